@@ -1,0 +1,31 @@
+/* fault: named points where a test makes the nth call fail. In production nothing is armed and a point
+ * costs one load. After tarantool's errinj and SQLite's fail-the-nth-call tests.
+ */
+#ifndef BASE_FAULT_H
+#define BASE_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern int fault_is_armed; /* read by fault_hit only */
+
+/* Fail the nth call (1 = the next one) of points whose name begins with `prefix`; once, or from then
+ * on for ever when `is_sticky`. n = 0 disarms. Any thread. */
+void fault_arm(const char *prefix, uint64_t nth, bool is_sticky);
+/* Calls seen since fault_arm; tells a fault loop when it is through. */
+uint64_t fault_calls(void);
+/* True when an armed fault was delivered since fault_arm. */
+bool fault_was_hit(void);
+bool fault_hit_slow(const char *name);
+
+/* Milliseconds every call of a "delay" point sleeps; a test's slow disk. */
+void fault_set_sync_delay_ms(unsigned delay_ms);
+unsigned fault_sync_delay_ms(void);
+
+static inline bool fault_hit(const char *name)
+{
+    if (__builtin_expect(__atomic_load_n(&fault_is_armed, __ATOMIC_RELAXED) == 0, 1)) return false;
+    return fault_hit_slow(name);
+}
+
+#endif

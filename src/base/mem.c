@@ -1,0 +1,44 @@
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/fault.h"
+
+void *mem_new(size_t bytes)
+{
+    void *p = calloc(1, bytes > 0 ? bytes : 1);
+    if (p == NULL) die("out of memory allocating %zu bytes", bytes);
+    return p;
+}
+
+void *mem_alloc(size_t bytes)
+{
+    void *p = malloc(bytes > 0 ? bytes : 1);
+    if (p == NULL) die("out of memory allocating %zu bytes", bytes);
+    return p;
+}
+
+void *mem_resize(void *old, size_t bytes)
+{
+    void *p = realloc(old, bytes > 0 ? bytes : 1);
+    if (p == NULL) die("out of memory allocating %zu bytes", bytes);
+    return p;
+}
+
+void *mem_alloc_try(size_t bytes)
+{
+    if (fault_hit("mem.try")) return NULL;
+    return malloc(bytes > 0 ? bytes : 1);
+}
+
+void *mem_resize_try(void *old, size_t bytes)
+{
+    if (fault_hit("mem.try")) return NULL;
+    return realloc(old, bytes > 0 ? bytes : 1);
+}
+
+void mem_free(void *p)
+{
+    free(p);
+}

@@ -1,0 +1,38 @@
+#include "base/slice.h"
+
+bool slice_is_word(struct slice s, const char *upper)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        uint8_t c = s.data[i];
+        if (c >= 'a' && c <= 'z') c = (uint8_t)(c - 'a' + 'A');
+        if (c != (uint8_t)upper[i] || upper[i] == '\0') return false;
+    }
+    return upper[s.len] == '\0';
+}
+
+bool slice_to_u64(struct slice s, uint64_t *out)
+{
+    if (s.len == 0 || s.len > 20) return false;
+    if (s.data[0] == '0' && s.len > 1) return false;
+    uint64_t v = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        uint8_t d = (uint8_t)(s.data[i] - '0');
+        if (d > 9) return false;
+        if (__builtin_mul_overflow(v, (uint64_t)10, &v)) return false;
+        if (__builtin_add_overflow(v, (uint64_t)d, &v)) return false;
+    }
+    *out = v;
+    return true;
+}
+
+bool slice_to_i64(struct slice s, int64_t *out)
+{
+    bool negative = s.len > 0 && s.data[0] == '-';
+    uint64_t magnitude = 0;
+    if (negative) s = slice_of(s.data + 1, s.len - 1);
+    if (!slice_to_u64(s, &magnitude)) return false;
+    if (negative && magnitude == 0) return false;
+    if (magnitude > (uint64_t)INT64_MAX + (negative ? 1u : 0u)) return false;
+    *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
+    return true;
+}

@@ -1,0 +1,55 @@
+/* slice: borrowed bytes. Whoever hands out a slice says how long it stays good; nobody frees one.
+ * Order is memcmp, the shorter first when one is a prefix of the other: the order of keys on disk.
+ */
+#ifndef BASE_SLICE_H
+#define BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct slice {
+    const uint8_t *data; /* borrowed; may be NULL only when len is 0 */
+    size_t len;          /* bytes */
+};
+
+static inline struct slice slice_of(const void *data, size_t len)
+{
+    return (struct slice){.data = data, .len = len};
+}
+
+static inline struct slice slice_str(const char *text)
+{
+    return slice_of(text, strlen(text));
+}
+
+/* <0, 0, >0 as memcmp. */
+static inline int slice_cmp(struct slice a, struct slice b)
+{
+    size_t n = a.len < b.len ? a.len : b.len;
+    int c = n > 0 ? memcmp(a.data, b.data, n) : 0;
+    if (c != 0) return c;
+    return a.len < b.len ? -1 : a.len > b.len;
+}
+
+static inline bool slice_eq(struct slice a, struct slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static inline bool slice_has_prefix(struct slice s, struct slice prefix)
+{
+    return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.data, prefix.data, prefix.len) == 0);
+}
+
+/* True when `s` is the ASCII word `upper` in any case; `upper` must be upper-case. */
+bool slice_is_word(struct slice s, const char *upper);
+
+/* Strict decimal: optional '-', no '+', no blanks, no leading zeros ("0" itself is fine), fits int64. */
+bool slice_to_i64(struct slice s, int64_t *out);
+
+/* Strict decimal without sign that fits uint64. */
+bool slice_to_u64(struct slice s, uint64_t *out);
+
+#endif
