@@ -1,0 +1,34 @@
+#include "base/clock.h"
+
+#include <time.h>
+
+static int64_t fake_ms; /* tests only */
+
+static int64_t clock_read_us(clockid_t id)
+{
+    int64_t fake = __atomic_load_n(&fake_ms, __ATOMIC_RELAXED);
+    if (fake != 0) return fake * 1000;
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t clock_wall_us(void)
+{
+    return clock_read_us(CLOCK_REALTIME);
+}
+
+int64_t clock_wall_ms(void)
+{
+    return clock_wall_us() / 1000;
+}
+
+int64_t clock_mono_us(void)
+{
+    return clock_read_us(CLOCK_MONOTONIC);
+}
+
+void clock_set_fake_ms(int64_t now_ms)
+{
+    __atomic_store_n(&fake_ms, now_ms, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,14 @@
+/* clock: the time, and a fake one for tests. Wall time may step; monotonic time only grows. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t clock_wall_ms(void);
+int64_t clock_wall_us(void);
+int64_t clock_mono_us(void);
+
+/* Tests: from now on both clocks stand at this time; 0 goes back to the real ones. */
+void clock_set_fake_ms(int64_t now_ms);
+
+#endif

@@ -1,0 +1,253 @@
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+static const struct file_observer *file_observer; /* tests only */
+
+void file_set_observer(const struct file_observer *observer)
+{
+    file_observer = observer;
+}
+
+static enum err file_error(struct error *e, const char *what, const char *path, int code)
+{
+    enum err kind = code == ENOSPC || code == EDQUOT ? ERR_DISK_FULL : ERR_IO;
+    return error_set(e, kind, "cannot %s %s: %s", what, path, strerror(code));
+}
+
+static int file_flags(enum file_mode mode)
+{
+    switch (mode) {
+    case FILE_READ: return O_RDONLY;
+    case FILE_WRITE_NEW: return O_RDWR | O_CREAT | O_TRUNC;
+    case FILE_WRITE_OLD: return O_RDWR;
+    }
+    return O_RDONLY;
+}
+
+enum err file_open(struct file *f, const char *path, enum file_mode mode, struct error *e)
+{
+    f->fd = -1;
+    f->path = NULL;
+    if (fault_hit("file.open")) return file_error(e, "open", path, EIO);
+    int fd = open(path, file_flags(mode) | O_CLOEXEC, 0644);
+    if (fd < 0) return file_error(e, "open", path, errno);
+    size_t len = strlen(path) + 1;
+    f->fd = fd;
+    f->path = memcpy(mem_alloc(len), path, len);
+    return OK;
+}
+
+void file_close(struct file *f)
+{
+    if (f->path == NULL) return;
+    if (f->fd >= 0) close(f->fd);
+    mem_free(f->path);
+    f->fd = -1;
+    f->path = NULL;
+}
+
+enum err file_write_at(struct file *f, uint64_t offset, struct slice bytes, struct error *e)
+{
+    if (fault_hit("file.write")) return file_error(e, "write", f->path, EIO);
+    if (file_observer != NULL) {
+        file_observer->before_write(file_observer->arg, f->path, offset, bytes);
+    }
+    while (bytes.len > 0) {
+        ssize_t n = pwrite(f->fd, bytes.data, bytes.len, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return file_error(e, "write", f->path, errno);
+        bytes = slice_of(bytes.data + n, bytes.len - (size_t)n);
+        offset += (uint64_t)n;
+    }
+    return OK;
+}
+
+enum err file_read_at(struct file *f, uint64_t offset, void *out, size_t len, struct error *e)
+{
+    if (fault_hit("file.read")) return file_error(e, "read", f->path, EIO);
+    uint8_t *p = out;
+    while (len > 0) {
+        ssize_t n = pread(f->fd, p, len, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return file_error(e, "read", f->path, errno);
+        if (n == 0) {
+            return error_set(e, ERR_IO, "cannot read %s: it ends at offset %llu", f->path,
+                             (unsigned long long)offset);
+        }
+        p += n;
+        len -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return OK;
+}
+
+enum err file_size(struct file *f, uint64_t *bytes, struct error *e)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0) return file_error(e, "stat", f->path, errno);
+    *bytes = (uint64_t)st.st_size;
+    return OK;
+}
+
+enum err file_reserve(struct file *f, uint64_t bytes, struct error *e)
+{
+    if (fault_hit("file.reserve")) return file_error(e, "reserve space for", f->path, ENOSPC);
+    int code = posix_fallocate(f->fd, 0, (off_t)bytes);
+    if (code != 0) return file_error(e, "reserve space for", f->path, code);
+    return OK;
+}
+
+enum err file_sync(struct file *f, struct error *e)
+{
+    if (fault_hit("file.sync")) return file_error(e, "sync", f->path, EIO);
+    unsigned delay_ms = fault_sync_delay_ms();
+    if (delay_ms > 0) usleep(delay_ms * 1000);
+    if (fdatasync(f->fd) != 0) return file_error(e, "sync", f->path, errno);
+    if (file_observer != NULL) file_observer->after_sync(file_observer->arg, f->path);
+    return OK;
+}
+
+enum err file_truncate(struct file *f, uint64_t bytes, struct error *e)
+{
+    if (fault_hit("file.truncate")) return file_error(e, "truncate", f->path, EIO);
+    if (ftruncate(f->fd, (off_t)bytes) != 0) return file_error(e, "truncate", f->path, errno);
+    return OK;
+}
+
+enum err file_read_all(const char *path, struct buf *out, size_t bytes_max, struct error *e)
+{
+    struct file f;
+    uint64_t bytes = 0;
+    enum err r = file_open(&f, path, FILE_READ, e);
+    if (r != OK) return r;
+    r = file_size(&f, &bytes, e);
+    if (r == OK && bytes > bytes_max) {
+        r = error_set(e, ERR_LIMIT, "%s is larger than %zu bytes", path, bytes_max);
+    }
+    if (r == OK) {
+        uint8_t *p = buf_reserve(out, (size_t)bytes);
+        r = p == NULL ? error_set(e, ERR_NOMEM, "no memory to read %s", path)
+                      : file_read_at(&f, 0, p, (size_t)bytes, e);
+    }
+    if (r == OK) out->len += (size_t)bytes;
+    file_close(&f);
+    return r;
+}
+
+/* The directory part of a path, for its sync; "." when there is none. */
+static void path_parent(const char *path, struct buf *out)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        buf_append(out, ".", 2);
+        return;
+    }
+    buf_append(out, path, slash == path ? 1 : (size_t)(slash - path));
+    buf_append_byte(out, '\0');
+}
+
+enum err file_write_all(const char *path, struct slice bytes, struct error *e)
+{
+    struct buf tmp;
+    struct buf parent;
+    struct file f = {.fd = -1};
+    buf_init(&tmp);
+    buf_init(&parent);
+    buf_printf(&tmp, "%s.tmp", path);
+    buf_append_byte(&tmp, '\0');
+    path_parent(path, &parent);
+    enum err r = OK;
+    if (tmp.is_failed || parent.is_failed) r = error_set(e, ERR_NOMEM, "no memory to write %s", path);
+    if (r == OK) r = file_open(&f, (char *)tmp.data, FILE_WRITE_NEW, e);
+    if (r == OK) r = file_write_at(&f, 0, bytes, e);
+    if (r == OK) r = file_sync(&f, e);
+    if (r == OK) r = file_rename((char *)tmp.data, path, e);
+    if (r == OK) r = dir_sync((char *)parent.data, e);
+    file_close(&f);
+    buf_fini(&tmp);
+    buf_fini(&parent);
+    return r;
+}
+
+bool file_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+enum err file_rename(const char *from, const char *to, struct error *e)
+{
+    if (fault_hit("file.rename")) return file_error(e, "rename", from, EIO);
+    if (rename(from, to) != 0) return file_error(e, "rename", from, errno);
+    return OK;
+}
+
+enum err file_remove(const char *path, struct error *e)
+{
+    if (fault_hit("file.remove")) return file_error(e, "remove", path, EIO);
+    if (unlink(path) != 0 && errno != ENOENT) return file_error(e, "remove", path, errno);
+    return OK;
+}
+
+enum err dir_make(const char *path, struct error *e)
+{
+    struct stat st;
+    if (mkdir(path, 0755) == 0) return OK;
+    int code = errno;
+    if (code == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return OK;
+    return file_error(e, "make directory", path, code);
+}
+
+enum err dir_sync(const char *path, struct error *e)
+{
+    if (fault_hit("file.dirsync")) return file_error(e, "sync directory", path, EIO);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return file_error(e, "open directory", path, errno);
+    int rc = fsync(fd);
+    int code = errno;
+    close(fd);
+    return rc == 0 ? OK : file_error(e, "sync directory", path, code);
+}
+
+enum err dir_list(const char *path, void (*each)(void *arg, const char *name), void *arg,
+                  struct error *e)
+{
+    DIR *d = opendir(path);
+    if (d == NULL) return file_error(e, "open directory", path, errno);
+    for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        each(arg, entry->d_name);
+    }
+    closedir(d);
+    return OK;
+}
+
+enum err file_lock(const char *path, int *fd, struct error *e)
+{
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (*fd < 0) return file_error(e, "open", path, errno);
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return OK;
+    int code = errno;
+    close(*fd);
+    *fd = -1;
+    if (code == EWOULDBLOCK) {
+        return error_set(e, ERR_LOCKED, "another server is running on this directory (%s is locked)",
+                         path);
+    }
+    return file_error(e, "lock", path, code);
+}
+
+void file_unlock(int fd)
+{
+    if (fd >= 0) close(fd);
+}

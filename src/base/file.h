@@ -1,0 +1,64 @@
+/* file: the program's access to files, each call a fault point ("file.write", "file.sync", ...), so
+ * that a test can fail the nth. Every error says which file and why. Any thread; a file is used by one
+ * thread at a time.
+ *
+ * An observer (tests only) is told of every write and sync: the simulation keeps from it what a power
+ * failure may take back.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct file {
+    int fd;     /* -1 = closed */
+    char *path; /* owned */
+};
+
+enum file_mode { FILE_READ, FILE_WRITE_NEW, FILE_WRITE_OLD };
+
+/* FILE_WRITE_NEW truncates or creates; FILE_WRITE_OLD opens for reading and writing, must exist. */
+ERR_MUST_USE enum err file_open(struct file *f, const char *path, enum file_mode mode,
+                                struct error *e);
+void file_close(struct file *f);
+ERR_MUST_USE enum err file_write_at(struct file *f, uint64_t offset, struct slice bytes,
+                                    struct error *e);
+/* Reads exactly `len` bytes; less is ERR_IO. */
+ERR_MUST_USE enum err file_read_at(struct file *f, uint64_t offset, void *out, size_t len,
+                                   struct error *e);
+ERR_MUST_USE enum err file_size(struct file *f, uint64_t *bytes, struct error *e);
+/* Blocks of [0, bytes) are allocated and the size is set; ERR_DISK_FULL when there is no space. */
+ERR_MUST_USE enum err file_reserve(struct file *f, uint64_t bytes, struct error *e);
+/* fdatasync. */
+ERR_MUST_USE enum err file_sync(struct file *f, struct error *e);
+ERR_MUST_USE enum err file_truncate(struct file *f, uint64_t bytes, struct error *e);
+
+/* Whole small files. write_all replaces atomically: temporary file, sync, rename, directory sync. */
+ERR_MUST_USE enum err file_read_all(const char *path, struct buf *out, size_t bytes_max,
+                                    struct error *e);
+ERR_MUST_USE enum err file_write_all(const char *path, struct slice bytes, struct error *e);
+bool file_exists(const char *path);
+
+ERR_MUST_USE enum err file_rename(const char *from, const char *to, struct error *e);
+ERR_MUST_USE enum err file_remove(const char *path, struct error *e);
+ERR_MUST_USE enum err dir_make(const char *path, struct error *e);
+ERR_MUST_USE enum err dir_sync(const char *path, struct error *e);
+/* Calls `each` with the name of every file in the directory, in no order. */
+ERR_MUST_USE enum err dir_list(const char *path, void (*each)(void *arg, const char *name), void *arg,
+                               struct error *e);
+
+/* An exclusive lock that ends with the process; ERR_LOCKED when somebody has it. *fd is to be closed
+ * with file_unlock. */
+ERR_MUST_USE enum err file_lock(const char *path, int *fd, struct error *e);
+void file_unlock(int fd);
+
+struct file_observer {
+    void (*before_write)(void *arg, const char *path, uint64_t offset, struct slice bytes);
+    void (*after_sync)(void *arg, const char *path);
+    void *arg;
+};
+
+void file_set_observer(const struct file_observer *observer);
+
+#endif

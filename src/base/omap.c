@@ -1,0 +1,213 @@
+#include "base/omap.h"
+
+#include "base/err.h"
+
+#define FANOUT 32
+
+struct omap_node {
+    uint64_t heads[FANOUT];      /* key bytes [skip, skip+8), big-endian, zero-padded */
+    struct slice *items[FANOUT]; /* leaf: the items; inner: the separators */
+    struct omap_node *next;      /* leaf: neighbours */
+    struct omap_node *prev;
+    size_t skip;                 /* bytes all keys of the node share */
+    unsigned count;              /* items in use */
+    bool is_leaf;
+    struct omap_node *children[]; /* inner: count + 1 of FANOUT + 1 */
+};
+
+static uint64_t key_head(struct slice key, size_t skip)
+{
+    uint64_t head = 0;
+    if (key.len <= skip) return 0;
+    size_t n = key.len - skip;
+    memcpy(&head, key.data + skip, n < 8 ? n : 8);
+    return __builtin_bswap64(head);
+}
+
+static size_t common_prefix(struct slice a, struct slice b)
+{
+    size_t n = a.len < b.len ? a.len : b.len;
+    size_t i = 0;
+    while (i < n && a.data[i] == b.data[i]) i++;
+    return i;
+}
+
+static void node_set_skip(struct omap_node *n, size_t skip)
+{
+    n->skip = skip;
+    for (unsigned i = 0; i < n->count; i++) n->heads[i] = key_head(*n->items[i], skip);
+}
+
+/* Number of the node's keys that are < key (or <= key when `or_equal`). */
+static unsigned node_rank(const struct omap_node *n, struct slice key, bool or_equal)
+{
+    if (n->count == 0) return 0;
+    if (n->skip > 0) {
+        size_t len = key.len < n->skip ? key.len : n->skip;
+        int c = memcmp(key.data, n->items[0]->data, len);
+        if (c < 0 || (c == 0 && len < n->skip)) return 0;
+        if (c > 0) return n->count;
+    }
+    uint64_t head = key_head(key, n->skip);
+    unsigned lo = 0;
+    unsigned hi = n->count;
+    while (lo < hi) {
+        unsigned mid = (lo + hi) / 2;
+        if (n->heads[mid] < head) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    while (lo < n->count && n->heads[lo] == head) {
+        int c = slice_cmp(*n->items[lo], key);
+        if (c > 0 || (c == 0 && !or_equal)) break;
+        lo++;
+    }
+    return lo;
+}
+
+static struct omap_node *node_new(struct omap *m, bool is_leaf)
+{
+    size_t bytes = sizeof(struct omap_node);
+    if (!is_leaf) bytes += (FANOUT + 1) * sizeof(struct omap_node *);
+    struct omap_node *n = arena_alloc(m->arena, bytes);
+    n->next = n->prev = NULL;
+    n->skip = 0;
+    n->count = 0;
+    n->is_leaf = is_leaf;
+    return n;
+}
+
+void omap_init(struct omap *m, struct arena *arena)
+{
+    *m = (struct omap){.arena = arena};
+}
+
+/* Put an item (and, in an inner node, the child right of it) at its rank in a node with room. */
+static void node_put(struct omap_node *n, struct slice *item, struct omap_node *right)
+{
+    unsigned at = node_rank(n, *item, false);
+    unsigned moved = n->count - at;
+    memmove(&n->items[at + 1], &n->items[at], moved * sizeof n->items[0]);
+    memmove(&n->heads[at + 1], &n->heads[at], moved * sizeof n->heads[0]);
+    if (!n->is_leaf) {
+        memmove(&n->children[at + 2], &n->children[at + 1], moved * sizeof n->children[0]);
+        n->children[at + 1] = right;
+    }
+    n->items[at] = item;
+    n->count++;
+    if (n->count == 1) {
+        node_set_skip(n, 0);
+        return;
+    }
+    size_t shared = common_prefix(*item, *n->items[at == 0 ? 1 : 0]);
+    if (shared < n->skip) {
+        node_set_skip(n, shared);
+    } else {
+        n->heads[at] = key_head(*item, n->skip);
+    }
+}
+
+/* Halve a full node; returns the new right one, *separator = smallest key of what is right of it. A
+ * leaf keeps its separator, an inner node gives it up. */
+static struct omap_node *node_split(struct omap *m, struct omap_node *n, struct slice **separator)
+{
+    struct omap_node *right = node_new(m, n->is_leaf);
+    unsigned half = n->count / 2;
+    unsigned from = n->is_leaf ? half : half + 1;
+    *separator = n->items[half];
+    right->count = n->count - from;
+    memcpy(right->items, &n->items[from], right->count * sizeof n->items[0]);
+    if (n->is_leaf) {
+        right->next = n->next;
+        right->prev = n;
+        if (n->next != NULL) n->next->prev = right;
+        n->next = right;
+    } else {
+        memcpy(right->children, &n->children[from], (right->count + 1) * sizeof n->children[0]);
+    }
+    n->count = half;
+    node_set_skip(n, common_prefix(*n->items[0], *n->items[half - 1]));
+    node_set_skip(right, common_prefix(*right->items[0], *right->items[right->count - 1]));
+    return right;
+}
+
+/* Splitting on the way down keeps insertion a single pass: a child that is full is split before it is
+ * entered, so its parent always has room for the separator. */
+void omap_insert(struct omap *m, struct slice *item)
+{
+    if (m->root == NULL) m->root = node_new(m, true);
+    struct slice *separator = NULL;
+    if (m->root->count == FANOUT) {
+        struct omap_node *left = m->root;
+        struct omap_node *right = node_split(m, left, &separator);
+        m->root = node_new(m, false);
+        m->root->children[0] = left;
+        node_put(m->root, separator, right);
+    }
+    struct omap_node *n = m->root;
+    while (!n->is_leaf) {
+        struct omap_node *child = n->children[node_rank(n, *item, true)];
+        if (child->count == FANOUT) {
+            struct omap_node *right = node_split(m, child, &separator);
+            node_put(n, separator, right);
+            if (slice_cmp(*item, *separator) >= 0) child = right;
+        }
+        n = child;
+    }
+    node_put(n, item, NULL);
+    m->count++;
+}
+
+static const struct omap_node *leaf_for(const struct omap *m, struct slice key)
+{
+    const struct omap_node *n = m->root;
+    while (n != NULL && !n->is_leaf) n = n->children[node_rank(n, key, true)];
+    return n;
+}
+
+struct omap_iter omap_seek(const struct omap *m, struct slice key)
+{
+    struct omap_iter it = {.leaf = leaf_for(m, key)};
+    if (it.leaf == NULL) return it;
+    it.at = node_rank(it.leaf, key, false);
+    if (it.at == it.leaf->count) {
+        it.leaf = it.leaf->next;
+        it.at = 0;
+    }
+    return it;
+}
+
+struct omap_iter omap_seek_before(const struct omap *m, struct slice key)
+{
+    struct omap_iter it = {.leaf = leaf_for(m, key)};
+    if (it.leaf == NULL) return it;
+    it.at = node_rank(it.leaf, key, false);
+    omap_prev(&it);
+    return it;
+}
+
+void *omap_peek(const struct omap_iter *it)
+{
+    return it->leaf == NULL ? NULL : it->leaf->items[it->at];
+}
+
+void omap_next(struct omap_iter *it)
+{
+    if (it->leaf == NULL) return;
+    if (++it->at < it->leaf->count) return;
+    it->leaf = it->leaf->next;
+    it->at = 0;
+}
+
+void omap_prev(struct omap_iter *it)
+{
+    if (it->leaf == NULL) return;
+    if (it->at == 0) {
+        it->leaf = it->leaf->prev;
+        it->at = it->leaf == NULL ? 0 : it->leaf->count - 1;
+        return;
+    }
+    it->at--;
+}
