@@ -1,0 +1,131 @@
+#include "resp/writer.h"
+
+/* "$123\r\n": the guess of resp_bulk_begin, right for 100 to 999 bytes, otherwise content is moved. */
+#define BULK_HEADER_GUESS 6
+
+static void write_header(struct buf *out, char type, uint64_t n)
+{
+    uint8_t *p = buf_reserve(out, 24);
+    if (p == NULL) return;
+    p[0] = (uint8_t)type;
+    size_t digits = u64_format(n, (char *)p + 1);
+    p[1 + digits] = '\r';
+    p[2 + digits] = '\n';
+    out->len += digits + 3;
+}
+
+void resp_simple(struct resp_writer *w, const char *text)
+{
+    buf_append_byte(w->out, '+');
+    buf_append_str(w->out, text);
+    buf_append(w->out, "\r\n", 2);
+}
+
+void resp_error_line(struct resp_writer *w, const char *line)
+{
+    buf_append_byte(w->out, '-');
+    for (const char *p = line; *p != '\0'; p++) {
+        buf_append_byte(w->out, (uint8_t)*p < 0x20 ? ' ' : (uint8_t)*p);
+    }
+    buf_append(w->out, "\r\n", 2);
+}
+
+void resp_error(struct resp_writer *w, const struct error *e)
+{
+    buf_append_byte(w->out, '-');
+    buf_append_str(w->out, err_prefix(e->code));
+    buf_append_byte(w->out, ' ');
+    buf_append_str(w->out, e->text);
+    buf_append(w->out, "\r\n", 2);
+}
+
+void resp_int(struct resp_writer *w, int64_t value)
+{
+    buf_append_byte(w->out, ':');
+    buf_append_i64(w->out, value);
+    buf_append(w->out, "\r\n", 2);
+}
+
+void resp_bulk(struct resp_writer *w, struct slice bytes)
+{
+    write_header(w->out, '$', bytes.len);
+    uint8_t *p = buf_reserve(w->out, bytes.len + 2);
+    if (p == NULL) return;
+    if (bytes.len > 0) memcpy(p, bytes.data, bytes.len);
+    p[bytes.len] = '\r';
+    p[bytes.len + 1] = '\n';
+    w->out->len += bytes.len + 2;
+}
+
+void resp_bulk_str(struct resp_writer *w, const char *text)
+{
+    resp_bulk(w, slice_str(text));
+}
+
+void resp_bulk_u64(struct resp_writer *w, uint64_t value)
+{
+    char digits[20];
+    resp_bulk(w, slice_of(digits, u64_format(value, digits)));
+}
+
+void resp_nil(struct resp_writer *w)
+{
+    buf_append_str(w->out, w->proto == 3 ? "_\r\n" : "$-1\r\n");
+}
+
+void resp_nil_array(struct resp_writer *w)
+{
+    buf_append_str(w->out, w->proto == 3 ? "_\r\n" : "*-1\r\n");
+}
+
+void resp_array(struct resp_writer *w, size_t count)
+{
+    write_header(w->out, '*', count);
+}
+
+void resp_map(struct resp_writer *w, size_t pairs)
+{
+    write_header(w->out, w->proto == 3 ? '%' : '*', w->proto == 3 ? pairs : pairs * 2);
+}
+
+void resp_set(struct resp_writer *w, size_t count)
+{
+    write_header(w->out, w->proto == 3 ? '~' : '*', count);
+}
+
+void resp_text(struct resp_writer *w, struct slice text)
+{
+    if (w->proto != 3) {
+        resp_bulk(w, text);
+        return;
+    }
+    write_header(w->out, '=', text.len + 4);
+    buf_append_str(w->out, "txt:");
+    buf_append(w->out, text.data, text.len);
+    buf_append(w->out, "\r\n", 2);
+}
+
+size_t resp_bulk_begin(struct resp_writer *w)
+{
+    size_t mark = w->out->len;
+    if (buf_reserve(w->out, BULK_HEADER_GUESS) != NULL) w->out->len += BULK_HEADER_GUESS;
+    return mark;
+}
+
+void resp_bulk_end(struct resp_writer *w, size_t mark)
+{
+    if (w->out->is_failed) return;
+    size_t body = mark + BULK_HEADER_GUESS;
+    size_t len = w->out->len - body;
+    char header[24];
+    header[0] = '$';
+    size_t n = 1 + u64_format(len, header + 1);
+    header[n++] = '\r';
+    header[n++] = '\n';
+    if (buf_reserve(w->out, n + 2) == NULL) return;
+    uint8_t *data = w->out->data;
+    if (n != BULK_HEADER_GUESS) memmove(data + mark + n, data + body, len);
+    memcpy(data + mark, header, n);
+    memcpy(data + mark + n + len, "\r\n", 2);
+    w->out->len = mark + n + len + 2;
+}

@@ -1,0 +1,39 @@
+/* writer: the reply side of RESP, for both protocols: says what is meant, writes what the client speaks.
+ * Appends to a buf with sticky errors. Nothing here knows sockets or commands.
+ */
+#ifndef RESP_WRITER_H
+#define RESP_WRITER_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct resp_writer {
+    struct buf *out; /* borrowed */
+    int proto;       /* 2 or 3 */
+};
+
+void resp_simple(struct resp_writer *w, const char *text);
+/* "-<prefix of code> <text>". */
+void resp_error(struct resp_writer *w, const struct error *e);
+/* "-<line>": prefix included; control bytes become blanks. */
+void resp_error_line(struct resp_writer *w, const char *line);
+void resp_int(struct resp_writer *w, int64_t value);
+void resp_bulk(struct resp_writer *w, struct slice bytes);
+void resp_bulk_str(struct resp_writer *w, const char *text);
+void resp_bulk_u64(struct resp_writer *w, uint64_t value);
+/* A missing scalar; a missing aggregate. The same in RESP3. */
+void resp_nil(struct resp_writer *w);
+void resp_nil_array(struct resp_writer *w);
+void resp_array(struct resp_writer *w, size_t count);
+/* `pairs` names with values: a map in RESP3, a flat array in RESP2. */
+void resp_map(struct resp_writer *w, size_t pairs);
+/* A set in RESP3, an array in RESP2. */
+void resp_set(struct resp_writer *w, size_t count);
+/* Text for people (INFO, CLIENT LIST): verbatim in RESP3, bulk in RESP2. */
+void resp_text(struct resp_writer *w, struct slice text);
+
+/* A bulk whose length is not known yet: begin, append to w->out, end with what begin returned. */
+size_t resp_bulk_begin(struct resp_writer *w);
+void resp_bulk_end(struct resp_writer *w, size_t mark);
+
+#endif
