@@ -1,0 +1,140 @@
+/* backend: the seam between the engine and whatever keeps the data (DESIGN 2). Above it nobody knows
+ * SQLite, files or threads; below it nobody knows commands, users or queues.
+ *
+ * A transaction passes it in three steps, all on the loop thread:
+ *
+ *   load   the entries that it may touch. ERR_WAIT = they are being fetched; ask again when the waiter
+ *          is told. What was loaded stays good until the end of the turn.
+ *   evaluate  (the engine) from loaded entries only, no I/O.
+ *   commit the resulting mutations: the newest state has them at once, `version` names them, and
+ *          on_durable tells when nothing can take them back.
+ *
+ * Keys here are internal keys: database byte, space byte, tuple bytes; order is memcmp. Values are
+ * opaque. Expiry is a number kept with the entry: the engine decides what it means.
+ *
+ * Invariants: versions only grow and are never given twice, whatever was lost; `depends` of a read is
+ * the newest version not yet durable that was examined for it (0 = none): no answer made from it may
+ * leave the process before on_durable reaches it. Callbacks never run inside a call that may fail.
+ */
+#ifndef BACKEND_BACKEND_H
+#define BACKEND_BACKEND_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Somebody who waits for the backend; embedded in the waiting object, in at most one list. */
+struct waiter {
+    struct waiter *next, *prev;           /* of the list that holds it; NULL = in none */
+    void (*ready)(struct waiter *waiter); /* on the loop thread: ask again */
+};
+
+struct waiter_list {
+    struct waiter head; /* circular */
+};
+
+void waiter_list_init(struct waiter_list *l);
+void waiter_add(struct waiter_list *l, struct waiter *w);
+/* No longer waiting; harmless when it is in no list. */
+void waiter_cancel(struct waiter *w);
+/* Takes every waiter out and tells it; those added meanwhile stay. */
+void waiter_wake_all(struct waiter_list *l);
+/* As wake_all for at most n, the oldest first. */
+void waiter_wake(struct waiter_list *l, size_t n);
+bool waiter_list_is_empty(const struct waiter_list *l);
+
+struct entry {
+    bool exists;
+    uint64_t version;   /* of the last write; 0 when unknown (absent in the store) */
+    int64_t expiry_ms;  /* wall clock; 0 = never */
+    struct slice value; /* borrowed until the end of the turn */
+    uint64_t depends;
+};
+
+enum mutation_kind {
+    MUTATION_SET = 1,
+    MUTATION_DELETE = 2,
+    MUTATION_FLUSH = 3, /* everything of one database: key is its one byte */
+};
+
+struct mutation {
+    enum mutation_kind kind;
+    struct slice key;
+    struct slice value;
+    int64_t expiry_ms;
+};
+
+struct batch {
+    const struct mutation *items; /* applied in order */
+    size_t count;
+    int64_t time_ms; /* transaction time */
+};
+
+struct scan_range {
+    struct slice start; /* inclusive */
+    struct slice end;   /* exclusive; same first byte (database) as start */
+    bool is_reverse;
+    bool with_values;
+    size_t rows_hint; /* rows the caller expects to want; 0 = many */
+};
+
+struct scan; /* a pass over a range at one version */
+
+/* Figures for INFO. Bytes unless named otherwise. */
+struct backend_stats {
+    uint64_t version, durable, applied;
+    uint64_t journal_bytes, journal_segments, journal_syncs, journal_sync_us, journal_batches;
+    uint64_t memtable_bytes, memtable_entries, frozen_memtables, applies, apply_us, apply_rows;
+    uint64_t cache_bytes, cache_entries, cache_hits, cache_misses;
+    uint64_t store_reads, store_waits, throttled, scans_open;
+    bool is_store_failing, is_disk_full;
+};
+
+struct backend;
+
+struct backend_ops {
+    /* The newest state of one key. ERR_WAIT: `w` will be told. */
+    enum err (*load)(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
+                     struct error *e);
+    /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be told);
+     * ERR_DISK_FULL. */
+    enum err (*admit)(struct backend *b, struct waiter *w, struct error *e);
+    /* All of it or nothing: OK with *version; ERR_WAIT (`w` will be told), ERR_DISK_FULL, ERR_LIMIT. */
+    enum err (*commit)(struct backend *b, const struct batch *batch, uint64_t *version,
+                       struct waiter *w, struct error *e);
+    /* A scan sees the newest state at its opening, however long it takes. Bounds are copied. */
+    enum err (*scan_open)(struct backend *b, const struct scan_range *range, struct scan **out,
+                          struct error *e);
+    /* The next live row: *key and *out (borrowed until the next call on the scan or the end of the
+     * turn). OK with key->len 0 at the end; ERR_WAIT: `w` will be told; ERR_LIMIT: open too long. */
+    enum err (*scan_next)(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
+                          struct error *e);
+    /* Newest version not yet durable among all that the scan has passed so far. */
+    uint64_t (*scan_depends)(const struct scan *s);
+    /* The caller pauses to let others run: what the scan points to is kept for the next turn. */
+    enum err (*scan_pause)(struct scan *s, struct error *e);
+    void (*scan_close)(struct scan *s);
+    /* Entries of a database in the data space, as applied to the store. */
+    uint64_t (*count)(struct backend *b, uint8_t database);
+    uint64_t (*version_durable)(struct backend *b);
+    uint64_t (*version_newest)(struct backend *b);
+    /* Transaction time: max(wall clock, newest journaled time). */
+    int64_t (*time_ms)(struct backend *b);
+    /* After the wake callback: collect what threads finished; runs callbacks and waiters. */
+    void (*poll)(struct backend *b);
+    /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn. */
+    void (*turn_end)(struct backend *b);
+    /* Every 10..100 ms. */
+    void (*tick)(struct backend *b);
+    void (*stats)(struct backend *b, struct backend_stats *out);
+    /* Stops cleanly: all is applied and synced. Frees b. */
+    enum err (*close)(struct backend *b, struct error *e);
+};
+
+struct backend {
+    const struct backend_ops *ops;
+    /* Set by the owner. on_durable: versions up to `version` are acknowledged. */
+    void (*on_durable)(void *arg, uint64_t version);
+    void *on_durable_arg;
+};
+
+#endif

@@ -1,0 +1,120 @@
+#include "backend/local/cache.h"
+
+#include "base/mem.h"
+
+static size_t entry_bytes(const struct cache_entry *entry)
+{
+    /* What the allocator and the table add is part of the bound. */
+    return sizeof *entry + entry->key.len + entry->value_len + 48;
+}
+
+void cache_init(struct cache *c, size_t bytes_max)
+{
+    *c = (struct cache){.bytes_max = bytes_max};
+    htab_init(&c->points);
+}
+
+static void cache_remove(struct cache *c, struct cache_entry *entry)
+{
+    htab_remove(&c->points, entry->hash, &entry->key);
+    c->bytes -= entry_bytes(entry);
+    if (entry->next == entry) {
+        c->hand = NULL;
+    } else {
+        entry->next->prev = entry->prev;
+        entry->prev->next = entry->next;
+        if (c->hand == entry) c->hand = entry->next;
+    }
+    entry->next = c->dying;
+    c->dying = entry;
+}
+
+void cache_turn_end(struct cache *c)
+{
+    while (c->dying != NULL) {
+        struct cache_entry *next = c->dying->next;
+        mem_free(c->dying);
+        c->dying = next;
+    }
+}
+
+void cache_fini(struct cache *c)
+{
+    while (c->hand != NULL) cache_remove(c, c->hand);
+    cache_turn_end(c);
+    htab_fini(&c->points);
+}
+
+static bool is_current(const struct cache *c, const struct cache_entry *entry)
+{
+    return entry->generation == c->generations[entry->key.data[0]];
+}
+
+const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice key)
+{
+    struct cache_entry *entry = htab_find(&c->points, hash, key);
+    if (entry == NULL || !is_current(c, entry)) {
+        c->misses++;
+        return NULL;
+    }
+    c->hits++;
+    entry->is_used = true;
+    return entry;
+}
+
+static void cache_evict(struct cache *c)
+{
+    while (c->bytes > c->bytes_max && c->hand != NULL) {
+        struct cache_entry *entry = c->hand;
+        if (entry->is_used && is_current(c, entry)) {
+            entry->is_used = false;
+            c->hand = entry->next;
+            continue;
+        }
+        cache_remove(c, entry);
+    }
+}
+
+const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice key,
+                                    const struct entry *value)
+{
+    struct cache_entry *old = htab_find(&c->points, hash, key);
+    if (old != NULL) cache_remove(c, old);
+    struct cache_entry *entry = mem_alloc(sizeof *entry + key.len + value->value.len);
+    *entry = (struct cache_entry){
+        .hash = hash,
+        .version = value->version,
+        .expiry_ms = value->expiry_ms,
+        .value_len = value->value.len,
+        .exists = value->exists,
+        .generation = c->generations[key.data[0]],
+    };
+    memcpy(entry->bytes, key.data, key.len);
+    if (value->value.len > 0) memcpy(entry->bytes + key.len, value->value.data, value->value.len);
+    entry->key = slice_of(entry->bytes, key.len);
+    if (c->hand == NULL) {
+        c->hand = entry->next = entry->prev = entry;
+    } else {
+        /* Behind the hand: it is the last that the hand will reach. */
+        entry->next = c->hand;
+        entry->prev = c->hand->prev;
+        entry->prev->next = entry;
+        c->hand->prev = entry;
+    }
+    htab_insert(&c->points, hash, &entry->key);
+    c->bytes += entry_bytes(entry);
+    cache_evict(c);
+    return entry;
+}
+
+void cache_refresh(struct cache *c, uint64_t hash, struct slice key, const struct entry *value)
+{
+    bool has_room = c->bytes + key.len + value->value.len + 256 < c->bytes_max;
+    if (!has_room && htab_find(&c->points, hash, key) == NULL) return;
+    (void)cache_put(c, hash, key, value);
+}
+
+void cache_forget_database(struct cache *c, uint8_t database)
+{
+    c->generations[database]++;
+}

@@ -1,0 +1,40 @@
+/* worker: threads that take jobs from a queue. A job is a message: from post to done it belongs to the
+ * worker, before and after to the loop thread. `wake` is called from the worker's thread when a job is
+ * ready to be collected, and must be safe there.
+ *
+ * With 0 threads nothing runs by itself: worker_poll runs the queue, one job a call, so that the
+ * simulation decides when (DESIGN 6).
+ */
+#ifndef BACKEND_LOCAL_WORKER_H
+#define BACKEND_LOCAL_WORKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct job {
+    struct job *next;
+    void (*run)(struct job *job);  /* on a thread of the worker */
+    void (*done)(struct job *job); /* on the loop thread, from worker_poll */
+};
+
+struct worker;
+
+struct worker_options {
+    const char *name; /* of the threads; at most 15 bytes */
+    unsigned threads;
+    int nice; /* added to the threads' priority; 0 = as the loop */
+    void (*wake)(void *arg);
+    void *arg;
+};
+
+struct worker *worker_new(const struct worker_options *options);
+/* First in, first out. */
+void worker_post(struct worker *w, struct job *job);
+/* Runs done() of every finished job. True when there was one. */
+bool worker_poll(struct worker *w);
+/* Waits until queued jobs have run, ends the threads, collects, frees. */
+void worker_free(struct worker *w);
+/* Blocks until every posted job has run (they still wait for worker_poll). */
+void worker_drain(struct worker *w);
+
+#endif

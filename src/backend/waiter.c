@@ -1,0 +1,47 @@
+#include "backend/backend.h"
+
+void waiter_list_init(struct waiter_list *l)
+{
+    l->head.next = l->head.prev = &l->head;
+}
+
+bool waiter_list_is_empty(const struct waiter_list *l)
+{
+    return l->head.next == &l->head;
+}
+
+void waiter_add(struct waiter_list *l, struct waiter *w)
+{
+    INVARIANT(w->next == NULL);
+    w->prev = l->head.prev;
+    w->next = &l->head;
+    l->head.prev->next = w;
+    l->head.prev = w;
+}
+
+void waiter_cancel(struct waiter *w)
+{
+    if (w->next == NULL) return;
+    w->next->prev = w->prev;
+    w->prev->next = w->next;
+    w->next = w->prev = NULL;
+}
+
+/* A mark at the end of the list separates those who wait now from those who will join while others
+ * are told; being in the list itself it survives any of them leaving. */
+void waiter_wake(struct waiter_list *l, size_t n)
+{
+    struct waiter mark = {0};
+    waiter_add(l, &mark);
+    while (n-- > 0 && l->head.next != &mark) {
+        struct waiter *w = l->head.next;
+        waiter_cancel(w);
+        w->ready(w);
+    }
+    waiter_cancel(&mark);
+}
+
+void waiter_wake_all(struct waiter_list *l)
+{
+    waiter_wake(l, SIZE_MAX);
+}
