@@ -1,0 +1,577 @@
+#include "backend/local/journal.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define ZERO_CHUNK_BYTES (1u << 20)
+#define PREPARE_RETRY_US 1000000
+#define MARKER_IDLE_US 100000
+#define BATCH_KEEP_BYTES (4u << 20)
+#define SEGMENT_MARGIN 4096 /* room kept in a segment for the last durable mark */
+
+enum segment_state { SEGMENT_PREPARING, SEGMENT_SPARE, SEGMENT_CURRENT, SEGMENT_FULL };
+
+struct segment {
+    struct job job; /* first: preparing and removing */
+    struct journal *journal;
+    struct segment *next; /* retained ones, oldest first */
+    enum segment_state state;
+    struct segment_id id;
+    struct file file;
+    uint64_t bytes;
+    uint64_t used; /* bytes sealed or written */
+    uint64_t last_version;
+    int64_t last_time_ms;
+    unsigned batches_in_flight; /* sealed, not yet collected: the file must stay open */
+    enum err result;            /* of the job */
+    struct error error;
+};
+
+struct sealed_batch {
+    struct sealed_batch *next;
+    struct segment *segment;
+    uint64_t offset;
+    size_t header_at; /* in bytes: behind the segment header when the batch is a segment's first */
+    struct batch_header header;
+    struct buf bytes;
+};
+
+struct write_job {
+    struct job job; /* first */
+    struct journal *journal;
+    struct sealed_batch *batches;
+    struct segment *unsynced; /* written to since its last sync; at most one, see write_batches */
+    bool wants_sync;
+    int64_t sync_us;
+    enum err result;
+    struct error error;
+};
+
+struct journal {
+    struct journal_options options;
+    struct segment *current;
+    struct segment *spare;    /* NULL while being prepared */
+    struct segment *retained; /* full ones, oldest first */
+    struct segment **retained_end;
+    uint64_t retained_bytes;
+    uint64_t retained_count;
+    uint64_t next_number;
+    struct sealed_batch *filling; /* never NULL; payload grows behind the headers' room */
+    struct sealed_batch *sealed;  /* waiting for the thread, oldest first */
+    struct sealed_batch **sealed_end;
+    struct sealed_batch *unused;
+    struct write_job job;
+    uint64_t version_last; /* appended */
+    uint64_t version_acknowledged;
+    uint64_t version_synced;
+    uint64_t version_marked; /* highest durable version that a batch on disk tells */
+    int64_t appended_us;     /* monotonic */
+    int64_t synced_us;
+    int64_t prepare_failed_us; /* 0 = it did not */
+    bool is_preparing;
+    bool is_writing;
+    bool is_failed;
+    bool wants_sync;
+    struct error prepare_error;
+    uint64_t syncs, sync_us, batches;
+};
+
+void journal_path(struct buf *out, const char *dir, uint64_t number)
+{
+    buf_printf(out, "%s/journal-%020llu.log", dir, (unsigned long long)number);
+    buf_append_byte(out, '\0');
+}
+
+bool journal_number(const char *name, uint64_t *number)
+{
+    const char prefix[] = "journal-";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    const char *digits = name + sizeof prefix - 1;
+    if (strlen(digits) != 24 || strcmp(digits + 20, ".log") != 0) return false;
+    uint64_t v = 0;
+    for (int i = 0; i < 20; i++) {
+        if (digits[i] < '0' || digits[i] > '9') return false;
+        v = v * 10 + (uint64_t)(digits[i] - '0');
+    }
+    *number = v;
+    return true;
+}
+
+/* ---- segments ---- */
+
+static void segment_move(struct segment *s, enum segment_state to)
+{
+    INVARIANT(to == s->state + 1);
+    s->state = to;
+}
+
+static void segment_free(struct segment *s)
+{
+    file_close(&s->file);
+    mem_free(s);
+}
+
+/* Background thread. Reserving first tells about a full disk at once; the zeros make the later syncs
+ * cheap (no extent is converted while somebody waits). */
+static void segment_prepare_run(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    struct buf path;
+    buf_init(&path);
+    journal_path(&path, s->journal->options.dir, s->id.number);
+    uint8_t *zeros = mem_new(ZERO_CHUNK_BYTES);
+    enum err r = file_open(&s->file, (char *)path.data, FILE_WRITE_NEW, &s->error);
+    if (r == OK) r = file_reserve(&s->file, s->bytes, &s->error);
+    for (uint64_t at = 0; r == OK && at < s->bytes; at += ZERO_CHUNK_BYTES) {
+        uint64_t n = s->bytes - at < ZERO_CHUNK_BYTES ? s->bytes - at : ZERO_CHUNK_BYTES;
+        r = file_write_at(&s->file, at, slice_of(zeros, (size_t)n), &s->error);
+    }
+    if (r == OK) r = file_sync(&s->file, &s->error);
+    if (r == OK) r = dir_sync(s->journal->options.dir, &s->error);
+    if (r != OK) {
+        struct error ignored;
+        file_close(&s->file);
+        (void)!file_remove((char *)path.data, &ignored);
+    }
+    s->result = r;
+    mem_free(zeros);
+    buf_fini(&path);
+}
+
+static void segment_prepare_done(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    struct journal *j = s->journal;
+    j->is_preparing = false;
+    if (s->result != OK) {
+        if (j->prepare_failed_us == 0) log_warning("journal: %s", s->error.text);
+        j->prepare_failed_us = clock_mono_us();
+        j->prepare_error = s->error;
+        segment_free(s);
+    } else {
+        if (j->prepare_failed_us != 0) log_notice("journal: space is available again");
+        j->prepare_failed_us = 0;
+        segment_move(s, SEGMENT_SPARE);
+        j->spare = s;
+    }
+    j->options.on_room(j->options.arg);
+}
+
+static struct segment *segment_new(struct journal *j)
+{
+    struct segment *s = mem_new(sizeof *s);
+    s->journal = j;
+    s->file.fd = -1;
+    s->bytes = j->options.segment_bytes;
+    s->id.number = j->next_number++;
+    memcpy(s->id.database_id, j->options.database_id, DATABASE_ID_BYTES);
+    s->job.run = segment_prepare_run;
+    s->job.done = segment_prepare_done;
+    return s;
+}
+
+static void journal_prepare(struct journal *j)
+{
+    if (j->is_preparing || j->spare != NULL) return;
+    j->is_preparing = true;
+    worker_post(j->options.background, &segment_new(j)->job);
+}
+
+static void segment_remove_run(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    struct buf path;
+    buf_init(&path);
+    journal_path(&path, s->journal->options.dir, s->id.number);
+    s->result = file_remove((char *)path.data, &s->error);
+    buf_fini(&path);
+}
+
+static void segment_remove_done(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    if (s->result != OK) log_warning("journal: %s", s->error.text);
+    segment_free(s);
+}
+
+static void journal_retain(struct journal *j, struct segment *s)
+{
+    s->next = NULL;
+    *j->retained_end = s;
+    j->retained_end = &s->next;
+    j->retained_bytes += s->bytes;
+    j->retained_count++;
+}
+
+void journal_add_old(struct journal *j, const struct journal_old_segment *old)
+{
+    struct segment *s = mem_new(sizeof *s);
+    s->journal = j;
+    s->file.fd = -1;
+    s->state = SEGMENT_FULL;
+    s->id.number = old->number;
+    s->bytes = old->bytes;
+    s->last_version = old->last_version;
+    s->last_time_ms = old->last_time_ms;
+    journal_retain(j, s);
+}
+
+void journal_release(struct journal *j, uint64_t applied, int64_t now_ms)
+{
+    while (j->retained != NULL) {
+        struct segment *s = j->retained;
+        if (s->last_version > applied || s->batches_in_flight > 0) return;
+        bool is_old = now_ms - s->last_time_ms > j->options.retention_ms;
+        if (!is_old && j->retained_bytes <= j->options.retention_bytes) return;
+        j->retained = s->next;
+        if (j->retained == NULL) j->retained_end = &j->retained;
+        j->retained_bytes -= s->bytes;
+        j->retained_count--;
+        s->job.run = segment_remove_run;
+        s->job.done = segment_remove_done;
+        worker_post(j->options.background, &s->job);
+    }
+}
+
+/* ---- filling and sealing ---- */
+
+static struct sealed_batch *batch_new(struct journal *j)
+{
+    struct sealed_batch *b = j->unused;
+    if (b != NULL) {
+        j->unused = b->next;
+        buf_clear(&b->bytes, BATCH_KEEP_BYTES);
+    } else {
+        b = mem_new(sizeof *b);
+    }
+    b->next = NULL;
+    b->segment = NULL;
+    b->header = (struct batch_header){0};
+    /* Room for both headers; the segment's is used only by the first batch of one. */
+    static const uint8_t zeros[JOURNAL_HEADER_BYTES + JOURNAL_BATCH_BYTES];
+    buf_append(&b->bytes, zeros, sizeof zeros);
+    return b;
+}
+
+static size_t filling_payload(const struct journal *j)
+{
+    return j->filling->bytes.len - JOURNAL_HEADER_BYTES - JOURNAL_BATCH_BYTES;
+}
+
+static bool filling_is_empty(const struct journal *j)
+{
+    return j->filling->header.transactions == 0;
+}
+
+/* Closes the batch being filled and queues it at the end of the current segment. */
+static void journal_seal(struct journal *j)
+{
+    struct sealed_batch *b = j->filling;
+    struct segment *s = j->current;
+    if (b->bytes.is_failed) die("out of memory for a journal batch");
+    b->header.payload_bytes = (uint32_t)filling_payload(j);
+    b->header.durable_version = j->version_synced;
+    while (b->bytes.len % 8 != 0) buf_append_byte(&b->bytes, 0);
+    b->segment = s;
+    b->header_at = JOURNAL_HEADER_BYTES;
+    b->offset = s->used;
+    if (s->used == JOURNAL_HEADER_BYTES) {
+        struct segment_header h = {.id = s->id, .format = JOURNAL_FORMAT};
+        h.version_before = s->last_version;
+        segment_header_write(&h, b->bytes.data);
+        b->header_at = 0;
+        b->offset = 0;
+    }
+    s->used += b->bytes.len - JOURNAL_HEADER_BYTES;
+    s->last_version = b->header.last_version;
+    s->last_time_ms = b->header.time_ms;
+    s->batches_in_flight++;
+    INVARIANT(s->used <= s->bytes);
+    *j->sealed_end = b;
+    j->sealed_end = &b->next;
+    j->filling = batch_new(j);
+}
+
+/* Bytes of the current segment that a batch sealed now with `bytes` more payload would need. */
+static bool current_has_room(const struct journal *j, size_t bytes, size_t margin)
+{
+    size_t payload = filling_payload(j) + bytes;
+    return j->current->used + JOURNAL_BATCH_BYTES + payload + 8 + margin <= j->current->bytes &&
+           payload < UINT32_MAX;
+}
+
+enum err journal_room(struct journal *j, size_t bytes, struct error *e)
+{
+    if (j->is_failed) return error_set(e, ERR_IO, "the journal failed; restart the server");
+    if (current_has_room(j, bytes, SEGMENT_MARGIN)) return OK;
+    size_t fixed = JOURNAL_HEADER_BYTES + JOURNAL_BATCH_BYTES + 8 + SEGMENT_MARGIN;
+    if (bytes + fixed > j->options.segment_bytes) {
+        return error_set(e, ERR_LIMIT, "transaction of %zu bytes is larger than a journal segment",
+                         bytes);
+    }
+    if (j->spare != NULL) return OK;
+    if (j->prepare_failed_us != 0) {
+        return error_set(e, ERR_DISK_FULL, "disk full: no journal space (%s)", j->prepare_error.text);
+    }
+    journal_prepare(j);
+    return error_set(e, ERR_WAIT, "a journal segment is being prepared");
+}
+
+static void journal_next_segment(struct journal *j)
+{
+    INVARIANT(j->spare != NULL);
+    if (!filling_is_empty(j)) journal_seal(j);
+    struct segment *full = j->current;
+    segment_move(full, SEGMENT_FULL);
+    journal_retain(j, full);
+    j->current = j->spare;
+    j->spare = NULL;
+    segment_move(j->current, SEGMENT_CURRENT);
+    j->current->used = JOURNAL_HEADER_BYTES;
+    j->current->last_version = full->last_version;
+    journal_prepare(j);
+}
+
+static void filling_cover(struct journal *j, uint64_t version, int64_t time_ms)
+{
+    struct batch_header *h = &j->filling->header;
+    if (h->first_version == 0) h->first_version = version;
+    h->last_version = version;
+    h->time_ms = time_ms;
+}
+
+void journal_append(struct journal *j, uint64_t version, const struct batch *batch)
+{
+    INVARIANT(version > j->version_last);
+    if (!current_has_room(j, txn_bytes(batch), SEGMENT_MARGIN)) journal_next_segment(j);
+    filling_cover(j, version, batch->time_ms);
+    j->filling->header.transactions++;
+    txn_write(&j->filling->bytes, version, batch);
+    j->version_last = version;
+    j->appended_us = 0;
+}
+
+/* ---- the journal thread ---- */
+
+/* Moving on to the next segment syncs the one left behind, whatever the durability: so at most one has
+ * unsynced bytes, and a later sync of that one covers all. */
+static enum err write_batches(struct write_job *w)
+{
+    enum err r = OK;
+    for (struct sealed_batch *b = w->batches; b != NULL && r == OK; b = b->next) {
+        batch_seal(b->bytes.data + JOURNAL_HEADER_BYTES, &b->header, &b->segment->id);
+        if (w->unsynced != NULL && w->unsynced != b->segment) {
+            r = file_sync(&w->unsynced->file, &w->error);
+        }
+        struct slice bytes = slice_of(b->bytes.data + b->header_at, b->bytes.len - b->header_at);
+        if (r == OK) r = file_write_at(&b->segment->file, b->offset, bytes, &w->error);
+        w->unsynced = b->segment;
+    }
+    if (r == OK && w->wants_sync && w->unsynced != NULL) {
+        r = file_sync(&w->unsynced->file, &w->error);
+        if (r == OK) w->unsynced = NULL;
+    }
+    return r;
+}
+
+static void write_run(struct job *job)
+{
+    struct write_job *w = (struct write_job *)job;
+    int64_t begin_us = clock_mono_us();
+    w->result = write_batches(w);
+    w->sync_us = clock_mono_us() - begin_us;
+}
+
+static void write_done(struct job *job)
+{
+    struct write_job *w = (struct write_job *)job;
+    struct journal *j = w->journal;
+    j->is_writing = false;
+    uint64_t last = j->version_acknowledged;
+    while (w->batches != NULL) {
+        struct sealed_batch *b = w->batches;
+        w->batches = b->next;
+        last = b->header.last_version;
+        if (b->header.durable_version > j->version_marked) {
+            j->version_marked = b->header.durable_version;
+        }
+        b->segment->batches_in_flight--;
+        if (b->segment->state == SEGMENT_FULL && b->segment->batches_in_flight == 0 &&
+            w->unsynced != b->segment) {
+            file_close(&b->segment->file);
+        }
+        b->next = j->unused;
+        j->unused = b;
+        j->batches++;
+    }
+    if (w->result != OK) {
+        j->is_failed = true;
+        j->options.on_fatal(j->options.arg, &w->error);
+        return;
+    }
+    j->version_acknowledged = last;
+    if (w->wants_sync) {
+        j->version_synced = last;
+        j->synced_us = clock_mono_us();
+        j->syncs++;
+        j->sync_us += (uint64_t)w->sync_us;
+    }
+}
+
+static void journal_start_job(struct journal *j, bool wants_sync)
+{
+    j->job.batches = j->sealed;
+    j->sealed = NULL;
+    j->sealed_end = &j->sealed;
+    j->job.wants_sync = wants_sync;
+    j->is_writing = true;
+    j->wants_sync = false;
+    worker_post(j->options.writer, &j->job.job);
+}
+
+void journal_submit(struct journal *j)
+{
+    if (j->is_writing || j->is_failed) return;
+    if (!filling_is_empty(j)) journal_seal(j);
+    if (j->sealed == NULL && !j->wants_sync) return;
+    journal_start_job(j, j->options.durability == DURABILITY_ALWAYS || j->wants_sync);
+}
+
+uint64_t journal_acknowledged(const struct journal *j)
+{
+    return j->version_acknowledged;
+}
+
+uint64_t journal_synced(const struct journal *j)
+{
+    return j->version_synced;
+}
+
+void journal_want_sync(struct journal *j)
+{
+    if (j->version_synced < j->version_last) j->wants_sync = true;
+}
+
+bool journal_is_disk_full(const struct journal *j)
+{
+    return j->prepare_failed_us != 0;
+}
+
+/* After the last sync a batch without transactions tells what was durable: without it, damage of the
+ * last acknowledged batch could not be told from a torn tail. */
+static void journal_mark(struct journal *j, int64_t now_us)
+{
+    if (j->appended_us == 0) {
+        j->appended_us = now_us;
+        return;
+    }
+    bool is_idle = !j->is_writing && j->sealed == NULL && filling_is_empty(j);
+    if (!is_idle || j->version_synced <= j->version_marked) return;
+    if (now_us - j->appended_us < MARKER_IDLE_US || !current_has_room(j, 0, 0)) return;
+    filling_cover(j, j->version_last, clock_wall_ms());
+    j->filling->header.first_version = j->version_last + 1;
+    journal_seal(j);
+    journal_start_job(j, j->options.durability == DURABILITY_ALWAYS);
+}
+
+void journal_tick(struct journal *j)
+{
+    int64_t now_us = clock_mono_us();
+    if (j->is_failed) return;
+    if (j->prepare_failed_us != 0 && now_us - j->prepare_failed_us > PREPARE_RETRY_US) {
+        journal_prepare(j);
+    }
+    if (j->options.durability == DURABILITY_INTERVAL && j->version_synced < j->version_last &&
+        now_us - j->synced_us >= (int64_t)j->options.interval_ms * 1000) {
+        j->wants_sync = true;
+    }
+    journal_submit(j);
+    journal_mark(j, now_us);
+}
+
+void journal_stats(const struct journal *j, struct journal_stats *out)
+{
+    *out = (struct journal_stats){
+        .bytes = j->retained_bytes + j->current->bytes + (j->spare != NULL ? j->spare->bytes : 0),
+        .segments = j->retained_count + 1 + (j->spare != NULL),
+        .syncs = j->syncs,
+        .sync_us = j->sync_us,
+        .batches = j->batches,
+    };
+}
+
+/* ---- opening and closing ---- */
+
+enum err journal_open(const struct journal_options *options, uint64_t next_number,
+                      uint64_t last_version, struct journal **out, struct error *e)
+{
+    *out = NULL;
+    struct journal *j = mem_new(sizeof *j);
+    j->options = *options;
+    j->next_number = next_number;
+    j->retained_end = &j->retained;
+    j->sealed_end = &j->sealed;
+    j->version_last = j->version_acknowledged = j->version_synced = last_version;
+    j->version_marked = last_version;
+    j->job = (struct write_job){.job = {.run = write_run, .done = write_done}, .journal = j};
+    j->filling = batch_new(j);
+    struct segment *s = segment_new(j);
+    segment_prepare_run(&s->job);
+    if (s->result != OK) {
+        *e = s->error;
+        enum err r = s->result;
+        segment_free(s);
+        buf_fini(&j->filling->bytes);
+        mem_free(j->filling);
+        mem_free(j);
+        return r;
+    }
+    segment_move(s, SEGMENT_SPARE);
+    segment_move(s, SEGMENT_CURRENT);
+    s->used = JOURNAL_HEADER_BYTES;
+    s->last_version = last_version;
+    j->current = s;
+    journal_prepare(j);
+    *out = j;
+    return OK;
+}
+
+static void batches_free(struct sealed_batch *b)
+{
+    while (b != NULL) {
+        struct sealed_batch *next = b->next;
+        buf_fini(&b->bytes);
+        mem_free(b);
+        b = next;
+    }
+}
+
+void journal_close(struct journal *j)
+{
+    if (j == NULL) return;
+    while (!j->is_failed && (j->is_writing || j->version_synced < j->version_last)) {
+        journal_want_sync(j);
+        journal_submit(j);
+        worker_drain(j->options.writer);
+        worker_poll(j->options.writer);
+    }
+    while (j->is_preparing) {
+        worker_drain(j->options.background);
+        worker_poll(j->options.background);
+    }
+    while (j->retained != NULL) {
+        struct segment *next = j->retained->next;
+        segment_free(j->retained);
+        j->retained = next;
+    }
+    segment_free(j->current);
+    if (j->spare != NULL) segment_free(j->spare);
+    batches_free(j->filling);
+    batches_free(j->sealed);
+    batches_free(j->unused);
+    mem_free(j);
+}

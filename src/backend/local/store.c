@@ -1,0 +1,376 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "backend/local/store_int.h"
+#include "backend/local/vfs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+
+#define APPLICATION_ID 0x7475706c /* "tupl" */
+#define SLICE_ROWS 20000
+#define SLICE_BYTES (8u << 20)
+#define FLUSH_SLICE_ROWS "20000"
+#define SPACE_DATA 1 /* the space whose entries are counted */
+
+enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
+{
+    int base = rc & 0xff;
+    if (base == SQLITE_OK || base == SQLITE_ROW || base == SQLITE_DONE) return OK;
+    const char *text = db != NULL ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+    switch (base) {
+    case SQLITE_FULL: return error_set(e, ERR_DISK_FULL, "disk full: cannot %s: %s", what, text);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return error_set(e, ERR_CORRUPT, "cannot %s: %s", what, text);
+    case SQLITE_NOMEM: return error_set(e, ERR_NOMEM, "cannot %s: %s", what, text);
+    default: return error_set(e, ERR_IO, "cannot %s: %s (%d)", what, text, rc);
+    }
+}
+
+static enum err store_exec(struct store *s, const char *sql, struct error *e)
+{
+    return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), sql);
+}
+
+enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, sqlite3 **out,
+                       struct error *e)
+{
+    enum err r = vfs_register(e);
+    if (r != OK) return r;
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+    if (is_writer) flags |= SQLITE_OPEN_CREATE;
+    int rc = sqlite3_open_v2(path, out, flags, VFS_NAME);
+    if (rc != SQLITE_OK) {
+        r = store_error(e, *out, rc, "open the database");
+        sqlite3_close(*out);
+        *out = NULL;
+        return r;
+    }
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
+             "PRAGMA temp_store=MEMORY;",
+             (unsigned long long)(cache_bytes / 1024 + 1));
+    sqlite3_busy_timeout(*out, 5000);
+    return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
+}
+
+/* replacing(x): x, and notes that the UPSERT found a row. It is how one statement writes and tells
+ * whether the number of entries grew. */
+static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    struct store *s = sqlite3_user_data(ctx);
+    (void)argc;
+    s->replaced++;
+    sqlite3_result_value(ctx, argv[0]);
+}
+
+static enum err store_prepare(struct store *s, sqlite3_stmt **stmt, const char *sql, struct error *e)
+{
+    int rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    return store_error(e, s->db, rc, "prepare a statement");
+}
+
+static int64_t store_pragma(struct store *s, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t value = -1;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL) != SQLITE_OK) return -1;
+    if (sqlite3_step(stmt) == SQLITE_ROW) value = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return value;
+}
+
+static enum err store_check_format(struct store *s, struct error *e)
+{
+    int64_t application = store_pragma(s, "PRAGMA application_id");
+    int64_t format = store_pragma(s, "PRAGMA user_version");
+    int64_t tables = store_pragma(s, "SELECT count(*) FROM sqlite_schema");
+    if (tables < 0) {
+        return error_set(e, ERR_CORRUPT, "%s is not a database: %s", s->path, sqlite3_errmsg(s->db));
+    }
+    if (tables > 0 && application != APPLICATION_ID) {
+        return error_set(e, ERR_FORMAT, "%s is a SQLite database, but not one of tupled", s->path);
+    }
+    if (tables > 0 && format > STORE_FORMAT) {
+        return error_set(e, ERR_FORMAT,
+                         "%s has format %lld, newer than format %d, the newest that this program "
+                         "reads; start a newer tupled",
+                         s->path, (long long)format, STORE_FORMAT);
+    }
+    return OK;
+}
+
+static enum err store_create(struct store *s, struct error *e)
+{
+    char sql[640];
+    uint8_t id[DATABASE_ID_BYTES];
+    char hex[2 * DATABASE_ID_BYTES + 1];
+    random_system(id, sizeof id);
+    for (size_t i = 0; i < sizeof id; i++) snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    snprintf(sql, sizeof sql,
+             "BEGIN IMMEDIATE;"
+             "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
+             " exp INTEGER NOT NULL, v BLOB NOT NULL) WITHOUT ROWID;"
+             "CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+             "INSERT OR IGNORE INTO meta VALUES('database_id', x'%s'), ('applied', 0);"
+             "PRAGMA application_id=%d; PRAGMA user_version=%d;"
+             "COMMIT;",
+             hex, APPLICATION_ID, STORE_FORMAT);
+    return store_exec(s, sql, e);
+}
+
+static enum err store_read_meta(struct store *s, struct error *e)
+{
+    sqlite3_stmt *stmt = NULL;
+    enum err r = store_prepare(s, &stmt, "SELECT name, value FROM meta", e);
+    if (r != OK) return r;
+    bool has_id = false;
+    int rc = SQLITE_OK;
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        const char *name = (const char *)sqlite3_column_text(stmt, 0);
+        unsigned database = 0;
+        if (strcmp(name, "applied") == 0) {
+            s->state.applied = (uint64_t)sqlite3_column_int64(stmt, 1);
+        } else if (strcmp(name, "database_id") == 0) {
+            has_id = sqlite3_column_bytes(stmt, 1) == DATABASE_ID_BYTES;
+            if (has_id) memcpy(s->database_id, sqlite3_column_blob(stmt, 1), DATABASE_ID_BYTES);
+        } else if (sscanf(name, "entries.%u", &database) == 1 && database < DATABASES_MAX) {
+            s->state.entries[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
+        }
+    }
+    r = store_error(e, s->db, rc, "read the database's state");
+    sqlite3_finalize(stmt);
+    if (r == OK && !has_id) return error_set(e, ERR_CORRUPT, "%s has lost its identity", s->path);
+    return r;
+}
+
+static enum err store_prepare_all(struct store *s, struct error *e)
+{
+    int rc = sqlite3_create_function_v2(s->db, "replacing", 1, SQLITE_UTF8, s, replacing, NULL, NULL,
+                                        NULL);
+    enum err r = store_error(e, s->db, rc, "register a function");
+    if (r == OK) {
+        r = store_prepare(s, &s->put,
+                          "INSERT INTO kv VALUES(?1,?2,?3,?4) ON CONFLICT(k) DO UPDATE SET "
+                          "ver=replacing(excluded.ver), exp=excluded.exp, v=excluded.v",
+                          e);
+    }
+    if (r == OK) r = store_prepare(s, &s->del, "DELETE FROM kv WHERE k=?1", e);
+    if (r == OK) {
+        r = store_prepare(s, &s->del_range,
+                          "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 "
+                          "LIMIT " FLUSH_SLICE_ROWS ")",
+                          e);
+    }
+    if (r == OK) r = store_prepare(s, &s->begin, "BEGIN IMMEDIATE", e);
+    if (r == OK) r = store_prepare(s, &s->commit, "COMMIT", e);
+    if (r == OK) r = store_prepare(s, &s->rollback, "ROLLBACK", e);
+    if (r == OK) {
+        r = store_prepare(s, &s->meta_put, "INSERT OR REPLACE INTO meta VALUES(?1,?2)", e);
+    }
+    return r;
+}
+
+enum err store_open(const struct store_options *options, struct store **out, struct error *e)
+{
+    struct store *s = mem_new(sizeof *s);
+    *out = NULL;
+    s->nowait_fd = -1;
+    size_t len = strlen(options->path) + 1;
+    s->path = memcpy(mem_alloc(len), options->path, len);
+    s->reader_cache_bytes = options->reader_cache_bytes;
+    enum err r = store_connect(s->path, options->cache_bytes, true, &s->db, e);
+    if (r == OK) r = store_check_format(s, e);
+    if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", e);
+    if (r == OK) r = store_create(s, e);
+    if (r == OK) r = store_read_meta(s, e);
+    if (r == OK) r = store_prepare_all(s, e);
+    if (r == OK) {
+        s->nowait_fd = open(s->path, O_RDONLY | O_CLOEXEC);
+        if (s->nowait_fd < 0) r = error_set(e, ERR_IO, "cannot open %s for reading", s->path);
+    }
+    if (r != OK) {
+        store_close(s);
+        return r;
+    }
+    *out = s;
+    return OK;
+}
+
+void store_close(struct store *s)
+{
+    if (s == NULL) return;
+    sqlite3_stmt *stmts[] = {s->put,    s->del,      s->begin,    s->commit,
+                             s->rollback, s->meta_put, s->del_range};
+    for (size_t i = 0; i < sizeof stmts / sizeof stmts[0]; i++) sqlite3_finalize(stmts[i]);
+    int rc = sqlite3_close(s->db);
+    if (rc != SQLITE_OK) log_warning("store: closing: %s", sqlite3_errstr(rc));
+    if (s->nowait_fd >= 0) close(s->nowait_fd);
+    mem_free(s->path);
+    mem_free(s);
+}
+
+const uint8_t *store_database_id(const struct store *s)
+{
+    return s->database_id;
+}
+
+uint64_t store_applied(const struct store *s)
+{
+    return s->state.applied;
+}
+
+uint64_t store_entries(const struct store *s, uint8_t database)
+{
+    return database < DATABASES_MAX ? s->state.entries[database] : 0;
+}
+
+void store_applied_set(struct store *s, const struct store_progress *progress)
+{
+    s->state = *progress;
+}
+
+/* ---- applying (store thread) ---- */
+
+static enum err stmt_run(struct store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
+{
+    int rc = sqlite3_step(stmt);
+    enum err r = store_error(e, s->db, rc, what);
+    sqlite3_reset(stmt);
+    return r;
+}
+
+static enum err put_meta(struct store *s, const char *name, uint64_t value, struct error *e)
+{
+    sqlite3_bind_text(s->meta_put, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->meta_put, 2, (sqlite3_int64)value);
+    return stmt_run(s, s->meta_put, "record the state", e);
+}
+
+/* Ends a slice. The counts go with it, so that they are right after a crash at any point. */
+static enum err slice_commit(struct store *s, const struct store_progress *p, struct error *e)
+{
+    enum err r = OK;
+    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
+        char name[24];
+        if (p->entries[i] == 0 && s->state.entries[i] == 0) continue;
+        snprintf(name, sizeof name, "entries.%u", i);
+        r = put_meta(s, name, p->entries[i], e);
+    }
+    if (r == OK) r = stmt_run(s, s->commit, "commit", e);
+    return r;
+}
+
+static bool is_counted(struct slice key)
+{
+    return key.len >= 2 && key.data[1] == SPACE_DATA;
+}
+
+static enum err apply_entry(struct store *s, const struct mem_entry *entry, struct store_progress *p,
+                            struct error *e)
+{
+    const struct mem_version *v = entry->newest;
+    sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
+    sqlite3_bind_blob(stmt, 1, entry->key.data, (int)entry->key.len, SQLITE_STATIC);
+    if (!v->is_tombstone) {
+        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)v->version);
+        sqlite3_bind_int64(stmt, 3, v->expiry_ms);
+        sqlite3_bind_blob64(stmt, 4, v->value_len > 0 ? v->value : (const uint8_t *)"", v->value_len,
+                            SQLITE_STATIC);
+    }
+    uint64_t replaced = s->replaced;
+    enum err r = stmt_run(s, stmt, "write an entry", e);
+    if (r != OK) return r;
+    p->rows++;
+    if (!is_counted(entry->key)) return OK;
+    uint64_t *count = &p->entries[entry->key.data[0]];
+    if (v->is_tombstone) {
+        *count -= (uint64_t)sqlite3_changes(s->db);
+    } else {
+        *count += s->replaced == replaced;
+    }
+    return OK;
+}
+
+/* Removes a whole database in slices of its own; the rows written after the flush come from the
+ * memtable again. */
+static enum err apply_flush(struct store *s, uint8_t database, struct store_progress *p,
+                            struct error *e)
+{
+    uint8_t bounds[2] = {database, (uint8_t)(database + 1)};
+    for (;;) {
+        enum err r = stmt_run(s, s->begin, "begin", e);
+        if (r != OK) return r;
+        sqlite3_bind_blob(s->del_range, 1, &bounds[0], 1, SQLITE_STATIC);
+        sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
+        r = stmt_run(s, s->del_range, "flush a database", e);
+        int removed = sqlite3_changes(s->db);
+        if (removed == 0) p->entries[database] = 0;
+        if (r == OK) r = slice_commit(s, p, e);
+        if (r != OK || removed == 0) return r;
+    }
+}
+
+static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
+{
+    uint8_t database = entry->key.data[0];
+    return database < DATABASES_MAX && entry->newest->version < m->flushed[database];
+}
+
+static enum err apply_slice(struct store *s, const struct memtable *m, struct omap_iter *it,
+                            struct store_progress *p, struct error *e)
+{
+    enum err r = stmt_run(s, s->begin, "begin", e);
+    size_t bytes = 0;
+    for (unsigned i = 0; r == OK && i < SLICE_ROWS && bytes < SLICE_BYTES; omap_next(it)) {
+        const struct mem_entry *entry = omap_peek(it);
+        if (entry == NULL) break;
+        if (is_flushed(m, entry)) continue;
+        bytes += entry->key.len + entry->newest->value_len;
+        r = apply_entry(s, entry, p, e);
+        i++;
+    }
+    if (r == OK && omap_peek(it) == NULL) {
+        r = put_meta(s, "applied", m->version_last, e);
+        p->applied = m->version_last;
+    }
+    if (r == OK) r = slice_commit(s, p, e);
+    return r;
+}
+
+enum err store_apply(struct store *s, const struct memtable *m, struct store_progress *progress,
+                     struct error *e)
+{
+    struct store_progress p = s->state;
+    enum err r = OK;
+    p.rows = 0;
+    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
+        if (m->flushed[i] != 0) r = apply_flush(s, (uint8_t)i, &p, e);
+    }
+    struct omap_iter it = omap_seek(&m->order, slice_of(NULL, 0));
+    do {
+        if (r == OK) r = apply_slice(s, m, &it, &p, e);
+    } while (r == OK && omap_peek(&it) != NULL);
+    if (r != OK) {
+        if (!sqlite3_get_autocommit(s->db)) {
+            sqlite3_step(s->rollback);
+            sqlite3_reset(s->rollback);
+        }
+        /* Slices before the failed one stand; their counts must too. */
+        struct error ignored;
+        (void)!store_read_meta(s, &ignored);
+        return r;
+    }
+    *progress = p;
+    return OK;
+}
+
+void store_checkpoint(struct store *s)
+{
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
+        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
+    }
+}

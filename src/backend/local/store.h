@@ -1,0 +1,101 @@
+/* store: the bulk of the data in one SQLite database, tupled.db. Written only by the store thread, from
+ * frozen memtables, behind the journal; read by readers, each a connection of its own.
+ *
+ *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v BLOB) WITHOUT ROWID
+ *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied', 'entries.<db>'
+ *
+ * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock ms
+ * or 0, `v` the value. application_id is "tupl", user_version the format.
+ *
+ * Applying a memtable is several transactions (slices), each durable at its COMMIT; the last one moves
+ * 'applied'. A crash in between leaves a mixture that the journal's replay makes whole again, because
+ * replay is idempotent; and while the server runs the memtable stays in front of the mixture.
+ */
+#ifndef BACKEND_LOCAL_STORE_H
+#define BACKEND_LOCAL_STORE_H
+
+#include "backend/backend.h"
+#include "backend/local/journal_format.h"
+#include "backend/local/memtable.h"
+#include "base/arena.h"
+
+#define STORE_FORMAT 1
+
+struct store;
+
+struct store_options {
+    const char *path;
+    uint64_t cache_bytes; /* page cache of the writer; a reader gets reader_cache_bytes */
+    uint64_t reader_cache_bytes;
+};
+
+/* Opens or creates. ERR_FORMAT when it is newer than this program or no database of ours. */
+ERR_MUST_USE enum err store_open(const struct store_options *options, struct store **out,
+                                 struct error *e);
+/* All readers must be closed. */
+void store_close(struct store *s);
+const uint8_t *store_database_id(const struct store *s);
+/* State that the last whole apply left; loop thread, while no apply runs. */
+uint64_t store_applied(const struct store *s);
+uint64_t store_entries(const struct store *s, uint8_t database);
+
+struct store_progress {
+    uint64_t applied;
+    uint64_t entries[DATABASES_MAX]; /* of the data space */
+    uint64_t rows;                   /* written by this apply */
+};
+
+/* Store thread: writes what m holds. On an error the database is as some earlier slice left it. */
+ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
+                                  struct store_progress *progress, struct error *e);
+/* Loop thread, after an apply: what it reported becomes the state. */
+void store_applied_set(struct store *s, const struct store_progress *progress);
+/* Store thread: moves the write-ahead log into the database file as far as readers allow. */
+void store_checkpoint(struct store *s);
+
+/* ---- readers: one thread at a time ---- */
+
+struct store_reader;
+
+ERR_MUST_USE enum err store_reader_open(struct store *s, struct store_reader **out, struct error *e);
+void store_reader_close(struct store_reader *r);
+/* With may_wait false, ERR_WAIT instead of waiting for the disk. */
+ERR_MUST_USE enum err store_get(struct store_reader *r, struct slice key, bool may_wait,
+                                struct entry *out, struct error *e);
+/* Ends the borrowing of what store_get handed out. */
+void store_get_end(struct store_reader *r);
+/* Fixes what this reader sees until store_unpin. */
+ERR_MUST_USE enum err store_pin(struct store_reader *r, struct error *e);
+void store_unpin(struct store_reader *r);
+
+struct store_row {
+    struct slice key;
+    struct slice value;
+    uint64_t version;
+    int64_t expiry_ms;
+};
+
+/* Some rows of a range, in the order of the scan. */
+struct store_chunk {
+    struct arena arena; /* holds rows and what they point to */
+    struct store_row *rows;
+    size_t count;
+    bool is_last; /* the range ends with these */
+};
+
+struct store_fetch {
+    struct slice start; /* inclusive */
+    struct slice end;   /* exclusive */
+    bool is_reverse;
+    bool with_values;
+    bool may_wait;
+    size_t rows_max;
+};
+
+/* Fills `out`, which is empty. At most rows_max rows or about a megabyte. */
+ERR_MUST_USE enum err store_fetch(struct store_reader *r, const struct store_fetch *f,
+                                  struct store_chunk *out, struct error *e);
+void store_chunk_init(struct store_chunk *c);
+void store_chunk_fini(struct store_chunk *c);
+
+#endif

@@ -1,0 +1,25 @@
+/* store_int: what store.c and store_read.c share. */
+#ifndef BACKEND_LOCAL_STORE_INT_H
+#define BACKEND_LOCAL_STORE_INT_H
+
+#include <sqlite3.h>
+
+#include "backend/local/store.h"
+
+struct store {
+    sqlite3 *db; /* the writer's connection */
+    sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
+    char *path; /* owned */
+    uint64_t reader_cache_bytes;
+    int nowait_fd; /* of the database file, for vfs_nowait_begin; outlives all connections */
+    uint8_t database_id[DATABASE_ID_BYTES];
+    struct store_progress state; /* of the last whole apply */
+    uint64_t replaced; /* rows that `put` found there, counted by the SQL function `replacing` */
+};
+
+/* Translates a SQLite result code; OK for SQLITE_OK, _ROW and _DONE. */
+enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what);
+ERR_MUST_USE enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer,
+                                    sqlite3 **out, struct error *e);
+
+#endif

@@ -1,0 +1,194 @@
+#include "backend/local/store_int.h"
+#include "backend/local/vfs.h"
+#include "base/mem.h"
+
+#define CHUNK_ARENA_BYTES (64 * 1024)
+#define CHUNK_BYTES_MAX (1u << 20)
+
+struct store_reader {
+    struct store *store; /* borrowed */
+    sqlite3 *db;
+    sqlite3_stmt *get, *forward, *backward, *begin, *commit, *touch;
+    bool is_pinned;
+};
+
+static enum err reader_prepare(struct store_reader *r, sqlite3_stmt **stmt, const char *sql,
+                               struct error *e)
+{
+    int rc = sqlite3_prepare_v3(r->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+    return store_error(e, r->db, rc, "prepare a statement");
+}
+
+enum err store_reader_open(struct store *s, struct store_reader **out, struct error *e)
+{
+    struct store_reader *r = mem_new(sizeof *r);
+    *out = NULL;
+    r->store = s;
+    enum err rc = store_connect(s->path, s->reader_cache_bytes, false, &r->db, e);
+    if (rc == OK) rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=?1", e);
+    if (rc == OK) {
+        rc = reader_prepare(r, &r->forward,
+                            "SELECT k,ver,exp,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k", e);
+    }
+    if (rc == OK) {
+        rc = reader_prepare(r, &r->backward,
+                            "SELECT k,ver,exp,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k DESC", e);
+    }
+    if (rc == OK) rc = reader_prepare(r, &r->begin, "BEGIN", e);
+    if (rc == OK) rc = reader_prepare(r, &r->commit, "COMMIT", e);
+    if (rc == OK) rc = reader_prepare(r, &r->touch, "SELECT value FROM meta WHERE name='applied'", e);
+    if (rc != OK) {
+        store_reader_close(r);
+        return rc;
+    }
+    *out = r;
+    return OK;
+}
+
+void store_reader_close(struct store_reader *r)
+{
+    if (r == NULL) return;
+    sqlite3_finalize(r->get);
+    sqlite3_finalize(r->forward);
+    sqlite3_finalize(r->backward);
+    sqlite3_finalize(r->begin);
+    sqlite3_finalize(r->commit);
+    sqlite3_finalize(r->touch);
+    sqlite3_close(r->db);
+    mem_free(r);
+}
+
+/* One step; a read that was refused because it would wait is ERR_WAIT. */
+static enum err reader_step(struct store_reader *r, sqlite3_stmt *stmt, bool may_wait, int *rc,
+                            struct error *e)
+{
+    if (may_wait) {
+        *rc = sqlite3_step(stmt);
+        return store_error(e, r->db, *rc, "read");
+    }
+    vfs_nowait_begin(r->store->nowait_fd);
+    *rc = sqlite3_step(stmt);
+    bool was_refused = vfs_nowait_end();
+    if (was_refused && *rc != SQLITE_ROW && *rc != SQLITE_DONE) {
+        return error_set(e, ERR_WAIT, "the data is being read from disk");
+    }
+    return store_error(e, r->db, *rc, "read");
+}
+
+static void bind_slice(sqlite3_stmt *stmt, int at, struct slice s)
+{
+    sqlite3_bind_blob(stmt, at, s.len > 0 ? s.data : (const uint8_t *)"", (int)s.len, SQLITE_STATIC);
+}
+
+enum err store_get(struct store_reader *r, struct slice key, bool may_wait, struct entry *out,
+                   struct error *e)
+{
+    int rc = SQLITE_OK;
+    *out = (struct entry){0};
+    bind_slice(r->get, 1, key);
+    enum err result = reader_step(r, r->get, may_wait, &rc, e);
+    if (result == OK && rc == SQLITE_ROW) {
+        out->exists = true;
+        out->version = (uint64_t)sqlite3_column_int64(r->get, 0);
+        out->expiry_ms = sqlite3_column_int64(r->get, 1);
+        const void *value = sqlite3_column_blob(r->get, 2);
+        out->value = slice_of(value, (size_t)sqlite3_column_bytes(r->get, 2));
+        if (value == NULL && out->value.len == 0 && sqlite3_errcode(r->db) == SQLITE_NOMEM) {
+            result = error_set(e, ERR_NOMEM, "no memory for a value");
+        }
+    }
+    if (result != OK || rc != SQLITE_ROW) store_get_end(r);
+    return result;
+}
+
+void store_get_end(struct store_reader *r)
+{
+    sqlite3_reset(r->get);
+}
+
+/* BEGIN alone fixes nothing: the snapshot is taken by the first read. */
+enum err store_pin(struct store_reader *r, struct error *e)
+{
+    INVARIANT(!r->is_pinned);
+    int rc = sqlite3_step(r->begin);
+    sqlite3_reset(r->begin);
+    if (rc == SQLITE_DONE) {
+        rc = sqlite3_step(r->touch);
+        sqlite3_reset(r->touch);
+    }
+    enum err result = store_error(e, r->db, rc, "pin a snapshot");
+    r->is_pinned = result == OK;
+    return result;
+}
+
+void store_unpin(struct store_reader *r)
+{
+    if (!r->is_pinned) return;
+    sqlite3_step(r->commit);
+    sqlite3_reset(r->commit);
+    r->is_pinned = false;
+}
+
+void store_chunk_init(struct store_chunk *c)
+{
+    *c = (struct store_chunk){0};
+    arena_init(&c->arena, CHUNK_ARENA_BYTES);
+}
+
+void store_chunk_fini(struct store_chunk *c)
+{
+    arena_fini(&c->arena);
+    *c = (struct store_chunk){0};
+}
+
+/* Copies the statement's row; false when there is no memory. */
+static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, bool with_values, size_t *bytes)
+{
+    struct store_row *row = &c->rows[c->count];
+    size_t key_len = (size_t)sqlite3_column_bytes(stmt, 0);
+    row->key = arena_copy(&c->arena, slice_of(sqlite3_column_blob(stmt, 0), key_len));
+    row->version = (uint64_t)sqlite3_column_int64(stmt, 1);
+    row->expiry_ms = sqlite3_column_int64(stmt, 2);
+    row->value = slice_of(NULL, 0);
+    if (with_values) {
+        const void *value = sqlite3_column_blob(stmt, 3);
+        size_t len = (size_t)sqlite3_column_bytes(stmt, 3);
+        uint8_t *copy = arena_alloc_try(&c->arena, len > 0 ? len : 1);
+        if (copy == NULL) return false;
+        if (len > 0) memcpy(copy, value, len);
+        row->value = slice_of(copy, len);
+    }
+    *bytes += key_len + row->value.len;
+    c->count++;
+    return true;
+}
+
+enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct store_chunk *out,
+                     struct error *e)
+{
+    sqlite3_stmt *stmt = f->is_reverse ? r->backward : r->forward;
+    enum err result = OK;
+    size_t bytes = 0;
+    arena_reset(&out->arena);
+    out->count = 0;
+    out->is_last = false;
+    out->rows = arena_alloc(&out->arena, f->rows_max * sizeof *out->rows);
+    bind_slice(stmt, 1, f->start);
+    bind_slice(stmt, 2, f->end);
+    while (out->count < f->rows_max && bytes < CHUNK_BYTES_MAX) {
+        int rc = SQLITE_OK;
+        result = reader_step(r, stmt, f->may_wait, &rc, e);
+        if (result != OK) break;
+        if (rc != SQLITE_ROW) {
+            out->is_last = true;
+            break;
+        }
+        if (!chunk_add(out, stmt, f->with_values, &bytes)) {
+            result = error_set(e, ERR_NOMEM, "no memory for a page of rows");
+            break;
+        }
+    }
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    return result;
+}
