@@ -53,7 +53,8 @@ struct entry {
 enum mutation_kind {
     MUTATION_SET = 1,
     MUTATION_DELETE = 2,
-    MUTATION_FLUSH = 3, /* everything of one database: key is its one byte */
+    MUTATION_FLUSH = 3, /* everything written before to one database: key is its one byte; of the same
+                         * batch, only what follows it may name that database */
 };
 
 struct mutation {
@@ -110,7 +111,8 @@ struct backend_ops {
                           struct error *e);
     /* Newest version not yet durable among all that the scan has passed so far. */
     uint64_t (*scan_depends)(const struct scan *s);
-    /* The caller pauses to let others run: what the scan points to is kept for the next turn. */
+    /* To be called before the turn ends and before a commit is made while the scan is open: the scan
+     * keeps its place and what it sees. ERR_TRYAGAIN when too many are open. */
     enum err (*scan_pause)(struct scan *s, struct error *e);
     void (*scan_close)(struct scan *s);
     /* Entries of a database in the data space, as applied to the store. */
@@ -123,7 +125,9 @@ struct backend_ops {
     void (*poll)(struct backend *b);
     /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn. */
     void (*turn_end)(struct backend *b);
-    /* Every 10..100 ms. */
+    /* Tells `w` in the next turn: somebody pauses so that others run. */
+    void (*yield)(struct backend *b, struct waiter *w);
+    /* Every 10 ms or so. */
     void (*tick)(struct backend *b);
     void (*stats)(struct backend *b, struct backend_stats *out);
     /* Stops cleanly: all is applied and synced. Frees b. */

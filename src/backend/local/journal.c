@@ -550,6 +550,22 @@ static void batches_free(struct sealed_batch *b)
     }
 }
 
+static void journal_free(struct journal *j)
+{
+    while (j->retained != NULL) {
+        struct segment *next = j->retained->next;
+        segment_free(j->retained);
+        j->retained = next;
+    }
+    segment_free(j->current);
+    if (j->spare != NULL) segment_free(j->spare);
+    batches_free(j->filling);
+    batches_free(j->sealed);
+    batches_free(j->unused);
+    batches_free(j->job.batches);
+    mem_free(j);
+}
+
 void journal_close(struct journal *j)
 {
     if (j == NULL) return;
@@ -563,15 +579,13 @@ void journal_close(struct journal *j)
         worker_drain(j->options.background);
         worker_poll(j->options.background);
     }
-    while (j->retained != NULL) {
-        struct segment *next = j->retained->next;
-        segment_free(j->retained);
-        j->retained = next;
-    }
-    segment_free(j->current);
-    if (j->spare != NULL) segment_free(j->spare);
-    batches_free(j->filling);
-    batches_free(j->sealed);
-    batches_free(j->unused);
-    mem_free(j);
+    journal_free(j);
+}
+
+void journal_abandon(struct journal *j)
+{
+    if (j == NULL) return;
+    worker_drain(j->options.writer);
+    worker_poll(j->options.writer);
+    journal_free(j);
 }

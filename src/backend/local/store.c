@@ -121,7 +121,7 @@ static enum err store_create(struct store *s, struct error *e)
     return store_exec(s, sql, e);
 }
 
-static enum err store_read_meta(struct store *s, struct error *e)
+static enum err store_read_meta(struct store *s, struct store_progress *state, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     enum err r = store_prepare(s, &stmt, "SELECT name, value FROM meta", e);
@@ -132,12 +132,12 @@ static enum err store_read_meta(struct store *s, struct error *e)
         const char *name = (const char *)sqlite3_column_text(stmt, 0);
         unsigned database = 0;
         if (strcmp(name, "applied") == 0) {
-            s->state.applied = (uint64_t)sqlite3_column_int64(stmt, 1);
+            state->applied = (uint64_t)sqlite3_column_int64(stmt, 1);
         } else if (strcmp(name, "database_id") == 0) {
             has_id = sqlite3_column_bytes(stmt, 1) == DATABASE_ID_BYTES;
             if (has_id) memcpy(s->database_id, sqlite3_column_blob(stmt, 1), DATABASE_ID_BYTES);
         } else if (sscanf(name, "entries.%u", &database) == 1 && database < DATABASES_MAX) {
-            s->state.entries[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
+            state->entries[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
         }
     }
     r = store_error(e, s->db, rc, "read the database's state");
@@ -185,7 +185,7 @@ enum err store_open(const struct store_options *options, struct store **out, str
     if (r == OK) r = store_check_format(s, e);
     if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", e);
     if (r == OK) r = store_create(s, e);
-    if (r == OK) r = store_read_meta(s, e);
+    if (r == OK) r = store_read_meta(s, &s->state, e);
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) {
         s->nowait_fd = open(s->path, O_RDONLY | O_CLOEXEC);
@@ -360,7 +360,7 @@ enum err store_apply(struct store *s, const struct memtable *m, struct store_pro
         }
         /* Slices before the failed one stand; their counts must too. */
         struct error ignored;
-        (void)!store_read_meta(s, &ignored);
+        if (store_read_meta(s, progress, &ignored) != OK) *progress = s->state;
         return r;
     }
     *progress = p;

@@ -45,7 +45,8 @@ struct store_progress {
     uint64_t rows;                   /* written by this apply */
 };
 
-/* Store thread: writes what m holds. On an error the database is as some earlier slice left it. */
+/* Store thread: writes what m holds. On an error the database is as some
+ * earlier slice left it, and *progress tells that state. */
 ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
                                   struct store_progress *progress, struct error *e);
 /* Loop thread, after an apply: what it reported becomes the state. */

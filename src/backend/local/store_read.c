@@ -178,7 +178,9 @@ enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct
     while (out->count < f->rows_max && bytes < CHUNK_BYTES_MAX) {
         int rc = SQLITE_OK;
         result = reader_step(r, stmt, f->may_wait, &rc, e);
-        if (result != OK) break;
+        /* What was read before a refused read is good; the next fetch will be refused at once. */
+        if (result == ERR_WAIT && out->count > 0) result = OK;
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE) break;
         if (rc != SQLITE_ROW) {
             out->is_last = true;
             break;

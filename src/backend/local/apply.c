@@ -1,0 +1,232 @@
+/* apply: from memtables to the store, behind the journal; and how writers are slowed when the store
+ * cannot follow.
+ *
+ * Back-pressure: below half of write_buffer_bytes writers are free. Above, they share a budget that is
+ * refilled at the rate the store was seen to apply, times a factor that falls from 1.5 to 0.5 as the
+ * buffer fills: the level settles where writing and applying are equal, and nobody stands still.
+ */
+#include "backend/local/local_int.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define APPLY_RETRY_US_MAX 5000000
+#define BUDGET_SPAN_S 0.05        /* at most this much of the rate is saved up */
+#define APPLY_RATE_START 20e6     /* bytes a second, until one was measured */
+
+uint64_t local_unapplied_bytes(const struct local *l)
+{
+    return l->unapplied_bytes + memtable_bytes(l->active);
+}
+
+void local_freeze(struct local *l)
+{
+    struct memtable *m = l->active;
+    if (memtable_is_empty(m)) return;
+    memtable_move(m, MEM_FROZEN);
+    l->unapplied_bytes += memtable_bytes(m);
+    l->frozen_count++;
+    l->active = memtable_new();
+    l->active->older = m;
+}
+
+void local_freeze_if_due(struct local *l)
+{
+    struct memtable *m = l->active;
+    if (memtable_is_empty(m)) return;
+    bool is_big = memtable_bytes(m) >= l->options.memtable_bytes;
+    /* Age matters only when the store is idle: many small memtables would slow every read. */
+    bool is_old = clock_mono_us() - m->born_us >= l->options.memtable_age_ms * 1000;
+    if (is_big || (is_old && l->frozen_count == 0)) local_freeze(l);
+}
+
+static struct memtable *oldest_frozen(const struct local *l)
+{
+    struct memtable *found = NULL;
+    for (struct memtable *m = l->active->older; m != NULL; m = m->older) {
+        if (m->state == MEM_FROZEN) found = m;
+    }
+    return found;
+}
+
+static void apply_run(struct job *job)
+{
+    struct apply_job *a = (struct apply_job *)job;
+    int64_t begin_us = clock_mono_us();
+    a->result = store_apply(a->local->store, a->memtable, &a->progress, &a->error);
+    if (a->result == OK) store_checkpoint(a->local->store);
+    a->spent_us = clock_mono_us() - begin_us;
+}
+
+static void apply_failed(struct local *l, struct apply_job *a)
+{
+    memtable_move(a->memtable, MEM_FROZEN);
+    if (l->apply_failures++ == 0) log_warning("store: %s; the data is safe in the journal", a->error.text);
+    l->apply_error = a->error;
+    int64_t delay_us = 100000ll << (l->apply_failures < 6 ? l->apply_failures : 6);
+    if (delay_us > APPLY_RETRY_US_MAX) delay_us = APPLY_RETRY_US_MAX;
+    l->apply_retry_us = clock_mono_us() + delay_us;
+}
+
+static void apply_done(struct job *job)
+{
+    struct apply_job *a = (struct apply_job *)job;
+    struct local *l = a->local;
+    l->is_applying = false;
+    store_applied_set(l->store, &a->progress);
+    if (a->result != OK) {
+        apply_failed(l, a);
+        return;
+    }
+    if (l->apply_failures > 0) log_notice("store: applying again");
+    l->apply_failures = 0;
+    l->apply_retry_us = 0;
+    struct memtable *m = a->memtable;
+    memtable_move(m, MEM_APPLIED);
+    l->unapplied_bytes -= memtable_bytes(m);
+    l->frozen_count--;
+    l->applies++;
+    l->apply_us += (uint64_t)a->spent_us;
+    l->apply_rows += a->progress.rows;
+    if (memtable_bytes(m) > (1u << 20) && a->spent_us > 0) {
+        double rate = (double)memtable_bytes(m) * 1e6 / (double)a->spent_us;
+        l->apply_rate = l->apply_rate == 0 ? rate : 0.7 * l->apply_rate + 0.3 * rate;
+    }
+    for (uint8_t i = 0; i < DATABASES_MAX; i++) {
+        if (m->flushed[i] != 0) cache_forget_database(&l->cache, i);
+    }
+    l->retiring = m;
+    l->retire_generation++;
+    m->retire_at = omap_seek(&m->order, slice_of(NULL, 0));
+    if (l->journal != NULL) journal_release(l->journal, a->progress.applied, l->time_ms);
+}
+
+/* Recovery syncs what it is about to replay before the journal is opened. */
+static uint64_t local_synced(const struct local *l)
+{
+    return l->journal == NULL ? UINT64_MAX : journal_synced(l->journal);
+}
+
+/* One memtable at a time, the oldest first, and only when its versions cannot be lost any more: the
+ * store must never hold what the journal may lose. */
+void local_apply_next(struct local *l)
+{
+    if (l->is_applying || l->retiring != NULL) return;
+    struct memtable *m = oldest_frozen(l);
+    if (m == NULL || clock_mono_us() < l->apply_retry_us) return;
+    if (local_synced(l) < m->version_last) {
+        journal_want_sync(l->journal);
+        return;
+    }
+    memtable_move(m, MEM_APPLYING);
+    l->is_applying = true;
+    l->apply.job.run = apply_run;
+    l->apply.job.done = apply_done;
+    l->apply.local = l;
+    l->apply.memtable = m;
+    worker_post(l->store_worker, &l->apply.job);
+}
+
+static void unlink_oldest(struct local *l, struct memtable *m)
+{
+    struct memtable *newer = l->active;
+    while (newer->older != m) newer = newer->older;
+    INVARIANT(m->older == NULL);
+    newer->older = NULL;
+    memtable_unref(m);
+}
+
+/* An applied memtable leaves the read path only after the cache no longer contradicts what it said. A
+ * slice at a time: it may have half a million entries. */
+void local_retire_slice(struct local *l, size_t entries_max)
+{
+    struct memtable *m = l->retiring;
+    if (m == NULL) return;
+    for (size_t i = 0; i < entries_max; i++) {
+        const struct mem_entry *entry = omap_peek(&m->retire_at);
+        if (entry == NULL) {
+            unlink_oldest(l, m);
+            l->retiring = NULL;
+            l->retire_generation++;
+            return;
+        }
+        const struct mem_version *v = entry->newest;
+        bool is_flushed = v->version < m->flushed[entry->key.data[0]];
+        struct entry value = {.exists = !v->is_tombstone,
+                              .version = v->version,
+                              .expiry_ms = v->expiry_ms,
+                              .value = slice_of(v->value, v->value_len)};
+        if (!is_flushed) cache_refresh(&l->cache, entry->hash, entry->key, &value);
+        omap_next(&m->retire_at);
+    }
+    l->options.wake(l->options.arg);
+}
+
+enum err local_apply_all(struct local *l, struct error *e)
+{
+    local_freeze(l);
+    while (l->frozen_count > 0) {
+        l->apply_retry_us = 0;
+        if (local_synced(l) < l->version_newest) {
+            journal_want_sync(l->journal);
+            journal_submit(l->journal);
+            worker_drain(l->journal_worker);
+            worker_poll(l->journal_worker);
+        }
+        local_retire_slice(l, SIZE_MAX);
+        local_apply_next(l);
+        worker_drain(l->store_worker);
+        while (worker_poll(l->store_worker)) continue;
+        if (l->apply_failures > 0) {
+            *e = l->apply_error;
+            return l->apply_error.code;
+        }
+    }
+    local_retire_slice(l, SIZE_MAX);
+    return OK;
+}
+
+/* ---- admission ---- */
+
+static double buffer_level(const struct local *l)
+{
+    double half = (double)l->options.write_buffer_bytes / 2;
+    return ((double)local_unapplied_bytes(l) - half) / half;
+}
+
+enum err local_admit(struct backend *b, struct waiter *w, struct error *e)
+{
+    struct local *l = local_of(b);
+    double level = buffer_level(l);
+    if (level <= 0) return OK;
+    if (level < 1 && l->write_budget > 0) return OK;
+    if (level >= 1 && l->apply_failures > 0) {
+        bool is_full = l->apply_error.code == ERR_DISK_FULL;
+        return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s", is_full ? "" : "store failing: ",
+                         l->apply_error.text);
+    }
+    l->throttles++;
+    waiter_add(&l->throttled, w);
+    return error_set(e, ERR_WAIT, "writes are slowed down to what the disk can follow");
+}
+
+void local_budget_tick(struct local *l)
+{
+    int64_t now_us = clock_mono_us();
+    double passed_s = (double)(now_us - l->budget_us) / 1e6;
+    l->budget_us = now_us;
+    double level = buffer_level(l);
+    if (level <= 0) {
+        waiter_wake_all(&l->throttled);
+        return;
+    }
+    double rate = (l->apply_rate > 0 ? l->apply_rate : APPLY_RATE_START) * (1.5 - level);
+    if (rate < 1e6) rate = 1e6;
+    l->write_budget += rate * passed_s;
+    if (l->write_budget > rate * BUDGET_SPAN_S) l->write_budget = rate * BUDGET_SPAN_S;
+    bool may_write = level < 1 || l->apply_failures > 0;
+    while (may_write && (l->write_budget > 0 || level >= 1) && !waiter_list_is_empty(&l->throttled)) {
+        waiter_wake(&l->throttled, 1);
+        if (level >= 1) level = buffer_level(l);
+        if (level >= 1 && l->apply_failures == 0) break;
+    }
+}

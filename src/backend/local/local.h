@@ -1,0 +1,43 @@
+/* local: the backend on this machine: journal + memtables + SQLite (DESIGN 1).
+ *
+ *   commit -> journal (durable) -+-> memtable (newest state) -> frozen -> store (SQLite) -> dropped
+ *   load   <- memtable, frozen memtables, entry cache, SQLite
+ *
+ * Files in the directory: LOCK, versions (the reserved block), tupled.db (+ -wal, -shm),
+ * journal-<number>.log.
+ */
+#ifndef BACKEND_LOCAL_LOCAL_H
+#define BACKEND_LOCAL_LOCAL_H
+
+#include "backend/backend.h"
+#include "backend/local/journal.h"
+
+struct local_options {
+    const char *dir; /* created when missing; copied */
+    enum durability durability;
+    unsigned interval_ms;
+    uint64_t segment_bytes;
+    int64_t retention_ms;
+    uint64_t retention_bytes;
+    uint64_t memtable_bytes;     /* frozen when it holds this much ... */
+    int64_t memtable_age_ms;     /* ... or is this old */
+    uint64_t write_buffer_bytes; /* unapplied data at which writers stop; slowed from half of it */
+    uint64_t cache_bytes;        /* entry cache */
+    uint64_t store_cache_bytes;  /* SQLite page caches together */
+    unsigned query_threads;
+    int64_t scan_ms_max; /* a scan may be open this long */
+    bool is_inline;      /* no threads: simulation; see worker.h */
+    void (*wake)(void *arg); /* any thread: poll is wanted */
+    void (*on_fatal)(void *arg, const struct error *e); /* the journal failed: stop the process */
+    void *arg;
+};
+
+/* Opens and recovers. Errors: ERR_LOCKED, ERR_CORRUPT (file and offset), ERR_FORMAT, ERR_IO,
+ * ERR_DISK_FULL. */
+ERR_MUST_USE enum err local_open(const struct local_options *options, struct backend **out,
+                                 struct error *e);
+
+/* As the end of the process would: nothing is applied or synced any more. Tests of recovery. */
+void local_abandon(struct backend *b);
+
+#endif

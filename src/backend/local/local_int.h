@@ -1,0 +1,120 @@
+/* local_int: the local backend's own parts: local.c (load, commit), apply.c (memtables to the store,
+ * back-pressure), scan.c (ranges), recover.c (start), versions.c (the reserved block).
+ */
+#ifndef BACKEND_LOCAL_LOCAL_INT_H
+#define BACKEND_LOCAL_LOCAL_INT_H
+
+#include "backend/local/cache.h"
+#include "backend/local/journal.h"
+#include "backend/local/local.h"
+#include "backend/local/memtable.h"
+#include "backend/local/store.h"
+#include "backend/local/worker.h"
+
+#define READERS_MAX 32 /* beside the loop's own: pinned scans and loads under way */
+
+struct pooled_reader {
+    struct pooled_reader *next; /* in the list of idle ones */
+    struct store_reader *reader;
+};
+
+struct local;
+
+struct apply_job {
+    struct job job; /* first */
+    struct local *local;
+    struct memtable *memtable;
+    struct store_progress progress;
+    int64_t spent_us;
+    enum err result;
+    struct error error;
+};
+
+struct versions_job {
+    struct job job; /* first */
+    struct local *local;
+    uint64_t reserve; /* new end of the block */
+    enum err result;
+    struct error error;
+};
+
+struct local {
+    struct backend base; /* first */
+    struct local_options options;
+    char *dir; /* owned */
+    int lock_fd;
+    struct worker *journal_worker, *store_worker, *query_worker;
+    struct journal *journal;
+    struct store *store;
+    struct store_reader *reader; /* the loop's own; never waits, never pinned */
+    struct pooled_reader *idle_readers;
+    unsigned readers_open;
+    struct cache cache;
+    struct memtable *active; /* head of the list, newest first */
+    uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
+    unsigned frozen_count;
+    struct memtable *retiring;   /* applied, its entries going into the cache; oldest of the list */
+    uint64_t retire_generation;  /* changes when a retirement begins or ends */
+    uint64_t version_newest;
+    uint64_t version_told; /* last on_durable */
+    uint64_t version_reserved; /* versions below this one may be given */
+    int64_t time_ms;
+    struct apply_job apply;
+    struct versions_job versions;
+    bool is_applying, is_reserving, is_closing;
+    int64_t apply_retry_us; /* not before; 0 = at once */
+    unsigned apply_failures;
+    struct error apply_error;
+    double apply_rate;   /* memtable bytes a second that the store follows */
+    double write_budget; /* bytes that throttled writers may still write; see apply.c */
+    int64_t budget_us;
+    struct waiter_list room_waiters, throttled, yielded;
+    uint64_t loads_waiting; /* jobs under way */
+    uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
+    unsigned scans_open;
+};
+
+static inline struct local *local_of(struct backend *b)
+{
+    return (struct local *)b;
+}
+
+/* apply.c */
+void local_freeze(struct local *l);
+void local_freeze_if_due(struct local *l);
+void local_apply_next(struct local *l);
+void local_retire_slice(struct local *l, size_t entries_max);
+enum err local_admit(struct backend *b, struct waiter *w, struct error *e);
+void local_budget_tick(struct local *l);
+/* Blocks until no memtable holds anything unapplied: start and stop only. */
+ERR_MUST_USE enum err local_apply_all(struct local *l, struct error *e);
+uint64_t local_unapplied_bytes(const struct local *l);
+
+/* readers; loop thread */
+ERR_MUST_USE enum err reader_take(struct local *l, struct pooled_reader **out, struct error *e);
+void reader_give(struct local *l, struct pooled_reader *r);
+
+/* scan.c */
+enum err local_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
+                         struct error *e);
+enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
+                         struct error *e);
+uint64_t local_scan_depends(const struct scan *s);
+enum err local_scan_pause(struct scan *s, struct error *e);
+void local_scan_close(struct scan *s);
+
+/* versions.c: see there. */
+ERR_MUST_USE enum err versions_open(struct local *l, uint64_t last_version, struct error *e);
+bool versions_have(struct local *l);
+ERR_MUST_USE enum err versions_close(struct local *l, struct error *e);
+
+/* recover.c: replays the journal into memtables and the store; *next_number is for the new segment. */
+struct recovered {
+    uint64_t next_number;
+    uint64_t last_version;
+    struct journal_old_segment *segments; /* owned by the caller; oldest first */
+    size_t segment_count;
+};
+ERR_MUST_USE enum err local_recover(struct local *l, struct recovered *out, struct error *e);
+
+#endif

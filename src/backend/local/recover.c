@@ -1,0 +1,329 @@
+/* recover: at start, replays what the journal holds beyond the store.
+ *
+ * Segments are read in the order of their numbers, batch by batch. Where no whole batch follows:
+ *   - the next segment says that it continues here: the segment was left (full, or a restart): go on;
+ *   - no batch anywhere behind proves that more was durable: a tail that nobody was promised, cut off;
+ *   - some batch does: damage. The start is refused, with file and offset.
+ *
+ * Segments are synced before anything read from them counts: after kill -9 they may be whole in the
+ * page cache only.
+ */
+#include <stdlib.h>
+
+#include "backend/local/local_int.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define FROZEN_MAX 2 /* memtables waiting for the store while replaying */
+
+struct found_segment {
+    uint64_t number;
+    uint64_t bytes;
+    struct segment_header header;
+    bool has_header;
+};
+
+struct recovery {
+    struct local *local;
+    struct found_segment *segments; /* by number */
+    size_t count;
+    uint64_t last_version;    /* of the last good batch */
+    uint64_t durable_version; /* highest that is known to have been synced */
+    int64_t time_ms;
+    uint64_t replayed; /* transactions */
+    struct buf bytes;  /* of the segment being read */
+    struct error error;
+    enum err result;
+};
+
+static void found_add(void *arg, const char *name)
+{
+    struct recovery *rec = arg;
+    uint64_t number = 0;
+    if (!journal_number(name, &number)) return;
+    rec->segments = mem_resize(rec->segments, (rec->count + 1) * sizeof *rec->segments);
+    rec->segments[rec->count++] = (struct found_segment){.number = number};
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = ((const struct found_segment *)a)->number;
+    uint64_t y = ((const struct found_segment *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+static void segment_path(const struct recovery *rec, size_t i, struct buf *out)
+{
+    buf_clear(out, SIZE_MAX);
+    journal_path(out, rec->local->dir, rec->segments[i].number);
+}
+
+static struct segment_id segment_identity(const struct recovery *rec, size_t i)
+{
+    struct segment_id id = {.number = rec->segments[i].number};
+    memcpy(id.database_id, store_database_id(rec->local->store), DATABASE_ID_BYTES);
+    return id;
+}
+
+static enum err headers_read(struct recovery *rec, struct error *e)
+{
+    struct buf path;
+    enum err r = OK;
+    buf_init(&path);
+    for (size_t i = 0; i < rec->count && r == OK; i++) {
+        struct found_segment *s = &rec->segments[i];
+        struct file f;
+        uint8_t bytes[JOURNAL_HEADER_BYTES] = {0};
+        segment_path(rec, i, &path);
+        r = file_open(&f, (char *)path.data, FILE_READ, e);
+        if (r != OK) break;
+        r = file_size(&f, &s->bytes, e);
+        if (r == OK && s->bytes >= sizeof bytes) r = file_read_at(&f, 0, bytes, sizeof bytes, e);
+        file_close(&f);
+        if (r != OK) break;
+        enum err header = segment_header_read(bytes, &s->header, e);
+        if (header == ERR_FORMAT) r = header;
+        s->has_header = header == OK && s->header.id.number == s->number;
+        if (s->has_header && memcmp(s->header.id.database_id, store_database_id(rec->local->store),
+                                    DATABASE_ID_BYTES) != 0) {
+            r = error_set(e, ERR_CORRUPT, "%s belongs to another database than tupled.db",
+                          (char *)path.data);
+        }
+    }
+    buf_fini(&path);
+    return r;
+}
+
+/* The first segment that may hold something beyond the store: the last one that begins at or before
+ * what was applied. */
+static size_t first_needed(const struct recovery *rec, uint64_t applied)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < rec->count; i++) {
+        if (rec->segments[i].has_header && rec->segments[i].header.version_before <= applied) first = i;
+    }
+    return first;
+}
+
+/* Reads a segment whole, after making sure that what is read is on disk. */
+static enum err segment_read(struct recovery *rec, size_t i, struct error *e)
+{
+    struct buf path;
+    struct file f;
+    buf_init(&path);
+    segment_path(rec, i, &path);
+    buf_clear(&rec->bytes, SIZE_MAX);
+    enum err r = file_open(&f, (char *)path.data, FILE_WRITE_OLD, e);
+    if (r == OK) r = file_sync(&f, e);
+    if (r == OK) {
+        uint8_t *p = buf_reserve(&rec->bytes, (size_t)rec->segments[i].bytes);
+        r = p == NULL ? error_set(e, ERR_NOMEM, "no memory to read %s", (char *)path.data)
+                      : file_read_at(&f, 0, p, (size_t)rec->segments[i].bytes, e);
+        if (r == OK) rec->bytes.len = (size_t)rec->segments[i].bytes;
+    }
+    file_close(&f);
+    buf_fini(&path);
+    return r;
+}
+
+static enum err replay_txn(struct recovery *rec, struct txn_view *txn, struct error *e)
+{
+    struct local *l = rec->local;
+    struct mutation mu;
+    uint32_t seen = 0;
+    while (mutation_read(&txn->bytes, &mu)) {
+        bool fits = mu.key.data[0] < DATABASES_MAX;
+        if (!fits) return error_set(e, ERR_CORRUPT, "version %llu names an unknown database",
+                                    (unsigned long long)txn->version);
+        if (mu.kind == MUTATION_FLUSH) {
+            memtable_flush(l->active, mu.key.data[0], txn->version);
+        } else {
+            memtable_put(l->active, hash_bytes(mu.key), &mu, txn->version);
+        }
+        seen++;
+    }
+    if (seen != txn->mutations || txn->bytes.len != 0) {
+        return error_set(e, ERR_CORRUPT, "version %llu has a malformed record",
+                         (unsigned long long)txn->version);
+    }
+    l->version_newest = txn->version;
+    rec->replayed++;
+    return OK;
+}
+
+/* Memory stays bounded during a long replay: beyond a few memtables the store must catch up. */
+static enum err replay_make_room(struct local *l, struct error *e)
+{
+    if (memtable_bytes(l->active) < l->options.memtable_bytes) return OK;
+    local_freeze(l);
+    local_retire_slice(l, SIZE_MAX);
+    local_apply_next(l);
+    while (l->frozen_count > FROZEN_MAX) {
+        worker_drain(l->store_worker);
+        while (worker_poll(l->store_worker)) continue;
+        local_retire_slice(l, SIZE_MAX);
+        if (l->apply_failures > 0) {
+            *e = l->apply_error;
+            return l->apply_error.code;
+        }
+        local_apply_next(l);
+    }
+    return OK;
+}
+
+static enum err replay_batch(struct recovery *rec, const uint8_t *batch,
+                             const struct batch_header *h, struct error *e)
+{
+    struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h->payload_bytes);
+    struct txn_view txn;
+    uint64_t applied = store_applied(rec->local->store);
+    enum err r = OK;
+    while (r == OK && txn_read(&payload, &txn)) {
+        if (txn.time_ms > rec->time_ms) rec->time_ms = txn.time_ms;
+        if (txn.version > applied) r = replay_txn(rec, &txn, e);
+    }
+    if (r == OK && payload.len != 0) r = error_set(e, ERR_CORRUPT, "a batch has a malformed record");
+    if (r == OK) r = replay_make_room(rec->local, e);
+    return r;
+}
+
+/* Replays the whole batches of the segment in rec->bytes; *offset is where none follows. A batch must
+ * not go back in versions: one that does is of no use and ends the segment. */
+static enum err segment_replay(struct recovery *rec, size_t i, size_t *offset, struct error *e)
+{
+    struct segment_id id = segment_identity(rec, i);
+    struct batch_header h;
+    enum err r = OK;
+    *offset = JOURNAL_HEADER_BYTES;
+    while (r == OK && *offset < rec->bytes.len) {
+        const uint8_t *batch = rec->bytes.data + *offset;
+        if (!batch_peek(batch, rec->bytes.len - *offset, &h)) break;
+        if (!batch_verify(batch, &h, &id)) break;
+        if (h.transactions > 0 && h.first_version <= rec->last_version) break;
+        r = replay_batch(rec, batch, &h, e);
+        if (h.last_version > rec->last_version) rec->last_version = h.last_version;
+        if (h.durable_version > rec->durable_version) rec->durable_version = h.durable_version;
+        if (h.time_ms > rec->time_ms) rec->time_ms = h.time_ms;
+        *offset += batch_bytes(h.payload_bytes);
+    }
+    return r;
+}
+
+/* Looks for whole batches at any place from `offset` on: what they know to be durable. Batches are
+ * aligned to 8 bytes. */
+static void segment_search(struct recovery *rec, size_t i, size_t offset)
+{
+    struct segment_id id = segment_identity(rec, i);
+    struct batch_header h;
+    for (size_t at = (offset + 7) & ~(size_t)7; at < rec->bytes.len; at += 8) {
+        const uint8_t *batch = rec->bytes.data + at;
+        if (!batch_peek(batch, rec->bytes.len - at, &h) || !batch_verify(batch, &h, &id)) continue;
+        if (h.durable_version > rec->durable_version) rec->durable_version = h.durable_version;
+    }
+}
+
+/* Nothing whole follows `offset` of segment i. Cuts, or refuses. */
+static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct error *e)
+{
+    struct buf path;
+    enum err r = OK;
+    buf_init(&path);
+    segment_search(rec, i, offset);
+    size_t garbage = 0;
+    for (size_t at = offset; at < rec->bytes.len && garbage == 0; at++) {
+        if (rec->bytes.data[at] != 0) garbage = rec->bytes.len - offset;
+    }
+    for (size_t later = i + 1; later < rec->count && r == OK; later++) {
+        r = segment_read(rec, later, e);
+        if (r == OK) segment_search(rec, later, 0);
+    }
+    segment_path(rec, i, &path);
+    if (r == OK && rec->durable_version > rec->last_version) {
+        r = error_set(e, ERR_CORRUPT,
+                      "journal damaged: %s at offset %zu: versions %llu to %llu were acknowledged and "
+                      "cannot be read",
+                      (char *)path.data, offset, (unsigned long long)rec->last_version + 1,
+                      (unsigned long long)rec->durable_version);
+    } else if (r == OK && garbage > 0) {
+        log_notice("journal: cut off an unsynced tail in %s at offset %zu", (char *)path.data, offset);
+    }
+    for (size_t later = i + 1; later < rec->count && r == OK; later++) {
+        segment_path(rec, later, &path);
+        r = file_remove((char *)path.data, e);
+    }
+    if (r == OK) rec->count = i + 1;
+    buf_fini(&path);
+    return r;
+}
+
+static bool continues(const struct recovery *rec, size_t i)
+{
+    return i < rec->count && rec->segments[i].has_header &&
+           rec->segments[i].header.version_before == rec->last_version;
+}
+
+static enum err segments_replay(struct recovery *rec, size_t first, struct error *e)
+{
+    uint64_t applied = store_applied(rec->local->store);
+    if (rec->count == 0) return OK;
+    if (rec->segments[first].has_header) {
+        rec->last_version = rec->segments[first].header.version_before;
+    }
+    if (rec->last_version > applied) {
+        return error_set(e, ERR_CORRUPT,
+                         "the journal begins after version %llu, but the database ends at %llu: "
+                         "segments are missing in %s",
+                         (unsigned long long)rec->last_version, (unsigned long long)applied,
+                         rec->local->dir);
+    }
+    for (size_t i = first; i < rec->count; i++) {
+        size_t offset = 0;
+        enum err r = segment_read(rec, i, e);
+        if (r == OK && rec->segments[i].has_header) r = segment_replay(rec, i, &offset, e);
+        if (r != OK) return r;
+        if (!continues(rec, i + 1)) return tail_end(rec, i, offset, e);
+    }
+    return OK;
+}
+
+/* What is left in the list becomes the retained history. */
+static void recovered_fill(const struct recovery *rec, struct recovered *out)
+{
+    out->segments = mem_new((rec->count + 1) * sizeof *out->segments);
+    for (size_t i = 0; i < rec->count; i++) {
+        uint64_t last = rec->last_version;
+        if (i + 1 < rec->count && rec->segments[i + 1].has_header) {
+            last = rec->segments[i + 1].header.version_before;
+        }
+        out->segments[out->segment_count++] =
+            (struct journal_old_segment){.number = rec->segments[i].number,
+                                         .last_version = last,
+                                         .last_time_ms = rec->time_ms,
+                                         .bytes = rec->segments[i].bytes};
+    }
+}
+
+enum err local_recover(struct local *l, struct recovered *out, struct error *e)
+{
+    struct recovery rec = {.local = l};
+    uint64_t applied = store_applied(l->store);
+    l->version_newest = applied;
+    enum err r = dir_list(l->dir, found_add, &rec, e);
+    qsort(rec.segments, rec.count, sizeof *rec.segments, by_number);
+    out->next_number = rec.count > 0 ? rec.segments[rec.count - 1].number + 1 : 1;
+    if (r == OK) r = headers_read(&rec, e);
+    if (r == OK) r = segments_replay(&rec, first_needed(&rec, applied), e);
+    if (r == OK) {
+        out->last_version = rec.last_version > applied ? rec.last_version : applied;
+        l->time_ms = rec.time_ms;
+        recovered_fill(&rec, out);
+        if (rec.replayed > 0) {
+            log_notice("recovered %llu transactions, up to version %llu",
+                       (unsigned long long)rec.replayed, (unsigned long long)out->last_version);
+        }
+    }
+    mem_free(rec.segments);
+    buf_fini(&rec.bytes);
+    return r;
+}

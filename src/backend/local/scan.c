@@ -1,0 +1,367 @@
+/* scan: one pass over a range at one version: a k-way merge of the memtables, newest first, and the
+ * store. For a key that several know the newest wins; tombstones and what a flush covers are skipped.
+ *
+ *   SCAN_FRESH --pause, or data not in memory--> SCAN_PINNED --fetch posted--> SCAN_FETCHING
+ *       (reads the store on the loop,                ^                              |
+ *        without waiting for the disk)               +------------ done ------------+
+ *
+ * A fresh scan lives within one turn: nothing changes under it, so it needs no snapshot. Pinning fixes
+ * the store (a read transaction of a pooled connection); the memtables are fixed by references and by
+ * the version. While it is fetching, the chunk and the reader belong to a query thread.
+ */
+#include "backend/local/local_int.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define LAYERS_MAX 64
+#define CHUNK_ROWS_MIN 64
+#define CHUNK_ROWS_MAX 1024
+#define SKIPS_MAX 4096 /* rows passed over in one call before others get a turn */
+
+enum scan_state { SCAN_FRESH, SCAN_PINNED, SCAN_FETCHING };
+
+struct layer {
+    struct memtable *memtable; /* referenced */
+    struct omap_iter it;
+};
+
+struct scan {
+    struct job job; /* first: a fetch on a query thread */
+    struct local *local;
+    enum scan_state state;
+    bool is_closed; /* while fetching: free it when the thread is done */
+    bool is_reverse, with_values;
+    bool is_placed;     /* layers' iterators point where they should */
+    bool is_store_done; /* the store has no more rows */
+    struct buf start, end;
+    struct buf last; /* key of the last row passed; empty = none */
+    struct layer layers[LAYERS_MAX];
+    size_t layer_count;
+    uint64_t version;    /* what it sees */
+    uint64_t flushed;    /* entries up to this version are flushed away */
+    uint64_t depends;
+    int64_t opened_us;
+    size_t rows_hint;
+    struct pooled_reader *reader; /* when pinned */
+    struct store_chunk chunk;
+    size_t chunk_at;
+    struct store_fetch fetch;
+    enum err fetch_result;
+    struct error fetch_error;
+    struct waiter_list waiters;
+};
+
+/* ---- readers ---- */
+
+enum err reader_take(struct local *l, struct pooled_reader **out, struct error *e)
+{
+    if (l->idle_readers != NULL) {
+        *out = l->idle_readers;
+        l->idle_readers = (*out)->next;
+        return OK;
+    }
+    if (l->readers_open >= READERS_MAX) {
+        return error_set(e, ERR_TRYAGAIN, "too many long reads at once (%d)", READERS_MAX);
+    }
+    struct pooled_reader *r = mem_new(sizeof *r);
+    enum err result = store_reader_open(l->store, &r->reader, e);
+    if (result != OK) {
+        mem_free(r);
+        return result;
+    }
+    l->readers_open++;
+    *out = r;
+    return OK;
+}
+
+void reader_give(struct local *l, struct pooled_reader *r)
+{
+    store_unpin(r->reader);
+    r->next = l->idle_readers;
+    l->idle_readers = r;
+}
+
+/* ---- open, pin, close ---- */
+
+static void scan_free(struct scan *s)
+{
+    struct local *l = s->local;
+    for (size_t i = 0; i < s->layer_count; i++) memtable_unref(s->layers[i].memtable);
+    if (s->reader != NULL) reader_give(l, s->reader);
+    store_chunk_fini(&s->chunk);
+    buf_fini(&s->start);
+    buf_fini(&s->end);
+    buf_fini(&s->last);
+    l->scans_open--;
+    mem_free(s);
+}
+
+enum err local_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
+                         struct error *e)
+{
+    struct local *l = local_of(b);
+    struct scan *s = mem_new(sizeof *s);
+    *out = NULL;
+    s->local = l;
+    s->is_reverse = range->is_reverse;
+    s->with_values = range->with_values;
+    s->rows_hint = range->rows_hint;
+    s->version = l->version_newest;
+    s->opened_us = clock_mono_us();
+    buf_append(&s->start, range->start.data, range->start.len);
+    buf_append(&s->end, range->end.data, range->end.len);
+    store_chunk_init(&s->chunk);
+    waiter_list_init(&s->waiters);
+    l->scans_open++;
+    uint8_t database = range->start.data[0];
+    for (struct memtable *m = l->active; m != NULL; m = m->older) {
+        if (s->layer_count == LAYERS_MAX) {
+            scan_free(s);
+            return error_set(e, ERR_TRYAGAIN, "too many memtables wait for the store");
+        }
+        memtable_ref(m);
+        s->layers[s->layer_count++] = (struct layer){.memtable = m};
+        if (m->flushed[database] > s->flushed) s->flushed = m->flushed[database];
+    }
+    if (s->flushed != 0) s->is_store_done = true;
+    if (slice_cmp(buf_slice(&s->start), buf_slice(&s->end)) >= 0) s->is_store_done = true;
+    *out = s;
+    return OK;
+}
+
+void local_scan_close(struct scan *s)
+{
+    if (s == NULL) return;
+    if (s->state == SCAN_FETCHING) {
+        s->is_closed = true;
+        return;
+    }
+    scan_free(s);
+}
+
+static enum err scan_pin(struct scan *s, struct error *e)
+{
+    if (s->state != SCAN_FRESH) return OK;
+    enum err r = reader_take(s->local, &s->reader, e);
+    if (r == OK) r = store_pin(s->reader->reader, e);
+    if (r == OK) s->state = SCAN_PINNED;
+    return r;
+}
+
+enum err local_scan_pause(struct scan *s, struct error *e)
+{
+    s->is_placed = false;
+    return scan_pin(s, e);
+}
+
+uint64_t local_scan_depends(const struct scan *s)
+{
+    return s->depends;
+}
+
+/* ---- rows from the store ---- */
+
+static void fetch_run(struct job *job)
+{
+    struct scan *s = (struct scan *)job;
+    s->fetch_result = store_fetch(s->reader->reader, &s->fetch, &s->chunk, &s->fetch_error);
+}
+
+static void fetch_done(struct job *job)
+{
+    struct scan *s = (struct scan *)job;
+    s->state = SCAN_PINNED;
+    s->chunk_at = 0;
+    if (s->is_closed) {
+        scan_free(s);
+        return;
+    }
+    if (s->fetch_result == OK && s->chunk.is_last) s->is_store_done = true;
+    waiter_wake_all(&s->waiters);
+}
+
+/* What is left of the range after the last row that the store gave. */
+static void fetch_describe(struct scan *s, bool may_wait)
+{
+    s->fetch = (struct store_fetch){.start = buf_slice(&s->start),
+                                    .end = buf_slice(&s->end),
+                                    .is_reverse = s->is_reverse,
+                                    .with_values = s->with_values,
+                                    .may_wait = may_wait};
+    size_t rows = s->rows_hint == 0 ? CHUNK_ROWS_MAX : s->rows_hint + 8;
+    if (rows < CHUNK_ROWS_MIN) rows = CHUNK_ROWS_MIN;
+    if (rows > CHUNK_ROWS_MAX) rows = CHUNK_ROWS_MAX;
+    s->fetch.rows_max = rows;
+}
+
+/* Narrows the range to what lies behind the chunk that was used up. The bounds are buffers of our own;
+ * going forward the next start is the last key and a zero byte: its successor. */
+static void range_advance(struct scan *s)
+{
+    if (s->chunk.count == 0) return;
+    struct slice key = s->chunk.rows[s->chunk.count - 1].key;
+    struct buf *bound = s->is_reverse ? &s->end : &s->start;
+    buf_clear(bound, SIZE_MAX);
+    buf_append(bound, key.data, key.len);
+    if (!s->is_reverse) buf_append_byte(bound, 0);
+    s->chunk.count = 0;
+    s->chunk_at = 0;
+}
+
+/* The store's next row is at chunk_at, or is_store_done. ERR_WAIT while a thread fetches. */
+static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
+{
+    if (s->is_store_done || s->chunk_at < s->chunk.count) return OK;
+    if (s->state == SCAN_PINNED && s->fetch_result != OK) {
+        *e = s->fetch_error;
+        return s->fetch_result;
+    }
+    if (s->state == SCAN_FETCHING) {
+        waiter_add(&s->waiters, w);
+        return error_set(e, ERR_WAIT, "rows are being read");
+    }
+    range_advance(s);
+    if (s->state == SCAN_FRESH) {
+        fetch_describe(s, false);
+        s->local->store_reads++;
+        enum err r = store_fetch(s->local->reader, &s->fetch, &s->chunk, e);
+        if (r == OK) {
+            s->chunk_at = 0;
+            if (s->chunk.is_last) s->is_store_done = true;
+            return s->chunk.count > 0 || s->is_store_done ? OK : store_ready(s, w, e);
+        }
+        if (r != ERR_WAIT) return r;
+        s->local->store_waits++;
+        r = local_scan_pause(s, e);
+        if (r != OK) return r;
+    }
+    fetch_describe(s, true);
+    s->state = SCAN_FETCHING;
+    s->is_placed = false;
+    s->fetch_result = OK;
+    s->job.run = fetch_run;
+    s->job.done = fetch_done;
+    waiter_add(&s->waiters, w);
+    worker_post(s->local->query_worker, &s->job);
+    return error_set(e, ERR_WAIT, "rows are being read");
+}
+
+/* ---- the merge ---- */
+
+static void layers_place(struct scan *s)
+{
+    /* `last` and not the bounds: they move with the store's chunks. */
+    struct slice from = s->is_reverse ? buf_slice(&s->end) : buf_slice(&s->start);
+    if (s->last.len > 0) from = buf_slice(&s->last);
+    for (size_t i = 0; i < s->layer_count; i++) {
+        struct layer *layer = &s->layers[i];
+        if (s->is_reverse) {
+            layer->it = omap_seek_before(&layer->memtable->order, from);
+        } else {
+            layer->it = omap_seek(&layer->memtable->order, from);
+            const struct mem_entry *entry = omap_peek(&layer->it);
+            if (s->last.len > 0 && entry != NULL && slice_eq(entry->key, from)) omap_next(&layer->it);
+        }
+    }
+    s->is_placed = true;
+}
+
+static void layer_step(const struct scan *s, struct layer *layer)
+{
+    if (s->is_reverse) {
+        omap_prev(&layer->it);
+    } else {
+        omap_next(&layer->it);
+    }
+}
+
+static bool comes_first(const struct scan *s, struct slice a, struct slice b)
+{
+    int c = slice_cmp(a, b);
+    return s->is_reverse ? c > 0 : c < 0;
+}
+
+/* The next key of the merge, or NULL at the end. `limit` is the bound that the scan was opened with. */
+static const struct slice *merge_next_key(const struct scan *s, struct slice limit)
+{
+    const struct slice *first = NULL;
+    for (size_t i = 0; i < s->layer_count; i++) {
+        const struct mem_entry *entry = omap_peek(&s->layers[i].it);
+        if (entry == NULL) continue;
+        if (first == NULL || comes_first(s, entry->key, *first)) first = &entry->key;
+    }
+    if (s->chunk_at < s->chunk.count) {
+        const struct slice *key = &s->chunk.rows[s->chunk_at].key;
+        if (first == NULL || comes_first(s, *key, *first)) first = key;
+    }
+    if (first == NULL) return NULL;
+    if (s->is_reverse ? slice_cmp(*first, limit) < 0 : slice_cmp(*first, limit) >= 0) return NULL;
+    return first;
+}
+
+/* Takes `key` from every source; true when the newest that the scan may see is a live row. */
+static bool merge_take(struct scan *s, struct slice key, struct entry *out)
+{
+    const struct mem_version *found = NULL;
+    for (size_t i = 0; i < s->layer_count; i++) {
+        const struct mem_entry *entry = omap_peek(&s->layers[i].it);
+        if (entry == NULL || !slice_eq(entry->key, key)) continue;
+        if (found == NULL) found = mem_version_at(entry->newest, s->version);
+        layer_step(s, &s->layers[i]);
+    }
+    const struct store_row *row = NULL;
+    if (s->chunk_at < s->chunk.count && slice_eq(s->chunk.rows[s->chunk_at].key, key)) {
+        row = &s->chunk.rows[s->chunk_at++];
+    }
+    if (found != NULL) {
+        if (found->version > s->depends) s->depends = found->version;
+        if (found->is_tombstone || found->version < s->flushed) return false;
+        *out = (struct entry){.exists = true,
+                              .version = found->version,
+                              .expiry_ms = found->expiry_ms,
+                              .value = slice_of(found->value, found->value_len),
+                              .depends = found->version};
+        return true;
+    }
+    if (row == NULL) return false;
+    *out = (struct entry){.exists = true,
+                          .version = row->version,
+                          .expiry_ms = row->expiry_ms,
+                          .value = row->value};
+    return true;
+}
+
+enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
+                         struct error *e)
+{
+    struct local *l = s->local;
+    *key = slice_of(NULL, 0);
+    if (s->depends < s->flushed) s->depends = s->flushed;
+    if (!s->is_placed && clock_mono_us() - s->opened_us > l->options.scan_ms_max * 1000) {
+        return error_set(e, ERR_LIMIT, "the scan took longer than scan-timeout (%lld ms)",
+                         (long long)l->options.scan_ms_max);
+    }
+    /* The far bound never moves: range_advance narrows the near one. */
+    struct slice limit = s->is_reverse ? buf_slice(&s->start) : buf_slice(&s->end);
+    for (unsigned skipped = 0;; skipped++) {
+        enum err r = store_ready(s, w, e);
+        if (r != OK) return r;
+        if (!s->is_placed) layers_place(s);
+        const struct slice *next = merge_next_key(s, limit);
+        if (next == NULL) return OK;
+        struct slice taken = *next;
+        bool is_live = merge_take(s, taken, out);
+        buf_clear(&s->last, SIZE_MAX);
+        buf_append(&s->last, taken.data, taken.len);
+        if (is_live) {
+            *key = taken;
+            return OK;
+        }
+        if (skipped == SKIPS_MAX) {
+            r = local_scan_pause(s, e);
+            if (r != OK) return r;
+            l->base.ops->yield(&l->base, w);
+            return error_set(e, ERR_WAIT, "a long scan lets others run");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+/* versions: no version is given twice, even if the journal's tail is lost under a weaker durability: a
+ * block of versions is reserved in the file `versions` before any of it is given, and every start
+ * continues at the end of the block. A clean stop gives the rest of the block back.
+ *
+ *   tupled-versions 1 <database id, hex> <first version not reserved> <xxh3 of all before, hex>\n
+ */
+#include <stdio.h>
+
+#include "backend/local/local_int.h"
+#include "base/file.h"
+#include "base/htab.h"
+#include "base/log.h"
+
+#define BLOCK (1ull << 24)
+#define RESTORED_STEP (1ull << 40) /* a backup started on its own: SPEC 5 */
+#define FILE_BYTES_MAX 256
+
+static void versions_path(const struct local *l, struct buf *out)
+{
+    buf_printf(out, "%s/versions", l->dir);
+    buf_append_byte(out, '\0');
+}
+
+static void id_hex(const uint8_t *id, char out[2 * DATABASE_ID_BYTES + 1])
+{
+    for (size_t i = 0; i < DATABASE_ID_BYTES; i++) snprintf(out + 2 * i, 3, "%02x", id[i]);
+}
+
+static enum err versions_write(struct local *l, uint64_t end, struct error *e)
+{
+    struct buf path;
+    struct buf text;
+    char id[2 * DATABASE_ID_BYTES + 1];
+    buf_init(&path);
+    buf_init(&text);
+    versions_path(l, &path);
+    id_hex(store_database_id(l->store), id);
+    buf_printf(&text, "tupled-versions 1 %s %llu ", id, (unsigned long long)end);
+    uint64_t sum = hash_bytes(buf_slice(&text));
+    buf_printf(&text, "%016llx\n", (unsigned long long)sum);
+    enum err r = file_write_all((char *)path.data, buf_slice(&text), e);
+    buf_fini(&path);
+    buf_fini(&text);
+    return r;
+}
+
+static enum err versions_read(struct local *l, uint64_t *end, struct error *e)
+{
+    struct buf path;
+    struct buf text;
+    buf_init(&path);
+    buf_init(&text);
+    versions_path(l, &path);
+    *end = 0;
+    enum err r = OK;
+    if (file_exists((char *)path.data)) {
+        r = file_read_all((char *)path.data, &text, FILE_BYTES_MAX, e);
+        buf_append_byte(&text, '\0');
+        char id[64] = "";
+        char own_id[2 * DATABASE_ID_BYTES + 1];
+        unsigned format = 0;
+        unsigned long long value = 0;
+        unsigned long long sum = 0;
+        int used = 0;
+        id_hex(store_database_id(l->store), own_id);
+        if (r == OK && (sscanf((char *)text.data, "tupled-versions %u %63s %llu %n%llx", &format, id,
+                               &value, &used, &sum) != 4 ||
+                        hash_bytes(slice_of(text.data, (size_t)used)) != sum)) {
+            r = error_set(e, ERR_CORRUPT, "%s is damaged", (char *)path.data);
+        } else if (r == OK && format > 1) {
+            r = error_set(e, ERR_FORMAT, "%s has format %u, newer than 1", (char *)path.data, format);
+        } else if (r == OK && strcmp(id, own_id) != 0) {
+            r = error_set(e, ERR_CORRUPT, "%s belongs to another database than tupled.db",
+                          (char *)path.data);
+        }
+        *end = value;
+    }
+    buf_fini(&path);
+    buf_fini(&text);
+    return r;
+}
+
+enum err versions_open(struct local *l, uint64_t last_version, struct error *e)
+{
+    uint64_t next = 0;
+    enum err r = versions_read(l, &next, e);
+    if (r != OK) return r;
+    if (next == 0) {
+        next = last_version == 0 ? 1 : last_version + RESTORED_STEP;
+        if (last_version != 0) {
+            log_notice("a restored backup: versions continue at %llu", (unsigned long long)next);
+        }
+    }
+    if (next <= last_version) next = last_version + 1;
+    r = versions_write(l, next + BLOCK, e);
+    if (r != OK) return r;
+    l->version_newest = next - 1;
+    l->version_reserved = next + BLOCK;
+    return OK;
+}
+
+static void reserve_run(struct job *job)
+{
+    struct versions_job *v = (struct versions_job *)job;
+    v->result = versions_write(v->local, v->reserve, &v->error);
+}
+
+static void reserve_done(struct job *job)
+{
+    struct versions_job *v = (struct versions_job *)job;
+    struct local *l = v->local;
+    l->is_reserving = false;
+    if (v->result == OK) {
+        l->version_reserved = v->reserve;
+    } else {
+        log_warning("versions: %s", v->error.text);
+    }
+    waiter_wake_all(&l->room_waiters);
+}
+
+/* True when the next version may be given. Reserves ahead when half of the block is used. */
+bool versions_have(struct local *l)
+{
+    uint64_t left = l->version_reserved - (l->version_newest + 1);
+    if (left < BLOCK / 2 && !l->is_reserving && !l->is_closing) {
+        l->is_reserving = true;
+        l->versions.job.run = reserve_run;
+        l->versions.job.done = reserve_done;
+        l->versions.local = l;
+        l->versions.reserve = l->version_newest + 1 + BLOCK;
+        worker_post(l->query_worker, &l->versions.job);
+    }
+    return left > 0;
+}
+
+enum err versions_close(struct local *l, struct error *e)
+{
+    return versions_write(l, l->version_newest + 1, e);
+}
