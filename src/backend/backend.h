@@ -1,20 +1,20 @@
-/* backend: the seam between the engine and whatever keeps the data (DESIGN 2). Above it nobody knows
- * SQLite, files or threads; below it nobody knows commands, users or queues.
+/* backend: the seam between the engine and whatever keeps the data (DESIGN 2). Above it nobody
+ * knows SQLite, files or threads; below it nobody knows commands, users or queues.
  *
  * A transaction passes it in three steps, all on the loop thread:
  *
- *   load   the entries that it may touch. ERR_WAIT = they are being fetched; ask again when the waiter
- *          is told. What was loaded stays good until the end of the turn.
- *   evaluate  (the engine) from loaded entries only, no I/O.
- *   commit the resulting mutations: the newest state has them at once, `version` names them, and
- *          on_durable tells when nothing can take them back.
+ *   load   the entries that it may touch. ERR_WAIT = they are being fetched; ask again when the
+ * waiter is told. What was loaded stays good until the end of the turn. evaluate  (the engine) from
+ * loaded entries only, no I/O. commit the resulting mutations: the newest state has them at once,
+ * `version` names them, and on_durable tells when nothing can take them back.
  *
  * Keys here are internal keys: database byte, space byte, tuple bytes; order is memcmp. Values are
  * opaque. Expiry is a number kept with the entry: the engine decides what it means.
  *
- * Invariants: versions only grow and are never given twice, whatever was lost; `depends` of a read is
- * the newest version not yet durable that was examined for it (0 = none): no answer made from it may
- * leave the process before on_durable reaches it. Callbacks never run inside a call that may fail.
+ * Invariants: versions only grow and are never given twice, whatever was lost; `depends` of a read
+ * is the newest version not yet durable that was examined for it (0 = none): no answer made from it
+ * may leave the process before on_durable reaches it. Callbacks never run inside a call that may
+ * fail.
  */
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
@@ -53,8 +53,8 @@ struct entry {
 enum mutation_kind {
     MUTATION_SET = 1,
     MUTATION_DELETE = 2,
-    MUTATION_FLUSH = 3, /* everything written before to one database: key is its one byte; of the same
-                         * batch, only what follows it may name that database */
+    MUTATION_FLUSH = 3, /* everything written before to one database: key is its one byte; of the
+                         * same batch, only what follows it may name that database */
 };
 
 struct mutation {
@@ -99,20 +99,22 @@ struct backend_ops {
     /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be told);
      * ERR_DISK_FULL. */
     enum err (*admit)(struct backend *b, struct waiter *w, struct error *e);
-    /* All of it or nothing: OK with *version; ERR_WAIT (`w` will be told), ERR_DISK_FULL, ERR_LIMIT. */
+    /* All of it or nothing: OK with *version; ERR_WAIT (`w` will be told), ERR_DISK_FULL,
+     * ERR_LIMIT. */
     enum err (*commit)(struct backend *b, const struct batch *batch, uint64_t *version,
                        struct waiter *w, struct error *e);
     /* A scan sees the newest state at its opening, however long it takes. Bounds are copied. */
     enum err (*scan_open)(struct backend *b, const struct scan_range *range, struct scan **out,
                           struct error *e);
     /* The next live row: *key and *out (borrowed until the next call on the scan or the end of the
-     * turn). OK with key->len 0 at the end; ERR_WAIT: `w` will be told; ERR_LIMIT: open too long. */
+     * turn). OK with key->len 0 at the end; ERR_WAIT: `w` will be told; ERR_LIMIT: open too long.
+     */
     enum err (*scan_next)(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
                           struct error *e);
     /* Newest version not yet durable among all that the scan has passed so far. */
     uint64_t (*scan_depends)(const struct scan *s);
-    /* To be called before the turn ends and before a commit is made while the scan is open: the scan
-     * keeps its place and what it sees. ERR_TRYAGAIN when too many are open. */
+    /* To be called before the turn ends and before a commit is made while the scan is open: the
+     * scan keeps its place and what it sees. ERR_TRYAGAIN when too many are open. */
     enum err (*scan_pause)(struct scan *s, struct error *e);
     void (*scan_close)(struct scan *s);
     /* Entries of a database in the data space, as applied to the store. */
@@ -123,7 +125,8 @@ struct backend_ops {
     int64_t (*time_ms)(struct backend *b);
     /* After the wake callback: collect what threads finished; runs callbacks and waiters. */
     void (*poll)(struct backend *b);
-    /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn. */
+    /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn.
+     */
     void (*turn_end)(struct backend *b);
     /* Tells `w` in the next turn: somebody pauses so that others run. */
     void (*yield)(struct backend *b, struct waiter *w);

@@ -1,6 +1,6 @@
-/* arena: memory that dies together: one per request, one per memtable. Allocation is a pointer bump;
- * nothing is freed alone. Invariant: `used_bytes` counts what was handed out, `held_bytes` what the
- * system gave.
+/* arena: memory that dies together: one per request, one per memtable. Allocation is a pointer
+ * bump; nothing is freed alone. Invariant: `used_bytes` counts what was handed out, `held_bytes`
+ * what the system gave.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

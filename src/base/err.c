@@ -6,10 +6,9 @@
 
 const char *err_prefix(enum err code)
 {
-    static const char *const prefixes[ERR_COUNT] = {
-        [OK] = "OK",
+    static const char *const prefixes[ERR_COUNT] = {[OK] = "OK",
 #define X(name, prefix) [name] = prefix,
-        ERR_LIST(X)
+                                                    ERR_LIST(X)
 #undef X
     };
     INVARIANT(code >= 0 && code < ERR_COUNT);

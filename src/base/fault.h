@@ -1,5 +1,5 @@
-/* fault: named points where a test makes the nth call fail. In production nothing is armed and a point
- * costs one load. After tarantool's errinj and SQLite's fail-the-nth-call tests.
+/* fault: named points where a test makes the nth call fail. In production nothing is armed and a
+ * point costs one load. After tarantool's errinj and SQLite's fail-the-nth-call tests.
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
@@ -9,8 +9,8 @@
 
 extern int fault_is_armed; /* read by fault_hit only */
 
-/* Fail the nth call (1 = the next one) of points whose name begins with `prefix`; once, or from then
- * on for ever when `is_sticky`. n = 0 disarms. Any thread. */
+/* Fail the nth call (1 = the next one) of points whose name begins with `prefix`; once, or from
+ * then on for ever when `is_sticky`. n = 0 disarms. Any thread. */
 void fault_arm(const char *prefix, uint64_t nth, bool is_sticky);
 /* Calls seen since fault_arm; tells a fault loop when it is through. */
 uint64_t fault_calls(void);

@@ -135,7 +135,7 @@ enum err file_read_all(const char *path, struct buf *out, size_t bytes_max, stru
         r = error_set(e, ERR_LIMIT, "%s is larger than %zu bytes", path, bytes_max);
     }
     if (r == OK) {
-        uint8_t *p = buf_reserve(out, (size_t)bytes);
+        uint8_t *p = buf_reserve(out, (size_t)bytes + 1);
         r = p == NULL ? error_set(e, ERR_NOMEM, "no memory to read %s", path)
                       : file_read_at(&f, 0, p, (size_t)bytes, e);
     }
@@ -167,7 +167,8 @@ enum err file_write_all(const char *path, struct slice bytes, struct error *e)
     buf_append_byte(&tmp, '\0');
     path_parent(path, &parent);
     enum err r = OK;
-    if (tmp.is_failed || parent.is_failed) r = error_set(e, ERR_NOMEM, "no memory to write %s", path);
+    if (tmp.is_failed || parent.is_failed)
+        r = error_set(e, ERR_NOMEM, "no memory to write %s", path);
     if (r == OK) r = file_open(&f, (char *)tmp.data, FILE_WRITE_NEW, e);
     if (r == OK) r = file_write_at(&f, 0, bytes, e);
     if (r == OK) r = file_sync(&f, e);
@@ -241,8 +242,8 @@ enum err file_lock(const char *path, int *fd, struct error *e)
     close(*fd);
     *fd = -1;
     if (code == EWOULDBLOCK) {
-        return error_set(e, ERR_LOCKED, "another server is running on this directory (%s is locked)",
-                         path);
+        return error_set(e, ERR_LOCKED,
+                         "another server is running on this directory (%s is locked)", path);
     }
     return file_error(e, "lock", path, code);
 }

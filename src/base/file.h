@@ -1,9 +1,9 @@
 /* file: the program's access to files, each call a fault point ("file.write", "file.sync", ...), so
- * that a test can fail the nth. Every error says which file and why. Any thread; a file is used by one
- * thread at a time.
+ * that a test can fail the nth. Every error says which file and why. Any thread; a file is used by
+ * one thread at a time.
  *
- * An observer (tests only) is told of every write and sync: the simulation keeps from it what a power
- * failure may take back.
+ * An observer (tests only) is told of every write and sync: the simulation keeps from it what a
+ * power failure may take back.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -34,7 +34,8 @@ ERR_MUST_USE enum err file_reserve(struct file *f, uint64_t bytes, struct error 
 ERR_MUST_USE enum err file_sync(struct file *f, struct error *e);
 ERR_MUST_USE enum err file_truncate(struct file *f, uint64_t bytes, struct error *e);
 
-/* Whole small files. write_all replaces atomically: temporary file, sync, rename, directory sync. */
+/* Whole small files. write_all replaces atomically: temporary file, sync, rename, directory sync.
+ */
 ERR_MUST_USE enum err file_read_all(const char *path, struct buf *out, size_t bytes_max,
                                     struct error *e);
 ERR_MUST_USE enum err file_write_all(const char *path, struct slice bytes, struct error *e);
@@ -45,11 +46,11 @@ ERR_MUST_USE enum err file_remove(const char *path, struct error *e);
 ERR_MUST_USE enum err dir_make(const char *path, struct error *e);
 ERR_MUST_USE enum err dir_sync(const char *path, struct error *e);
 /* Calls `each` with the name of every file in the directory, in no order. */
-ERR_MUST_USE enum err dir_list(const char *path, void (*each)(void *arg, const char *name), void *arg,
-                               struct error *e);
+ERR_MUST_USE enum err dir_list(const char *path, void (*each)(void *arg, const char *name),
+                               void *arg, struct error *e);
 
-/* An exclusive lock that ends with the process; ERR_LOCKED when somebody has it. *fd is to be closed
- * with file_unlock. */
+/* An exclusive lock that ends with the process; ERR_LOCKED when somebody has it. *fd is to be
+ * closed with file_unlock. */
 ERR_MUST_USE enum err file_lock(const char *path, int *fd, struct error *e);
 void file_unlock(int fd);
 

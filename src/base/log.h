@@ -4,7 +4,13 @@
 
 #include "base/err.h"
 
-enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_VERBOSE, LOG_LEVEL_NOTICE, LOG_LEVEL_WARNING, LOG_LEVEL_NOTHING };
+enum log_level {
+    LOG_LEVEL_DEBUG,
+    LOG_LEVEL_VERBOSE,
+    LOG_LEVEL_NOTICE,
+    LOG_LEVEL_WARNING,
+    LOG_LEVEL_NOTHING
+};
 
 /* Lines below `level` are dropped. `path` empty = stdout; the file is appended to. */
 ERR_MUST_USE enum err log_open(const char *path, enum log_level level, struct error *e);

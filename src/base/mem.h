@@ -1,5 +1,5 @@
-/* mem: allocation. Small allocations abort when memory is gone (there is no sensible way on); what a
- * client sizes goes through the `_try` variants after a limit check, and fails as an error.
+/* mem: allocation. Small allocations abort when memory is gone (there is no sensible way on); what
+ * a client sizes goes through the `_try` variants after a limit check, and fails as an error.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H

@@ -9,8 +9,8 @@ struct omap_node {
     struct slice *items[FANOUT]; /* leaf: the items; inner: the separators */
     struct omap_node *next;      /* leaf: neighbours */
     struct omap_node *prev;
-    size_t skip;                 /* bytes all keys of the node share */
-    unsigned count;              /* items in use */
+    size_t skip;    /* bytes all keys of the node share */
+    unsigned count; /* items in use */
     bool is_leaf;
     struct omap_node *children[]; /* inner: count + 1 of FANOUT + 1 */
 };
@@ -133,8 +133,8 @@ static struct omap_node *node_split(struct omap *m, struct omap_node *n, struct 
     return right;
 }
 
-/* Splitting on the way down keeps insertion a single pass: a child that is full is split before it is
- * entered, so its parent always has room for the separator. */
+/* Splitting on the way down keeps insertion a single pass: a child that is full is split before it
+ * is entered, so its parent always has room for the separator. */
 void omap_insert(struct omap *m, struct slice *item)
 {
     if (m->root == NULL) m->root = node_new(m, true);

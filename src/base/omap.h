@@ -1,13 +1,14 @@
 /* omap: ordered map of pointers to structs whose first member is their `struct slice` key: a B+tree
  * that only grows. Keys are compared by memcmp. It is what a memtable is ordered by.
  *
- * A node keeps, beside the pointers, the 8 key bytes that follow the prefix common to all its keys, as
- * big-endian integers ("heads"): the search runs over one small array and looks at a whole key once or
- * twice. The idea is prefix truncation with key heads, as in Graefe, "Modern B-Tree Techniques" (2011).
+ * A node keeps, beside the pointers, the 8 key bytes that follow the prefix common to all its keys,
+ * as big-endian integers ("heads"): the search runs over one small array and looks at a whole key
+ * once or twice. The idea is prefix truncation with key heads, as in Graefe, "Modern B-Tree
+ * Techniques" (2011).
  *
- * Invariants: items of a leaf are sorted and distinct; every key below children[i] is >= items[i-1] and
- * < items[i]; all leaves have one depth; `skip` <= length of the common prefix of the node's keys.
- * Any number of threads may read while none inserts.
+ * Invariants: items of a leaf are sorted and distinct; every key below children[i] is >= items[i-1]
+ * and < items[i]; all leaves have one depth; `skip` <= length of the common prefix of the node's
+ * keys. Any number of threads may read while none inserts.
  */
 #ifndef BASE_OMAP_H
 #define BASE_OMAP_H

@@ -46,7 +46,8 @@ static inline bool slice_has_prefix(struct slice s, struct slice prefix)
 /* True when `s` is the ASCII word `upper` in any case; `upper` must be upper-case. */
 bool slice_is_word(struct slice s, const char *upper);
 
-/* Strict decimal: optional '-', no '+', no blanks, no leading zeros ("0" itself is fine), fits int64. */
+/* Strict decimal: optional '-', no '+', no blanks, no leading zeros ("0" itself is fine), fits
+ * int64. */
 bool slice_to_i64(struct slice s, int64_t *out);
 
 /* Strict decimal without sign that fits uint64. */

@@ -88,8 +88,8 @@ static bool reader_line(const struct resp_reader *r, size_t from, struct slice *
     return true;
 }
 
-/* "$123" or "*123": digits after the sign at `from`. Most are one to four digits and complete, so they
- * are read in place; everything else goes the slow way through reader_line. */
+/* "$123" or "*123": digits after the sign at `from`. Most are one to four digits and complete, so
+ * they are read in place; everything else goes the slow way through reader_line. */
 static bool number_fast(const struct resp_reader *r, size_t from, int64_t *value, size_t *next)
 {
     const uint8_t *p = r->in.data + from;

@@ -1,12 +1,14 @@
-/* reader: the request side of RESP: feed bytes, get commands. No sockets; one reader per connection.
+/* reader: the request side of RESP: feed bytes, get commands. No sockets; one reader per
+ * connection.
  *
- *   feed bytes -> [ READ_START ] --'*n'--> [ READ_BULKS: n arguments to come ] --last one--> command
+ *   feed bytes -> [ READ_START ] --'*n'--> [ READ_BULKS: n arguments to come ] --last one-->
+ * command
  *                       |
  *                       +--anything else--> one inline line, split like a shell --> command
  *
- * Rules and texts of the errors are Redis's (docs/protocol.md): empty lines, `*0` and `*-1` are skipped;
- * a malformed frame is an error after which the connection ends. Memory is bounded by what has
- * arrived, never by what a header announces.
+ * Rules and texts of the errors are Redis's (docs/protocol.md): empty lines, `*0` and `*-1` are
+ * skipped; a malformed frame is an error after which the connection ends. Memory is bounded by what
+ * has arrived, never by what a header announces.
  */
 #ifndef RESP_READER_H
 #define RESP_READER_H
@@ -23,11 +25,11 @@ struct resp_arg {
 };
 
 struct resp_reader {
-    struct buf in;          /* owned; bytes received and not yet given back */
-    size_t begin;           /* first byte of the command being read */
-    size_t at;              /* next byte to look at */
-    struct resp_arg *args;  /* owned; arguments found so far */
-    struct slice *argv;     /* owned; what resp_reader_next hands out */
+    struct buf in;         /* owned; bytes received and not yet given back */
+    size_t begin;          /* first byte of the command being read */
+    size_t at;             /* next byte to look at */
+    struct resp_arg *args; /* owned; arguments found so far */
+    struct slice *argv;    /* owned; what resp_reader_next hands out */
     size_t args_cap;
     size_t argc;
     size_t args_left;       /* arguments still to come; 0 = READ_START */
@@ -41,8 +43,8 @@ enum resp_result { RESP_MORE, RESP_COMMAND, RESP_BROKEN };
 void resp_reader_init(struct resp_reader *r, size_t bulk_bytes_max);
 void resp_reader_fini(struct resp_reader *r);
 
-/* Where to put up to *len more bytes (at least `want`); NULL when there is no memory. Slices handed out
- * before are dead. */
+/* Where to put up to *len more bytes (at least `want`); NULL when there is no memory. Slices handed
+ * out before are dead. */
 uint8_t *resp_reader_room(struct resp_reader *r, size_t want, size_t *len);
 /* `len` bytes were put there. */
 void resp_reader_fed(struct resp_reader *r, size_t len);
@@ -51,7 +53,8 @@ void resp_reader_fed(struct resp_reader *r, size_t len);
  * RESP_MORE: feed first. RESP_BROKEN: e->text is the line to answer before closing. */
 enum resp_result resp_reader_next(struct resp_reader *r, struct slice **argv, size_t *argc,
                                   struct error *e);
-/* Forget that the last command was taken: the next call gives it again (a command that must wait). */
+/* Forget that the last command was taken: the next call gives it again (a command that must wait).
+ */
 void resp_reader_unread(struct resp_reader *r, size_t begin);
 /* Position of the command that the next call would begin with. */
 size_t resp_reader_mark(const struct resp_reader *r);

@@ -1,6 +1,7 @@
 #include "resp/writer.h"
 
-/* "$123\r\n": the guess of resp_bulk_begin, right for 100 to 999 bytes, otherwise content is moved. */
+/* "$123\r\n": the guess of resp_bulk_begin, right for 100 to 999 bytes, otherwise content is moved.
+ */
 #define BULK_HEADER_GUESS 6
 
 static void write_header(struct buf *out, char type, uint64_t n)

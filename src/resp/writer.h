@@ -1,5 +1,5 @@
-/* writer: the reply side of RESP, for both protocols: says what is meant, writes what the client speaks.
- * Appends to a buf with sticky errors. Nothing here knows sockets or commands.
+/* writer: the reply side of RESP, for both protocols: says what is meant, writes what the client
+ * speaks. Appends to a buf with sticky errors. Nothing here knows sockets or commands.
  */
 #ifndef RESP_WRITER_H
 #define RESP_WRITER_H

@@ -1,17 +1,18 @@
 /* apply: from memtables to the store, behind the journal; and how writers are slowed when the store
  * cannot follow.
  *
- * Back-pressure: below half of write_buffer_bytes writers are free. Above, they share a budget that is
- * refilled at the rate the store was seen to apply, times a factor that falls from 1.5 to 0.5 as the
- * buffer fills: the level settles where writing and applying are equal, and nobody stands still.
+ * Back-pressure: below half of write_buffer_bytes writers are free. Above, they share a budget that
+ * is refilled at the rate the store was seen to apply, times a factor that falls from 1.5 to 0.5 as
+ * the buffer fills: the level settles where writing and applying are equal, and nobody stands
+ * still.
  */
 #include "backend/local/local_int.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 #define APPLY_RETRY_US_MAX 5000000
-#define BUDGET_SPAN_S 0.05        /* at most this much of the rate is saved up */
-#define APPLY_RATE_START 20e6     /* bytes a second, until one was measured */
+#define BUDGET_SPAN_S 0.05    /* at most this much of the rate is saved up */
+#define APPLY_RATE_START 20e6 /* bytes a second, until one was measured */
 
 uint64_t local_unapplied_bytes(const struct local *l)
 {
@@ -60,7 +61,8 @@ static void apply_run(struct job *job)
 static void apply_failed(struct local *l, struct apply_job *a)
 {
     memtable_move(a->memtable, MEM_FROZEN);
-    if (l->apply_failures++ == 0) log_warning("store: %s; the data is safe in the journal", a->error.text);
+    if (l->apply_failures++ == 0)
+        log_warning("store: %s; the data is safe in the journal", a->error.text);
     l->apply_error = a->error;
     int64_t delay_us = 100000ll << (l->apply_failures < 6 ? l->apply_failures : 6);
     if (delay_us > APPLY_RETRY_US_MAX) delay_us = APPLY_RETRY_US_MAX;
@@ -135,8 +137,8 @@ static void unlink_oldest(struct local *l, struct memtable *m)
     memtable_unref(m);
 }
 
-/* An applied memtable leaves the read path only after the cache no longer contradicts what it said. A
- * slice at a time: it may have half a million entries. */
+/* An applied memtable leaves the read path only after the cache no longer contradicts what it said.
+ * A slice at a time: it may have half a million entries. */
 void local_retire_slice(struct local *l, size_t entries_max)
 {
     struct memtable *m = l->retiring;
@@ -201,8 +203,8 @@ enum err local_admit(struct backend *b, struct waiter *w, struct error *e)
     if (level < 1 && l->write_budget > 0) return OK;
     if (level >= 1 && l->apply_failures > 0) {
         bool is_full = l->apply_error.code == ERR_DISK_FULL;
-        return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s", is_full ? "" : "store failing: ",
-                         l->apply_error.text);
+        return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s",
+                         is_full ? "" : "store failing: ", l->apply_error.text);
     }
     l->throttles++;
     waiter_add(&l->throttled, w);
@@ -224,7 +226,8 @@ void local_budget_tick(struct local *l)
     l->write_budget += rate * passed_s;
     if (l->write_budget > rate * BUDGET_SPAN_S) l->write_budget = rate * BUDGET_SPAN_S;
     bool may_write = level < 1 || l->apply_failures > 0;
-    while (may_write && (l->write_budget > 0 || level >= 1) && !waiter_list_is_empty(&l->throttled)) {
+    while (may_write && (l->write_budget > 0 || level >= 1) &&
+           !waiter_list_is_empty(&l->throttled)) {
         waiter_wake(&l->throttled, 1);
         if (level >= 1) level = buffer_level(l);
         if (level >= 1 && l->apply_failures == 0) break;

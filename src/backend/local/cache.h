@@ -1,8 +1,8 @@
 /* cache: what the store said about single keys, absence included, bounded in bytes. Second-chance
  * (CLOCK) replacement. Loop thread only.
  *
- * Invariant: an entry equals what the store would answer, for a key that no memtable in the list knows.
- * A flush of a database outdates its entries by raising the database's generation.
+ * Invariant: an entry equals what the store would answer, for a key that no memtable in the list
+ * knows. A flush of a database outdates its entries by raising the database's generation.
  */
 #ifndef BACKEND_LOCAL_CACHE_H
 #define BACKEND_LOCAL_CACHE_H
@@ -18,7 +18,7 @@ struct cache_entry {
     size_t value_len;
     uint32_t generation;
     bool exists;
-    bool is_used; /* since the hand last passed */
+    bool is_used;    /* since the hand last passed */
     uint8_t bytes[]; /* key, then value */
 };
 
@@ -36,7 +36,8 @@ void cache_init(struct cache *c, size_t bytes_max);
 void cache_fini(struct cache *c);
 /* The entry, or NULL. Counts a hit or a miss. */
 const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice key);
-/* Remember; replaces. Returns the entry (good until the end of the turn even when it does not fit). */
+/* Remember; replaces. Returns the entry (good until the end of the turn even when it does not fit).
+ */
 const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice key,
                                     const struct entry *value);
 /* As put, but only if the key is there already or the cache has room without evicting. */

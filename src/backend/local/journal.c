@@ -115,8 +115,8 @@ static void segment_free(struct segment *s)
     mem_free(s);
 }
 
-/* Background thread. Reserving first tells about a full disk at once; the zeros make the later syncs
- * cheap (no extent is converted while somebody waits). */
+/* Background thread. Reserving first tells about a full disk at once; the zeros make the later
+ * syncs cheap (no extent is converted while somebody waits). */
 static void segment_prepare_run(struct job *job)
 {
     struct segment *s = (struct segment *)job;
@@ -315,7 +315,8 @@ enum err journal_room(struct journal *j, size_t bytes, struct error *e)
     }
     if (j->spare != NULL) return OK;
     if (j->prepare_failed_us != 0) {
-        return error_set(e, ERR_DISK_FULL, "disk full: no journal space (%s)", j->prepare_error.text);
+        return error_set(e, ERR_DISK_FULL, "disk full: no journal space (%s)",
+                         j->prepare_error.text);
     }
     journal_prepare(j);
     return error_set(e, ERR_WAIT, "a journal segment is being prepared");
@@ -357,8 +358,8 @@ void journal_append(struct journal *j, uint64_t version, const struct batch *bat
 
 /* ---- the journal thread ---- */
 
-/* Moving on to the next segment syncs the one left behind, whatever the durability: so at most one has
- * unsynced bytes, and a later sync of that one covers all. */
+/* Moving on to the next segment syncs the one left behind, whatever the durability: so at most one
+ * has unsynced bytes, and a later sync of that one covers all. */
 static enum err write_batches(struct write_job *w)
 {
     enum err r = OK;
@@ -461,8 +462,8 @@ bool journal_is_disk_full(const struct journal *j)
     return j->prepare_failed_us != 0;
 }
 
-/* After the last sync a batch without transactions tells what was durable: without it, damage of the
- * last acknowledged batch could not be told from a torn tail. */
+/* After the last sync a batch without transactions tells what was durable: without it, damage of
+ * the last acknowledged batch could not be told from a torn tail. */
 static void journal_mark(struct journal *j, int64_t now_us)
 {
     if (j->appended_us == 0) {

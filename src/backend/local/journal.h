@@ -1,17 +1,18 @@
-/* journal: what makes a commit durable. Transactions are appended to the batch being filled; when the
- * journal thread is free the batch is sealed and handed over: written, synced, acknowledged, while the
- * next one fills (group commit without a timer).
+/* journal: what makes a commit durable. Transactions are appended to the batch being filled; when
+ * the journal thread is free the batch is sealed and handed over: written, synced, acknowledged,
+ * while the next one fills (group commit without a timer).
  *
  *   append -> filling -> sealed -> [journal thread: checksum, write, fdatasync] -> acknowledged
  *
- * Space: every segment is reserved and written with zeros before its first use, so that a sync changes
- * no metadata and a full disk is met before a write is accepted, never after. One spare is kept ahead.
+ * Space: every segment is reserved and written with zeros before its first use, so that a sync
+ * changes no metadata and a full disk is met before a write is accepted, never after. One spare is
+ * kept ahead.
  *
  *   SEGMENT_PREPARING --zeros synced--> SEGMENT_SPARE --current one is full--> SEGMENT_CURRENT
  *       --no room for a record--> SEGMENT_FULL --applied, not retained--> removed
  *
- * Loop thread, but for the jobs inside. A failed write or sync of reserved space is told to on_fatal and
- * nothing is acknowledged any more.
+ * Loop thread, but for the jobs inside. A failed write or sync of reserved space is told to
+ * on_fatal and nothing is acknowledged any more.
  */
 #ifndef BACKEND_LOCAL_JOURNAL_H
 #define BACKEND_LOCAL_JOURNAL_H
@@ -26,13 +27,13 @@ struct journal_options {
     uint8_t database_id[DATABASE_ID_BYTES];
     uint64_t segment_bytes;
     enum durability durability;
-    unsigned interval_ms;         /* DURABILITY_INTERVAL */
-    int64_t retention_ms;         /* segments younger than this are kept ... */
-    uint64_t retention_bytes;     /* ... as long as together they are smaller than this */
-    struct worker *writer;        /* one thread, this journal's own; borrowed */
-    struct worker *background;    /* prepares and removes segments; borrowed */
+    unsigned interval_ms;      /* DURABILITY_INTERVAL */
+    int64_t retention_ms;      /* segments younger than this are kept ... */
+    uint64_t retention_bytes;  /* ... as long as together they are smaller than this */
+    struct worker *writer;     /* one thread, this journal's own; borrowed */
+    struct worker *background; /* prepares and removes segments; borrowed */
     void (*on_fatal)(void *arg, const struct error *e);
-    void (*on_room)(void *arg);   /* a segment became ready: who got ERR_WAIT may try again */
+    void (*on_room)(void *arg); /* a segment became ready: who got ERR_WAIT may try again */
     void *arg;
 };
 
@@ -46,8 +47,8 @@ struct journal_old_segment {
     uint64_t bytes;
 };
 
-/* New segments are numbered from `next_number`; `last_version` is the newest one in the journal. The
- * first segment is prepared before this returns. *out is NULL on error. */
+/* New segments are numbered from `next_number`; `last_version` is the newest one in the journal.
+ * The first segment is prepared before this returns. *out is NULL on error. */
 ERR_MUST_USE enum err journal_open(const struct journal_options *options, uint64_t next_number,
                                    uint64_t last_version, struct journal **out, struct error *e);
 void journal_add_old(struct journal *j, const struct journal_old_segment *old);

@@ -1,7 +1,7 @@
 /* journal_format: the bytes of a journal segment. Little-endian, as the machines it runs on.
  *
- *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; behind the
- *             last one zeros (the space is reserved and written beforehand) or what a power failure left
+ *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; behind
+ * the last one zeros (the space is reserved and written beforehand) or what a power failure left
  *   header    magic "TUPLEDJ\n", format u32, reserved u32, number u64, version_before u64 (the last
  *             version in the journal before this segment), database id 16 bytes, checksum u64, pad
  *   batch     magic u32, payload bytes u32, checksum u64, first version u64, last version u64,
@@ -9,10 +9,11 @@
  *   payload   transactions: version u64, time ms i64, mutations u32, bytes u32; mutations
  *   mutation  kind u8, pad u8, key bytes u16, value bytes u32, expiry ms i64, key, value
  *
- * The checksum of a batch (XXH3, everything but magic, length and itself) is seeded with the database
- * id and the segment's number: what an earlier use of the same disk blocks left behind never passes.
- * `durable version` is what was known to be synced when the batch was written: damage at or below the
- * highest one found is loss, damage above it is a tail that nobody was promised (DESIGN 1).
+ * The checksum of a batch (XXH3, everything but magic, length and itself) is seeded with the
+ * database id and the segment's number: what an earlier use of the same disk blocks left behind
+ * never passes. `durable version` is what was known to be synced when the batch was written: damage
+ * at or below the highest one found is loss, damage above it is a tail that nobody was promised
+ * (DESIGN 1).
  */
 #ifndef BACKEND_LOCAL_JOURNAL_FORMAT_H
 #define BACKEND_LOCAL_JOURNAL_FORMAT_H

@@ -29,7 +29,8 @@ static void entry_from_cache(const struct cache_entry *c, struct entry *out)
 }
 
 /* True when a memtable decides. */
-static bool load_from_memory(const struct local *l, uint64_t hash, struct slice key, struct entry *out)
+static bool load_from_memory(const struct local *l, uint64_t hash, struct slice key,
+                             struct entry *out)
 {
     for (const struct memtable *m = l->active; m != NULL; m = m->older) {
         uint64_t flushed = m->flushed[key.data[0]];
@@ -70,8 +71,8 @@ static void load_done(struct job *job)
     struct load_job *j = (struct load_job *)job;
     struct local *l = j->local;
     l->loads_waiting--;
-    /* The answer goes into the cache only if no memtable left the read path, or began to, since it was
-     * asked for: otherwise it may be older than what that memtable said. */
+    /* The answer goes into the cache only if no memtable left the read path, or began to, since it
+     * was asked for: otherwise it may be older than what that memtable said. */
     bool is_current = j->retire_generation == l->retire_generation && l->retiring == NULL;
     if (j->result == OK && is_current) {
         (void)cache_put(&l->cache, hash_bytes(j->key), j->key, &j->entry);
@@ -347,7 +348,8 @@ static const struct backend_ops local_ops = {
     .close = local_close,
 };
 
-static struct worker *local_worker(const struct local *l, const char *name, unsigned threads, int nice)
+static struct worker *local_worker(const struct local *l, const char *name, unsigned threads,
+                                   int nice)
 {
     struct worker_options options = {.name = name,
                                      .threads = l->options.is_inline ? 0 : threads,

@@ -1,5 +1,5 @@
-/* local_int: the local backend's own parts: local.c (load, commit), apply.c (memtables to the store,
- * back-pressure), scan.c (ranges), recover.c (start), versions.c (the reserved block).
+/* local_int: the local backend's own parts: local.c (load, commit), apply.c (memtables to the
+ * store, back-pressure), scan.c (ranges), recover.c (start), versions.c (the reserved block).
  */
 #ifndef BACKEND_LOCAL_LOCAL_INT_H
 #define BACKEND_LOCAL_LOCAL_INT_H
@@ -50,13 +50,13 @@ struct local {
     struct pooled_reader *idle_readers;
     unsigned readers_open;
     struct cache cache;
-    struct memtable *active; /* head of the list, newest first */
+    struct memtable *active;  /* head of the list, newest first */
     uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
     unsigned frozen_count;
-    struct memtable *retiring;   /* applied, its entries going into the cache; oldest of the list */
-    uint64_t retire_generation;  /* changes when a retirement begins or ends */
+    struct memtable *retiring;  /* applied, its entries going into the cache; oldest of the list */
+    uint64_t retire_generation; /* changes when a retirement begins or ends */
     uint64_t version_newest;
-    uint64_t version_told; /* last on_durable */
+    uint64_t version_told;     /* last on_durable */
     uint64_t version_reserved; /* versions below this one may be given */
     int64_t time_ms;
     struct apply_job apply;
@@ -108,7 +108,8 @@ ERR_MUST_USE enum err versions_open(struct local *l, uint64_t last_version, stru
 bool versions_have(struct local *l);
 ERR_MUST_USE enum err versions_close(struct local *l, struct error *e);
 
-/* recover.c: replays the journal into memtables and the store; *next_number is for the new segment. */
+/* recover.c: replays the journal into memtables and the store; *next_number is for the new segment.
+ */
 struct recovered {
     uint64_t next_number;
     uint64_t last_version;

@@ -1,12 +1,14 @@
-/* memtable: the newest state of what is not yet in the store, in memory, hashed for points and ordered
- * for ranges. Only grows; a key's versions form a chain, newest first, so that a scan pinned at a
- * version reads on while others write. When it is big or old it is frozen, applied to the store, and
- * dropped whole.
+/* memtable: the newest state of what is not yet in the store, in memory, hashed for points and
+ * ordered for ranges. Only grows; a key's versions form a chain, newest first, so that a scan
+ * pinned at a version reads on while others write. When it is big or old it is frozen, applied to
+ * the store, and dropped whole.
  *
- *   MEM_ACTIVE --freeze--> MEM_FROZEN --store thread starts--> MEM_APPLYING --> MEM_APPLIED --> freed
+ *   MEM_ACTIVE --freeze--> MEM_FROZEN --store thread starts--> MEM_APPLYING --> MEM_APPLIED -->
+ * freed
  *
- * Invariants: within a chain versions strictly fall; a memtable's versions are all greater than those
- * of an older memtable. MEM_ACTIVE belongs to the loop thread; from MEM_FROZEN on any thread may read.
+ * Invariants: within a chain versions strictly fall; a memtable's versions are all greater than
+ * those of an older memtable. MEM_ACTIVE belongs to the loop thread; from MEM_FROZEN on any thread
+ * may read.
  */
 #ifndef BACKEND_LOCAL_MEMTABLE_H
 #define BACKEND_LOCAL_MEMTABLE_H

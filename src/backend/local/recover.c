@@ -1,8 +1,10 @@
 /* recover: at start, replays what the journal holds beyond the store.
  *
  * Segments are read in the order of their numbers, batch by batch. Where no whole batch follows:
- *   - the next segment says that it continues here: the segment was left (full, or a restart): go on;
- *   - no batch anywhere behind proves that more was durable: a tail that nobody was promised, cut off;
+ *   - the next segment says that it continues here: the segment was left (full, or a restart): go
+ * on;
+ *   - no batch anywhere behind proves that more was durable: a tail that nobody was promised, cut
+ * off;
  *   - some batch does: damage. The start is refused, with file and offset.
  *
  * Segments are synced before anything read from them counts: after kill -9 they may be whole in the
@@ -101,7 +103,8 @@ static size_t first_needed(const struct recovery *rec, uint64_t applied)
 {
     size_t first = 0;
     for (size_t i = 0; i < rec->count; i++) {
-        if (rec->segments[i].has_header && rec->segments[i].header.version_before <= applied) first = i;
+        if (rec->segments[i].has_header && rec->segments[i].header.version_before <= applied)
+            first = i;
     }
     return first;
 }
@@ -134,8 +137,9 @@ static enum err replay_txn(struct recovery *rec, struct txn_view *txn, struct er
     uint32_t seen = 0;
     while (mutation_read(&txn->bytes, &mu)) {
         bool fits = mu.key.data[0] < DATABASES_MAX;
-        if (!fits) return error_set(e, ERR_CORRUPT, "version %llu names an unknown database",
-                                    (unsigned long long)txn->version);
+        if (!fits)
+            return error_set(e, ERR_CORRUPT, "version %llu names an unknown database",
+                             (unsigned long long)txn->version);
         if (mu.kind == MUTATION_FLUSH) {
             memtable_flush(l->active, mu.key.data[0], txn->version);
         } else {
@@ -183,13 +187,14 @@ static enum err replay_batch(struct recovery *rec, const uint8_t *batch,
         if (txn.time_ms > rec->time_ms) rec->time_ms = txn.time_ms;
         if (txn.version > applied) r = replay_txn(rec, &txn, e);
     }
-    if (r == OK && payload.len != 0) r = error_set(e, ERR_CORRUPT, "a batch has a malformed record");
+    if (r == OK && payload.len != 0)
+        r = error_set(e, ERR_CORRUPT, "a batch has a malformed record");
     if (r == OK) r = replay_make_room(rec->local, e);
     return r;
 }
 
-/* Replays the whole batches of the segment in rec->bytes; *offset is where none follows. A batch must
- * not go back in versions: one that does is of no use and ends the segment. */
+/* Replays the whole batches of the segment in rec->bytes; *offset is where none follows. A batch
+ * must not go back in versions: one that does is of no use and ends the segment. */
 static enum err segment_replay(struct recovery *rec, size_t i, size_t *offset, struct error *e)
 {
     struct segment_id id = segment_identity(rec, i);
@@ -240,13 +245,15 @@ static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct e
     }
     segment_path(rec, i, &path);
     if (r == OK && rec->durable_version > rec->last_version) {
-        r = error_set(e, ERR_CORRUPT,
-                      "journal damaged: %s at offset %zu: versions %llu to %llu were acknowledged and "
-                      "cannot be read",
-                      (char *)path.data, offset, (unsigned long long)rec->last_version + 1,
-                      (unsigned long long)rec->durable_version);
+        r = error_set(
+            e, ERR_CORRUPT,
+            "journal damaged: %s at offset %zu: versions %llu to %llu were acknowledged and "
+            "cannot be read",
+            (char *)path.data, offset, (unsigned long long)rec->last_version + 1,
+            (unsigned long long)rec->durable_version);
     } else if (r == OK && garbage > 0) {
-        log_notice("journal: cut off an unsynced tail in %s at offset %zu", (char *)path.data, offset);
+        log_notice("journal: cut off an unsynced tail in %s at offset %zu", (char *)path.data,
+                   offset);
     }
     for (size_t later = i + 1; later < rec->count && r == OK; later++) {
         segment_path(rec, later, &path);
@@ -296,11 +303,11 @@ static void recovered_fill(const struct recovery *rec, struct recovered *out)
         if (i + 1 < rec->count && rec->segments[i + 1].has_header) {
             last = rec->segments[i + 1].header.version_before;
         }
-        out->segments[out->segment_count++] =
-            (struct journal_old_segment){.number = rec->segments[i].number,
-                                         .last_version = last,
-                                         .last_time_ms = rec->time_ms,
-                                         .bytes = rec->segments[i].bytes};
+        out->segments[out->segment_count++] = (struct journal_old_segment){
+            .number = rec->segments[i].number,
+            .last_version = last,
+            .last_time_ms = rec->time_ms,
+            .bytes = rec->segments[i].bytes};
     }
 }
 

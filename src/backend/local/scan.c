@@ -1,13 +1,15 @@
 /* scan: one pass over a range at one version: a k-way merge of the memtables, newest first, and the
- * store. For a key that several know the newest wins; tombstones and what a flush covers are skipped.
+ * store. For a key that several know the newest wins; tombstones and what a flush covers are
+ * skipped.
  *
  *   SCAN_FRESH --pause, or data not in memory--> SCAN_PINNED --fetch posted--> SCAN_FETCHING
  *       (reads the store on the loop,                ^                              |
  *        without waiting for the disk)               +------------ done ------------+
  *
- * A fresh scan lives within one turn: nothing changes under it, so it needs no snapshot. Pinning fixes
- * the store (a read transaction of a pooled connection); the memtables are fixed by references and by
- * the version. While it is fetching, the chunk and the reader belong to a query thread.
+ * A fresh scan lives within one turn: nothing changes under it, so it needs no snapshot. Pinning
+ * fixes the store (a read transaction of a pooled connection); the memtables are fixed by
+ * references and by the version. While it is fetching, the chunk and the reader belong to a query
+ * thread.
  */
 #include "backend/local/local_int.h"
 #include "base/clock.h"
@@ -37,8 +39,8 @@ struct scan {
     struct buf last; /* key of the last row passed; empty = none */
     struct layer layers[LAYERS_MAX];
     size_t layer_count;
-    uint64_t version;    /* what it sees */
-    uint64_t flushed;    /* entries up to this version are flushed away */
+    uint64_t version; /* what it sees */
+    uint64_t flushed; /* entries up to this version are flushed away */
     uint64_t depends;
     int64_t opened_us;
     size_t rows_hint;
@@ -194,8 +196,8 @@ static void fetch_describe(struct scan *s, bool may_wait)
     s->fetch.rows_max = rows;
 }
 
-/* Narrows the range to what lies behind the chunk that was used up. The bounds are buffers of our own;
- * going forward the next start is the last key and a zero byte: its successor. */
+/* Narrows the range to what lies behind the chunk that was used up. The bounds are buffers of our
+ * own; going forward the next start is the last key and a zero byte: its successor. */
 static void range_advance(struct scan *s)
 {
     if (s->chunk.count == 0) return;
@@ -260,7 +262,8 @@ static void layers_place(struct scan *s)
         } else {
             layer->it = omap_seek(&layer->memtable->order, from);
             const struct mem_entry *entry = omap_peek(&layer->it);
-            if (s->last.len > 0 && entry != NULL && slice_eq(entry->key, from)) omap_next(&layer->it);
+            if (s->last.len > 0 && entry != NULL && slice_eq(entry->key, from))
+                omap_next(&layer->it);
         }
     }
     s->is_placed = true;
@@ -281,7 +284,8 @@ static bool comes_first(const struct scan *s, struct slice a, struct slice b)
     return s->is_reverse ? c > 0 : c < 0;
 }
 
-/* The next key of the merge, or NULL at the end. `limit` is the bound that the scan was opened with. */
+/* The next key of the merge, or NULL at the end. `limit` is the bound that the scan was opened
+ * with. */
 static const struct slice *merge_next_key(const struct scan *s, struct slice limit)
 {
     const struct slice *first = NULL;
@@ -324,10 +328,8 @@ static bool merge_take(struct scan *s, struct slice key, struct entry *out)
         return true;
     }
     if (row == NULL) return false;
-    *out = (struct entry){.exists = true,
-                          .version = row->version,
-                          .expiry_ms = row->expiry_ms,
-                          .value = row->value};
+    *out = (struct entry){
+        .exists = true, .version = row->version, .expiry_ms = row->expiry_ms, .value = row->value};
     return true;
 }
 

@@ -1,6 +1,4 @@
-#include <fcntl.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "backend/local/store_int.h"
 #include "backend/local/vfs.h"
@@ -66,7 +64,8 @@ static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     sqlite3_result_value(ctx, argv[0]);
 }
 
-static enum err store_prepare(struct store *s, sqlite3_stmt **stmt, const char *sql, struct error *e)
+static enum err store_prepare(struct store *s, sqlite3_stmt **stmt, const char *sql,
+                              struct error *e)
 {
     int rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
     return store_error(e, s->db, rc, "prepare a statement");
@@ -88,7 +87,8 @@ static enum err store_check_format(struct store *s, struct error *e)
     int64_t format = store_pragma(s, "PRAGMA user_version");
     int64_t tables = store_pragma(s, "SELECT count(*) FROM sqlite_schema");
     if (tables < 0) {
-        return error_set(e, ERR_CORRUPT, "%s is not a database: %s", s->path, sqlite3_errmsg(s->db));
+        return error_set(e, ERR_CORRUPT, "%s is not a database: %s", s->path,
+                         sqlite3_errmsg(s->db));
     }
     if (tables > 0 && application != APPLICATION_ID) {
         return error_set(e, ERR_FORMAT, "%s is a SQLite database, but not one of tupled", s->path);
@@ -148,8 +148,8 @@ static enum err store_read_meta(struct store *s, struct store_progress *state, s
 
 static enum err store_prepare_all(struct store *s, struct error *e)
 {
-    int rc = sqlite3_create_function_v2(s->db, "replacing", 1, SQLITE_UTF8, s, replacing, NULL, NULL,
-                                        NULL);
+    int rc = sqlite3_create_function_v2(s->db, "replacing", 1, SQLITE_UTF8, s, replacing, NULL,
+                                        NULL, NULL);
     enum err r = store_error(e, s->db, rc, "register a function");
     if (r == OK) {
         r = store_prepare(s, &s->put,
@@ -177,7 +177,7 @@ enum err store_open(const struct store_options *options, struct store **out, str
 {
     struct store *s = mem_new(sizeof *s);
     *out = NULL;
-    s->nowait_fd = -1;
+    s->nowait_file.fd = -1;
     size_t len = strlen(options->path) + 1;
     s->path = memcpy(mem_alloc(len), options->path, len);
     s->reader_cache_bytes = options->reader_cache_bytes;
@@ -188,8 +188,7 @@ enum err store_open(const struct store_options *options, struct store **out, str
     if (r == OK) r = store_read_meta(s, &s->state, e);
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) {
-        s->nowait_fd = open(s->path, O_RDONLY | O_CLOEXEC);
-        if (s->nowait_fd < 0) r = error_set(e, ERR_IO, "cannot open %s for reading", s->path);
+        r = file_open(&s->nowait_file, s->path, FILE_READ, e);
     }
     if (r != OK) {
         store_close(s);
@@ -202,12 +201,12 @@ enum err store_open(const struct store_options *options, struct store **out, str
 void store_close(struct store *s)
 {
     if (s == NULL) return;
-    sqlite3_stmt *stmts[] = {s->put,    s->del,      s->begin,    s->commit,
+    sqlite3_stmt *stmts[] = {s->put,      s->del,      s->begin,    s->commit,
                              s->rollback, s->meta_put, s->del_range};
     for (size_t i = 0; i < sizeof stmts / sizeof stmts[0]; i++) sqlite3_finalize(stmts[i]);
     int rc = sqlite3_close(s->db);
     if (rc != SQLITE_OK) log_warning("store: closing: %s", sqlite3_errstr(rc));
-    if (s->nowait_fd >= 0) close(s->nowait_fd);
+    file_close(&s->nowait_file);
     mem_free(s->path);
     mem_free(s);
 }
@@ -268,8 +267,8 @@ static bool is_counted(struct slice key)
     return key.len >= 2 && key.data[1] == SPACE_DATA;
 }
 
-static enum err apply_entry(struct store *s, const struct mem_entry *entry, struct store_progress *p,
-                            struct error *e)
+static enum err apply_entry(struct store *s, const struct mem_entry *entry,
+                            struct store_progress *p, struct error *e)
 {
     const struct mem_version *v = entry->newest;
     sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
@@ -277,8 +276,8 @@ static enum err apply_entry(struct store *s, const struct mem_entry *entry, stru
     if (!v->is_tombstone) {
         sqlite3_bind_int64(stmt, 2, (sqlite3_int64)v->version);
         sqlite3_bind_int64(stmt, 3, v->expiry_ms);
-        sqlite3_bind_blob64(stmt, 4, v->value_len > 0 ? v->value : (const uint8_t *)"", v->value_len,
-                            SQLITE_STATIC);
+        sqlite3_bind_blob64(stmt, 4, v->value_len > 0 ? v->value : (const uint8_t *)"",
+                            v->value_len, SQLITE_STATIC);
     }
     uint64_t replaced = s->replaced;
     enum err r = stmt_run(s, stmt, "write an entry", e);

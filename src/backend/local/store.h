@@ -1,15 +1,16 @@
-/* store: the bulk of the data in one SQLite database, tupled.db. Written only by the store thread, from
- * frozen memtables, behind the journal; read by readers, each a connection of its own.
+/* store: the bulk of the data in one SQLite database, tupled.db. Written only by the store thread,
+ * from frozen memtables, behind the journal; read by readers, each a connection of its own.
  *
  *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v BLOB) WITHOUT ROWID
  *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied', 'entries.<db>'
  *
- * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock ms
- * or 0, `v` the value. application_id is "tupl", user_version the format.
+ * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
+ * ms or 0, `v` the value. application_id is "tupl", user_version the format.
  *
- * Applying a memtable is several transactions (slices), each durable at its COMMIT; the last one moves
- * 'applied'. A crash in between leaves a mixture that the journal's replay makes whole again, because
- * replay is idempotent; and while the server runs the memtable stays in front of the mixture.
+ * Applying a memtable is several transactions (slices), each durable at its COMMIT; the last one
+ * moves 'applied'. A crash in between leaves a mixture that the journal's replay makes whole again,
+ * because replay is idempotent; and while the server runs the memtable stays in front of the
+ * mixture.
  */
 #ifndef BACKEND_LOCAL_STORE_H
 #define BACKEND_LOCAL_STORE_H
@@ -58,7 +59,8 @@ void store_checkpoint(struct store *s);
 
 struct store_reader;
 
-ERR_MUST_USE enum err store_reader_open(struct store *s, struct store_reader **out, struct error *e);
+ERR_MUST_USE enum err store_reader_open(struct store *s, struct store_reader **out,
+                                        struct error *e);
 void store_reader_close(struct store_reader *r);
 /* With may_wait false, ERR_WAIT instead of waiting for the disk. */
 ERR_MUST_USE enum err store_get(struct store_reader *r, struct slice key, bool may_wait,

@@ -5,13 +5,14 @@
 #include <sqlite3.h>
 
 #include "backend/local/store.h"
+#include "base/file.h"
 
 struct store {
     sqlite3 *db; /* the writer's connection */
     sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
     char *path; /* owned */
     uint64_t reader_cache_bytes;
-    int nowait_fd; /* of the database file, for vfs_nowait_begin; outlives all connections */
+    struct file nowait_file; /* the database file, for vfs_nowait_begin; outlives all connections */
     uint8_t database_id[DATABASE_ID_BYTES];
     struct store_progress state; /* of the last whole apply */
     uint64_t replaced; /* rows that `put` found there, counted by the SQL function `replacing` */

@@ -36,7 +36,8 @@ enum err store_reader_open(struct store *s, struct store_reader **out, struct er
     }
     if (rc == OK) rc = reader_prepare(r, &r->begin, "BEGIN", e);
     if (rc == OK) rc = reader_prepare(r, &r->commit, "COMMIT", e);
-    if (rc == OK) rc = reader_prepare(r, &r->touch, "SELECT value FROM meta WHERE name='applied'", e);
+    if (rc == OK)
+        rc = reader_prepare(r, &r->touch, "SELECT value FROM meta WHERE name='applied'", e);
     if (rc != OK) {
         store_reader_close(r);
         return rc;
@@ -66,7 +67,7 @@ static enum err reader_step(struct store_reader *r, sqlite3_stmt *stmt, bool may
         *rc = sqlite3_step(stmt);
         return store_error(e, r->db, *rc, "read");
     }
-    vfs_nowait_begin(r->store->nowait_fd);
+    vfs_nowait_begin(r->store->nowait_file.fd);
     *rc = sqlite3_step(stmt);
     bool was_refused = vfs_nowait_end();
     if (was_refused && *rc != SQLITE_ROW && *rc != SQLITE_DONE) {
@@ -77,7 +78,8 @@ static enum err reader_step(struct store_reader *r, sqlite3_stmt *stmt, bool may
 
 static void bind_slice(sqlite3_stmt *stmt, int at, struct slice s)
 {
-    sqlite3_bind_blob(stmt, at, s.len > 0 ? s.data : (const uint8_t *)"", (int)s.len, SQLITE_STATIC);
+    sqlite3_bind_blob(stmt, at, s.len > 0 ? s.data : (const uint8_t *)"", (int)s.len,
+                      SQLITE_STATIC);
 }
 
 enum err store_get(struct store_reader *r, struct slice key, bool may_wait, struct entry *out,

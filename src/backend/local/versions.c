@@ -1,6 +1,6 @@
-/* versions: no version is given twice, even if the journal's tail is lost under a weaker durability: a
- * block of versions is reserved in the file `versions` before any of it is given, and every start
- * continues at the end of the block. A clean stop gives the rest of the block back.
+/* versions: no version is given twice, even if the journal's tail is lost under a weaker
+ * durability: a block of versions is reserved in the file `versions` before any of it is given, and
+ * every start continues at the end of the block. A clean stop gives the rest of the block back.
  *
  *   tupled-versions 1 <database id, hex> <first version not reserved> <xxh3 of all before, hex>\n
  */
@@ -63,12 +63,13 @@ static enum err versions_read(struct local *l, uint64_t *end, struct error *e)
         unsigned long long sum = 0;
         int used = 0;
         id_hex(store_database_id(l->store), own_id);
-        if (r == OK && (sscanf((char *)text.data, "tupled-versions %u %63s %llu %n%llx", &format, id,
-                               &value, &used, &sum) != 4 ||
+        if (r == OK && (sscanf((char *)text.data, "tupled-versions %u %63s %llu %n%llx", &format,
+                               id, &value, &used, &sum) != 4 ||
                         hash_bytes(slice_of(text.data, (size_t)used)) != sum)) {
             r = error_set(e, ERR_CORRUPT, "%s is damaged", (char *)path.data);
         } else if (r == OK && format > 1) {
-            r = error_set(e, ERR_FORMAT, "%s has format %u, newer than 1", (char *)path.data, format);
+            r = error_set(e, ERR_FORMAT, "%s has format %u, newer than 1", (char *)path.data,
+                          format);
         } else if (r == OK && strcmp(id, own_id) != 0) {
             r = error_set(e, ERR_CORRUPT, "%s belongs to another database than tupled.db",
                           (char *)path.data);

@@ -38,8 +38,8 @@ static bool reaches_end(int fd, sqlite3_int64 offset, int len)
     return fstat(fd, &st) == 0 && offset + len > st.st_size;
 }
 
-/* True when the bytes were read without waiting. A system that knows no RWF_NOWAIT on this file gets
- * the ordinary read. */
+/* True when the bytes were read without waiting. A system that knows no RWF_NOWAIT on this file
+ * gets the ordinary read. */
 static bool read_nowait(void *out, int len, sqlite3_int64 offset, bool *is_refused)
 {
     struct iovec part = {.iov_base = out, .iov_len = (size_t)len};

@@ -1,6 +1,6 @@
-/* worker: threads that take jobs from a queue. A job is a message: from post to done it belongs to the
- * worker, before and after to the loop thread. `wake` is called from the worker's thread when a job is
- * ready to be collected, and must be safe there.
+/* worker: threads that take jobs from a queue. A job is a message: from post to done it belongs to
+ * the worker, before and after to the loop thread. `wake` is called from the worker's thread when a
+ * job is ready to be collected, and must be safe there.
  *
  * With 0 threads nothing runs by itself: worker_poll runs the queue, one job a call, so that the
  * simulation decides when (DESIGN 6).

@@ -1,0 +1,247 @@
+# tupled's build. `make help` lists what there is to make.
+#
+# Sources are found by wildcard: to add a file, add a file. Each flavour has its own objects under build/:
+#   release  gcc, optimised               build/tupled, build/release/
+#   asan     gcc, ASan + UBSan            build/asan/
+#   tsan     gcc, TSan                    build/tsan/
+#   fuzz     clang, libFuzzer + sanitizers build/fuzz/
+# src/server/main.c is the only file with main(); all else goes into build/<flavour>/libserver.a, which
+# every test links.
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+
+CC := gcc
+CLANG := clang
+PREFIX ?= /usr/local
+SYSCONFDIR ?= $(PREFIX)/etc
+DESTDIR ?=
+EXTRA_CFLAGS ?=
+LDFLAGS ?=
+export FUZZ_SECONDS ?= 600
+export SIM_SECONDS ?= 600
+export CRASH_SECONDS ?= 600
+
+JOBS ?= $(shell nproc)
+# Goals that show a program's output as it comes run serially and build through $(PMAKE).
+LIVE_GOALS := run test check bench demo fuzz crash sim deps test-deps bench-deps
+PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
+ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(JOBS) --output-sync=target
+endif
+
+# ---- packages (Debian 12) ---------------------------------------------------------------------------
+
+RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libsqlite3-dev libxxhash-dev
+TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
+    redis-tools clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
+BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server
+
+# $(call need,packages): install those that are missing. redis-server must not start at install: its
+# unit is masked first and RUNLEVEL=1 keeps invoke-rc.d quiet.
+define need
+@command -v dpkg-query >/dev/null || { \
+    echo "deps: not a Debian system; needed are the equivalents of: $(1)"; exit 0; }; \
+have=" $$(dpkg-query -W -f='$${Status} $${Package}\n' $(1) 2>/dev/null \
+    | awk '$$3 == "installed" { print $$4 }' | tr '\n' ' ')"; \
+missing=; for p in $(1); do case "$$have" in *" $$p "*) ;; *) missing="$$missing $$p" ;; esac; done; \
+[ -n "$$missing" ] || exit 0; \
+echo "deps: missing Debian packages:$$missing"; \
+if [ "$$(id -u)" = 0 ]; then sudo=; \
+elif command -v sudo >/dev/null; then sudo=sudo; \
+else echo "deps: neither root nor sudo; as root: apt-get install$$missing" >&2; exit 1; fi; \
+case "$$missing" in *redis-server*) if [ -d /run/systemd/system ]; then \
+    echo "deps: masking redis-server.service, so that installing it starts no server"; \
+    $$sudo systemctl mask redis-server.service; fi ;; esac; \
+set -e; \
+$$sudo apt-get -q update; \
+$$sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get -q -y --no-install-recommends install $$missing
+endef
+
+# ---- flags ------------------------------------------------------------------------------------------
+
+# Linux only, and the whole of it: preadv2, pthread_setname_np, accept4, ...
+CPPFLAGS_ALL := -D_GNU_SOURCE -Isrc -Iinclude
+WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+    -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wvla
+# cmocka's macros cast freely and its test functions all take a state.
+TEST_RELAX := -Itests -Iredis-tests -Wno-conversion -Wno-cast-qual -Wno-missing-prototypes \
+    -Wno-unused-parameter
+BASE_CFLAGS := -std=gnu11 $(CPPFLAGS_ALL) $(WARNINGS)
+
+CC_release := $(CC)
+CC_asan := $(CC)
+CC_tsan := $(CC)
+CC_fuzz := $(CLANG)
+SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
+SANITIZE_tsan := -fsanitize=thread
+SANITIZE_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+CFLAGS_release := -O2 -g -Werror
+CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
+CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
+CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
+
+LIBS := -lev -lsqlite3 -lxxhash -lpthread -lm
+TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
+LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
+
+# ---- what there is ----------------------------------------------------------------------------------
+
+MAIN := src/server/main.c
+LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c))
+TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c redis-tests/*.c)
+
+UNIT := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
+SIM := $(wildcard tests/sim/sim_*.c)
+FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
+REDIS := $(wildcard redis-tests/test_*.c)
+BENCH := $(wildcard tests/bench/bench_*.c)
+# Whatever else lies there in C is help for those programs: a fake disk, a server starter, a model.
+HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH),$(TEST_TREE))
+TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
+
+ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS))
+TSAN_PROGRAMS := $(patsubst %.c,build/tsan/%,$(TSAN))
+FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
+BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
+HAS_MAIN := $(wildcard $(MAIN))
+
+# ---- for people -------------------------------------------------------------------------------------
+
+.PHONY: all deps test-deps bench-deps run test check format bench demo fuzz crash sim
+.PHONY: install clean help test-build bench-build fuzz-build check-build FORCE
+
+all: $(if $(HAS_MAIN),build/tupled) build/libtupled.a ## build/tupled and build/libtupled.a (default)
+
+deps: ## install the Debian packages that building and running needs, if any is missing
+	$(call need,$(RUN_PACKAGES))
+
+test-deps: ## likewise for `make test` and `make check`
+	$(call need,$(TEST_PACKAGES))
+
+bench-deps: ## likewise for `make bench` (installs redis-server, does not start it)
+	$(call need,$(BENCH_PACKAGES))
+
+run: deps ## packages, build, start build/tupled with its defaults
+	@$(PMAKE) all
+	@exec build/tupled
+
+test: test-deps ## packages, build, every test; last line: N passed, N failed, N skipped
+	@$(PMAKE) test-build
+	@tests/run.sh
+
+format: ## lay out all C files as .clang-format says
+	@find $(wildcard src include tests redis-tests) -name "*.[ch]" -print0 | xargs -0 -r clang-format -i
+
+check: test-deps ## warnings of gcc and clang, format, clang-tidy, cppcheck, the house's rules
+	@MAKE="$(MAKE)" JOBS="$(JOBS)" tools/check.sh
+
+bench: bench-deps ## speed, side by side with a Redis it starts (tests/bench/run.sh)
+	@$(PMAKE) bench-build
+	@if [ -x tests/bench/run.sh ]; then exec tests/bench/run.sh; else echo "bench: nothing there yet"; fi
+
+demo: deps ## a guided tour of a running server (tests/demo.sh)
+	@$(PMAKE) all
+	@if [ -x tests/demo.sh ]; then exec tests/demo.sh; else echo "demo: nothing there yet"; fi
+
+fuzz: test-deps ## long fuzzing, FUZZ_SECONDS (600) for each target
+	@$(PMAKE) fuzz-build
+	@TUPLED_LONG=1 TEST_TIMEOUT=$$((FUZZ_SECONDS + 300)) tests/run.sh fuzz
+
+crash: test-deps ## long crash campaign: redis-tests/test_crash* for CRASH_SECONDS (600)
+	@$(PMAKE) test-build
+	@TUPLED_LONG=1 TEST_TIMEOUT=$$((CRASH_SECONDS + 300)) tests/run.sh crash
+
+sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
+	@$(PMAKE) test-build
+	@TUPLED_LONG=1 TEST_TIMEOUT=$$((SIM_SECONDS + 300)) tests/run.sh sim
+
+install: all ## PREFIX (/usr/local), DESTDIR, SYSCONFDIR; an existing tupled.conf is kept
+	install -D -m 755 build/tupled $(DESTDIR)$(PREFIX)/bin/tupled
+	install -D -m 644 build/libtupled.a $(DESTDIR)$(PREFIX)/lib/libtupled.a
+	install -D -m 644 include/tupled.h $(DESTDIR)$(PREFIX)/include/tupled.h
+	@if [ -e "$(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf" ]; then echo "tupled.conf is kept"; else \
+	    echo install -D -m 644 conf/tupled.conf $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf; \
+	    install -D -m 644 conf/tupled.conf $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf; fi
+
+clean: ## remove build/
+	rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+
+# ---- built for the targets above --------------------------------------------------------------------
+
+fuzz-build: $(FUZZ_PROGRAMS)
+bench-build: all $(BENCH_PROGRAMS)
+test-build: all fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled)
+# Everything gcc compiles, for `make check`.
+check-build: all $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(BENCH_PROGRAMS)
+
+# ---- how ----------------------------------------------------------------------------------------------
+
+# $(call stamp,file,text): a file that changes only when the text does, for flags and lists of objects.
+define stamp
+@mkdir -p $(dir $(1)); printf '%s\n' '$(2)' | cmp -s - $(1) || printf '%s\n' '$(2)' >$(1)
+endef
+
+# $(call flavour,name): objects, libserver.a, libhelp.a, the server and the test programs of a flavour.
+define flavour
+OBJS_$(1) := $$(patsubst %.c,build/$(1)/obj/%.o,$$(LIB_SRCS))
+HELP_$(1) := $$(patsubst %.c,build/$(1)/obj/%.o,$$(HELP))
+COMPILE_$(1) := $$(CC_$(1)) $$(BASE_CFLAGS) $$(CFLAGS_$(1)) $$(EXTRA_CFLAGS)
+
+build/$(1)/flags: FORCE
+	$$(call stamp,$$@,$$(COMPILE_$(1)) $$(TEST_RELAX) $$(LINK_FLAGS) $$(LIBS) $$(TEST_LIBS))
+build/$(1)/objects: FORCE
+	$$(call stamp,$$@,$$(OBJS_$(1)) $$(HELP_$(1)))
+
+build/$(1)/obj/src/%.o: src/%.c build/$(1)/flags
+	@mkdir -p $$(@D)
+	@echo "  cc   $(1) $$<"
+	@$$(COMPILE_$(1)) -MMD -MP -c -o $$@ $$<
+build/$(1)/obj/%.o: %.c build/$(1)/flags
+	@mkdir -p $$(@D)
+	@echo "  cc   $(1) $$<"
+	@$$(COMPILE_$(1)) $$(TEST_RELAX) -MMD -MP -c -o $$@ $$<
+
+build/$(1)/libserver.a: $$(OBJS_$(1)) build/$(1)/objects
+	@rm -f $$@; ar rcs $$@ $$(OBJS_$(1))
+build/$(1)/libhelp.a: $$(HELP_$(1)) build/$(1)/objects
+	@rm -f $$@; ar rcs $$@ $$(HELP_$(1))
+
+build/$(1)/tupled: build/$(1)/obj/$$(MAIN:.c=.o) build/$(1)/libserver.a
+	@echo "  link $$@"
+	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(LIBS)
+
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libhelp.a build/$(1)/libserver.a
+	@mkdir -p $$(@D)
+	@echo "  link $$@"
+	@$$(COMPILE_$(1)) $$(FUZZ_MAIN_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)
+build/$(1)/redis-tests/%: build/$(1)/obj/redis-tests/%.o build/$(1)/libhelp.a build/$(1)/libserver.a
+	@mkdir -p $$(@D)
+	@echo "  link $$@"
+	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)
+endef
+
+FUZZ_MAIN_fuzz := -fsanitize=fuzzer
+$(foreach f,release asan tsan fuzz,$(eval $(call flavour,$(f))))
+
+build/tupled: build/release/tupled
+	@cp -f $< $@.new && mv -f $@.new $@
+
+# The codec, and of base only what it needs, as one object.
+CODEC_OBJS := $(filter build/release/obj/src/codec/%,$(OBJS_release))
+build/libtupled.a: $(OBJS_release) build/release/objects
+	@mkdir -p $(@D)
+	@echo "  ar   $@"
+	@rm -f $@ build/release/base.a
+	@ar rcs build/release/base.a $(filter build/release/obj/src/base/%,$(OBJS_release))
+	@$(if $(CODEC_OBJS),ld -r -o build/release/libtupled.o $(CODEC_OBJS) build/release/base.a \
+	    && ar rcs $@ build/release/libtupled.o,ar rcs $@)
+
+# Objects stay: only the final programs are named as goals.
+.SECONDARY:
+-include $(shell [ ! -d build ] || find build -name '*.d')

@@ -1,0 +1,103 @@
+/* config: the settings, in Redis's syntax: a file, then `--name value ...` on the command line.
+ *
+ *   tupled [config-file] [--name value ...]     config-file `-` is standard input
+ *
+ * One table (config_table.c) is the single source of names, types, defaults and ranges;
+ * conf/tupled.conf repeats it for people, and a test compares the two. The last line wins. What is
+ * refused: an unknown name, a value outside its range, a second guess of what was meant.
+ *
+ * It only knows what was asked for. It opens no port, makes no directory, and tells no module that
+ * a setting has changed: whoever calls config_set does. Owned by the loop thread after the start.
+ */
+#ifndef SERVER_CONFIG_H
+#define SERVER_CONFIG_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+
+enum config_action { CONFIG_RUN, CONFIG_SHOW_VERSION, CONFIG_SHOW_HELP };
+enum config_format { CONFIG_FORMAT_JSON, CONFIG_FORMAT_MSGPACK };
+enum config_durability { CONFIG_DURABLE_ALWAYS, CONFIG_DURABLE_INTERVAL, CONFIG_DURABLE_NEVER };
+enum config_debug_command { CONFIG_DEBUG_NO, CONFIG_DEBUG_YES, CONFIG_DEBUG_LOCAL };
+
+/* Units in the names; each member is documented in conf/tupled.conf under its setting's name. */
+struct config {
+    enum config_action action;
+    char *file; /* owned; the config file given, NULL without one */
+
+    char **bind; /* owned, as are the strings; addresses to listen on, at least one */
+    size_t bind_count;
+    uint64_t port;
+    uint64_t tcp_backlog;
+    uint64_t timeout_s;
+    uint64_t tcp_keepalive_s;
+    uint64_t maxclients;
+    uint64_t proto_max_bulk_bytes;
+    uint64_t query_buffer_bytes;
+    uint64_t output_buffer_hard_bytes; /* 0 = no limit, as the next two */
+    uint64_t output_buffer_soft_bytes;
+    uint64_t output_buffer_soft_s;
+    enum config_format default_format;
+
+    enum log_level loglevel;
+    char *logfile; /* owned; empty = stdout */
+
+    char *dir; /* owned */
+    uint64_t databases;
+    enum config_durability durability;
+    uint64_t durability_interval_ms; /* when CONFIG_DURABLE_INTERVAL, else 0 */
+    uint64_t max_value_bytes;
+    uint64_t max_transaction_ops;
+    uint64_t max_transaction_bytes;
+    uint64_t memtable_bytes;
+    uint64_t memtable_age_ms;
+    uint64_t write_buffer_bytes;
+    uint64_t cache_bytes;
+    uint64_t store_cache_bytes;
+    uint64_t journal_segment_bytes;
+    uint64_t changes_retention_age_s;
+    uint64_t changes_retention_bytes;
+
+    uint64_t query_threads;
+    uint64_t scan_timeout_ms;
+    uint64_t expire_batch;
+    enum config_debug_command enable_debug_command;
+};
+
+/* All settings at their defaults. */
+void config_init(struct config *c);
+void config_fini(struct config *c);
+
+/* Read the command line (argv[0] is skipped) and the file it names into an initialised config.
+ * `--help` or `--version`, wherever it stands, sets `action`; then nothing else was read.
+ * ERR_SYNTAX with the place and the text, "port.conf: line 3: >>> 'port x': port must be ...", or
+ * ERR_IO for an unreadable file; c is then half-read, good for config_fini only. */
+ERR_MUST_USE enum err config_load(struct config *c, int argc, char **argv, struct error *e);
+
+/* Settings have numbers, 0 .. config_count() - 1, in the order of the table. */
+size_t config_count(void);
+const char *config_name(size_t i);
+const char *config_default(size_t i);
+/* One line, for people. */
+const char *config_help(size_t i);
+/* May it change while the server runs? */
+bool config_is_mutable(size_t i);
+/* Finds a name in any case; config_count() when there is none. */
+size_t config_find(struct slice name);
+/* Appends the current value in its canonical text: sizes in bytes, words in lower case. */
+void config_get(const struct config *c, size_t i, struct buf *out);
+/* Set one setting from the words after its name. ERR_SYNTAX says what is accepted; c is then as
+ * before. Does not ask config_is_mutable. */
+ERR_MUST_USE enum err config_set(struct config *c, size_t i, const struct slice *words,
+                                 size_t count, struct error *e);
+
+/* Words of a line by Redis's quoting rules: "..." knows \n \r \t \b \a \xHH \" \\, '...' knows \'.
+ * At most words_max are written to `words`, which point into `text` (cleared first). ERR_SYNTAX for
+ * unbalanced quotes, a closing quote that something follows, or too many words. */
+ERR_MUST_USE enum err config_split(struct slice line, struct buf *text, struct slice *words,
+                                   size_t words_max, size_t *count, struct error *e);
+
+#define CONFIG_WORDS_MAX 64
+
+#endif

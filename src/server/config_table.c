@@ -1,0 +1,485 @@
+/* config_table: the table of settings, and a value's way from words to its member and back.
+ *
+ * Most settings are a number, a size, a word of a list or a text, stored at an offset of struct
+ * config. The three with a grammar of their own (bind, client-output-buffer-limit, durability) have
+ * a type each.
+ */
+#include "server/config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/mem.h"
+
+#define KB (UINT64_C(1) << 10)
+#define MB (UINT64_C(1) << 20)
+#define GB (UINT64_C(1) << 30)
+#define NUMBER_MAX UINT64_C(2147483647) /* of settings that Redis keeps in an int */
+#define SIZE_MAX_ANY ((uint64_t)INT64_MAX)
+
+enum setting_type {
+    SETTING_NUMBER,
+    SETTING_SIZE,
+    SETTING_WORD,
+    SETTING_TEXT,
+    SETTING_BIND,
+    SETTING_OUTPUT_LIMIT,
+    SETTING_DURABILITY
+};
+
+struct setting {
+    const char *name;
+    enum setting_type type;
+    size_t offset; /* of its member; of the first, when there are several */
+    const char *default_text;
+    uint64_t min, max;        /* number, size: the value; text: its bytes; bind: addresses;
+                               * durability: the interval's ms */
+    const char *const *words; /* SETTING_WORD: NULL-ended, in the order of the member's enum */
+    bool is_mutable;
+    const char *help;
+};
+
+/* A yes|no setting is a word setting too: {"no", "yes", NULL}. */
+static const char *const log_words[] = {"debug", "verbose", "notice", "warning", "nothing", NULL};
+static const char *const format_words[] = {"json", "msgpack", NULL};
+static const char *const debug_words[] = {"no", "yes", "local", NULL};
+
+#define AT(member) offsetof(struct config, member)
+_Static_assert(sizeof(enum log_level) == sizeof(int), "word settings are stored as int");
+
+#define FIXED false
+#define MUTABLE true
+
+/* clang-format off */
+static const struct setting settings[] = {
+    {"bind", SETTING_BIND, AT(bind), "127.0.0.1", 1, 16, NULL, FIXED,
+     "addresses to listen on; with a leading - one that may be missing"},
+    {"port", SETTING_NUMBER, AT(port), "6379", 0, 65535, NULL, FIXED,
+     "TCP port; 0 listens on none"},
+    {"tcp-backlog", SETTING_NUMBER, AT(tcp_backlog), "511", 1, NUMBER_MAX, NULL, FIXED,
+     "connections that may wait to be accepted"},
+    {"timeout", SETTING_NUMBER, AT(timeout_s), "0", 0, NUMBER_MAX, NULL, MUTABLE,
+     "seconds after which an idle client is disconnected; 0 = never"},
+    {"tcp-keepalive", SETTING_NUMBER, AT(tcp_keepalive_s), "300", 0, NUMBER_MAX, NULL, MUTABLE,
+     "seconds between TCP keepalive probes; 0 = none"},
+    {"maxclients", SETTING_NUMBER, AT(maxclients), "10000", 1, 1000000, NULL, MUTABLE,
+     "connections served at a time"},
+    {"proto-max-bulk-len", SETTING_SIZE, AT(proto_max_bulk_bytes), "512mb", MB, SIZE_MAX_ANY, NULL,
+     MUTABLE, "largest single argument of a command"},
+    {"client-query-buffer-limit", SETTING_SIZE, AT(query_buffer_bytes), "1gb", MB, SIZE_MAX_ANY,
+     NULL, MUTABLE, "unread input at which a client is disconnected"},
+    {"client-output-buffer-limit", SETTING_OUTPUT_LIMIT, AT(output_buffer_hard_bytes),
+     "normal 1gb 0 0", 0, SIZE_MAX_ANY, NULL, MUTABLE,
+     "unsent output at which a client is disconnected"},
+    {"default-format", SETTING_WORD, AT(default_format), "json", 0, 0, format_words, MUTABLE,
+     "how values travel on a new connection"},
+
+    {"loglevel", SETTING_WORD, AT(loglevel), "notice", 0, 0, log_words, MUTABLE,
+     "least important lines that are logged"},
+    {"logfile", SETTING_TEXT, AT(logfile), "", 0, 4095, NULL, FIXED,
+     "file that log lines are appended to; empty = standard output"},
+
+    {"dir", SETTING_TEXT, AT(dir), "./tupled-data", 1, 4095, NULL, FIXED,
+     "directory of the data; made when it is missing"},
+    {"databases", SETTING_NUMBER, AT(databases), "16", 1, 16, NULL, FIXED,
+     "databases that SELECT may choose from"},
+    {"durability", SETTING_DURABILITY, AT(durability), "always", 1, 60000, NULL, MUTABLE,
+     "what a reply to a write means"},
+    {"max-value-size", SETTING_SIZE, AT(max_value_bytes), "16mb", KB, 256 * MB, NULL, MUTABLE,
+     "largest stored value"},
+    {"max-transaction-ops", SETTING_NUMBER, AT(max_transaction_ops), "10000", 1, 1000000, NULL,
+     MUTABLE, "checks and mutations of one transaction"},
+    {"max-transaction-size", SETTING_SIZE, AT(max_transaction_bytes), "64mb", 64 * KB, GB, NULL,
+     MUTABLE, "bytes of one transaction"},
+    {"memtable-size", SETTING_SIZE, AT(memtable_bytes), "64mb", MB, 4 * GB, NULL, MUTABLE,
+     "newest data kept in memory before it is applied to the store"},
+    {"memtable-age", SETTING_NUMBER, AT(memtable_age_ms), "5000", 1, NUMBER_MAX, NULL, MUTABLE,
+     "milliseconds after which newest data is applied even if it is little"},
+    {"write-buffer-limit", SETTING_SIZE, AT(write_buffer_bytes), "256mb", MB, SIZE_MAX_ANY, NULL,
+     MUTABLE, "unapplied data at which writers are stopped"},
+    {"cache-size", SETTING_SIZE, AT(cache_bytes), "256mb", 0, SIZE_MAX_ANY, NULL, MUTABLE,
+     "memory for entries read from the store; 0 = no cache"},
+    {"store-cache-size", SETTING_SIZE, AT(store_cache_bytes), "64mb", MB, SIZE_MAX_ANY, NULL, FIXED,
+     "memory for the pages of the store, over all its connections"},
+    {"journal-segment-size", SETTING_SIZE, AT(journal_segment_bytes), "64mb", 4 * MB, 4 * GB, NULL,
+     FIXED, "size of one journal file, reserved on the disk before it is used"},
+    {"changes-retention-age", SETTING_NUMBER, AT(changes_retention_age_s), "86400", 0, NUMBER_MAX,
+     NULL, MUTABLE, "seconds that the change feed reaches back"},
+    {"changes-retention-size", SETTING_SIZE, AT(changes_retention_bytes), "1gb", 0, SIZE_MAX_ANY,
+     NULL, MUTABLE, "bytes of applied journal kept for the change feed"},
+
+    {"query-threads", SETTING_NUMBER, AT(query_threads), "2", 1, 64, NULL, FIXED,
+     "threads for searches, long scans and backups"},
+    {"scan-timeout", SETTING_NUMBER, AT(scan_timeout_ms), "60000", 1, NUMBER_MAX, NULL, MUTABLE,
+     "milliseconds that one scan may hold its view of the data"},
+    {"expire-batch", SETTING_NUMBER, AT(expire_batch), "1000", 1, 100000, NULL, MUTABLE,
+     "expired keys removed in one go"},
+    {"enable-debug-command", SETTING_WORD, AT(enable_debug_command), "no", 0, 0, debug_words, FIXED,
+     "who may use DEBUG: nobody, everybody, or local connections"},
+};
+/* clang-format on */
+
+#define SETTINGS (sizeof settings / sizeof settings[0])
+
+static const struct setting *setting_at(size_t i)
+{
+    INVARIANT(i < SETTINGS);
+    return &settings[i];
+}
+
+size_t config_count(void)
+{
+    return SETTINGS;
+}
+
+const char *config_name(size_t i)
+{
+    return setting_at(i)->name;
+}
+
+const char *config_default(size_t i)
+{
+    return setting_at(i)->default_text;
+}
+
+const char *config_help(size_t i)
+{
+    return setting_at(i)->help;
+}
+
+bool config_is_mutable(size_t i)
+{
+    return setting_at(i)->is_mutable;
+}
+
+static uint8_t lower(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
+}
+
+/* Is s the lower-case ASCII word, in any case? */
+static bool is_word(struct slice s, const char *word)
+{
+    if (s.len != strlen(word)) return false;
+    for (size_t i = 0; i < s.len; i++) {
+        if (lower(s.data[i]) != (uint8_t)word[i]) return false;
+    }
+    return true;
+}
+
+size_t config_find(struct slice name)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        if (is_word(name, settings[i].name)) return i;
+    }
+    return SETTINGS;
+}
+
+/* ---- words to values ------------------------------------------------------------------------- */
+
+/* Digits and a unit: 1k is 1000, 1kb is 1024. */
+static bool size_parse(struct slice s, uint64_t *bytes)
+{
+    static const struct {
+        const char *name;
+        uint64_t factor;
+    } units[] = {
+        {"", 1},        {"b", 1},   {"k", 1000},       {"kb", KB},
+        {"m", 1000000}, {"mb", MB}, {"g", 1000000000}, {"gb", GB},
+    };
+    size_t digits = 0;
+    while (digits < s.len && s.data[digits] >= '0' && s.data[digits] <= '9') digits++;
+    uint64_t n = 0;
+    if (!slice_to_u64(slice_of(s.data, digits), &n)) return false;
+    struct slice unit = slice_of(s.data + digits, s.len - digits);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (is_word(unit, units[i].name)) {
+            return !__builtin_mul_overflow(n, units[i].factor, bytes);
+        }
+    }
+    return false;
+}
+
+/* As a person would write it: 16mb, 1kb, 1000. */
+static void size_to_text(uint64_t bytes, char *out, size_t out_bytes)
+{
+    static const char *const units[] = {"", "kb", "mb", "gb"};
+    size_t unit = 0;
+    while (unit < 3 && bytes > 0 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        unit++;
+    }
+    snprintf(out, out_bytes, "%" PRIu64 "%s", bytes, units[unit]);
+}
+
+static enum err refuse_size(const struct setting *s, struct error *e)
+{
+    char min[32];
+    char max[32];
+    size_to_text(s->min, min, sizeof min);
+    size_to_text(s->max, max, sizeof max);
+    if (s->max == SIZE_MAX_ANY) {
+        return error_set(e, ERR_SYNTAX, "%s must be a size of at least %s (b k kb m mb g gb)",
+                         s->name, min);
+    }
+    return error_set(e, ERR_SYNTAX, "%s must be a size from %s to %s (b k kb m mb g gb)", s->name,
+                     min, max);
+}
+
+static enum err refuse_words(const struct setting *s, struct error *e)
+{
+    struct buf list;
+    buf_init(&list);
+    for (size_t i = 0; s->words[i] != NULL; i++) {
+        if (i > 0) buf_append_str(&list, ", ");
+        buf_append_str(&list, s->words[i]);
+    }
+    enum err r = error_set(e, ERR_SYNTAX, "%s must be one of %.*s", s->name, (int)list.len,
+                           (const char *)list.data);
+    buf_fini(&list);
+    return r;
+}
+
+static char *text_copy(struct slice s)
+{
+    char *copy = mem_alloc(s.len + 1);
+    if (s.len > 0) memcpy(copy, s.data, s.len);
+    copy[s.len] = '\0';
+    return copy;
+}
+
+static bool has_nul(struct slice s)
+{
+    return s.len > 0 && memchr(s.data, 0, s.len) != NULL;
+}
+
+static void bind_free(struct config *c)
+{
+    for (size_t i = 0; i < c->bind_count; i++) mem_free(c->bind[i]);
+    mem_free(c->bind);
+    c->bind = NULL;
+    c->bind_count = 0;
+}
+
+static enum err set_bind(struct config *c, const struct setting *s, const struct slice *words,
+                         size_t count, struct error *e)
+{
+    bool is_good = count >= s->min && count <= s->max;
+    for (size_t i = 0; is_good && i < count; i++) is_good = words[i].len > 0 && !has_nul(words[i]);
+    if (!is_good) {
+        return error_set(e, ERR_SYNTAX, "bind must be %" PRIu64 " to %" PRIu64 " addresses", s->min,
+                         s->max);
+    }
+    bind_free(c);
+    c->bind = mem_new(count * sizeof c->bind[0]);
+    c->bind_count = count;
+    for (size_t i = 0; i < count; i++) c->bind[i] = text_copy(words[i]);
+    return OK;
+}
+
+/* `1gb`, or Redis's groups `class hard soft soft-seconds`, of which normal is the one we have. */
+static enum err set_output_limit(struct config *c, const struct slice *words, size_t count,
+                                 struct error *e)
+{
+    uint64_t hard = c->output_buffer_hard_bytes;
+    uint64_t soft = c->output_buffer_soft_bytes;
+    uint64_t soft_s = c->output_buffer_soft_s;
+    bool is_good = count > 0 && count % 4 == 0;
+    for (size_t i = 0; is_good && i < count; i += 4) {
+        const struct slice *w = words + i;
+        uint64_t h = 0;
+        uint64_t b = 0;
+        uint64_t t = 0;
+        bool is_normal = is_word(w[0], "normal");
+        is_good = (is_normal || is_word(w[0], "replica") || is_word(w[0], "slave") ||
+                   is_word(w[0], "pubsub")) &&
+                  size_parse(w[1], &h) && h <= SIZE_MAX_ANY && size_parse(w[2], &b) &&
+                  b <= SIZE_MAX_ANY && slice_to_u64(w[3], &t) && t <= NUMBER_MAX;
+        if (is_normal) {
+            hard = h;
+            soft = b;
+            soft_s = t;
+        }
+    }
+    if (count == 1) {
+        is_good = size_parse(words[0], &hard) && hard <= SIZE_MAX_ANY;
+        soft = 0;
+        soft_s = 0;
+    }
+    if (!is_good) {
+        return error_set(e, ERR_SYNTAX,
+                         "client-output-buffer-limit must be a size, or groups of "
+                         "<normal|replica|pubsub> <hard size> <soft size> <seconds>; 0 = no limit");
+    }
+    c->output_buffer_hard_bytes = hard;
+    c->output_buffer_soft_bytes = soft;
+    c->output_buffer_soft_s = soft_s;
+    return OK;
+}
+
+static enum err set_durability(struct config *c, const struct setting *s, const struct slice *words,
+                               size_t count, struct error *e)
+{
+    uint64_t ms = 0;
+    if (count == 1 && is_word(words[0], "always")) {
+        c->durability = CONFIG_DURABLE_ALWAYS;
+    } else if (count == 1 && is_word(words[0], "never")) {
+        c->durability = CONFIG_DURABLE_NEVER;
+    } else if (count == 2 && is_word(words[0], "interval") && slice_to_u64(words[1], &ms) &&
+               ms >= s->min && ms <= s->max) {
+        c->durability = CONFIG_DURABLE_INTERVAL;
+    } else {
+        return error_set(e, ERR_SYNTAX,
+                         "durability must be always, never, or interval <ms> with ms from %" PRIu64
+                         " to %" PRIu64,
+                         s->min, s->max);
+    }
+    c->durability_interval_ms = ms;
+    return OK;
+}
+
+/* The settings of one word. */
+static enum err set_one(struct config *c, const struct setting *s, struct slice word,
+                        struct error *e)
+{
+    void *member = (char *)c + s->offset;
+    uint64_t n = 0;
+    switch (s->type) {
+    case SETTING_NUMBER:
+        if (!slice_to_u64(word, &n) || n < s->min || n > s->max) {
+            return error_set(e, ERR_SYNTAX, "%s must be a number from %" PRIu64 " to %" PRIu64,
+                             s->name, s->min, s->max);
+        }
+        memcpy(member, &n, sizeof n);
+        return OK;
+    case SETTING_SIZE:
+        if (!size_parse(word, &n) || n < s->min || n > s->max) return refuse_size(s, e);
+        memcpy(member, &n, sizeof n);
+        return OK;
+    case SETTING_WORD:
+        for (int i = 0; s->words[i] != NULL; i++) {
+            if (!is_word(word, s->words[i])) continue;
+            memcpy(member, &i, sizeof i); /* an enum of few values is an int */
+            return OK;
+        }
+        return refuse_words(s, e);
+    case SETTING_TEXT:
+        if (word.len < s->min || word.len > s->max || has_nul(word)) {
+            return error_set(e, ERR_SYNTAX, "%s must be a text of %" PRIu64 " to %" PRIu64 " bytes",
+                             s->name, s->min, s->max);
+        }
+        char *copy = text_copy(word);
+        char *old = NULL;
+        memcpy(&old, member, sizeof old);
+        mem_free(old);
+        memcpy(member, &copy, sizeof copy);
+        return OK;
+    case SETTING_BIND:
+    case SETTING_OUTPUT_LIMIT:
+    case SETTING_DURABILITY: break;
+    }
+    die("setting %s has no type of one word", s->name);
+}
+
+enum err config_set(struct config *c, size_t i, const struct slice *words, size_t count,
+                    struct error *e)
+{
+    const struct setting *s = setting_at(i);
+    bool is_one = s->type != SETTING_BIND && s->type != SETTING_OUTPUT_LIMIT &&
+                  s->type != SETTING_DURABILITY;
+    if (is_one) {
+        if (count == 1) return set_one(c, s, words[0], e);
+        return error_set(e, ERR_SYNTAX, "%s takes one value, not %zu", s->name, count);
+    }
+    /* `--durability "interval 100"` and CONFIG SET bring the words in one. */
+    struct buf text;
+    struct slice split[CONFIG_WORDS_MAX];
+    buf_init(&text);
+    enum err r = OK;
+    if (count == 1) {
+        r = config_split(words[0], &text, split, CONFIG_WORDS_MAX, &count, e);
+        words = split;
+    }
+    if (r == OK && s->type == SETTING_BIND) r = set_bind(c, s, words, count, e);
+    if (r == OK && s->type == SETTING_OUTPUT_LIMIT) r = set_output_limit(c, words, count, e);
+    if (r == OK && s->type == SETTING_DURABILITY) r = set_durability(c, s, words, count, e);
+    buf_fini(&text);
+    return r;
+}
+
+/* ---- values to text -------------------------------------------------------------------------- */
+
+static void get_durability(const struct config *c, struct buf *out)
+{
+    switch (c->durability) {
+    case CONFIG_DURABLE_ALWAYS: buf_append_str(out, "always"); return;
+    case CONFIG_DURABLE_INTERVAL:
+        buf_printf(out, "interval %" PRIu64, c->durability_interval_ms);
+        return;
+    case CONFIG_DURABLE_NEVER: buf_append_str(out, "never"); return;
+    }
+    die("unknown durability %d", (int)c->durability);
+}
+
+void config_get(const struct config *c, size_t i, struct buf *out)
+{
+    const struct setting *s = setting_at(i);
+    const void *member = (const char *)c + s->offset;
+    uint64_t n = 0;
+    int word = 0;
+    const char *text = NULL;
+    switch (s->type) {
+    case SETTING_NUMBER:
+    case SETTING_SIZE:
+        memcpy(&n, member, sizeof n);
+        buf_append_u64(out, n);
+        return;
+    case SETTING_WORD:
+        memcpy(&word, member, sizeof word);
+        buf_append_str(out, s->words[word]);
+        return;
+    case SETTING_TEXT:
+        memcpy(&text, member, sizeof text);
+        buf_append_str(out, text);
+        return;
+    case SETTING_BIND:
+        for (size_t at = 0; at < c->bind_count; at++) {
+            if (at > 0) buf_append_byte(out, ' ');
+            buf_append_str(out, c->bind[at]);
+        }
+        return;
+    case SETTING_OUTPUT_LIMIT:
+        buf_printf(out, "normal %" PRIu64 " %" PRIu64 " %" PRIu64, c->output_buffer_hard_bytes,
+                   c->output_buffer_soft_bytes, c->output_buffer_soft_s);
+        return;
+    case SETTING_DURABILITY: get_durability(c, out); return;
+    }
+    die("setting %s has no type", s->name);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void config_init(struct config *c)
+{
+    *c = (struct config){.action = CONFIG_RUN};
+    for (size_t i = 0; i < SETTINGS; i++) {
+        struct slice text = slice_str(settings[i].default_text);
+        struct error e = {.text = ""};
+        if (config_set(c, i, &text, 1, &e) != OK) {
+            die("default of %s: %s", settings[i].name, e.text);
+        }
+    }
+}
+
+void config_fini(struct config *c)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        char *text = NULL;
+        if (settings[i].type != SETTING_TEXT) continue;
+        memcpy(&text, (char *)c + settings[i].offset, sizeof text);
+        mem_free(text);
+    }
+    bind_free(c);
+    mem_free(c->file);
+    *c = (struct config){.action = CONFIG_RUN};
+}

@@ -1,0 +1,210 @@
+#!/bin/bash
+# Runs the tests, one program after another, and ends with the line
+#     N passed, N failed, N skipped
+# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash]... [-- substring of a path]
+#   without words: unit sim fuzz tools redis. `make test` builds what it runs.
+#
+#   unit   tests/unit/*/test_*.c   cmocka programs, built with ASan + UBSan; those with "tsan: yes" in
+#   sim    tests/sim/sim_*.c       their first five lines run a second time, built with TSan
+#   fuzz   tests/fuzz/fuzz_*.c     libFuzzer over tests/fuzz/corpus/<name>; one test each
+#   tools  tools/*_test.sh         tests of the house's own tools
+#   redis  redis-tests/test_*      scripts and cmocka programs that start servers themselves
+#   crash  redis-tests/test_crash* only those (they are in redis too)
+#
+# A cmocka program speaks TAP; a script prints `ok - name`, `not ok - name`, `skip - name: why`. A
+# program also fails, as one more test, when it crashes, times out, ends with an error that no test
+# accounts for, reports fewer tests than it announced, or reports none.
+#
+# Environment: TEST_TIMEOUT (s, per program, 300), FUZZ_SHORT_SECONDS (5), FUZZ_SECONDS (with
+# TUPLED_LONG=1). Tests are told TUPLED_BIN, TUPLED_ASAN_BIN, and TUPLED_LONG=1 in a long campaign.
+
+set -u
+cd "$(dirname "$0")/.." || exit 1
+root=$PWD
+shopt -s nullglob
+export LC_ALL=C
+
+timeout_s=${TEST_TIMEOUT:-300}
+fuzz_s=${FUZZ_SHORT_SECONDS:-5}
+[ -z "${TUPLED_LONG:-}" ] || fuzz_s=${FUZZ_SECONDS:-600}
+export TUPLED_BIN=$root/build/tupled
+export TUPLED_ASAN_BIN=$root/build/asan/tupled
+export CMOCKA_MESSAGE_OUTPUT=TAP
+# Exit codes of their own, and our handlers before cmocka's: a crash shows its stack.
+export ASAN_OPTIONS=exitcode=99:handle_segv=2:handle_sigbus=2:handle_sigfpe=2:detect_stack_use_after_return=1
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS=exitcode=98:second_deadlock_stack=1
+
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out
+passed=0 failed=0 skipped=0
+
+# TSan of gcc 12 cannot map its shadow when the kernel randomises much; then run it without.
+plain=()
+if command -v setarch >/dev/null && setarch -R true 2>/dev/null; then plain=(setarch -R); fi
+
+# report <title> <passed> <failed> <skipped> <seconds> [what else went wrong]
+report() {
+    local skip_text=''
+    passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+    [ "$4" -eq 0 ] || skip_text=", $4 skipped"
+    if [ "$3" -eq 0 ]; then
+        echo "ok    $1 ($2 passed$skip_text, $5 s)"
+        [ "$4" -eq 0 ] || grep -E '^skip|# SKIP' "$out" | sed 's/^/      /'
+        return
+    fi
+    echo "FAIL  $1 ($2 passed, $3 failed$skip_text, $5 s)${6:+: $6}"
+    sed 's/^/      /' "$out"
+}
+
+# What an exit status means when no `not ok` line explains it.
+status_text() {
+    case $1 in
+    98 | 99) echo "a sanitizer complained" ;;
+    124) echo "not done after $timeout_s s" ;;
+    126 | 127) echo "could not be started" ;;
+    *) if [ "$1" -ge 128 ]; then echo "killed by signal $(($1 - 128))"; else echo "ended with $1"; fi ;;
+    esac
+}
+
+# bounded <seconds> <command>...: run it for so long at most, without input, all output to $out; then end
+# what it left running, such as a server (timeout gives the command a process group of its own).
+bounded() {
+    local group status
+    timeout -k 10 "$@" </dev/null >"$out" 2>&1 &
+    group=$!
+    wait "$group"
+    status=$?
+    kill -KILL -- "-$group" 2>/dev/null
+    return "$status"
+}
+
+# After a failed test memory is not freed: that a leak is reported then says nothing.
+is_only_leaks() {
+    grep -q 'ERROR: LeakSanitizer' "$out" && ! grep -qE 'ERROR: AddressSanitizer|runtime error' "$out"
+}
+
+# run <title> <command>...: run it, count its lines.
+run() {
+    local title=$1 start=$SECONDS status counts ok bad skip planned why=''
+    shift
+    bounded "$timeout_s" "$@"
+    status=$?
+    counts=$(awk '
+        /^not ok/ { if (/# SKIP/) skip++; else bad++; next }
+        /^ok/     { if (/# SKIP/) skip++; else ok++; next }
+        /^skip -/ { skip++; next }
+        /^[ \t]*1\.\.[0-9]+$/ { sub(/^[ \t]*1\.\./, ""); planned += $0 }
+        END { print ok + 0, bad + 0, skip + 0, planned + 0 }' "$out")
+    read -r ok bad skip planned <<<"$counts"
+    # A program with failed tests ends with their number: only what a signal or a sanitizer says is more.
+    if [ "$bad" -gt 0 ] && [ "$status" -eq 99 ] && is_only_leaks; then
+        status=1
+    fi
+    if [ "$status" -ne 0 ] && { [ "$bad" -eq 0 ] || [ "$status" -ge 98 ]; }; then
+        why=$(status_text "$status")
+    elif [ $((ok + bad + skip)) -eq 0 ]; then
+        why="no tests reported"
+    elif [ $((ok + bad + skip)) -lt "$planned" ]; then
+        why="announced $planned tests, reported $((ok + bad + skip))"
+    fi
+    [ -z "$why" ] || bad=$((bad + 1))
+    # cmocka's TAP leaves out what fail_msg says: ask once more for the other form.
+    if [[ $title == *.c* && $bad -gt 0 && $status -ne 124 ]]; then
+        echo "--- the messages of a second run:" >>"$out"
+        CMOCKA_MESSAGE_OUTPUT=STDOUT timeout -k 10 "$timeout_s" "$@" </dev/null 2>&1 |
+            grep -aE 'ERROR|LINE|FAILED' >>"$out"
+    fi
+    report "$title" "$ok" "$bad" "$skip" $((SECONDS - start)) "$why"
+}
+
+# True when the path contains the filter (always without one).
+wanted() {
+    [[ $1 == *"$filter"* ]]
+}
+
+# c_programs <source>...: the cmocka program of each source.
+c_programs() {
+    local src
+    for src in "$@"; do
+        wanted "$src" || continue
+        run "$src" "$root/build/asan/${src%.c}"
+        if head -n 5 "$src" | grep -q 'tsan: yes' && [[ $src == tests/* ]]; then
+            run "$src (tsan)" "${plain[@]}" "$root/build/tsan/${src%.c}"
+        fi
+    done
+}
+
+scripts() {
+    local script
+    for script in "$@"; do
+        wanted "$script" || continue
+        if [ -x "$script" ]; then run "$script" "$root/$script"; fi
+    done
+}
+
+# fuzz_program <source>: new inputs go to the scratch directory; what breaks it is kept in build/fuzz.
+fuzz_program() {
+    local src=$1 name start=$SECONDS kept=$root/build/fuzz/findings status extra=() finding
+    name=$(basename "$src" .c)
+    name=${name#fuzz_}
+    mkdir -p "$scratch/new/$name" "$scratch/bad/$name" "$kept"
+    [ ! -d "tests/fuzz/corpus/$name" ] || extra+=("tests/fuzz/corpus/$name")
+    [ ! -f "tests/fuzz/dict/$name.dict" ] || extra+=("-dict=tests/fuzz/dict/$name.dict")
+    bounded $((timeout_s + fuzz_s)) "$root/build/fuzz/${src%.c}" "-max_total_time=$fuzz_s" \
+        -timeout=10 -rss_limit_mb=2048 "-artifact_prefix=$scratch/bad/$name/" \
+        "$scratch/new/$name" "${extra[@]}"
+    status=$?
+    if [ "$status" -eq 0 ]; then
+        report "$src" 1 0 0 $((SECONDS - start))
+        return
+    fi
+    for finding in "$scratch/bad/$name/"*; do
+        cp "$finding" "$kept/$name-$(basename "$finding")"
+        echo "finding kept: build/fuzz/findings/$name-$(basename "$finding")" >>"$out"
+        head -c 512 "$finding" | od -A d -t x1z >>"$out"
+    done
+    report "$src" 0 1 0 $((SECONDS - start)) "$(status_text "$status")"
+}
+
+groups=()
+filter=''
+while [ $# -gt 0 ]; do
+    case $1 in
+    unit | sim | fuzz | tools | redis | crash) groups+=("$1") ;;
+    --) filter=${2:-} && break ;;
+    *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+    esac
+    shift
+done
+[ ${#groups[@]} -gt 0 ] || groups=(unit sim fuzz tools redis)
+
+for group in "${groups[@]}"; do
+    case $group in
+    unit) c_programs tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
+    sim) c_programs tests/sim/sim_*.c ;;
+    fuzz)
+        for src in tests/fuzz/fuzz_*.c; do
+            ! wanted "$src" || fuzz_program "$src"
+        done
+        ;;
+    tools) scripts tools/*_test.sh ;;
+    redis)
+        scripts redis-tests/test_*.sh
+        c_programs redis-tests/test_*.c
+        ;;
+    crash)
+        scripts redis-tests/test_crash*.sh
+        c_programs redis-tests/test_crash*.c
+        ;;
+    esac
+done
+
+# A run that ran nothing has shown nothing.
+if [ $((passed + failed + skipped)) -eq 0 ]; then
+    echo "FAIL  there was nothing to run"
+    failed=1
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

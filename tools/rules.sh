@@ -1,0 +1,294 @@
+#!/bin/sh
+# The rules of this house that no compiler knows. Prints `file:line: rule` for each that is broken and
+# ends with 1 then.    Usage: tools/rules.sh [root of the tree]
+#
+#   ranks    a folder of src/ includes only folders of lower rank, and its own (the table below)
+#   private  "x/y_int.h" is included in x only; "backend/local/..." in src/backend and src/server only
+#   calls    names that are banned, or at home in one folder (the table below says why)
+#   sizes    a file 800 lines, a function 70 lines and 6 parameters, a line 100 columns
+#   words    no typedef of structs, unions and enums, no type ..._t, no open work marks
+#
+# Read are src/ and include/. POSIX sh and awk only. It is no C parser: it takes out comments and
+# strings, and relies on the layout that clang-format keeps (a function's braces in column 1).
+
+cd "${1:-$(dirname "$0")/..}" || exit 2
+LC_ALL=C
+export LC_ALL
+
+# rank folder (DESIGN 3)
+RANKS='
+0 base
+1 codec
+1 resp
+2 filter
+2 backend
+3 engine
+3 pubsub
+4 watch
+4 queue
+4 search
+4 index
+5 command
+6 net
+7 server
+'
+
+# names (a * at the end: any rest) | where they are allowed (path prefixes, - = nowhere) | why not elsewhere
+# A name without * counts when it is called, one with * wherever it stands.
+CALLS='
+strcpy strcat stpcpy wcscpy sprintf vsprintf gets | - | knows no bounds: struct buf, or snprintf
+strncpy strncat | - | leaves text without an end: struct buf, or snprintf
+atoi atol atoll atof | - | hides errors: slice_to_i64, slice_to_u64, or strtod with its end checked
+strtok strtok_r | - | cuts up its input: walk a struct slice
+alloca | - | a stack overflow is no error anyone can handle: struct arena
+rand srand random srandom drand48 | - | hidden global state: base/random
+system popen | - | starts a shell
+setjmp longjmp sigsetjmp siglongjmp | - | errors are returned
+localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
+usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
+malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
+sqlite3* | src/backend/ | nothing above the seam knows SQLite (DESIGN 2)
+pthread_* | src/base/ src/backend/ src/net/ src/server/ | threads are made where messages move between them
+ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
+open openat creat fopen freopen fdopen fdatasync fsync sync_file_range | src/base/ | file access goes through base/file, where faults are injected
+preadv2 | src/base/ src/backend/ | only the VFS of the store asks what is in the page cache
+pread preadv pwrite pwritev pwritev2 ftruncate truncate fallocate posix_fallocate | src/base/ | file access goes through base/file, where faults are injected
+rename renameat unlink unlinkat remove mkdir rmdir link symlink flock opendir mkstemp mkdtemp | src/base/ | file access goes through base/file, where faults are injected
+read readv write writev | src/base/ src/net/ | files: base/file; sockets: net
+socket socketpair bind listen accept accept4 connect send sendto sendmsg recv recvfrom recvmsg | src/net/ | sockets live in net
+setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ | sockets live in net
+'
+
+# headers | where they are allowed | why not elsewhere
+HEADERS='
+sqlite3.h | src/backend/ | nothing above the seam knows SQLite (DESIGN 2)
+ev.h | src/net/ src/server/ | the loop belongs to net
+pthread.h | src/base/ src/backend/ src/net/ src/server/ | threads are made where messages move between them
+threads.h | - | threads are pthreads
+sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ | sockets live in net
+'
+
+files=$(find src include -type f \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort)
+[ -n "$files" ] || { echo "rules: no files in src and include of $PWD" >&2; exit 2; }
+
+# shellcheck disable=SC2086
+RANKS="$RANKS" CALLS="$CALLS" HEADERS="$HEADERS" exec awk '
+function broken(line, what) {
+    printf "%s:%d: %s\n", FILENAME, line, what
+    count++
+}
+
+# Read "names | places | why" into the maps where[] and why[].
+function read_table(text, where, why,    rows, n, i, col, names, m, j) {
+    n = split(text, rows, "\n")
+    for (i = 1; i <= n; i++) {
+        if (split(rows[i], col, " [|] ") != 3) continue
+        m = split(col[1], names, " ")
+        for (j = 1; j <= m; j++) {
+            where[names[j]] = col[2]
+            why[names[j]] = col[3]
+        }
+    }
+}
+
+function is_allowed(places,    list, n, i) {
+    n = split(places, list, " ")
+    for (i = 1; i <= n; i++) if (index(FILENAME, list[i]) == 1) return 1
+    return 0
+}
+
+# The line without comments, and with empty strings. is_comment carries a /* to the next lines.
+function code_of(text,    out, i, n, c, two, quote) {
+    out = ""
+    n = length(text)
+    for (i = 1; i <= n; i++) {
+        c = substr(text, i, 1)
+        two = substr(text, i, 2)
+        if (is_comment) {
+            if (two == "*/") { is_comment = 0; i++ }
+        } else if (quote != "") {
+            if (c == "\\") i++
+            else if (c == quote) { out = out c; quote = "" }
+        } else if (two == "/*") {
+            is_comment = 1
+            out = out " "
+            i++
+        } else if (two == "//") {
+            break
+        } else {
+            if (c == "\"" || c == "\047") quote = c
+            out = out c
+        }
+    }
+    return out
+}
+
+function folder_of(path,    part) {
+    split(path, part, "/")
+    return part[1]
+}
+
+function check_include(text,    path, folder, own) {
+    sub(/^[ \t]*#[ \t]*include[ \t]*/, "", text)
+    path = substr(text, 2)
+    sub(/[">].*/, "", path)
+    if ((path in header_where) && !is_allowed(header_where[path]))
+        broken(FNR, "<" path "> is not for this folder: " header_why[path])
+    if (substr(text, 1, 1) != "\"" || path == "tupled.h") return
+    if (index(path, "/") == 0) {
+        broken(FNR, "\"" path "\" is included without its folder")
+        return
+    }
+    folder = folder_of(path)
+    if (!(folder in rank)) {
+        broken(FNR, "\"" path "\": folder " folder " has no rank")
+        return
+    }
+    if (index(FILENAME, "src/") != 1) {
+        broken(FNR, "\"" path "\": a public header includes nothing of src")
+        return
+    }
+    own = folder_of(substr(FILENAME, 5))
+    if (own in rank && folder != own && rank[folder] >= rank[own])
+        broken(FNR, own " (rank " rank[own] ") may not include " folder " (rank " rank[folder] ")")
+    if (path ~ /_int\.h$/ && folder != own) broken(FNR, "\"" path "\" is private to " folder)
+    if (path ~ /^backend\/local\// && own != "backend" && own != "server")
+        broken(FNR, "\"" path "\": only backend and server know the local backend")
+}
+
+# Names in a line of code: those followed by "(" are calls, unless they are members.
+function check_names(code,    before, name, rest, prefix) {
+    rest = code
+    before = ""
+    while (match(rest, /[A-Za-z_][A-Za-z0-9_]*/)) {
+        before = before substr(rest, 1, RSTART - 1)
+        name = substr(rest, RSTART, RLENGTH)
+        rest = substr(rest, RSTART + RLENGTH)
+        if (before !~ /[0-9.]$|->$/) {
+            if ((name in call_where) && rest ~ /^[ \t]*\(/ && !is_allowed(call_where[name]))
+                broken(FNR, name "() is not allowed here: " call_why[name])
+            for (prefix in prefix_where)
+                if (index(name, prefix) == 1 && !is_allowed(prefix_where[prefix]))
+                    broken(FNR, name " is not allowed here: " prefix_why[prefix])
+        }
+        before = name
+    }
+}
+
+# Parameters of a function head: commas at depth 1 of its first brackets that are no attribute.
+function parameters(head,    i, c, depth, commas, start) {
+    while (match(head, /__attribute__[ \t]*\(\(/)) {
+        start = RSTART
+        depth = 0
+        for (i = RSTART + RLENGTH - 2; i <= length(head); i++) {
+            c = substr(head, i, 1)
+            if (c == "(") depth++
+            if (c == ")" && --depth == 0) break
+        }
+        head = substr(head, 1, start - 1) substr(head, i + 1)
+    }
+    i = index(head, "(")
+    if (i == 0) return 0
+    depth = 0
+    commas = 0
+    for (; i <= length(head); i++) {
+        c = substr(head, i, 1)
+        if (c == "(") depth++
+        if (c == "," && depth == 1) commas++
+        if (c == ")" && --depth == 0) break
+    }
+    return commas + 1
+}
+
+# Follows the top level of a file: head = what was read since the last thing ended.
+function check_function(code,    n) {
+    if (body_start > 0) {
+        if (code !~ /^}/) return
+        if (FNR - head_start + 1 > 70)
+            broken(head_start, "function of " (FNR - head_start + 1) " lines, at most 70")
+        body_start = 0
+        head = ""
+        return
+    }
+    if (code ~ /^[{]/ && head ~ /\)[ \t]*$/) {
+        n = parameters(head)
+        if (n > 6) broken(head_start, "function of " n " parameters, at most 6")
+        body_start = FNR
+        return
+    }
+    if (code ~ /^[ \t]*$/ || code ~ /^[ \t]*#/ || is_directive) {
+        if (head ~ /^[ \t]*$/) head = ""
+        return
+    }
+    if (head == "") head_start = FNR
+    head = head " " code
+    if (code ~ /[;}][ \t]*$/ && code !~ /^[ \t]/) head = ""
+    else if (code ~ /;[ \t]*$/ && head !~ /[{]/) head = ""
+}
+
+function check_typedef(code) {
+    if (code ~ /(^|[^A-Za-z0-9_])typedef([^A-Za-z0-9_]|$)/) {
+        type = ""
+        is_typedef = 1
+    }
+    if (!is_typedef) return
+    type = type " " code
+    if (type ~ /typedef[ \t]+(const[ \t]+)?(struct|union|enum)([^A-Za-z0-9_]|$)/) {
+        broken(FNR, "typedef of a struct, union or enum: use its tag")
+        is_typedef = 0
+    } else if (type ~ /;/) {
+        if (type ~ /_t[ \t]*(\[[^\]]*\])?[ \t]*;/ || type ~ /\([ \t]*\*[ \t]*[A-Za-z0-9_]*_t[ \t]*\)/)
+            broken(FNR, "type name ends in _t: those belong to the C library")
+        is_typedef = 0
+    }
+}
+
+function file_end() {
+    if (last_line > 800) printf "%s:%d: file of %d lines, at most 800\n", last_file, last_line, last_line
+    if (last_line > 800) count++
+}
+
+BEGIN {
+    n = split(ENVIRON["RANKS"], rows, "\n")
+    for (i = 1; i <= n; i++) if (split(rows[i], col, " ") == 2) rank[col[2]] = col[1] + 0
+    read_table(ENVIRON["CALLS"], call_where, call_why)
+    read_table(ENVIRON["HEADERS"], header_where, header_why)
+    for (name in call_where) {
+        if (name !~ /[*]$/) continue
+        prefix = substr(name, 1, length(name) - 1)
+        prefix_where[prefix] = call_where[name]
+        prefix_why[prefix] = call_why[name]
+    }
+}
+
+FNR == 1 {
+    file_end()
+    last_file = FILENAME
+    is_comment = is_typedef = is_directive = body_start = 0
+    head = ""
+    if (index(FILENAME, "src/") == 1 && !(folder_of(substr(FILENAME, 5)) in rank))
+        broken(1, "folder " folder_of(substr(FILENAME, 5)) " has no rank in tools/rules.sh")
+}
+
+{
+    last_line = FNR
+    columns = $0
+    gsub(/[\200-\277]/, "", columns)
+    if (length(columns) > 100) broken(FNR, "line of " length(columns) " columns, at most 100")
+    if ($0 ~ /(^|[^A-Za-z0-9_])(TODO|FIXME|XXX)([^A-Za-z0-9_]|$)/)
+        broken(FNR, "open work mark: do it, or write it down elsewhere")
+    was_comment = is_comment
+    code = code_of($0)
+    if (!was_comment && $0 ~ /^[ \t]*#[ \t]*include/) check_include($0)
+    else check_names(code)
+    if (code ~ /^[ \t]*#/) is_directive = 1
+    check_function(code)
+    check_typedef(code)
+    if (code !~ /\\$/) is_directive = 0
+}
+
+END {
+    file_end()
+    exit count > 0
+}
+' $files
