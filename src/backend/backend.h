@@ -117,7 +117,8 @@ struct backend_ops {
      * scan keeps its place and what it sees. ERR_TRYAGAIN when too many are open. */
     enum err (*scan_pause)(struct scan *s, struct error *e);
     void (*scan_close)(struct scan *s);
-    /* Entries of a database in the data space, as applied to the store. */
+    /* Entries of a database in the data space. Exact for what the store has applied; before that an
+     * overwrite or delete of a key that is not in memory is counted as if the key were new. */
     uint64_t (*count)(struct backend *b, uint8_t database);
     uint64_t (*version_durable)(struct backend *b);
     uint64_t (*version_newest)(struct backend *b);

@@ -62,6 +62,12 @@ const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice
     return entry;
 }
 
+const struct cache_entry *cache_peek(const struct cache *c, uint64_t hash, struct slice key)
+{
+    const struct cache_entry *entry = htab_find(&c->points, hash, key);
+    return entry != NULL && is_current(c, entry) ? entry : NULL;
+}
+
 static void cache_evict(struct cache *c)
 {
     while (c->bytes > c->bytes_max && c->hand != NULL) {

@@ -36,6 +36,8 @@ void cache_init(struct cache *c, size_t bytes_max);
 void cache_fini(struct cache *c);
 /* The entry, or NULL. Counts a hit or a miss. */
 const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice key);
+/* As get, without a trace in the figures or the replacement. */
+const struct cache_entry *cache_peek(const struct cache *c, uint64_t hash, struct slice key);
 /* Remember; replaces. Returns the entry (good until the end of the turn even when it does not fit).
  */
 const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice key,

@@ -132,13 +132,27 @@ static enum err local_load(struct backend *b, struct slice key, struct entry *ou
 
 /* ---- committing ---- */
 
+/* Whether the key has an entry, as far as memory knows: for the count of entries. */
+static bool known_to_exist(const struct local *l, uint64_t hash, struct slice key)
+{
+    struct entry entry;
+    if (load_from_memory(l, hash, key, &entry)) return entry.exists;
+    const struct cache_entry *cached = cache_peek(&l->cache, hash, key);
+    return cached != NULL && cached->exists;
+}
+
 static void memory_apply(struct local *l, const struct mutation *mu, uint64_t version)
 {
     if (mu->kind == MUTATION_FLUSH) {
         memtable_flush(l->active, mu->key.data[0], version);
-    } else {
-        memtable_put(l->active, hash_bytes(mu->key), mu, version);
+        return;
     }
+    uint64_t hash = hash_bytes(mu->key);
+    if (mu->key.data[1] == STORE_SPACE_COUNTED) {
+        bool existed = known_to_exist(l, hash, mu->key);
+        l->active->grown[mu->key.data[0]] += (mu->kind == MUTATION_SET) - existed;
+    }
+    memtable_put(l->active, hash, mu, version);
 }
 
 static enum err local_commit(struct backend *b, const struct batch *batch, uint64_t *version,
@@ -209,7 +223,16 @@ static void local_yield(struct backend *b, struct waiter *w)
 
 static uint64_t local_count(struct backend *b, uint8_t database)
 {
-    return store_entries(local_of(b)->store, database);
+    const struct local *l = local_of(b);
+    int64_t count = 0;
+    bool is_flushed = false;
+    for (const struct memtable *m = l->active; m != NULL && !is_flushed; m = m->older) {
+        if (m->state == MEM_APPLIED) break;
+        count += m->grown[database];
+        is_flushed = m->flushed[database] != 0;
+    }
+    if (!is_flushed) count += (int64_t)store_entries(l->store, database);
+    return count > 0 ? (uint64_t)count : 0;
 }
 
 static uint64_t local_version_durable(struct backend *b)

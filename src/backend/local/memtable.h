@@ -47,8 +47,9 @@ struct memtable {
     uint64_t version_first; /* 0 = empty */
     uint64_t version_last;
     uint64_t flushed[DATABASES_MAX]; /* version of the last flush of a database here; 0 = none */
-    int64_t born_us;                 /* monotonic time of the first write */
-    struct omap_iter retire_at;      /* loop thread: how far its entries went into the cache */
+    int64_t grown[DATABASES_MAX]; /* entries its writes added, as far as known; since its flush */
+    int64_t born_us;              /* monotonic time of the first write */
+    struct omap_iter retire_at;   /* loop thread: how far its entries went into the cache */
 };
 
 struct memtable *memtable_new(void);

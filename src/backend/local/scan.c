@@ -174,12 +174,10 @@ static void fetch_done(struct job *job)
     struct scan *s = (struct scan *)job;
     s->state = SCAN_PINNED;
     s->chunk_at = 0;
-    if (s->is_closed) {
-        scan_free(s);
-        return;
-    }
     if (s->fetch_result == OK && s->chunk.is_last) s->is_store_done = true;
+    /* Told even when it was closed: whoever begins anew finds the pages in memory. */
     waiter_wake_all(&s->waiters);
+    if (s->is_closed) scan_free(s);
 }
 
 /* What is left of the range after the last row that the store gave. */

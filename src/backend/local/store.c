@@ -10,7 +10,6 @@
 #define SLICE_ROWS 20000
 #define SLICE_BYTES (8u << 20)
 #define FLUSH_SLICE_ROWS "20000"
-#define SPACE_DATA 1 /* the space whose entries are counted */
 
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
 {
@@ -264,7 +263,7 @@ static enum err slice_commit(struct store *s, const struct store_progress *p, st
 
 static bool is_counted(struct slice key)
 {
-    return key.len >= 2 && key.data[1] == SPACE_DATA;
+    return key.len >= 2 && key.data[1] == STORE_SPACE_COUNTED;
 }
 
 static enum err apply_entry(struct store *s, const struct mem_entry *entry,

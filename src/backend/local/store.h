@@ -21,6 +21,7 @@
 #include "base/arena.h"
 
 #define STORE_FORMAT 1
+#define STORE_SPACE_COUNTED 1 /* the space byte of the entries that are counted: user data */
 
 struct store;
 

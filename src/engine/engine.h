@@ -1,0 +1,169 @@
+/* engine: transactions over a backend. A command hands in parsed operations; the engine loads what
+ * they may touch, evaluates them against the newest state, and commits the result: all or nothing,
+ * in one turn of the loop, so that no lock exists.
+ *
+ * Keys here are internal keys, made by engine_key_begin and the tuple's bytes: database, space,
+ * tuple. Features (expiry, later indexes and queues) are layers: they see the mutations of every
+ * transaction before it commits, may add their own, and are told after; no command calls them.
+ *
+ * ERR_WAIT from any call: nothing has happened; the waiter will be told; call again with the same
+ * arguments, from the start.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+
+#include "backend/backend.h"
+#include "base/arena.h"
+#include "codec/arith.h"
+#include "engine/stamp.h"
+
+enum space {
+    SPACE_DATA = 1,   /* tuple -> value */
+    SPACE_EXPIRY = 2, /* expiry ms (8 bytes, big-endian), tuple -> nothing */
+};
+
+#define KEY_HEAD_BYTES 2 /* database, space */
+
+struct engine;
+
+struct engine_options {
+    struct backend *backend;
+    uint64_t value_bytes_max;
+    uint64_t txn_bytes_max;
+    size_t ops_max;
+    unsigned expire_batch; /* entries removed by one transaction of the sweeper */
+    uint8_t databases;
+};
+
+struct engine *engine_new(const struct engine_options *options);
+void engine_free(struct engine *g);
+struct backend *engine_backend(struct engine *g);
+const struct engine_options *engine_limits(const struct engine *g);
+
+/* Appends the head of a data key: the tuple's bytes follow. */
+void engine_key_begin(struct buf *out, uint8_t database);
+/* The tuple part of a data key. */
+static inline struct slice engine_key_tuple(struct slice key)
+{
+    return slice_of(key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
+}
+
+/* ---- transactions ---- */
+
+enum op_kind {
+    OP_CHECK,
+    OP_SET,
+    OP_DELETE,
+    OP_ARITH,  /* SUM, MIN, MAX */
+    OP_JOIN,   /* APPEND, PREPEND */
+    OP_EXPIRE, /* EXPIRE and relatives, PERSIST */
+};
+
+enum op_condition {
+    IF_ANY,
+    IF_ABSENT,  /* NX */
+    IF_PRESENT, /* XX */
+    IF_VERSION, /* IFVERSION */
+    /* OP_EXPIRE only: */
+    IF_NO_EXPIRY, /* NX */
+    IF_EXPIRY,    /* XX */
+    IF_LATER,     /* GT: no expiry counts as infinitely late */
+    IF_EARLIER,   /* LT */
+};
+
+enum op_ttl {
+    TTL_NONE,  /* never expires */
+    TTL_KEEP,  /* as it was */
+    TTL_AFTER, /* ttl_ms after transaction time */
+    TTL_AT,    /* at ttl_ms, wall clock */
+};
+
+struct op {
+    enum op_kind kind;
+    enum op_condition condition;
+    enum op_ttl ttl;
+    bool is_prepend;  /* OP_JOIN */
+    bool counts_live; /* OP_DELETE: the result must tell whether it was there */
+    int64_t ttl_ms;
+    struct slice key;
+    struct slice value;       /* OP_SET, OP_JOIN */
+    struct expected expected; /* OP_CHECK, IF_VERSION */
+    struct arith arith;       /* OP_ARITH */
+    /* results */
+    bool is_met;         /* the condition held, or what was to be deleted was there */
+    bool has_current;    /* a failed check: the key is there, with ... */
+    uint64_t current;    /* ... this version */
+    struct slice result; /* OP_ARITH: the new value */
+    uint64_t count;      /* OP_JOIN: the new length */
+};
+
+struct txn {
+    uint8_t database;
+    bool commits_always; /* takes a version even when it changes nothing (KV.ATOMIC) */
+    bool has_flush;      /* everything in the database is removed first */
+    struct op *ops;
+    size_t count;
+    struct arena *arena; /* for results and scratch; lives as long as the reply needs them */
+    /* results */
+    bool is_conflict; /* a check failed: nothing happened; see the ops */
+    uint64_t version; /* 0 = nothing was committed */
+    uint64_t depends; /* of the reply; `version` included */
+    size_t failed_op; /* the op that an error is about */
+};
+
+ERR_MUST_USE enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w,
+                                    struct error *e);
+/* Removes everything in every database, in one transaction. */
+ERR_MUST_USE enum err engine_flush_all(struct engine *g, uint64_t *version, struct waiter *w,
+                                       struct error *e);
+
+/* ---- reads ---- */
+
+/* The live entry (an expired one does not exist). *depends grows to what the answer depends on. */
+ERR_MUST_USE enum err engine_get(struct engine *g, struct slice key, struct entry *out,
+                                 uint64_t *depends, struct waiter *w, struct error *e);
+/* Transaction time of what is evaluated now. */
+int64_t engine_time_ms(struct engine *g);
+bool engine_is_expired(const struct entry *entry, int64_t now_ms);
+
+/* Scans are the backend's, filtered: expired entries are passed over as of the scan's opening. */
+struct engine_scan;
+ERR_MUST_USE enum err engine_scan_open(struct engine *g, const struct scan_range *range,
+                                       struct engine_scan **out, struct error *e);
+/* key->len 0 at the end. */
+ERR_MUST_USE enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
+                                       struct waiter *w, struct error *e);
+ERR_MUST_USE enum err engine_scan_pause(struct engine_scan *s, struct error *e);
+uint64_t engine_scan_depends(const struct engine_scan *s);
+void engine_scan_close(struct engine_scan *s);
+
+/* ---- layers ---- */
+
+/* The mutations of a transaction that is about to commit. */
+struct write_set {
+    struct mutation *items; /* in the arena */
+    size_t count, cap;
+    struct arena *arena;
+    uint8_t database;
+    int64_t time_ms;
+};
+
+void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice key,
+                   struct slice value, int64_t expiry_ms);
+
+struct layer {
+    /* Sees the mutations made so far and may add others. */
+    void (*before_commit)(void *arg, struct write_set *ws);
+    /* After the commit, in commit order; not yet durable. May be NULL. */
+    void (*on_commit)(void *arg, uint64_t version, const struct write_set *ws);
+    void *arg;
+};
+
+#define LAYERS_MAX 8
+void engine_add_layer(struct engine *g, const struct layer *layer);
+
+/* Every 100 ms or so: removes what expired. */
+void engine_tick(struct engine *g);
+uint64_t engine_expired_count(const struct engine *g);
+
+#endif

@@ -1,0 +1,155 @@
+/* expiry: the layer that remembers when entries end, and the sweeper that removes them. An expired
+ * entry is absent at once for everybody (engine_get, scans); this is about the disk, and about
+ * telling.
+ *
+ * Every write of an entry with an expiry adds a row (time, tuple) in its own space. A row is good
+ * while the entry still has that time; overwriting an entry does not look for its old row (a blind
+ * write reads nothing), so the sweeper finds stale rows and drops them.
+ *
+ * Invariant: next_due_ms[database] <= the earliest time of any row of that database.
+ */
+#include "engine/engine_int.h"
+
+#define TIME_BYTES 8
+#define SWEEP_ARENA_BYTES (64 * 1024)
+
+static struct slice row_key(struct arena *arena, struct slice key, int64_t expiry_ms)
+{
+    struct slice tuple = engine_key_tuple(key);
+    uint64_t time = __builtin_bswap64((uint64_t)expiry_ms);
+    uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
+    p[0] = key.data[0];
+    p[1] = SPACE_EXPIRY;
+    memcpy(p + KEY_HEAD_BYTES, &time, TIME_BYTES);
+    memcpy(p + KEY_HEAD_BYTES + TIME_BYTES, tuple.data, tuple.len);
+    return slice_of(p, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
+}
+
+static void expiry_before_commit(void *arg, struct write_set *ws)
+{
+    struct expiry *x = arg;
+    size_t count = ws->count;
+    for (size_t i = 0; i < count; i++) {
+        struct mutation mu = ws->items[i];
+        if (mu.kind == MUTATION_FLUSH) x->next_due_ms[mu.key.data[0]] = 0;
+        if (mu.kind != MUTATION_SET || mu.expiry_ms == 0 || mu.key.data[1] != SPACE_DATA) continue;
+        struct slice row = row_key(ws->arena, mu.key, mu.expiry_ms > 0 ? mu.expiry_ms : 1);
+        write_set_add(ws, MUTATION_SET, row, slice_of(NULL, 0), 0);
+        int64_t *next = &x->next_due_ms[mu.key.data[0]];
+        if (mu.expiry_ms < *next) *next = mu.expiry_ms;
+    }
+}
+
+static void nothing_ready(struct waiter *w)
+{
+    /* The next tick looks again. */
+    (void)w;
+}
+
+void expiry_init(struct expiry *x, struct engine *g)
+{
+    *x = (struct expiry){.engine = g, .waiter = {.ready = nothing_ready}};
+    arena_init(&x->arena, SWEEP_ARENA_BYTES);
+    struct layer layer = {.before_commit = expiry_before_commit, .arg = x};
+    engine_add_layer(g, &layer);
+}
+
+void expiry_fini(struct expiry *x)
+{
+    waiter_cancel(&x->waiter);
+    arena_fini(&x->arena);
+}
+
+/* The removal of what one row is about. */
+static enum err sweep_row(struct expiry *x, struct write_set *ws, struct slice row, struct error *e)
+{
+    uint64_t time = 0;
+    struct entry entry;
+    memcpy(&time, row.data + KEY_HEAD_BYTES, TIME_BYTES);
+    struct slice copy = arena_copy(&x->arena, row);
+    struct slice tuple = slice_of(copy.data + KEY_HEAD_BYTES + TIME_BYTES,
+                                  copy.len - KEY_HEAD_BYTES - TIME_BYTES);
+    uint8_t *key = arena_alloc(&x->arena, KEY_HEAD_BYTES + tuple.len);
+    key[0] = row.data[0];
+    key[1] = SPACE_DATA;
+    memcpy(key + KEY_HEAD_BYTES, tuple.data, tuple.len);
+    struct slice data_key = slice_of(key, KEY_HEAD_BYTES + tuple.len);
+    enum err r = x->engine->backend->ops->load(x->engine->backend, data_key, &entry, &x->waiter, e);
+    if (r != OK) return r;
+    int64_t expiry_ms = entry.expiry_ms > 0 ? entry.expiry_ms : entry.expiry_ms != 0;
+    if (entry.exists && expiry_ms == (int64_t)__builtin_bswap64(time)) {
+        write_set_add(ws, MUTATION_DELETE, data_key, slice_of(NULL, 0), 0);
+        x->expired++;
+    }
+    write_set_add(ws, MUTATION_DELETE, copy, slice_of(NULL, 0), 0);
+    return OK;
+}
+
+static int64_t row_time_ms(struct slice row)
+{
+    uint64_t time = 0;
+    memcpy(&time, row.data + KEY_HEAD_BYTES, TIME_BYTES);
+    return (int64_t)__builtin_bswap64(time);
+}
+
+/* Collects due rows of a database; *next_due_ms is the first time that is not due, or "at once"
+ * when there were more than one batch takes. */
+static enum err sweep_collect(struct expiry *x, struct write_set *ws, int64_t *next_due_ms,
+                              struct error *e)
+{
+    uint8_t start[KEY_HEAD_BYTES] = {ws->database, SPACE_EXPIRY};
+    uint8_t end[KEY_HEAD_BYTES] = {ws->database, SPACE_EXPIRY + 1};
+    struct backend *b = x->engine->backend;
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
+                               .rows_hint = x->engine->options.expire_batch};
+    struct scan *scan = NULL;
+    enum err r = b->ops->scan_open(b, &range, &scan, e);
+    *next_due_ms = INT64_MAX;
+    for (unsigned i = 0; r == OK; i++) {
+        struct slice row;
+        struct entry entry;
+        r = b->ops->scan_next(scan, &row, &entry, &x->waiter, e);
+        if (r != OK || row.len == 0) break;
+        *next_due_ms = row_time_ms(row);
+        if (*next_due_ms > ws->time_ms) break;
+        if (i == x->engine->options.expire_batch) {
+            *next_due_ms = 0;
+            break;
+        }
+        r = sweep_row(x, ws, row, e);
+    }
+    b->ops->scan_close(scan);
+    return r;
+}
+
+static void sweep_database(struct expiry *x, uint8_t database, int64_t now_ms)
+{
+    struct write_set ws = {.arena = &x->arena, .database = database, .time_ms = now_ms};
+    struct error e;
+    int64_t next_due_ms = 0;
+    uint64_t expired = x->expired;
+    uint64_t version = 0;
+    enum err r = x->engine->backend->ops->admit(x->engine->backend, &x->waiter, &e);
+    if (r == OK) r = sweep_collect(x, &ws, &next_due_ms, &e);
+    if (r == OK && ws.count > 0) {
+        r = engine_commit_set(x->engine, &ws, &version, &x->waiter, &e);
+    }
+    if (r == OK) {
+        x->next_due_ms[database] = next_due_ms;
+    } else {
+        x->expired = expired;
+    }
+    arena_reset(&x->arena);
+}
+
+void expiry_sweep(struct expiry *x)
+{
+    int64_t now_ms = engine_time_ms(x->engine);
+    for (uint8_t i = 0; i < x->engine->options.databases; i++) {
+        if (x->next_due_ms[i] > now_ms) continue;
+        /* Still waiting for a read of an earlier look. */
+        if (x->waiter.next != NULL) return;
+        sweep_database(x, i, now_ms);
+    }
+}
