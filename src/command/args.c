@@ -1,0 +1,265 @@
+#include "command/args.h"
+
+#include <stdio.h>
+
+#include "codec/key.h"
+#include "codec/value.h"
+
+/* At most this much of a client's word is shown back to it. */
+#define SHOWN_MAX 64
+
+static int shown(struct slice s)
+{
+    return (int)(s.len < SHOWN_MAX ? s.len : SHOWN_MAX);
+}
+
+static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, struct slice *key)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    engine_key_begin(rq->scratch, rq->client->database);
+    enum err r = key_from_arg(arg, allow_empty, rq->scratch, &rq->error);
+    if (r != OK) return r;
+    *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    return OK;
+}
+
+enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
+{
+    return key_of(rq, arg, false, key);
+}
+
+enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
+{
+    return key_of(rq, arg, true, key);
+}
+
+enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
+{
+    if (rq->client->format == FORMAT_MSGPACK) {
+        *value = arg;
+        return value_check(arg, &rq->error);
+    }
+    buf_clear(rq->scratch, SIZE_MAX);
+    enum err r = value_from_json(arg, rq->scratch, &rq->error);
+    if (r != OK) return r;
+    uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
+    if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    memcpy(copy, rq->scratch->data, rq->scratch->len);
+    *value = slice_of(copy, rq->scratch->len);
+    return OK;
+}
+
+enum err arg_integer(struct request *rq, struct slice arg, const char *what, int64_t min,
+                     int64_t max, int64_t *out)
+{
+    if (!slice_to_i64(arg, out)) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "value is not an integer or out of range: %s '%.*s'", what, shown(arg),
+                         (const char *)arg.data);
+    }
+    if (*out < min || *out > max) {
+        return error_set(&rq->error, ERR_SYNTAX, "%s must be between %lld and %lld, not %lld", what,
+                         (long long)min, (long long)max, (long long)*out);
+    }
+    return OK;
+}
+
+enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out)
+{
+    return stamp_parse(arg, out, &rq->error);
+}
+
+/* A word seen before is not taken again: it stays at o->at, where options_unknown finds it. */
+bool options_take(struct options *o, const char *word, unsigned bit)
+{
+    if (o->at >= o->rq->argc || !slice_is_word(o->rq->argv[o->at], word)) return false;
+    if (o->seen & (1ull << bit)) return false;
+    o->seen |= 1ull << bit;
+    o->at++;
+    return true;
+}
+
+enum err options_argument(struct options *o, const char *word, struct slice *arg)
+{
+    if (o->at >= o->rq->argc) {
+        return error_set(&o->rq->error, ERR_SYNTAX, "syntax error: %s needs an argument", word);
+    }
+    *arg = o->rq->argv[o->at++];
+    return OK;
+}
+
+enum err options_unknown(struct options *o)
+{
+    struct slice word = o->rq->argv[o->at];
+    for (size_t i = 1; i < o->at; i++) {
+        struct slice earlier = o->rq->argv[i];
+        if (earlier.len != word.len || word.len > 15) continue;
+        char upper[16] = "";
+        for (size_t k = 0; k < word.len; k++) {
+            uint8_t c = earlier.data[k];
+            upper[k] = (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
+        }
+        if (slice_is_word(word, upper)) {
+            return error_set(&o->rq->error, ERR_SYNTAX,
+                             "syntax error: '%.*s' is given twice or contradicts an earlier option",
+                             shown(word), (const char *)word.data);
+        }
+    }
+    return error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
+                     (const char *)word.data);
+}
+
+enum err options_conflict(struct request *rq, const char *a, const char *b)
+{
+    return error_set(&rq->error, ERR_SYNTAX, "syntax error: %s and %s exclude each other", a, b);
+}
+
+enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
+{
+    static const struct {
+        const char *word;
+        enum op_ttl ttl;
+        int64_t unit_ms;
+    } words[] = {{"EX", TTL_AFTER, 1000},
+                 {"PX", TTL_AFTER, 1},
+                 {"EXAT", TTL_AT, 1000},
+                 {"PXAT", TTL_AT, 1},
+                 {"KEEPTTL", TTL_KEEP, 0}};
+    struct request *rq = o->rq;
+    *is_taken = false;
+    if (o->at >= rq->argc) return OK;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!slice_is_word(rq->argv[o->at], words[i].word)) continue;
+        if (o->seen & (1ull << OPTION_TTL)) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "syntax error: '%s' is a second expiry option; only one is allowed",
+                             words[i].word);
+        }
+        o->seen |= 1ull << OPTION_TTL;
+        o->at++;
+        *is_taken = true;
+        op->ttl = words[i].ttl;
+        if (op->ttl == TTL_KEEP) return OK;
+        struct slice arg;
+        int64_t n = 0;
+        enum err r = options_argument(o, words[i].word, &arg);
+        if (r != OK) return r;
+        if (!slice_to_i64(arg, &n)) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "value is not an integer or out of range: %s '%.*s'", words[i].word,
+                             shown(arg), (const char *)arg.data);
+        }
+        if (n <= 0 || n > INT64_MAX / 1000 / words[i].unit_ms) {
+            return error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command: %s %lld",
+                             rq->command->name, words[i].word, (long long)n);
+        }
+        op->ttl_ms = n * words[i].unit_ms;
+        return OK;
+    }
+    return OK;
+}
+
+enum err options_range(struct options *o, struct range_args *range, bool *is_taken)
+{
+    static const struct {
+        const char *word;
+        unsigned bit;
+    } words[] = {{"PREFIX", OPTION_PREFIX}, {"START", OPTION_START}, {"END", OPTION_END}};
+    struct slice *targets[] = {&range->prefix, &range->start, &range->end};
+    *is_taken = false;
+    for (size_t i = 0; i < 3; i++) {
+        struct slice arg;
+        if (!options_take(o, words[i].word, words[i].bit)) continue;
+        *is_taken = true;
+        enum err r = options_argument(o, words[i].word, &arg);
+        if (r == OK) r = key_of(o->rq, arg, words[i].bit == OPTION_PREFIX, targets[i]);
+        return r;
+    }
+    return OK;
+}
+
+static struct slice key_and_byte(struct request *rq, struct slice key, uint8_t byte)
+{
+    uint8_t *p = arena_alloc(rq->arena, key.len + 1);
+    memcpy(p, key.data, key.len);
+    p[key.len] = byte;
+    return slice_of(p, key.len + 1);
+}
+
+/* Below a tuple lie the keys that begin with its bytes and go on with a part; a part's first byte
+ * is between 00 and ff, exclusively, so [P 00, P ff) holds them all and nothing else. */
+enum err range_resolve(struct request *rq, const struct range_args *range, struct slice *start,
+                       struct slice *end)
+{
+    struct slice prefix = range->prefix;
+    if (prefix.data == NULL) {
+        uint8_t *head = arena_alloc(rq->arena, KEY_HEAD_BYTES);
+        head[0] = rq->client->database;
+        head[1] = SPACE_DATA;
+        prefix = slice_of(head, KEY_HEAD_BYTES);
+    }
+    *start = key_and_byte(rq, prefix, 0x00);
+    *end = key_and_byte(rq, prefix, 0xff);
+    if (range->start.data != NULL) {
+        if (slice_cmp(range->start, *start) < 0 || slice_cmp(range->start, *end) > 0) {
+            return error_set(&rq->error, ERR_SYNTAX, "START is not below PREFIX");
+        }
+        *start = range->start;
+    }
+    if (range->end.data != NULL) {
+        if (!slice_has_prefix(range->end, prefix)) {
+            return error_set(&rq->error, ERR_SYNTAX, "END is not below PREFIX");
+        }
+        *end = range->end;
+    }
+    if (slice_cmp(*start, *end) > 0) {
+        if (range->start.data == NULL) {
+            *start = *end; /* END is the prefix itself: nothing lies before it */
+            return OK;
+        }
+        return error_set(&rq->error, ERR_SYNTAX, "START is greater than END");
+    }
+    return OK;
+}
+
+/* ---- replies ---- */
+
+void reply_stamp(struct request *rq, uint64_t version)
+{
+    char stamp[STAMP_CHARS];
+    stamp_format(version, stamp);
+    resp_bulk(rq->w, slice_of(stamp, STAMP_CHARS));
+}
+
+void reply_key(struct resp_writer *w, enum format format, struct slice key)
+{
+    size_t mark = resp_bulk_begin(w);
+    if (format == FORMAT_MSGPACK) {
+        key_to_msgpack(engine_key_tuple(key), w->out);
+    } else {
+        key_to_json(engine_key_tuple(key), w->out);
+    }
+    resp_bulk_end(w, mark);
+}
+
+void reply_value(struct resp_writer *w, enum format format, struct slice value)
+{
+    if (format == FORMAT_MSGPACK) {
+        resp_bulk(w, value);
+        return;
+    }
+    size_t mark = resp_bulk_begin(w);
+    value_to_json(value, w->out);
+    resp_bulk_end(w, mark);
+}
+
+void reply_entry(struct resp_writer *w, enum format format, struct slice key,
+                 const struct entry *entry)
+{
+    char stamp[STAMP_CHARS];
+    resp_array(w, 3);
+    reply_key(w, format, key);
+    reply_value(w, format, entry->value);
+    stamp_format(entry->version, stamp);
+    resp_bulk(w, slice_of(stamp, STAMP_CHARS));
+}

@@ -1,0 +1,60 @@
+/* args: reading the arguments of a command. Every error names the word that is wrong (SPEC 6). */
+#ifndef COMMAND_ARGS_H
+#define COMMAND_ARGS_H
+
+#include "command/command.h"
+
+/* A key in JSON or MessagePack; *key is the internal data key, in the arena. */
+ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice *key);
+/* As arg_key; the empty tuple is allowed. */
+ERR_MUST_USE enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key);
+/* A value in the connection's format; *value is its stored form, in the arena or the request. */
+ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
+/* A decimal integer within [min, max]; `what` names it in the error. */
+ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,
+                                  int64_t min, int64_t max, int64_t *out);
+ERR_MUST_USE enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out);
+
+/* Walks options that come in any order. */
+struct options {
+    struct request *rq;
+    size_t at;     /* next word */
+    uint64_t seen; /* bit per option of the caller's numbering */
+};
+
+/* Takes `word` if it is next. A word already taken is an error, told by options_end... see args.c.
+ */
+bool options_take(struct options *o, const char *word, unsigned bit);
+/* The argument that must follow the word just taken. */
+ERR_MUST_USE enum err options_argument(struct options *o, const char *word, struct slice *arg);
+/* The error for the word at o->at: unknown, or given twice. */
+ERR_MUST_USE enum err options_unknown(struct options *o);
+ERR_MUST_USE enum err options_conflict(struct request *rq, const char *a, const char *b);
+
+/* EX, PX, EXAT, PXAT, KEEPTTL at o->at, if one is there: *is_taken. Fills op->ttl, op->ttl_ms. */
+ERR_MUST_USE enum err options_ttl(struct options *o, struct op *op, bool *is_taken);
+#define OPTION_TTL 63 /* the bit that options_ttl uses */
+
+/* PREFIX k, START k, END k of a range command. */
+struct range_args {
+    struct slice prefix, start, end; /* internal keys; data NULL = not given */
+};
+ERR_MUST_USE enum err options_range(struct options *o, struct range_args *range, bool *is_taken);
+#define OPTION_PREFIX 62
+#define OPTION_START 61
+#define OPTION_END 60
+/* The internal range they mean; ERR_SYNTAX when they contradict each other. */
+ERR_MUST_USE enum err range_resolve(struct request *rq, const struct range_args *range,
+                                    struct slice *start, struct slice *end);
+
+/* ---- replies ---- */
+
+void reply_stamp(struct request *rq, uint64_t version);
+/* `key` internal; in the connection's format. */
+void reply_key(struct resp_writer *w, enum format format, struct slice key);
+void reply_value(struct resp_writer *w, enum format format, struct slice value);
+/* [k, v, vs] */
+void reply_entry(struct resp_writer *w, enum format format, struct slice key,
+                 const struct entry *entry);
+
+#endif

@@ -1,0 +1,234 @@
+/* connection: HELLO, PING, ECHO, QUIT, RESET, SELECT. Replies and errors are Redis's: libraries
+ * connect with these (reference: docs/protocol.md).
+ */
+#include "command/commands.h"
+
+#include <stdio.h>
+
+static bool is_name_byte(uint8_t c)
+{
+    return c >= '!' && c <= '~';
+}
+
+enum err client_set_name(struct request *rq, struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        if (!is_name_byte(name.data[i])) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "Client names cannot contain spaces, newlines or special characters.");
+        }
+    }
+    if (name.len >= CLIENT_NAME_MAX) {
+        return error_set(&rq->error, ERR_LIMIT, "Client names cannot be longer than %d bytes",
+                         CLIENT_NAME_MAX - 1);
+    }
+    memcpy(rq->client->name, name.data, name.len);
+    rq->client->name[name.len] = '\0';
+    return OK;
+}
+
+static void reply_hello(struct request *rq)
+{
+    struct resp_writer *w = rq->w;
+    resp_map(w, 7);
+    resp_bulk_str(w, "server");
+    resp_bulk_str(w, "tupled");
+    resp_bulk_str(w, "version");
+    resp_bulk_str(w, REDIS_COMPATIBLE_VERSION);
+    resp_bulk_str(w, "proto");
+    resp_int(w, w->proto);
+    resp_bulk_str(w, "id");
+    resp_int(w, (int64_t)rq->client->id);
+    resp_bulk_str(w, "mode");
+    resp_bulk_str(w, "standalone");
+    resp_bulk_str(w, "role");
+    resp_bulk_str(w, "master");
+    resp_bulk_str(w, "modules");
+    resp_array(w, 0);
+}
+
+/* Redis's words for a password where none is set. */
+static enum err auth_without_password(struct request *rq, struct slice user)
+{
+    if (user.data != NULL && !(user.len == 7 && memcmp(user.data, "default", 7) == 0)) {
+        return error_set(&rq->error, ERR_WRONGPASS,
+                         "invalid username-password pair or user is disabled.");
+    }
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "AUTH <password> called without any password configured for the default user. "
+                     "Are you sure your configuration is correct?");
+}
+
+static enum err hello_run(struct request *rq)
+{
+    int64_t proto = rq->client->proto;
+    struct slice name = {0};
+    if (rq->argc >= 2) {
+        if (!slice_to_i64(rq->argv[1], &proto)) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "Protocol version is not an integer or out of range");
+        }
+        if (proto < 2 || proto > 3) {
+            return error_set(&rq->error, ERR_NOPROTO, "unsupported protocol version");
+        }
+    }
+    for (size_t i = 2; i < rq->argc;) {
+        size_t left = rq->argc - i - 1;
+        if (slice_is_word(rq->argv[i], "AUTH") && left >= 2) {
+            /* Every user of a server without passwords is `default`, with any password. */
+            if (!(rq->argv[i + 1].len == 7 && memcmp(rq->argv[i + 1].data, "default", 7) == 0)) {
+                return auth_without_password(rq, rq->argv[i + 1]);
+            }
+            i += 3;
+        } else if (slice_is_word(rq->argv[i], "SETNAME") && left >= 1) {
+            name = rq->argv[i + 1];
+            i += 2;
+        } else {
+            return error_set(&rq->error, ERR_SYNTAX, "Syntax error in HELLO option '%.*s'",
+                             (int)(rq->argv[i].len < 64 ? rq->argv[i].len : 64),
+                             (const char *)rq->argv[i].data);
+        }
+    }
+    if (name.data != NULL) {
+        enum err r = client_set_name(rq, name);
+        if (r != OK) return r;
+    }
+    rq->client->proto = (int)proto;
+    rq->w->proto = (int)proto;
+    reply_hello(rq);
+    return OK;
+}
+
+const struct command cmd_hello = {
+    .name = "hello",
+    .arity = -1,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .group = "connection",
+    .since = "0.1.0",
+    .summary = "Chooses the protocol; tells about server and connection.",
+    .syntax = "[protover [AUTH username password] [SETNAME clientname]]",
+    .run = hello_run,
+};
+
+static enum err auth_run(struct request *rq)
+{
+    if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    return auth_without_password(rq, rq->argc == 3 ? rq->argv[1] : slice_of(NULL, 0));
+}
+
+const struct command cmd_auth = {
+    .name = "auth",
+    .arity = -2,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .group = "connection",
+    .since = "0.1.0",
+    .summary = "Refused: this version knows no passwords.",
+    .syntax = "[username] password",
+    .run = auth_run,
+};
+
+static enum err ping_run(struct request *rq)
+{
+    if (rq->argc > 2) {
+        return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for 'ping' command");
+    }
+    if (rq->argc == 2) {
+        resp_bulk(rq->w, rq->argv[1]);
+    } else {
+        resp_simple(rq->w, "PONG");
+    }
+    return OK;
+}
+
+const struct command cmd_ping = {
+    .name = "ping",
+    .arity = -1,
+    .flags = CMD_FAST | CMD_CONNECTION,
+    .group = "connection",
+    .since = "0.1.0",
+    .summary = "PONG, or the message.",
+    .syntax = "[message]",
+    .run = ping_run,
+};
+
+static enum err echo_run(struct request *rq)
+{
+    resp_bulk(rq->w, rq->argv[1]);
+    return OK;
+}
+
+const struct command cmd_echo = {
+    .name = "echo",
+    .arity = 2,
+    .flags = CMD_FAST | CMD_CONNECTION,
+    .group = "connection",
+    .since = "0.1.0",
+    .summary = "The message.",
+    .syntax = "message",
+    .run = echo_run,
+};
+
+static enum err quit_run(struct request *rq)
+{
+    rq->client->closes_after_reply = true;
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+const struct command cmd_quit = {
+    .name = "quit",
+    .arity = -1,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .group = "connection",
+    .since = "0.1.0",
+    .summary = "Closes the connection after the reply.",
+    .syntax = "",
+    .run = quit_run,
+};
+
+static enum err reset_run(struct request *rq)
+{
+    struct client *c = rq->client;
+    c->database = 0;
+    c->proto = rq->w->proto = 2;
+    c->format = rq->env->default_format;
+    c->name[0] = '\0';
+    resp_simple(rq->w, "RESET");
+    return OK;
+}
+
+const struct command cmd_reset = {
+    .name = "reset",
+    .arity = 1,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .group = "connection",
+    .since = "0.1.0",
+    .summary = "Brings the connection back to the state of a new one.",
+    .syntax = "",
+    .run = reset_run,
+};
+
+static enum err select_run(struct request *rq)
+{
+    int64_t n = 0;
+    if (!slice_to_i64(rq->argv[1], &n)) {
+        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
+    }
+    if (n < 0 || n >= rq->env->databases) {
+        return error_set(&rq->error, ERR_SYNTAX, "DB index is out of range");
+    }
+    rq->client->database = (uint8_t)n;
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+const struct command cmd_select = {
+    .name = "select",
+    .arity = 2,
+    .flags = CMD_FAST | CMD_CONNECTION,
+    .group = "connection",
+    .since = "0.1.0",
+    .summary = "Chooses the database of this connection.",
+    .syntax = "index",
+    .run = select_run,
+};

@@ -1,0 +1,199 @@
+/* kv_atomic: KV.ATOMIC, a whole transaction in one command: checks, then mutations, all or nothing.
+ */
+#include "command/args.h"
+#include "command/commands.h"
+
+struct atomic {
+    struct op *ops;
+    size_t count, cap;
+    bool has_details;
+};
+
+static struct op *atomic_add(struct request *rq, struct atomic *a, enum op_kind kind)
+{
+    if (a->count == a->cap) {
+        size_t cap = a->cap == 0 ? 8 : a->cap * 2;
+        struct op *ops = arena_alloc(rq->arena, cap * sizeof *ops);
+        if (a->count > 0) memcpy(ops, a->ops, a->count * sizeof *ops);
+        a->ops = ops;
+        a->cap = cap;
+    }
+    struct op *op = &a->ops[a->count++];
+    *op = (struct op){.kind = kind};
+    return op;
+}
+
+static enum err parse_check(struct options *o, struct op *op)
+{
+    struct slice arg;
+    enum err r = options_argument(o, "CHECK", &arg);
+    if (r == OK) r = arg_key(o->rq, arg, &op->key);
+    if (r == OK) r = options_argument(o, "CHECK", &arg);
+    if (r == OK) r = arg_stamp(o->rq, arg, &op->expected);
+    return r;
+}
+
+static enum err parse_key_value(struct options *o, const char *word, struct op *op,
+                                struct slice *value)
+{
+    struct slice arg;
+    enum err r = options_argument(o, word, &arg);
+    if (r == OK) r = arg_key(o->rq, arg, &op->key);
+    if (r == OK) r = options_argument(o, word, &arg);
+    if (r == OK) r = arg_value(o->rq, arg, value);
+    return r;
+}
+
+static enum err parse_set(struct options *o, struct op *op)
+{
+    bool is_taken = false;
+    enum err r = parse_key_value(o, "SET", op, &op->value);
+    o->seen = 0;
+    if (r == OK) r = options_ttl(o, op, &is_taken);
+    /* A second one is an error of its own, not an unknown operation. */
+    if (r == OK && is_taken) r = options_ttl(o, op, &is_taken);
+    return r;
+}
+
+static enum err parse_arith(struct options *o, const char *word, enum arith_op kind, struct op *op)
+{
+    op->arith.op = kind;
+    enum err r = parse_key_value(o, word, op, &op->arith.operand);
+    o->seen = 0;
+    if (r == OK && kind == ARITH_SUM) r = parse_arith_bounds(o, &op->arith);
+    if (r == OK) r = arith_check(&op->arith, &o->rq->error);
+    return r;
+}
+
+/* The operation at o->at. */
+static enum err parse_op(struct options *o, struct atomic *a)
+{
+    struct request *rq = o->rq;
+    struct slice word = rq->argv[o->at++];
+    struct slice arg;
+    if (slice_is_word(word, "CHECK")) return parse_check(o, atomic_add(rq, a, OP_CHECK));
+    if (slice_is_word(word, "SET")) return parse_set(o, atomic_add(rq, a, OP_SET));
+    if (slice_is_word(word, "DEL")) {
+        enum err r = options_argument(o, "DEL", &arg);
+        return r == OK ? arg_key(rq, arg, &atomic_add(rq, a, OP_DELETE)->key) : r;
+    }
+    if (slice_is_word(word, "SUM")) {
+        return parse_arith(o, "SUM", ARITH_SUM, atomic_add(rq, a, OP_ARITH));
+    }
+    if (slice_is_word(word, "MIN")) {
+        return parse_arith(o, "MIN", ARITH_MIN, atomic_add(rq, a, OP_ARITH));
+    }
+    if (slice_is_word(word, "MAX")) {
+        return parse_arith(o, "MAX", ARITH_MAX, atomic_add(rq, a, OP_ARITH));
+    }
+    bool is_prepend = slice_is_word(word, "PREPEND");
+    if (is_prepend || slice_is_word(word, "APPEND")) {
+        struct op *op = atomic_add(rq, a, OP_JOIN);
+        op->is_prepend = is_prepend;
+        return parse_key_value(o, is_prepend ? "PREPEND" : "APPEND", op, &op->value);
+    }
+    o->at--;
+    return error_set(
+        &rq->error, ERR_SYNTAX,
+        "syntax error: unknown operation '%.*s' (CHECK, SET, DEL, SUM, MIN, MAX, APPEND "
+        "or PREPEND expected)",
+        (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
+}
+
+static enum err parse_atomic(struct request *rq, struct atomic *a)
+{
+    struct options o = {.rq = rq, .at = 1};
+    size_t ops_max = engine_limits(rq->env->engine)->ops_max;
+    a->has_details = options_take(&o, "DETAILS", 0);
+    while (o.at < rq->argc) {
+        if (a->count == ops_max) {
+            return error_set(&rq->error, ERR_LIMIT,
+                             "more operations than max-transaction-ops (%zu)", ops_max);
+        }
+        enum err r = parse_op(&o, a);
+        if (r != OK) return r;
+    }
+    return OK;
+}
+
+static void reply_conflict(struct request *rq, const struct atomic *a)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        failed += a->ops[i].kind == OP_CHECK && !a->ops[i].is_met;
+    }
+    resp_array(rq->w, 2);
+    resp_nil(rq->w);
+    resp_array(rq->w, failed);
+    for (size_t i = 0; i < a->count; i++) {
+        const struct op *op = &a->ops[i];
+        if (op->kind != OP_CHECK || op->is_met) continue;
+        resp_array(rq->w, 2);
+        resp_int(rq->w, (int64_t)i);
+        if (op->has_current) {
+            reply_stamp(rq, op->current);
+        } else {
+            resp_nil(rq->w);
+        }
+    }
+}
+
+static void reply_results(struct request *rq, const struct atomic *a, uint64_t version)
+{
+    resp_array(rq->w, 2);
+    reply_stamp(rq, version);
+    resp_array(rq->w, a->count);
+    for (size_t i = 0; i < a->count; i++) {
+        const struct op *op = &a->ops[i];
+        switch (op->kind) {
+        case OP_SET: reply_key(rq->w, rq->client->format, op->key); break;
+        case OP_ARITH: reply_value(rq->w, rq->client->format, op->result); break;
+        case OP_JOIN: resp_int(rq->w, (int64_t)op->count); break;
+        default: resp_nil(rq->w); break;
+        }
+    }
+}
+
+static enum err kv_atomic_run(struct request *rq)
+{
+    struct atomic a = {0};
+    enum err r = parse_atomic(rq, &a);
+    if (r != OK) return r;
+    struct txn t = {.database = rq->client->database,
+                    .commits_always = true,
+                    .ops = a.ops,
+                    .count = a.count,
+                    .arena = rq->arena};
+    r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    if (t.depends > rq->depends) rq->depends = t.depends;
+    if (r != OK && r != ERR_WAIT) {
+        struct error inner = rq->error;
+        return error_set(&rq->error, r, "%s (operation %zu)", inner.text, t.failed_op);
+    }
+    if (r != OK) return r;
+    rq->env->stats.writes++;
+    if (t.is_conflict && a.has_details) {
+        reply_conflict(rq, &a);
+    } else if (t.is_conflict) {
+        resp_nil_array(rq->w);
+    } else if (a.has_details) {
+        reply_results(rq, &a, t.version);
+    } else {
+        reply_stamp(rq, t.version);
+    }
+    return OK;
+}
+
+const struct command kv_atomic = {
+    .name = "kv.atomic",
+    .arity = -1,
+    .flags = CMD_WRITE,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "A whole transaction: checks, then mutations; nil and no effect when a check fails.",
+    .syntax =
+        "[DETAILS] [CHECK key versionstamp|SET key value [EX seconds|PX milliseconds|EXAT "
+        "unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]|DEL key|SUM key value [CLAMP lo "
+        "hi|RANGE lo hi]|MIN key value|MAX key value|APPEND key array|PREPEND key array ...]",
+    .run = kv_atomic_run,
+};

@@ -1,0 +1,91 @@
+/* kv_meta: commands about the database and the connection's view of it. */
+#include "codec/key.h"
+#include "codec/value.h"
+#include "command/commands.h"
+
+static enum err kv_format_run(struct request *rq)
+{
+    struct client *c = rq->client;
+    if (rq->argc == 1) {
+        resp_bulk_str(rq->w, c->format == FORMAT_JSON ? "JSON" : "MSGPACK");
+        return OK;
+    }
+    struct options o = {.rq = rq, .at = 1};
+    if (options_take(&o, "JSON", 0)) {
+        c->format = FORMAT_JSON;
+    } else if (options_take(&o, "MSGPACK", 1)) {
+        c->format = FORMAT_MSGPACK;
+    } else {
+        return options_unknown(&o);
+    }
+    if (o.at < rq->argc) return options_unknown(&o);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+const struct command kv_format = {
+    .name = "kv.format",
+    .arity = -1,
+    .flags = CMD_FAST | CMD_CONNECTION,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "How this connection sends values and gets values and keys back; alone it tells.",
+    .syntax = "[JSON|MSGPACK]",
+    .run = kv_format_run,
+};
+
+static enum err kv_version_run(struct request *rq)
+{
+    struct backend *b = engine_backend(rq->env->engine);
+    reply_stamp(rq, b->ops->version_durable(b));
+    return OK;
+}
+
+const struct command kv_version = {
+    .name = "kv.version",
+    .arity = 1,
+    .flags = CMD_READ | CMD_FAST,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "The newest acknowledged versionstamp.",
+    .syntax = "",
+    .run = kv_version_run,
+};
+
+static enum err kv_limits_run(struct request *rq)
+{
+    const struct engine_options *limits = engine_limits(rq->env->engine);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        {"key-bytes", KEY_BYTES_MAX},
+        {"key-parts", KEY_PARTS_MAX},
+        {"value-bytes", limits->value_bytes_max},
+        {"value-depth", VALUE_DEPTH_MAX},
+        {"transaction-ops", limits->ops_max},
+        {"transaction-bytes", limits->txn_bytes_max},
+        {"list-limit", 10000},
+        {"list-page-bytes", 16u << 20},
+        {"databases", rq->env->databases},
+        {"clients", rq->env->clients_max},
+    };
+    size_t count = sizeof rows / sizeof rows[0];
+    resp_map(rq->w, count);
+    for (size_t i = 0; i < count; i++) {
+        resp_bulk_str(rq->w, rows[i].name);
+        resp_int(rq->w, (int64_t)rows[i].value);
+    }
+    return OK;
+}
+
+const struct command kv_limits = {
+    .name = "kv.limits",
+    .arity = 1,
+    .flags = CMD_FAST,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "Every limit and its value.",
+    .syntax = "",
+    .run = kv_limits_run,
+};

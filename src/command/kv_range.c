@@ -1,0 +1,329 @@
+/* kv_range: KV.LIST and KV.COUNT: a page, or the number, of a range as it was at one moment. A long
+ * range is walked in slices, so that other clients are served in between; the scan keeps what it
+ * sees.
+ */
+#include "base/htab.h"
+#include "base/mem.h"
+#include "command/commands.h"
+
+#define LIST_LIMIT_DEFAULT 100
+#define LIST_LIMIT_MAX 10000
+#define PAGE_BYTES_MAX (16u << 20)
+#define SLICE_ROWS 1000 /* walked before others get a turn */
+#define CURSOR_FORMAT 1
+#define CURSOR_HEAD_BYTES 9 /* format, fingerprint */
+
+struct walk {
+    struct pending pending; /* first */
+    struct engine_scan *scan;
+    bool is_count, is_reverse, keys_only;
+    uint64_t limit;
+    uint64_t rows;
+    struct buf entries; /* of the page, encoded */
+    struct buf last;    /* key of the last entry */
+    uint64_t fingerprint;
+};
+
+static void walk_free(struct pending *p)
+{
+    struct walk *k = (struct walk *)p;
+    engine_scan_close(k->scan);
+    buf_fini(&k->entries);
+    buf_fini(&k->last);
+    mem_free(k);
+}
+
+/* ---- cursors ---- */
+
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/* URL-safe base64 without padding (RFC 4648, 5). */
+static void base64url_write(struct slice in, struct buf *out)
+{
+    for (size_t i = 0; i < in.len; i += 3) {
+        size_t n = in.len - i < 3 ? in.len - i : 3;
+        uint32_t v = (uint32_t)in.data[i] << 16;
+        if (n > 1) v |= (uint32_t)in.data[i + 1] << 8;
+        if (n > 2) v |= in.data[i + 2];
+        for (size_t k = 0; k <= n; k++) {
+            buf_append_byte(out, (uint8_t)base64_digits[(v >> (18 - 6 * k)) & 63]);
+        }
+    }
+}
+
+static bool base64url_read(struct slice in, struct buf *out)
+{
+    uint32_t bits = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < in.len; i++) {
+        const char *digit = in.data[i] == 0 ? NULL : strchr(base64_digits, in.data[i]);
+        if (digit == NULL) return false;
+        bits = bits << 6 | (uint32_t)(digit - base64_digits);
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            buf_append_byte(out, (uint8_t)(bits >> count));
+        }
+    }
+    return count < 6 && (bits & ((1u << count) - 1)) == 0;
+}
+
+/* A cursor is good for the range and direction it came from and no other. */
+static uint64_t range_fingerprint(struct request *rq, struct slice start, struct slice end,
+                                  bool is_reverse)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    buf_append_byte(rq->scratch, is_reverse);
+    buf_append_u64(rq->scratch, start.len);
+    buf_append(rq->scratch, start.data, start.len);
+    buf_append(rq->scratch, end.data, end.len);
+    return hash_bytes(buf_slice(rq->scratch));
+}
+
+static void reply_cursor(struct request *rq, const struct walk *k, bool is_done)
+{
+    if (is_done) {
+        resp_bulk_str(rq->w, "0");
+        return;
+    }
+    buf_clear(rq->scratch, SIZE_MAX);
+    buf_append_byte(rq->scratch, CURSOR_FORMAT);
+    buf_append(rq->scratch, &k->fingerprint, sizeof k->fingerprint);
+    buf_append(rq->scratch, k->last.data, k->last.len);
+    size_t mark = resp_bulk_begin(rq->w);
+    base64url_write(buf_slice(rq->scratch), rq->w->out);
+    resp_bulk_end(rq->w, mark);
+}
+
+/* Narrows the range to what follows the cursor. */
+static enum err cursor_apply(struct request *rq, struct slice text, const struct walk *k,
+                             struct slice *start, struct slice *end)
+{
+    if (text.len == 1 && text.data[0] == '0') return OK;
+    buf_clear(rq->scratch, SIZE_MAX);
+    bool is_good = text.len > 0 && base64url_read(text, rq->scratch);
+    struct slice c = buf_slice(rq->scratch);
+    is_good = is_good && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES && c.data[0] == CURSOR_FORMAT;
+    if (!is_good) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
+    if (memcmp(c.data + 1, &k->fingerprint, sizeof k->fingerprint) != 0) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "invalid cursor: it belongs to another range or direction");
+    }
+    struct slice key = slice_of(c.data + CURSOR_HEAD_BYTES, c.len - CURSOR_HEAD_BYTES);
+    if (slice_cmp(key, *start) < 0 || slice_cmp(key, *end) >= 0) {
+        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor: it is outside the range");
+    }
+    if (k->is_reverse) {
+        *end = arena_copy(rq->arena, key);
+    } else {
+        buf_append_byte(rq->scratch, 0); /* the key's successor */
+        *start = arena_copy(rq->arena,
+                            slice_of(rq->scratch->data + CURSOR_HEAD_BYTES, key.len + 1));
+    }
+    return OK;
+}
+
+/* ---- walking ---- */
+
+static enum err walk_open(struct request *rq, struct walk *k, struct slice start, struct slice end)
+{
+    struct scan_range range = {.start = start,
+                               .end = end,
+                               .is_reverse = k->is_reverse,
+                               .with_values = !k->is_count && !k->keys_only,
+                               .rows_hint = k->is_count ? 0 : (size_t)k->limit + 1};
+    k->pending.free = walk_free;
+    enum err r = engine_scan_open(rq->env->engine, &range, &k->scan, &rq->error);
+    rq->client->pending = &k->pending;
+    return r;
+}
+
+static void walk_add(struct request *rq, struct walk *k, struct slice key,
+                     const struct entry *entry)
+{
+    k->rows++;
+    if (k->is_count) return;
+    struct resp_writer w = {.out = &k->entries, .proto = rq->client->proto};
+    if (k->keys_only) {
+        reply_key(&w, rq->client->format, key);
+    } else {
+        reply_entry(&w, rq->client->format, key, entry);
+    }
+    buf_clear(&k->last, SIZE_MAX);
+    buf_append(&k->last, key.data, key.len);
+}
+
+/* Walks until the range ends (*is_done), the page is full, or others should run (ERR_WAIT). A full
+ * page looks one row further, so that the last page says that it is. */
+static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
+{
+    *is_done = false;
+    for (unsigned i = 0;; i++) {
+        struct slice key;
+        struct entry entry;
+        if (i == SLICE_ROWS && (k->is_count || k->rows + 1 < k->limit)) {
+            struct backend *b = engine_backend(rq->env->engine);
+            enum err r = engine_scan_pause(k->scan, &rq->error);
+            if (r != OK) return r;
+            b->ops->yield(b, rq->waiter);
+            return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
+        }
+        enum err r = engine_scan_next(k->scan, &key, &entry, rq->waiter, &rq->error);
+        if (r != OK) return r;
+        if (key.len == 0) {
+            *is_done = true;
+            return OK;
+        }
+        if (!k->is_count && (k->rows == k->limit || k->entries.len >= PAGE_BYTES_MAX)) return OK;
+        walk_add(rq, k, key, &entry);
+    }
+}
+
+static void walk_depends(struct request *rq, const struct walk *k)
+{
+    uint64_t depends = engine_scan_depends(k->scan);
+    if (depends > rq->depends) rq->depends = depends;
+}
+
+/* ---- KV.LIST ---- */
+
+static enum err where_refused(struct request *rq)
+{
+    return error_set(&rq->error, ERR_SYNTAX, "WHERE is not available in this version");
+}
+
+static enum err parse_list(struct request *rq, struct walk *k, struct range_args *range,
+                           struct slice *cursor)
+{
+    struct options o = {.rq = rq, .at = 1};
+    while (o.at < rq->argc) {
+        struct slice arg;
+        bool is_taken = false;
+        enum err r = options_range(&o, range, &is_taken);
+        if (r == OK && !is_taken) {
+            if (options_take(&o, "REVERSE", 0)) {
+                k->is_reverse = true;
+            } else if (options_take(&o, "KEYSONLY", 1)) {
+                k->keys_only = true;
+            } else if (options_take(&o, "LIMIT", 2)) {
+                int64_t limit = 0;
+                r = options_argument(&o, "LIMIT", &arg);
+                if (r == OK) r = arg_integer(rq, arg, "LIMIT", 1, LIST_LIMIT_MAX, &limit);
+                k->limit = (uint64_t)limit;
+            } else if (options_take(&o, "CURSOR", 3)) {
+                r = options_argument(&o, "CURSOR", cursor);
+            } else if (options_take(&o, "WHERE", 4)) {
+                r = where_refused(rq);
+            } else {
+                r = options_unknown(&o);
+            }
+        }
+        if (r != OK) return r;
+    }
+    return OK;
+}
+
+static enum err list_begin(struct request *rq, struct walk *k)
+{
+    struct range_args range = {0};
+    struct slice cursor = slice_str("0");
+    struct slice start;
+    struct slice end;
+    k->limit = LIST_LIMIT_DEFAULT;
+    enum err r = parse_list(rq, k, &range, &cursor);
+    if (r == OK) r = range_resolve(rq, &range, &start, &end);
+    if (r != OK) return r;
+    k->fingerprint = range_fingerprint(rq, start, end, k->is_reverse);
+    r = cursor_apply(rq, cursor, k, &start, &end);
+    if (r == OK) r = walk_open(rq, k, start, end);
+    return r;
+}
+
+static enum err kv_list_run(struct request *rq)
+{
+    struct walk *k = (struct walk *)rq->client->pending;
+    bool is_done = false;
+    enum err r = OK;
+    if (k == NULL) {
+        k = mem_new(sizeof *k);
+        r = list_begin(rq, k);
+        if (rq->client->pending == NULL) walk_free(&k->pending);
+    }
+    if (r == OK) r = walk_run(rq, k, &is_done);
+    if (r != OK) return r;
+    if (k->entries.is_failed || k->last.is_failed) {
+        return error_set(&rq->error, ERR_NOMEM, "no memory for the page");
+    }
+    walk_depends(rq, k);
+    rq->env->stats.reads++;
+    resp_array(rq->w, 2);
+    reply_cursor(rq, k, is_done);
+    resp_array(rq->w, k->rows);
+    buf_append(rq->w->out, k->entries.data, k->entries.len);
+    return OK;
+}
+
+const struct command kv_list = {
+    .name = "kv.list",
+    .arity = -1,
+    .flags = CMD_READ,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary =
+        "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
+    .syntax =
+        "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY]",
+    .run = kv_list_run,
+};
+
+/* ---- KV.COUNT ---- */
+
+static enum err count_begin(struct request *rq, struct walk *k)
+{
+    struct range_args range = {0};
+    struct options o = {.rq = rq, .at = 1};
+    struct slice start;
+    struct slice end;
+    k->is_count = true;
+    while (o.at < rq->argc) {
+        bool is_taken = false;
+        enum err r = options_range(&o, &range, &is_taken);
+        if (r == OK && !is_taken) {
+            r = options_take(&o, "WHERE", 4) ? where_refused(rq) : options_unknown(&o);
+        }
+        if (r != OK) return r;
+    }
+    enum err r = range_resolve(rq, &range, &start, &end);
+    if (r == OK) r = walk_open(rq, k, start, end);
+    return r;
+}
+
+static enum err kv_count_run(struct request *rq)
+{
+    struct walk *k = (struct walk *)rq->client->pending;
+    bool is_done = false;
+    enum err r = OK;
+    if (k == NULL) {
+        k = mem_new(sizeof *k);
+        r = count_begin(rq, k);
+        if (rq->client->pending == NULL) walk_free(&k->pending);
+    }
+    if (r == OK) r = walk_run(rq, k, &is_done);
+    if (r != OK) return r;
+    walk_depends(rq, k);
+    rq->env->stats.reads++;
+    resp_int(rq->w, (int64_t)k->rows);
+    return OK;
+}
+
+const struct command kv_count = {
+    .name = "kv.count",
+    .arity = -1,
+    .flags = CMD_READ,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "The number of live entries in a range.",
+    .syntax = "[PREFIX key] [START key] [END key]",
+    .run = kv_count_run,
+};
