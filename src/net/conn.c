@@ -1,0 +1,322 @@
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/net_int.h"
+
+#define READ_BYTES (16 * 1024)       /* of one client in one turn ... */
+#define READ_BIG_BYTES (1024 * 1024) /* ... but for one big argument */
+#define BIG_ARGUMENT_BYTES (32 * 1024)
+#define WRITE_BYTES_MAX (256 * 1024)  /* to one client in one turn */
+#define COMMANDS_MAX 1000             /* of one client in one turn */
+#define OUTPUT_PAUSE_BYTES (1u << 20) /* commands wait while this much is unsent */
+
+static void conn_move(struct conn *c, enum conn_state to)
+{
+    static const bool allowed[4][4] = {
+        [CONN_READING] = {[CONN_PARKED] = true, [CONN_DRAINING] = true, [CONN_DEAD] = true},
+        [CONN_PARKED] = {[CONN_READING] = true, [CONN_DEAD] = true},
+        [CONN_DRAINING] = {[CONN_DEAD] = true},
+    };
+    INVARIANT(allowed[c->state][to]);
+    if (c->state == CONN_PARKED) c->net->env->waiting_count--;
+    if (to == CONN_PARKED) c->net->env->waiting_count++;
+    c->client.is_waiting = to == CONN_PARKED;
+    c->state = to;
+}
+
+/* ---- queues ---- */
+
+void conn_queue(struct conn *c)
+{
+    struct net *n = c->net;
+    if (c->is_queued || c->state == CONN_DEAD) return;
+    c->is_queued = true;
+    c->run_next = NULL;
+    *n->run_last = c;
+    n->run_last = &c->run_next;
+    ev_idle_start(n->loop, &n->idle);
+}
+
+static void conn_hold(struct conn *c)
+{
+    struct conn *head = &c->net->held;
+    if (c->is_held) return;
+    c->is_held = true;
+    c->held_prev = head->held_prev;
+    c->held_next = head;
+    head->held_prev->held_next = c;
+    head->held_prev = c;
+}
+
+static void conn_unhold(struct conn *c)
+{
+    if (!c->is_held) return;
+    c->is_held = false;
+    c->held_prev->held_next = c->held_next;
+    c->held_next->held_prev = c->held_prev;
+}
+
+static void conn_ready(struct waiter *w)
+{
+    struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, waiter));
+    if (c->state != CONN_PARKED) return;
+    conn_move(c, CONN_READING);
+    conn_queue(c);
+}
+
+/* ---- life ---- */
+
+void conn_kill(struct conn *c)
+{
+    struct net *n = c->net;
+    if (c->state == CONN_DEAD) return;
+    conn_move(c, CONN_DEAD);
+    waiter_cancel(&c->waiter);
+    conn_unhold(c);
+    ev_io_stop(n->loop, &c->read_io);
+    ev_io_stop(n->loop, &c->write_io);
+    client_fini(&c->client, n->env);
+    c->dying_next = n->dying;
+    n->dying = c;
+}
+
+void conn_free(struct conn *c)
+{
+    INVARIANT(c->state == CONN_DEAD && !c->is_queued);
+    close(c->client.fd);
+    resp_reader_fini(&c->reader);
+    output_fini(&c->output);
+    mem_free(c);
+}
+
+/* ---- writing ---- */
+
+static void conn_check_output(struct conn *c)
+{
+    const struct net_options *o = &c->net->options;
+    size_t pending = output_pending(&c->output);
+    bool is_over = o->output_bytes_hard != 0 && pending > o->output_bytes_hard;
+    if (o->output_bytes_soft != 0 && pending > o->output_bytes_soft) {
+        int64_t now_us = clock_mono_us();
+        if (c->soft_since_us == 0) c->soft_since_us = now_us;
+        is_over = is_over || now_us - c->soft_since_us > (int64_t)o->output_soft_s * 1000000;
+    } else {
+        c->soft_since_us = 0;
+    }
+    if (!is_over) return;
+    log_warning("client %s closed: its output of %zu bytes is over client-output-buffer-limit",
+                c->client.address, pending);
+    conn_kill(c);
+}
+
+void conn_flush(struct conn *c)
+{
+    struct net *n = c->net;
+    size_t written = 0;
+    if (c->state == CONN_DEAD || c->is_write_blocked) return;
+    struct slice ready = output_ready(&c->output, n->durable);
+    while (ready.len > 0 && written < WRITE_BYTES_MAX) {
+        size_t len = ready.len < WRITE_BYTES_MAX ? ready.len : WRITE_BYTES_MAX;
+        ssize_t sent = send(c->client.fd, ready.data, len, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
+        if (sent < 0) {
+            conn_kill(c);
+            return;
+        }
+        written += (size_t)sent;
+        n->env->stats.net_out_bytes += (uint64_t)sent;
+        output_sent(&c->output, (size_t)sent);
+        ready = output_ready(&c->output, n->durable);
+    }
+    if (ready.len > 0) {
+        c->is_write_blocked = true;
+        ev_io_start(n->loop, &c->write_io);
+    }
+    if (output_is_empty(&c->output)) {
+        conn_unhold(c);
+        if (c->state == CONN_DRAINING) conn_kill(c);
+    } else if (ready.len == 0) {
+        conn_hold(c);
+    }
+    if (c->state != CONN_DEAD) conn_check_output(c);
+}
+
+static void on_writable(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct conn *c = io->data;
+    (void)events;
+    c->is_write_blocked = false;
+    ev_io_stop(loop, io);
+    conn_flush(c);
+    /* It may have stopped running commands because this much was unsent. */
+    if (c->state == CONN_READING && output_pending(&c->output) < OUTPUT_PAUSE_BYTES) conn_queue(c);
+}
+
+/* ---- running commands ---- */
+
+/* False when the connection must stop for now. */
+static bool conn_execute(struct conn *c)
+{
+    struct net *n = c->net;
+    struct request rq = {.env = n->env,
+                         .client = &c->client,
+                         .argv = c->argv,
+                         .argc = c->argc,
+                         .arena = &n->arena,
+                         .scratch = &n->scratch,
+                         .w = &c->writer,
+                         .waiter = &c->waiter};
+    c->writer.proto = c->client.proto;
+    enum err r = command_run(&rq);
+    arena_reset(&n->arena);
+    if (r == ERR_WAIT) {
+        c->is_command_waiting = true;
+        conn_move(c, CONN_PARKED);
+        /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
+        if (c->waiter.next == NULL) conn_ready(&c->waiter);
+        return false;
+    }
+    c->is_command_waiting = false;
+    output_mark(&c->output, rq.depends, n->durable);
+    if (c->client.closes_after_reply) {
+        conn_move(c, CONN_DRAINING);
+        ev_io_stop(n->loop, &c->read_io);
+        return false;
+    }
+    return c->state == CONN_READING;
+}
+
+/* A web page that makes a browser talk to this port must get nowhere (cross-protocol request
+ * forgery). */
+static bool is_http(const struct conn *c)
+{
+    return slice_is_word(c->argv[0], "POST") || slice_is_word(c->argv[0], "HOST:");
+}
+
+static void conn_protocol_error(struct conn *c, const struct error *e)
+{
+    c->net->env->stats.protocol_errors++;
+    resp_error(&c->writer, e);
+    output_mark(&c->output, 0, c->net->durable);
+    conn_move(c, CONN_DRAINING);
+    ev_io_stop(c->net->loop, &c->read_io);
+}
+
+void conn_run(struct conn *c)
+{
+    unsigned ran = 0;
+    struct error e;
+    c->client.active_ms = clock_wall_ms();
+    while (c->state == CONN_READING) {
+        if (output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) break;
+        if (ran == COMMANDS_MAX) {
+            conn_queue(c);
+            break;
+        }
+        if (!c->is_command_waiting) {
+            enum resp_result got = resp_reader_next(&c->reader, &c->argv, &c->argc, &e);
+            if (got == RESP_MORE) {
+                if (c->has_eof) conn_move(c, CONN_DRAINING);
+                break;
+            }
+            if (got == RESP_BROKEN) {
+                conn_protocol_error(c, &e);
+                break;
+            }
+            if (is_http(c)) {
+                log_warning("client %s closed: it speaks HTTP", c->client.address);
+                conn_kill(c);
+                return;
+            }
+        }
+        ran++;
+        if (!conn_execute(c)) break;
+    }
+    c->client.input_bytes = resp_reader_buffered(&c->reader);
+    c->client.output_bytes = output_pending(&c->output);
+    conn_flush(c);
+    if (c->state == CONN_READING && !c->has_eof) ev_io_start(c->net->loop, &c->read_io);
+}
+
+/* ---- reading ---- */
+
+static size_t read_size(const struct conn *c)
+{
+    size_t missing = resp_reader_missing(&c->reader);
+    if (missing < BIG_ARGUMENT_BYTES) return READ_BYTES;
+    return missing < READ_BIG_BYTES ? missing : READ_BIG_BYTES;
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct conn *c = io->data;
+    struct net *n = c->net;
+    (void)events;
+    /* Parked, or with too much unsent: what comes meanwhile stays in the socket. */
+    if (c->state != CONN_READING || output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) {
+        ev_io_stop(loop, io);
+        return;
+    }
+    size_t room = 0;
+    uint8_t *p = resp_reader_room(&c->reader, read_size(c), &room);
+    if (p == NULL || resp_reader_buffered(&c->reader) > n->options.query_bytes_max) {
+        log_warning("client %s closed: its query buffer is over client-query-buffer-limit",
+                    c->client.address);
+        conn_kill(c);
+        return;
+    }
+    if (room > read_size(c)) room = read_size(c);
+    ssize_t got = recv(c->client.fd, p, room, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+    if (got < 0) {
+        conn_kill(c);
+        return;
+    }
+    if (got == 0) {
+        c->has_eof = true;
+        ev_io_stop(loop, io);
+    } else {
+        resp_reader_fed(&c->reader, (size_t)got);
+        n->env->stats.net_in_bytes += (uint64_t)got;
+    }
+    conn_run(c);
+}
+
+struct conn *conn_new(struct net *n, int fd)
+{
+    struct conn *c = mem_new(sizeof *c);
+    c->net = n;
+    c->state = CONN_READING;
+    c->client.fd = fd;
+    c->client.id = ++n->next_id;
+    c->waiter.ready = conn_ready;
+    resp_reader_init(&c->reader, n->options.bulk_bytes_max);
+    output_init(&c->output);
+    c->writer = (struct resp_writer){.out = &c->output.bytes, .proto = 2};
+    client_init(&c->client, n->env);
+    ev_io_init(&c->read_io, on_readable, fd, EV_READ);
+    ev_io_init(&c->write_io, on_writable, fd, EV_WRITE);
+    c->read_io.data = c;
+    c->write_io.data = c;
+    ev_io_start(n->loop, &c->read_io);
+    return c;
+}
+
+void conn_check_limits(struct conn *c, int64_t now_ms)
+{
+    if (c->state == CONN_DEAD) return;
+    uint64_t idle_s = c->net->options.idle_s;
+    bool may_idle = c->state == CONN_PARKED || idle_s == 0;
+    if (!may_idle && now_ms - c->client.active_ms > (int64_t)idle_s * 1000) {
+        log_verbose("client %s closed: idle", c->client.address);
+        conn_kill(c);
+        return;
+    }
+    conn_check_output(c);
+}

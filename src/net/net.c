@@ -1,0 +1,220 @@
+#include "net/net.h"
+
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/net_int.h"
+
+#define ARENA_CHUNK_BYTES (64 * 1024)
+#define TICK_S 0.01
+#define SLOW_TICK_S 0.1
+#define DRAIN_US 1000000 /* a stopping server waits this long for replies that are held */
+
+static void on_wake(struct ev_loop *loop, ev_async *async, int events)
+{
+    struct net *n = async->data;
+    (void)loop;
+    (void)events;
+    if (n->backend != NULL) n->backend->ops->poll(n->backend);
+}
+
+/* Everybody's output up to this version may go. */
+static void on_durable(void *arg, uint64_t version)
+{
+    struct net *n = arg;
+    n->durable = version;
+    for (struct conn *c = n->held.held_next; c != &n->held;) {
+        struct conn *next = c->held_next;
+        size_t before = output_pending(&c->output);
+        conn_flush(c);
+        /* Commands that waited for room in the output can go on. */
+        if (before >= 1u << 20 && c->state == CONN_READING) conn_queue(c);
+        c = next;
+    }
+}
+
+static void run_queue(struct net *n)
+{
+    struct conn *c = n->run_first;
+    n->run_first = NULL;
+    n->run_last = &n->run_first;
+    while (c != NULL) {
+        struct conn *next = c->run_next;
+        c->is_queued = false;
+        if (c->state == CONN_READING) conn_run(c);
+        c = next;
+    }
+    if (n->run_first == NULL) ev_idle_stop(n->loop, &n->idle);
+}
+
+static void free_dying(struct net *n)
+{
+    struct conn **at = &n->dying;
+    while (*at != NULL) {
+        struct conn *c = *at;
+        /* Still in the run queue: it is taken out there first. */
+        if (c->is_queued) {
+            at = &c->dying_next;
+            continue;
+        }
+        *at = c->dying_next;
+        conn_free(c);
+    }
+}
+
+/* The end of a turn: before the loop sleeps, what was committed goes to the journal. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
+{
+    struct net *n = prepare->data;
+    (void)loop;
+    (void)events;
+    if (n->run_first != NULL) run_queue(n);
+    if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
+    free_dying(n);
+}
+
+static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
+{
+    /* Its being active is what it is for: the loop polls instead of sleeping. */
+    (void)loop;
+    (void)idle;
+    (void)events;
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct net *n = timer->data;
+    (void)loop;
+    (void)events;
+    if (n->backend != NULL) n->backend->ops->tick(n->backend);
+}
+
+static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct net *n = timer->data;
+    (void)loop;
+    (void)events;
+    engine_tick(n->env->engine);
+    int64_t now_ms = clock_wall_ms();
+    struct client *head = &n->env->clients;
+    for (struct client *c = head->next; c != head;) {
+        struct client *next = c->next;
+        conn_check_limits((struct conn *)c, now_ms);
+        c = next;
+    }
+}
+
+static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct net *n = signal->data;
+    (void)loop;
+    (void)events;
+    if (n->is_signalled) {
+        log_warning("second signal: ending at once; what is acknowledged is in the journal");
+        _exit(1);
+    }
+    n->is_signalled = true;
+    log_notice("signal %d: stopping", signal->signum);
+    net_stop(n);
+}
+
+struct net *net_new(void)
+{
+    struct net *n = mem_new(sizeof *n);
+    n->loop = ev_loop_new(EVFLAG_AUTO);
+    if (n->loop == NULL) die("cannot make an event loop");
+    n->run_last = &n->run_first;
+    n->held.held_next = n->held.held_prev = &n->held;
+    arena_init(&n->arena, ARENA_CHUNK_BYTES);
+    ev_async_init(&n->wake, on_wake);
+    n->wake.data = n;
+    ev_async_start(n->loop, &n->wake);
+    return n;
+}
+
+void net_wake(struct net *n)
+{
+    ev_async_send(n->loop, &n->wake);
+}
+
+enum err net_open(struct net *n, const struct net_options *options, struct error *e)
+{
+    n->options = *options;
+    n->env = options->env;
+    enum err r = listen_open(n, e);
+    if (r != OK) return r;
+    n->backend = engine_backend(n->env->engine);
+    n->backend->on_durable = on_durable;
+    n->backend->on_durable_arg = n;
+    n->durable = n->backend->ops->version_durable(n->backend);
+    ev_prepare_init(&n->prepare, on_prepare);
+    n->prepare.data = n;
+    ev_prepare_start(n->loop, &n->prepare);
+    ev_idle_init(&n->idle, on_idle);
+    ev_timer_init(&n->tick, on_tick, TICK_S, TICK_S);
+    n->tick.data = n;
+    ev_timer_start(n->loop, &n->tick);
+    ev_timer_init(&n->slow_tick, on_slow_tick, SLOW_TICK_S, SLOW_TICK_S);
+    n->slow_tick.data = n;
+    ev_timer_start(n->loop, &n->slow_tick);
+    return OK;
+}
+
+uint16_t net_port(const struct net *n)
+{
+    return n->options.port;
+}
+
+void net_on_signals(struct net *n)
+{
+    ev_signal_init(&n->sigterm, on_signal, SIGTERM);
+    ev_signal_init(&n->sigint, on_signal, SIGINT);
+    n->sigterm.data = n->sigint.data = n;
+    ev_signal_start(n->loop, &n->sigterm);
+    ev_signal_start(n->loop, &n->sigint);
+}
+
+void net_stop(struct net *n)
+{
+    n->is_stopping = true;
+    ev_break(n->loop, EVBREAK_ALL);
+}
+
+void net_run(struct net *n)
+{
+    ev_run(n->loop, 0);
+    listen_close(n);
+    /* Replies whose versions are being synced still go out; nothing new is read. */
+    int64_t begin_us = clock_mono_us();
+    struct client *head = &n->env->clients;
+    for (struct client *c = head->next; c != head; c = c->next) {
+        ev_io_stop(n->loop, &((struct conn *)c)->read_io);
+    }
+    n->backend->ops->turn_end(n->backend);
+    while (n->held.held_next != &n->held && clock_mono_us() - begin_us < DRAIN_US) {
+        ev_run(n->loop, EVRUN_ONCE);
+    }
+}
+
+void net_client_close(struct net *n, struct client *c)
+{
+    (void)n;
+    conn_kill((struct conn *)c);
+}
+
+void net_free(struct net *n)
+{
+    if (n == NULL) return;
+    listen_close(n);
+    while (n->env != NULL && n->env->clients.next != &n->env->clients) {
+        conn_kill((struct conn *)n->env->clients.next);
+    }
+    for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
+    free_dying(n);
+    arena_fini(&n->arena);
+    buf_fini(&n->scratch);
+    ev_loop_destroy(n->loop);
+    mem_free(n);
+}

@@ -1,0 +1,95 @@
+/* net_int: what net.c, listen.c and conn.c share. */
+#ifndef NET_NET_INT_H
+#define NET_NET_INT_H
+
+/* libev's macros cast between its own types. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstrict-aliasing"
+#include <ev.h>
+#pragma GCC diagnostic pop
+
+#include "net/net.h"
+#include "net/output.h"
+#include "resp/reader.h"
+
+#define LISTENERS_MAX 16
+
+/* A connection's life:
+ *
+ *   CONN_READING --command must wait--> CONN_PARKED --waiter told--> CONN_READING
+ *        |                                   |
+ *        | QUIT, protocol error              | peer gone, killed
+ *        v                                   v
+ *   CONN_DRAINING --all sent--> CONN_DEAD <--+   (in net->dying, freed at the end of the turn)
+ */
+enum conn_state { CONN_READING, CONN_PARKED, CONN_DRAINING, CONN_DEAD };
+
+struct conn {
+    struct client client; /* first */
+    struct net *net;
+    enum conn_state state;
+    ev_io read_io, write_io;
+    struct waiter waiter;
+    struct resp_reader reader;
+    struct output output;
+    struct resp_writer writer;
+    struct slice *argv; /* of the command being run or parked */
+    size_t argc;
+    bool is_queued;          /* in net->run_queue: has commands to run without new bytes */
+    bool is_held;            /* in net->held: output waits for a version */
+    bool is_write_blocked;   /* the socket took no more; write_io is active */
+    bool is_command_waiting; /* argv is to be run again */
+    bool has_eof;            /* the peer has closed its side; what it sent is still answered */
+    int64_t soft_since_us;   /* output above the soft limit since; 0 = it is not */
+    struct conn *run_next, *dying_next;
+    struct conn *held_next, *held_prev;
+};
+
+struct listener {
+    ev_io io;
+    struct net *net;
+    int fd;
+};
+
+struct net {
+    struct ev_loop *loop;
+    struct net_options options;
+    struct env *env;
+    struct backend *backend;
+    ev_async wake;
+    ev_prepare prepare;
+    ev_idle idle; /* active while run_queue is not empty: the loop must not sleep */
+    ev_timer tick, slow_tick;
+    ev_signal sigterm, sigint;
+    struct listener listeners[LISTENERS_MAX];
+    size_t listener_count;
+    struct conn *run_first, **run_last;
+    struct conn held; /* head of a circular list */
+    struct conn *dying;
+    struct arena arena; /* of the request being run */
+    struct buf scratch;
+    uint64_t next_id;
+    uint64_t durable;   /* as last told */
+    int64_t refused_us; /* last log line about maxclients */
+    bool is_stopping;
+    bool is_signalled;
+};
+
+/* listen.c */
+ERR_MUST_USE enum err listen_open(struct net *n, struct error *e);
+void listen_close(struct net *n);
+
+/* conn.c */
+struct conn *conn_new(struct net *n, int fd);
+/* Runs the commands it has; loop's run queue. */
+void conn_run(struct conn *c);
+void conn_queue(struct conn *c);
+/* Writes what may be written. */
+void conn_flush(struct conn *c);
+/* Moves to CONN_DEAD; freed at the end of the turn. */
+void conn_kill(struct conn *c);
+void conn_free(struct conn *c);
+/* Time limits; every second or so. */
+void conn_check_limits(struct conn *c, int64_t now_ms);
+
+#endif

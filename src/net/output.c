@@ -1,0 +1,81 @@
+#include "net/output.h"
+
+#include "base/mem.h"
+
+#define KEEP_BYTES (64 * 1024)
+#define COMPACT_BYTES (256 * 1024)
+
+void output_init(struct output *o)
+{
+    *o = (struct output){0};
+}
+
+void output_fini(struct output *o)
+{
+    buf_fini(&o->bytes);
+    mem_free(o->marks);
+    *o = (struct output){0};
+}
+
+static struct output_mark *mark_at(struct output *o, size_t i)
+{
+    return &o->marks[(o->mark_first + i) % o->mark_cap];
+}
+
+static void marks_grow(struct output *o)
+{
+    size_t cap = o->mark_cap == 0 ? 8 : o->mark_cap * 2;
+    struct output_mark *marks = mem_alloc(cap * sizeof *marks);
+    for (size_t i = 0; i < o->mark_count; i++) marks[i] = *mark_at(o, i);
+    mem_free(o->marks);
+    o->marks = marks;
+    o->mark_cap = cap;
+    o->mark_first = 0;
+}
+
+void output_mark(struct output *o, uint64_t version, uint64_t durable)
+{
+    uint64_t start = o->marked;
+    o->marked = o->base + o->bytes.len;
+    if (version <= durable || start == o->marked) return;
+    /* Behind something held it waits anyway; a demand that is not higher adds nothing. */
+    if (o->mark_count > 0 && version <= mark_at(o, o->mark_count - 1)->version) return;
+    if (o->mark_count == o->mark_cap) marks_grow(o);
+    *mark_at(o, o->mark_count++) = (struct output_mark){.start = start, .version = version};
+}
+
+struct slice output_ready(struct output *o, uint64_t durable)
+{
+    while (o->mark_count > 0 && mark_at(o, 0)->version <= durable) {
+        o->mark_first = (o->mark_first + 1) % o->mark_cap;
+        o->mark_count--;
+    }
+    size_t end = o->bytes.len;
+    if (o->mark_count > 0) end = (size_t)(mark_at(o, 0)->start - o->base);
+    return slice_of(o->bytes.data + o->sent, end - o->sent);
+}
+
+void output_sent(struct output *o, size_t n)
+{
+    o->sent += n;
+    INVARIANT(o->sent <= o->bytes.len);
+    if (o->sent == o->bytes.len) {
+        o->base += o->bytes.len;
+        o->sent = 0;
+        buf_clear(&o->bytes, KEEP_BYTES);
+    } else if (o->sent >= COMPACT_BYTES) {
+        buf_shift(&o->bytes, o->sent);
+        o->base += o->sent;
+        o->sent = 0;
+    }
+}
+
+size_t output_pending(const struct output *o)
+{
+    return o->bytes.len - o->sent;
+}
+
+bool output_is_empty(const struct output *o)
+{
+    return o->bytes.len == o->sent;
+}

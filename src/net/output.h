@@ -1,0 +1,41 @@
+/* output: what a connection has to send, and how much of it may leave (DESIGN 1, the hold rule).
+ * Replies are appended in order; each depends on a version, and no byte of it leaves before that
+ * version is durable. Marks remember where the demand rises: (start offset, version), versions
+ * strictly rising, so that the part that may go is always a prefix: all before the first mark.
+ *
+ *   sent            mark (7)                      mark (9)
+ *   |--- may go ----|--- held: needs version 7 ---|--- needs 9 ---|
+ */
+#ifndef NET_OUTPUT_H
+#define NET_OUTPUT_H
+
+#include "base/buf.h"
+
+struct output_mark {
+    uint64_t start; /* offset in the stream of the first byte that needs the version */
+    uint64_t version;
+};
+
+struct output {
+    struct buf bytes;          /* owned; what is not yet sent */
+    size_t sent;               /* of bytes, already written to the socket */
+    uint64_t base;             /* offset in the stream of bytes.data[0] */
+    uint64_t marked;           /* offset in the stream up to which output_mark has looked */
+    struct output_mark *marks; /* owned; ring of mark_cap, oldest at mark_first */
+    size_t mark_first, mark_count, mark_cap;
+};
+
+void output_init(struct output *o);
+void output_fini(struct output *o);
+/* Everything appended to o->bytes since the last call needs `version` (0 or already durable:
+ * nothing of its own, but it stays behind what is held before it). */
+void output_mark(struct output *o, uint64_t version, uint64_t durable);
+/* The bytes that may be written now. */
+struct slice output_ready(struct output *o, uint64_t durable);
+/* The first n of them were. */
+void output_sent(struct output *o, size_t n);
+/* Bytes kept, sent or not. */
+size_t output_pending(const struct output *o);
+bool output_is_empty(const struct output *o);
+
+#endif

@@ -1,0 +1,38 @@
+/* main: `tupled [config-file] [--name value ...]`. */
+#include <stdio.h>
+
+#include "server/server.h"
+#include "tupled.h"
+
+static void print_help(void)
+{
+    printf("usage: tupled [config-file] [--name value ...]\n"
+           "       tupled --version | --help\n\n"
+           "A tuple store that any Redis client can drive. Settings (in a file one a line, on the\n"
+           "command line with two dashes; conf/tupled.conf explains each):\n\n");
+    for (size_t i = 0; i < config_count(); i++) {
+        printf("  --%-28s %s\n", config_name(i), config_help(i));
+        printf("    %-28s default: %s\n", "", config_default(i));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct config config;
+    struct error e = {0};
+    config_init(&config);
+    int status = 1;
+    if (config_load(&config, argc, argv, &e) != OK) {
+        fprintf(stderr, "tupled: %s\n", e.text);
+    } else if (config.action == CONFIG_SHOW_VERSION) {
+        printf("tupled %s\n", TUPLED_VERSION);
+        status = 0;
+    } else if (config.action == CONFIG_SHOW_HELP) {
+        print_help();
+        status = 0;
+    } else {
+        status = server_run(&config, argv[0]);
+    }
+    config_fini(&config);
+    return status;
+}

@@ -1,0 +1,12 @@
+/* server: puts the parts together: configuration, backend, engine, commands, network; starts and stops
+ * them in order. News that travels upward arrives here by callbacks.
+ */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include "server/config.h"
+
+/* Runs until it is told to stop. The process's exit status; errors have been printed. */
+int server_run(const struct config *config, const char *executable);
+
+#endif
