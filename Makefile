@@ -25,7 +25,7 @@ export CRASH_SECONDS ?= 600
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check bench demo fuzz crash sim deps test-deps bench-deps
+LIVE_GOALS := run test check bench demo fuzz crash sim deps test-deps bench-deps demo-deps
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
@@ -36,6 +36,7 @@ endif
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libsqlite3-dev libxxhash-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
     redis-tools clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
+DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server
 
 # $(call need,packages): install those that are missing. redis-server must not start at install: its
@@ -97,7 +98,7 @@ UNIT := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
 SIM := $(wildcard tests/sim/sim_*.c)
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 REDIS := $(wildcard redis-tests/test_*.c)
-BENCH := $(wildcard tests/bench/bench_*.c)
+BENCH := $(wildcard tests/bench/bench_*.c tests/demo/demo_*.c)
 # Whatever else lies there in C is help for those programs: a fake disk, a server starter, a model.
 HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
@@ -110,7 +111,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
-.PHONY: all deps test-deps bench-deps run test check format bench demo fuzz crash sim
+.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim
 .PHONY: install clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled) build/libtupled.a ## build/tupled and build/libtupled.a (default)
@@ -123,6 +124,9 @@ test-deps: ## likewise for `make test` and `make check`
 
 bench-deps: ## likewise for `make bench` (installs redis-server, does not start it)
 	$(call need,$(BENCH_PACKAGES))
+
+demo-deps: ## likewise for `make demo`
+	$(call need,$(DEMO_PACKAGES))
 
 run: deps ## packages, build, start build/tupled with its defaults
 	@$(PMAKE) all
@@ -142,9 +146,9 @@ bench: bench-deps ## speed, side by side with a Redis it starts (tests/bench/run
 	@$(PMAKE) bench-build
 	@if [ -x tests/bench/run.sh ]; then exec tests/bench/run.sh; else echo "bench: nothing there yet"; fi
 
-demo: deps ## a guided tour of a running server (tests/demo.sh)
-	@$(PMAKE) all
-	@if [ -x tests/demo.sh ]; then exec tests/demo.sh; else echo "demo: nothing there yet"; fi
+demo: demo-deps ## loads this machine's Debian package catalogue into a server and asks about it
+	@$(PMAKE) bench-build
+	@exec tests/demo.sh
 
 fuzz: test-deps ## long fuzzing, FUZZ_SECONDS (600) for each target
 	@$(PMAKE) fuzz-build
@@ -232,15 +236,11 @@ $(foreach f,release asan tsan fuzz,$(eval $(call flavour,$(f))))
 build/tupled: build/release/tupled
 	@cp -f $< $@.new && mv -f $@.new $@
 
-# The codec, and of base only what it needs, as one object.
-CODEC_OBJS := $(filter build/release/obj/src/codec/%,$(OBJS_release))
-build/libtupled.a: $(OBJS_release) build/release/objects
+# For other programs: stands alone on standard headers (include/tupled.h).
+build/libtupled.a: build/release/obj/src/codec/tupled.o
 	@mkdir -p $(@D)
 	@echo "  ar   $@"
-	@rm -f $@ build/release/base.a
-	@ar rcs build/release/base.a $(filter build/release/obj/src/base/%,$(OBJS_release))
-	@$(if $(CODEC_OBJS),ld -r -o build/release/libtupled.o $(CODEC_OBJS) build/release/base.a \
-	    && ar rcs $@ build/release/libtupled.o,ar rcs $@)
+	@rm -f $@; ar rcs $@ $<
 
 # Objects stay: only the final programs are named as goals.
 .SECONDARY:

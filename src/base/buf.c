@@ -45,6 +45,11 @@ uint8_t *buf_reserve_slow(struct buf *b, size_t bytes)
     return b->data + b->len;
 }
 
+void buf_require(const struct buf *b)
+{
+    if (b->is_failed) die("out of memory for a small buffer");
+}
+
 void buf_append(struct buf *b, const void *data, size_t len)
 {
     if (len == 0) return;

@@ -20,6 +20,8 @@ void buf_fini(struct buf *b);
 void buf_clear(struct buf *b, size_t keep_bytes);
 /* Room for `bytes` more; NULL (sticky) when there is no memory. Does not change len. */
 uint8_t *buf_reserve_slow(struct buf *b, size_t bytes);
+/* Ends the program if an append was lost: for small things of our own, such as paths. */
+void buf_require(const struct buf *b);
 void buf_append(struct buf *b, const void *data, size_t len);
 void buf_append_str(struct buf *b, const char *text);
 void buf_append_i64(struct buf *b, int64_t value);

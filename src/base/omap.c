@@ -44,7 +44,7 @@ static unsigned node_rank(const struct omap_node *n, struct slice key, bool or_e
     if (n->count == 0) return 0;
     if (n->skip > 0) {
         size_t len = key.len < n->skip ? key.len : n->skip;
-        int c = memcmp(key.data, n->items[0]->data, len);
+        int c = len > 0 ? memcmp(key.data, n->items[0]->data, len) : 0;
         if (c < 0 || (c == 0 && len < n->skip)) return 0;
         if (c > 0) return n->count;
     }

@@ -4,7 +4,8 @@
  *   bytes   01 data 00        (every 00 inside is written 00 ff)
  *   string  02 utf-8 00       (likewise)
  *   bigint  0b..1d ...        (14 = zero; reference in docs/formats.md)
- *   number  21 8 bytes        (IEEE double, big-endian; sign bit set: all bits inverted, else sign bit flipped)
+ *   number  21 8 bytes        (IEEE double, big-endian; all bits inverted when the sign bit is set,
+ *                              else the sign bit flipped)
  *   false   26    true  27
  *
  * Pure functions over bytes: no I/O, no globals, any thread. SPEC 2 is the contract for every text
@@ -24,15 +25,17 @@ enum key_part_type { KEY_BYTES = 1, KEY_STRING, KEY_BIGINT, KEY_NUMBER, KEY_BOOL
 struct key_part {
     enum key_part_type type;
     bool boolean;
-    bool is_negative;   /* bigint */
+    bool is_negative; /* bigint */
     double number;
-    struct slice bytes; /* bytes, string: still escaped, as stored, without the end mark;
-                         * bigint: magnitude, big-endian, minimal, as stored (inverted if negative) */
+    /* bytes, string: still escaped, as stored, without the end mark; bigint: magnitude, big-endian,
+     * minimal, as stored (inverted if negative) */
+    struct slice bytes;
 };
 
-/* A key argument as a client sends it: JSON text (first byte '[') or a MessagePack array. Appends the
- * encoding. `allow_empty` permits the empty tuple (only as a prefix). ERR_KEY: "invalid key: <what is
- * wrong and where>"; ERR_LIMIT for more than KEY_PARTS_MAX parts or KEY_BYTES_MAX bytes. */
+/* A key argument as a client sends it: JSON text (first byte '[') or a MessagePack array. Appends
+ * the encoding. `allow_empty` permits the empty tuple (only as a prefix). ERR_KEY: "invalid key:
+ * <what is wrong and where>"; ERR_LIMIT for more than KEY_PARTS_MAX parts or KEY_BYTES_MAX bytes.
+ */
 ERR_MUST_USE enum err key_from_arg(struct slice arg, bool allow_empty, struct buf *out,
                                    struct error *e);
 ERR_MUST_USE enum err key_from_json(struct slice text, bool allow_empty, struct buf *out,
@@ -43,8 +46,8 @@ ERR_MUST_USE enum err key_from_msgpack(struct slice bytes, bool allow_empty, str
 ERR_MUST_USE enum err key_from_path(struct slice path, bool allow_empty, struct buf *out,
                                     struct error *e);
 
-/* An encoded key in each of its forms; canonical. `key` must be valid (a stored key is): these never
- * fail but for memory (sticky in out). */
+/* An encoded key in each of its forms; canonical. `key` must be valid (a stored key is): these
+ * never fail but for memory (sticky in out). */
 void key_to_json(struct slice key, struct buf *out);
 void key_to_msgpack(struct slice key, struct buf *out);
 void key_to_path(struct slice key, struct buf *out);

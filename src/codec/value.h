@@ -11,18 +11,18 @@
 #define VALUE_DEPTH_MAX 128
 
 /* ERR_VALUE "invalid value: <what> at offset <n>" unless `bytes` is exactly one well-formed value
- * (SPEC 3: trailing bytes, bad UTF-8, duplicate map keys, unknown or malformed extensions, u64 below
- * the top level, depth). What passes is stored to the byte. */
+ * (SPEC 3: trailing bytes, bad UTF-8, duplicate map keys, unknown or malformed extensions, u64
+ * below the top level, depth). What passes is stored to the byte. */
 ERR_MUST_USE enum err value_check(struct slice bytes, struct error *e);
 
 /* Typed JSON -> MessagePack in its smallest encoding, appended. On error `out` is as before. */
 ERR_MUST_USE enum err value_from_json(struct slice text, struct buf *out, struct error *e);
 
-/* A stored value as typed JSON, appended; canonical (no blanks, shortest digits). `bytes` has passed
- * value_check. Never fails but for memory (sticky in out). */
+/* A stored value as typed JSON, appended; canonical (no blanks, shortest digits). `bytes` has
+ * passed value_check. Never fails but for memory (sticky in out). */
 void value_to_json(struct slice bytes, struct buf *out);
 
-/* The name a person would use: "number", "bigint", "u64", "string", "array", "object", "Map", ... */
+/* The name a person would use: "number", "bigint", "u64", "string", "array", "object", "Map".. */
 const char *value_type_name(struct slice bytes);
 
 /* One encoded value at the start of `bytes` (which has passed value_check): its length in bytes. */

@@ -174,6 +174,9 @@ enum err local_apply_all(struct local *l, struct error *e)
             worker_drain(l->journal_worker);
             worker_poll(l->journal_worker);
         }
+        if (l->journal != NULL && journal_is_failed(l->journal)) {
+            return error_set(e, ERR_IO, "the journal failed; what it does not hold is lost");
+        }
         local_retire_slice(l, SIZE_MAX);
         local_apply_next(l);
         worker_drain(l->store_worker);

@@ -65,7 +65,8 @@ struct journal {
     struct sealed_batch **sealed_end;
     struct sealed_batch *unused;
     struct write_job job;
-    uint64_t version_last; /* appended */
+    struct segment *unsynced; /* job.unsynced when the last job ended: the loop's copy */
+    uint64_t version_last;    /* appended */
     uint64_t version_acknowledged;
     uint64_t version_synced;
     uint64_t version_marked; /* highest durable version that a batch on disk tells */
@@ -84,6 +85,7 @@ void journal_path(struct buf *out, const char *dir, uint64_t number)
 {
     buf_printf(out, "%s/journal-%020llu.log", dir, (unsigned long long)number);
     buf_append_byte(out, '\0');
+    buf_require(out);
 }
 
 bool journal_number(const char *name, uint64_t *number)
@@ -225,6 +227,8 @@ void journal_release(struct journal *j, uint64_t applied, int64_t now_ms)
     while (j->retained != NULL) {
         struct segment *s = j->retained;
         if (s->last_version > applied || s->batches_in_flight > 0) return;
+        /* An idle marker, written without a sync: the next job syncs this segment first. */
+        if (s == j->unsynced) return;
         bool is_old = now_ms - s->last_time_ms > j->options.retention_ms;
         if (!is_old && j->retained_bytes <= j->options.retention_bytes) return;
         j->retained = s->next;
@@ -392,6 +396,7 @@ static void write_done(struct job *job)
     struct write_job *w = (struct write_job *)job;
     struct journal *j = w->journal;
     j->is_writing = false;
+    j->unsynced = w->unsynced;
     uint64_t last = j->version_acknowledged;
     while (w->batches != NULL) {
         struct sealed_batch *b = w->batches;
@@ -460,6 +465,11 @@ void journal_want_sync(struct journal *j)
 bool journal_is_disk_full(const struct journal *j)
 {
     return j->prepare_failed_us != 0;
+}
+
+bool journal_is_failed(const struct journal *j)
+{
+    return j->is_failed;
 }
 
 /* After the last sync a batch without transactions tells what was durable: without it, damage of
@@ -576,10 +586,10 @@ void journal_close(struct journal *j)
         worker_drain(j->options.writer);
         worker_poll(j->options.writer);
     }
-    while (j->is_preparing) {
+    /* Segments being prepared or removed know the journal. */
+    do {
         worker_drain(j->options.background);
-        worker_poll(j->options.background);
-    }
+    } while (worker_poll(j->options.background));
     journal_free(j);
 }
 

@@ -74,6 +74,8 @@ void journal_want_sync(struct journal *j);
 void journal_release(struct journal *j, uint64_t applied, int64_t now_ms);
 void journal_tick(struct journal *j);
 bool journal_is_disk_full(const struct journal *j);
+/* A write or sync failed: nothing will be acknowledged any more. */
+bool journal_is_failed(const struct journal *j);
 
 struct journal_stats {
     uint64_t bytes, segments, syncs, sync_us, batches;

@@ -342,8 +342,9 @@ void local_abandon(struct backend *b)
 {
     struct local *l = local_of(b);
     l->is_closing = true;
-    worker_free(l->query_worker);
+    /* The store's first: the end of an apply posts the removal of segments to the other. */
     worker_free(l->store_worker);
+    worker_free(l->query_worker);
     l->query_worker = l->store_worker = NULL;
     journal_abandon(l->journal);
     l->journal = NULL;
@@ -388,6 +389,7 @@ static enum err local_open_store(struct local *l, struct error *e)
     buf_init(&path);
     buf_printf(&path, "%s/tupled.db", l->dir);
     buf_append_byte(&path, '\0');
+    buf_require(&path);
     struct store_options options = {.path = (char *)path.data,
                                     .cache_bytes = l->options.store_cache_bytes / 2,
                                     .reader_cache_bytes = l->options.store_cache_bytes / 16};
@@ -403,6 +405,7 @@ static enum err local_lock(struct local *l, struct error *e)
     buf_init(&path);
     buf_printf(&path, "%s/LOCK", l->dir);
     buf_append_byte(&path, '\0');
+    buf_require(&path);
     enum err r = dir_make(l->dir, e);
     if (r == OK) r = file_lock((char *)path.data, &l->lock_fd, e);
     buf_fini(&path);
@@ -423,7 +426,9 @@ static enum err local_open_journal(struct local *l, struct recovered *found, str
                                       .on_room = local_room,
                                       .arg = l};
     memcpy(options.database_id, store_database_id(l->store), DATABASE_ID_BYTES);
-    enum err r = journal_open(&options, found->next_number, l->version_newest, &l->journal, e);
+    /* Not version_newest: the versions skipped by a start are in no segment, and a segment must say
+     * where the one before it ends. */
+    enum err r = journal_open(&options, found->next_number, found->last_version, &l->journal, e);
     if (r != OK) return r;
     for (size_t i = 0; i < found->segment_count; i++) {
         journal_add_old(l->journal, &found->segments[i]);

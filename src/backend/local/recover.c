@@ -120,7 +120,8 @@ static enum err segment_read(struct recovery *rec, size_t i, struct error *e)
     enum err r = file_open(&f, (char *)path.data, FILE_WRITE_OLD, e);
     if (r == OK) r = file_sync(&f, e);
     if (r == OK) {
-        uint8_t *p = buf_reserve(&rec->bytes, (size_t)rec->segments[i].bytes);
+        /* One more: a segment may be empty, and a NULL means no memory. */
+        uint8_t *p = buf_reserve(&rec->bytes, (size_t)rec->segments[i].bytes + 1);
         r = p == NULL ? error_set(e, ERR_NOMEM, "no memory to read %s", (char *)path.data)
                       : file_read_at(&f, 0, p, (size_t)rec->segments[i].bytes, e);
         if (r == OK) rec->bytes.len = (size_t)rec->segments[i].bytes;
@@ -317,7 +318,7 @@ enum err local_recover(struct local *l, struct recovered *out, struct error *e)
     uint64_t applied = store_applied(l->store);
     l->version_newest = applied;
     enum err r = dir_list(l->dir, found_add, &rec, e);
-    qsort(rec.segments, rec.count, sizeof *rec.segments, by_number);
+    if (rec.count > 0) qsort(rec.segments, rec.count, sizeof *rec.segments, by_number);
     out->next_number = rec.count > 0 ? rec.segments[rec.count - 1].number + 1 : 1;
     if (r == OK) r = headers_read(&rec, e);
     if (r == OK) r = segments_replay(&rec, first_needed(&rec, applied), e);

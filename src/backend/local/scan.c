@@ -115,6 +115,10 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
     store_chunk_init(&s->chunk);
     waiter_list_init(&s->waiters);
     l->scans_open++;
+    if (s->start.is_failed || s->end.is_failed) {
+        scan_free(s);
+        return error_set(e, ERR_NOMEM, "no memory for a scan");
+    }
     uint8_t database = range->start.data[0];
     for (struct memtable *m = l->active; m != NULL; m = m->older) {
         if (s->layer_count == LAYERS_MAX) {
@@ -145,9 +149,15 @@ static enum err scan_pin(struct scan *s, struct error *e)
 {
     if (s->state != SCAN_FRESH) return OK;
     enum err r = reader_take(s->local, &s->reader, e);
-    if (r == OK) r = store_pin(s->reader->reader, e);
-    if (r == OK) s->state = SCAN_PINNED;
-    return r;
+    if (r != OK) return r;
+    r = store_pin(s->reader->reader, e);
+    if (r != OK) {
+        reader_give(s->local, s->reader);
+        s->reader = NULL;
+        return r;
+    }
+    s->state = SCAN_PINNED;
+    return OK;
 }
 
 enum err local_scan_pause(struct scan *s, struct error *e)
@@ -221,6 +231,9 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
         return error_set(e, ERR_WAIT, "rows are being read");
     }
     range_advance(s);
+    if (s->start.is_failed || s->end.is_failed) {
+        return error_set(e, ERR_NOMEM, "no memory for a scan");
+    }
     if (s->state == SCAN_FRESH) {
         fetch_describe(s, false);
         s->local->store_reads++;
@@ -353,6 +366,7 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
         bool is_live = merge_take(s, taken, out);
         buf_clear(&s->last, SIZE_MAX);
         buf_append(&s->last, taken.data, taken.len);
+        if (s->last.is_failed) return error_set(e, ERR_NOMEM, "no memory for a scan");
         if (is_live) {
             *key = taken;
             return OK;

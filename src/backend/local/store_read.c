@@ -119,7 +119,8 @@ enum err store_pin(struct store_reader *r, struct error *e)
         sqlite3_reset(r->touch);
     }
     enum err result = store_error(e, r->db, rc, "pin a snapshot");
-    r->is_pinned = result == OK;
+    r->is_pinned = true;
+    if (result != OK) store_unpin(r);
     return result;
 }
 

@@ -19,6 +19,7 @@ static void versions_path(const struct local *l, struct buf *out)
 {
     buf_printf(out, "%s/versions", l->dir);
     buf_append_byte(out, '\0');
+    buf_require(out);
 }
 
 static void id_hex(const uint8_t *id, char out[2 * DATABASE_ID_BYTES + 1])
@@ -38,6 +39,7 @@ static enum err versions_write(struct local *l, uint64_t end, struct error *e)
     buf_printf(&text, "tupled-versions 1 %s %llu ", id, (unsigned long long)end);
     uint64_t sum = hash_bytes(buf_slice(&text));
     buf_printf(&text, "%016llx\n", (unsigned long long)sum);
+    buf_require(&text);
     enum err r = file_write_all((char *)path.data, buf_slice(&text), e);
     buf_fini(&path);
     buf_fini(&text);

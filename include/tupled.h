@@ -1,0 +1,133 @@
+/* tupled.h: for C programs that talk to a tupled server through a Redis client such as hiredis. It
+ * builds tuple keys and reads them; commands and replies are the client library's. Only standard
+ * headers, no allocation, no globals, any thread. Link with libtupled.a.
+ *
+ * A key argument of any KV.* command is a MessagePack array; this builds one:
+ *
+ *     struct tupled_key key;
+ *     size_t len;
+ *     tupled_key_init(&key);
+ *     tupled_key_add_string(&key, "users", 5);
+ *     tupled_key_add_int(&key, 42);
+ *     const void *arg = tupled_key_finish(&key, &len);
+ *     if (arg == NULL) fail(tupled_status_text(key.status));
+ *     reply = redisCommand(c, "KV.GET %b", arg, len);
+ *
+ * Errors are sticky: the first one stays in key.status, later calls do nothing, and finish returns
+ * NULL. The other way, for a key as the server returns it under KV.FORMAT MSGPACK:
+ *
+ *     struct tupled_key_reader reader;
+ *     struct tupled_key_part part;
+ *     tupled_key_read(&reader, reply->str, reply->len);
+ *     while (tupled_key_next(&reader, &part)) ...
+ *     if (reader.status != TUPLED_OK) ... damaged, or no key
+ */
+#ifndef TUPLED_H
+#define TUPLED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TUPLED_VERSION "0.1.0"
+
+#define TUPLED_KEY_BYTES_MAX 2048   /* as the server stores it: what a key costs is below */
+#define TUPLED_KEY_PARTS_MAX 64     /* parts of one key */
+#define TUPLED_BIGINT_BYTES_MAX 255 /* magnitude of a bigint in a key */
+#define TUPLED_VALUE_DEPTH_MAX 128  /* levels of arrays, objects, .. in a value */
+#define TUPLED_INTEGER_MAX INT64_C(9007199254740991) /* 2^53-1: numbers beyond are bigints */
+
+/* First words of error replies. */
+#define TUPLED_ERR "ERR"             /* the command was wrong or could not be done */
+#define TUPLED_WRONGTYPE "WRONGTYPE" /* the stored value has another type */
+#define TUPLED_TRYAGAIN "TRYAGAIN"   /* nothing happened; try again */
+#define TUPLED_NOPROTO "NOPROTO"     /* HELLO asked for a protocol the server does not speak */
+#define TUPLED_NOAUTH "NOAUTH"       /* AUTH first */
+#define TUPLED_WRONGPASS "WRONGPASS" /* AUTH failed */
+#define TUPLED_NOPERM "NOPERM"       /* the user may not do this */
+#define TUPLED_STALE "STALE"         /* the history asked for is no longer kept */
+
+enum tupled_status {
+    TUPLED_OK = 0,
+    TUPLED_KEY_EMPTY,          /* no part */
+    TUPLED_KEY_TOO_LONG,       /* more than TUPLED_KEY_BYTES_MAX */
+    TUPLED_KEY_TOO_MANY_PARTS, /* more than TUPLED_KEY_PARTS_MAX */
+    TUPLED_KEY_NOT_UTF8,       /* a string that is not UTF-8 */
+    TUPLED_KEY_BAD_INTEGER,    /* add_int beyond +-(2^53-1): use a bigint */
+    TUPLED_KEY_BAD_BIGINT,     /* not decimal digits, or more than 255 bytes of magnitude */
+    TUPLED_KEY_DAMAGED         /* not a MessagePack array of key parts */
+};
+
+/* A sentence for people. Static. */
+const char *tupled_status_text(enum tupled_status status);
+
+/* ---- building ---- */
+
+struct tupled_key {
+    enum tupled_status status;
+    size_t parts;
+    size_t bytes; /* what the server will store; a string or bytes: length + NUL bytes in it + 2, a
+                   * number: 9, a boolean: 1, a bigint: its magnitude + 1 or 2 */
+    size_t len;   /* used of data; the first 3 bytes are kept for the head */
+    unsigned char data[TUPLED_KEY_BYTES_MAX + 4 * TUPLED_KEY_PARTS_MAX];
+};
+
+/* Also to use a key again. */
+void tupled_key_init(struct tupled_key *key);
+void tupled_key_add_string(struct tupled_key *key, const char *utf8, size_t len);
+void tupled_key_add_bytes(struct tupled_key *key, const void *bytes, size_t len);
+void tupled_key_add_number(struct tupled_key *key, double number);
+/* A number part; within +-(2^53-1). */
+void tupled_key_add_int(struct tupled_key *key, int64_t number);
+void tupled_key_add_bool(struct tupled_key *key, int value);
+/* A bigint part, which is another key than the number of the same value. */
+void tupled_key_add_bigint(struct tupled_key *key, int64_t value);
+/* The same from decimal digits with an optional '-', NUL-ended. */
+void tupled_key_add_bigint_text(struct tupled_key *key, const char *digits);
+/* The argument for a command, *len bytes; points into `key`. NULL: see key->status. */
+const void *tupled_key_finish(struct tupled_key *key, size_t *len);
+
+/* ---- reading ---- */
+
+enum tupled_part_type {
+    TUPLED_PART_BYTES = 1,
+    TUPLED_PART_STRING,
+    TUPLED_PART_BIGINT,
+    TUPLED_PART_NUMBER,
+    TUPLED_PART_BOOL
+};
+
+struct tupled_key_part {
+    enum tupled_part_type type;
+    int boolean;
+    double number;
+    const unsigned char *bytes; /* bytes, string (not NUL-ended), bigint (two's complement,
+                                 * big-endian); points into what is read */
+    size_t len;
+};
+
+struct tupled_key_reader {
+    enum tupled_status status;
+    size_t left; /* parts */
+    const unsigned char *at;
+    const unsigned char *end;
+};
+
+/* `key` must stay while the reader and its parts are in use. */
+void tupled_key_read(struct tupled_key_reader *reader, const void *key, size_t len);
+/* 1 and the next part, or 0 at the end or on damage (reader->status). */
+int tupled_key_next(struct tupled_key_reader *reader, struct tupled_key_part *part);
+/* The value of a bigint part; 0 when it does not fit. */
+int tupled_part_int64(const struct tupled_key_part *part, int64_t *value);
+/* Its decimal digits, NUL-ended; 0 when it is larger than a key may hold. */
+#define TUPLED_BIGINT_TEXT_BYTES 617
+int tupled_part_digits(const struct tupled_key_part *part, char out[TUPLED_BIGINT_TEXT_BYTES]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

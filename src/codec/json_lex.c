@@ -1,0 +1,334 @@
+#include "codec/json_lex.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "codec/number.h"
+#include "codec/utf8.h"
+
+bool json_fail(struct json *j, const uint8_t *where, const char *format, ...)
+{
+    char what[ERROR_TEXT_BYTES - 64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    size_t offset = (size_t)(where - j->start);
+    (void)error_set(j->e, j->code, "%s: %s at offset %zu", j->subject, what, offset);
+    return false;
+}
+
+#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
+
+/* Lowest set bit: the high bit of the first byte that is '"', '\\' or a control character. Bytes
+ * above it may be marked wrongly (a borrow runs upwards), never the first. */
+static uint64_t special_bytes(uint64_t word)
+{
+    uint64_t quote = word ^ EACH_BYTE('"'), slash = word ^ EACH_BYTE('\\');
+    uint64_t marks = ((quote - EACH_BYTE(1)) & ~quote) | ((slash - EACH_BYTE(1)) & ~slash) |
+                     ((word - EACH_BYTE(0x20)) & ~word);
+    return marks & EACH_BYTE(0x80);
+}
+
+/* First byte that a string writer or reader has to look at: '"', '\\', control; with `ascii_only`
+ * also anything above 0x7f. */
+static inline __attribute__((always_inline)) const uint8_t *skip_plain(const uint8_t *p,
+                                                                       const uint8_t *end,
+                                                                       bool ascii_only)
+{
+    while (end - p >= 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        uint64_t marks = special_bytes(word);
+        if (ascii_only) marks |= word & EACH_BYTE(0x80);
+        if (marks != 0) return p + __builtin_ctzll(marks) / 8;
+        p += 8;
+    }
+    while (p < end && *p >= 0x20 && *p != '"' && *p != '\\' && !(ascii_only && *p >= 0x80)) p++;
+    return p;
+}
+
+static int hex4(const uint8_t *p, const uint8_t *end)
+{
+    if (end - p < 4) return -1;
+    int code = 0;
+    for (int i = 0; i < 4; i++) {
+        uint8_t c = p[i];
+        int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
+        if (digit < 0) return -1;
+        code = code << 4 | digit;
+    }
+    return code;
+}
+
+/* At a backslash; moves past the escape (both halves of a surrogate pair). */
+static bool check_escape(struct json *j)
+{
+    const uint8_t *from = j->at;
+    if (j->end - j->at < 2) return json_fail(j, from, "string without an end");
+    uint8_t c = j->at[1];
+    j->at += 2;
+    if (c == '"' || c == '\\' || c == '/') return true;
+    if (c == 'b' || c == 'f' || c == 'n' || c == 'r' || c == 't') return true;
+    if (c != 'u') return json_fail(j, from, "unknown escape in a string");
+    int code = hex4(j->at, j->end);
+    if (code < 0) return json_fail(j, from, "\\u without four hex digits");
+    j->at += 4;
+    if (code < 0xd800 || code > 0xdfff) return true;
+    bool is_pair = code < 0xdc00 && j->end - j->at >= 6 && j->at[0] == '\\' && j->at[1] == 'u';
+    int low = is_pair ? hex4(j->at + 2, j->end) : -1;
+    if (low < 0xdc00 || low > 0xdfff) return json_fail(j, from, "lone surrogate");
+    j->at += 6;
+    return true;
+}
+
+bool json_string_scan(struct json *j, struct slice *raw, bool *has_escape)
+{
+    const uint8_t *open = j->at++;
+    *has_escape = false;
+    for (;;) {
+        j->at = skip_plain(j->at, j->end, true);
+        if (j->at == j->end) return json_fail(j, open, "string without an end");
+        uint8_t c = *j->at;
+        if (c == '"') {
+            *raw = slice_of(open + 1, (size_t)(j->at - open - 1));
+            j->at++;
+            return true;
+        }
+        if (c == '\\') {
+            *has_escape = true;
+            if (!check_escape(j)) return false;
+        } else if (c < 0x20) {
+            return json_fail(j, j->at, "control character in a string");
+        } else {
+            do {
+                unsigned step = utf8_step(j->at, (size_t)(j->end - j->at));
+                if (step == 0) return json_fail(j, j->at, "not UTF-8");
+                j->at += step;
+            } while (j->at < j->end && *j->at >= 0x80);
+        }
+    }
+}
+
+static uint8_t letter_escape(uint8_t c)
+{
+    switch (c) {
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return c;
+    }
+}
+
+void json_string_unescape(struct slice raw, struct buf *out)
+{
+    uint8_t *to = buf_reserve(out, raw.len);
+    if (to == NULL || raw.len == 0) return;
+    const uint8_t *p = raw.data, *end = p + raw.len;
+    while (p < end) {
+        const uint8_t *plain = skip_plain(p, end, false);
+        memcpy(to, p, (size_t)(plain - p));
+        to += plain - p;
+        p = plain;
+        if (p == end) break;
+        uint8_t c = p[1];
+        p += 2;
+        if (c != 'u') {
+            *to++ = letter_escape(c);
+            continue;
+        }
+        uint32_t code = (uint32_t)hex4(p, end);
+        p += 4;
+        if (code >= 0xd800 && code <= 0xdfff) {
+            code = 0x10000 + ((code - 0xd800) << 10) + ((uint32_t)hex4(p + 2, end) - 0xdc00);
+            p += 6;
+        }
+        to += utf8_encode(code, to);
+    }
+    out->len = (size_t)(to - out->data);
+}
+
+bool json_string_is(struct slice raw, bool has_escape, const char *text)
+{
+    if (!has_escape) return slice_eq(raw, slice_str(text));
+    if (raw.len > 16 * 6) return false;
+    uint8_t room[16 * 6];
+    struct buf fixed = {.data = room, .cap = sizeof room}; /* raw.len fits: it never grows */
+    json_string_unescape(raw, &fixed);
+    return slice_eq(buf_slice(&fixed), slice_str(text));
+}
+
+static bool is_digit(const struct json *j)
+{
+    return j->at < j->end && *j->at >= '0' && *j->at <= '9';
+}
+
+/* Adds digits to the magnitude; those beyond 19 are only counted, the text is there for them. */
+static void scan_digits(struct json *j, struct json_number *n)
+{
+    for (; is_digit(j); j->at++) {
+        unsigned digit = (unsigned)*j->at - '0';
+        if (n->digit_count < 19) n->magnitude = n->magnitude * 10 + digit;
+        if (n->digit_count > 0 || digit > 0) n->digit_count++;
+    }
+}
+
+static bool scan_exponent(struct json *j, struct json_number *n)
+{
+    bool is_negative = false;
+    j->at++;
+    if (j->at < j->end && (*j->at == '+' || *j->at == '-')) is_negative = *j->at++ == '-';
+    if (!is_digit(j)) return json_fail(j, j->at, "exponent without digits");
+    int64_t exponent = 0;
+    for (; is_digit(j); j->at++) {
+        if (exponent < 1000000) exponent = exponent * 10 + (*j->at - '0');
+    }
+    n->exponent += is_negative ? -exponent : exponent;
+    return true;
+}
+
+bool json_number_scan(struct json *j, struct json_number *n)
+{
+    *n = (struct json_number){.is_integer = true};
+    if (*j->at == '-') {
+        n->is_negative = true;
+        j->at++;
+    }
+    const uint8_t *from = j->at;
+    if (!is_digit(j)) return json_fail(j, j->at, "expected a digit");
+    if (*j->at == '0') {
+        j->at++;
+        if (is_digit(j)) return json_fail(j, from, "number with a leading zero");
+    } else {
+        scan_digits(j, n);
+    }
+    if (j->at < j->end && *j->at == '.') {
+        n->is_integer = false;
+        const uint8_t *fraction = ++j->at;
+        if (!is_digit(j)) return json_fail(j, j->at, "expected a digit after the point");
+        scan_digits(j, n);
+        n->exponent = -(int64_t)(j->at - fraction);
+    }
+    if (j->at < j->end && (*j->at == 'e' || *j->at == 'E')) {
+        n->is_integer = false;
+        if (!scan_exponent(j, n)) return false;
+    }
+    n->text = slice_of(from, (size_t)(j->at - from));
+    return true;
+}
+
+double json_number_double(const struct json_number *n)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    double d;
+    if (n->digit_count <= 19 && n->magnitude <= NUMBER_SAFE_MAX && n->exponent >= -22 &&
+        n->exponent <= 22) {
+        /* Both operands are exact, so the one rounding is the right one. */
+        d = (double)n->magnitude;
+        d = n->exponent < 0 ? d / powers[-n->exponent] : d * powers[n->exponent];
+    } else {
+        d = number_parse(n->text);
+    }
+    return n->is_negative ? -d : d;
+}
+
+bool json_expect(struct json *j, char c)
+{
+    if (json_peek(j) == (uint8_t)c) {
+        j->at++;
+        return true;
+    }
+    if (j->at == j->end) return json_fail(j, j->at, "text ends where '%c' should be", c);
+    return json_fail(j, j->at, "expected '%c'", c);
+}
+
+bool json_take_word(struct json *j, const char *word)
+{
+    size_t len = strlen(word);
+    if ((size_t)(j->end - j->at) < len || memcmp(j->at, word, len) != 0) return false;
+    if ((size_t)(j->end - j->at) > len) {
+        uint8_t c = j->at[len];
+        if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'))
+            return false;
+    }
+    j->at += len;
+    return true;
+}
+
+bool json_expect_end(struct json *j)
+{
+    json_skip_blanks(j);
+    return j->at == j->end || json_fail(j, j->at, "text after the end");
+}
+
+static void write_escape(uint8_t c, struct buf *out)
+{
+    static const char letters[] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
+                                   ['\t'] = 't', ['"'] = '"',  ['\\'] = '\\'};
+    uint8_t *to = buf_reserve(out, 6);
+    if (to == NULL) return;
+    to[0] = '\\';
+    if (c < sizeof letters && letters[c] != 0) {
+        to[1] = (uint8_t)letters[c];
+        out->len += 2;
+        return;
+    }
+    memcpy(to + 1, "u00", 3);
+    to[4] = (uint8_t) "0123456789abcdef"[c >> 4];
+    to[5] = (uint8_t) "0123456789abcdef"[c & 15];
+    out->len += 6;
+}
+
+/* True when a short text has nothing to escape; words that overlap at the end. */
+static bool is_plain(const uint8_t *p, size_t len)
+{
+    uint64_t word, marks = 0;
+    if (len >= 8) {
+        for (size_t i = 0; i + 8 < len; i += 8) {
+            memcpy(&word, p + i, 8);
+            marks |= special_bytes(word);
+        }
+        memcpy(&word, p + len - 8, 8);
+        return (marks | special_bytes(word)) == 0;
+    }
+    if (len >= 4) {
+        uint32_t low, high;
+        memcpy(&low, p, 4);
+        memcpy(&high, p + len - 4, 4);
+        return special_bytes((uint64_t)high << 32 | low) == 0;
+    }
+    for (size_t i = 0; i < len; i++) marks |= p[i] < 0x20 || p[i] == '"' || p[i] == '\\';
+    return marks == 0;
+}
+
+void json_string_write(struct slice s, struct buf *out)
+{
+    const uint8_t *p = s.data, *end = s.len > 0 ? s.data + s.len : s.data;
+    uint8_t *to = buf_reserve(out, s.len + 2);
+    if (to == NULL) return;
+    *to++ = '"';
+    if (s.len <= 64 && is_plain(p, s.len)) {
+        if (s.len > 0) memcpy(to, p, s.len);
+        to[s.len] = '"';
+        out->len += s.len + 2;
+        return;
+    }
+    out->len++;
+    while (p < end) {
+        const uint8_t *plain = skip_plain(p, end, false);
+        to = buf_reserve(out, (size_t)(plain - p) + 1);
+        if (to == NULL) return;
+        memcpy(to, p, (size_t)(plain - p));
+        out->len += (size_t)(plain - p);
+        p = plain;
+        if (p < end) write_escape(*p++, out);
+    }
+    buf_append_byte(out, '"');
+}

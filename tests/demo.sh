@@ -1,0 +1,42 @@
+#!/bin/bash
+# demo: starts a server on an empty directory and loads this machine's Debian package catalogue into it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=$(mktemp -d)
+server=
+stop() {
+    if [ -n "$server" ]; then kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true; fi
+    rm -rf "$dir"
+}
+trap stop EXIT
+
+if ! apt-cache dumpavail >"$dir/catalogue" 2>/dev/null || [ ! -s "$dir/catalogue" ]; then
+    echo "demo: apt-cache has no catalogue here; run 'apt-get update' first" >&2
+    exit 1
+fi
+# Starts build/tupled on the demo's directory; sets server and port.
+start() {
+    : >"$dir/log"
+    build/tupled --dir "$dir/data" --port 0 --logfile "$dir/log" &
+    server=$!
+    port=
+    for _ in $(seq 100); do
+        port=$(sed -n 's/.*ready to accept connections on .* port \([0-9]*\)$/\1/p' "$dir/log")
+        [ -n "$port" ] && return
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    echo "demo: the server did not start:" >&2
+    cat "$dir/log" >&2
+    exit 1
+}
+
+start
+echo "server   build/tupled on port $port, data in a temporary directory"
+build/release/tests/demo/demo_catalogue "$port" <"$dir/catalogue"
+
+kill -9 "$server"
+wait "$server" 2>/dev/null || true
+start
+echo "killed   with -9 and started again: $(sed -n 's/.*[*] \(recovered .*\)/\1/p' "$dir/log")"
+build/release/tests/demo/demo_catalogue "$port" again <"$dir/catalogue"
