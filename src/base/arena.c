@@ -54,7 +54,7 @@ void arena_reset(struct arena *a)
 void *arena_alloc_try(struct arena *a, size_t bytes)
 {
     size_t n = 0;
-    if (__builtin_add_overflow(bytes, (size_t)7, &n)) return NULL;
+    if (__builtin_add_overflow(bytes + (bytes == 0), (size_t)7, &n)) return NULL;
     n &= ~(size_t)7;
     if ((size_t)(a->end - a->at) >= n) return arena_alloc(a, n);
     bool is_own = n > a->chunk_bytes / 4;

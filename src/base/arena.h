@@ -31,7 +31,7 @@ struct slice arena_copy(struct arena *a, struct slice s);
 /* `bytes` of uninitialised memory aligned to 8; never NULL. */
 static inline void *arena_alloc(struct arena *a, size_t bytes)
 {
-    size_t n = (bytes + 7) & ~(size_t)7;
+    size_t n = (bytes + (bytes == 0) + 7) & ~(size_t)7;
     if ((size_t)(a->end - a->at) < n) return arena_alloc_slow(a, n);
     void *p = a->at;
     a->at += n;

@@ -107,6 +107,13 @@ enum err file_reserve(struct file *f, uint64_t bytes, struct error *e)
     return OK;
 }
 
+void file_flush_range(struct file *f, uint64_t offset, uint64_t bytes)
+{
+    unsigned flags =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    (void)sync_file_range(f->fd, (off_t)offset, (off_t)bytes, flags);
+}
+
 enum err file_sync(struct file *f, struct error *e)
 {
     if (fault_hit("file.sync")) return file_error(e, "sync", f->path, EIO);

@@ -30,6 +30,9 @@ ERR_MUST_USE enum err file_read_at(struct file *f, uint64_t offset, void *out, s
 ERR_MUST_USE enum err file_size(struct file *f, uint64_t *bytes, struct error *e);
 /* Blocks of [0, bytes) are allocated and the size is set; ERR_DISK_FULL when there is no space. */
 ERR_MUST_USE enum err file_reserve(struct file *f, uint64_t bytes, struct error *e);
+/* Starts writing the range to the disk and waits for it: spreads the work that a later sync would
+ * have; promises nothing by itself. */
+void file_flush_range(struct file *f, uint64_t offset, uint64_t bytes);
 /* fdatasync. */
 ERR_MUST_USE enum err file_sync(struct file *f, struct error *e);
 ERR_MUST_USE enum err file_truncate(struct file *f, uint64_t bytes, struct error *e);

@@ -124,8 +124,8 @@ static void to_hex(struct slice twos, struct buf *out)
         uint8_t b = twos.data[i];
         if (is_negative && i + 1 == last) b = (uint8_t)(0 - b);
         if (is_negative && i + 1 < last) b = (uint8_t)~b;
-        for (int shift = 4; shift >= 0; shift -= 4) {
-            unsigned nibble = (b >> shift) & 15u;
+        for (unsigned half = 0; half < 2; half++) {
+            unsigned nibble = half == 0 ? b >> 4 : b & 15u;
             if (nibble == 0 && !has_begun) continue;
             has_begun = true;
             *to++ = (uint8_t) "0123456789abcdef"[nibble];

@@ -106,13 +106,13 @@ static void reply_unknown(struct request *rq)
     int n = snprintf(line, sizeof line, "ERR unknown command '%.*s', with args beginning with: ",
                      (int)(rq->argv[0].len < 128 ? rq->argv[0].len : 128),
                      (const char *)rq->argv[0].data);
-    size_t shown = 0;
+    size_t shown = 0; /* with quotes and blanks: even empty arguments use up the line */
     for (size_t i = 1; i < rq->argc && shown < 128; i++) {
         size_t room = 128 - shown;
         size_t len = rq->argv[i].len < room ? rq->argv[i].len : room;
         n += snprintf(line + n, sizeof line - (size_t)n, "'%.*s' ", (int)len,
                       (const char *)rq->argv[i].data);
-        shown += len;
+        shown += len + 3;
     }
     resp_error_line(rq->w, line);
 }
@@ -167,7 +167,6 @@ enum err command_run(struct request *rq)
     rq->command = request_resolve(rq);
     if (rq->command == NULL) {
         count_error(rq);
-        rq->env->stats.rejected++;
         return OK;
     }
     rq->client->last_command = rq->command;

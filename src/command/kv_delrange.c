@@ -70,6 +70,7 @@ static enum err delrange_collect(struct request *rq, struct delrange *d, struct 
                                  bool *is_last)
 {
     size_t max = engine_limits(rq->env->engine)->ops_max;
+    uint64_t bytes_left = engine_limits(rq->env->engine)->txn_bytes_max;
     if (d->limit < max) max = (size_t)d->limit;
     struct scan_range range = {.start = buf_slice(&d->start), .end = buf_slice(&d->end)};
     struct engine_scan *scan = NULL;
@@ -85,7 +86,8 @@ static enum err delrange_collect(struct request *rq, struct delrange *d, struct 
             *is_last = true;
             break;
         }
-        if (t->count == max) break;
+        if (t->count == max || key.len > bytes_left) break;
+        bytes_left -= key.len;
         t->ops[t->count++] = (struct op){.kind = OP_DELETE, .key = arena_copy(rq->arena, key)};
     }
     if (scan != NULL) {

@@ -258,8 +258,10 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
     struct conn *c = io->data;
     struct net *n = c->net;
     (void)events;
-    /* Parked, or with too much unsent: what comes meanwhile stays in the socket. */
-    if (c->state != CONN_READING || output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) {
+    /* Parked, or with too much unsent: what comes meanwhile stays in the socket. Reading also moves
+     * the bytes that the arguments of a waiting command are in. */
+    if (c->state != CONN_READING || c->is_command_waiting ||
+        output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) {
         ev_io_stop(loop, io);
         return;
     }

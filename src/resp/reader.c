@@ -45,18 +45,6 @@ size_t resp_reader_buffered(const struct resp_reader *r)
     return r->in.len - r->begin;
 }
 
-size_t resp_reader_mark(const struct resp_reader *r)
-{
-    return r->begin;
-}
-
-void resp_reader_unread(struct resp_reader *r, size_t begin)
-{
-    INVARIANT(begin <= r->begin && r->args_left == 0);
-    r->begin = r->at = begin;
-    r->argc = 0;
-}
-
 static enum resp_result reader_fail(struct resp_reader *r, struct error *e, const char *what)
 {
     r->is_closed = true;
@@ -166,6 +154,8 @@ static bool inline_quoted(struct resp_reader *r, struct slice line, size_t *at)
 static bool inline_split(struct resp_reader *r, struct slice line)
 {
     buf_clear(&r->inline_args, KEEP_BYTES);
+    /* There is memory to point into even when all arguments are empty. */
+    (void)buf_reserve(&r->inline_args, line.len + 1);
     r->argc = 0;
     size_t at = 0;
     for (;;) {
@@ -188,13 +178,15 @@ static enum resp_result read_inline(struct resp_reader *r, struct error *e)
     struct slice line;
     size_t next = 0;
     if (!reader_line(r, r->at, &line, &next)) {
-        if (r->in.len - r->at > RESP_INLINE_BYTES_MAX) {
+        /* One more may be the CR of a line that is just long enough. */
+        if (r->in.len - r->at > RESP_INLINE_BYTES_MAX + 1) {
             return reader_fail(r, e, "too big inline request");
         }
         return RESP_MORE;
     }
     if (line.len > RESP_INLINE_BYTES_MAX) return reader_fail(r, e, "too big inline request");
     if (!inline_split(r, line)) return reader_fail(r, e, "unbalanced quotes in request");
+    if (r->inline_args.is_failed) return reader_fail(r, e, "out of memory");
     r->at = next;
     r->begin = next;
     for (size_t i = 0; i < r->argc; i++) {

@@ -53,12 +53,6 @@ void resp_reader_fed(struct resp_reader *r, size_t len);
  * RESP_MORE: feed first. RESP_BROKEN: e->text is the line to answer before closing. */
 enum resp_result resp_reader_next(struct resp_reader *r, struct slice **argv, size_t *argc,
                                   struct error *e);
-/* Forget that the last command was taken: the next call gives it again (a command that must wait).
- */
-void resp_reader_unread(struct resp_reader *r, size_t begin);
-/* Position of the command that the next call would begin with. */
-size_t resp_reader_mark(const struct resp_reader *r);
-
 /* Bytes received and not yet consumed; the query buffer that limits are about. */
 size_t resp_reader_buffered(const struct resp_reader *r);
 /* Bytes the argument being read still needs, 0 when unknown: how much one read may ask for. */

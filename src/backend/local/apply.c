@@ -13,6 +13,7 @@
 #define APPLY_RETRY_US_MAX 5000000
 #define BUDGET_SPAN_S 0.05    /* at most this much of the rate is saved up */
 #define APPLY_RATE_START 20e6 /* bytes a second, until one was measured */
+#define APPLY_RATE_MIN 1e6
 
 uint64_t local_unapplied_bytes(const struct local *l)
 {
@@ -89,6 +90,9 @@ static void apply_done(struct job *job)
     l->applies++;
     l->apply_us += (uint64_t)a->spent_us;
     l->apply_rows += a->progress.rows;
+    log_verbose("store: applied %llu rows of %zu MB in %lld ms",
+                (unsigned long long)a->progress.rows, memtable_bytes(m) >> 20,
+                (long long)a->spent_us / 1000);
     if (memtable_bytes(m) > (1u << 20) && a->spent_us > 0) {
         double rate = (double)memtable_bytes(m) * 1e6 / (double)a->spent_us;
         l->apply_rate = l->apply_rate == 0 ? rate : 0.7 * l->apply_rate + 0.3 * rate;
@@ -209,6 +213,9 @@ enum err local_admit(struct backend *b, struct waiter *w, struct error *e)
         return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s",
                          is_full ? "" : "store failing: ", l->apply_error.text);
     }
+    if (level >= 1)
+        log_verbose("store: writers wait, %llu MB are unapplied",
+                    (unsigned long long)local_unapplied_bytes(l) >> 20);
     l->throttles++;
     waiter_add(&l->throttled, w);
     return error_set(e, ERR_WAIT, "writes are slowed down to what the disk can follow");
@@ -218,21 +225,16 @@ void local_budget_tick(struct local *l)
 {
     int64_t now_us = clock_mono_us();
     double passed_s = (double)(now_us - l->budget_us) / 1e6;
-    l->budget_us = now_us;
     double level = buffer_level(l);
-    if (level <= 0) {
-        waiter_wake_all(&l->throttled);
-        return;
-    }
-    double rate = (l->apply_rate > 0 ? l->apply_rate : APPLY_RATE_START) * (1.5 - level);
-    if (rate < 1e6) rate = 1e6;
+    double rate = l->apply_rate > 0 ? l->apply_rate : APPLY_RATE_START;
+    l->budget_us = now_us;
+    if (level > 0) rate *= 1.5 - level;
+    if (rate < APPLY_RATE_MIN) rate = APPLY_RATE_MIN;
     l->write_budget += rate * passed_s;
-    if (l->write_budget > rate * BUDGET_SPAN_S) l->write_budget = rate * BUDGET_SPAN_S;
-    bool may_write = level < 1 || l->apply_failures > 0;
-    while (may_write && (l->write_budget > 0 || level >= 1) &&
-           !waiter_list_is_empty(&l->throttled)) {
-        waiter_wake(&l->throttled, 1);
-        if (level >= 1) level = buffer_level(l);
-        if (level >= 1 && l->apply_failures == 0) break;
+    /* What was written while writing was free is no debt. */
+    if (level <= 0 || l->write_budget > rate * BUDGET_SPAN_S) {
+        l->write_budget = rate * BUDGET_SPAN_S;
     }
+    bool is_full = level >= 1 && l->apply_failures == 0;
+    if (!is_full && l->write_budget > 0) waiter_wake_all(&l->throttled);
 }

@@ -1,245 +1,14 @@
-#include "backend/local/journal.h"
-
-#include <stdio.h>
-
+/* journal: batches and the journal thread; see journal.h. Files are segments.c's. */
+#include "backend/local/journal_int.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 
-#define ZERO_CHUNK_BYTES (1u << 20)
 #define PREPARE_RETRY_US 1000000
 #define MARKER_IDLE_US 100000
 #define BATCH_KEEP_BYTES (4u << 20)
+#define SLOW_SYNC_US 100000
 #define SEGMENT_MARGIN 4096 /* room kept in a segment for the last durable mark */
-
-enum segment_state { SEGMENT_PREPARING, SEGMENT_SPARE, SEGMENT_CURRENT, SEGMENT_FULL };
-
-struct segment {
-    struct job job; /* first: preparing and removing */
-    struct journal *journal;
-    struct segment *next; /* retained ones, oldest first */
-    enum segment_state state;
-    struct segment_id id;
-    struct file file;
-    uint64_t bytes;
-    uint64_t used; /* bytes sealed or written */
-    uint64_t last_version;
-    int64_t last_time_ms;
-    unsigned batches_in_flight; /* sealed, not yet collected: the file must stay open */
-    enum err result;            /* of the job */
-    struct error error;
-};
-
-struct sealed_batch {
-    struct sealed_batch *next;
-    struct segment *segment;
-    uint64_t offset;
-    size_t header_at; /* in bytes: behind the segment header when the batch is a segment's first */
-    struct batch_header header;
-    struct buf bytes;
-};
-
-struct write_job {
-    struct job job; /* first */
-    struct journal *journal;
-    struct sealed_batch *batches;
-    struct segment *unsynced; /* written to since its last sync; at most one, see write_batches */
-    bool wants_sync;
-    int64_t sync_us;
-    enum err result;
-    struct error error;
-};
-
-struct journal {
-    struct journal_options options;
-    struct segment *current;
-    struct segment *spare;    /* NULL while being prepared */
-    struct segment *retained; /* full ones, oldest first */
-    struct segment **retained_end;
-    uint64_t retained_bytes;
-    uint64_t retained_count;
-    uint64_t next_number;
-    struct sealed_batch *filling; /* never NULL; payload grows behind the headers' room */
-    struct sealed_batch *sealed;  /* waiting for the thread, oldest first */
-    struct sealed_batch **sealed_end;
-    struct sealed_batch *unused;
-    struct write_job job;
-    struct segment *unsynced; /* job.unsynced when the last job ended: the loop's copy */
-    uint64_t version_last;    /* appended */
-    uint64_t version_acknowledged;
-    uint64_t version_synced;
-    uint64_t version_marked; /* highest durable version that a batch on disk tells */
-    int64_t appended_us;     /* monotonic */
-    int64_t synced_us;
-    int64_t prepare_failed_us; /* 0 = it did not */
-    bool is_preparing;
-    bool is_writing;
-    bool is_failed;
-    bool wants_sync;
-    struct error prepare_error;
-    uint64_t syncs, sync_us, batches;
-};
-
-void journal_path(struct buf *out, const char *dir, uint64_t number)
-{
-    buf_printf(out, "%s/journal-%020llu.log", dir, (unsigned long long)number);
-    buf_append_byte(out, '\0');
-    buf_require(out);
-}
-
-bool journal_number(const char *name, uint64_t *number)
-{
-    const char prefix[] = "journal-";
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
-    const char *digits = name + sizeof prefix - 1;
-    if (strlen(digits) != 24 || strcmp(digits + 20, ".log") != 0) return false;
-    uint64_t v = 0;
-    for (int i = 0; i < 20; i++) {
-        if (digits[i] < '0' || digits[i] > '9') return false;
-        v = v * 10 + (uint64_t)(digits[i] - '0');
-    }
-    *number = v;
-    return true;
-}
-
-/* ---- segments ---- */
-
-static void segment_move(struct segment *s, enum segment_state to)
-{
-    INVARIANT(to == s->state + 1);
-    s->state = to;
-}
-
-static void segment_free(struct segment *s)
-{
-    file_close(&s->file);
-    mem_free(s);
-}
-
-/* Background thread. Reserving first tells about a full disk at once; the zeros make the later
- * syncs cheap (no extent is converted while somebody waits). */
-static void segment_prepare_run(struct job *job)
-{
-    struct segment *s = (struct segment *)job;
-    struct buf path;
-    buf_init(&path);
-    journal_path(&path, s->journal->options.dir, s->id.number);
-    uint8_t *zeros = mem_new(ZERO_CHUNK_BYTES);
-    enum err r = file_open(&s->file, (char *)path.data, FILE_WRITE_NEW, &s->error);
-    if (r == OK) r = file_reserve(&s->file, s->bytes, &s->error);
-    for (uint64_t at = 0; r == OK && at < s->bytes; at += ZERO_CHUNK_BYTES) {
-        uint64_t n = s->bytes - at < ZERO_CHUNK_BYTES ? s->bytes - at : ZERO_CHUNK_BYTES;
-        r = file_write_at(&s->file, at, slice_of(zeros, (size_t)n), &s->error);
-    }
-    if (r == OK) r = file_sync(&s->file, &s->error);
-    if (r == OK) r = dir_sync(s->journal->options.dir, &s->error);
-    if (r != OK) {
-        struct error ignored;
-        file_close(&s->file);
-        (void)!file_remove((char *)path.data, &ignored);
-    }
-    s->result = r;
-    mem_free(zeros);
-    buf_fini(&path);
-}
-
-static void segment_prepare_done(struct job *job)
-{
-    struct segment *s = (struct segment *)job;
-    struct journal *j = s->journal;
-    j->is_preparing = false;
-    if (s->result != OK) {
-        if (j->prepare_failed_us == 0) log_warning("journal: %s", s->error.text);
-        j->prepare_failed_us = clock_mono_us();
-        j->prepare_error = s->error;
-        segment_free(s);
-    } else {
-        if (j->prepare_failed_us != 0) log_notice("journal: space is available again");
-        j->prepare_failed_us = 0;
-        segment_move(s, SEGMENT_SPARE);
-        j->spare = s;
-    }
-    j->options.on_room(j->options.arg);
-}
-
-static struct segment *segment_new(struct journal *j)
-{
-    struct segment *s = mem_new(sizeof *s);
-    s->journal = j;
-    s->file.fd = -1;
-    s->bytes = j->options.segment_bytes;
-    s->id.number = j->next_number++;
-    memcpy(s->id.database_id, j->options.database_id, DATABASE_ID_BYTES);
-    s->job.run = segment_prepare_run;
-    s->job.done = segment_prepare_done;
-    return s;
-}
-
-static void journal_prepare(struct journal *j)
-{
-    if (j->is_preparing || j->spare != NULL) return;
-    j->is_preparing = true;
-    worker_post(j->options.background, &segment_new(j)->job);
-}
-
-static void segment_remove_run(struct job *job)
-{
-    struct segment *s = (struct segment *)job;
-    struct buf path;
-    buf_init(&path);
-    journal_path(&path, s->journal->options.dir, s->id.number);
-    s->result = file_remove((char *)path.data, &s->error);
-    buf_fini(&path);
-}
-
-static void segment_remove_done(struct job *job)
-{
-    struct segment *s = (struct segment *)job;
-    if (s->result != OK) log_warning("journal: %s", s->error.text);
-    segment_free(s);
-}
-
-static void journal_retain(struct journal *j, struct segment *s)
-{
-    s->next = NULL;
-    *j->retained_end = s;
-    j->retained_end = &s->next;
-    j->retained_bytes += s->bytes;
-    j->retained_count++;
-}
-
-void journal_add_old(struct journal *j, const struct journal_old_segment *old)
-{
-    struct segment *s = mem_new(sizeof *s);
-    s->journal = j;
-    s->file.fd = -1;
-    s->state = SEGMENT_FULL;
-    s->id.number = old->number;
-    s->bytes = old->bytes;
-    s->last_version = old->last_version;
-    s->last_time_ms = old->last_time_ms;
-    journal_retain(j, s);
-}
-
-void journal_release(struct journal *j, uint64_t applied, int64_t now_ms)
-{
-    while (j->retained != NULL) {
-        struct segment *s = j->retained;
-        if (s->last_version > applied || s->batches_in_flight > 0) return;
-        /* An idle marker, written without a sync: the next job syncs this segment first. */
-        if (s == j->unsynced) return;
-        bool is_old = now_ms - s->last_time_ms > j->options.retention_ms;
-        if (!is_old && j->retained_bytes <= j->options.retention_bytes) return;
-        j->retained = s->next;
-        if (j->retained == NULL) j->retained_end = &j->retained;
-        j->retained_bytes -= s->bytes;
-        j->retained_count--;
-        s->job.run = segment_remove_run;
-        s->job.done = segment_remove_done;
-        worker_post(j->options.background, &s->job);
-    }
-}
 
 /* ---- filling and sealing ---- */
 
@@ -317,28 +86,20 @@ enum err journal_room(struct journal *j, size_t bytes, struct error *e)
         return error_set(e, ERR_LIMIT, "transaction of %zu bytes is larger than a journal segment",
                          bytes);
     }
-    if (j->spare != NULL) return OK;
+    if (j->spares != NULL) return OK;
     if (j->prepare_failed_us != 0) {
         return error_set(e, ERR_DISK_FULL, "disk full: no journal space (%s)",
                          j->prepare_error.text);
     }
     journal_prepare(j);
+    log_verbose("journal: writers wait for a segment");
     return error_set(e, ERR_WAIT, "a journal segment is being prepared");
 }
 
 static void journal_next_segment(struct journal *j)
 {
-    INVARIANT(j->spare != NULL);
     if (!filling_is_empty(j)) journal_seal(j);
-    struct segment *full = j->current;
-    segment_move(full, SEGMENT_FULL);
-    journal_retain(j, full);
-    j->current = j->spare;
-    j->spare = NULL;
-    segment_move(j->current, SEGMENT_CURRENT);
-    j->current->used = JOURNAL_HEADER_BYTES;
-    j->current->last_version = full->last_version;
-    journal_prepare(j);
+    segment_advance(j);
 }
 
 static void filling_cover(struct journal *j, uint64_t version, int64_t time_ms)
@@ -425,6 +186,9 @@ static void write_done(struct job *job)
         j->synced_us = clock_mono_us();
         j->syncs++;
         j->sync_us += (uint64_t)w->sync_us;
+        if (w->sync_us > SLOW_SYNC_US) {
+            log_verbose("journal: a sync took %lld ms", (long long)w->sync_us / 1000);
+        }
     }
 }
 
@@ -507,8 +271,8 @@ void journal_tick(struct journal *j)
 void journal_stats(const struct journal *j, struct journal_stats *out)
 {
     *out = (struct journal_stats){
-        .bytes = j->retained_bytes + j->current->bytes + (j->spare != NULL ? j->spare->bytes : 0),
-        .segments = j->retained_count + 1 + (j->spare != NULL),
+        .bytes = j->retained_bytes + (1 + j->spare_count) * j->options.segment_bytes,
+        .segments = j->retained_count + 1 + j->spare_count,
         .syncs = j->syncs,
         .sync_us = j->sync_us,
         .batches = j->batches,
@@ -530,23 +294,13 @@ enum err journal_open(const struct journal_options *options, uint64_t next_numbe
     j->version_marked = last_version;
     j->job = (struct write_job){.job = {.run = write_run, .done = write_done}, .journal = j};
     j->filling = batch_new(j);
-    struct segment *s = segment_new(j);
-    segment_prepare_run(&s->job);
-    if (s->result != OK) {
-        *e = s->error;
-        enum err r = s->result;
-        segment_free(s);
+    enum err r = segment_first(j, e);
+    if (r != OK) {
         buf_fini(&j->filling->bytes);
         mem_free(j->filling);
         mem_free(j);
         return r;
     }
-    segment_move(s, SEGMENT_SPARE);
-    segment_move(s, SEGMENT_CURRENT);
-    s->used = JOURNAL_HEADER_BYTES;
-    s->last_version = last_version;
-    j->current = s;
-    journal_prepare(j);
     *out = j;
     return OK;
 }
@@ -563,13 +317,7 @@ static void batches_free(struct sealed_batch *b)
 
 static void journal_free(struct journal *j)
 {
-    while (j->retained != NULL) {
-        struct segment *next = j->retained->next;
-        segment_free(j->retained);
-        j->retained = next;
-    }
-    segment_free(j->current);
-    if (j->spare != NULL) segment_free(j->spare);
+    segments_close(j);
     batches_free(j->filling);
     batches_free(j->sealed);
     batches_free(j->unused);
@@ -587,10 +335,16 @@ void journal_close(struct journal *j)
         worker_poll(j->options.writer);
     }
     /* Segments being prepared or removed know the journal. */
+    j->is_closing = true;
     do {
         worker_drain(j->options.background);
     } while (worker_poll(j->options.background));
     journal_free(j);
+}
+
+void journal_stop_preparing(struct journal *j)
+{
+    j->is_closing = true;
 }
 
 void journal_abandon(struct journal *j)

@@ -54,6 +54,8 @@ ERR_MUST_USE enum err journal_open(const struct journal_options *options, uint64
 void journal_add_old(struct journal *j, const struct journal_old_segment *old);
 /* Waits for the sync of all appended. Frees. */
 void journal_close(struct journal *j);
+/* No more segments are prepared: before the background worker ends. */
+void journal_stop_preparing(struct journal *j);
 /* Frees without waiting for anything but a job under way: tests of recovery. */
 void journal_abandon(struct journal *j);
 

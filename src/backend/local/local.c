@@ -342,6 +342,7 @@ void local_abandon(struct backend *b)
 {
     struct local *l = local_of(b);
     l->is_closing = true;
+    journal_stop_preparing(l->journal);
     /* The store's first: the end of an apply posts the removal of segments to the other. */
     worker_free(l->store_worker);
     worker_free(l->query_worker);

@@ -229,6 +229,17 @@ static void segment_search(struct recovery *rec, size_t i, size_t offset)
     }
 }
 
+/* Something was being written at `offset`: neither zeros nor what an earlier use of the file left.
+ */
+static bool tail_is_new(const struct recovery *rec, size_t offset)
+{
+    struct batch_header h;
+    if (offset >= rec->bytes.len) return false;
+    const uint8_t *batch = rec->bytes.data + offset;
+    if (!batch_peek(batch, rec->bytes.len - offset, &h)) return false;
+    return h.transactions > 0 && h.first_version > rec->last_version;
+}
+
 /* Nothing whole follows `offset` of segment i. Cuts, or refuses. */
 static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct error *e)
 {
@@ -236,13 +247,15 @@ static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct e
     enum err r = OK;
     buf_init(&path);
     segment_search(rec, i, offset);
-    size_t garbage = 0;
-    for (size_t at = offset; at < rec->bytes.len && garbage == 0; at++) {
-        if (rec->bytes.data[at] != 0) garbage = rec->bytes.len - offset;
-    }
+    bool has_tail = tail_is_new(rec, offset);
     for (size_t later = i + 1; later < rec->count && r == OK; later++) {
         r = segment_read(rec, later, e);
         if (r == OK) segment_search(rec, later, 0);
+        /* Its header was written after the segment left behind had been synced. */
+        const struct found_segment *s = &rec->segments[later];
+        if (s->has_header && s->header.version_before > rec->durable_version) {
+            rec->durable_version = s->header.version_before;
+        }
     }
     segment_path(rec, i, &path);
     if (r == OK && rec->durable_version > rec->last_version) {
@@ -252,7 +265,7 @@ static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct e
             "cannot be read",
             (char *)path.data, offset, (unsigned long long)rec->last_version + 1,
             (unsigned long long)rec->durable_version);
-    } else if (r == OK && garbage > 0) {
+    } else if (r == OK && has_tail) {
         log_notice("journal: cut off an unsynced tail in %s at offset %zu", (char *)path.data,
                    offset);
     }
@@ -265,10 +278,15 @@ static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct e
     return r;
 }
 
-static bool continues(const struct recovery *rec, size_t i)
+/* The segment after i that says it continues where the journal ends so far, or rec->count. Those
+ * without a header between the two were never used: preparing them failed. */
+static size_t next_segment(const struct recovery *rec, size_t i)
 {
-    return i < rec->count && rec->segments[i].has_header &&
-           rec->segments[i].header.version_before == rec->last_version;
+    do {
+        i++;
+    } while (i < rec->count && !rec->segments[i].has_header);
+    bool continues = i < rec->count && rec->segments[i].header.version_before == rec->last_version;
+    return continues ? i : rec->count;
 }
 
 static enum err segments_replay(struct recovery *rec, size_t first, struct error *e)
@@ -285,12 +303,13 @@ static enum err segments_replay(struct recovery *rec, size_t first, struct error
                          (unsigned long long)rec->last_version, (unsigned long long)applied,
                          rec->local->dir);
     }
-    for (size_t i = first; i < rec->count; i++) {
+    for (size_t i = first, next = 0; i < rec->count; i = next) {
         size_t offset = 0;
         enum err r = segment_read(rec, i, e);
         if (r == OK && rec->segments[i].has_header) r = segment_replay(rec, i, &offset, e);
         if (r != OK) return r;
-        if (!continues(rec, i + 1)) return tail_end(rec, i, offset, e);
+        next = next_segment(rec, i);
+        if (next == rec->count) return tail_end(rec, i, offset, e);
     }
     return OK;
 }

@@ -1,5 +1,6 @@
 #include "backend/local/worker.h"
 
+#include <linux/ioprio.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -58,6 +59,8 @@ static void *worker_main(void *arg)
     if (w->options.nice != 0) {
         /* Linux keeps a priority per thread; failing to lower it is no reason to stop. */
         (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), w->options.nice);
+        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+                      IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
     }
     pthread_mutex_lock(&w->lock);
     for (;;) {

@@ -22,7 +22,7 @@ struct worker;
 struct worker_options {
     const char *name; /* of the threads; at most 15 bytes */
     unsigned threads;
-    int nice; /* added to the threads' priority; 0 = as the loop */
+    int nice; /* added to the threads' priority; 0 = as the loop. Above 0 its I/O also yields */
     void (*wake)(void *arg);
     void *arg;
 };

@@ -1,0 +1,279 @@
+/* segments: the journal's files. Two spares are kept ready ahead of the current one. Retained
+ * history that is applied and old enough is used again as a spare: its blocks are allocated and
+ * written already, so under steady load the journal neither allocates nor writes zeros. What it
+ * held can not be mistaken for something new: checksums are seeded with the segment's number
+ * (journal_format.h).
+ */
+#include "backend/local/journal_int.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define ZERO_CHUNK_BYTES (1u << 20)
+#define SPARES_WANTED 2
+
+void journal_path(struct buf *out, const char *dir, uint64_t number)
+{
+    buf_printf(out, "%s/journal-%020llu.log", dir, (unsigned long long)number);
+    buf_append_byte(out, '\0');
+    buf_require(out);
+}
+
+bool journal_number(const char *name, uint64_t *number)
+{
+    const char prefix[] = "journal-";
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) return false;
+    const char *digits = name + sizeof prefix - 1;
+    if (strlen(digits) != 24 || strcmp(digits + 20, ".log") != 0) return false;
+    uint64_t v = 0;
+    for (int i = 0; i < 20; i++) {
+        if (digits[i] < '0' || digits[i] > '9') return false;
+        v = v * 10 + (uint64_t)(digits[i] - '0');
+    }
+    *number = v;
+    return true;
+}
+
+void segment_move(struct segment *s, enum segment_state to)
+{
+    INVARIANT(to == s->state + 1);
+    s->state = to;
+}
+
+void segment_free(struct segment *s)
+{
+    file_close(&s->file);
+    mem_free(s);
+}
+
+/* Background thread. Reserving first tells about a full disk at once; the zeros make the later
+ * syncs cheap (no extent is converted while somebody waits). */
+static void segment_prepare_run(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    struct buf path;
+    buf_init(&path);
+    journal_path(&path, s->journal->options.dir, s->id.number);
+    uint8_t *zeros = mem_new(ZERO_CHUNK_BYTES);
+    enum err r = file_open(&s->file, (char *)path.data, FILE_WRITE_NEW, &s->error);
+    if (r == OK) r = file_reserve(&s->file, s->bytes, &s->error);
+    for (uint64_t at = 0; r == OK && at < s->bytes; at += ZERO_CHUNK_BYTES) {
+        uint64_t n = s->bytes - at < ZERO_CHUNK_BYTES ? s->bytes - at : ZERO_CHUNK_BYTES;
+        r = file_write_at(&s->file, at, slice_of(zeros, (size_t)n), &s->error);
+        if (r == OK) file_flush_range(&s->file, at, n);
+    }
+    if (r == OK) r = file_sync(&s->file, &s->error);
+    if (r == OK) r = dir_sync(s->journal->options.dir, &s->error);
+    if (r != OK) {
+        struct error ignored;
+        file_close(&s->file);
+        (void)!file_remove((char *)path.data, &ignored);
+    }
+    s->result = r;
+    mem_free(zeros);
+    buf_fini(&path);
+}
+
+/* Background thread. The file of an old segment under a new number; without its header it is a
+ * spare. */
+static void segment_reuse_run(struct job *job)
+{
+    static const uint8_t no_header[JOURNAL_HEADER_BYTES];
+    struct segment *s = (struct segment *)job;
+    struct buf from;
+    struct buf to;
+    buf_init(&from);
+    buf_init(&to);
+    journal_path(&from, s->journal->options.dir, s->reused_number);
+    journal_path(&to, s->journal->options.dir, s->id.number);
+    enum err r = file_rename((char *)from.data, (char *)to.data, &s->error);
+    if (r == OK) r = file_open(&s->file, (char *)to.data, FILE_WRITE_OLD, &s->error);
+    if (r == OK) {
+        r = file_write_at(&s->file, 0, slice_of(no_header, sizeof no_header), &s->error);
+    }
+    if (r == OK) r = file_sync(&s->file, &s->error);
+    if (r == OK) r = dir_sync(s->journal->options.dir, &s->error);
+    s->result = r;
+    buf_fini(&from);
+    buf_fini(&to);
+}
+
+static void segment_prepare_done(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    struct journal *j = s->journal;
+    j->is_preparing = false;
+    if (s->result != OK) {
+        if (j->prepare_failed_us == 0) log_warning("journal: %s", s->error.text);
+        j->prepare_failed_us = clock_mono_us();
+        j->prepare_error = s->error;
+        segment_free(s);
+    } else {
+        if (j->prepare_failed_us != 0) log_notice("journal: space is available again");
+        j->prepare_failed_us = 0;
+        segment_move(s, SEGMENT_SPARE);
+        s->next = j->spares;
+        j->spares = s;
+        j->spare_count++;
+        journal_prepare(j);
+    }
+    j->options.on_room(j->options.arg);
+}
+
+struct segment *segment_new(struct journal *j)
+{
+    struct segment *s = mem_new(sizeof *s);
+    s->journal = j;
+    s->file.fd = -1;
+    s->bytes = j->options.segment_bytes;
+    s->id.number = j->next_number++;
+    memcpy(s->id.database_id, j->options.database_id, DATABASE_ID_BYTES);
+    s->job.run = segment_prepare_run;
+    s->job.done = segment_prepare_done;
+    return s;
+}
+
+static void segment_remove_run(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    struct buf path;
+    buf_init(&path);
+    journal_path(&path, s->journal->options.dir, s->id.number);
+    s->result = file_remove((char *)path.data, &s->error);
+    buf_fini(&path);
+}
+
+static void segment_remove_done(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    if (s->result != OK) log_warning("journal: %s", s->error.text);
+    segment_free(s);
+}
+
+static void segment_remove(struct journal *j, struct segment *s)
+{
+    s->job.run = segment_remove_run;
+    s->job.done = segment_remove_done;
+    worker_post(j->options.background, &s->job);
+}
+
+/* The oldest retained segment if nobody needs it any more, taken out of the list; else NULL. */
+static struct segment *retained_take(struct journal *j)
+{
+    struct segment *s = j->retained;
+    if (s == NULL || s->last_version > j->applied || s->batches_in_flight > 0) return NULL;
+    /* An idle marker, written without a sync: the next job syncs this segment first. */
+    if (s == j->unsynced) return NULL;
+    bool is_old = j->released_ms - s->last_time_ms > j->options.retention_ms;
+    if (!is_old && j->retained_bytes <= j->options.retention_bytes) return NULL;
+    j->retained = s->next;
+    if (j->retained == NULL) j->retained_end = &j->retained;
+    j->retained_bytes -= s->bytes;
+    j->retained_count--;
+    return s;
+}
+
+void journal_prepare(struct journal *j)
+{
+    if (j->is_preparing || j->is_closing || j->spare_count >= SPARES_WANTED) return;
+    struct segment *s = segment_new(j);
+    struct segment *old = retained_take(j);
+    if (old != NULL && old->bytes == s->bytes) {
+        s->reused_number = old->id.number;
+        s->job.run = segment_reuse_run;
+        segment_free(old);
+    } else if (old != NULL) {
+        segment_remove(j, old);
+    }
+    j->is_preparing = true;
+    worker_post(j->options.background, &s->job);
+}
+
+static void journal_retain(struct journal *j, struct segment *s)
+{
+    s->next = NULL;
+    *j->retained_end = s;
+    j->retained_end = &s->next;
+    j->retained_bytes += s->bytes;
+    j->retained_count++;
+}
+
+void journal_add_old(struct journal *j, const struct journal_old_segment *old)
+{
+    struct segment *s = mem_new(sizeof *s);
+    s->journal = j;
+    s->file.fd = -1;
+    s->state = SEGMENT_FULL;
+    s->id.number = old->number;
+    s->bytes = old->bytes;
+    s->last_version = old->last_version;
+    s->last_time_ms = old->last_time_ms;
+    journal_retain(j, s);
+}
+
+void journal_release(struct journal *j, uint64_t applied, int64_t now_ms)
+{
+    struct segment *s = NULL;
+    j->applied = applied;
+    j->released_ms = now_ms;
+    journal_prepare(j);
+    while ((s = retained_take(j)) != NULL) segment_remove(j, s);
+}
+
+/* The one with the lowest number: recovery reads segments in the order of their numbers. */
+static struct segment *spare_take(struct journal *j)
+{
+    struct segment **lowest = &j->spares;
+    for (struct segment **at = &j->spares; *at != NULL; at = &(*at)->next) {
+        if ((*at)->id.number < (*lowest)->id.number) lowest = at;
+    }
+    struct segment *s = *lowest;
+    *lowest = s->next;
+    s->next = NULL;
+    j->spare_count--;
+    return s;
+}
+
+static void segment_start(struct journal *j, struct segment *s, uint64_t last_version)
+{
+    segment_move(s, SEGMENT_CURRENT);
+    s->used = JOURNAL_HEADER_BYTES;
+    s->last_version = last_version;
+    j->current = s;
+    journal_prepare(j);
+}
+
+void segment_advance(struct journal *j)
+{
+    struct segment *full = j->current;
+    INVARIANT(j->spares != NULL);
+    segment_move(full, SEGMENT_FULL);
+    journal_retain(j, full);
+    segment_start(j, spare_take(j), full->last_version);
+}
+
+enum err segment_first(struct journal *j, struct error *e)
+{
+    struct segment *s = segment_new(j);
+    segment_prepare_run(&s->job);
+    if (s->result != OK) {
+        enum err r = s->result;
+        *e = s->error;
+        segment_free(s);
+        return r;
+    }
+    segment_move(s, SEGMENT_SPARE);
+    segment_start(j, s, j->version_last);
+    return OK;
+}
+
+void segments_close(struct journal *j)
+{
+    while (j->retained != NULL) {
+        struct segment *next = j->retained->next;
+        segment_free(j->retained);
+        j->retained = next;
+    }
+    while (j->spares != NULL) segment_free(spare_take(j));
+    if (j->current != NULL) segment_free(j->current);
+}
