@@ -24,8 +24,9 @@
 
 /* Somebody who waits for the backend; embedded in the waiting object, in at most one list. */
 struct waiter {
-    struct waiter *next, *prev;           /* of the list that holds it; NULL = in none */
-    void (*ready)(struct waiter *waiter); /* on the loop thread: ask again */
+    struct waiter *next, *prev; /* of the list that holds it; NULL = in none */
+    /* On the loop thread: ask again, in a later turn or step; not from inside this call. */
+    void (*ready)(struct waiter *waiter);
 };
 
 struct waiter_list {

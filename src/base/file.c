@@ -11,6 +11,8 @@
 #include "base/fault.h"
 #include "base/mem.h"
 
+#define READ_CHUNK_BYTES 4096
+
 static const struct file_observer *file_observer; /* tests only */
 
 void file_set_observer(const struct file_observer *observer)
@@ -109,8 +111,8 @@ enum err file_reserve(struct file *f, uint64_t bytes, struct error *e)
 
 void file_flush_range(struct file *f, uint64_t offset, uint64_t bytes)
 {
-    unsigned flags =
-        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    unsigned flags = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                     SYNC_FILE_RANGE_WAIT_AFTER;
     (void)sync_file_range(f->fd, (off_t)offset, (off_t)bytes, flags);
 }
 
@@ -131,22 +133,30 @@ enum err file_truncate(struct file *f, uint64_t bytes, struct error *e)
     return OK;
 }
 
+/* To the end and not to the size: files of /proc and pipes have none. */
 enum err file_read_all(const char *path, struct buf *out, size_t bytes_max, struct error *e)
 {
     struct file f;
-    uint64_t bytes = 0;
+    size_t from = out->len;
     enum err r = file_open(&f, path, FILE_READ, e);
     if (r != OK) return r;
-    r = file_size(&f, &bytes, e);
-    if (r == OK && bytes > bytes_max) {
-        r = error_set(e, ERR_LIMIT, "%s is larger than %zu bytes", path, bytes_max);
+    for (;;) {
+        uint8_t *p = buf_reserve(out, READ_CHUNK_BYTES);
+        if (p == NULL) {
+            r = error_set(e, ERR_NOMEM, "no memory to read %s", path);
+            break;
+        }
+        ssize_t n = fault_hit("file.read") ? -1 : read(f.fd, p, READ_CHUNK_BYTES);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) r = file_error(e, "read", path, errno);
+        if (n <= 0) break;
+        out->len += (size_t)n;
+        if (out->len - from > bytes_max) {
+            r = error_set(e, ERR_LIMIT, "%s is larger than %zu bytes", path, bytes_max);
+            break;
+        }
     }
-    if (r == OK) {
-        uint8_t *p = buf_reserve(out, (size_t)bytes + 1);
-        r = p == NULL ? error_set(e, ERR_NOMEM, "no memory to read %s", path)
-                      : file_read_at(&f, 0, p, (size_t)bytes, e);
-    }
-    if (r == OK) out->len += (size_t)bytes;
+    if (r != OK) out->len = from;
     file_close(&f);
     return r;
 }

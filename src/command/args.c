@@ -140,7 +140,7 @@ enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
         *is_taken = true;
         op->ttl = words[i].ttl;
         if (op->ttl == TTL_KEEP) return OK;
-        struct slice arg;
+        struct slice arg = {0};
         int64_t n = 0;
         enum err r = options_argument(o, words[i].word, &arg);
         if (r != OK) return r;
@@ -168,7 +168,7 @@ enum err options_range(struct options *o, struct range_args *range, bool *is_tak
     struct slice *targets[] = {&range->prefix, &range->start, &range->end};
     *is_taken = false;
     for (size_t i = 0; i < 3; i++) {
-        struct slice arg;
+        struct slice arg = {0};
         if (!options_take(o, words[i].word, words[i].bit)) continue;
         *is_taken = true;
         enum err r = options_argument(o, words[i].word, &arg);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "command/commands.h"
 
 static unsigned long long u(uint64_t v)
@@ -42,12 +43,18 @@ static void write_clients(struct request *rq, struct buf *out)
 
 static uint64_t resident_bytes(void)
 {
-    unsigned long long pages = 0;
-    unsigned long long resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (f == NULL) return 0;
-    if (fscanf(f, "%llu %llu", &pages, &resident) != 2) resident = 0;
-    fclose(f);
+    /* "size resident shared ...", in pages */
+    uint64_t resident = 0;
+    struct buf text;
+    struct error ignored;
+    buf_init(&text);
+    if (file_read_all("/proc/self/statm", &text, 4096, &ignored) == OK) {
+        const uint8_t *from = memchr(text.data, ' ', text.len);
+        const uint8_t *end = text.data + text.len;
+        const uint8_t *to = from == NULL ? NULL : memchr(from + 1, ' ', (size_t)(end - from - 1));
+        if (to != NULL) (void)slice_to_u64(slice_of(from + 1, (size_t)(to - from - 1)), &resident);
+    }
+    buf_fini(&text);
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

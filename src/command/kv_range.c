@@ -228,8 +228,8 @@ static enum err list_begin(struct request *rq, struct walk *k)
 {
     struct range_args range = {0};
     struct slice cursor = slice_str("0");
-    struct slice start;
-    struct slice end;
+    struct slice start = {0};
+    struct slice end = {0};
     k->limit = LIST_LIMIT_DEFAULT;
     enum err r = parse_list(rq, k, &range, &cursor);
     if (r == OK) r = range_resolve(rq, &range, &start, &end);
@@ -283,8 +283,8 @@ static enum err count_begin(struct request *rq, struct walk *k)
 {
     struct range_args range = {0};
     struct options o = {.rq = rq, .at = 1};
-    struct slice start;
-    struct slice end;
+    struct slice start = {0};
+    struct slice end = {0};
     k->is_count = true;
     while (o.at < rq->argc) {
         bool is_taken = false;

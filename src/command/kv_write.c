@@ -241,7 +241,7 @@ enum err parse_arith_bounds(struct options *o, struct arith *a)
     if (!is_clamp && !is_range) return OK;
     const char *word = is_clamp ? "CLAMP" : "RANGE";
     struct slice lo;
-    struct slice hi;
+    struct slice hi = {0};
     a->bound = is_clamp ? ARITH_CLAMP : ARITH_RANGE;
     enum err r = options_argument(o, word, &lo);
     if (r == OK) r = arg_value(o->rq, lo, &a->lo);

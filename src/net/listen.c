@@ -15,31 +15,30 @@
 #define ACCEPTS_MAX 64 /* in one turn */
 #define REFUSED_LOG_US 60000000
 
-static void address_format(const struct sockaddr_storage *address, char *out, size_t size)
+union address {
+    struct sockaddr any;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+};
+
+static void address_format(const union address *address, char *out, size_t size)
 {
     char host[INET6_ADDRSTRLEN] = "?";
-    unsigned port = 0;
-    if (address->ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
-        port = ntohs(in->sin_port);
-        snprintf(out, size, "%s:%u", host, port);
+    if (address->any.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof host);
+        snprintf(out, size, "%s:%u", host, ntohs(address->in.sin_port));
         return;
     }
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
-    inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
-    port = ntohs(in6->sin6_port);
-    snprintf(out, size, "[%s]:%u", host, port);
+    inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof host);
+    snprintf(out, size, "[%s]:%u", host, ntohs(address->in6.sin6_port));
 }
 
-static bool address_is_local(const struct sockaddr_storage *address)
+static bool address_is_local(const union address *address)
 {
-    if (address->ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
-        return (ntohl(in->sin_addr.s_addr) >> 24) == 127;
+    if (address->any.sa_family == AF_INET) {
+        return (ntohl(address->in.sin_addr.s_addr) >> 24) == 127;
     }
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
-    return IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+    return IN6_IS_ADDR_LOOPBACK(&address->in6.sin6_addr);
 }
 
 static void socket_tune(const struct net *n, int fd)
@@ -77,10 +76,9 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
     (void)loop;
     (void)events;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
-        struct sockaddr_storage address;
+        union address address = {0};
         socklen_t len = sizeof address;
-        int fd = accept4(l->fd, (struct sockaddr *)(void *)&address, &len,
-                         SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(l->fd, &address.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR &&
                 errno != ECONNABORTED) {
@@ -98,7 +96,7 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
         address_format(&address, c->client.address, sizeof c->client.address);
         c->client.is_local = address_is_local(&address);
         len = sizeof address;
-        if (getsockname(fd, (struct sockaddr *)(void *)&address, &len) == 0) {
+        if (getsockname(fd, &address.any, &len) == 0) {
             address_format(&address, c->client.local_address, sizeof c->client.local_address);
         }
     }
@@ -125,10 +123,10 @@ static enum err listen_on(struct net *n, const struct addrinfo *ai, const char *
     l->io.data = l;
     ev_io_start(n->loop, &l->io);
     if (n->options.port == 0) {
-        struct sockaddr_storage address;
+        union address address = {0};
         socklen_t len = sizeof address;
-        getsockname(fd, (struct sockaddr *)(void *)&address, &len);
-        n->options.port = ntohs(((struct sockaddr_in *)(void *)&address)->sin_port);
+        getsockname(fd, &address.any, &len);
+        n->options.port = ntohs(address.in.sin_port);
     }
     return OK;
 }

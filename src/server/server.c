@@ -31,7 +31,7 @@ static void on_wake(void *arg)
 
 /* The journal could not write or sync space that it had reserved. What was acknowledged is on disk;
  * nothing may be acknowledged any more (SPEC 7). */
-static void on_fatal(void *arg, const struct error *e)
+__attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
 {
     (void)arg;
     log_warning("stopping: %s; nothing is acknowledged any more, what was acknowledged is safe",
@@ -131,8 +131,7 @@ static void fill_env(struct server *s, const char *executable)
     env->config_file = c->file != NULL ? c->file : "";
     env->executable = executable;
     env->databases = (uint8_t)c->databases;
-    env->default_format =
-        c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK : FORMAT_JSON;
+    env->default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK : FORMAT_JSON;
     env->clients_max = c->maxclients;
     env->debug_is_allowed = c->enable_debug_command == CONFIG_DEBUG_YES;
     env->debug_is_local = c->enable_debug_command == CONFIG_DEBUG_LOCAL;
@@ -188,7 +187,8 @@ static enum err open_net(struct server *s, struct error *e)
     return r;
 }
 
-/* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower. */
+/* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
+ */
 static void read_test_environment(void)
 {
     const char *delay = getenv("TUPLED_TEST_SYNC_DELAY_MS");

@@ -1,5 +1,5 @@
-/* server: puts the parts together: configuration, backend, engine, commands, network; starts and stops
- * them in order. News that travels upward arrives here by callbacks.
+/* server: puts the parts together: configuration, backend, engine, commands, network; starts and
+ * stops them in order. News that travels upward arrives here by callbacks.
  */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H

@@ -65,7 +65,7 @@ static void apply_failed(struct local *l, struct apply_job *a)
     if (l->apply_failures++ == 0)
         log_warning("store: %s; the data is safe in the journal", a->error.text);
     l->apply_error = a->error;
-    int64_t delay_us = 100000ll << (l->apply_failures < 6 ? l->apply_failures : 6);
+    int64_t delay_us = 100000LL << (l->apply_failures < 6 ? l->apply_failures : 6);
     if (delay_us > APPLY_RETRY_US_MAX) delay_us = APPLY_RETRY_US_MAX;
     l->apply_retry_us = clock_mono_us() + delay_us;
 }
@@ -94,7 +94,8 @@ static void apply_done(struct job *job)
                 (unsigned long long)a->progress.rows, memtable_bytes(m) >> 20,
                 (long long)a->spent_us / 1000);
     if (memtable_bytes(m) > (1u << 20) && a->spent_us > 0) {
-        double rate = (double)memtable_bytes(m) * 1e6 / (double)a->spent_us;
+        size_t bytes = memtable_bytes(m);
+        double rate = (double)bytes * 1e6 / (double)a->spent_us;
         l->apply_rate = l->apply_rate == 0 ? rate : 0.7 * l->apply_rate + 0.3 * rate;
     }
     for (uint8_t i = 0; i < DATABASES_MAX; i++) {
@@ -199,7 +200,8 @@ enum err local_apply_all(struct local *l, struct error *e)
 static double buffer_level(const struct local *l)
 {
     double half = (double)l->options.write_buffer_bytes / 2;
-    return ((double)local_unapplied_bytes(l) - half) / half;
+    uint64_t bytes = local_unapplied_bytes(l);
+    return ((double)bytes - half) / half;
 }
 
 enum err local_admit(struct backend *b, struct waiter *w, struct error *e)

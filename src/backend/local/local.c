@@ -77,7 +77,10 @@ static void load_done(struct job *job)
     if (j->result == OK && is_current) {
         (void)cache_put(&l->cache, hash_bytes(j->key), j->key, &j->entry);
     } else if (j->result != OK) {
+        /* Told to whoever asks next for this key: asking the disk again and again helps nobody. */
         log_warning("store: %s", j->error.text);
+        l->load_failed_hash = hash_bytes(j->key);
+        l->load_error = j->error;
     }
     store_get_end(j->reader->reader);
     reader_give(l, j->reader);
@@ -88,6 +91,11 @@ static void load_done(struct job *job)
 static enum err load_later(struct local *l, struct slice key, struct waiter *w, struct error *e)
 {
     struct pooled_reader *reader = NULL;
+    if (l->load_error.code != OK && l->load_failed_hash == hash_bytes(key)) {
+        *e = l->load_error;
+        l->load_error.code = OK;
+        return e->code;
+    }
     enum err r = reader_take(l, &reader, e);
     if (r == ERR_TRYAGAIN) {
         waiter_add(&l->yielded, w);
@@ -141,7 +149,7 @@ static bool known_to_exist(const struct local *l, uint64_t hash, struct slice ke
     return cached != NULL && cached->exists;
 }
 
-static void memory_apply(struct local *l, const struct mutation *mu, uint64_t version)
+void local_remember(struct local *l, const struct mutation *mu, uint64_t version)
 {
     if (mu->kind == MUTATION_FLUSH) {
         memtable_flush(l->active, mu->key.data[0], version);
@@ -167,7 +175,7 @@ static enum err local_commit(struct backend *b, const struct batch *batch, uint6
     *version = ++l->version_newest;
     if (batch->time_ms > l->time_ms) l->time_ms = batch->time_ms;
     journal_append(l->journal, *version, batch);
-    for (size_t i = 0; i < batch->count; i++) memory_apply(l, &batch->items[i], *version);
+    for (size_t i = 0; i < batch->count; i++) local_remember(l, &batch->items[i], *version);
     l->write_budget -= (double)bytes + 128;
     return OK;
 }

@@ -69,7 +69,9 @@ struct local {
     double write_budget; /* bytes that throttled writers may still write; see apply.c */
     int64_t budget_us;
     struct waiter_list room_waiters, throttled, yielded;
-    uint64_t loads_waiting; /* jobs under way */
+    uint64_t loads_waiting;    /* jobs under way */
+    struct error load_error;   /* of the last load that failed on a query thread; OK = none ... */
+    uint64_t load_failed_hash; /* ... and its key */
     uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
     unsigned scans_open;
 };
@@ -78,6 +80,9 @@ static inline struct local *local_of(struct backend *b)
 {
     return (struct local *)b;
 }
+
+/* local.c: a mutation becomes part of the newest state. */
+void local_remember(struct local *l, const struct mutation *mu, uint64_t version);
 
 /* apply.c */
 void local_freeze(struct local *l);

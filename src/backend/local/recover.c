@@ -141,11 +141,7 @@ static enum err replay_txn(struct recovery *rec, struct txn_view *txn, struct er
         if (!fits)
             return error_set(e, ERR_CORRUPT, "version %llu names an unknown database",
                              (unsigned long long)txn->version);
-        if (mu.kind == MUTATION_FLUSH) {
-            memtable_flush(l->active, mu.key.data[0], txn->version);
-        } else {
-            memtable_put(l->active, hash_bytes(mu.key), &mu, txn->version);
-        }
+        local_remember(l, &mu, txn->version);
         seen++;
     }
     if (seen != txn->mutations || txn->bytes.len != 0) {

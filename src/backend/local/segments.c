@@ -93,6 +93,11 @@ static void segment_reuse_run(struct job *job)
     }
     if (r == OK) r = file_sync(&s->file, &s->error);
     if (r == OK) r = dir_sync(s->journal->options.dir, &s->error);
+    if (r != OK) {
+        struct error ignored;
+        file_close(&s->file);
+        (void)!file_remove((char *)to.data, &ignored);
+    }
     s->result = r;
     buf_fini(&from);
     buf_fini(&to);

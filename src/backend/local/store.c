@@ -45,10 +45,11 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
         return r;
     }
     char sql[160];
+    uint64_t cache_kb = cache_bytes / 1024 + 1;
     snprintf(sql, sizeof sql,
              "PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
              "PRAGMA temp_store=MEMORY;",
-             (unsigned long long)(cache_bytes / 1024 + 1));
+             (unsigned long long)cache_kb);
     sqlite3_busy_timeout(*out, 5000);
     return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
 }
@@ -120,6 +121,16 @@ static enum err store_create(struct store *s, struct error *e)
     return store_exec(s, sql, e);
 }
 
+/* "entries.<database>" */
+static bool entries_name(const char *name, uint64_t *database)
+{
+    struct slice s = slice_str(name);
+    struct slice prefix = slice_str("entries.");
+    if (!slice_has_prefix(s, prefix)) return false;
+    return slice_to_u64(slice_of(s.data + prefix.len, s.len - prefix.len), database) &&
+           *database < DATABASES_MAX;
+}
+
 static enum err store_read_meta(struct store *s, struct store_progress *state, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
@@ -129,13 +140,13 @@ static enum err store_read_meta(struct store *s, struct store_progress *state, s
     int rc = SQLITE_OK;
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(stmt, 0);
-        unsigned database = 0;
+        uint64_t database = 0;
         if (strcmp(name, "applied") == 0) {
             state->applied = (uint64_t)sqlite3_column_int64(stmt, 1);
         } else if (strcmp(name, "database_id") == 0) {
             has_id = sqlite3_column_bytes(stmt, 1) == DATABASE_ID_BYTES;
             if (has_id) memcpy(s->database_id, sqlite3_column_blob(stmt, 1), DATABASE_ID_BYTES);
-        } else if (sscanf(name, "entries.%u", &database) == 1 && database < DATABASES_MAX) {
+        } else if (entries_name(name, &database)) {
             state->entries[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
         }
     }

@@ -11,8 +11,9 @@
 #include "base/htab.h"
 #include "base/log.h"
 
-#define BLOCK (1ull << 24)
-#define RESTORED_STEP (1ull << 40) /* a backup started on its own: SPEC 5 */
+#define FORMAT 1
+#define BLOCK (1ULL << 24)
+#define RESTORED_STEP (1ULL << 40) /* a backup started on its own: SPEC 5 */
 #define FILE_BYTES_MAX 256
 
 static void versions_path(const struct local *l, struct buf *out)
@@ -46,6 +47,46 @@ static enum err versions_write(struct local *l, uint64_t end, struct error *e)
     return r;
 }
 
+/* Takes the text up to the next blank off `rest`, and the blank. */
+static struct slice take_word(struct slice *rest)
+{
+    const uint8_t *blank = rest->len == 0 ? NULL : memchr(rest->data, ' ', rest->len);
+    size_t len = blank == NULL ? rest->len : (size_t)(blank - rest->data);
+    struct slice word = slice_of(rest->data, len);
+    size_t used = blank == NULL ? len : len + 1;
+    *rest = slice_of(rest->data + used, rest->len - used);
+    return word;
+}
+
+static enum err versions_parse(struct local *l, struct slice text, uint64_t *end, struct error *e)
+{
+    struct slice rest = text;
+    char own_id[2 * DATABASE_ID_BYTES + 1];
+    char sum[20];
+    uint64_t format = 0;
+    bool is_good = slice_eq(take_word(&rest), slice_str("tupled-versions"));
+    is_good = slice_to_u64(take_word(&rest), &format) && is_good;
+    struct slice id = take_word(&rest);
+    is_good = slice_to_u64(take_word(&rest), end) && is_good;
+    uint64_t hash = hash_bytes(slice_of(text.data, text.len - rest.len));
+    snprintf(sum, sizeof sum, "%016llx\n", (unsigned long long)hash);
+    if (!is_good || !slice_eq(rest, slice_str(sum))) {
+        return error_set(e, ERR_CORRUPT, "%s/versions is damaged", l->dir);
+    }
+    if (format > FORMAT) {
+        return error_set(e, ERR_FORMAT,
+                         "%s/versions has format %llu, newer than format %d, the newest that this "
+                         "program reads; start a newer tupled",
+                         l->dir, (unsigned long long)format, FORMAT);
+    }
+    id_hex(store_database_id(l->store), own_id);
+    if (!slice_eq(id, slice_str(own_id))) {
+        return error_set(e, ERR_CORRUPT, "%s/versions belongs to another database than tupled.db",
+                         l->dir);
+    }
+    return OK;
+}
+
 static enum err versions_read(struct local *l, uint64_t *end, struct error *e)
 {
     struct buf path;
@@ -57,26 +98,7 @@ static enum err versions_read(struct local *l, uint64_t *end, struct error *e)
     enum err r = OK;
     if (file_exists((char *)path.data)) {
         r = file_read_all((char *)path.data, &text, FILE_BYTES_MAX, e);
-        buf_append_byte(&text, '\0');
-        char id[64] = "";
-        char own_id[2 * DATABASE_ID_BYTES + 1];
-        unsigned format = 0;
-        unsigned long long value = 0;
-        unsigned long long sum = 0;
-        int used = 0;
-        id_hex(store_database_id(l->store), own_id);
-        if (r == OK && (sscanf((char *)text.data, "tupled-versions %u %63s %llu %n%llx", &format,
-                               id, &value, &used, &sum) != 4 ||
-                        hash_bytes(slice_of(text.data, (size_t)used)) != sum)) {
-            r = error_set(e, ERR_CORRUPT, "%s is damaged", (char *)path.data);
-        } else if (r == OK && format > 1) {
-            r = error_set(e, ERR_FORMAT, "%s has format %u, newer than 1", (char *)path.data,
-                          format);
-        } else if (r == OK && strcmp(id, own_id) != 0) {
-            r = error_set(e, ERR_CORRUPT, "%s belongs to another database than tupled.db",
-                          (char *)path.data);
-        }
-        *end = value;
+        if (r == OK) r = versions_parse(l, buf_slice(&text), end, e);
     }
     buf_fini(&path);
     buf_fini(&text);

@@ -1,0 +1,200 @@
+/* cache: bounded, second chance, outdated by flushes, borrowed until the end of the turn. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "backend/local/cache.h"
+#include "base/random.h"
+
+/* Key `number` of a database; good until the fourth next call. */
+static struct slice key(unsigned database, unsigned number)
+{
+    static char keys[4][24];
+    static unsigned next;
+    char *k = keys[next++ % 4];
+    int len = snprintf(k + 1, sizeof keys[0] - 1, "\x01%08u", number);
+    k[0] = (char)database;
+    return slice_of(k, (size_t)len + 1);
+}
+
+static const struct cache_entry *put(struct cache *c, struct slice k, uint64_t version,
+                                     const char *value)
+{
+    struct entry e = {.exists = value != NULL,
+                      .version = version,
+                      .expiry_ms = (int64_t)version + 1,
+                      .value = slice_str(value == NULL ? "" : value)};
+    return cache_put(c, hash_bytes(k), k, &e);
+}
+
+static const struct cache_entry *get(struct cache *c, struct slice k)
+{
+    return cache_get(c, hash_bytes(k), k);
+}
+
+static void what_was_put_is_found_absence_included(void **state)
+{
+    struct cache c;
+    cache_init(&c, 10000);
+    assert_null(get(&c, key(0, 1)));
+    put(&c, key(0, 1), 5, "value");
+    put(&c, key(0, 2), 0, NULL);
+    const struct cache_entry *e = get(&c, key(0, 1));
+    assert_non_null(e);
+    assert_true(e->exists);
+    assert_int_equal(e->version, 5);
+    assert_int_equal(e->expiry_ms, 6);
+    assert_int_equal(e->value_len, 5);
+    assert_memory_equal(e->bytes + e->key.len, "value", 5);
+    e = get(&c, key(0, 2));
+    assert_non_null(e);
+    assert_false(e->exists);
+    assert_int_equal(c.hits, 2);
+    assert_int_equal(c.misses, 1);
+    assert_non_null(cache_peek(&c, hash_bytes(key(0, 1)), key(0, 1)));
+    assert_null(cache_peek(&c, hash_bytes(key(0, 9)), key(0, 9)));
+    assert_int_equal(c.hits + c.misses, 3);
+    cache_fini(&c);
+}
+
+static void a_put_replaces_and_the_old_value_is_good_until_the_turn_ends(void **state)
+{
+    struct cache c;
+    cache_init(&c, 10000);
+    put(&c, key(0, 1), 1, "old");
+    const struct cache_entry *old = get(&c, key(0, 1));
+    size_t bytes = c.bytes;
+    put(&c, key(0, 1), 2, "new");
+    assert_int_equal(c.bytes, bytes);
+    assert_int_equal(c.points.count, 1);
+    assert_memory_equal(old->bytes + old->key.len, "old", 3);
+    assert_int_equal(get(&c, key(0, 1))->version, 2);
+    cache_turn_end(&c);
+    assert_int_equal(get(&c, key(0, 1))->version, 2);
+    cache_fini(&c);
+}
+
+static void it_stays_within_its_bound(void **state)
+{
+    struct cache c;
+    struct rng rng;
+    static char value[3000];
+    memset(value, 'v', sizeof value - 1);
+    rng_init(&rng, 1);
+    cache_init(&c, 20000);
+    for (unsigned i = 0; i < 5000; i++) {
+        value[rng_below(&rng, sizeof value)] = '\0';
+        unsigned number = (unsigned)rng_below(&rng, 300);
+        const struct cache_entry *e = put(&c, key(1, number), i, value);
+        assert_int_equal(e->version, i);
+        assert_int_equal(e->value_len, strlen(value));
+        assert_true(c.bytes <= 20000);
+        if (i % 10 == 0) cache_turn_end(&c);
+        const struct cache_entry *found = get(&c, key(1, number));
+        if (found != NULL) assert_int_equal(found->version, i);
+        memset(value, 'v', sizeof value - 1);
+    }
+    assert_true(c.points.count > 5);
+    cache_fini(&c);
+}
+
+static void an_entry_larger_than_the_cache_is_good_for_the_turn_and_not_kept(void **state)
+{
+    struct cache c;
+    cache_init(&c, 50);
+    const struct cache_entry *e = put(&c, key(0, 1), 1, "much too large for this");
+    assert_memory_equal(e->bytes + e->key.len, "much too large", 14);
+    assert_null(get(&c, key(0, 1)));
+    assert_int_equal(c.bytes, 0);
+    cache_turn_end(&c);
+    put(&c, key(0, 1), 2, "again");
+    cache_fini(&c);
+}
+
+static void what_was_used_gets_a_second_chance(void **state)
+{
+    struct cache c;
+    cache_init(&c, 1u << 30);
+    for (unsigned i = 0; i < 100; i++) put(&c, key(0, i), i, "value");
+    size_t full = c.bytes;
+    for (unsigned i = 0; i < 100; i += 2) assert_non_null(get(&c, key(0, i)));
+    c.bytes_max = full;
+    for (unsigned i = 100; i < 150; i++) put(&c, key(0, i), i, "value");
+    unsigned used = 0;
+    unsigned unused = 0;
+    for (unsigned i = 0; i < 100; i += 2) {
+        used += cache_peek(&c, hash_bytes(key(0, i)), key(0, i)) != NULL;
+        unused += cache_peek(&c, hash_bytes(key(0, i + 1)), key(0, i + 1)) != NULL;
+    }
+    assert_int_equal(used, 50);
+    assert_int_equal(unused, 0);
+    cache_fini(&c);
+}
+
+static void a_flush_outdates_one_database(void **state)
+{
+    struct cache c;
+    cache_init(&c, 10000);
+    put(&c, key(0, 1), 1, "a");
+    put(&c, key(1, 1), 1, "b");
+    cache_forget_database(&c, 0);
+    assert_null(get(&c, key(0, 1)));
+    assert_null(cache_peek(&c, hash_bytes(key(0, 1)), key(0, 1)));
+    assert_non_null(get(&c, key(1, 1)));
+    put(&c, key(0, 1), 2, "again");
+    assert_int_equal(get(&c, key(0, 1))->version, 2);
+    cache_fini(&c);
+}
+
+static void outdated_entries_are_evicted_first_even_if_used(void **state)
+{
+    struct cache c;
+    cache_init(&c, 1u << 30);
+    for (unsigned i = 0; i < 50; i++) put(&c, key(0, i), 1, "x");
+    for (unsigned i = 0; i < 50; i++) put(&c, key(1, i), 1, "x");
+    for (unsigned i = 0; i < 50; i++) assert_non_null(get(&c, key(0, i)));
+    for (unsigned i = 0; i < 50; i++) assert_non_null(get(&c, key(1, i)));
+    cache_forget_database(&c, 0);
+    c.bytes_max = c.bytes;
+    for (unsigned i = 50; i < 100; i++) put(&c, key(1, i), 1, "x");
+    for (unsigned i = 0; i < 100; i++) assert_non_null(get(&c, key(1, i)));
+    cache_fini(&c);
+}
+
+static void a_refresh_never_evicts_others(void **state)
+{
+    struct cache c;
+    struct entry e = {.exists = true, .version = 9, .value = slice_str("value")};
+    cache_init(&c, 10000);
+    cache_refresh(&c, hash_bytes(key(0, 1)), key(0, 1), &e);
+    assert_int_equal(get(&c, key(0, 1))->version, 9);
+    unsigned kept = 2;
+    while (c.bytes + 400 < c.bytes_max) put(&c, key(0, kept++), 1, "value");
+    c.bytes_max = c.bytes;
+    cache_refresh(&c, hash_bytes(key(0, 0)), key(0, 0), &e);
+    assert_null(get(&c, key(0, 0)));
+    e.version = 10;
+    cache_refresh(&c, hash_bytes(key(0, 1)), key(0, 1), &e);
+    assert_int_equal(get(&c, key(0, 1))->version, 10);
+    for (unsigned i = 1; i < kept; i++) assert_non_null(get(&c, key(0, i)));
+    cache_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_put_is_found_absence_included),
+        cmocka_unit_test(a_put_replaces_and_the_old_value_is_good_until_the_turn_ends),
+        cmocka_unit_test(it_stays_within_its_bound),
+        cmocka_unit_test(an_entry_larger_than_the_cache_is_good_for_the_turn_and_not_kept),
+        cmocka_unit_test(what_was_used_gets_a_second_chance),
+        cmocka_unit_test(a_flush_outdates_one_database),
+        cmocka_unit_test(outdated_entries_are_evicted_first_even_if_used),
+        cmocka_unit_test(a_refresh_never_evicts_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

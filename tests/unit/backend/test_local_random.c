@@ -1,0 +1,94 @@
+/* local: random work against a model, on one thread, so that a seed always does the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/fault.h"
+#include "unit/backend/local_model.h"
+
+static void run(uint64_t seed, unsigned steps, unsigned keys, const char *fault,
+                void (*change)(struct local_options *o))
+{
+    struct rig r;
+    struct model_options options = {
+        .seed = seed, .steps = steps, .keys = keys, .reopen_every = 1000, .fault = fault};
+    rig_init(&r);
+    r.options.segment_bytes = 1 << 20;
+    if (change != NULL) change(&r.options);
+    rig_open(&r);
+    model_run(&r, &options);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+static void small_memtables(struct local_options *o)
+{
+    o->memtable_bytes = 300 * 1024;
+    o->memtable_age_ms = 1;
+}
+
+static void a_tiny_cache(struct local_options *o)
+{
+    small_memtables(o);
+    o->cache_bytes = 2000;
+}
+
+static void lazy_syncs(struct local_options *o)
+{
+    small_memtables(o);
+    o->durability = DURABILITY_INTERVAL;
+    o->interval_ms = 1;
+}
+
+static void no_syncs(struct local_options *o)
+{
+    o->durability = DURABILITY_NEVER;
+    o->segment_bytes = 64 * 1024;
+    o->memtable_bytes = 600 * 1024;
+}
+
+static void answers_are_those_of_the_model(void **state)
+{
+    for (uint64_t seed = 1; seed <= 4; seed++) run(seed, 4000, 300, NULL, NULL);
+}
+
+static void answers_are_right_while_memtables_come_and_go(void **state)
+{
+    for (uint64_t seed = 11; seed <= 14; seed++) run(seed, 4000, 300, NULL, small_memtables);
+    run(15, 4000, MODEL_KEYS_MAX, NULL, small_memtables);
+}
+
+static void answers_are_right_with_a_tiny_cache(void **state)
+{
+    for (uint64_t seed = 21; seed <= 23; seed++) run(seed, 4000, 200, NULL, a_tiny_cache);
+}
+
+static void answers_are_right_under_weaker_durabilities(void **state)
+{
+    for (uint64_t seed = 31; seed <= 32; seed++) run(seed, 4000, 200, NULL, lazy_syncs);
+    for (uint64_t seed = 41; seed <= 42; seed++) run(seed, 4000, 200, NULL, no_syncs);
+}
+
+/* Every read that would be served from the page cache is refused: query threads read all. */
+static void answers_are_right_when_nothing_is_in_the_page_cache(void **state)
+{
+    for (uint64_t seed = 51; seed <= 53; seed++) {
+        run(seed, 3000, 200, "vfs.nowait", small_memtables);
+    }
+    run(54, 3000, MODEL_KEYS_MAX, "vfs.nowait", small_memtables);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(answers_are_those_of_the_model),
+        cmocka_unit_test(answers_are_right_while_memtables_come_and_go),
+        cmocka_unit_test(answers_are_right_with_a_tiny_cache),
+        cmocka_unit_test(answers_are_right_under_weaker_durabilities),
+        cmocka_unit_test(answers_are_right_when_nothing_is_in_the_page_cache),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* htab: random inserts and removals against an array; hashes that collide. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/htab.h"
+#include "base/random.h"
+
+#define ITEMS 3000
+
+struct item {
+    struct slice key; /* first: the table looks here */
+    uint64_t hash;
+    bool is_in;
+    char text[16];
+};
+
+static void items_init(struct item *items, uint64_t hash_mask)
+{
+    for (unsigned i = 0; i < ITEMS; i++) {
+        int len = snprintf(items[i].text, sizeof items[i].text, "key %u", i);
+        items[i].key = slice_of(items[i].text, (size_t)len);
+        items[i].hash = hash_bytes(items[i].key) & hash_mask;
+        items[i].is_in = false;
+    }
+}
+
+static void compare(const struct htab *h, struct item *items)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < ITEMS; i++) {
+        void *found = htab_find(h, items[i].hash, items[i].key);
+        assert_ptr_equal(found, items[i].is_in ? &items[i] : NULL);
+        count += items[i].is_in;
+    }
+    assert_int_equal(h->count, count);
+}
+
+/* With few hash bits, or only high ones, long runs form that wrap around the end. */
+static void random_steps_agree_with_an_array(void **state)
+{
+    static const uint64_t masks[] = {UINT64_MAX, 0xfff, 0x3f, 0xffffffff00000000u, 0x7u};
+    static struct item items[ITEMS];
+    for (size_t k = 0; k < sizeof masks / sizeof masks[0]; k++) {
+        struct htab h;
+        struct rng rng;
+        unsigned limit = masks[k] <= 0x3f ? 200 : ITEMS;
+        rng_init(&rng, k);
+        items_init(items, masks[k]);
+        htab_init(&h);
+        compare(&h, items);
+        for (unsigned step = 0; step < 20000; step++) {
+            /* Filling and emptying by turns. */
+            struct item *item = &items[rng_below(&rng, limit)];
+            bool wants_in = rng_below(&rng, 100) < (step / 4000 % 2 == 0 ? 80 : 20);
+            assert_ptr_equal(htab_find(&h, item->hash, item->key), item->is_in ? item : NULL);
+            if (wants_in && !item->is_in) htab_insert(&h, item->hash, &item->key);
+            if (!wants_in && item->is_in) htab_remove(&h, item->hash, &item->key);
+            item->is_in = wants_in;
+            if (step % 1000 == 0) compare(&h, items);
+        }
+        compare(&h, items);
+        for (unsigned i = 0; i < ITEMS; i++) {
+            if (items[i].is_in) htab_remove(&h, items[i].hash, &items[i].key);
+            items[i].is_in = false;
+        }
+        compare(&h, items);
+        htab_fini(&h);
+    }
+}
+
+static void the_key_decides_and_not_the_hash(void **state)
+{
+    struct htab h;
+    struct item a = {.key = slice_str("a"), .hash = 7};
+    struct item b = {.key = slice_str("b"), .hash = 7};
+    htab_init(&h);
+    htab_insert(&h, 7, &a.key);
+    assert_null(htab_find(&h, 7, slice_str("b")));
+    htab_insert(&h, 7, &b.key);
+    assert_ptr_equal(htab_find(&h, 7, slice_str("a")), &a);
+    assert_ptr_equal(htab_find(&h, 7, slice_str("b")), &b);
+    assert_null(htab_find(&h, 8, slice_str("a")));
+    htab_remove(&h, 7, &a.key);
+    assert_null(htab_find(&h, 7, slice_str("a")));
+    assert_ptr_equal(htab_find(&h, 7, slice_str("b")), &b);
+    htab_fini(&h);
+}
+
+static void an_empty_table_holds_no_memory_and_a_full_one_a_bounded_amount(void **state)
+{
+    static struct item items[ITEMS];
+    struct htab h;
+    htab_init(&h);
+    items_init(items, UINT64_MAX);
+    assert_int_equal(htab_bytes(&h), 0);
+    for (unsigned i = 0; i < ITEMS; i++) htab_insert(&h, items[i].hash, &items[i].key);
+    assert_true(htab_bytes(&h) >= ITEMS * sizeof(struct htab_slot) * 4 / 3);
+    assert_true(htab_bytes(&h) <= ITEMS * sizeof(struct htab_slot) * 4);
+    htab_fini(&h);
+    assert_int_equal(htab_bytes(&h), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_steps_agree_with_an_array),
+        cmocka_unit_test(the_key_decides_and_not_the_hash),
+        cmocka_unit_test(an_empty_table_holds_no_memory_and_a_full_one_a_bounded_amount),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

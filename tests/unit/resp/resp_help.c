@@ -1,0 +1,50 @@
+#include "unit/resp/resp_help.h"
+
+#include "base/random.h"
+#include "resp/reader.h"
+
+/* False when the connection ended. */
+static bool take_commands(struct resp_reader *r, struct buf *out)
+{
+    for (;;) {
+        struct slice *argv = NULL;
+        size_t argc = 0;
+        struct error e = {.text = ""};
+        enum resp_result result = resp_reader_next(r, &argv, &argc, &e);
+        if (result == RESP_MORE) return !r->is_closed;
+        if (result == RESP_BROKEN) {
+            INVARIANT(e.code == ERR_PROTOCOL);
+            buf_printf(out, "!%s\n", e.text);
+            return false;
+        }
+        INVARIANT(argc > 0);
+        for (size_t i = 0; i < argc; i++) {
+            buf_printf(out, "(%zu:", argv[i].len);
+            buf_append(out, argv[i].data, argv[i].len);
+            buf_append_byte(out, ')');
+        }
+        buf_append_byte(out, '\n');
+    }
+}
+
+void resp_transcript(struct slice input, size_t piece, uint64_t seed, size_t bulk_bytes_max,
+                     struct buf *out)
+{
+    struct resp_reader r;
+    struct rng rng;
+    rng_init(&rng, seed);
+    resp_reader_init(&r, bulk_bytes_max);
+    while (input.len > 0) {
+        size_t room = 0;
+        size_t n = piece > 0 ? piece : 1 + rng_below(&rng, 1 + rng_below(&rng, 40));
+        if (n > input.len) n = input.len;
+        uint8_t *p = resp_reader_room(&r, n, &room);
+        INVARIANT(p != NULL && room >= n);
+        memcpy(p, input.data, n);
+        resp_reader_fed(&r, n);
+        input = slice_of(input.data + n, input.len - n);
+        if (!take_commands(&r, out)) break;
+        INVARIANT(resp_reader_missing(&r) <= bulk_bytes_max + 2);
+    }
+    resp_reader_fini(&r);
+}
