@@ -1,0 +1,475 @@
+/* sim_engine: the engine over the local backend, without threads, with a fake clock and a disk that
+ * loses power. Random transactions run against it and against a simple model; at random points the
+ * power fails, in the middle of a journal write or of applying to the store too; after each start
+ * the state must be the model's after some prefix of the transactions, and at least after all
+ * acknowledged ones.
+ *
+ * A run is a seed: `SIM_SEED=n` repeats it. SIM_SECONDS (with TUPLED_LONG=1) says how long to go
+ * on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backend/local/local.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "codec/key.h"
+#include "engine/engine.h"
+#include "sim/power.h"
+
+#define KEYS 40
+#define DATABASES 2
+#define STEPS 300
+#define LOG_MAX 20000
+#define START_MS 1700000000000
+
+/* A value is a MessagePack integer below 2^15, so that SUM works on it. */
+struct model_entry {
+    bool exists;
+    int value;
+    int64_t expiry_ms;
+    uint64_t version;
+};
+
+struct model {
+    struct model_entry entries[DATABASES][KEYS];
+};
+
+/* What one commit made of the model. */
+struct commit {
+    uint64_t version;
+    struct model after;
+};
+
+struct sim {
+    struct rng rng;
+    struct power *power;
+    char dir[64];
+    struct backend *b;
+    struct engine *g;
+    struct arena arena;
+    struct waiter waiter;
+    struct model now;
+    struct commit *log; /* of commits since the last start; log[0] = the state it found */
+    size_t log_count;
+    uint64_t durable;
+    uint64_t version_max; /* ever given */
+    int64_t clock_ms;
+    bool is_fatal;
+    bool was_told; /* the waiter */
+    uint64_t failures, losses, transactions;
+};
+
+static void on_durable(void *arg, uint64_t version)
+{
+    struct sim *s = arg;
+    assert_true(version >= s->durable);
+    s->durable = version;
+}
+
+static void on_fatal(void *arg, const struct error *e)
+{
+    struct sim *s = arg;
+    (void)e;
+    s->is_fatal = true;
+}
+
+static void on_wake(void *arg)
+{
+    (void)arg;
+}
+
+static void on_ready(struct waiter *w)
+{
+    struct sim *s = (struct sim *)((char *)w - offsetof(struct sim, waiter));
+    s->was_told = true;
+}
+
+static void sim_open(struct sim *s)
+{
+    struct error e = {.text = ""};
+    struct local_options options = {.dir = s->dir,
+                                    .durability = DURABILITY_ALWAYS,
+                                    .segment_bytes = 256 * 1024,
+                                    .retention_ms = 3600000,
+                                    .retention_bytes = 4 * 256 * 1024,
+                                    .memtable_bytes = 1 << 20,
+                                    .memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000),
+                                    .write_buffer_bytes = 16 << 20,
+                                    .cache_bytes = 4096 + rng_below(&s->rng, 65536),
+                                    .store_cache_bytes = 1 << 20,
+                                    .query_threads = 1,
+                                    .scan_ms_max = 60000,
+                                    .is_inline = true,
+                                    .wake = on_wake,
+                                    .on_fatal = on_fatal,
+                                    .arg = s};
+    s->is_fatal = false;
+    if (local_open(&options, &s->b, &e) != OK) fail_msg("start refused: %s", e.text);
+    s->b->on_durable = on_durable;
+    s->b->on_durable_arg = s;
+    struct engine_options engine = {.backend = s->b,
+                                    .value_bytes_max = 1 << 20,
+                                    .txn_bytes_max = 1 << 20,
+                                    .ops_max = 100,
+                                    .expire_batch = 5,
+                                    .databases = DATABASES};
+    s->g = engine_new(&engine);
+    s->durable = s->b->ops->version_durable(s->b);
+    assert_true(s->durable >= s->version_max);
+    s->version_max = s->durable;
+}
+
+static struct slice sim_key(struct sim *s, int database, int k)
+{
+    struct buf key = {0};
+    char name[16];
+    engine_key_begin(&key, (uint8_t)database);
+    snprintf(name, sizeof name, "k%d", k);
+    key_add_string(&key, slice_str(name));
+    struct slice kept = arena_copy(&s->arena, buf_slice(&key));
+    buf_fini(&key);
+    return kept;
+}
+
+static struct slice sim_value(struct sim *s, int value)
+{
+    uint8_t *p = arena_alloc(&s->arena, 3);
+    p[0] = 0xcd;
+    p[1] = (uint8_t)(value >> 8);
+    p[2] = (uint8_t)value;
+    return slice_of(p, 3);
+}
+
+static int value_read(struct slice v)
+{
+    if (v.len == 1) return v.data[0];
+    if (v.len == 2) return v.data[1];
+    assert_int_equal(v.len, 3);
+    return v.data[1] << 8 | v.data[2];
+}
+
+static bool is_live(const struct sim *s, const struct model_entry *m)
+{
+    return m->exists && (m->expiry_ms == 0 || m->expiry_ms > s->clock_ms);
+}
+
+/* Lets everything that waits run, once. False after a fatal error. */
+static bool sim_turn(struct sim *s)
+{
+    s->b->ops->turn_end(s->b);
+    s->b->ops->poll(s->b);
+    s->b->ops->tick(s->b);
+    return !s->is_fatal;
+}
+
+/* ---- reading everything ---- */
+
+static void read_database(struct sim *s, int database, struct model *out)
+{
+    uint8_t start[2] = {(uint8_t)database, SPACE_DATA};
+    uint8_t end[2] = {(uint8_t)database, SPACE_DATA + 1};
+    struct scan_range range = {.start = slice_of(start, 2),
+                               .end = slice_of(end, 2),
+                               .is_reverse = rng_below(&s->rng, 2) == 0,
+                               .with_values = true};
+    struct engine_scan *scan = NULL;
+    struct error e = {.text = ""};
+    assert_int_equal(engine_scan_open(s->g, &range, &scan, &e), OK);
+    for (;;) {
+        struct slice key;
+        struct entry entry;
+        enum err r = engine_scan_next(scan, &key, &entry, &s->waiter, &e);
+        if (r == ERR_WAIT) {
+            assert_true(sim_turn(s));
+            continue;
+        }
+        if (r != OK) fail_msg("scan: %s", e.text);
+        if (key.len == 0) break;
+        int k = atoi((const char *)key.data + 4);
+        assert_in_range(k, 0, KEYS - 1);
+        out->entries[database][k] = (struct model_entry){.exists = true,
+                                                         .value = value_read(entry.value),
+                                                         .expiry_ms = entry.expiry_ms,
+                                                         .version = entry.version};
+    }
+    engine_scan_close(scan);
+}
+
+static bool same_state(const struct sim *s, const struct model *found, const struct model *wanted)
+{
+    for (int d = 0; d < DATABASES; d++) {
+        for (int k = 0; k < KEYS; k++) {
+            const struct model_entry *f = &found->entries[d][k];
+            const struct model_entry *w = &wanted->entries[d][k];
+            if (f->exists != is_live(s, w)) return false;
+            if (!f->exists) continue;
+            if (f->value != w->value || f->expiry_ms != w->expiry_ms || f->version != w->version) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static void check_all(struct sim *s)
+{
+    struct model found = {0};
+    for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
+    assert_true(same_state(s, &found, &s->now));
+}
+
+/* ---- transactions ---- */
+
+struct planned {
+    struct op ops[8];
+    struct txn txn;
+    int keys[8];
+    struct model after; /* with version 0 where this transaction writes */
+    bool conflicts;
+};
+
+static void plan_write(struct planned *p, int database, int k, struct model_entry entry)
+{
+    entry.version = 0;
+    p->after.entries[database][k] = entry;
+}
+
+static void plan_op(struct sim *s, struct planned *p, int database)
+{
+    int k = (int)rng_below(&s->rng, KEYS);
+    struct op *op = &p->ops[p->txn.count];
+    struct model_entry *m = &p->after.entries[database][k];
+    const struct model_entry *before = &s->now.entries[database][k];
+    bool live = is_live(s, m);
+    *op = (struct op){.key = sim_key(s, database, k)};
+    p->txn.count++;
+    switch (rng_below(&s->rng, 7)) {
+    case 0: {
+        bool wants_none = rng_below(&s->rng, 2) == 0;
+        op->kind = OP_CHECK;
+        op->expected = (struct expected){.is_none = wants_none, .version = before->version};
+        if (is_live(s, before) == wants_none) p->conflicts = true;
+        return;
+    }
+    case 1:
+        op->kind = OP_DELETE;
+        op->counts_live = true;
+        if (live) plan_write(p, database, k, (struct model_entry){0});
+        return;
+    case 2: {
+        int operand = (int)rng_below(&s->rng, 50);
+        op->kind = OP_ARITH;
+        op->arith = (struct arith){.op = ARITH_SUM, .operand = sim_value(s, operand)};
+        int sum = (live ? m->value : 0) + operand;
+        plan_write(p, database, k, (struct model_entry){true, sum, live ? m->expiry_ms : 0, 0});
+        return;
+    }
+    case 3:
+        op->kind = OP_EXPIRE;
+        op->ttl = TTL_AFTER;
+        op->ttl_ms = 1 + (int64_t)rng_below(&s->rng, 3000);
+        if (live)
+            plan_write(p, database, k,
+                       (struct model_entry){true, m->value, s->clock_ms + op->ttl_ms, 0});
+        return;
+    default: break;
+    }
+    op->kind = OP_SET;
+    int value = (int)rng_below(&s->rng, 20000);
+    op->value = sim_value(s, value);
+    op->condition = rng_below(&s->rng, 4) == 0 ? IF_ABSENT : IF_ANY;
+    int64_t expiry_ms = 0;
+    if (rng_below(&s->rng, 3) == 0) {
+        op->ttl = TTL_AFTER;
+        op->ttl_ms = 1 + (int64_t)rng_below(&s->rng, 3000);
+        expiry_ms = s->clock_ms + op->ttl_ms;
+    }
+    if (op->condition == IF_ABSENT && live) return;
+    plan_write(p, database, k, (struct model_entry){true, value, expiry_ms, 0});
+}
+
+static void plan(struct sim *s, struct planned *p)
+{
+    int database = (int)rng_below(&s->rng, DATABASES);
+    *p = (struct planned){.after = s->now};
+    p->txn = (struct txn){
+        .database = (uint8_t)database, .commits_always = true, .ops = p->ops, .arena = &s->arena};
+    if (rng_below(&s->rng, 60) == 0) {
+        p->txn.has_flush = true;
+        memset(p->after.entries[database], 0, sizeof p->after.entries[database]);
+        return;
+    }
+    size_t count = 1 + (size_t)rng_below(&s->rng, 6);
+    for (size_t i = 0; i < count; i++) plan_op(s, p, database);
+}
+
+/* False after a fatal error. */
+static bool run_transaction(struct sim *s)
+{
+    struct planned p;
+    struct error e = {.text = ""};
+    plan(s, &p);
+    enum err r = OK;
+    while ((r = engine_commit(s->g, &p.txn, &s->waiter, &e)) == ERR_WAIT) {
+        if (!sim_turn(s)) return false;
+    }
+    if (r == ERR_IO && s->is_fatal) return false;
+    if (r != OK) fail_msg("commit: %s", e.text);
+    assert_int_equal(p.txn.is_conflict, p.conflicts);
+    if (p.conflicts) {
+        assert_int_equal(p.txn.version, 0);
+        return true;
+    }
+    assert_true(p.txn.version > s->version_max);
+    s->version_max = p.txn.version;
+    for (int d = 0; d < DATABASES; d++) {
+        for (int k = 0; k < KEYS; k++) {
+            struct model_entry *m = &p.after.entries[d][k];
+            if (m->exists && m->version == 0) m->version = p.txn.version;
+        }
+    }
+    s->now = p.after;
+    s->transactions++;
+    assert_true(s->log_count < LOG_MAX);
+    s->log[s->log_count++] = (struct commit){.version = p.txn.version, .after = s->now};
+    return true;
+}
+
+/* ---- failures ---- */
+
+/* The state found must be one of the log's, and none before what was acknowledged. */
+static void match_log(struct sim *s, uint64_t acknowledged)
+{
+    struct model found = {0};
+    for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
+    for (size_t i = s->log_count; i-- > 0;) {
+        if (!same_state(s, &found, &s->log[i].after)) continue;
+        bool holds_all = i + 1 == s->log_count || s->log[i + 1].version > acknowledged;
+        if (!holds_all)
+            fail_msg("acknowledged version %llu is lost", (unsigned long long)acknowledged);
+        s->now = s->log[i].after;
+        s->log[0] = s->log[i];
+        s->log_count = 1;
+        return;
+    }
+    fail_msg("the state after the start is no prefix of what was committed");
+}
+
+static void fail_power(struct sim *s)
+{
+    uint64_t acknowledged = s->durable;
+    fault_arm("", 0, false);
+    waiter_cancel(&s->waiter);
+    engine_free(s->g);
+    local_abandon(s->b);
+    s->losses += power_fail(s->power);
+    s->failures++;
+    sim_open(s);
+    match_log(s, acknowledged);
+}
+
+static void stop_cleanly(struct sim *s)
+{
+    struct error e = {.text = ""};
+    fault_arm("", 0, false);
+    waiter_cancel(&s->waiter);
+    engine_free(s->g);
+    if (s->b->ops->close(s->b, &e) != OK) fail_msg("stop: %s", e.text);
+    sim_open(s);
+    s->log[0] = (struct commit){.after = s->now};
+    s->log_count = 1;
+    check_all(s);
+}
+
+static void step(struct sim *s)
+{
+    bool goes_on = true;
+    uint64_t what = rng_below(&s->rng, 100);
+    if (what < 60) {
+        goes_on = run_transaction(s);
+    } else if (what < 85) {
+        goes_on = sim_turn(s);
+    } else if (what < 93) {
+        s->clock_ms += (int64_t)rng_below(&s->rng, 500);
+        clock_set_fake_ms(s->clock_ms);
+        engine_tick(s->g);
+    } else if (what < 96) {
+        check_all(s);
+    } else if (what < 98) {
+        /* The nth file operation from here fails, and the power with it. */
+        fault_arm(rng_below(&s->rng, 2) == 0 ? "file.write" : "file.sync",
+                  1 + rng_below(&s->rng, 6), false);
+    } else if (what < 99) {
+        fail_power(s);
+    } else {
+        stop_cleanly(s);
+    }
+    if (!goes_on || s->is_fatal) fail_power(s);
+    if (s->log_count == LOG_MAX) stop_cleanly(s);
+    arena_reset(&s->arena);
+}
+
+static void simulate(uint64_t seed)
+{
+    struct sim *s = mem_new(sizeof *s);
+    char command[96];
+    printf("seed %llu\n", (unsigned long long)seed);
+    rng_init(&s->rng, seed);
+    snprintf(s->dir, sizeof s->dir, "/tmp/tupled-sim-XXXXXX");
+    assert_non_null(mkdtemp(s->dir));
+    s->clock_ms = START_MS;
+    clock_set_fake_ms(s->clock_ms);
+    s->waiter.ready = on_ready;
+    s->log = mem_new(LOG_MAX * sizeof *s->log);
+    s->log_count = 1;
+    arena_init(&s->arena, 65536);
+    s->power = power_watch(&s->rng);
+    sim_open(s);
+    for (int i = 0; i < STEPS; i++) step(s);
+    fail_power(s);
+    stop_cleanly(s);
+    printf("  %llu transactions, %llu power failures, %llu writes lost or torn\n",
+           (unsigned long long)s->transactions, (unsigned long long)s->failures,
+           (unsigned long long)s->losses);
+    struct error e;
+    engine_free(s->g);
+    assert_int_equal(s->b->ops->close(s->b, &e), OK);
+    power_unwatch(s->power);
+    clock_set_fake_ms(0);
+    arena_fini(&s->arena);
+    mem_free(s->log);
+    mem_free(s);
+    snprintf(command, sizeof command, "rm -rf /tmp/tupled-sim-*");
+    (void)!system(command);
+}
+
+static void what_was_acknowledged_survives_any_power_failure_and_nothing_is_half_done(void **state)
+{
+    const char *given = getenv("SIM_SEED");
+    const char *seconds = getenv("TUPLED_LONG") != NULL ? getenv("SIM_SECONDS") : NULL;
+    time_t end = time(NULL) + (seconds != NULL ? atoi(seconds) : 10);
+    if (given != NULL) {
+        simulate(strtoull(given, NULL, 10));
+        return;
+    }
+    uint64_t seed = seconds != NULL ? (uint64_t)time(NULL) * 1000 : 1;
+    do {
+        simulate(seed++);
+    } while (time(NULL) < end);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_acknowledged_survives_any_power_failure_and_nothing_is_half_done),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
