@@ -76,7 +76,9 @@ struct scan_range {
     struct slice end;   /* exclusive; same first byte (database) as start */
     bool is_reverse;
     bool with_values;
-    size_t rows_hint; /* rows the caller expects to want; 0 = many */
+    bool is_undivided; /* ends within its turn or not at all: never yields, only waits for the disk
+                        */
+    size_t rows_hint;  /* rows the caller expects to want; 0 = many */
 };
 
 struct scan; /* a pass over a range at one version */

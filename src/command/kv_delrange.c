@@ -72,7 +72,8 @@ static enum err delrange_collect(struct request *rq, struct delrange *d, struct 
     size_t max = engine_limits(rq->env->engine)->ops_max;
     uint64_t bytes_left = engine_limits(rq->env->engine)->txn_bytes_max;
     if (d->limit < max) max = (size_t)d->limit;
-    struct scan_range range = {.start = buf_slice(&d->start), .end = buf_slice(&d->end)};
+    struct scan_range range = {
+        .start = buf_slice(&d->start), .end = buf_slice(&d->end), .is_undivided = true};
     struct engine_scan *scan = NULL;
     t->ops = arena_alloc(rq->arena, (max + 1) * sizeof *t->ops);
     enum err r = engine_scan_open(rq->env->engine, &range, &scan, &rq->error);

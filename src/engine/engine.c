@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "engine/engine_int.h"
 
+#define EXPIRED_SKIPS_MAX 4096 /* expired rows passed over in one call before others get a turn */
+
 struct engine *engine_new(const struct engine_options *options)
 {
     struct engine *g = mem_new(sizeof *g);
@@ -61,6 +63,7 @@ struct engine_scan {
     struct backend *backend;
     struct scan *scan;
     int64_t now_ms;
+    bool is_undivided;
 };
 
 enum err engine_scan_open(struct engine *g, const struct scan_range *range,
@@ -69,6 +72,7 @@ enum err engine_scan_open(struct engine *g, const struct scan_range *range,
     struct engine_scan *s = mem_new(sizeof *s);
     s->backend = g->backend;
     s->now_ms = engine_time_ms(g);
+    s->is_undivided = range->is_undivided;
     enum err r = g->backend->ops->scan_open(g->backend, range, &s->scan, e);
     if (r != OK) {
         mem_free(s);
@@ -81,9 +85,14 @@ enum err engine_scan_open(struct engine *g, const struct scan_range *range,
 enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
                           struct waiter *w, struct error *e)
 {
-    for (;;) {
+    for (unsigned skipped = 0;; skipped++) {
         enum err r = s->backend->ops->scan_next(s->scan, key, out, w, e);
         if (r != OK || key->len == 0 || !engine_is_expired(out, s->now_ms)) return r;
+        if (skipped < EXPIRED_SKIPS_MAX || s->is_undivided) continue;
+        r = engine_scan_pause(s, e);
+        if (r != OK) return r;
+        s->backend->ops->yield(s->backend, w);
+        return error_set(e, ERR_WAIT, "a long scan lets others run");
     }
 }
 

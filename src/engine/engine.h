@@ -162,7 +162,7 @@ struct layer {
 #define LAYERS_MAX 8
 void engine_add_layer(struct engine *g, const struct layer *layer);
 
-/* Every 100 ms or so: removes what expired. */
+/* Every 10 ms or so: removes what expired, a batch a time. */
 void engine_tick(struct engine *g);
 uint64_t engine_expired_count(const struct engine *g);
 

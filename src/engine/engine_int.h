@@ -7,6 +7,7 @@
 struct expiry {
     struct engine *engine;
     int64_t next_due_ms[16]; /* no entry of the database expires before; 0 = look */
+    int64_t swept_ms[16];    /* no row of the database has an earlier time: where a look begins */
     struct waiter waiter;
     struct arena arena;
     uint64_t expired;

@@ -6,7 +6,9 @@
  * while the entry still has that time; overwriting an entry does not look for its old row (a blind
  * write reads nothing), so the sweeper finds stale rows and drops them.
  *
- * Invariant: next_due_ms[database] <= the earliest time of any row of that database.
+ * Invariants: next_due_ms[database] and swept_ms[database] <= the earliest time of any row of that
+ * database. A look begins at swept_ms and not at the start of the space, where the tombstones of
+ * rows already removed lie.
  */
 #include "engine/engine_int.h"
 
@@ -31,12 +33,13 @@ static void expiry_before_commit(void *arg, struct write_set *ws)
     size_t count = ws->count;
     for (size_t i = 0; i < count; i++) {
         struct mutation mu = ws->items[i];
-        if (mu.kind == MUTATION_FLUSH) x->next_due_ms[mu.key.data[0]] = 0;
         if (mu.kind != MUTATION_SET || mu.expiry_ms == 0 || mu.key.data[1] != SPACE_DATA) continue;
-        struct slice row = row_key(ws->arena, mu.key, mu.expiry_ms > 0 ? mu.expiry_ms : 1);
+        int64_t time_ms = mu.expiry_ms > 0 ? mu.expiry_ms : 1;
+        struct slice row = row_key(ws->arena, mu.key, time_ms);
         write_set_add(ws, MUTATION_SET, row, slice_of(NULL, 0), 0);
-        int64_t *next = &x->next_due_ms[mu.key.data[0]];
-        if (mu.expiry_ms < *next) *next = mu.expiry_ms;
+        uint8_t database = mu.key.data[0];
+        if (time_ms < x->next_due_ms[database]) x->next_due_ms[database] = time_ms;
+        if (time_ms < x->swept_ms[database]) x->swept_ms[database] = time_ms;
     }
 }
 
@@ -92,16 +95,19 @@ static int64_t row_time_ms(struct slice row)
     return (int64_t)__builtin_bswap64(time);
 }
 
-/* Collects due rows of a database; *next_due_ms is the first time that is not due, or "at once"
- * when there were more than one batch takes. */
+/* Collects due rows of a database, a batch at most; *next_due_ms is the time of the first that is
+ * left. Undivided: the look is over within this turn, whatever lies in the way, or tried again. */
 static enum err sweep_collect(struct expiry *x, struct write_set *ws, int64_t *next_due_ms,
                               struct error *e)
 {
-    uint8_t start[KEY_HEAD_BYTES] = {ws->database, SPACE_EXPIRY};
+    uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {ws->database, SPACE_EXPIRY};
+    uint64_t swept = __builtin_bswap64((uint64_t)x->swept_ms[ws->database]);
+    memcpy(start + KEY_HEAD_BYTES, &swept, TIME_BYTES);
     uint8_t end[KEY_HEAD_BYTES] = {ws->database, SPACE_EXPIRY + 1};
     struct backend *b = x->engine->backend;
     struct scan_range range = {.start = slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
+                               .is_undivided = true,
                                .rows_hint = x->engine->options.expire_batch};
     struct scan *scan = NULL;
     enum err r = b->ops->scan_open(b, &range, &scan, e);
@@ -112,11 +118,7 @@ static enum err sweep_collect(struct expiry *x, struct write_set *ws, int64_t *n
         r = b->ops->scan_next(scan, &row, &entry, &x->waiter, e);
         if (r != OK || row.len == 0) break;
         *next_due_ms = row_time_ms(row);
-        if (*next_due_ms > ws->time_ms) break;
-        if (i == x->engine->options.expire_batch) {
-            *next_due_ms = 0;
-            break;
-        }
+        if (*next_due_ms > ws->time_ms || i == x->engine->options.expire_batch) break;
         r = sweep_row(x, ws, row, e);
     }
     b->ops->scan_close(scan);
@@ -136,7 +138,7 @@ static void sweep_database(struct expiry *x, uint8_t database, int64_t now_ms)
         r = engine_commit_set(x->engine, &ws, &version, &x->waiter, &e);
     }
     if (r == OK) {
-        x->next_due_ms[database] = next_due_ms;
+        x->next_due_ms[database] = x->swept_ms[database] = next_due_ms;
     } else {
         x->expired = expired;
     }

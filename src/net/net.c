@@ -88,7 +88,8 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     struct net *n = timer->data;
     (void)loop;
     (void)events;
-    if (n->backend != NULL) n->backend->ops->tick(n->backend);
+    n->backend->ops->tick(n->backend);
+    engine_tick(n->env->engine);
 }
 
 static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -96,7 +97,6 @@ static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
     struct net *n = timer->data;
     (void)loop;
     (void)events;
-    engine_tick(n->env->engine);
     int64_t now_ms = clock_wall_ms();
     struct client *head = &n->env->clients;
     for (struct client *c = head->next; c != head;) {
@@ -204,15 +204,22 @@ void net_client_close(struct net *n, struct client *c)
     conn_kill((struct conn *)c);
 }
 
-void net_free(struct net *n)
+void net_close(struct net *n)
 {
-    if (n == NULL) return;
     listen_close(n);
     while (n->env != NULL && n->env->clients.next != &n->env->clients) {
         conn_kill((struct conn *)n->env->clients.next);
     }
     for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
+    n->run_first = NULL;
+    n->run_last = &n->run_first;
     free_dying(n);
+}
+
+void net_free(struct net *n)
+{
+    if (n == NULL) return;
+    net_close(n);
     arena_fini(&n->arena);
     buf_fini(&n->scratch);
     ev_loop_destroy(n->loop);

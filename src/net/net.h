@@ -40,6 +40,8 @@ void net_stop(struct net *n);
 /* SIGTERM and SIGINT stop the loop; a second one ends the process at once. */
 void net_on_signals(struct net *n);
 /* Closes all connections and listeners. Before the engine and the backend are closed. */
+void net_close(struct net *n);
+/* After the backend is closed: until then its threads call net_wake. n may be NULL. */
 void net_free(struct net *n);
 /* Loop thread: closes a connection now (CLIENT KILL). */
 void net_client_close(struct net *n, struct client *c);

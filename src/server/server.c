@@ -224,7 +224,9 @@ int server_run(const struct config *config, const char *executable)
     } else {
         fprintf(stderr, "tupled: %s\n", e.text);
     }
-    if (s.env.engine != NULL) net_free(s.net);
+    /* Connections hold scans of the engine; the backend's threads wake the loop until it is closed.
+     */
+    if (s.env.engine != NULL) net_close(s.net);
     engine_free(s.engine);
     if (s.backend != NULL) {
         struct error closing = {0};
@@ -232,6 +234,7 @@ int server_run(const struct config *config, const char *executable)
         if (closed != OK) log_warning("stopping: %s; the journal has everything", closing.text);
         if (r == OK) r = closed;
     }
+    net_free(s.net);
     if (r == OK) log_notice("stopped");
     return r == OK ? 0 : 1;
 }

@@ -32,7 +32,7 @@ struct scan {
     struct local *local;
     enum scan_state state;
     bool is_closed; /* while fetching: free it when the thread is done */
-    bool is_reverse, with_values;
+    bool is_reverse, with_values, is_undivided;
     bool is_placed;     /* layers' iterators point where they should */
     bool is_store_done; /* the store has no more rows */
     struct buf start, end;
@@ -107,6 +107,7 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
     s->local = l;
     s->is_reverse = range->is_reverse;
     s->with_values = range->with_values;
+    s->is_undivided = range->is_undivided;
     s->rows_hint = range->rows_hint;
     s->version = l->version_newest;
     s->opened_us = clock_mono_us();
@@ -371,7 +372,7 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
             *key = taken;
             return OK;
         }
-        if (skipped == SKIPS_MAX) {
+        if (skipped == SKIPS_MAX && !s->is_undivided) {
             r = local_scan_pause(s, e);
             if (r != OK) return r;
             l->base.ops->yield(&l->base, w);

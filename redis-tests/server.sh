@@ -1,0 +1,88 @@
+# Sourced by the scripts of this folder: servers for a test, and its lines of report.
+#
+#   start_server [argument...]   the ASan build (RELEASE=1: the release build) on a free port: $port
+#   stop_server                  SIGTERM; it must end with status 0
+#   same <name> <wanted> <got>   `ok - name`, or `not ok - name` and what differs
+#   check <name> <command>...    `ok - name` when the command ends with status 0
+#   skip <name> <why>            `skip - name: why`
+# At the end of the script the server is killed by its process id and the scratch directory removed.
+
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+export LC_ALL=C
+TUPLED_BIN=${TUPLED_BIN:-$PWD/build/tupled}
+TUPLED_ASAN_BIN=${TUPLED_ASAN_BIN:-$PWD/build/asan/tupled}
+scratch=$(mktemp -d) || exit 1
+server='' port='' failures=0
+
+clean_up() {
+    [ -z "$server" ] || kill -KILL "$server" 2>/dev/null
+    rm -rf "$scratch"
+}
+trap clean_up EXIT
+
+not_ok() {
+    echo "not ok - $1"
+    failures=$((failures + 1))
+}
+
+same() {
+    if [ "$2" = "$3" ]; then
+        echo "ok - $1"
+        return
+    fi
+    not_ok "$1"
+    printf '  wanted: %s\n     got: %s\n' "$2" "$3"
+}
+
+check() {
+    local name=$1
+    shift
+    if "$@" >"$scratch/check" 2>&1; then
+        echo "ok - $name"
+    else
+        not_ok "$name"
+        head -n 60 "$scratch/check" | sed 's/^/  /'
+    fi
+}
+
+skip() {
+    echo "skip - $1: $2"
+}
+
+start_server() {
+    local binary=$TUPLED_ASAN_BIN tries
+    [ -z "${RELEASE:-}" ] || binary=$TUPLED_BIN
+    : >"$scratch/log"
+    "$binary" --dir "$scratch/data" --port 0 --logfile "$scratch/log" "$@" >"$scratch/output" 2>&1 &
+    server=$!
+    for ((tries = 0; tries < 2000; tries++)); do
+        port=$(sed -n 's/.*ready to accept connections on .* port \([0-9]*\)$/\1/p' "$scratch/log")
+        [ -z "$port" ] || return 0
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.01
+    done
+    not_ok "the server starts"
+    cat "$scratch/log" "$scratch/output"
+    exit 1
+}
+
+stop_server() {
+    local status
+    kill -TERM "$server"
+    wait "$server"
+    status=$?
+    server=''
+    if [ "$status" -eq 0 ]; then
+        echo "ok - the server stops cleanly"
+    else
+        not_ok "the server stops cleanly (status $status)"
+        cat "$scratch/output"
+    fi
+}
+
+# The last line of a script: its exit status.
+finish() {
+    [ "$failures" -eq 0 ]
+    exit
+}

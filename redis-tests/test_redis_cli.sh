@@ -1,0 +1,105 @@
+#!/bin/bash
+# redis-cli and redis-benchmark as people use them.
+. "$(dirname "$0")/server.sh"
+
+if ! command -v redis-cli >/dev/null; then
+    skip "redis-cli" "not installed (package redis-tools)"
+    exit 0
+fi
+
+# Times in replies differ: a versionstamp becomes @.
+cli() {
+    timeout 20 redis-cli -p "$port" "$@" 2>&1 | sed -E 's/[0-9a-f]{20}/@/g'
+}
+
+start_server --databases 4
+
+same "ping" PONG "$(cli ping)"
+same "set answers a versionstamp" @ "$(cli KV.SET '["users",42]' '{"name":"Ann"}')"
+same "get answers the value" '{"name":"Ann"}' "$(cli KV.GET '["users",42]')"
+same "get of a missing key is empty" "" "$(cli KV.GET '["nobody"]')"
+same "get with a version, for people" '1) "{\"name\":\"Ann\"}"
+2) "@"' "$(cli --no-raw KV.GET '["users",42]' WITHVERSION)"
+same "an error is told" "ERR invalid key: expected a JSON array or a MessagePack array" \
+    "$(cli KV.GET users | sed '/^$/d')"
+same "an atomic transaction" '1) "@"
+2) 1) "[\"a\"]"
+   2) "3"
+   3) (nil)' "$(cli --no-raw KV.ATOMIC DETAILS SET '["a"]' 1 SUM '["n"]' 3 DEL '["b"]')"
+same "a list" '1) "0"
+2) 1) 1) "[\"a\"]"
+      2) "1"
+      3) "@"
+   2) 1) "[\"n\"]"
+      2) "3"
+      3) "@"' "$(cli --no-raw KV.LIST END '["users"]')"
+same "RESP3: nil" "(nil)" "$(cli -3 --no-raw KV.GET '["nobody"]')"
+same "RESP3: a map" '1# "databases" => "4"' "$(cli -3 --no-raw CONFIG GET databases)"
+same "RESP3: text" "# Cluster" "$(cli -3 INFO cluster | head -n 1 | tr -d '\r')"
+same "another database" "" "$(cli -n 2 KV.GET '["users",42]')"
+same "a count" 1 "$(cli KV.COUNT PREFIX '["users"]')"
+same "a command repeated" "$(printf '1\n1\n1')" "$(cli -r 3 KV.COUNT PREFIX '["users"]')"
+same "an argument from standard input" "@" "$(printf '"from stdin"' | cli -x KV.SET '["x"]')"
+same "... is stored" '"from stdin"' "$(cli KV.GET '["x"]')"
+
+# A file of commands: redis-cli asks for COMMAND DOCS first.
+cat >"$scratch/commands" <<'END'
+KV.SET '["f",1]' 10
+KV.SET '["f",2]' "\"two words\""
+KV.SUM '["f",1]' 5
+SELECT 1
+KV.SET '["f",3]' null
+SELECT 0
+KV.COUNT PREFIX '["f"]'
+END
+same "a file of commands" "@
+@
+15
+@
+OK
+@
+OK
+2" "$(cli <"$scratch/commands")"
+same "... is done" '"two words"' "$(cli KV.GET '["f",2]')"
+
+# Mass insertion: raw protocol, 2000 commands.
+for ((i = 0; i < 2000; i++)); do
+    key="[\"p\",$i]"
+    printf '*3\r\n$6\r\nKV.SET\r\n$%d\r\n%s\r\n$%d\r\n%d\r\n' ${#key} "$key" ${#i} "$i"
+done >"$scratch/protocol"
+same "--pipe" "errors: 0, replies: 2000" "$(cli --pipe <"$scratch/protocol" | tail -n 1)"
+same "... is done" 2000 "$(cli KV.COUNT PREFIX '["p"]')"
+
+same "help of our own commands is there" "kv.get" "$(cli COMMAND DOCS KV.GET | head -n 1)"
+same "--bigkeys and friends are refused, not hung" "ERR unknown command 'SCAN'" \
+    "$(cli SCAN 0 | sed -n "s/\(ERR unknown command 'SCAN'\).*/\1/p")"
+timeout 0.4 stdbuf -oL redis-cli -p "$port" -i 0.1 --stat >"$scratch/stat" 2>&1
+check "--stat shows figures" grep -E '^[0-9]+ +[0-9.]+M +[0-9]+ ' "$scratch/stat"
+stop_server
+
+if ! command -v redis-benchmark >/dev/null; then
+    skip "redis-benchmark" "not installed (package redis-tools)"
+    finish
+fi
+
+# benchmark <name> <argument>...: it ends with status 0 and tells a rate.
+benchmark() {
+    local name=$1
+    shift
+    if timeout 60 redis-benchmark -p "$port" -q -c 20 -P 16 -r 1000 "$@" >"$scratch/bench" 2>&1 &&
+        tr '\r' '\n' <"$scratch/bench" | grep -q 'requests per second'; then
+        echo "ok - $name"
+    else
+        not_ok "$name"
+        cat "$scratch/bench"
+    fi
+}
+
+RELEASE=1 start_server
+benchmark "redis-benchmark KV.SET" -n 20000 KV.SET '["k","__rand_int__"]' '"value"'
+benchmark "redis-benchmark KV.GET" -n 20000 KV.GET '["k","__rand_int__"]'
+benchmark "redis-benchmark KV.ATOMIC" -n 5000 KV.ATOMIC SUM '["c","__rand_int__"]' 1
+benchmark "redis-benchmark -3 PING" -n 20000 -3 PING
+check "redis-benchmark's keys are there" test "$(cli KV.COUNT PREFIX '["k"]')" -gt 900
+stop_server
+finish

@@ -1,0 +1,70 @@
+/* Tests of the command table: what COMMAND tells and dispatch relies on. */
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "command/command.h"
+
+static void check_command(const struct command *c, const struct command *parent)
+{
+    assert_non_null(c->name);
+    for (const char *p = c->name; *p != '\0'; p++) assert_false(isupper((unsigned char)*p));
+    assert_true(c->arity != 0);
+    assert_non_null(c->group);
+    assert_non_null(c->since);
+    assert_non_null(c->summary);
+    assert_true(strlen(c->summary) > 3);
+    assert_non_null(c->syntax);
+    assert_true(c->run != NULL || c->subcommands != NULL);
+    if (parent != NULL) assert_true(c->arity >= 2 || c->arity <= -2);
+    assert_true((c->first_key == 0) == (c->key_step == 0));
+    if (c->first_key != 0) assert_true((c->flags & (CMD_READ | CMD_WRITE)) != 0);
+    for (size_t i = 0; c->subcommands != NULL && c->subcommands[i] != NULL; i++) {
+        check_command(c->subcommands[i], c);
+        if (i > 0) {
+            assert_true(strcmp(c->subcommands[i - 1]->name, c->subcommands[i]->name) < 0);
+        }
+    }
+}
+
+static void every_command_is_complete(void **state)
+{
+    for (size_t i = 0; i < command_count(); i++) check_command(command_table[i], NULL);
+}
+
+static void the_table_is_sorted_by_name(void **state)
+{
+    for (size_t i = 1; i < command_count(); i++) {
+        assert_true(strcmp(command_table[i - 1]->name, command_table[i]->name) < 0);
+    }
+}
+
+static void every_command_is_found_in_any_case_and_nothing_else_is(void **state)
+{
+    for (size_t i = 0; i < command_count(); i++) {
+        char name[64];
+        size_t len = strlen(command_table[i]->name);
+        memcpy(name, command_table[i]->name, len + 1);
+        assert_ptr_equal(command_find(slice_of(name, len)), command_table[i]);
+        for (size_t k = 0; k < len; k++) name[k] = (char)toupper((unsigned char)name[k]);
+        assert_ptr_equal(command_find(slice_of(name, len)), command_table[i]);
+        name[len] = 'X';
+        assert_null(command_find(slice_of(name, len + 1)));
+        if (len > 4) assert_null(command_find(slice_of(name, len - 1)));
+    }
+    assert_null(command_find(slice_of("", 0)));
+    assert_null(command_find(slice_of("get\0", 4)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_is_complete),
+        cmocka_unit_test(the_table_is_sorted_by_name),
+        cmocka_unit_test(every_command_is_found_in_any_case_and_nothing_else_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

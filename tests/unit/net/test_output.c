@@ -1,0 +1,117 @@
+/* Tests of net/output: what may leave when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "net/output.h"
+
+static void reply(struct output *o, const char *text, uint64_t version, uint64_t durable)
+{
+    buf_append_str(&o->bytes, text);
+    output_mark(o, version, durable);
+}
+
+static void expect_ready(struct output *o, uint64_t durable, const char *text)
+{
+    struct slice ready = output_ready(o, durable);
+    assert_int_equal(ready.len, strlen(text));
+    assert_memory_equal(ready.data, text, ready.len);
+}
+
+static void a_reply_that_needs_nothing_may_go_at_once(void **state)
+{
+    struct output o;
+    output_init(&o);
+    reply(&o, "a", 0, 5);
+    reply(&o, "b", 5, 5);
+    expect_ready(&o, 5, "ab");
+    output_fini(&o);
+}
+
+static void a_reply_waits_for_its_version_and_those_behind_it_wait_too(void **state)
+{
+    struct output o;
+    output_init(&o);
+    reply(&o, "a", 0, 5);
+    reply(&o, "b", 7, 5);
+    reply(&o, "c", 0, 5);
+    reply(&o, "d", 6, 5);
+    reply(&o, "e", 9, 5);
+    expect_ready(&o, 5, "a");
+    expect_ready(&o, 6, "a");
+    expect_ready(&o, 7, "abcd");
+    expect_ready(&o, 8, "abcd");
+    expect_ready(&o, 9, "abcde");
+    output_fini(&o);
+}
+
+static void what_was_sent_is_not_sent_again(void **state)
+{
+    struct output o;
+    output_init(&o);
+    reply(&o, "abc", 0, 0);
+    reply(&o, "def", 1, 0);
+    expect_ready(&o, 0, "abc");
+    output_sent(&o, 2);
+    expect_ready(&o, 0, "c");
+    output_sent(&o, 1);
+    expect_ready(&o, 0, "");
+    assert_false(output_is_empty(&o));
+    expect_ready(&o, 1, "def");
+    output_sent(&o, 3);
+    assert_true(output_is_empty(&o));
+    output_fini(&o);
+}
+
+/* Against a model: a reply leaves only when all before it and itself are durable. */
+static void random_replies_leave_in_order_and_never_early(void **state)
+{
+    struct rng rng;
+    struct output o;
+    uint64_t needs[4000];
+    size_t made = 0;
+    size_t sent = 0;
+    uint64_t durable = 0;
+    uint64_t newest = 0;
+    rng_init(&rng, 11);
+    output_init(&o);
+    while (sent < 4000) {
+        uint64_t what = rng_below(&rng, 3);
+        if (what == 0 && made < 4000) {
+            newest += rng_below(&rng, 2);
+            needs[made] = rng_below(&rng, 3) == 0 ? newest : rng_below(&rng, newest + 1);
+            char text[2] = {(char)('a' + made % 26), 0};
+            reply(&o, text, needs[made++], durable);
+        } else if (what == 1 && durable < newest) {
+            durable++;
+        } else {
+            struct slice ready = output_ready(&o, durable);
+            size_t may = sent;
+            while (may < made && needs[may] <= durable) may++;
+            assert_int_equal(ready.len, may - sent);
+            for (size_t i = 0; i < ready.len; i++) {
+                assert_int_equal(ready.data[i], 'a' + (sent + i) % 26);
+            }
+            size_t n = ready.len == 0 ? 0 : (size_t)rng_below(&rng, ready.len + 1);
+            output_sent(&o, n);
+            sent += n;
+        }
+        if (made == 4000) durable = newest;
+    }
+    output_fini(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reply_that_needs_nothing_may_go_at_once),
+        cmocka_unit_test(a_reply_waits_for_its_version_and_those_behind_it_wait_too),
+        cmocka_unit_test(what_was_sent_is_not_sent_again),
+        cmocka_unit_test(random_replies_leave_in_order_and_never_early),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
