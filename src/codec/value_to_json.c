@@ -4,6 +4,9 @@
  * and an object may need the $object escape. So the first map met is walked once, with all that is
  * inside, and the shape of every map in it is noted in the order in which they will be written. The
  * walk never repeats: the cost stays linear, however deep the value.
+ *
+ * Nearly every map is a plain object, though. So at first none is walked: each is written as an
+ * object until one turns out to be something else, which starts the whole value again, with walks.
  */
 #include "codec/base64.h"
 #include "codec/bigint.h"
@@ -22,7 +25,9 @@ struct render {
     uint8_t *shapes;    /* `first`, or owned */
     size_t shape_count; /* notes taken: of one map and all maps inside it */
     size_t shape_cap;
-    size_t shape_next; /* notes used; all of them when that map has been written */
+    size_t shape_next;  /* notes used; all of them when that map has been written */
+    bool takes_objects; /* no walks: every map is taken for a plain object ... */
+    bool was_mistaken;  /* ... and one was none */
     uint8_t first[64];
 };
 
@@ -128,7 +133,13 @@ static void render_members(struct render *r, uint32_t count, const uint8_t **at,
     for (uint32_t i = 0; i < count; i++) {
         struct pack_item key;
         if (i > 0) buf_append_byte(r->out, ',');
-        if (pack_read(at, end, &key) != PACK_OK || key.type != PACK_STR) break;
+        if (pack_read(at, end, &key) != PACK_OK || key.type != PACK_STR) {
+            r->was_mistaken = true;
+            break;
+        }
+        if (i == 0 && count <= 2 && key.body.len > 0 && key.body.data[0] == '$') {
+            r->was_mistaken = true; /* perhaps a tag: no matter once shapes are known */
+        }
         json_string_write(key.body, r->out);
         buf_append_byte(r->out, ':');
         render_value(r, at, end);
@@ -151,6 +162,10 @@ static void render_pairs(struct render *r, uint32_t count, const uint8_t **at, c
 
 static void render_map(struct render *r, uint32_t count, const uint8_t **at, const uint8_t *end)
 {
+    if (r->takes_objects) {
+        if (!r->was_mistaken) render_members(r, count, at, end);
+        return;
+    }
     switch (shape_of(r, *at, end, count)) {
     case SHAPE_OBJECT: render_members(r, count, at, end); break;
     case SHAPE_ESCAPED:
@@ -257,6 +272,7 @@ static void render_integer(struct render *r, const struct pack_item *item)
 static void render_value(struct render *r, const uint8_t **at, const uint8_t *end)
 {
     struct pack_item item;
+    if (r->takes_objects && r->was_mistaken) return;  /* what follows would be read out of step */
     if (pack_read(at, end, &item) != PACK_OK) return; /* no checked value comes here */
     switch (item.type) {
     case PACK_STR: json_string_write(item.body, r->out); break;
@@ -283,7 +299,16 @@ void value_to_json(struct slice bytes, struct buf *out)
     r.shapes = r.first;
     r.shape_cap = sizeof r.first;
     r.shape_count = r.shape_next = 0;
+    r.takes_objects = true;
+    r.was_mistaken = false;
+    size_t from = out->len;
     const uint8_t *at = bytes.data;
     render_value(&r, &at, at + bytes.len);
+    if (r.was_mistaken) {
+        r.takes_objects = false;
+        if (!out->is_failed) out->len = from;
+        at = bytes.data;
+        render_value(&r, &at, at + bytes.len);
+    }
     if (r.shapes != r.first) mem_free(r.shapes);
 }

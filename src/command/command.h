@@ -119,7 +119,7 @@ struct command {
     const char *group;                 /* of COMMAND DOCS */
     const char *since;                 /* first version of this server */
     const char *summary;               /* one line */
-    const char *syntax; /* of the arguments, in the notation of docs/commands.md; "" = none */
+    const char *syntax; /* of the arguments, in the notation of Redis's manual; "" = none */
     enum err (*run)(struct request *rq);
     const struct command *const *subcommands; /* NULL-ended, or NULL */
 };

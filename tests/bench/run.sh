@@ -52,7 +52,7 @@ rate() { # port clients pipeline requests command...: requests per second
     local port=$1 clients=$2 pipeline=$3 requests=$4
     shift 4
     redis-benchmark -p "$port" -c "$clients" -P "$pipeline" -n "$requests" -r 100000 --csv "$@" \
-        | tail -1 | awk -F'","' '{ print $2 }'
+        | tail -1 | awk -F'","' '{ print $(NF - 6) }'
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 row() { # work, target, file of ours, file of theirs

@@ -35,7 +35,10 @@ void local_freeze_if_due(struct local *l)
 {
     struct memtable *m = l->active;
     if (memtable_is_empty(m)) return;
-    bool is_big = memtable_bytes(m) >= l->options.memtable_bytes;
+    size_t bytes = memtable_bytes(m);
+    bool is_big = bytes >= l->options.memtable_bytes;
+    /* From half of the write buffer on writers wait for the store: it must have work by then. */
+    if (l->frozen_count == 0 && bytes >= l->options.write_buffer_bytes / 2) is_big = true;
     /* Age matters only when the store is idle: many small memtables would slow every read. */
     bool is_old = clock_mono_us() - m->born_us >= l->options.memtable_age_ms * 1000;
     if (is_big || (is_old && l->frozen_count == 0)) local_freeze(l);
@@ -152,6 +155,7 @@ void local_retire_slice(struct local *l, size_t entries_max)
         const struct mem_entry *entry = omap_peek(&m->retire_at);
         if (entry == NULL) {
             unlink_oldest(l, m);
+            range_cache_forget(&l->range_cache);
             l->retiring = NULL;
             l->retire_generation++;
             return;

@@ -8,6 +8,7 @@
 
 #define RETIRE_ENTRIES 1000 /* moved to the cache in one turn */
 #define STORE_NICE 10
+#define RANGE_CACHE_SHARE 8 /* of cache_bytes, one part in this many is for ranges */
 
 /* ---- reading one key ---- */
 
@@ -280,7 +281,7 @@ static void local_stats(struct backend *b, struct backend_stats *out)
         .applies = l->applies,
         .apply_us = l->apply_us,
         .apply_rows = l->apply_rows,
-        .cache_bytes = l->cache.bytes,
+        .cache_bytes = l->cache.bytes + l->range_cache.bytes,
         .cache_entries = l->cache.points.count,
         .cache_hits = l->cache.hits,
         .cache_misses = l->cache.misses,
@@ -326,6 +327,7 @@ static void local_free(struct local *l)
         m = older;
     }
     cache_fini(&l->cache);
+    range_cache_fini(&l->range_cache);
     file_unlock(l->lock_fd);
     mem_free(l->dir);
     mem_free(l);
@@ -458,7 +460,8 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     l->dir = memcpy(mem_alloc(len), options->dir, len);
     l->options.dir = l->dir;
     l->budget_us = clock_mono_us();
-    cache_init(&l->cache, options->cache_bytes);
+    cache_init(&l->cache, options->cache_bytes - options->cache_bytes / RANGE_CACHE_SHARE);
+    range_cache_init(&l->range_cache, options->cache_bytes / RANGE_CACHE_SHARE);
     waiter_list_init(&l->room_waiters);
     waiter_list_init(&l->throttled);
     waiter_list_init(&l->yielded);

@@ -8,6 +8,7 @@
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
 #include "backend/local/memtable.h"
+#include "backend/local/range_cache.h"
 #include "backend/local/store.h"
 #include "backend/local/worker.h"
 
@@ -50,6 +51,7 @@ struct local {
     struct pooled_reader *idle_readers;
     unsigned readers_open;
     struct cache cache;
+    struct range_cache range_cache;
     struct memtable *active;  /* head of the list, newest first */
     uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
     unsigned frozen_count;

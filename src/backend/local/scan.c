@@ -45,7 +45,8 @@ struct scan {
     int64_t opened_us;
     size_t rows_hint;
     struct pooled_reader *reader; /* when pinned */
-    struct store_chunk chunk;
+    struct shared_chunk *shared;
+    struct store_chunk *chunk; /* shared's */
     size_t chunk_at;
     struct store_fetch fetch;
     enum err fetch_result;
@@ -85,12 +86,20 @@ void reader_give(struct local *l, struct pooled_reader *r)
 
 /* ---- open, pin, close ---- */
 
+static void scan_take_chunk(struct scan *s, struct shared_chunk *c)
+{
+    shared_chunk_unref(s->shared);
+    s->shared = c;
+    s->chunk = &c->chunk;
+    s->chunk_at = 0;
+}
+
 static void scan_free(struct scan *s)
 {
     struct local *l = s->local;
     for (size_t i = 0; i < s->layer_count; i++) memtable_unref(s->layers[i].memtable);
     if (s->reader != NULL) reader_give(l, s->reader);
-    store_chunk_fini(&s->chunk);
+    shared_chunk_unref(s->shared);
     buf_fini(&s->start);
     buf_fini(&s->end);
     buf_fini(&s->last);
@@ -113,7 +122,7 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
     s->opened_us = clock_mono_us();
     buf_append(&s->start, range->start.data, range->start.len);
     buf_append(&s->end, range->end.data, range->end.len);
-    store_chunk_init(&s->chunk);
+    scan_take_chunk(s, shared_chunk_new());
     waiter_list_init(&s->waiters);
     l->scans_open++;
     if (s->start.is_failed || s->end.is_failed) {
@@ -177,7 +186,7 @@ uint64_t local_scan_depends(const struct scan *s)
 static void fetch_run(struct job *job)
 {
     struct scan *s = (struct scan *)job;
-    s->fetch_result = store_fetch(s->reader->reader, &s->fetch, &s->chunk, &s->fetch_error);
+    s->fetch_result = store_fetch(s->reader->reader, &s->fetch, s->chunk, &s->fetch_error);
 }
 
 static void fetch_done(struct job *job)
@@ -185,7 +194,7 @@ static void fetch_done(struct job *job)
     struct scan *s = (struct scan *)job;
     s->state = SCAN_PINNED;
     s->chunk_at = 0;
-    if (s->fetch_result == OK && s->chunk.is_last) s->is_store_done = true;
+    if (s->fetch_result == OK && s->chunk->is_last) s->is_store_done = true;
     /* Told even when it was closed: whoever begins anew finds the pages in memory. */
     waiter_wake_all(&s->waiters);
     if (s->is_closed) scan_free(s);
@@ -209,20 +218,41 @@ static void fetch_describe(struct scan *s, bool may_wait)
  * own; going forward the next start is the last key and a zero byte: its successor. */
 static void range_advance(struct scan *s)
 {
-    if (s->chunk.count == 0) return;
-    struct slice key = s->chunk.rows[s->chunk.count - 1].key;
+    if (s->chunk->count == 0) return;
+    struct slice key = s->chunk->rows[s->chunk->count - 1].key;
     struct buf *bound = s->is_reverse ? &s->end : &s->start;
     buf_clear(bound, SIZE_MAX);
     buf_append(bound, key.data, key.len);
     if (!s->is_reverse) buf_append_byte(bound, 0);
-    s->chunk.count = 0;
+}
+
+/* Rows of a fresh scan, from what the cache remembers or from pages that are in memory; else
+ * ERR_WAIT. An empty chunk that is not the last does not exist: a fetch gives rows or waits. */
+static enum err fetch_now(struct scan *s, struct error *e)
+{
+    struct local *l = s->local;
+    fetch_describe(s, false);
+    struct shared_chunk *known = range_cache_get(&l->range_cache, &s->fetch);
+    if (known != NULL) {
+        scan_take_chunk(s, known);
+    } else {
+        if (s->shared->refs > 1) scan_take_chunk(s, shared_chunk_new());
+        l->store_reads++;
+        enum err r = store_fetch(l->reader, &s->fetch, s->chunk, e);
+        if (r != OK) return r;
+        if (s->chunk->count == s->fetch.rows_max || s->chunk->is_last) {
+            range_cache_put(&l->range_cache, &s->fetch, s->shared);
+        }
+    }
     s->chunk_at = 0;
+    if (s->chunk->is_last) s->is_store_done = true;
+    return OK;
 }
 
 /* The store's next row is at chunk_at, or is_store_done. ERR_WAIT while a thread fetches. */
 static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
 {
-    if (s->is_store_done || s->chunk_at < s->chunk.count) return OK;
+    if (s->is_store_done || s->chunk_at < s->chunk->count) return OK;
     if (s->state == SCAN_PINNED && s->fetch_result != OK) {
         *e = s->fetch_error;
         return s->fetch_result;
@@ -236,20 +266,15 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
         return error_set(e, ERR_NOMEM, "no memory for a scan");
     }
     if (s->state == SCAN_FRESH) {
-        fetch_describe(s, false);
-        s->local->store_reads++;
-        enum err r = store_fetch(s->local->reader, &s->fetch, &s->chunk, e);
-        if (r == OK) {
-            s->chunk_at = 0;
-            if (s->chunk.is_last) s->is_store_done = true;
-            return s->chunk.count > 0 || s->is_store_done ? OK : store_ready(s, w, e);
-        }
+        enum err r = fetch_now(s, e);
+        if (r == OK) return OK;
         if (r != ERR_WAIT) return r;
         s->local->store_waits++;
         r = local_scan_pause(s, e);
         if (r != OK) return r;
     }
     fetch_describe(s, true);
+    if (s->shared->refs > 1) scan_take_chunk(s, shared_chunk_new());
     s->state = SCAN_FETCHING;
     s->is_placed = false;
     s->fetch_result = OK;
@@ -306,8 +331,8 @@ static const struct slice *merge_next_key(const struct scan *s, struct slice lim
         if (entry == NULL) continue;
         if (first == NULL || comes_first(s, entry->key, *first)) first = &entry->key;
     }
-    if (s->chunk_at < s->chunk.count) {
-        const struct slice *key = &s->chunk.rows[s->chunk_at].key;
+    if (s->chunk_at < s->chunk->count) {
+        const struct slice *key = &s->chunk->rows[s->chunk_at].key;
         if (first == NULL || comes_first(s, *key, *first)) first = key;
     }
     if (first == NULL) return NULL;
@@ -326,8 +351,8 @@ static bool merge_take(struct scan *s, struct slice key, struct entry *out)
         layer_step(s, &s->layers[i]);
     }
     const struct store_row *row = NULL;
-    if (s->chunk_at < s->chunk.count && slice_eq(s->chunk.rows[s->chunk_at].key, key)) {
-        row = &s->chunk.rows[s->chunk_at++];
+    if (s->chunk_at < s->chunk->count && slice_eq(s->chunk->rows[s->chunk_at].key, key)) {
+        row = &s->chunk->rows[s->chunk_at++];
     }
     if (found != NULL) {
         if (found->version > s->depends) s->depends = found->version;
