@@ -101,7 +101,7 @@ static const struct setting settings[] = {
      "memory for entries read from the store; 0 = no cache"},
     {"store-cache-size", SETTING_SIZE, AT(store_cache_bytes), "64mb", MB, SIZE_MAX_ANY, NULL, FIXED,
      "memory for the pages of the store, over all its connections"},
-    {"journal-segment-size", SETTING_SIZE, AT(journal_segment_bytes), "64mb", 4 * MB, 4 * GB, NULL,
+    {"journal-segment-size", SETTING_SIZE, AT(journal_segment_bytes), "96mb", 4 * MB, 4 * GB, NULL,
      FIXED, "size of one journal file, reserved on the disk before it is used"},
     {"changes-retention-age", SETTING_NUMBER, AT(changes_retention_age_s), "86400", 0, NUMBER_MAX,
      NULL, MUTABLE, "seconds that the change feed reaches back"},

@@ -105,13 +105,23 @@ static enum err open_backend(struct server *s, struct error *e)
     return local_open(&options, &s->backend, e);
 }
 
+/* A transaction must fit into one journal segment, with what its record and its expiry rows add. */
+static uint64_t transaction_bytes_max(const struct config *c)
+{
+    uint64_t possible = c->journal_segment_bytes / 3 * 2;
+    if (c->max_transaction_bytes <= possible) return c->max_transaction_bytes;
+    log_notice("max-transaction-size lowered to %llu, two thirds of journal-segment-size",
+               (unsigned long long)possible);
+    return possible;
+}
+
 static void open_engine(struct server *s)
 {
     const struct config *c = s->config;
     struct engine_options options = {
         .backend = s->backend,
         .value_bytes_max = c->max_value_bytes,
-        .txn_bytes_max = c->max_transaction_bytes,
+        .txn_bytes_max = transaction_bytes_max(c),
         .ops_max = c->max_transaction_ops,
         .expire_batch = (unsigned)c->expire_batch,
         .databases = (uint8_t)c->databases,

@@ -144,7 +144,7 @@ static void defaults_are_those_of_the_contract(void **state)
     assert_int_equal(c.write_buffer_bytes, 256 << 20);
     assert_int_equal(c.cache_bytes, 256 << 20);
     assert_int_equal(c.store_cache_bytes, 64 << 20);
-    assert_int_equal(c.journal_segment_bytes, 64 << 20);
+    assert_int_equal(c.journal_segment_bytes, 96 << 20);
     assert_int_equal(c.changes_retention_age_s, 86400);
     assert_int_equal(c.changes_retention_bytes, 1 << 30);
     assert_int_equal(c.query_threads, 2);
