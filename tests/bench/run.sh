@@ -106,7 +106,7 @@ if wants atomic; then
     deno=
     if command -v npm >/dev/null; then
         mkdir -p build/deno
-        npm install --silent --no-package-lock --prefix build/deno deno@2.5.6 >/dev/null 2>&1 || true
+        npm install --silent --no-package-lock --prefix build/deno deno@2.9.6 >/dev/null 2>&1 || true
         [ -x build/deno/node_modules/.bin/deno ] && deno=build/deno/node_modules/.bin/deno
     fi
     : >"$dir/a"
