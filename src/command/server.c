@@ -9,6 +9,7 @@ static enum err dbsize_run(struct request *rq)
 {
     struct backend *b = engine_backend(rq->env->engine);
     resp_int(rq->w, (int64_t)b->ops->count(b, rq->client->database));
+    rq->depends = b->ops->version_newest(b); /* the count knows every write */
     return OK;
 }
 

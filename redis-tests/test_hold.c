@@ -1,0 +1,443 @@
+/* The hold rule: nothing that depends on an unsynced write leaves the server. Its syncs are slowed
+ * down (TUPLED_TEST_SYNC_DELAY_MS), so that there is a time between a write's being in memory and
+ * its being durable; the tests look at what can be heard in that time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "load_help.h"
+
+#define DELAY_MS 300
+#define MARGIN_MS 60    /* by which a measured time may differ from the truth */
+#define AT_ONCE_MS 150  /* well below the delay */
+#define LIMIT_MS 5000   /* nothing takes longer */
+#define TOGETHER_MS 200 /* replies released by one sync come within this */
+
+static struct testserver *server;
+static redisContext *writer, *reader, *other, *watcher; /* of each test */
+static long written_ms;                                 /* when the unsynced write was sent */
+
+static int start(void **state)
+{
+    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
+    server = testserver_start(&(struct testserver_options){.env = env});
+    redisContext *c = testserver_connect(server);
+    expect(c, "@",
+           "KV.ATOMIC SET ['old'] 'o' SET ['range',1] 1 SET ['range',2] 2 SET ['other',1] 1 "
+           "SET ['gone'] 1 SET ['gone2'] 1 SET ['gone3'] 1 SET ['hole',1] 1 SET ['hole',2] 2 "
+           "SET ['swept',1] 1");
+    expect(c, "+OK", "SELECT 1");
+    expect(c, "@", "KV.SET ['flushed'] 1");
+    redisFree(c);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    testserver_free(server);
+    return 0;
+}
+
+static int enter(void **state)
+{
+    writer = testserver_connect(server);
+    reader = testserver_connect(server);
+    other = testserver_connect(server);
+    watcher = testserver_connect(server);
+    return 0;
+}
+
+static int leave(void **state)
+{
+    redisFree(writer);
+    redisFree(reader);
+    redisFree(other);
+    redisFree(watcher);
+    return 0;
+}
+
+/* Until the server has nothing to sync. An idle marker is begun after 0.1 s and takes the delay. */
+static void wait_for_quiet(void)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    long quiet_ms = testserver_now_ms();
+    for (long long batches = -1; testserver_now_ms() - quiet_ms < 2 * DELAY_MS;) {
+        long long now = load_info(watcher, "journal_batches");
+        if (load_info(watcher, "journal_unsynced_transactions") != 0 || now != batches) {
+            batches = now;
+            quiet_ms = testserver_now_ms();
+        }
+        if (testserver_now_ms() > until) fail_msg("the server does not become idle");
+        testserver_pause();
+    }
+}
+
+static void wait_for_unsynced(long long count)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (load_info(watcher, "journal_unsynced_transactions") < count) {
+        if (testserver_now_ms() > until) fail_msg("the write does not happen");
+    }
+}
+
+/* Sends a command on the writer's connection; on return it is in memory and not synced. */
+#define write_unsynced(...)                                                                        \
+    do {                                                                                           \
+        say(writer, __VA_ARGS__);                                                                  \
+        load_flush(writer);                                                                        \
+        written_ms = testserver_now_ms();                                                          \
+        wait_for_unsynced(1);                                                                      \
+    } while (0)
+
+/* The answer must not come before the sync, and must come with it. */
+#define expect_held(c, wanted, ...)                                                                \
+    do {                                                                                           \
+        say((c), __VA_ARGS__);                                                                     \
+        load_flush(c);                                                                             \
+        wait_held(c);                                                                              \
+        expect_next((c), (wanted));                                                                \
+    } while (0)
+
+static void wait_held(const redisContext *c)
+{
+    if (!load_is_readable(c, LIMIT_MS)) fail_msg("no reply after %d ms", LIMIT_MS);
+    long passed_ms = testserver_now_ms() - written_ms;
+    if (passed_ms < DELAY_MS - MARGIN_MS) {
+        fail_msg("a reply came %ld ms after the write it depends on; the sync takes %d ms",
+                 passed_ms, DELAY_MS);
+    }
+    if (!load_is_readable(writer, TOGETHER_MS)) {
+        fail_msg("what depends on the write was told before the write was acknowledged");
+    }
+}
+
+/* The answer must come while the write is still unsynced. */
+#define expect_at_once(c, wanted, ...)                                                             \
+    do {                                                                                           \
+        long asked_ms = testserver_now_ms();                                                       \
+        expect((c), (wanted), __VA_ARGS__);                                                        \
+        check_at_once(asked_ms);                                                                   \
+    } while (0)
+
+static void check_at_once(long asked_ms)
+{
+    long took_ms = testserver_now_ms() - asked_ms;
+    if (took_ms > AT_ONCE_MS) fail_msg("the reply took %ld ms", took_ms);
+    if (load_is_readable(writer, 0)) fail_msg("the write was synced already: nothing was tested");
+}
+
+/* ---- what is held ---------------------------------------------------------------------------- */
+
+static void a_set_is_answered_after_the_sync(void **state)
+{
+    long before_ms = testserver_now_ms();
+    expect(writer, "@", "KV.SET ['a'] 1");
+    assert_true(testserver_now_ms() - before_ms >= DELAY_MS);
+}
+
+static void an_unsynced_value_is_held(void **state)
+{
+    write_unsynced("KV.SET ['value'] 1");
+    expect_held(reader, "1", "KV.GET ['value']");
+    expect_next(writer, "@");
+}
+
+static void the_absence_of_an_unsynced_delete_is_held(void **state)
+{
+    write_unsynced("KV.DEL ['gone']");
+    expect_held(reader, "(nil)", "KV.GET ['gone']");
+    expect_next(writer, ":1");
+}
+
+static void an_mget_is_held_by_any_of_its_keys(void **state)
+{
+    write_unsynced("KV.SET ['many'] 1");
+    expect_held(reader, "[['o' @] [1 @]]", "KV.MGET ['old'] ['many']");
+    expect_next(writer, "@");
+}
+
+static void a_failed_nx_is_held(void **state)
+{
+    write_unsynced("KV.SET ['nx'] 1");
+    expect_held(reader, "(nil)", "KV.SET ['nx'] 2 NX");
+    expect_next(writer, "@");
+    expect(reader, "1", "KV.GET ['nx']");
+}
+
+static void a_failed_xx_on_an_unsynced_delete_is_held(void **state)
+{
+    write_unsynced("KV.DEL ['gone2']");
+    expect_held(reader, "(nil)", "KV.SET ['gone2'] 2 XX");
+    expect_next(writer, ":1");
+}
+
+static void a_failed_check_is_held(void **state)
+{
+    write_unsynced("KV.SET ['check'] 1");
+    expect_held(reader, "(nil)", "KV.ATOMIC CHECK ['check'] NONE SET ['check'] 2");
+    expect_next(writer, "@");
+}
+
+static void the_details_of_a_failed_check_are_held(void **state)
+{
+    write_unsynced("KV.SET ['details'] 1");
+    expect_held(reader, "[(nil) [[:0 @]]]", "KV.ATOMIC DETAILS CHECK ['details'] NONE");
+    expect_next(writer, "@");
+}
+
+static void an_error_caused_by_an_unsynced_value_is_held(void **state)
+{
+    write_unsynced("KV.SET ['error'] 'text'");
+    expect_held(reader, "-WRONGTYPE *", "KV.SUM ['error'] 1");
+    expect_next(writer, "@");
+}
+
+static void a_del_that_finds_nothing_because_of_an_unsynced_del_is_held(void **state)
+{
+    write_unsynced("KV.DEL ['gone3']");
+    expect_held(reader, ":0", "KV.DEL ['gone3']");
+    expect_next(writer, ":1");
+}
+
+static void a_ttl_is_held(void **state)
+{
+    write_unsynced("KV.SET ['ttl'] 1");
+    expect_held(reader, ":-1", "KV.TTL ['ttl']");
+    expect_next(writer, "@");
+}
+
+static void a_range_with_an_unsynced_write_is_held(void **state)
+{
+    write_unsynced("KV.SET ['range',3] 3");
+    say(other, "KV.COUNT PREFIX ['range']");
+    load_flush(other);
+    expect_held(reader, "[0 [['range',1] ['range',2] ['range',3]]]",
+                "KV.LIST PREFIX ['range'] KEYSONLY");
+    expect_next(other, ":3");
+    expect_next(writer, "@");
+    write_unsynced("KV.SET ['range',3] 4");
+    say(other, "KV.LIST PREFIX ['range'] REVERSE LIMIT 1");
+    load_flush(other);
+    wait_held(other);
+    expect_next(other, "[* [[['range',3] 4 @]]]");
+    expect_next(writer, "@");
+}
+
+static void a_range_with_an_unsynced_delete_is_held(void **state)
+{
+    write_unsynced("KV.DEL ['hole',1]");
+    say(other, "KV.LIST PREFIX ['hole'] KEYSONLY");
+    load_flush(other);
+    expect_held(reader, ":1", "KV.COUNT PREFIX ['hole']");
+    expect_next(other, "[0 [['hole',2]]]");
+    expect_next(writer, ":1");
+}
+
+static void a_delrange_that_finds_nothing_because_of_an_unsynced_one_is_held(void **state)
+{
+    write_unsynced("KV.DELRANGE PREFIX ['swept']");
+    expect_held(reader, ":0", "KV.DELRANGE PREFIX ['swept']");
+    expect_next(writer, ":1");
+}
+
+static void emptiness_after_an_unsynced_flush_is_held(void **state)
+{
+    expect(writer, "+OK", "SELECT 1");
+    expect(reader, "+OK", "SELECT 1");
+    expect(other, "+OK", "SELECT 1");
+    write_unsynced("FLUSHDB");
+    say(other, "KV.COUNT");
+    load_flush(other);
+    expect_at_once(watcher, "'o'", "KV.GET ['old']"); /* of another database */
+    expect_held(reader, "(nil)", "KV.GET ['flushed']");
+    expect_next(other, ":0");
+    expect_next(writer, "+OK");
+}
+
+/* Two syncs, one after the other: the first releases only what depends on it. */
+static void a_read_waits_for_the_version_it_depends_on_and_no_other(void **state)
+{
+    redisContext *late = watcher;
+    wait_for_quiet();
+    write_unsynced("KV.SET ['first'] 1");
+    say(other, "KV.SET ['second'] 2");
+    load_flush(other);
+    wait_for_unsynced(2);
+    say(late, "KV.GET ['second']");
+    load_flush(late);
+    expect_held(reader, "1", "KV.GET ['first']");
+    expect_next(writer, "@");
+    if (load_is_readable(other, 0) || load_is_readable(late, 0)) {
+        fail_msg("the second write was told together with the first");
+    }
+    assert_true(load_is_readable(late, LIMIT_MS));
+    assert_true(testserver_now_ms() - written_ms >= 2 * DELAY_MS - MARGIN_MS);
+    assert_true(load_is_readable(other, TOGETHER_MS));
+    expect_next(other, "@");
+    expect_next(late, "2");
+}
+
+/* ---- what is not ----------------------------------------------------------------------------- */
+
+static void what_does_not_depend_on_the_write_is_answered_at_once(void **state)
+{
+    char version[32];
+    snprintf(version, sizeof version, "%s", ask(reader, "KV.VERSION"));
+    write_unsynced("KV.SET ['unsynced'] 1");
+    expect_at_once(reader, "'o'", "KV.GET ['old']");
+    expect_at_once(reader, "+PONG", "PING");
+    expect_at_once(reader, "(nil)", "KV.GET ['never']");
+    expect_at_once(reader, "[0 [[['other',1] 1 @]]]", "KV.LIST PREFIX ['other']");
+    expect_at_once(reader, ":1", "KV.COUNT PREFIX ['other']");
+    expect_at_once(reader, "(nil)", "KV.SET ['old'] 2 NX");
+    expect_at_once(reader, "(nil)", "KV.ATOMIC CHECK ['old'] NONE SET ['x'] 1");
+    expect_at_once(reader, "-WRONGTYPE *", "KV.SUM ['old'] 1");
+    expect_at_once(reader, version, "KV.VERSION"); /* the newest acknowledged */
+    expect_next(writer, "@");
+}
+
+/* ---- order on one connection ----------------------------------------------------------------- */
+
+static void replies_keep_their_order_around_a_held_one(void **state)
+{
+    say(writer, "PING before");
+    say(writer, "KV.GET ['old']");
+    say(writer, "KV.SET ['order'] 1");
+    say(writer, "PING behind");
+    say(writer, "KV.GET ['old']");
+    say(writer, "KV.GET ['order']");
+    long sent_ms = testserver_now_ms();
+    expect_next(writer, "before");
+    expect_next(writer, "'o'");
+    assert_true(testserver_now_ms() - sent_ms < AT_ONCE_MS);
+    expect_next(writer, "@");
+    assert_true(testserver_now_ms() - sent_ms >= DELAY_MS);
+    assert_true(load_is_readable(writer, TOGETHER_MS) || writer->reader->len > 0);
+    expect_next(writer, "behind");
+    expect_next(writer, "'o'");
+    expect_next(writer, "1");
+}
+
+static void a_reader_that_pipelines_gets_what_it_may_have(void **state)
+{
+    write_unsynced("KV.SET ['ahead'] 1");
+    say(reader, "KV.GET ['old']");
+    say(reader, "KV.GET ['ahead']");
+    say(reader, "PING behind");
+    long asked_ms = testserver_now_ms();
+    expect_next(reader, "'o'");
+    check_at_once(asked_ms);
+    wait_held(reader);
+    expect_next(reader, "1");
+    expect_next(reader, "behind");
+    expect_next(writer, "@");
+}
+
+/* ---- kill -9 in the window ------------------------------------------------------------------- */
+
+#define KILL_ROUNDS 6
+#define WRITES_AHEAD 5000
+#define POLLERS 3
+
+struct window {
+    uint64_t next;  /* to be written */
+    uint64_t shown; /* the largest value any reply has told */
+};
+
+static void on_poll(struct load_client *l, const redisReply *r)
+{
+    struct window *w = l->arg;
+    uint64_t n = 0;
+    if (r->type == REDIS_REPLY_STRING) n = strtoull(r->str, NULL, 10);
+    if (n > w->shown) w->shown = n;
+}
+
+/* The value in the store must be at least what anybody was shown or promised. */
+static void kill_in_the_window(struct testserver *s, struct window *w)
+{
+    struct load_client clients[1 + POLLERS] = {{.number = 0, .arg = w}};
+    uint64_t acknowledged = w->next;
+    long until = testserver_now_ms() + 60 + (long)load_below(200);
+    for (size_t i = 0; i <= POLLERS; i++) {
+        clients[i].number = i;
+        clients[i].arg = w;
+        clients[i].on_reply = i == 0 ? NULL : on_poll;
+        load_open(&clients[i], s);
+    }
+    while (testserver_now_ms() < until) {
+        /* A few at a time: while one batch is synced the next one fills, in memory only. */
+        for (int i = 0; i < 4 && clients[0].unanswered < WRITES_AHEAD; i++) {
+            load_say(&clients[0], "KV.SET ['n'] %llu", (unsigned long long)++w->next);
+        }
+        for (size_t i = 1; i <= POLLERS; i++) {
+            if (clients[i].unanswered < 2) load_say(&clients[i], "KV.GET ['n']");
+        }
+        load_turn(clients, 1 + POLLERS, 1);
+    }
+    testserver_kill(s);
+    while (load_turn(clients, 1 + POLLERS, 50)) continue; /* what had left the server */
+    if (w->next - clients[0].unanswered > acknowledged) {
+        acknowledged = w->next - clients[0].unanswered;
+    }
+    if (acknowledged > w->shown) w->shown = acknowledged;
+    for (size_t i = 0; i <= POLLERS; i++) load_close(&clients[i]);
+}
+
+static void nothing_is_shown_that_a_kill_takes_back(void **state)
+{
+    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=30", NULL};
+    struct testserver_options o = {.is_release = true, .env = env};
+    struct window w = {0};
+    load_use_disk();
+    load_seed();
+    struct testserver *s = testserver_start(&o);
+    for (int round = 0; round < KILL_ROUNDS; round++) {
+        kill_in_the_window(s, &w);
+        testserver_again(s);
+        redisContext *c = testserver_connect(s);
+        uint64_t value = strtoull(ask(c, "KV.GET ['n']"), NULL, 10);
+        if (value < w.shown || value > w.next) {
+            fail_msg("round %d: %llu was shown, %llu written, but %llu is there", round,
+                     (unsigned long long)w.shown, (unsigned long long)w.next,
+                     (unsigned long long)value);
+        }
+        assert_true(w.shown > 0);
+        w.next = w.shown = value;
+        redisFree(c);
+    }
+    testserver_free(s);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+    const struct CMUnitTest tests[] = {
+        TEST(a_set_is_answered_after_the_sync),
+        TEST(an_unsynced_value_is_held),
+        TEST(the_absence_of_an_unsynced_delete_is_held),
+        TEST(an_mget_is_held_by_any_of_its_keys),
+        TEST(a_failed_nx_is_held),
+        TEST(a_failed_xx_on_an_unsynced_delete_is_held),
+        TEST(a_failed_check_is_held),
+        TEST(the_details_of_a_failed_check_are_held),
+        TEST(an_error_caused_by_an_unsynced_value_is_held),
+        TEST(a_del_that_finds_nothing_because_of_an_unsynced_del_is_held),
+        TEST(a_ttl_is_held),
+        TEST(a_range_with_an_unsynced_write_is_held),
+        TEST(a_range_with_an_unsynced_delete_is_held),
+        TEST(a_delrange_that_finds_nothing_because_of_an_unsynced_one_is_held),
+        TEST(emptiness_after_an_unsynced_flush_is_held),
+        TEST(a_read_waits_for_the_version_it_depends_on_and_no_other),
+        TEST(what_does_not_depend_on_the_write_is_answered_at_once),
+        TEST(replies_keep_their_order_around_a_held_one),
+        TEST(a_reader_that_pipelines_gets_what_it_may_have),
+        cmocka_unit_test(nothing_is_shown_that_a_kill_takes_back),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
