@@ -55,7 +55,7 @@ void buf_append(struct buf *b, const void *data, size_t len)
     if (len == 0) return;
     uint8_t *p = buf_reserve(b, len);
     if (p == NULL) return;
-    memcpy(p, data, len);
+    bytes_copy(p, data, len);
     b->len += len;
 }
 
@@ -71,22 +71,21 @@ size_t u64_format(uint64_t v, char *out)
                                 "4041424344454647484950515253545556575859"
                                 "6061626364656667686970717273747576777879"
                                 "8081828384858687888990919293949596979899";
-    char tmp[20];
-    size_t at = sizeof tmp;
+    size_t digits = 1;
+    for (uint64_t rest = v; rest >= 10; digits++) rest /= 10;
+    size_t at = digits;
     while (v >= 100) {
         unsigned two = (unsigned)(v % 100);
         v /= 100;
         at -= 2;
-        memcpy(tmp + at, pairs + two * 2, 2);
+        memcpy(out + at, pairs + two * 2, 2);
     }
     if (v >= 10) {
-        at -= 2;
-        memcpy(tmp + at, pairs + v * 2, 2);
+        memcpy(out, pairs + v * 2, 2);
     } else {
-        tmp[--at] = (char)('0' + v);
+        out[0] = (char)('0' + v);
     }
-    memcpy(out, tmp + at, sizeof tmp - at);
-    return sizeof tmp - at;
+    return digits;
 }
 
 void buf_append_u64(struct buf *b, uint64_t value)

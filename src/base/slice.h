@@ -43,6 +43,42 @@ static inline bool slice_has_prefix(struct slice s, struct slice prefix)
     return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.data, prefix.data, prefix.len) == 0);
 }
 
+/* memcpy for what is mostly short: up to 32 bytes in place, with loads that overlap in the middle.
+ */
+static inline void bytes_copy(void *to, const void *from, size_t len)
+{
+    uint8_t *t = (uint8_t *)to;
+    const uint8_t *f = (const uint8_t *)from;
+    if (len > 32) {
+        memcpy(t, f, len);
+    } else if (len >= 16) {
+        uint64_t a[2];
+        uint64_t b[2];
+        memcpy(a, f, 16);
+        memcpy(b, f + len - 16, 16);
+        memcpy(t, a, 16);
+        memcpy(t + len - 16, b, 16);
+    } else if (len >= 8) {
+        uint64_t a;
+        uint64_t b;
+        memcpy(&a, f, 8);
+        memcpy(&b, f + len - 8, 8);
+        memcpy(t, &a, 8);
+        memcpy(t + len - 8, &b, 8);
+    } else if (len >= 4) {
+        uint32_t a;
+        uint32_t b;
+        memcpy(&a, f, 4);
+        memcpy(&b, f + len - 4, 4);
+        memcpy(t, &a, 4);
+        memcpy(t + len - 4, &b, 4);
+    } else if (len > 0) {
+        t[0] = f[0];
+        t[len / 2] = f[len / 2];
+        t[len - 1] = f[len - 1];
+    }
+}
+
 /* True when `s` is the ASCII word `upper` in any case; `upper` must be upper-case. */
 bool slice_is_word(struct slice s, const char *upper);
 

@@ -315,7 +315,7 @@ void json_string_write(struct slice s, struct buf *out)
     if (to == NULL) return;
     *to++ = '"';
     if (s.len <= 64 && is_plain(p, s.len)) {
-        if (s.len > 0) memcpy(to, p, s.len);
+        bytes_copy(to, p, s.len);
         to[s.len] = '"';
         out->len += s.len + 2;
         return;

@@ -233,7 +233,7 @@ void reply_stamp(struct request *rq, uint64_t version)
 
 void reply_key(struct resp_writer *w, enum format format, struct slice key)
 {
-    size_t mark = resp_bulk_begin(w);
+    struct resp_mark mark = resp_bulk_begin(w, key.len);
     if (format == FORMAT_MSGPACK) {
         key_to_msgpack(engine_key_tuple(key), w->out);
     } else {
@@ -248,7 +248,8 @@ void reply_value(struct resp_writer *w, enum format format, struct slice value)
         resp_bulk(w, value);
         return;
     }
-    size_t mark = resp_bulk_begin(w);
+    /* Text is a little longer than MessagePack. */
+    struct resp_mark mark = resp_bulk_begin(w, value.len + value.len / 8);
     value_to_json(value, w->out);
     resp_bulk_end(w, mark);
 }

@@ -42,7 +42,7 @@ static enum err get_run(struct request *rq)
     for (size_t i = 0; i < count; i++) {
         if (!matches_any(rq, env->config_name(env->server, i))) continue;
         resp_bulk_str(rq->w, env->config_name(env->server, i));
-        size_t mark = resp_bulk_begin(rq->w);
+        struct resp_mark mark = resp_bulk_begin(rq->w, 10);
         env->config_value(env->server, i, rq->w->out);
         resp_bulk_end(rq->w, mark);
     }

@@ -91,7 +91,7 @@ static void reply_cursor(struct request *rq, const struct walk *k, bool is_done)
     buf_append_byte(rq->scratch, CURSOR_FORMAT);
     buf_append(rq->scratch, &k->fingerprint, sizeof k->fingerprint);
     buf_append(rq->scratch, k->last.data, k->last.len);
-    size_t mark = resp_bulk_begin(rq->w);
+    struct resp_mark mark = resp_bulk_begin(rq->w, 10);
     base64url_write(buf_slice(rq->scratch), rq->w->out);
     resp_bulk_end(rq->w, mark);
 }

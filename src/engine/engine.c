@@ -53,7 +53,9 @@ enum err engine_get(struct engine *g, struct slice key, struct entry *out, uint6
     enum err r = g->backend->ops->load(g->backend, key, out, w, e);
     if (r != OK) return r;
     if (out->depends > *depends) *depends = out->depends;
-    if (out->exists && engine_is_expired(out, engine_time_ms(g))) out->exists = false;
+    /* Most entries never expire: no need to know the time. */
+    bool may_expire = out->exists && out->expiry_ms != 0;
+    if (may_expire && engine_is_expired(out, engine_time_ms(g))) out->exists = false;
     return OK;
 }
 

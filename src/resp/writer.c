@@ -52,7 +52,7 @@ void resp_bulk(struct resp_writer *w, struct slice bytes)
     write_header(w->out, '$', bytes.len);
     uint8_t *p = buf_reserve(w->out, bytes.len + 2);
     if (p == NULL) return;
-    if (bytes.len > 0) memcpy(p, bytes.data, bytes.len);
+    bytes_copy(p, bytes.data, bytes.len);
     p[bytes.len] = '\r';
     p[bytes.len + 1] = '\n';
     w->out->len += bytes.len + 2;
@@ -106,17 +106,19 @@ void resp_text(struct resp_writer *w, struct slice text)
     buf_append(w->out, "\r\n", 2);
 }
 
-size_t resp_bulk_begin(struct resp_writer *w)
+struct resp_mark resp_bulk_begin(struct resp_writer *w, size_t bytes_guess)
 {
-    size_t mark = w->out->len;
-    if (buf_reserve(w->out, BULK_HEADER_GUESS) != NULL) w->out->len += BULK_HEADER_GUESS;
+    char digits[20];
+    struct resp_mark mark = {.at = w->out->len,
+                             .header_bytes = u64_format(bytes_guess, digits) + 3};
+    if (buf_reserve(w->out, mark.header_bytes) != NULL) w->out->len += mark.header_bytes;
     return mark;
 }
 
-void resp_bulk_end(struct resp_writer *w, size_t mark)
+void resp_bulk_end(struct resp_writer *w, struct resp_mark mark)
 {
     if (w->out->is_failed) return;
-    size_t body = mark + BULK_HEADER_GUESS;
+    size_t body = mark.at + mark.header_bytes;
     size_t len = w->out->len - body;
     char header[24];
     header[0] = '$';
@@ -125,8 +127,8 @@ void resp_bulk_end(struct resp_writer *w, size_t mark)
     header[n++] = '\n';
     if (buf_reserve(w->out, n + 2) == NULL) return;
     uint8_t *data = w->out->data;
-    if (n != BULK_HEADER_GUESS) memmove(data + mark + n, data + body, len);
-    memcpy(data + mark, header, n);
-    memcpy(data + mark + n + len, "\r\n", 2);
-    w->out->len = mark + n + len + 2;
+    if (n != mark.header_bytes) memmove(data + mark.at + n, data + body, len);
+    memcpy(data + mark.at, header, n);
+    memcpy(data + mark.at + n + len, "\r\n", 2);
+    w->out->len = mark.at + n + len + 2;
 }

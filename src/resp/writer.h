@@ -32,8 +32,13 @@ void resp_set(struct resp_writer *w, size_t count);
 /* Text for people (INFO, CLIENT LIST): verbatim in RESP3, bulk in RESP2. */
 void resp_text(struct resp_writer *w, struct slice text);
 
-/* A bulk whose length is not known yet: begin, append to w->out, end with what begin returned. */
-size_t resp_bulk_begin(struct resp_writer *w);
-void resp_bulk_end(struct resp_writer *w, size_t mark);
+/* A bulk whose length is not known yet: begin with a guess of its bytes, append to w->out, end with
+ * what begin gave. A guess with another number of digits costs a move of the content, no more. */
+struct resp_mark {
+    size_t at;           /* of the header in w->out */
+    size_t header_bytes; /* left free for it */
+};
+struct resp_mark resp_bulk_begin(struct resp_writer *w, size_t bytes_guess);
+void resp_bulk_end(struct resp_writer *w, struct resp_mark mark);
 
 #endif

@@ -93,7 +93,7 @@ static void a_bulk_of_unknown_length_gets_the_right_header(void **state)
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         char header[32];
         buf_append_str(&out, "before");
-        size_t mark = resp_bulk_begin(&w2);
+        struct resp_mark mark = resp_bulk_begin(&w2, 100);
         for (size_t k = 0; k < lengths[i]; k++) buf_append_byte(&out, (uint8_t)('a' + k % 26));
         resp_bulk_end(&w2, mark);
         resp_simple(&w2, "after");
@@ -109,7 +109,7 @@ static void a_bulk_of_unknown_length_gets_the_right_header(void **state)
 static void bulks_of_unknown_length_follow_each_other(void **state)
 {
     for (int i = 0; i < 3; i++) {
-        size_t mark = resp_bulk_begin(&w3);
+        struct resp_mark mark = resp_bulk_begin(&w3, 100);
         for (int k = 0; k < i; k++) buf_append_str(&out, "0123456789");
         resp_bulk_end(&w3, mark);
     }
@@ -127,10 +127,10 @@ static void write_all(struct resp_writer *w)
     resp_error_line(w, "ERR x");
     resp_int(w, -1);
     resp_text(w, slice_of(big, sizeof big));
-    size_t mark = resp_bulk_begin(w);
+    struct resp_mark mark = resp_bulk_begin(w, 100);
     buf_append(w->out, big, 300);
     resp_bulk_end(w, mark);
-    mark = resp_bulk_begin(w);
+    mark = resp_bulk_begin(w, 1000);
     buf_append(w->out, big, sizeof big);
     resp_bulk_end(w, mark);
     resp_bulk(w, slice_of(big, sizeof big));
