@@ -23,6 +23,15 @@ void htab_fini(struct htab *h)
     *h = (struct htab){0};
 }
 
+void htab_reserve(struct htab *h, size_t count)
+{
+    INVARIANT(h->slots == NULL);
+    size_t slots = SLOTS_MIN;
+    while ((count + 1) * 4 > slots * 3) slots *= 2;
+    h->slots = mem_new(slots * sizeof *h->slots);
+    h->mask = slots - 1;
+}
+
 void *htab_find(const struct htab *h, uint64_t hash, struct slice key)
 {
     if (h->slots == NULL) return NULL;

@@ -22,6 +22,9 @@ uint64_t hash_bytes(struct slice s);
 
 void htab_init(struct htab *h);
 void htab_fini(struct htab *h);
+/* Room for `count` items without growing: growing moves all of them at once. Only while it is
+ * empty. */
+void htab_reserve(struct htab *h, size_t count);
 /* The item with that key, or NULL. */
 void *htab_find(const struct htab *h, uint64_t hash, struct slice key);
 /* `item` points to a struct that begins with its key, which must not be in the table. */

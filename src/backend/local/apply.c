@@ -9,6 +9,7 @@
 #include "backend/local/local_int.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #define APPLY_RETRY_US_MAX 5000000
 #define BUDGET_SPAN_S 0.05    /* at most this much of the rate is saved up */
@@ -27,7 +28,9 @@ void local_freeze(struct local *l)
     memtable_move(m, MEM_FROZEN);
     l->unapplied_bytes += memtable_bytes(m);
     l->frozen_count++;
-    l->active = memtable_new();
+    /* The next one is likely to be as large, if this one is full. */
+    bool is_full = memtable_bytes(m) >= l->options.memtable_bytes;
+    l->active = memtable_new(is_full ? m->order.count : 0);
     l->active->older = m;
 }
 
@@ -136,13 +139,38 @@ void local_apply_next(struct local *l)
     worker_post(l->store_worker, &l->apply.job);
 }
 
+struct free_job {
+    struct job job; /* first */
+    struct memtable *memtable;
+};
+
+static void free_run(struct job *job)
+{
+    memtable_free(((struct free_job *)job)->memtable);
+}
+
+static void free_done(struct job *job)
+{
+    mem_free(job);
+}
+
+void local_unref_memtable(struct local *l, struct memtable *m)
+{
+    if (!memtable_unref(m)) return;
+    struct free_job *j = mem_new(sizeof *j);
+    j->job.run = free_run;
+    j->job.done = free_done;
+    j->memtable = m;
+    worker_post(l->query_worker, &j->job);
+}
+
 static void unlink_oldest(struct local *l, struct memtable *m)
 {
     struct memtable *newer = l->active;
     while (newer->older != m) newer = newer->older;
     INVARIANT(m->older == NULL);
     newer->older = NULL;
-    memtable_unref(m);
+    local_unref_memtable(l, m);
 }
 
 /* An applied memtable leaves the read path only after the cache no longer contradicts what it said.

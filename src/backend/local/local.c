@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define RETIRE_ENTRIES 1000 /* moved to the cache in one turn */
+#define RETIRE_ENTRIES 128 /* moved to the cache in one turn */
 #define STORE_NICE 10
 #define RANGE_CACHE_SHARE 8 /* of cache_bytes, one part in this many is for ranges */
 
@@ -323,7 +323,7 @@ static void local_free(struct local *l)
     store_close(l->store);
     for (struct memtable *m = l->active; m != NULL;) {
         struct memtable *older = m->older;
-        memtable_unref(m);
+        if (memtable_unref(m)) memtable_free(m);
         m = older;
     }
     cache_fini(&l->cache);
@@ -465,7 +465,7 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     waiter_list_init(&l->room_waiters);
     waiter_list_init(&l->throttled);
     waiter_list_init(&l->yielded);
-    l->active = memtable_new();
+    l->active = memtable_new(0);
     l->journal_worker = local_worker(l, "journal", 1, 0);
     l->store_worker = local_worker(l, "store", 1, STORE_NICE);
     l->query_worker = local_worker(l, "query", options->query_threads, 0);

@@ -88,6 +88,8 @@ void local_remember(struct local *l, const struct mutation *mu, uint64_t version
 
 /* apply.c */
 void local_freeze(struct local *l);
+/* The last reference gone, a query thread frees it. */
+void local_unref_memtable(struct local *l, struct memtable *m);
 void local_freeze_if_due(struct local *l);
 void local_apply_next(struct local *l);
 void local_retire_slice(struct local *l, size_t entries_max);

@@ -5,11 +5,12 @@
 
 #define ARENA_CHUNK_BYTES (256 * 1024)
 
-struct memtable *memtable_new(void)
+struct memtable *memtable_new(size_t entries_hint)
 {
     struct memtable *m = mem_new(sizeof *m);
     arena_init(&m->arena, ARENA_CHUNK_BYTES);
     htab_init(&m->points);
+    if (entries_hint > 0) htab_reserve(&m->points, entries_hint);
     omap_init(&m->order, &m->arena);
     m->refs = 1;
     return m;
@@ -20,10 +21,14 @@ void memtable_ref(struct memtable *m)
     m->refs++;
 }
 
-void memtable_unref(struct memtable *m)
+bool memtable_unref(struct memtable *m)
 {
     INVARIANT(m->refs > 0);
-    if (--m->refs > 0) return;
+    return --m->refs == 0;
+}
+
+void memtable_free(struct memtable *m)
+{
     htab_fini(&m->points);
     arena_fini(&m->arena);
     mem_free(m);

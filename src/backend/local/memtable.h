@@ -52,9 +52,13 @@ struct memtable {
     struct omap_iter retire_at;   /* loop thread: how far its entries went into the cache */
 };
 
-struct memtable *memtable_new(void);
+/* `entries_hint`: as many entries as are likely; 0 = unknown. */
+struct memtable *memtable_new(size_t entries_hint);
 void memtable_ref(struct memtable *m);
-void memtable_unref(struct memtable *m);
+/* True when that was the last reference: the caller frees it. */
+ERR_MUST_USE bool memtable_unref(struct memtable *m);
+/* Any thread: giving back so much memory takes milliseconds. */
+void memtable_free(struct memtable *m);
 /* Moves to the next state; asserts that it is the next. */
 void memtable_move(struct memtable *m, enum mem_state to);
 void memtable_put(struct memtable *m, uint64_t hash, const struct mutation *mu, uint64_t version);

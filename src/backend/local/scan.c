@@ -97,7 +97,7 @@ static void scan_take_chunk(struct scan *s, struct shared_chunk *c)
 static void scan_free(struct scan *s)
 {
     struct local *l = s->local;
-    for (size_t i = 0; i < s->layer_count; i++) memtable_unref(s->layers[i].memtable);
+    for (size_t i = 0; i < s->layer_count; i++) local_unref_memtable(l, s->layers[i].memtable);
     if (s->reader != NULL) reader_give(l, s->reader);
     shared_chunk_unref(s->shared);
     buf_fini(&s->start);

@@ -35,16 +35,16 @@ static void expect_version(const struct mem_version *v, uint64_t version, const 
 
 static void a_new_one_is_empty(void **state)
 {
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     assert_true(memtable_is_empty(m));
     assert_int_equal(memtable_bytes(m), 0);
     assert_null(memtable_get(m, hash_bytes(KEY), KEY));
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void a_reader_sees_the_newest_version_up_to_its_own(void **state)
 {
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     put(m, KEY, "three", 3);
     put(m, KEY, NULL, 5);
     put(m, KEY, "eight", 8);
@@ -59,12 +59,12 @@ static void a_reader_sees_the_newest_version_up_to_its_own(void **state)
     assert_int_equal(m->version_first, 3);
     assert_int_equal(m->version_last, 8);
     assert_int_equal(m->order.count, 1);
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void the_last_of_two_writes_of_one_transaction_counts(void **state)
 {
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     put(m, KEY, "old", 1);
     put(m, KEY, "first", 2);
     put(m, KEY, NULL, 2);
@@ -73,12 +73,12 @@ static void the_last_of_two_writes_of_one_transaction_counts(void **state)
     expect_version(newest, 2, "last");
     expect_version(newest->older, 1, "old");
     assert_null(newest->older->older);
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void keys_and_values_are_copied(void **state)
 {
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     char key[] = "\x01\x01mine";
     char value[] = "mine too";
     put(m, slice_str(key), value, 1);
@@ -86,12 +86,12 @@ static void keys_and_values_are_copied(void **state)
     memset(value, 'x', sizeof value - 1);
     struct slice want = slice_str("\x01\x01mine");
     expect_version(memtable_get(m, hash_bytes(want), want), 1, "mine too");
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void a_flush_is_noted_per_database_and_makes_it_not_empty(void **state)
 {
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     memtable_flush(m, 4, 7);
     assert_false(memtable_is_empty(m));
     assert_int_equal(m->flushed[4], 7);
@@ -100,25 +100,25 @@ static void a_flush_is_noted_per_database_and_makes_it_not_empty(void **state)
     put(m, KEY, "x", 7);
     memtable_flush(m, 4, 9);
     assert_int_equal(m->flushed[4], 9);
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void its_age_counts_from_the_first_write(void **state)
 {
     clock_set_fake_ms(1000);
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     clock_set_fake_ms(2000);
     put(m, KEY, "x", 1);
     clock_set_fake_ms(3000);
     put(m, KEY, "y", 2);
     assert_int_equal(m->born_us, 2000000);
     clock_set_fake_ms(0);
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void states_follow_each_other_and_a_failed_apply_goes_back(void **state)
 {
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     put(m, KEY, "x", 1);
     memtable_move(m, MEM_FROZEN);
     memtable_move(m, MEM_APPLYING);
@@ -127,16 +127,16 @@ static void states_follow_each_other_and_a_failed_apply_goes_back(void **state)
     memtable_move(m, MEM_APPLIED);
     assert_int_equal(m->state, MEM_APPLIED);
     memtable_ref(m);
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
     expect_version(memtable_get(m, hash_bytes(KEY), KEY), 1, "x");
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void many_random_writes_are_found_and_in_order(void **state)
 {
     enum { KEYS = 500 };
     uint64_t last[KEYS] = {0};
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     struct rng rng;
     rng_init(&rng, 7);
     size_t distinct = 0;
@@ -168,7 +168,7 @@ static void many_random_writes_are_found_and_in_order(void **state)
         omap_next(&it);
     }
     assert_null(omap_peek(&it));
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 int main(void)

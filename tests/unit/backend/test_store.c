@@ -122,7 +122,7 @@ static void apply(struct bench *b, struct memtable *m)
     assert_int_equal(progress.applied, m->version_last);
     store_applied_set(b->store, &progress);
     store_checkpoint(b->store);
-    memtable_unref(m);
+    if (memtable_unref(m)) memtable_free(m);
 }
 
 static void check_gets(struct bench *b)
@@ -210,7 +210,7 @@ static void random_applies_leave_what_the_model_says(void **state)
         struct bench b;
         bench_init(&b, seed);
         for (unsigned round = 0; round < 25; round++) {
-            struct memtable *m = memtable_new();
+            struct memtable *m = memtable_new(0);
             random_writes(&b, m, 1 + (unsigned)rng_below(&b.rng, 200));
             apply(&b, m);
             check_counts(&b);
@@ -237,12 +237,12 @@ static void a_pinned_reader_sees_the_old_state_until_it_is_unpinned(void **state
     struct bench b;
     struct entry e;
     bench_init(&b, 9);
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     put(m, MUTATION_SET, key(0, 1), 1);
     put(m, MUTATION_SET, key(0, 2), 2);
     apply(&b, m);
     assert_int_equal(store_pin(b.reader, NULL), OK);
-    m = memtable_new();
+    m = memtable_new(0);
     put(m, MUTATION_DELETE, key(0, 1), 3);
     put(m, MUTATION_SET, key(0, 2), 4);
     put(m, MUTATION_SET, key(0, 3), 5);
@@ -271,7 +271,7 @@ static void a_failed_pin_leaves_the_reader_as_it_was(void **state)
         struct bench b;
         struct entry e;
         bench_init(&b, 9);
-        struct memtable *m = memtable_new();
+        struct memtable *m = memtable_new(0);
         put(m, MUTATION_SET, key(0, 1), 1);
         apply(&b, m);
         fault_arm("vfs.", nth, false);
@@ -279,7 +279,7 @@ static void a_failed_pin_leaves_the_reader_as_it_was(void **state)
         fault_arm("", 0, false);
         failures += r != OK;
         if (r == OK) store_unpin(b.reader);
-        m = memtable_new();
+        m = memtable_new(0);
         put(m, MUTATION_SET, key(0, 1), 2);
         apply(&b, m);
         assert_int_equal(store_get(b.reader, key(0, 1), true, &e, NULL), OK);
@@ -297,7 +297,7 @@ static void a_read_that_would_wait_is_refused_and_harms_nothing(void **state)
     struct entry e;
     struct store_chunk c;
     bench_init(&b, 2);
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     random_writes(&b, m, 500);
     apply(&b, m);
     store_chunk_init(&c);
@@ -325,7 +325,7 @@ static void counts_are_exact_after_an_apply_that_failed_halfway(void **state)
         struct bench b;
         struct store_progress progress;
         bench_init(&b, nth);
-        struct memtable *m = memtable_new();
+        struct memtable *m = memtable_new(0);
         for (unsigned i = 0; i < ROWS; i++) put(m, MUTATION_SET, key(0, i), 1 + i);
         fault_arm("vfs.write", nth, true);
         enum err r = store_apply(b.store, m, &progress, NULL);
@@ -353,7 +353,7 @@ static void a_page_ends_after_about_a_megabyte(void **state)
     struct store_chunk c;
     static uint8_t big[300000];
     bench_init(&b, 1);
-    struct memtable *m = memtable_new();
+    struct memtable *m = memtable_new(0);
     for (unsigned i = 0; i < 10; i++) {
         struct mutation mu = {
             .kind = MUTATION_SET, .key = key(0, i), .value = slice_of(big, sizeof big)};
