@@ -219,10 +219,10 @@ enum err key_check(struct slice key, struct error *e)
 enum err key_writer_check(const struct key_writer *w)
 {
     if (w->parts > KEY_PARTS_MAX) {
-        return error_set(w->e, ERR_LIMIT, "key has more than %d parts", KEY_PARTS_MAX);
+        return error_set(w->e, ERR_LIMIT, "invalid key: more than %d parts", KEY_PARTS_MAX);
     }
     if (w->out->len - w->from > KEY_BYTES_MAX) {
-        return error_set(w->e, ERR_LIMIT, "key is larger than %d bytes", KEY_BYTES_MAX);
+        return error_set(w->e, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
     }
     return OK;
 }
@@ -288,7 +288,7 @@ static enum err add_msgpack_part(struct key_writer *w, const struct pack_item *i
     case PACK_BIN:
         /* Refused before it is copied: a client's 16 MB must not grow the reply buffer. */
         if (item->body.len > KEY_BYTES_MAX) {
-            return error_set(w->e, ERR_LIMIT, "key is larger than %d bytes", KEY_BYTES_MAX);
+            return error_set(w->e, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
         }
         if (item->type == PACK_BIN) {
             key_add_bytes(w->out, item->body);
@@ -318,7 +318,7 @@ enum err key_from_msgpack(struct slice bytes, bool allow_empty, struct buf *out,
     }
     size_t count = item.count;
     if (count > KEY_PARTS_MAX) {
-        return error_set(e, ERR_LIMIT, "key has more than %d parts", KEY_PARTS_MAX);
+        return error_set(e, ERR_LIMIT, "invalid key: more than %d parts", KEY_PARTS_MAX);
     }
     enum err err = OK;
     for (; err == OK && w.parts < count; w.parts++) {

@@ -19,7 +19,7 @@ static bool add_string(struct json *j, struct key_writer *w)
     if (!json_string_scan(j, &raw, &has_escape)) return false;
     if (raw.len / 6 > KEY_BYTES_MAX) { /* even if every character is an escape */
         j->code = ERR_LIMIT;
-        return json_fail(j, from, "key is larger than %d bytes", KEY_BYTES_MAX);
+        return json_fail(j, from, "larger than %d bytes", KEY_BYTES_MAX);
     }
     uint8_t *to = buf_reserve(w->out, raw.len + 2);
     if (to == NULL) return true;
@@ -98,7 +98,7 @@ static bool add_tag_value(struct json *j, struct key_writer *w, char tag, struct
     }
     if (base64_decoded_bytes(raw) > KEY_BYTES_MAX) {
         j->code = ERR_LIMIT;
-        return json_fail(j, from, "key is larger than %d bytes", KEY_BYTES_MAX);
+        return json_fail(j, from, "larger than %d bytes", KEY_BYTES_MAX);
     }
     buf_append_byte(w->out, 0x01);
     size_t text = w->out->len;

@@ -135,7 +135,7 @@ enum err key_from_path(struct slice path, bool allow_empty, struct buf *out, str
     struct key_writer w = {.out = out, .from = out->len, .e = e};
     /* The longest path of a key escapes every byte of it. */
     if (path.len > KEY_BYTES_MAX * 4) {
-        return error_set(e, ERR_LIMIT, "key is larger than %d bytes", KEY_BYTES_MAX);
+        return error_set(e, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
     }
     enum err err = OK;
     for (size_t at = 0; err == OK && path.len > 0 && at <= path.len; w.parts++) {

@@ -69,7 +69,9 @@ static void client_describe(const struct client *c, struct buf *out)
         "rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
         c->input_bytes, c->input_free_bytes, c->output_bytes, c->output_bytes,
         sizeof *c + c->input_bytes + c->input_free_bytes + c->output_bytes);
-    buf_printf(out, " cmd=%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
+    buf_printf(out, " cmd=%s%s%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
+               c->last_parent != NULL ? c->last_parent->name : "",
+               c->last_parent != NULL ? "|" : "",
                c->last_command != NULL ? c->last_command->name : "NULL", c->proto, c->lib_name,
                c->lib_version);
 }

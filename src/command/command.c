@@ -152,6 +152,8 @@ static const struct command *request_resolve(struct request *rq)
         resp_error_line(rq->w, line);
         return NULL;
     }
+    rq->client->last_command = c;
+    rq->client->last_parent = parent;
     return c;
 }
 
@@ -169,7 +171,6 @@ enum err command_run(struct request *rq)
         count_error(rq);
         return OK;
     }
-    rq->client->last_command = rq->command;
     enum err r = rq->command->run(rq);
     if (r == ERR_WAIT) {
         rq->w->out->len = mark;

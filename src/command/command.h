@@ -41,8 +41,9 @@ struct client {
     char lib_version[CLIENT_NAME_MAX];
     struct pending *pending; /* owned; NULL = none */
     const struct command *last_command;
-    bool closes_after_reply; /* QUIT, or a protocol error */
-    bool is_waiting;         /* its command is parked */
+    const struct command *last_parent; /* when that is a subcommand; else NULL */
+    bool closes_after_reply;           /* QUIT, or a protocol error */
+    bool is_waiting;                   /* its command is parked */
 
     struct client *next, *prev; /* env->clients */
     char address[96];           /* host:port */

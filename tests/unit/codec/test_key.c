@@ -187,7 +187,7 @@ static void limits_are_errors_of_their_own(void **state)
     json.len = fits;
     buf_append_str(&json, ",1]");
     assert_int_equal(ERR_LIMIT, key_from_json(buf_slice(&json), false, &out, &e));
-    assert_string_equal("key has more than 64 parts", e.text);
+    assert_string_equal("invalid key: more than 64 parts", e.text);
     for (size_t n = 2046; n <= 2047; n++) { /* a string costs two bytes more than its text */
         json.len = out.len = 0;
         buf_append_str(&json, "[\"");
@@ -196,7 +196,7 @@ static void limits_are_errors_of_their_own(void **state)
         enum err want = n == 2046 ? OK : ERR_LIMIT;
         assert_int_equal(want, key_from_json(buf_slice(&json), false, &out, &e));
     }
-    assert_string_equal("key is larger than 2048 bytes", e.text);
+    assert_string_equal("invalid key: larger than 2048 bytes", e.text);
     assert_int_equal(ERR_KEY, key_from_json(slice_str("[]"), false, &out, &e));
     assert_string_equal("invalid key: a key has at least one part", e.text);
     assert_int_equal(OK, key_from_json(slice_str("[]"), true, &out, &e));
