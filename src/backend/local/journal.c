@@ -73,6 +73,7 @@ static void journal_seal(struct journal *j)
 static bool current_has_room(const struct journal *j, size_t bytes, size_t margin)
 {
     size_t payload = filling_payload(j) + bytes;
+    if (j->current == NULL) return false;
     return j->current->used + JOURNAL_BATCH_BYTES + payload + 8 + margin <= j->current->bytes &&
            payload < UINT32_MAX;
 }

@@ -48,7 +48,8 @@ struct journal_old_segment {
 };
 
 /* New segments are numbered from `next_number`; `last_version` is the newest one in the journal.
- * The first segment is prepared before this returns. *out is NULL on error. */
+ * The first segment is prepared before this returns, unless the disk is full. *out is NULL on
+ * error. */
 ERR_MUST_USE enum err journal_open(const struct journal_options *options, uint64_t next_number,
                                    uint64_t last_version, struct journal **out, struct error *e);
 void journal_add_old(struct journal *j, const struct journal_old_segment *old);

@@ -48,8 +48,8 @@ struct write_job {
 
 struct journal {
     struct journal_options options;
-    struct segment *current;
-    struct segment *spares; /* prepared ones; SPARES_WANTED of them when there was time */
+    struct segment *current; /* NULL when the disk was full at the start */
+    struct segment *spares;  /* prepared ones; SPARES_WANTED of them when there was time */
     unsigned spare_count;
     struct segment *retained; /* full ones, oldest first */
     struct segment **retained_end;
@@ -84,7 +84,7 @@ struct journal {
 struct segment *segment_new(struct journal *j);
 void segment_free(struct segment *s);
 void segment_move(struct segment *s, enum segment_state to);
-/* Makes the first segment, in the caller's thread. */
+/* Makes the first segment, in the caller's thread; on a full disk there is none yet. */
 ERR_MUST_USE enum err segment_first(struct journal *j, struct error *e);
 /* Sees to it that spares are prepared, in the background. */
 void journal_prepare(struct journal *j);

@@ -170,7 +170,7 @@ static enum err local_commit(struct backend *b, const struct batch *batch, uint6
     struct local *l = local_of(b);
     size_t bytes = txn_bytes(batch);
     enum err r = journal_room(l->journal, bytes, e);
-    if (r == OK && !versions_have(l)) r = error_set(e, ERR_WAIT, "versions are being reserved");
+    if (r == OK) r = versions_ready(l, e);
     if (r == ERR_WAIT) waiter_add(&l->room_waiters, w);
     if (r != OK) return r;
     *version = ++l->version_newest;

@@ -63,6 +63,7 @@ struct local {
     int64_t time_ms;
     struct apply_job apply;
     struct versions_job versions;
+    int64_t versions_failed_us; /* 0 = the last reservation succeeded */
     bool is_applying, is_reserving, is_closing;
     int64_t apply_retry_us; /* not before; 0 = at once */
     unsigned apply_failures;
@@ -114,7 +115,8 @@ void local_scan_close(struct scan *s);
 
 /* versions.c: see there. */
 ERR_MUST_USE enum err versions_open(struct local *l, uint64_t last_version, struct error *e);
-bool versions_have(struct local *l);
+/* May the next version be given? OK; ERR_WAIT (room_waiters are told); ERR_DISK_FULL, ERR_IO. */
+ERR_MUST_USE enum err versions_ready(struct local *l, struct error *e);
 ERR_MUST_USE enum err versions_close(struct local *l, struct error *e);
 
 /* recover.c: replays the journal into memtables and the store; *next_number is for the new segment.

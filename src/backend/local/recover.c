@@ -165,6 +165,9 @@ static enum err replay_make_room(struct local *l, struct error *e)
         while (worker_poll(l->store_worker)) continue;
         local_retire_slice(l, SIZE_MAX);
         if (l->apply_failures > 0) {
+            /* A full disk is no reason to refuse reads: go on in memory. There is not much more
+             * than write_buffer_bytes to replay, admission saw to that. */
+            if (local_unapplied_bytes(l) < 2 * l->options.write_buffer_bytes) return OK;
             *e = l->apply_error;
             return l->apply_error.code;
         }
@@ -212,17 +215,43 @@ static enum err segment_replay(struct recovery *rec, size_t i, size_t *offset, s
     return r;
 }
 
-/* Looks for whole batches at any place from `offset` on: what they know to be durable. Batches are
- * aligned to 8 bytes. */
-static void segment_search(struct recovery *rec, size_t i, size_t offset)
+/* Looks for whole batches at any place from `offset` on: what they know to be durable, and how many
+ * there are. Batches are aligned to 8 bytes. */
+static size_t segment_search(struct recovery *rec, size_t i, size_t offset)
 {
     struct segment_id id = segment_identity(rec, i);
     struct batch_header h;
+    size_t found = 0;
     for (size_t at = (offset + 7) & ~(size_t)7; at < rec->bytes.len; at += 8) {
         const uint8_t *batch = rec->bytes.data + at;
         if (!batch_peek(batch, rec->bytes.len - at, &h) || !batch_verify(batch, &h, &id)) continue;
         if (h.durable_version > rec->durable_version) rec->durable_version = h.durable_version;
+        found++;
     }
+    return found;
+}
+
+/* Spares at the end of the list, prepared and never used: nothing in them is ours. They go first,
+ * so that on a full disk the replay has space to write to the store. */
+static enum err spares_remove(struct recovery *rec, struct error *e)
+{
+    static const uint8_t no_header[JOURNAL_HEADER_BYTES];
+    struct buf path;
+    enum err r = OK;
+    buf_init(&path);
+    while (r == OK && rec->count > 0 && !rec->segments[rec->count - 1].has_header) {
+        size_t last = rec->count - 1;
+        r = segment_read(rec, last, e);
+        if (r != OK) break;
+        bool is_blank = rec->bytes.len < sizeof no_header ||
+                        memcmp(rec->bytes.data, no_header, sizeof no_header) == 0;
+        if (!is_blank || segment_search(rec, last, 0) > 0) break;
+        segment_path(rec, last, &path);
+        r = file_remove((char *)path.data, e);
+        if (r == OK) rec->count--;
+    }
+    buf_fini(&path);
+    return r;
 }
 
 /* Something was being written at `offset`: neither zeros nor what an earlier use of the file left.
@@ -242,11 +271,11 @@ static enum err tail_end(struct recovery *rec, size_t i, size_t offset, struct e
     struct buf path;
     enum err r = OK;
     buf_init(&path);
-    segment_search(rec, i, offset);
+    (void)segment_search(rec, i, offset);
     bool has_tail = tail_is_new(rec, offset);
     for (size_t later = i + 1; later < rec->count && r == OK; later++) {
         r = segment_read(rec, later, e);
-        if (r == OK) segment_search(rec, later, 0);
+        if (r == OK) (void)segment_search(rec, later, 0);
         /* Its header was written after the segment left behind had been synced. */
         const struct found_segment *s = &rec->segments[later];
         if (s->has_header && s->header.version_before > rec->durable_version) {
@@ -336,6 +365,7 @@ enum err local_recover(struct local *l, struct recovered *out, struct error *e)
     if (rec.count > 0) qsort(rec.segments, rec.count, sizeof *rec.segments, by_number);
     out->next_number = rec.count > 0 ? rec.segments[rec.count - 1].number + 1 : 1;
     if (r == OK) r = headers_read(&rec, e);
+    if (r == OK) r = spares_remove(&rec, e);
     if (r == OK) r = segments_replay(&rec, first_needed(&rec, applied), e);
     if (r == OK) {
         out->last_version = rec.last_version > applied ? rec.last_version : applied;

@@ -252,9 +252,11 @@ void segment_advance(struct journal *j)
 {
     struct segment *full = j->current;
     INVARIANT(j->spares != NULL);
-    segment_move(full, SEGMENT_FULL);
-    journal_retain(j, full);
-    segment_start(j, spare_take(j), full->last_version);
+    if (full != NULL) {
+        segment_move(full, SEGMENT_FULL);
+        journal_retain(j, full);
+    }
+    segment_start(j, spare_take(j), j->version_last);
 }
 
 enum err segment_first(struct journal *j, struct error *e)
@@ -265,7 +267,13 @@ enum err segment_first(struct journal *j, struct error *e)
         enum err r = s->result;
         *e = s->error;
         segment_free(s);
-        return r;
+        if (r != ERR_DISK_FULL) return r;
+        /* Reads need no segment. The tick tries again, as it does when a disk becomes full later.
+         */
+        log_warning("journal: %s; writes are refused until there is space", e->text);
+        j->prepare_failed_us = clock_mono_us();
+        j->prepare_error = *e;
+        return OK;
     }
     segment_move(s, SEGMENT_SPARE);
     segment_start(j, s, j->version_last);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "backend/local/local_int.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/htab.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #define BLOCK (1ULL << 24)
 #define RESTORED_STEP (1ULL << 40) /* a backup started on its own: SPEC 5 */
 #define FILE_BYTES_MAX 256
+#define RETRY_US 1000000
 
 static void versions_path(const struct local *l, struct buf *out)
 {
@@ -118,9 +120,9 @@ enum err versions_open(struct local *l, uint64_t last_version, struct error *e)
     }
     if (next <= last_version) next = last_version + 1;
     r = versions_write(l, next + BLOCK, e);
-    if (r != OK) return r;
+    if (r != OK && r != ERR_DISK_FULL) return r;
     l->version_newest = next - 1;
-    l->version_reserved = next + BLOCK;
+    l->version_reserved = r == OK ? next + BLOCK : next; /* none yet; reads need none */
     return OK;
 }
 
@@ -137,25 +139,37 @@ static void reserve_done(struct job *job)
     l->is_reserving = false;
     if (v->result == OK) {
         l->version_reserved = v->reserve;
+        l->versions_failed_us = 0;
     } else {
-        log_warning("versions: %s", v->error.text);
+        if (l->versions_failed_us == 0) log_warning("versions: %s", v->error.text);
+        l->versions_failed_us = clock_mono_us();
     }
     waiter_wake_all(&l->room_waiters);
 }
 
-/* True when the next version may be given. Reserves ahead when half of the block is used. */
-bool versions_have(struct local *l)
+static void versions_reserve(struct local *l)
+{
+    bool failed = l->versions_failed_us != 0;
+    if (l->is_reserving || l->is_closing) return;
+    if (failed && clock_mono_us() - l->versions_failed_us < RETRY_US) return;
+    l->is_reserving = true;
+    l->versions.job.run = reserve_run;
+    l->versions.job.done = reserve_done;
+    l->versions.local = l;
+    l->versions.reserve = l->version_newest + 1 + BLOCK;
+    worker_post(l->query_worker, &l->versions.job);
+}
+
+/* Reserves ahead when half of the block is used. */
+enum err versions_ready(struct local *l, struct error *e)
 {
     uint64_t left = l->version_reserved - (l->version_newest + 1);
-    if (left < BLOCK / 2 && !l->is_reserving && !l->is_closing) {
-        l->is_reserving = true;
-        l->versions.job.run = reserve_run;
-        l->versions.job.done = reserve_done;
-        l->versions.local = l;
-        l->versions.reserve = l->version_newest + 1 + BLOCK;
-        worker_post(l->query_worker, &l->versions.job);
-    }
-    return left > 0;
+    if (left < BLOCK / 2) versions_reserve(l);
+    if (left > 0) return OK;
+    if (l->is_reserving) return error_set(e, ERR_WAIT, "versions are being reserved");
+    bool is_full = l->versions.result == ERR_DISK_FULL;
+    return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%sno version can be reserved (%s)",
+                     is_full ? "disk full: " : "", l->versions.error.text);
 }
 
 enum err versions_close(struct local *l, struct error *e)

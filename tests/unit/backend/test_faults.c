@@ -313,6 +313,40 @@ static void any_one_allocation_may_fail(void **state)
 
 /* ---- disk full ---- */
 
+static void a_start_on_a_full_disk_reads_and_writes_when_there_is_space(void **state)
+{
+    struct rig r;
+    struct error e = {.text = ""};
+    uint64_t version = 0;
+    clock_set_fake_ms(START_MS);
+    rig_init(&r);
+    rig_open(&r);
+    uint64_t before = rig_set(&r, key_of(0, "a"), slice_str("1"));
+    rig_settle(&r);
+    rig_abandon(&r);
+    fault_arm("file.reserve", 1, true);
+    rig_open(&r);
+    rig_expect(&r, key_of(0, "a"), "1");
+    struct mutation mu = {.kind = MUTATION_SET, .key = key_of(0, "b"), .value = slice_str("2")};
+    struct batch batch = {.items = &mu, .count = 1, .time_ms = START_MS};
+    for (int i = 0; i < 10; i++) rig_step(&r);
+    assert_int_equal(r.b->ops->commit(r.b, &batch, &version, &r.waiter, &e), ERR_DISK_FULL);
+    assert_non_null(strstr(e.text, "disk full"));
+    rig_crash(&r); /* and again, still full */
+    rig_expect(&r, key_of(0, "a"), "1");
+    fault_arm("", 0, false);
+    clock_set_fake_ms(START_MS + 1100);
+    for (int i = 0; i < 10; i++) rig_step(&r);
+    assert_true(rig_set(&r, key_of(0, "b"), slice_str("2")) > before);
+    rig_settle(&r);
+    rig_crash(&r);
+    rig_expect(&r, key_of(0, "a"), "1");
+    rig_expect(&r, key_of(0, "b"), "2");
+    rig_close(&r);
+    rig_fini(&r);
+    clock_set_fake_ms(0);
+}
+
 static void a_full_disk_refuses_writes_and_nothing_else_and_passes(void **state)
 {
     struct rig r;
@@ -439,6 +473,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_and_a_close_ends),
+        cmocka_unit_test(a_start_on_a_full_disk_reads_and_writes_when_there_is_space),
         cmocka_unit_test(a_full_disk_refuses_writes_and_nothing_else_and_passes),
         cmocka_unit_test(a_store_that_cannot_write_keeps_the_data_and_goes_on_later),
         cmocka_unit_test(any_one_file_operation_may_fail),
