@@ -187,9 +187,9 @@ static enum err kv_pexpireat_run(struct request *rq)
     return expire_run(rq, TTL_AT, 1);
 }
 
-#define EXPIRE_COMMAND(word, text, argument)                                                       \
+#define EXPIRE_COMMAND(word, full_name, text, argument)                                            \
     const struct command kv_##word = {                                                             \
-        .name = "kv." #word,                                                                       \
+        .name = full_name,                                                                         \
         .arity = -3,                                                                               \
         .flags = CMD_WRITE | CMD_FAST,                                                             \
         .first_key = 1,                                                                            \
@@ -202,10 +202,13 @@ static enum err kv_pexpireat_run(struct request *rq)
         .run = kv_##word##_run,                                                                    \
     }
 
-EXPIRE_COMMAND(expire, "Lets a key expire in so many seconds; 1 or 0.", "seconds");
-EXPIRE_COMMAND(pexpire, "Lets a key expire in so many milliseconds; 1 or 0.", "milliseconds");
-EXPIRE_COMMAND(expireat, "Lets a key expire at a Unix time; 1 or 0.", "unix-time-seconds");
-EXPIRE_COMMAND(pexpireat, "Lets a key expire at a Unix time in milliseconds; 1 or 0.",
+EXPIRE_COMMAND(expire, "kv.expire", "Lets a key expire in so many seconds; 1 or 0.", "seconds");
+EXPIRE_COMMAND(pexpire, "kv.pexpire", "Lets a key expire in so many milliseconds; 1 or 0.",
+               "milliseconds");
+EXPIRE_COMMAND(expireat, "kv.expireat", "Lets a key expire at a Unix time; 1 or 0.",
+               "unix-time-seconds");
+EXPIRE_COMMAND(pexpireat, "kv.pexpireat",
+               "Lets a key expire at a Unix time in milliseconds; 1 or 0.",
                "unix-time-milliseconds");
 
 static enum err kv_persist_run(struct request *rq)
@@ -283,9 +286,9 @@ static enum err kv_max_run(struct request *rq)
     return arith_run(rq, ARITH_MAX);
 }
 
-#define COMPUTE_COMMAND(word, words, text, arguments)                                              \
+#define COMPUTE_COMMAND(word, full_name, words, text, arguments)                                   \
     const struct command kv_##word = {                                                             \
-        .name = "kv." #word,                                                                       \
+        .name = full_name,                                                                         \
         .arity = words,                                                                            \
         .flags = CMD_WRITE | CMD_FAST,                                                             \
         .first_key = 1,                                                                            \
@@ -298,11 +301,12 @@ static enum err kv_max_run(struct request *rq)
         .run = kv_##word##_run,                                                                    \
     }
 
-COMPUTE_COMMAND(sum, -3,
+COMPUTE_COMMAND(sum, "kv.sum", -3,
                 "Adds to a number, bigint or u64; the reply is the new value and versionstamp.",
                 "key value [CLAMP lo hi|RANGE lo hi]");
-COMPUTE_COMMAND(min, 3, "Lowers a number to the operand if that is less.", "key value");
-COMPUTE_COMMAND(max, 3, "Raises a number to the operand if that is greater.", "key value");
+COMPUTE_COMMAND(min, "kv.min", 3, "Lowers a number to the operand if that is less.", "key value");
+COMPUTE_COMMAND(max, "kv.max", 3, "Raises a number to the operand if that is greater.",
+                "key value");
 
 /* ---- KV.APPEND, KV.PREPEND ---- */
 
@@ -330,7 +334,7 @@ static enum err kv_prepend_run(struct request *rq)
     return join_run(rq, true);
 }
 
-COMPUTE_COMMAND(append, 3,
+COMPUTE_COMMAND(append, "kv.append", 3,
                 "Adds elements at the end of an array; the reply is its length and versionstamp.",
                 "key array");
-COMPUTE_COMMAND(prepend, 3, "Adds elements at the start of an array.", "key array");
+COMPUTE_COMMAND(prepend, "kv.prepend", 3, "Adds elements at the start of an array.", "key array");
