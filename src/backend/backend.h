@@ -41,7 +41,6 @@ void waiter_cancel(struct waiter *w);
 void waiter_wake_all(struct waiter_list *l);
 /* As wake_all for at most n, the oldest first. */
 void waiter_wake(struct waiter_list *l, size_t n);
-bool waiter_list_is_empty(const struct waiter_list *l);
 
 struct entry {
     bool exists;

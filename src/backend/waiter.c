@@ -5,11 +5,6 @@ void waiter_list_init(struct waiter_list *l)
     l->head.next = l->head.prev = &l->head;
 }
 
-bool waiter_list_is_empty(const struct waiter_list *l)
-{
-    return l->head.next == &l->head;
-}
-
 void waiter_add(struct waiter_list *l, struct waiter *w)
 {
     INVARIANT(w->next == NULL);

@@ -28,11 +28,6 @@ enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
     return key_of(rq, arg, false, key);
 }
 
-enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
-{
-    return key_of(rq, arg, true, key);
-}
-
 enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
 {
     if (rq->client->format == FORMAT_MSGPACK) {
@@ -107,11 +102,6 @@ enum err options_unknown(struct options *o)
     }
     return error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
                      (const char *)word.data);
-}
-
-enum err options_conflict(struct request *rq, const char *a, const char *b)
-{
-    return error_set(&rq->error, ERR_SYNTAX, "syntax error: %s and %s exclude each other", a, b);
 }
 
 enum err options_ttl(struct options *o, struct op *op, bool *is_taken)

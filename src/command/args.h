@@ -6,8 +6,6 @@
 
 /* A key in JSON or MessagePack; *key is the internal data key, in the arena. */
 ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice *key);
-/* As arg_key; the empty tuple is allowed. */
-ERR_MUST_USE enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key);
 /* A value in the connection's format; *value is its stored form, in the arena or the request. */
 ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
 /* A decimal integer within [min, max]; `what` names it in the error. */
@@ -22,14 +20,13 @@ struct options {
     uint64_t seen; /* bit per option of the caller's numbering */
 };
 
-/* Takes `word` if it is next. A word already taken is an error, told by options_end... see args.c.
+/* Takes `word` if it is next and was not taken before; one taken before stays for options_unknown.
  */
 bool options_take(struct options *o, const char *word, unsigned bit);
 /* The argument that must follow the word just taken. */
 ERR_MUST_USE enum err options_argument(struct options *o, const char *word, struct slice *arg);
 /* The error for the word at o->at: unknown, or given twice. */
 ERR_MUST_USE enum err options_unknown(struct options *o);
-ERR_MUST_USE enum err options_conflict(struct request *rq, const char *a, const char *b);
 
 /* EX, PX, EXAT, PXAT, KEEPTTL at o->at, if one is there: *is_taken. Fills op->ttl, op->ttl_ms. */
 ERR_MUST_USE enum err options_ttl(struct options *o, struct op *op, bool *is_taken);

@@ -63,12 +63,11 @@ static void client_describe(const struct client *c, struct buf *out)
                (unsigned long long)c->id, c->address, c->local_address, c->fd, c->name,
                (long long)(now_ms - c->created_ms) / 1000,
                (long long)(now_ms - c->active_ms) / 1000, c->is_waiting ? "b" : "N", c->database);
-    buf_printf(
-        out,
-        " sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf=%zu qbuf-free=%zu argv-mem=0 multi-mem=0 "
-        "rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
-        c->input_bytes, c->input_free_bytes, c->output_bytes, c->output_bytes,
-        sizeof *c + c->input_bytes + c->input_free_bytes + c->output_bytes);
+    buf_printf(out,
+               " sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=0 "
+               "rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
+               c->input_bytes, c->output_bytes, c->output_bytes,
+               sizeof *c + c->input_bytes + c->output_bytes);
     buf_printf(out, " cmd=%s%s%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
                c->last_parent != NULL ? c->last_parent->name : "",
                c->last_parent != NULL ? "|" : "",

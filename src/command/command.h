@@ -52,7 +52,7 @@ struct client {
     int fd;
     int64_t created_ms;
     int64_t active_ms; /* of its last command */
-    size_t input_bytes, input_free_bytes, output_bytes;
+    size_t input_bytes, output_bytes;
 };
 
 struct env_stats {
@@ -72,7 +72,6 @@ struct env {
     uint64_t clients_max;
     bool debug_is_allowed;
     bool debug_is_local;
-    bool is_shutting_down;
     char run_id[41];
     int64_t started_ms;
     struct client clients; /* head of the circular list */

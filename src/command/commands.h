@@ -15,6 +15,8 @@ ERR_MUST_USE enum err parse_arith_bounds(struct options *o, struct arith *a);
 /* kv_atomic.c */
 extern const struct command kv_atomic;
 /* kv_range.c, kv_delrange.c */
+#define LIST_LIMIT_MAX 10000
+#define LIST_PAGE_BYTES_MAX (16u << 20)
 extern const struct command kv_list, kv_count, kv_delrange;
 /* kv_meta.c */
 extern const struct command kv_format, kv_version, kv_limits;

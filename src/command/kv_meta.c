@@ -65,8 +65,8 @@ static enum err kv_limits_run(struct request *rq)
         {"value-depth", VALUE_DEPTH_MAX},
         {"transaction-ops", limits->ops_max},
         {"transaction-bytes", limits->txn_bytes_max},
-        {"list-limit", 10000},
-        {"list-page-bytes", 16u << 20},
+        {"list-limit", LIST_LIMIT_MAX},
+        {"list-page-bytes", LIST_PAGE_BYTES_MAX},
         {"databases", rq->env->databases},
         {"clients", rq->env->clients_max},
     };

@@ -7,8 +7,6 @@
 #include "command/commands.h"
 
 #define LIST_LIMIT_DEFAULT 100
-#define LIST_LIMIT_MAX 10000
-#define PAGE_BYTES_MAX (16u << 20)
 #define SLICE_ROWS 1000 /* walked before others get a turn */
 #define CURSOR_FORMAT 1
 #define CURSOR_HEAD_BYTES 9 /* format, fingerprint */
@@ -175,7 +173,8 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
             *is_done = true;
             return OK;
         }
-        if (!k->is_count && (k->rows == k->limit || k->entries.len >= PAGE_BYTES_MAX)) return OK;
+        if (!k->is_count && (k->rows == k->limit || k->entries.len >= LIST_PAGE_BYTES_MAX))
+            return OK;
         walk_add(rq, k, key, &entry);
     }
 }

@@ -50,7 +50,6 @@ static void on_shutdown(void *arg)
 {
     struct server *s = arg;
     log_notice("SHUTDOWN: stopping");
-    s->env.is_shutting_down = true;
     net_stop(s->net);
 }
 

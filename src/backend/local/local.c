@@ -71,7 +71,6 @@ static void load_done(struct job *job)
 {
     struct load_job *j = (struct load_job *)job;
     struct local *l = j->local;
-    l->loads_waiting--;
     /* The answer goes into the cache only if no memtable left the read path, or began to, since it
      * was asked for: otherwise it may be older than what that memtable said. */
     bool is_current = j->retire_generation == l->retire_generation && l->retiring == NULL;
@@ -113,7 +112,6 @@ static enum err load_later(struct local *l, struct slice key, struct waiter *w, 
     j->retire_generation = l->retire_generation;
     waiter_list_init(&j->waiters);
     waiter_add(&j->waiters, w);
-    l->loads_waiting++;
     l->store_waits++;
     worker_post(l->query_worker, &j->job);
     return error_set(e, ERR_WAIT, "the data is being read from disk");
@@ -173,7 +171,7 @@ static enum err local_commit(struct backend *b, const struct batch *batch, uint6
     if (r == OK) r = versions_ready(l, e);
     if (r == ERR_WAIT) waiter_add(&l->room_waiters, w);
     if (r != OK) return r;
-    *version = ++l->version_newest;
+    *version = l->version_newest = l->version_next++;
     if (batch->time_ms > l->time_ms) l->time_ms = batch->time_ms;
     journal_append(l->journal, *version, batch);
     for (size_t i = 0; i < batch->count; i++) local_remember(l, &batch->items[i], *version);
@@ -437,8 +435,6 @@ static enum err local_open_journal(struct local *l, struct recovered *found, str
                                       .on_room = local_room,
                                       .arg = l};
     memcpy(options.database_id, store_database_id(l->store), DATABASE_ID_BYTES);
-    /* Not version_newest: the versions skipped by a start are in no segment, and a segment must say
-     * where the one before it ends. */
     enum err r = journal_open(&options, found->next_number, found->last_version, &l->journal, e);
     if (r != OK) return r;
     for (size_t i = 0; i < found->segment_count; i++) {

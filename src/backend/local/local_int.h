@@ -57,9 +57,10 @@ struct local {
     unsigned frozen_count;
     struct memtable *retiring;  /* applied, its entries going into the cache; oldest of the list */
     uint64_t retire_generation; /* changes when a retirement begins or ends */
-    uint64_t version_newest;
-    uint64_t version_told;     /* last on_durable */
-    uint64_t version_reserved; /* versions below this one may be given */
+    uint64_t version_newest;    /* of the last commit */
+    uint64_t version_next;      /* to be given; a start skips what was reserved */
+    uint64_t version_told;      /* last on_durable */
+    uint64_t version_reserved;  /* versions below this one may be given */
     int64_t time_ms;
     struct apply_job apply;
     struct versions_job versions;
@@ -72,7 +73,6 @@ struct local {
     double write_budget; /* bytes that throttled writers may still write; see apply.c */
     int64_t budget_us;
     struct waiter_list room_waiters, throttled, yielded;
-    uint64_t loads_waiting;    /* jobs under way */
     struct error load_error;   /* of the last load that failed on a query thread; OK = none ... */
     uint64_t load_failed_hash; /* ... and its key */
     uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;

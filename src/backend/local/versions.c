@@ -121,7 +121,7 @@ enum err versions_open(struct local *l, uint64_t last_version, struct error *e)
     if (next <= last_version) next = last_version + 1;
     r = versions_write(l, next + BLOCK, e);
     if (r != OK && r != ERR_DISK_FULL) return r;
-    l->version_newest = next - 1;
+    l->version_next = next;
     l->version_reserved = r == OK ? next + BLOCK : next; /* none yet; reads need none */
     return OK;
 }
@@ -156,14 +156,14 @@ static void versions_reserve(struct local *l)
     l->versions.job.run = reserve_run;
     l->versions.job.done = reserve_done;
     l->versions.local = l;
-    l->versions.reserve = l->version_newest + 1 + BLOCK;
+    l->versions.reserve = l->version_next + BLOCK;
     worker_post(l->query_worker, &l->versions.job);
 }
 
 /* Reserves ahead when half of the block is used. */
 enum err versions_ready(struct local *l, struct error *e)
 {
-    uint64_t left = l->version_reserved - (l->version_newest + 1);
+    uint64_t left = l->version_reserved - l->version_next;
     if (left < BLOCK / 2) versions_reserve(l);
     if (left > 0) return OK;
     if (l->is_reserving) return error_set(e, ERR_WAIT, "versions are being reserved");
@@ -174,5 +174,5 @@ enum err versions_ready(struct local *l, struct error *e)
 
 enum err versions_close(struct local *l, struct error *e)
 {
-    return versions_write(l, l->version_newest + 1, e);
+    return versions_write(l, l->version_next, e);
 }

@@ -685,6 +685,28 @@ static void the_store_gets_only_what_is_synced(void **state)
 
 /* ---- rotation, retention ---- */
 
+static void after_a_start_the_newest_version_is_that_of_a_commit(void **state)
+{
+    struct rig r;
+    rig_init(&r);
+    rig_open(&r);
+    uint64_t last = rig_set(&r, key_of(0, "a"), slice_str("1"));
+    rig_settle(&r);
+    for (int i = 0; i < 3; i++) {
+        rig_crash(&r);
+        assert_int_equal(r.b->ops->version_durable(r.b), last);
+        assert_int_equal(r.b->ops->version_newest(r.b), last);
+    }
+    uint64_t next = rig_set(&r, key_of(0, "b"), slice_str("1"));
+    assert_true(next > last + 1); /* reserved blocks are skipped, not given again */
+    rig_settle(&r);
+    rig_close(&r);
+    rig_open(&r);
+    assert_int_equal(r.b->ops->version_durable(r.b), next);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 static void the_journal_rotates_and_applied_segments_go(void **state)
 {
     struct rig r;
@@ -800,6 +822,7 @@ int main(void)
         cmocka_unit_test(durability_never_keeps_a_prefix),
         cmocka_unit_test(durability_interval_syncs_by_the_clock),
         cmocka_unit_test(the_store_gets_only_what_is_synced),
+        cmocka_unit_test(after_a_start_the_newest_version_is_that_of_a_commit),
         cmocka_unit_test(the_journal_rotates_and_applied_segments_go),
         cmocka_unit_test(retention_keeps_what_is_young_and_small_enough),
         cmocka_unit_test(a_segment_is_not_removed_while_the_journal_thread_wants_to_sync_it),
