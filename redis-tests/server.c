@@ -28,6 +28,7 @@ struct testserver {
     char log[PATH_BYTES + 8];
     char output[PATH_BYTES + 8]; /* what it prints */
     bool is_release;
+    char *config;         /* owned; NULL = none */
     char *args[ARGS_MAX]; /* owned, NULL-ended; as env */
     char *env[ARGS_MAX];
     long log_start; /* byte of the log at which the last start begins */
@@ -141,10 +142,15 @@ static void exec_server(const struct testserver *s, pid_t parent)
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(s->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
+    static char any_port[] = "TUPLED_TEST_ANY_PORT=1";
+    putenv(any_port);
     for (size_t i = 0; s->env[i] != NULL; i++) putenv(s->env[i]);
-    const char *argv[ARGS_MAX + 8] = {"tupled", "--dir",     s->dir, "--port",
-                                      "0",      "--logfile", s->log};
-    for (size_t i = 0; s->args[i] != NULL; i++) argv[7 + i] = s->args[i];
+    const char *argv[ARGS_MAX + 9] = {"tupled"};
+    const char *own[] = {"--dir", s->dir, "--port", "0", "--logfile", s->log};
+    size_t n = 1;
+    if (s->config != NULL) argv[n++] = s->config;
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) argv[n++] = own[i];
+    for (size_t i = 0; s->args[i] != NULL; i++) argv[n++] = s->args[i];
     execv(binary_of(s), (char *const *)argv);
     fprintf(stderr, "%s cannot be started\n", binary_of(s));
     _exit(127);
@@ -179,23 +185,25 @@ static bool wait_for_end(struct testserver *s, int *status)
     return false;
 }
 
-/* The port that the line "ready to accept connections on <address> port <n>" names; 0 before it. */
-static int port_logged(const struct testserver *s)
+/* Has it logged "ready to accept connections on <address> port <n>", or, as the first such line,
+ * that it listens on a Unix socket alone? Then s->port is the port, 0 for none. */
+static bool is_ready(struct testserver *s)
 {
-    int port = 0;
     char *log = read_text(s->log, s->log_start);
     const char *line = strstr(log, "ready to accept connections on ");
     const char *end = line == NULL ? NULL : strchr(line, '\n');
-    const char *word = line == NULL ? NULL : strstr(line, " port ");
-    if (end != NULL && word != NULL && word < end) port = atoi(word + strlen(" port "));
+    if (end != NULL) {
+        const char *word = strstr(line, " port ");
+        if (word != NULL && word < end) s->port = atoi(word + strlen(" port "));
+    }
     free(log);
-    return port;
+    return end != NULL;
 }
 
 static void wait_until_ready(struct testserver *s)
 {
     long until = testserver_now_ms() + WAIT_MS;
-    while ((s->port = port_logged(s)) == 0) {
+    while (!is_ready(s)) {
         int status = 0;
         if (waitpid(s->pid, &status, WNOHANG) == s->pid) {
             s->pid = 0;
@@ -236,6 +244,7 @@ static struct testserver *prepare(const struct testserver_options *o)
     if (n >= (int)sizeof s->dir) fail_msg("the path of the data is too long");
     if (o != NULL) {
         s->is_release = o->is_release;
+        s->config = o->config != NULL ? strdup(o->config) : NULL;
         copy_words(s->args, o->args);
         copy_words(s->env, o->env);
     }
@@ -322,6 +331,7 @@ static void drop(struct testserver *s)
 {
     remove_tree(s->scratch);
     forget(s);
+    free(s->config);
     for (size_t i = 0; i < ARGS_MAX; i++) {
         free(s->args[i]);
         free(s->env[i]);

@@ -2,10 +2,11 @@
  * makes the test fail when it does not end as it should.
  *
  * A server is the ASan build (TUPLED_ASAN_BIN) unless the release build (TUPLED_BIN) is asked for.
- * It listens on a free port of 127.0.0.1 and has a scratch directory of its own with its log, what
- * it prints, and, unless a directory is given, its data. Every function fails the running cmocka
- * test when it cannot do what it says, and shows what the server logged and printed. Whatever still
- * runs when the test program ends is killed, by its process id. For one thread.
+ * It listens on a free port of 127.0.0.1 (TUPLED_TEST_ANY_PORT=1 in its environment makes port 0
+ * that) and has a scratch directory of its own with its log, what it prints, and, unless a
+ * directory is given, its data. Every function fails the running cmocka test when it cannot do what
+ * it says, and shows what the server logged and printed. Whatever still runs when the test program
+ * ends is killed, by its process id. For one thread.
  */
 #ifndef REDIS_TESTS_SERVER_H
 #define REDIS_TESTS_SERVER_H
@@ -21,6 +22,7 @@ struct testserver;
 struct testserver_options {
     bool is_release;         /* the release build; default: the ASan build */
     const char *dir;         /* data directory, kept by testserver_free; NULL = one of its own */
+    const char *config;      /* configuration file; NULL = none */
     const char *const *args; /* NULL-ended: further arguments, after --dir, --port and --logfile */
     const char *const *env;  /* NULL-ended: "NAME=value", added to the environment */
 };
@@ -46,6 +48,7 @@ void testserver_again(struct testserver *s);
 void testserver_free(struct testserver *s);
 
 bool testserver_is_running(const struct testserver *s);
+/* 0 when it listens on a Unix socket alone. */
 int testserver_port(const struct testserver *s);
 pid_t testserver_pid(const struct testserver *s);
 const char *testserver_dir(const struct testserver *s);

@@ -10,6 +10,7 @@
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 export LC_ALL=C
+export TUPLED_TEST_ANY_PORT=1 # --port 0 is any free one
 TUPLED_BIN=${TUPLED_BIN:-$PWD/build/tupled}
 TUPLED_ASAN_BIN=${TUPLED_ASAN_BIN:-$PWD/build/asan/tupled}
 scratch=$(mktemp -d) || exit 1

@@ -14,6 +14,7 @@ if ! apt-cache dumpavail >"$dir/catalogue" 2>/dev/null || [ ! -s "$dir/catalogue
     echo "demo: apt-cache has no catalogue here; run 'apt-get update' first" >&2
     exit 1
 fi
+export TUPLED_TEST_ANY_PORT=1 # --port 0 is any free one
 # Starts build/tupled on the demo's directory; sets server and port.
 start() {
     : >"$dir/log"

@@ -82,6 +82,11 @@ struct scan_range {
 
 struct scan; /* a pass over a range at one version */
 
+struct backend_count {
+    uint64_t entries;
+    uint64_t expiring; /* those of them that have an expiry */
+};
+
 /* Figures for INFO. Bytes unless named otherwise. */
 struct backend_stats {
     uint64_t version, durable, applied;
@@ -93,6 +98,16 @@ struct backend_stats {
 };
 
 struct backend;
+
+/* A consistent copy of everything, made in the background. Owned by the caller until done(). */
+struct backup_request {
+    const char *path; /* of the file to make; its directory is made if it is missing */
+    void (*done)(struct backup_request *q); /* on the loop thread, never inside the call */
+    void *arg;
+    uint64_t version; /* result: the newest commit in it */
+    enum err result;
+    struct error error;
+};
 
 struct backend_ops {
     /* The newest state of one key. ERR_WAIT: `w` will be told. */
@@ -119,11 +134,14 @@ struct backend_ops {
      * scan keeps its place and what it sees. ERR_TRYAGAIN when too many are open. */
     enum err (*scan_pause)(struct scan *s, struct error *e);
     void (*scan_close)(struct scan *s);
-    /* Entries of a database in the data space. Exact for what the store has applied; before that an
-     * overwrite or delete of a key that is not in memory is counted as if the key were new. */
-    uint64_t (*count)(struct backend *b, uint8_t database);
+    /* The entries of a database in the data space. Exact for what the store has applied; before
+     * that an overwrite or delete of a key that is not in memory is counted as if the key were new.
+     */
+    void (*count)(struct backend *b, uint8_t database, struct backend_count *out);
     uint64_t (*version_durable)(struct backend *b);
     uint64_t (*version_newest)(struct backend *b);
+    /* That of the next commit: the evaluator may put it into what it commits. */
+    uint64_t (*version_next)(struct backend *b);
     /* Transaction time: max(wall clock, newest journaled time). */
     int64_t (*time_ms)(struct backend *b);
     /* After the wake callback: collect what threads finished; runs callbacks and waiters. */
@@ -136,6 +154,8 @@ struct backend_ops {
     /* Every 10 ms or so. */
     void (*tick)(struct backend *b);
     void (*stats)(struct backend *b, struct backend_stats *out);
+    /* Holds at least what is committed now. ERR_SYNTAX when one is being made. */
+    enum err (*backup)(struct backend *b, struct backup_request *q, struct error *e);
     /* Stops cleanly: all is applied and synced. Frees b. */
     enum err (*close)(struct backend *b, struct error *e);
 };

@@ -28,6 +28,12 @@ int64_t clock_mono_us(void)
     return clock_read_us(CLOCK_MONOTONIC);
 }
 
+void clock_sleep_us(int64_t us)
+{
+    struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    while (nanosleep(&left, &left) != 0) continue;
+}
+
 void clock_set_fake_ms(int64_t now_ms)
 {
     __atomic_store_n(&fake_ms, now_ms, __ATOMIC_RELAXED);

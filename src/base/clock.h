@@ -8,6 +8,9 @@ int64_t clock_wall_ms(void);
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
 
+/* The calling thread does nothing for so long: DEBUG SLEEP, which is to block the loop. */
+void clock_sleep_us(int64_t us);
+
 /* Tests: from now on both clocks stand at this time; 0 goes back to the real ones. */
 void clock_set_fake_ms(int64_t now_ms);
 

@@ -26,7 +26,10 @@
     X(ERR_PROTOCOL, "ERR")        /* the byte stream is not RESP; the connection ends */           \
     X(ERR_NOPROTO, "NOPROTO")     /* HELLO with a protocol we do not speak */                      \
     X(ERR_WRONGPASS, "WRONGPASS") /* AUTH failed */                                                \
-    X(ERR_STALE, "STALE")         /* history asked for is no longer kept */
+    X(ERR_STALE, "STALE")         /* history asked for is no longer kept */                        \
+    X(ERR_EXECABORT,                                                                               \
+      "EXECABORT") /* a transaction was not run, or refused with all that is in it */              \
+    X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */
 
 enum err {
     OK = 0,

@@ -3,7 +3,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -173,7 +175,8 @@ static void path_parent(const char *path, struct buf *out)
     buf_append_byte(out, '\0');
 }
 
-enum err file_write_all(const char *path, struct slice bytes, struct error *e)
+/* By way of path.tmp, which gets these permissions; 0 = what the umask leaves. */
+static enum err write_beside(const char *path, struct slice bytes, mode_t mode, struct error *e)
 {
     struct buf tmp;
     struct buf parent;
@@ -187,14 +190,51 @@ enum err file_write_all(const char *path, struct slice bytes, struct error *e)
     if (tmp.is_failed || parent.is_failed)
         r = error_set(e, ERR_NOMEM, "no memory to write %s", path);
     if (r == OK) r = file_open(&f, (char *)tmp.data, FILE_WRITE_NEW, e);
+    bool has_tmp = r == OK;
+    if (r == OK && mode != 0 && fchmod(f.fd, mode) != 0) r = file_error(e, "chmod", f.path, errno);
     if (r == OK) r = file_write_at(&f, 0, bytes, e);
     if (r == OK) r = file_sync(&f, e);
     if (r == OK) r = file_rename((char *)tmp.data, path, e);
+    if (r != OK && has_tmp) unlink((char *)tmp.data);
     if (r == OK) r = dir_sync((char *)parent.data, e);
     file_close(&f);
     buf_fini(&tmp);
     buf_fini(&parent);
     return r;
+}
+
+enum err file_write_all(const char *path, struct slice bytes, struct error *e)
+{
+    return write_beside(path, bytes, 0, e);
+}
+
+enum err file_rewrite_all(const char *path, struct slice bytes, struct error *e)
+{
+    struct stat st;
+    char real[PATH_MAX];
+    if (realpath(path, real) == NULL || stat(real, &st) != 0) {
+        return file_error(e, "write", path, errno);
+    }
+    /* The superuser may write everything; a file without any w is meant to stay as it is. */
+    bool is_writable = (st.st_mode & 0222) != 0;
+    if (!is_writable || access(real, W_OK) != 0) {
+        return file_error(e, "write", path, is_writable ? errno : EACCES);
+    }
+    return write_beside(real, bytes, st.st_mode & 07777, e);
+}
+
+enum file_kind file_kind_of(const char *path, uint64_t *inode)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return FILE_KIND_NONE;
+    if (inode != NULL) *inode = (uint64_t)st.st_ino;
+    return S_ISSOCK(st.st_mode) ? FILE_KIND_SOCKET : FILE_KIND_OTHER;
+}
+
+enum err file_chmod(const char *path, unsigned mode, struct error *e)
+{
+    if (chmod(path, (mode_t)mode) != 0) return file_error(e, "chmod", path, errno);
+    return OK;
 }
 
 bool file_exists(const char *path)

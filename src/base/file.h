@@ -42,7 +42,15 @@ ERR_MUST_USE enum err file_truncate(struct file *f, uint64_t bytes, struct error
 ERR_MUST_USE enum err file_read_all(const char *path, struct buf *out, size_t bytes_max,
                                     struct error *e);
 ERR_MUST_USE enum err file_write_all(const char *path, struct slice bytes, struct error *e);
+/* As write_all for a file that is there: the one behind symbolic links is replaced, and its
+ * permissions are kept. Refuses a file that nobody may write, or that the caller may not. */
+ERR_MUST_USE enum err file_rewrite_all(const char *path, struct slice bytes, struct error *e);
 bool file_exists(const char *path);
+
+enum file_kind { FILE_KIND_NONE, FILE_KIND_SOCKET, FILE_KIND_OTHER };
+/* What is at the path; *inode (may be NULL) tells one file from its successor. */
+enum file_kind file_kind_of(const char *path, uint64_t *inode);
+ERR_MUST_USE enum err file_chmod(const char *path, unsigned mode, struct error *e);
 
 ERR_MUST_USE enum err file_rename(const char *from, const char *to, struct error *e);
 ERR_MUST_USE enum err file_remove(const char *path, struct error *e);

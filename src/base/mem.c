@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -41,4 +42,19 @@ void *mem_resize_try(void *old, size_t bytes)
 void mem_free(void *p)
 {
     free(p);
+}
+
+void mem_stats(struct mem_stats *out)
+{
+    struct mallinfo2 m = mallinfo2();
+    *out = (struct mem_stats){.used = m.uordblks + m.hblkhd,
+                              .mapped = m.hblkhd,
+                              .mappings = m.hblks,
+                              .free = m.fordblks,
+                              .arena = m.arena};
+}
+
+void mem_trim(void)
+{
+    malloc_trim(0);
 }

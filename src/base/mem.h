@@ -17,4 +17,18 @@ void *mem_alloc_try(size_t bytes);
 void *mem_resize_try(void *old, size_t bytes);
 void mem_free(void *p);
 
+/* What the allocator says of itself, in bytes; all 0 under a sanitizer, which has its own. */
+struct mem_stats {
+    size_t used;   /* handed out */
+    size_t mapped; /* of these, in mappings of their own */
+    size_t mappings;
+    size_t free;  /* kept for the next who asks */
+    size_t arena; /* of the system, without the mappings */
+};
+
+/* Walks the free lists: not for every tick. */
+void mem_stats(struct mem_stats *out);
+/* Gives back to the system what is free. */
+void mem_trim(void);
+
 #endif

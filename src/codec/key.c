@@ -237,10 +237,11 @@ enum err key_writer_end(const struct key_writer *w, bool allow_empty, enum err e
     return err;
 }
 
-enum err key_from_arg(struct slice arg, bool allow_empty, struct buf *out, struct error *e)
+enum err key_from_arg(struct slice arg, bool allow_empty, const struct placeholders *p,
+                      struct buf *out, struct error *e)
 {
     uint8_t first = arg.len > 0 ? arg.data[0] : 0;
-    if (first == '[') return key_from_json(arg, allow_empty, out, e);
+    if (first == '[') return key_from_json(arg, allow_empty, p, out, e);
     if ((first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd) {
         return key_from_msgpack(arg, allow_empty, out, e);
     }

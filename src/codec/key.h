@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "codec/placeholder.h"
 
 #define KEY_BYTES_MAX 2048 /* encoded */
 #define KEY_PARTS_MAX 64
@@ -36,10 +37,11 @@ struct key_part {
  * the encoding. `allow_empty` permits the empty tuple (only as a prefix). ERR_KEY: "invalid key:
  * <what is wrong and where>"; ERR_LIMIT for more than KEY_PARTS_MAX parts or KEY_BYTES_MAX bytes.
  */
-ERR_MUST_USE enum err key_from_arg(struct slice arg, bool allow_empty, struct buf *out,
-                                   struct error *e);
-ERR_MUST_USE enum err key_from_json(struct slice text, bool allow_empty, struct buf *out,
-                                    struct error *e);
+ERR_MUST_USE enum err key_from_arg(struct slice arg, bool allow_empty, const struct placeholders *p,
+                                   struct buf *out, struct error *e);
+/* `p` NULL: placeholders are an error. */
+ERR_MUST_USE enum err key_from_json(struct slice text, bool allow_empty,
+                                    const struct placeholders *p, struct buf *out, struct error *e);
 ERR_MUST_USE enum err key_from_msgpack(struct slice bytes, bool allow_empty, struct buf *out,
                                        struct error *e);
 /* The path form of SPEC 2 (`users/#42/profile`); printable ASCII only. */

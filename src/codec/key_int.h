@@ -12,6 +12,7 @@ struct key_writer {
     struct buf *out;
     size_t from;
     size_t parts;
+    const struct placeholders *placeholders; /* NULL = none are allowed */
     struct error *e;
 };
 

@@ -107,6 +107,15 @@ static bool add_tag_value(struct json *j, struct key_writer *w, char tag, struct
     return true;
 }
 
+static bool add_placeholder(struct json *j, struct key_writer *w, bool is_uuid)
+{
+    char text[UUID_CHARS];
+    size_t len = 0;
+    if (!placeholder_read(j, w->placeholders, is_uuid, text, &len)) return false;
+    key_add_string(w->out, slice_of(text, len));
+    return json_expect(j, '}');
+}
+
 /* {"$bigint":"1"} and its kind: one name, one string. */
 static bool add_tagged(struct json *j, struct key_writer *w)
 {
@@ -116,8 +125,8 @@ static bool add_tagged(struct json *j, struct key_writer *w)
     } tags[] = {{"$bigint", 'i'},
                 {"$bytes", 'b'},
                 {"$number", 'n'},
-                {"$uuidv7", 'p'},
-                {"$versionstamp", 'p'}};
+                {"$uuidv7", 'u'},
+                {"$versionstamp", 'v'}};
     const uint8_t *from = j->at++;
     struct slice raw;
     bool has_escape = false;
@@ -128,11 +137,11 @@ static bool add_tagged(struct json *j, struct key_writer *w)
             if (json_string_is(raw, has_escape, tags[i].name)) tag = tags[i].tag;
         }
     }
-    if (tag == 'p') return json_fail(j, from, "placeholders are not supported here");
     if (tag == 0) {
         return json_fail(j, from, "an object; only $bigint, $bytes and $number make a key part");
     }
     if (!json_expect(j, ':')) return false;
+    if (tag == 'u' || tag == 'v') return add_placeholder(j, w, tag == 'u');
     if (json_peek(j) != '"') return json_fail(j, j->at, "expected a string");
     from = j->at;
     if (!json_string_scan(j, &raw, &has_escape)) return false;
@@ -191,9 +200,10 @@ static bool add_parts(struct json *j, struct key_writer *w)
     }
 }
 
-enum err key_from_json(struct slice text, bool allow_empty, struct buf *out, struct error *e)
+enum err key_from_json(struct slice text, bool allow_empty, const struct placeholders *p,
+                       struct buf *out, struct error *e)
 {
-    struct key_writer w = {.out = out, .from = out->len, .e = e};
+    struct key_writer w = {.out = out, .from = out->len, .placeholders = p, .e = e};
     struct json j = {.start = text.data, .at = text.data, .end = text.data, .e = e};
     if (text.len > 0) j.end += text.len;
     j.code = ERR_KEY;

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "codec/placeholder.h"
 
 #define VALUE_DEPTH_MAX 128
 
@@ -15,8 +16,10 @@
  * below the top level, depth). What passes is stored to the byte. */
 ERR_MUST_USE enum err value_check(struct slice bytes, struct error *e);
 
-/* Typed JSON -> MessagePack in its smallest encoding, appended. On error `out` is as before. */
-ERR_MUST_USE enum err value_from_json(struct slice text, struct buf *out, struct error *e);
+/* Typed JSON -> MessagePack in its smallest encoding, appended. `p` NULL: placeholders are an
+ * error. On error `out` is as before. */
+ERR_MUST_USE enum err value_from_json(struct slice text, const struct placeholders *p,
+                                      struct buf *out, struct error *e);
 
 /* A stored value as typed JSON, appended; canonical (no blanks, shortest digits). `bytes` has
  * passed value_check. Never fails but for memory (sticky in out). */

@@ -233,7 +233,8 @@ bool value_read(struct value_reader *r)
     return read_word(r);
 }
 
-enum err value_from_json(struct slice text, struct buf *out, struct error *e)
+enum err value_from_json(struct slice text, const struct placeholders *p, struct buf *out,
+                         struct error *e)
 {
     struct value_reader r;
     if (text.len > TEXT_BYTES_MAX) {
@@ -244,6 +245,7 @@ enum err value_from_json(struct slice text, struct buf *out, struct error *e)
     r.j.end = text.len > 0 ? text.data + text.len : text.data;
     r.j.subject = "invalid value";
     r.out = out;
+    r.placeholders = p;
     r.depth = 0;
     r.swept_end = r.j.start;
     r.counts_next = 0;

@@ -11,6 +11,7 @@
 
 #include "codec/json_lex.h"
 #include "codec/names.h"
+#include "codec/placeholder.h"
 #include "codec/value_int.h"
 
 struct value_reader {
@@ -22,6 +23,7 @@ struct value_reader {
     size_t counts_next;
     struct buf scratch; /* text of an escaped string; owned */
     struct names names;
+    const struct placeholders *placeholders; /* NULL = none are allowed */
 };
 
 /* One value, appended. False: the error is set. Precondition of all: blanks may be skipped first.

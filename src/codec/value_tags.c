@@ -405,9 +405,23 @@ static bool read_escaped(struct value_reader *r)
     return value_read_members(r, false);
 }
 
-static bool read_placeholder(struct value_reader *r)
+static bool read_placeholder(struct value_reader *r, bool is_uuid)
 {
-    return json_fail(&r->j, r->j.at, "placeholders are not supported here");
+    char text[UUID_CHARS];
+    size_t len = 0;
+    if (!placeholder_read(&r->j, r->placeholders, is_uuid, text, &len)) return false;
+    pack_str(r->out, slice_of(text, len));
+    return true;
+}
+
+static bool read_uuid(struct value_reader *r)
+{
+    return read_placeholder(r, true);
+}
+
+static bool read_versionstamp(struct value_reader *r)
+{
+    return read_placeholder(r, false);
 }
 
 bool value_read_tag(struct value_reader *r, enum value_tag tag)
@@ -427,8 +441,8 @@ bool value_read_tag(struct value_reader *r, enum value_tag tag)
         [TAG_ID] = read_shared,
         [TAG_REF] = read_reference,
         [TAG_OBJECT] = read_escaped,
-        [TAG_UUIDV7] = read_placeholder,
-        [TAG_VERSIONSTAMP] = read_placeholder,
+        [TAG_UUIDV7] = read_uuid,
+        [TAG_VERSIONSTAMP] = read_versionstamp,
     };
     return readers[tag](r) && json_expect(&r->j, '}');
 }

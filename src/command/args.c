@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "codec/key.h"
+#include "codec/utf8.h"
 #include "codec/value.h"
 
 /* At most this much of a client's word is shown back to it. */
@@ -17,15 +18,40 @@ static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, s
 {
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
-    enum err r = key_from_arg(arg, allow_empty, rq->scratch, &rq->error);
+    enum err r = key_from_arg(arg, allow_empty, rq->placeholders, rq->scratch, &rq->error);
     if (r != OK) return r;
+    *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    return OK;
+}
+
+enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    engine_key_begin(rq->scratch, rq->client->database);
+    size_t valid = utf8_valid_bytes(arg);
+    if (valid < arg.len) {
+        return error_set(&rq->error, ERR_KEY,
+                         "invalid key: not UTF-8 at offset %zu; a plain key is a string", valid);
+    }
+    if (arg.len < KEY_BYTES_MAX) key_add_string(rq->scratch, arg);
+    if (arg.len >= KEY_BYTES_MAX || rq->scratch->len > KEY_HEAD_BYTES + KEY_BYTES_MAX) {
+        return error_set(&rq->error, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
+    }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     return OK;
 }
 
 enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
 {
+    if ((rq->command->flags & CMD_STRING) != 0) return arg_string_key(rq, arg, key);
     return key_of(rq, arg, false, key);
+}
+
+enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key)
+{
+    uint8_t first = arg.len > 0 ? arg.data[0] : 0;
+    bool is_tuple = first == '[' || (first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd;
+    return is_tuple ? arg_key(rq, arg, key) : arg_string_key(rq, arg, key);
 }
 
 enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
@@ -35,7 +61,7 @@ enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
         return value_check(arg, &rq->error);
     }
     buf_clear(rq->scratch, SIZE_MAX);
-    enum err r = value_from_json(arg, rq->scratch, &rq->error);
+    enum err r = value_from_json(arg, rq->placeholders, rq->scratch, &rq->error);
     if (r != OK) return r;
     uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
     if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");

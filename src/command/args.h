@@ -4,8 +4,13 @@
 
 #include "command/command.h"
 
-/* A key in JSON or MessagePack; *key is the internal data key, in the arena. */
+/* A key in JSON or MessagePack, or, for a command of the string view, as arg_string_key; *key is
+ * the internal data key, in the arena. */
 ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice *key);
+/* A plain word as the string view has it: the key of that one string part. */
+ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key);
+/* Any form: JSON and MessagePack by their first byte, every other word as arg_string_key. */
+ERR_MUST_USE enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key);
 /* A value in the connection's format; *value is its stored form, in the arena or the request. */
 ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
 /* A decimal integer within [min, max]; `what` names it in the error. */

@@ -54,6 +54,12 @@ static enum err setinfo_run(struct request *rq)
     return OK;
 }
 
+static const char *client_flags(const struct client *c)
+{
+    if (c->is_monitor) return "O";
+    return c->is_waiting ? "b" : "N";
+}
+
 /* One line in the fields of Redis; those that mean nothing here are 0, so that parsers find them.
  */
 static void client_describe(const struct client *c, struct buf *out)
@@ -62,7 +68,7 @@ static void client_describe(const struct client *c, struct buf *out)
     buf_printf(out, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d",
                (unsigned long long)c->id, c->address, c->local_address, c->fd, c->name,
                (long long)(now_ms - c->created_ms) / 1000,
-               (long long)(now_ms - c->active_ms) / 1000, c->is_waiting ? "b" : "N", c->database);
+               (long long)(now_ms - c->active_ms) / 1000, client_flags(c), c->database);
     buf_printf(out,
                " sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=0 "
                "rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
@@ -231,33 +237,6 @@ static enum err kill_run(struct request *rq)
     return OK;
 }
 
-static enum err help_run(struct request *rq)
-{
-    static const char *const lines[] = {
-        "CLIENT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "GETNAME",
-        "    Return the name of the current connection.",
-        "ID",
-        "    Return the ID of the current connection.",
-        "INFO",
-        "    Return information about the current client connection.",
-        "KILL <ip:port>|<option> <value> [...]",
-        "    Kill connections; options are ADDR, LADDR, ID, TYPE, USER, SKIPME, MAXAGE.",
-        "LIST [TYPE <type>|ID <id> [...]]",
-        "    Return information about client connections.",
-        "SETINFO LIB-NAME|LIB-VER <value>",
-        "    Set what the client library says about itself.",
-        "SETNAME <name>",
-        "    Assign the name <name> to the current connection.",
-        "HELP",
-        "    Print this help.",
-    };
-    size_t count = sizeof lines / sizeof lines[0];
-    resp_array(rq->w, count);
-    for (size_t i = 0; i < count; i++) resp_simple(rq->w, lines[i]);
-    return OK;
-}
-
 #define CLIENT_SUB(id, word, words, more, text, arguments)                                         \
     static const struct command sub_##id = {                                                       \
         .name = word,                                                                              \
@@ -282,11 +261,12 @@ CLIENT_SUB(
     kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS, "Closes connections.",
     "ip:port|[ID client-id] [TYPE NORMAL|PUBSUB] [ADDR ip:port] [LADDR ip:port] [USER username] "
     "[SKIPME YES|NO] [MAXAGE seconds]");
-CLIENT_SUB(help, "help", 2, 0, "The subcommands.", "");
+COMMAND_HELP("connection");
 
 static const struct command *const client_subcommands[] = {
-    &sub_getname, &sub_help,    &sub_id,      &sub_info, &sub_kill,
-    &sub_list,    &sub_setinfo, &sub_setname, NULL,
+    &sub_getname, &sub_help,        &sub_id,         &sub_info,     &sub_kill,
+    &sub_list,    &client_no_evict, &client_pause,   &client_reply, &sub_setinfo,
+    &sub_setname, &client_unblock,  &client_unpause, NULL,
 };
 
 const struct command cmd_client = {

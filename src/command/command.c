@@ -1,11 +1,12 @@
 #include "command/command.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 #include "base/clock.h"
+#include "command/commands.h"
+#include "command/observe.h"
 
-#define NAME_MAX 32
+#define NAME_BYTES_MAX 32
 #define BUCKETS 512 /* power of two, several times the number of commands */
 
 /* ---- finding ---- */
@@ -44,7 +45,7 @@ static const struct command *const *find_index(void)
 const struct command *command_find(struct slice name)
 {
     const struct command *const *buckets = find_index();
-    if (name.len > NAME_MAX) return NULL;
+    if (name.len > NAME_BYTES_MAX) return NULL;
     for (size_t i = name_hash(name) % BUCKETS; buckets[i] != NULL; i = (i + 1) % BUCKETS) {
         if (name_is(buckets[i]->name, name)) return buckets[i];
     }
@@ -60,11 +61,39 @@ const struct command *command_find_sub(const struct command *c, struct slice nam
     return NULL;
 }
 
+const struct command *command_find_full(struct slice name, const struct command **parent)
+{
+    const uint8_t *bar = name.len == 0 ? NULL : memchr(name.data, '|', name.len);
+    *parent = NULL;
+    if (bar == NULL) return command_find(name);
+    size_t len = (size_t)(bar - name.data);
+    *parent = command_find(slice_of(name.data, len));
+    if (*parent == NULL) return NULL;
+    return command_find_sub(*parent, slice_of(bar + 1, name.len - len - 1));
+}
+
 size_t command_count(void)
 {
     size_t n = 0;
     while (command_table[n] != NULL) n++;
     return n;
+}
+
+void command_init(struct env *env)
+{
+    waiter_list_init(&env->paused);
+    waiter_list_init(&env->blocked_waiters);
+    env->scan_cursors = scan_cursors_new();
+    backup_init(&env->backup);
+    observe_init(env);
+}
+
+void command_fini(struct env *env)
+{
+    observe_fini(env);
+    backup_fini(&env->backup);
+    scan_cursors_free(env->scan_cursors);
+    env->scan_cursors = NULL;
 }
 
 /* ---- clients ---- */
@@ -92,101 +121,10 @@ void client_drop_pending(struct client *c)
 void client_fini(struct client *c, struct env *env)
 {
     client_drop_pending(c);
+    client_end_transaction(c);
+    client_block_clear(c, env);
+    monitor_stop(env, c);
     c->next->prev = c->prev;
     c->prev->next = c->next;
     env->client_count--;
-}
-
-/* ---- running ---- */
-
-/* Redis's words for a name it does not know; clients look for them. */
-static void reply_unknown(struct request *rq)
-{
-    char line[512];
-    int n = snprintf(line, sizeof line, "ERR unknown command '%.*s', with args beginning with: ",
-                     (int)(rq->argv[0].len < 128 ? rq->argv[0].len : 128),
-                     (const char *)rq->argv[0].data);
-    size_t shown = 0; /* with quotes and blanks: even empty arguments use up the line */
-    for (size_t i = 1; i < rq->argc && shown < 128; i++) {
-        size_t room = 128 - shown;
-        size_t len = rq->argv[i].len < room ? rq->argv[i].len : room;
-        n += snprintf(line + n, sizeof line - (size_t)n, "'%.*s' ", (int)len,
-                      (const char *)rq->argv[i].data);
-        shown += len + 3;
-    }
-    resp_error_line(rq->w, line);
-}
-
-static bool arity_fits(const struct command *c, size_t argc)
-{
-    return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
-}
-
-/* Resolves name and subcommand; NULL after an error reply. */
-static const struct command *request_resolve(struct request *rq)
-{
-    char line[256];
-    const struct command *c = command_find(rq->argv[0]);
-    if (c == NULL) {
-        reply_unknown(rq);
-        return NULL;
-    }
-    const struct command *parent = NULL;
-    if (c->subcommands != NULL && rq->argc >= 2) {
-        parent = c;
-        c = command_find_sub(c, rq->argv[1]);
-        if (c == NULL) {
-            char upper[NAME_MAX];
-            snprintf(upper, sizeof upper, "%s", parent->name);
-            for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
-            snprintf(line, sizeof line, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-                     (int)(rq->argv[1].len < 128 ? rq->argv[1].len : 128),
-                     (const char *)rq->argv[1].data, upper);
-            resp_error_line(rq->w, line);
-            return NULL;
-        }
-    }
-    if (!arity_fits(c, rq->argc)) {
-        snprintf(line, sizeof line, "ERR wrong number of arguments for '%s%s%s' command",
-                 parent != NULL ? parent->name : "", parent != NULL ? "|" : "", c->name);
-        resp_error_line(rq->w, line);
-        return NULL;
-    }
-    rq->client->last_command = c;
-    rq->client->last_parent = parent;
-    return c;
-}
-
-static void count_error(struct request *rq)
-{
-    rq->env->stats.errors++;
-}
-
-enum err command_run(struct request *rq)
-{
-    size_t mark = rq->w->out->len;
-    rq->depends = 0;
-    rq->command = request_resolve(rq);
-    if (rq->command == NULL) {
-        count_error(rq);
-        return OK;
-    }
-    enum err r = rq->command->run(rq);
-    if (r == ERR_WAIT) {
-        rq->w->out->len = mark;
-        return ERR_WAIT;
-    }
-    rq->env->stats.commands++;
-    client_drop_pending(rq->client);
-    if (rq->w->out->is_failed) {
-        /* The reply does not fit into memory; what is there of it cannot be sent. */
-        rq->w->out->is_failed = false;
-        r = error_set(&rq->error, ERR_NOMEM, "out of memory while building the reply");
-    }
-    if (r != OK) {
-        rq->w->out->len = mark;
-        resp_error(rq->w, &rq->error);
-        count_error(rq);
-    }
-    return OK;
 }

@@ -15,6 +15,9 @@
 #define COMMAND_COMMAND_H
 
 #include "base/arena.h"
+#include "base/histogram.h"
+#include "codec/placeholder.h"
+#include "command/backup.h"
 #include "engine/engine.h"
 #include "resp/writer.h"
 
@@ -30,6 +33,16 @@ struct pending {
 
 #define CLIENT_NAME_MAX 128
 
+struct multi;        /* the queue of MULTI: transaction.c */
+struct watched;      /* a key of WATCH: transaction.c */
+struct scan_cursors; /* string_scan.c */
+struct uuid_table;   /* the UUIDs of a transaction: idem.c */
+
+enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
+
+/* Why a blocked command is run again. */
+enum block_end { BLOCK_GOES_ON, BLOCK_TIMED_OUT, BLOCK_ENDED, BLOCK_FAILED };
+
 /* What the commands know of a connection. The first part is theirs, the second is net's to fill. */
 struct client {
     uint64_t id;
@@ -40,15 +53,28 @@ struct client {
     char lib_name[CLIENT_NAME_MAX];
     char lib_version[CLIENT_NAME_MAX];
     struct pending *pending; /* owned; NULL = none */
+    struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
+    struct watched *watched; /* owned */
+    enum reply_mode reply_mode;
+    bool is_no_evict; /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
+    /* While a command of it is blocked (block.c). */
+    struct waiter *block_waiter; /* NULL = none is */
+    int64_t block_deadline_ms;   /* INT64_MAX = never */
+    enum block_end block_end;
+    struct client *block_next, *block_prev; /* env->blocked */
     const struct command *last_command;
     const struct command *last_parent; /* when that is a subcommand; else NULL */
     bool closes_after_reply;           /* QUIT, or a protocol error */
     bool is_waiting;                   /* its command is parked */
+    int64_t spent_us;                  /* by its waiting command, in the runs it had so far */
+    bool is_monitor;
+    struct client *monitor_next, *monitor_prev; /* env->monitors, while it is one */
 
     struct client *next, *prev; /* env->clients */
-    char address[96];           /* host:port */
-    char local_address[96];
-    bool is_local;
+    char address[128];          /* host:port, or path:0 of a Unix socket */
+    char local_address[128];
+    bool is_local; /* from this machine: loopback or Unix socket */
+    bool is_unix;
     int fd;
     int64_t created_ms;
     int64_t active_ms; /* of its last command */
@@ -58,6 +84,12 @@ struct client {
 struct env_stats {
     uint64_t connections, commands, rejected, errors, net_in_bytes, net_out_bytes;
     uint64_t reads, writes, hits, misses, protocol_errors;
+    uint64_t expired_before; /* engine_expired_count when the statistics were reset */
+};
+
+struct config_change {
+    size_t setting; /* below config_count */
+    struct slice value;
 };
 
 /* What the commands need of the server; `server` fills it in. Calls go upward by these pointers. */
@@ -78,12 +110,47 @@ struct env {
     uint64_t client_count;
     uint64_t waiting_count;
     struct env_stats stats;
-    void *server; /* argument of the calls below */
+    struct uuid_clock uuid_clock;
+    struct scan_cursors *scan_cursors; /* owned */
+    struct backup backup;
+    const char *backup_dir;
+    /* CLIENT PAUSE (block.c). */
+    int64_t pause_until_ms; /* monotonic; 0 = not paused */
+    bool pause_is_write;    /* only commands that may write wait */
+    struct waiter_list paused;
+    struct client *blocked; /* circular list; NULL = nobody */
+    struct waiter_list blocked_waiters;
+    /* Settings; server changes them while it runs. */
+    bool tracks_latency;
+    int64_t slowlog_slower_than_us; /* -1 = the slow log is off */
+    uint64_t slowlog_max;           /* entries */
+    uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
+    struct percentiles percentiles; /* of INFO latencystats */
+    /* Of observe.c, made by observe_init and owned. */
+    struct command_stats *command_stats;
+    struct slowlog *slowlog;
+    struct latency *latency;
+    uint64_t memory_startup; /* bytes used when the server had started */
+    uint64_t memory_peak;
+    struct client *monitors; /* circular list without head; NULL = nobody listens */
+    int64_t now_us;          /* monotonic: when the last command ended, or something later */
+    void *server;            /* argument of the calls below */
     void (*client_close)(void *server, struct client *c);
+    /* Sends bytes of one whole message to any client, also to one whose command is running: they
+     * come behind the replies that are in its output, and behind the one being made. Never closes
+     * the client inside the call; one whose output is over its limit is closed later. */
+    void (*client_write)(void *server, struct client *c, struct slice bytes);
     void (*shutdown)(void *server);
     size_t (*config_count)(void *server);
     const char *(*config_name)(void *server, size_t i);
+    bool (*config_is_mutable)(void *server, size_t i);
     void (*config_value)(void *server, size_t i, struct buf *out);
+    /* All of them, or an error and none; *failed is then the one it is about. ERR_WAIT: they are in
+     * force, and the waiter is told when what they promise about earlier writes is true. */
+    enum err (*config_set)(void *server, const struct config_change *changes, size_t count,
+                           size_t *failed, struct waiter *w, struct error *e);
+    /* Into config_file, which must not be "". */
+    enum err (*config_rewrite)(void *server, struct error *e);
 };
 
 struct request {
@@ -98,6 +165,12 @@ struct request {
     struct waiter *waiter;
     uint64_t depends;
     struct error error;
+    /* NULL outside EXEC and IDEM; else all reads and writes go through it, nothing may take more
+     * than this turn, and a blocking command answers at once. */
+    struct overlay *overlay;
+    const struct placeholders *placeholders; /* NULL = the command does not write */
+    struct uuid_table *uuids;                /* NULL = none yet */
+    struct slice idem;                       /* the id given with IDEM; data NULL = none */
 };
 
 enum command_flag {
@@ -109,6 +182,11 @@ enum command_flag {
     CMD_CONNECTION = 1 << 5,
     CMD_DANGEROUS = 1 << 6,
     CMD_KEYSPACE = 1 << 7,
+    CMD_IDEM = 1 << 9, /* takes IDEM id: KV.ATOMIC as its first words, all others as the last */
+    CMD_NO_MULTI = 1 << 10, /* refused between MULTI and EXEC */
+    CMD_TRANSACTION = 1 << 11,
+    CMD_STRING = 1 << 12,  /* of the string view: its keys are plain words */
+    CMD_ANY_WORD = 1 << 8, /* a container whose run() answers words that are no subcommand */
 };
 
 struct command {
@@ -130,6 +208,10 @@ size_t command_count(void);
 /* By name in any case; NULL when there is none. */
 const struct command *command_find(struct slice name);
 const struct command *command_find_sub(const struct command *c, struct slice name);
+/* "config" or "config|get"; *parent is set of a subcommand, else NULL. */
+const struct command *command_find_full(struct slice name, const struct command **parent);
+/* HELP of the container that the request names: its subcommands, told from the table. */
+enum err command_help_run(struct request *rq);
 
 void client_init(struct client *c, struct env *env);
 /* Drops what a command left pending. */
@@ -138,5 +220,16 @@ void client_fini(struct client *c, struct env *env);
 
 /* Runs one command: OK = a reply (maybe an error) was appended to rq->w->out, ERR_WAIT = parked. */
 enum err command_run(struct request *rq);
+/* Finds the command of rq->argv, takes IDEM off its arguments and checks their number. False: the
+ * error reply was written. */
+bool command_resolve(struct request *rq);
+/* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
+enum err command_call(struct request *rq);
+/* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
+void command_tick(struct env *env);
+
+/* What `server` calls when env is filled, and at the end. */
+void command_init(struct env *env);
+void command_fini(struct env *env);
 
 #endif

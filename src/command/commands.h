@@ -5,6 +5,52 @@
 #include "command/args.h"
 #include "command/command.h"
 
+/* block.c */
+/* The command waits, 0 = for ever, for what rq->waiter was put into a list of, or for a later call
+ * of client_block_stop: always ERR_WAIT. The deadline is that of the first call. */
+ERR_MUST_USE enum err client_block(struct request *rq, int64_t timeout_ms);
+/* Why it is run again; BLOCK_GOES_ON also when it was never blocked. */
+enum block_end client_block_end(const struct client *c);
+/* CLIENT UNBLOCK; false when it is not blocked. */
+bool client_block_stop(struct client *c, bool is_error);
+/* The command has its reply, or the client is gone. */
+void client_block_clear(struct client *c, struct env *env);
+void clients_pause(struct env *env, int64_t ms, bool is_write);
+void clients_unpause(struct env *env);
+/* The command must wait for the end of a pause: rq->waiter was taken. */
+bool pause_holds(struct request *rq);
+extern const struct command cmd_wait;
+/* backup.c */
+extern const struct command cmd_bgsave, cmd_save, cmd_lastsave;
+/* transaction.c */
+bool multi_queues(const struct request *rq);
+ERR_MUST_USE enum err multi_queue(struct request *rq);
+void multi_abort(struct multi *m);
+bool multi_writes(const struct multi *m); /* may be NULL */
+size_t multi_count(const struct multi *m);
+size_t multi_bytes(const struct multi *m);
+size_t client_watched_count(const struct client *c);
+/* As DISCARD; harmless when there is none. */
+void client_end_transaction(struct client *c);
+extern const struct command cmd_multi, cmd_exec, cmd_discard, cmd_watch, cmd_unwatch;
+/* idem.c */
+struct uuid_table *uuid_table_new(struct arena *arena);
+struct placeholders request_placeholders(struct request *rq);
+/* Takes IDEM and its id off the arguments into rq->idem. False: rq->error says what is wrong. */
+bool idem_take(struct request *rq);
+ERR_MUST_USE enum err idem_run(struct request *rq);
+/* The subcommand HELP of a container: a struct of its own, so that it is counted apart. */
+#define COMMAND_HELP(of_group)                                                                     \
+    static const struct command sub_help = {                                                       \
+        .name = "help",                                                                            \
+        .arity = 2,                                                                                \
+        .group = of_group,                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = "The subcommands.",                                                             \
+        .syntax = "",                                                                              \
+        .run = command_help_run,                                                                   \
+    }
+
 /* kv_read.c */
 extern const struct command kv_get, kv_mget, kv_ttl, kv_pttl;
 /* kv_write.c */
@@ -12,6 +58,26 @@ extern const struct command kv_set, kv_del, kv_expire, kv_pexpire, kv_expireat, 
     kv_persist, kv_sum, kv_min, kv_max, kv_append, kv_prepend;
 /* CLAMP lo hi or RANGE lo hi, if they come next; KV.ATOMIC's SUM has them too. */
 ERR_MUST_USE enum err parse_arith_bounds(struct options *o, struct arith *a);
+/* The string view runs these too: with plain words for keys (CMD_STRING). */
+enum err kv_del_run(struct request *rq);
+enum err kv_expire_run(struct request *rq);
+enum err kv_pexpire_run(struct request *rq);
+enum err kv_expireat_run(struct request *rq);
+enum err kv_pexpireat_run(struct request *rq);
+enum err kv_persist_run(struct request *rq);
+enum err kv_ttl_run(struct request *rq);
+enum err kv_pttl_run(struct request *rq);
+/* string.c, string_keys.c, string_scan.c: the string view */
+extern const struct command cmd_get, cmd_set, cmd_setnx, cmd_setex, cmd_psetex, cmd_getset,
+    cmd_getdel, cmd_mget, cmd_mset, cmd_incr, cmd_decr, cmd_incrby, cmd_decrby, cmd_append,
+    cmd_strlen;
+extern const struct command cmd_del, cmd_unlink, cmd_exists, cmd_type, cmd_ttl, cmd_pttl,
+    cmd_expire, cmd_pexpire, cmd_expireat, cmd_pexpireat, cmd_persist;
+struct scan_cursors *scan_cursors_new(void);
+void scan_cursors_free(struct scan_cursors *t); /* may be NULL */
+extern const struct command cmd_scan, cmd_keys, cmd_randomkey;
+/* The bytes of a value that is bytes; false for any other. */
+bool string_of(struct slice value, struct slice *bytes);
 /* kv_atomic.c */
 extern const struct command kv_atomic;
 /* kv_range.c, kv_delrange.c */
@@ -30,10 +96,18 @@ extern const struct command cmd_auth, cmd_hello, cmd_ping, cmd_echo, cmd_quit, c
     cmd_select;
 /* client.c */
 extern const struct command cmd_client;
+/* client_control.c */
+extern const struct command client_reply, client_pause, client_unpause, client_unblock,
+    client_no_evict;
 /* introspect.c */
 extern const struct command cmd_command;
+/* debug.c, latency.c, memory.c, monitor.c, slowlog.c */
+extern const struct command cmd_debug, cmd_latency, cmd_memory, cmd_monitor, cmd_slowlog;
+/* fixed.c */
+extern const struct command cmd_asking, cmd_cluster, cmd_lolwut, cmd_module, cmd_readonly,
+    cmd_readwrite, cmd_role;
 /* config.c, info.c, server.c */
 extern const struct command cmd_config, cmd_info, cmd_dbsize, cmd_flushdb, cmd_flushall, cmd_time,
-    cmd_shutdown, cmd_debug;
+    cmd_shutdown;
 
 #endif

@@ -1,20 +1,70 @@
-/* config: CONFIG GET, from the settings that `server` holds. */
+/* config: CONFIG, about the settings that `server` holds, and about settings of Redis that tools
+ * ask for and that have one meaning here.
+ */
 #include <fnmatch.h>
 
 #include "command/commands.h"
+#include "command/stats.h"
 
-/* Settings of Redis that tools ask for and that have one fixed meaning here. */
-static const struct {
+#define SHOWN_BYTES 128 /* of a name, in an error */
+
+/* Setting them to what they are is fine, to anything else an error that says why. */
+static const struct fixed {
     const char *name;
     const char *value;
+    const char *why;
 } fixed[] = {
-    {"save", ""},
-    {"appendonly", "yes"},
-    {"appendfsync", "always"},
-    {"maxmemory", "0"},
-    {"maxmemory-policy", "noeviction"},
+    {"save", "", "there are no snapshots here: what is acknowledged is in the journal"},
+    {"appendonly", "yes", "the journal is always written"},
+    {"appendfsync", NULL, "durability is the setting that says when the journal is synced"},
+    {"cluster-enabled", "no", "there is no cluster here"},
+    {"io-threads", "1", "one thread serves the connections"},
+    {"maxmemory", "0", "no data is evicted here; cache-size and write-buffer-limit bound memory"},
+    {"maxmemory-policy", "noeviction", "no data is evicted here"},
+    {"notify-keyspace-events", "", "there are no keyspace events here"},
+    {"replica-read-only", "yes", "there are no replicas here"},
+    {"requirepass", "", "there are no passwords here; bind and protected-mode say who may connect"},
+    {"slave-read-only", "yes", "there are no replicas here"},
+    {"tls-port", "0", "there is no TLS here"},
 };
 #define FIXED_COUNT (sizeof fixed / sizeof fixed[0])
+
+/* In any case; `name` is lower case. */
+static bool is_name(struct slice given, const char *name)
+{
+    for (size_t i = 0; i < given.len; i++) {
+        uint8_t c = given.data[i];
+        if (c >= 'A' && c <= 'Z') c = (uint8_t)(c + ('a' - 'A'));
+        if (name[i] == '\0' || c != (uint8_t)name[i]) return false;
+    }
+    return name[given.len] == '\0';
+}
+
+/* Settings and fixed ones have one row of numbers: fixed ones follow. */
+static size_t find(const struct env *env, struct slice name)
+{
+    size_t count = env->config_count(env->server);
+    for (size_t i = 0; i < count; i++) {
+        if (is_name(name, env->config_name(env->server, i))) return i;
+    }
+    for (size_t i = 0; i < FIXED_COUNT; i++) {
+        if (is_name(name, fixed[i].name)) return count + i;
+    }
+    return SIZE_MAX;
+}
+
+static const char *fixed_value(struct request *rq, const struct fixed *f)
+{
+    if (f->value != NULL) return f->value;
+    struct env *env = rq->env;
+    buf_clear(rq->scratch, SIZE_MAX);
+    env->config_value(env->server, find(env, slice_str("durability")), rq->scratch);
+    struct slice durability = buf_slice(rq->scratch);
+    if (is_name(durability, "always")) return "always";
+    return is_name(durability, "never") ? "no" : "everysec";
+}
+
+/* ---- GET ---- */
 
 static bool matches_any(struct request *rq, const char *name)
 {
@@ -49,7 +99,7 @@ static enum err get_run(struct request *rq)
     for (size_t i = 0; i < FIXED_COUNT; i++) {
         if (!matches_any(rq, fixed[i].name)) continue;
         resp_bulk_str(rq->w, fixed[i].name);
-        resp_bulk_str(rq->w, fixed[i].value);
+        resp_bulk_str(rq->w, fixed_value(rq, &fixed[i]));
     }
     return OK;
 }
@@ -65,7 +115,137 @@ static const struct command sub_get = {
     .run = get_run,
 };
 
-static const struct command *const config_subcommands[] = {&sub_get, NULL};
+/* ---- SET ---- */
+
+static enum err refuse(struct request *rq, struct slice name, const char *why)
+{
+    return error_set(
+        &rq->error, ERR_SYNTAX, "CONFIG SET failed (possibly related to argument '%.*s') - %s",
+        (int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES), (const char *)name.data, why);
+}
+
+/* Which settings the names mean. Errors come in Redis's order: names before values. */
+static enum err set_names(struct request *rq, size_t *settings, size_t pairs)
+{
+    struct env *env = rq->env;
+    size_t count = env->config_count(env->server);
+    for (size_t i = 0; i < pairs; i++) {
+        struct slice name = rq->argv[2 + 2 * i];
+        size_t found = settings[i] = find(env, name);
+        if (found == SIZE_MAX) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "Unknown option or number of arguments for CONFIG SET - '%.*s'",
+                             (int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES),
+                             (const char *)name.data);
+        }
+        if (found < count && !env->config_is_mutable(env->server, found)) {
+            return refuse(rq, name, "can't set immutable config");
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (settings[k] == found) return refuse(rq, name, "duplicate parameter");
+        }
+    }
+    return OK;
+}
+
+static enum err set_run(struct request *rq)
+{
+    struct env *env = rq->env;
+    if (rq->argc % 2 != 0) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    size_t pairs = (rq->argc - 2) / 2;
+    size_t most = env->config_count(env->server) + FIXED_COUNT;
+    /* One more than there are: the names are found to be double before it matters. */
+    if (pairs > most + 1) pairs = most + 1;
+    size_t *settings = arena_alloc(rq->arena, pairs * sizeof *settings);
+    enum err r = set_names(rq, settings, pairs);
+    if (r != OK) return r;
+    struct config_change *changes = arena_alloc(rq->arena, pairs * sizeof *changes);
+    size_t *named = arena_alloc(rq->arena, pairs * sizeof *named);
+    size_t count = 0;
+    for (size_t i = 0; i < pairs; i++) {
+        struct slice value = rq->argv[3 + 2 * i];
+        if (settings[i] < env->config_count(env->server)) {
+            named[count] = 2 + 2 * i;
+            changes[count++] = (struct config_change){.setting = settings[i], .value = value};
+            continue;
+        }
+        const struct fixed *f = &fixed[settings[i] - env->config_count(env->server)];
+        const char *is = fixed_value(rq, f);
+        if (!is_name(value, is)) return refuse(rq, rq->argv[2 + 2 * i], f->why);
+    }
+    size_t failed = 0;
+    struct error why = {.text = ""};
+    if (count > 0) {
+        r = env->config_set(env->server, changes, count, &failed, rq->waiter, &why);
+    }
+    if (r == ERR_WAIT) return r;
+    if (r != OK) return refuse(rq, rq->argv[named[failed]], why.text);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+static const struct command sub_set = {
+    .name = "set",
+    .arity = -4,
+    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Changes settings of the running server, all of them or none.",
+    .syntax = "parameter value [parameter value ...]",
+    .run = set_run,
+};
+
+/* ---- REWRITE ---- */
+
+static enum err rewrite_run(struct request *rq)
+{
+    struct env *env = rq->env;
+    struct error why = {.text = ""};
+    if (env->config_file[0] == '\0') {
+        return error_set(&rq->error, ERR_SYNTAX, "The server is running without a config file");
+    }
+    enum err r = env->config_rewrite(env->server, &why);
+    if (r != OK) return error_set(&rq->error, r, "Rewriting config file: %s", why.text);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+static const struct command sub_rewrite = {
+    .name = "rewrite",
+    .arity = 2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Writes the settings in force into the config file.",
+    .syntax = "",
+    .run = rewrite_run,
+};
+
+/* ---- RESETSTAT ---- */
+
+static enum err resetstat_run(struct request *rq)
+{
+    stats_reset(rq->env);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+static const struct command sub_resetstat = {
+    .name = "resetstat",
+    .arity = 2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Sets the counters of INFO to zero: commands, errors, connections, traffic.",
+    .syntax = "",
+    .run = resetstat_run,
+};
+
+COMMAND_HELP("server");
+
+static const struct command *const config_subcommands[] = {
+    &sub_get, &sub_help, &sub_resetstat, &sub_rewrite, &sub_set, NULL,
+};
 
 const struct command cmd_config = {
     .name = "config",

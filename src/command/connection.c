@@ -2,6 +2,7 @@
  * connect with these (reference: docs/protocol.md).
  */
 #include "command/commands.h"
+#include "command/observe.h"
 
 #include <stdio.h>
 
@@ -189,10 +190,13 @@ const struct command cmd_quit = {
 static enum err reset_run(struct request *rq)
 {
     struct client *c = rq->client;
+    monitor_stop(rq->env, c);
     c->database = 0;
     c->proto = rq->w->proto = 2;
     c->format = rq->env->default_format;
     c->name[0] = '\0';
+    c->reply_mode = REPLY_ON;
+    client_end_transaction(c);
     resp_simple(rq->w, "RESET");
     return OK;
 }

@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "command/commands.h"
+#include "command/memory.h"
+#include "command/stats.h"
 
 static unsigned long long u(uint64_t v)
 {
@@ -34,74 +35,124 @@ static void write_server(struct request *rq, struct buf *out)
 static void write_clients(struct request *rq, struct buf *out)
 {
     const struct env *env = rq->env;
+    size_t input_max = 0;
+    size_t output_max = 0;
+    uint64_t watching = 0;
+    for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+        if (c->input_bytes > input_max) input_max = c->input_bytes;
+        if (c->output_bytes > output_max) output_max = c->output_bytes;
+        watching += c->watched != NULL;
+    }
     buf_printf(out,
-               "connected_clients:%llu\r\nblocked_clients:%llu\r\nmaxclients:%llu\r\n"
-               "tracking_clients:0\r\npubsub_clients:0\r\nwatching_clients:0\r\n"
-               "clients_in_timeout_table:0\r\n",
-               u(env->client_count), u(env->waiting_count), u(env->clients_max));
+               "connected_clients:%llu\r\ncluster_connections:0\r\nmaxclients:%llu\r\n"
+               "client_recent_max_input_buffer:%zu\r\nclient_recent_max_output_buffer:%zu\r\n"
+               "blocked_clients:%llu\r\ntracking_clients:0\r\npubsub_clients:0\r\n"
+               "watching_clients:%llu\r\nclients_in_timeout_table:0\r\n",
+               u(env->client_count), u(env->clients_max), input_max, output_max,
+               u(env->waiting_count), u(watching));
 }
 
-static uint64_t resident_bytes(void)
+/* 1.50K, 2.71M, 23.54G: as Redis shows sizes. */
+static void write_human(struct buf *out, const char *name, uint64_t bytes)
 {
-    /* "size resident shared ...", in pages */
-    uint64_t resident = 0;
-    struct buf text;
-    struct error ignored;
-    buf_init(&text);
-    if (file_read_all("/proc/self/statm", &text, 4096, &ignored) == OK) {
-        const uint8_t *from = memchr(text.data, ' ', text.len);
-        const uint8_t *end = text.data + text.len;
-        const uint8_t *to = from == NULL ? NULL : memchr(from + 1, ' ', (size_t)(end - from - 1));
-        if (to != NULL) (void)slice_to_u64(slice_of(from + 1, (size_t)(to - from - 1)), &resident);
+    static const char units[] = "BKMGT";
+    size_t unit = 0;
+    double n = (double)bytes;
+    while (n >= 1024 && unit < 4) {
+        n /= 1024;
+        unit++;
     }
-    buf_fini(&text);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    buf_printf(out, unit == 0 ? "%s_human:%.0f%c\r\n" : "%s_human:%.2f%c\r\n", name, n,
+               units[unit]);
+}
+
+static void write_bytes(struct buf *out, const char *name, uint64_t bytes)
+{
+    buf_printf(out, "%s:%llu\r\n", name, u(bytes));
+    write_human(out, name, bytes);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (double)part * 100 / (double)whole;
 }
 
 static void write_memory(struct request *rq, struct buf *out)
 {
-    struct backend *b = engine_backend(rq->env->engine);
-    struct backend_stats s;
-    struct rusage usage;
-    b->ops->stats(b, &s);
-    getrusage(RUSAGE_SELF, &usage);
-    uint64_t rss = resident_bytes();
+    struct memory_figures f;
+    memory_measure(rq->env, &f);
+    write_bytes(out, "used_memory", f.used);
+    write_bytes(out, "used_memory_rss", f.resident);
+    write_bytes(out, "used_memory_peak", f.peak);
     buf_printf(out,
-               "used_memory:%llu\r\nused_memory_human:%.2fM\r\nused_memory_rss:%llu\r\n"
-               "used_memory_peak:%llu\r\nused_memory_dataset:%llu\r\nmaxmemory:0\r\n"
-               "maxmemory_policy:noeviction\r\nmem_allocator:libc\r\n",
-               u(rss), (double)rss / 1048576, u(rss), u((uint64_t)usage.ru_maxrss * 1024),
-               u(s.memtable_bytes + s.cache_bytes));
-    buf_printf(out, "total_system_memory:%llu\r\n",
-               u((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE)));
+               "used_memory_peak_perc:%.2f%%\r\nused_memory_overhead:%llu\r\n"
+               "used_memory_startup:%llu\r\nused_memory_dataset:%llu\r\n"
+               "used_memory_dataset_perc:%.2f%%\r\nallocator_allocated:%llu\r\n"
+               "allocator_resident:%llu\r\n",
+               percent(f.used, f.peak), u(f.overhead), u(f.startup), u(f.dataset),
+               percent(f.dataset, f.used), u(f.used), u(f.resident));
+    write_bytes(out, "total_system_memory", f.system);
+    write_bytes(out, "maxmemory", 0);
+    buf_printf(out,
+               "maxmemory_policy:noeviction\r\nmem_fragmentation_ratio:%.2f\r\n"
+               "mem_fragmentation_bytes:%lld\r\nmem_not_counted_for_evict:0\r\n"
+               "mem_replication_backlog:0\r\nmem_clients_slaves:0\r\nmem_clients_normal:%llu\r\n"
+               "mem_cluster_links:0\r\nmem_aof_buffer:0\r\nmem_allocator:libc\r\n"
+               "active_defrag_running:0\r\nlazyfree_pending_objects:0\r\n",
+               f.fragmentation, (long long)f.resident - (long long)f.used, u(f.clients));
 }
 
 static void write_persistence(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->engine);
+    const struct backup *k = &rq->env->backup;
+    int64_t now_s = k->is_running ? (clock_mono_us() - k->started_us) / 1000000 : -1;
     struct backend_stats s;
     b->ops->stats(b, &s);
     buf_printf(out,
                "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:%llu\r\n"
-               "rdb_bgsave_in_progress:0\r\naof_enabled:1\r\naof_rewrite_in_progress:0\r\n"
-               "aof_last_write_status:%s\r\n",
-               u(s.version - s.applied), s.is_disk_full ? "err" : "ok");
+               "rdb_bgsave_in_progress:%d\r\nrdb_last_save_time:%lld\r\n"
+               "rdb_last_bgsave_status:%s\r\nrdb_last_bgsave_time_sec:%lld\r\n"
+               "rdb_current_bgsave_time_sec:%lld\r\nrdb_saves:%llu\r\naof_enabled:1\r\n"
+               "aof_rewrite_in_progress:0\r\n"
+               "aof_rewrite_scheduled:0\r\naof_last_bgrewrite_status:ok\r\n"
+               "aof_last_write_status:%s\r\naof_current_size:%llu\r\n",
+               u(s.version > k->last_version ? s.version - k->last_version : 0), k->is_running,
+               (long long)k->last_s, k->last_result == OK ? "ok" : "err", (long long)k->took_s,
+               (long long)now_s, u(k->saves), s.is_disk_full ? "err" : "ok", u(s.journal_bytes));
+}
+
+static double kilobytes(uint64_t bytes)
+{
+    return (double)bytes / 1024;
 }
 
 static void write_stats(struct request *rq, struct buf *out)
 {
-    const struct env_stats *s = &rq->env->stats;
+    const struct env *env = rq->env;
+    const struct env_stats *s = &env->stats;
     buf_printf(out,
                "total_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
-               "total_net_input_bytes:%llu\r\ntotal_net_output_bytes:%llu\r\n"
-               "rejected_connections:%llu\r\nexpired_keys:%llu\r\nevicted_keys:0\r\n",
-               u(s->connections), u(s->commands), u(s->net_in_bytes), u(s->net_out_bytes),
-               u(s->rejected), u(engine_expired_count(rq->env->engine)));
+               "instantaneous_ops_per_sec:%llu\r\ntotal_net_input_bytes:%llu\r\n"
+               "total_net_output_bytes:%llu\r\ninstantaneous_input_kbps:%.2f\r\n"
+               "instantaneous_output_kbps:%.2f\r\n",
+               u(s->connections), u(s->commands), u(stats_rate(env, RATE_COMMANDS)),
+               u(s->net_in_bytes), u(s->net_out_bytes),
+               kilobytes(stats_rate(env, RATE_INPUT_BYTES)),
+               kilobytes(stats_rate(env, RATE_OUTPUT_BYTES)));
     buf_printf(out,
+               "rejected_connections:%llu\r\nsync_full:0\r\nsync_partial_ok:0\r\n"
+               "sync_partial_err:0\r\nexpired_keys:%llu\r\nevicted_keys:0\r\nevicted_clients:0\r\n"
                "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:0\r\n"
-               "pubsub_patterns:0\r\nlatest_fork_usec:0\r\ntotal_error_replies:%llu\r\n"
-               "total_reads_processed:%llu\r\ntotal_writes_processed:%llu\r\n",
-               u(s->hits), u(s->misses), u(s->errors), u(s->reads), u(s->writes));
+               "pubsub_patterns:0\r\npubsubshard_channels:0\r\nlatest_fork_usec:0\r\n"
+               "total_forks:0\r\n",
+               u(s->rejected), u(engine_expired_count(env->engine) - s->expired_before), u(s->hits),
+               u(s->misses));
+    buf_printf(out,
+               "unexpected_error_replies:0\r\ntotal_error_replies:%llu\r\n"
+               "protocol_errors:%llu\r\ntotal_reads_processed:%llu\r\n"
+               "total_writes_processed:%llu\r\n",
+               u(s->errors), u(s->protocol_errors), u(s->reads), u(s->writes));
 }
 
 static void write_replication(struct request *rq, struct buf *out)
@@ -131,8 +182,11 @@ static void write_keyspace(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->engine);
     for (uint8_t i = 0; i < rq->env->databases; i++) {
-        uint64_t count = b->ops->count(b, i);
-        if (count > 0) buf_printf(out, "db%u:keys=%llu,expires=0,avg_ttl=0\r\n", i, u(count));
+        struct backend_count count;
+        b->ops->count(b, i, &count);
+        if (count.entries == 0) continue;
+        buf_printf(out, "db%u:keys=%llu,expires=%llu,avg_ttl=0\r\n", i, u(count.entries),
+                   u(count.expiring));
     }
 }
 
@@ -186,33 +240,93 @@ static void write_cache(struct request *rq, struct buf *out)
                u(s.cache_bytes), u(s.cache_entries), u(s.cache_hits), u(s.cache_misses));
 }
 
+static void write_modules(struct request *rq, struct buf *out)
+{
+    (void)rq; /* none */
+    (void)out;
+}
+
+static void write_commandstats(struct request *rq, struct buf *out)
+{
+    for (size_t i = 0; i < stats_count(rq->env); i++) {
+        const struct command_count *row = stats_at(rq->env, i);
+        char name[STATS_NAME_BYTES];
+        if (row->calls == 0 && row->rejected == 0) continue;
+        stats_name(row, name);
+        buf_printf(out,
+                   "cmdstat_%s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,"
+                   "failed_calls=%llu\r\n",
+                   name, u(row->calls), u(row->usec),
+                   row->calls == 0 ? 0 : (double)row->usec / (double)row->calls, u(row->rejected),
+                   u(row->failed));
+    }
+}
+
+static void write_errorstats(struct request *rq, struct buf *out)
+{
+    for (int i = OK + 1; i < ERR_COUNT; i++) {
+        const char *prefix = err_prefix((enum err)i);
+        bool is_told = false;
+        for (int k = OK + 1; k < i; k++) {
+            is_told = is_told || strcmp(err_prefix((enum err)k), prefix) == 0;
+        }
+        uint64_t count = is_told ? 0 : stats_errors(rq->env, (enum err)i);
+        if (count > 0) buf_printf(out, "errorstat_%s:count=%llu\r\n", prefix, u(count));
+    }
+}
+
+static void write_latencystats(struct request *rq, struct buf *out)
+{
+    const struct percentiles *p = &rq->env->percentiles;
+    for (size_t i = 0; i < stats_count(rq->env); i++) {
+        const struct command_count *row = stats_at(rq->env, i);
+        char name[STATS_NAME_BYTES];
+        if (row->latency == NULL) continue;
+        stats_name(row, name);
+        buf_printf(out, "latency_percentiles_usec_%s:", name);
+        for (size_t k = 0; k < p->count; k++) {
+            buf_append_str(out, k == 0 ? "p" : ",p");
+            percentile_format(p->values[k], out);
+            buf_printf(out, "=%llu.000", u(histogram_percentile(row->latency, p->values[k])));
+        }
+        buf_append_str(out, "\r\n");
+    }
+}
+
 static const struct {
     const char *name; /* upper case, as an argument */
     const char *title;
     void (*write)(struct request *rq, struct buf *out);
+    bool is_extra; /* not among those that INFO alone shows */
 } sections[] = {
-    {"SERVER", "Server", write_server},
-    {"CLIENTS", "Clients", write_clients},
-    {"MEMORY", "Memory", write_memory},
-    {"PERSISTENCE", "Persistence", write_persistence},
-    {"STATS", "Stats", write_stats},
-    {"REPLICATION", "Replication", write_replication},
-    {"CPU", "CPU", write_cpu},
-    {"JOURNAL", "Journal", write_journal},
-    {"MEMTABLE", "Memtable", write_memtable},
-    {"STORE", "Store", write_store},
-    {"CACHE", "Cache", write_cache},
-    {"CLUSTER", "Cluster", write_cluster},
-    {"KEYSPACE", "Keyspace", write_keyspace},
+    {"SERVER", "Server", write_server, false},
+    {"CLIENTS", "Clients", write_clients, false},
+    {"MEMORY", "Memory", write_memory, false},
+    {"PERSISTENCE", "Persistence", write_persistence, false},
+    {"STATS", "Stats", write_stats, false},
+    {"REPLICATION", "Replication", write_replication, false},
+    {"CPU", "CPU", write_cpu, false},
+    {"JOURNAL", "Journal", write_journal, false},
+    {"MEMTABLE", "Memtable", write_memtable, false},
+    {"STORE", "Store", write_store, false},
+    {"CACHE", "Cache", write_cache, false},
+    {"MODULES", "Modules", write_modules, false},
+    {"COMMANDSTATS", "Commandstats", write_commandstats, true},
+    {"ERRORSTATS", "Errorstats", write_errorstats, false},
+    {"LATENCYSTATS", "Latencystats", write_latencystats, true},
+    {"CLUSTER", "Cluster", write_cluster, false},
+    {"KEYSPACE", "Keyspace", write_keyspace, false},
 };
+#define SECTIONS (sizeof sections / sizeof sections[0])
 
-static bool is_wanted(struct request *rq, const char *name)
+static bool is_wanted(struct request *rq, size_t section)
 {
-    if (rq->argc == 1) return true;
+    if (rq->argc == 1) return !sections[section].is_extra;
     for (size_t i = 1; i < rq->argc; i++) {
         struct slice arg = rq->argv[i];
-        if (slice_is_word(arg, "ALL") || slice_is_word(arg, "DEFAULT") ||
-            slice_is_word(arg, "EVERYTHING") || slice_is_word(arg, name)) {
+        if (slice_is_word(arg, "ALL") || slice_is_word(arg, "EVERYTHING") ||
+            slice_is_word(arg, sections[section].name) ||
+            (slice_is_word(arg, "DEFAULT") && !sections[section].is_extra)) {
             return true;
         }
     }
@@ -223,8 +337,8 @@ static enum err info_run(struct request *rq)
 {
     struct buf *out = rq->scratch;
     buf_clear(out, SIZE_MAX);
-    for (size_t i = 0; i < sizeof sections / sizeof sections[0]; i++) {
-        if (!is_wanted(rq, sections[i].name)) continue;
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (!is_wanted(rq, i)) continue;
         if (out->len > 0) buf_append_str(out, "\r\n");
         buf_printf(out, "# %s\r\n", sections[i].title);
         sections[i].write(rq, out);

@@ -77,18 +77,6 @@ static void reply_info(struct request *rq, const struct command *parent, const s
     for (size_t i = 0; i < subcommand_count(c); i++) reply_info(rq, c, c->subcommands[i]);
 }
 
-/* `name` may be "client|id". */
-static const struct command *find_full(struct slice name, const struct command **parent)
-{
-    const uint8_t *bar = name.len == 0 ? NULL : memchr(name.data, '|', name.len);
-    *parent = NULL;
-    if (bar == NULL) return command_find(name);
-    size_t len = (size_t)(bar - name.data);
-    *parent = command_find(slice_of(name.data, len));
-    if (*parent == NULL) return NULL;
-    return command_find_sub(*parent, slice_of(bar + 1, name.len - len - 1));
-}
-
 static enum err command_all_run(struct request *rq)
 {
     resp_array(rq->w, command_count());
@@ -108,7 +96,7 @@ static enum err info_run(struct request *rq)
     resp_array(rq->w, rq->argc - 2);
     for (size_t i = 2; i < rq->argc; i++) {
         const struct command *parent = NULL;
-        const struct command *c = find_full(rq->argv[i], &parent);
+        const struct command *c = command_find_full(rq->argv[i], &parent);
         if (c == NULL) {
             resp_nil_array(rq->w);
         } else {
@@ -146,10 +134,10 @@ static enum err docs_run(struct request *rq)
     }
     size_t found = 0;
     const struct command *parent = NULL;
-    for (size_t i = 2; i < rq->argc; i++) found += find_full(rq->argv[i], &parent) != NULL;
+    for (size_t i = 2; i < rq->argc; i++) found += command_find_full(rq->argv[i], &parent) != NULL;
     resp_map(rq->w, found);
     for (size_t i = 2; i < rq->argc; i++) {
-        const struct command *c = find_full(rq->argv[i], &parent);
+        const struct command *c = command_find_full(rq->argv[i], &parent);
         if (c != NULL) reply_docs(rq, parent, c);
     }
     return OK;
@@ -188,8 +176,10 @@ COMMAND_SUB(info, "info", -2, "Arity, flags and key positions.", "[command-name 
 COMMAND_SUB(docs, "docs", -2, "What commands do.", "[command-name ...]", docs_run);
 COMMAND_SUB(list, "list", -2, "The names of commands.", "[FILTERBY MODULE module-name]", list_run);
 
-static const struct command *const command_subcommands[] = {&sub_count, &sub_docs, &sub_info,
-                                                            &sub_list, NULL};
+COMMAND_HELP("server");
+
+static const struct command *const command_subcommands[] = {&sub_count, &sub_docs, &sub_help,
+                                                            &sub_info,  &sub_list, NULL};
 
 const struct command cmd_command = {
     .name = "command",

@@ -159,7 +159,8 @@ static enum err kv_atomic_run(struct request *rq)
     struct atomic a = {0};
     enum err r = parse_atomic(rq, &a);
     if (r != OK) return r;
-    struct txn t = {.database = rq->client->database,
+    struct txn t = {.overlay = rq->overlay,
+                    .database = rq->client->database,
                     .commits_always = true,
                     .ops = a.ops,
                     .count = a.count,
@@ -187,7 +188,7 @@ static enum err kv_atomic_run(struct request *rq)
 const struct command kv_atomic = {
     .name = "kv.atomic",
     .arity = -1,
-    .flags = CMD_WRITE,
+    .flags = CMD_WRITE | CMD_IDEM,
     .group = "kv",
     .since = "0.1.0",
     .summary = "A whole transaction: checks, then mutations; nil and no effect when a check fails.",

@@ -76,7 +76,7 @@ static enum err delrange_collect(struct request *rq, struct delrange *d, struct 
         .start = buf_slice(&d->start), .end = buf_slice(&d->end), .is_undivided = true};
     struct engine_scan *scan = NULL;
     t->ops = arena_alloc(rq->arena, (max + 1) * sizeof *t->ops);
-    enum err r = engine_scan_open(rq->env->engine, &range, &scan, &rq->error);
+    enum err r = engine_scan_open(rq->env->engine, rq->overlay, &range, &scan, &rq->error);
     *is_last = false;
     while (r == OK) {
         struct slice key;
@@ -101,7 +101,7 @@ static enum err delrange_collect(struct request *rq, struct delrange *d, struct 
 
 static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_last)
 {
-    struct txn t = {.database = rq->client->database, .arena = rq->arena};
+    struct txn t = {.overlay = rq->overlay, .database = rq->client->database, .arena = rq->arena};
     enum err r = delrange_collect(rq, d, &t, is_last);
     if (r != OK || t.count == 0) return r;
     r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
@@ -139,6 +139,12 @@ static enum err kv_delrange_run(struct request *rq)
                          (unsigned long long)d->removed);
     }
     if (r != OK) return r;
+    if (!is_last && rq->overlay != NULL) {
+        return error_set(
+            &rq->error, ERR_LIMIT,
+            "the range does not fit into max-transaction-ops or -size; inside MULTI it "
+            "is removed in one transaction or not at all");
+    }
     if (!is_last) {
         struct backend *b = engine_backend(rq->env->engine);
         b->ops->yield(b, rq->waiter);

@@ -129,10 +129,11 @@ static enum err walk_open(struct request *rq, struct walk *k, struct slice start
     struct scan_range range = {.start = start,
                                .end = end,
                                .is_reverse = k->is_reverse,
+                               .is_undivided = rq->overlay != NULL,
                                .with_values = !k->is_count && !k->keys_only,
                                .rows_hint = k->is_count ? 0 : (size_t)k->limit + 1};
     k->pending.free = walk_free;
-    enum err r = engine_scan_open(rq->env->engine, &range, &k->scan, &rq->error);
+    enum err r = engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
     rq->client->pending = &k->pending;
     return r;
 }
@@ -160,7 +161,7 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
     for (unsigned i = 0;; i++) {
         struct slice key;
         struct entry entry;
-        if (i == SLICE_ROWS && (k->is_count || k->rows + 1 < k->limit)) {
+        if (i == SLICE_ROWS && rq->overlay == NULL && (k->is_count || k->rows + 1 < k->limit)) {
             struct backend *b = engine_backend(rq->env->engine);
             enum err r = engine_scan_pause(k->scan, &rq->error);
             if (r != OK) return r;

@@ -7,7 +7,7 @@ static enum err read_entry(struct request *rq, struct slice arg, struct entry *e
     struct slice key;
     enum err r = arg_key(rq, arg, &key);
     if (r != OK) return r;
-    r = engine_get(rq->env->engine, key, entry, &rq->depends, rq->waiter, &rq->error);
+    r = engine_get(rq->env->engine, rq->overlay, key, entry, &rq->depends, rq->waiter, &rq->error);
     if (r != OK) return r;
     rq->env->stats.reads++;
     if (entry->exists) {
@@ -108,7 +108,7 @@ static enum err ttl_run(struct request *rq, int64_t unit_ms)
     return OK;
 }
 
-static enum err kv_ttl_run(struct request *rq)
+enum err kv_ttl_run(struct request *rq)
 {
     return ttl_run(rq, 1000);
 }
@@ -127,7 +127,7 @@ const struct command kv_ttl = {
     .run = kv_ttl_run,
 };
 
-static enum err kv_pttl_run(struct request *rq)
+enum err kv_pttl_run(struct request *rq)
 {
     return ttl_run(rq, 1);
 }

@@ -6,6 +6,7 @@
 
 static enum err commit(struct request *rq, struct txn *t)
 {
+    t->overlay = rq->overlay;
     t->database = rq->client->database;
     t->arena = rq->arena;
     enum err r = engine_commit(rq->env->engine, t, rq->waiter, &rq->error);
@@ -82,7 +83,7 @@ static enum err kv_set_run(struct request *rq)
 const struct command kv_set = {
     .name = "kv.set",
     .arity = -3,
-    .flags = CMD_WRITE | CMD_FAST,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -96,7 +97,7 @@ const struct command kv_set = {
 
 /* ---- KV.DEL ---- */
 
-static enum err kv_del_run(struct request *rq)
+enum err kv_del_run(struct request *rq)
 {
     size_t count = rq->argc - 1;
     struct op *ops = arena_alloc(rq->arena, count * sizeof *ops);
@@ -117,7 +118,7 @@ static enum err kv_del_run(struct request *rq)
 const struct command kv_del = {
     .name = "kv.del",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -167,22 +168,22 @@ static enum err expire_run(struct request *rq, enum op_ttl ttl, int64_t unit_ms)
     return r;
 }
 
-static enum err kv_expire_run(struct request *rq)
+enum err kv_expire_run(struct request *rq)
 {
     return expire_run(rq, TTL_AFTER, 1000);
 }
 
-static enum err kv_pexpire_run(struct request *rq)
+enum err kv_pexpire_run(struct request *rq)
 {
     return expire_run(rq, TTL_AFTER, 1);
 }
 
-static enum err kv_expireat_run(struct request *rq)
+enum err kv_expireat_run(struct request *rq)
 {
     return expire_run(rq, TTL_AT, 1000);
 }
 
-static enum err kv_pexpireat_run(struct request *rq)
+enum err kv_pexpireat_run(struct request *rq)
 {
     return expire_run(rq, TTL_AT, 1);
 }
@@ -191,7 +192,7 @@ static enum err kv_pexpireat_run(struct request *rq)
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = -3,                                                                               \
-        .flags = CMD_WRITE | CMD_FAST,                                                             \
+        .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,                                                  \
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
@@ -211,7 +212,7 @@ EXPIRE_COMMAND(pexpireat, "kv.pexpireat",
                "Lets a key expire at a Unix time in milliseconds; 1 or 0.",
                "unix-time-milliseconds");
 
-static enum err kv_persist_run(struct request *rq)
+enum err kv_persist_run(struct request *rq)
 {
     struct op op = {.kind = OP_EXPIRE, .ttl = TTL_NONE};
     struct txn t;
@@ -224,7 +225,7 @@ static enum err kv_persist_run(struct request *rq)
 const struct command kv_persist = {
     .name = "kv.persist",
     .arity = 2,
-    .flags = CMD_WRITE | CMD_FAST,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -290,7 +291,7 @@ static enum err kv_max_run(struct request *rq)
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = words,                                                                            \
-        .flags = CMD_WRITE | CMD_FAST,                                                             \
+        .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,                                                  \
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \

@@ -1,7 +1,7 @@
 #include "engine/engine.h"
 
 #include "base/mem.h"
-#include "engine/engine_int.h"
+#include "engine/overlay.h"
 
 #define EXPIRED_SKIPS_MAX 4096 /* expired rows passed over in one call before others get a turn */
 
@@ -11,12 +11,14 @@ struct engine *engine_new(const struct engine_options *options)
     g->options = *options;
     g->backend = options->backend;
     expiry_init(&g->expiry, g);
+    idem_init(&g->idem, g);
     return g;
 }
 
 void engine_free(struct engine *g)
 {
     if (g == NULL) return;
+    idem_fini(&g->idem);
     expiry_fini(&g->expiry);
     mem_free(g);
 }
@@ -29,6 +31,16 @@ struct backend *engine_backend(struct engine *g)
 const struct engine_options *engine_limits(const struct engine *g)
 {
     return &g->options;
+}
+
+void engine_set_limits(struct engine *g, const struct engine_options *limits)
+{
+    g->options.value_bytes_max = limits->value_bytes_max;
+    g->options.txn_bytes_max = limits->txn_bytes_max;
+    g->options.ops_max = limits->ops_max;
+    g->options.expire_batch = limits->expire_batch;
+    g->options.idem_window_ms = limits->idem_window_ms;
+    g->options.idem_entries_max = limits->idem_entries_max;
 }
 
 void engine_key_begin(struct buf *out, uint8_t database)
@@ -47,9 +59,25 @@ bool engine_is_expired(const struct entry *entry, int64_t now_ms)
     return entry->expiry_ms != 0 && entry->expiry_ms <= now_ms;
 }
 
-enum err engine_get(struct engine *g, struct slice key, struct entry *out, uint64_t *depends,
-                    struct waiter *w, struct error *e)
+uint64_t engine_version_next(struct engine *g)
 {
+    return g->backend->ops->version_next(g->backend);
+}
+
+enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struct entry *out,
+                    uint64_t *depends, struct waiter *w, struct error *e)
+{
+    if (o != NULL) {
+        const struct written *own = overlay_find(o, key);
+        if (own != NULL) {
+            overlay_entry(o, own, out);
+            return OK;
+        }
+        if (o->flushed[key.data[0]]) {
+            *out = (struct entry){0};
+            return OK;
+        }
+    }
     enum err r = g->backend->ops->load(g->backend, key, out, w, e);
     if (r != OK) return r;
     if (out->depends > *depends) *depends = out->depends;
@@ -63,19 +91,35 @@ enum err engine_get(struct engine *g, struct slice key, struct entry *out, uint6
 
 struct engine_scan {
     struct backend *backend;
-    struct scan *scan;
+    struct scan *scan; /* NULL: the database was flushed by the overlay */
     int64_t now_ms;
-    bool is_undivided;
+    bool is_undivided, is_reverse;
+    /* Merged into it: what the overlay wrote in the range, in order. */
+    struct overlay *overlay;
+    struct written **own;
+    size_t own_count, own_at;
+    bool has_row; /* `key` and `row` are the scan's next, not yet used */
+    struct slice key;
+    struct entry row;
 };
 
-enum err engine_scan_open(struct engine *g, const struct scan_range *range,
+enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan_range *range,
                           struct engine_scan **out, struct error *e)
 {
     struct engine_scan *s = mem_new(sizeof *s);
     s->backend = g->backend;
-    s->now_ms = engine_time_ms(g);
+    s->now_ms = o != NULL ? o->now_ms : engine_time_ms(g);
     s->is_undivided = range->is_undivided;
-    enum err r = g->backend->ops->scan_open(g->backend, range, &s->scan, e);
+    s->is_reverse = range->is_reverse;
+    s->overlay = o;
+    enum err r = OK;
+    if (o != NULL) {
+        INVARIANT(range->is_undivided);
+        s->own_count = overlay_range(o, range->start, range->end, range->is_reverse, &s->own);
+    }
+    if (o == NULL || !o->flushed[range->start.data[0]]) {
+        r = g->backend->ops->scan_open(g->backend, range, &s->scan, e);
+    }
     if (r != OK) {
         mem_free(s);
         s = NULL;
@@ -84,9 +128,12 @@ enum err engine_scan_open(struct engine *g, const struct scan_range *range,
     return r;
 }
 
-enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
-                          struct waiter *w, struct error *e)
+/* The backend's next row that has not expired. */
+static enum err scan_live_row(struct engine_scan *s, struct slice *key, struct entry *out,
+                              struct waiter *w, struct error *e)
 {
+    key->len = 0;
+    if (s->scan == NULL) return OK;
     for (unsigned skipped = 0;; skipped++) {
         enum err r = s->backend->ops->scan_next(s->scan, key, out, w, e);
         if (r != OK || key->len == 0 || !engine_is_expired(out, s->now_ms)) return r;
@@ -98,6 +145,48 @@ enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry
     }
 }
 
+/* One step of the merge of the backend's rows with the overlay's; the overlay wins. */
+static enum err scan_merge(struct engine_scan *s, struct slice *key, struct entry *out,
+                           struct waiter *w, struct error *e)
+{
+    for (;;) {
+        if (!s->has_row) {
+            enum err r = scan_live_row(s, &s->key, &s->row, w, e);
+            if (r != OK) return r;
+            s->has_row = true;
+        }
+        const struct written *own = s->own_at < s->own_count ? s->own[s->own_at] : NULL;
+        int order = own == NULL       ? -1
+                    : s->key.len == 0 ? 1
+                    : s->is_reverse   ? slice_cmp(own->key, s->key)
+                                      : slice_cmp(s->key, own->key);
+        if (order < 0) {
+            *key = s->key;
+            *out = s->row;
+            s->has_row = s->key.len == 0;
+            return OK;
+        }
+        s->own_at++;
+        if (order == 0) s->has_row = false;
+        overlay_entry(s->overlay, own, out);
+        if (!out->exists) continue;
+        *key = own->key;
+        return OK;
+    }
+}
+
+enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
+                          struct waiter *w, struct error *e)
+{
+    if (s->overlay == NULL) return scan_live_row(s, key, out, w, e);
+    if (s->overlay->rows_left == 0) {
+        return error_set(e, ERR_LIMIT, "more rows than one transaction may read (%d)",
+                         OVERLAY_ROWS_MAX);
+    }
+    s->overlay->rows_left--;
+    return scan_merge(s, key, out, w, e);
+}
+
 enum err engine_scan_pause(struct engine_scan *s, struct error *e)
 {
     return s->backend->ops->scan_pause(s->scan, e);
@@ -105,13 +194,13 @@ enum err engine_scan_pause(struct engine_scan *s, struct error *e)
 
 uint64_t engine_scan_depends(const struct engine_scan *s)
 {
-    return s->backend->ops->scan_depends(s->scan);
+    return s->scan == NULL ? 0 : s->backend->ops->scan_depends(s->scan);
 }
 
 void engine_scan_close(struct engine_scan *s)
 {
     if (s == NULL) return;
-    s->backend->ops->scan_close(s->scan);
+    if (s->scan != NULL) s->backend->ops->scan_close(s->scan);
     mem_free(s);
 }
 
@@ -141,6 +230,7 @@ enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *ver
                            struct waiter *w, struct error *e)
 {
     for (size_t i = 0; i < g->layer_count; i++) {
+        if (g->layers[i].before_commit == NULL) continue;
         g->layers[i].before_commit(g->layers[i].arg, ws);
     }
     struct batch batch = {.items = ws->items, .count = ws->count, .time_ms = ws->time_ms};
@@ -153,28 +243,18 @@ enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *ver
     return OK;
 }
 
-enum err engine_flush_all(struct engine *g, uint64_t *version, struct waiter *w, struct error *e)
-{
-    uint8_t databases[256];
-    struct arena arena;
-    arena_init(&arena, 4096);
-    struct write_set ws = {.arena = &arena, .time_ms = engine_time_ms(g)};
-    for (uint8_t i = 0; i < g->options.databases; i++) {
-        databases[i] = i;
-        write_set_add(&ws, MUTATION_FLUSH, slice_of(&databases[i], 1), slice_of(NULL, 0), 0);
-    }
-    enum err r = g->backend->ops->admit(g->backend, w, e);
-    if (r == OK) r = engine_commit_set(g, &ws, version, w, e);
-    arena_fini(&arena);
-    return r;
-}
-
 void engine_tick(struct engine *g)
 {
     expiry_sweep(&g->expiry);
+    idem_tick(&g->idem);
 }
 
 uint64_t engine_expired_count(const struct engine *g)
 {
     return g->expiry.expired;
+}
+
+uint64_t engine_idem_count(const struct engine *g)
+{
+    return g->idem.count;
 }

@@ -20,11 +20,15 @@
 enum space {
     SPACE_DATA = 1,   /* tuple -> value */
     SPACE_EXPIRY = 2, /* expiry ms (8 bytes, big-endian), tuple -> nothing */
+    SPACE_IDEM = 3,   /* user length (1 byte), user, id -> time ms (8 bytes, big-endian),
+                       * fingerprint, reply */
 };
 
 #define KEY_HEAD_BYTES 2 /* database, space */
+#define DATABASES_MAX 16
 
 struct engine;
+struct overlay;
 
 struct engine_options {
     struct backend *backend;
@@ -33,12 +37,17 @@ struct engine_options {
     size_t ops_max;
     unsigned expire_batch; /* entries removed by one transaction of the sweeper */
     uint8_t databases;
+    int64_t idem_window_ms;
+    uint64_t idem_entries_max;
 };
 
 struct engine *engine_new(const struct engine_options *options);
 void engine_free(struct engine *g);
 struct backend *engine_backend(struct engine *g);
 const struct engine_options *engine_limits(const struct engine *g);
+/* value_bytes_max, txn_bytes_max, ops_max, expire_batch and idem_* of these apply from the next
+ * call on. */
+void engine_set_limits(struct engine *g, const struct engine_options *limits);
 
 /* Appends the head of a data key: the tuple's bytes follow. */
 void engine_key_begin(struct buf *out, uint8_t database);
@@ -57,6 +66,7 @@ enum op_kind {
     OP_ARITH,  /* SUM, MIN, MAX */
     OP_JOIN,   /* APPEND, PREPEND */
     OP_EXPIRE, /* EXPIRE and relatives, PERSIST */
+    OP_EDIT,   /* the new value is what `edit` makes of the old one; keeps the TTL */
 };
 
 enum op_condition {
@@ -89,15 +99,24 @@ struct op {
     struct slice value;       /* OP_SET, OP_JOIN */
     struct expected expected; /* OP_CHECK, IF_VERSION */
     struct arith arith;       /* OP_ARITH */
+    /* OP_SET, OP_DELETE; NULL = any. Sees the entry before; its error refuses the transaction. */
+    enum err (*guard)(const struct entry *old, struct error *e);
+    /* OP_EDIT. `stored` NULL = absent; appends the new value. Sees nothing but its arguments. */
+    enum err (*edit)(const struct op *op, const struct slice *stored, struct buf *out,
+                     struct error *e);
+    int64_t delta; /* for `edit` */
     /* results */
     bool is_met;         /* the condition held, or what was to be deleted was there */
     bool has_current;    /* a failed check: the key is there, with ... */
     uint64_t current;    /* ... this version */
-    struct slice result; /* OP_ARITH: the new value */
+    struct slice result; /* OP_ARITH, OP_EDIT: the new value */
+    struct entry old;    /* with a guard: the entry before; borrowed until the end of the turn */
     uint64_t count;      /* OP_JOIN: the new length */
 };
 
 struct txn {
+    struct overlay *overlay; /* NULL: a transaction of its own, committed at once; else one of those
+                              * between engine_begin and engine_end */
     uint8_t database;
     bool commits_always; /* takes a version even when it changes nothing (KV.ATOMIC) */
     bool has_flush;      /* everything in the database is removed first */
@@ -106,30 +125,69 @@ struct txn {
     struct arena *arena; /* for results and scratch; lives as long as the reply needs them */
     /* results */
     bool is_conflict; /* a check failed: nothing happened; see the ops */
-    uint64_t version; /* 0 = nothing was committed */
-    uint64_t depends; /* of the reply; `version` included */
+    uint64_t version; /* 0 = nothing was committed; over an overlay: that it will get */
+    uint64_t depends; /* of the reply; `version` included, but for an overlay's */
     size_t failed_op; /* the op that an error is about */
 };
 
 ERR_MUST_USE enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w,
                                     struct error *e);
-/* Removes everything in every database, in one transaction. */
-ERR_MUST_USE enum err engine_flush_all(struct engine *g, uint64_t *version, struct waiter *w,
-                                       struct error *e);
+
+/* Several evaluations in one transaction (EXEC, IDEM): each sees what the earlier ones wrote; all
+ * of it is committed by engine_end, or none. Within one turn of the loop: whoever must wait
+ * discards and begins again. Before the first write: engine_admit. */
+struct overlay *engine_begin(struct engine *g, struct arena *arena);
+/* May anything be written now? ERR_WAIT, ERR_DISK_FULL. engine_commit asks this itself, but for an
+ * overlay. */
+ERR_MUST_USE enum err engine_admit(struct engine *g, struct waiter *w, struct error *e);
+/* Commits and frees it, also on error. *version 0 = there was nothing to commit. */
+ERR_MUST_USE enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w,
+                                 struct error *e);
+void engine_discard(struct overlay *o); /* may be NULL */
+/* Grows with each evaluation that has something to commit. */
+unsigned engine_overlay_changes(const struct overlay *o);
+/* The version that a commit gets if it is made in this turn and before any other. */
+uint64_t engine_version_next(struct engine *g);
+
+/* ---- request ids ---- */
+
+#define IDEM_ID_BYTES_MAX 255
+#define IDEM_FINGERPRINT_BYTES 16
+
+struct idem_request {
+    uint8_t database;
+    struct slice user, id;                       /* at most IDEM_ID_BYTES_MAX each */
+    uint8_t fingerprint[IDEM_FINGERPRINT_BYTES]; /* of the command and its arguments */
+};
+
+/* Has the id been used within the window? *is_repeat, and then *reply: as given to idem_keep, good
+ * until the end of the turn. ERR_SYNTAX: used for something else. ERR_TRYAGAIN: no room for a new
+ * id. ERR_WAIT: rows are being read. */
+ERR_MUST_USE enum err idem_find(struct overlay *o, const struct idem_request *q, bool *is_repeat,
+                                struct slice *reply, uint64_t *depends, struct waiter *w,
+                                struct error *e);
+/* The reply becomes part of the overlay's commit. `reply` is copied. */
+void idem_keep(struct overlay *o, const struct idem_request *q, struct slice reply);
+/* Ids kept, for INFO. */
+uint64_t engine_idem_count(const struct engine *g);
 
 /* ---- reads ---- */
 
-/* The live entry (an expired one does not exist). *depends grows to what the answer depends on. */
-ERR_MUST_USE enum err engine_get(struct engine *g, struct slice key, struct entry *out,
-                                 uint64_t *depends, struct waiter *w, struct error *e);
+/* The live entry (an expired one does not exist), as the overlay has it (NULL: as it is).
+ * *depends grows to what the answer depends on. */
+ERR_MUST_USE enum err engine_get(struct engine *g, struct overlay *o, struct slice key,
+                                 struct entry *out, uint64_t *depends, struct waiter *w,
+                                 struct error *e);
 /* Transaction time of what is evaluated now. */
 int64_t engine_time_ms(struct engine *g);
 bool engine_is_expired(const struct entry *entry, int64_t now_ms);
 
-/* Scans are the backend's, filtered: expired entries are passed over as of the scan's opening. */
+/* Scans are the backend's, filtered: expired entries are passed over as of the scan's opening. One
+ * over an overlay sees its writes and must be undivided. */
 struct engine_scan;
-ERR_MUST_USE enum err engine_scan_open(struct engine *g, const struct scan_range *range,
-                                       struct engine_scan **out, struct error *e);
+ERR_MUST_USE enum err engine_scan_open(struct engine *g, struct overlay *o,
+                                       const struct scan_range *range, struct engine_scan **out,
+                                       struct error *e);
 /* key->len 0 at the end. */
 ERR_MUST_USE enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
                                        struct waiter *w, struct error *e);
@@ -144,7 +202,6 @@ struct write_set {
     struct mutation *items; /* in the arena */
     size_t count, cap;
     struct arena *arena;
-    uint8_t database;
     int64_t time_ms;
 };
 
@@ -152,7 +209,7 @@ void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice k
                    struct slice value, int64_t expiry_ms);
 
 struct layer {
-    /* Sees the mutations made so far and may add others. */
+    /* Sees the mutations made so far and may add others. May be NULL. */
     void (*before_commit)(void *arg, struct write_set *ws);
     /* After the commit, in commit order; not yet durable. May be NULL. */
     void (*on_commit)(void *arg, uint64_t version, const struct write_set *ws);
@@ -162,7 +219,8 @@ struct layer {
 #define LAYERS_MAX 8
 void engine_add_layer(struct engine *g, const struct layer *layer);
 
-/* Every 10 ms or so: removes what expired, a batch a time. */
+/* Every 10 ms or so: removes what expired and request ids that left their window, a batch a time.
+ */
 void engine_tick(struct engine *g);
 uint64_t engine_expired_count(const struct engine *g);
 

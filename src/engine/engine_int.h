@@ -2,12 +2,33 @@
 #ifndef ENGINE_ENGINE_INT_H
 #define ENGINE_ENGINE_INT_H
 
+#include "base/htab.h"
 #include "engine/engine.h"
+
+struct idem_database {
+    struct htab ids;                 /* of struct idem_entry */
+    struct idem_entry *first, *last; /* oldest first; owned */
+    bool is_forgotten;               /* flushed while its rows were being read */
+};
+
+/* The window of request ids (idem.c). */
+struct idem {
+    struct engine *engine;
+    struct idem_database databases[DATABASES_MAX];
+    uint64_t count;
+    struct idem_entry *dropped; /* of flushed databases, freed a few at a time */
+    struct waiter waiter;       /* of the sweeper and of the reading at the start */
+    struct waiter_list pending; /* requests that came before the rows were read */
+    struct scan *scan;          /* of the reading */
+    uint8_t reading;            /* database being read; DATABASES_MAX: all are */
+    struct arena arena;
+};
 
 struct expiry {
     struct engine *engine;
-    int64_t next_due_ms[16]; /* no entry of the database expires before; 0 = look */
-    int64_t swept_ms[16];    /* no row of the database has an earlier time: where a look begins */
+    int64_t next_due_ms[DATABASES_MAX]; /* no entry of the database expires before; 0 = look */
+    int64_t swept_ms[DATABASES_MAX];    /* no row of the database has an earlier time: where a look
+                                           begins */
     struct waiter waiter;
     struct arena arena;
     uint64_t expired;
@@ -19,6 +40,7 @@ struct engine {
     struct layer layers[LAYERS_MAX];
     size_t layer_count;
     struct expiry expiry;
+    struct idem idem;
 };
 
 /* Runs the layers, commits, tells the layers. The set's own mutations are there already. */
@@ -28,5 +50,10 @@ ERR_MUST_USE enum err engine_commit_set(struct engine *g, struct write_set *ws, 
 void expiry_init(struct expiry *x, struct engine *g);
 void expiry_fini(struct expiry *x);
 void expiry_sweep(struct expiry *x);
+
+void idem_init(struct idem *x, struct engine *g);
+void idem_fini(struct idem *x);
+/* Reads the rows after a start; removes what left the window. */
+void idem_tick(struct idem *x);
 
 #endif

@@ -7,111 +7,31 @@
  * Nothing outside the arena changes before the commit, so a wait or an error at any point leaves no
  * trace, and evaluating again from the start is always right.
  */
-#include "base/htab.h"
-#include "engine/engine_int.h"
-
-#define OVERLAY_LINEAR_MAX 8
-
-/* What the transaction has made of a key so far. */
-struct written {
-    struct slice key; /* first: the table looks here */
-    uint64_t hash;
-    bool exists;
-    struct slice value;
-    int64_t expiry_ms;
-};
-
-struct overlay {
-    struct written **items; /* in order of the first write */
-    size_t count;
-    struct htab index; /* used above OVERLAY_LINEAR_MAX */
-    uint64_t bytes;    /* of keys and values */
-};
+#include "engine/overlay.h"
 
 struct evaluation {
     struct engine *engine;
     struct txn *txn;
-    struct overlay overlay;
+    struct overlay *overlay;
     struct waiter *waiter;
     int64_t now_ms;
 };
 
-/* ---- the overlay ---- */
-
-static struct written *overlay_find(struct evaluation *v, struct slice key, uint64_t *hash)
-{
-    struct overlay *o = &v->overlay;
-    *hash = 0;
-    if (o->count <= OVERLAY_LINEAR_MAX) {
-        for (size_t i = 0; i < o->count; i++) {
-            if (slice_eq(o->items[i]->key, key)) return o->items[i];
-        }
-        return NULL;
-    }
-    *hash = hash_bytes(key);
-    return htab_find(&o->index, *hash, key);
-}
-
-static void overlay_index(struct overlay *o)
-{
-    for (size_t i = 0; i < o->count; i++) {
-        o->items[i]->hash = hash_bytes(o->items[i]->key);
-        htab_insert(&o->index, o->items[i]->hash, &o->items[i]->key);
-    }
-}
-
-static struct written *overlay_write(struct evaluation *v, struct slice key)
-{
-    struct overlay *o = &v->overlay;
-    uint64_t hash = 0;
-    struct written *w = overlay_find(v, key, &hash);
-    if (w != NULL) return w;
-    w = arena_alloc(v->txn->arena, sizeof *w);
-    *w = (struct written){.key = key, .hash = hash};
-    o->items[o->count++] = w;
-    o->bytes += key.len;
-    if (o->count == OVERLAY_LINEAR_MAX + 1) {
-        overlay_index(o);
-    } else if (o->count > OVERLAY_LINEAR_MAX + 1) {
-        htab_insert(&o->index, hash, &w->key);
-    }
-    return w;
-}
-
 static void write_value(struct evaluation *v, struct slice key, struct slice value,
                         int64_t expiry_ms)
 {
-    struct written *w = overlay_write(v, key);
-    v->overlay.bytes += value.len;
-    w->exists = true;
-    w->value = value;
-    w->expiry_ms = expiry_ms;
+    overlay_set(v->overlay, key, value, expiry_ms);
 }
 
 static void write_absence(struct evaluation *v, struct slice key)
 {
-    struct written *w = overlay_write(v, key);
-    w->exists = false;
-    w->value = slice_of(NULL, 0);
-    w->expiry_ms = 0;
+    overlay_delete(v->overlay, key);
 }
 
-/* The key as the transaction sees it now. An entry written by itself has version 0: it has none
- * yet. */
+/* The key as the transaction sees it now. */
 static enum err see(struct evaluation *v, struct slice key, struct entry *out, struct error *e)
 {
-    uint64_t hash = 0;
-    struct written *w = overlay_find(v, key, &hash);
-    if (w != NULL) {
-        *out = (struct entry){.exists = w->exists, .value = w->value, .expiry_ms = w->expiry_ms};
-        if (out->exists && engine_is_expired(out, v->now_ms)) out->exists = false;
-        return OK;
-    }
-    if (v->txn->has_flush) {
-        *out = (struct entry){0};
-        return OK;
-    }
-    return engine_get(v->engine, key, out, &v->txn->depends, v->waiter, e);
+    return engine_get(v->engine, v->overlay, key, out, &v->txn->depends, v->waiter, e);
 }
 
 /* ---- operations ---- */
@@ -153,8 +73,10 @@ static enum err eval_set(struct evaluation *v, struct op *op, struct error *e)
     int64_t expiry_ms = 0;
     enum err r = check_size(v, op->value, e);
     /* A blind write reads nothing (DESIGN 1). */
-    bool is_blind = op->condition == IF_ANY && op->ttl != TTL_KEEP;
+    bool is_blind = op->condition == IF_ANY && op->ttl != TTL_KEEP && op->guard == NULL;
     if (r == OK && !is_blind) r = see(v, op->key, &old, e);
+    if (r == OK && op->guard != NULL) r = op->guard(&old, e);
+    op->old = old;
     if (r != OK) return r;
     switch (op->condition) {
     case IF_ABSENT: op->is_met = !old.exists; break;
@@ -171,10 +93,12 @@ static enum err eval_set(struct evaluation *v, struct op *op, struct error *e)
 static enum err eval_delete(struct evaluation *v, struct op *op, struct error *e)
 {
     struct entry old = {.exists = true};
-    if (op->counts_live) {
+    if (op->counts_live || op->guard != NULL) {
         enum err r = see(v, op->key, &old, e);
+        if (r == OK && op->guard != NULL) r = op->guard(&old, e);
         if (r != OK) return r;
     }
+    op->old = old;
     op->is_met = old.exists;
     if (op->is_met) write_absence(v, op->key);
     return OK;
@@ -188,7 +112,9 @@ static enum err eval_computed(struct evaluation *v, struct op *op, struct error 
     if (r != OK) return r;
     const struct slice *stored = old.exists ? &old.value : NULL;
     buf_init(&out);
-    if (op->kind == OP_ARITH) {
+    if (op->kind == OP_EDIT) {
+        r = op->edit(op, stored, &out, e);
+    } else if (op->kind == OP_ARITH) {
         r = arith_apply(&op->arith, stored, &out, e);
     } else {
         r = arith_join(op->value, stored, op->is_prepend, &out, &op->count, e);
@@ -242,6 +168,7 @@ static enum err eval_op(struct evaluation *v, struct op *op, struct error *e)
     case OP_SET: return eval_set(v, op, e);
     case OP_DELETE: return eval_delete(v, op, e);
     case OP_ARITH:
+    case OP_EDIT:
     case OP_JOIN: return eval_computed(v, op, e);
     case OP_EXPIRE: return eval_expire(v, op, e);
     }
@@ -257,7 +184,7 @@ static enum err eval_checks(struct evaluation *v, struct error *e)
         struct entry entry;
         if (op->kind != OP_CHECK) continue;
         t->failed_op = i;
-        enum err r = engine_get(v->engine, op->key, &entry, &t->depends, v->waiter, e);
+        enum err r = see(v, op->key, &entry, e);
         if (r != OK) return r;
         op->is_met = expected_holds(&op->expected, &entry);
         op->has_current = entry.exists;
@@ -267,53 +194,106 @@ static enum err eval_checks(struct evaluation *v, struct error *e)
     return OK;
 }
 
-static enum err eval_commit(struct evaluation *v, struct error *e)
+/* All of the transaction's operations onto the overlay; nothing of them when a check fails. */
+static enum err evaluate(struct evaluation *v, struct error *e)
 {
     struct txn *t = v->txn;
-    struct overlay *o = &v->overlay;
-    struct write_set ws = {.arena = t->arena, .database = t->database, .time_ms = v->now_ms};
-    if (o->count == 0 && !t->commits_always && !t->has_flush) return OK;
-    if (o->bytes > v->engine->options.txn_bytes_max) {
-        return error_set(
-            e, ERR_LIMIT, "transaction of %llu bytes is larger than max-transaction-size (%llu)",
-            (unsigned long long)o->bytes, (unsigned long long)v->engine->options.txn_bytes_max);
-    }
-    if (t->has_flush) {
-        uint8_t *database = arena_alloc(t->arena, 1);
-        *database = t->database;
-        write_set_add(&ws, MUTATION_FLUSH, slice_of(database, 1), slice_of(NULL, 0), 0);
-    }
-    for (size_t i = 0; i < o->count; i++) {
-        const struct written *w = o->items[i];
-        write_set_add(&ws, w->exists ? MUTATION_SET : MUTATION_DELETE, w->key, w->value,
-                      w->expiry_ms);
-    }
-    enum err r = engine_commit_set(v->engine, &ws, &t->version, v->waiter, e);
-    if (r == OK && t->version > t->depends) t->depends = t->version;
-    return r;
-}
-
-enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w, struct error *e)
-{
-    struct evaluation v = {.engine = g, .txn = t, .waiter = w, .now_ms = engine_time_ms(g)};
+    struct overlay *o = v->overlay;
+    uint64_t bytes_max = v->engine->options.txn_bytes_max;
+    size_t ops_max = v->engine->options.ops_max;
+    size_t written = o->count;
+    bool has_written = false;
     t->is_conflict = false;
     t->version = 0;
     t->depends = 0;
     t->failed_op = 0;
-    if (t->count > g->options.ops_max) {
+    o->ops += t->count;
+    if (o->ops > ops_max) {
         return error_set(e, ERR_LIMIT, "%zu operations are more than max-transaction-ops (%zu)",
-                         t->count, g->options.ops_max);
+                         o->ops, ops_max);
     }
-    enum err r = g->backend->ops->admit(g->backend, w, e);
-    if (r != OK) return r;
-    v.overlay.items = arena_alloc(t->arena, (t->count + 1) * sizeof *v.overlay.items);
-    htab_init(&v.overlay.index);
-    r = eval_checks(&v, e);
-    for (size_t i = 0; i < t->count && r == OK && !t->is_conflict; i++) {
+    enum err r = eval_checks(v, e);
+    if (r != OK || t->is_conflict) return r;
+    if (t->has_flush) overlay_flush(o, t->database);
+    for (size_t i = 0; i < t->count && r == OK; i++) {
         t->failed_op = i;
-        r = eval_op(&v, &t->ops[i], e);
+        r = eval_op(v, &t->ops[i], e);
+        has_written = has_written || (t->ops[i].kind != OP_CHECK && t->ops[i].is_met);
     }
-    if (r == OK && !t->is_conflict) r = eval_commit(&v, e);
-    htab_fini(&v.overlay.index);
+    if (r != OK) return r;
+    if (o->bytes > bytes_max) {
+        return error_set(e, ERR_LIMIT,
+                         "transaction of %llu bytes is larger than max-transaction-size (%llu)",
+                         (unsigned long long)o->bytes, (unsigned long long)bytes_max);
+    }
+    o->commits_always = o->commits_always || t->commits_always || t->has_flush;
+    if (has_written || o->count > written || t->commits_always || t->has_flush) {
+        o->changes++;
+        t->version = o->version;
+    }
+    return OK;
+}
+
+static enum err overlay_commit(struct overlay *o, uint64_t *version, struct waiter *w,
+                               struct error *e)
+{
+    struct write_set ws = {.arena = o->arena, .time_ms = o->now_ms};
+    *version = 0;
+    if (o->count == 0 && !o->commits_always) return OK;
+    overlay_write_set(o, &ws);
+    return engine_commit_set(o->engine, &ws, version, w, e);
+}
+
+enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w, struct error *e)
+{
+    struct overlay own;
+    struct evaluation v = {.engine = g, .txn = t, .overlay = t->overlay, .waiter = w};
+    if (t->overlay != NULL) {
+        v.now_ms = t->overlay->now_ms;
+        return evaluate(&v, e);
+    }
+    enum err r = engine_admit(g, w, e);
+    if (r != OK) return r;
+    overlay_init(&own, g, t->arena);
+    v.overlay = &own;
+    v.now_ms = own.now_ms;
+    r = evaluate(&v, e);
+    if (r == OK && !t->is_conflict) r = overlay_commit(&own, &t->version, w, e);
+    if (r == OK && t->version > t->depends) t->depends = t->version;
+    overlay_fini(&own);
     return r;
+}
+
+/* ---- several evaluations, one commit ---- */
+
+enum err engine_admit(struct engine *g, struct waiter *w, struct error *e)
+{
+    return g->backend->ops->admit(g->backend, w, e);
+}
+
+struct overlay *engine_begin(struct engine *g, struct arena *arena)
+{
+    struct overlay *o = arena_alloc(arena, sizeof *o);
+    overlay_init(o, g, arena);
+    o->version = engine_version_next(g);
+    return o;
+}
+
+enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w, struct error *e)
+{
+    enum err r = overlay_commit(o, version, w, e);
+    /* Replies made during the evaluation tell the version that the commit was going to get. */
+    INVARIANT(r != OK || *version == 0 || *version == o->version);
+    overlay_fini(o);
+    return r;
+}
+
+void engine_discard(struct overlay *o)
+{
+    if (o != NULL) overlay_fini(o);
+}
+
+unsigned engine_overlay_changes(const struct overlay *o)
+{
+    return o->changes;
 }

@@ -97,13 +97,13 @@ static int64_t row_time_ms(struct slice row)
 
 /* Collects due rows of a database, a batch at most; *next_due_ms is the time of the first that is
  * left. Undivided: the look is over within this turn, whatever lies in the way, or tried again. */
-static enum err sweep_collect(struct expiry *x, struct write_set *ws, int64_t *next_due_ms,
-                              struct error *e)
+static enum err sweep_collect(struct expiry *x, uint8_t database, struct write_set *ws,
+                              int64_t *next_due_ms, struct error *e)
 {
-    uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {ws->database, SPACE_EXPIRY};
-    uint64_t swept = __builtin_bswap64((uint64_t)x->swept_ms[ws->database]);
+    uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {database, SPACE_EXPIRY};
+    uint64_t swept = __builtin_bswap64((uint64_t)x->swept_ms[database]);
     memcpy(start + KEY_HEAD_BYTES, &swept, TIME_BYTES);
-    uint8_t end[KEY_HEAD_BYTES] = {ws->database, SPACE_EXPIRY + 1};
+    uint8_t end[KEY_HEAD_BYTES] = {database, SPACE_EXPIRY + 1};
     struct backend *b = x->engine->backend;
     struct scan_range range = {.start = slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
@@ -127,13 +127,13 @@ static enum err sweep_collect(struct expiry *x, struct write_set *ws, int64_t *n
 
 static void sweep_database(struct expiry *x, uint8_t database, int64_t now_ms)
 {
-    struct write_set ws = {.arena = &x->arena, .database = database, .time_ms = now_ms};
+    struct write_set ws = {.arena = &x->arena, .time_ms = now_ms};
     struct error e;
     int64_t next_due_ms = 0;
     uint64_t expired = x->expired;
     uint64_t version = 0;
     enum err r = x->engine->backend->ops->admit(x->engine->backend, &x->waiter, &e);
-    if (r == OK) r = sweep_collect(x, &ws, &next_due_ms, &e);
+    if (r == OK) r = sweep_collect(x, database, &ws, &next_due_ms, &e);
     if (r == OK && ws.count > 0) {
         r = engine_commit_set(x->engine, &ws, &version, &x->waiter, &e);
     }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "command/observe.h"
 #include "net/net_int.h"
 
 #define READ_BYTES (16 * 1024)       /* of one client in one turn ... */
@@ -14,6 +15,7 @@
 #define WRITE_BYTES_MAX (256 * 1024)  /* to one client in one turn */
 #define COMMANDS_MAX 1000             /* of one client in one turn */
 #define OUTPUT_PAUSE_BYTES (1u << 20) /* commands wait while this much is unsent */
+#define BEHIND_KEEP_BYTES 4096
 
 static void conn_move(struct conn *c, enum conn_state to)
 {
@@ -87,10 +89,11 @@ void conn_kill(struct conn *c)
 
 void conn_free(struct conn *c)
 {
-    INVARIANT(c->state == CONN_DEAD && !c->is_queued);
+    INVARIANT(c->state == CONN_DEAD && !c->is_queued && !c->is_flush_queued);
     close(c->client.fd);
     resp_reader_fini(&c->reader);
     output_fini(&c->output);
+    buf_fini(&c->behind);
     mem_free(c);
 }
 
@@ -108,7 +111,7 @@ static void conn_check_output(struct conn *c)
     } else {
         c->soft_since_us = 0;
     }
-    if (!is_over) return;
+    if (!is_over && !c->is_overrun) return;
     log_warning("client %s closed: its output of %zu bytes is over client-output-buffer-limit",
                 c->client.address, pending);
     conn_kill(c);
@@ -147,6 +150,59 @@ void conn_flush(struct conn *c)
     if (c->state != CONN_DEAD) conn_check_output(c);
 }
 
+/* ---- messages from elsewhere ---- */
+
+/* Everything in the output must have been marked, so that the message needs no version. */
+static void conn_append(struct conn *c, struct slice bytes)
+{
+    buf_append(&c->output.bytes, bytes.data, bytes.len);
+    if (c->output.bytes.is_failed) {
+        c->output.bytes.is_failed = false;
+        c->is_overrun = true;
+    }
+    output_mark(&c->output, 0, c->net->durable);
+    c->client.output_bytes = output_pending(&c->output);
+}
+
+void conn_write(struct conn *c, struct slice bytes)
+{
+    struct net *n = c->net;
+    if (c->state != CONN_READING && c->state != CONN_PARKED) return;
+    size_t pending = output_pending(&c->output) + c->behind.len;
+    size_t hard = n->options.output_bytes_hard;
+    if (hard != 0 && pending + bytes.len > hard) c->is_overrun = true;
+    if (!c->is_overrun && n->running == c) {
+        /* Its output ends with a part of a reply that has no mark yet. */
+        buf_append(&c->behind, bytes.data, bytes.len);
+        if (c->behind.is_failed) c->is_overrun = true;
+    } else if (!c->is_overrun) {
+        conn_append(c, bytes);
+    }
+    if (c->is_flush_queued) return;
+    c->is_flush_queued = true;
+    c->flush_next = n->flush_first;
+    n->flush_first = c;
+}
+
+/* After the reply was marked, or dropped because the command waits. */
+static void conn_take_behind(struct conn *c)
+{
+    if (c->behind.len == 0) return;
+    conn_append(c, buf_slice(&c->behind));
+    buf_clear(&c->behind, BEHIND_KEEP_BYTES);
+}
+
+void conn_flush_queued(struct net *n)
+{
+    while (n->flush_first != NULL) {
+        struct conn *c = n->flush_first;
+        n->flush_first = c->flush_next;
+        c->is_flush_queued = false;
+        conn_flush(c);
+        if (c->state != CONN_DEAD && c->is_overrun) conn_check_output(c);
+    }
+}
+
 static void on_writable(struct ev_loop *loop, ev_io *io, int events)
 {
     struct conn *c = io->data;
@@ -173,9 +229,12 @@ static bool conn_execute(struct conn *c)
                          .w = &c->writer,
                          .waiter = &c->waiter};
     c->writer.proto = c->client.proto;
+    n->running = c;
     enum err r = command_run(&rq);
+    n->running = NULL;
     arena_reset(&n->arena);
     if (r == ERR_WAIT) {
+        conn_take_behind(c);
         c->is_command_waiting = true;
         conn_move(c, CONN_PARKED);
         /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
@@ -184,6 +243,7 @@ static bool conn_execute(struct conn *c)
     }
     c->is_command_waiting = false;
     output_mark(&c->output, rq.depends, n->durable);
+    conn_take_behind(c);
     if (c->client.closes_after_reply) {
         conn_move(c, CONN_DRAINING);
         ev_io_stop(n->loop, &c->read_io);
@@ -202,6 +262,7 @@ static bool is_http(const struct conn *c)
 static void conn_protocol_error(struct conn *c, const struct error *e)
 {
     c->net->env->stats.protocol_errors++;
+    stats_error(c->net->env, e->code);
     resp_error(&c->writer, e);
     output_mark(&c->output, 0, c->net->durable);
     conn_move(c, CONN_DRAINING);
@@ -213,6 +274,7 @@ void conn_run(struct conn *c)
     unsigned ran = 0;
     struct error e;
     c->client.active_ms = clock_wall_ms();
+    c->net->env->now_us = clock_mono_us();
     while (c->state == CONN_READING) {
         if (output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) break;
         if (ran == COMMANDS_MAX) {
@@ -314,7 +376,7 @@ void conn_check_limits(struct conn *c, int64_t now_ms)
 {
     if (c->state == CONN_DEAD) return;
     uint64_t idle_s = c->net->options.idle_s;
-    bool may_idle = c->state == CONN_PARKED || idle_s == 0;
+    bool may_idle = c->state == CONN_PARKED || c->client.is_monitor || idle_s == 0;
     if (!may_idle && now_ms - c->client.active_ms > (int64_t)idle_s * 1000) {
         log_verbose("client %s closed: idle", c->client.address);
         conn_kill(c);

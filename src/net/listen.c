@@ -33,12 +33,14 @@ static void address_format(const union address *address, char *out, size_t size)
     snprintf(out, size, "[%s]:%u", host, ntohs(address->in6.sin6_port));
 }
 
+/* As Redis: the machine's own other addresses are not local. */
 static bool address_is_local(const union address *address)
 {
     if (address->any.sa_family == AF_INET) {
         return (ntohl(address->in.sin_addr.s_addr) >> 24) == 127;
     }
-    return IN6_IS_ADDR_LOOPBACK(&address->in6.sin6_addr);
+    const struct in6_addr *in6 = &address->in6.sin6_addr;
+    return IN6_IS_ADDR_LOOPBACK(in6) || (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
 }
 
 static void socket_tune(const struct net *n, int fd)
@@ -55,24 +57,65 @@ static void socket_tune(const struct net *n, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-static void refuse(struct net *n, int fd)
+static const char full_line[] = "-ERR max number of clients reached\r\n";
+
+/* Redis's first sentence; then what can be done here. */
+static const char denied_line[] =
+    "-DENIED Running in protected mode because protected mode is enabled and no password is set "
+    "for the default user. In this mode connections are only accepted from the loopback interface "
+    "and from the Unix socket. This version has no passwords. To accept connections from other "
+    "machines, make sure first that only those can reach the port that may read and change all "
+    "data; then either 1) send CONFIG SET protected-mode no from the machine the server runs on, "
+    "and CONFIG REWRITE to make it permanent, or 2) write protected-mode no into the server's "
+    "configuration file, or start it with --protected-mode no.\r\n";
+
+static void refuse(struct net *n, int fd, struct slice line, const char *why)
 {
-    static const char line[] = "-ERR max number of clients reached\r\n";
-    ssize_t ignored = send(fd, line, sizeof line - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t ignored = send(fd, line.data, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)ignored;
     close(fd);
     n->env->stats.rejected++;
     int64_t now_us = clock_mono_us();
     if (n->refused_us != 0 && now_us - n->refused_us < REFUSED_LOG_US) return;
     n->refused_us = now_us;
-    log_warning("connection refused: maxclients (%llu) reached",
-                (unsigned long long)n->options.clients_max);
+    log_warning("connection refused: %s", why);
+}
+
+/* A connection that was accepted: served or refused. */
+static void take_connection(const struct listener *l, int fd, const union address *peer)
+{
+    struct net *n = l->net;
+    bool is_local = l->is_unix || address_is_local(peer);
+    n->env->stats.connections++;
+    if (n->env->client_count >= n->options.clients_max) {
+        refuse(n, fd, slice_str(full_line), "maxclients reached");
+        return;
+    }
+    if (n->options.is_protected && !is_local) {
+        refuse(n, fd, slice_str(denied_line), "protected-mode, and it is from another machine");
+        return;
+    }
+    if (!l->is_unix) socket_tune(n, fd);
+    struct conn *c = conn_new(n, fd);
+    c->client.is_local = is_local;
+    c->client.is_unix = l->is_unix;
+    if (l->is_unix) {
+        snprintf(c->client.address, sizeof c->client.address, "%s:0", n->options.unix_path);
+        snprintf(c->client.local_address, sizeof c->client.local_address, "%s:0",
+                 n->options.unix_path);
+        return;
+    }
+    address_format(peer, c->client.address, sizeof c->client.address);
+    union address own = {0};
+    socklen_t len = sizeof own;
+    if (getsockname(fd, &own.any, &len) == 0) {
+        address_format(&own, c->client.local_address, sizeof c->client.local_address);
+    }
 }
 
 static void on_connection(struct ev_loop *loop, ev_io *io, int events)
 {
     struct listener *l = io->data;
-    struct net *n = l->net;
     (void)loop;
     (void)events;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
@@ -86,20 +129,20 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
             }
             return;
         }
-        n->env->stats.connections++;
-        if (n->env->client_count >= n->options.clients_max) {
-            refuse(n, fd);
-            continue;
-        }
-        socket_tune(n, fd);
-        struct conn *c = conn_new(n, fd);
-        address_format(&address, c->client.address, sizeof c->client.address);
-        c->client.is_local = address_is_local(&address);
-        len = sizeof address;
-        if (getsockname(fd, &address.any, &len) == 0) {
-            address_format(&address, c->client.local_address, sizeof c->client.local_address);
-        }
+        take_connection(l, fd, &address);
     }
+}
+
+void listener_add(struct net *n, int fd, bool is_unix)
+{
+    INVARIANT(n->listener_count < LISTENERS_MAX);
+    struct listener *l = &n->listeners[n->listener_count++];
+    l->net = n;
+    l->fd = fd;
+    l->is_unix = is_unix;
+    ev_io_init(&l->io, on_connection, fd, EV_READ);
+    l->io.data = l;
+    ev_io_start(n->loop, &l->io);
 }
 
 static enum err listen_on(struct net *n, const struct addrinfo *ai, const char *name,
@@ -116,12 +159,7 @@ static enum err listen_on(struct net *n, const struct addrinfo *ai, const char *
         return error_set(e, ERR_IO, "cannot listen on %s port %u: %s", name, n->options.port,
                          strerror(code));
     }
-    struct listener *l = &n->listeners[n->listener_count++];
-    l->net = n;
-    l->fd = fd;
-    ev_io_init(&l->io, on_connection, fd, EV_READ);
-    l->io.data = l;
-    ev_io_start(n->loop, &l->io);
+    listener_add(n, fd, false);
     if (n->options.port == 0) {
         union address address = {0};
         socklen_t len = sizeof address;
@@ -147,8 +185,8 @@ static enum err listen_name(struct net *n, const char *given, struct error *e)
     enum err r = OK;
     if (rc != 0) {
         r = error_set(e, ERR_IO, "cannot listen on %s: %s", name, gai_strerror(rc));
-    } else if (n->listener_count == LISTENERS_MAX) {
-        r = error_set(e, ERR_LIMIT, "more than %d addresses to listen on", LISTENERS_MAX);
+    } else if (n->listener_count == LISTENERS_MAX - 1) {
+        r = error_set(e, ERR_LIMIT, "more than %d addresses to listen on", LISTENERS_MAX - 1);
     } else {
         r = listen_on(n, found, name, e);
     }
@@ -162,11 +200,14 @@ static enum err listen_name(struct net *n, const char *given, struct error *e)
 
 enum err listen_open(struct net *n, struct error *e)
 {
-    for (size_t i = 0; i < n->options.bind_count; i++) {
+    bool is_tcp = n->options.port != 0 || n->options.is_any_port;
+    for (size_t i = 0; is_tcp && i < n->options.bind_count; i++) {
         enum err r = listen_name(n, n->options.bind[i], e);
         if (r != OK) return r;
     }
-    if (n->listener_count == 0) return error_set(e, ERR_IO, "no address to listen on");
+    if (is_tcp && n->listener_count == 0) return error_set(e, ERR_IO, "no address to listen on");
+    if (n->options.unix_path[0] != '\0') return unix_socket_open(n, e);
+    if (!is_tcp) return error_set(e, ERR_IO, "port is 0 and there is no unixsocket to listen on");
     return OK;
 }
 
@@ -177,4 +218,5 @@ void listen_close(struct net *n)
         close(n->listeners[i].fd);
     }
     n->listener_count = 0;
+    unix_socket_remove(n);
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "command/observe.h"
 #include "net/net_int.h"
 
 #define ARENA_CHUNK_BYTES (64 * 1024)
@@ -54,8 +55,8 @@ static void free_dying(struct net *n)
     struct conn **at = &n->dying;
     while (*at != NULL) {
         struct conn *c = *at;
-        /* Still in the run queue: it is taken out there first. */
-        if (c->is_queued) {
+        /* Still in a queue: it is taken out there first. */
+        if (c->is_queued || c->is_flush_queued) {
             at = &c->dying_next;
             continue;
         }
@@ -68,11 +69,12 @@ static void free_dying(struct net *n)
 static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
     struct net *n = prepare->data;
-    (void)loop;
     (void)events;
     if (n->run_first != NULL) run_queue(n);
     if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
+    conn_flush_queued(n);
     free_dying(n);
+    observe_turn(n->env, ev_time() - ev_now(loop));
 }
 
 static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
@@ -90,6 +92,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events;
     n->backend->ops->tick(n->backend);
     engine_tick(n->env->engine);
+    command_tick(n->env);
 }
 
 static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -98,6 +101,7 @@ static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop;
     (void)events;
     int64_t now_ms = clock_wall_ms();
+    stats_tick(n->env);
     struct client *head = &n->env->clients;
     for (struct client *c = head->next; c != head;) {
         struct client *next = c->next;
@@ -162,6 +166,24 @@ enum err net_open(struct net *n, const struct net_options *options, struct error
     return OK;
 }
 
+void net_set_options(struct net *n, const struct net_options *options)
+{
+    struct net_options *mine = &n->options;
+    mine->is_protected = options->is_protected;
+    mine->idle_s = options->idle_s;
+    mine->keepalive_s = options->keepalive_s;
+    mine->clients_max = options->clients_max;
+    mine->bulk_bytes_max = options->bulk_bytes_max;
+    mine->query_bytes_max = options->query_bytes_max;
+    mine->output_bytes_hard = options->output_bytes_hard;
+    mine->output_bytes_soft = options->output_bytes_soft;
+    mine->output_soft_s = options->output_soft_s;
+    struct client *head = &n->env->clients;
+    for (struct client *c = head->next; c != head; c = c->next) {
+        ((struct conn *)c)->reader.bulk_bytes_max = mine->bulk_bytes_max;
+    }
+}
+
 uint16_t net_port(const struct net *n)
 {
     return n->options.port;
@@ -184,6 +206,7 @@ void net_stop(struct net *n)
 
 void net_run(struct net *n)
 {
+    ev_now_update(n->loop); /* the first turn does not last since the loop was made */
     ev_run(n->loop, 0);
     listen_close(n);
     /* Replies whose versions are being synced still go out; nothing new is read. */
@@ -204,6 +227,12 @@ void net_client_close(struct net *n, struct client *c)
     conn_kill((struct conn *)c);
 }
 
+void net_client_write(struct net *n, struct client *c, struct slice bytes)
+{
+    (void)n;
+    conn_write((struct conn *)c, bytes);
+}
+
 void net_close(struct net *n)
 {
     listen_close(n);
@@ -213,6 +242,7 @@ void net_close(struct net *n)
     for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
     n->run_first = NULL;
     n->run_last = &n->run_first;
+    conn_flush_queued(n);
     free_dying(n);
 }
 

@@ -13,8 +13,12 @@ struct net_options {
     struct env *env;
     char *const *bind; /* addresses; borrowed until net_open returns */
     size_t bind_count;
-    uint16_t port; /* 0 = any free one */
+    uint16_t port;         /* 0 = no TCP ... */
+    bool is_any_port;      /* ... unless this is set: any free one (tests) */
+    const char *unix_path; /* "" = none; borrowed until net_close returns */
+    unsigned unix_mode;    /* permissions of it; 0 = what the umask leaves */
     int backlog;
+    bool is_protected;    /* only connections from this machine are served */
     uint64_t idle_s;      /* close clients idle this long; 0 = never */
     uint64_t keepalive_s; /* TCP keep-alive; 0 = off */
     uint64_t clients_max;
@@ -31,7 +35,10 @@ struct net *net_new(void);
 void net_wake(struct net *n);
 /* Listens. The backend in env->engine is polled from now on. */
 ERR_MUST_USE enum err net_open(struct net *n, const struct net_options *options, struct error *e);
-/* The port listened on. */
+/* Loop thread: what may change while connections are open, which is everything from is_protected
+ * on, applies from now on, keepalive_s to new connections. The rest of the options is ignored. */
+void net_set_options(struct net *n, const struct net_options *options);
+/* The port listened on; 0 = none. */
 uint16_t net_port(const struct net *n);
 /* Runs until net_stop; returns when nothing is held back any more or after a second. */
 void net_run(struct net *n);
@@ -45,5 +52,10 @@ void net_close(struct net *n);
 void net_free(struct net *n);
 /* Loop thread: closes a connection now (CLIENT KILL). */
 void net_client_close(struct net *n, struct client *c);
+/* Loop thread: sends bytes (one whole message, copied) to any client, also from inside its own
+ * command: they come behind every reply that is in its output and behind the one being made. They
+ * are sent at the end of the turn. Never closes the connection inside the call: one whose output
+ * would be over the hard limit gets nothing more and is closed at the end of the turn. */
+void net_client_write(struct net *n, struct client *c, struct slice bytes);
 
 #endif

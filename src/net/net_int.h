@@ -12,7 +12,7 @@
 #include "net/output.h"
 #include "resp/reader.h"
 
-#define LISTENERS_MAX 16
+#define LISTENERS_MAX 17 /* as many as bind takes, and the Unix socket */
 
 /* A connection's life:
  *
@@ -40,8 +40,11 @@ struct conn {
     bool is_write_blocked;   /* the socket took no more; write_io is active */
     bool is_command_waiting; /* argv is to be run again */
     bool has_eof;            /* the peer has closed its side; what it sent is still answered */
+    bool is_flush_queued;    /* in net->flush_first: somebody else wrote to it */
+    bool is_overrun;         /* what was written to it did not fit: to be closed */
+    struct buf behind;       /* owned; messages that come behind the reply being made */
     int64_t soft_since_us;   /* output above the soft limit since; 0 = it is not */
-    struct conn *run_next, *dying_next;
+    struct conn *run_next, *dying_next, *flush_next;
     struct conn *held_next, *held_prev;
 };
 
@@ -49,6 +52,7 @@ struct listener {
     ev_io io;
     struct net *net;
     int fd;
+    bool is_unix;
 };
 
 struct net {
@@ -63,10 +67,13 @@ struct net {
     ev_signal sigterm, sigint;
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
+    uint64_t unix_inode; /* of the Unix socket's file, to remove no other; 0 = none */
     struct conn *run_first, **run_last;
     struct conn held; /* head of a circular list */
     struct conn *dying;
-    struct arena arena; /* of the request being run */
+    struct conn *flush_first; /* to be flushed at the end of the turn */
+    struct conn *running;     /* whose command is being run; NULL = nobody's */
+    struct arena arena;       /* of the request being run */
     struct buf scratch;
     uint64_t next_id;
     uint64_t durable;   /* as last told */
@@ -78,6 +85,13 @@ struct net {
 /* listen.c */
 ERR_MUST_USE enum err listen_open(struct net *n, struct error *e);
 void listen_close(struct net *n);
+/* Takes over a socket that listens. */
+void listener_add(struct net *n, int fd, bool is_unix);
+
+/* unix_socket.c: see there. */
+ERR_MUST_USE enum err unix_socket_open(struct net *n, struct error *e);
+/* Removes the file, when it is still ours. */
+void unix_socket_remove(struct net *n);
 
 /* conn.c */
 struct conn *conn_new(struct net *n, int fd);
@@ -86,6 +100,10 @@ void conn_run(struct conn *c);
 void conn_queue(struct conn *c);
 /* Writes what may be written. */
 void conn_flush(struct conn *c);
+/* A message from elsewhere; as net_client_write. */
+void conn_write(struct conn *c, struct slice bytes);
+/* Flushes those that conn_write wrote to, and closes those that are over their limit. */
+void conn_flush_queued(struct net *n);
 /* Moves to CONN_DEAD; freed at the end of the turn. */
 void conn_kill(struct conn *c);
 void conn_free(struct conn *c);

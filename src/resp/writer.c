@@ -1,5 +1,9 @@
 #include "resp/writer.h"
 
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 /* "$123\r\n": the guess of resp_bulk_begin, right for 100 to 999 bytes, otherwise content is moved.
  */
 #define BULK_HEADER_GUESS 6
@@ -94,6 +98,41 @@ void resp_set(struct resp_writer *w, size_t count)
     write_header(w->out, w->proto == 3 ? '~' : '*', count);
 }
 
+void resp_push(struct resp_writer *w, size_t count)
+{
+    write_header(w->out, w->proto == 3 ? '>' : '*', count);
+}
+
+void resp_double(struct resp_writer *w, double value)
+{
+    char text[32];
+    int n = 0;
+    if (isnan(value)) {
+        n = snprintf(text, sizeof text, "nan");
+    } else if (isinf(value)) {
+        n = snprintf(text, sizeof text, value > 0 ? "inf" : "-inf");
+    } else {
+        n = snprintf(text, sizeof text, "%.15g", value);
+        if (strtod(text, NULL) != value) n = snprintf(text, sizeof text, "%.17g", value);
+    }
+    if (w->proto != 3) {
+        resp_bulk(w, slice_of(text, (size_t)n));
+        return;
+    }
+    buf_append_byte(w->out, ',');
+    buf_append(w->out, text, (size_t)n);
+    buf_append(w->out, "\r\n", 2);
+}
+
+void resp_bool(struct resp_writer *w, bool value)
+{
+    if (w->proto == 3) {
+        buf_append_str(w->out, value ? "#t\r\n" : "#f\r\n");
+    } else {
+        resp_int(w, value);
+    }
+}
+
 void resp_text(struct resp_writer *w, struct slice text)
 {
     if (w->proto != 3) {
@@ -104,6 +143,33 @@ void resp_text(struct resp_writer *w, struct slice text)
     buf_append_str(w->out, "txt:");
     buf_append(w->out, text.data, text.len);
     buf_append(w->out, "\r\n", 2);
+}
+
+void resp_replay(struct resp_writer *w, struct slice reply)
+{
+    if (w->proto != 3) {
+        buf_append(w->out, reply.data, reply.len);
+        return;
+    }
+    for (size_t at = 0; at < reply.len;) {
+        const uint8_t *line = reply.data + at;
+        const uint8_t *end = memchr(line, '\n', reply.len - at);
+        INVARIANT(end != NULL && end - line >= 2);
+        size_t len = (size_t)(end - line) + 1;
+        uint64_t body = 0;
+        bool is_nil = (line[0] == '$' || line[0] == '*') && line[1] == '-';
+        if (line[0] == '$' && !is_nil) {
+            INVARIANT(slice_to_u64(slice_of(line + 1, len - 3), &body));
+            len += (size_t)body + 2;
+        }
+        INVARIANT(len <= reply.len - at);
+        if (is_nil) {
+            resp_nil(w);
+        } else {
+            buf_append(w->out, line, len);
+        }
+        at += len;
+    }
 }
 
 struct resp_mark resp_bulk_begin(struct resp_writer *w, size_t bytes_guess)

@@ -29,8 +29,18 @@ void resp_array(struct resp_writer *w, size_t count);
 void resp_map(struct resp_writer *w, size_t pairs);
 /* A set in RESP3, an array in RESP2. */
 void resp_set(struct resp_writer *w, size_t count);
+/* A push in RESP3 (message kind and its parts), an array in RESP2. */
+void resp_push(struct resp_writer *w, size_t count);
+/* A double in RESP3, a bulk in RESP2; the shortest text that reads back as the same. */
+void resp_double(struct resp_writer *w, double value);
+/* A boolean in RESP3, 0 or 1 in RESP2. */
+void resp_bool(struct resp_writer *w, bool value);
 /* Text for people (INFO, CLIENT LIST): verbatim in RESP3, bulk in RESP2. */
 void resp_text(struct resp_writer *w, struct slice text);
+
+/* A whole reply that was written with proto 2, in the protocol of `w`. Of what the commands write,
+ * only the nils differ: there must be no map, set or text in it. */
+void resp_replay(struct resp_writer *w, struct slice reply);
 
 /* A bulk whose length is not known yet: begin with a guess of its bytes, append to w->out, end with
  * what begin gave. A guess with another number of digits costs a move of the content, no more. */

@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#define FILE_BYTES_MAX ((size_t)1 << 20)
 #define INCLUDE_DEPTH_MAX 8
 
 /* How much of a name or a line an error repeats: the reason behind it must still fit. */
@@ -203,13 +202,19 @@ static enum err load_text(struct loading *l, const char *path, struct slice text
     return r;
 }
 
+enum err config_load_text(struct config *c, const char *path, struct slice text, struct error *e)
+{
+    struct loading l = {.c = c};
+    return load_text(&l, path, text, e);
+}
+
 /* A pipe has no size to ask for: read to the end. */
 static enum err read_stdin(struct buf *out, struct error *e)
 {
     for (int byte = getchar(); byte != EOF; byte = getchar()) {
-        if (out->len == FILE_BYTES_MAX) {
+        if (out->len == CONFIG_FILE_BYTES_MAX) {
             return error_set(e, ERR_LIMIT, "standard input is larger than %zu bytes",
-                             FILE_BYTES_MAX);
+                             CONFIG_FILE_BYTES_MAX);
         }
         buf_append_byte(out, (uint8_t)byte);
     }
@@ -222,7 +227,8 @@ static enum err load_file(struct loading *l, const char *path, struct error *e)
     struct buf text;
     buf_init(&text);
     bool is_stdin = l->depth == 0 && strcmp(path, "-") == 0;
-    enum err r = is_stdin ? read_stdin(&text, e) : file_read_all(path, &text, FILE_BYTES_MAX, e);
+    enum err r = is_stdin ? read_stdin(&text, e)
+                          : file_read_all(path, &text, CONFIG_FILE_BYTES_MAX, e);
     if (r == OK && text.is_failed) r = error_set(e, ERR_NOMEM, "no memory to read %s", path);
     if (r == OK) r = load_text(l, is_stdin ? "standard input" : path, buf_slice(&text), e);
     buf_fini(&text);

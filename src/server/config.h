@@ -14,11 +14,13 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/histogram.h"
 #include "base/log.h"
 
 enum config_action { CONFIG_RUN, CONFIG_SHOW_VERSION, CONFIG_SHOW_HELP };
 enum config_format { CONFIG_FORMAT_JSON, CONFIG_FORMAT_MSGPACK };
 enum config_durability { CONFIG_DURABLE_ALWAYS, CONFIG_DURABLE_INTERVAL, CONFIG_DURABLE_NEVER };
+enum config_switch { CONFIG_NO, CONFIG_YES };
 enum config_debug_command { CONFIG_DEBUG_NO, CONFIG_DEBUG_YES, CONFIG_DEBUG_LOCAL };
 
 /* Units in the names; each member is documented in conf/tupled.conf under its setting's name. */
@@ -30,6 +32,9 @@ struct config {
     size_t bind_count;
     uint64_t port;
     uint64_t tcp_backlog;
+    char *unixsocket; /* owned; empty = none */
+    uint64_t unixsocketperm;
+    enum config_switch protected_mode;
     uint64_t timeout_s;
     uint64_t tcp_keepalive_s;
     uint64_t maxclients;
@@ -43,7 +48,8 @@ struct config {
     enum log_level loglevel;
     char *logfile; /* owned; empty = stdout */
 
-    char *dir; /* owned */
+    char *dir;        /* owned */
+    char *backup_dir; /* owned; empty = `backups` in dir */
     uint64_t databases;
     enum config_durability durability;
     uint64_t durability_interval_ms; /* when CONFIG_DURABLE_INTERVAL, else 0 */
@@ -62,18 +68,32 @@ struct config {
     uint64_t query_threads;
     uint64_t scan_timeout_ms;
     uint64_t expire_batch;
+    uint64_t idem_window_s;
+    uint64_t idem_entries_max;
+    int64_t slowlog_slower_than_us; /* -1 = off */
+    uint64_t slowlog_max;
+    uint64_t latency_threshold_ms; /* 0 = off */
+    enum config_switch latency_tracking;
+    struct percentiles percentiles;
     enum config_debug_command enable_debug_command;
 };
 
 /* All settings at their defaults. */
 void config_init(struct config *c);
 void config_fini(struct config *c);
+/* Makes `to`, which holds nothing, equal to `from`, with strings of its own. */
+void config_copy(struct config *to, const struct config *from);
 
 /* Read the command line (argv[0] is skipped) and the file it names into an initialised config.
  * `--help` or `--version`, wherever it stands, sets `action`; then nothing else was read.
  * ERR_SYNTAX with the place and the text, "port.conf: line 3: >>> 'port x': port must be ...", or
  * ERR_IO for an unreadable file; c is then half-read, good for config_fini only. */
 ERR_MUST_USE enum err config_load(struct config *c, int argc, char **argv, struct error *e);
+
+/* Reads the text of a config file, the lines it includes too; `path` is for errors. As config_load
+ * otherwise. */
+ERR_MUST_USE enum err config_load_text(struct config *c, const char *path, struct slice text,
+                                       struct error *e);
 
 /* Settings have numbers, 0 .. config_count() - 1, in the order of the table. */
 size_t config_count(void);
@@ -87,6 +107,9 @@ bool config_is_mutable(size_t i);
 size_t config_find(struct slice name);
 /* Appends the current value in its canonical text: sizes in bytes, words in lower case. */
 void config_get(const struct config *c, size_t i, struct buf *out);
+/* Appends the setting as a line of a file, without the line's end: sizes with units, words in
+ * quotes where they need them. */
+void config_line(const struct config *c, size_t i, struct buf *out);
 /* Set one setting from the words after its name. ERR_SYNTAX says what is accepted; c is then as
  * before. Does not ask config_is_mutable. */
 ERR_MUST_USE enum err config_set(struct config *c, size_t i, const struct slice *words,
@@ -98,6 +121,16 @@ ERR_MUST_USE enum err config_set(struct config *c, size_t i, const struct slice 
 ERR_MUST_USE enum err config_split(struct slice line, struct buf *text, struct slice *words,
                                    size_t words_max, size_t *count, struct error *e);
 
+/* config_rewrite.c: the settings of c into the file they were read from. Comments, order, lines
+ * that say the same as before and include lines stay; what is new and not the default comes at the
+ * end. What the file then says when it is read is what c says. On an error (ERR_IO, ERR_LIMIT,
+ * ERR_SYNTAX, ERR_DISK_FULL) the file is as it was. */
+ERR_MUST_USE enum err config_rewrite(const struct config *c, const char *path, struct error *e);
+/* The same without writing: from the old text of the file to the new one. */
+ERR_MUST_USE enum err config_rewrite_text(const struct config *c, const char *path,
+                                          struct slice old, struct buf *out, struct error *e);
+
 #define CONFIG_WORDS_MAX 64
+#define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
 
 #endif

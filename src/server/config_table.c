@@ -16,15 +16,19 @@
 #define GB (UINT64_C(1) << 30)
 #define NUMBER_MAX UINT64_C(2147483647) /* of settings that Redis keeps in an int */
 #define SIZE_MAX_ANY ((uint64_t)INT64_MAX)
+#define MINUS_1 ((uint64_t)INT64_C(-1)) /* of a signed setting */
 
 enum setting_type {
     SETTING_NUMBER,
+    SETTING_SIGNED,
     SETTING_SIZE,
+    SETTING_OCTAL,
     SETTING_WORD,
     SETTING_TEXT,
     SETTING_BIND,
     SETTING_OUTPUT_LIMIT,
-    SETTING_DURABILITY
+    SETTING_DURABILITY,
+    SETTING_PERCENTILES
 };
 
 struct setting {
@@ -32,8 +36,8 @@ struct setting {
     enum setting_type type;
     size_t offset; /* of its member; of the first, when there are several */
     const char *default_text;
-    uint64_t min, max;        /* number, size: the value; text: its bytes; bind: addresses;
-                               * durability: the interval's ms */
+    uint64_t min, max; /* number, size, octal, signed (as int64): the value; text: its bytes; bind:
+                        * addresses; durability: the interval's ms */
     const char *const *words; /* SETTING_WORD: NULL-ended, in the order of the member's enum */
     bool is_mutable;
     const char *help;
@@ -42,6 +46,7 @@ struct setting {
 /* A yes|no setting is a word setting too: {"no", "yes", NULL}. */
 static const char *const log_words[] = {"debug", "verbose", "notice", "warning", "nothing", NULL};
 static const char *const format_words[] = {"json", "msgpack", NULL};
+static const char *const switch_words[] = {"no", "yes", NULL};
 static const char *const debug_words[] = {"no", "yes", "local", NULL};
 
 #define AT(member) offsetof(struct config, member)
@@ -58,6 +63,12 @@ static const struct setting settings[] = {
      "TCP port; 0 listens on none"},
     {"tcp-backlog", SETTING_NUMBER, AT(tcp_backlog), "511", 1, NUMBER_MAX, NULL, FIXED,
      "connections that may wait to be accepted"},
+    {"unixsocket", SETTING_TEXT, AT(unixsocket), "", 0, 107, NULL, FIXED,
+     "path of a Unix socket to listen on; empty = none"},
+    {"unixsocketperm", SETTING_OCTAL, AT(unixsocketperm), "0", 0, 0777, NULL, FIXED,
+     "permissions of the Unix socket, octal; 0 = what the umask leaves"},
+    {"protected-mode", SETTING_WORD, AT(protected_mode), "yes", 0, 0, switch_words, MUTABLE,
+     "refuse connections from other machines while there is no password"},
     {"timeout", SETTING_NUMBER, AT(timeout_s), "0", 0, NUMBER_MAX, NULL, MUTABLE,
      "seconds after which an idle client is disconnected; 0 = never"},
     {"tcp-keepalive", SETTING_NUMBER, AT(tcp_keepalive_s), "300", 0, NUMBER_MAX, NULL, MUTABLE,
@@ -81,6 +92,8 @@ static const struct setting settings[] = {
 
     {"dir", SETTING_TEXT, AT(dir), "./tupled-data", 1, 4095, NULL, FIXED,
      "directory of the data; made when it is missing"},
+    {"backup-dir", SETTING_TEXT, AT(backup_dir), "", 0, 4000, NULL, FIXED,
+     "directory of the files that BGSAVE makes; empty = `backups` in dir"},
     {"databases", SETTING_NUMBER, AT(databases), "16", 1, 16, NULL, FIXED,
      "databases that SELECT may choose from"},
     {"durability", SETTING_DURABILITY, AT(durability), "always", 1, 60000, NULL, MUTABLE,
@@ -112,8 +125,23 @@ static const struct setting settings[] = {
      "threads for searches, long scans and backups"},
     {"scan-timeout", SETTING_NUMBER, AT(scan_timeout_ms), "60000", 1, NUMBER_MAX, NULL, MUTABLE,
      "milliseconds that one scan may hold its view of the data"},
+    {"idem-window", SETTING_NUMBER, AT(idem_window_s), "600", 1, NUMBER_MAX, NULL, MUTABLE,
+     "seconds for which a request id (IDEM) is remembered"},
+    {"idem-max-entries", SETTING_NUMBER, AT(idem_entries_max), "1000000", 1, NUMBER_MAX, NULL,
+     MUTABLE, "request ids remembered; about 150 bytes of memory each"},
     {"expire-batch", SETTING_NUMBER, AT(expire_batch), "1000", 1, 100000, NULL, MUTABLE,
      "expired keys removed in one go"},
+    {"slowlog-log-slower-than", SETTING_SIGNED, AT(slowlog_slower_than_us), "10000", MINUS_1,
+     (uint64_t)INT64_MAX, NULL, MUTABLE,
+     "microseconds from which on a command is in the slow log; 0 = every one, -1 = none"},
+    {"slowlog-max-len", SETTING_NUMBER, AT(slowlog_max), "128", 0, NUMBER_MAX, NULL, MUTABLE,
+     "commands that the slow log keeps"},
+    {"latency-monitor-threshold", SETTING_NUMBER, AT(latency_threshold_ms), "0", 0, NUMBER_MAX,
+     NULL, MUTABLE, "milliseconds from which on LATENCY keeps an event; 0 = never"},
+    {"latency-tracking", SETTING_WORD, AT(latency_tracking), "yes", 0, 0, switch_words, MUTABLE,
+     "keep a histogram of the durations of every command"},
+    {"latency-tracking-info-percentiles", SETTING_PERCENTILES, AT(percentiles), "50 99 99.9", 0,
+     PERCENTILES_MAX, NULL, MUTABLE, "percentiles that INFO latencystats shows"},
     {"enable-debug-command", SETTING_WORD, AT(enable_debug_command), "no", 0, 0, debug_words, FIXED,
      "who may use DEBUG: nobody, everybody, or local connections"},
 };
@@ -224,6 +252,18 @@ static enum err refuse_size(const struct setting *s, struct error *e)
     }
     return error_set(e, ERR_SYNTAX, "%s must be a size from %s to %s (b k kb m mb g gb)", s->name,
                      min, max);
+}
+
+static bool octal_parse(struct slice s, uint64_t max, uint64_t *out)
+{
+    uint64_t n = 0;
+    if (s.len == 0 || s.len > 4) return false;
+    for (size_t i = 0; i < s.len; i++) {
+        if (s.data[i] < '0' || s.data[i] > '7') return false;
+        n = n * 8 + (uint64_t)(s.data[i] - '0');
+    }
+    *out = n;
+    return n <= max;
 }
 
 static enum err refuse_words(const struct setting *s, struct error *e)
@@ -338,6 +378,26 @@ static enum err set_durability(struct config *c, const struct setting *s, const 
     return OK;
 }
 
+static enum err set_percentiles(struct config *c, const struct setting *s,
+                                const struct slice *words, size_t count, struct error *e)
+{
+    struct error inner = {.text = ""};
+    if (percentiles_parse(&c->percentiles, words, count, &inner) == OK) return OK;
+    return error_set(e, ERR_SYNTAX, "%s %s", s->name, inner.text);
+}
+
+static enum err set_signed(void *member, const struct setting *s, struct slice word,
+                           struct error *e)
+{
+    int64_t n = 0;
+    if (!slice_to_i64(word, &n) || n < (int64_t)s->min || n > (int64_t)s->max) {
+        return error_set(e, ERR_SYNTAX, "%s must be a number from %" PRId64 " to %" PRId64, s->name,
+                         (int64_t)s->min, (int64_t)s->max);
+    }
+    memcpy(member, &n, sizeof n);
+    return OK;
+}
+
 /* The settings of one word. */
 static enum err set_one(struct config *c, const struct setting *s, struct slice word,
                         struct error *e)
@@ -352,8 +412,16 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
         }
         memcpy(member, &n, sizeof n);
         return OK;
+    case SETTING_SIGNED: return set_signed(member, s, word, e);
     case SETTING_SIZE:
         if (!size_parse(word, &n) || n < s->min || n > s->max) return refuse_size(s, e);
+        memcpy(member, &n, sizeof n);
+        return OK;
+    case SETTING_OCTAL:
+        if (!octal_parse(word, s->max, &n)) {
+            return error_set(e, ERR_SYNTAX, "%s must be an octal number from 0 to %" PRIo64,
+                             s->name, s->max);
+        }
         memcpy(member, &n, sizeof n);
         return OK;
     case SETTING_WORD:
@@ -376,7 +444,8 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
         return OK;
     case SETTING_BIND:
     case SETTING_OUTPUT_LIMIT:
-    case SETTING_DURABILITY: break;
+    case SETTING_DURABILITY:
+    case SETTING_PERCENTILES: break;
     }
     die("setting %s has no type of one word", s->name);
 }
@@ -386,7 +455,7 @@ enum err config_set(struct config *c, size_t i, const struct slice *words, size_
 {
     const struct setting *s = setting_at(i);
     bool is_one = s->type != SETTING_BIND && s->type != SETTING_OUTPUT_LIMIT &&
-                  s->type != SETTING_DURABILITY;
+                  s->type != SETTING_DURABILITY && s->type != SETTING_PERCENTILES;
     if (is_one) {
         if (count == 1) return set_one(c, s, words[0], e);
         return error_set(e, ERR_SYNTAX, "%s takes one value, not %zu", s->name, count);
@@ -403,6 +472,7 @@ enum err config_set(struct config *c, size_t i, const struct slice *words, size_
     if (r == OK && s->type == SETTING_BIND) r = set_bind(c, s, words, count, e);
     if (r == OK && s->type == SETTING_OUTPUT_LIMIT) r = set_output_limit(c, words, count, e);
     if (r == OK && s->type == SETTING_DURABILITY) r = set_durability(c, s, words, count, e);
+    if (r == OK && s->type == SETTING_PERCENTILES) r = set_percentiles(c, s, words, count, e);
     buf_fini(&text);
     return r;
 }
@@ -434,6 +504,14 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         memcpy(&n, member, sizeof n);
         buf_append_u64(out, n);
         return;
+    case SETTING_SIGNED:
+        memcpy(&n, member, sizeof n);
+        buf_append_i64(out, (int64_t)n);
+        return;
+    case SETTING_OCTAL:
+        memcpy(&n, member, sizeof n);
+        buf_printf(out, "%" PRIo64, n);
+        return;
     case SETTING_WORD:
         memcpy(&word, member, sizeof word);
         buf_append_str(out, s->words[word]);
@@ -453,6 +531,87 @@ void config_get(const struct config *c, size_t i, struct buf *out)
                    c->output_buffer_soft_bytes, c->output_buffer_soft_s);
         return;
     case SETTING_DURABILITY: get_durability(c, out); return;
+    case SETTING_PERCENTILES:
+        for (size_t at = 0; at < c->percentiles.count; at++) {
+            if (at > 0) buf_append_byte(out, ' ');
+            percentile_format(c->percentiles.values[at], out);
+        }
+        return;
+    }
+    die("setting %s has no type", s->name);
+}
+
+/* ---- values to lines of a file --------------------------------------------------------------- */
+
+/* In quotes when config_split would otherwise not give it back. */
+static void append_word(struct buf *out, struct slice word)
+{
+    bool is_plain = word.len > 0;
+    for (size_t i = 0; i < word.len; i++) {
+        uint8_t c = word.data[i];
+        is_plain = is_plain && c > ' ' && c != 0x7f && c != '"' && c != '\'';
+    }
+    buf_append_byte(out, ' ');
+    if (is_plain) {
+        buf_append(out, word.data, word.len);
+        return;
+    }
+    buf_append_byte(out, '"');
+    for (size_t i = 0; i < word.len; i++) {
+        uint8_t c = word.data[i];
+        if (c == '"' || c == '\\') buf_append_byte(out, '\\');
+        if (c < ' ' || c == 0x7f) {
+            buf_printf(out, "\\x%02x", c);
+        } else {
+            buf_append_byte(out, c);
+        }
+    }
+    buf_append_byte(out, '"');
+}
+
+static void append_size(struct buf *out, uint64_t bytes)
+{
+    char text[32];
+    size_to_text(bytes, text, sizeof text);
+    append_word(out, slice_str(text));
+}
+
+void config_line(const struct config *c, size_t i, struct buf *out)
+{
+    const struct setting *s = setting_at(i);
+    const void *member = (const char *)c + s->offset;
+    uint64_t n = 0;
+    const char *text = NULL;
+    buf_append_str(out, s->name);
+    switch (s->type) {
+    case SETTING_SIZE:
+        memcpy(&n, member, sizeof n);
+        append_size(out, n);
+        return;
+    case SETTING_TEXT:
+        memcpy(&text, member, sizeof text);
+        append_word(out, slice_str(text));
+        return;
+    case SETTING_BIND:
+        for (size_t at = 0; at < c->bind_count; at++) append_word(out, slice_str(c->bind[at]));
+        return;
+    case SETTING_OUTPUT_LIMIT:
+        buf_append_str(out, " normal");
+        append_size(out, c->output_buffer_hard_bytes);
+        append_size(out, c->output_buffer_soft_bytes);
+        buf_printf(out, " %" PRIu64, c->output_buffer_soft_s);
+        return;
+    case SETTING_NUMBER:
+    case SETTING_SIGNED:
+    case SETTING_OCTAL:
+    case SETTING_WORD:
+    case SETTING_DURABILITY:
+    case SETTING_PERCENTILES:
+        buf_append_byte(out, ' ');
+        if (s->type == SETTING_PERCENTILES && c->percentiles.count == 0)
+            buf_append_str(out, "\"\"");
+        config_get(c, i, out);
+        return;
     }
     die("setting %s has no type", s->name);
 }
@@ -469,6 +628,21 @@ void config_init(struct config *c)
             die("default of %s: %s", settings[i].name, e.text);
         }
     }
+}
+
+void config_copy(struct config *to, const struct config *from)
+{
+    *to = *from;
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const char *text = NULL;
+        if (settings[i].type != SETTING_TEXT) continue;
+        memcpy(&text, (const char *)from + settings[i].offset, sizeof text);
+        char *copy = text_copy(slice_str(text));
+        memcpy((char *)to + settings[i].offset, &copy, sizeof copy);
+    }
+    to->bind = mem_new(from->bind_count * sizeof to->bind[0]);
+    for (size_t i = 0; i < from->bind_count; i++) to->bind[i] = text_copy(slice_str(from->bind[i]));
+    if (from->file != NULL) to->file = text_copy(slice_str(from->file));
 }
 
 void config_fini(struct config *c)

@@ -3,25 +3,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "backend/local/local.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/random.h"
-#include "net/net.h"
+#include "command/memory.h"
+#include "command/observe.h"
+#include "server/server_int.h"
 #include "tupled.h"
-
-#define RESERVED_FILES 64 /* beside one per client */
-
-struct server {
-    const struct config *config;
-    struct net *net;
-    struct backend *backend;
-    struct engine *engine;
-    struct env env;
-};
 
 static void on_wake(void *arg)
 {
@@ -46,6 +36,12 @@ static void on_client_close(void *arg, struct client *c)
     net_client_close(s->net, c);
 }
 
+static void on_client_write(void *arg, struct client *c, struct slice bytes)
+{
+    struct server *s = arg;
+    net_client_write(s->net, c, bytes);
+}
+
 static void on_shutdown(void *arg)
 {
     struct server *s = arg;
@@ -53,79 +49,32 @@ static void on_shutdown(void *arg)
     net_stop(s->net);
 }
 
-static size_t on_config_count(void *arg)
-{
-    (void)arg;
-    return config_count();
-}
-
-static const char *on_config_name(void *arg, size_t i)
-{
-    (void)arg;
-    return config_name(i);
-}
-
-static void on_config_value(void *arg, size_t i, struct buf *out)
-{
-    const struct server *s = arg;
-    config_get(s->config, i, out);
-}
-
-static enum durability durability_of(const struct config *c)
-{
-    switch (c->durability) {
-    case CONFIG_DURABLE_INTERVAL: return DURABILITY_INTERVAL;
-    case CONFIG_DURABLE_NEVER: return DURABILITY_NEVER;
-    default: return DURABILITY_ALWAYS;
-    }
-}
-
 static enum err open_backend(struct server *s, struct error *e)
 {
-    const struct config *c = s->config;
-    struct local_options options = {
-        .dir = c->dir,
-        .durability = durability_of(c),
-        .interval_ms = (unsigned)c->durability_interval_ms,
-        .segment_bytes = c->journal_segment_bytes,
-        .retention_ms = (int64_t)c->changes_retention_age_s * 1000,
-        .retention_bytes = c->changes_retention_bytes,
-        .memtable_bytes = c->memtable_bytes,
-        .memtable_age_ms = (int64_t)c->memtable_age_ms,
-        .write_buffer_bytes = c->write_buffer_bytes,
-        .cache_bytes = c->cache_bytes,
-        .store_cache_bytes = c->store_cache_bytes,
-        .query_threads = (unsigned)c->query_threads,
-        .scan_ms_max = (int64_t)c->scan_timeout_ms,
-        .wake = on_wake,
-        .on_fatal = on_fatal,
-        .arg = s,
-    };
+    struct local_options options = settings_local(s);
+    options.wake = on_wake;
+    options.on_fatal = on_fatal;
+    options.arg = s;
     return local_open(&options, &s->backend, e);
-}
-
-/* A transaction must fit into one journal segment, with what its record and its expiry rows add. */
-static uint64_t transaction_bytes_max(const struct config *c)
-{
-    uint64_t possible = c->journal_segment_bytes / 3 * 2;
-    if (c->max_transaction_bytes <= possible) return c->max_transaction_bytes;
-    log_notice("max-transaction-size lowered to %llu, two thirds of journal-segment-size",
-               (unsigned long long)possible);
-    return possible;
 }
 
 static void open_engine(struct server *s)
 {
-    const struct config *c = s->config;
-    struct engine_options options = {
-        .backend = s->backend,
-        .value_bytes_max = c->max_value_bytes,
-        .txn_bytes_max = transaction_bytes_max(c),
-        .ops_max = c->max_transaction_ops,
-        .expire_batch = (unsigned)c->expire_batch,
-        .databases = (uint8_t)c->databases,
-    };
+    struct engine_options options = settings_engine(s);
     s->engine = engine_new(&options);
+}
+
+void env_apply_settings(struct server *s)
+{
+    const struct config *c = s->config;
+    struct env *env = &s->env;
+    env->default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK : FORMAT_JSON;
+    env->clients_max = c->maxclients;
+    env->tracks_latency = c->latency_tracking == CONFIG_YES;
+    env->slowlog_slower_than_us = c->slowlog_slower_than_us;
+    env->slowlog_max = c->slowlog_max;
+    env->latency_threshold_ms = c->latency_threshold_ms;
+    env->percentiles = c->percentiles;
 }
 
 static void fill_env(struct server *s, const char *executable)
@@ -135,71 +84,50 @@ static void fill_env(struct server *s, const char *executable)
     uint8_t id[20];
     random_system(id, sizeof id);
     for (size_t i = 0; i < sizeof id; i++) snprintf(env->run_id + 2 * i, 3, "%02x", id[i]);
+    if (c->backup_dir[0] != '\0') {
+        buf_append_str(&s->backup_dir, c->backup_dir);
+    } else {
+        buf_printf(&s->backup_dir, "%s/backups", c->dir);
+    }
+    buf_append_byte(&s->backup_dir, '\0');
+    buf_require(&s->backup_dir);
+    env->backup_dir = (const char *)s->backup_dir.data;
+    command_init(env);
     env->engine = s->engine;
     env->version = TUPLED_VERSION;
-    env->config_file = c->file != NULL ? c->file : "";
+    bool has_file = c->file != NULL && strcmp(c->file, "-") != 0; /* standard input is none */
+    env->config_file = has_file ? c->file : "";
     env->executable = executable;
     env->databases = (uint8_t)c->databases;
-    env->default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK : FORMAT_JSON;
-    env->clients_max = c->maxclients;
     env->debug_is_allowed = c->enable_debug_command == CONFIG_DEBUG_YES;
     env->debug_is_local = c->enable_debug_command == CONFIG_DEBUG_LOCAL;
     env->started_ms = clock_wall_ms();
     env->clients.next = env->clients.prev = &env->clients;
     env->server = s;
     env->client_close = on_client_close;
+    env->client_write = on_client_write;
     env->shutdown = on_shutdown;
-    env->config_count = on_config_count;
-    env->config_name = on_config_name;
-    env->config_value = on_config_value;
-}
-
-/* As many descriptors as maxclients needs, or fewer clients, with a line that says so. */
-static uint64_t limit_clients(uint64_t wanted)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-    if (limit.rlim_cur >= wanted + RESERVED_FILES) return wanted;
-    rlim_t old = limit.rlim_cur;
-    limit.rlim_cur = wanted + RESERVED_FILES < limit.rlim_max ? wanted + RESERVED_FILES
-                                                              : limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = old;
-    if (limit.rlim_cur >= wanted + RESERVED_FILES) return wanted;
-    uint64_t possible = limit.rlim_cur > 2 * RESERVED_FILES ? limit.rlim_cur - RESERVED_FILES : 16;
-    log_warning("maxclients lowered from %llu to %llu: only %llu open files are allowed",
-                (unsigned long long)wanted, (unsigned long long)possible,
-                (unsigned long long)limit.rlim_cur);
-    return possible;
+    settings_fill_env(s);
+    env_apply_settings(s);
+    struct memory_figures figures;
+    memory_measure(env, &figures);
+    env->memory_startup = figures.used;
 }
 
 static enum err open_net(struct server *s, struct error *e)
 {
-    const struct config *c = s->config;
-    s->env.clients_max = limit_clients(c->maxclients);
-    struct net_options options = {
-        .env = &s->env,
-        .bind = c->bind,
-        .bind_count = c->bind_count,
-        .port = (uint16_t)c->port,
-        .backlog = (int)c->tcp_backlog,
-        .idle_s = c->timeout_s,
-        .keepalive_s = c->tcp_keepalive_s,
-        .clients_max = s->env.clients_max,
-        .bulk_bytes_max = c->proto_max_bulk_bytes,
-        .query_bytes_max = c->query_buffer_bytes,
-        .output_bytes_hard = c->output_buffer_hard_bytes,
-        .output_bytes_soft = c->output_buffer_soft_bytes,
-        .output_soft_s = c->output_buffer_soft_s,
-    };
+    struct net_options options = settings_net(s);
     enum err r = net_open(s->net, &options, e);
     if (r == OK) s->env.port = net_port(s->net);
     return r;
 }
 
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
- */
-static void read_test_environment(void)
+ * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one. */
+static void read_test_environment(struct server *s)
 {
+    const char *any_port = getenv("TUPLED_TEST_ANY_PORT");
+    s->is_any_port = any_port != NULL && strcmp(any_port, "1") == 0;
     const char *delay = getenv("TUPLED_TEST_SYNC_DELAY_MS");
     uint64_t delay_ms = 0;
     if (delay == NULL || !slice_to_u64(slice_str(delay), &delay_ms)) return;
@@ -208,7 +136,18 @@ static void read_test_environment(void)
     fault_set_sync_delay_ms((unsigned)delay_ms);
 }
 
-int server_run(const struct config *config, const char *executable)
+/* Tests and scripts read the port here. */
+static void log_ready(const struct server *s)
+{
+    const struct config *c = s->config;
+    if (s->env.port != 0) {
+        log_notice("ready to accept connections on %s port %u", c->bind[0], s->env.port);
+    }
+    if (c->unixsocket[0] == '\0') return;
+    log_notice("ready to accept connections on the Unix socket %s", c->unixsocket);
+}
+
+int server_run(struct config *config, const char *executable)
 {
     struct server s = {.config = config};
     struct error e = {0};
@@ -218,7 +157,8 @@ int server_run(const struct config *config, const char *executable)
     if (r == OK) {
         log_notice("tupled %s is starting, process %d, data in %s", TUPLED_VERSION, (int)getpid(),
                    config->dir);
-        read_test_environment();
+        read_test_environment(&s);
+        settings_limit_clients(&s);
         r = open_backend(&s, &e);
     }
     if (r == OK) {
@@ -228,14 +168,15 @@ int server_run(const struct config *config, const char *executable)
     }
     if (r == OK) {
         net_on_signals(s.net);
-        log_notice("ready to accept connections on %s port %u", config->bind[0], s.env.port);
+        log_ready(&s);
         net_run(s.net);
     } else {
         fprintf(stderr, "tupled: %s\n", e.text);
     }
     /* Connections hold scans of the engine; the backend's threads wake the loop until it is closed.
      */
-    if (s.env.engine != NULL) net_close(s.net);
+    bool has_commands = s.env.engine != NULL;
+    if (has_commands) net_close(s.net);
     engine_free(s.engine);
     if (s.backend != NULL) {
         struct error closing = {0};
@@ -243,6 +184,9 @@ int server_run(const struct config *config, const char *executable)
         if (closed != OK) log_warning("stopping: %s; the journal has everything", closing.text);
         if (r == OK) r = closed;
     }
+    /* The close may have told the end of a backup. */
+    if (has_commands) command_fini(&s.env);
+    buf_fini(&s.backup_dir);
     net_free(s.net);
     if (r == OK) log_notice("stopped");
     return r == OK ? 0 : 1;

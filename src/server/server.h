@@ -6,7 +6,8 @@
 
 #include "server/config.h"
 
-/* Runs until it is told to stop. The process's exit status; errors have been printed. */
-int server_run(const struct config *config, const char *executable);
+/* Runs until it is told to stop; CONFIG SET changes the settings. The process's exit status; errors
+ * have been printed. */
+int server_run(struct config *config, const char *executable);
 
 #endif

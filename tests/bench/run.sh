@@ -21,6 +21,7 @@ stop() {
 }
 trap stop EXIT
 
+export TUPLED_TEST_ANY_PORT=1 # --port 0 is any free one
 start_tupled() { # more arguments: settings
     : >"$dir/tupled.log"
     build/tupled --dir "$dir/tupled" --port 0 --logfile "$dir/tupled.log" "$@" &

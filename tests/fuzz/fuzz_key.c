@@ -19,7 +19,7 @@ static void rewrite(struct slice key)
     buf_init(&json);
     buf_init(&again);
     key_to_json(key, &json);
-    check(key_from_json(buf_slice(&json), true, &again, &e) == OK);
+    check(key_from_json(buf_slice(&json), true, NULL, &again, &e) == OK);
     check(slice_eq(key, buf_slice(&again)));
     json.len = again.len = 0;
     key_to_msgpack(key, &json);
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error e;
     buf_init(&out);
     buf_append_byte(&out, 'x'); /* what was there before must stay */
-    if (key_from_arg(in, true, &out, &e) == OK) {
+    if (key_from_arg(in, true, NULL, &out, &e) == OK) {
         struct slice key = slice_of(out.data + 1, out.len - 1);
         check(key_check(key, &e) == OK);
         rewrite(key);

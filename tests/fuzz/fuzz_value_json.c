@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&json);
     buf_init(&again);
     buf_append_byte(&packed, 'x');
-    bool is_accepted = value_from_json(in, &packed, &e) == OK;
+    bool is_accepted = value_from_json(in, NULL, &packed, &e) == OK;
     check(packed.data[0] == 'x');
     /* jansson takes a NUL for the end of the text. */
     if (size > 0 && memchr(data, 0, size) == NULL) compare(in, is_accepted, &e);
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct slice value = slice_of(packed.data + 1, packed.len - 1);
         check(value_check(value, &e) == OK);
         value_to_json(value, &json);
-        check(value_from_json(buf_slice(&json), &again, &e) == OK);
+        check(value_from_json(buf_slice(&json), NULL, &again, &e) == OK);
         check(slice_eq(value, buf_slice(&again)));
         again.len = 0;
         value_to_json(value, &again);

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     buf_init(&again);
     value_to_json(in, &json);
     check(!json.is_failed);
-    if (value_from_json(buf_slice(&json), &packed, &e) == OK) {
+    if (value_from_json(buf_slice(&json), NULL, &packed, &e) == OK) {
         check(value_check(buf_slice(&packed), &e) == OK);
         value_to_json(buf_slice(&packed), &again);
         check(slice_eq(buf_slice(&json), buf_slice(&again)));

@@ -120,6 +120,8 @@ static void sim_open(struct sim *s)
                                     .txn_bytes_max = 1 << 20,
                                     .ops_max = 100,
                                     .expire_batch = 5,
+                                    .idem_window_ms = 600000,
+                                    .idem_entries_max = 1000,
                                     .databases = DATABASES};
     s->g = engine_new(&engine);
     s->durable = s->b->ops->version_durable(s->b);
@@ -180,7 +182,7 @@ static void read_database(struct sim *s, int database, struct model *out)
                                .with_values = true};
     struct engine_scan *scan = NULL;
     struct error e = {.text = ""};
-    assert_int_equal(engine_scan_open(s->g, &range, &scan, &e), OK);
+    assert_int_equal(engine_scan_open(s->g, NULL, &range, &scan, &e), OK);
     for (;;) {
         struct slice key;
         struct entry entry;

@@ -124,6 +124,7 @@ static uint64_t local_synced(const struct local *l)
 void local_apply_next(struct local *l)
 {
     if (l->is_applying || l->retiring != NULL) return;
+    local_backup_try(l); /* it wants to see the store between two applies */
     struct memtable *m = oldest_frozen(l);
     if (m == NULL || clock_mono_us() < l->apply_retry_us) return;
     if (local_synced(l) < m->version_last) {

@@ -2,6 +2,8 @@
 
 #include "base/mem.h"
 
+#define EVICTIONS_MAX 4096 /* in one go: a smaller cache-size must not stop the loop */
+
 static size_t entry_bytes(const struct cache_entry *entry)
 {
     /* What the allocator and the table add is part of the bound. */
@@ -29,7 +31,7 @@ static void cache_remove(struct cache *c, struct cache_entry *entry)
     c->dying = entry;
 }
 
-void cache_turn_end(struct cache *c)
+static void free_dying(struct cache *c)
 {
     while (c->dying != NULL) {
         struct cache_entry *next = c->dying->next;
@@ -41,7 +43,7 @@ void cache_turn_end(struct cache *c)
 void cache_fini(struct cache *c)
 {
     while (c->hand != NULL) cache_remove(c, c->hand);
-    cache_turn_end(c);
+    free_dying(c);
     htab_fini(&c->points);
 }
 
@@ -70,7 +72,8 @@ const struct cache_entry *cache_peek(const struct cache *c, uint64_t hash, struc
 
 static void cache_evict(struct cache *c)
 {
-    while (c->bytes > c->bytes_max && c->hand != NULL) {
+    unsigned evicted = 0;
+    while (c->bytes > c->bytes_max && c->hand != NULL && evicted < EVICTIONS_MAX) {
         struct cache_entry *entry = c->hand;
         if (entry->is_used && is_current(c, entry)) {
             entry->is_used = false;
@@ -78,7 +81,19 @@ static void cache_evict(struct cache *c)
             continue;
         }
         cache_remove(c, entry);
+        evicted++;
     }
+}
+
+void cache_turn_end(struct cache *c)
+{
+    cache_evict(c);
+    free_dying(c);
+}
+
+void cache_resize(struct cache *c, size_t bytes_max)
+{
+    c->bytes_max = bytes_max;
 }
 
 const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice key,

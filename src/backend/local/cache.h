@@ -34,6 +34,8 @@ struct cache {
 
 void cache_init(struct cache *c, size_t bytes_max);
 void cache_fini(struct cache *c);
+/* What is too much then goes bit by bit, at the ends of turns and with later puts. */
+void cache_resize(struct cache *c, size_t bytes_max);
 /* The entry, or NULL. Counts a hit or a miss. */
 const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice key);
 /* As get, without a trace in the figures or the replacement. */
@@ -45,7 +47,7 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
 /* As put, but only if the key is there already or the cache has room without evicting. */
 void cache_refresh(struct cache *c, uint64_t hash, struct slice key, const struct entry *value);
 void cache_forget_database(struct cache *c, uint8_t database);
-/* Frees what was evicted since the last call. */
+/* Frees what was evicted since the last call, and evicts a part of what is too much. */
 void cache_turn_end(struct cache *c);
 
 #endif

@@ -153,13 +153,32 @@ static void write_run(struct job *job)
     w->sync_us = clock_mono_us() - begin_us;
 }
 
+/* By the durability of now, not of when the job began: a job without a sync that was under way when
+ * `always` was chosen acknowledges nothing, and another one follows that syncs. */
+static void journal_acknowledge(struct journal *j)
+{
+    bool is_always = j->options.durability == DURABILITY_ALWAYS;
+    uint64_t version = is_always ? j->version_synced : j->version_written;
+    if (version > j->version_acknowledged) j->version_acknowledged = version;
+    if (is_always && j->version_synced < j->version_written) j->wants_sync = true;
+}
+
+void journal_set_options(struct journal *j, const struct journal_options *options)
+{
+    j->options.durability = options->durability;
+    j->options.interval_ms = options->interval_ms;
+    j->options.retention_ms = options->retention_ms;
+    j->options.retention_bytes = options->retention_bytes;
+    journal_acknowledge(j);
+}
+
 static void write_done(struct job *job)
 {
     struct write_job *w = (struct write_job *)job;
     struct journal *j = w->journal;
     j->is_writing = false;
     j->unsynced = w->unsynced;
-    uint64_t last = j->version_acknowledged;
+    uint64_t last = j->version_written;
     while (w->batches != NULL) {
         struct sealed_batch *b = w->batches;
         w->batches = b->next;
@@ -181,7 +200,7 @@ static void write_done(struct job *job)
         j->options.on_fatal(j->options.arg, &w->error);
         return;
     }
-    j->version_acknowledged = last;
+    j->version_written = last;
     if (w->wants_sync) {
         j->version_synced = last;
         j->synced_us = clock_mono_us();
@@ -191,6 +210,7 @@ static void write_done(struct job *job)
             log_verbose("journal: a sync took %lld ms", (long long)w->sync_us / 1000);
         }
     }
+    journal_acknowledge(j);
 }
 
 static void journal_start_job(struct journal *j, bool wants_sync)
@@ -291,7 +311,8 @@ enum err journal_open(const struct journal_options *options, uint64_t next_numbe
     j->next_number = next_number;
     j->retained_end = &j->retained;
     j->sealed_end = &j->sealed;
-    j->version_last = j->version_acknowledged = j->version_synced = last_version;
+    j->version_last = j->version_written = last_version;
+    j->version_acknowledged = j->version_synced = last_version;
     j->version_marked = last_version;
     j->job = (struct write_job){.job = {.run = write_run, .done = write_done}, .journal = j};
     j->filling = batch_new(j);

@@ -73,6 +73,10 @@ uint64_t journal_acknowledged(const struct journal *j);
 uint64_t journal_synced(const struct journal *j);
 /* The store needs versions synced that DURABILITY_NEVER or INTERVAL left unsynced. */
 void journal_want_sync(struct journal *j);
+/* Durability, its interval and retention of these options apply from now on; others are ignored.
+ * Going to DURABILITY_ALWAYS, what was acknowledged before is synced as soon as the thread can;
+ * until journal_acknowledged is no more than journal_synced it may still be lost. */
+void journal_set_options(struct journal *j, const struct journal_options *options);
 /* Segments whose versions are all <= applied and that retention lets go are removed. */
 void journal_release(struct journal *j, uint64_t applied, int64_t now_ms);
 void journal_tick(struct journal *j);

@@ -65,6 +65,7 @@ struct journal {
     struct write_job job;
     struct segment *unsynced; /* job.unsynced when the last job ended: the loop's copy */
     uint64_t version_last;    /* appended */
+    uint64_t version_written; /* in the file, synced or not */
     uint64_t version_acknowledged;
     uint64_t version_synced;
     uint64_t version_marked; /* highest durable version that a batch on disk tells */

@@ -139,13 +139,19 @@ static enum err local_load(struct backend *b, struct slice key, struct entry *ou
 
 /* ---- committing ---- */
 
-/* Whether the key has an entry, as far as memory knows: for the count of entries. */
-static bool known_to_exist(const struct local *l, uint64_t hash, struct slice key)
+/* What a mutation does to the counts, as far as memory knows the entry before. */
+static void count_change(struct local *l, uint64_t hash, const struct mutation *mu)
 {
-    struct entry entry;
-    if (load_from_memory(l, hash, key, &entry)) return entry.exists;
-    const struct cache_entry *cached = cache_peek(&l->cache, hash, key);
-    return cached != NULL && cached->exists;
+    struct entry old = {0};
+    uint8_t database = mu->key.data[0];
+    if (!load_from_memory(l, hash, mu->key, &old)) {
+        const struct cache_entry *cached = cache_peek(&l->cache, hash, mu->key);
+        if (cached != NULL) entry_from_cache(cached, &old);
+    }
+    bool is_set = mu->kind == MUTATION_SET;
+    l->active->grown[database] += is_set - old.exists;
+    l->active->grown_expiring[database] += (is_set && mu->expiry_ms != 0) -
+                                           (old.exists && old.expiry_ms != 0);
 }
 
 void local_remember(struct local *l, const struct mutation *mu, uint64_t version)
@@ -155,10 +161,7 @@ void local_remember(struct local *l, const struct mutation *mu, uint64_t version
         return;
     }
     uint64_t hash = hash_bytes(mu->key);
-    if (mu->key.data[1] == STORE_SPACE_COUNTED) {
-        bool existed = known_to_exist(l, hash, mu->key);
-        l->active->grown[mu->key.data[0]] += (mu->kind == MUTATION_SET) - existed;
-    }
+    if (mu->key.data[1] == STORE_SPACE_COUNTED) count_change(l, hash, mu);
     memtable_put(l->active, hash, mu, version);
 }
 
@@ -194,6 +197,7 @@ static void local_poll(struct backend *b)
     }
     worker_poll(l->query_worker);
     worker_poll(l->store_worker);
+    local_backup_try(l);
     waiter_wake_all(&l->yielded);
 }
 
@@ -228,18 +232,24 @@ static void local_yield(struct backend *b, struct waiter *w)
 
 /* ---- figures ---- */
 
-static uint64_t local_count(struct backend *b, uint8_t database)
+static void local_count(struct backend *b, uint8_t database, struct backend_count *out)
 {
     const struct local *l = local_of(b);
     int64_t count = 0;
+    int64_t expiring = 0;
     bool is_flushed = false;
     for (const struct memtable *m = l->active; m != NULL && !is_flushed; m = m->older) {
         if (m->state == MEM_APPLIED) break;
         count += m->grown[database];
+        expiring += m->grown_expiring[database];
         is_flushed = m->flushed[database] != 0;
     }
-    if (!is_flushed) count += (int64_t)store_entries(l->store, database);
-    return count > 0 ? (uint64_t)count : 0;
+    if (!is_flushed) {
+        count += (int64_t)store_entries(l->store, database);
+        expiring += (int64_t)store_expiring(l->store, database);
+    }
+    *out = (struct backend_count){.entries = count > 0 ? (uint64_t)count : 0,
+                                  .expiring = expiring > 0 ? (uint64_t)expiring : 0};
 }
 
 static uint64_t local_version_durable(struct backend *b)
@@ -250,6 +260,11 @@ static uint64_t local_version_durable(struct backend *b)
 static uint64_t local_version_newest(struct backend *b)
 {
     return local_of(b)->version_newest;
+}
+
+static uint64_t local_version_next(struct backend *b)
+{
+    return local_of(b)->version_next;
 }
 
 static int64_t local_time_ms(struct backend *b)
@@ -335,6 +350,7 @@ static enum err local_close(struct backend *b, struct error *e)
 {
     struct local *l = local_of(b);
     l->is_closing = true;
+    local_backup_stop(l);
     worker_drain(l->query_worker);
     while (worker_poll(l->query_worker)) continue;
     worker_drain(l->store_worker);
@@ -350,6 +366,7 @@ void local_abandon(struct backend *b)
 {
     struct local *l = local_of(b);
     l->is_closing = true;
+    local_backup_stop(l);
     journal_stop_preparing(l->journal);
     /* The store's first: the end of an apply posts the removal of segments to the other. */
     worker_free(l->store_worker);
@@ -372,12 +389,14 @@ static const struct backend_ops local_ops = {
     .count = local_count,
     .version_durable = local_version_durable,
     .version_newest = local_version_newest,
+    .version_next = local_version_next,
     .time_ms = local_time_ms,
     .poll = local_poll,
     .turn_end = local_turn_end,
     .yield = local_yield,
     .tick = local_tick,
     .stats = local_stats,
+    .backup = local_backup,
     .close = local_close,
 };
 
@@ -421,6 +440,41 @@ static enum err local_lock(struct local *l, struct error *e)
     return r;
 }
 
+/* A part of the memory is for pages of ranges. */
+static size_t range_cache_bytes(const struct local_options *o)
+{
+    return (size_t)o->cache_bytes / RANGE_CACHE_SHARE;
+}
+
+enum err local_set_options(struct backend *b, const struct local_options *options, struct waiter *w,
+                           struct error *e)
+{
+    struct local *l = local_of(b);
+    struct local_options *mine = &l->options;
+    mine->durability = options->durability;
+    mine->interval_ms = options->interval_ms;
+    mine->retention_ms = options->retention_ms;
+    mine->retention_bytes = options->retention_bytes;
+    mine->memtable_bytes = options->memtable_bytes;
+    mine->memtable_age_ms = options->memtable_age_ms;
+    mine->write_buffer_bytes = options->write_buffer_bytes;
+    mine->cache_bytes = options->cache_bytes;
+    mine->scan_ms_max = options->scan_ms_max;
+    cache_resize(&l->cache, (size_t)mine->cache_bytes - range_cache_bytes(mine));
+    range_cache_resize(&l->range_cache, range_cache_bytes(mine));
+    struct journal_options journal = {.durability = mine->durability,
+                                      .interval_ms = mine->interval_ms,
+                                      .retention_ms = mine->retention_ms,
+                                      .retention_bytes = mine->retention_bytes};
+    journal_set_options(l->journal, &journal);
+    journal_release(l->journal, store_applied(l->store), l->time_ms);
+    bool is_always = mine->durability == DURABILITY_ALWAYS;
+    if (!is_always || journal_acknowledged(l->journal) <= journal_synced(l->journal)) return OK;
+    /* The sync that journal_set_options wants begins at the end of this turn. */
+    waiter_add(&l->yielded, w);
+    return error_set(e, ERR_WAIT, "what was acknowledged is being synced");
+}
+
 static enum err local_open_journal(struct local *l, struct recovered *found, struct error *e)
 {
     struct journal_options options = {.dir = l->dir,
@@ -456,8 +510,8 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     l->dir = memcpy(mem_alloc(len), options->dir, len);
     l->options.dir = l->dir;
     l->budget_us = clock_mono_us();
-    cache_init(&l->cache, options->cache_bytes - options->cache_bytes / RANGE_CACHE_SHARE);
-    range_cache_init(&l->range_cache, options->cache_bytes / RANGE_CACHE_SHARE);
+    cache_init(&l->cache, (size_t)options->cache_bytes - range_cache_bytes(options));
+    range_cache_init(&l->range_cache, range_cache_bytes(options));
     waiter_list_init(&l->room_waiters);
     waiter_list_init(&l->throttled);
     waiter_list_init(&l->yielded);

@@ -37,6 +37,14 @@ struct local_options {
 ERR_MUST_USE enum err local_open(const struct local_options *options, struct backend **out,
                                  struct error *e);
 
+/* Takes the options that may change while it is open: durability, interval_ms, retention_*,
+ * memtable_*, write_buffer_bytes, cache_bytes, scan_ms_max; others are ignored. All of them are
+ * read by the loop thread alone, which calls this, so they apply at once. ERR_WAIT: they do, but
+ * what an earlier, weaker durability acknowledged is still being synced, and the waiter will be
+ * told; call again. OK: under DURABILITY_ALWAYS all that was ever acknowledged is synced. */
+ERR_MUST_USE enum err local_set_options(struct backend *b, const struct local_options *options,
+                                        struct waiter *w, struct error *e);
+
 /* As the end of the process would: nothing is applied or synced any more. Tests of recovery. */
 void local_abandon(struct backend *b);
 

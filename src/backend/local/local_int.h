@@ -1,5 +1,6 @@
 /* local_int: the local backend's own parts: local.c (load, commit), apply.c (memtables to the
- * store, back-pressure), scan.c (ranges), recover.c (start), versions.c (the reserved block).
+ * store, back-pressure), scan.c (ranges), recover.c (start), backup.c, versions.c (the reserved
+ * block).
  */
 #ifndef BACKEND_LOCAL_LOCAL_INT_H
 #define BACKEND_LOCAL_LOCAL_INT_H
@@ -20,6 +21,7 @@ struct pooled_reader {
 };
 
 struct local;
+struct local_backup; /* backup.c */
 
 struct apply_job {
     struct job job; /* first */
@@ -62,6 +64,7 @@ struct local {
     uint64_t version_told;      /* last on_durable */
     uint64_t version_reserved;  /* versions below this one may be given */
     int64_t time_ms;
+    struct local_backup *backup; /* under way; NULL = none is */
     struct apply_job apply;
     struct versions_job versions;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
@@ -103,6 +106,12 @@ uint64_t local_unapplied_bytes(const struct local *l);
 /* readers; loop thread */
 ERR_MUST_USE enum err reader_take(struct local *l, struct pooled_reader **out, struct error *e);
 void reader_give(struct local *l, struct pooled_reader *r);
+
+/* backup.c */
+ERR_MUST_USE enum err local_backup(struct backend *b, struct backup_request *q, struct error *e);
+/* Goes on if what it waits for is there. */
+void local_backup_try(struct local *l);
+void local_backup_stop(struct local *l);
 
 /* scan.c */
 enum err local_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,

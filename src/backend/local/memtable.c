@@ -88,6 +88,7 @@ void memtable_flush(struct memtable *m, uint8_t database, uint64_t version)
     memtable_cover(m, version);
     m->flushed[database] = version;
     m->grown[database] = 0;
+    m->grown_expiring[database] = 0;
 }
 
 const struct mem_version *memtable_get(const struct memtable *m, uint64_t hash, struct slice key)

@@ -48,8 +48,9 @@ struct memtable {
     uint64_t version_last;
     uint64_t flushed[DATABASES_MAX]; /* version of the last flush of a database here; 0 = none */
     int64_t grown[DATABASES_MAX]; /* entries its writes added, as far as known; since its flush */
-    int64_t born_us;              /* monotonic time of the first write */
-    struct omap_iter retire_at;   /* loop thread: how far its entries went into the cache */
+    int64_t grown_expiring[DATABASES_MAX]; /* likewise of those that have an expiry */
+    int64_t born_us;                       /* monotonic time of the first write */
+    struct omap_iter retire_at; /* loop thread: how far its entries went into the cache */
 };
 
 /* `entries_hint`: as many entries as are likely; 0 = unknown. */

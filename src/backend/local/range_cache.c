@@ -80,6 +80,21 @@ static struct range_entry *oldest(struct range_cache *rc)
     return found;
 }
 
+/* Too much: the oldest go, the newest last. */
+static void shrink(struct range_cache *rc)
+{
+    while (rc->bytes > rc->bytes_max) {
+        struct range_entry *first = NULL;
+        for (size_t i = 0; i < RANGE_CACHE_CHUNKS; i++) {
+            struct range_entry *other = &rc->entries[i];
+            if (other->shared == NULL) continue;
+            if (first == NULL || other->used < first->used) first = other;
+        }
+        if (first == NULL) return;
+        entry_drop(rc, first);
+    }
+}
+
 void range_cache_put(struct range_cache *rc, const struct store_fetch *f, struct shared_chunk *c)
 {
     if (c->chunk.arena.held_bytes > rc->bytes_max / 4) return;
@@ -97,13 +112,11 @@ void range_cache_put(struct range_cache *rc, const struct store_fetch *f, struct
     entry->shared = c;
     c->refs++;
     rc->bytes += entry_bytes(entry);
-    /* Too much: the oldest go, this one last. */
-    while (rc->bytes > rc->bytes_max) {
-        struct range_entry *first = entry;
-        for (size_t i = 0; i < RANGE_CACHE_CHUNKS; i++) {
-            struct range_entry *other = &rc->entries[i];
-            if (other->shared != NULL && other->used < first->used) first = other;
-        }
-        entry_drop(rc, first);
-    }
+    shrink(rc);
+}
+
+void range_cache_resize(struct range_cache *rc, size_t bytes_max)
+{
+    rc->bytes_max = bytes_max;
+    shrink(rc);
 }

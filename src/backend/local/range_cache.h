@@ -38,6 +38,8 @@ void shared_chunk_unref(struct shared_chunk *c);
 
 void range_cache_init(struct range_cache *rc, size_t bytes_max);
 void range_cache_fini(struct range_cache *rc);
+/* Drops the oldest that are too much then. */
+void range_cache_resize(struct range_cache *rc, size_t bytes_max);
 /* The chunk that this fetch gave before, with a reference for the caller; or NULL. */
 struct shared_chunk *range_cache_get(struct range_cache *rc, const struct store_fetch *f);
 /* Remembers; takes a reference of its own. */

@@ -54,13 +54,14 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
     return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
 }
 
-/* replacing(x): x, and notes that the UPSERT found a row. It is how one statement writes and tells
- * whether the number of entries grew. */
+/* replacing(x, expiry): x, and notes that the UPSERT found a row, with that expiry. It is how one
+ * statement writes and tells whether the number of entries grew. */
 static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct store *s = sqlite3_user_data(ctx);
     (void)argc;
     s->replaced++;
+    s->replaced_expiring += sqlite3_value_int64(argv[1]) != 0;
     sqlite3_result_value(ctx, argv[0]);
 }
 
@@ -121,11 +122,11 @@ static enum err store_create(struct store *s, struct error *e)
     return store_exec(s, sql, e);
 }
 
-/* "entries.<database>" */
-static bool entries_name(const char *name, uint64_t *database)
+/* "<prefix><database>" */
+static bool count_name(const char *name, const char *first, uint64_t *database)
 {
     struct slice s = slice_str(name);
-    struct slice prefix = slice_str("entries.");
+    struct slice prefix = slice_str(first);
     if (!slice_has_prefix(s, prefix)) return false;
     return slice_to_u64(slice_of(s.data + prefix.len, s.len - prefix.len), database) &&
            *database < DATABASES_MAX;
@@ -138,6 +139,7 @@ static enum err store_read_meta(struct store *s, struct store_progress *state, s
     if (r != OK) return r;
     bool has_id = false;
     int rc = SQLITE_OK;
+    *state = (struct store_progress){0};
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(stmt, 0);
         uint64_t database = 0;
@@ -146,8 +148,10 @@ static enum err store_read_meta(struct store *s, struct store_progress *state, s
         } else if (strcmp(name, "database_id") == 0) {
             has_id = sqlite3_column_bytes(stmt, 1) == DATABASE_ID_BYTES;
             if (has_id) memcpy(s->database_id, sqlite3_column_blob(stmt, 1), DATABASE_ID_BYTES);
-        } else if (entries_name(name, &database)) {
+        } else if (count_name(name, "entries.", &database)) {
             state->entries[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
+        } else if (count_name(name, "expiring.", &database)) {
+            state->expiring[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
         }
     }
     r = store_error(e, s->db, rc, "read the database's state");
@@ -158,16 +162,16 @@ static enum err store_read_meta(struct store *s, struct store_progress *state, s
 
 static enum err store_prepare_all(struct store *s, struct error *e)
 {
-    int rc = sqlite3_create_function_v2(s->db, "replacing", 1, SQLITE_UTF8, s, replacing, NULL,
+    int rc = sqlite3_create_function_v2(s->db, "replacing", 2, SQLITE_UTF8, s, replacing, NULL,
                                         NULL, NULL);
     enum err r = store_error(e, s->db, rc, "register a function");
     if (r == OK) {
         r = store_prepare(s, &s->put,
                           "INSERT INTO kv VALUES(?1,?2,?3,?4) ON CONFLICT(k) DO UPDATE SET "
-                          "ver=replacing(excluded.ver), exp=excluded.exp, v=excluded.v",
+                          "ver=replacing(excluded.ver, kv.exp), exp=excluded.exp, v=excluded.v",
                           e);
     }
-    if (r == OK) r = store_prepare(s, &s->del, "DELETE FROM kv WHERE k=?1", e);
+    if (r == OK) r = store_prepare(s, &s->del, "DELETE FROM kv WHERE k=?1 RETURNING exp", e);
     if (r == OK) {
         r = store_prepare(s, &s->del_range,
                           "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 "
@@ -236,6 +240,11 @@ uint64_t store_entries(const struct store *s, uint8_t database)
     return database < DATABASES_MAX ? s->state.entries[database] : 0;
 }
 
+uint64_t store_expiring(const struct store *s, uint8_t database)
+{
+    return database < DATABASES_MAX ? s->state.expiring[database] : 0;
+}
+
 void store_applied_set(struct store *s, const struct store_progress *progress)
 {
     s->state = *progress;
@@ -267,6 +276,8 @@ static enum err slice_commit(struct store *s, const struct store_progress *p, st
         if (p->entries[i] == 0 && s->state.entries[i] == 0) continue;
         snprintf(name, sizeof name, "entries.%u", i);
         r = put_meta(s, name, p->entries[i], e);
+        snprintf(name, sizeof name, "expiring.%u", i);
+        if (r == OK) r = put_meta(s, name, p->expiring[i], e);
     }
     if (r == OK) r = stmt_run(s, s->commit, "commit", e);
     return r;
@@ -275,6 +286,20 @@ static enum err slice_commit(struct store *s, const struct store_progress *p, st
 static bool is_counted(struct slice key)
 {
     return key.len >= 2 && key.data[1] == STORE_SPACE_COUNTED;
+}
+
+/* s->replaced and s->replaced_expiring say whether there was a row, and one with an expiry. */
+static enum err delete_run(struct store *s, struct error *e)
+{
+    int rc = sqlite3_step(s->del);
+    if (rc == SQLITE_ROW) {
+        s->replaced = 1;
+        s->replaced_expiring = sqlite3_column_int64(s->del, 0) != 0;
+        rc = sqlite3_step(s->del);
+    }
+    enum err r = store_error(e, s->db, rc, "delete an entry");
+    sqlite3_reset(s->del);
+    return r;
 }
 
 static enum err apply_entry(struct store *s, const struct mem_entry *entry,
@@ -289,17 +314,16 @@ static enum err apply_entry(struct store *s, const struct mem_entry *entry,
         sqlite3_bind_blob64(stmt, 4, v->value_len > 0 ? v->value : (const uint8_t *)"",
                             v->value_len, SQLITE_STATIC);
     }
-    uint64_t replaced = s->replaced;
-    enum err r = stmt_run(s, stmt, "write an entry", e);
+    s->replaced = s->replaced_expiring = 0;
+    enum err r = v->is_tombstone ? delete_run(s, e) : stmt_run(s, stmt, "write an entry", e);
     if (r != OK) return r;
     p->rows++;
     if (!is_counted(entry->key)) return OK;
-    uint64_t *count = &p->entries[entry->key.data[0]];
-    if (v->is_tombstone) {
-        *count -= (uint64_t)sqlite3_changes(s->db);
-    } else {
-        *count += s->replaced == replaced;
-    }
+    uint8_t database = entry->key.data[0];
+    p->entries[database] += !v->is_tombstone;
+    p->entries[database] -= s->replaced;
+    p->expiring[database] += !v->is_tombstone && v->expiry_ms != 0;
+    p->expiring[database] -= s->replaced_expiring;
     return OK;
 }
 
@@ -316,7 +340,7 @@ static enum err apply_flush(struct store *s, uint8_t database, struct store_prog
         sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
         r = stmt_run(s, s->del_range, "flush a database", e);
         int removed = sqlite3_changes(s->db);
-        if (removed == 0) p->entries[database] = 0;
+        if (removed == 0) p->entries[database] = p->expiring[database] = 0;
         if (r == OK) r = slice_commit(s, p, e);
         if (r != OK || removed == 0) return r;
     }

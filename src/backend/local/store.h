@@ -2,7 +2,8 @@
  * from frozen memtables, behind the journal; read by readers, each a connection of its own.
  *
  *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v BLOB) WITHOUT ROWID
- *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied', 'entries.<db>'
+ *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied',
+ *     'entries.<db>', 'expiring.<db>'
  *
  * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
  * ms or 0, `v` the value. application_id is "tupl", user_version the format.
@@ -40,11 +41,13 @@ const uint8_t *store_database_id(const struct store *s);
 /* State that the last whole apply left; loop thread, while no apply runs. */
 uint64_t store_applied(const struct store *s);
 uint64_t store_entries(const struct store *s, uint8_t database);
+uint64_t store_expiring(const struct store *s, uint8_t database);
 
 struct store_progress {
     uint64_t applied;
-    uint64_t entries[DATABASES_MAX]; /* of the data space */
-    uint64_t rows;                   /* written by this apply */
+    uint64_t entries[DATABASES_MAX];  /* of the data space */
+    uint64_t expiring[DATABASES_MAX]; /* those of them that have an expiry */
+    uint64_t rows;                    /* written by this apply */
 };
 
 /* Store thread: writes what m holds. On an error the database is as some
@@ -59,6 +62,12 @@ void store_checkpoint(struct store *s);
 /* ---- readers: one thread at a time ---- */
 
 struct store_reader;
+
+/* store_backup.c: what a pinned reader sees becomes the file `path`, which is replaced. Any thread;
+ * takes as long as it takes: *is_stopping (atomic) ends it early. On an error the file may be
+ * there, half made. */
+ERR_MUST_USE enum err store_backup(struct store_reader *r, const char *path,
+                                   const bool *is_stopping, struct error *e);
 
 ERR_MUST_USE enum err store_reader_open(struct store *s, struct store_reader **out,
                                         struct error *e);

@@ -15,11 +15,14 @@ struct store {
     struct file nowait_file; /* the database file, for vfs_nowait_begin; outlives all connections */
     uint8_t database_id[DATABASE_ID_BYTES];
     struct store_progress state; /* of the last whole apply */
-    uint64_t replaced; /* rows that `put` found there, counted by the SQL function `replacing` */
+    /* Rows that `put` found there, and those of them with an expiry: counted by the SQL function
+     * `replacing`. */
+    uint64_t replaced, replaced_expiring;
 };
 
 /* Translates a SQLite result code; OK for SQLITE_OK, _ROW and _DONE. */
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what);
+sqlite3 *store_reader_db(struct store_reader *r);
 ERR_MUST_USE enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer,
                                     sqlite3 **out, struct error *e);
 

@@ -46,6 +46,11 @@ enum err store_reader_open(struct store *s, struct store_reader **out, struct er
     return OK;
 }
 
+sqlite3 *store_reader_db(struct store_reader *r)
+{
+    return r->db;
+}
+
 void store_reader_close(struct store_reader *r)
 {
     if (r == NULL) return;

@@ -366,3 +366,10 @@ const char *rig_segment_path(const struct rig *r, uint64_t number)
     snprintf(name, sizeof name, "journal-%020llu.log", (unsigned long long)number);
     return rig_path(r, name);
 }
+
+uint64_t backend_entries(struct backend *b, unsigned database)
+{
+    struct backend_count count;
+    b->ops->count(b, (uint8_t)database, &count);
+    return count.entries;
+}

@@ -79,4 +79,7 @@ const char *rig_path(const struct rig *r, const char *name);
 size_t rig_segments(const struct rig *r, uint64_t *numbers, size_t max);
 const char *rig_segment_path(const struct rig *r, uint64_t number);
 
+/* What the backend counts in a database. */
+uint64_t backend_entries(struct backend *b, unsigned database);
+
 #endif

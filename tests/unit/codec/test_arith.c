@@ -10,7 +10,7 @@ static struct error e;
 static struct slice pack(struct buf *b, const char *json)
 {
     b->len = 0;
-    if (value_from_json(slice_str(json), b, &e) != OK) fail_msg("%s: %s", json, e.text);
+    if (value_from_json(slice_str(json), NULL, b, &e) != OK) fail_msg("%s: %s", json, e.text);
     return buf_slice(b);
 }
 

@@ -15,7 +15,7 @@ static const char *as_json(void)
     const void *arg = tupled_key_finish(&key, &len);
     if (arg == NULL) return tupled_status_text(key.status);
     encoded.len = text.len = 0;
-    if (key_from_arg(slice_of(arg, len), false, &encoded, &e) != OK) return e.text;
+    if (key_from_arg(slice_of(arg, len), false, NULL, &encoded, &e) != OK) return e.text;
     assert_int_equal(encoded.len, key.bytes);
     key_to_json(buf_slice(&encoded), &text);
     return text_of(&text);
@@ -94,7 +94,7 @@ static void what_the_server_returns_can_be_read(void **state)
         "0.1,\"0123456789012345678901234567890123456789\"]";
     struct buf packed = {0};
     encoded.len = 0;
-    assert_int_equal(OK, key_from_json(slice_str(json), false, &encoded, &e));
+    assert_int_equal(OK, key_from_json(slice_str(json), false, NULL, &encoded, &e));
     key_to_msgpack(buf_slice(&encoded), &packed);
     struct tupled_key_reader reader;
     struct tupled_key_part part;
@@ -153,7 +153,7 @@ static void bigints_survive_the_way_there_and_back(void **state)
         assert_non_null(arg);
         struct buf packed = {0};
         encoded.len = 0;
-        assert_int_equal(OK, key_from_arg(slice_of(arg, len), false, &encoded, &e));
+        assert_int_equal(OK, key_from_arg(slice_of(arg, len), false, NULL, &encoded, &e));
         assert_int_equal(key.bytes, encoded.len);
         key_to_msgpack(buf_slice(&encoded), &packed);
         struct tupled_key_reader reader;

@@ -13,7 +13,7 @@ static struct error e;
 static const char *json_hex(const char *json)
 {
     packed.len = 0;
-    enum err err = value_from_json(slice_str(json), &packed, &e);
+    enum err err = value_from_json(slice_str(json), NULL, &packed, &e);
     if (err != OK) {
         assert_int_equal(ERR_VALUE, err);
         assert_int_equal(0, packed.len);
@@ -28,7 +28,7 @@ static const char *json_hex(const char *json)
 static const char *json_json(const char *json)
 {
     packed.len = text.len = 0;
-    if (value_from_json(slice_str(json), &packed, &e) != OK) return e.text;
+    if (value_from_json(slice_str(json), NULL, &packed, &e) != OK) return e.text;
     value_to_json(buf_slice(&packed), &text);
     return text_of(&text);
 }
@@ -369,16 +369,16 @@ static void depth_is_128_levels_in_both_forms(void **state)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         nest(&json, kinds[i][0], "1", kinds[i][1], VALUE_DEPTH_MAX);
         packed.len = text.len = 0;
-        assert_int_equal(OK, value_from_json(buf_slice(&json), &packed, &e));
+        assert_int_equal(OK, value_from_json(buf_slice(&json), NULL, &packed, &e));
         assert_int_equal(OK, value_check(buf_slice(&packed), &e));
         value_to_json(buf_slice(&packed), &text);
         assert_true(slice_eq(buf_slice(&text), buf_slice(&json)));
         nest(&json, kinds[i][0], "1", kinds[i][1], VALUE_DEPTH_MAX + 1);
         packed.len = 0;
-        assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), &packed, &e));
+        assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), NULL, &packed, &e));
         assert_non_null(strstr(e.text, "deeper than 128 levels at offset"));
         nest(&json, kinds[i][0], "1", kinds[i][1], 100000); /* no stack overflow */
-        assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), &packed, &e));
+        assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), NULL, &packed, &e));
     }
     nest(&deep, "\x91", "\x01", "", VALUE_DEPTH_MAX);
     assert_int_equal(OK, value_check(buf_slice(&deep), &e));
@@ -398,7 +398,7 @@ static void a_million_names_take_no_quadratic_time(void **state)
     json.data[len - 1] = '}';
     packed.len = 0;
     clock_t start = clock();
-    assert_int_equal(OK, value_from_json(buf_slice(&json), &packed, &e));
+    assert_int_equal(OK, value_from_json(buf_slice(&json), NULL, &packed, &e));
     assert_int_equal(OK, value_check(buf_slice(&packed), &e));
     value_to_json(buf_slice(&packed), &again);
     assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 20); /* quadratic would be hours */
@@ -406,7 +406,7 @@ static void a_million_names_take_no_quadratic_time(void **state)
     json.data[len - 1] = ',';
     buf_append_str(&json, "\"k000007\":2}");
     packed.len = 0;
-    assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), &packed, &e));
+    assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), NULL, &packed, &e));
     assert_string_equal("invalid value: duplicate key at offset 12000001", e.text);
     buf_fini(&json);
     buf_fini(&again);
@@ -420,7 +420,7 @@ static void deep_tags_are_not_read_again_and_again(void **state)
     nest(&json, "{\"$set\":[", (char *)inner.data, "]}", 127);
     packed.len = text.len = 0;
     clock_t start = clock();
-    assert_int_equal(OK, value_from_json(buf_slice(&json), &packed, &e));
+    assert_int_equal(OK, value_from_json(buf_slice(&json), NULL, &packed, &e));
     value_to_json(buf_slice(&packed), &text);
     assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 10);
     assert_true(slice_eq(buf_slice(&json), buf_slice(&text)));
@@ -437,11 +437,11 @@ static void sixteen_and_more_names_are_all_told_apart(void **state)
         size_t len = json.len;
         buf_append_byte(&json, '}');
         packed.len = 0;
-        assert_int_equal(OK, value_from_json(buf_slice(&json), &packed, &e));
+        assert_int_equal(OK, value_from_json(buf_slice(&json), NULL, &packed, &e));
         assert_int_equal(OK, value_check(buf_slice(&packed), &e));
         json.len = len;
         buf_printf(&json, ",\"%u\":0}", (unsigned)random_below(n));
-        assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), &packed, &e));
+        assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), NULL, &packed, &e));
         assert_non_null(strstr(e.text, "duplicate key"));
     }
     buf_fini(&json);
@@ -456,14 +456,14 @@ static void a_large_bigint_has_a_text_of_hex_digits(void **state)
             buf_append_str(&json, sign ? "{\"$bigint\":\"-0x" : "{\"$bigint\":\"0x");
             for (size_t i = 0; i < bytes; i++) buf_append_str(&json, i == 0 ? "80" : "00");
             buf_append_str(&json, "\"}");
-            assert_int_equal(OK, value_from_json(buf_slice(&json), &packed, &e));
+            assert_int_equal(OK, value_from_json(buf_slice(&json), NULL, &packed, &e));
             value_to_json(buf_slice(&packed), &text);
             if (bytes > 1024) {
                 assert_true(slice_eq(buf_slice(&text), buf_slice(&json)));
             } else {
                 struct buf again = {0};
                 assert_null(strstr(text_of(&text), "0x"));
-                assert_int_equal(OK, value_from_json(buf_slice(&text), &again, &e));
+                assert_int_equal(OK, value_from_json(buf_slice(&text), NULL, &again, &e));
                 assert_true(slice_eq(buf_slice(&again), buf_slice(&packed)));
                 buf_fini(&again);
             }
@@ -471,7 +471,7 @@ static void a_large_bigint_has_a_text_of_hex_digits(void **state)
     }
     json.len = 0;
     for (int i = 0; i < 1000000; i++) buf_append_byte(&json, '9');
-    assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), &packed, &e));
+    assert_int_equal(ERR_VALUE, value_from_json(buf_slice(&json), NULL, &packed, &e));
     assert_non_null(strstr(e.text, "integer literal of more than 1024 bytes of magnitude, write "
                                    "{\"$bigint\":\"0x..\"}"));
     buf_fini(&json);
@@ -537,7 +537,7 @@ static void doubles_print_the_shortest_digits_that_read_back(void **state)
         assert_true(used <= precision || d == 0);
         packed.len = text.len = 0;
         if (d == 0) continue;
-        assert_int_equal(OK, value_from_json(slice_str(digits), &packed, &e));
+        assert_int_equal(OK, value_from_json(slice_str(digits), NULL, &packed, &e));
         value_to_json(buf_slice(&packed), &text);
         assert_string_equal(digits, text_of(&text));
     }
@@ -628,7 +628,7 @@ static void generate(struct buf *b, int depth, int *ids)
         struct buf s = {0};
         generate_string(&s);
         struct buf canonical = {0};
-        assert_int_equal(OK, value_from_json(buf_slice(&s), &canonical, &e));
+        assert_int_equal(OK, value_from_json(buf_slice(&s), NULL, &canonical, &e));
         value_to_json(buf_slice(&canonical), b);
         buf_fini(&s);
         buf_fini(&canonical);
@@ -661,14 +661,14 @@ static void generated_json_and_its_msgpack_survive_the_round_trip(void **state)
         int ids = 0;
         json.len = packed.len = text.len = again.len = 0;
         generate(&json, 6, &ids);
-        if (value_from_json(buf_slice(&json), &packed, &e) != OK) {
+        if (value_from_json(buf_slice(&json), NULL, &packed, &e) != OK) {
             fail_msg("%s: %s", e.text, text_of(&json));
         }
         assert_int_equal(OK, value_check(buf_slice(&packed), &e));
         assert_int_equal(packed.len, value_length(buf_slice(&packed)));
         value_to_json(buf_slice(&packed), &text);
         assert_string_equal(text_of(&json), text_of(&text));
-        assert_int_equal(OK, value_from_json(buf_slice(&text), &again, &e));
+        assert_int_equal(OK, value_from_json(buf_slice(&text), NULL, &again, &e));
         assert_true(slice_eq(buf_slice(&packed), buf_slice(&again)));
     }
     buf_fini(&json);
@@ -684,7 +684,7 @@ static void no_part_of_a_value_is_a_value(void **state)
         int ids = 0;
         json.len = packed.len = 0;
         generate(&json, 4, &ids);
-        assert_int_equal(OK, value_from_json(buf_slice(&json), &packed, &e));
+        assert_int_equal(OK, value_from_json(buf_slice(&json), NULL, &packed, &e));
         size_t cut = random_below(packed.len + 1);
         uint8_t *exact = malloc(cut + 1);
         memcpy(exact, packed.data, cut);

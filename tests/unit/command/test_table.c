@@ -21,7 +21,7 @@ static void check_command(const struct command *c, const struct command *parent)
     assert_true(c->run != NULL || c->subcommands != NULL);
     if (parent != NULL) assert_true(c->arity >= 2 || c->arity <= -2);
     assert_true((c->first_key == 0) == (c->key_step == 0));
-    if (c->first_key != 0) assert_true((c->flags & (CMD_READ | CMD_WRITE)) != 0);
+    if (c->first_key != 0) assert_true((c->flags & (CMD_READ | CMD_WRITE | CMD_TRANSACTION)) != 0);
     for (size_t i = 0; c->subcommands != NULL && c->subcommands[i] != NULL; i++) {
         check_command(c->subcommands[i], c);
         if (i > 0) {

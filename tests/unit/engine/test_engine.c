@@ -29,6 +29,8 @@ static void bench_engine(struct bench *t)
                                      .txn_bytes_max = 10000,
                                      .ops_max = 20,
                                      .expire_batch = 3,
+                                     .idem_window_ms = 600000,
+                                     .idem_entries_max = 1000,
                                      .databases = 4};
     t->g = engine_new(&options);
 }
@@ -71,7 +73,7 @@ static struct slice key(struct bench *t, const char *name)
 static struct slice json(struct bench *t, const char *text)
 {
     struct buf b = {0};
-    assert_int_equal(value_from_json(slice_str(text), &b, &t->e), OK);
+    assert_int_equal(value_from_json(slice_str(text), NULL, &b, &t->e), OK);
     struct slice kept = arena_copy(&t->arena, buf_slice(&b));
     buf_fini(&b);
     return kept;
@@ -111,7 +113,8 @@ static void expect(struct bench *t, const char *name, const char *wanted)
     struct entry entry;
     uint64_t depends = 0;
     struct buf out = {0};
-    assert_int_equal(engine_get(t->g, key(t, name), &entry, &depends, &t->rig.waiter, &t->e), OK);
+    assert_int_equal(engine_get(t->g, NULL, key(t, name), &entry, &depends, &t->rig.waiter, &t->e),
+                     OK);
     assert_int_equal(entry.exists, wanted != NULL);
     if (wanted == NULL) return;
     value_to_json(entry.value, &out);

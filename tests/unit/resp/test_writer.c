@@ -1,4 +1,5 @@
 /* writer: the exact bytes of every shape, in both protocols. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,6 +50,34 @@ static void scalars_are_the_same_in_both_protocols(void **state)
         resp_array(w, 12);
         expect("*0\r\n*12\r\n");
     }
+}
+
+static void numbers_with_a_point_and_truths_differ(void **state)
+{
+    resp_double(&w2, 3.141);
+    resp_double(&w2, -0.1);
+    resp_double(&w2, 1e300);
+    resp_double(&w2, 1.0 / 3);
+    resp_bool(&w2, true);
+    resp_bool(&w2, false);
+    expect("$5\r\n3.141\r\n$4\r\n-0.1\r\n$6\r\n1e+300\r\n$19\r\n0.33333333333333331\r\n"
+           ":1\r\n:0\r\n");
+    resp_double(&w3, 3.141);
+    resp_double(&w3, 10);
+    resp_double(&w3, INFINITY);
+    resp_double(&w3, -INFINITY);
+    resp_double(&w3, NAN);
+    resp_bool(&w3, true);
+    resp_bool(&w3, false);
+    expect(",3.141\r\n,10\r\n,inf\r\n,-inf\r\n,nan\r\n#t\r\n#f\r\n");
+}
+
+static void pushes_are_arrays_in_resp2(void **state)
+{
+    resp_push(&w2, 3);
+    expect("*3\r\n");
+    resp_push(&w3, 3);
+    expect(">3\r\n");
 }
 
 static void missing_values_differ(void **state)
@@ -159,6 +188,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars_are_the_same_in_both_protocols),
+        cmocka_unit_test(numbers_with_a_point_and_truths_differ),
+        cmocka_unit_test(pushes_are_arrays_in_resp2),
         cmocka_unit_test(missing_values_differ),
         cmocka_unit_test(maps_sets_and_text_differ),
         cmocka_unit_test(an_error_has_its_prefix_and_stays_on_one_line),

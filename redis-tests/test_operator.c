@@ -1,0 +1,677 @@
+/* What operators look at: INFO's statistics, SLOWLOG, LATENCY, MEMORY, HELP, DEBUG. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+
+#define WAIT_MS 20000
+
+static struct testserver *server;
+static int fd;          /* fresh for each test */
+static redisContext *c; /* likewise */
+
+static int start(void **state)
+{
+    server = testserver_start_with("--enable-debug-command", "yes", NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    testserver_free(server);
+    return 0;
+}
+
+static int enter(void **state)
+{
+    fd = raw_connect(server);
+    c = testserver_connect(server);
+    expect(c, "+OK", "FLUSHALL");
+    expect(c, "+OK", "CONFIG SET slowlog-log-slower-than 10000 latency-monitor-threshold 0");
+    expect(c, "+OK", "CONFIG SET latency-tracking yes slowlog-max-len 128");
+    expect(c, "+OK", "CONFIG RESETSTAT");
+    return 0;
+}
+
+static int leave(void **state)
+{
+    close(fd);
+    redisFree(c);
+    return 0;
+}
+
+static void tell(const char *bytes)
+{
+    raw_send(fd, bytes, strlen(bytes));
+}
+
+/* The line of INFO that begins with `name`, without its end; "" when there is none. */
+static const char *info_line(const char *section, const char *name)
+{
+    static char line[512];
+    const char *info = ask(c, "INFO %s", section);
+    char start_of_line[128];
+    snprintf(start_of_line, sizeof start_of_line, "\n%s", name);
+    const char *at = strstr(info, start_of_line);
+    line[0] = '\0';
+    if (at != NULL) snprintf(line, sizeof line, "%.*s", (int)strcspn(at + 1, "\r\n"), at + 1);
+    return line;
+}
+
+static void expect_line(const char *section, const char *name, const char *wanted)
+{
+    const char *line = info_line(section, name);
+    if (!text_fits(line, wanted)) fail_msg("'%s' is not '%s'", line, wanted);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+static void commands_are_counted(void **state)
+{
+    for (int i = 0; i < 3; i++) expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, "-ERR *", "KV.GET x");
+    expect(c, "-ERR wrong number*", "KV.GET");
+    expect_line("commandstats", "cmdstat_kv.get:",
+                "cmdstat_kv.get:calls=4,usec=*,usec_per_call=*.*,rejected_calls=1,failed_calls=1");
+    assert_null(strstr(ask(c, "INFO commandstats"), "cmdstat_kv.set:")); /* never called */
+}
+
+static void subcommands_are_counted_by_their_names(void **state)
+{
+    expect(c, ":*", "CLIENT ID");
+    expect(c, "[]", "CONFIG GET nosuch");
+    expect(c, "-ERR unknown subcommand*", "CLIENT FOO");
+    expect(c, "-ERR wrong number*", "CLIENT KILL");
+    expect(c, "[*]", "SLOWLOG HELP");
+    expect_line("commandstats",
+                "cmdstat_client|id:", "*:calls=1,*,rejected_calls=0,failed_calls=0");
+    expect_line("commandstats", "cmdstat_config|get:", "*:calls=1,*");
+    expect_line("commandstats",
+                "cmdstat_client:", "*:calls=0,usec=0,usec_per_call=0.00,rejected_*=1,*");
+    expect_line("commandstats", "cmdstat_client|kill:", "*:calls=0,*,rejected_calls=1,*");
+    expect_line("commandstats", "cmdstat_slowlog|help:", "*:calls=1,*");
+}
+
+static void time_of_a_command_is_its_own(void **state)
+{
+    long long usec = 0;
+    expect(c, "+OK", "DEBUG SLEEP 0.02");
+    expect(c, "+PONG", "PING");
+    const char *line = info_line("commandstats", "cmdstat_debug|sleep:");
+    assert_int_equal(sscanf(line, "cmdstat_debug|sleep:calls=1,usec=%lld", &usec), 1);
+    assert_true(usec >= 20000);
+    line = info_line("commandstats", "cmdstat_ping:");
+    assert_int_equal(sscanf(line, "cmdstat_ping:calls=1,usec=%lld", &usec), 1);
+    assert_true(usec < 20000);
+}
+
+static void time_is_divided_among_pipelined_commands(void **state)
+{
+    long long usec = 0;
+    tell("PING\r\nDEBUG SLEEP 0.02\r\nPING\r\nPING\r\n");
+    raw_expect(fd, "+PONG\r\n+OK\r\n+PONG\r\n+PONG\r\n");
+    const char *line = info_line("commandstats", "cmdstat_ping:");
+    assert_int_equal(sscanf(line, "cmdstat_ping:calls=3,usec=%lld", &usec), 1);
+    assert_true(usec < 20000);
+}
+
+static void a_command_that_waits_is_one_call(void **state)
+{
+    expect(c, "+OK", "CLIENT PAUSE 50");
+    expect(c, "@", "KV.SET ['a'] 1");
+    expect(c, "+OK", "CLIENT UNPAUSE");
+    expect_line("commandstats", "cmdstat_kv.set:", "*:calls=1,*,rejected_calls=0,failed_calls=0");
+}
+
+static void errors_are_counted_by_their_code(void **state)
+{
+    expect(c, "@", "KV.SET ['text'] 'x'");
+    expect(c, "-ERR unknown command*", "NOSUCH");
+    expect(c, "-ERR wrong number*", "KV.GET");
+    expect(c, "-ERR *", "KV.GET x");
+    expect(c, "-NOPROTO *", "HELLO 9");
+    expect(c, "-WRONGPASS *", "AUTH nouser x");
+    expect(c, "-WRONGPASS *", "AUTH nouser x");
+    expect(c, "-WRONGTYPE *", "KV.SUM ['text'] 1");
+    expect_line("errorstats", "errorstat_ERR:", "errorstat_ERR:count=3");
+    expect_line("errorstats", "errorstat_NOPROTO:", "errorstat_NOPROTO:count=1");
+    expect_line("errorstats", "errorstat_WRONGPASS:", "errorstat_WRONGPASS:count=2");
+    expect_line("errorstats", "errorstat_WRONGTYPE:", "errorstat_WRONGTYPE:count=1");
+    expect_line("stats", "total_error_replies:", "total_error_replies:7");
+    tell("*x\r\n");
+    raw_expect(fd, "-ERR Protocol error: invalid multibulk length\r\n");
+    expect_line("errorstats", "errorstat_ERR:", "errorstat_ERR:count=4");
+    for (int i = 0; i < 300; i++) expect(c, "-ERR *", "NOSUCH%d", i);
+    expect_line("errorstats", "errorstat_", "errorstat_ERR:count=304");
+}
+
+static void resetstat_sets_all_to_zero(void **state)
+{
+    expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, "-ERR *", "NOSUCH");
+    expect(c, "+OK", "CONFIG RESETSTAT");
+    expect_line("stats",
+                "total_commands_processed:", "*:1"); /* RESETSTAT is done before it counts */
+    expect_line("stats", "keyspace_misses:", "*:0");
+    expect_line("stats", "total_error_replies:", "*:0");
+    expect(c, "# Errorstats\r\n", "INFO errorstats");
+    assert_null(strstr(ask(c, "INFO commandstats"), "cmdstat_kv.get:"));
+    assert_null(strstr(ask(c, "INFO latencystats"), "_kv.get:"));
+    assert_int_not_equal(ask_integer(c, "CLIENT ID"), 0);
+    expect_line("clients", "connected_clients:", "connected_clients:2");
+}
+
+static void percentiles_are_those_asked_for(void **state)
+{
+    expect(c, "(nil)", "KV.GET ['a']");
+    expect_line("latencystats", "latency_percentiles_usec_kv.get:",
+                "latency_percentiles_usec_kv.get:p50=*.000,p99=*.000,p99.9=*.000");
+    expect_line("latencystats", "latency_percentiles_usec_config|resetstat:", "*:p50=*");
+    expect(c, "+OK", "CONFIG SET latency-tracking-info-percentiles %s", "0 12.5 100");
+    expect(c, "[latency-tracking-info-percentiles 0 12.5 100]",
+           "CONFIG GET latency-tracking-info-percentiles");
+    expect_line("latencystats", "latency_percentiles_usec_kv.get:", "*:p0=*,p12.5=*,p100=*");
+    expect(c, "+OK", "CONFIG SET latency-tracking-info-percentiles %s", "");
+    expect_line("latencystats",
+                "latency_percentiles_usec_kv.get:", "latency_percentiles_usec_kv.get:");
+    static const char *const bad[] = {"101", "x", "50 -1",
+                                      "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        expect(c, "-ERR CONFIG SET failed * numbers from 0 to 100*",
+               "CONFIG SET latency-tracking-info-percentiles %s", bad[i]);
+    }
+    expect(c, "+OK", "CONFIG SET latency-tracking-info-percentiles %s", "50 99 99.9");
+}
+
+static void bad_settings_are_refused_at_the_start(void **state)
+{
+    static const struct {
+        const char *name, *value, *text;
+    } bad[] = {
+        {"--latency-tracking-info-percentiles", "50 101", "at most 16 numbers from 0 to 100"},
+        {"--slowlog-log-slower-than", "-2", "must be a number from -1 to"},
+        {"--slowlog-log-slower-than", "1.5", "must be a number from -1 to"},
+        {"--latency-monitor-threshold", "-1", "must be a number from 0 to"},
+        {"--latency-tracking", "maybe", "must be one of no, yes"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const char *const args[] = {bad[i].name, bad[i].value, NULL};
+        struct testserver_options o = {.args = args};
+        testserver_refuses(&o, bad[i].text);
+    }
+}
+
+static void without_tracking_there_are_no_histograms(void **state)
+{
+    expect(c, "+OK", "CONFIG SET latency-tracking no");
+    expect(c, "+OK", "CONFIG RESETSTAT");
+    expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, "# Latencystats\r\n", "INFO latencystats");
+    expect(c, "[]", "LATENCY HISTOGRAM");
+    expect_line("commandstats", "cmdstat_kv.get:", "*:calls=1,*");
+}
+
+static void rates_are_sampled(void **state)
+{
+    long until = testserver_now_ms() + WAIT_MS;
+    for (;;) {
+        for (int i = 0; i < 100; i++) expect(c, "+PONG", "PING");
+        const char *ops = info_line("stats", "instantaneous_ops_per_sec:");
+        const char *at = strchr(ops, ':');
+        assert_non_null(at);
+        if (atoll(at + 1) > 0) break;
+        assert_true(testserver_now_ms() < until);
+    }
+    expect_line("stats", "instantaneous_input_kbps:", "*:*.*");
+    expect_line("stats", "instantaneous_output_kbps:", "*:*.*");
+}
+
+/* ---- INFO ------------------------------------------------------------------------------------ */
+
+/* Are the sections with these titles there, in this order, and no others? */
+static void expect_sections(const char *arguments, const char *wanted)
+{
+    char titles[1000] = "";
+    char command[100];
+    snprintf(command, sizeof command, "INFO %s", arguments);
+    const char *info = ask(c, command);
+    for (const char *at = strstr(info, "# "); at != NULL; at = strstr(at + 1, "# ")) {
+        assert_true(at == info || memcmp(at - 4, "\r\n\r\n", 4) == 0);
+        strncat(titles, at + 2, strcspn(at + 2, "\r\n"));
+        strcat(titles, " ");
+    }
+    assert_string_equal(titles, wanted);
+}
+
+static void info_has_the_sections_asked_for(void **state)
+{
+#define FIRST                                                                                      \
+    "Server Clients Memory Persistence Stats Replication CPU Journal Memtable Store Cache "
+    static const char *const usual = FIRST "Modules Errorstats Cluster Keyspace ";
+    static const char *const all = FIRST
+        "Modules Commandstats Errorstats Latencystats Cluster Keyspace ";
+    expect_sections("", usual);
+    expect_sections("default", usual);
+    expect_sections("ALL", all);
+    expect_sections("everything", all);
+    expect_sections("modules", "Modules ");
+    expect_sections("keyspace CPU keyspace", "CPU Keyspace ");
+    expect_sections("default commandstats",
+                    FIRST "Modules Commandstats Errorstats Cluster Keyspace ");
+    expect_sections("nosuch", "");
+    expect_sections("nosuch stats", "Stats ");
+    expect(c, "# Modules\r\n", "INFO modules");
+    expect(c, "", "INFO nosuch");
+    tell("HELLO 3\r\nINFO nosuch\r\nINFO modules\r\n");
+    for (int i = 0; i < 26; i++) raw_line(fd);
+    raw_expect(fd, "=4\r\ntxt:\r\n=15\r\ntxt:# Modules\r\n\r\n");
+}
+
+static void info_has_the_fields_exporters_read(void **state)
+{
+    static const char *const fields[] = {
+        "redis_build_id:",
+        "executable:",
+        "config_file:",
+        "io_threads_active:",
+        "client_recent_max_input_buffer:",
+        "client_recent_max_output_buffer:",
+        "tracking_clients:",
+        "pubsub_clients:",
+        "watching_clients:",
+        "clients_in_timeout_table:",
+        "used_memory:",
+        "used_memory_human:",
+        "used_memory_rss:",
+        "used_memory_peak:",
+        "used_memory_overhead:",
+        "used_memory_startup:",
+        "used_memory_dataset:",
+        "maxmemory:0",
+        "maxmemory_policy:",
+        "mem_fragmentation_ratio:",
+        "mem_clients_normal:",
+        "mem_allocator:",
+        "total_system_memory:",
+        "async_loading:0",
+        "rdb_changes_since_last_save:",
+        "rdb_last_save_time:",
+        "rdb_last_bgsave_status:ok",
+        "aof_enabled:",
+        "aof_last_write_status:ok",
+        "total_net_input_bytes:",
+        "total_net_output_bytes:",
+        "expired_keys:",
+        "evicted_keys:0",
+        "keyspace_hits:",
+        "keyspace_misses:",
+        "pubsub_channels:",
+        "pubsub_patterns:",
+        "pubsubshard_channels:",
+        "unexpected_error_replies:",
+        "latest_fork_usec:",
+        "total_reads_processed:",
+        "total_writes_processed:",
+        "master_replid:",
+        "used_cpu_user:",
+    };
+    const char *info = ask(c, "INFO");
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        char line[100];
+        snprintf(line, sizeof line, "\n%s", fields[i]);
+        if (strstr(info, line) == NULL) fail_msg("no '%s' in:\n%s", fields[i], info);
+    }
+}
+
+/* ---- LATENCY --------------------------------------------------------------------------------- */
+
+static void histogram_is_cumulative_in_powers_of_two(void **state)
+{
+    for (int i = 0; i < 50; i++) expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, "+OK", "DEBUG SLEEP 0.004");
+    expect(c, "[kv.get [calls :50 histogram_usec [* :50]]]", "LATENCY HISTOGRAM KV.GET");
+    redisReply *r = ask_reply(c, "LATENCY HISTOGRAM kv.get");
+    const redisReply *buckets = r->element[1]->element[3];
+    long long us = 0;
+    long long count = 0;
+    for (size_t i = 0; i < buckets->elements; i += 2) {
+        assert_true(buckets->element[i]->integer > us);
+        assert_true(buckets->element[i + 1]->integer > count);
+        us = buckets->element[i]->integer;
+        count = buckets->element[i + 1]->integer;
+        assert_int_equal(us & (us - 1), 0);
+    }
+    freeReplyObject(r);
+    r = ask_reply(c, "LATENCY HISTOGRAM debug|sleep");
+    assert_int_equal(r->element[1]->element[3]->elements, 2);
+    assert_true(r->element[1]->element[3]->element[0]->integer >= 4096);
+    freeReplyObject(r);
+    expect(c, "[config|resetstat [calls :1 histogram_usec [*]]]", "LATENCY HISTOGRAM config");
+    expect(c, "[]", "LATENCY HISTOGRAM nosuch kv.set");
+    tell("HELLO 3\r\nLATENCY HISTOGRAM nosuch\r\nLATENCY HISTOGRAM debug|sleep\r\n");
+    for (int i = 0; i < 26; i++) raw_line(fd);
+    raw_expect(fd, "%0\r\n%1\r\n$11\r\ndebug|sleep\r\n%2\r\n$5\r\ncalls\r\n:1\r\n"
+                   "$14\r\nhistogram_usec\r\n%1\r\n:");
+}
+
+static void events_over_the_threshold_are_kept(void **state)
+{
+    expect(c, ":*", "LATENCY RESET");
+    expect(c, "[]", "LATENCY LATEST");
+    expect(c, "[]", "LATENCY HISTORY command");
+    expect(c, "[]", "LATENCY HISTORY nosuch");
+    expect(c, "The latency monitor is off*", "LATENCY DOCTOR");
+    expect(c, "-ERR No samples available for event 'command'", "LATENCY GRAPH command");
+    expect(c, "+OK", "DEBUG SLEEP 0.01");
+    expect(c, "[]", "LATENCY LATEST");
+    expect(c, "+OK", "CONFIG SET latency-monitor-threshold 100");
+    expect(c, "Nothing took 100 ms*", "LATENCY DOCTOR");
+    expect(c, "+OK", "DEBUG SLEEP 0.12");
+    long until = testserver_now_ms() + WAIT_MS;
+    /* The turn ends after the reply. */
+    while (!text_fits(ask(c, "LATENCY LATEST"), "[[command :* :1* :1*] [loop-turn :* :1* :1*]]")) {
+        assert_true(testserver_now_ms() < until);
+        testserver_pause();
+    }
+    expect(c, "[[:* :1*]]", "LATENCY HISTORY command");
+    expect(c, "command - high 1* ms (all time high 1* ms)\n* s ago |####* 1*\n",
+           "LATENCY GRAPH command");
+    expect(c, "command: 1 latency spikes*SLOWLOG GET*", "LATENCY DOCTOR");
+    expect(c, ":1", "LATENCY RESET command nosuch fast-command");
+    expect(c, "[[loop-turn *]]", "LATENCY LATEST");
+    expect(c, ":1", "LATENCY RESET");
+    tell("HELLO 3\r\nLATENCY DOCTOR\r\n");
+    for (int i = 0; i < 26; i++) raw_line(fd);
+    assert_int_equal(strncmp(raw_line(fd), "=", 1), 0);
+    raw_expect(fd, "txt:Nothing took");
+}
+
+/* ---- SLOWLOG --------------------------------------------------------------------------------- */
+
+static void slow_commands_are_kept(void **state)
+{
+    expect(c, "+OK", "SLOWLOG RESET");
+    expect(c, ":0", "SLOWLOG LEN");
+    expect(c, "[]", "SLOWLOG GET");
+    expect(c, "+OK", "CLIENT SETNAME me");
+    expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, ":0", "SLOWLOG LEN");
+    expect(c, "+OK", "DEBUG SLEEP 0.011");
+    expect(c, ":1", "SLOWLOG LEN");
+    expect(c, "[[:* :1* :* [DEBUG SLEEP 0.011] 127.0.0.1:* me]]", "SLOWLOG GET");
+    redisReply *r = ask_reply(c, "SLOWLOG GET 1");
+    assert_int_equal(r->element[0]->elements, 6);
+    long long id = r->element[0]->element[0]->integer;
+    assert_true(r->element[0]->element[2]->integer >= 11000);
+    freeReplyObject(r);
+    expect(c, "+OK", "DEBUG SLEEP 0.012");
+    r = ask_reply(c, "SLOWLOG GET -1");
+    assert_int_equal(r->elements, 2);
+    assert_int_equal(r->element[0]->element[0]->integer, id + 1); /* the newest first */
+    freeReplyObject(r);
+    expect(c, "[]", "SLOWLOG GET 0");
+    expect(c, "-ERR count should be greater than or equal to -1", "SLOWLOG GET -2");
+    expect(c, "-ERR count should be greater than or equal to -1", "SLOWLOG GET x");
+    expect(c, "+OK", "SLOWLOG RESET");
+    expect(c, ":0", "SLOWLOG LEN");
+}
+
+static void the_slow_log_is_bounded(void **state)
+{
+    expect(c, "+OK", "CONFIG SET slowlog-log-slower-than 0 slowlog-max-len 20");
+    for (int i = 0; i < 100; i++) expect(c, "+PONG", "PING");
+    expect(c, ":20", "SLOWLOG LEN");
+    expect(c, "[[*[SLOWLOG LEN]*] [*[PING]*]*]", "SLOWLOG GET 2");
+    redisReply *r = ask_reply(c, "SLOWLOG GET");
+    assert_int_equal(r->elements, 10); /* unless told otherwise */
+    freeReplyObject(r);
+    expect(c, "+OK", "CONFIG SET slowlog-max-len 3");
+    expect(c, ":3", "SLOWLOG LEN");
+    expect(c, "+OK", "CONFIG SET slowlog-max-len 0");
+    expect(c, "+OK", "CONFIG SET slowlog-log-slower-than -1 slowlog-max-len 128");
+    expect(c, "+OK", "SLOWLOG RESET");
+    expect(c, "+OK", "DEBUG SLEEP 0.011");
+    expect(c, ":0", "SLOWLOG LEN");
+}
+
+static void long_commands_are_cut(void **state)
+{
+    const char *argv[41] = {"ECHO"};
+    char longer[201];
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    expect(c, "+OK", "CONFIG SET slowlog-log-slower-than 0");
+    expect(c, longer, "ECHO %s", longer);
+    redisReply *r = ask_reply(c, "SLOWLOG GET 1");
+    const redisReply *words = r->element[0]->element[3];
+    assert_int_equal(words->elements, 2);
+    assert_int_equal(strspn(words->element[1]->str, "x"), 128);
+    assert_string_equal(words->element[1]->str + 128, "... (72 more bytes)");
+    freeReplyObject(r);
+    argv[0] = "KV.MGET";
+    for (int i = 1; i < 41; i++) argv[i] = "[\"a\"]";
+    freeReplyObject(redisCommandArgv(c, 41, argv, NULL));
+    r = ask_reply(c, "SLOWLOG GET 1");
+    words = r->element[0]->element[3];
+    assert_int_equal(words->elements, 32);
+    assert_string_equal(words->element[30]->str, "[\"a\"]");
+    assert_string_equal(words->element[31]->str, "... (10 more arguments)");
+    freeReplyObject(r);
+    freeReplyObject(redisCommandArgv(c, 32, argv, NULL));
+    r = ask_reply(c, "SLOWLOG GET 1");
+    words = r->element[0]->element[3];
+    assert_int_equal(words->elements, 32);
+    assert_string_equal(words->element[31]->str, "[\"a\"]");
+    freeReplyObject(r);
+}
+
+static void passwords_are_not_kept(void **state)
+{
+    expect(c, "+OK", "CONFIG SET slowlog-log-slower-than 0");
+    expect(c, "+OK", "SLOWLOG RESET");
+    expect(c, "-ERR *", "AUTH secret1");
+    expect(c, "-WRONGPASS *", "AUTH me secret2");
+    expect(c, "[*]", "HELLO 2 SETNAME me AUTH default secret3");
+    expect(c, "-NOPROTO *", "HELLO 7 AUTH default secret4");
+    expect(c, "-ERR *", "HELLO 2 FOO AUTH secret5");
+    const char *log = ask(c, "SLOWLOG GET");
+    assert_null(strstr(log, "secret"));
+    assert_non_null(strstr(log, "[AUTH (redacted)]"));
+    assert_non_null(strstr(log, "[AUTH (redacted) (redacted)]"));
+    assert_non_null(strstr(log, "[HELLO 2 SETNAME me AUTH (redacted) (redacted)]"));
+    assert_non_null(strstr(log, "[HELLO 7 AUTH (redacted) (redacted)]"));
+}
+
+/* ---- MEMORY ---------------------------------------------------------------------------------- */
+
+static void memory_usage_takes_keys_of_any_form(void **state)
+{
+    expect(c, "(nil)", "MEMORY USAGE nokey");
+    expect(c, "@", "KV.SET ['word'] 'value'");
+    expect(c, "@", "KV.SET ['a',1] 'value'");
+    long long small = ask_integer(c, "MEMORY USAGE word");
+    assert_true(small > 9 && small < 200);
+    assert_int_equal(ask_integer(c, "MEMORY USAGE ['word']"), small);
+    assert_int_equal(ask_integer(c, "MEMORY USAGE ['word'] SAMPLES 0"), small);
+    assert_int_equal(ask_integer(c, "MEMORY USAGE %b", "\x91\xa4word", (size_t)6), small);
+    assert_true(ask_integer(c, "MEMORY USAGE ['a',1]") > 0);
+    char longer[10001];
+    memset(longer, 'x', 10000);
+    longer[10000] = '\0';
+    expect(c, "@", "KV.SET ['word'] \"%s\"", longer);
+    assert_true(ask_integer(c, "MEMORY USAGE word") >= small + 9000);
+    expect(c, "-ERR syntax error", "MEMORY USAGE word FOO 1");
+    expect(c, "-ERR syntax error", "MEMORY USAGE word SAMPLES");
+    expect(c, "-ERR *", "MEMORY USAGE word SAMPLES x");
+    expect(c, "-ERR *", "MEMORY USAGE [1");
+    expect(c, "(nil)", "MEMORY USAGE %b", "\xc3\xa4", (size_t)2); /* a word in UTF-8 */
+    expect(c, "-ERR *", "MEMORY USAGE %b", "\xc3(", (size_t)2);
+}
+
+static void memory_tells_figures(void **state)
+{
+    expect(c,
+           "[peak.allocated :* total.allocated :* startup.allocated :* * keys.count :* "
+           "*dataset.percentage * peak.percentage * fragmentation *]",
+           "MEMORY STATS");
+    expect(c, "*.\n", "MEMORY DOCTOR");
+    expect(c, "allocator: *\n", "MEMORY MALLOC-STATS");
+    expect(c, "+OK", "MEMORY PURGE");
+    tell("HELLO 3\r\nMEMORY STATS\r\n");
+    for (int i = 0; i < 26; i++) raw_line(fd);
+    raw_expect(fd, "%21\r\n$14\r\npeak.allocated\r\n:");
+}
+
+/* ---- HELP, DEBUG and the rest ---------------------------------------------------------------- */
+
+static void every_container_has_help(void **state)
+{
+    redisReply *all = ask_reply(c, "COMMAND");
+    size_t containers = 0;
+    for (size_t i = 0; i < all->elements; i++) {
+        const char *name = all->element[i]->element[0]->str;
+        size_t subs = all->element[i]->element[9]->elements;
+        char first[100];
+        if (subs == 0) continue;
+        containers++;
+        redisReply *help = ask_reply(c, "%s HELP", name);
+        assert_int_equal(help->elements, 1 + 2 * subs);
+        for (size_t k = 0; k < help->elements; k++) {
+            assert_int_equal(help->element[k]->type, REDIS_REPLY_STATUS);
+        }
+        snprintf(first, sizeof first,
+                 "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", name);
+        assert_int_equal(strcasecmp(help->element[0]->str, first), 0);
+        assert_string_equal(help->element[help->elements - 2]->str, "HELP");
+        assert_string_equal(help->element[help->elements - 1]->str, "    Print this help.");
+        freeReplyObject(help);
+    }
+    freeReplyObject(all);
+    assert_true(containers >= 8);
+    expect(c, "*+USAGE key [SAMPLES count] +    Bytes *", "MEMORY HELP");
+    expect(c, "-ERR wrong number*", "MEMORY HELP x");
+}
+
+static void debug_shows_every_type(void **state)
+{
+    static const struct {
+        const char *type, *resp2, *resp3;
+    } rows[] = {
+        {"string", "$11\r\nHello World\r\n", "$11\r\nHello World\r\n"},
+        {"integer", ":12345\r\n", ":12345\r\n"},
+        {"double", "$5\r\n3.141\r\n", ",3.141\r\n"},
+        {"null", "$-1\r\n", "_\r\n"},
+        {"array", "*3\r\n:0\r\n:1\r\n:2\r\n", "*3\r\n:0\r\n:1\r\n:2\r\n"},
+        {"set", "*3\r\n:0\r\n:1\r\n:2\r\n", "~3\r\n:0\r\n:1\r\n:2\r\n"},
+        {"map", "*6\r\n:0\r\n:0\r\n:1\r\n:1\r\n:2\r\n:0\r\n",
+         "%3\r\n:0\r\n#f\r\n:1\r\n#t\r\n:2\r\n#f\r\n"},
+        {"attrib", "$39\r\nSome real reply following the attribute\r\n",
+         "|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n"
+         "$39\r\nSome real reply following the attribute\r\n"},
+        {"push", "-ERR RESP2 is not supported by this command\r\n",
+         ">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n"
+         "$40\r\nSome real reply following the push reply\r\n"},
+        {"verbatim", "$25\r\nThis is a verbatim\nstring\r\n",
+         "=29\r\ntxt:This is a verbatim\nstring\r\n"},
+        {"true", ":1\r\n", "#t\r\n"},
+        {"false", ":0\r\n", "#f\r\n"},
+        {"bignum", "$37\r\n1234567999999999999999999999999999999\r\n",
+         "(1234567999999999999999999999999999999\r\n"},
+    };
+    for (int proto = 2; proto <= 3; proto++) {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            char command[64];
+            snprintf(command, sizeof command, "DEBUG PROTOCOL %s\r\n", rows[i].type);
+            tell(command);
+            raw_expect(fd, proto == 2 ? rows[i].resp2 : rows[i].resp3);
+        }
+        tell("HELLO 3\r\n");
+        for (int i = 0; i < (proto == 2 ? 26 : 0); i++) raw_line(fd);
+    }
+    expect(c, "-ERR Wrong protocol type name*", "DEBUG PROTOCOL nosuch");
+}
+
+static void debug_sleeps_and_logs(void **state)
+{
+    long before = testserver_now_ms();
+    expect(c, "+OK", "DEBUG SLEEP 0.05");
+    assert_true(testserver_now_ms() - before >= 50);
+    expect(c, "+OK", "DEBUG SLEEP 0");
+    expect(c, "-ERR value is not a valid float", "DEBUG SLEEP x");
+    expect(c, "-ERR value is not a valid float", "DEBUG SLEEP -1");
+    expect(c, "-ERR value is not a valid float", "DEBUG SLEEP nan");
+    expect(c, "+OK", "DEBUG LOG %s", "a line\nfrom a test");
+    assert_true(testserver_has_logged(server, "DEBUG LOG: a line from a test"));
+    expect(c, "-ERR unknown subcommand or wrong number of arguments for 'JMAP'. Try DEBUG HELP.",
+           "DEBUG JMAP");
+    expect(c, "-ERR wrong number of arguments for 'debug' command", "DEBUG");
+}
+
+static void debug_is_refused_unless_it_is_enabled(void **state)
+{
+    struct testserver *plain = testserver_start(NULL);
+    redisContext *p = testserver_connect(plain);
+    static const char *const commands[] = {"DEBUG SLEEP 0", "DEBUG LOG x", "DEBUG PROTOCOL null",
+                                           "DEBUG JMAP", "DEBUG DIGEST"};
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        expect(p, "-ERR DEBUG command not allowed.*", commands[i]);
+    }
+    redisFree(p);
+    testserver_free(plain);
+}
+
+static void there_are_no_clusters_modules_and_replicas(void **state)
+{
+    static const char *const cluster[] = {"CLUSTER INFO", "CLUSTER NODES", "CLUSTER FOO bar",
+                                          "READONLY",     "READWRITE",     "ASKING"};
+    for (size_t i = 0; i < sizeof cluster / sizeof cluster[0]; i++) {
+        expect(c, "-ERR This instance has cluster support disabled", cluster[i]);
+    }
+    expect(c, "[]", "MODULE LIST");
+    expect(c, "-ERR unknown subcommand 'LOAD'. Try MODULE HELP.", "MODULE LOAD x");
+    expect(c, "[master :0 []]", "ROLE");
+    expect(c, "*Tupled ver. *\n", "LOLWUT");
+    expect(c, "*Tupled ver. *\n", "LOLWUT VERSION 5");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+    const struct CMUnitTest tests[] = {
+        TEST(commands_are_counted),
+        TEST(subcommands_are_counted_by_their_names),
+        TEST(time_of_a_command_is_its_own),
+        TEST(time_is_divided_among_pipelined_commands),
+        TEST(a_command_that_waits_is_one_call),
+        TEST(errors_are_counted_by_their_code),
+        TEST(resetstat_sets_all_to_zero),
+        TEST(percentiles_are_those_asked_for),
+        TEST(bad_settings_are_refused_at_the_start),
+        TEST(without_tracking_there_are_no_histograms),
+        TEST(rates_are_sampled),
+        TEST(info_has_the_sections_asked_for),
+        TEST(info_has_the_fields_exporters_read),
+        TEST(histogram_is_cumulative_in_powers_of_two),
+        TEST(events_over_the_threshold_are_kept),
+        TEST(slow_commands_are_kept),
+        TEST(the_slow_log_is_bounded),
+        TEST(long_commands_are_cut),
+        TEST(passwords_are_not_kept),
+        TEST(memory_usage_takes_keys_of_any_form),
+        TEST(memory_tells_figures),
+        TEST(every_container_has_help),
+        TEST(debug_shows_every_type),
+        TEST(debug_sleeps_and_logs),
+        TEST(debug_is_refused_unless_it_is_enabled),
+        TEST(there_are_no_clusters_modules_and_replicas),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,146 @@
+/* block: commands that wait. A blocked command (WAIT; later those with BLOCK) is parked until what
+ * it waits for is there, its time is over, or CLIENT UNBLOCK; CLIENT PAUSE parks commands before
+ * they run.
+ *
+ * A blocking command calls client_block with its time, puts rq->waiter into the list of what it
+ * waits for, and returns ERR_WAIT. It is run again when it is woken, and asks client_block_end why.
+ */
+#include "base/clock.h"
+#include "command/commands.h"
+
+/* ---- blocked commands ---- */
+
+static int64_t now_ms(void)
+{
+    return clock_mono_us() / 1000;
+}
+
+enum err client_block(struct request *rq, int64_t timeout_ms)
+{
+    struct client *c = rq->client;
+    struct env *env = rq->env;
+    if (c->block_waiter == NULL) {
+        c->block_waiter = rq->waiter;
+        c->block_end = BLOCK_GOES_ON;
+        c->block_deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
+        if (env->blocked == NULL) {
+            c->block_next = c->block_prev = c;
+            env->blocked = c;
+        } else {
+            c->block_next = env->blocked;
+            c->block_prev = env->blocked->block_prev;
+            c->block_prev->block_next = c;
+            c->block_next->block_prev = c;
+        }
+    }
+    return error_set(&rq->error, ERR_WAIT, "blocked");
+}
+
+enum block_end client_block_end(const struct client *c)
+{
+    return c->block_waiter == NULL ? BLOCK_GOES_ON : c->block_end;
+}
+
+void client_block_clear(struct client *c, struct env *env)
+{
+    if (c->block_waiter == NULL) return;
+    c->block_waiter = NULL;
+    c->block_next->block_prev = c->block_prev;
+    c->block_prev->block_next = c->block_next;
+    if (env->blocked == c) env->blocked = c->block_next == c ? NULL : c->block_next;
+}
+
+static void block_finish(struct client *c, enum block_end end)
+{
+    struct waiter *w = c->block_waiter;
+    c->block_end = end;
+    waiter_cancel(w);
+    w->ready(w);
+}
+
+bool client_block_stop(struct client *c, bool is_error)
+{
+    if (c->block_waiter == NULL || c->block_end != BLOCK_GOES_ON) return false;
+    block_finish(c, is_error ? BLOCK_FAILED : BLOCK_ENDED);
+    return true;
+}
+
+/* ---- CLIENT PAUSE ---- */
+
+void clients_pause(struct env *env, int64_t ms, bool is_write)
+{
+    int64_t until_ms = now_ms() + ms;
+    bool is_paused = env->pause_until_ms != 0;
+    /* As in Redis: a second pause can make the first one longer and stricter, not weaker. */
+    if (!is_paused || until_ms > env->pause_until_ms) env->pause_until_ms = until_ms;
+    env->pause_is_write = is_write && (!is_paused || env->pause_is_write);
+}
+
+void clients_unpause(struct env *env)
+{
+    env->pause_until_ms = 0;
+    waiter_wake_all(&env->paused);
+}
+
+bool pause_holds(struct request *rq)
+{
+    const struct env *env = rq->env;
+    if (env->pause_until_ms == 0 || rq->client->last_parent == &cmd_client) return false;
+    bool may_write = (rq->command->flags & CMD_WRITE) != 0;
+    if (rq->command == &cmd_exec) may_write = multi_writes(rq->client->multi);
+    if (env->pause_is_write && !may_write) return false;
+    if (now_ms() >= env->pause_until_ms) return false;
+    waiter_add(&rq->env->paused, rq->waiter);
+    return true;
+}
+
+void command_tick(struct env *env)
+{
+    if (env->pause_until_ms != 0 && now_ms() >= env->pause_until_ms) clients_unpause(env);
+    if (env->blocked == NULL) return;
+    int64_t now = now_ms();
+    struct client *last = env->blocked->block_prev;
+    for (struct client *c = env->blocked;; c = c->block_next) {
+        if (c->block_end == BLOCK_GOES_ON && now >= c->block_deadline_ms) {
+            block_finish(c, BLOCK_TIMED_OUT);
+        }
+        if (c == last) return;
+    }
+}
+
+/* ---- WAIT ---- */
+
+/* There is nobody to replicate to: the answer is 0, when the time is over, as Redis gives it. The
+ * connection's own writes are on disk by then: no reply overtakes them. */
+static enum err wait_run(struct request *rq)
+{
+    int64_t replicas = 0;
+    int64_t timeout_ms = 0;
+    enum err r = arg_integer(rq, rq->argv[1], "numreplicas", 0, INT32_MAX, &replicas);
+    if (r == OK && !slice_to_i64(rq->argv[2], &timeout_ms)) {
+        r = error_set(&rq->error, ERR_SYNTAX, "timeout is not an integer or out of range");
+    }
+    if (r == OK && timeout_ms < 0) r = error_set(&rq->error, ERR_SYNTAX, "timeout is negative");
+    if (r != OK) return r;
+    enum block_end end = client_block_end(rq->client);
+    if (end == BLOCK_FAILED) {
+        return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
+    }
+    if (replicas > 0 && end == BLOCK_GOES_ON && rq->overlay == NULL) {
+        waiter_add(&rq->env->blocked_waiters, rq->waiter);
+        return client_block(rq, timeout_ms);
+    }
+    resp_int(rq->w, 0);
+    return OK;
+}
+
+const struct command cmd_wait = {
+    .name = "wait",
+    .arity = 3,
+    .flags = CMD_CONNECTION,
+    .group = "generic",
+    .since = "0.1.0",
+    .summary = "Waits for replicas, of which there are none: 0 when the time is over.",
+    .syntax = "numreplicas timeout",
+    .run = wait_run,
+};

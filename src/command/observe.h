@@ -1,0 +1,49 @@
+/* observe: what is kept and told of a command after it ran: its statistics, the slow log, the
+ * latency monitor, the clients that said MONITOR. command_run calls it; observers see a command
+ * once, when it has its reply, however often it had to wait.
+ *
+ * Time is measured with one reading of the clock a command: env->now_us is the end of one command
+ * and the start of the next; net refreshes it when it begins with a connection.
+ */
+#ifndef COMMAND_OBSERVE_H
+#define COMMAND_OBSERVE_H
+
+#include "command/stats.h"
+
+/* Makes and frees what env has of observe.c. After fini no command may run. */
+void observe_init(struct env *env);
+void observe_fini(struct env *env);
+
+/* The command has its reply, which is an error unless `result` is OK. */
+void observe_ran(struct request *rq, enum err result);
+/* The same for one whose time is known: of EXEC, whose attempts may have been several. */
+void observe_done(struct request *rq, int64_t took_us, enum err result);
+/* Microseconds since the command before ended, or since net began with this connection. */
+int64_t observe_lap(struct env *env);
+/* The command has to wait and will be run again. */
+void observe_parked(struct request *rq);
+/* A turn of the loop lasted so long. */
+void observe_turn(struct env *env, double seconds);
+/* The i-th word of the command, for logs: passwords are "(redacted)". */
+struct slice observe_word(const struct request *rq, size_t i);
+
+/* slowlog.c */
+struct slowlog *slowlog_new(void);
+void slowlog_free(struct slowlog *l);
+/* Keeps the command if it took as long as the settings say. */
+void slowlog_add(struct request *rq, int64_t took_us);
+
+/* latency.c */
+enum latency_event { LATENCY_COMMAND, LATENCY_FAST_COMMAND, LATENCY_LOOP_TURN, LATENCY_EVENTS };
+struct latency *latency_new(void);
+void latency_free(struct latency *l);
+/* Keeps it if it is as long as the settings say. */
+void latency_add(struct env *env, enum latency_event event, int64_t took_us);
+
+/* monitor.c */
+/* Tells every monitor the command; uses rq->scratch. */
+void monitor_feed(struct request *rq);
+/* The client is no longer told; harmless when it was not. */
+void monitor_stop(struct env *env, struct client *c);
+
+#endif

@@ -1,0 +1,328 @@
+/* idem: the window of request ids (SPEC 6, IDEM). Client libraries re-send a command after a lost
+ * connection; a repeat of its id gets the first reply and does nothing.
+ *
+ * An id is a row in its own space, written in the commit that it belongs to:
+ *
+ *   database, SPACE_IDEM, user length, user, id -> time ms (8, big-endian), fingerprint (16), reply
+ *
+ * The ids alone are also in memory, per database in order of their time: a new id, nearly all are,
+ * needs no read. They are read from the store after a start, a slice a tick; requests with an id
+ * wait until that is done. The sweeper removes the rows that left the window.
+ *
+ * Invariants: once read, an id is in memory exactly when its row is in the newest state. A flush of
+ * a database forgets its ids with all else that was in it.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "engine/overlay.h"
+
+#define ROW_HEAD_BYTES (8 + IDEM_FINGERPRINT_BYTES)
+#define READ_ROWS 5000 /* after a start, in one tick */
+#define FREE_ENTRIES 5000
+#define ARENA_BYTES (64 * 1024)
+
+struct idem_entry {
+    struct slice key; /* the row's; first: the table looks here; its bytes follow the struct */
+    uint64_t hash;
+    int64_t time_ms;
+    struct idem_entry *next, *prev; /* by time */
+};
+
+/* ---- the ids in memory ---- */
+
+static void list_unlink(struct idem_database *d, struct idem_entry *x)
+{
+    *(x->prev != NULL ? &x->prev->next : &d->first) = x->next;
+    *(x->next != NULL ? &x->next->prev : &d->last) = x->prev;
+}
+
+static void list_append(struct idem_database *d, struct idem_entry *x)
+{
+    x->next = NULL;
+    x->prev = d->last;
+    *(d->last != NULL ? &d->last->next : &d->first) = x;
+    d->last = x;
+}
+
+static void ids_put(struct idem *m, struct slice key, int64_t time_ms)
+{
+    struct idem_database *d = &m->databases[key.data[0]];
+    uint64_t hash = hash_bytes(key);
+    struct idem_entry *x = htab_find(&d->ids, hash, key);
+    if (x == NULL) {
+        x = mem_alloc(sizeof *x + key.len);
+        memcpy(x + 1, key.data, key.len);
+        x->key = slice_of(x + 1, key.len);
+        x->hash = hash;
+        htab_insert(&d->ids, hash, &x->key);
+        m->count++;
+    } else {
+        list_unlink(d, x); /* left the window, not yet swept, used again */
+    }
+    x->time_ms = time_ms;
+    list_append(d, x);
+}
+
+static void ids_remove(struct idem *m, struct slice key)
+{
+    struct idem_database *d = &m->databases[key.data[0]];
+    struct idem_entry *x = htab_find(&d->ids, hash_bytes(key), key);
+    if (x == NULL) return;
+    htab_remove(&d->ids, x->hash, &x->key);
+    list_unlink(d, x);
+    mem_free(x);
+    m->count--;
+}
+
+/* Their memory is given back by and by. */
+static void ids_forget(struct idem *m, uint8_t database)
+{
+    struct idem_database *d = &m->databases[database];
+    d->is_forgotten = true;
+    m->count -= d->ids.count;
+    htab_fini(&d->ids);
+    htab_init(&d->ids);
+    if (d->last != NULL) {
+        d->last->next = m->dropped;
+        m->dropped = d->first;
+    }
+    d->first = d->last = NULL;
+}
+
+static void dropped_free(struct idem *m, unsigned max)
+{
+    while (m->dropped != NULL && max-- > 0) {
+        struct idem_entry *next = m->dropped->next;
+        mem_free(m->dropped);
+        m->dropped = next;
+    }
+}
+
+static int64_t row_time_ms(struct slice value)
+{
+    uint64_t time = 0;
+    memcpy(&time, value.data, sizeof time);
+    return (int64_t)__builtin_bswap64(time);
+}
+
+static void idem_on_commit(void *arg, uint64_t version, const struct write_set *ws)
+{
+    struct idem *m = arg;
+    (void)version;
+    for (size_t i = 0; i < ws->count; i++) {
+        const struct mutation *mu = &ws->items[i];
+        if (mu->kind == MUTATION_FLUSH) {
+            ids_forget(m, mu->key.data[0]);
+        } else if (mu->key.data[1] != SPACE_IDEM) {
+            continue;
+        } else if (mu->kind == MUTATION_SET) {
+            ids_put(m, mu->key, row_time_ms(mu->value));
+        } else {
+            ids_remove(m, mu->key);
+        }
+    }
+}
+
+/* ---- requests ---- */
+
+static struct slice request_key(struct overlay *o, const struct idem_request *q)
+{
+    size_t len = KEY_HEAD_BYTES + 1 + q->user.len + q->id.len;
+    uint8_t *p = arena_alloc(o->arena, len);
+    p[0] = q->database;
+    p[1] = SPACE_IDEM;
+    p[2] = (uint8_t)q->user.len;
+    memcpy(p + 3, q->user.data, q->user.len);
+    memcpy(p + 3 + q->user.len, q->id.data, q->id.len);
+    return slice_of(p, len);
+}
+
+/* In memory and in its window, or written by this very transaction? */
+static bool is_known(struct overlay *o, const struct idem_request *q, struct slice key)
+{
+    struct engine *g = o->engine;
+    const struct written *own = overlay_find(o, key);
+    if (own != NULL && !own->is_flushed) return own->exists;
+    if (o->flushed[q->database]) return false;
+    struct idem_entry *x = htab_find(&g->idem.databases[q->database].ids, hash_bytes(key), key);
+    return x != NULL && o->now_ms - x->time_ms < g->options.idem_window_ms;
+}
+
+enum err idem_find(struct overlay *o, const struct idem_request *q, bool *is_repeat,
+                   struct slice *reply, uint64_t *depends, struct waiter *w, struct error *e)
+{
+    struct engine *g = o->engine;
+    struct slice key = request_key(o, q);
+    struct entry entry;
+    *is_repeat = false;
+    if (g->idem.reading < g->options.databases) {
+        waiter_add(&g->idem.pending, w);
+        return error_set(e, ERR_WAIT, "request ids are being read");
+    }
+    if (!is_known(o, q, key)) {
+        if (g->idem.count + o->idem_rows < g->options.idem_entries_max) return OK;
+        return error_set(e, ERR_TRYAGAIN,
+                         "idem-max-entries (%llu) request ids are kept; nothing was done",
+                         (unsigned long long)g->options.idem_entries_max);
+    }
+    enum err r = engine_get(g, o, key, &entry, depends, w, e);
+    if (r != OK) return r;
+    INVARIANT(entry.exists && entry.value.len >= ROW_HEAD_BYTES);
+    if (memcmp(entry.value.data + 8, q->fingerprint, IDEM_FINGERPRINT_BYTES) != 0) {
+        return error_set(e, ERR_SYNTAX,
+                         "IDEM '%.*s' was used with another command or other arguments",
+                         (int)(q->id.len < 64 ? q->id.len : 64), (const char *)q->id.data);
+    }
+    *is_repeat = true;
+    *reply = slice_of(entry.value.data + ROW_HEAD_BYTES, entry.value.len - ROW_HEAD_BYTES);
+    return OK;
+}
+
+void idem_keep(struct overlay *o, const struct idem_request *q, struct slice reply)
+{
+    uint8_t *value = arena_alloc(o->arena, ROW_HEAD_BYTES + reply.len);
+    uint64_t time = __builtin_bswap64((uint64_t)o->now_ms);
+    memcpy(value, &time, 8);
+    memcpy(value + 8, q->fingerprint, IDEM_FINGERPRINT_BYTES);
+    memcpy(value + ROW_HEAD_BYTES, reply.data, reply.len);
+    overlay_set(o, request_key(o, q), slice_of(value, ROW_HEAD_BYTES + reply.len), 0);
+    o->idem_rows++;
+}
+
+/* ---- reading them after a start ---- */
+
+static int compare_time(const void *a, const void *b)
+{
+    const struct idem_entry *const *x = (const struct idem_entry *const *)a;
+    const struct idem_entry *const *y = (const struct idem_entry *const *)b;
+    return ((*x)->time_ms > (*y)->time_ms) - ((*x)->time_ms < (*y)->time_ms);
+}
+
+/* They were read in the order of their ids. */
+static void sort_by_time(struct idem_database *d)
+{
+    size_t count = 0;
+    if (d->ids.count < 2) return;
+    struct idem_entry **all = mem_alloc(d->ids.count * sizeof(struct idem_entry *));
+    for (struct idem_entry *x = d->first; x != NULL; x = x->next) all[count++] = x;
+    qsort(all, count, sizeof(struct idem_entry *), compare_time);
+    d->first = d->last = NULL;
+    for (size_t i = 0; i < count; i++) list_append(d, all[i]);
+    mem_free(all);
+}
+
+static enum err read_open(struct idem *m, struct error *e)
+{
+    struct backend *b = m->engine->backend;
+    uint8_t start[KEY_HEAD_BYTES] = {m->reading, SPACE_IDEM};
+    uint8_t end[KEY_HEAD_BYTES] = {m->reading, SPACE_IDEM + 1};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
+                               .with_values = true};
+    return b->ops->scan_open(b, &range, &m->scan, e);
+}
+
+/* A slice of rows. *is_done: the database has no more. */
+static enum err read_slice(struct idem *m, bool *is_done, struct error *e)
+{
+    struct backend *b = m->engine->backend;
+    *is_done = false;
+    for (unsigned i = 0; i < READ_ROWS; i++) {
+        struct slice key;
+        struct entry entry;
+        enum err r = b->ops->scan_next(m->scan, &key, &entry, &m->waiter, e);
+        if (r != OK) return r;
+        if (key.len == 0) {
+            *is_done = true;
+            return OK;
+        }
+        if (m->databases[m->reading].is_forgotten || entry.value.len < ROW_HEAD_BYTES) continue;
+        ids_put(m, key, row_time_ms(entry.value));
+    }
+    return b->ops->scan_pause(m->scan, e);
+}
+
+static void read_rows(struct idem *m)
+{
+    struct error e;
+    bool is_done = false;
+    if (m->waiter.next != NULL) return; /* a page is being fetched */
+    enum err r = m->scan != NULL ? OK : read_open(m, &e);
+    if (r == OK) r = read_slice(m, &is_done, &e);
+    if (r == ERR_WAIT || (r == OK && !is_done)) return;
+    m->engine->backend->ops->scan_close(m->scan);
+    m->scan = NULL;
+    if (r != OK) return; /* again at the next tick; ids_put twice is harmless */
+    sort_by_time(&m->databases[m->reading]);
+    m->reading++;
+    if (m->reading == m->engine->options.databases) waiter_wake_all(&m->pending);
+}
+
+/* ---- removing what left the window ---- */
+
+static void sweep(struct idem *m, struct idem_database *d, int64_t now_ms)
+{
+    struct backend *b = m->engine->backend;
+    struct write_set ws = {.arena = &m->arena, .time_ms = now_ms};
+    int64_t end_ms = now_ms - m->engine->options.idem_window_ms;
+    uint64_t version = 0;
+    struct error e;
+    enum err r = b->ops->admit(b, &m->waiter, &e);
+    for (struct idem_entry *x = d->first; r == OK && x != NULL; x = x->next) {
+        if (x->time_ms > end_ms || ws.count == m->engine->options.expire_batch) break;
+        struct slice key = arena_copy(&m->arena, x->key);
+        write_set_add(&ws, MUTATION_DELETE, key, slice_of(NULL, 0), 0);
+    }
+    if (r == OK) r = engine_commit_set(m->engine, &ws, &version, &m->waiter, &e);
+    /* Not now: the next tick tries again. */
+    (void)r;
+    arena_reset(&m->arena);
+}
+
+void idem_tick(struct idem *m)
+{
+    dropped_free(m, FREE_ENTRIES);
+    if (m->reading < m->engine->options.databases) {
+        read_rows(m);
+        return;
+    }
+    if (m->count == 0 || m->waiter.next != NULL) return;
+    int64_t now_ms = engine_time_ms(m->engine);
+    for (unsigned i = 0; i < m->engine->options.databases; i++) {
+        struct idem_database *d = &m->databases[i];
+        if (d->first == NULL || m->waiter.next != NULL) continue;
+        if (now_ms - d->first->time_ms < m->engine->options.idem_window_ms) continue;
+        sweep(m, d, now_ms);
+    }
+}
+
+/* ---- life ---- */
+
+static void nothing_ready(struct waiter *w)
+{
+    /* The next tick looks again. */
+    (void)w;
+}
+
+void idem_init(struct idem *m, struct engine *g)
+{
+    struct layer layer = {.on_commit = idem_on_commit, .arg = m};
+    *m = (struct idem){.engine = g, .waiter = {.ready = nothing_ready}};
+    waiter_list_init(&m->pending);
+    for (unsigned i = 0; i < DATABASES_MAX; i++) htab_init(&m->databases[i].ids);
+    arena_init(&m->arena, ARENA_BYTES);
+    engine_add_layer(g, &layer);
+}
+
+void idem_fini(struct idem *m)
+{
+    waiter_cancel(&m->waiter);
+    if (m->scan != NULL) m->engine->backend->ops->scan_close(m->scan);
+    for (unsigned i = 0; i < DATABASES_MAX; i++) {
+        ids_forget(m, (uint8_t)i);
+        htab_fini(&m->databases[i].ids);
+    }
+    dropped_free(m, UINT32_MAX);
+    arena_fini(&m->arena);
+}

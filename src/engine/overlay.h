@@ -1,0 +1,58 @@
+/* overlay: what a transaction under way has written so far, over the state that it began with. A
+ * single command has one on the stack; EXEC and IDEM have one for all their commands.
+ *
+ * Invariants: a key is in it at most once, with its last state; `items` keeps the order of first
+ * writes. A flush drops what the overlay held of that database: the flush is the batch's first
+ * mutation of it.
+ */
+#ifndef ENGINE_OVERLAY_H
+#define ENGINE_OVERLAY_H
+
+#include "base/htab.h"
+#include "engine/engine_int.h"
+
+/* Rows that the scans of one EXEC may pass: it runs in one turn of the loop. */
+#define OVERLAY_ROWS_MAX 100000
+
+struct written {
+    struct slice key; /* first: the table looks here */
+    uint64_t hash;
+    bool exists;
+    bool is_flushed; /* a flush came later and nothing after it */
+    struct slice value;
+    int64_t expiry_ms;
+};
+
+struct overlay {
+    struct engine *engine;
+    struct arena *arena;
+    struct written **items; /* in order of the first write; in the arena */
+    size_t count, cap;
+    struct htab index;   /* used above OVERLAY_LINEAR_MAX */
+    uint64_t bytes;      /* of keys and values */
+    size_t ops;          /* evaluated */
+    size_t rows_left;    /* that scans over it may still pass */
+    size_t idem_rows;    /* request ids that it would add */
+    uint64_t version;    /* that its commit gets; 0 = not asked for */
+    int64_t now_ms;      /* transaction time */
+    unsigned changes;    /* evaluations that would commit something */
+    bool commits_always; /* even when nothing was written */
+    bool flushed[DATABASES_MAX];
+};
+
+void overlay_init(struct overlay *o, struct engine *g, struct arena *arena);
+void overlay_fini(struct overlay *o);
+/* What it says of the key; NULL = nothing: see below it, unless the database was flushed. */
+struct written *overlay_find(struct overlay *o, struct slice key);
+/* `key` and `value` are borrowed until the commit. */
+void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms);
+void overlay_delete(struct overlay *o, struct slice key);
+void overlay_flush(struct overlay *o, uint8_t database);
+/* Those of [start, end) in key order, in the arena. */
+size_t overlay_range(struct overlay *o, struct slice start, struct slice end, bool is_reverse,
+                     struct written ***out);
+void overlay_entry(const struct overlay *o, const struct written *w, struct entry *out);
+/* The mutations that it comes to. */
+void overlay_write_set(struct overlay *o, struct write_set *ws);
+
+#endif

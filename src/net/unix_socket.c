@@ -1,0 +1,91 @@
+/* unix_socket: the listening socket that is a file.
+ *
+ * A server that ended without stopping leaves its file behind; nobody can listen there until it is
+ * removed. It is removed only if it is a socket and refuses a connection: a live server's socket
+ * would otherwise vanish under its clients without a word.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "net/net_int.h"
+
+static enum err unix_address(const char *path, struct sockaddr_un *out, struct error *e)
+{
+    size_t bytes = strlen(path) + 1;
+    *out = (struct sockaddr_un){.sun_family = AF_UNIX};
+    if (bytes > sizeof out->sun_path) {
+        return error_set(e, ERR_LIMIT, "the path of the Unix socket is longer than %zu bytes",
+                         sizeof out->sun_path - 1);
+    }
+    memcpy(out->sun_path, path, bytes);
+    return OK;
+}
+
+/* Makes the path free, or says why it cannot. */
+static enum err remove_stale(const char *path, const struct sockaddr_un *address, struct error *e)
+{
+    enum file_kind kind = file_kind_of(path, NULL);
+    if (kind == FILE_KIND_NONE) return OK;
+    if (kind != FILE_KIND_SOCKET) {
+        return error_set(e, ERR_IO, "cannot listen on %s: a file that is no socket is there", path);
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
+    int rc = connect(fd, (const struct sockaddr *)address, sizeof *address);
+    int code = errno;
+    close(fd);
+    /* EAGAIN: somebody listens and has more callers than it takes. */
+    if (rc == 0 || code == EAGAIN) {
+        return error_set(e, ERR_LOCKED, "cannot listen on %s: another server listens there", path);
+    }
+    if (code != ECONNREFUSED) {
+        return error_set(e, ERR_IO, "cannot listen on %s: %s", path, strerror(code));
+    }
+    log_notice("the socket %s that a server left behind is replaced", path);
+    return file_remove(path, e);
+}
+
+enum err unix_socket_open(struct net *n, struct error *e)
+{
+    const char *path = n->options.unix_path;
+    struct sockaddr_un address;
+    enum err r = unix_address(path, &address, e);
+    if (r == OK) r = remove_stale(path, &address, e);
+    if (r != OK) return r;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        r = error_set(e, ERR_IO, "cannot listen on %s: %s", path, strerror(errno));
+        close(fd);
+        return r;
+    }
+    (void)file_kind_of(path, &n->unix_inode);
+    /* Nobody can connect between the two: it does not listen yet. */
+    if (n->options.unix_mode != 0) r = file_chmod(path, n->options.unix_mode, e);
+    if (r == OK && listen(fd, n->options.backlog) != 0) {
+        r = error_set(e, ERR_IO, "cannot listen on %s: %s", path, strerror(errno));
+    }
+    if (r != OK) {
+        close(fd);
+        unix_socket_remove(n);
+        return r;
+    }
+    listener_add(n, fd, true);
+    return OK;
+}
+
+void unix_socket_remove(struct net *n)
+{
+    uint64_t inode = 0;
+    struct error e;
+    if (n->unix_inode == 0) return;
+    if (file_kind_of(n->options.unix_path, &inode) != FILE_KIND_SOCKET) return;
+    if (inode == n->unix_inode && file_remove(n->options.unix_path, &e) != OK) {
+        log_warning("%s", e.text);
+    }
+    n->unix_inode = 0;
+}

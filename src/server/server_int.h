@@ -1,0 +1,34 @@
+/* server_int: what server.c (start and stop) and settings.c (what settings mean for the parts)
+ * share.
+ */
+#ifndef SERVER_SERVER_INT_H
+#define SERVER_SERVER_INT_H
+
+#include "backend/local/local.h"
+#include "net/net.h"
+#include "server/server.h"
+
+struct server {
+    struct config *config;
+    struct net *net;
+    struct backend *backend;
+    struct engine *engine;
+    struct env env;
+    struct buf backup_dir; /* NUL-ended */
+    bool is_any_port;      /* port 0 is any free one: for tests */
+};
+
+/* server.c: copies settings that commands look at into s->env; at the start and after a change. */
+void env_apply_settings(struct server *s);
+
+/* settings.c: what the settings say for each part. on_fatal and wake are the caller's to add. */
+struct local_options settings_local(const struct server *s);
+struct engine_options settings_engine(const struct server *s);
+struct net_options settings_net(struct server *s);
+/* Makes sure of the descriptors that maxclients needs, or lowers the setting, with a line that says
+ * so. */
+void settings_limit_clients(struct server *s);
+/* Fills in env's calls about settings. */
+void settings_fill_env(struct server *s);
+
+#endif

@@ -1,0 +1,239 @@
+/* settings: what the settings mean for the parts of the server, at the start and, for those that
+ * are mutable, whenever CONFIG SET changes them. A mutable setting that nothing here or in
+ * env_apply_settings hands on would be a lie: redis-tests/test_config.c looks at what each one
+ * does.
+ */
+#include <sys/resource.h>
+
+#include "server/server_int.h"
+
+#define RESERVED_FILES 64 /* beside one per client */
+
+/* ---- what they say --------------------------------------------------------------------------- */
+
+static enum durability durability_of(const struct config *c)
+{
+    switch (c->durability) {
+    case CONFIG_DURABLE_INTERVAL: return DURABILITY_INTERVAL;
+    case CONFIG_DURABLE_NEVER: return DURABILITY_NEVER;
+    default: return DURABILITY_ALWAYS;
+    }
+}
+
+struct local_options settings_local(const struct server *s)
+{
+    const struct config *c = s->config;
+    return (struct local_options){
+        .dir = c->dir,
+        .durability = durability_of(c),
+        .interval_ms = (unsigned)c->durability_interval_ms,
+        .segment_bytes = c->journal_segment_bytes,
+        .retention_ms = (int64_t)c->changes_retention_age_s * 1000,
+        .retention_bytes = c->changes_retention_bytes,
+        .memtable_bytes = c->memtable_bytes,
+        .memtable_age_ms = (int64_t)c->memtable_age_ms,
+        .write_buffer_bytes = c->write_buffer_bytes,
+        .cache_bytes = c->cache_bytes,
+        .store_cache_bytes = c->store_cache_bytes,
+        .query_threads = (unsigned)c->query_threads,
+        .scan_ms_max = (int64_t)c->scan_timeout_ms,
+    };
+}
+
+/* A transaction must fit into one journal segment, with what its record and its expiry rows add. */
+static uint64_t transaction_bytes_max(const struct config *c)
+{
+    uint64_t possible = c->journal_segment_bytes / 3 * 2;
+    return c->max_transaction_bytes < possible ? c->max_transaction_bytes : possible;
+}
+
+struct engine_options settings_engine(const struct server *s)
+{
+    const struct config *c = s->config;
+    uint64_t txn_bytes_max = transaction_bytes_max(c);
+    bool is_told = s->engine != NULL && engine_limits(s->engine)->txn_bytes_max == txn_bytes_max;
+    if (txn_bytes_max < c->max_transaction_bytes && !is_told) {
+        log_notice("max-transaction-size lowered to %llu, two thirds of journal-segment-size",
+                   (unsigned long long)txn_bytes_max);
+    }
+    return (struct engine_options){
+        .backend = s->backend,
+        .value_bytes_max = c->max_value_bytes,
+        .txn_bytes_max = txn_bytes_max,
+        .ops_max = c->max_transaction_ops,
+        .expire_batch = (unsigned)c->expire_batch,
+        .databases = (uint8_t)c->databases,
+        .idem_window_ms = (int64_t)c->idem_window_s * 1000,
+        .idem_entries_max = c->idem_entries_max,
+    };
+}
+
+struct net_options settings_net(struct server *s)
+{
+    const struct config *c = s->config;
+    return (struct net_options){
+        .env = &s->env,
+        .bind = c->bind,
+        .bind_count = c->bind_count,
+        .port = (uint16_t)c->port,
+        .is_any_port = s->is_any_port && c->port == 0,
+        .unix_path = c->unixsocket,
+        .unix_mode = (unsigned)c->unixsocketperm,
+        .backlog = (int)c->tcp_backlog,
+        .is_protected = c->protected_mode == CONFIG_YES,
+        .idle_s = c->timeout_s,
+        .keepalive_s = c->tcp_keepalive_s,
+        .clients_max = c->maxclients,
+        .bulk_bytes_max = c->proto_max_bulk_bytes,
+        .query_bytes_max = c->query_buffer_bytes,
+        .output_bytes_hard = c->output_buffer_hard_bytes,
+        .output_bytes_soft = c->output_buffer_soft_bytes,
+        .output_soft_s = c->output_buffer_soft_s,
+    };
+}
+
+/* ---- maxclients ------------------------------------------------------------------------------ */
+
+/* Asks for as many descriptors as so many clients need; how many clients those allow that there
+ * are.
+ */
+static uint64_t clients_possible(uint64_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+    if (limit.rlim_cur >= wanted + RESERVED_FILES) return wanted;
+    rlim_t old = limit.rlim_cur;
+    limit.rlim_cur = wanted + RESERVED_FILES < limit.rlim_max ? wanted + RESERVED_FILES
+                                                              : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = old;
+    if (limit.rlim_cur >= wanted + RESERVED_FILES) return wanted;
+    return limit.rlim_cur > 2 * RESERVED_FILES ? limit.rlim_cur - RESERVED_FILES : 16;
+}
+
+void settings_limit_clients(struct server *s)
+{
+    uint64_t wanted = s->config->maxclients;
+    uint64_t possible = clients_possible(wanted);
+    if (possible >= wanted) return;
+    log_warning("maxclients lowered from %llu to %llu: no more open files are allowed",
+                (unsigned long long)wanted, (unsigned long long)possible);
+    s->config->maxclients = possible;
+}
+
+/* ---- changes while it runs ------------------------------------------------------------------- */
+
+static enum err apply_settings(struct server *s, struct waiter *w, struct error *e)
+{
+    struct engine_options engine = settings_engine(s);
+    struct net_options net = settings_net(s);
+    struct local_options local = settings_local(s);
+    log_set_level(s->config->loglevel);
+    engine_set_limits(s->engine, &engine);
+    net_set_options(s->net, &net);
+    env_apply_settings(s);
+    return local_set_options(s->backend, &local, w, e);
+}
+
+/* Words of Redis. */
+static enum err check_clients(uint64_t wanted, struct error *e)
+{
+    uint64_t possible = clients_possible(wanted);
+    if (possible >= wanted) return OK;
+    return error_set(e, ERR_LIMIT,
+                     "The operating system is not able to handle the specified number of clients, "
+                     "try with %llu",
+                     (unsigned long long)possible);
+}
+
+/* All changes on a copy; its errors are the changes'. */
+static enum err try_changes(const struct server *s, const struct config_change *changes,
+                            size_t count, size_t *failed, struct error *e)
+{
+    struct config next;
+    enum err r = OK;
+    config_copy(&next, s->config);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        *failed = i;
+        r = config_set(&next, changes[i].setting, &changes[i].value, 1, e);
+        if (r == OK && changes[i].setting == config_find(slice_str("maxclients"))) {
+            r = check_clients(next.maxclients, e);
+        }
+    }
+    config_fini(&next);
+    return r;
+}
+
+static void change(struct config *c, const struct config_change *change)
+{
+    struct buf before;
+    struct buf after;
+    struct error e;
+    buf_init(&before);
+    buf_init(&after);
+    config_line(c, change->setting, &before);
+    if (config_set(c, change->setting, &change->value, 1, &e) != OK) {
+        die("a setting that was good is bad: %s", e.text);
+    }
+    config_line(c, change->setting, &after);
+    if (!slice_eq(buf_slice(&before), buf_slice(&after))) {
+        log_notice("CONFIG SET: %.*s", (int)after.len, (const char *)after.data);
+    }
+    buf_fini(&before);
+    buf_fini(&after);
+}
+
+static enum err on_config_set(void *arg, const struct config_change *changes, size_t count,
+                              size_t *failed, struct waiter *w, struct error *e)
+{
+    struct server *s = arg;
+    enum err r = try_changes(s, changes, count, failed, e);
+    if (r != OK) return r;
+    for (size_t i = 0; i < count; i++) change(s->config, &changes[i]);
+    return apply_settings(s, w, e);
+}
+
+static enum err on_config_rewrite(void *arg, struct error *e)
+{
+    const struct server *s = arg;
+    enum err r = config_rewrite(s->config, s->env.config_file, e);
+    if (r == OK) log_notice("CONFIG REWRITE executed with success.");
+    if (r != OK) log_warning("CONFIG REWRITE failed: %s", e->text);
+    return r;
+}
+
+/* ---- what commands ask ----------------------------------------------------------------------- */
+
+static size_t on_config_count(void *arg)
+{
+    (void)arg;
+    return config_count();
+}
+
+static const char *on_config_name(void *arg, size_t i)
+{
+    (void)arg;
+    return config_name(i);
+}
+
+static bool on_config_is_mutable(void *arg, size_t i)
+{
+    (void)arg;
+    return config_is_mutable(i);
+}
+
+static void on_config_value(void *arg, size_t i, struct buf *out)
+{
+    const struct server *s = arg;
+    config_get(s->config, i, out);
+}
+
+void settings_fill_env(struct server *s)
+{
+    struct env *env = &s->env;
+    env->config_count = on_config_count;
+    env->config_name = on_config_name;
+    env->config_is_mutable = on_config_is_mutable;
+    env->config_value = on_config_value;
+    env->config_set = on_config_set;
+    env->config_rewrite = on_config_rewrite;
+}
