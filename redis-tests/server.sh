@@ -82,6 +82,37 @@ stop_server() {
     fi
 }
 
+# reconnects <name> <port> <program>...: the program is started with the port and must print `ready`;
+# then the server restarts on that port, the program reads a line, and must print `done`.
+reconnects() {
+    local name=$1 fixed=$2
+    shift 2
+    start_server --port "$fixed"
+    if restart_under "$fixed" "$@"; then
+        echo "ok - $name"
+    else
+        not_ok "$name"
+    fi
+    stop_server
+}
+
+restart_under() {
+    local fixed=$1 word=''
+    shift
+    local program=$1 script=$2
+    shift 2
+    coproc client { exec timeout 30 "$program" "$script" "$fixed" "$@" 2>&1; }
+    local to=${client[1]} from=${client[0]} pid=$client_PID
+    read -r -t 20 -u "$from" word
+    [ "$word" = ready ] || { echo "$word"; cat <&"$from"; return 1; }
+    stop_server
+    start_server --port "$fixed"
+    echo go >&"$to"
+    read -r -t 20 -u "$from" word
+    [ "$word" = done ] || { echo "$word"; cat <&"$from"; return 1; }
+    wait "$pid"
+}
+
 # The last line of a script: its exit status.
 finish() {
     [ "$failures" -eq 0 ]

@@ -1,5 +1,5 @@
 #!/bin/bash
-# node-redis, newest version (redis-tests/node/package.json), installed under build/.
+# node-redis and ioredis, newest versions (redis-tests/node/package.json), installed under build/.
 . "$(dirname "$0")/server.sh"
 
 home=$PWD/redis-tests/node
@@ -20,23 +20,32 @@ install() {
 
 mkdir -p "$installed"
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
-    skip "node-redis" "node and npm are not installed"
+    skip "node-redis and ioredis" "node and npm are not installed"
     exit 0
 fi
 if ! install; then
-    skip "node-redis" "cannot be installed: $(grep -v '^$' "$scratch/install" | tail -n 1)"
+    skip "node-redis and ioredis" \
+        "cannot be installed: $(grep -v '^$' "$scratch/install" | tail -n 1)"
     exit 0
 fi
 
 start_server
 # Node looks for packages beside the script: a copy of it gets them there.
-mkdir "$scratch/node" && cp "$home/scenario.js" "$home/package.json" "$scratch/node/" &&
+mkdir "$scratch/node" && cp "$home"/*.js "$home/package.json" "$scratch/node/" &&
     ln -s "$installed/node_modules" "$scratch/node/node_modules"
-for protocol in default 3 2; do
-    timeout 60 node "$scratch/node/scenario.js" "$port" "$protocol" "protocol $protocol"
-    status=$?
-    [ "$status" -eq 0 ] || failures=$((failures + 1))
-    [ "$status" -le 1 ] || not_ok "the scenario by protocol $protocol ends (status $status)"
+for script in scenario ioredis; do
+    for protocol in default 3 2; do
+        timeout 60 node "$scratch/node/$script.js" "$port" "$protocol" "protocol $protocol"
+        status=$?
+        [ "$status" -eq 0 ] || failures=$((failures + 1))
+        [ "$status" -le 1 ] || not_ok "$script.js by protocol $protocol ends (status $status)"
+    done
 done
+fixed_port=$port
 stop_server
+
+for library in redis ioredis; do
+    reconnects "$library: a client object goes on after the server restarts" "$fixed_port" \
+        node "$scratch/node/reconnect.js" "$library"
+done
 finish

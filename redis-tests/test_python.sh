@@ -39,24 +39,6 @@ done
 fixed_port=$port
 stop_server
 
-# The same client object after a restart on the same port.
-reconnect() {
-    local word=''
-    coproc client { exec timeout 30 "$python" "$home/reconnect.py" "$port" 2>&1; }
-    local to=${client[1]} from=${client[0]}
-    read -r -t 20 -u "$from" word
-    [ "$word" = ready ] || { echo "$word"; cat <&"$from"; return 1; }
-    stop_server
-    start_server --port "$fixed_port"
-    echo go >&"$to"
-    read -r -t 20 -u "$from" word
-    [ "$word" = done ] || { echo "$word"; cat <&"$from"; return 1; }
-}
-start_server --port "$fixed_port"
-if reconnect; then
-    echo "ok - a client object goes on after the server restarts"
-else
-    not_ok "a client object goes on after the server restarts"
-fi
-stop_server
+reconnects "redis-py: a client object goes on after the server restarts" "$fixed_port" \
+    "$python" "$home/reconnect.py"
 finish

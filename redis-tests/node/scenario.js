@@ -95,6 +95,52 @@ const steps = {
     assert.deepEqual(done[1], [null, "3"]);
   },
 
+  "runs MULTI as one transaction": async (r) => {
+    const [stamp, entry, sum, ok, plain] = await r
+      .multi()
+      .addCommand(["KV.SET", key("a"), '{"at":{"$versionstamp":true}}'])
+      .addCommand(["KV.GET", key("a"), "WITHVERSION"])
+      .addCommand(["KV.SUM", key("n"), "4"])
+      .set("plain", "x")
+      .get("plain")
+      .exec();
+    assert.match(stamp, STAMP);
+    assert.deepEqual(JSON.parse(entry[0]), { at: stamp });
+    assert.deepEqual([sum[0], ok, plain], ["4", "OK", "x"]);
+    const refused = r.multi().set("plain", "y").addCommand(["KV.SUM", key("a"), "1"]).exec();
+    await assert.rejects(refused, /EXECABORT command 2 kv.sum: WRONGTYPE/);
+    assert.equal(await r.get("plain"), "x");
+    await r.watch("plain");
+    const other = await connect();
+    await other.set("plain", "z");
+    await assert.rejects(r.multi().set("plain", "mine").exec(), /watched keys/);
+    assert.equal(await other.get("plain"), "z");
+    await other.close();
+  },
+
+  "has plain keys": async (r) => {
+    assert.equal(await r.set("k", "v", { expiration: { type: "EX", value: 100 } }), "OK");
+    assert.ok((await r.ttl("k")) > 90);
+    assert.equal(await r.set("k", "w", { condition: "NX" }), null);
+    assert.equal(await r.incr("n"), 1);
+    assert.equal(await r.incrBy("n", 41), 42);
+    assert.deepEqual(await r.mGet(["k", "none", "n"]), ["v", null, "42"]);
+    await r.mSet(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`m${i}`, "x"])));
+    const seen = new Set();
+    for await (const keys of r.scanIterator({ MATCH: "m*", COUNT: 50 })) {
+      for (const k of keys) seen.add(k);
+    }
+    assert.equal(seen.size, 300);
+    assert.equal(await r.del(["k", "n", "none"]), 2);
+  },
+
+  "repeats a write safely": async (r) => {
+    const first = await run(r, "KV.SUM", key("c"), 1, "IDEM", "order-1");
+    assert.deepEqual(await run(r, "KV.SUM", key("c"), 1, "IDEM", "order-1"), first);
+    assert.equal(await run(r, "KV.GET", key("c")), "1");
+    await assert.rejects(run(r, "KV.SUM", key("c"), 2, "IDEM", "order-1"), /other arguments/);
+  },
+
   "speaks messagepack": async (r) => {
     const raw = (await connect()).withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
     await raw.sendCommand(["KV.FORMAT", "MSGPACK"]);

@@ -112,6 +112,54 @@ def lists_and_deletes_ranges(r, protocol):
     assert r.execute_command("KV.DELRANGE", "PREFIX", key("p")) == 200
 
 
+def runs_multi_as_one_transaction(r, protocol):
+    with r.pipeline() as p:
+        p.execute_command("KV.SET", key("a"), '{"at":{"$versionstamp":true}}')
+        p.execute_command("KV.GET", key("a"), "WITHVERSION")
+        p.execute_command("KV.SUM", key("n"), 4)
+        p.set("plain", "x").get("plain")
+        [stamp, entry, total, ok, plain] = p.execute()
+    assert is_stamp(stamp) and json.loads(entry[0]) == {"at": stamp}
+    assert (total[0], ok, plain) == ("4", True, "x")
+    with r.pipeline() as p:
+        p.set("plain", "y").execute_command("KV.SUM", key("a"), 1)
+        try:
+            raise AssertionError(p.execute())
+        except redis.exceptions.ExecAbortError as error:
+            assert "command 2 kv.sum: WRONGTYPE" in str(error), error
+    assert r.get("plain") == "x"
+    with r.pipeline() as p:
+        p.watch("plain", key("a"))
+        r.execute_command("KV.DEL", key("a"))
+        p.multi()
+        p.set("plain", "mine")
+        try:
+            raise AssertionError(p.execute())
+        except redis.WatchError:
+            pass
+    assert r.get("plain") == "x"
+    # redis-py's own optimistic loop
+    r.transaction(lambda p: (p.get("plain"), p.multi(), p.set("plain", "done")), "plain")
+    assert r.get("plain") == "done"
+
+
+def has_plain_keys(r, protocol):
+    assert r.set("k", "v", ex=100) is True and 90 < r.ttl("k") <= 100
+    assert r.set("k", "w", nx=True) is None and r.set("k", "w", get=True) == "v"
+    assert r.incr("n") == 1 and r.incrby("n", 41) == 42 and r.decr("n") == 41
+    assert r.mget("k", "none", "n") == ["w", None, "41"]
+    assert r.mset({f"m{i}": i for i in range(300)}) is True
+    assert sorted(r.scan_iter("m*", count=50)) == sorted(f"m{i}" for i in range(300))
+    assert r.delete("k", "n", "none") == 2 and r.type("m1") == "string"
+
+
+def repeats_a_write_safely(r, protocol):
+    first = r.execute_command("KV.SUM", key("c"), 1, "IDEM", "order-1")
+    assert r.execute_command("KV.SUM", key("c"), 1, "IDEM", "order-1") == first
+    assert r.execute_command("KV.GET", key("c")) == "1"
+    assert "other arguments" in refused(r, "KV.SUM", key("c"), 2, "IDEM", "order-1")[0]
+
+
 def commits_transactions(r, protocol):
     first = r.execute_command("KV.ATOMIC", "SET", key("a"), 1, "SUM", key("n"), 2)
     assert is_stamp(first) and r.execute_command("KV.VERSION") == first
@@ -192,7 +240,8 @@ def selects_databases(r, protocol):
 
 STEPS = [
     connects_as_asked, sets_and_gets, expires, computes, lists_and_deletes_ranges,
-    commits_transactions, speaks_messagepack, maps_errors, tells_about_itself, selects_databases,
+    commits_transactions, runs_multi_as_one_transaction, has_plain_keys, repeats_a_write_safely,
+    speaks_messagepack, maps_errors, tells_about_itself, selects_databases,
 ]
 
 
