@@ -244,4 +244,4 @@ build/libtupled.a: build/release/obj/src/codec/tupled.o
 
 # Objects stay: only the final programs are named as goals.
 .SECONDARY:
--include $(shell [ ! -d build ] || find build -name '*.d')
+-include $(shell [ ! -d build ] || find build -name '*.d' -type f)

@@ -2,9 +2,9 @@
  * exactly once: 32 clients drop their connection at a random moment of every single write and send
  * it once more, while the server is killed with -9 again and again.
  *
- * Every client counts: its n-th write adds 1 to a counter, or appends n to a list, or does both in a
- * transaction together with a counter that all share. The reply, the first one or the repeated one,
- * must be that of the n-th write; at the end counters and lists show each write once.
+ * Every client counts: its n-th write adds 1 to a counter, or appends n to a list, or does both in
+ * a transaction together with a counter that all share. The reply, the first one or the repeated
+ * one, must be that of the n-th write; at the end counters and lists show each write once.
  *
  * Environment: TUPLED_SEED; TUPLED_LONG=1 and CRASH_SECONDS make it long.
  */
@@ -32,11 +32,11 @@
 enum kind { ADD, APPEND, BOTH, EXEC, KINDS };
 
 struct writer {
-    unsigned n; /* writes acknowledged; the one under way is the next */
+    unsigned n;                       /* writes acknowledged; the one under way is the next */
     unsigned added, appended, shared; /* of those acknowledged: what they come to */
     enum kind kind;
-    bool is_second;     /* sent again: waiting for the reply */
-    int64_t drop_us;    /* when the first one is dropped */
+    bool is_second;          /* sent again: waiting for the reply */
+    int64_t drop_us;         /* when the first one is dropped */
     unsigned answered_first; /* the first reply was faster than the drop */
 };
 

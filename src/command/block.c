@@ -137,7 +137,7 @@ static enum err wait_run(struct request *rq)
 const struct command cmd_wait = {
     .name = "wait",
     .arity = 3,
-    .flags = CMD_CONNECTION,
+    .flags = CMD_CONNECTION | CMD_BLOCKING,
     .group = "generic",
     .since = "0.1.0",
     .summary = "Waits for replicas, of which there are none: 0 when the time is over.",

@@ -251,16 +251,17 @@ static enum err kill_run(struct request *rq)
 
 CLIENT_SUB(id, "id", 2, CMD_FAST, "The connection's number.", "");
 CLIENT_SUB(getname, "getname", 2, CMD_FAST, "The connection's name.", "");
-CLIENT_SUB(setname, "setname", 3, CMD_FAST, "Names the connection.", "connection-name");
-CLIENT_SUB(setinfo, "setinfo", 4, CMD_FAST, "Tells the name and version of the client library.",
-           "LIB-NAME libname|LIB-VER libver");
+CLIENT_SUB(setname, "setname", 3, CMD_FAST | CMD_NO_MULTI, "Names the connection.",
+           "connection-name");
+CLIENT_SUB(setinfo, "setinfo", 4, CMD_FAST | CMD_NO_MULTI,
+           "Tells the name and version of the client library.",
+           "<LIB-NAME libname | LIB-VER libver>");
 CLIENT_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
 CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
-           "[TYPE NORMAL|PUBSUB] [ID client-id [client-id ...]]");
-CLIENT_SUB(
-    kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS, "Closes connections.",
-    "ip:port|[ID client-id] [TYPE NORMAL|PUBSUB] [ADDR ip:port] [LADDR ip:port] [USER username] "
-    "[SKIPME YES|NO] [MAXAGE seconds]");
+           "[TYPE <NORMAL | PUBSUB>] [ID client-id [client-id ...]]");
+CLIENT_SUB(kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
+           "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] [LADDR ip:port] "
+           "[USER username] [SKIPME <YES | NO>] [MAXAGE seconds]>");
 COMMAND_HELP("connection");
 
 static const struct command *const client_subcommands[] = {

@@ -79,6 +79,11 @@ size_t command_count(void)
     return n;
 }
 
+bool command_arity_fits(const struct command *c, size_t argc)
+{
+    return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
+}
+
 void command_init(struct env *env)
 {
     waiter_list_init(&env->paused);

@@ -36,6 +36,7 @@ struct pending {
 struct multi;        /* the queue of MULTI: transaction.c */
 struct watched;      /* a key of WATCH: transaction.c */
 struct scan_cursors; /* string_scan.c */
+struct key_uses;     /* keys.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
 
 enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
@@ -182,11 +183,14 @@ enum command_flag {
     CMD_CONNECTION = 1 << 5,
     CMD_DANGEROUS = 1 << 6,
     CMD_KEYSPACE = 1 << 7,
-    CMD_IDEM = 1 << 9, /* takes IDEM id: KV.ATOMIC as its first words, all others as the last */
+    CMD_IDEM = 1 << 9,      /* takes IDEM id, as its last words */
     CMD_NO_MULTI = 1 << 10, /* refused between MULTI and EXEC */
     CMD_TRANSACTION = 1 << 11,
-    CMD_STRING = 1 << 12,  /* of the string view: its keys are plain words */
-    CMD_ANY_WORD = 1 << 8, /* a container whose run() answers words that are no subcommand */
+    CMD_STRING = 1 << 12,     /* of the string view: its keys are plain words */
+    CMD_ANY_WORD = 1 << 8,    /* a container whose run() answers words that are no subcommand */
+    CMD_IDEM_FIRST = 1 << 13, /* with CMD_IDEM: its first words, not its last */
+    CMD_BLOCKING = 1 << 14,   /* may wait for something other than the disk */
+    CMD_PUBSUB = 1 << 15,
 };
 
 struct command {
@@ -194,17 +198,25 @@ struct command {
     int arity;                         /* number of words with the name; negative = at least */
     unsigned flags;                    /* enum command_flag */
     int first_key, last_key, key_step; /* as COMMAND INFO; 0 = no keys in fixed places */
+    unsigned key_flags;                /* enum key_flag: what becomes of its keys */
     const char *group;                 /* of COMMAND DOCS */
     const char *since;                 /* first version of this server */
     const char *summary;               /* one line */
-    const char *syntax; /* of the arguments, in the notation of Redis's manual; "" = none */
+    const char *syntax;                /* of the arguments, in the notation of syntax.h; no IDEM */
+    const char *reply;                 /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
+    /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
+     * those that run() gets, IDEM taken off. False: the command will refuse them anyway; the keys
+     * before the wrong word are there. */
+    bool (*keys)(const struct slice *argv, size_t argc, struct key_uses *out);
     const struct command *const *subcommands; /* NULL-ended, or NULL */
 };
 
 /* Every command, NULL-ended, sorted by name. */
 extern const struct command *const command_table[];
 size_t command_count(void);
+/* `argc` counts the name; IDEM must be off. */
+bool command_arity_fits(const struct command *c, size_t argc);
 /* By name in any case; NULL when there is none. */
 const struct command *command_find(struct slice name);
 const struct command *command_find_sub(const struct command *c, struct slice name);

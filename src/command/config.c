@@ -187,7 +187,7 @@ static enum err set_run(struct request *rq)
 static const struct command sub_set = {
     .name = "set",
     .arity = -4,
-    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
     .group = "server",
     .since = "0.1.0",
     .summary = "Changes settings of the running server, all of them or none.",
@@ -213,7 +213,7 @@ static enum err rewrite_run(struct request *rq)
 static const struct command sub_rewrite = {
     .name = "rewrite",
     .arity = 2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
     .group = "server",
     .since = "0.1.0",
     .summary = "Writes the settings in force into the config file.",
@@ -233,7 +233,7 @@ static enum err resetstat_run(struct request *rq)
 static const struct command sub_resetstat = {
     .name = "resetstat",
     .arity = 2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
     .group = "server",
     .since = "0.1.0",
     .summary = "Sets the counters of INFO to zero: commands, errors, connections, traffic.",

@@ -103,7 +103,7 @@ static enum err hello_run(struct request *rq)
 const struct command cmd_hello = {
     .name = "hello",
     .arity = -1,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Chooses the protocol; tells about server and connection.",
@@ -120,7 +120,7 @@ static enum err auth_run(struct request *rq)
 const struct command cmd_auth = {
     .name = "auth",
     .arity = -2,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Refused: this version knows no passwords.",

@@ -278,11 +278,13 @@ static enum err other_run(struct request *rq)
                      (const char *)rq->argv[1].data);
 }
 
+/* None inside EXEC: a digest takes many turns and EXEC has one, a push is no reply, and what the
+ * others do cannot be taken back. */
 #define DEBUG_SUB(word, words, text, arguments)                                                    \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
         .arity = words,                                                                            \
-        .flags = CMD_ADMIN | CMD_DANGEROUS,                                                        \
+        .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,                                         \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
@@ -292,9 +294,12 @@ static enum err other_run(struct request *rq)
 
 DEBUG_SUB(digest, 2, "A digest of every live entry of every database, at one moment.", "");
 DEBUG_SUB(log, 3, "Writes a line into the log.", "message");
-DEBUG_SUB(protocol, 3, "A reply of a type.",
-          "STRING|INTEGER|DOUBLE|NULL|ARRAY|SET|MAP|ATTRIB|PUSH|VERBATIM|TRUE|FALSE|BIGNUM");
-DEBUG_SUB(sleep, 3, "Stops the whole server for so long; decimals are allowed.", "seconds");
+DEBUG_SUB(
+    protocol, 3, "A reply of a type.",
+    "<STRING | INTEGER | DOUBLE | NULL | ARRAY | SET | MAP | ATTRIB | PUSH | VERBATIM | TRUE | "
+    "FALSE | BIGNUM>");
+DEBUG_SUB(sleep, 3, "Stops the whole server for so many seconds; decimals are allowed.",
+          "duration");
 COMMAND_HELP("server");
 
 static const struct command *const debug_subcommands[] = {&sub_digest,   &sub_help,  &sub_log,
@@ -303,7 +308,7 @@ static const struct command *const debug_subcommands[] = {&sub_digest,   &sub_he
 const struct command cmd_debug = {
     .name = "debug",
     .arity = -2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD | CMD_NO_MULTI,
     .group = "server",
     .since = "0.1.0",
     .summary = "For tests; see enable-debug-command.",

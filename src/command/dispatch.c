@@ -35,11 +35,6 @@ static void reply_unknown(struct request *rq)
     resp_error_line(rq->w, line);
 }
 
-static bool arity_fits(const struct command *c, size_t argc)
-{
-    return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
-}
-
 static void reply_unknown_subcommand(struct request *rq, const struct command *parent)
 {
     char line[256];
@@ -82,7 +77,7 @@ bool command_resolve(struct request *rq)
         resp_error(rq->w, &rq->error);
         return false;
     }
-    if (!arity_fits(c, rq->argc)) {
+    if (!command_arity_fits(c, rq->argc)) {
         stats_reject(rq->env, c);
         snprintf(line, sizeof line, "ERR wrong number of arguments for '%s%s%s' command",
                  parent != NULL ? parent->name : "", parent != NULL ? "|" : "", c->name);

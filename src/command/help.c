@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "command/commands.h"
+#include "command/syntax.h"
 
 static void upper(const char *text, char *out, size_t size)
 {
@@ -34,8 +35,8 @@ enum err command_help_run(struct request *rq)
     for (const struct command *const *s = container->subcommands; *s != NULL; s++) {
         if (is_help(*s)) continue;
         upper((*s)->name, name, sizeof name);
-        snprintf(line, sizeof line, "%s%s%s", name, (*s)->syntax[0] != '\0' ? " " : "",
-                 (*s)->syntax);
+        const char *syntax = command_syntax(*s, rq->arena);
+        snprintf(line, sizeof line, "%s%s%s", name, syntax[0] != '\0' ? " " : "", syntax);
         resp_simple(rq->w, line);
         snprintf(line, sizeof line, "    %s", (*s)->summary);
         resp_simple(rq->w, line);

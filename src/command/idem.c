@@ -72,7 +72,7 @@ bool idem_take(struct request *rq)
 {
     const struct command *c = rq->command;
     rq->idem = slice_of(NULL, 0);
-    if (c == &kv_atomic) {
+    if ((c->flags & CMD_IDEM_FIRST) != 0) {
         if (rq->argc < 2 || !slice_is_word(rq->argv[1], "IDEM")) return true;
         if (rq->argc == 2) {
             (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: IDEM needs an argument");

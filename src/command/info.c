@@ -354,6 +354,6 @@ const struct command cmd_info = {
     .group = "server",
     .since = "0.1.0",
     .summary = "Figures about the server, by section.",
-    .syntax = "[section [section ...]]",
+    .syntax = "[section ...]",
     .run = info_run,
 };

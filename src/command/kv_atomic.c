@@ -2,6 +2,7 @@
  */
 #include "command/args.h"
 #include "command/commands.h"
+#include "command/keys.h"
 
 struct atomic {
     struct op *ops;
@@ -185,16 +186,68 @@ static enum err kv_atomic_run(struct request *rq)
     return OK;
 }
 
+/* Words after the key of SET or SUM that belong to it. */
+static size_t option_words(struct slice word)
+{
+    static const struct {
+        const char *word;
+        size_t count;
+    } options[] = {{"EX", 2},    {"PX", 2},    {"EXAT", 2},   {"PXAT", 2},
+                   {"CLAMP", 3}, {"RANGE", 3}, {"KEEPTTL", 1}};
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (slice_is_word(word, options[i].word)) return options[i].count;
+    }
+    return 0;
+}
+
+static bool kv_atomic_keys(const struct slice *argv, size_t argc, struct key_uses *out)
+{
+    static const struct {
+        const char *word;
+        size_t words; /* with the operation's own */
+        unsigned flags;
+    } ops[] = {
+        {"CHECK", 3, KEY_RO | KEY_ACCESS},
+        {"SET", 3, KEY_OW | KEY_UPDATE},
+        {"DEL", 2, KEY_RM | KEY_DELETE},
+        {"SUM", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE},
+        {"MIN", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE},
+        {"MAX", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE},
+        {"APPEND", 3, KEY_RW | KEY_INSERT},
+        {"PREPEND", 3, KEY_RW | KEY_INSERT},
+    };
+    const size_t count = sizeof ops / sizeof ops[0];
+    size_t at = 1;
+    if (at < argc && slice_is_word(argv[at], "DETAILS")) at++;
+    while (at < argc) {
+        size_t i = 0;
+        while (i < count && !slice_is_word(argv[at], ops[i].word)) i++;
+        if (i == count || at + ops[i].words > argc) return false;
+        key_uses_add(out, argv[at + 1], ops[i].flags);
+        at += ops[i].words;
+        /* No operation is called as an option is: they cannot be mixed up. */
+        while (at < argc && option_words(argv[at]) > 0) at += option_words(argv[at]);
+    }
+    return at == argc;
+}
+
 const struct command kv_atomic = {
     .name = "kv.atomic",
     .arity = -1,
-    .flags = CMD_WRITE | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_IDEM_FIRST,
+    .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "A whole transaction: checks, then mutations; nil and no effect when a check fails.",
     .syntax =
-        "[DETAILS] [CHECK key versionstamp|SET key value [EX seconds|PX milliseconds|EXAT "
-        "unix-time-seconds|PXAT unix-time-milliseconds|KEEPTTL]|DEL key|SUM key value [CLAMP lo "
-        "hi|RANGE lo hi]|MIN key value|MAX key value|APPEND key array|PREPEND key array ...]",
+        "[DETAILS] [<CHECK key <versionstamp | NONE> | SET key value [EX seconds | PX milliseconds "
+        "| EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] | DEL key | SUM key "
+        "value [CLAMP lo hi | RANGE lo hi] | MIN key value | MAX key value | APPEND key array | "
+        "PREPEND key array> ...]",
+    .reply =
+        "The versionstamp; nil when a check fails. DETAILS: `[versionstamp, [result ...]]` with the key "
+        "written for SET, the new value for SUM, MIN, MAX, the new length for APPEND, PREPEND, else "
+        "nil; or `[nil, [[number of the failed operation, versionstamp or nil] ...]]`.",
     .run = kv_atomic_run,
+    .keys = kv_atomic_keys,
 };

@@ -7,6 +7,7 @@
  */
 #include "base/mem.h"
 #include "command/commands.h"
+#include "command/keys.h"
 
 struct delrange {
     struct pending pending; /* first */
@@ -158,9 +159,12 @@ const struct command kv_delrange = {
     .name = "kv.delrange",
     .arity = -2,
     .flags = CMD_WRITE,
+    .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Removes a range; one transaction up to the limits, several beyond them.",
-    .syntax = "PREFIX key|START key END key|ALL [LIMIT count]",
+    .syntax = "<PREFIX key | START key END key | ALL> [LIMIT count]",
+    .reply = "The number removed.",
     .run = kv_delrange_run,
+    .keys = keys_of_range,
 };

@@ -30,7 +30,8 @@ const struct command kv_format = {
     .group = "kv",
     .since = "0.1.0",
     .summary = "How this connection sends values and gets values and keys back; alone it tells.",
-    .syntax = "[JSON|MSGPACK]",
+    .syntax = "[JSON | MSGPACK]",
+    .reply = "OK; without a word the format in use.",
     .run = kv_format_run,
 };
 
@@ -49,6 +50,7 @@ const struct command kv_version = {
     .since = "0.1.0",
     .summary = "The newest acknowledged versionstamp.",
     .syntax = "",
+    .reply = "A versionstamp.",
     .run = kv_version_run,
 };
 
@@ -87,5 +89,6 @@ const struct command kv_limits = {
     .since = "0.1.0",
     .summary = "Every limit and its value.",
     .syntax = "",
+    .reply = "Names with values: a map, or a flat array in RESP2.",
     .run = kv_limits_run,
 };

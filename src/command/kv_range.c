@@ -5,6 +5,7 @@
 #include "base/htab.h"
 #include "base/mem.h"
 #include "command/commands.h"
+#include "command/keys.h"
 
 #define LIST_LIMIT_DEFAULT 100
 #define SLICE_ROWS 1000 /* walked before others get a turn */
@@ -268,13 +269,18 @@ const struct command kv_list = {
     .name = "kv.list",
     .arity = -1,
     .flags = CMD_READ,
+    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary =
         "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
     .syntax =
         "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY]",
+    .reply =
+        "`[cursor, [entry ...]]`, from one snapshot; an entry is `[key, value, versionstamp]`, with "
+        "KEYSONLY the key. START is in the range, END is not, also with REVERSE. Cursor 0: done.",
     .run = kv_list_run,
+    .keys = keys_of_range,
 };
 
 /* ---- KV.COUNT ---- */
@@ -321,9 +327,12 @@ const struct command kv_count = {
     .name = "kv.count",
     .arity = -1,
     .flags = CMD_READ,
+    .key_flags = KEY_RO,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The number of live entries in a range.",
     .syntax = "[PREFIX key] [START key] [END key]",
+    .reply = "The number.",
     .run = kv_count_run,
+    .keys = keys_of_range,
 };

@@ -1,6 +1,7 @@
 /* kv_read: reads of single keys. */
 #include "command/args.h"
 #include "command/commands.h"
+#include "command/keys.h"
 
 static enum err read_entry(struct request *rq, struct slice arg, struct entry *entry)
 {
@@ -57,10 +58,12 @@ const struct command kv_get = {
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
+    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The value of a key, with its versionstamp if asked for.",
     .syntax = "key [WITHVERSION]",
+    .reply = "The value, or nil; `WITHVERSION`: `[value, versionstamp]`, or nil.",
     .run = kv_get_run,
 };
 
@@ -83,10 +86,12 @@ const struct command kv_mget = {
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
+    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Values and versionstamps of several keys, from one snapshot.",
     .syntax = "key [key ...]",
+    .reply = "An array of `[value, versionstamp]` or nil, in the order asked, from one snapshot.",
     .run = kv_mget_run,
 };
 
@@ -120,10 +125,12 @@ const struct command kv_ttl = {
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
+    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Seconds until a key expires; -1 never, -2 absent.",
     .syntax = "key",
+    .reply = "Seconds, rounded; -1: no expiry; -2: absent.",
     .run = kv_ttl_run,
 };
 
@@ -139,9 +146,11 @@ const struct command kv_pttl = {
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
+    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Milliseconds until a key expires; -1 never, -2 absent.",
     .syntax = "key",
+    .reply = "Milliseconds; -1: no expiry; -2: absent.",
     .run = kv_pttl_run,
 };

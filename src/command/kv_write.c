@@ -3,6 +3,7 @@
  */
 #include "command/args.h"
 #include "command/commands.h"
+#include "command/keys.h"
 
 static enum err commit(struct request *rq, struct txn *t)
 {
@@ -87,11 +88,14 @@ const struct command kv_set = {
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
+    .key_flags = KEY_RW | KEY_UPDATE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Sets a key; the reply is the versionstamp, nil when the condition does not hold.",
-    .syntax = "key value [EX seconds|PX milliseconds|EXAT unix-time-seconds|PXAT "
-              "unix-time-milliseconds|KEEPTTL] [NX|XX|IFVERSION versionstamp]",
+    .syntax = "key value [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
+              "unix-time-milliseconds | KEEPTTL] [NX | XX | IFVERSION <versionstamp | NONE>]",
+    .reply =
+        "The versionstamp; nil when the condition does not hold. Without an expiry option there is no expiry.",
     .run = kv_set_run,
 };
 
@@ -122,10 +126,12 @@ const struct command kv_del = {
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
+    .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Deletes keys in one transaction; the reply is how many were there.",
     .syntax = "key [key ...]",
+    .reply = "The number of live keys removed.",
     .run = kv_del_run,
 };
 
@@ -196,10 +202,12 @@ enum err kv_pexpireat_run(struct request *rq)
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
+        .key_flags = KEY_RW | KEY_UPDATE,                                                          \
         .group = "kv",                                                                             \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = "key " argument " [NX|XX|GT|LT]",                                                \
+        .syntax = "key " argument " [NX | XX | GT | LT]",                                          \
+        .reply = "1, or 0 when the key is absent or the condition does not hold.",                 \
         .run = kv_##word##_run,                                                                    \
     }
 
@@ -229,10 +237,12 @@ const struct command kv_persist = {
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
+    .key_flags = KEY_RW | KEY_UPDATE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Takes the expiry off a key; 1 when it had one, else 0.",
     .syntax = "key",
+    .reply = "1, or 0 when the key is absent or has no expiry.",
     .run = kv_persist_run,
 };
 
@@ -287,7 +297,7 @@ static enum err kv_max_run(struct request *rq)
     return arith_run(rq, ARITH_MAX);
 }
 
-#define COMPUTE_COMMAND(word, full_name, words, text, arguments)                                   \
+#define COMPUTE_COMMAND(word, full_name, words, uses, text, arguments, answer)                     \
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = words,                                                                            \
@@ -295,19 +305,23 @@ static enum err kv_max_run(struct request *rq)
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
+        .key_flags = uses,                                                                         \
         .group = "kv",                                                                             \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .syntax = arguments,                                                                       \
+        .reply = answer,                                                                           \
         .run = kv_##word##_run,                                                                    \
     }
 
-COMPUTE_COMMAND(sum, "kv.sum", -3,
+#define ARITH_REPLY "`[new value, versionstamp]`."
+COMPUTE_COMMAND(sum, "kv.sum", -3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
                 "Adds to a number, bigint or u64; the reply is the new value and versionstamp.",
-                "key value [CLAMP lo hi|RANGE lo hi]");
-COMPUTE_COMMAND(min, "kv.min", 3, "Lowers a number to the operand if that is less.", "key value");
-COMPUTE_COMMAND(max, "kv.max", 3, "Raises a number to the operand if that is greater.",
-                "key value");
+                "key value [CLAMP lo hi | RANGE lo hi]", ARITH_REPLY);
+COMPUTE_COMMAND(min, "kv.min", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+                "Lowers a number to the operand if that is less.", "key value", ARITH_REPLY);
+COMPUTE_COMMAND(max, "kv.max", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+                "Raises a number to the operand if that is greater.", "key value", ARITH_REPLY);
 
 /* ---- KV.APPEND, KV.PREPEND ---- */
 
@@ -335,7 +349,9 @@ static enum err kv_prepend_run(struct request *rq)
     return join_run(rq, true);
 }
 
-COMPUTE_COMMAND(append, "kv.append", 3,
+#define JOIN_REPLY "`[new length, versionstamp]`."
+COMPUTE_COMMAND(append, "kv.append", 3, KEY_RW | KEY_INSERT,
                 "Adds elements at the end of an array; the reply is its length and versionstamp.",
-                "key array");
-COMPUTE_COMMAND(prepend, "kv.prepend", 3, "Adds elements at the start of an array.", "key array");
+                "key array", JOIN_REPLY);
+COMPUTE_COMMAND(prepend, "kv.prepend", 3, KEY_RW | KEY_INSERT,
+                "Adds elements at the start of an array.", "key array", JOIN_REPLY);

@@ -288,11 +288,11 @@ static enum err histogram_run(struct request *rq)
     return OK;
 }
 
-#define LATENCY_SUB(word, words, text, arguments, function)                                        \
+#define LATENCY_SUB(word, words, more, text, arguments, function)                                  \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
         .arity = words,                                                                            \
-        .flags = CMD_ADMIN | CMD_DANGEROUS,                                                        \
+        .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
@@ -300,13 +300,13 @@ static enum err histogram_run(struct request *rq)
         .run = function,                                                                           \
     }
 
-LATENCY_SUB(doctor, 2, "What the latency monitor saw, in words.", "", doctor_run);
-LATENCY_SUB(graph, 3, "The samples of an event as a drawing.", "event", graph_run);
-LATENCY_SUB(histogram, -2, "How often commands took how many microseconds, cumulative.",
-            "[command [command ...]]", histogram_run);
-LATENCY_SUB(history, 3, "The samples of an event: time and milliseconds.", "event", history_run);
-LATENCY_SUB(latest, 2, "The newest and the worst sample of every event.", "", latest_run);
-LATENCY_SUB(reset, -2, "Forgets the samples of some or all events.", "[event [event ...]]",
+LATENCY_SUB(doctor, 2, 0, "What the latency monitor saw, in words.", "", doctor_run);
+LATENCY_SUB(graph, 3, 0, "The samples of an event as a drawing.", "event", graph_run);
+LATENCY_SUB(histogram, -2, 0, "How often commands took how many microseconds, cumulative.",
+            "[command ...]", histogram_run);
+LATENCY_SUB(history, 3, 0, "The samples of an event: time and milliseconds.", "event", history_run);
+LATENCY_SUB(latest, 2, 0, "The newest and the worst sample of every event.", "", latest_run);
+LATENCY_SUB(reset, -2, CMD_NO_MULTI, "Forgets the samples of some or all events.", "[event ...]",
             reset_run);
 COMMAND_HELP("server");
 

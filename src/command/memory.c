@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "codec/key.h"
 #include "command/commands.h"
+#include "command/keys.h"
 
 /* What an entry costs beside its key and value, about: the struct in the memtable or the cache and
  * its slot in the table. */
@@ -213,10 +214,11 @@ static enum err malloc_stats_run(struct request *rq)
     return OK;
 }
 
-#define MEMORY_SUB(id, word, words, text, arguments)                                               \
+#define MEMORY_SUB(id, word, words, more, text, arguments)                                         \
     static const struct command sub_##id = {                                                       \
         .name = word,                                                                              \
         .arity = words,                                                                            \
+        .flags = (more),                                                                           \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
@@ -224,10 +226,10 @@ static enum err malloc_stats_run(struct request *rq)
         .run = id##_run,                                                                           \
     }
 
-MEMORY_SUB(doctor, "doctor", 2, "What is unusual about the memory, in words.", "");
-MEMORY_SUB(malloc_stats, "malloc-stats", 2, "What the allocator tells.", "");
-MEMORY_SUB(purge, "purge", 2, "Gives free memory back to the system.", "");
-MEMORY_SUB(stats, "stats", 2, "Where the memory is.", "");
+MEMORY_SUB(doctor, "doctor", 2, 0, "What is unusual about the memory, in words.", "");
+MEMORY_SUB(malloc_stats, "malloc-stats", 2, 0, "What the allocator tells.", "");
+MEMORY_SUB(purge, "purge", 2, CMD_NO_MULTI, "Gives free memory back to the system.", "");
+MEMORY_SUB(stats, "stats", 2, 0, "Where the memory is.", "");
 COMMAND_HELP("server");
 
 static const struct command sub_usage = {
@@ -237,6 +239,7 @@ static const struct command sub_usage = {
     .first_key = 2,
     .last_key = 2,
     .key_step = 1,
+    .key_flags = KEY_RO,
     .group = "server",
     .since = "0.1.0",
     .summary = "Bytes of a key, its value and what keeping it costs, about.",

@@ -53,7 +53,7 @@ const struct command cmd_flushdb = {
     .group = "server",
     .since = "0.1.0",
     .summary = "Removes everything in the selected database, in one transaction.",
-    .syntax = "[ASYNC|SYNC]",
+    .syntax = "[ASYNC | SYNC]",
     .run = flushdb_run,
 };
 
@@ -93,7 +93,7 @@ const struct command cmd_flushall = {
     .group = "server",
     .since = "0.1.0",
     .summary = "Removes everything in every database, in one transaction.",
-    .syntax = "[ASYNC|SYNC]",
+    .syntax = "[ASYNC | SYNC]",
     .run = flushall_run,
 };
 
@@ -137,10 +137,10 @@ static enum err shutdown_run(struct request *rq)
 const struct command cmd_shutdown = {
     .name = "shutdown",
     .arity = -1,
-    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
     .group = "server",
     .since = "0.1.0",
     .summary = "Stops the server cleanly; everything acknowledged is kept whatever the words.",
-    .syntax = "[NOSAVE|SAVE] [NOW] [FORCE] [ABORT]",
+    .syntax = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
     .run = shutdown_run,
 };

@@ -149,11 +149,11 @@ static enum err reset_run(struct request *rq)
     return OK;
 }
 
-#define SLOWLOG_SUB(word, words, text, arguments, function)                                        \
+#define SLOWLOG_SUB(word, words, more, text, arguments, function)                                  \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
         .arity = words,                                                                            \
-        .flags = CMD_ADMIN | CMD_DANGEROUS,                                                        \
+        .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
@@ -161,10 +161,10 @@ static enum err reset_run(struct request *rq)
         .run = function,                                                                           \
     }
 
-SLOWLOG_SUB(get, -2, "The newest entries, 10 unless a count is given; -1 is all.", "[count]",
+SLOWLOG_SUB(get, -2, 0, "The newest entries, 10 unless a count is given; -1 is all.", "[count]",
             get_run);
-SLOWLOG_SUB(len, 2, "The number of entries.", "", len_run);
-SLOWLOG_SUB(reset, 2, "Forgets all entries.", "", reset_run);
+SLOWLOG_SUB(len, 2, 0, "The number of entries.", "", len_run);
+SLOWLOG_SUB(reset, 2, CMD_NO_MULTI, "Forgets all entries.", "", reset_run);
 COMMAND_HELP("server");
 
 static const struct command *const slowlog_subcommands[] = {&sub_get, &sub_help, &sub_len,

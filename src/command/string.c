@@ -7,6 +7,7 @@
 #include "codec/pack.h"
 #include "command/args.h"
 #include "command/commands.h"
+#include "command/keys.h"
 
 #define STRING_BYTES_MAX (512u << 20)
 #define VALUE_HEAD_BYTES 16 /* at least what pack_bin asks for beside the bytes */
@@ -88,7 +89,7 @@ static void reply_old(struct request *rq, const struct op *op)
     }
 }
 
-#define STRING_COMMAND(id, word, words, more, last, step, text, arguments)                         \
+#define STRING_COMMAND(id, word, words, more, uses, last, step, text, arguments)                   \
     const struct command cmd_##id = {                                                              \
         .name = word,                                                                              \
         .arity = words,                                                                            \
@@ -96,6 +97,7 @@ static void reply_old(struct request *rq, const struct op *op)
         .first_key = 1,                                                                            \
         .last_key = last,                                                                          \
         .key_step = step,                                                                          \
+        .key_flags = uses,                                                                         \
         .group = "string",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
@@ -118,7 +120,8 @@ static enum err get_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(get, "get", 2, CMD_READ | CMD_FAST, 1, 1, "The bytes of a plain key.", "key");
+STRING_COMMAND(get, "get", 2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, 1, 1,
+               "The bytes of a plain key.", "key");
 
 static enum err mget_run(struct request *rq)
 {
@@ -137,8 +140,8 @@ static enum err mget_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(mget, "mget", -2, CMD_READ | CMD_FAST, -1, 1, "The bytes of several plain keys.",
-               "key [key ...]");
+STRING_COMMAND(mget, "mget", -2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, -1, 1,
+               "The bytes of several plain keys.", "key [key ...]");
 
 static enum err strlen_run(struct request *rq)
 {
@@ -148,8 +151,8 @@ static enum err strlen_run(struct request *rq)
     if (r == OK) resp_int(rq->w, (int64_t)bytes.len);
     return r;
 }
-STRING_COMMAND(strlen, "strlen", 2, CMD_READ | CMD_FAST, 1, 1, "The number of bytes of a value.",
-               "key");
+STRING_COMMAND(strlen, "strlen", 2, CMD_READ | CMD_FAST, KEY_RO, 1, 1,
+               "The number of bytes of a value.", "key");
 
 /* ---- SET ---- */
 
@@ -193,7 +196,8 @@ static enum err set_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(set, "set", -3, CMD_WRITE, 1, 1, "Sets a plain key to bytes.",
+STRING_COMMAND(set, "set", -3, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
+               "Sets a plain key to bytes.",
                "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
                "PXAT unix-time-milliseconds | KEEPTTL]");
 
@@ -206,7 +210,7 @@ static enum err setnx_run(struct request *rq)
     if (r == OK) resp_int(rq->w, op.is_met);
     return r;
 }
-STRING_COMMAND(setnx, "setnx", 3, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(setnx, "setnx", 3, CMD_WRITE | CMD_FAST, KEY_OW | KEY_INSERT, 1, 1,
                "Sets a plain key if it is absent; 1 or 0.", "key value");
 
 static enum err set_with_ttl(struct request *rq, int64_t unit_ms)
@@ -232,15 +236,15 @@ static enum err setex_run(struct request *rq)
 {
     return set_with_ttl(rq, 1000);
 }
-STRING_COMMAND(setex, "setex", 4, CMD_WRITE, 1, 1, "Sets a plain key that expires.",
-               "key seconds value");
+STRING_COMMAND(setex, "setex", 4, CMD_WRITE, KEY_OW | KEY_UPDATE, 1, 1,
+               "Sets a plain key that expires.", "key seconds value");
 
 static enum err psetex_run(struct request *rq)
 {
     return set_with_ttl(rq, 1);
 }
-STRING_COMMAND(psetex, "psetex", 4, CMD_WRITE, 1, 1, "Sets a plain key that expires.",
-               "key milliseconds value");
+STRING_COMMAND(psetex, "psetex", 4, CMD_WRITE, KEY_OW | KEY_UPDATE, 1, 1,
+               "Sets a plain key that expires.", "key milliseconds value");
 
 static enum err getset_run(struct request *rq)
 {
@@ -251,7 +255,7 @@ static enum err getset_run(struct request *rq)
     if (r == OK) reply_old(rq, &op);
     return r;
 }
-STRING_COMMAND(getset, "getset", 3, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(getset, "getset", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
                "Sets a plain key; the reply is what it was.", "key value");
 
 static enum err getdel_run(struct request *rq)
@@ -262,7 +266,7 @@ static enum err getdel_run(struct request *rq)
     if (r == OK) reply_old(rq, &op);
     return r;
 }
-STRING_COMMAND(getdel, "getdel", 2, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(getdel, "getdel", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1,
                "Deletes a plain key; the reply is what it was.", "key");
 
 static enum err mset_run(struct request *rq)
@@ -282,8 +286,8 @@ static enum err mset_run(struct request *rq)
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
-STRING_COMMAND(mset, "mset", -3, CMD_WRITE, -1, 2, "Sets several plain keys in one transaction.",
-               "key value [key value ...]");
+STRING_COMMAND(mset, "mset", -3, CMD_WRITE, KEY_OW | KEY_UPDATE, -1, 2,
+               "Sets several plain keys in one transaction.", "key value [key value ...]");
 
 /* ---- INCR and relatives, APPEND ---- */
 
@@ -324,14 +328,14 @@ static enum err incr_run(struct request *rq)
 {
     return add_run(rq, 1);
 }
-STRING_COMMAND(incr, "incr", 2, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(incr, "incr", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
                "Adds 1 to the decimal number of a plain key.", "key");
 
 static enum err decr_run(struct request *rq)
 {
     return add_run(rq, -1);
 }
-STRING_COMMAND(decr, "decr", 2, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(decr, "decr", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
                "Takes 1 off the decimal number of a plain key.", "key");
 
 static enum err add_argument(struct request *rq, bool is_negative)
@@ -350,14 +354,14 @@ static enum err incrby_run(struct request *rq)
 {
     return add_argument(rq, false);
 }
-STRING_COMMAND(incrby, "incrby", 3, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(incrby, "incrby", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
                "Adds to the decimal number of a plain key.", "key increment");
 
 static enum err decrby_run(struct request *rq)
 {
     return add_argument(rq, true);
 }
-STRING_COMMAND(decrby, "decrby", 3, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(decrby, "decrby", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
                "Subtracts from the decimal number of a plain key.", "key decrement");
 
 static enum err edit_append(const struct op *op, const struct slice *stored, struct buf *out,
@@ -390,6 +394,6 @@ static enum err append_run(struct request *rq)
     resp_int(rq->w, (int64_t)bytes.len);
     return OK;
 }
-STRING_COMMAND(append, "append", 3, CMD_WRITE | CMD_FAST, 1, 1,
+STRING_COMMAND(append, "append", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT, 1, 1,
                "Adds bytes at the end of a plain key's value; the reply is its length.",
                "key value");

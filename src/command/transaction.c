@@ -8,6 +8,7 @@
  */
 #include "base/mem.h"
 #include "command/commands.h"
+#include "command/keys.h"
 #include "command/observe.h"
 
 #define ARENA_BYTES 4096
@@ -249,6 +250,7 @@ const struct command cmd_watch = {
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
+    .key_flags = KEY_RO,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "EXEC does nothing (nil) if one of these keys has another versionstamp by then.",
@@ -256,9 +258,11 @@ const struct command cmd_watch = {
     .run = watch_run,
 };
 
+/* Inside EXEC it comes too late: what was watched was compared before, and is again when EXEC had
+ * to wait. */
 static enum err unwatch_run(struct request *rq)
 {
-    watches_drop(rq->client);
+    if (rq->overlay == NULL) watches_drop(rq->client);
     resp_simple(rq->w, "OK");
     return OK;
 }

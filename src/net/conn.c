@@ -16,6 +16,7 @@
 #define COMMANDS_MAX 1000             /* of one client in one turn */
 #define OUTPUT_PAUSE_BYTES (1u << 20) /* commands wait while this much is unsent */
 #define BEHIND_KEEP_BYTES 4096
+#define TRIM_IDLE_MS 2000 /* then the buffers of a connection are given back */
 
 static void conn_move(struct conn *c, enum conn_state to)
 {
@@ -308,11 +309,32 @@ void conn_run(struct conn *c)
 
 /* ---- reading ---- */
 
+/* For a big argument as much as has come already, so that memory follows what was sent and not what
+ * was announced. */
 static size_t read_size(const struct conn *c)
 {
     size_t missing = resp_reader_missing(&c->reader);
     if (missing < BIG_ARGUMENT_BYTES) return READ_BYTES;
-    return missing < READ_BIG_BYTES ? missing : READ_BIG_BYTES;
+    size_t size = resp_reader_buffered(&c->reader);
+    if (size < BIG_ARGUMENT_BYTES) size = BIG_ARGUMENT_BYTES;
+    if (size > READ_BIG_BYTES) size = READ_BIG_BYTES;
+    return size < missing ? size : missing;
+}
+
+/* Whoever waits for a message that may never come must not wait for somebody who has gone. Other
+ * commands are short, and their reply may still be wanted: the peer may have closed only its side.
+ */
+static void conn_look_for_end(struct conn *c)
+{
+    uint8_t byte;
+    ssize_t got = recv(c->client.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool is_error = got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR;
+    if (got == 0) c->has_eof = true;
+    if (is_error || (got == 0 && c->client.block_waiter != NULL)) {
+        conn_kill(c);
+    } else if (got >= 0) {
+        ev_io_stop(c->net->loop, &c->read_io); /* what came stays in the socket */
+    }
 }
 
 static void on_readable(struct ev_loop *loop, ev_io *io, int events)
@@ -320,8 +342,12 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
     struct conn *c = io->data;
     struct net *n = c->net;
     (void)events;
-    /* Parked, or with too much unsent: what comes meanwhile stays in the socket. Reading also moves
-     * the bytes that the arguments of a waiting command are in. */
+    if (c->state == CONN_PARKED) {
+        conn_look_for_end(c);
+        return;
+    }
+    /* With too much unsent, what comes meanwhile stays in the socket. Reading also moves the bytes
+     * that the arguments of a waiting command are in. */
     if (c->state != CONN_READING || c->is_command_waiting ||
         output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) {
         ev_io_stop(loop, io);
@@ -377,6 +403,11 @@ void conn_check_limits(struct conn *c, int64_t now_ms)
     if (c->state == CONN_DEAD) return;
     uint64_t idle_s = c->net->options.idle_s;
     bool may_idle = c->state == CONN_PARKED || c->client.is_monitor || idle_s == 0;
+    if (c->state == CONN_READING && !c->is_command_waiting &&
+        now_ms - c->client.active_ms > TRIM_IDLE_MS) {
+        resp_reader_trim(&c->reader);
+        output_trim(&c->output);
+    }
     if (!may_idle && now_ms - c->client.active_ms > (int64_t)idle_s * 1000) {
         log_verbose("client %s closed: idle", c->client.address);
         conn_kill(c);

@@ -70,6 +70,12 @@ void output_sent(struct output *o, size_t n)
     }
 }
 
+void output_trim(struct output *o)
+{
+    if (o->bytes.len > 0 || o->bytes.cap == 0) return;
+    buf_fini(&o->bytes);
+}
+
 size_t output_pending(const struct output *o)
 {
     return o->bytes.len - o->sent;

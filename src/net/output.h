@@ -34,7 +34,9 @@ void output_mark(struct output *o, uint64_t version, uint64_t durable);
 struct slice output_ready(struct output *o, uint64_t durable);
 /* The first n of them were. */
 void output_sent(struct output *o, size_t n);
-/* Bytes kept, sent or not. */
+/* Gives memory back while nothing is in it. */
+void output_trim(struct output *o);
+/* Bytes not yet sent. */
 size_t output_pending(const struct output *o);
 bool output_is_empty(const struct output *o);
 

@@ -34,6 +34,14 @@ uint8_t *resp_reader_room(struct resp_reader *r, size_t want, size_t *len)
     return p;
 }
 
+void resp_reader_trim(struct resp_reader *r)
+{
+    if (r->begin != r->in.len || r->in.cap == 0) return;
+    buf_fini(&r->in);
+    buf_fini(&r->inline_args);
+    r->at = r->begin = 0;
+}
+
 void resp_reader_fed(struct resp_reader *r, size_t len)
 {
     r->in.len += len;

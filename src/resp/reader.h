@@ -53,6 +53,8 @@ void resp_reader_fed(struct resp_reader *r, size_t len);
  * RESP_MORE: feed first. RESP_BROKEN: e->text is the line to answer before closing. */
 enum resp_result resp_reader_next(struct resp_reader *r, struct slice **argv, size_t *argc,
                                   struct error *e);
+/* Gives memory back while nothing is buffered: the connection is idle. No argv may be in use. */
+void resp_reader_trim(struct resp_reader *r);
 /* Bytes received and not yet consumed; the query buffer that limits are about. */
 size_t resp_reader_buffered(const struct resp_reader *r);
 /* Bytes the argument being read still needs, 0 when unknown: how much one read may ask for. */

@@ -1,0 +1,948 @@
+/* MULTI, EXEC, DISCARD, WATCH, UNWATCH: one transaction of the queued commands, or nothing. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "load_help.h"
+
+#define LIMIT_MS 15000
+
+static struct testserver *server;
+static redisContext *c, *d; /* fresh for each test; d: somebody else */
+
+static int start(void **state)
+{
+    server = testserver_start_with("--enable-debug-command", "local", "--databases", "4", NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    testserver_free(server);
+    return 0;
+}
+
+static int enter(void **state)
+{
+    c = testserver_connect(server);
+    d = testserver_connect(server);
+    expect(c, "+OK", "FLUSHALL");
+    return 0;
+}
+
+static int leave(void **state)
+{
+    redisFree(c);
+    redisFree(d);
+    return 0;
+}
+
+#define queue(...) expect(c, "+QUEUED", __VA_ARGS__)
+
+static void begin(void)
+{
+    expect(c, "+OK", "MULTI");
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+static void exec_answers_each_command_in_order(void **state)
+{
+    begin();
+    queue("KV.SET ['a'] 1");
+    queue("KV.GET ['a']");
+    queue("KV.GET ['none']");
+    queue("KV.SUM ['a'] 4");
+    queue("PING");
+    queue("KV.DEL ['a'] ['b']");
+    queue("SET plain text");
+    queue("GET plain");
+    expect(c, "[@ 1 (nil) [5 @] +PONG :1 +OK text]", "EXEC");
+    expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, "text", "GET plain");
+}
+
+static void an_empty_exec_is_an_empty_array_and_takes_no_version(void **state)
+{
+    const char *before = ask(c, "KV.VERSION");
+    begin();
+    expect(c, "[]", "EXEC");
+    begin();
+    queue("KV.GET ['a']");
+    queue("KV.DEL ['a']");
+    expect(c, "[(nil) :0]", "EXEC");
+    assert_string_equal(ask(c, "KV.VERSION"), before);
+}
+
+static void nothing_happens_before_exec(void **state)
+{
+    begin();
+    queue("KV.SET ['a'] 1");
+    expect(d, "(nil)", "KV.GET ['a']");
+    expect(c, "[@]", "EXEC");
+    expect(d, "1", "KV.GET ['a']");
+}
+
+static void discard_forgets_the_queue(void **state)
+{
+    begin();
+    queue("KV.SET ['a'] 1");
+    expect(c, "+OK", "DISCARD");
+    expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, "-ERR EXEC without MULTI", "EXEC");
+    expect(c, "-ERR DISCARD without MULTI", "DISCARD");
+}
+
+static void multi_does_not_nest_and_goes_on(void **state)
+{
+    begin();
+    expect(c, "-ERR MULTI calls can not be nested", "MULTI");
+    expect(c, "-ERR WATCH inside MULTI is not allowed", "WATCH a");
+    queue("SET a 1");
+    expect(c, "[+OK]", "EXEC");
+}
+
+static void a_command_that_cannot_be_queued_aborts_exec(void **state)
+{
+    static const char *const wrong[] = {
+        "NOSUCH a b", "KV.SET ['a']", "CLIENT NOSUCH", "EXEC now",        "SUBSCRIBE",   "MONITOR",
+        "CONFIG GET", "BGSAVE",       "SAVE",          "CLIENT REPLY ON", "DEBUG DIGEST"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        begin();
+        queue("KV.SET ['a'] 1");
+        expect(c, "-ERR *", wrong[i]);
+        queue("KV.SET ['b'] 1");
+        expect(c, "-EXECABORT Transaction discarded because of previous errors.", "EXEC");
+        expect(c, "[(nil) (nil)]", "KV.MGET ['a'] ['b']");
+    }
+    expect(c, "-ERR EXEC without MULTI", "EXEC");
+}
+
+static void reset_and_the_end_of_a_connection_forget_the_queue(void **state)
+{
+    begin();
+    queue("KV.SET ['a'] 1");
+    expect(c, "+RESET", "RESET");
+    expect(c, "-ERR EXEC without MULTI", "EXEC");
+    begin();
+    queue("KV.SET ['a'] 1");
+    expect(c, "+OK", "QUIT");
+    expect(d, "(nil)", "KV.GET ['a']");
+}
+
+static void resp3_has_its_nil_for_a_conflict_and_inside(void **state)
+{
+    int fd = raw_connect(server);
+    static const char multi[] = "HELLO 3\r\nWATCH '[\"a\"]'\r\nKV.SET '[\"a\"]' 1\r\nMULTI\r\n"
+                                "PING\r\nEXEC\r\nMULTI\r\nKV.GET '[\"b\"]'\r\nCONFIG GET port\r\n"
+                                "KV.SET '[\"a\"]' 2 NX\r\nEXEC\r\n";
+    raw_send(fd, multi, strlen(multi));
+    for (const char *line = raw_line(fd); strcmp(line, "*0") != 0; line = raw_line(fd)) {
+        assert_int_not_equal(line[0], '-');
+    }
+    raw_expect(fd, "+OK\r\n$20\r\n");
+    raw_line(fd);
+    raw_expect(fd,
+               "+OK\r\n+QUEUED\r\n_\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n_\r\n%1\r\n");
+    close(fd);
+}
+
+/* ---- all or nothing -------------------------------------------------------------------------- */
+
+static void an_error_refuses_all_and_names_the_command(void **state)
+{
+    expect(c, "@", "KV.SET ['text'] 'x'");
+    begin();
+    queue("KV.SET ['a'] 1");
+    queue("KV.SUM ['text'] 1");
+    expect(c, "-EXECABORT command 2 kv.sum: WRONGTYPE *", "EXEC");
+    expect(c, "(nil)", "KV.GET ['a']");
+    begin();
+    queue("KV.SET [oops 1");
+    expect(c, "-EXECABORT command 1 kv.set: ERR invalid key: *", "EXEC");
+    begin();
+    queue("PING");
+    queue("SET a 1");
+    queue("CONFIG SET nosuch 1");
+    expect(c, "-EXECABORT command 3 config|set: ERR Unknown option*", "EXEC");
+    expect(c, "(nil)", "GET a");
+    expect(c, "-ERR EXEC without MULTI", "EXEC");
+}
+
+static void a_refused_exec_leaves_no_trace(void **state)
+{
+    expect(c, "@", "KV.ATOMIC SET ['text'] 'x' SET ['old'] 1 EX 1000 SET ['n'] 5");
+    expect(c, "+OK", "SELECT 2");
+    expect(c, "@", "KV.SET ['second'] 2");
+    expect(c, "+OK", "SELECT 0");
+    const char *version = ask(c, "KV.VERSION");
+    const char *digest = ask(c, "DEBUG DIGEST");
+    const char *list = ask(c, "KV.LIST");
+    begin();
+    queue("KV.SET ['new'] 1 PX 1");
+    queue("KV.SET ['old'] 2");
+    queue("KV.DEL ['n']");
+    queue("KV.SET ['idem'] 1 IDEM id");
+    queue("KV.ATOMIC IDEM other SET ['idem2'] 1");
+    queue("SELECT 2");
+    queue("FLUSHDB");
+    queue("KV.FORMAT MSGPACK");
+    queue("FLUSHALL");
+    queue("SELECT 0");
+    queue("KV.FORMAT JSON");
+    queue("KV.SET ['text'] 'x'");
+    queue("KV.SUM ['text'] 1");
+    expect(c, "-EXECABORT command 13 kv.sum: WRONGTYPE *", "EXEC");
+    assert_string_equal(ask(c, "KV.VERSION"), version);
+    assert_string_equal(ask(c, "DEBUG DIGEST"), digest);
+    assert_string_equal(ask(c, "KV.LIST"), list);
+    expect(c, ":3", "DBSIZE");
+    assert_true(ask_integer(c, "KV.TTL ['old']") > 900);
+    expect(c, "@", "KV.SET ['z'] 1 IDEM id"); /* the id was not used */
+    expect(c, "+OK", "SELECT 2");
+    expect(c, "2", "KV.GET ['second']");
+}
+
+static void the_connection_is_as_it_was_after_a_refused_exec(void **state)
+{
+    begin();
+    queue("SELECT 2");
+    queue("KV.FORMAT MSGPACK");
+    queue("INCR a");
+    queue("SELECT 77");
+    expect(c, "-EXECABORT command 4 select: ERR DB index is out of range", "EXEC");
+    expect(c, "+OK", "SET here 0");
+    expect(c, "JSON", "KV.FORMAT");
+    expect(c, "*db=0 *", "CLIENT INFO");
+    expect(d, "0", "GET here");
+}
+
+static void select_in_the_middle_holds_from_there_on(void **state)
+{
+    begin();
+    queue("SET k zero");
+    queue("SELECT 1");
+    queue("SET k one");
+    queue("GET k");
+    queue("SELECT 0");
+    queue("GET k");
+    queue("SELECT 1");
+    expect(c, "[+OK +OK +OK one +OK zero +OK]", "EXEC");
+    expect(c, "one", "GET k");
+    expect(d, "zero", "GET k");
+}
+
+static void a_condition_that_is_missed_is_nil_for_its_command(void **state)
+{
+    expect(c, "@", "KV.SET ['a'] 1");
+    begin();
+    queue("KV.SET ['b'] 1");
+    queue("KV.ATOMIC CHECK ['a'] NONE SET ['a'] 2");
+    queue("KV.ATOMIC DETAILS CHECK ['a'] NONE SET ['a'] 2");
+    queue("KV.SET ['a'] 3 NX");
+    queue("KV.SET ['none'] 3 XX");
+    queue("KV.SET ['a'] 3 IFVERSION 00000000000000010000");
+    queue("SET none 1 XX");
+    queue("SETNX c 1");
+    queue("KV.GET ['a']");
+    expect(c, "[@ (nil) [(nil) [[:0 @]]] (nil) (nil) (nil) (nil) :1 1]", "EXEC");
+    expect(c, "1", "KV.GET ['b']");
+}
+
+static void checks_inside_see_earlier_commands(void **state)
+{
+    begin();
+    queue("KV.SET ['a'] 1");
+    queue("KV.ATOMIC CHECK ['a'] NONE SET ['a'] 2");
+    queue("KV.SET ['a'] 3 NX");
+    queue("KV.DEL ['a']");
+    queue("KV.ATOMIC CHECK ['a'] NONE SET ['a'] 4");
+    queue("KV.SET ['a'] 5 XX");
+    queue("KV.GET ['a'] WITHVERSION");
+    expect(c, "[@ (nil) (nil) :1 @ @ [5 @]]", "EXEC");
+}
+
+static void all_writes_share_one_versionstamp(void **state)
+{
+    begin();
+    queue("KV.SET ['a'] 1");
+    queue("KV.SUM ['b'] 1");
+    queue("KV.ATOMIC SET ['c'] 1");
+    queue("KV.APPEND ['d'] [1]");
+    queue("SET plain x");
+    queue("KV.GET ['plain'] WITHVERSION");
+    redisReply *r = ask_reply(c, "EXEC");
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    const char *stamp = r->element[0]->str;
+    assert_string_equal(r->element[1]->element[1]->str, stamp);
+    assert_string_equal(r->element[2]->str, stamp);
+    assert_string_equal(r->element[3]->element[1]->str, stamp);
+    assert_string_equal(r->element[5]->element[1]->str, stamp);
+    assert_string_equal(ask(c, "KV.VERSION"), stamp);
+    redisReply *got = ask_reply(c, "KV.MGET ['a'] ['b'] ['c'] ['d'] ['plain']");
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(got->element[i]->element[1]->str, stamp);
+    }
+    freeReplyObject(got);
+    freeReplyObject(r);
+}
+
+static void an_own_version_can_be_checked_inside(void **state)
+{
+    begin();
+    queue("KV.SET ['a'] {'$versionstamp':true}");
+    queue("KV.GET ['a'] WITHVERSION");
+    redisReply *r = ask_reply(c, "EXEC");
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, "\"%s\"", r->element[0]->str);
+    assert_string_equal(r->element[1]->element[0]->str, wanted);
+    assert_string_equal(r->element[1]->element[1]->str, r->element[0]->str);
+    freeReplyObject(r);
+}
+
+/* ---- reads see earlier writes ---------------------------------------------------------------- */
+
+static void lists_and_counts_see_earlier_commands(void **state)
+{
+    expect(c, "@", "KV.ATOMIC SET ['a',1] 1 SET ['a',2] 2 SET ['a',3] 3 SET ['a',5] 5 SET ['b'] 1");
+    begin();
+    queue("KV.SET ['a',4] 4");
+    queue("KV.DEL ['a',2]");
+    queue("KV.SET ['a',3] 33");
+    queue("KV.SET ['a',0] 0 PX 1");
+    queue("KV.PEXPIREAT ['a',0] 1");
+    queue("KV.LIST PREFIX ['a'] KEYSONLY");
+    queue("KV.LIST PREFIX ['a'] REVERSE LIMIT 2");
+    queue("KV.COUNT PREFIX ['a']");
+    queue("KV.COUNT");
+    queue("KV.DELRANGE START ['a',3] END ['a',5]");
+    queue("KV.LIST PREFIX ['a']");
+    queue("KV.DELRANGE PREFIX ['a'] LIMIT 1");
+    queue("KV.COUNT");
+    expect(c,
+           "[@ :1 @ @ :1 [0 [['a',1] ['a',3] ['a',4] ['a',5]]] "
+           "[* [[['a',5] 5 @] [['a',4] 4 @]]] :4 :5 :2 "
+           "[0 [[['a',1] 1 @] [['a',5] 5 @]]] :1 :2]",
+           "EXEC");
+    expect(c, "[0 [['a',5] ['b']]]", "KV.LIST KEYSONLY");
+}
+
+static void pages_inside_exec_go_on_with_their_cursor(void **state)
+{
+    for (int i = 0; i < 10; i++) expect(c, "@", "KV.SET ['p',%d] %d", i * 2, i);
+    redisReply *page = ask_reply(c, "KV.LIST PREFIX ['p'] LIMIT 3 KEYSONLY");
+    char cursor[200];
+    snprintf(cursor, sizeof cursor, "%s", page->element[0]->str);
+    freeReplyObject(page);
+    page = ask_reply(c, "KV.LIST PREFIX ['p'] LIMIT 3 KEYSONLY REVERSE");
+    char back[200];
+    snprintf(back, sizeof back, "%s", page->element[0]->str);
+    freeReplyObject(page);
+    begin();
+    queue("KV.SET ['p',1] 1");
+    queue("KV.SET ['p',5] 1");
+    queue("KV.SET ['p',9] 1");
+    queue("KV.DEL ['p',8]");
+    queue("KV.LIST PREFIX ['p'] LIMIT 3 KEYSONLY CURSOR %s", cursor);
+    queue("KV.LIST PREFIX ['p'] LIMIT 4 KEYSONLY REVERSE CURSOR %s", back);
+    expect(c, "[@ @ @ :1 [* [['p',5] ['p',6] ['p',9]]] [* [['p',12] ['p',10] ['p',9] ['p',6]]]]",
+           "EXEC");
+}
+
+static void scan_and_keys_see_earlier_commands(void **state)
+{
+    expect(c, "+OK", "MSET a 1 b 2 c 3");
+    begin();
+    queue("SET d 4");
+    queue("DEL b");
+    queue("SCAN 0 COUNT 100");
+    queue("KEYS *");
+    queue("EXISTS a b c d");
+    queue("MGET a b c d");
+    queue("RANDOMKEY");
+    queue("TYPE b");
+    expect(c, "[+OK :1 [0 [a c d]] [a c d] :3 [1 (nil) 3 4] * +none]", "EXEC");
+}
+
+static void a_flush_in_the_middle_empties_what_was_before(void **state)
+{
+    expect(c, "+OK", "MSET a 1 b 2");
+    expect(d, "+OK", "SELECT 1");
+    expect(d, "+OK", "SET other 1");
+    begin();
+    queue("SET c 3");
+    queue("FLUSHDB");
+    queue("KV.LIST KEYSONLY");
+    queue("GET a");
+    queue("INCR a");
+    queue("SET d 4");
+    queue("KV.COUNT");
+    queue("KEYS *");
+    expect(c, "[+OK +OK [0 []] (nil) :1 +OK :2 [a d]]", "EXEC");
+    expect(c, "[a d]", "KEYS *");
+    expect(c, ":2", "DBSIZE");
+    expect(d, "1", "GET other");
+    begin();
+    queue("SET e 1");
+    queue("FLUSHALL");
+    queue("SET f 1");
+    expect(c, "[+OK +OK +OK]", "EXEC");
+    expect(c, "[f]", "KEYS *");
+    expect(d, "(nil)", "GET other");
+}
+
+static void a_ttl_set_inside_is_seen_inside(void **state)
+{
+    begin();
+    queue("SET a 1 EX 100");
+    queue("TTL a");
+    queue("PERSIST a");
+    queue("TTL a");
+    queue("EXPIRE a 50");
+    queue("INCR a");
+    queue("TTL a");
+    queue("EXPIRE a -1");
+    queue("EXISTS a");
+    expect(c, "[+OK :100 :1 :-1 :1 :2 :50 :1 :0]", "EXEC");
+    expect(c, ":0", "DBSIZE");
+}
+
+static void a_blocking_command_answers_at_once(void **state)
+{
+    begin();
+    queue("WAIT 3 0");
+    expect(c, "[:0]", "EXEC");
+}
+
+/* ---- WATCH ----------------------------------------------------------------------------------- */
+
+#define watch_then(change, key)                                                                    \
+    do {                                                                                           \
+        expect(c, "+OK", "WATCH %s", (key));                                                       \
+        change;                                                                                    \
+        begin();                                                                                   \
+        queue("SET done 1");                                                                       \
+    } while (0)
+
+static void a_watched_key_that_changed_is_a_conflict(void **state)
+{
+    expect(c, "@", "KV.SET ['k'] 1");
+    watch_then(expect(d, "@", "KV.SET ['k'] 1"), "[\"k\"]");
+    expect(c, "(nil)", "EXEC");
+    watch_then(expect(d, ":1", "KV.DEL ['k']"), "[\"k\"]");
+    expect(c, "(nil)", "EXEC");
+    watch_then(expect(d, "@", "KV.SET ['k'] 1"), "[\"k\"]"); /* it was absent */
+    expect(c, "(nil)", "EXEC");
+    watch_then(expect(d, ":1", "KV.EXPIRE ['k'] 1000"), "[\"k\"]");
+    expect(c, "(nil)", "EXEC");
+    watch_then(expect(d, "+OK", "FLUSHDB"), "[\"k\"]");
+    expect(c, "(nil)", "EXEC");
+    expect(c, "(nil)", "GET done");
+}
+
+static void a_watched_key_that_did_not_change_is_none(void **state)
+{
+    expect(c, "@", "KV.SET ['k'] 1");
+    watch_then(expect(d, "@", "KV.SET ['other'] 1"), "[\"k\"]");
+    expect(c, "[+OK]", "EXEC");
+    watch_then(expect(d, "(nil)", "KV.SET ['k'] 2 NX"), "[\"k\"]");
+    expect(c, "[+OK]", "EXEC");
+    /* Absent then and absent now, whatever was in between. */
+    expect(c, "+OK", "WATCH none");
+    expect(d, "+OK", "SET none 1");
+    expect(d, ":1", "DEL none");
+    begin();
+    queue("SET done 2");
+    expect(c, "[+OK]", "EXEC");
+}
+
+static void expiry_alone_is_a_conflict(void **state)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    expect(c, "@", "KV.SET ['k'] 1 PX 30");
+    watch_then((void)0, "[\"k\"]");
+    while (strcmp(ask(d, "KV.GET ['k']"), "(nil)") != 0) {
+        if (testserver_now_ms() > until) fail_msg("it does not expire");
+        testserver_pause();
+    }
+    expect(c, "(nil)", "EXEC");
+    expect(c, "(nil)", "GET done");
+}
+
+static void an_own_write_is_a_conflict_too(void **state)
+{
+    expect(c, "+OK", "WATCH k");
+    expect(c, "+OK", "SET k 1");
+    begin();
+    queue("SET done 1");
+    expect(c, "(nil)", "EXEC");
+    begin(); /* EXEC has ended the watch */
+    queue("SET done 1");
+    expect(c, "[+OK]", "EXEC");
+}
+
+static void watched_keys_have_any_form(void **state)
+{
+    static const struct {
+        const char *form;
+        size_t len;
+    } forms[] = {{"[\"w\"]", 5}, {" [ \"w\" ]", 8}, {"[ \"w\"\n]", 7},
+                 {"w", 1},       {"\x91\xa1w", 3},  {"[\"\\u0077\"]", 10}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        if (forms[i].form[0] == ' ') continue; /* a plain key that begins with a blank */
+        expect(c, "+OK", "WATCH other %b", forms[i].form, forms[i].len);
+        expect(d, "@", "KV.SET ['w'] %d", (int)i);
+        begin();
+        queue("PING");
+        expect(c, "(nil)", "EXEC");
+    }
+    expect(c, "+OK", "WATCH %b", forms[1].form, forms[1].len);
+    expect(d, "@", "KV.SET ['w'] 1");
+    begin();
+    queue("PING");
+    expect(c, "[+PONG]", "EXEC");
+    expect(c, "-ERR invalid key: *", "WATCH a [b");
+    expect(c, "-ERR invalid key: *", "WATCH %b", "\xff", (size_t)1);
+}
+
+static void a_watch_belongs_to_its_database(void **state)
+{
+    expect(c, "+OK", "WATCH k");
+    expect(c, "+OK", "SELECT 1");
+    expect(c, "+OK", "SET k 1");
+    begin();
+    queue("GET k");
+    expect(c, "[1]", "EXEC");
+    expect(c, "+OK", "WATCH k");
+    expect(c, "+OK", "SELECT 0");
+    expect(d, "+OK", "SELECT 1");
+    expect(d, "+OK", "SET k 2");
+    begin();
+    queue("GET k");
+    expect(c, "(nil)", "EXEC");
+}
+
+static void unwatch_discard_and_reset_end_a_watch(void **state)
+{
+    static const char *const ends[] = {"UNWATCH", "DISCARD", "RESET"};
+    for (size_t i = 0; i < 3; i++) {
+        expect(c, "+OK", "WATCH k");
+        expect(d, "+OK", "SET k %d", (int)i);
+        if (i == 1) begin();
+        expect(c, i == 2 ? "+RESET" : "+OK", ends[i]);
+        begin();
+        queue("PING");
+        expect(c, "[+PONG]", "EXEC");
+    }
+}
+
+static void unwatch_inside_comes_too_late(void **state)
+{
+    expect(c, "+OK", "WATCH k");
+    begin();
+    queue("UNWATCH");
+    queue("SET done 1");
+    expect(d, "+OK", "SET k 1");
+    expect(c, "(nil)", "EXEC");
+    expect(c, "(nil)", "GET done");
+}
+
+static void a_key_watched_twice_keeps_what_it_was_first(void **state)
+{
+    expect(c, "+OK", "WATCH k");
+    expect(d, "+OK", "SET k 1");
+    expect(c, "+OK", "WATCH k");
+    begin();
+    queue("PING");
+    expect(c, "(nil)", "EXEC");
+}
+
+static void a_failed_watch_watches_nothing(void **state)
+{
+    expect(c, "-ERR invalid key: *", "WATCH k [b");
+    expect(d, "+OK", "SET k 1");
+    begin();
+    queue("PING");
+    expect(c, "[+PONG]", "EXEC");
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static void more_commands_than_the_limit_are_not_queued(void **state)
+{
+    expect(c, "+OK", "CONFIG SET max-transaction-ops 1000");
+    begin();
+    for (int i = 0; i < 1000; i++) say(c, "SET k%d v", i);
+    expect_many(c, 1000, "+QUEUED");
+    expect(c, "-ERR more commands than max-transaction-ops (1000)", "SET more v");
+    expect(c, "-EXECABORT Transaction discarded*", "EXEC");
+    expect(c, ":0", "DBSIZE");
+    begin();
+    queue("MSET a 1 b 1 c 1");
+    for (int i = 0; i < 998; i++) say(c, "SET k%d v", i);
+    expect_many(c, 998, "+QUEUED");
+    expect(c, "-EXECABORT command 999 set: ERR 1001 operations are more than *", "EXEC");
+    expect(c, ":0", "DBSIZE");
+    expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
+}
+
+static void ten_thousand_commands_are_one_transaction(void **state)
+{
+    begin();
+    for (int i = 0; i < 10000; i++) say(c, "INCR k%d", i % 5000);
+    expect_many(c, 10000, "+QUEUED");
+    expect(c, "-ERR more commands than max-transaction-ops (10000)", "PING");
+    expect(c, "-EXECABORT *", "EXEC");
+    begin();
+    for (int i = 0; i < 10000; i++) say(c, "INCR k%d", i % 5000);
+    expect_many(c, 10000, "+QUEUED");
+    redisReply *r = ask_reply(c, "EXEC");
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    assert_int_equal(r->elements, 10000);
+    assert_int_equal(r->element[4999]->integer, 1);
+    assert_int_equal(r->element[9999]->integer, 2);
+    freeReplyObject(r);
+    expect(c, ":5000", "DBSIZE");
+}
+
+static void a_queue_of_more_bytes_than_the_limit_is_refused(void **state)
+{
+    size_t len = 9 << 20;
+    char *value = malloc(len);
+    memset(value, 'v', len);
+    begin();
+    for (int i = 0; i < 7; i++) queue("SET k%d %b", i, value, len);
+    expect(c, "-ERR the queued commands are larger than max-transaction-size *", "SET k %b", value,
+           len);
+    expect(c, "-EXECABORT Transaction discarded*", "EXEC");
+    expect(c, ":0", "DBSIZE");
+    free(value);
+}
+
+static void a_reply_of_more_bytes_than_the_limit_is_refused(void **state)
+{
+    size_t len = 1 << 20;
+    char *value = malloc(len);
+    memset(value, 'v', len);
+    expect(c, "+OK", "SET big %b", value, len);
+    free(value);
+    begin();
+    queue("SET done 1");
+    for (int i = 0; i < 65; i++) queue("GET big");
+    expect(c, "-EXECABORT command * get: ERR the reply of EXEC is larger than *", "EXEC");
+    expect(c, "(nil)", "GET done");
+}
+
+static void rows_inside_exec_are_limited(void **state)
+{
+    expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
+    for (int i = 0; i < 300; i++) say(c, "KV.SET ['r',%d] 1", i);
+    expect_many(c, 300, "@");
+    begin();
+    for (int i = 0; i < 400; i++) say(c, "KV.COUNT");
+    expect_many(c, 400, "+QUEUED");
+    queue("SET done 1");
+    expect(c, "-EXECABORT command * kv.count: ERR more rows than one transaction may read *",
+           "EXEC");
+    expect(c, "(nil)", "GET done");
+}
+
+static void a_range_too_large_for_one_transaction_is_refused(void **state)
+{
+    for (int i = 0; i < 300; i++) say(c, "KV.SET ['r',%d] 1", i);
+    expect_many(c, 300, "@");
+    expect(c, "+OK", "CONFIG SET max-transaction-ops 200");
+    begin();
+    queue("SET done 1");
+    queue("KV.DELRANGE PREFIX ['r']");
+    expect(c, "-EXECABORT command 2 kv.delrange: ERR *", "EXEC");
+    expect(c, ":300", "KV.COUNT");
+    expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
+    begin();
+    queue("KV.DELRANGE PREFIX ['r']");
+    queue("KV.COUNT");
+    expect(c, "[:300 :0]", "EXEC");
+}
+
+/* ---- CLIENT PAUSE, placeholders, IDEM -------------------------------------------------------- */
+
+static void a_pause_of_writes_holds_exec_with_a_write(void **state)
+{
+    begin();
+    queue("GET k");
+    redisContext *reading = c;
+    c = testserver_connect(server);
+    begin();
+    queue("SET k 1");
+    expect(d, "+OK", "CLIENT PAUSE 60000 WRITE");
+    say(c, "EXEC");
+    load_flush(c);
+    expect(reading, "[(nil)]", "EXEC");
+    assert_false(load_is_readable(c, 50));
+    expect(d, "(nil)", "GET k");
+    expect(d, "+OK", "CLIENT UNPAUSE");
+    expect_next(c, "[+OK]");
+    redisFree(reading);
+}
+
+static void a_uuid_number_is_the_same_in_all_of_exec(void **state)
+{
+    begin();
+    queue("KV.SET [{'$uuidv7':1}] {'$uuidv7':2}");
+    queue("KV.ATOMIC DETAILS SET ['ref'] [{'$uuidv7':1},{'$uuidv7':2}]");
+    queue("KV.LIST");
+    redisReply *r = ask_reply(c, "EXEC");
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    char wanted[300];
+    redisReply *list = r->element[2]->element[1];
+    assert_int_equal(list->elements, 2);
+    const char *first = list->element[0]->element[0]->str; /* ["<uuid>"] */
+    assert_int_equal(strlen(first), 40);
+    const char *second = list->element[0]->element[1]->str; /* "<uuid>" */
+    snprintf(wanted, sizeof wanted, "[%.38s,%s]", first + 1, second);
+    assert_string_equal(list->element[1]->element[1]->str, wanted);
+    assert_memory_not_equal(first + 1, second, 38);
+    freeReplyObject(r);
+    begin();
+    queue("KV.SET ['again'] {'$uuidv7':1}");
+    expect(c, "[@]", "EXEC");
+    assert_null(strstr(wanted, ask(c, "KV.GET ['again']")));
+}
+
+static void idem_inside_exec_is_kept_with_it(void **state)
+{
+    begin();
+    queue("KV.SUM ['n'] 1 IDEM a");
+    queue("KV.SUM ['n'] 1 IDEM a");
+    queue("KV.SUM ['n'] 1 IDEM b");
+    queue("KV.ATOMIC IDEM c SUM ['n'] 10");
+    redisReply *r = ask_reply(c, "EXEC");
+    assert_int_equal(r->elements, 4);
+    assert_string_equal(r->element[0]->element[0]->str, "1");
+    assert_string_equal(r->element[1]->element[0]->str, "1"); /* a repeat, within the same EXEC */
+    assert_string_equal(r->element[2]->element[0]->str, "2");
+    freeReplyObject(r);
+    expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM a");
+    expect(c, "[2 @]", "KV.SUM ['n'] 1 IDEM b");
+    expect(c, "12", "KV.GET ['n']");
+    begin();
+    queue("KV.SUM ['n'] 1 IDEM a");
+    queue("KV.GET ['n']");
+    expect(c, "[[1 @] 12]", "EXEC");
+    begin();
+    queue("SET done 1");
+    queue("KV.SUM ['n'] 2 IDEM a");
+    expect(c, "-EXECABORT command 2 kv.sum: ERR IDEM 'a' was used with *", "EXEC");
+    expect(c, "(nil)", "GET done");
+}
+
+static void a_flush_inside_forgets_ids_of_before(void **state)
+{
+    expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM a");
+    begin();
+    queue("KV.SUM ['n'] 1 IDEM a");
+    queue("FLUSHDB");
+    queue("KV.SUM ['n'] 1 IDEM a");
+    queue("KV.SUM ['n'] 5 IDEM b");
+    expect(c, "[[1 @] +OK [1 @] [6 @]]", "EXEC");
+    expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM a");
+    expect(c, "[6 @]", "KV.SUM ['n'] 5 IDEM b");
+    begin();
+    queue("KV.SUM ['n'] 1 IDEM c");
+    queue("FLUSHALL");
+    expect(c, "[[7 @] +OK]", "EXEC");
+    expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM c");
+    expect(c, "[6 @]", "KV.SUM ['n'] 5 IDEM b");
+}
+
+/* ---- commands that wait by themselves -------------------------------------------------------- */
+
+static void a_setting_changed_inside_does_not_keep_exec_waiting(void **state)
+{
+    begin();
+    queue("CONFIG SET durability never");
+    queue("SET a 1");
+    expect(c, "[+OK +OK]", "EXEC");
+    begin();
+    queue("SET a 2");
+    queue("CONFIG SET durability always");
+    queue("GET a");
+    expect(c, "[+OK +OK 2]", "EXEC");
+    expect(c, "2", "GET a");
+}
+
+/* ---- data that is not in memory -------------------------------------------------------------- */
+
+#define COLD_KEYS 3000
+
+static void wait_until_applied(redisContext *on)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (load_info(on, "memtable_entries") != 0) {
+        if (testserver_now_ms() > until) fail_msg("the memtables are not applied");
+        testserver_pause();
+    }
+}
+
+/* Lets the system forget the pages of the data file. */
+static void make_cold(const struct testserver *s)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%s/tupled.db", testserver_dir(s));
+    int fd = open(path, O_RDONLY);
+    assert_true(fd >= 0);
+    fsync(fd);
+    posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+    close(fd);
+}
+
+static struct testserver *start_cold(redisContext **on, char *filler, size_t len)
+{
+    load_use_disk();
+    struct testserver *s = testserver_start_with("--cache-size", "0", "--store-cache-size", "1mb",
+                                                 "--memtable-age", "50", NULL);
+    *on = testserver_connect(s);
+    memset(filler, 'f', len);
+    for (int i = 0; i < COLD_KEYS; i++) say(*on, "SET cold%d %b", i, filler, len);
+    expect_many(*on, COLD_KEYS, "+OK");
+    wait_until_applied(*on);
+    redisFree(*on);
+    testserver_stop(s);
+    make_cold(s);
+    testserver_again(s);
+    make_cold(s);
+    *on = testserver_connect(s);
+    return s;
+}
+
+static void exec_over_cold_data_parks_and_is_still_atomic(void **state)
+{
+    char filler[2000];
+    redisContext *mine = NULL;
+    struct testserver *s = start_cold(&mine, filler, sizeof filler);
+    redisContext *other = testserver_connect(s);
+    long long waits = load_info(mine, "store_reads_waited");
+    expect(mine, "+OK", "WATCH watched");
+    expect(mine, "+OK", "MULTI");
+    expect(mine, "+QUEUED", "INCR first");
+    expect(mine, "+QUEUED", "UNWATCH");
+    expect(mine, "+QUEUED", "SELECT 1");
+    expect(mine, "+QUEUED", "SELECT 0");
+    for (int i = 0; i < 500; i++) say(mine, "APPEND cold%d x", i * 6);
+    expect_many(mine, 500, "+QUEUED");
+    expect(mine, "+QUEUED", "INCR first");
+    say(mine, "EXEC");
+    load_flush(mine);
+    for (int i = 0; i < 20; i++) expect(other, ":*", "INCR concurrent");
+    redisReply *r = NULL;
+    assert_int_equal(redisGetReply(mine, (void **)&r), REDIS_OK);
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    assert_int_equal(r->elements, 505);
+    assert_int_equal(r->element[0]->integer, 1);
+    for (size_t i = 4; i < 504; i++) assert_int_equal(r->element[i]->integer, sizeof filler + 1);
+    assert_int_equal(r->element[504]->integer, 2);
+    freeReplyObject(r);
+    printf("# EXEC over cold data: %lld waits\n", load_info(mine, "store_reads_waited") - waits);
+    expect(mine, "2", "GET first");
+    expect(mine, "20", "GET concurrent");
+    expect(mine, ":2001", "STRLEN cold6");
+    redisFree(mine);
+    redisFree(other);
+    testserver_free(s);
+}
+
+/* Whoever sees the conflict key change before EXEC has ended finds EXEC undone, although its first
+ * attempts came past UNWATCH. */
+static void unwatch_of_an_attempt_that_waited_does_not_count(void **state)
+{
+    char filler[2000];
+    redisContext *mine = NULL;
+    struct testserver *s = start_cold(&mine, filler, sizeof filler);
+    redisContext *other = testserver_connect(s);
+    unsigned undone = 0;
+    for (int round = 0; round < 10; round++) {
+        expect(mine, "+OK", "WATCH watched");
+        expect(mine, "+OK", "MULTI");
+        expect(mine, "+QUEUED", "UNWATCH");
+        expect(mine, "+QUEUED", "KV.SET ['mine'] 1");
+        for (int i = 0; i < 300; i++) say(mine, "STRLEN cold%d", (i * 10 + round) % COLD_KEYS);
+        expect_many(mine, 300, "+QUEUED");
+        make_cold(s);
+        say(mine, "EXEC");
+        load_flush(mine);
+        redisReply *theirs = ask_reply(other, "KV.SET ['watched'] 1");
+        redisReply *r = NULL;
+        assert_int_equal(redisGetReply(mine, (void **)&r), REDIS_OK);
+        undone += r->type == REDIS_REPLY_NIL;
+        if (r->type == REDIS_REPLY_ARRAY) {
+            assert_true(load_version(r->element[1]) < load_version(theirs));
+        }
+        freeReplyObject(theirs);
+        freeReplyObject(r);
+    }
+    printf("# %u of 10 undone\n", undone);
+    redisFree(mine);
+    redisFree(other);
+    testserver_free(s);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+    const struct CMUnitTest tests[] = {
+        TEST(exec_answers_each_command_in_order),
+        TEST(an_empty_exec_is_an_empty_array_and_takes_no_version),
+        TEST(nothing_happens_before_exec),
+        TEST(discard_forgets_the_queue),
+        TEST(multi_does_not_nest_and_goes_on),
+        TEST(a_command_that_cannot_be_queued_aborts_exec),
+        TEST(reset_and_the_end_of_a_connection_forget_the_queue),
+        TEST(resp3_has_its_nil_for_a_conflict_and_inside),
+        TEST(an_error_refuses_all_and_names_the_command),
+        TEST(a_refused_exec_leaves_no_trace),
+        TEST(the_connection_is_as_it_was_after_a_refused_exec),
+        TEST(select_in_the_middle_holds_from_there_on),
+        TEST(a_condition_that_is_missed_is_nil_for_its_command),
+        TEST(checks_inside_see_earlier_commands),
+        TEST(all_writes_share_one_versionstamp),
+        TEST(an_own_version_can_be_checked_inside),
+        TEST(lists_and_counts_see_earlier_commands),
+        TEST(pages_inside_exec_go_on_with_their_cursor),
+        TEST(scan_and_keys_see_earlier_commands),
+        TEST(a_flush_in_the_middle_empties_what_was_before),
+        TEST(a_ttl_set_inside_is_seen_inside),
+        TEST(a_blocking_command_answers_at_once),
+        TEST(a_watched_key_that_changed_is_a_conflict),
+        TEST(a_watched_key_that_did_not_change_is_none),
+        TEST(expiry_alone_is_a_conflict),
+        TEST(an_own_write_is_a_conflict_too),
+        TEST(watched_keys_have_any_form),
+        TEST(a_watch_belongs_to_its_database),
+        TEST(unwatch_discard_and_reset_end_a_watch),
+        TEST(unwatch_inside_comes_too_late),
+        TEST(a_key_watched_twice_keeps_what_it_was_first),
+        TEST(a_failed_watch_watches_nothing),
+        TEST(more_commands_than_the_limit_are_not_queued),
+        TEST(ten_thousand_commands_are_one_transaction),
+        TEST(a_queue_of_more_bytes_than_the_limit_is_refused),
+        TEST(a_reply_of_more_bytes_than_the_limit_is_refused),
+        TEST(rows_inside_exec_are_limited),
+        TEST(a_range_too_large_for_one_transaction_is_refused),
+        TEST(a_pause_of_writes_holds_exec_with_a_write),
+        TEST(a_uuid_number_is_the_same_in_all_of_exec),
+        TEST(idem_inside_exec_is_kept_with_it),
+        TEST(a_flush_inside_forgets_ids_of_before),
+        TEST(a_setting_changed_inside_does_not_keep_exec_waiting),
+        TEST(exec_over_cold_data_parks_and_is_still_atomic),
+        TEST(unwatch_of_an_attempt_that_waited_does_not_count),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

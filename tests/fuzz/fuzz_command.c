@@ -1,0 +1,281 @@
+/* fuzz_command: any bytes as the requests of two connections, through the reader and the command
+ * table down to a real backend, in one process and without a network. Nothing may crash; and every
+ * command gets exactly one reply, well-formed in its protocol (value_end is the judge).
+ *
+ * A line that begins with '~' gives the following requests to the other connection. State is kept
+ * from one input to the next but for a FLUSHALL: so that an input finds the same server each time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backend/local/local.h"
+#include "base/clock.h"
+#include "command/commands.h"
+#include "command/observe.h"
+#include "resp/reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CLIENTS 2
+#define COMMANDS_MAX 500 /* of one input */
+#define POLLS_MAX 300    /* while one is parked */
+
+struct peer {
+    struct client client; /* first */
+    struct waiter waiter;
+    bool was_told, is_closed;
+};
+
+static struct env env;
+static struct backend *backend;
+static struct peer peers[CLIENTS];
+static struct arena arena;
+static struct buf scratch;
+static char dir[64];
+
+static void on_wake(void *arg)
+{
+    (void)arg;
+}
+
+static void on_fatal(void *arg, const struct error *e)
+{
+    (void)arg;
+    fprintf(stderr, "fatal: %s\n", e->text);
+    abort();
+}
+
+static void on_ready(struct waiter *w)
+{
+    struct peer *p = (struct peer *)((char *)w - offsetof(struct peer, waiter));
+    p->was_told = true;
+}
+
+static void on_client_close(void *server, struct client *c)
+{
+    (void)server;
+    ((struct peer *)c)->is_closed = true;
+}
+
+static void on_client_write(void *server, struct client *c, struct slice bytes)
+{
+    (void)server;
+    (void)c;
+    (void)bytes;
+}
+
+static void on_shutdown(void *server)
+{
+    (void)server;
+}
+
+static size_t config_none(void *server)
+{
+    (void)server;
+    return 0;
+}
+
+static enum err rewrite_none(void *server, struct error *e)
+{
+    (void)server;
+    return error_set(e, ERR_SYNTAX, "no file");
+}
+
+static void remove_dir(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    if (system(command) != 0) perror("rm");
+}
+
+static void peer_open(struct peer *p, uint64_t id)
+{
+    *p = (struct peer){.waiter = {.ready = on_ready}, .client = {.id = id, .fd = -1}};
+    client_init(&p->client, &env);
+}
+
+static void peer_close(struct peer *p)
+{
+    waiter_cancel(&p->waiter);
+    client_fini(&p->client, &env);
+}
+
+static void start(void)
+{
+    struct error e = {.text = ""};
+    snprintf(dir, sizeof dir, "/dev/shm/fuzz-command-%d", (int)getpid());
+    atexit(remove_dir);
+    struct local_options options = {.dir = dir,
+                                    .durability = DURABILITY_NEVER,
+                                    .segment_bytes = 4 << 20,
+                                    .memtable_bytes = 64 << 10,
+                                    .memtable_age_ms = 1000,
+                                    .write_buffer_bytes = 16 << 20,
+                                    .cache_bytes = 64 << 10,
+                                    .store_cache_bytes = 1 << 20,
+                                    .query_threads = 1,
+                                    .scan_ms_max = 60000,
+                                    .is_inline = true,
+                                    .wake = on_wake,
+                                    .on_fatal = on_fatal};
+    if (local_open(&options, &backend, &e) != OK) on_fatal(NULL, &e);
+    struct engine_options engine = {.backend = backend,
+                                    .value_bytes_max = 1 << 20,
+                                    .txn_bytes_max = 1 << 20,
+                                    .ops_max = 200,
+                                    .expire_batch = 100,
+                                    .idem_window_ms = 60000,
+                                    .idem_entries_max = 1000,
+                                    .databases = 16};
+    env = (struct env){.engine = engine_new(&engine),
+                       .version = "0",
+                       .config_file = "",
+                       .executable = "",
+                       .databases = 16,
+                       .clients_max = 100,
+                       .backup_dir = "/proc/nowhere",
+                       .client_close = on_client_close,
+                       .client_write = on_client_write,
+                       .shutdown = on_shutdown,
+                       .config_count = config_none,
+                       .config_rewrite = rewrite_none};
+    env.clients.next = env.clients.prev = &env.clients;
+    command_init(&env);
+    arena_init(&arena, 64 * 1024);
+    buf_init(&scratch);
+}
+
+static void turn(void)
+{
+    backend->ops->turn_end(backend);
+    backend->ops->poll(backend);
+    backend->ops->tick(backend);
+    engine_tick(env.engine);
+    command_tick(&env);
+}
+
+/* Behind the RESP value at `at`; 0 when there is no well-formed one. A RESP2 reply has only its
+ * types. */
+static size_t value_end(struct slice s, size_t at, int proto, unsigned depth)
+{
+    const uint8_t *line = s.data + at;
+    const uint8_t *end = at < s.len ? memchr(line, '\n', s.len - at) : NULL;
+    int64_t n = 0;
+    if (end == NULL || end - line < 2 || end[-1] != '\r' || depth > 20) return 0;
+    struct slice rest = slice_of(line + 1, (size_t)(end - line) - 2);
+    size_t next = (size_t)(end + 1 - s.data);
+    if (strchr(proto == 3 ? "+-:$*_%~=,#(>|" : "+-:$*", line[0]) == NULL) return 0;
+    if (memchr(rest.data, '\r', rest.len) != NULL) return 0;
+    if (strchr("+-,", line[0]) != NULL) return next;
+    if (line[0] == ':') return slice_to_i64(rest, &n) ? next : 0;
+    if (line[0] == '_' || line[0] == '#' || line[0] == '(') return next;
+    if (!slice_to_i64(rest, &n) || n < -1 || (n == -1 && proto == 3)) return 0;
+    if (line[0] == '$' || line[0] == '=') {
+        if (n < 0) return next;
+        next += (size_t)n + 2;
+        return next <= s.len && memcmp(s.data + next - 2, "\r\n", 2) == 0 ? next : 0;
+    }
+    if (line[0] == '%' || line[0] == '|') n *= 2;
+    if (line[0] == '|') n++;
+    for (int64_t i = 0; i < n && next != 0; i++) next = value_end(s, next, proto, depth + 1);
+    return next;
+}
+
+/* One whole reply, and nothing behind it. */
+static void check_reply(const struct request *rq, const struct buf *out, int proto)
+{
+    /* RESET and HELLO change the protocol with their reply. */
+    if (value_end(buf_slice(out), 0, proto, 0) == out->len) return;
+    if (value_end(buf_slice(out), 0, rq->client->proto, 0) == out->len) return;
+    fprintf(stderr, "%s: no well-formed reply: %.*s\n",
+            rq->command != NULL ? rq->command->name : "?", (int)out->len, (char *)out->data);
+    abort();
+}
+
+static bool has_no_reply(const struct request *rq)
+{
+    const struct command *c = rq->command;
+    return c == &cmd_shutdown || (c == &client_reply && rq->w->out->len == 0);
+}
+
+static void run(struct peer *p, struct slice *argv, size_t argc)
+{
+    struct buf out;
+    buf_init(&out);
+    struct resp_writer w = {.out = &out};
+    enum reply_mode mode = p->client.reply_mode;
+    for (;;) {
+        struct request rq = {.env = &env,
+                             .client = &p->client,
+                             .argv = argv,
+                             .argc = argc,
+                             .arena = &arena,
+                             .scratch = &scratch,
+                             .w = &w,
+                             .waiter = &p->waiter};
+        w.proto = p->client.proto;
+        p->was_told = false;
+        enum err r = command_run(&rq);
+        bool is_silent = has_no_reply(&rq) || mode != REPLY_ON;
+        arena_reset(&arena);
+        if (r == OK) {
+            if (!is_silent) check_reply(&rq, &out, w.proto);
+            if (is_silent && out.len != 0 && p->client.reply_mode != REPLY_ON) abort();
+            break;
+        }
+        for (unsigned k = 0; !p->was_told && p->waiter.next != NULL && k < POLLS_MAX; k++) turn();
+        if (!p->was_told && p->waiter.next != NULL) {
+            /* Blocked or paused for a long time: it goes away. */
+            clients_unpause(&env);
+            p->is_closed = true;
+            break;
+        }
+    }
+    turn();
+    buf_fini(&out);
+}
+
+static void feed(struct slice input)
+{
+    struct resp_reader reader;
+    struct error e;
+    size_t room = 0;
+    unsigned at = 0;
+    resp_reader_init(&reader, 1 << 20);
+    uint8_t *p = resp_reader_room(&reader, input.len + 1, &room);
+    memcpy(p, input.data, input.len);
+    resp_reader_fed(&reader, input.len);
+    for (unsigned i = 0; i < COMMANDS_MAX; i++) {
+        struct slice *argv = NULL;
+        size_t argc = 0;
+        if (resp_reader_next(&reader, &argv, &argc, &e) != RESP_COMMAND) break;
+        if (argv[0].len == 1 && argv[0].data[0] == '~') {
+            at = (at + 1) % CLIENTS;
+            continue;
+        }
+        run(&peers[at], argv, argc);
+        for (unsigned k = 0; k < CLIENTS; k++) {
+            if (!peers[k].is_closed && !peers[k].client.closes_after_reply) continue;
+            peer_close(&peers[k]);
+            peer_open(&peers[k], k + 1);
+        }
+    }
+    resp_reader_fini(&reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bool has_started;
+    struct slice flush = slice_str("FLUSHALL\r\n");
+    if (!has_started) start();
+    has_started = true;
+    if (size > 20000) return 0;
+    for (unsigned i = 0; i < CLIENTS; i++) peer_open(&peers[i], i + 1);
+    feed(flush);
+    feed(slice_of(data, size));
+    for (unsigned i = 0; i < CLIENTS; i++) peer_close(&peers[i]);
+    clients_unpause(&env);
+    turn();
+    return 0;
+}
