@@ -25,7 +25,7 @@ export CRASH_SECONDS ?= 600
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check bench demo fuzz crash sim deps test-deps bench-deps demo-deps
+LIVE_GOALS := run test check docs bench demo fuzz crash sim deps test-deps bench-deps demo-deps
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
@@ -112,7 +112,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 # ---- for people -------------------------------------------------------------------------------------
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim
-.PHONY: install clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: docs install clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled) build/libtupled.a ## build/tupled and build/libtupled.a (default)
 
@@ -138,6 +138,10 @@ test: test-deps ## packages, build, every test; last line: N passed, N failed, N
 
 format: ## lay out all C files as .clang-format says
 	@find $(wildcard src include tests redis-tests) -name "*.[ch]" -print0 | xargs -0 -r clang-format -i
+
+docs: test-deps ## write docs/commands.md from the table of commands
+	@$(PMAKE) build/asan/tests/unit/command/test_manual
+	@build/asan/tests/unit/command/test_manual --write
 
 check: test-deps ## warnings of gcc and clang, format, clang-tidy, cppcheck, the house's rules
 	@MAKE="$(MAKE)" JOBS="$(JOBS)" tools/check.sh

@@ -418,12 +418,12 @@ static void again(bool is_killed)
 
 static void a_repeat_after_a_restart_gets_the_first_reply(void **state)
 {
-    const char *first[WRITES];
+    char *first[WRITES];
     char text[300];
     for (size_t i = 0; i < WRITES; i++) {
         ask(c, writes[i].before != NULL ? writes[i].before : "KV.DEL ['k'] ['m']");
         snprintf(text, sizeof text, " IDEM id%zu", i);
-        first[i] = ask(c, with(writes[i].command, text));
+        first[i] = strdup(ask(c, with(writes[i].command, text)));
     }
     expect(c, "+OK", "SELECT 3");
     expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM id0");
@@ -441,6 +441,7 @@ static void a_repeat_after_a_restart_gets_the_first_reply(void **state)
         expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM id0");
         expect(c, "+OK", "SELECT 0");
     }
+    for (size_t i = 0; i < WRITES; i++) free(first[i]);
 }
 
 static void many_ids_are_known_right_after_a_start(void **state)

@@ -70,9 +70,58 @@ done >"$scratch/protocol"
 same "--pipe" "errors: 0, replies: 2000" "$(cli --pipe <"$scratch/protocol" | tail -n 1)"
 same "... is done" 2000 "$(cli KV.COUNT PREFIX '["p"]')"
 
-same "help of our own commands is there" "kv.get" "$(cli COMMAND DOCS KV.GET | head -n 1)"
-same "--bigkeys and friends are refused, not hung" "ERR unknown command 'SCAN'" \
-    "$(cli SCAN 0 | sed -n "s/\(ERR unknown command 'SCAN'\).*/\1/p")"
+# What `help` says of a command is what the manual says, in the words of this redis-cli: no <>, no
+# blanks around |, and [x ...] as [x [x ...]].
+manual=$(dirname "$0")/../docs/commands.md
+sed -n 's/^    \([A-Z]\)/\1/p' "$manual" | grep -v '^KV.ATOMIC' | sed -E '
+    s/([a-z-]+) \[\1 \.\.\.\]/\1 @\1@/g
+    s/\[([a-z-]+) \.\.\.\]/[\1 [\1 ...]]/g
+    s/([a-z-]+) @\1@/\1 [\1 ...]/g
+    s/[<>]//g; s/ \| /|/g' | sort -u >"$scratch/manual"
+sed -n 's/^### /help /p' "$manual" | timeout 20 redis-cli -p "$port" >"$scratch/help" 2>&1
+escape=$(printf '\033')
+tr -d '\r' <"$scratch/help" | sed -n "s/$escape\[[0-9]*m//g; s/ *$//; s/^  \([A-Z]\)/\1/p" |
+    sort -u >"$scratch/hints"
+same "redis-cli's help knows every command of the manual" "" \
+    "$(comm -23 "$scratch/manual" "$scratch/hints")"
+check "... which are many" test "$(wc -l <"$scratch/manual")" -gt 100
+check "... and complains about none" test -z "$(grep -E 'Unknown|ssertion' "$scratch/help")"
+check "help of KV.ATOMIC" grep -qF '[IDEM id] [DETAILS] [CHECK key versionstamp|NONE|SET key value' \
+    <(echo "help kv.atomic" | timeout 20 redis-cli -p "$port" 2>&1)
+
+# type_and_see <what is typed> <what must then be on the screen>
+type_and_see() {
+    local screen='' byte typed=''
+    coproc TERMINAL {
+        TERM=xterm timeout 20 script -qec "stty cols 250; redis-cli -p $port" /dev/null
+    }
+    local pid=$TERMINAL_PID
+    while IFS= read -r -N 1 -t 10 byte <&"${TERMINAL[0]}"; do
+        screen+=$byte
+        if [ -z "$typed" ] && [[ $screen == *"$port> "* ]]; then
+            typed=yes
+            screen=''
+            printf '%s' "$1" >&"${TERMINAL[1]}"
+        elif [ -n "$typed" ] && [[ $screen == *"$2"* ]]; then
+            break
+        fi
+    done
+    kill "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    [[ $screen == *"$2"* ]]
+}
+if command -v script >/dev/null; then
+    check "a hint appears while typing" type_and_see 'kv.set ' 'key value [EX seconds|PX milli'
+    check "... and shrinks with what is there" type_and_see 'kv.sum ["a"] ' \
+        'value [CLAMP lo hi|RANGE lo hi] [IDEM id]'
+    check "... for subcommands too" type_and_see 'command getkeysandflags ' \
+        'command argument [argument ...]'
+else
+    skip "hints while typing" "script is not installed (package util-linux)"
+fi
+cli SET plain four >/dev/null
+same "--bigkeys walks the plain keys" '1 strings with 4 bytes' \
+    "$(cli --bigkeys | grep -o '1 strings with 4 bytes')"
 timeout 0.4 stdbuf -oL redis-cli -p "$port" -i 0.1 --stat >"$scratch/stat" 2>&1
 check "--stat shows figures" grep -E '^[0-9]+ +[0-9.]+M +[0-9]+ ' "$scratch/stat"
 stop_server

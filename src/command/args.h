@@ -49,6 +49,9 @@ ERR_MUST_USE enum err options_range(struct options *o, struct range_args *range,
 ERR_MUST_USE enum err range_resolve(struct request *rq, const struct range_args *range,
                                     struct slice *start, struct slice *end);
 
+/* The live entry as the transaction of the request sees it; raises rq->depends. */
+ERR_MUST_USE enum err request_get(struct request *rq, struct slice key, struct entry *out);
+
 /* ---- replies ---- */
 
 void reply_stamp(struct request *rq, uint64_t version);

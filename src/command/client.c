@@ -54,10 +54,17 @@ static enum err setinfo_run(struct request *rq)
     return OK;
 }
 
-static const char *client_flags(const struct client *c)
+/* As Redis: O monitor, b waiting, x in MULTI, U on the Unix socket, e not to be evicted; N none. */
+static void client_flags(const struct client *c, char out[8])
 {
-    if (c->is_monitor) return "O";
-    return c->is_waiting ? "b" : "N";
+    size_t n = 0;
+    if (c->is_monitor) out[n++] = 'O';
+    if (c->is_waiting) out[n++] = 'b';
+    if (c->multi != NULL) out[n++] = 'x';
+    if (c->is_unix) out[n++] = 'U';
+    if (c->is_no_evict) out[n++] = 'e';
+    if (n == 0) out[n++] = 'N';
+    out[n] = '\0';
 }
 
 /* One line in the fields of Redis; those that mean nothing here are 0, so that parsers find them.
@@ -65,15 +72,19 @@ static const char *client_flags(const struct client *c)
 static void client_describe(const struct client *c, struct buf *out)
 {
     int64_t now_ms = clock_wall_ms();
+    char flags[8];
+    client_flags(c, flags);
+    size_t multi_mem = c->multi != NULL ? multi_bytes(c->multi) : 0;
     buf_printf(out, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d",
                (unsigned long long)c->id, c->address, c->local_address, c->fd, c->name,
                (long long)(now_ms - c->created_ms) / 1000,
-               (long long)(now_ms - c->active_ms) / 1000, client_flags(c), c->database);
+               (long long)(now_ms - c->active_ms) / 1000, flags, c->database);
     buf_printf(out,
-               " sub=0 psub=0 ssub=0 multi=-1 watch=0 qbuf=%zu qbuf-free=0 argv-mem=0 multi-mem=0 "
-               "rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
-               c->input_bytes, c->output_bytes, c->output_bytes,
-               sizeof *c + c->input_bytes + c->output_bytes);
+               " sub=0 psub=0 ssub=0 multi=%lld watch=%zu qbuf=%zu qbuf-free=0 argv-mem=0 "
+               "multi-mem=%zu rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
+               c->multi != NULL ? (long long)multi_count(c->multi) : -1, client_watched_count(c),
+               c->input_bytes, multi_mem, c->output_bytes, c->output_bytes,
+               sizeof *c + multi_mem + c->input_bytes + c->output_bytes);
     buf_printf(out, " cmd=%s%s%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
                c->last_parent != NULL ? c->last_parent->name : "",
                c->last_parent != NULL ? "|" : "",

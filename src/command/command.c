@@ -72,6 +72,18 @@ const struct command *command_find_full(struct slice name, const struct command 
     return command_find_sub(*parent, slice_of(bar + 1, name.len - len - 1));
 }
 
+const struct command *command_of_words(const struct slice *argv, size_t argc,
+                                       const struct command **parent)
+{
+    const struct command *c = command_find(argv[0]);
+    *parent = NULL;
+    if (c == NULL || c->subcommands == NULL || argc < 2) return c;
+    const struct command *sub = command_find_sub(c, argv[1]);
+    if (sub == NULL) return (c->flags & CMD_ANY_WORD) != 0 ? c : NULL;
+    *parent = c;
+    return sub;
+}
+
 size_t command_count(void)
 {
     size_t n = 0;

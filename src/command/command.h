@@ -219,6 +219,10 @@ size_t command_count(void);
 bool command_arity_fits(const struct command *c, size_t argc);
 /* By name in any case; NULL when there is none. */
 const struct command *command_find(struct slice name);
+/* The command of words that begin with its name, and how it is called as a subcommand; NULL when
+ * there is none, or when a container has no such subcommand. */
+const struct command *command_of_words(const struct slice *argv, size_t argc,
+                                       const struct command **parent);
 const struct command *command_find_sub(const struct command *c, struct slice name);
 /* "config" or "config|get"; *parent is set of a subcommand, else NULL. */
 const struct command *command_find_full(struct slice name, const struct command **parent);

@@ -28,9 +28,4 @@ void command_flag_words(const struct command *parent, const struct command *c,
 /* "@write", "@slow", "@kv", ... */
 void command_categories(const struct command *parent, const struct command *c, struct arena *arena,
                         struct words *out);
-/* The command of words that begin with its name, and how it is called as a subcommand; NULL when
- * there is none, or when a container has no such subcommand. */
-const struct command *command_of_words(const struct slice *argv, size_t argc,
-                                       const struct command **parent);
-
 #endif

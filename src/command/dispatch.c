@@ -50,26 +50,19 @@ static void reply_unknown_subcommand(struct request *rq, const struct command *p
 bool command_resolve(struct request *rq)
 {
     char line[256];
-    const struct command *c = command_find(rq->argv[0]);
     const struct command *parent = NULL;
+    const struct command *c = command_of_words(rq->argv, rq->argc, &parent);
     rq->command = NULL;
     rq->idem = slice_of(NULL, 0);
     if (c == NULL) {
-        reply_unknown(rq);
-        return false;
-    }
-    if (c->subcommands != NULL && rq->argc >= 2) {
-        parent = c;
-        c = command_find_sub(c, rq->argv[1]);
-        if (c == NULL && (parent->flags & CMD_ANY_WORD) != 0) {
-            c = parent;
-            parent = NULL;
-        }
-        if (c == NULL) {
+        parent = command_find(rq->argv[0]);
+        if (parent == NULL) {
+            reply_unknown(rq);
+        } else {
             stats_reject(rq->env, parent);
             reply_unknown_subcommand(rq, parent);
-            return false;
         }
+        return false;
     }
     rq->command = c;
     if ((c->flags & CMD_IDEM) != 0 && !idem_take(rq)) {

@@ -148,21 +148,20 @@ enum err idem_run(struct request *rq)
     struct overlay *own = NULL;
     struct idem_request q = {
         .database = rq->client->database, .user = slice_str("default"), .id = rq->idem};
-    bool is_repeat = false;
-    struct slice reply = {0};
     enum err r = OK;
     fingerprint(rq, q.fingerprint);
     if (outer == NULL) rq->overlay = own = engine_begin(rq->env->engine, rq->arena);
-    r = idem_find(rq->overlay, &q, &is_repeat, &reply, &rq->depends, rq->waiter, &rq->error);
-    if (r == OK && is_repeat) {
-        resp_replay(rq->w, reply);
+    r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);
+    if (q.depends > rq->depends) rq->depends = q.depends;
+    if (r == OK && q.is_repeat) {
+        resp_replay(rq->w, q.reply);
     } else if (r == OK) {
         if (own != NULL) r = engine_admit(rq->env->engine, rq->waiter, &rq->error);
         if (r == OK) r = run_and_keep(rq, rq->overlay, &q);
     }
     rq->overlay = outer;
     if (own == NULL) return r;
-    if (r != OK || is_repeat) {
+    if (r != OK || q.is_repeat) {
         engine_discard(own);
         return r;
     }

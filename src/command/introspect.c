@@ -119,7 +119,7 @@ static enum err info_run(struct request *rq)
         const struct command *parent = NULL;
         const struct command *c = command_find_full(rq->argv[i], &parent);
         if (c == NULL) {
-            resp_nil_array(rq->w);
+            resp_nil(rq->w); /* a missing bulk, not array: as Redis 7.0 */
         } else {
             reply_info(rq, parent, c);
         }

@@ -245,9 +245,10 @@ const struct command kv_atomic = {
         "value [CLAMP lo hi | RANGE lo hi] | MIN key value | MAX key value | APPEND key array | "
         "PREPEND key array> ...]",
     .reply =
-        "The versionstamp; nil when a check fails. DETAILS: `[versionstamp, [result ...]]` with the key "
-        "written for SET, the new value for SUM, MIN, MAX, the new length for APPEND, PREPEND, else "
-        "nil; or `[nil, [[number of the failed operation, versionstamp or nil] ...]]`.",
+        "The versionstamp; nil when a check fails. DETAILS: `[versionstamp, [result ...]]`, with "
+        "the key written for SET, the new value for SUM, MIN and MAX, the new length for APPEND "
+        "and PREPEND, else nil; or `[nil, [[number of the failed operation, versionstamp or nil] "
+        "...]]`.",
     .run = kv_atomic_run,
     .keys = kv_atomic_keys,
 };

@@ -158,7 +158,7 @@ static enum err kv_delrange_run(struct request *rq)
 const struct command kv_delrange = {
     .name = "kv.delrange",
     .arity = -2,
-    .flags = CMD_WRITE,
+    .flags = CMD_WRITE | CMD_KEYSPACE,
     .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
     .since = "0.1.0",

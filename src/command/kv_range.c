@@ -277,8 +277,9 @@ const struct command kv_list = {
     .syntax =
         "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY]",
     .reply =
-        "`[cursor, [entry ...]]`, from one snapshot; an entry is `[key, value, versionstamp]`, with "
-        "KEYSONLY the key. START is in the range, END is not, also with REVERSE. Cursor 0: done.",
+        "`[cursor, [entry ...]]`, from one snapshot. An entry is `[key, value, versionstamp]`, "
+        "with KEYSONLY the key. START is in the range, END is not, with REVERSE too. Cursor 0: "
+        "done.",
     .run = kv_list_run,
     .keys = keys_of_range,
 };
@@ -326,7 +327,7 @@ static enum err kv_count_run(struct request *rq)
 const struct command kv_count = {
     .name = "kv.count",
     .arity = -1,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_KEYSPACE,
     .key_flags = KEY_RO,
     .group = "kv",
     .since = "0.1.0",

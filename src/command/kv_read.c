@@ -8,7 +8,7 @@ static enum err read_entry(struct request *rq, struct slice arg, struct entry *e
     struct slice key;
     enum err r = arg_key(rq, arg, &key);
     if (r != OK) return r;
-    r = engine_get(rq->env->engine, rq->overlay, key, entry, &rq->depends, rq->waiter, &rq->error);
+    r = request_get(rq, key, entry);
     if (r != OK) return r;
     rq->env->stats.reads++;
     if (entry->exists) {
@@ -121,7 +121,7 @@ enum err kv_ttl_run(struct request *rq)
 const struct command kv_ttl = {
     .name = "kv.ttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -142,7 +142,7 @@ enum err kv_pttl_run(struct request *rq)
 const struct command kv_pttl = {
     .name = "kv.pttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,

@@ -94,8 +94,8 @@ const struct command kv_set = {
     .summary = "Sets a key; the reply is the versionstamp, nil when the condition does not hold.",
     .syntax = "key value [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
               "unix-time-milliseconds | KEEPTTL] [NX | XX | IFVERSION <versionstamp | NONE>]",
-    .reply =
-        "The versionstamp; nil when the condition does not hold. Without an expiry option there is no expiry.",
+    .reply = "The versionstamp; nil when the condition does not hold. Without an expiry option the "
+             "key no longer expires.",
     .run = kv_set_run,
 };
 
@@ -122,7 +122,7 @@ enum err kv_del_run(struct request *rq)
 const struct command kv_del = {
     .name = "kv.del",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -168,8 +168,9 @@ static enum err expire_run(struct request *rq, enum op_ttl ttl, int64_t unit_ms)
     enum err r = arg_key(rq, rq->argv[1], &op.key);
     if (r == OK) r = arg_integer(rq, rq->argv[2], "expire time", -max, max, &n);
     if (r == OK) r = parse_expire_condition(rq, 3, &op);
+    if (r != OK) return r;
     op.ttl_ms = n * unit_ms;
-    if (r == OK) r = commit_one(rq, &op, &t);
+    r = commit_one(rq, &op, &t);
     if (r == OK) resp_int(rq->w, op.is_met);
     return r;
 }
@@ -198,7 +199,7 @@ enum err kv_pexpireat_run(struct request *rq)
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = -3,                                                                               \
-        .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,                                                  \
+        .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,                                   \
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
@@ -233,7 +234,7 @@ enum err kv_persist_run(struct request *rq)
 const struct command kv_persist = {
     .name = "kv.persist",
     .arity = 2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,

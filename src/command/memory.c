@@ -96,8 +96,7 @@ static enum err usage_run(struct request *rq)
     }
     if (r == OK) r = key_of_any_form(rq, rq->argv[2], &key);
     if (r == OK) {
-        r = engine_get(rq->env->engine, rq->overlay, key, &entry, &rq->depends, rq->waiter,
-                       &rq->error);
+        r = request_get(rq, key, &entry);
     }
     if (r != OK) return r;
     if (entry.exists) {

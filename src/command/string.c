@@ -31,7 +31,7 @@ static enum err wrong_type(struct error *e)
 
 static enum err guard_string(const struct entry *old, struct error *e)
 {
-    struct slice bytes;
+    struct slice bytes = {0};
     return !old->exists || string_of(old->value, &bytes) ? OK : wrong_type(e);
 }
 
@@ -42,7 +42,7 @@ static enum err read_string(struct request *rq, struct slice arg, bool *exists, 
     *exists = false;
     enum err r = arg_string_key(rq, arg, &key);
     if (r != OK) return r;
-    r = engine_get(rq->env->engine, rq->overlay, key, &entry, &rq->depends, rq->waiter, &rq->error);
+    r = request_get(rq, key, &entry);
     if (r != OK) return r;
     rq->env->stats.reads++;
     if (!entry.exists) {
@@ -81,7 +81,7 @@ static enum err value_of(struct request *rq, struct slice bytes, struct slice *v
 
 static void reply_old(struct request *rq, const struct op *op)
 {
-    struct slice bytes;
+    struct slice bytes = {0};
     if (op->old.exists && string_of(op->old.value, &bytes)) {
         resp_bulk(rq->w, bytes);
     } else {
@@ -109,7 +109,7 @@ static void reply_old(struct request *rq, const struct op *op)
 
 static enum err get_run(struct request *rq)
 {
-    struct slice bytes;
+    struct slice bytes = {0};
     bool exists = false;
     enum err r = read_string(rq, rq->argv[1], &exists, &bytes);
     if (r != OK) return r;
@@ -127,7 +127,7 @@ static enum err mget_run(struct request *rq)
 {
     resp_array(rq->w, rq->argc - 1);
     for (size_t i = 1; i < rq->argc; i++) {
-        struct slice bytes;
+        struct slice bytes = {0};
         bool exists = false;
         enum err r = read_string(rq, rq->argv[i], &exists, &bytes);
         if (r == OK && exists) {
@@ -226,8 +226,9 @@ static enum err set_with_ttl(struct request *rq, int64_t unit_ms)
                       rq->command->name);
     }
     if (r == OK) r = value_of(rq, rq->argv[3], &op.value);
+    if (r != OK) return r;
     op.ttl_ms = n * unit_ms;
-    if (r == OK) r = commit_ops(rq, &op, 1);
+    r = commit_ops(rq, &op, 1);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
@@ -294,7 +295,7 @@ STRING_COMMAND(mset, "mset", -3, CMD_WRITE, KEY_OW | KEY_UPDATE, -1, 2,
 static enum err edit_add(const struct op *op, const struct slice *stored, struct buf *out,
                          struct error *e)
 {
-    struct slice bytes;
+    struct slice bytes = {0};
     int64_t old = 0;
     int64_t sum = 0;
     if (stored != NULL && !string_of(*stored, &bytes)) return wrong_type(e);

@@ -51,8 +51,7 @@ static enum err read_plain(struct request *rq, struct slice arg, struct entry *e
     enum err r = arg_string_key(rq, arg, &key);
     if (r != OK) return r;
     rq->env->stats.reads++;
-    return engine_get(rq->env->engine, rq->overlay, key, entry, &rq->depends, rq->waiter,
-                      &rq->error);
+    return request_get(rq, key, entry);
 }
 
 /* A key given twice counts twice, as in Redis. */

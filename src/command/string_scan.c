@@ -26,7 +26,7 @@
 struct scan_cursor {
     uint64_t id;
     uint8_t database;
-    struct slice key; /* owned: the last one given */
+    struct buf key; /* owned: the last one given */
 };
 
 struct scan_cursors {
@@ -48,7 +48,7 @@ struct scan_cursors *scan_cursors_new(void)
 void scan_cursors_free(struct scan_cursors *t)
 {
     if (t == NULL) return;
-    for (size_t i = 0; i < CURSORS_MAX; i++) mem_free((void *)(uintptr_t)t->rows[i].key.data);
+    for (size_t i = 0; i < CURSORS_MAX; i++) buf_fini(&t->rows[i].key);
     mem_free(t);
 }
 
@@ -56,9 +56,11 @@ static uint64_t cursor_add(struct scan_cursors *t, uint8_t database, struct slic
 {
     uint64_t id = t->next_id++;
     struct scan_cursor *row = &t->rows[id % CURSORS_MAX];
-    uint8_t *copy = mem_resize((void *)(uintptr_t)row->key.data, key.len);
-    memcpy(copy, key.data, key.len);
-    *row = (struct scan_cursor){.id = id, .database = database, .key = slice_of(copy, key.len)};
+    row->id = id;
+    row->database = database;
+    buf_clear(&row->key, SIZE_MAX);
+    buf_append(&row->key, key.data, key.len);
+    buf_require(&row->key);
     return id;
 }
 
@@ -72,7 +74,8 @@ static const struct scan_cursor *cursor_find(const struct scan_cursors *t, uint6
 
 struct plain_walk {
     struct engine_scan *scan;
-    struct buf place; /* where the scan goes on: its start */
+    bool is_undivided; /* within one turn, and the scans that it goes on with too */
+    struct buf place;  /* where the scan goes on: its start */
     uint8_t end[KEY_HEAD_BYTES + 1];
     unsigned neighbours;  /* longer tuples passed in a row with the same first part */
     struct buf neighbour; /* that part, with its head */
@@ -100,11 +103,11 @@ static void plain_start(struct plain_walk *k, uint8_t database, struct slice aft
     }
 }
 
-static enum err plain_open(struct request *rq, struct plain_walk *k, bool is_undivided)
+static enum err plain_open(struct request *rq, struct plain_walk *k)
 {
     struct scan_range range = {.start = buf_slice(&k->place),
                                .end = slice_of(k->end, sizeof k->end),
-                               .is_undivided = is_undivided || rq->overlay != NULL,
+                               .is_undivided = k->is_undivided || rq->overlay != NULL,
                                .with_values = true};
     return engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
 }
@@ -145,7 +148,7 @@ static enum err plain_next(struct request *rq, struct plain_walk *k, struct slic
     buf_clear(&k->place, SIZE_MAX);
     buf_append(&k->place, k->neighbour.data, k->neighbour.len);
     buf_append_byte(&k->place, 0xff);
-    return plain_open(rq, k, false);
+    return plain_open(rq, k);
 }
 
 /* The word that a plain key is. */
@@ -190,7 +193,7 @@ static enum err parse_scan(struct request *rq, struct scan_options *s)
             return error_set(&rq->error, ERR_SYNTAX,
                              "invalid cursor: unknown or forgotten; begin again with 0");
         }
-        s->after = row->key;
+        s->after = buf_slice(&row->key);
     }
     while (o.at < rq->argc) {
         enum err r = OK;
@@ -199,7 +202,10 @@ static enum err parse_scan(struct request *rq, struct scan_options *s)
             r = options_argument(&o, "MATCH", &s->pattern);
         } else if (options_take(&o, "COUNT", 1)) {
             r = options_argument(&o, "COUNT", &arg);
-            if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, INT64_MAX, &s->count);
+            if (r == OK) r = arg_integer(rq, arg, "COUNT", INT64_MIN, INT64_MAX, &s->count);
+            if (r == OK && s->count < 1) { /* in Redis's words */
+                r = error_set(&rq->error, ERR_SYNTAX, "syntax error: COUNT must be 1 or more");
+            }
         } else if (options_take(&o, "TYPE", 2)) {
             r = options_argument(&o, "TYPE", &s->type);
         } else {
@@ -228,7 +234,8 @@ static enum err scan_page(struct request *rq, const struct scan_options *s, stru
     int64_t rows = 0;
     struct resp_writer w = {.out = names, .proto = rq->client->proto};
     struct slice last = {0};
-    enum err r = plain_open(rq, k, true);
+    k->is_undivided = true;
+    enum err r = plain_open(rq, k);
     for (int64_t steps = 0; r == OK; steps++) {
         struct entry entry;
         bool is_plain = false;
@@ -348,7 +355,7 @@ static enum err keys_run(struct request *rq)
         k->pending.free = keys_free;
         rq->client->pending = &k->pending;
         plain_start(&k->walk, rq->client->database, slice_of(NULL, 0));
-        r = plain_open(rq, &k->walk, false);
+        r = plain_open(rq, &k->walk);
     }
     if (r == OK) r = keys_step(rq, k, &is_done);
     if (r != OK) return r;
@@ -377,11 +384,11 @@ const struct command cmd_keys = {
  * random letters between the first and the last key. */
 static enum err key_from(struct request *rq, struct slice after, struct slice *name)
 {
-    struct plain_walk k = {0};
+    struct plain_walk k = {.is_undivided = true};
     struct slice key = {0};
     bool is_plain = false;
     plain_start(&k, rq->client->database, after);
-    enum err r = plain_open(rq, &k, true);
+    enum err r = plain_open(rq, &k);
     *name = slice_of(NULL, 0);
     while (r == OK && !is_plain) {
         struct entry entry;

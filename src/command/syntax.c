@@ -153,8 +153,8 @@ static bool is_bare_token(const struct syntax_arg *a)
 static struct syntax_arg *token_give(struct arena *arena, struct syntax_arg *token,
                                      struct syntax_args *to)
 {
-    if (to->count == 0) return token;
     struct syntax_arg *arg = to->first;
+    if (arg == NULL) return token;
     /* Optional parts stay parts of a block: the token alone is then a complete argument. */
     bool is_plain = to->count == 1 && arg->token == NULL && !arg->is_optional;
     if (!is_plain) arg = group_new(arena, ARG_BLOCK, to);
@@ -170,13 +170,13 @@ static void fold(struct arena *arena, struct syntax_args *list, bool is_group)
     struct syntax_args in = *list;
     size_t tokens = 0;
     for (const struct syntax_arg *a = in.first; a != NULL; a = a->next) tokens += is_bare_token(a);
-    bool takes_all = is_group && tokens == 1 && in.count > 0 && is_bare_token(in.first);
+    bool takes_all = is_group && tokens == 1 && is_bare_token(in.first);
     *list = (struct syntax_args){0};
-    while (in.count > 0) {
+    while (in.first != NULL) {
         struct syntax_arg *arg = args_take(&in);
         if (is_bare_token(arg)) {
             struct syntax_args own = {0};
-            while (in.count > 0 &&
+            while (in.first != NULL &&
                    (takes_all || (!is_bare_token(in.first) && !in.first->is_optional))) {
                 args_add(&own, args_take(&in));
             }
@@ -190,7 +190,8 @@ static void fold(struct arena *arena, struct syntax_args *list, bool is_group)
 
 static enum err fail(const struct parser *p, const char *why)
 {
-    return error_set(p->e, ERR_SYNTAX, "syntax '%s', offset %zu: %s", p->text, p->at, why);
+    (void)error_set(p->e, ERR_SYNTAX, "syntax '%s', offset %zu: %s", p->text, p->at, why);
+    return ERR_SYNTAX;
 }
 
 static bool is_next(const struct parser *p, const char *text)

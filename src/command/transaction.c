@@ -200,7 +200,7 @@ static enum err watch_one(struct request *rq, struct slice arg, struct watched *
     struct entry entry;
     enum err r = arg_any_key(rq, arg, &key);
     if (r == OK) {
-        r = engine_get(rq->env->engine, NULL, key, &entry, &rq->depends, rq->waiter, &rq->error);
+        r = request_get(rq, key, &entry);
     }
     if (r != OK) return r;
     struct watched *w = mem_alloc(sizeof *w + key.len);
@@ -235,9 +235,9 @@ static enum err watch_run(struct request *rq)
         watches_drop(&fresh);
         return r;
     }
-    struct watched *last = fresh.watched;
-    while (last->next != NULL) last = last->next;
-    last->next = c->watched;
+    struct watched **end = &fresh.watched;
+    while (*end != NULL) end = &(*end)->next;
+    *end = c->watched;
     c->watched = fresh.watched;
     resp_simple(rq->w, "OK");
     return OK;
@@ -285,8 +285,7 @@ static enum err watches_hold(struct request *rq, bool *hold)
     *hold = true;
     for (const struct watched *w = rq->client->watched; w != NULL; w = w->next) {
         struct entry entry;
-        enum err r = engine_get(rq->env->engine, NULL, w->key, &entry, &rq->depends, rq->waiter,
-                                &rq->error);
+        enum err r = request_get(rq, w->key, &entry);
         if (r != OK) return r;
         if (entry.exists != w->exists || (entry.exists && entry.version != w->version)) {
             *hold = false;

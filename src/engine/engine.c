@@ -65,7 +65,7 @@ uint64_t engine_version_next(struct engine *g)
 }
 
 enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struct entry *out,
-                    uint64_t *depends, struct waiter *w, struct error *e)
+                    struct waiter *w, struct error *e)
 {
     if (o != NULL) {
         const struct written *own = overlay_find(o, key);
@@ -80,7 +80,6 @@ enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struc
     }
     enum err r = g->backend->ops->load(g->backend, key, out, w, e);
     if (r != OK) return r;
-    if (out->depends > *depends) *depends = out->depends;
     /* Most entries never expire: no need to know the time. */
     bool may_expire = out->exists && out->expiry_ms != 0;
     if (may_expire && engine_is_expired(out, engine_time_ms(g))) out->exists = false;

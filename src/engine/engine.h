@@ -158,13 +158,16 @@ struct idem_request {
     uint8_t database;
     struct slice user, id;                       /* at most IDEM_ID_BYTES_MAX each */
     uint8_t fingerprint[IDEM_FINGERPRINT_BYTES]; /* of the command and its arguments */
+    /* results of idem_find */
+    bool is_repeat; /* the id was used within the window ... */
+    struct slice
+        reply; /* ... with this reply, as given to idem_keep; good until the end of the turn */
+    uint64_t depends;
 };
 
-/* Has the id been used within the window? *is_repeat, and then *reply: as given to idem_keep, good
- * until the end of the turn. ERR_SYNTAX: used for something else. ERR_TRYAGAIN: no room for a new
- * id. ERR_WAIT: rows are being read. */
-ERR_MUST_USE enum err idem_find(struct overlay *o, const struct idem_request *q, bool *is_repeat,
-                                struct slice *reply, uint64_t *depends, struct waiter *w,
+/* Has the id been used within the window? ERR_SYNTAX: used for something else. ERR_TRYAGAIN: no
+ * room for a new id. ERR_WAIT: rows are being read. */
+ERR_MUST_USE enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w,
                                 struct error *e);
 /* The reply becomes part of the overlay's commit. `reply` is copied. */
 void idem_keep(struct overlay *o, const struct idem_request *q, struct slice reply);
@@ -173,11 +176,10 @@ uint64_t engine_idem_count(const struct engine *g);
 
 /* ---- reads ---- */
 
-/* The live entry (an expired one does not exist), as the overlay has it (NULL: as it is).
- * *depends grows to what the answer depends on. */
+/* The live entry (an expired one does not exist), as the overlay has it (NULL: as it is). The
+ * answer depends on out->depends, whatever it is. */
 ERR_MUST_USE enum err engine_get(struct engine *g, struct overlay *o, struct slice key,
-                                 struct entry *out, uint64_t *depends, struct waiter *w,
-                                 struct error *e);
+                                 struct entry *out, struct waiter *w, struct error *e);
 /* Transaction time of what is evaluated now. */
 int64_t engine_time_ms(struct engine *g);
 bool engine_is_expired(const struct entry *entry, int64_t now_ms);

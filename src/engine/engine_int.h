@@ -51,9 +51,9 @@ void expiry_init(struct expiry *x, struct engine *g);
 void expiry_fini(struct expiry *x);
 void expiry_sweep(struct expiry *x);
 
-void idem_init(struct idem *x, struct engine *g);
-void idem_fini(struct idem *x);
+void idem_init(struct idem *m, struct engine *g);
+void idem_fini(struct idem *m);
 /* Reads the rows after a start; removes what left the window. */
-void idem_tick(struct idem *x);
+void idem_tick(struct idem *m);
 
 #endif

@@ -31,7 +31,9 @@ static void write_absence(struct evaluation *v, struct slice key)
 /* The key as the transaction sees it now. */
 static enum err see(struct evaluation *v, struct slice key, struct entry *out, struct error *e)
 {
-    return engine_get(v->engine, v->overlay, key, out, &v->txn->depends, v->waiter, e);
+    enum err r = engine_get(v->engine, v->overlay, key, out, v->waiter, e);
+    if (r == OK && out->depends > v->txn->depends) v->txn->depends = out->depends;
+    return r;
 }
 
 /* ---- operations ---- */

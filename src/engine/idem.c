@@ -149,13 +149,13 @@ static bool is_known(struct overlay *o, const struct idem_request *q, struct sli
     return x != NULL && o->now_ms - x->time_ms < g->options.idem_window_ms;
 }
 
-enum err idem_find(struct overlay *o, const struct idem_request *q, bool *is_repeat,
-                   struct slice *reply, uint64_t *depends, struct waiter *w, struct error *e)
+enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, struct error *e)
 {
     struct engine *g = o->engine;
     struct slice key = request_key(o, q);
     struct entry entry;
-    *is_repeat = false;
+    q->is_repeat = false;
+    q->depends = 0;
     if (g->idem.reading < g->options.databases) {
         waiter_add(&g->idem.pending, w);
         return error_set(e, ERR_WAIT, "request ids are being read");
@@ -166,7 +166,7 @@ enum err idem_find(struct overlay *o, const struct idem_request *q, bool *is_rep
                          "idem-max-entries (%llu) request ids are kept; nothing was done",
                          (unsigned long long)g->options.idem_entries_max);
     }
-    enum err r = engine_get(g, o, key, &entry, depends, w, e);
+    enum err r = engine_get(g, o, key, &entry, w, e);
     if (r != OK) return r;
     INVARIANT(entry.exists && entry.value.len >= ROW_HEAD_BYTES);
     if (memcmp(entry.value.data + 8, q->fingerprint, IDEM_FINGERPRINT_BYTES) != 0) {
@@ -174,8 +174,9 @@ enum err idem_find(struct overlay *o, const struct idem_request *q, bool *is_rep
                          "IDEM '%.*s' was used with another command or other arguments",
                          (int)(q->id.len < 64 ? q->id.len : 64), (const char *)q->id.data);
     }
-    *is_repeat = true;
-    *reply = slice_of(entry.value.data + ROW_HEAD_BYTES, entry.value.len - ROW_HEAD_BYTES);
+    q->is_repeat = true;
+    q->depends = entry.depends;
+    q->reply = slice_of(entry.value.data + ROW_HEAD_BYTES, entry.value.len - ROW_HEAD_BYTES);
     return OK;
 }
 

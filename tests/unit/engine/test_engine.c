@@ -111,10 +111,8 @@ static uint64_t put(struct bench *t, struct op op)
 static void expect(struct bench *t, const char *name, const char *wanted)
 {
     struct entry entry;
-    uint64_t depends = 0;
     struct buf out = {0};
-    assert_int_equal(engine_get(t->g, NULL, key(t, name), &entry, &depends, &t->rig.waiter, &t->e),
-                     OK);
+    assert_int_equal(engine_get(t->g, NULL, key(t, name), &entry, &t->rig.waiter, &t->e), OK);
     assert_int_equal(entry.exists, wanted != NULL);
     if (wanted == NULL) return;
     value_to_json(entry.value, &out);

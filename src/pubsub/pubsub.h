@@ -1,0 +1,55 @@
+/* pubsub: channels, patterns and who listens to them. It knows no sockets, commands or protocols: a
+ * subscriber is a struct inside its owner, and publishing calls back once for each that listens.
+ *
+ * Three kinds, apart from each other: channels, patterns (globs over channel names, base/glob.h)
+ * and shard channels. Everything belongs to the loop thread. Time: publish is O(subscribers of the
+ * channel + patterns), all else O(1).
+ */
+#ifndef PUBSUB_PUBSUB_H
+#define PUBSUB_PUBSUB_H
+
+#include "base/err.h"
+#include "base/htab.h"
+
+enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
+
+/* Zeroed by the owner; pubsub_leave before its memory goes. */
+struct subscriber {
+    struct htab subscriptions[PUBSUB_KINDS];  /* of struct subscription, by name; owned by pubsub */
+    struct subscription *first[PUBSUB_KINDS]; /* the same, oldest first */
+    struct subscription *last[PUBSUB_KINDS];
+};
+
+struct pubsub;
+
+struct pubsub *pubsub_new(void);
+/* Every subscriber must have left. */
+void pubsub_free(struct pubsub *p);
+
+/* False when it listens already. The name is copied. */
+bool pubsub_subscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind kind,
+                      struct slice name);
+/* False when it does not listen. */
+bool pubsub_unsubscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind kind,
+                        struct slice name);
+/* The name that was subscribed first of those that are left; len 0 and false = none. Borrowed until
+ * it is unsubscribed. */
+bool pubsub_first(const struct subscriber *s, enum pubsub_kind kind, struct slice *name);
+/* Ends all its subscriptions. */
+void pubsub_leave(struct pubsub *p, struct subscriber *s);
+size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind);
+
+/* Calls `deliver` for every subscriber of the channel and, unless it is a shard channel, of every
+ * pattern that matches it (`pattern` data NULL = by its name): a subscriber once for each. The
+ * callback must not subscribe or unsubscribe. How many were called. */
+typedef void pubsub_deliver(void *arg, struct subscriber *s, struct slice pattern);
+size_t pubsub_publish(struct pubsub *p, bool is_shard, struct slice channel,
+                      pubsub_deliver *deliver, void *arg);
+
+/* Names with at least one subscriber, and how many: in no order. */
+void pubsub_each(const struct pubsub *p, enum pubsub_kind kind,
+                 void (*each)(void *arg, struct slice name, size_t subscribers), void *arg);
+size_t pubsub_subscribers(const struct pubsub *p, enum pubsub_kind kind, struct slice name);
+size_t pubsub_names(const struct pubsub *p, enum pubsub_kind kind);
+
+#endif
