@@ -121,6 +121,9 @@ static enum err wait_run(struct request *rq)
         r = error_set(&rq->error, ERR_SYNTAX, "timeout is not an integer or out of range");
     }
     if (r == OK && timeout_ms < 0) r = error_set(&rq->error, ERR_SYNTAX, "timeout is negative");
+    if (r == OK && timeout_ms > INT64_MAX - now_ms()) {
+        r = error_set(&rq->error, ERR_SYNTAX, "timeout is out of range");
+    }
     if (r != OK) return r;
     enum block_end end = client_block_end(rq->client);
     if (end == BLOCK_FAILED) {

@@ -76,6 +76,27 @@ static size_t config_none(void *server)
     return 0;
 }
 
+static const char *config_unnamed(void *server, size_t i)
+{
+    (void)server;
+    (void)i;
+    return "none";
+}
+
+static bool config_fixed(void *server, size_t i)
+{
+    (void)server;
+    (void)i;
+    return false;
+}
+
+static void config_always(void *server, size_t i, struct buf *out)
+{
+    (void)server;
+    (void)i;
+    buf_append_str(out, "always");
+}
+
 static enum err rewrite_none(void *server, struct error *e)
 {
     (void)server;
@@ -139,6 +160,9 @@ static void start(void)
                        .client_write = on_client_write,
                        .shutdown = on_shutdown,
                        .config_count = config_none,
+                       .config_name = config_unnamed,
+                       .config_is_mutable = config_fixed,
+                       .config_value = config_always,
                        .config_rewrite = rewrite_none};
     env.clients.next = env.clients.prev = &env.clients;
     command_init(&env);
