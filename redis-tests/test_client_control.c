@@ -128,8 +128,8 @@ static void a_pause_of_all_holds_reads_and_writes(void **state)
 static void a_pause_of_writes_lets_reads_pass(void **state)
 {
     static const char *const writes[] = {
-        "SET a 2",           "DEL a",      "KV.SET ['a'] 1", "KV.ATOMIC SET ['a'] 1", "FLUSHDB",
-        "KV.DELRANGE ALL",   "INCR n",     "EXPIRE a 10",    "KV.SET ['a'] 1 IDEM x", "FLUSHALL",
+        "SET a 2",         "DEL a",  "KV.SET ['a'] 1", "KV.ATOMIC SET ['a'] 1", "FLUSHDB",
+        "KV.DELRANGE ALL", "INCR n", "EXPIRE a 10",    "KV.SET ['a'] 1 IDEM x", "FLUSHALL",
     };
     expect(c, "+OK", "SET a 1");
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
@@ -213,6 +213,22 @@ static void wait_for_blocked(int count)
         if (testserver_now_ms() > until) fail_msg("blocked_clients is not %d", count);
         testserver_pause();
     }
+}
+
+static void a_blocked_client_that_goes_away_is_forgotten(void **state)
+{
+    wait_for_blocked(0);
+    send_off(c, "WAIT 1 0");
+    send_off(d, "WAIT 1 0");
+    say(d, "PING"); /* something lies before the end of this one */
+    load_flush(d);
+    wait_for_blocked(2);
+    redisFree(c);
+    redisFree(d);
+    wait_for_blocked(0);
+    c = testserver_connect(server);
+    d = testserver_connect(server);
+    expect(e, "*connected_clients:4*", "INFO clients"); /* c, d, e and the raw one */
 }
 
 static void wait_answers_zero_when_its_time_is_over(void **state)
@@ -325,6 +341,7 @@ int main(void)
         TEST(a_pause_ends_by_itself),
         TEST(a_second_pause_is_only_longer_and_stricter),
         TEST(clients_that_go_away_while_paused_are_forgotten),
+        TEST(a_blocked_client_that_goes_away_is_forgotten),
         TEST(wait_answers_zero_when_its_time_is_over),
         TEST(a_wait_longer_than_the_clock_goes_is_refused),
         TEST(unblock_ends_a_wait),

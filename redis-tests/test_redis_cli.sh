@@ -122,6 +122,20 @@ fi
 cli SET plain four >/dev/null
 same "--bigkeys walks the plain keys" '1 strings with 4 bytes' \
     "$(cli --bigkeys | grep -o '1 strings with 4 bytes')"
+# The string view: 1000 keys by mass insertion, and what walks over them.
+for ((i = 0; i < 1000; i++)); do
+    printf '*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n%d\r\n' $((${#i} + 5)) "pipe:$i" ${#i} "$i"
+done >"$scratch/protocol"
+cli FLUSHALL >/dev/null
+same "--pipe with SET" "errors: 0, replies: 1000" "$(cli --pipe <"$scratch/protocol" | tail -n 1)"
+same "--scan finds each key once" 1000 "$(cli --scan --pattern 'pipe:*' | sort -u | wc -l)"
+same "... and none twice" 1000 "$(cli --scan --pattern 'pipe:*' | wc -l)"
+check "--bigkeys ends well over many keys" timeout 20 redis-cli -p "$port" --bigkeys
+same "... and has seen them" 1000 \
+    "$(cli --bigkeys | sed -n 's/^Sampled \([0-9]*\) keys in the keyspace.*/\1/p')"
+same "GET, as Redis prints it" '"999"' "$(cli --no-raw GET pipe:999)"
+same "a transaction" '1) OK
+2) (integer) 8' "$(printf 'MULTI\nSET tx 7\nINCR tx\nEXEC\n' | cli --no-raw | tail -n 2)"
 timeout 0.4 stdbuf -oL redis-cli -p "$port" -i 0.1 --stat >"$scratch/stat" 2>&1
 check "--stat shows figures" grep -E '^[0-9]+ +[0-9.]+M +[0-9]+ ' "$scratch/stat"
 stop_server
@@ -149,6 +163,11 @@ benchmark "redis-benchmark KV.SET" -n 20000 KV.SET '["k","__rand_int__"]' '"valu
 benchmark "redis-benchmark KV.GET" -n 20000 KV.GET '["k","__rand_int__"]'
 benchmark "redis-benchmark KV.ATOMIC" -n 5000 KV.ATOMIC SUM '["c","__rand_int__"]' 1
 benchmark "redis-benchmark -3 PING" -n 20000 -3 PING
+for name in ping set get incr mset; do
+    benchmark "redis-benchmark -t $name" -n 2000 -t "$name"
+done
+check "redis-benchmark ends with status 0 over all of them" \
+    timeout 60 redis-benchmark -p "$port" -t ping,set,get,incr,mset -n 2000 -q
 check "redis-benchmark's keys are there" test "$(cli KV.COUNT PREFIX '["k"]')" -gt 900
 stop_server
 finish

@@ -54,13 +54,15 @@ static enum err setinfo_run(struct request *rq)
     return OK;
 }
 
-/* As Redis: O monitor, b waiting, x in MULTI, U on the Unix socket, e not to be evicted; N none. */
+/* As Redis: O monitor, b waiting, x in MULTI, P listening, U on the Unix socket, e not to be
+ * evicted; N none. */
 static void client_flags(const struct client *c, char out[8])
 {
     size_t n = 0;
     if (c->is_monitor) out[n++] = 'O';
     if (c->is_waiting) out[n++] = 'b';
     if (c->multi != NULL) out[n++] = 'x';
+    if (client_subscriptions(c) > 0) out[n++] = 'P';
     if (c->is_unix) out[n++] = 'U';
     if (c->is_no_evict) out[n++] = 'e';
     if (n == 0) out[n++] = 'N';
@@ -80,8 +82,11 @@ static void client_describe(const struct client *c, struct buf *out)
                (long long)(now_ms - c->created_ms) / 1000,
                (long long)(now_ms - c->active_ms) / 1000, flags, c->database);
     buf_printf(out,
-               " sub=0 psub=0 ssub=0 multi=%lld watch=%zu qbuf=%zu qbuf-free=0 argv-mem=0 "
+               " sub=%zu psub=%zu ssub=%zu multi=%lld watch=%zu qbuf=%zu qbuf-free=0 argv-mem=0 "
                "multi-mem=%zu rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
+               pubsub_count(&c->subscriber, PUBSUB_CHANNEL),
+               pubsub_count(&c->subscriber, PUBSUB_PATTERN),
+               pubsub_count(&c->subscriber, PUBSUB_SHARD),
                c->multi != NULL ? (long long)multi_count(c->multi) : -1, client_watched_count(c),
                c->input_bytes, multi_mem, c->output_bytes, c->output_bytes,
                sizeof *c + multi_mem + c->input_bytes + c->output_bytes);
@@ -104,7 +109,7 @@ static enum err info_run(struct request *rq)
 /* ---- filters of LIST and KILL ---- */
 
 struct filter {
-    bool has_type, matches_no_type;
+    bool has_type, matches_no_type, is_pubsub;
     const uint64_t *ids;
     size_t id_count;
     struct slice address, local_address, user;
@@ -116,6 +121,7 @@ static bool filter_matches(const struct filter *f, const struct client *c, const
 {
     if (f->skips_me && c == me) return false;
     if (f->has_type && f->matches_no_type) return false;
+    if (f->has_type && f->is_pubsub != (client_subscriptions(c) > 0)) return false;
     if (f->id_count > 0) {
         bool found = false;
         for (size_t i = 0; i < f->id_count; i++) found = found || f->ids[i] == c->id;
@@ -132,9 +138,11 @@ static bool filter_matches(const struct filter *f, const struct client *c, const
 
 static enum err filter_type(struct request *rq, struct slice type, struct filter *f)
 {
-    static const char *const others[] = {"MASTER", "REPLICA", "SLAVE", "PUBSUB"};
+    static const char *const others[] = {"MASTER", "REPLICA", "SLAVE"};
     f->has_type = true;
     if (slice_is_word(type, "NORMAL")) return OK;
+    f->is_pubsub = slice_is_word(type, "PUBSUB");
+    if (f->is_pubsub) return OK;
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         if (slice_is_word(type, others[i])) {
             f->matches_no_type = true;

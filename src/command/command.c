@@ -101,6 +101,7 @@ void command_init(struct env *env)
     waiter_list_init(&env->paused);
     waiter_list_init(&env->blocked_waiters);
     env->scan_cursors = scan_cursors_new();
+    env->pubsub = pubsub_new();
     backup_init(&env->backup);
     observe_init(env);
 }
@@ -109,6 +110,7 @@ void command_fini(struct env *env)
 {
     observe_fini(env);
     backup_fini(&env->backup);
+    pubsub_free(env->pubsub);
     scan_cursors_free(env->scan_cursors);
     env->scan_cursors = NULL;
 }
@@ -139,6 +141,7 @@ void client_fini(struct client *c, struct env *env)
 {
     client_drop_pending(c);
     client_end_transaction(c);
+    pubsub_leave(env->pubsub, &c->subscriber);
     client_block_clear(c, env);
     monitor_stop(env, c);
     c->next->prev = c->prev;

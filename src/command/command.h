@@ -19,6 +19,7 @@
 #include "codec/placeholder.h"
 #include "command/backup.h"
 #include "engine/engine.h"
+#include "pubsub/pubsub.h"
 #include "resp/writer.h"
 
 enum format { FORMAT_JSON, FORMAT_MSGPACK };
@@ -33,6 +34,7 @@ struct pending {
 
 #define CLIENT_NAME_MAX 128
 
+struct deferred;     /* a message of EXEC: pubsub.c */
 struct multi;        /* the queue of MULTI: transaction.c */
 struct watched;      /* a key of WATCH: transaction.c */
 struct scan_cursors; /* string_scan.c */
@@ -56,6 +58,8 @@ struct client {
     struct pending *pending; /* owned; NULL = none */
     struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
     struct watched *watched; /* owned */
+    struct subscriber subscriber;
+    uint64_t depends; /* newest version that any of its replies depended on */
     enum reply_mode reply_mode;
     bool is_no_evict; /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
     /* While a command of it is blocked (block.c). */
@@ -113,6 +117,7 @@ struct env {
     struct env_stats stats;
     struct uuid_clock uuid_clock;
     struct scan_cursors *scan_cursors; /* owned */
+    struct pubsub *pubsub;             /* owned */
     struct backup backup;
     const char *backup_dir;
     /* CLIENT PAUSE (block.c). */
@@ -138,9 +143,10 @@ struct env {
     void *server;            /* argument of the calls below */
     void (*client_close)(void *server, struct client *c);
     /* Sends bytes of one whole message to any client, also to one whose command is running: they
-     * come behind the replies that are in its output, and behind the one being made. Never closes
-     * the client inside the call; one whose output is over its limit is closed later. */
-    void (*client_write)(void *server, struct client *c, struct slice bytes);
+     * come behind the replies that are in its output, and behind the one being made, and are held
+     * until `version` is durable. Never closes the client inside the call; one whose output is over
+     * its limit is closed later. */
+    void (*client_write)(void *server, struct client *c, struct slice bytes, uint64_t version);
     void (*shutdown)(void *server);
     size_t (*config_count)(void *server);
     const char *(*config_name)(void *server, size_t i);
@@ -170,6 +176,8 @@ struct request {
      * than this turn, and a blocking command answers at once. */
     struct overlay *overlay;
     const struct placeholders *placeholders; /* NULL = the command does not write */
+    struct deferred *deferred;               /* messages published by EXEC, newest first */
+    bool is_deferring;                       /* inside EXEC: publishing waits for its commit */
     struct uuid_table *uuids;                /* NULL = none yet */
     struct slice idem;                       /* the id given with IDEM; data NULL = none */
 };
@@ -191,6 +199,7 @@ enum command_flag {
     CMD_IDEM_FIRST = 1 << 13, /* with CMD_IDEM: its first words, not its last */
     CMD_BLOCKING = 1 << 14,   /* may wait for something other than the disk */
     CMD_PUBSUB = 1 << 15,
+    CMD_SUBSCRIBED = 1 << 16, /* allowed in RESP2 while the connection listens to something */
 };
 
 struct command {
@@ -233,6 +242,9 @@ void client_init(struct client *c, struct env *env);
 /* Drops what a command left pending. */
 void client_drop_pending(struct client *c);
 void client_fini(struct client *c, struct env *env);
+
+/* Channels, patterns and shard channels that it listens to. */
+size_t client_subscriptions(const struct client *c);
 
 /* Runs one command: OK = a reply (maybe an error) was appended to rq->w->out, ERR_WAIT = parked. */
 enum err command_run(struct request *rq);

@@ -22,6 +22,15 @@ bool pause_holds(struct request *rq);
 extern const struct command cmd_wait;
 /* backup.c */
 extern const struct command cmd_bgsave, cmd_save, cmd_lastsave;
+/* pubsub.c */
+static inline struct client *client_of_subscriber(struct subscriber *s)
+{
+    return (struct client *)(void *)((char *)s - offsetof(struct client, subscriber));
+}
+/* Sends what EXEC's commands published, in their order; rq->depends is what it depends on. */
+void publish_deferred(struct request *rq);
+extern const struct command cmd_subscribe, cmd_psubscribe, cmd_ssubscribe, cmd_unsubscribe,
+    cmd_punsubscribe, cmd_sunsubscribe, cmd_publish, cmd_spublish, cmd_pubsub;
 /* transaction.c */
 bool multi_queues(const struct request *rq);
 ERR_MUST_USE enum err multi_queue(struct request *rq);

@@ -133,7 +133,12 @@ static enum err ping_run(struct request *rq)
     if (rq->argc > 2) {
         return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for 'ping' command");
     }
-    if (rq->argc == 2) {
+    bool is_listening = rq->w->proto == 2 && client_subscriptions(rq->client) > 0;
+    if (is_listening) {
+        resp_array(rq->w, 2); /* as a message, since a RESP2 client expects nothing else */
+        resp_bulk_str(rq->w, "pong");
+        resp_bulk(rq->w, rq->argc == 2 ? rq->argv[1] : slice_str(""));
+    } else if (rq->argc == 2) {
         resp_bulk(rq->w, rq->argv[1]);
     } else {
         resp_simple(rq->w, "PONG");
@@ -144,7 +149,7 @@ static enum err ping_run(struct request *rq)
 const struct command cmd_ping = {
     .name = "ping",
     .arity = -1,
-    .flags = CMD_FAST | CMD_CONNECTION,
+    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_CONNECTION,
     .group = "connection",
     .since = "0.1.0",
     .summary = "PONG, or the message.",
@@ -179,7 +184,7 @@ static enum err quit_run(struct request *rq)
 const struct command cmd_quit = {
     .name = "quit",
     .arity = -1,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Closes the connection after the reply.",
@@ -197,6 +202,7 @@ static enum err reset_run(struct request *rq)
     c->name[0] = '\0';
     c->reply_mode = REPLY_ON;
     client_end_transaction(c);
+    pubsub_leave(rq->env->pubsub, &c->subscriber);
     resp_simple(rq->w, "RESET");
     return OK;
 }
@@ -204,7 +210,7 @@ static enum err reset_run(struct request *rq)
 const struct command cmd_reset = {
     .name = "reset",
     .arity = 1,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
+    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Brings the connection back to the state of a new one.",

@@ -118,7 +118,14 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
 {
     *is_queued = multi_queues(rq);
     enum err r = OK;
-    if (*is_queued) {
+    if (rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
+        client_subscriptions(rq->client) > 0) {
+        *is_queued = false;
+        r = error_set(&rq->error, ERR_SYNTAX,
+                      "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
+                      "RESET are allowed in this context",
+                      rq->command->name);
+    } else if (*is_queued) {
         r = multi_queue(rq);
     } else if (pause_holds(rq)) {
         return ERR_WAIT;
@@ -147,6 +154,8 @@ enum err command_run(struct request *rq)
     rq->depends = 0;
     rq->overlay = NULL;
     rq->uuids = NULL;
+    rq->deferred = NULL;
+    rq->is_deferring = false;
     if (!command_resolve(rq)) {
         if (rq->client->multi != NULL) multi_abort(rq->client->multi);
         stats_error(rq->env, ERR_SYNTAX);
@@ -160,6 +169,7 @@ enum err command_run(struct request *rq)
     }
     rq->argv = argv;
     rq->argc = argc;
+    if (rq->depends > rq->client->depends) rq->client->depends = rq->depends;
     if (!is_queued) {
         observe_ran(rq, r);
     } else if (r != OK) {

@@ -38,18 +38,20 @@ static void write_clients(struct request *rq, struct buf *out)
     size_t input_max = 0;
     size_t output_max = 0;
     uint64_t watching = 0;
+    uint64_t listening = 0;
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         if (c->input_bytes > input_max) input_max = c->input_bytes;
         if (c->output_bytes > output_max) output_max = c->output_bytes;
         watching += c->watched != NULL;
+        listening += client_subscriptions(c) > 0;
     }
     buf_printf(out,
                "connected_clients:%llu\r\ncluster_connections:0\r\nmaxclients:%llu\r\n"
                "client_recent_max_input_buffer:%zu\r\nclient_recent_max_output_buffer:%zu\r\n"
-               "blocked_clients:%llu\r\ntracking_clients:0\r\npubsub_clients:0\r\n"
+               "blocked_clients:%llu\r\ntracking_clients:0\r\npubsub_clients:%llu\r\n"
                "watching_clients:%llu\r\nclients_in_timeout_table:0\r\n",
                u(env->client_count), u(env->clients_max), input_max, output_max,
-               u(env->waiting_count), u(watching));
+               u(env->waiting_count), u(listening), u(watching));
 }
 
 /* 1.50K, 2.71M, 23.54G: as Redis shows sizes. */
@@ -143,11 +145,12 @@ static void write_stats(struct request *rq, struct buf *out)
     buf_printf(out,
                "rejected_connections:%llu\r\nsync_full:0\r\nsync_partial_ok:0\r\n"
                "sync_partial_err:0\r\nexpired_keys:%llu\r\nevicted_keys:0\r\nevicted_clients:0\r\n"
-               "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:0\r\n"
-               "pubsub_patterns:0\r\npubsubshard_channels:0\r\nlatest_fork_usec:0\r\n"
+               "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
+               "pubsub_patterns:%zu\r\npubsubshard_channels:%zu\r\nlatest_fork_usec:0\r\n"
                "total_forks:0\r\n",
                u(s->rejected), u(engine_expired_count(env->engine) - s->expired_before), u(s->hits),
-               u(s->misses));
+               u(s->misses), pubsub_names(env->pubsub, PUBSUB_CHANNEL),
+               pubsub_names(env->pubsub, PUBSUB_PATTERN), pubsub_names(env->pubsub, PUBSUB_SHARD));
     buf_printf(out,
                "unexpected_error_replies:0\r\ntotal_error_replies:%llu\r\n"
                "protocol_errors:%llu\r\ntotal_reads_processed:%llu\r\n"

@@ -61,7 +61,7 @@ void monitor_feed(struct request *rq)
     struct client *c = env->monitors;
     do {
         /* A line that memory is too small for is not told. */
-        if (!line->is_failed) env->client_write(env->server, c, buf_slice(line));
+        if (!line->is_failed) env->client_write(env->server, c, buf_slice(line), 0);
         c = c->monitor_next;
     } while (c != first);
     buf_clear(line, SCRATCH_KEEP_BYTES);

@@ -340,9 +340,11 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.overlay = o;
         inner.uuids = uuids;
         inner.depends = 0;
+        inner.is_deferring = true;
         enum err r = command_call(&inner);
         laps[i] = (struct lap){observe_lap(rq->env), r};
         client_drop_pending(rq->client);
+        rq->deferred = inner.deferred;
         if (inner.depends > rq->depends) rq->depends = inner.depends;
         if (r == OK && rq->w->out->len - mark > reply_max) {
             r = error_set(&inner.error, ERR_LIMIT,
@@ -381,6 +383,7 @@ static enum err exec_attempt(struct request *rq)
     }
     r = engine_end(o, &version, rq->waiter, &rq->error);
     if (version > rq->depends) rq->depends = version;
+    if (r == OK) publish_deferred(rq);
     return r;
 }
 

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -100,15 +101,21 @@ void conn_free(struct conn *c)
 
 /* ---- writing ---- */
 
-static void conn_check_output(struct conn *c)
+static const struct net_output_limit *output_limit(const struct conn *c)
 {
     const struct net_options *o = &c->net->options;
+    return client_subscriptions(&c->client) > 0 ? &o->output_pubsub : &o->output_normal;
+}
+
+static void conn_check_output(struct conn *c)
+{
+    const struct net_output_limit *o = output_limit(c);
     size_t pending = output_pending(&c->output);
-    bool is_over = o->output_bytes_hard != 0 && pending > o->output_bytes_hard;
-    if (o->output_bytes_soft != 0 && pending > o->output_bytes_soft) {
+    bool is_over = o->hard_bytes != 0 && pending > o->hard_bytes;
+    if (o->soft_bytes != 0 && pending > o->soft_bytes) {
         int64_t now_us = clock_mono_us();
         if (c->soft_since_us == 0) c->soft_since_us = now_us;
-        is_over = is_over || now_us - c->soft_since_us > (int64_t)o->output_soft_s * 1000000;
+        is_over = is_over || now_us - c->soft_since_us > (int64_t)o->soft_s * 1000000;
     } else {
         c->soft_since_us = 0;
     }
@@ -153,31 +160,32 @@ void conn_flush(struct conn *c)
 
 /* ---- messages from elsewhere ---- */
 
-/* Everything in the output must have been marked, so that the message needs no version. */
-static void conn_append(struct conn *c, struct slice bytes)
+/* Everything in the output must have been marked: the mark of the message is its own. */
+static void conn_append(struct conn *c, struct slice bytes, uint64_t version)
 {
     buf_append(&c->output.bytes, bytes.data, bytes.len);
     if (c->output.bytes.is_failed) {
         c->output.bytes.is_failed = false;
         c->is_overrun = true;
     }
-    output_mark(&c->output, 0, c->net->durable);
+    output_mark(&c->output, version, c->net->durable);
     c->client.output_bytes = output_pending(&c->output);
 }
 
-void conn_write(struct conn *c, struct slice bytes)
+void conn_write(struct conn *c, struct slice bytes, uint64_t version)
 {
     struct net *n = c->net;
     if (c->state != CONN_READING && c->state != CONN_PARKED) return;
     size_t pending = output_pending(&c->output) + c->behind.len;
-    size_t hard = n->options.output_bytes_hard;
+    uint64_t hard = output_limit(c)->hard_bytes;
     if (hard != 0 && pending + bytes.len > hard) c->is_overrun = true;
     if (!c->is_overrun && n->running == c) {
         /* Its output ends with a part of a reply that has no mark yet. */
         buf_append(&c->behind, bytes.data, bytes.len);
+        if (version > c->behind_version) c->behind_version = version;
         if (c->behind.is_failed) c->is_overrun = true;
     } else if (!c->is_overrun) {
-        conn_append(c, bytes);
+        conn_append(c, bytes, version);
     }
     if (c->is_flush_queued) return;
     c->is_flush_queued = true;
@@ -189,7 +197,8 @@ void conn_write(struct conn *c, struct slice bytes)
 static void conn_take_behind(struct conn *c)
 {
     if (c->behind.len == 0) return;
-    conn_append(c, buf_slice(&c->behind));
+    conn_append(c, buf_slice(&c->behind), c->behind_version);
+    c->behind_version = 0;
     buf_clear(&c->behind, BEHIND_KEEP_BYTES);
 }
 
@@ -398,11 +407,25 @@ struct conn *conn_new(struct net *n, int fd)
     return c;
 }
 
+/* Nothing is read of a connection whose command is blocked, maybe for ever: has it ended? Also when
+ * only its sending side has, as in Redis. */
+static bool conn_is_abandoned(const struct conn *c)
+{
+    struct pollfd p = {.fd = c->client.fd, .events = POLLRDHUP};
+    return c->state == CONN_PARKED && c->client.block_waiter != NULL && poll(&p, 1, 0) == 1;
+}
+
 void conn_check_limits(struct conn *c, int64_t now_ms)
 {
     if (c->state == CONN_DEAD) return;
+    if (conn_is_abandoned(c)) {
+        log_verbose("client %s closed: it went away while it was blocked", c->client.address);
+        conn_kill(c);
+        return;
+    }
     uint64_t idle_s = c->net->options.idle_s;
-    bool may_idle = c->state == CONN_PARKED || c->client.is_monitor || idle_s == 0;
+    bool may_idle = c->state == CONN_PARKED || c->client.is_monitor || idle_s == 0 ||
+                    client_subscriptions(&c->client) > 0;
     if (c->state == CONN_READING && !c->is_command_waiting &&
         now_ms - c->client.active_ms > TRIM_IDLE_MS) {
         resp_reader_trim(&c->reader);

@@ -175,9 +175,8 @@ void net_set_options(struct net *n, const struct net_options *options)
     mine->clients_max = options->clients_max;
     mine->bulk_bytes_max = options->bulk_bytes_max;
     mine->query_bytes_max = options->query_bytes_max;
-    mine->output_bytes_hard = options->output_bytes_hard;
-    mine->output_bytes_soft = options->output_bytes_soft;
-    mine->output_soft_s = options->output_soft_s;
+    mine->output_normal = options->output_normal;
+    mine->output_pubsub = options->output_pubsub;
     struct client *head = &n->env->clients;
     for (struct client *c = head->next; c != head; c = c->next) {
         ((struct conn *)c)->reader.bulk_bytes_max = mine->bulk_bytes_max;
@@ -227,10 +226,10 @@ void net_client_close(struct net *n, struct client *c)
     conn_kill((struct conn *)c);
 }
 
-void net_client_write(struct net *n, struct client *c, struct slice bytes)
+void net_client_write(struct net *n, struct client *c, struct slice bytes, uint64_t version)
 {
     (void)n;
-    conn_write((struct conn *)c, bytes);
+    conn_write((struct conn *)c, bytes, version);
 }
 
 void net_close(struct net *n)

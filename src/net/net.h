@@ -9,6 +9,13 @@
 
 struct net;
 
+/* Unsent output at which a connection is closed. */
+struct net_output_limit {
+    uint64_t hard_bytes; /* at once; 0 = no limit */
+    uint64_t soft_bytes; /* when it stays above for soft_s; 0 = no limit */
+    uint64_t soft_s;
+};
+
 struct net_options {
     struct env *env;
     char *const *bind; /* addresses; borrowed until net_open returns */
@@ -24,9 +31,7 @@ struct net_options {
     uint64_t clients_max;
     uint64_t bulk_bytes_max;
     uint64_t query_bytes_max;
-    uint64_t output_bytes_hard; /* 0 = no limit, as the next two */
-    uint64_t output_bytes_soft;
-    uint64_t output_soft_s;
+    struct net_output_limit output_normal, output_pubsub; /* pubsub: who listens to channels */
 };
 
 /* Everything but the listeners; the backend may be opened with net_wake after this. */
@@ -54,8 +59,9 @@ void net_free(struct net *n);
 void net_client_close(struct net *n, struct client *c);
 /* Loop thread: sends bytes (one whole message, copied) to any client, also from inside its own
  * command: they come behind every reply that is in its output and behind the one being made. They
- * are sent at the end of the turn. Never closes the connection inside the call: one whose output
- * would be over the hard limit gets nothing more and is closed at the end of the turn. */
-void net_client_write(struct net *n, struct client *c, struct slice bytes);
+ * are sent at the end of the turn, and not before `version` is durable. Never closes the connection
+ * inside the call: one whose output would be over the hard limit gets nothing more and is closed at
+ * the end of the turn. */
+void net_client_write(struct net *n, struct client *c, struct slice bytes, uint64_t version);
 
 #endif

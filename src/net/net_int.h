@@ -42,7 +42,8 @@ struct conn {
     bool has_eof;            /* the peer has closed its side; what it sent is still answered */
     bool is_flush_queued;    /* in net->flush_first: somebody else wrote to it */
     bool is_overrun;         /* what was written to it did not fit: to be closed */
-    struct buf behind;       /* owned; messages that come behind the reply being made */
+    struct buf behind;       /* owned; messages that come behind the reply being made ... */
+    uint64_t behind_version; /* ... and need this version */
     int64_t soft_since_us;   /* output above the soft limit since; 0 = it is not */
     struct conn *run_next, *dying_next, *flush_next;
     struct conn *held_next, *held_prev;
@@ -101,7 +102,7 @@ void conn_queue(struct conn *c);
 /* Writes what may be written. */
 void conn_flush(struct conn *c);
 /* A message from elsewhere; as net_client_write. */
-void conn_write(struct conn *c, struct slice bytes);
+void conn_write(struct conn *c, struct slice bytes, uint64_t version);
 /* Flushes those that conn_write wrote to, and closes those that are over their limit. */
 void conn_flush_queued(struct net *n);
 /* Moves to CONN_DEAD; freed at the end of the turn. */

@@ -23,6 +23,12 @@ enum config_durability { CONFIG_DURABLE_ALWAYS, CONFIG_DURABLE_INTERVAL, CONFIG_
 enum config_switch { CONFIG_NO, CONFIG_YES };
 enum config_debug_command { CONFIG_DEBUG_NO, CONFIG_DEBUG_YES, CONFIG_DEBUG_LOCAL };
 
+struct config_output_limit {
+    uint64_t hard_bytes; /* 0 = no limit, as the next */
+    uint64_t soft_bytes;
+    uint64_t soft_s;
+};
+
 /* Units in the names; each member is documented in conf/tupled.conf under its setting's name. */
 struct config {
     enum config_action action;
@@ -40,9 +46,7 @@ struct config {
     uint64_t maxclients;
     uint64_t proto_max_bulk_bytes;
     uint64_t query_buffer_bytes;
-    uint64_t output_buffer_hard_bytes; /* 0 = no limit, as the next two */
-    uint64_t output_buffer_soft_bytes;
-    uint64_t output_buffer_soft_s;
+    struct config_output_limit output_normal, output_pubsub;
     enum config_format default_format;
 
     enum log_level loglevel;

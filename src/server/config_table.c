@@ -79,8 +79,8 @@ static const struct setting settings[] = {
      MUTABLE, "largest single argument of a command"},
     {"client-query-buffer-limit", SETTING_SIZE, AT(query_buffer_bytes), "1gb", MB, SIZE_MAX_ANY,
      NULL, MUTABLE, "unread input at which a client is disconnected"},
-    {"client-output-buffer-limit", SETTING_OUTPUT_LIMIT, AT(output_buffer_hard_bytes),
-     "normal 1gb 0 0", 0, SIZE_MAX_ANY, NULL, MUTABLE,
+    {"client-output-buffer-limit", SETTING_OUTPUT_LIMIT, AT(output_normal),
+     "normal 1gb 0 0 pubsub 32mb 8mb 60", 0, SIZE_MAX_ANY, NULL, MUTABLE,
      "unsent output at which a client is disconnected"},
     {"default-format", SETTING_WORD, AT(default_format), "json", 0, 0, format_words, MUTABLE,
      "how values travel on a new connection"},
@@ -317,43 +317,38 @@ static enum err set_bind(struct config *c, const struct setting *s, const struct
     return OK;
 }
 
-/* `1gb`, or Redis's groups `class hard soft soft-seconds`, of which normal is the one we have. */
+/* `1gb` for both classes, or Redis's groups `class hard soft soft-seconds`; its class of replicas
+ * is accepted and means nothing here. */
 static enum err set_output_limit(struct config *c, const struct slice *words, size_t count,
                                  struct error *e)
 {
-    uint64_t hard = c->output_buffer_hard_bytes;
-    uint64_t soft = c->output_buffer_soft_bytes;
-    uint64_t soft_s = c->output_buffer_soft_s;
+    struct config_output_limit normal = c->output_normal;
+    struct config_output_limit pubsub = c->output_pubsub;
     bool is_good = count > 0 && count % 4 == 0;
     for (size_t i = 0; is_good && i < count; i += 4) {
         const struct slice *w = words + i;
-        uint64_t h = 0;
-        uint64_t b = 0;
-        uint64_t t = 0;
+        struct config_output_limit l = {0};
         bool is_normal = is_word(w[0], "normal");
-        is_good = (is_normal || is_word(w[0], "replica") || is_word(w[0], "slave") ||
-                   is_word(w[0], "pubsub")) &&
-                  size_parse(w[1], &h) && h <= SIZE_MAX_ANY && size_parse(w[2], &b) &&
-                  b <= SIZE_MAX_ANY && slice_to_u64(w[3], &t) && t <= NUMBER_MAX;
-        if (is_normal) {
-            hard = h;
-            soft = b;
-            soft_s = t;
-        }
+        bool is_pubsub = is_word(w[0], "pubsub");
+        is_good = (is_normal || is_pubsub || is_word(w[0], "replica") || is_word(w[0], "slave")) &&
+                  size_parse(w[1], &l.hard_bytes) && l.hard_bytes <= SIZE_MAX_ANY &&
+                  size_parse(w[2], &l.soft_bytes) && l.soft_bytes <= SIZE_MAX_ANY &&
+                  slice_to_u64(w[3], &l.soft_s) && l.soft_s <= NUMBER_MAX;
+        if (is_normal) normal = l;
+        if (is_pubsub) pubsub = l;
     }
     if (count == 1) {
-        is_good = size_parse(words[0], &hard) && hard <= SIZE_MAX_ANY;
-        soft = 0;
-        soft_s = 0;
+        normal = (struct config_output_limit){0};
+        is_good = size_parse(words[0], &normal.hard_bytes) && normal.hard_bytes <= SIZE_MAX_ANY;
+        pubsub = normal;
     }
     if (!is_good) {
         return error_set(e, ERR_SYNTAX,
                          "client-output-buffer-limit must be a size, or groups of "
                          "<normal|replica|pubsub> <hard size> <soft size> <seconds>; 0 = no limit");
     }
-    c->output_buffer_hard_bytes = hard;
-    c->output_buffer_soft_bytes = soft;
-    c->output_buffer_soft_s = soft_s;
+    c->output_normal = normal;
+    c->output_pubsub = pubsub;
     return OK;
 }
 
@@ -491,6 +486,13 @@ static void get_durability(const struct config *c, struct buf *out)
     die("unknown durability %d", (int)c->durability);
 }
 
+static void get_output_limit(const char *class, const struct config_output_limit *l,
+                             struct buf *out)
+{
+    buf_printf(out, "%s %" PRIu64 " %" PRIu64 " %" PRIu64, class, l->hard_bytes, l->soft_bytes,
+               l->soft_s);
+}
+
 void config_get(const struct config *c, size_t i, struct buf *out)
 {
     const struct setting *s = setting_at(i);
@@ -527,8 +529,9 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         }
         return;
     case SETTING_OUTPUT_LIMIT:
-        buf_printf(out, "normal %" PRIu64 " %" PRIu64 " %" PRIu64, c->output_buffer_hard_bytes,
-                   c->output_buffer_soft_bytes, c->output_buffer_soft_s);
+        get_output_limit("normal", &c->output_normal, out);
+        buf_append_byte(out, ' ');
+        get_output_limit("pubsub", &c->output_pubsub, out);
         return;
     case SETTING_DURABILITY: get_durability(c, out); return;
     case SETTING_PERCENTILES:
@@ -576,6 +579,15 @@ static void append_size(struct buf *out, uint64_t bytes)
     append_word(out, slice_str(text));
 }
 
+static void append_output_limit(struct buf *out, const char *class,
+                                const struct config_output_limit *l)
+{
+    append_word(out, slice_str(class));
+    append_size(out, l->hard_bytes);
+    append_size(out, l->soft_bytes);
+    buf_printf(out, " %" PRIu64, l->soft_s);
+}
+
 void config_line(const struct config *c, size_t i, struct buf *out)
 {
     const struct setting *s = setting_at(i);
@@ -596,10 +608,8 @@ void config_line(const struct config *c, size_t i, struct buf *out)
         for (size_t at = 0; at < c->bind_count; at++) append_word(out, slice_str(c->bind[at]));
         return;
     case SETTING_OUTPUT_LIMIT:
-        buf_append_str(out, " normal");
-        append_size(out, c->output_buffer_hard_bytes);
-        append_size(out, c->output_buffer_soft_bytes);
-        buf_printf(out, " %" PRIu64, c->output_buffer_soft_s);
+        append_output_limit(out, "normal", &c->output_normal);
+        append_output_limit(out, "pubsub", &c->output_pubsub);
         return;
     case SETTING_NUMBER:
     case SETTING_SIGNED:

@@ -36,10 +36,10 @@ static void on_client_close(void *arg, struct client *c)
     net_client_close(s->net, c);
 }
 
-static void on_client_write(void *arg, struct client *c, struct slice bytes)
+static void on_client_write(void *arg, struct client *c, struct slice bytes, uint64_t version)
 {
     struct server *s = arg;
-    net_client_write(s->net, c, bytes);
+    net_client_write(s->net, c, bytes, version);
 }
 
 static void on_shutdown(void *arg)

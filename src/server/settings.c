@@ -86,9 +86,10 @@ struct net_options settings_net(struct server *s)
         .clients_max = c->maxclients,
         .bulk_bytes_max = c->proto_max_bulk_bytes,
         .query_bytes_max = c->query_buffer_bytes,
-        .output_bytes_hard = c->output_buffer_hard_bytes,
-        .output_bytes_soft = c->output_buffer_soft_bytes,
-        .output_soft_s = c->output_buffer_soft_s,
+        .output_normal = {c->output_normal.hard_bytes, c->output_normal.soft_bytes,
+                          c->output_normal.soft_s},
+        .output_pubsub = {c->output_pubsub.hard_bytes, c->output_pubsub.soft_bytes,
+                          c->output_pubsub.soft_s},
     };
 }
 

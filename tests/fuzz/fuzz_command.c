@@ -58,8 +58,9 @@ static void on_client_close(void *server, struct client *c)
     ((struct peer *)c)->is_closed = true;
 }
 
-static void on_client_write(void *server, struct client *c, struct slice bytes)
+static void on_client_write(void *server, struct client *c, struct slice bytes, uint64_t version)
 {
+    (void)version;
     (void)server;
     (void)c;
     (void)bytes;
@@ -209,6 +210,13 @@ static size_t value_end(struct slice s, size_t at, int proto, unsigned depth)
 /* One whole reply, and nothing behind it. */
 static void check_reply(const struct request *rq, const struct buf *out, int proto)
 {
+    /* A frame for each channel. */
+    if (rq->command != NULL && (rq->command->flags & CMD_PUBSUB) != 0) {
+        size_t at = 0;
+        do at = value_end(buf_slice(out), at, proto, 0);
+        while (at != 0 && at < out->len);
+        if (at == out->len && at != 0) return;
+    }
     /* RESET and HELLO change the protocol with their reply. */
     if (value_end(buf_slice(out), 0, proto, 0) == out->len) return;
     if (value_end(buf_slice(out), 0, rq->client->proto, 0) == out->len) return;

@@ -80,8 +80,8 @@ static const struct {
     {"[*]", "*", true},
     {"[*]", "a", false},
     {"[?]", "?", true},
-    {"[a-]", "]", true},  /* a range from a to ], and no end: */
-    {"[a-]", "^", true},  /* ] (5d) to a (61) */
+    {"[a-]", "]", true}, /* a range from a to ], and no end: */
+    {"[a-]", "^", true}, /* ] (5d) to a (61) */
     {"[a-]", "a", true},
     {"[a-]x", "a", true}, /* x belongs to the set */
     {"[a-]x", "ax", false},
@@ -141,9 +141,10 @@ static void patterns_may_ignore_case(void **state)
         const char *pattern, *text;
         bool matches;
     } folded[] = {
-        {"abc", "ABC", true},   {"ABC", "abc", true},    {"a*C", "AxxxC", true}, {"[a-c]", "B", true},
-        {"[A-C]", "b", true},   {"[^a-c]", "B", false},  {"\\A", "a", true},     {"[\\A]", "a", true},
-        {"\xc3\xa9", "\xc3\x89", false}, {"a1", "A1", true}, {"[`]", "@", false}, {"max*", "MaxClients", true},
+        {"abc", "ABC", true}, {"ABC", "abc", true}, {"a*C", "AxxxC", true},
+        {"[a-c]", "B", true}, {"[A-C]", "b", true}, {"[^a-c]", "B", false},
+        {"\\A", "a", true},   {"[\\A]", "a", true}, {"\xc3\xa9", "\xc3\x89", false},
+        {"a1", "A1", true},   {"[`]", "@", false},  {"max*", "MaxClients", true},
     };
     for (size_t i = 0; i < sizeof folded / sizeof folded[0]; i++) {
         bool got = glob_match_nocase(slice_str(folded[i].pattern), slice_str(folded[i].text));

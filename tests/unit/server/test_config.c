@@ -126,9 +126,9 @@ static void defaults_are_those_of_the_contract(void **state)
     assert_int_equal(c.maxclients, 10000);
     assert_int_equal(c.proto_max_bulk_bytes, 512 << 20);
     assert_int_equal(c.query_buffer_bytes, 1 << 30);
-    assert_int_equal(c.output_buffer_hard_bytes, 1 << 30);
-    assert_int_equal(c.output_buffer_soft_bytes, 0);
-    assert_int_equal(c.output_buffer_soft_s, 0);
+    assert_int_equal(c.output_normal.hard_bytes, 1 << 30);
+    assert_int_equal(c.output_normal.soft_bytes, 0);
+    assert_int_equal(c.output_normal.soft_s, 0);
     assert_int_equal(c.default_format, CONFIG_FORMAT_JSON);
     assert_int_equal(c.loglevel, LOG_LEVEL_NOTICE);
     assert_string_equal(c.logfile, "");
@@ -213,11 +213,11 @@ static void count_documented(void *arg, const char *line)
 {
     int *seen = arg;
     struct buf text;
-    struct slice words[8];
+    struct slice words[16];
     size_t count = 0;
     struct error e;
     buf_init(&text);
-    assert_int_equal(config_split(slice_str(line), &text, words, 8, &count, &e), OK);
+    assert_int_equal(config_split(slice_str(line), &text, words, 16, &count, &e), OK);
     size_t i = config_find(words[0]);
     if (i == config_count()) fail_msg("%s: '%s' is no setting", CONF, line);
     seen[i]++;
@@ -361,13 +361,13 @@ static void quotes_follow_redis(void **state)
 static void output_limits_are_one_size_or_groups(void **state)
 {
     assert_file_sets("client-output-buffer-limit 2mb", "client-output-buffer-limit",
-                     "normal 2097152 0 0");
+                     "normal 2097152 0 0 pubsub 2097152 0 0");
     assert_file_sets("client-output-buffer-limit normal 2mb 1mb 60", "client-output-buffer-limit",
-                     "normal 2097152 1048576 60");
+                     "normal 2097152 1048576 60 pubsub 33554432 8388608 60");
     assert_file_sets("client-output-buffer-limit \"replica 1 2 3 NORMAL 4 5 6 pubsub 7 8 9\"",
-                     "client-output-buffer-limit", "normal 4 5 6");
+                     "client-output-buffer-limit", "normal 4 5 6 pubsub 7 8 9");
     assert_file_sets("client-output-buffer-limit pubsub 1 1 1", "client-output-buffer-limit",
-                     "normal 1073741824 0 0");
+                     "normal 1073741824 0 0 pubsub 1 1 1");
     assert_file_refused("client-output-buffer-limit other 1 1 1", "line 1",
                         "normal|replica|pubsub");
     assert_file_refused("client-output-buffer-limit normal 1 1", "line 1", "normal|replica|pubsub");

@@ -1,0 +1,381 @@
+/* pubsub: SUBSCRIBE and relatives, PUBLISH, PUBSUB, over src/pubsub. Frames and rules are Redis's:
+ * a reply frame for every channel named; in RESP2 a connection that listens may say nothing but a
+ * few words (dispatch.c), in RESP3 messages are pushes between other replies.
+ *
+ * A message follows the writes of the connection that published it: it is held in the receiver's
+ * output until all that the publisher had seen or written is durable.
+ */
+#include "pubsub/pubsub.h"
+
+#include "base/glob.h"
+#include "command/args.h"
+#include "command/commands.h"
+
+/* ---- subscribing ---- */
+
+struct kind {
+    enum pubsub_kind kind;
+    const char *subscribed, *unsubscribed; /* first words of the frames */
+};
+
+static const struct kind channels = {PUBSUB_CHANNEL, "subscribe", "unsubscribe"};
+static const struct kind patterns = {PUBSUB_PATTERN, "psubscribe", "punsubscribe"};
+static const struct kind shards = {PUBSUB_SHARD, "ssubscribe", "sunsubscribe"};
+
+size_t client_subscriptions(const struct client *c)
+{
+    return pubsub_count(&c->subscriber, PUBSUB_CHANNEL) +
+           pubsub_count(&c->subscriber, PUBSUB_PATTERN) +
+           pubsub_count(&c->subscriber, PUBSUB_SHARD);
+}
+
+/* Shard channels are counted apart from channels and patterns, as in Redis. */
+static size_t count_shown(const struct client *c, const struct kind *k)
+{
+    if (k->kind == PUBSUB_SHARD) return pubsub_count(&c->subscriber, PUBSUB_SHARD);
+    return pubsub_count(&c->subscriber, PUBSUB_CHANNEL) +
+           pubsub_count(&c->subscriber, PUBSUB_PATTERN);
+}
+
+static void reply_frame(struct request *rq, const struct kind *k, const char *word,
+                        struct slice name, bool is_nil)
+{
+    resp_push(rq->w, 3);
+    resp_bulk_str(rq->w, word);
+    if (is_nil) {
+        resp_nil(rq->w);
+    } else {
+        resp_bulk(rq->w, name);
+    }
+    resp_int(rq->w, (int64_t)count_shown(rq->client, k));
+}
+
+static enum err subscribe(struct request *rq, const struct kind *k)
+{
+    for (size_t i = 1; i < rq->argc; i++) {
+        if (slice_has_prefix(rq->argv[i], slice_str("kv:"))) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "channels that begin with kv: are not available in this version");
+        }
+    }
+    for (size_t i = 1; i < rq->argc; i++) {
+        pubsub_subscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, rq->argv[i]);
+        reply_frame(rq, k, k->subscribed, rq->argv[i], false);
+    }
+    return OK;
+}
+
+static enum err unsubscribe(struct request *rq, const struct kind *k)
+{
+    struct subscriber *s = &rq->client->subscriber;
+    struct slice name;
+    for (size_t i = 1; i < rq->argc; i++) {
+        pubsub_unsubscribe(rq->env->pubsub, s, k->kind, rq->argv[i]);
+        reply_frame(rq, k, k->unsubscribed, rq->argv[i], false);
+    }
+    if (rq->argc > 1) return OK;
+    bool had_any = false;
+    while (pubsub_first(s, k->kind, &name)) {
+        struct slice copy = arena_copy(rq->arena, name);
+        pubsub_unsubscribe(rq->env->pubsub, s, k->kind, copy);
+        reply_frame(rq, k, k->unsubscribed, copy, false);
+        had_any = true;
+    }
+    if (!had_any) reply_frame(rq, k, k->unsubscribed, slice_of(NULL, 0), true);
+    return OK;
+}
+
+static enum err subscribe_run(struct request *rq)
+{
+    return subscribe(rq, &channels);
+}
+
+static enum err psubscribe_run(struct request *rq)
+{
+    return subscribe(rq, &patterns);
+}
+
+static enum err ssubscribe_run(struct request *rq)
+{
+    return subscribe(rq, &shards);
+}
+
+static enum err unsubscribe_run(struct request *rq)
+{
+    return unsubscribe(rq, &channels);
+}
+
+static enum err punsubscribe_run(struct request *rq)
+{
+    return unsubscribe(rq, &patterns);
+}
+
+static enum err sunsubscribe_run(struct request *rq)
+{
+    return unsubscribe(rq, &shards);
+}
+
+/* A reply of several frames is no element of EXEC's: not between MULTI and EXEC. */
+#define SUBSCRIBE_COMMAND(word, full_name, words, text, arguments)                                 \
+    const struct command cmd_##word = {                                                            \
+        .name = full_name,                                                                         \
+        .arity = words,                                                                            \
+        .flags = CMD_PUBSUB | CMD_SUBSCRIBED | CMD_NO_MULTI,                                       \
+        .group = "pubsub",                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = word##_run,                                                                         \
+    }
+
+SUBSCRIBE_COMMAND(subscribe, "subscribe", -2, "Listens to channels.", "channel [channel ...]");
+SUBSCRIBE_COMMAND(psubscribe, "psubscribe", -2, "Listens to all channels that match glob patterns.",
+                  "pattern [pattern ...]");
+SUBSCRIBE_COMMAND(ssubscribe, "ssubscribe", -2, "Listens to shard channels.",
+                  "shardchannel [shardchannel ...]");
+SUBSCRIBE_COMMAND(unsubscribe, "unsubscribe", -1, "Stops listening to channels, or to all of them.",
+                  "[channel [channel ...]]");
+SUBSCRIBE_COMMAND(punsubscribe, "punsubscribe", -1,
+                  "Stops listening to patterns, or to all of them.", "[pattern [pattern ...]]");
+SUBSCRIBE_COMMAND(sunsubscribe, "sunsubscribe", -1,
+                  "Stops listening to shard channels, or to all of them.",
+                  "[shardchannel [shardchannel ...]]");
+
+/* ---- publishing ---- */
+
+struct deferred {
+    struct deferred *next; /* the one before */
+    bool is_shard;
+    struct slice channel, payload;
+};
+
+struct message {
+    struct request *rq;
+    uint64_t depends; /* held until this version is durable */
+    bool is_shard;
+    struct slice channel, payload;
+    struct buf frames[2]; /* by protocol, for those that listen to the channel; made when needed */
+    struct buf pattern_frame;
+};
+
+static void frame_write(struct buf *out, int proto, const struct message *m, struct slice pattern)
+{
+    struct resp_writer w = {.out = out, .proto = proto};
+    bool has_pattern = pattern.data != NULL;
+    resp_push(&w, has_pattern ? 4 : 3);
+    resp_bulk_str(&w, has_pattern ? "pmessage" : m->is_shard ? "smessage" : "message");
+    if (has_pattern) resp_bulk(&w, pattern);
+    resp_bulk(&w, m->channel);
+    resp_bulk(&w, m->payload);
+}
+
+static void deliver(void *arg, struct subscriber *s, struct slice pattern)
+{
+    struct message *m = arg;
+    struct env *env = m->rq->env;
+    struct client *c = client_of_subscriber(s);
+    struct buf *frame = &m->frames[c->proto == 3];
+    if (pattern.data != NULL) {
+        frame = &m->pattern_frame;
+        buf_clear(frame, SIZE_MAX);
+    }
+    if (frame->len == 0) frame_write(frame, c->proto, m, pattern);
+    if (!frame->is_failed) {
+        env->client_write(env->server, c, buf_slice(frame), m->depends);
+    }
+}
+
+static void nobody(void *arg, struct subscriber *s, struct slice pattern)
+{
+    (void)arg;
+    (void)s;
+    (void)pattern;
+}
+
+static size_t message_send(struct message *m)
+{
+    size_t told = pubsub_publish(m->rq->env->pubsub, m->is_shard, m->channel, deliver, m);
+    for (int i = 0; i < 2; i++) buf_fini(&m->frames[i]);
+    buf_fini(&m->pattern_frame);
+    return told;
+}
+
+void publish_deferred(struct request *rq)
+{
+    struct deferred *first = NULL;
+    while (rq->deferred != NULL) { /* turned round: the oldest first */
+        struct deferred *next = rq->deferred->next;
+        rq->deferred->next = first;
+        first = rq->deferred;
+        rq->deferred = next;
+    }
+    uint64_t depends = rq->depends > rq->client->depends ? rq->depends : rq->client->depends;
+    for (; first != NULL; first = first->next) {
+        struct message m = {.rq = rq,
+                            .depends = depends,
+                            .is_shard = first->is_shard,
+                            .channel = first->channel,
+                            .payload = first->payload};
+        message_send(&m);
+    }
+}
+
+/* Inside EXEC a message is sent with the commit, and the reply counts who listens now. */
+static enum err publish(struct request *rq, bool is_shard)
+{
+    struct message m = {.rq = rq,
+                        .depends = rq->client->depends,
+                        .is_shard = is_shard,
+                        .channel = rq->argv[1],
+                        .payload = rq->argv[2]};
+    size_t told = 0;
+    if (slice_has_prefix(m.channel, slice_str("kv:"))) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "channels that begin with kv: are the server's own");
+    }
+    if (rq->is_deferring) {
+        struct deferred *d = arena_alloc(rq->arena, sizeof *d);
+        *d = (struct deferred){
+            .next = rq->deferred, .is_shard = is_shard, .channel = m.channel, .payload = m.payload};
+        rq->deferred = d;
+        told = pubsub_publish(rq->env->pubsub, is_shard, m.channel, nobody, NULL);
+    } else {
+        told = message_send(&m);
+    }
+    resp_int(rq->w, (int64_t)told);
+    return OK;
+}
+
+static enum err publish_run(struct request *rq)
+{
+    return publish(rq, false);
+}
+
+static enum err spublish_run(struct request *rq)
+{
+    return publish(rq, true);
+}
+
+#define PUBLISH_COMMAND(word, full_name, text, arguments)                                          \
+    const struct command cmd_##word = {                                                            \
+        .name = full_name,                                                                         \
+        .arity = 3,                                                                                \
+        .flags = CMD_PUBSUB | CMD_FAST,                                                            \
+        .group = "pubsub",                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = word##_run,                                                                         \
+    }
+
+PUBLISH_COMMAND(publish, "publish", "Sends a message to a channel; how many received it.",
+                "channel message");
+PUBLISH_COMMAND(spublish, "spublish", "Sends a message to a shard channel; how many received it.",
+                "shardchannel message");
+
+/* ---- PUBSUB ---- */
+
+struct listing {
+    struct resp_writer w;
+    struct slice pattern; /* data NULL = all */
+    size_t count;
+};
+
+static void list_one(void *arg, struct slice name, size_t subscribers)
+{
+    struct listing *l = arg;
+    (void)subscribers;
+    if (l->pattern.data != NULL && !glob_match(l->pattern, name)) return;
+    resp_bulk(&l->w, name);
+    l->count++;
+}
+
+static enum err list(struct request *rq, enum pubsub_kind kind)
+{
+    struct buf *names = rq->scratch;
+    struct listing l = {.w = {.out = names, .proto = rq->w->proto}};
+    if (rq->argc > 3) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "wrong number of arguments for 'pubsub|%s' command", rq->command->name);
+    }
+    if (rq->argc == 3) l.pattern = rq->argv[2];
+    buf_clear(names, SIZE_MAX);
+    pubsub_each(rq->env->pubsub, kind, list_one, &l);
+    if (names->is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the channels");
+    resp_array(rq->w, l.count);
+    buf_append(rq->w->out, names->data, names->len);
+    return OK;
+}
+
+static enum err numbers(struct request *rq, enum pubsub_kind kind)
+{
+    resp_array(rq->w, 2 * (rq->argc - 2));
+    for (size_t i = 2; i < rq->argc; i++) {
+        resp_bulk(rq->w, rq->argv[i]);
+        resp_int(rq->w, (int64_t)pubsub_subscribers(rq->env->pubsub, kind, rq->argv[i]));
+    }
+    return OK;
+}
+
+static enum err channels_run(struct request *rq)
+{
+    return list(rq, PUBSUB_CHANNEL);
+}
+
+static enum err shardchannels_run(struct request *rq)
+{
+    return list(rq, PUBSUB_SHARD);
+}
+
+static enum err numsub_run(struct request *rq)
+{
+    return numbers(rq, PUBSUB_CHANNEL);
+}
+
+static enum err shardnumsub_run(struct request *rq)
+{
+    return numbers(rq, PUBSUB_SHARD);
+}
+
+static enum err numpat_run(struct request *rq)
+{
+    resp_int(rq->w, (int64_t)pubsub_names(rq->env->pubsub, PUBSUB_PATTERN));
+    return OK;
+}
+
+#define PUBSUB_SUB(word, full_name, words, text, arguments)                                        \
+    static const struct command sub_##word = {                                                     \
+        .name = full_name,                                                                         \
+        .arity = words,                                                                            \
+        .flags = CMD_PUBSUB,                                                                       \
+        .group = "pubsub",                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = word##_run,                                                                         \
+    }
+
+PUBSUB_SUB(channels, "channels", -2, "Channels that somebody listens to.", "[pattern]");
+PUBSUB_SUB(numpat, "numpat", 2, "The number of patterns that somebody listens to.", "");
+PUBSUB_SUB(numsub, "numsub", -2, "Channels and how many listen to them.",
+           "[channel [channel ...]]");
+PUBSUB_SUB(shardchannels, "shardchannels", -2, "Shard channels that somebody listens to.",
+           "[pattern]");
+PUBSUB_SUB(shardnumsub, "shardnumsub", -2, "Shard channels and how many listen to them.",
+           "[shardchannel [shardchannel ...]]");
+COMMAND_HELP("pubsub");
+
+static const struct command *const pubsub_subcommands[] = {
+    &sub_channels, &sub_help, &sub_numpat, &sub_numsub, &sub_shardchannels, &sub_shardnumsub, NULL,
+};
+
+const struct command cmd_pubsub = {
+    .name = "pubsub",
+    .arity = -2,
+    .flags = CMD_PUBSUB,
+    .group = "pubsub",
+    .since = "0.1.0",
+    .summary = "Commands about channels and who listens.",
+    .syntax = "",
+    .subcommands = pubsub_subcommands,
+};
