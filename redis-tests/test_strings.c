@@ -242,6 +242,23 @@ static void a_plain_key_is_gone_at_its_time(void **state)
     expect(c, ":-1", "TTL a");
 }
 
+static void times_beyond_all_clocks_are_refused(void **state)
+{
+    static const char *const commands[] = {
+        "EXPIRE a %s",        "PEXPIRE a %s",         "EXPIREAT a %s",       "PEXPIREAT a %s",
+        "KV.EXPIRE ['a'] %s", "KV.EXPIREAT ['a'] %s", "SETEX a %s v",        "PSETEX a %s v",
+        "SET a v EX %s",      "SET a v PXAT %s",      "KV.SET ['a'] 1 PX %s"};
+    static const char *const times[] = {"9223372036854775807", "-9223372036854775808",
+                                        "9223372036854775"};
+    expect(c, "+OK", "SET a 1");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        for (size_t k = 0; k < 2; k++) expect(c, "-ERR *", commands[i], times[k]);
+    }
+    expect(c, "-ERR *", "EXPIRE a %s", times[2]);
+    expect(c, "1", "GET a");
+    expect(c, ":-1", "TTL a");
+}
+
 /* ---- SCAN ------------------------------------------------------------------------------------ */
 
 static unsigned char seen[KEYS_MAX];
@@ -889,6 +906,7 @@ int main(void)
         TEST(other_values_are_the_wrong_type),
         TEST(several_keys_are_set_in_one_transaction),
         TEST(a_plain_key_is_gone_at_its_time),
+        TEST(times_beyond_all_clocks_are_refused),
         TEST(scan_finds_every_plain_key_and_no_tuple),
         TEST(long_tuples_below_one_part_do_not_slow_scan),
         TEST(deleted_tuples_do_not_keep_scan_in_place),

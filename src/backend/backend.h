@@ -19,6 +19,7 @@
 #ifndef BACKEND_BACKEND_H
 #define BACKEND_BACKEND_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -109,6 +110,35 @@ struct backup_request {
     struct error error;
 };
 
+/* One mutation of a commit, as it was committed. */
+struct changes_row {
+    uint64_t version;
+    int64_t time_ms; /* of the transaction */
+    struct mutation mutation;
+};
+
+/* A part of the history: what was committed behind a version, oldest first, whole commits, durable
+ * ones only. Read in the background. Owned by the caller until done(), which always comes. */
+struct changes_request {
+    uint64_t after;          /* commits behind this version ... */
+    uint64_t until;          /* ... once this one, of a commit or 0, is durable */
+    struct slice start, end; /* keys in [start, end), and flushes of start's database; borrowed */
+    size_t rows_max;         /* ends behind the commit with which there are this many rows ... */
+    size_t bytes_max;        /* ... or so many bytes of keys and values, or earlier */
+    void (*done)(struct changes_request *q); /* on the loop thread, never inside the call */
+    void *arg;
+    struct arena arena; /* of the rows; the caller's to init, reset and free */
+    /* results */
+    struct changes_row *rows;
+    size_t count;
+    uint64_t next; /* up to here, `after` included, every row is in this answer: go on from here */
+    bool is_end;   /* nothing behind `next` was durable when the reading began */
+    uint64_t oldest; /* with ERR_STALE: the oldest `after` that is good now */
+    enum err result; /* ERR_STALE: what followed `after` is not there, or never was: no gap is
+                      * passed over. ERR_IO, ERR_NOMEM: ask again. */
+    struct error error;
+};
+
 struct backend_ops {
     /* The newest state of one key. ERR_WAIT: `w` will be told. */
     enum err (*load)(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
@@ -156,6 +186,8 @@ struct backend_ops {
     void (*stats)(struct backend *b, struct backend_stats *out);
     /* Holds at least what is committed now. ERR_SYNTAX when one is being made. */
     enum err (*backup)(struct backend *b, struct backup_request *q, struct error *e);
+    /* Reads what was committed: calls q->done() later, whatever the result. */
+    void (*changes)(struct backend *b, struct changes_request *q);
     /* Stops cleanly: all is applied and synced. Frees b. */
     enum err (*close)(struct backend *b, struct error *e);
 };

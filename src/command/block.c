@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "command/commands.h"
+#include "queue/queue.h"
 
 /* ---- blocked commands ---- */
 
@@ -97,6 +98,8 @@ bool pause_holds(struct request *rq)
 void command_tick(struct env *env)
 {
     if (env->pause_until_ms != 0 && now_ms() >= env->pause_until_ms) clients_unpause(env);
+    watches_tick(env);
+    queues_tick(env->queues);
     if (env->blocked == NULL) return;
     int64_t now = now_ms();
     struct client *last = env->blocked->block_prev;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "command/commands.h"
 #include "command/observe.h"
+#include "queue/queue.h"
 
 #define NAME_BYTES_MAX 32
 #define BUCKETS 512 /* power of two, several times the number of commands */
@@ -102,14 +103,31 @@ void command_init(struct env *env)
     waiter_list_init(&env->blocked_waiters);
     env->scan_cursors = scan_cursors_new();
     env->pubsub = pubsub_new();
+    env->watch = watch_new(env->engine);
+    struct queue_options queues = {.engine = env->engine,
+                                   .databases = engine_limits(env->engine)->databases,
+                                   .lease_ms = 30000,
+                                   .dedup_window_ms = 300000,
+                                   .dedup_entries_max = 1000000,
+                                   .dead_age_ms = 14LL * 24 * 3600 * 1000,
+                                   .dead_length = 10000};
+    env->queues = queues_new(&queues);
     backup_init(&env->backup);
     observe_init(env);
 }
 
+void command_close(struct env *env)
+{
+    queues_free(env->queues);
+    env->queues = NULL;
+}
+
 void command_fini(struct env *env)
 {
+    queues_free(env->queues);
     observe_fini(env);
     backup_fini(&env->backup);
+    watch_free(env->watch);
     pubsub_free(env->pubsub);
     scan_cursors_free(env->scan_cursors);
     env->scan_cursors = NULL;
@@ -142,6 +160,8 @@ void client_fini(struct client *c, struct env *env)
     client_drop_pending(c);
     client_end_transaction(c);
     pubsub_leave(env->pubsub, &c->subscriber);
+    watches_end(env, c);
+    unsent_end(env, c);
     client_block_clear(c, env);
     monitor_stop(env, c);
     c->next->prev = c->prev;

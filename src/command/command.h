@@ -34,6 +34,10 @@ struct pending {
 
 #define CLIENT_NAME_MAX 128
 
+struct client_watches; /* what it watches: watch.c */
+struct watch;
+struct unsent; /* deliveries of DEQUEUE not yet written: queue.c */
+struct queues;
 struct deferred;     /* a message of EXEC: pubsub.c */
 struct multi;        /* the queue of MULTI: transaction.c */
 struct watched;      /* a key of WATCH: transaction.c */
@@ -59,9 +63,11 @@ struct client {
     struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
     struct watched *watched; /* owned */
     struct subscriber subscriber;
-    uint64_t depends; /* newest version that any of its replies depended on */
+    struct client_watches *watches; /* owned; NULL = none: watch.c */
+    uint64_t depends;               /* newest version that any of its replies depended on */
     enum reply_mode reply_mode;
-    bool is_no_evict; /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
+    struct unsent *unsent; /* owned, oldest first; NULL = none */
+    bool is_no_evict;      /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
     /* While a command of it is blocked (block.c). */
     struct waiter *block_waiter; /* NULL = none is */
     int64_t block_deadline_ms;   /* INT64_MAX = never */
@@ -84,6 +90,9 @@ struct client {
     int64_t created_ms;
     int64_t active_ms; /* of its last command */
     size_t input_bytes, output_bytes;
+    /* Offsets in the stream of all that it was ever sent: of the first byte that is in the output
+     * now, and of the end of what was written to the socket. */
+    uint64_t stream_base, stream_sent;
 };
 
 struct env_stats {
@@ -118,6 +127,9 @@ struct env {
     struct uuid_clock uuid_clock;
     struct scan_cursors *scan_cursors; /* owned */
     struct pubsub *pubsub;             /* owned */
+    struct watch *watch;               /* owned */
+    struct client *noted;              /* clients with changes to be sent: watch.c */
+    struct queues *queues;             /* owned */
     struct backup backup;
     const char *backup_dir;
     /* CLIENT PAUSE (block.c). */
@@ -258,6 +270,8 @@ void command_tick(struct env *env);
 
 /* What `server` calls when env is filled, and at the end. */
 void command_init(struct env *env);
+/* When the clients are gone, while the engine is still there: what needs it to end. */
+void command_close(struct env *env);
 void command_fini(struct env *env);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "command/args.h"
 #include "command/command.h"
+#include "watch/watch.h"
 
 /* block.c */
 /* The command waits, 0 = for ever, for what rq->waiter was put into a list of, or for a later call
@@ -22,6 +23,33 @@ bool pause_holds(struct request *rq);
 extern const struct command cmd_wait;
 /* backup.c */
 extern const struct command cmd_bgsave, cmd_save, cmd_lastsave;
+/* watch.c: channels of the server's own among those of SUBSCRIBE and PSUBSCRIBE */
+struct watch_target {
+    enum watch_kind kind;
+    struct slice name;  /* as watch_add wants it */
+    struct entry entry; /* WATCH_KEY: as it is now */
+};
+/* False: an ordinary channel or pattern. */
+bool watch_is_channel(struct slice name, bool is_pattern);
+/* What it watches, in the selected database. ERR_WAIT: the entry is being read. */
+ERR_MUST_USE enum err watch_parse(struct request *rq, struct slice name, bool is_pattern,
+                                  struct watch_target *t);
+void watch_subscribe(struct request *rq, struct slice name, const struct watch_target *t);
+/* Appends the first message of a watched key, its current state. */
+void watch_reply_first(struct request *rq, struct slice name, const struct watch_target *t);
+/* Harmless when it is none of the server's own. */
+void watch_unsubscribe(struct env *env, struct client *c, struct slice name, bool is_pattern);
+void watches_end(struct env *env, struct client *c);
+/* Every 10 ms or so: sends what slow subscribers have room for. */
+void watches_tick(struct env *env);
+/* queue.c, queue_receipt.c, queue_admin.c, queue_dead.c */
+/* The reply ended before `end`: what came behind was dropped. */
+void unsent_cut(struct client *c, uint64_t end);
+/* The client is gone: what it has not been sent is taken back. */
+void unsent_end(struct env *env, struct client *c);
+extern const struct command kv_enqueue, kv_dequeue, kv_ack, kv_nack, kv_extend, kv_queue, kv_dlq;
+/* kv_poll.c, kv_changes.c */
+extern const struct command kv_poll, kv_changes;
 /* pubsub.c */
 static inline struct client *client_of_subscriber(struct subscriber *s)
 {

@@ -203,6 +203,7 @@ static enum err reset_run(struct request *rq)
     c->reply_mode = REPLY_ON;
     client_end_transaction(c);
     pubsub_leave(rq->env->pubsub, &c->subscriber);
+    watches_end(rq->env, c);
     resp_simple(rq->w, "RESET");
     return OK;
 }

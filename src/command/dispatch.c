@@ -100,6 +100,13 @@ enum err command_call(struct request *rq)
     return r;
 }
 
+/* What was written from `mark` on is dropped, with what is known about it. */
+static void reply_cut(struct request *rq, size_t mark)
+{
+    rq->w->out->len = mark;
+    if (rq->client->unsent != NULL) unsent_cut(rq->client, rq->client->stream_base + mark);
+}
+
 /* CLIENT REPLY OFF and SKIP: what was written from `mark` on is not for the client. */
 static void reply_mode_apply(struct request *rq, size_t mark)
 {
@@ -110,7 +117,7 @@ static void reply_mode_apply(struct request *rq, size_t mark)
     } else if (c->reply_mode == REPLY_SKIP) {
         c->reply_mode = REPLY_ON;
     }
-    rq->w->out->len = mark;
+    reply_cut(rq, mark);
     rq->depends = 0;
 }
 
@@ -133,13 +140,13 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
         r = command_call(rq);
     }
     if (r == ERR_WAIT) {
-        rq->w->out->len = mark;
+        reply_cut(rq, mark);
         return ERR_WAIT;
     }
     client_drop_pending(rq->client);
     client_block_clear(rq->client, rq->env);
     if (r != OK) {
-        rq->w->out->len = mark;
+        reply_cut(rq, mark);
         resp_error(rq->w, &rq->error);
     }
     return r;

@@ -3,6 +3,7 @@
 #include "command/args.h"
 #include "command/commands.h"
 #include "command/keys.h"
+#include "command/queue.h"
 
 struct atomic {
     struct op *ops;
@@ -66,6 +67,25 @@ static enum err parse_arith(struct options *o, const char *word, enum arith_op k
     return r;
 }
 
+static enum err parse_queue_enqueue(struct options *o, struct op *op)
+{
+    struct queue_enqueue *x = arena_alloc(o->rq->arena, sizeof *x);
+    enum err r = parse_enqueue(o, x);
+    *op = queue_enqueue_op(x);
+    return r;
+}
+
+static enum err parse_queue_ack(struct options *o, struct op *op)
+{
+    struct queue_settle *x = arena_alloc(o->rq->arena, sizeof *x);
+    struct slice arg;
+    *x = (struct queue_settle){.queues = o->rq->env->queues, .kind = SETTLE_ACK};
+    enum err r = options_argument(o, "ACK", &arg);
+    if (r == OK) r = arg_receipt(o->rq, arg, &x->receipt);
+    *op = queue_settle_op(x, true);
+    return r;
+}
+
 /* The operation at o->at. */
 static enum err parse_op(struct options *o, struct atomic *a)
 {
@@ -93,11 +113,13 @@ static enum err parse_op(struct options *o, struct atomic *a)
         op->is_prepend = is_prepend;
         return parse_key_value(o, is_prepend ? "PREPEND" : "APPEND", op, &op->value);
     }
+    if (slice_is_word(word, "ENQUEUE")) return parse_queue_enqueue(o, atomic_add(rq, a, OP_LAYER));
+    if (slice_is_word(word, "ACK")) return parse_queue_ack(o, atomic_add(rq, a, OP_LAYER));
     o->at--;
     return error_set(
         &rq->error, ERR_SYNTAX,
-        "syntax error: unknown operation '%.*s' (CHECK, SET, DEL, SUM, MIN, MAX, APPEND "
-        "or PREPEND expected)",
+        "syntax error: unknown operation '%.*s' (CHECK, SET, DEL, SUM, MIN, MAX, APPEND, PREPEND, "
+        "ENQUEUE or ACK expected)",
         (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
 }
 
@@ -121,14 +143,14 @@ static void reply_conflict(struct request *rq, const struct atomic *a)
 {
     size_t failed = 0;
     for (size_t i = 0; i < a->count; i++) {
-        failed += a->ops[i].kind == OP_CHECK && !a->ops[i].is_met;
+        failed += a->ops[i].has_failed;
     }
     resp_array(rq->w, 2);
     resp_nil(rq->w);
     resp_array(rq->w, failed);
     for (size_t i = 0; i < a->count; i++) {
         const struct op *op = &a->ops[i];
-        if (op->kind != OP_CHECK || op->is_met) continue;
+        if (!op->has_failed) continue;
         resp_array(rq->w, 2);
         resp_int(rq->w, (int64_t)i);
         if (op->has_current) {
@@ -137,6 +159,17 @@ static void reply_conflict(struct request *rq, const struct atomic *a)
             resp_nil(rq->w);
         }
     }
+}
+
+/* The id of a message that was enqueued; nothing of an ACK. */
+static void reply_layer(struct request *rq, const struct op *op)
+{
+    if (op->layer->check != NULL || !op->is_met) {
+        resp_nil(rq->w);
+        return;
+    }
+    const struct queue_enqueue *x = (const struct queue_enqueue *)op->layer;
+    resp_bulk(rq->w, slice_of(x->id, ID_CHARS));
 }
 
 static void reply_results(struct request *rq, const struct atomic *a, uint64_t version)
@@ -150,6 +183,7 @@ static void reply_results(struct request *rq, const struct atomic *a, uint64_t v
         case OP_SET: reply_key(rq->w, rq->client->format, op->key); break;
         case OP_ARITH: reply_value(rq->w, rq->client->format, op->result); break;
         case OP_JOIN: resp_int(rq->w, (int64_t)op->count); break;
+        case OP_LAYER: reply_layer(rq, op); break;
         default: resp_nil(rq->w); break;
         }
     }
@@ -215,6 +249,8 @@ static bool kv_atomic_keys(const struct slice *argv, size_t argc, struct key_use
         {"MAX", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE},
         {"APPEND", 3, KEY_RW | KEY_INSERT},
         {"PREPEND", 3, KEY_RW | KEY_INSERT},
+        {"ENQUEUE", 3, 0},
+        {"ACK", 2, 0},
     };
     const size_t count = sizeof ops / sizeof ops[0];
     size_t at = 1;
@@ -223,8 +259,12 @@ static bool kv_atomic_keys(const struct slice *argv, size_t argc, struct key_use
         size_t i = 0;
         while (i < count && !slice_is_word(argv[at], ops[i].word)) i++;
         if (i == count || at + ops[i].words > argc) return false;
-        key_uses_add(out, argv[at + 1], ops[i].flags);
+        if (ops[i].flags != 0) key_uses_add(out, argv[at + 1], ops[i].flags);
         at += ops[i].words;
+        if (slice_is_word(argv[at - ops[i].words], "ENQUEUE") &&
+            !keys_of_enqueue(argv, argc, &at, out)) {
+            return false;
+        }
         /* No operation is called as an option is: they cannot be mixed up. */
         while (at < argc && option_words(argv[at]) > 0) at += option_words(argv[at]);
     }
@@ -243,11 +283,12 @@ const struct command kv_atomic = {
         "[DETAILS] [<CHECK key <versionstamp | NONE> | SET key value [EX seconds | PX milliseconds "
         "| EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] | DEL key | SUM key "
         "value [CLAMP lo hi | RANGE lo hi] | MIN key value | MAX key value | APPEND key array | "
-        "PREPEND key array> ...]",
+        "PREPEND key array | ENQUEUE queue value [DELAY milliseconds] [BACKOFF count "
+        "[milliseconds ...]] [UNDELIVERED numkeys key [key ...]] [DEDUP id] | ACK receipt> ...]",
     .reply =
         "The versionstamp; nil when a check fails. DETAILS: `[versionstamp, [result ...]]`, with "
         "the key written for SET, the new value for SUM, MIN and MAX, the new length for APPEND "
-        "and PREPEND, else nil; or `[nil, [[number of the failed operation, versionstamp or nil] "
+        "and PREPEND, the message's id for ENQUEUE, else nil; or `[nil, [[number of the failed operation, versionstamp or nil] "
         "...]]`.",
     .run = kv_atomic_run,
     .keys = kv_atomic_keys,

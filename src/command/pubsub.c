@@ -50,35 +50,57 @@ static void reply_frame(struct request *rq, const struct kind *k, const char *wo
     resp_int(rq->w, (int64_t)count_shown(rq->client, k));
 }
 
+/* Is it one of the server's own? Then what it watches; an error when there is no such channel. */
+static enum err parse_own(struct request *rq, const struct kind *k, struct slice name, bool *is_own,
+                          struct watch_target *t)
+{
+    bool is_pattern = k->kind == PUBSUB_PATTERN;
+    *is_own = k->kind != PUBSUB_SHARD && watch_is_channel(name, is_pattern);
+    if (*is_own) return watch_parse(rq, name, is_pattern, t);
+    if (is_pattern || !slice_has_prefix(name, slice_str("kv:"))) return OK;
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "unknown channel '%.*s': those that begin with kv: are the server's own, "
+                     "kv:watch:<key> and kv:prefix:<key>",
+                     (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
+}
+
+/* All names are looked at first, so that an error or a wait finds nothing done. */
 static enum err subscribe(struct request *rq, const struct kind *k)
 {
+    bool *is_own = arena_alloc(rq->arena, rq->argc * sizeof *is_own);
+    struct watch_target *targets = arena_alloc(rq->arena, rq->argc * sizeof *targets);
     for (size_t i = 1; i < rq->argc; i++) {
-        if (slice_has_prefix(rq->argv[i], slice_str("kv:"))) {
-            return error_set(&rq->error, ERR_SYNTAX,
-                             "channels that begin with kv: are not available in this version");
-        }
+        enum err r = parse_own(rq, k, rq->argv[i], &is_own[i], &targets[i]);
+        if (r != OK) return r;
     }
     for (size_t i = 1; i < rq->argc; i++) {
-        pubsub_subscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, rq->argv[i]);
-        reply_frame(rq, k, k->subscribed, rq->argv[i], false);
+        struct slice name = rq->argv[i];
+        bool is_new = pubsub_subscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
+        if (is_own[i] && is_new) watch_subscribe(rq, name, &targets[i]);
+        reply_frame(rq, k, k->subscribed, name, false);
+        if (is_own[i] && is_new) watch_reply_first(rq, name, &targets[i]);
     }
     return OK;
+}
+
+static void unsubscribe_one(struct request *rq, const struct kind *k, struct slice name)
+{
+    pubsub_unsubscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
+    if (k->kind != PUBSUB_SHARD) {
+        watch_unsubscribe(rq->env, rq->client, name, k->kind == PUBSUB_PATTERN);
+    }
+    reply_frame(rq, k, k->unsubscribed, name, false);
 }
 
 static enum err unsubscribe(struct request *rq, const struct kind *k)
 {
     struct subscriber *s = &rq->client->subscriber;
     struct slice name;
-    for (size_t i = 1; i < rq->argc; i++) {
-        pubsub_unsubscribe(rq->env->pubsub, s, k->kind, rq->argv[i]);
-        reply_frame(rq, k, k->unsubscribed, rq->argv[i], false);
-    }
+    for (size_t i = 1; i < rq->argc; i++) unsubscribe_one(rq, k, rq->argv[i]);
     if (rq->argc > 1) return OK;
     bool had_any = false;
     while (pubsub_first(s, k->kind, &name)) {
-        struct slice copy = arena_copy(rq->arena, name);
-        pubsub_unsubscribe(rq->env->pubsub, s, k->kind, copy);
-        reply_frame(rq, k, k->unsubscribed, copy, false);
+        unsubscribe_one(rq, k, arena_copy(rq->arena, name));
         had_any = true;
     }
     if (!had_any) reply_frame(rq, k, k->unsubscribed, slice_of(NULL, 0), true);

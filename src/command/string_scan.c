@@ -73,6 +73,7 @@ static const struct scan_cursor *cursor_find(const struct scan_cursors *t, uint6
 /* ---- a walk over the plain keys ---- */
 
 struct plain_walk {
+    bool with_values; /* rows come with their values */
     struct engine_scan *scan;
     bool is_undivided; /* within one turn, and the scans that it goes on with too */
     struct buf place;  /* where the scan goes on: its start */
@@ -108,7 +109,7 @@ static enum err plain_open(struct request *rq, struct plain_walk *k)
     struct scan_range range = {.start = buf_slice(&k->place),
                                .end = slice_of(k->end, sizeof k->end),
                                .is_undivided = k->is_undivided || rq->overlay != NULL,
-                               .with_values = true};
+                               .with_values = k->with_values};
     return engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
 }
 
@@ -275,6 +276,7 @@ static enum err scan_run(struct request *rq)
     enum err r = parse_scan(rq, &s);
     if (r != OK) return r;
     buf_init(&names);
+    k.with_values = s.type.data != NULL;
     plain_start(&k, rq->client->database, s.after);
     resp_array(rq->w, 2);
     r = scan_page(rq, &s, &k, &names, &found);

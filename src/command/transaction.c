@@ -7,11 +7,13 @@
  * then.
  */
 #include "base/mem.h"
+#include "command/args.h"
 #include "command/commands.h"
 #include "command/keys.h"
 #include "command/observe.h"
 
 #define ARENA_BYTES 4096
+#define PREFETCH_MAX 64 /* reads begun for one attempt of EXEC */
 
 struct queued {
     const struct command *command;
@@ -103,7 +105,15 @@ enum err multi_queue(struct request *rq)
         m->cap = cap;
     }
     struct slice *argv = arena_alloc(&m->arena, rq->argc * sizeof *argv);
-    for (size_t i = 0; i < rq->argc; i++) argv[i] = arena_copy(&m->arena, rq->argv[i]);
+    for (size_t i = 0; i < rq->argc; i++) {
+        uint8_t *copy = arena_alloc_try(&m->arena, rq->argv[i].len);
+        if (copy == NULL) {
+            m->is_aborted = true;
+            return error_set(&rq->error, ERR_NOMEM, "no memory to queue the command");
+        }
+        if (rq->argv[i].len > 0) memcpy(copy, rq->argv[i].data, rq->argv[i].len);
+        argv[i] = slice_of(copy, rq->argv[i].len);
+    }
     m->commands[m->count++] = (struct queued){
         .command = rq->command,
         .parent = rq->client->last_parent,
@@ -321,6 +331,34 @@ static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
     }
 }
 
+static void nobody_ready(struct waiter *w)
+{
+    (void)w;
+}
+
+/* The reads that the commands from `from` on are going to wait for are begun together, so that an
+ * EXEC over many keys on disk is not attempted once for each. What they bring stays in the cache.
+ */
+static void exec_prefetch(struct request *rq, size_t from)
+{
+    const struct multi *m = rq->client->multi;
+    size_t begun = 0;
+    for (size_t i = from; i < m->count && begun < PREFETCH_MAX; i++) {
+        struct request inner = *rq;
+        struct key_uses uses = {.arena = rq->arena};
+        inner.command = m->commands[i].command;
+        if (!command_keys(inner.command, m->commands[i].argv, m->commands[i].argc, &uses)) continue;
+        for (size_t k = 0; k < uses.count && begun < PREFETCH_MAX; k++) {
+            struct waiter w = {.ready = nobody_ready};
+            struct slice key;
+            struct entry entry;
+            if (arg_key(&inner, uses.items[k].word, &key) != OK) continue;
+            begun += engine_get(rq->env->engine, NULL, key, &entry, &w, &inner.error) == ERR_WAIT;
+            waiter_cancel(&w);
+        }
+    }
+}
+
 static enum err exec_commands(struct request *rq, struct overlay *o)
 {
     struct multi *m = rq->client->multi;
@@ -350,7 +388,10 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
             r = error_set(&inner.error, ERR_LIMIT,
                           "the reply of EXEC is larger than max-transaction-size (%zu)", reply_max);
         }
-        if (r == ERR_WAIT) return r;
+        if (r == ERR_WAIT) {
+            exec_prefetch(rq, i + 1);
+            return r;
+        }
         if (r != OK) {
             laps_tell(rq, laps, i + 1);
             return exec_refused(rq, i, &inner, r);

@@ -95,7 +95,7 @@ struct engine_scan {
     bool is_undivided, is_reverse;
     /* Merged into it: what the overlay wrote in the range, in order. */
     struct overlay *overlay;
-    struct written **own;
+    struct written *const *own; /* in key order, whatever the direction */
     size_t own_count, own_at;
     bool has_row; /* `key` and `row` are the scan's next, not yet used */
     struct slice key;
@@ -114,7 +114,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     enum err r = OK;
     if (o != NULL) {
         INVARIANT(range->is_undivided);
-        s->own_count = overlay_range(o, range->start, range->end, range->is_reverse, &s->own);
+        s->own_count = overlay_range(o, range->start, range->end, &s->own);
     }
     if (o == NULL || !o->flushed[range->start.data[0]]) {
         r = g->backend->ops->scan_open(g->backend, range, &s->scan, e);
@@ -144,6 +144,12 @@ static enum err scan_live_row(struct engine_scan *s, struct slice *key, struct e
     }
 }
 
+static const struct written *scan_own(const struct engine_scan *s)
+{
+    if (s->own_at == s->own_count) return NULL;
+    return s->own[s->is_reverse ? s->own_count - 1 - s->own_at : s->own_at];
+}
+
 /* One step of the merge of the backend's rows with the overlay's; the overlay wins. */
 static enum err scan_merge(struct engine_scan *s, struct slice *key, struct entry *out,
                            struct waiter *w, struct error *e)
@@ -154,7 +160,7 @@ static enum err scan_merge(struct engine_scan *s, struct slice *key, struct entr
             if (r != OK) return r;
             s->has_row = true;
         }
-        const struct written *own = s->own_at < s->own_count ? s->own[s->own_at] : NULL;
+        const struct written *own = scan_own(s);
         int order = own == NULL       ? -1
                     : s->key.len == 0 ? 1
                     : s->is_reverse   ? slice_cmp(own->key, s->key)

@@ -22,6 +22,14 @@ enum space {
     SPACE_EXPIRY = 2, /* expiry ms (8 bytes, big-endian), tuple -> nothing */
     SPACE_IDEM = 3,   /* user length (1 byte), user, id -> time ms (8 bytes, big-endian),
                        * fingerprint, reply */
+    /* Of the queues; queue/rows.h says what is in them. */
+    SPACE_QUEUE = 4,
+    SPACE_MESSAGE = 5,
+    SPACE_READY = 6,
+    SPACE_STATE = 7,
+    SPACE_LEASE = 8,
+    SPACE_DEAD = 9,
+    SPACE_DEDUP = 10,
 };
 
 #define KEY_HEAD_BYTES 2 /* database, space */
@@ -29,6 +37,7 @@ enum space {
 
 struct engine;
 struct overlay;
+struct layer_op;
 
 struct engine_options {
     struct backend *backend;
@@ -67,6 +76,7 @@ enum op_kind {
     OP_JOIN,   /* APPEND, PREPEND */
     OP_EXPIRE, /* EXPIRE and relatives, PERSIST */
     OP_EDIT,   /* the new value is what `edit` makes of the old one; keeps the TTL */
+    OP_LAYER,  /* what `layer` says: an operation that only its layer understands */
 };
 
 enum op_condition {
@@ -104,9 +114,11 @@ struct op {
     /* OP_EDIT. `stored` NULL = absent; appends the new value. Sees nothing but its arguments. */
     enum err (*edit)(const struct op *op, const struct slice *stored, struct buf *out,
                      struct error *e);
-    int64_t delta; /* for `edit` */
+    int64_t delta;          /* for `edit` */
+    struct layer_op *layer; /* OP_LAYER */
     /* results */
     bool is_met;         /* the condition held, or what was to be deleted was there */
+    bool has_failed;     /* it is a check, and made the transaction a conflict */
     bool has_current;    /* a failed check: the key is there, with ... */
     uint64_t current;    /* ... this version */
     struct slice result; /* OP_ARITH, OP_EDIT: the new value */
@@ -220,6 +232,50 @@ struct layer {
 
 #define LAYERS_MAX 8
 void engine_add_layer(struct engine *g, const struct layer *layer);
+
+/* What an operation of a layer (OP_LAYER) sees of its transaction, and writes to it. */
+struct view {
+    struct engine *engine;
+    struct overlay *overlay;
+    struct arena *arena; /* as long as the reply */
+    struct waiter *waiter;
+    uint8_t database;
+    int64_t now_ms;   /* transaction time */
+    uint64_t version; /* that the commit gets */
+    uint64_t depends; /* of the reply; the operation raises it by what it knows from elsewhere */
+};
+
+/* First member of the layer's own struct, which has arguments and results. */
+struct layer_op {
+    /* With the checks, against the state before the transaction. NULL = it is none. */
+    enum err (*check)(struct layer_op *op, struct view *v, bool *holds, struct error *e);
+    /* In its turn. *is_met tells whether it did what it was to do. */
+    enum err (*apply)(struct layer_op *op, struct view *v, bool *is_met, struct error *e);
+};
+
+struct view_row {
+    struct slice key;
+    bool exists;
+    struct slice value;
+};
+
+/* For reads outside of an operation. */
+struct view view_over(struct engine *g, struct overlay *o, uint8_t database, struct waiter *w);
+/* As engine_get over the transaction; raises v->depends. */
+ERR_MUST_USE enum err view_get(struct view *v, struct slice key, struct entry *out,
+                               struct error *e);
+/* Has this transaction written the key, or flushed its database? Then *out is what it left. */
+bool view_own(const struct view *v, struct slice key, struct entry *out);
+bool view_is_flushed(const struct view *v);
+/* What this transaction wrote in [start, end), deletions too, by key; in the arena. */
+size_t view_range(struct view *v, struct slice start, struct slice end, struct view_row **out);
+/* Keys and values must live as long as the arena. */
+void view_set(struct view *v, struct slice key, struct slice value);
+void view_delete(struct view *v, struct slice key);
+/* 0, 1, 2 ...: another number each time within one transaction. */
+uint32_t view_sequence(struct view *v);
+/* Bytes of keys and values that the transaction has so far. */
+uint64_t view_bytes(const struct view *v);
 
 /* Every 10 ms or so: removes what expired and request ids that left their window, a batch a time.
  */

@@ -163,6 +163,34 @@ static enum err eval_expire(struct evaluation *v, struct op *op, struct error *e
     return OK;
 }
 
+/* ---- operations of layers ---- */
+
+static struct view view_of(struct evaluation *v)
+{
+    struct overlay *o = v->overlay;
+    if (o->version == 0) o->version = engine_version_next(v->engine);
+    return (struct view){.engine = v->engine,
+                         .overlay = o,
+                         .arena = v->txn->arena,
+                         .waiter = v->waiter,
+                         .database = v->txn->database,
+                         .now_ms = v->now_ms,
+                         .version = o->version};
+}
+
+static void view_depends(struct evaluation *v, const struct view *view)
+{
+    if (view->depends > v->txn->depends) v->txn->depends = view->depends;
+}
+
+static enum err eval_layer(struct evaluation *v, struct op *op, struct error *e)
+{
+    struct view view = view_of(v);
+    enum err r = op->layer->apply(op->layer, &view, &op->is_met, e);
+    view_depends(v, &view);
+    return r;
+}
+
 static enum err eval_op(struct evaluation *v, struct op *op, struct error *e)
 {
     switch (op->kind) {
@@ -173,7 +201,25 @@ static enum err eval_op(struct evaluation *v, struct op *op, struct error *e)
     case OP_EDIT:
     case OP_JOIN: return eval_computed(v, op, e);
     case OP_EXPIRE: return eval_expire(v, op, e);
+    case OP_LAYER: return eval_layer(v, op, e);
     }
+    return OK;
+}
+
+static enum err eval_check(struct evaluation *v, struct op *op, bool *holds, struct error *e)
+{
+    if (op->kind == OP_LAYER) {
+        struct view view = view_of(v);
+        enum err r = op->layer->check(op->layer, &view, holds, e);
+        view_depends(v, &view);
+        return r;
+    }
+    struct entry entry;
+    enum err r = see(v, op->key, &entry, e);
+    if (r != OK) return r;
+    *holds = op->is_met = expected_holds(&op->expected, &entry);
+    op->has_current = entry.exists;
+    op->current = entry.version;
     return OK;
 }
 
@@ -183,15 +229,14 @@ static enum err eval_checks(struct evaluation *v, struct error *e)
     struct txn *t = v->txn;
     for (size_t i = 0; i < t->count; i++) {
         struct op *op = &t->ops[i];
-        struct entry entry;
-        if (op->kind != OP_CHECK) continue;
+        bool holds = true;
+        bool is_check = op->kind == OP_CHECK || (op->kind == OP_LAYER && op->layer->check != NULL);
+        if (!is_check) continue;
         t->failed_op = i;
-        enum err r = see(v, op->key, &entry, e);
+        enum err r = eval_check(v, op, &holds, e);
         if (r != OK) return r;
-        op->is_met = expected_holds(&op->expected, &entry);
-        op->has_current = entry.exists;
-        op->current = entry.version;
-        if (!op->is_met) t->is_conflict = true;
+        op->has_failed = !holds;
+        if (!holds) t->is_conflict = true;
     }
     return OK;
 }

@@ -106,23 +106,56 @@ static int compare(const void *a, const void *b)
     return slice_cmp((*x)->key, (*y)->key);
 }
 
-size_t overlay_range(struct overlay *o, struct slice start, struct slice end, bool is_reverse,
-                     struct written ***out)
+/* Brings `sorted` up to date: what was written since is sorted by itself and merged in, so that
+ * many scans between many writes do not sort everything each time. */
+static void sort_new(struct overlay *o)
 {
-    struct written **found = arena_alloc(o->arena, (o->count + 1) * sizeof(struct written *));
-    size_t count = 0;
-    for (size_t i = 0; i < o->count; i++) {
-        struct written *w = o->items[i];
-        if (slice_cmp(w->key, start) >= 0 && slice_cmp(w->key, end) < 0) found[count++] = w;
+    size_t fresh_count = o->count - o->sorted_count;
+    if (fresh_count == 0) return;
+    if (o->count > o->sorted_cap) {
+        size_t cap = o->cap;
+        struct written **sorted = arena_alloc(o->arena, cap * sizeof(struct written *));
+        if (o->sorted_count > 0) {
+            memcpy(sorted, o->sorted, o->sorted_count * sizeof(struct written *));
+        }
+        o->sorted = sorted;
+        o->sorted_cap = cap;
     }
-    qsort(found, count, sizeof(struct written *), compare);
-    for (size_t i = 0; is_reverse && i < count / 2; i++) {
-        struct written *w = found[i];
-        found[i] = found[count - 1 - i];
-        found[count - 1 - i] = w;
+    struct written **fresh = arena_alloc(o->arena, fresh_count * sizeof(struct written *));
+    memcpy(fresh, o->items + o->sorted_count, fresh_count * sizeof(struct written *));
+    qsort(fresh, fresh_count, sizeof(struct written *), compare);
+    size_t old = o->sorted_count;
+    for (size_t at = o->count; fresh_count > 0; at--) { /* from the end, in place */
+        bool is_old = old > 0 && compare(&o->sorted[old - 1], &fresh[fresh_count - 1]) > 0;
+        o->sorted[at - 1] = is_old ? o->sorted[--old] : fresh[--fresh_count];
     }
-    *out = found;
-    return count;
+    o->sorted_count = o->count;
+}
+
+/* The first in `sorted` that is not before `key`. */
+static size_t sorted_seek(const struct overlay *o, struct slice key)
+{
+    size_t low = 0;
+    size_t high = o->sorted_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slice_cmp(o->sorted[middle]->key, key) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+size_t overlay_range(struct overlay *o, struct slice start, struct slice end,
+                     struct written *const **out)
+{
+    sort_new(o);
+    size_t low = sorted_seek(o, start);
+    size_t high = sorted_seek(o, end);
+    *out = o->sorted + low;
+    return high > low ? high - low : 0;
 }
 
 void overlay_entry(const struct overlay *o, const struct written *w, struct entry *out)

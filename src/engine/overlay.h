@@ -28,6 +28,8 @@ struct overlay {
     struct arena *arena;
     struct written **items; /* in order of the first write; in the arena */
     size_t count, cap;
+    struct written **sorted; /* the first sorted_count of items, by key: made when a scan asks */
+    size_t sorted_count, sorted_cap;
     struct htab index;   /* used above OVERLAY_LINEAR_MAX */
     uint64_t bytes;      /* of keys and values */
     size_t ops;          /* evaluated */
@@ -36,6 +38,7 @@ struct overlay {
     uint64_t version;    /* that its commit gets; 0 = not asked for */
     int64_t now_ms;      /* transaction time */
     unsigned changes;    /* evaluations that would commit something */
+    uint32_t sequence;   /* numbers given out by view_sequence */
     bool commits_always; /* even when nothing was written */
     bool flushed[DATABASES_MAX];
 };
@@ -48,9 +51,9 @@ struct written *overlay_find(struct overlay *o, struct slice key);
 void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms);
 void overlay_delete(struct overlay *o, struct slice key);
 void overlay_flush(struct overlay *o, uint8_t database);
-/* Those of [start, end) in key order, in the arena. */
-size_t overlay_range(struct overlay *o, struct slice start, struct slice end, bool is_reverse,
-                     struct written ***out);
+/* Those of [start, end) in key order; good until the next write. */
+size_t overlay_range(struct overlay *o, struct slice start, struct slice end,
+                     struct written *const **out);
 void overlay_entry(const struct overlay *o, const struct written *w, struct entry *out);
 /* The mutations that it comes to. */
 void overlay_write_set(struct overlay *o, struct write_set *ws);

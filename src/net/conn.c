@@ -143,6 +143,7 @@ void conn_flush(struct conn *c)
         written += (size_t)sent;
         n->env->stats.net_out_bytes += (uint64_t)sent;
         output_sent(&c->output, (size_t)sent);
+        c->client.stream_sent = c->output.base + c->output.sent;
         ready = output_ready(&c->output, n->durable);
     }
     if (ready.len > 0) {
@@ -155,6 +156,7 @@ void conn_flush(struct conn *c)
     } else if (ready.len == 0) {
         conn_hold(c);
     }
+    c->client.output_bytes = output_pending(&c->output);
     if (c->state != CONN_DEAD) conn_check_output(c);
 }
 
@@ -239,6 +241,7 @@ static bool conn_execute(struct conn *c)
                          .w = &c->writer,
                          .waiter = &c->waiter};
     c->writer.proto = c->client.proto;
+    c->client.stream_base = c->output.base;
     n->running = c;
     enum err r = command_run(&rq);
     n->running = NULL;

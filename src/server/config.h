@@ -74,6 +74,11 @@ struct config {
     uint64_t expire_batch;
     uint64_t idem_window_s;
     uint64_t idem_entries_max;
+    uint64_t queue_lease_ms;
+    uint64_t dedup_window_s;
+    uint64_t dedup_entries_max;
+    uint64_t dlq_max_age_s;
+    uint64_t dlq_max_length;
     int64_t slowlog_slower_than_us; /* -1 = off */
     uint64_t slowlog_max;
     uint64_t latency_threshold_ms; /* 0 = off */

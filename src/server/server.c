@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "command/memory.h"
 #include "command/observe.h"
+#include "queue/queue.h"
 #include "server/server_int.h"
 #include "tupled.h"
 
@@ -75,6 +76,13 @@ void env_apply_settings(struct server *s)
     env->slowlog_max = c->slowlog_max;
     env->latency_threshold_ms = c->latency_threshold_ms;
     env->percentiles = c->percentiles;
+    struct queue_options queues = *queues_options(env->queues);
+    queues.lease_ms = (int64_t)c->queue_lease_ms;
+    queues.dedup_window_ms = (int64_t)c->dedup_window_s * 1000;
+    queues.dedup_entries_max = c->dedup_entries_max;
+    queues.dead_age_ms = (int64_t)c->dlq_max_age_s * 1000;
+    queues.dead_length = c->dlq_max_length;
+    queues_set_options(env->queues, &queues);
 }
 
 static void fill_env(struct server *s, const char *executable)
@@ -92,8 +100,8 @@ static void fill_env(struct server *s, const char *executable)
     buf_append_byte(&s->backup_dir, '\0');
     buf_require(&s->backup_dir);
     env->backup_dir = (const char *)s->backup_dir.data;
-    command_init(env);
     env->engine = s->engine;
+    command_init(env);
     env->version = TUPLED_VERSION;
     bool has_file = c->file != NULL && strcmp(c->file, "-") != 0; /* standard input is none */
     env->config_file = has_file ? c->file : "";
@@ -177,6 +185,7 @@ int server_run(struct config *config, const char *executable)
      */
     bool has_commands = s.env.engine != NULL;
     if (has_commands) net_close(s.net);
+    if (has_commands) command_close(&s.env);
     engine_free(s.engine);
     if (s.backend != NULL) {
         struct error closing = {0};

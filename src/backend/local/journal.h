@@ -42,6 +42,7 @@ struct journal;
 /* A segment that recovery found, oldest first. */
 struct journal_old_segment {
     uint64_t number;
+    uint64_t version_before;
     uint64_t last_version;
     int64_t last_time_ms;
     uint64_t bytes;
@@ -83,6 +84,25 @@ void journal_tick(struct journal *j);
 bool journal_is_disk_full(const struct journal *j);
 /* A write or sync failed: nothing will be acknowledged any more. */
 bool journal_is_failed(const struct journal *j);
+
+/* ---- history: the retained segments and the current one, read by others ---- */
+
+/* A segment that somebody reads: until journal_unpin it is neither removed nor used again. */
+struct journal_pin {
+    struct segment *segment; /* NULL = none */
+    struct segment_id id;
+    uint64_t bytes;
+    uint64_t version_before;
+    uint64_t last_version; /* UINT64_MAX while it is still written to */
+};
+
+/* The oldest version behind which no commit is missing in the journal. */
+uint64_t journal_oldest(const struct journal *j);
+/* The segment that holds what comes right behind `after`, at least journal_oldest. False: there is
+ * none yet. */
+bool journal_pin(struct journal *j, uint64_t after, struct journal_pin *pin);
+/* `is_damaged`: it could not be read to its end, and history now begins behind it. */
+void journal_unpin(struct journal_pin *pin, bool is_damaged);
 
 struct journal_stats {
     uint64_t bytes, segments, syncs, sync_us, batches;

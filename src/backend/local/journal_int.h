@@ -19,8 +19,11 @@ struct segment {
     uint64_t bytes;
     uint64_t used;          /* bytes sealed or written */
     uint64_t reused_number; /* of the segment whose file it gets */
+    uint64_t version_before;
     uint64_t last_version;
     int64_t last_time_ms;
+    unsigned pins;              /* readers of history: the file must stay as it is */
+    bool is_damaged;            /* a reader found it so */
     unsigned batches_in_flight; /* sealed, not yet collected: the file must stay open */
     enum err result;            /* of the job */
     struct error error;

@@ -193,6 +193,7 @@ static void local_poll(struct backend *b)
         if (durable > l->version_told) {
             l->version_told = durable;
             if (b->on_durable != NULL) b->on_durable(b->on_durable_arg, durable);
+            local_changes_try(l);
         }
     }
     worker_poll(l->query_worker);
@@ -341,6 +342,7 @@ static void local_free(struct local *l)
     }
     cache_fini(&l->cache);
     range_cache_fini(&l->range_cache);
+    changes_free(l->changes);
     file_unlock(l->lock_fd);
     mem_free(l->dir);
     mem_free(l);
@@ -351,6 +353,7 @@ static enum err local_close(struct backend *b, struct error *e)
     struct local *l = local_of(b);
     l->is_closing = true;
     local_backup_stop(l);
+    local_changes_stop(l);
     worker_drain(l->query_worker);
     while (worker_poll(l->query_worker)) continue;
     worker_drain(l->store_worker);
@@ -367,6 +370,7 @@ void local_abandon(struct backend *b)
     struct local *l = local_of(b);
     l->is_closing = true;
     local_backup_stop(l);
+    local_changes_stop(l);
     journal_stop_preparing(l->journal);
     /* The store's first: the end of an apply posts the removal of segments to the other. */
     worker_free(l->store_worker);
@@ -397,6 +401,7 @@ static const struct backend_ops local_ops = {
     .tick = local_tick,
     .stats = local_stats,
     .backup = local_backup,
+    .changes = local_changes,
     .close = local_close,
 };
 
@@ -516,6 +521,7 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     waiter_list_init(&l->throttled);
     waiter_list_init(&l->yielded);
     l->active = memtable_new(0);
+    l->changes = changes_new();
     l->journal_worker = local_worker(l, "journal", 1, 0);
     l->store_worker = local_worker(l, "store", 1, STORE_NICE);
     l->query_worker = local_worker(l, "query", options->query_threads, 0);

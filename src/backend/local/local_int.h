@@ -22,6 +22,7 @@ struct pooled_reader {
 
 struct local;
 struct local_backup; /* backup.c */
+struct changes;      /* changes.c */
 
 struct apply_job {
     struct job job; /* first */
@@ -65,6 +66,7 @@ struct local {
     uint64_t version_reserved;  /* versions below this one may be given */
     int64_t time_ms;
     struct local_backup *backup; /* under way; NULL = none is */
+    struct changes *changes;     /* owned */
     struct apply_job apply;
     struct versions_job versions;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
@@ -112,6 +114,15 @@ ERR_MUST_USE enum err local_backup(struct backend *b, struct backup_request *q, 
 /* Goes on if what it waits for is there. */
 void local_backup_try(struct local *l);
 void local_backup_stop(struct local *l);
+
+/* changes.c */
+struct changes *changes_new(void);
+void changes_free(struct changes *c);
+void local_changes(struct backend *b, struct changes_request *q);
+/* Begins those that waited for a version. */
+void local_changes_try(struct local *l);
+/* Those that still wait are told that the server stops. */
+void local_changes_stop(struct local *l);
 
 /* scan.c */
 enum err local_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,

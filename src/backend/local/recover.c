@@ -344,12 +344,14 @@ static void recovered_fill(const struct recovery *rec, struct recovered *out)
 {
     out->segments = mem_new((rec->count + 1) * sizeof *out->segments);
     for (size_t i = 0; i < rec->count; i++) {
+        const struct found_segment *s = &rec->segments[i];
+        size_t next = i + 1;
+        while (next < rec->count && !rec->segments[next].has_header) next++;
         uint64_t last = rec->last_version;
-        if (i + 1 < rec->count && rec->segments[i + 1].has_header) {
-            last = rec->segments[i + 1].header.version_before;
-        }
+        if (next < rec->count) last = rec->segments[next].header.version_before;
         out->segments[out->segment_count++] = (struct journal_old_segment){
-            .number = rec->segments[i].number,
+            .number = s->number,
+            .version_before = s->has_header ? s->header.version_before : last,
             .last_version = last,
             .last_time_ms = rec->time_ms,
             .bytes = rec->segments[i].bytes};

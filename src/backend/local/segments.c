@@ -167,6 +167,7 @@ static struct segment *retained_take(struct journal *j)
 {
     struct segment *s = j->retained;
     if (s == NULL || s->last_version > j->applied || s->batches_in_flight > 0) return NULL;
+    if (s->pins > 0) return NULL;
     /* An idle marker, written without a sync: the next job syncs this segment first. */
     if (s == j->unsynced) return NULL;
     bool is_old = j->released_ms - s->last_time_ms > j->options.retention_ms;
@@ -210,7 +211,9 @@ void journal_add_old(struct journal *j, const struct journal_old_segment *old)
     s->file.fd = -1;
     s->state = SEGMENT_FULL;
     s->id.number = old->number;
+    memcpy(s->id.database_id, j->options.database_id, DATABASE_ID_BYTES);
     s->bytes = old->bytes;
+    s->version_before = old->version_before;
     s->last_version = old->last_version;
     s->last_time_ms = old->last_time_ms;
     journal_retain(j, s);
@@ -243,7 +246,7 @@ static void segment_start(struct journal *j, struct segment *s, uint64_t last_ve
 {
     segment_move(s, SEGMENT_CURRENT);
     s->used = JOURNAL_HEADER_BYTES;
-    s->last_version = last_version;
+    s->version_before = s->last_version = last_version;
     j->current = s;
     journal_prepare(j);
 }
@@ -278,6 +281,51 @@ enum err segment_first(struct journal *j, struct error *e)
     segment_move(s, SEGMENT_SPARE);
     segment_start(j, s, j->version_last);
     return OK;
+}
+
+/* ---- history ---- */
+
+/* Recovery may have found that the store is ahead of the journal, or left out what it did not need
+ * to read: only an unbroken chain counts. */
+uint64_t journal_oldest(const struct journal *j)
+{
+    uint64_t oldest = j->version_last;
+    uint64_t end = UINT64_MAX;
+    for (const struct segment *s = j->retained; s != NULL; s = s->next) {
+        if (s->version_before != end) oldest = s->version_before;
+        end = s->last_version;
+        if (s->is_damaged) oldest = end;
+    }
+    uint64_t last = j->current != NULL ? j->current->version_before : j->version_last;
+    if (last != end) oldest = last;
+    if (j->current != NULL && j->current->is_damaged) oldest = j->current->last_version;
+    return oldest;
+}
+
+bool journal_pin(struct journal *j, uint64_t after, struct journal_pin *pin)
+{
+    struct segment *found = NULL;
+    for (struct segment *s = j->retained; s != NULL; s = s->next) {
+        if (s->version_before <= after) found = s;
+    }
+    if (j->current != NULL && j->current->version_before <= after) found = j->current;
+    *pin = (struct journal_pin){.segment = found};
+    if (found == NULL) return false;
+    found->pins++;
+    pin->id = found->id;
+    pin->bytes = found->bytes;
+    pin->version_before = found->version_before;
+    pin->last_version = found == j->current ? UINT64_MAX : found->last_version;
+    return true;
+}
+
+void journal_unpin(struct journal_pin *pin, bool is_damaged)
+{
+    if (pin->segment == NULL) return;
+    INVARIANT(pin->segment->pins > 0);
+    pin->segment->pins--;
+    if (is_damaged) pin->segment->is_damaged = true;
+    pin->segment = NULL;
 }
 
 void segments_close(struct journal *j)

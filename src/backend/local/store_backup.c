@@ -6,7 +6,8 @@
  * transactions: only a pin between two applies is a moment of the data.
  *
  * The copy gets an identity of its own, so that a journal of the original, or its file `versions`,
- * is refused beside it instead of being mixed with it.
+ * is refused beside it instead of being mixed with it; and a version, even of an empty database, so
+ * that a start with it is known for one with a backup (versions.c).
  */
 #include <stdio.h>
 
@@ -41,7 +42,8 @@ static enum err make_own(sqlite3 *db, struct error *e)
     /* One file: not even an empty write-ahead log stays beside it. */
     snprintf(sql, sizeof sql,
              "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;"
-             "UPDATE meta SET value=x'%s' WHERE name='database_id';",
+             "UPDATE meta SET value=x'%s' WHERE name='database_id';"
+             "UPDATE meta SET value=max(value,1) WHERE name='applied';",
              hex);
     return store_error(e, db, sqlite3_exec(db, sql, NULL, NULL, NULL), "finish the backup");
 }

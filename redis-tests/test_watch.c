@@ -1,0 +1,493 @@
+/* Watches: kv:watch:, kv:prefix: and patterns over ordinary pub/sub: what is told, in which order,
+ * when, to whom, and to who does not keep up. And KV.POLL.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "load_help.h"
+
+#define LIMIT_MS 20000
+
+static struct testserver *server;
+static redisContext *c; /* who writes */
+
+static int start(void **state)
+{
+    server = testserver_start(NULL);
+    c = testserver_connect(server);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    redisFree(c);
+    testserver_free(server);
+    return 0;
+}
+
+/* What comes next to the subscriber. */
+#define expect_message(l, wanted) expect_next_at(__FILE__, __LINE__, (l), (wanted))
+
+/* Nothing more has been sent: the answer to PING is next. */
+static void expect_silence(redisContext *l)
+{
+    expect(l, "[pong ]", "PING");
+}
+
+static redisContext *fresh(void)
+{
+    expect(c, "+OK", "FLUSHALL");
+    return testserver_connect(server);
+}
+
+static void a_watched_key_is_told_as_it_is_and_then_every_change(void **state)
+{
+    redisContext *l = fresh();
+    char first[21];
+    snprintf(first, sizeof first, "%s", ask(c, "KV.SET ['u',1] {'n':1}"));
+    char wanted[300];
+    expect(l, "[subscribe kv:watch:['u',1] :1]", "SUBSCRIBE kv:watch:['u',1]");
+    snprintf(wanted, sizeof wanted,
+             "[message kv:watch:['u',1] "
+             "{'key':['u',1],'value':{'n':1},'versionstamp':'%s','commit':'%s'}]",
+             first, first);
+    expect_message(l, wanted);
+    expect(c, "@", "KV.SET ['u',1] 2");
+    expect(c, "@", "KV.SET ['u',2] 'other'");
+    expect(c, "[3 @]", "KV.SUM ['u',1] 1");
+    expect(c, ":1", "KV.DEL ['u',1]");
+    expect(c, ":0", "KV.DEL ['u',1]"); /* no change */
+    expect(c, "(nil)", "KV.SET ['u',1] 9 XX");
+    expect(c, "@", "KV.SET ['u',1] null");
+    expect_message(l, "[message * {'key':['u',1],'value':2,'versionstamp':'@','commit':'@'}]");
+    expect_message(l, "[message * {'key':['u',1],'value':3,'versionstamp':'@','commit':'@'}]");
+    expect_message(l, "[message * {'key':['u',1],'value':null,'versionstamp':null,'commit':'@'}]");
+    expect_message(l, "[message * {'key':['u',1],'value':null,'versionstamp':'@','commit':'@'}]");
+    expect_silence(l);
+    expect(l, "[unsubscribe kv:watch:['u',1] :0]", "UNSUBSCRIBE");
+    expect(c, "@", "KV.SET ['u',1] 5");
+    expect(l, "+PONG", "PING");
+    redisFree(l);
+}
+
+static void an_absent_key_is_told_as_absent(void **state)
+{
+    redisContext *l = fresh();
+    expect(l, "[subscribe kv:watch:['no'] :1]", "SUBSCRIBE kv:watch:['no']");
+    expect_message(l, "[message * {'key':['no'],'value':null,'versionstamp':null,'commit':'@'}]");
+    redisFree(l);
+}
+
+/* The message names the channel as it was subscribed with. */
+static void channels_are_spelled_in_any_form(void **state)
+{
+    redisContext *l = fresh();
+    expect(c, "@", "KV.SET %s 1", "[\"a b\",42]");
+    expect(l, "[subscribe kv:watch:a%20b/#42 :1]", "SUBSCRIBE kv:watch:a%%20b/#42");
+    expect_message(l, "[message kv:watch:a%20b/#42 {'key':['a b',42],'value':1,*}]");
+    redisReply *r = redisCommand(l, "SUBSCRIBE %s", "kv:watch:[ \"a b\" , 42 ]");
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    freeReplyObject(r);
+    expect_message(l, "[message kv:watch:[ 'a b' , 42 ] {'key':['a b',42],'value':1,*}]");
+    r = redisCommand(l, "SUBSCRIBE %b",
+                     "kv:watch:\x92\xa3"
+                     "a b\x2a",
+                     (size_t)15);
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    freeReplyObject(r);
+    expect_message(l, "[message * {'key':['a b',42],'value':1,*}]");
+    expect(c, "@", "KV.SET %s 2", "[\"a b\",42]");
+    for (int i = 0; i < 3; i++) expect_message(l, "[message * {'key':['a b',42],'value':2,*}]");
+    expect_silence(l);
+    redisFree(l);
+}
+
+static void what_is_no_channel_is_refused(void **state)
+{
+    redisContext *l = fresh();
+    expect(l, "-ERR unknown channel 'kv:foo': *", "SUBSCRIBE kv:foo");
+    expect(l, "-ERR unknown channel 'kv:watch:a': *", "SSUBSCRIBE kv:watch:a");
+    expect(l, "-ERR invalid key: *", "SUBSCRIBE kv:watch:['a'");
+    expect(l, "-ERR invalid key: *", "SUBSCRIBE ok kv:watch:[]");
+    expect(l, "+PONG", "PING"); /* nothing of it was done */
+    redisFree(l);
+}
+
+static void a_prefix_is_whole_parts(void **state)
+{
+    redisContext *l = fresh();
+    expect(l, "[subscribe kv:prefix:['u'] :1]", "SUBSCRIBE kv:prefix:['u']");
+    expect(c, "@", "KV.SET ['u'] 0");
+    expect(c, "@", "KV.SET ['u2',1] 0");
+    expect(c, "@", "KV.SET ['u',1] 1");
+    expect(c, "@", "KV.SET ['u',1,'deep','er'] 2");
+    expect(c, "@", "KV.ATOMIC SET ['u',2] 3 DEL ['u',1] SET ['x'] 4");
+    expect_message(l, "[message * {'key':['u',1],'value':1,*}]");
+    expect_message(l, "[message * {'key':['u',1,'deep','er'],'value':2,*}]");
+    expect_message(l, "[message * {'key':['u',2],'value':3,*}]");
+    expect_message(l, "[message * {'key':['u',1],'value':null,'versionstamp':null,*}]");
+    expect_silence(l);
+    expect(l, "[subscribe kv:prefix:[] :2]", "SUBSCRIBE kv:prefix:[]");
+    expect(c, "@", "KV.SET ['x'] 5");
+    expect_message(l, "[message kv:prefix:[] {'key':['x'],'value':5,*}]");
+    redisFree(l);
+}
+
+static void patterns_are_globs_over_path_forms(void **state)
+{
+    redisContext *l = fresh();
+    redisContext *all = testserver_connect(server);
+    expect(all, "[psubscribe * :1]", "PSUBSCRIBE *");
+    expect(l, "[psubscribe kv:watch:u/#[12] :1]", "PSUBSCRIBE kv:watch:u/#[12]");
+    expect(c, "@", "KV.SET ['u',1] 1");
+    expect(c, "@", "KV.SET ['u',3] 1");
+    expect(c, "@", "KV.SET ['u',2] 2");
+    expect_message(l, "[pmessage kv:watch:u/#[12] kv:watch:u/#1 {'key':['u',1],'value':1,*}]");
+    expect_message(l, "[pmessage kv:watch:u/#[12] kv:watch:u/#2 {'key':['u',2],'value':2,*}]");
+    expect_silence(l);
+    expect_silence(all);
+    redisFree(l);
+    redisFree(all);
+}
+
+static void expiry_range_deletes_and_flush_are_told(void **state)
+{
+    redisContext *l = fresh();
+    expect(l, "[subscribe kv:prefix:['t'] :1]", "SUBSCRIBE kv:prefix:['t']");
+    expect(c, "@", "KV.SET ['t',1] 1 PX 40");
+    expect_message(l, "[message * {'key':['t',1],'value':1,*}]");
+    expect_message(l, "[message * {'key':['t',1],'value':null,'versionstamp':null,'commit':'@'}]");
+    expect(c, "@", "KV.SET ['t',2] 2");
+    expect(c, "@", "KV.SET ['t',3] 3");
+    expect(c, ":2", "KV.DELRANGE PREFIX ['t']");
+    expect_message(l, "[message * {'key':['t',2],'value':2,*}]");
+    expect_message(l, "[message * {'key':['t',3],'value':3,*}]");
+    expect_message(l, "[message * {'key':['t',2],'value':null,*}]");
+    expect_message(l, "[message * {'key':['t',3],'value':null,*}]");
+    expect(c, "+OK", "FLUSHDB");
+    expect_message(l, "[message * {'key':null,'value':null,'versionstamp':null,'commit':'@'}]");
+    expect_silence(l);
+    redisFree(l);
+}
+
+static void plain_keys_and_exec_are_told_too(void **state)
+{
+    redisContext *l = fresh();
+    expect(l, "[subscribe kv:prefix:[] :1]", "SUBSCRIBE kv:prefix:[]");
+    expect(c, "+OK", "SET plain x");
+    expect_message(l, "[message * {'key':['plain'],'value':{'$bytes':'eA=='},*}]");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "SET a 1");
+    expect(c, "+QUEUED", "SET a 2");
+    expect(c, "+QUEUED", "SET b 1");
+    expect(c, "[+OK +OK +OK]", "EXEC");
+    expect_message(l, "[message * {'key':['a'],'value':{'$bytes':'Mg=='},*}]");
+    expect_message(l, "[message * {'key':['b'],*}]");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "SET a x");
+    expect(c, "+QUEUED", "INCR a");
+    expect(c, "-EXECABORT *", "EXEC");
+    expect_silence(l);
+    redisFree(l);
+}
+
+static void a_subscription_belongs_to_its_database_and_format(void **state)
+{
+    redisContext *l = fresh();
+    expect(l, "+OK", "SELECT 3");
+    expect(l, "+OK", "KV.FORMAT MSGPACK");
+    expect(l, "[subscribe kv:prefix:['k'] :1]", "SUBSCRIBE kv:prefix:['k']");
+    redisContext *three = testserver_connect(server);
+    expect(three, "+OK", "SELECT 3");
+    expect(c, "@", "KV.SET ['k',1] 1");
+    expect(three, "@", "KV.SET ['k',2] 7");
+    redisReply *r = NULL;
+    assert_int_equal(redisGetReply(l, (void **)&r), REDIS_OK);
+    static const char head[] = "\x84\xa3"
+                               "key\x92\xa1"
+                               "k\x02\xa5"
+                               "value\x07\xac"
+                               "versionstamp\xb4";
+    assert_true(r->element[2]->len > sizeof head - 1);
+    assert_memory_equal(r->element[2]->str, head, sizeof head - 1);
+    freeReplyObject(r);
+    expect_silence(l);
+    redisFree(three);
+    redisFree(l);
+}
+
+/* Not before it is on disk. */
+static void a_change_is_told_when_it_is_durable(void **state)
+{
+    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
+    struct testserver *s = testserver_start(
+        &(struct testserver_options){.is_release = true, .env = env});
+    redisContext *w = testserver_connect(s);
+    redisContext *l = testserver_connect(s);
+    expect(l, "[subscribe kv:prefix:[] :1]", "SUBSCRIBE kv:prefix:[]");
+    long from = testserver_now_ms();
+    say(w, "KV.SET ['k'] 1");
+    load_flush(w);
+    expect_message(l, "[message * {'key':['k'],*}]");
+    assert_true(testserver_now_ms() - from >= 250);
+    expect_next(w, "@");
+    redisFree(w);
+    redisFree(l);
+    testserver_free(s);
+}
+
+/* ---- who does not keep up -------------------------------------------------------------------- */
+
+#define SLOW_KEYS 50
+#define SLOW_ROUNDS 400
+
+/* The number behind `"value":"` of a message about key n, in *n too. */
+static unsigned message_value(const redisReply *r, unsigned *n)
+{
+    const char *json = r->element[2]->str;
+    const char *value = strstr(json, "\"value\":\"");
+    *n = (unsigned)strtoul(strchr(json, ',') + 1, NULL, 10);
+    return value == NULL ? 0 : (unsigned)strtoul(value + 9, NULL, 10);
+}
+
+static void a_slow_subscriber_gets_the_newest_state_of_every_key(void **state)
+{
+    static char pad[5000];
+    unsigned last[SLOW_KEYS] = {0};
+    unsigned messages = 0;
+    redisContext *l = fresh();
+    int small = 4096;
+    memset(pad, 'p', sizeof pad - 1);
+    setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    expect(l, "[subscribe kv:prefix:['s'] :1]", "SUBSCRIBE kv:prefix:['s']");
+    /* 100 MB of changes while it does not read. */
+    for (unsigned round = 1; round <= SLOW_ROUNDS; round++) {
+        for (unsigned k = 0; k < SLOW_KEYS; k++) say(c, "KV.SET ['s',%u] '%u-%s'", k, round, pad);
+        expect_many(c, SLOW_KEYS, "@");
+    }
+    long long held = load_info(c, "used_memory");
+    assert_true(held < (300 << 20));
+    expect(c, "@", "KV.SET ['s',0] '%u-last'", SLOW_ROUNDS + 1);
+    for (bool is_done = false; !is_done;) {
+        redisReply *r = NULL;
+        unsigned k = 0;
+        assert_int_equal(redisGetReply(l, (void **)&r), REDIS_OK);
+        assert_int_equal(r->elements, 3);
+        unsigned value = message_value(r, &k);
+        assert_true(k < SLOW_KEYS);
+        if (value <= last[k]) fail_msg("key %u: %u after %u", k, value, last[k]);
+        last[k] = value;
+        messages++;
+        freeReplyObject(r);
+        is_done = last[0] == SLOW_ROUNDS + 1;
+        for (unsigned i = 1; i < SLOW_KEYS; i++) is_done = is_done && last[i] == SLOW_ROUNDS;
+    }
+    printf("# %u changes came as %u messages\n", SLOW_ROUNDS * SLOW_KEYS, messages);
+    assert_true(messages < SLOW_ROUNDS * SLOW_KEYS / 2);
+    /* It has caught up: every change again. */
+    expect(c, "@", "KV.SET ['s',1] 'a'");
+    expect(c, "@", "KV.SET ['s',1] 'b'");
+    expect_message(l, "[message * {'key':['s',1],'value':'a',*}]");
+    expect_message(l, "[message * {'key':['s',1],'value':'b',*}]");
+    expect_silence(l);
+    redisFree(l);
+}
+
+static void deleted_while_slow_is_told_as_deleted(void **state)
+{
+    static char pad[5000];
+    redisContext *l = fresh();
+    int small = 4096;
+    bool is_gone = false;
+    memset(pad, 'p', sizeof pad - 1);
+    setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    expect(l, "[subscribe kv:prefix:[] :1]", "SUBSCRIBE kv:prefix:[]");
+    expect(c, "@", "KV.SET ['gone'] 1");
+    for (unsigned i = 0; i < 2000; i++) say(c, "KV.SET ['s'] '%s'", pad);
+    expect_many(c, 2000, "@");
+    expect(c, ":1", "KV.DEL ['gone']");
+    expect(c, "@", "KV.SET ['s'] 'end'");
+    for (bool is_end = false; !is_end;) {
+        redisReply *r = NULL;
+        assert_int_equal(redisGetReply(l, (void **)&r), REDIS_OK);
+        const char *json = r->element[2]->str;
+        is_gone = is_gone ||
+                  strstr(json, "[\"gone\"],\"value\":null,\"versionstamp\":null") != NULL;
+        is_end = strstr(json, "\"end\"") != NULL;
+        freeReplyObject(r);
+    }
+    assert_true(is_gone);
+    redisFree(l);
+}
+
+/* ---- many ------------------------------------------------------------------------------------ */
+
+#define WATCHERS 10000
+#define CONNECTIONS 100 /* of which each watches 100 keys */
+#define WRITES 20000
+
+struct many {
+    unsigned last[WATCHERS]; /* value that was told */
+    unsigned written[WATCHERS];
+};
+
+static void many_open(redisContext **l, const struct testserver *s)
+{
+    *l = testserver_connect(s);
+}
+
+/* Subscribes to its hundred keys; what it is told at first counts as told. */
+static void many_subscribe(struct many *m, redisContext *l, unsigned at)
+{
+    unsigned each = WATCHERS / CONNECTIONS;
+    for (unsigned i = 0; i < each; i++) say(l, "SUBSCRIBE kv:watch:['w',%u]", at * each + i);
+    for (unsigned i = 0; i < 2 * each; i++) {
+        redisReply *r = NULL;
+        assert_int_equal(redisGetReply(l, (void **)&r), REDIS_OK);
+        if (strcmp(r->element[0]->str, "message") == 0) {
+            unsigned k = 0;
+            unsigned value = message_value(r, &k);
+            if (value > m->last[k]) m->last[k] = value;
+        } else {
+            assert_string_equal(r->element[0]->str, "subscribe");
+        }
+        freeReplyObject(r);
+    }
+}
+
+static void many_read(struct many *m, redisContext *l, int wait_ms)
+{
+    while (load_is_readable(l, wait_ms)) {
+        void *reply = NULL;
+        if (redisBufferRead(l) != REDIS_OK) fail_msg("a watcher lost its connection");
+        while (redisGetReplyFromReader(l, &reply) == REDIS_OK && reply != NULL) {
+            const redisReply *r = reply;
+            unsigned k = 0;
+            unsigned value = message_value(r, &k);
+            if (value < m->last[k]) fail_msg("key %u: %u after %u", k, value, m->last[k]);
+            m->last[k] = value;
+            freeReplyObject(reply);
+            reply = NULL;
+        }
+    }
+}
+
+static void ten_thousand_watchers_miss_no_final_state(void **state)
+{
+    static struct many m;
+    static redisContext *l[CONNECTIONS];
+    struct testserver *s = testserver_start(&(struct testserver_options){.is_release = true});
+    redisContext *w = testserver_connect(s);
+    load_seed();
+    for (unsigned i = 0; i < CONNECTIONS; i++) {
+        many_open(&l[i], s);
+        many_subscribe(&m, l[i], i);
+    }
+    for (unsigned n = 1; n <= WRITES; n += 100) {
+        for (unsigned i = 0; i < 100; i++) {
+            unsigned k = (unsigned)load_below(WATCHERS);
+            m.written[k] = n + i;
+            say(w, "KV.SET ['w',%u] '%u'", k, n + i);
+        }
+        expect_many(w, 100, "@");
+        if (n % 500 != 1) continue;
+        /* One goes away with what it was sent, and comes back. */
+        unsigned at = (unsigned)load_below(CONNECTIONS);
+        redisFree(l[at]);
+        many_open(&l[at], s);
+        many_subscribe(&m, l[at], at);
+    }
+    long until = testserver_now_ms() + LIMIT_MS;
+    unsigned missing = 0;
+    do {
+        if (testserver_now_ms() > until) fail_msg("%u final states are missing", missing);
+        missing = 0;
+        for (unsigned i = 0; i < CONNECTIONS; i++) many_read(&m, l[i], 1);
+        for (unsigned k = 0; k < WATCHERS; k++) missing += m.last[k] != m.written[k];
+    } while (missing > 0);
+    for (unsigned i = 0; i < CONNECTIONS; i++) redisFree(l[i]);
+    redisFree(w);
+    testserver_free(s);
+}
+
+/* ---- KV.POLL --------------------------------------------------------------------------------- */
+
+static void poll_tells_what_differs(void **state)
+{
+    redisContext *l = fresh();
+    char a[21];
+    snprintf(a, sizeof a, "%s", ask(c, "KV.SET ['a'] 1"));
+    expect(l, "(nil)", "KV.POLL KEYS 1 ['a'] %s", a);
+    expect(l, "[[['a'] 1 @]]", "KV.POLL KEYS 1 ['a'] NONE");
+    expect(l, "(nil)", "KV.POLL KEYS 2 ['a'] ['b'] %s NONE", a);
+    expect(l, "[[['b'] (nil) (nil)]]", "KV.POLL KEYS 2 ['a'] ['b'] %s %s", a, a);
+    expect(l, "-ERR syntax error: KEYS 2 needs 2 keys and 2 versionstamps",
+           "KV.POLL KEYS 2 ['a'] %s NONE", a);
+    expect(l, "-ERR *", "KV.POLL KEYS 0 ['a'] NONE");
+    expect(l, "-ERR *", "KV.POLL BLOCK x KEYS 1 ['a'] NONE");
+    expect(l, "-ERR *", "KV.POLL NOSUCH 1 ['a'] NONE x");
+    redisFree(l);
+}
+
+static void a_blocked_poll_ends_with_a_change(void **state)
+{
+    redisContext *l = fresh();
+    char a[21];
+    snprintf(a, sizeof a, "%s", ask(c, "KV.SET ['a'] 1 PX 300"));
+    expect(l, "(nil)", "KV.POLL BLOCK 20 KEYS 1 ['a'] %s", a);
+    say(l, "KV.POLL BLOCK 0 KEYS 2 ['a'] ['b'] %s NONE", a);
+    load_flush(l);
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (load_info(c, "blocked_clients") != 1) {
+        if (testserver_now_ms() > until) fail_msg("nobody is blocked");
+        testserver_pause();
+    }
+    expect(c, "@", "KV.SET ['other'] 1");
+    assert_false(load_is_readable(l, 30));
+    expect(c, "@", "KV.SET ['b'] 2");
+    expect_next(l, "[[['b'] 2 @]]");
+    say(l, "KV.POLL BLOCK 0 KEYS 1 ['a'] %s", a); /* ends by expiry */
+    load_flush(l);
+    expect_next(l, "[[['a'] (nil) (nil)]]");
+    long long id = ask_integer(l, "CLIENT ID");
+    say(l, "KV.POLL BLOCK 0 KEYS 1 ['a'] NONE");
+    load_flush(l);
+    while (ask_integer(c, "CLIENT UNBLOCK %lld", id) != 1) {
+        if (testserver_now_ms() > until) fail_msg("it is never blocked");
+        testserver_pause();
+    }
+    expect_next(l, "(nil)");
+    redisFree(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_watched_key_is_told_as_it_is_and_then_every_change),
+        cmocka_unit_test(an_absent_key_is_told_as_absent),
+        cmocka_unit_test(channels_are_spelled_in_any_form),
+        cmocka_unit_test(what_is_no_channel_is_refused),
+        cmocka_unit_test(a_prefix_is_whole_parts),
+        cmocka_unit_test(patterns_are_globs_over_path_forms),
+        cmocka_unit_test(expiry_range_deletes_and_flush_are_told),
+        cmocka_unit_test(plain_keys_and_exec_are_told_too),
+        cmocka_unit_test(a_subscription_belongs_to_its_database_and_format),
+        cmocka_unit_test(a_change_is_told_when_it_is_durable),
+        cmocka_unit_test(a_slow_subscriber_gets_the_newest_state_of_every_key),
+        cmocka_unit_test(deleted_while_slow_is_told_as_deleted),
+        cmocka_unit_test(ten_thousand_watchers_miss_no_final_state),
+        cmocka_unit_test(poll_tells_what_differs),
+        cmocka_unit_test(a_blocked_poll_ends_with_a_change),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

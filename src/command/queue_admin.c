@@ -1,0 +1,206 @@
+/* queue_admin: KV.QUEUE: what there is in the queues. */
+#include "base/mem.h"
+#include "command/commands.h"
+#include "command/queue.h"
+
+#define PEEK_DEFAULT 10
+#define BULK_MAX 1000 /* messages of one transaction of a long removal */
+
+/* ---- long removals ---- */
+
+struct bulk_pending {
+    struct pending pending; /* first */
+    uint64_t done;
+};
+
+static void bulk_free(struct pending *p)
+{
+    mem_free(p);
+}
+
+enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice queue,
+                        uint64_t *total)
+{
+    struct bulk_pending *d = (struct bulk_pending *)rq->client->pending;
+    size_t max = rq->overlay != NULL ? engine_limits(rq->env->engine)->ops_max : BULK_MAX;
+    struct queue_bulk x = {.queues = rq->env->queues, .kind = kind, .queue = queue, .max = max};
+    struct op op = queue_bulk_op(&x);
+    enum err r = queue_commit(rq, &op, 1);
+    if (r != OK) return r;
+    if (x.is_more && rq->overlay != NULL) {
+        return error_set(&rq->error, ERR_LIMIT,
+                         "more messages than max-transaction-ops (%zu); with IDEM and inside MULTI "
+                         "it is one transaction or nothing",
+                         max);
+    }
+    *total = x.done + (d != NULL ? d->done : 0);
+    if (!x.is_more) return OK;
+    if (d == NULL) {
+        d = mem_new(sizeof *d);
+        d->pending.free = bulk_free;
+        rq->client->pending = &d->pending;
+    }
+    d->done = *total;
+    struct backend *b = engine_backend(rq->env->engine);
+    b->ops->yield(b, rq->waiter);
+    return error_set(&rq->error, ERR_WAIT, "a long removal lets others run");
+}
+
+/* ---- LIST, STATS ---- */
+
+static enum err list_run(struct request *rq)
+{
+    struct queue_reading r;
+    struct slice *names = NULL;
+    size_t count = 0;
+    queue_view_begin(rq, &r);
+    enum err result = queue_names(rq->env->queues, &r.view, &names, &count, &rq->error);
+    queue_view_end(rq, &r);
+    if (result != OK) return result;
+    resp_array(rq->w, count);
+    for (size_t i = 0; i < count; i++) resp_bulk(rq->w, names[i]);
+    return OK;
+}
+
+static const struct command sub_list = {
+    .name = "list",
+    .arity = 2,
+    .flags = CMD_READ,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "The names of the queues in the selected database.",
+    .syntax = "",
+    .reply = "Names, sorted.",
+    .run = list_run,
+};
+
+static enum err stats_run(struct request *rq)
+{
+    struct queue_reading reading;
+    struct queue_stats s;
+    enum err r = arg_queue(rq, rq->argv[2]);
+    if (r != OK) return r;
+    queue_view_begin(rq, &reading);
+    r = queue_stats(rq->env->queues, &reading.view, rq->argv[2], &s, &rq->error);
+    queue_view_end(rq, &reading);
+    if (r != OK) return r;
+    const struct counts *c = &s.counts;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {{"ready", c->ready},
+                {"delayed", c->delayed},
+                {"leased", c->leased},
+                {"dead", c->dead},
+                {"oldest-ms", (uint64_t)s.oldest_ms},
+                {"enqueued", c->enqueued},
+                {"delivered", c->delivered},
+                {"acked", c->acked},
+                {"nacked", c->nacked},
+                {"expired", c->expired}};
+    const size_t count = sizeof rows / sizeof rows[0];
+    resp_map(rq->w, count);
+    for (size_t i = 0; i < count; i++) {
+        resp_bulk_str(rq->w, rows[i].name);
+        resp_int(rq->w, (int64_t)rows[i].value);
+    }
+    return OK;
+}
+
+static const struct command sub_stats = {
+    .name = "stats",
+    .arity = 3,
+    .flags = CMD_READ | CMD_FAST,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "The figures of a queue, in O(1).",
+    .syntax = "queue",
+    .reply =
+        "ready, delayed, leased, dead: messages now; oldest-ms: for how long the first one has "
+        "been ready; enqueued, delivered, acked, nacked, expired: since the queue was first "
+        "used. A map, or a flat array in RESP2.",
+    .run = stats_run,
+};
+
+/* ---- PEEK, PURGE, PREFETCH ---- */
+
+static enum err peek_run(struct request *rq)
+{
+    struct options o = {.rq = rq, .at = 3};
+    struct queue_reading reading;
+    int64_t count = PEEK_DEFAULT;
+    enum err r = arg_queue(rq, rq->argv[2]);
+    if (r == OK && options_take(&o, "COUNT", 0)) {
+        struct slice arg;
+        r = options_argument(&o, "COUNT", &arg);
+        if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, QUEUE_COUNT_MAX, &count);
+    }
+    if (r == OK && o.at < rq->argc) r = options_unknown(&o);
+    if (r != OK) return r;
+    struct queue_page p = {.queue = rq->argv[2], .space = SPACE_READY, .max = (size_t)count};
+    queue_view_begin(rq, &reading);
+    r = queue_page(rq->env->queues, &reading.view, &p, &rq->error);
+    queue_view_end(rq, &reading);
+    if (r != OK) return r;
+    resp_array(rq->w, p.count);
+    for (size_t i = 0; i < p.count; i++) {
+        char id[ID_CHARS];
+        id_format(&p.items[i].id, id);
+        resp_array(rq->w, 4);
+        resp_bulk(rq->w, slice_of(id, ID_CHARS));
+        reply_value(rq->w, rq->client->format, p.items[i].value);
+        resp_int(rq->w, p.items[i].attempts);
+        resp_int(rq->w, p.items[i].time_ms);
+    }
+    return OK;
+}
+
+static const struct command sub_peek = {
+    .name = "peek",
+    .arity = -3,
+    .flags = CMD_READ,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "The next messages, delayed ones too, without taking them.",
+    .syntax = "queue [COUNT count]",
+    .reply = "`[[id, value, attempts so far, due at ms] ...]`, what is due first comes first.",
+    .run = peek_run,
+};
+
+static enum err purge_run(struct request *rq)
+{
+    uint64_t total = 0;
+    enum err r = arg_queue(rq, rq->argv[2]);
+    if (r == OK) r = queue_bulk_run(rq, BULK_PURGE, rq->argv[2], &total);
+    if (r == OK) resp_int(rq->w, (int64_t)total);
+    return r;
+}
+
+static const struct command sub_purge = {
+    .name = "purge",
+    .arity = 3,
+    .flags = CMD_WRITE | CMD_NO_MULTI,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "Removes all messages of a queue, leased ones too; dead letters stay.",
+    .syntax = "queue",
+    .reply = "The number removed.",
+    .run = purge_run,
+};
+
+COMMAND_HELP("queue");
+
+static const struct command *const queue_subcommands[] = {
+    &sub_help, &sub_list, &sub_peek, &sub_purge, &sub_stats, NULL,
+};
+
+const struct command kv_queue = {
+    .name = "kv.queue",
+    .arity = -2,
+    .flags = CMD_READ,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "Commands about queues.",
+    .syntax = "",
+    .subcommands = queue_subcommands,
+};

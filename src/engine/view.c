@@ -1,0 +1,73 @@
+/* view: what an operation of a layer sees of its transaction: the overlay, and the state below it.
+ */
+#include "engine/overlay.h"
+
+struct view view_over(struct engine *g, struct overlay *o, uint8_t database, struct waiter *w)
+{
+    return (struct view){.engine = g,
+                         .overlay = o,
+                         .arena = o->arena,
+                         .waiter = w,
+                         .database = database,
+                         .now_ms = o->now_ms,
+                         .version = o->version};
+}
+
+enum err view_get(struct view *v, struct slice key, struct entry *out, struct error *e)
+{
+    enum err r = engine_get(v->engine, v->overlay, key, out, v->waiter, e);
+    if (r == OK && out->depends > v->depends) v->depends = out->depends;
+    return r;
+}
+
+bool view_own(const struct view *v, struct slice key, struct entry *out)
+{
+    *out = (struct entry){0};
+    if (v->overlay->count > 0) {
+        const struct written *own = overlay_find(v->overlay, key);
+        if (own != NULL) {
+            overlay_entry(v->overlay, own, out);
+            return true;
+        }
+    }
+    return v->overlay->flushed[key.data[0]];
+}
+
+bool view_is_flushed(const struct view *v)
+{
+    return v->overlay->flushed[v->database];
+}
+
+size_t view_range(struct view *v, struct slice start, struct slice end, struct view_row **out)
+{
+    struct written *const *found = NULL;
+    *out = NULL;
+    if (v->overlay->count == 0) return 0;
+    size_t count = overlay_range(v->overlay, start, end, &found);
+    struct view_row *rows = arena_alloc(v->arena, (count + 1) * sizeof *rows);
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = (struct view_row){found[i]->key, found[i]->exists, found[i]->value};
+    }
+    *out = rows;
+    return count;
+}
+
+void view_set(struct view *v, struct slice key, struct slice value)
+{
+    overlay_set(v->overlay, key, value, 0);
+}
+
+void view_delete(struct view *v, struct slice key)
+{
+    overlay_delete(v->overlay, key);
+}
+
+uint32_t view_sequence(struct view *v)
+{
+    return v->overlay->sequence++;
+}
+
+uint64_t view_bytes(const struct view *v)
+{
+    return v->overlay->bytes;
+}

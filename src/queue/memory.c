@@ -1,0 +1,357 @@
+/* memory: what is known of each queue without a read: its figures, its first rows by time. Changed
+ * by commits only, and filled from the store where a window ends.
+ */
+#include "base/mem.h"
+#include "queue/queue_int.h"
+
+#define READ_ROWS 5000 /* after a start, in one tick */
+#define FILL_ROWS 64   /* at least, when the store is asked */
+#define ADVANCE_MAX 5000
+
+static struct slice name_of(struct slice key)
+{
+    return slice_of(key.data + KEY_HEAD_BYTES + 1, key.len - KEY_HEAD_BYTES - 1);
+}
+
+static struct slice key_of(uint8_t database, struct slice name,
+                           uint8_t out[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX])
+{
+    out[0] = database;
+    out[1] = SPACE_QUEUE;
+    out[2] = (uint8_t)name.len;
+    bytes_copy(out + KEY_HEAD_BYTES + 1, name.data, name.len);
+    return slice_of(out, KEY_HEAD_BYTES + 1 + name.len);
+}
+
+/* ---- the table ---- */
+
+struct queue *queue_find(struct queues *qs, uint8_t database, struct slice name)
+{
+    uint8_t raw[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX];
+    struct slice key = key_of(database, name, raw);
+    return htab_find(&qs->table, hash_bytes(key), key);
+}
+
+static void windows_empty(struct queue *q)
+{
+    window_fini(&q->ready);
+    window_fini(&q->upcoming);
+    window_fini(&q->leases);
+    window_init_empty(&q->ready);
+    window_init_empty(&q->upcoming);
+    window_init_empty(&q->leases);
+}
+
+struct queue *queue_make(struct queues *qs, uint8_t database, struct slice name)
+{
+    uint8_t raw[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX];
+    struct slice key = key_of(database, name, raw);
+    uint64_t hash = hash_bytes(key);
+    struct queue *q = htab_find(&qs->table, hash, key);
+    if (q != NULL) return q;
+    q = mem_new(sizeof *q + key.len);
+    memcpy(q + 1, key.data, key.len);
+    q->key = slice_of(q + 1, key.len);
+    q->hash = hash;
+    q->name = name_of(q->key);
+    q->queues = qs;
+    windows_empty(q);
+    q->next = &qs->all;
+    q->prev = qs->all.prev;
+    q->prev->next = q;
+    qs->all.prev = q;
+    htab_insert(&qs->table, hash, &q->key);
+    return q;
+}
+
+static void queue_free(struct queues *qs, struct queue *q)
+{
+    queue_deactivate(q);
+    htab_remove(&qs->table, q->hash, &q->key);
+    q->prev->next = q->next;
+    q->next->prev = q->prev;
+    window_fini(&q->ready);
+    window_fini(&q->upcoming);
+    window_fini(&q->leases);
+    mem_free(q);
+}
+
+void queue_drop_unused(struct queues *qs, struct queue *q)
+{
+    if (!q->exists && q->line_count == 0) queue_free(qs, q);
+}
+
+void queue_activate(struct queues *qs, struct queue *q)
+{
+    if (q->active_next != NULL) return;
+    q->active_next = &qs->active;
+    q->active_prev = qs->active.active_prev;
+    q->active_prev->active_next = q;
+    qs->active.active_prev = q;
+}
+
+void queue_deactivate(struct queue *q)
+{
+    if (q->active_next == NULL) return;
+    q->active_prev->active_next = q->active_next;
+    q->active_next->active_prev = q->active_prev;
+    q->active_next = q->active_prev = NULL;
+}
+
+void memory_fini(struct queues *qs)
+{
+    while (qs->all.next != &qs->all) queue_free(qs, qs->all.next);
+    htab_fini(&qs->table);
+}
+
+/* ---- commits ---- */
+
+static void on_ready(struct queue *q, const struct slot *s, bool is_set)
+{
+    if (!is_set) {
+        window_remove(&q->ready, s);
+        window_remove(&q->upcoming, s);
+        return;
+    }
+    window_set(&q->ready, s);
+    if (slot_cmp(s, &q->counts.split) > 0) window_set(&q->upcoming, s);
+}
+
+static void on_counts(struct queue *q, const struct mutation *mu)
+{
+    q->exists = mu->kind == MUTATION_SET;
+    if (!q->exists) {
+        q->counts = (struct counts){0};
+        windows_empty(q);
+        return;
+    }
+    counts_read(mu->value, &q->counts);
+}
+
+static void on_flush(struct queues *qs, uint8_t database, uint64_t version)
+{
+    for (struct queue *q = qs->all.next; q != &qs->all;) {
+        struct queue *next = q->next;
+        if (q->key.data[0] == database) {
+            q->exists = false;
+            q->counts = (struct counts){0};
+            q->version = version;
+            windows_empty(q);
+            queue_drop_unused(qs, q);
+        }
+        q = next;
+    }
+    dedup_forget(&qs->dedup, database);
+    if (qs->reading == database) qs->is_forgotten = true;
+}
+
+static void on_dedup(struct queues *qs, const struct mutation *mu)
+{
+    if (mu->kind == MUTATION_SET) {
+        dedup_put(&qs->dedup, mu->key, (int64_t)get_u64(mu->value.data));
+    } else {
+        dedup_remove(&qs->dedup, mu->key);
+    }
+}
+
+/* A row of READY or LEASE. */
+static void on_slot(struct queues *qs, const struct mutation *mu)
+{
+    struct slice name;
+    struct slice rest;
+    struct slot s;
+    bool is_set = mu->kind == MUTATION_SET;
+    if (!row_split(mu->key, &name, &rest) || rest.len != SLOT_BYTES) return;
+    struct queue *q = queue_find(qs, mu->key.data[0], name);
+    if (q == NULL || !q->exists) return;
+    memcpy(s.bytes, rest.data, SLOT_BYTES);
+    if (mu->key.data[1] == SPACE_READY) {
+        on_ready(q, &s, is_set);
+    } else if (is_set) {
+        window_set(&q->leases, &s);
+    } else {
+        window_remove(&q->leases, &s);
+    }
+}
+
+/* The figures come first: they say which rows are ready. */
+static bool on_figures(struct queues *qs, uint64_t version, const struct write_set *ws)
+{
+    bool has_any = false;
+    for (size_t i = 0; i < ws->count; i++) {
+        const struct mutation *mu = &ws->items[i];
+        if (mu->kind == MUTATION_FLUSH) {
+            on_flush(qs, mu->key.data[0], version);
+        } else if (mu->key.data[1] == SPACE_QUEUE) {
+            struct queue *q = queue_make(qs, mu->key.data[0], name_of(mu->key));
+            q->version = version;
+            queue_activate(qs, q);
+            on_counts(q, mu);
+            has_any = true;
+        } else if (mu->key.data[1] == SPACE_DEDUP) {
+            on_dedup(qs, mu);
+        }
+    }
+    return has_any;
+}
+
+void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws)
+{
+    struct queues *qs = arg;
+    if (!on_figures(qs, version, ws)) return;
+    for (size_t i = 0; i < ws->count; i++) {
+        const struct mutation *mu = &ws->items[i];
+        if (mu->kind == MUTATION_FLUSH) continue;
+        uint8_t space = mu->key.data[1];
+        if (space == SPACE_READY || space == SPACE_LEASE) on_slot(qs, mu);
+    }
+    for (size_t i = 0; i < ws->count; i++) {
+        const struct mutation *mu = &ws->items[i];
+        if (mu->kind == MUTATION_FLUSH || mu->key.data[1] != SPACE_QUEUE) continue;
+        struct queue *q = queue_find(qs, mu->key.data[0], name_of(mu->key));
+        line_wake(q);
+        queue_drop_unused(qs, q);
+    }
+}
+
+/* ---- windows ---- */
+
+/* At least `want` slots of the space in the window, unless there are fewer or it is full. */
+static enum err fill(struct queue *q, enum space space, struct window *w, size_t want,
+                     struct waiter *waiter, struct error *e)
+{
+    if (want > WINDOW_MAX) want = WINDOW_MAX;
+    if (w->is_complete || w->count >= want) return OK;
+    if (want < FILL_ROWS) want = FILL_ROWS;
+    struct backend *b = engine_backend(q->queues->engine);
+    struct arena arena;
+    struct scan *scan = NULL;
+    uint8_t from[SLOT_BYTES + 1] = {0};
+    memcpy(from, w->covered.bytes, SLOT_BYTES);
+    arena_init(&arena, 1024);
+    struct scan_range range = {
+        .start = row_key(&arena, q->key.data[0], space, q->name, slice_of(from, sizeof from)),
+        .end = row_key_end(&arena, q->key.data[0], space, q->name),
+        .is_undivided = true,
+        .rows_hint = want - w->count};
+    enum err r = b->ops->scan_open(b, &range, &scan, e);
+    while (r == OK && w->count < want) {
+        struct slice key;
+        struct slice name;
+        struct slice rest;
+        struct entry entry;
+        struct slot s;
+        r = b->ops->scan_next(scan, &key, &entry, waiter, e);
+        if (r != OK) break;
+        if (key.len == 0) {
+            window_end(w);
+            break;
+        }
+        if (!row_split(key, &name, &rest) || rest.len != SLOT_BYTES) continue;
+        memcpy(s.bytes, rest.data, SLOT_BYTES);
+        window_extend(w, &s);
+    }
+    b->ops->scan_close(scan);
+    arena_fini(&arena);
+    return r;
+}
+
+enum err queue_fill(struct queue *q, enum space space, size_t want, struct waiter *w,
+                    struct error *e)
+{
+    return fill(q, space, space == SPACE_LEASE ? &q->leases : &q->ready, want, w, e);
+}
+
+enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w, struct error *e)
+{
+    struct counts *c = &q->counts;
+    struct slot end = slot_end(now_ms);
+    for (unsigned n = 0; c->delayed > 0; n++) {
+        enum err r = fill(q, SPACE_READY, &q->upcoming, 1, w, e);
+        if (r != OK) return r;
+        if (q->upcoming.count == 0) break;
+        struct slot s = *window_at(&q->upcoming, 0);
+        if (slot_time_ms(&s) > now_ms) break;
+        if (n == ADVANCE_MAX) {
+            struct backend *b = engine_backend(q->queues->engine);
+            b->ops->yield(b, w);
+            return error_set(e, ERR_WAIT, "many messages have become due");
+        }
+        window_remove(&q->upcoming, &s);
+        c->split = s;
+        c->delayed--;
+        c->ready++;
+    }
+    if (slot_cmp(&end, &c->split) > 0) c->split = end;
+    return OK;
+}
+
+/* ---- after a start ---- */
+
+/* A queue as its row has it; of its other rows nothing is known. */
+static void queue_recover(struct queues *qs, struct slice key, struct slice row)
+{
+    const struct slot none = {0};
+    struct queue *q = queue_make(qs, key.data[0], name_of(key));
+    if (q->exists) return; /* used since */
+    q->exists = true;
+    counts_read(row, &q->counts);
+    window_init(&q->ready, &none);
+    window_init(&q->upcoming, &q->counts.split);
+    window_init(&q->leases, &none);
+    queue_activate(qs, q);
+}
+
+static enum err read_open(struct queues *qs, struct error *e)
+{
+    struct backend *b = engine_backend(qs->engine);
+    uint8_t space = qs->reads_dedup ? SPACE_DEDUP : SPACE_QUEUE;
+    uint8_t start[KEY_HEAD_BYTES] = {qs->reading, space};
+    uint8_t end[KEY_HEAD_BYTES] = {qs->reading, (uint8_t)(space + 1)};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
+                               .with_values = true};
+    qs->is_forgotten = false;
+    return b->ops->scan_open(b, &range, &qs->scan, e);
+}
+
+static enum err read_slice(struct queues *qs, bool *is_done, struct error *e)
+{
+    struct backend *b = engine_backend(qs->engine);
+    *is_done = false;
+    for (unsigned i = 0; i < READ_ROWS; i++) {
+        struct slice key;
+        struct slice name;
+        struct slice rest;
+        struct entry entry;
+        enum err r = b->ops->scan_next(qs->scan, &key, &entry, &qs->waiter, e);
+        if (r != OK) return r;
+        if (key.len == 0) {
+            *is_done = true;
+            return OK;
+        }
+        if (qs->is_forgotten || !row_split(key, &name, &rest)) continue;
+        if (qs->reads_dedup && entry.value.len >= 8) {
+            dedup_put(&qs->dedup, key, (int64_t)get_u64(entry.value.data));
+        } else if (!qs->reads_dedup && rest.len == 0) {
+            queue_recover(qs, key, entry.value);
+        }
+    }
+    return b->ops->scan_pause(qs->scan, e);
+}
+
+void memory_read(struct queues *qs)
+{
+    struct error e;
+    bool is_done = false;
+    if (qs->waiter.next != NULL) return; /* a page is being fetched */
+    enum err r = qs->scan != NULL ? OK : read_open(qs, &e);
+    if (r == OK) r = read_slice(qs, &is_done, &e);
+    if (r == ERR_WAIT || (r == OK && !is_done)) return;
+    engine_backend(qs->engine)->ops->scan_close(qs->scan);
+    qs->scan = NULL;
+    if (r != OK) return; /* again at the next tick; to read a row twice is harmless */
+    if (qs->reads_dedup) qs->reading++;
+    qs->reads_dedup = !qs->reads_dedup;
+    if (qs->reading == qs->options.databases) waiter_wake_all(&qs->pending);
+}

@@ -1,0 +1,186 @@
+#include "queue/queue.h"
+
+#include "base/mem.h"
+#include "queue/queue_int.h"
+
+#define ARENA_BYTES (64 * 1024)
+#define SWEEP_MAX 1000  /* leases or dead letters, in one transaction */
+#define RETURNS_MAX 200 /* deliveries taken back by one transaction */
+#define DEAD_CHECK_MS 1000
+
+struct returned {
+    struct returned *next;
+    uint8_t database;
+    struct receipt receipt; /* the queue's name follows the struct */
+};
+
+/* ---- deliveries that nobody saw ---- */
+
+void queue_return(struct queues *qs, uint8_t database, const struct receipt *r)
+{
+    struct returned *x = mem_alloc(sizeof *x + r->queue.len);
+    bytes_copy((uint8_t *)(x + 1), r->queue.data, r->queue.len);
+    *x = (struct returned){.database = database, .receipt = *r};
+    x->receipt.queue = slice_of(x + 1, r->queue.len);
+    *qs->returned_last = x;
+    qs->returned_last = &x->next;
+}
+
+static void returned_drop(struct queues *qs)
+{
+    struct returned *x = qs->returned;
+    qs->returned = x->next;
+    if (qs->returned == NULL) qs->returned_last = &qs->returned;
+    mem_free(x);
+}
+
+static enum err commit(struct queues *qs, uint8_t database, struct op *ops, size_t count)
+{
+    struct error e;
+    struct txn t = {.database = database, .ops = ops, .count = count, .arena = &qs->arena};
+    return engine_commit(qs->engine, &t, &qs->waiter, &e);
+}
+
+/* As many as are of one database, in one transaction. False: not now. */
+static bool take_back(struct queues *qs)
+{
+    struct queue_settle *settles = arena_alloc(&qs->arena, RETURNS_MAX * sizeof *settles);
+    struct op *ops = arena_alloc(&qs->arena, RETURNS_MAX * sizeof *ops);
+    uint8_t database = qs->returned->database;
+    size_t max = engine_limits(qs->engine)->ops_max;
+    size_t count = 0;
+    if (max > RETURNS_MAX) max = RETURNS_MAX;
+    for (struct returned *x = qs->returned; x != NULL && count < max; x = x->next) {
+        if (x->database != database) break;
+        settles[count] = (struct queue_settle){
+            .queues = qs, .kind = SETTLE_RETURN, .receipt = x->receipt};
+        ops[count] = queue_settle_op(&settles[count], false);
+        count++;
+    }
+    enum err r = commit(qs, database, ops, count);
+    arena_reset(&qs->arena);
+    if (r != OK) return false;
+    for (size_t i = 0; i < count; i++) returned_drop(qs);
+    return true;
+}
+
+static void take_back_all(struct queues *qs)
+{
+    while (qs->returned != NULL && qs->waiter.next == NULL) {
+        if (!take_back(qs)) return;
+    }
+}
+
+/* ---- the tick ---- */
+
+static void bulk(struct queues *qs, struct queue *q, enum bulk_kind kind)
+{
+    struct queue_bulk x = {.queues = qs, .kind = kind, .queue = q->name, .max = SWEEP_MAX};
+    struct op op = queue_bulk_op(&x);
+    /* Not now: the next tick tries again. */
+    if (commit(qs, q->key.data[0], &op, 1) == OK && kind == BULK_TRIM && x.done > 0) {
+        q->dead_from_ms = x.last_ms;
+    }
+    arena_reset(&qs->arena);
+}
+
+static bool has_ended_lease(struct queue *q, int64_t now_ms)
+{
+    struct error e;
+    if (q->counts.leased == 0) return false;
+    if (queue_fill(q, SPACE_LEASE, 1, &q->queues->waiter, &e) != OK) return false;
+    return q->leases.count > 0 && slot_time_ms(window_at(&q->leases, 0)) <= now_ms;
+}
+
+static void trim(struct queues *qs, struct queue *q, int64_t now_ms)
+{
+    if (q->counts.dead == 0) return;
+    bool is_over = q->counts.dead > qs->options.dead_length;
+    if (!is_over && now_ms - q->dead_checked_ms < DEAD_CHECK_MS) return;
+    q->dead_checked_ms = now_ms;
+    bulk(qs, q, BULK_TRIM);
+}
+
+static void tick_queue(struct queues *qs, struct queue *q, int64_t now_ms)
+{
+    struct error e;
+    if (queue_advance(q, now_ms, &qs->waiter, &e) != OK) return;
+    if (has_ended_lease(q, now_ms)) bulk(qs, q, BULK_SWEEP);
+    if (qs->waiter.next == NULL) trim(qs, q, now_ms);
+    line_wake(q);
+    const struct counts *c = &q->counts;
+    if (c->delayed + c->leased + c->dead == 0 && q->line_count == 0) queue_deactivate(q);
+}
+
+void queues_tick(struct queues *qs)
+{
+    if (qs->reading < qs->options.databases) {
+        memory_read(qs);
+        return;
+    }
+    int64_t now_ms = engine_time_ms(qs->engine);
+    take_back_all(qs);
+    for (struct queue *q = qs->active.active_next; q != &qs->active;) {
+        struct queue *next = q->active_next;
+        /* Still waiting for a read of an earlier look. */
+        if (qs->waiter.next != NULL) return;
+        tick_queue(qs, q, now_ms);
+        q = next;
+    }
+    if (qs->dedup.count > 0) dedup_tick(qs, now_ms);
+}
+
+/* ---- life ---- */
+
+static void nothing_ready(struct waiter *w)
+{
+    /* The next tick looks again. */
+    (void)w;
+}
+
+struct queues *queues_new(const struct queue_options *o)
+{
+    struct queues *qs = mem_new(sizeof *qs);
+    qs->options = *o;
+    qs->engine = o->engine;
+    qs->waiter.ready = nothing_ready;
+    htab_init(&qs->table);
+    qs->all.next = qs->all.prev = &qs->all;
+    qs->active.active_next = qs->active.active_prev = &qs->active;
+    dedup_init(&qs->dedup);
+    waiter_list_init(&qs->pending);
+    waiter_list_init(&qs->blocked);
+    qs->returned_last = &qs->returned;
+    arena_init(&qs->arena, ARENA_BYTES);
+    struct layer layer = {.on_commit = memory_on_commit, .arg = qs};
+    engine_add_layer(o->engine, &layer);
+    return qs;
+}
+
+/* What clients had not seen when the server stopped is taken back, if it can be. */
+void queues_free(struct queues *qs)
+{
+    if (qs == NULL) return;
+    if (qs->reading == qs->options.databases) take_back_all(qs);
+    while (qs->returned != NULL) returned_drop(qs);
+    waiter_cancel(&qs->waiter);
+    if (qs->scan != NULL) engine_backend(qs->engine)->ops->scan_close(qs->scan);
+    memory_fini(qs);
+    dedup_fini(&qs->dedup);
+    arena_fini(&qs->arena);
+    mem_free(qs);
+}
+
+void queues_set_options(struct queues *qs, const struct queue_options *o)
+{
+    qs->options.lease_ms = o->lease_ms;
+    qs->options.dedup_window_ms = o->dedup_window_ms;
+    qs->options.dedup_entries_max = o->dedup_entries_max;
+    qs->options.dead_age_ms = o->dead_age_ms;
+    qs->options.dead_length = o->dead_length;
+}
+
+const struct queue_options *queues_options(const struct queues *qs)
+{
+    return &qs->options;
+}

@@ -1,0 +1,188 @@
+/* queue: queues as a layer over the engine (SPEC 6.4). Messages are rows in the ordered keyspace
+ * (rows.h); what happens to them is an operation of a transaction (OP_LAYER), so that it is
+ * committed, journaled, replayed and flushed with everything else.
+ *
+ *              enqueue                     ACK
+ *                 |                   +------------> gone
+ *                 v      dequeue      |
+ *   delayed --> READY ------------> LEASED --- NACK, the lease ends ---> READY, after its backoff
+ *                 ^                   |                              \
+ *                 |                   +-- returned: nobody saw it     +-> DEAD, no retry left
+ *                 +-- (attempt not counted)                                 | requeue
+ *                 +--------------------------------------------------------+
+ *
+ * In memory are, per queue, its figures and the first rows by time (window.h), changed only by
+ * commits, and who waits (line.c). They are read after a start, a slice a tick; operations wait for
+ * that. What time brings is judged by transaction time in the operation that looks; the tick only
+ * does it for those who do not look, and wakes who waits.
+ *
+ * Everything belongs to the loop thread.
+ */
+#ifndef QUEUE_QUEUE_H
+#define QUEUE_QUEUE_H
+
+#include "queue/rows.h"
+
+#define QUEUE_BACKOFF_MAX 1000     /* retries of one message */
+#define QUEUE_UNDELIVERED_MAX 1000 /* keys of one message */
+#define QUEUE_COUNT_MAX 1000       /* messages of one DEQUEUE */
+#define QUEUE_ERROR_BYTES_MAX 1024
+#define QUEUE_DEDUP_BYTES_MAX 255
+#define QUEUE_LEASE_MS_MAX (31LL * 24 * 3600 * 1000)
+
+struct queues;
+struct consumer;
+
+struct queue_options {
+    struct engine *engine;
+    uint8_t databases;
+    int64_t lease_ms; /* when DEQUEUE does not say */
+    int64_t dedup_window_ms;
+    uint64_t dedup_entries_max;
+    int64_t dead_age_ms;
+    uint64_t dead_length; /* dead letters kept of one queue */
+};
+
+/* Adds its layer to the engine, which must be freed after it. */
+struct queues *queues_new(const struct queue_options *o);
+void queues_free(struct queues *qs);
+/* engine and databases of these must not change. */
+void queues_set_options(struct queues *qs, const struct queue_options *o);
+const struct queue_options *queues_options(const struct queues *qs);
+/* Every 10 ms or so. */
+void queues_tick(struct queues *qs);
+
+/* ---- operations: fill in, make an op of it, commit the transaction ---- */
+
+struct queue_enqueue {
+    struct layer_op base;
+    struct queues *queues;
+    struct slice queue;
+    struct message message; /* the options; backoff and undelivered as in its row */
+    int64_t delay_ms;
+    struct slice dedup; /* data NULL = none */
+    /* results */
+    bool is_repeat; /* the dedup id was seen: nothing was done */
+    char id[ID_CHARS];
+};
+
+/* A message that somebody gets. */
+struct delivery {
+    struct slice queue;
+    char id[ID_CHARS];
+    struct slice value;       /* borrowed until the end of the turn */
+    struct receipt delivered; /* the receipt, with the attempt */
+};
+
+struct queue_dequeue {
+    struct layer_op base;
+    struct queues *queues;
+    const struct slice *names; /* in the order to look */
+    size_t name_count;
+    size_t count_max;
+    int64_t lease_ms;
+    const struct consumer *consumer; /* who has waited for it; NULL = nobody */
+    /* results */
+    struct delivery *items;
+    size_t count;
+    size_t bytes; /* of values */
+};
+
+enum settle_kind { SETTLE_ACK, SETTLE_NACK, SETTLE_EXTEND, SETTLE_RETURN };
+
+struct queue_settle {
+    struct layer_op base;
+    struct queues *queues;
+    enum settle_kind kind;
+    struct receipt receipt;
+    bool is_dead;       /* NACK */
+    int64_t delay_ms;   /* NACK: -1 = its backoff */
+    int64_t lease_ms;   /* EXTEND: from now on */
+    struct slice error; /* NACK */
+};
+
+enum bulk_kind {
+    BULK_SWEEP, /* leases that have ended */
+    BULK_TRIM,  /* dead letters beyond the limits */
+    BULK_PURGE, /* messages, dead letters excepted */
+    BULK_DEAD_REQUEUE,
+    BULK_DEAD_DELETE,
+};
+
+/* Many messages of one queue, up to `max` in one transaction. */
+struct queue_bulk {
+    struct layer_op base;
+    struct queues *queues;
+    enum bulk_kind kind;
+    struct slice queue;
+    size_t max;
+    const struct message_id *ids; /* BULK_DEAD_*: these; NULL = all */
+    size_t id_count;
+    /* results */
+    size_t done;
+    bool is_more;    /* there are others */
+    int64_t last_ms; /* BULK_TRIM: of the last that was removed */
+};
+
+struct op queue_enqueue_op(struct queue_enqueue *x);
+struct op queue_dequeue_op(struct queue_dequeue *x);
+/* is_check: a receipt that is no longer good makes the transaction a conflict. */
+struct op queue_settle_op(struct queue_settle *x, bool is_check);
+struct op queue_bulk_op(struct queue_bulk *x);
+
+/* The delivery was not seen by anybody: it is taken back as soon as possible, and does not count.
+ * Copied. */
+void queue_return(struct queues *qs, uint8_t database, const struct receipt *r);
+
+/* ---- reads ---- */
+
+struct queue_stats {
+    struct counts counts;
+    int64_t oldest_ms; /* how long the first message that is ready has been so; 0 = none is */
+};
+
+ERR_MUST_USE enum err queue_stats(struct queues *qs, struct view *v, struct slice queue,
+                                  struct queue_stats *out, struct error *e);
+/* Names of the queues of v's database, sorted, in the arena. */
+ERR_MUST_USE enum err queue_names(struct queues *qs, struct view *v, struct slice **out,
+                                  size_t *count, struct error *e);
+
+/* A message that nobody gets: PEEK, KV.DLQ. */
+struct shown {
+    struct message_id id;
+    struct slice value; /* borrowed until the end of the turn */
+    uint32_t attempts;
+    struct slice error; /* in the arena */
+    int64_t time_ms;    /* due; failed at */
+};
+
+struct queue_page {
+    struct slice queue;
+    enum space space;  /* SPACE_READY: first due first; SPACE_DEAD: newest first */
+    struct slot after; /* a page begins behind this, when has_after */
+    bool has_after;
+    size_t max;
+    /* results */
+    struct shown *items; /* in the arena */
+    size_t count;
+    bool is_more;
+};
+
+ERR_MUST_USE enum err queue_page(struct queues *qs, struct view *v, struct queue_page *p,
+                                 struct error *e);
+/* *found false: there is no such dead letter. */
+ERR_MUST_USE enum err queue_dead_get(struct queues *qs, struct view *v, struct slice queue,
+                                     const struct message_id *id, struct shown *out, bool *found,
+                                     struct error *e);
+
+/* ---- waiting ---- */
+
+/* Stands in the line of each queue: first come, first served. Not while it is running. */
+struct consumer *consumer_new(struct queues *qs, uint8_t database, const struct slice *names,
+                              size_t count);
+/* `w` is told when there is a message for it. */
+void consumer_wait(struct consumer *c, struct waiter *w);
+/* May be NULL. */
+void consumer_free(struct consumer *c);
+
+#endif

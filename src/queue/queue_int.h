@@ -1,0 +1,130 @@
+/* queue_int: what the files of this folder share. */
+#ifndef QUEUE_QUEUE_INT_H
+#define QUEUE_QUEUE_INT_H
+
+#include "base/htab.h"
+#include "queue/queue.h"
+#include "queue/window.h"
+
+struct place; /* of a consumer in a line: line.c */
+
+struct queue {
+    struct slice key; /* of its row; first: the table looks here; its bytes follow the struct */
+    uint64_t hash;
+    struct slice name; /* in key */
+    struct queues *queues;
+    bool exists; /* has a row */
+    struct counts counts;
+    struct window ready;    /* READY rows: what is due first */
+    struct window upcoming; /* READY rows after counts.split */
+    struct window leases;
+    uint64_t version; /* of the newest commit that touched it */
+    struct place *line_first, *line_last;
+    size_t line_count;
+    int64_t dead_from_ms;                    /* no dead letter is older */
+    int64_t dead_checked_ms;                 /* the limits were looked at */
+    struct queue *next, *prev;               /* all, circular */
+    struct queue *active_next, *active_prev; /* those that time may bring something */
+};
+
+struct dedup_database {
+    struct htab ids;                  /* of struct dedup_entry */
+    struct dedup_entry *first, *last; /* oldest first; owned */
+};
+
+/* The dedup ids within their window (dedup.c). */
+struct dedup {
+    struct dedup_database databases[DATABASES_MAX];
+    uint64_t count;
+};
+
+struct returned; /* a delivery to be taken back */
+
+struct queues {
+    struct queue_options options;
+    struct engine *engine;
+    struct htab table;   /* of struct queue, by key */
+    struct queue all;    /* head */
+    struct queue active; /* head */
+    struct dedup dedup;
+    struct waiter waiter;       /* of the tick */
+    struct waiter_list pending; /* operations that came before the rows were read */
+    struct waiter_list blocked; /* consumers */
+    struct scan *scan;          /* of the reading */
+    uint8_t reading;            /* database being read; options.databases: all are */
+    bool reads_dedup;           /* its dedup ids, after its queues */
+    bool is_forgotten;          /* flushed while it was being read */
+    struct returned *returned, **returned_last; /* oldest first; owned */
+    struct arena arena;                         /* of the tick */
+};
+
+/* A queue within a transaction: its figures as the transaction has them. */
+struct touch {
+    struct queues *queues;
+    struct view *view;
+    struct slice name;
+    struct queue *queue; /* NULL = not known to memory */
+    struct counts counts;
+    bool exists; /* was used before */
+};
+
+/* memory.c */
+struct queue *queue_find(struct queues *qs, uint8_t database, struct slice name);
+struct queue *queue_make(struct queues *qs, uint8_t database, struct slice name);
+/* Forgets a queue that has no row and nobody waiting. */
+void queue_drop_unused(struct queues *qs, struct queue *q);
+void queue_activate(struct queues *qs, struct queue *q);
+void queue_deactivate(struct queue *q);
+/* At least `want` slots in the window, unless there are fewer rows or it is full. */
+ERR_MUST_USE enum err queue_fill(struct queue *q, enum space space, size_t want, struct waiter *w,
+                                 struct error *e);
+/* Messages that have become due by now count as ready. */
+ERR_MUST_USE enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w,
+                                    struct error *e);
+void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws);
+/* A slice of the rows after a start. */
+void memory_read(struct queues *qs);
+void memory_fini(struct queues *qs);
+
+/* dedup.c */
+void dedup_init(struct dedup *d);
+void dedup_fini(struct dedup *d);
+void dedup_put(struct dedup *d, struct slice key, int64_t time_ms);
+void dedup_remove(struct dedup *d, struct slice key);
+void dedup_forget(struct dedup *d, uint8_t database);
+/* Has the id been seen? If not, the transaction writes it. ERR_TRYAGAIN: no room. */
+ERR_MUST_USE enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct error *e);
+void dedup_tick(struct queues *qs, int64_t now_ms);
+
+/* touch.c */
+/* ERR_WAIT until the rows are read. */
+ERR_MUST_USE enum err touch_begin(struct touch *t, struct queues *qs, struct view *v,
+                                  struct slice name, struct error *e);
+/* Writes the figures. */
+void touch_end(struct touch *t);
+struct slice touch_key(const struct touch *t, enum space space, const void *rest, size_t len);
+/* The message waits for delivery, or no longer. */
+void touch_put_ready(struct touch *t, const struct slot *s, uint32_t attempts, struct slice error);
+void touch_take_ready(struct touch *t, const struct slot *s);
+/* The lease of the message is over; its STATE is the caller's. */
+void touch_end_lease(struct touch *t, const struct message_id *id, int64_t end_ms);
+/* The delivery failed: later again, or a dead letter. delay_ms after base_ms; -1 = its backoff. */
+struct failure {
+    int64_t base_ms, delay_ms;
+    bool is_dead;
+    struct slice error;
+};
+ERR_MUST_USE enum err touch_fail(struct touch *t, const struct message_id *id,
+                                 const struct state *s, const struct failure *f, struct error *e);
+/* Leases that have ended, up to max, oldest first; *is_more: not all of them. */
+ERR_MUST_USE enum err touch_sweep(struct touch *t, size_t max, size_t *done, bool *is_more,
+                                  struct error *e);
+ERR_MUST_USE enum err touch_get_message(struct touch *t, const struct message_id *id,
+                                        struct message *m, struct error *e);
+
+/* line.c */
+void line_wake(struct queue *q);
+/* How many in the line come before `c`; NULL = all that are in it. */
+size_t line_ahead(const struct queue *q, const struct consumer *c);
+
+#endif

@@ -1,0 +1,142 @@
+/* read: what is told of queues without changing them. */
+#include <stdlib.h>
+
+#include "queue/queue_int.h"
+
+#define PAGE_BYTES_MAX (16u << 20)
+
+enum err queue_stats(struct queues *qs, struct view *v, struct slice queue, struct queue_stats *out,
+                     struct error *e)
+{
+    struct touch t;
+    *out = (struct queue_stats){0};
+    enum err r = touch_begin(&t, qs, v, queue, e);
+    if (r != OK) return r;
+    out->counts = t.counts;
+    if (t.queue == NULL || t.counts.ready == 0 || view_is_flushed(v)) return OK;
+    r = queue_fill(t.queue, SPACE_READY, 1, v->waiter, e);
+    if (r != OK || t.queue->ready.count == 0) return r;
+    int64_t due_ms = slot_time_ms(window_at(&t.queue->ready, 0));
+    if (due_ms < v->now_ms) out->oldest_ms = v->now_ms - due_ms;
+    return OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size_t *count,
+                     struct error *e)
+{
+    struct touch t;
+    enum err r = touch_begin(&t, qs, v, slice_of(NULL, 0), e);
+    *count = 0;
+    *out = arena_alloc(v->arena, (qs->table.count + 1) * sizeof **out);
+    if (r != OK) return r;
+    for (struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
+        if (q->version > v->depends) v->depends = q->version;
+        if (q->key.data[0] == v->database && q->exists) (*out)[(*count)++] = q->name;
+    }
+    qsort(*out, *count, sizeof **out, compare);
+    return OK;
+}
+
+/* ---- pages ---- */
+
+static enum err show(struct touch *t, const struct slot *slot, struct slice row, struct shown *out,
+                     struct error *e)
+{
+    struct message m;
+    struct slice error;
+    *out = (struct shown){.id = slot_id(slot), .time_ms = slot_time_ms(slot)};
+    attempts_read(row, &out->attempts, &error);
+    out->error = arena_copy(t->view->arena, error);
+    enum err r = touch_get_message(t, &out->id, &m, e);
+    if (r == OK) out->value = m.value;
+    return r;
+}
+
+struct found {
+    struct slot slot;
+    struct slice row;
+};
+
+static enum err page_scan(struct touch *t, struct queue_page *p, struct found *found,
+                          struct error *e)
+{
+    struct view *v = t->view;
+    struct engine_scan *scan = NULL;
+    bool is_reverse = p->space == SPACE_DEAD;
+    uint8_t after[SLOT_BYTES + 1] = {0};
+    struct scan_range range = {.start = touch_key(t, p->space, NULL, 0),
+                               .end = row_key_end(v->arena, v->database, p->space, t->name),
+                               .is_reverse = is_reverse,
+                               .with_values = true,
+                               .is_undivided = true,
+                               .rows_hint = p->max + 1};
+    memcpy(after, p->after.bytes, SLOT_BYTES);
+    if (p->has_after && is_reverse) range.end = touch_key(t, p->space, after, SLOT_BYTES);
+    if (p->has_after && !is_reverse) range.start = touch_key(t, p->space, after, SLOT_BYTES + 1);
+    enum err r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
+    while (r == OK) {
+        struct slice key;
+        struct entry entry;
+        r = engine_scan_next(scan, &key, &entry, v->waiter, e);
+        if (r != OK || key.len == 0) break;
+        if (p->count == p->max) {
+            p->is_more = true;
+            break;
+        }
+        struct found *f = &found[p->count++];
+        memcpy(f->slot.bytes, key.data + key.len - SLOT_BYTES, SLOT_BYTES);
+        f->row = arena_copy(v->arena, entry.value);
+    }
+    if (scan != NULL) {
+        uint64_t depends = engine_scan_depends(scan);
+        if (depends > v->depends) v->depends = depends;
+    }
+    engine_scan_close(scan);
+    return r;
+}
+
+enum err queue_page(struct queues *qs, struct view *v, struct queue_page *p, struct error *e)
+{
+    struct touch t;
+    struct found *found = arena_alloc(v->arena, p->max * sizeof *found);
+    size_t bytes = 0;
+    p->count = 0;
+    p->is_more = false;
+    p->items = arena_alloc(v->arena, p->max * sizeof *p->items);
+    enum err r = touch_begin(&t, qs, v, p->queue, e);
+    if (r == OK) r = page_scan(&t, p, found, e);
+    for (size_t i = 0; r == OK && i < p->count; i++) {
+        r = show(&t, &found[i].slot, found[i].row, &p->items[i], e);
+        if (r != OK) break;
+        bytes += p->items[i].value.len;
+        if (bytes < PAGE_BYTES_MAX || i + 1 == p->count) continue;
+        p->count = i + 1;
+        p->is_more = true;
+    }
+    return r;
+}
+
+enum err queue_dead_get(struct queues *qs, struct view *v, struct slice queue,
+                        const struct message_id *id, struct shown *out, bool *found,
+                        struct error *e)
+{
+    struct touch t;
+    struct entry row;
+    struct state s;
+    *found = false;
+    enum err r = touch_begin(&t, qs, v, queue, e);
+    if (r == OK) r = view_get(v, touch_key(&t, SPACE_STATE, id->bytes, ID_BYTES), &row, e);
+    if (r != OK || !row.exists) return r;
+    r = state_read(row.value, &s, e);
+    if (r != OK || s.kind != STATE_DEAD) return r;
+    struct slot slot = slot_of(s.time_ms, id);
+    r = view_get(v, touch_key(&t, SPACE_DEAD, slot.bytes, SLOT_BYTES), &row, e);
+    if (r == OK) r = show(&t, &slot, row.value, out, e);
+    *found = r == OK;
+    return r;
+}

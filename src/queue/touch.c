@@ -1,0 +1,161 @@
+/* touch: a queue within a transaction: its figures, and the moves of messages that several
+ * operations share.
+ */
+#include "queue/queue_int.h"
+
+#define SWEEP_BYTES_MAX (4u << 20) /* written by ended leases before the rest must wait */
+
+struct slice touch_key(const struct touch *t, enum space space, const void *rest, size_t len)
+{
+    return row_key(t->view->arena, t->view->database, space, t->name, slice_of(rest, len));
+}
+
+enum err touch_begin(struct touch *t, struct queues *qs, struct view *v, struct slice name,
+                     struct error *e)
+{
+    struct entry own;
+    *t = (struct touch){.queues = qs, .view = v, .name = name};
+    if (qs->reading < qs->options.databases) {
+        waiter_add(&qs->pending, v->waiter);
+        return error_set(e, ERR_WAIT, "queues are being read");
+    }
+    t->queue = queue_find(qs, v->database, name);
+    if (t->queue != NULL) {
+        enum err r = queue_advance(t->queue, v->now_ms, v->waiter, e);
+        if (r != OK) return r;
+        if (t->queue->version > v->depends) v->depends = t->queue->version;
+    }
+    if (view_own(v, touch_key(t, SPACE_QUEUE, NULL, 0), &own)) {
+        t->exists = own.exists;
+        counts_read(own.value, &t->counts);
+    } else if (t->queue != NULL) {
+        t->exists = t->queue->exists;
+        t->counts = t->queue->counts;
+    }
+    if (!t->exists) t->counts = (struct counts){.split = slot_end(v->now_ms)};
+    return OK;
+}
+
+void touch_end(struct touch *t)
+{
+    view_set(t->view, touch_key(t, SPACE_QUEUE, NULL, 0), counts_row(t->view->arena, &t->counts));
+}
+
+static uint64_t *waiting(struct touch *t, const struct slot *s)
+{
+    return slot_cmp(s, &t->counts.split) <= 0 ? &t->counts.ready : &t->counts.delayed;
+}
+
+void touch_put_ready(struct touch *t, const struct slot *s, uint32_t attempts, struct slice error)
+{
+    view_set(t->view, touch_key(t, SPACE_READY, s->bytes, SLOT_BYTES),
+             attempts_row(t->view->arena, attempts, error));
+    ++*waiting(t, s);
+}
+
+void touch_take_ready(struct touch *t, const struct slot *s)
+{
+    view_delete(t->view, touch_key(t, SPACE_READY, s->bytes, SLOT_BYTES));
+    --*waiting(t, s);
+}
+
+void touch_end_lease(struct touch *t, const struct message_id *id, int64_t end_ms)
+{
+    struct slot lease = slot_of(end_ms, id);
+    view_delete(t->view, touch_key(t, SPACE_LEASE, lease.bytes, SLOT_BYTES));
+    t->counts.leased--;
+}
+
+enum err touch_get_message(struct touch *t, const struct message_id *id, struct message *m,
+                           struct error *e)
+{
+    struct entry entry;
+    char text[ID_CHARS];
+    struct slice key = touch_key(t, SPACE_MESSAGE, id->bytes, ID_BYTES);
+    enum err r = view_get(t->view, key, &entry, e);
+    if (r != OK) return r;
+    if (entry.exists) return message_read(entry.value, m, e);
+    id_format(id, text);
+    return error_set(e, ERR_CORRUPT, "message %.*s is not there", ID_CHARS, text);
+}
+
+/* ---- a delivery that failed ---- */
+
+/* The value goes to every key of UNDELIVERED, the message among the dead letters. */
+static void bury(struct touch *t, const struct message_id *id, const struct message *m,
+                 uint32_t attempts, struct slice error)
+{
+    struct view *v = t->view;
+    struct slot slot = slot_of(v->now_ms, id);
+    struct state dead = {.kind = STATE_DEAD, .time_ms = v->now_ms, .attempt = attempts};
+    view_set(v, touch_key(t, SPACE_STATE, id->bytes, ID_BYTES), state_row(v->arena, &dead));
+    view_set(v, touch_key(t, SPACE_DEAD, slot.bytes, SLOT_BYTES),
+             attempts_row(v->arena, attempts, error));
+    t->counts.dead++;
+    const uint8_t *at = m->undelivered;
+    for (size_t i = 0; i < m->undelivered_count; i++) {
+        size_t len = (size_t)at[0] << 8 | at[1];
+        uint8_t *key = arena_alloc(v->arena, KEY_HEAD_BYTES + len);
+        key[0] = v->database;
+        key[1] = SPACE_DATA;
+        memcpy(key + KEY_HEAD_BYTES, at + 2, len);
+        view_set(v, slice_of(key, KEY_HEAD_BYTES + len), m->value);
+        at += 2 + len;
+    }
+}
+
+enum err touch_fail(struct touch *t, const struct message_id *id, const struct state *s,
+                    const struct failure *f, struct error *e)
+{
+    struct message m;
+    enum err r = touch_get_message(t, id, &m, e);
+    if (r != OK) return r;
+    touch_end_lease(t, id, s->time_ms);
+    if (f->is_dead || s->attempt > m.backoff_count) {
+        bury(t, id, &m, s->attempt, f->error);
+        return OK;
+    }
+    int64_t delay_ms = f->delay_ms >= 0 ? f->delay_ms : message_backoff(&m, s->attempt - 1);
+    struct slot slot = slot_of(f->base_ms + delay_ms, id);
+    view_delete(t->view, touch_key(t, SPACE_STATE, id->bytes, ID_BYTES));
+    touch_put_ready(t, &slot, s->attempt, f->error);
+    return OK;
+}
+
+/* One of the window that has ended; nothing if this transaction ended it already. */
+static enum err sweep_one(struct touch *t, const struct slot *lease, struct error *e)
+{
+    struct view *v = t->view;
+    struct message_id id = slot_id(lease);
+    struct entry entry;
+    struct state s;
+    if (view_own(v, touch_key(t, SPACE_LEASE, lease->bytes, SLOT_BYTES), &entry)) return OK;
+    enum err r = view_get(v, touch_key(t, SPACE_STATE, id.bytes, ID_BYTES), &entry, e);
+    if (r == OK) r = state_read(entry.value, &s, e);
+    if (r != OK) return r;
+    struct failure f = {
+        .base_ms = s.time_ms, .delay_ms = -1, .error = slice_str("the lease ended")};
+    t->counts.expired++;
+    return touch_fail(t, &id, &s, &f, e);
+}
+
+enum err touch_sweep(struct touch *t, size_t max, size_t *done, bool *is_more, struct error *e)
+{
+    struct queue *q = t->queue;
+    *done = 0;
+    *is_more = false;
+    if (q == NULL || view_is_flushed(t->view)) return OK;
+    enum err r = q->counts.leased > 0 ? queue_fill(q, SPACE_LEASE, max + 1, t->view->waiter, e)
+                                      : OK;
+    for (size_t i = 0; r == OK && i < q->leases.count; i++) {
+        struct slot lease = *window_at(&q->leases, i);
+        if (slot_time_ms(&lease) > t->view->now_ms) break;
+        if (i == max || view_bytes(t->view) > SWEEP_BYTES_MAX) {
+            *is_more = true;
+            break;
+        }
+        r = sweep_one(t, &lease, e);
+        ++*done;
+    }
+    return r;
+}

@@ -1,0 +1,46 @@
+/* watch: who wants to know of changes: to one key, to whatever lies below a prefix, to keys whose
+ * path form matches a pattern. A layer over the engine's commits: no command tells it anything.
+ *
+ * A watcher is called once for every change, in commit order, inside the commit that makes it: not
+ * yet durable. It may take note of it and pass it on behind that version, no more: it must not
+ * commit, nor add or remove watchers. A commit costs O(parts of the key) for each key, whatever the
+ * number of watchers of other keys; patterns cost one match each.
+ */
+#ifndef WATCH_WATCH_H
+#define WATCH_WATCH_H
+
+#include "engine/engine.h"
+
+enum watch_kind { WATCH_KEY, WATCH_PREFIX, WATCH_PATTERN, WATCH_KINDS };
+
+struct change {
+    struct slice
+        key;     /* internal; len 0 = everything in the database was removed (not for WATCH_KEY) */
+    bool exists; /* false: deleted, expired */
+    struct slice value;
+    uint64_t version; /* of the change */
+};
+
+struct watch;
+struct watched_name;
+
+/* In its owner; the first member is set by it, the rest is watch's. */
+struct watcher {
+    void (*changed)(struct watcher *w, const struct change *c);
+    struct watched_name *name; /* NULL = not added */
+    enum watch_kind kind;
+    struct watcher *next, *prev;
+};
+
+/* Adds itself to the engine's layers; must live as long as it commits. */
+struct watch *watch_new(struct engine *g);
+/* Every watcher must have been removed. */
+void watch_free(struct watch *x);
+/* `name`: an internal key; head and tuple of a prefix; a database byte and a glob over path forms.
+ * Copied. */
+void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct slice name);
+/* Harmless when it was not added. */
+void watch_remove(struct watch *x, struct watcher *w);
+size_t watch_count(const struct watch *x);
+
+#endif

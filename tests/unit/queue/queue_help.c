@@ -1,0 +1,335 @@
+#include "unit/queue/queue_help.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "codec/key.h"
+
+static void bench_engine(struct qbench *t)
+{
+    struct engine_options options = {.backend = t->rig.b,
+                                     .value_bytes_max = 1000,
+                                     .txn_bytes_max = 30000,
+                                     .ops_max = 50,
+                                     .expire_batch = 100,
+                                     .idem_window_ms = 10000,
+                                     .idem_entries_max = 100,
+                                     .databases = 2};
+    t->g = engine_new(&options);
+    struct queue_options queues = {.engine = t->g,
+                                   .databases = 2,
+                                   .lease_ms = 30000,
+                                   .dedup_window_ms = 10000,
+                                   .dedup_entries_max = 20,
+                                   .dead_age_ms = 1000000,
+                                   .dead_length = 5};
+    t->qs = queues_new(&queues);
+    for (int i = 0; i < 20; i++) {
+        engine_tick(t->g);
+        queues_tick(t->qs);
+        rig_step(&t->rig);
+    }
+}
+
+void qbench_open(struct qbench *t)
+{
+    *t = (struct qbench){0};
+    clock_set_fake_ms(START_MS);
+    rig_init(&t->rig);
+    rig_open(&t->rig);
+    arena_init(&t->arena, 4096);
+    bench_engine(t);
+}
+
+void qbench_close(struct qbench *t)
+{
+    queues_free(t->qs);
+    engine_free(t->g);
+    rig_close(&t->rig);
+    rig_fini(&t->rig);
+    arena_fini(&t->arena);
+    clock_set_fake_ms(0);
+}
+
+void qbench_restart(struct qbench *t)
+{
+    queues_free(t->qs);
+    engine_free(t->g);
+    rig_close(&t->rig);
+    rig_open(&t->rig);
+    bench_engine(t);
+}
+
+void qbench_crash(struct qbench *t)
+{
+    rig_settle(&t->rig);
+    queues_free(t->qs);
+    engine_free(t->g);
+    rig_crash(&t->rig);
+    bench_engine(t);
+}
+
+void at(struct qbench *t, int64_t ms)
+{
+    t->now_ms = ms;
+    clock_set_fake_ms(START_MS + ms);
+}
+
+void tick(struct qbench *t)
+{
+    for (int i = 0; i < 10; i++) {
+        engine_tick(t->g);
+        queues_tick(t->qs);
+        rig_step(&t->rig);
+    }
+}
+
+static void waiter_told(struct waiter *w)
+{
+    (void)w;
+}
+
+bool run(struct qbench *t, uint8_t database, struct op *ops, size_t count)
+{
+    struct waiter w = {.ready = waiter_told};
+    for (int i = 0; i < 1000; i++) {
+        struct txn txn = {.database = database, .ops = ops, .count = count, .arena = &t->arena};
+        enum err r = engine_commit(t->g, &txn, &w, &t->e);
+        if (r == OK) return !txn.is_conflict;
+        if (r != ERR_WAIT) fail_msg("%s", t->e.text);
+        waiter_cancel(&w);
+        tick(t);
+    }
+    fail_msg("it waits for ever: %s", t->e.text);
+    return false;
+}
+
+static struct slice backoff_of(struct qbench *t, const char *text)
+{
+    uint8_t *p = arena_alloc(&t->arena, 400);
+    size_t n = 0;
+    for (char *end; *text != '\0'; text = end) {
+        put_u32(p + 4 * n++, (uint32_t)strtoul(text, &end, 10));
+    }
+    return slice_of(p, n);
+}
+
+const char *enqueue(struct qbench *t, const char *queue, const char *value,
+                    struct enqueue_options o)
+{
+    struct slice backoff = backoff_of(t, o.backoff != NULL ? o.backoff : "1000 5000 10000");
+    struct queue_enqueue x = {.queues = t->qs,
+                              .queue = slice_str(queue),
+                              .message = {.value = slice_str(value),
+                                          .backoff = backoff.data,
+                                          .backoff_count = backoff.len},
+                              .delay_ms = o.delay_ms};
+    struct buf key = {0};
+    if (o.dedup != NULL) x.dedup = slice_str(o.dedup);
+    if (o.undelivered != NULL) {
+        buf_append(&key, "\0\0", 2);
+        key_add_string(&key, slice_str(o.undelivered));
+        key.data[1] = (uint8_t)(key.len - 2);
+        struct slice kept = arena_copy(&t->arena, buf_slice(&key));
+        x.message.undelivered = kept.data;
+        x.message.undelivered_bytes = kept.len;
+        x.message.undelivered_count = 1;
+        buf_fini(&key);
+    }
+    struct op op = queue_enqueue_op(&x);
+    assert_true(run(t, 0, &op, 1));
+    if (x.is_repeat) return NULL;
+    char *id = arena_alloc(&t->arena, ID_CHARS + 1);
+    memcpy(id, x.id, ID_CHARS);
+    id[ID_CHARS] = '\0';
+    return id;
+}
+
+bool take(struct qbench *t, const char *queue, int64_t lease_ms, struct taken *out)
+{
+    struct slice name = slice_str(queue);
+    struct queue_dequeue x = {
+        .queues = t->qs, .names = &name, .name_count = 1, .count_max = 1, .lease_ms = lease_ms};
+    struct op op = queue_dequeue_op(&x);
+    assert_true(run(t, 0, &op, 1));
+    assert_int_equal(op.is_met, x.count == 1);
+    if (x.count == 0) return false;
+    snprintf(out->value, sizeof out->value, "%.*s", (int)x.items[0].value.len,
+             (const char *)x.items[0].value.data);
+    out->attempt = x.items[0].delivered.attempt;
+    out->receipt = x.items[0].delivered;
+    return true;
+}
+
+struct receipt take_value(struct qbench *t, const char *queue, int64_t lease_ms, const char *value)
+{
+    struct taken taken;
+    if (!take(t, queue, lease_ms, &taken)) fail_msg("%s is empty, %s was wanted", queue, value);
+    assert_string_equal(taken.value, value);
+    return taken.receipt;
+}
+
+const char *drain(struct qbench *t, const char *queue)
+{
+    char *text = arena_alloc(&t->arena, 1000);
+    struct taken taken;
+    text[0] = '\0';
+    while (take(t, queue, 3600000, &taken)) {
+        size_t len = strlen(text);
+        snprintf(text + len, 1000 - len, "%s%s", len > 0 ? " " : "", taken.value);
+    }
+    return text;
+}
+
+bool settle(struct qbench *t, enum settle_kind kind, struct receipt r, int64_t ms)
+{
+    struct queue_settle x = {
+        .queues = t->qs, .kind = kind, .receipt = r, .lease_ms = ms, .delay_ms = -1};
+    struct op op = queue_settle_op(&x, false);
+    assert_true(run(t, 0, &op, 1));
+    return op.is_met;
+}
+
+bool nack(struct qbench *t, struct receipt r, int64_t delay_ms, bool is_dead, const char *error)
+{
+    struct queue_settle x = {.queues = t->qs,
+                             .kind = SETTLE_NACK,
+                             .receipt = r,
+                             .delay_ms = delay_ms,
+                             .is_dead = is_dead,
+                             .error = slice_str(error)};
+    struct op op = queue_settle_op(&x, false);
+    assert_true(run(t, 0, &op, 1));
+    return op.is_met;
+}
+
+size_t bulk(struct qbench *t, enum bulk_kind kind, const char *queue)
+{
+    size_t total = 0;
+    for (bool is_more = true; is_more;) {
+        struct queue_bulk x = {
+            .queues = t->qs, .kind = kind, .queue = slice_str(queue), .max = 7};
+        struct op op = queue_bulk_op(&x);
+        assert_true(run(t, 0, &op, 1));
+        total += x.done;
+        is_more = x.is_more;
+    }
+    return total;
+}
+
+/* ---- what there is ---- */
+
+struct queue_stats stats(struct qbench *t, const char *queue)
+{
+    struct queue_stats s;
+    struct overlay *o = engine_begin(t->g, &t->arena);
+    struct view v = view_over(t->g, o, 0, &t->rig.waiter);
+    assert_int_equal(queue_stats(t->qs, &v, slice_str(queue), &s, &t->e), OK);
+    engine_discard(o);
+    return s;
+}
+
+const char *figures(struct qbench *t, const char *queue)
+{
+    char *text = arena_alloc(&t->arena, 100);
+    struct counts c = stats(t, queue).counts;
+    snprintf(text, 100, "%llu %llu %llu %llu", (unsigned long long)c.ready,
+             (unsigned long long)c.delayed, (unsigned long long)c.leased,
+             (unsigned long long)c.dead);
+    return text;
+}
+
+const char *dead(struct qbench *t, const char *queue)
+{
+    char *text = arena_alloc(&t->arena, 2000);
+    struct queue_page p = {.queue = slice_str(queue), .space = SPACE_DEAD, .max = 2};
+    text[0] = '\0';
+    do {
+        struct overlay *o = engine_begin(t->g, &t->arena);
+        struct view v = view_over(t->g, o, 0, &t->rig.waiter);
+        assert_int_equal(queue_page(t->qs, &v, &p, &t->e), OK);
+        for (size_t i = 0; i < p.count; i++) {
+            const struct shown *s = &p.items[i];
+            size_t len = strlen(text);
+            snprintf(text + len, 2000 - len, "%s%.*s %u %.*s %lld", len > 0 ? ", " : "",
+                     (int)s->value.len, (const char *)s->value.data, s->attempts,
+                     (int)s->error.len, (const char *)s->error.data,
+                     (long long)(s->time_ms - START_MS));
+            p.after = slot_of(s->time_ms, &s->id);
+            p.has_after = true;
+        }
+        engine_discard(o);
+    } while (p.is_more);
+    return text;
+}
+
+const char *data(struct qbench *t, const char *key)
+{
+    struct buf b = {0};
+    struct entry entry;
+    engine_key_begin(&b, 0);
+    key_add_string(&b, slice_str(key));
+    rig_load(&t->rig, buf_slice(&b), &entry);
+    buf_fini(&b);
+    char *text = arena_alloc(&t->arena, entry.value.len + 1);
+    size_t len = entry.exists ? entry.value.len : 0;
+    if (len > 0) memcpy(text, entry.value.data, len);
+    text[len] = '\0';
+    return text;
+}
+
+/* Rows of the queue in a space; with slots != NULL their ends. */
+static size_t rows(struct qbench *t, const char *queue, enum space space, struct slot *slots)
+{
+    struct slice name = slice_str(queue);
+    struct slice key = row_key(&t->arena, 0, space, name, slice_of(NULL, 0));
+    struct slice end = row_key_end(&t->arena, 0, space, name);
+    struct scan_range range = {.start = key, .end = end};
+    struct scan *scan = NULL;
+    struct entry entry;
+    size_t count = 0;
+    assert_int_equal(t->rig.b->ops->scan_open(t->rig.b, &range, &scan, &t->e), OK);
+    while (rig_scan_next(&t->rig, scan, &key, &entry)) {
+        if (slots != NULL) memcpy(slots[count].bytes, key.data + key.len - SLOT_BYTES, SLOT_BYTES);
+        count++;
+    }
+    t->rig.b->ops->scan_close(scan);
+    return count;
+}
+
+static void audit_window(const struct window *w, const struct slot *slots, size_t count)
+{
+    if (w->is_complete) assert_int_equal(w->count, count);
+    assert_true(w->count <= count);
+    for (size_t i = 0; i < w->count; i++) {
+        assert_memory_equal(window_at(w, i)->bytes, slots[i].bytes, SLOT_BYTES);
+    }
+}
+
+void audit(struct qbench *t, const char *queue)
+{
+    static struct slot slots[5000];
+    struct counts c = stats(t, queue).counts;
+    struct queue *q = queue_find(t->qs, 0, slice_str(queue));
+    if (q == NULL) return;
+    size_t ready = rows(t, queue, SPACE_READY, slots);
+    size_t late = 0;
+    for (size_t i = 0; i < ready; i++) late += slot_cmp(&slots[i], &c.split) > 0;
+    audit_window(&q->ready, slots, ready);
+    audit_window(&q->upcoming, slots + (ready - late), late);
+    assert_int_equal(c.ready, ready - late);
+    assert_int_equal(c.delayed, late);
+    size_t leased = rows(t, queue, SPACE_LEASE, slots);
+    audit_window(&q->leases, slots, leased);
+    assert_int_equal(c.leased, leased);
+    size_t dead_rows = rows(t, queue, SPACE_DEAD, NULL);
+    assert_int_equal(c.dead, dead_rows);
+    assert_int_equal(rows(t, queue, SPACE_STATE, NULL), leased + dead_rows);
+    assert_int_equal(rows(t, queue, SPACE_MESSAGE, NULL), ready + leased + dead_rows);
+}
