@@ -576,10 +576,11 @@ static void rewritten_settings_are_there_after_a_restart(void **state)
     testserver_stop(s);
     testserver_again(s);
     sc = testserver_connect(s);
-    expect(sc,
-           "[timeout 0 maxclients 60 client-output-buffer-limit normal 1048576 524288 7 "
-           "memtable-age 123]",
-           "CONFIG GET timeout maxclients client-output-buffer-limit memtable-age");
+    expect(
+        sc,
+        "[timeout 0 maxclients 60 client-output-buffer-limit normal 1048576 524288 7 pubsub 33554432 8388608 60 "
+        "memtable-age 123]",
+        "CONFIG GET timeout maxclients client-output-buffer-limit memtable-age");
     assert_int_equal(chmod(path, 0444), 0);
     expect(sc, "+OK", "CONFIG SET timeout 9");
     expect(sc, "-ERR Rewriting config file: *Permission denied", "CONFIG REWRITE");

@@ -95,7 +95,13 @@ bool pause_holds(struct request *rq)
     return true;
 }
 
+void command_turn(struct env *env)
+{
+    queues_turn(env->queues);
+}
+
 void command_tick(struct env *env)
+
 {
     if (env->pause_until_ms != 0 && now_ms() >= env->pause_until_ms) clients_unpause(env);
     watches_tick(env);

@@ -112,6 +112,8 @@ void command_init(struct env *env)
                                    .dead_age_ms = 14LL * 24 * 3600 * 1000,
                                    .dead_length = 10000};
     env->queues = queues_new(&queues);
+    env->queue_prefetch = 16;
+
     backup_init(&env->backup);
     observe_init(env);
 }
@@ -162,6 +164,8 @@ void client_fini(struct client *c, struct env *env)
     pubsub_leave(env->pubsub, &c->subscriber);
     watches_end(env, c);
     unsent_end(env, c);
+    queue_unsubscribe_all(c, !env->is_stopping);
+
     client_block_clear(c, env);
     monitor_stop(env, c);
     c->next->prev = c->prev;

@@ -36,7 +36,8 @@ struct pending {
 
 struct client_watches; /* what it watches: watch.c */
 struct watch;
-struct unsent; /* deliveries of DEQUEUE not yet written: queue.c */
+struct client_pushes; /* queues it is pushed messages of: queue_push.c */
+struct unsent;        /* deliveries of DEQUEUE not yet written: queue.c */
 struct queues;
 struct deferred;     /* a message of EXEC: pubsub.c */
 struct multi;        /* the queue of MULTI: transaction.c */
@@ -66,8 +67,10 @@ struct client {
     struct client_watches *watches; /* owned; NULL = none: watch.c */
     uint64_t depends;               /* newest version that any of its replies depended on */
     enum reply_mode reply_mode;
-    struct unsent *unsent; /* owned, oldest first; NULL = none */
-    bool is_no_evict;      /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
+    struct client_pushes *pushes; /* owned; NULL = none */
+    size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
+    struct unsent *unsent;        /* owned, oldest first; NULL = none */
+    bool is_no_evict; /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
     /* While a command of it is blocked (block.c). */
     struct waiter *block_waiter; /* NULL = none is */
     int64_t block_deadline_ms;   /* INT64_MAX = never */
@@ -130,6 +133,8 @@ struct env {
     struct watch *watch;               /* owned */
     struct client *noted;              /* clients with changes to be sent: watch.c */
     struct queues *queues;             /* owned */
+    size_t queue_prefetch;
+    bool is_stopping; /* clients go because the server does */
     struct backup backup;
     const char *backup_dir;
     /* CLIENT PAUSE (block.c). */
@@ -267,6 +272,8 @@ bool command_resolve(struct request *rq);
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
 void command_tick(struct env *env);
+/* At the end of every turn of the loop, before what was committed goes to the journal. */
+void command_turn(struct env *env);
 
 /* What `server` calls when env is filled, and at the end. */
 void command_init(struct env *env);

@@ -48,6 +48,15 @@ void unsent_cut(struct client *c, uint64_t end);
 /* The client is gone: what it has not been sent is taken back. */
 void unsent_end(struct env *env, struct client *c);
 extern const struct command kv_enqueue, kv_dequeue, kv_ack, kv_nack, kv_extend, kv_queue, kv_dlq;
+/* queue_push.c: channels kv:queue:<name> among those of SUBSCRIBE */
+bool queue_is_channel(struct slice name);
+ERR_MUST_USE enum err queue_check_channel(struct request *rq, struct slice name);
+void queue_subscribe(struct request *rq, struct slice name);
+/* Harmless when it does not listen. What it has not acknowledged is given back, uncounted. */
+void queue_unsubscribe(struct client *c, struct slice name);
+/* is_lost: its connection broke, what it had been sent counts an attempt. */
+void queue_unsubscribe_all(struct client *c, bool is_lost);
+extern const struct command queue_prefetch;
 /* kv_poll.c, kv_changes.c */
 extern const struct command kv_poll, kv_changes;
 /* pubsub.c */

@@ -1,8 +1,7 @@
 /* config: CONFIG, about the settings that `server` holds, and about settings of Redis that tools
  * ask for and that have one meaning here.
  */
-#include <fnmatch.h>
-
+#include "base/glob.h"
 #include "command/commands.h"
 #include "command/stats.h"
 
@@ -69,14 +68,7 @@ static const char *fixed_value(struct request *rq, const struct fixed *f)
 static bool matches_any(struct request *rq, const char *name)
 {
     for (size_t i = 2; i < rq->argc; i++) {
-        struct slice pattern = rq->argv[i];
-        char *text = arena_alloc(rq->arena, pattern.len + 1);
-        for (size_t k = 0; k < pattern.len; k++) {
-            uint8_t c = pattern.data[k];
-            text[k] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
-        }
-        text[pattern.len] = '\0';
-        if (fnmatch(text, name, 0) == 0) return true;
+        if (glob_match_nocase(rq->argv[i], slice_str(name))) return true;
     }
     return false;
 }

@@ -177,6 +177,7 @@ const struct command cmd_echo = {
 static enum err quit_run(struct request *rq)
 {
     rq->client->closes_after_reply = true;
+    queue_unsubscribe_all(rq->client, false);
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -204,6 +205,8 @@ static enum err reset_run(struct request *rq)
     client_end_transaction(c);
     pubsub_leave(rq->env->pubsub, &c->subscriber);
     watches_end(rq->env, c);
+    queue_unsubscribe_all(c, false);
+    c->queue_prefetch = 0;
     resp_simple(rq->w, "RESET");
     return OK;
 }

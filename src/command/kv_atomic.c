@@ -288,8 +288,8 @@ const struct command kv_atomic = {
     .reply =
         "The versionstamp; nil when a check fails. DETAILS: `[versionstamp, [result ...]]`, with "
         "the key written for SET, the new value for SUM, MIN and MAX, the new length for APPEND "
-        "and PREPEND, the message's id for ENQUEUE, else nil; or `[nil, [[number of the failed operation, versionstamp or nil] "
-        "...]]`.",
+        "and PREPEND, the message's id for ENQUEUE, else nil; or `[nil, [[number of the failed "
+        "operation, versionstamp or nil] ...]]`.",
     .run = kv_atomic_run,
     .keys = kv_atomic_keys,
 };

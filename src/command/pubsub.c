@@ -57,10 +57,12 @@ static enum err parse_own(struct request *rq, const struct kind *k, struct slice
     bool is_pattern = k->kind == PUBSUB_PATTERN;
     *is_own = k->kind != PUBSUB_SHARD && watch_is_channel(name, is_pattern);
     if (*is_own) return watch_parse(rq, name, is_pattern, t);
+    if (k->kind == PUBSUB_CHANNEL && queue_is_channel(name)) return queue_check_channel(rq, name);
+
     if (is_pattern || !slice_has_prefix(name, slice_str("kv:"))) return OK;
     return error_set(&rq->error, ERR_SYNTAX,
                      "unknown channel '%.*s': those that begin with kv: are the server's own, "
-                     "kv:watch:<key> and kv:prefix:<key>",
+                     "kv:watch:<key>, kv:prefix:<key> and kv:queue:<name>",
                      (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
 }
 
@@ -79,6 +81,7 @@ static enum err subscribe(struct request *rq, const struct kind *k)
         if (is_own[i] && is_new) watch_subscribe(rq, name, &targets[i]);
         reply_frame(rq, k, k->subscribed, name, false);
         if (is_own[i] && is_new) watch_reply_first(rq, name, &targets[i]);
+        if (k->kind == PUBSUB_CHANNEL && queue_is_channel(name)) queue_subscribe(rq, name);
     }
     return OK;
 }
@@ -86,6 +89,7 @@ static enum err subscribe(struct request *rq, const struct kind *k)
 static void unsubscribe_one(struct request *rq, const struct kind *k, struct slice name)
 {
     pubsub_unsubscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
+    if (k->kind == PUBSUB_CHANNEL) queue_unsubscribe(rq->client, name);
     if (k->kind != PUBSUB_SHARD) {
         watch_unsubscribe(rq->env, rq->client, name, k->kind == PUBSUB_PATTERN);
     }

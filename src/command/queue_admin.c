@@ -122,7 +122,7 @@ static const struct command sub_stats = {
     .run = stats_run,
 };
 
-/* ---- PEEK, PURGE, PREFETCH ---- */
+/* ---- PEEK, PURGE ---- */
 
 static enum err peek_run(struct request *rq)
 {
@@ -191,7 +191,7 @@ static const struct command sub_purge = {
 COMMAND_HELP("queue");
 
 static const struct command *const queue_subcommands[] = {
-    &sub_help, &sub_list, &sub_peek, &sub_purge, &sub_stats, NULL,
+    &sub_help, &sub_list, &sub_peek, &queue_prefetch, &sub_purge, &sub_stats, NULL,
 };
 
 const struct command kv_queue = {

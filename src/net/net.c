@@ -71,6 +71,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     struct net *n = prepare->data;
     (void)events;
     if (n->run_first != NULL) run_queue(n);
+    if (n->env != NULL) command_turn(n->env);
     if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
     conn_flush_queued(n);
     free_dying(n);

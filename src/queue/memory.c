@@ -142,6 +142,7 @@ static void on_flush(struct queues *qs, uint8_t database, uint64_t version)
         q = next;
     }
     dedup_forget(&qs->dedup, database);
+    push_on_flush(qs, database);
     if (qs->reading == database) qs->is_forgotten = true;
 }
 
@@ -204,6 +205,7 @@ void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws)
         if (mu->kind == MUTATION_FLUSH) continue;
         uint8_t space = mu->key.data[1];
         if (space == SPACE_READY || space == SPACE_LEASE) on_slot(qs, mu);
+        if (space == SPACE_STATE) push_on_state(qs, mu);
     }
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
@@ -283,6 +285,10 @@ enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w, struct
         c->ready++;
     }
     if (slot_cmp(&end, &c->split) > 0) c->split = end;
+    /* What is ready by now is none of its business, also when it is written later. */
+    struct window *u = &q->upcoming;
+    if (!u->is_complete && slot_cmp(&c->split, &u->covered) > 0) u->covered = c->split;
+
     return OK;
 }
 

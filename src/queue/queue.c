@@ -7,10 +7,12 @@
 #define SWEEP_MAX 1000  /* leases or dead letters, in one transaction */
 #define RETURNS_MAX 200 /* deliveries taken back by one transaction */
 #define DEAD_CHECK_MS 1000
+#define PUSH_ROUNDS 10 /* in one turn of the loop */
 
 struct returned {
     struct returned *next;
     uint8_t database;
+    bool is_seen;           /* it counts as an attempt */
     struct receipt receipt; /* the queue's name follows the struct */
 };
 
@@ -18,9 +20,14 @@ struct returned {
 
 void queue_return(struct queues *qs, uint8_t database, const struct receipt *r)
 {
+    queue_give_back(qs, database, r, false);
+}
+
+void queue_give_back(struct queues *qs, uint8_t database, const struct receipt *r, bool is_seen)
+{
     struct returned *x = mem_alloc(sizeof *x + r->queue.len);
     bytes_copy((uint8_t *)(x + 1), r->queue.data, r->queue.len);
-    *x = (struct returned){.database = database, .receipt = *r};
+    *x = (struct returned){.database = database, .is_seen = is_seen, .receipt = *r};
     x->receipt.queue = slice_of(x + 1, r->queue.len);
     *qs->returned_last = x;
     qs->returned_last = &x->next;
@@ -52,8 +59,11 @@ static bool take_back(struct queues *qs)
     if (max > RETURNS_MAX) max = RETURNS_MAX;
     for (struct returned *x = qs->returned; x != NULL && count < max; x = x->next) {
         if (x->database != database) break;
-        settles[count] = (struct queue_settle){
-            .queues = qs, .kind = SETTLE_RETURN, .receipt = x->receipt};
+        settles[count] = (struct queue_settle){.queues = qs,
+                                               .kind = x->is_seen ? SETTLE_NACK : SETTLE_RETURN,
+                                               .receipt = x->receipt,
+                                               .delay_ms = -1,
+                                               .error = slice_str("the connection ended")};
         ops[count] = queue_settle_op(&settles[count], false);
         count++;
     }
@@ -128,6 +138,14 @@ void queues_tick(struct queues *qs)
         q = next;
     }
     if (qs->dedup.count > 0) dedup_tick(qs, now_ms);
+    if (qs->rings != NULL) push_run(qs);
+}
+
+void queues_turn(struct queues *qs)
+{
+    if (qs->reading < qs->options.databases) return;
+    if (qs->returned != NULL) take_back_all(qs);
+    for (int i = 0; i < PUSH_ROUNDS && qs->push_is_due; i++) push_run(qs);
 }
 
 /* ---- life ---- */
@@ -145,6 +163,8 @@ struct queues *queues_new(const struct queue_options *o)
     qs->engine = o->engine;
     qs->waiter.ready = nothing_ready;
     htab_init(&qs->table);
+    htab_init(&qs->ring_table);
+    htab_init(&qs->pushed);
     qs->all.next = qs->all.prev = &qs->all;
     qs->active.active_next = qs->active.active_prev = &qs->active;
     dedup_init(&qs->dedup);
@@ -165,6 +185,9 @@ void queues_free(struct queues *qs)
     while (qs->returned != NULL) returned_drop(qs);
     waiter_cancel(&qs->waiter);
     if (qs->scan != NULL) engine_backend(qs->engine)->ops->scan_close(qs->scan);
+    INVARIANT(qs->rings == NULL && qs->pushed.count == 0);
+    htab_fini(&qs->ring_table);
+    htab_fini(&qs->pushed);
     memory_fini(qs);
     dedup_fini(&qs->dedup);
     arena_fini(&qs->arena);

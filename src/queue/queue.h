@@ -51,6 +51,8 @@ void queues_set_options(struct queues *qs, const struct queue_options *o);
 const struct queue_options *queues_options(const struct queues *qs);
 /* Every 10 ms or so. */
 void queues_tick(struct queues *qs);
+/* At the end of a turn of the loop, before what was committed goes to the journal. */
+void queues_turn(struct queues *qs);
 
 /* ---- operations: fill in, make an op of it, commit the transaction ---- */
 
@@ -149,6 +151,7 @@ ERR_MUST_USE enum err queue_names(struct queues *qs, struct view *v, struct slic
 
 /* A message that nobody gets: PEEK, KV.DLQ. */
 struct shown {
+    bool exists;
     struct message_id id;
     struct slice value; /* borrowed until the end of the turn */
     uint32_t attempts;
@@ -170,10 +173,9 @@ struct queue_page {
 
 ERR_MUST_USE enum err queue_page(struct queues *qs, struct view *v, struct queue_page *p,
                                  struct error *e);
-/* *found false: there is no such dead letter. */
+/* The dead letter with out->id. */
 ERR_MUST_USE enum err queue_dead_get(struct queues *qs, struct view *v, struct slice queue,
-                                     const struct message_id *id, struct shown *out, bool *found,
-                                     struct error *e);
+                                     struct shown *out, struct error *e);
 
 /* ---- waiting ---- */
 
@@ -184,5 +186,36 @@ struct consumer *consumer_new(struct queues *qs, uint8_t database, const struct 
 void consumer_wait(struct consumer *c, struct waiter *w);
 /* May be NULL. */
 void consumer_free(struct consumer *c);
+
+/* ---- pushing (push.c) ---- */
+
+struct push_ring; /* those who listen to one queue */
+
+/* A connection that listens; owned by it, zeroed at first. */
+struct push_client {
+    size_t prefetch; /* at most so many deliveries are unacknowledged */
+    size_t unacked;
+    struct pushed *first;
+};
+
+/* One queue that it listens to; embedded in its owner, who fills in the first part. */
+struct push_sub {
+    struct push_client *client;
+    bool (*has_room)(struct push_sub *s);
+    /* Writes the message, to leave when `version` is durable; the end of it in the stream of all
+     * that is sent to the client. */
+    uint64_t (*deliver)(struct push_sub *s, const struct delivery *d, uint64_t version);
+    struct push_ring *ring;
+    struct push_sub *next, *prev; /* circular */
+};
+
+enum push_end {
+    PUSH_LOST,  /* the connection is gone: what it had been sent counts an attempt */
+    PUSH_ENDED, /* as it wished, or the server stops: nothing counts */
+};
+
+void push_subscribe(struct queues *qs, struct push_sub *s, uint8_t database, struct slice name);
+/* Its deliveries are given back. `sent`: so much of the client's stream was written. */
+void push_unsubscribe(struct queues *qs, struct push_sub *s, enum push_end end, uint64_t sent);
 
 #endif

@@ -38,6 +38,7 @@ struct dedup {
     uint64_t count;
 };
 
+struct push_ring;
 struct returned; /* a delivery to be taken back */
 
 struct queues {
@@ -56,6 +57,10 @@ struct queues {
     bool is_forgotten;          /* flushed while it was being read */
     struct returned *returned, **returned_last; /* oldest first; owned */
     struct arena arena;                         /* of the tick */
+    struct htab ring_table;                     /* of struct push_ring */
+    struct push_ring *rings;                    /* circular; NULL = nobody listens */
+    struct htab pushed;                         /* of struct pushed: deliveries under way */
+    bool push_is_due;                           /* a ring may have something to hand out */
 };
 
 /* A queue within a transaction: its figures as the transaction has them. */
@@ -121,6 +126,15 @@ ERR_MUST_USE enum err touch_sweep(struct touch *t, size_t max, size_t *done, boo
                                   struct error *e);
 ERR_MUST_USE enum err touch_get_message(struct touch *t, const struct message_id *id,
                                         struct message *m, struct error *e);
+
+/* queue.c */
+/* As queue_return; is_seen: it counts, and comes again after its backoff. */
+void queue_give_back(struct queues *qs, uint8_t database, const struct receipt *r, bool is_seen);
+
+/* push.c */
+void push_on_state(struct queues *qs, const struct mutation *mu);
+void push_on_flush(struct queues *qs, uint8_t database);
+void push_run(struct queues *qs);
 
 /* line.c */
 void line_wake(struct queue *q);

@@ -49,7 +49,7 @@ static enum err show(struct touch *t, const struct slot *slot, struct slice row,
 {
     struct message m;
     struct slice error;
-    *out = (struct shown){.id = slot_id(slot), .time_ms = slot_time_ms(slot)};
+    *out = (struct shown){.exists = true, .id = slot_id(slot), .time_ms = slot_time_ms(slot)};
     attempts_read(row, &out->attempts, &error);
     out->error = arena_copy(t->view->arena, error);
     enum err r = touch_get_message(t, &out->id, &m, e);
@@ -122,21 +122,20 @@ enum err queue_page(struct queues *qs, struct view *v, struct queue_page *p, str
 }
 
 enum err queue_dead_get(struct queues *qs, struct view *v, struct slice queue,
-                        const struct message_id *id, struct shown *out, bool *found,
-                        struct error *e)
+                        struct shown *out, struct error *e)
 {
     struct touch t;
     struct entry row;
     struct state s;
-    *found = false;
+        struct message_id id = out->id;
+    *out = (struct shown){0};
     enum err r = touch_begin(&t, qs, v, queue, e);
-    if (r == OK) r = view_get(v, touch_key(&t, SPACE_STATE, id->bytes, ID_BYTES), &row, e);
+    if (r == OK) r = view_get(v, touch_key(&t, SPACE_STATE, id.bytes, ID_BYTES), &row, e);
     if (r != OK || !row.exists) return r;
     r = state_read(row.value, &s, e);
     if (r != OK || s.kind != STATE_DEAD) return r;
-    struct slot slot = slot_of(s.time_ms, id);
+        struct slot slot = slot_of(s.time_ms, &id);
     r = view_get(v, touch_key(&t, SPACE_DEAD, slot.bytes, SLOT_BYTES), &row, e);
     if (r == OK) r = show(&t, &slot, row.value, out, e);
-    *found = r == OK;
-    return r;
+        return r;
 }

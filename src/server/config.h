@@ -75,6 +75,8 @@ struct config {
     uint64_t idem_window_s;
     uint64_t idem_entries_max;
     uint64_t queue_lease_ms;
+    uint64_t queue_prefetch;
+
     uint64_t dedup_window_s;
     uint64_t dedup_entries_max;
     uint64_t dlq_max_age_s;

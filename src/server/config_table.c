@@ -131,6 +131,8 @@ static const struct setting settings[] = {
      MUTABLE, "request ids remembered; about 150 bytes of memory each"},
     {"queue-lease", SETTING_NUMBER, AT(queue_lease_ms), "30000", 1, NUMBER_MAX, NULL, MUTABLE,
      "milliseconds that KV.DEQUEUE leases a message for when it does not say"},
+        {"queue-prefetch", SETTING_NUMBER, AT(queue_prefetch), "16", 1, 1000, NULL, MUTABLE,
+     "unacknowledged messages that a subscriber of queues may have"},
     {"dedup-window", SETTING_NUMBER, AT(dedup_window_s), "300", 1, NUMBER_MAX, NULL, MUTABLE,
      "seconds for which the id given with DEDUP is remembered"},
     {"dedup-max-entries", SETTING_NUMBER, AT(dedup_entries_max), "1000000", 1, NUMBER_MAX, NULL,

@@ -83,6 +83,7 @@ void env_apply_settings(struct server *s)
     queues.dead_age_ms = (int64_t)c->dlq_max_age_s * 1000;
     queues.dead_length = c->dlq_max_length;
     queues_set_options(env->queues, &queues);
+    env->queue_prefetch = (size_t)c->queue_prefetch;
 }
 
 static void fill_env(struct server *s, const char *executable)
@@ -184,7 +185,9 @@ int server_run(struct config *config, const char *executable)
     /* Connections hold scans of the engine; the backend's threads wake the loop until it is closed.
      */
     bool has_commands = s.env.engine != NULL;
+    s.env.is_stopping = true;
     if (has_commands) net_close(s.net);
+
     if (has_commands) command_close(&s.env);
     engine_free(s.engine);
     if (s.backend != NULL) {

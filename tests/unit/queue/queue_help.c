@@ -28,7 +28,7 @@ static void bench_engine(struct qbench *t)
                                    .dedup_window_ms = 10000,
                                    .dedup_entries_max = 20,
                                    .dead_age_ms = 1000000,
-                                   .dead_length = 5};
+                                   .dead_length = t->dead_length};
     t->qs = queues_new(&queues);
     for (int i = 0; i < 20; i++) {
         engine_tick(t->g);
@@ -39,7 +39,12 @@ static void bench_engine(struct qbench *t)
 
 void qbench_open(struct qbench *t)
 {
-    *t = (struct qbench){0};
+    qbench_open_with(t, 5);
+}
+
+void qbench_open_with(struct qbench *t, uint64_t dead_length)
+{
+    *t = (struct qbench){.dead_length = dead_length};
     clock_set_fake_ms(START_MS);
     rig_init(&t->rig);
     rig_open(&t->rig);
@@ -213,8 +218,7 @@ size_t bulk(struct qbench *t, enum bulk_kind kind, const char *queue)
 {
     size_t total = 0;
     for (bool is_more = true; is_more;) {
-        struct queue_bulk x = {
-            .queues = t->qs, .kind = kind, .queue = slice_str(queue), .max = 7};
+        struct queue_bulk x = {.queues = t->qs, .kind = kind, .queue = slice_str(queue), .max = 7};
         struct op op = queue_bulk_op(&x);
         assert_true(run(t, 0, &op, 1));
         total += x.done;
@@ -258,9 +262,8 @@ const char *dead(struct qbench *t, const char *queue)
             const struct shown *s = &p.items[i];
             size_t len = strlen(text);
             snprintf(text + len, 2000 - len, "%s%.*s %u %.*s %lld", len > 0 ? ", " : "",
-                     (int)s->value.len, (const char *)s->value.data, s->attempts,
-                     (int)s->error.len, (const char *)s->error.data,
-                     (long long)(s->time_ms - START_MS));
+                     (int)s->value.len, (const char *)s->value.data, s->attempts, (int)s->error.len,
+                     (const char *)s->error.data, (long long)(s->time_ms - START_MS));
             p.after = slot_of(s->time_ms, &s->id);
             p.has_after = true;
         }

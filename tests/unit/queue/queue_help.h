@@ -16,9 +16,12 @@ struct qbench {
     struct arena arena;
     struct error e;
     int64_t now_ms; /* since START_MS */
+    uint64_t dead_length;
 };
 
+/* dlq-max-length is 5. */
 void qbench_open(struct qbench *t);
+void qbench_open_with(struct qbench *t, uint64_t dead_length);
 void qbench_close(struct qbench *t);
 /* Ends and starts again: cleanly, or as after kill -9 (what was committed was synced). */
 void qbench_restart(struct qbench *t);
@@ -33,7 +36,7 @@ bool run(struct qbench *t, uint8_t database, struct op *ops, size_t count);
 
 struct enqueue_options {
     int64_t delay_ms;
-    const char *backoff; /* "100 200"; NULL = 1000 5000 10000 */
+    const char *backoff;     /* "100 200"; NULL = 1000 5000 10000 */
     const char *undelivered; /* one key, NULL = none */
     const char *dedup;
 };

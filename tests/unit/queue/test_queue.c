@@ -39,9 +39,8 @@ static void queues_and_databases_are_apart(void **state)
     qbench_open(&t);
     put(&t, "q", "a");
     put(&t, "q2", "b");
-    struct queue_enqueue x = {.queues = t.qs,
-                              .queue = slice_str("q"),
-                              .message = {.value = slice_str("other")}};
+    struct queue_enqueue x = {
+        .queues = t.qs, .queue = slice_str("q"), .message = {.value = slice_str("other")}};
     struct op op = queue_enqueue_op(&x);
     assert_true(run(&t, 1, &op, 1));
     assert_string_equal(drain(&t, "q"), "a");
@@ -411,8 +410,7 @@ static void a_transaction_sees_its_own_messages(void **state)
     qbench_open(&t);
     put(&t, "q", "a");
     struct slice name = slice_str("q");
-    struct queue_enqueue x = {
-        .queues = t.qs, .queue = name, .message = {.value = slice_str("b")}};
+    struct queue_enqueue x = {.queues = t.qs, .queue = name, .message = {.value = slice_str("b")}};
     struct queue_dequeue d[3];
     struct op ops[4] = {queue_enqueue_op(&x)};
     for (int i = 0; i < 3; i++) {

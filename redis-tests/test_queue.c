@@ -1,0 +1,610 @@
+/* Queues (SPEC 6.4) as clients meet them: replies in RESP2 and RESP3, what is refused and how, who
+ * is served first, transactions, and clients that go away.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "load_help.h"
+
+#define LIMIT_MS 15000
+
+static struct testserver *server;
+static redisContext *c, *d, *e;
+
+static int start(void **state)
+{
+    server = testserver_start_with("--databases", "4", NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    testserver_free(server);
+    return 0;
+}
+
+static int enter(void **state)
+{
+    c = testserver_connect(server);
+    d = testserver_connect(server);
+    e = testserver_connect(server);
+    expect(c, "+OK", "FLUSHALL");
+    return 0;
+}
+
+static int leave(void **state)
+{
+    redisFree(c);
+    redisFree(d);
+    redisFree(e);
+    return 0;
+}
+
+/* The receipt of one message, taken with this command; the caller frees it. */
+static char *take(redisContext *by, const char *command)
+{
+    redisReply *r = ask_reply(by, command);
+    if (r->type != REDIS_REPLY_ARRAY || r->elements != 1) {
+        fail_msg("%s: no message%s%s", command, r->str != NULL ? ": " : "",
+                 r->str != NULL ? r->str : "");
+    }
+    char *receipt = strdup(r->element[0]->element[4]->str);
+    freeReplyObject(r);
+    return receipt;
+}
+
+static long long figure(const char *queue, const char *name)
+{
+    redisReply *r = ask_reply(c, "KV.QUEUE STATS %s", queue);
+    long long value = -1;
+    for (size_t i = 0; i + 1 < r->elements; i += 2) {
+        if (strcmp(r->element[i]->str, name) == 0) value = r->element[i + 1]->integer;
+    }
+    freeReplyObject(r);
+    return value;
+}
+
+static void wait_for_figure(const char *queue, const char *name, long long wanted)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (figure(queue, name) != wanted) {
+        if (testserver_now_ms() > until) {
+            fail_msg("%s of %s is %lld, not %lld", name, queue, figure(queue, name), wanted);
+        }
+        testserver_pause();
+    }
+}
+
+static void wait_for_blocked(long long wanted)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (load_info(c, "blocked_clients") != wanted) {
+        if (testserver_now_ms() > until) fail_msg("not %lld blocked clients", wanted);
+        testserver_pause();
+    }
+}
+
+/* ---- one message ---- */
+
+static void a_message_is_enqueued_leased_and_acknowledged(void **state)
+{
+    expect(c, "(nil)", "KV.DEQUEUE jobs");
+    const char *id = ask(c, "KV.ENQUEUE jobs {'n':1}");
+    assert_int_equal(strlen(id), 24);
+    redisReply *r = ask_reply(c, "KV.DEQUEUE jobs LEASE 60000");
+    assert_string_equal(r->element[0]->element[0]->str, "jobs");
+    assert_string_equal(r->element[0]->element[1]->str, id);
+    assert_string_equal(r->element[0]->element[2]->str, "{\"n\":1}");
+    assert_int_equal(r->element[0]->element[3]->integer, 1);
+    const char *receipt = r->element[0]->element[4]->str;
+    assert_int_equal(strspn(receipt, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                     "0123456789-_"),
+                     strlen(receipt));
+    expect(c, "(nil)", "KV.DEQUEUE jobs");
+    expect(d, ":1", "KV.EXTEND %s 60000", receipt); /* on any connection */
+    expect(d, ":1", "KV.ACK %s", receipt);
+    expect(c, ":0", "KV.ACK %s %s", receipt, receipt);
+    expect(c, ":0", "KV.NACK %s", receipt);
+    expect(c, ":0", "KV.EXTEND %s 10", receipt);
+    freeReplyObject(r);
+    expect(c,
+           "[ready :0 delayed :0 leased :0 dead :0 oldest-ms :0 enqueued :1 delivered :1 acked :1 "
+           "nacked :0 expired :0]",
+           "KV.QUEUE STATS jobs");
+    expect(c, "[jobs]", "KV.QUEUE LIST");
+}
+
+static void replies_in_resp3_and_messagepack(void **state)
+{
+    int fd = raw_connect(server);
+    const char hello[] = "HELLO 3\r\n";
+    raw_send(fd, hello, sizeof hello - 1);
+    while (strcmp(raw_line(fd), "modules") != 0) continue;
+    raw_expect(fd, "*0\r\n");
+    const char words[] = "KV.DEQUEUE q\r\nKV.FORMAT MSGPACK\r\n";
+    raw_send(fd, words, sizeof words - 1);
+    raw_expect(fd, "_\r\n+OK\r\n");
+    expect(c, "*", "KV.ENQUEUE q [1,true]");
+    const char take[] = "KV.DEQUEUE q\r\n";
+    raw_send(fd, take, sizeof take - 1);
+    raw_expect(fd, "*1\r\n*5\r\n$1\r\nq\r\n$24\r\n");
+    raw_line(fd);
+    raw_expect(fd, "$3\r\n\x92\x01\xc3\r\n:1\r\n");
+    raw_bulk(fd);
+    const char stats[] = "KV.QUEUE STATS q\r\n";
+    raw_send(fd, stats, sizeof stats - 1);
+    raw_expect(fd, "%10\r\n$5\r\nready\r\n:0\r\n");
+    close(fd);
+}
+
+static void nack_and_dead_letters(void **state)
+{
+    const char *id = ask(c, "KV.ENQUEUE q 'x' BACKOFF 1 0 UNDELIVERED 2 ['lost',1] ['lost',2]");
+    char *receipt = take(c, "KV.DEQUEUE q");
+    expect(c, ":1", "KV.NACK %s ERROR first", receipt);
+    free(receipt);
+    receipt = take(c, "KV.DEQUEUE q");
+    expect(c, ":1", "KV.NACK %s ERROR %s", receipt, "second");
+    free(receipt);
+    expect(c, "'x'", "KV.GET ['lost',1]");
+    expect(c, "'x'", "KV.GET ['lost',2]");
+    char wanted[100];
+    snprintf(wanted, sizeof wanted, "[0 [[%s 'x' :2 second :*]]]", id);
+    expect(c, wanted, "KV.DLQ LIST q");
+    snprintf(wanted, sizeof wanted, "[%s 'x' :2 second :*]", id);
+    expect(c, wanted, "KV.DLQ GET q %s", id);
+    expect(c, "(nil)", "KV.DLQ GET q ffffffffffffffffffffffff");
+    expect(c, ":1", "KV.DLQ REQUEUE q %s ffffffffffffffffffffffff", id);
+    receipt = take(c, "KV.DEQUEUE q");
+    expect(c, ":1", "KV.NACK %s DEAD", receipt);
+    free(receipt);
+    expect(c, ":1", "KV.DLQ DEL q %s", id);
+    expect(c, "[0 []]", "KV.DLQ LIST q");
+    expect(c, ":0", "KV.DLQ PURGE q");
+}
+
+static void dead_letters_come_in_pages_newest_first(void **state)
+{
+    for (int i = 0; i < 5; i++) {
+        expect(c, "*", "KV.ENQUEUE q %d", i);
+        char *receipt = take(c, "KV.DEQUEUE q");
+        expect(c, ":1", "KV.NACK %s DEAD", receipt);
+        free(receipt);
+        long until = testserver_now_ms() + 2;
+        while (testserver_now_ms() < until) testserver_pause();
+    }
+    char cursor[64] = "0";
+    char seen[64] = "";
+    do {
+        redisReply *r = ask_reply(c, "KV.DLQ LIST q COUNT 2 CURSOR %s", cursor);
+        snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
+        for (size_t i = 0; i < r->element[1]->elements; i++) {
+            strcat(seen, r->element[1]->element[i]->element[1]->str);
+        }
+        freeReplyObject(r);
+    } while (strcmp(cursor, "0") != 0);
+    assert_string_equal(seen, "43210");
+    expect(c, ":5", "KV.DLQ REQUEUE q ALL");
+    expect(c, ":5", "KV.QUEUE PURGE q");
+}
+
+static void peek_takes_nothing(void **state)
+{
+    expect(c, "*", "KV.ENQUEUE q 1");
+    expect(c, "*", "KV.ENQUEUE q 2 DELAY 100000");
+    expect(c, "[[* 1 :0 :*] [* 2 :0 :*]]", "KV.QUEUE PEEK q");
+    expect(c, "[[* 1 :0 :*]]", "KV.QUEUE PEEK q COUNT 1");
+    expect(c, "[]", "KV.QUEUE PEEK none");
+    assert_int_equal(figure("q", "ready"), 1);
+    assert_int_equal(figure("q", "delayed"), 1);
+}
+
+static void dedup_and_databases(void **state)
+{
+    expect(c, "*", "KV.ENQUEUE q 1 DEDUP order-7");
+    expect(c, "(nil)", "KV.ENQUEUE q 2 DEDUP order-7");
+    expect(c, "+OK", "SELECT 1");
+    expect(c, "(nil)", "KV.DEQUEUE q");
+    assert_int_equal(strlen(ask(c, "KV.ENQUEUE q 3 DEDUP order-7")), 24);
+    expect(c, "+OK", "FLUSHDB");
+    expect(c, "(nil)", "KV.DEQUEUE q");
+    expect(c, "+OK", "SELECT 0");
+    expect(c, "[[q * 1 :1 *]]", "KV.DEQUEUE q");
+}
+
+/* ---- what is refused ---- */
+
+static void errors_name_the_wrong_word(void **state)
+{
+    expect(c, "-ERR syntax error: unexpected 'LATER'", "KV.ENQUEUE q 1 LATER 5");
+    expect(c, "-ERR syntax error: 'DELAY' is given twice*", "KV.ENQUEUE q 1 DELAY 5 DELAY 6");
+    expect(c, "-ERR syntax error: DELAY needs an argument", "KV.ENQUEUE q 1 DELAY");
+    expect(c, "-ERR value is not an integer or out of range: DELAY 'x'", "KV.ENQUEUE q 1 DELAY x");
+    expect(c, "-ERR DELAY must be between 0 and *", "KV.ENQUEUE q 1 DELAY -1");
+    expect(c, "-ERR syntax error: BACKOFF needs an argument", "KV.ENQUEUE q 1 BACKOFF 2 5");
+    expect(c, "-ERR value is not an integer or out of range: BACKOFF 'y'",
+           "KV.ENQUEUE q 1 BACKOFF 2 5 y");
+    expect(c, "-ERR syntax error: UNDELIVERED needs an argument", "KV.ENQUEUE q 1 UNDELIVERED 1");
+    expect(c, "-ERR invalid key*", "KV.ENQUEUE q 1 UNDELIVERED 1 plain");
+    expect(c, "-ERR invalid value*", "KV.ENQUEUE q {");
+    expect(c, "-ERR the name of a queue has 1 to 255 bytes, not 0", "KV.ENQUEUE %s 1", "");
+    expect(c, "-ERR DEDUP must be an id of 1 to 255 bytes, not 0", "KV.ENQUEUE q 1 DEDUP %s", "");
+    expect(c, "-ERR COUNT must be between 1 and 1000, not 0", "KV.DEQUEUE q COUNT 0");
+    expect(c, "-ERR LEASE must be between 1 and *", "KV.DEQUEUE q LEASE 0");
+    expect(c, "-ERR value is not an integer or out of range: BLOCK '1.5'",
+           "KV.DEQUEUE q BLOCK 1.5");
+    expect(c, "-ERR syntax error: ALSO needs an argument", "KV.DEQUEUE q ALSO 2 r");
+    expect(c, "-ERR syntax error: unexpected 'NOW'", "KV.DEQUEUE q NOW");
+    expect(c, "-ERR invalid receipt 'abc'", "KV.ACK abc");
+    expect(c, "-ERR invalid receipt '*'", "KV.NACK *");
+    expect(c, "-ERR invalid message id 'abc'", "KV.DLQ GET q abc");
+    expect(c, "-ERR invalid message id 'all2'", "KV.DLQ REQUEUE q all2");
+    expect(c, "-ERR invalid cursor", "KV.DLQ LIST q CURSOR abc");
+    expect(c, "-ERR wrong number of arguments for 'kv.queue|stats' command", "KV.QUEUE STATS");
+    expect(c, "-ERR unknown subcommand 'X'. Try KV.QUEUE HELP.", "KV.QUEUE X");
+    expect(c, "[]", "KV.QUEUE LIST"); /* nothing was done */
+}
+
+static void keys_are_those_of_undelivered(void **state)
+{
+    expect(c, "[['a'] ['b']]",
+           "COMMAND GETKEYS KV.ENQUEUE q 1 DELAY 5 UNDELIVERED 2 ['a'] ['b'] DEDUP x");
+    expect(c, "[['k'] ['a'] ['l']]",
+           "COMMAND GETKEYS KV.ATOMIC SET ['k'] 1 ENQUEUE q 1 BACKOFF 1 5 UNDELIVERED 1 ['a'] "
+           "ACK r DEL ['l']");
+}
+
+/* ---- transactions ---- */
+
+static void enqueue_and_ack_in_kv_atomic(void **state)
+{
+    expect(c, "[@ [['order',7] *]]", "KV.ATOMIC DETAILS SET ['order',7] 1 ENQUEUE mail {'to':7}");
+    char *receipt = take(c, "KV.DEQUEUE mail");
+    expect(c, "(nil)", "KV.ATOMIC CHECK ['order',7] NONE ACK %s", receipt);
+    expect(c, "[@ [(nil) ['result'] *]]",
+           "KV.ATOMIC DETAILS ACK %s SET ['result'] 1 ENQUEUE next 1 DELAY 5 DEDUP a", receipt);
+    expect(c, "[(nil) [[:1 (nil)]]]", "KV.ATOMIC DETAILS SET ['result'] 2 ACK %s ENQUEUE next 2",
+           receipt);
+    expect(c, "(nil)", "KV.ATOMIC ACK %s SET ['result'] 2", receipt);
+    expect(c, "1", "KV.GET ['result']");
+    expect(c, "[@ [(nil)]]", "KV.ATOMIC DETAILS ENQUEUE next 2 DEDUP a");
+    expect(c, "-ERR syntax error: 'DELAY' is given twice*",
+           "KV.ATOMIC ENQUEUE next 2 DELAY 5 DELAY 6");
+    expect(c, "-ERR syntax error: unknown operation 'LATER'*", "KV.ATOMIC ENQUEUE next 2 LATER");
+    expect(c, "-ERR invalid receipt 'x'*", "KV.ATOMIC ACK x");
+    expect(c, "-WRONGTYPE*", "KV.ATOMIC ENQUEUE none 1 SET ['k'] 'a' SUM ['k'] 1");
+    assert_int_equal(figure("none", "enqueued"), 0);
+    free(receipt);
+}
+
+static void queues_inside_multi(void **state)
+{
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.ENQUEUE q 1");
+    expect(c, "+QUEUED", "KV.ENQUEUE q 2");
+    expect(c, "+QUEUED", "KV.DEQUEUE q BLOCK 0");
+    expect(c, "+QUEUED", "KV.QUEUE STATS q");
+    expect(c, "+QUEUED", "KV.DEQUEUE none BLOCK 0"); /* answers at once */
+    expect(c, "[* * [[q * 1 :1 *]] [ready :1 delayed :0 leased :1 *] (nil)]", "EXEC");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.ENQUEUE q 3");
+    expect(c, "+QUEUED", "KV.DEQUEUE q");
+    expect(c, "+QUEUED", "KV.ACK garbage");
+    expect(c, "-EXECABORT command 3 kv.ack: ERR invalid receipt 'garbage'", "EXEC");
+    expect(c, "[[q * 2 :1 *]]", "KV.DEQUEUE q COUNT 10");
+}
+
+static void idem_makes_each_write_happen_once(void **state)
+{
+    char id[32];
+    snprintf(id, sizeof id, "%s", ask(c, "KV.ENQUEUE q 1 BACKOFF 0 IDEM a"));
+    expect(c, id, "KV.ENQUEUE q 1 BACKOFF 0 IDEM a");
+    char *receipt = take(c, "KV.DEQUEUE q");
+    expect(c, ":1", "KV.EXTEND %s 50000 IDEM b", receipt);
+    expect(c, ":1", "KV.EXTEND %s 50000 IDEM b", receipt);
+    expect(c, ":1", "KV.NACK %s IDEM c", receipt);
+    expect(c, ":1", "KV.NACK %s IDEM c", receipt);
+    free(receipt);
+    expect(c, ":1", "KV.DLQ REQUEUE q ALL IDEM d");
+    expect(c, ":1", "KV.DLQ REQUEUE q ALL IDEM d");
+    receipt = take(c, "KV.DEQUEUE q");
+    expect(c, ":1", "KV.ACK %s IDEM e", receipt);
+    expect(d, ":1", "KV.ACK %s IDEM e", receipt);
+    expect(c, "(nil)", "KV.DEQUEUE q");
+    free(receipt);
+}
+
+/* ---- waiting ---- */
+
+static void who_waited_first_is_served_first(void **state)
+{
+    say(d, "KV.DEQUEUE q BLOCK 0");
+    load_flush(d);
+    wait_for_blocked(1);
+    say(e, "KV.DEQUEUE q BLOCK 0");
+    load_flush(e);
+    wait_for_blocked(2);
+    expect(c, "*", "KV.ENQUEUE q 1");
+    expect_next(d, "[[q * 1 :1 *]]");
+    say(d, "KV.DEQUEUE q BLOCK 0"); /* behind e now */
+    load_flush(d);
+    wait_for_blocked(2);
+    expect(c, "@", "KV.ATOMIC ENQUEUE q 2 ENQUEUE q 3");
+    expect_next(e, "[[q * 2 :1 *]]");
+    expect_next(d, "[[q * 3 :1 *]]");
+}
+
+static void a_newcomer_takes_nothing_that_is_promised(void **state)
+{
+    say(d, "KV.DEQUEUE q BLOCK 0");
+    load_flush(d);
+    wait_for_blocked(1);
+    say(c, "KV.ENQUEUE q 1");
+    say(c, "KV.DEQUEUE q"); /* in the same turn */
+    load_flush(c);
+    expect_next(c, "*");
+    expect_next(c, "(nil)");
+    expect_next(d, "[[q * 1 :1 *]]");
+}
+
+static void a_consumer_waits_for_several_queues(void **state)
+{
+    say(d, "KV.DEQUEUE a ALSO 2 b c BLOCK 0");
+    load_flush(d);
+    wait_for_blocked(1);
+    say(e, "KV.DEQUEUE c BLOCK 0");
+    load_flush(e);
+    wait_for_blocked(2);
+    expect(c, "*", "KV.ENQUEUE c 1");
+    expect_next(d, "[[c * 1 :1 *]]");
+    expect(c, "*", "KV.ENQUEUE c 2");
+    expect_next(e, "[[c * 2 :1 *]]");
+    expect(c, "*", "KV.ENQUEUE b 3");
+    expect(c, "*", "KV.ENQUEUE a 4");
+    expect(d, "[[a * 4 :1 *] [b * 3 :1 *]]", "KV.DEQUEUE a ALSO 2 b c COUNT 5");
+}
+
+static void blocking_ends(void **state)
+{
+    expect(c, "(nil)", "KV.DEQUEUE q BLOCK 20");
+    long long id = ask_integer(d, "CLIENT ID");
+    say(d, "KV.DEQUEUE q BLOCK 0");
+    load_flush(d);
+    wait_for_blocked(1);
+    expect(c, ":1", "CLIENT UNBLOCK %lld", id);
+    expect_next(d, "(nil)");
+    say(d, "KV.DEQUEUE q BLOCK 0");
+    load_flush(d);
+    wait_for_blocked(1);
+    expect(c, ":1", "CLIENT UNBLOCK %lld ERROR", id);
+    expect_next(d, "-UNBLOCKED *");
+    say(d, "KV.DEQUEUE q BLOCK 0"); /* goes while it waits: forgotten */
+    load_flush(d);
+    wait_for_blocked(1);
+    redisFree(d);
+    d = testserver_connect(server);
+    wait_for_blocked(0);
+    expect(c, "*", "KV.ENQUEUE q 1");
+    expect(c, "[[q * 1 :1 *]]", "KV.DEQUEUE q");
+}
+
+static void what_time_brings_wakes_who_waits(void **state)
+{
+    expect(c, "*", "KV.ENQUEUE q 1 DELAY 50 BACKOFF 2 30 0");
+    char *receipt = take(c, "KV.DEQUEUE q BLOCK 5000");
+    expect(c, ":1", "KV.NACK %s", receipt);
+    free(receipt);
+    expect(c, "[[q * 1 :2 *]]", "KV.DEQUEUE q BLOCK 5000 LEASE 40");
+    expect(c, "[[q * 1 :3 *]]", "KV.DEQUEUE q BLOCK 5000 LEASE 40");
+    wait_for_figure("q", "dead", 1);
+    assert_int_equal(figure("q", "expired"), 2);
+}
+
+/* ---- clients that go ---- */
+
+/* The reply waits for the disk (a slow one) when the client goes: nobody saw the message. */
+static void a_reply_that_was_not_written_costs_no_attempt(void **state)
+{
+    const char *env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
+    struct testserver_options o = {.env = env};
+    struct testserver *slow = testserver_start(&o);
+    redisContext *a = testserver_connect(slow);
+    redisContext *b = testserver_connect(slow);
+    expect(a, "*", "KV.ENQUEUE q 1");
+    long long id = ask_integer(b, "CLIENT ID");
+    say(b, "KV.DEQUEUE q LEASE 100000");
+    load_flush(b);
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (strstr(ask(a, "CLIENT LIST ID %lld", id), "cmd=kv.dequeue") == NULL) {
+        if (testserver_now_ms() > until) fail_msg("KV.DEQUEUE has not run");
+        testserver_pause();
+    }
+    expect(a, ":1", "CLIENT KILL ID %lld", id);
+    expect(a, "[[q * 1 :1 *]]", "KV.DEQUEUE q BLOCK 10000");
+    redisFree(a);
+    redisFree(b);
+    testserver_free(slow);
+}
+
+static void everything_is_there_after_kill_9(void **state)
+{
+    struct testserver *s = testserver_start(NULL);
+    redisContext *a = testserver_connect(s);
+    expect(a, "*", "KV.ENQUEUE q 1");
+    expect(a, "*", "KV.ENQUEUE q 2");
+    expect(a, "*", "KV.ENQUEUE q 3 DELAY 100000");
+    char *receipt = take(a, "KV.DEQUEUE q LEASE 100000");
+    testserver_kill(s);
+    redisFree(a);
+    testserver_again(s);
+    a = testserver_connect(s);
+    expect(a, "[ready :1 delayed :1 leased :1 dead :0 *]", "KV.QUEUE STATS q");
+    expect(a, ":1", "KV.ACK %s", receipt);
+    expect(a, "[[q * 2 :1 *]]", "KV.DEQUEUE q COUNT 5");
+    free(receipt);
+    redisFree(a);
+    testserver_free(s);
+}
+
+/* ---- pushing ---- */
+
+#define PUSHED "[message kv:queue:q {'queue':'q','id':'*','value':%s,'attempt':%d,'receipt':'*'}]"
+
+static void expect_pushed(redisContext *by, const char *value, int attempt)
+{
+    char wanted[200];
+    snprintf(wanted, sizeof wanted, PUSHED, value, attempt);
+    expect_next(by, wanted);
+}
+
+/* The receipt of the next message; the caller frees it. */
+static char *next_receipt(redisContext *by)
+{
+    redisReply *r = NULL;
+    if (redisGetReply(by, (void **)&r) != REDIS_OK) fail_msg("no message: %s", by->errstr);
+    assert_int_equal(r->elements, 3);
+    char *at = strstr(r->element[2]->str, "\"receipt\":\"");
+    assert_non_null(at);
+    char *receipt = strdup(at + strlen("\"receipt\":\""));
+    *strchr(receipt, '"') = '\0';
+    freeReplyObject(r);
+    return receipt;
+}
+
+static void expect_silence(redisContext *by)
+{
+    if (load_is_readable(by, 50)) fail_msg("a message too many");
+}
+
+static void messages_are_pushed_round_robin_up_to_the_prefetch(void **state)
+{
+    expect(d, "+OK", "KV.QUEUE PREFETCH 2");
+    expect(e, "+OK", "KV.QUEUE PREFETCH 2");
+    expect(d, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+    expect(e, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+    for (int i = 1; i <= 6; i++) expect(c, "*", "KV.ENQUEUE q %d", i);
+    char *receipt = next_receipt(d); /* 1 */
+    expect_pushed(e, "2", 1);
+    expect_pushed(d, "3", 1);
+    expect_pushed(e, "4", 1);
+    expect_silence(d);
+    expect_silence(e);
+    assert_int_equal(figure("q", "leased"), 4);
+    expect(c, ":1", "KV.ACK %s", receipt); /* on any connection */
+    expect_pushed(d, "5", 1);
+    expect_silence(d);
+    expect_silence(e);
+    expect(c, "[[q * 6 :1 *]]", "KV.DEQUEUE q"); /* nobody has room for it */
+    free(receipt);
+}
+
+static void what_is_delayed_or_given_back_is_pushed_when_due(void **state)
+{
+    expect(d, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+    expect(c, "*", "KV.ENQUEUE q 1 DELAY 30 BACKOFF 2 20 20");
+    char *receipt = next_receipt(d);
+    expect(c, ":1", "KV.NACK %s", receipt);
+    free(receipt);
+    receipt = next_receipt(d);
+    expect(c, ":1", "KV.EXTEND %s 30", receipt);
+    expect_pushed(d, "1", 3);
+    free(receipt);
+}
+
+static void a_connection_that_ends_counts_one_that_unsubscribes_does_not(void **state)
+{
+    expect(d, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+    expect(c, "*", "KV.ENQUEUE q 1 BACKOFF 3 10 10 10");
+    expect_pushed(d, "1", 1);
+    expect(d, "[unsubscribe kv:queue:q :0]", "UNSUBSCRIBE kv:queue:q");
+    expect(c, "[[q * 1 :1 *]]", "KV.DEQUEUE q BLOCK 5000 LEASE 1");
+    expect(d, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+    expect_pushed(d, "1", 2);
+    redisFree(d);
+    d = testserver_connect(server);
+    char *receipt = take(c, "KV.DEQUEUE q BLOCK 5000");
+    expect(c, ":1", "KV.NACK %s DEAD ERROR x", receipt);
+    free(receipt);
+    expect(c, "[0 [[* 1 :3 x :*]]]", "KV.DLQ LIST q");
+    for (int i = 0; i < 2; i++) {
+        expect(d, "[subscribe kv:queue:r :1]", "SUBSCRIBE kv:queue:r");
+        if (i == 0) expect(c, "*", "KV.ENQUEUE r 5");
+        free(next_receipt(d));
+        expect(d, i == 0 ? "+RESET" : "+OK", i == 0 ? "RESET" : "QUIT");
+    }
+    expect(c, "[[r * 5 :1 *]]", "KV.DEQUEUE r BLOCK 5000");
+}
+
+static void subscribers_in_resp3_and_messagepack(void **state)
+{
+    int fd = raw_connect(server);
+    const char hello[] = "HELLO 3\r\nKV.FORMAT MSGPACK\r\nSUBSCRIBE kv:queue:q\r\n";
+    raw_send(fd, hello, sizeof hello - 1);
+    while (strcmp(raw_line(fd), "modules") != 0) continue;
+    raw_expect(fd, "*0\r\n+OK\r\n>3\r\n$9\r\nsubscribe\r\n$10\r\nkv:queue:q\r\n:1\r\n");
+    expect(c, "*", "KV.ENQUEUE q true");
+    raw_expect(fd, ">3\r\n$7\r\nmessage\r\n$10\r\nkv:queue:q\r\n$");
+    raw_line(fd);
+    raw_expect(fd, "\x85\xa5queue\xa1q\xa2id\xb8");
+    close(fd);
+    expect(c, "-ERR the name of a queue has 1 to 255 bytes, not 0", "SUBSCRIBE kv:queue:");
+    expect(c, "-ERR PREFETCH must be between 1 and 1000, not 0", "KV.QUEUE PREFETCH 0");
+}
+
+static void a_stop_counts_nothing(void **state)
+{
+    struct testserver *s = testserver_start(NULL);
+    redisContext *a = testserver_connect(s);
+    redisContext *b = testserver_connect(s);
+    expect(b, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+    expect(a, "*", "KV.ENQUEUE q 1");
+    expect_pushed(b, "1", 1);
+    testserver_stop(s);
+    testserver_again(s);
+    redisFree(a);
+    redisFree(b);
+    a = testserver_connect(s);
+    expect(a, "[[q * 1 :1 *]]", "KV.DEQUEUE q");
+    redisFree(a);
+    testserver_free(s);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_is_enqueued_leased_and_acknowledged),
+        TEST(replies_in_resp3_and_messagepack),
+        TEST(nack_and_dead_letters),
+        TEST(dead_letters_come_in_pages_newest_first),
+        TEST(peek_takes_nothing),
+        TEST(dedup_and_databases),
+        TEST(errors_name_the_wrong_word),
+        TEST(keys_are_those_of_undelivered),
+        TEST(enqueue_and_ack_in_kv_atomic),
+        TEST(queues_inside_multi),
+        TEST(idem_makes_each_write_happen_once),
+        TEST(who_waited_first_is_served_first),
+        TEST(a_newcomer_takes_nothing_that_is_promised),
+        TEST(a_consumer_waits_for_several_queues),
+        TEST(blocking_ends),
+        TEST(what_time_brings_wakes_who_waits),
+        TEST(a_reply_that_was_not_written_costs_no_attempt),
+        TEST(everything_is_there_after_kill_9),
+        TEST(messages_are_pushed_round_robin_up_to_the_prefetch),
+        TEST(what_is_delayed_or_given_back_is_pushed_when_due),
+        TEST(a_connection_that_ends_counts_one_that_unsubscribes_does_not),
+        TEST(subscribers_in_resp3_and_messagepack),
+        TEST(a_stop_counts_nothing),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
