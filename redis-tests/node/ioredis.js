@@ -73,6 +73,60 @@ const steps = {
     assert.deepEqual(await r.getBuffer("raw"), buffer);
   },
 
+  "watches keys, prefixes and patterns": async (r) => {
+    const listener = connect();
+    const messages = [];
+    const next = async () => {
+      for (let i = 0; i < 500 && messages.length === 0; i++) {
+        await new Promise((done) => setTimeout(done, 10));
+      }
+      return messages.shift();
+    };
+    listener.on("message", (channel, text) => messages.push([channel, JSON.parse(text)]));
+    listener.on("pmessage", (_, channel, text) => messages.push([channel, JSON.parse(text)]));
+    await r.call("KV.SET", key("u", 1), 1);
+    assert.equal(await listener.subscribe(`kv:watch:${key("u", 1)}`), 1);
+    assert.equal((await next())[1].value, 1);
+    await listener.unsubscribe();
+    await listener.subscribe(`kv:prefix:${key("u")}`);
+    const stamp = await r.call("KV.SET", key("u", 2), '"two"');
+    assert.equal((await next())[1].commit, stamp);
+    await listener.unsubscribe();
+    await listener.psubscribe("kv:watch:u/#*");
+    await r.call("KV.DEL", key("u", 2));
+    const [channel, change] = await next();
+    assert.deepEqual([channel, change.value, change.versionstamp], ["kv:watch:u/#2", null, null]);
+    listener.disconnect();
+  },
+
+  "consumes a queue": async (r) => {
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push(await r.call("KV.ENQUEUE", "q", i));
+    const [[queue, id, value, attempt, receipt]] = await r.call("KV.DEQUEUE", "q");
+    assert.deepEqual([queue, id, value, attempt], ["q", ids[0], "0", 1]);
+    assert.equal(await r.call("KV.ACK", receipt), 1);
+    assert.equal(await r.call("KV.ACK", receipt), 0);
+    const two = await r.call("KV.DEQUEUE", "q", "COUNT", 10, "BLOCK", 1000);
+    assert.deepEqual(two.map((m) => m[2]), ["1", "2"]);
+    assert.match(await r.call("KV.ATOMIC", "SET", key("done"), 1, "ACK", two[0][4]), STAMP);
+    assert.equal(await r.call("KV.ATOMIC", "SET", key("done"), 2, "ACK", two[0][4]), null);
+    assert.equal(await r.call("KV.ACK", two[1][4]), 1);
+    assert.equal(await r.call("KV.DEQUEUE", "q", "BLOCK", 1), null);
+  },
+
+  "is pushed a queue": async (r) => {
+    const listener = connect();
+    const pushed = new Promise((done) => {
+      listener.on("message", (_, text) => done(JSON.parse(text)));
+    });
+    await listener.subscribe("kv:queue:pushed");
+    await r.call("KV.ENQUEUE", "pushed", '{"n":1}');
+    const { queue, value, receipt } = await pushed;
+    assert.deepEqual([queue, value], ["pushed", { n: 1 }]);
+    assert.equal(await r.call("KV.ACK", receipt), 1);
+    listener.disconnect();
+  },
+
   "sends again after a lost connection": async (r) => {
     // ioredis resends what was not answered when its connection was killed; with IDEM it counts once.
     const before = await r.client("ID");

@@ -134,6 +134,62 @@ const steps = {
     assert.equal(await r.del(["k", "n", "none"]), 2);
   },
 
+  "watches keys, prefixes and patterns": async (r) => {
+    const listener = await connect();
+    const messages = [];
+    const next = async () => {
+      for (let i = 0; i < 500 && messages.length === 0; i++) {
+        await new Promise((done) => setTimeout(done, 10));
+      }
+      return messages.shift();
+    };
+    const take = (text, channel) => messages.push([channel, JSON.parse(text)]);
+    await run(r, "KV.SET", key("u", 1), 1);
+    await listener.subscribe(`kv:watch:${key("u", 1)}`, take);
+    assert.deepEqual((await next())[1].value, 1);
+    await listener.unsubscribe(`kv:watch:${key("u", 1)}`);
+    await listener.subscribe(`kv:prefix:${key("u")}`, take);
+    const stamp = await run(r, "KV.SET", key("u", 2), '"two"');
+    assert.deepEqual(await next(), [
+      `kv:prefix:${key("u")}`,
+      { key: ["u", 2], value: "two", versionstamp: stamp, commit: stamp },
+    ]);
+    await listener.unsubscribe(`kv:prefix:${key("u")}`);
+    await listener.pSubscribe("kv:watch:u/#*", take);
+    await run(r, "KV.DEL", key("u", 2));
+    const [channel, change] = await next();
+    assert.equal(channel, "kv:watch:u/#2");
+    assert.equal(change.versionstamp, null);
+    listener.destroy();
+  },
+
+  "consumes a queue": async (r) => {
+    const ids = [];
+    for (let i = 0; i < 3; i++) ids.push(await run(r, "KV.ENQUEUE", "q", i));
+    const [[queue, id, value, attempt, receipt]] = await run(r, "KV.DEQUEUE", "q");
+    assert.deepEqual([queue, id, value, attempt], ["q", ids[0], "0", 1]);
+    assert.equal(await run(r, "KV.ACK", receipt), 1);
+    assert.equal(await run(r, "KV.ACK", receipt), 0);
+    const two = await run(r, "KV.DEQUEUE", "q", "COUNT", 10, "BLOCK", 1000);
+    assert.deepEqual(two.map((m) => m[2]), ["1", "2"]);
+    assert.match(await run(r, "KV.ATOMIC", "SET", key("done"), 1, "ACK", two[0][4]), STAMP);
+    assert.equal(await run(r, "KV.ATOMIC", "SET", key("done"), 2, "ACK", two[0][4]), null);
+    assert.equal(await run(r, "KV.ACK", two[1][4]), 1);
+    assert.equal(await run(r, "KV.DEQUEUE", "q", "BLOCK", 1), null);
+  },
+
+  "is pushed a queue": async (r) => {
+    const listener = await connect();
+    const pushed = new Promise((done) => {
+      listener.subscribe("kv:queue:pushed", (text) => done(JSON.parse(text)));
+    });
+    await run(r, "KV.ENQUEUE", "pushed", '{"n":1}');
+    const { queue, value, attempt, receipt } = await pushed;
+    assert.deepEqual([queue, value, attempt], ["pushed", { n: 1 }, 1]);
+    assert.equal(await run(r, "KV.ACK", receipt), 1);
+    listener.destroy();
+  },
+
   "repeats a write safely": async (r) => {
     const first = await run(r, "KV.SUM", key("c"), 1, "IDEM", "order-1");
     assert.deepEqual(await run(r, "KV.SUM", key("c"), 1, "IDEM", "order-1"), first);

@@ -153,6 +153,70 @@ def has_plain_keys(r, protocol):
     assert r.delete("k", "n", "none") == 2 and r.type("m1") == "string"
 
 
+def watches_keys_prefixes_and_patterns(r, protocol):
+    p = connect().pubsub(ignore_subscribe_messages=True)
+    r.execute_command("KV.SET", key("u", 1), 1)
+
+    def next_message():
+        for _ in range(50):
+            message = p.get_message(timeout=0.2)
+            if message is not None:
+                return message["channel"], json.loads(message["data"])
+        raise AssertionError("no message")
+
+    one, prefix = "kv:watch:" + key("u", 1), "kv:prefix:" + key("u")
+    p.subscribe(one)
+    channel, change = next_message()
+    assert (channel, change["key"], change["value"]) == (one, ["u", 1], 1)
+    p.unsubscribe(one)
+    p.subscribe(prefix)
+    while r.pubsub_numsub(prefix)[0][1] == 0:
+        pass
+    stamp = r.execute_command("KV.SET", key("u", 2), '"two"')
+    assert next_message() == (prefix, {"key": ["u", 2], "value": "two", "versionstamp": stamp,
+                                       "commit": stamp})
+    p.unsubscribe(prefix)
+    p.psubscribe("kv:watch:u/#*")
+    while r.pubsub_numpat() == 0:
+        pass
+    r.execute_command("KV.DEL", key("u", 2))
+    channel, change = next_message()
+    assert channel == "kv:watch:u/#2" and change["value"] is None and change["versionstamp"] is None
+    p.close()
+
+
+def consumes_a_queue(r, protocol):
+    ids = [r.execute_command("KV.ENQUEUE", "q", i) for i in range(3)]
+    assert len(set(ids)) == 3
+    [message] = r.execute_command("KV.DEQUEUE", "q")
+    assert message[:4] == ["q", ids[0], "0", 1], message
+    assert r.execute_command("KV.ACK", message[4]) == 1
+    assert r.execute_command("KV.ACK", message[4]) == 0
+    two = r.execute_command("KV.DEQUEUE", "q", "COUNT", 10, "LEASE", 60000, "BLOCK", 1000)
+    assert [m[2] for m in two] == ["1", "2"]
+    assert r.execute_command("KV.ATOMIC", "SET", key("done"), 1, "ACK", two[0][4])
+    assert r.execute_command("KV.ATOMIC", "SET", key("done"), 2, "ACK", two[0][4]) is None
+    assert r.execute_command("KV.NACK", two[1][4], "DELAY", 0) == 1
+    [again] = r.execute_command("KV.DEQUEUE", "q", "BLOCK", 1000)
+    assert again[3] == 2
+    assert r.execute_command("KV.ACK", again[4]) == 1
+    assert r.execute_command("KV.DEQUEUE", "q", "BLOCK", 1) is None
+
+
+def is_pushed_a_queue(r, protocol):
+    p = connect().pubsub(ignore_subscribe_messages=True)
+    p.subscribe("kv:queue:pushed")
+    r.execute_command("KV.ENQUEUE", "pushed", '{"n":1}')
+    for _ in range(50):
+        message = p.get_message(timeout=0.2)
+        if message is not None:
+            break
+    pushed = json.loads(message["data"])
+    assert (pushed["queue"], pushed["value"], pushed["attempt"]) == ("pushed", {"n": 1}, 1)
+    assert r.execute_command("KV.ACK", pushed["receipt"]) == 1
+    p.close()
+
+
 def repeats_a_write_safely(r, protocol):
     first = r.execute_command("KV.SUM", key("c"), 1, "IDEM", "order-1")
     assert r.execute_command("KV.SUM", key("c"), 1, "IDEM", "order-1") == first
@@ -241,6 +305,7 @@ def selects_databases(r, protocol):
 STEPS = [
     connects_as_asked, sets_and_gets, expires, computes, lists_and_deletes_ranges,
     commits_transactions, runs_multi_as_one_transaction, has_plain_keys, repeats_a_write_safely,
+    watches_keys_prefixes_and_patterns, consumes_a_queue, is_pushed_a_queue,
     speaks_messagepack, maps_errors, tells_about_itself, selects_databases,
 ]
 

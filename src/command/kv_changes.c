@@ -109,6 +109,8 @@ static enum err feed_read(struct request *rq, struct feed *f, uint64_t until)
 static enum err feed_park(struct request *rq, struct feed *f)
 {
     feed_move(f, FEED_PARKED);
+    arena_fini(&f->request.arena); /* many may wait, and for long */
+    arena_init(&f->request.arena, ARENA_CHUNK_BYTES);
     waiter_add(&f->env->blocked_waiters, rq->waiter);
     return client_block(rq, f->block_ms);
 }

@@ -64,7 +64,7 @@ static enum err parse_undelivered(struct options *o, struct message *m)
     struct slice *tuples = arena_alloc(rq->arena, (size_t)count * sizeof *tuples);
     size_t bytes = 0;
     for (size_t i = 0; i < (size_t)count; i++) {
-                struct slice arg;
+        struct slice arg;
         struct slice key = {0};
         r = options_argument(o, "UNDELIVERED", &arg);
         if (r == OK) r = arg_key(rq, arg, &key);
@@ -113,7 +113,7 @@ static enum err parse_enqueue_option(struct options *o, struct queue_enqueue *x,
 enum err parse_enqueue(struct options *o, struct queue_enqueue *x)
 {
     static const uint8_t backoff_default[] = {0, 0, 3, 232, 0, 0, 19, 136, 0, 0, 39, 16};
-        struct slice value = {0};
+    struct slice value = {0};
     bool is_taken = true;
     *x = (struct queue_enqueue){.queues = o->rq->env->queues,
                                 .message = {.backoff_count = 3, .backoff = backoff_default}};

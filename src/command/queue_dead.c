@@ -104,16 +104,16 @@ static const struct command sub_list = {
 static enum err dead_get_run(struct request *rq)
 {
     struct queue_reading reading;
-        struct shown shown = {0};
+    struct shown shown = {0};
 
     enum err r = arg_queue(rq, rq->argv[2]);
     if (r == OK) r = arg_message_id(rq, rq->argv[3], &shown.id);
     if (r != OK) return r;
     queue_view_begin(rq, &reading);
-        r = queue_dead_get(rq->env->queues, &reading.view, rq->argv[2], &shown, &rq->error);
+    r = queue_dead_get(rq->env->queues, &reading.view, rq->argv[2], &shown, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
-        if (shown.exists) {
+    if (shown.exists) {
         reply_shown(rq, &shown);
     } else {
         resp_nil_array(rq->w);

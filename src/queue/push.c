@@ -117,7 +117,7 @@ static size_t room_of(struct push_sub *s)
 static size_t ring_room(const struct push_ring *r)
 {
     size_t room = 0;
-        struct push_sub *s = r->next_sub;
+    struct push_sub *s = r->next_sub;
     do {
         room += room_of(s);
         s = s->next;

@@ -121,21 +121,21 @@ enum err queue_page(struct queues *qs, struct view *v, struct queue_page *p, str
     return r;
 }
 
-enum err queue_dead_get(struct queues *qs, struct view *v, struct slice queue,
-                        struct shown *out, struct error *e)
+enum err queue_dead_get(struct queues *qs, struct view *v, struct slice queue, struct shown *out,
+                        struct error *e)
 {
     struct touch t;
     struct entry row;
     struct state s;
-        struct message_id id = out->id;
+    struct message_id id = out->id;
     *out = (struct shown){0};
     enum err r = touch_begin(&t, qs, v, queue, e);
     if (r == OK) r = view_get(v, touch_key(&t, SPACE_STATE, id.bytes, ID_BYTES), &row, e);
     if (r != OK || !row.exists) return r;
     r = state_read(row.value, &s, e);
     if (r != OK || s.kind != STATE_DEAD) return r;
-        struct slot slot = slot_of(s.time_ms, &id);
+    struct slot slot = slot_of(s.time_ms, &id);
     r = view_get(v, touch_key(&t, SPACE_DEAD, slot.bytes, SLOT_BYTES), &row, e);
     if (r == OK) r = show(&t, &slot, row.value, out, e);
-        return r;
+    return r;
 }

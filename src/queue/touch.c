@@ -107,7 +107,7 @@ static void bury(struct touch *t, const struct message_id *id, const struct mess
 enum err touch_fail(struct touch *t, const struct message_id *id, const struct state *s,
                     const struct failure *f, struct error *e)
 {
-        struct message m = {0};
+    struct message m = {0};
     enum err r = touch_get_message(t, id, &m, e);
     if (r != OK) return r;
     touch_end_lease(t, id, s->time_ms);

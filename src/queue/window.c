@@ -79,7 +79,7 @@ void window_remove(struct window *w, const struct slot *s)
     size_t i = place_of(w, s);
     if (i == w->count || slot_cmp(window_at(w, i), s) != 0) return;
     w->count--;
-        if (i == 0) {
+    if (i == 0) {
         w->first = w->count == 0 ? 0 : w->first + 1;
         if (w->count > 0 || w->cap <= KEEP_SLOTS) return;
         mem_free(w->slots); /* an idle queue is small */

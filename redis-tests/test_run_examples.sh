@@ -1,0 +1,62 @@
+#!/bin/bash
+# The programs of examples/, run together against one server: a live watcher, a change consumer, a worker
+# pool, and somebody who places orders. With redis-py and with node-redis, where they are installed
+# (test_python.sh and test_node.sh install them).
+. "$(dirname "$0")/server.sh"
+
+orders=4
+
+# run_all <name> <program> <ending> <directory>: all four; the orders must be shipped, seen and copied.
+run_all() {
+    local name=$1 program=$2 ending=$3 dir=$4 pids=() placed
+    redis-cli -p "$port" FLUSHALL >/dev/null
+    timeout 20 "$program" "$dir/live_watcher.$ending" "$port" >"$scratch/watched" 2>&1 &
+    pids+=($!)
+    timeout 20 "$program" "$dir/change_consumer.$ending" "$scratch/copy.$ending" "$port" 20 \
+        >"$scratch/copied" 2>&1 &
+    pids+=($!)
+    timeout 20 "$program" "$dir/worker_pool.$ending" "$port" 2 20 >"$scratch/worked" 2>&1 &
+    pids+=($!)
+    # Until the watcher listens and the workers wait.
+    for ((tries = 0; tries < 500; tries++)); do
+        [ "$(redis-cli -p "$port" INFO clients | tr -d '\r' | sed -n 's/^pubsub_clients://p')" = 1 ] &&
+            [ -s "$scratch/copy.$ending" ] && break
+        sleep 0.02
+    done
+    placed=$(timeout 20 "$program" "$dir/place_order.$ending" "$port" "$orders" | wc -l)
+    for ((tries = 0; tries < 500; tries++)); do
+        [ "$(grep -c '"shipped"' "$scratch/watched")" -ge "$orders" ] &&
+            [ "$(grep -c '"shipped"' "$scratch/copy.$ending")" -ge "$orders" ] && break
+        sleep 0.02
+    done
+    kill "${pids[@]}" 2>/dev/null
+    wait "${pids[@]}" 2>/dev/null
+    same "$name: orders are placed" "$orders" "$placed"
+    same "$name: the watcher saw each shipped" "$orders" "$(grep -c '"shipped"' "$scratch/watched")"
+    same "$name: the copy has each shipped" "$orders" \
+        "$(grep -c '"shipped"' "$scratch/copy.$ending")"
+    same "$name: each was handled once" "$orders" "$(grep -c 'done' "$scratch/worked")"
+    same "$name: nothing went wrong" '' \
+        "$(grep -hiE 'error|traceback' "$scratch/watched" "$scratch/copied" "$scratch/worked")"
+    same "$name: the queue is empty" "ready 0 leased 0 acked $orders" \
+        "$(redis-cli -p "$port" KV.QUEUE STATS example-orders | paste - - |
+            awk '$1 ~ /^(ready|leased|acked)$/ { printf "%s%s %s", n++ ? " " : "", $1, $2 }')"
+}
+
+start_server
+python=build/python/env/bin/python
+if [ -x "$python" ] && "$python" -c 'import redis' 2>/dev/null; then
+    run_all "examples with redis-py" "$python" py examples/python
+else
+    skip "examples with redis-py" "redis-py is not installed under build/"
+fi
+if command -v node >/dev/null && [ -d build/node/node_modules/redis ]; then
+    # Node looks for packages beside the script: a copy of it gets them there.
+    mkdir "$scratch/node" && cp examples/node/*.mjs "$scratch/node/" &&
+        ln -s "$PWD/build/node/node_modules" "$scratch/node/node_modules"
+    run_all "examples with node-redis" node mjs "$scratch/node"
+else
+    skip "examples with node-redis" "node-redis is not installed under build/"
+fi
+stop_server
+finish
