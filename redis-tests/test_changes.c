@@ -493,25 +493,29 @@ static long long wall_ms(void)
     return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void write_one(struct load_client *l)
+static const char *any_write(void)
 {
     unsigned k = (unsigned)load_below(KEYS);
     unsigned n = (unsigned)load_below(1000000);
-    switch (load_below(400) == 0 ? 100 : load_below(12)) {
-    case 0: load_say(l, "KV.SET ['k',%u] %u PX %u", k, n, 1 + (unsigned)load_below(200)); break;
-    case 1: load_say(l, "KV.SET ['k',%u] %u EX %u", k, n, 1000 + k); break;
-    case 2: load_say(l, "KV.DEL ['k',%u]", k); break;
-    case 3: load_say(l, "KV.SUM ['k',%u] 1", k); break;
-    case 4: load_say(l, "KV.PEXPIRE ['k',%u] %u", k, n % 2 ? 50 : 900000); break;
-    case 5: load_say(l, "KV.PERSIST ['k',%u]", k); break;
+    if (load_below(800) == 0) return n % 10 == 0 ? "FLUSHALL" : "FLUSHDB";
+    switch (load_below(12)) {
+    case 0: return text("KV.SET ['k',%u] %u PX %u", k, n, 1 + n % 200);
+    case 1: return text("KV.SET ['k',%u] %u EX %u", k, n, 1000 + k);
+    case 2: return text("KV.DEL ['k',%u]", k);
+    case 3: return text("KV.SUM ['k',%u] 1", k);
+    case 4: return text("KV.PEXPIRE ['k',%u] %u", k, n % 2 ? 50 : 900000);
+    case 5: return text("KV.PERSIST ['k',%u]", k);
     case 6:
-        load_say(l, "KV.ATOMIC SET ['k',%u] %u DEL ['k',%u] SET ['k',%u] %u EX 5000", k, n,
-                 (k + 1) % KEYS, (k + 2) % KEYS, n);
-        break;
-    case 7: load_say(l, "KV.DELRANGE START ['k',%u] END ['k',%u]", k, k + 3); break;
-    case 100: load_say(l, n % 10 == 0 ? "FLUSHALL" : "FLUSHDB"); break;
-    default: load_say(l, "KV.SET ['k',%u] %u", k, n); break;
+        return text("KV.ATOMIC SET ['k',%u] %u DEL ['k',%u] SET ['k',%u] %u EX 5000", k, n,
+                    (k + 1) % KEYS, (k + 2) % KEYS, n);
+    case 7: return text("KV.DELRANGE START ['k',%u] END ['k',%u]", k, k + 3);
+    default: return text("KV.SET ['k',%u] %u", k, n);
     }
+}
+
+static void write_one(struct load_client *l)
+{
+    load_say(l, any_write());
 }
 
 static void on_written(struct load_client *l, const redisReply *r)
@@ -634,6 +638,22 @@ static void ask_times(void)
     }
 }
 
+/* To the end of the feed, and of what ends soon: then the copy is the data. */
+static void copy_compare(struct stamp *next)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    struct stamp end = now();
+    while (strcmp(next->text, end.text) < 0 || ends_soon()) {
+        if (testserver_now_ms() > until) fail_msg("the copy does not come to an end");
+        (void)copy_changes(next, "BLOCK 20");
+    }
+    listed = 0;
+    list_all(compare_listed, false);
+    size_t copied = 0;
+    for (size_t i = 0; i < KEYS; i++) copied += w.copy[i].exists;
+    assert_int_equal(listed, copied);
+}
+
 static void a_copy_made_under_load_is_the_data(void **state)
 {
     load_seed();
@@ -671,6 +691,24 @@ static void a_copy_made_under_load_is_the_data(void **state)
     for (size_t i = 0; i < WRITERS; i++) load_close(&w.writers[i]);
 }
 
+/* What was told is never taken back, and nothing is left out, whatever was under way. */
+static void a_copy_outlives_kills_of_the_server(void **state)
+{
+    load_seed();
+    expect(c, "+OK", "FLUSHALL");
+    memset(w.copy, 0, sizeof w.copy);
+    struct stamp next = now();
+    for (int round = 0; round < (load_is_long() ? 50 : 5); round++) {
+        for (int i = 0; i < 500; i++) say(d, any_write());
+        load_flush(d);
+        for (uint64_t i = load_below(10); i > 0; i--) (void)copy_changes(&next, "COUNT 20 BLOCK 1");
+        testserver_kill(server);
+        testserver_again(server);
+        connect_again();
+        copy_compare(&next);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -692,6 +730,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_stale),
         cmocka_unit_test(what_retention_let_go_is_stale_but_not_for_who_waits),
         cmocka_unit_test(a_copy_made_under_load_is_the_data),
+        cmocka_unit_test(a_copy_outlives_kills_of_the_server),
         cmocka_unit_test(the_feed_goes_on_after_a_stop_and_a_kill),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -145,6 +145,13 @@ static void every_mutable_setting_can_be_set(void **state)
         {"expire-batch", "7", "7"},
         {"idem-window", "5", "5"},
         {"idem-max-entries", "5", "5"},
+        {"queue-lease", "5", "5"},
+        {"queue-prefetch", "5", "5"},
+        {"dedup-window", "5", "5"},
+        {"dedup-max-entries", "5", "5"},
+        {"dlq-max-age", "5", "5"},
+        {"dlq-max-length", "5", "5"},
+
         {"slowlog-log-slower-than", "-1", "-1"},
         {"slowlog-max-len", "5", "5"},
         {"latency-monitor-threshold", "5", "5"},

@@ -559,6 +559,43 @@ static void subscribers_in_resp3_and_messagepack(void **state)
     expect(c, "-ERR PREFETCH must be between 1 and 1000, not 0", "KV.QUEUE PREFETCH 0");
 }
 
+/* Subscribers come and go in every way, read and acknowledge or do not: each message ends as
+ * acknowledged or as a dead letter. */
+static void subscribers_that_come_and_go_lose_nothing(void **state)
+{
+    enum { MANY = 300, SUBSCRIBERS = 6 };
+    redisContext *subs[SUBSCRIBERS] = {NULL};
+    long until = testserver_now_ms() + 2 * LIMIT_MS;
+    load_seed();
+    for (int i = 0; i < MANY; i++) expect(c, "*", "KV.ENQUEUE q %d BACKOFF 3 1 2 3", i);
+    for (unsigned turn = 0;; turn++) {
+        long long left = figure("q", "ready") + figure("q", "delayed") + figure("q", "leased");
+        if (left == 0) break;
+        if (testserver_now_ms() > until) fail_msg("%lld messages are stuck", left);
+        redisContext **s = &subs[load_below(SUBSCRIBERS)];
+        if (*s == NULL) {
+            *s = testserver_connect(server);
+            expect(*s, "+OK", "KV.QUEUE PREFETCH %d", (int)load_below(20) + 1);
+            expect(*s, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+        }
+        for (uint64_t n = load_below(30); n > 0 && load_is_readable(*s, 2); n--) {
+            char *receipt = next_receipt(*s);
+            if (load_below(4) != 0) ask(c, "KV.ACK %s", receipt);
+            free(receipt);
+        }
+        uint64_t how = load_below(8);
+        if (how < 2) say(*s, how == 0 ? "UNSUBSCRIBE" : "RESET");
+        if (how < 2) load_flush(*s);
+        if (how < 3) redisFree(*s);
+        if (how < 3) *s = NULL;
+    }
+    for (int i = 0; i < SUBSCRIBERS; i++) {
+        if (subs[i] != NULL) redisFree(subs[i]);
+    }
+    assert_int_equal(figure("q", "acked") + figure("q", "dead"), MANY);
+    printf("%lld acknowledged, %lld dead\n", figure("q", "acked"), figure("q", "dead"));
+}
+
 static void a_stop_counts_nothing(void **state)
 {
     struct testserver *s = testserver_start(NULL);
@@ -574,6 +611,52 @@ static void a_stop_counts_nothing(void **state)
     a = testserver_connect(s);
     expect(a, "[[q * 1 :1 *]]", "KV.DEQUEUE q");
     redisFree(a);
+    testserver_free(s);
+}
+
+/* ---- settings ---- */
+
+static void settings_take_effect_while_it_runs(void **state)
+{
+    struct testserver *s = testserver_start(NULL);
+    redisContext *a = testserver_connect(s);
+    expect(a, "+OK", "CONFIG SET queue-lease 20 dlq-max-length 2 dedup-max-entries 1");
+    expect(a, "*", "KV.ENQUEUE q 1 BACKOFF 1 0");
+    expect(a, "[[q * 1 :1 *]]", "KV.DEQUEUE q");
+    expect(a, "[[q * 1 :2 *]]", "KV.DEQUEUE q BLOCK 10000");
+    assert_int_equal(strlen(ask(a, "KV.ENQUEUE e 1 DEDUP a")), 24);
+    expect(a, "-TRYAGAIN dedup-max-entries (1) *", "KV.ENQUEUE e 1 DEDUP b");
+    expect(a, "+OK", "CONFIG SET dedup-window 1");
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (strlen(ask(a, "KV.ENQUEUE e 1 DEDUP a")) != 24) {
+        if (testserver_now_ms() > until) fail_msg("the dedup id is never forgotten");
+        testserver_pause();
+    }
+    for (int i = 0; i < 4; i++) {
+        expect(a, "*", "KV.ENQUEUE d %d", i);
+        char *receipt = take(a, "KV.DEQUEUE d LEASE 60000");
+        expect(a, ":1", "KV.NACK %s DEAD", receipt);
+        free(receipt);
+    }
+    until = testserver_now_ms() + LIMIT_MS;
+    while (!text_fits(ask(a, "KV.DLQ LIST d"), "[0 [[* 3 :1 * :*] [* 2 :1 * :*]]]")) {
+        if (testserver_now_ms() > until) fail_msg("%s", ask(a, "KV.DLQ LIST d"));
+        testserver_pause();
+    }
+    expect(a, "+OK", "CONFIG SET dlq-max-age 1");
+    until = testserver_now_ms() + LIMIT_MS;
+    while (!text_fits(ask(a, "KV.DLQ LIST d"), "[0 []]")) {
+        if (testserver_now_ms() > until) fail_msg("dead letters are kept for ever");
+        testserver_pause();
+    }
+    expect(a, "+OK", "CONFIG SET queue-prefetch 1");
+    redisContext *b = testserver_connect(s);
+    expect(b, "[subscribe kv:queue:q2 :1]", "SUBSCRIBE kv:queue:q2");
+    expect(a, "@", "KV.ATOMIC ENQUEUE q2 1 ENQUEUE q2 2");
+    free(next_receipt(b));
+    expect(a, "[ready :1 delayed :0 leased :1 *]", "KV.QUEUE STATS q2");
+    redisFree(a);
+    redisFree(b);
     testserver_free(s);
 }
 
@@ -604,7 +687,11 @@ int main(void)
         TEST(what_is_delayed_or_given_back_is_pushed_when_due),
         TEST(a_connection_that_ends_counts_one_that_unsubscribes_does_not),
         TEST(subscribers_in_resp3_and_messagepack),
+        TEST(subscribers_that_come_and_go_lose_nothing),
         TEST(a_stop_counts_nothing),
+
+        TEST(settings_take_effect_while_it_runs),
+
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

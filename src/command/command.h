@@ -70,6 +70,7 @@ struct client {
     struct client_pushes *pushes; /* owned; NULL = none */
     size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
     struct unsent *unsent;        /* owned, oldest first; NULL = none */
+    struct unsent *unsent_last;
     bool is_no_evict; /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
     /* While a command of it is blocked (block.c). */
     struct waiter *block_waiter; /* NULL = none is */

@@ -2,6 +2,7 @@
 #include "codec/key.h"
 #include "codec/value.h"
 #include "command/commands.h"
+#include "queue/queue.h"
 
 static enum err kv_format_run(struct request *rq)
 {
@@ -69,7 +70,14 @@ static enum err kv_limits_run(struct request *rq)
         {"transaction-bytes", limits->txn_bytes_max},
         {"list-limit", LIST_LIMIT_MAX},
         {"list-page-bytes", LIST_PAGE_BYTES_MAX},
+        {"queue-name-bytes", QUEUE_NAME_BYTES_MAX},
+        {"queue-count", QUEUE_COUNT_MAX},
+        {"queue-backoff", QUEUE_BACKOFF_MAX},
+        {"queue-undelivered", QUEUE_UNDELIVERED_MAX},
+        {"queue-lease-ms", QUEUE_LEASE_MS_MAX},
+        {"queue-error-bytes", QUEUE_ERROR_BYTES_MAX},
         {"databases", rq->env->databases},
+
         {"clients", rq->env->clients_max},
     };
     size_t count = sizeof rows / sizeof rows[0];

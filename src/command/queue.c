@@ -247,15 +247,18 @@ static void unsent_add(struct request *rq, const struct queue_dequeue *x)
         u->receipts[i].queue = slice_of(names, name.len);
         names += name.len;
     }
-    struct unsent **at = &c->unsent;
-    while (*at != NULL) at = &(*at)->next;
-    *at = u;
+    *(c->unsent != NULL ? &c->unsent_last->next : &c->unsent) = u;
+    c->unsent_last = u;
 }
 
 void unsent_cut(struct client *c, uint64_t end)
 {
     struct unsent **at = &c->unsent;
-    while (*at != NULL && (*at)->end <= end) at = &(*at)->next;
+    while (*at != NULL && (*at)->end <= end) {
+        c->unsent_last = *at;
+        at = &(*at)->next;
+    }
+
     while (*at != NULL) {
         struct unsent *u = *at;
         *at = u->next;

@@ -5,7 +5,7 @@
 #include "queue/queue_int.h"
 
 #define READ_ROWS 5000 /* after a start, in one tick */
-#define FILL_ROWS 64   /* at least, when the store is asked */
+#define FILL_ROWS 256  /* at least, when the store is asked */
 #define ADVANCE_MAX 5000
 
 static struct slice name_of(struct slice key)

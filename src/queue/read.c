@@ -62,6 +62,16 @@ struct found {
     struct slice row;
 };
 
+/* Not before the first row that there is: there lie the tombstones of what was consumed. */
+static enum err page_start(struct touch *t, struct scan_range *range, struct error *e)
+{
+    if (t->queue == NULL || view_bytes(t->view) > 0 || view_is_flushed(t->view)) return OK;
+    enum err r = queue_fill(t->queue, SPACE_READY, 1, t->view->waiter, e);
+    if (r != OK || t->queue->ready.count == 0) return r;
+    range->start = touch_key(t, SPACE_READY, window_at(&t->queue->ready, 0)->bytes, SLOT_BYTES);
+    return OK;
+}
+
 static enum err page_scan(struct touch *t, struct queue_page *p, struct found *found,
                           struct error *e)
 {
@@ -78,7 +88,8 @@ static enum err page_scan(struct touch *t, struct queue_page *p, struct found *f
     memcpy(after, p->after.bytes, SLOT_BYTES);
     if (p->has_after && is_reverse) range.end = touch_key(t, p->space, after, SLOT_BYTES);
     if (p->has_after && !is_reverse) range.start = touch_key(t, p->space, after, SLOT_BYTES + 1);
-    enum err r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
+    enum err r = p->space == SPACE_READY ? page_start(t, &range, e) : OK;
+    if (r == OK) r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
     while (r == OK) {
         struct slice key;
         struct entry entry;

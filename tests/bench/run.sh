@@ -8,8 +8,9 @@ cd "$(dirname "$0")/../.."
 rounds=${BENCH_ROUNDS:-5}
 sustained_s=${BENCH_SUSTAINED_S:-300}
 sustained_keys=${BENCH_SUSTAINED_KEYS:-10000000}
-only=${BENCH_ONLY:-set get atomic list paced memory sustained}
+only=${BENCH_ONLY:-set get atomic list queue paced memory sustained}
 paced=build/release/tests/bench/bench_paced
+queue=build/release/tests/bench/bench_queue
 value='{"id":12345,"name":"user 12345","email":"user12345@example.com","age":42,"active":true,"score":17.55}'
 # Beside the repository's build, not in /tmp: that may be memory, and a sync must be one.
 dir=$(mktemp -d "$PWD/build/bench.XXXXXX")
@@ -121,6 +122,31 @@ if wants atomic; then
     else
         echo "| KV.ATOMIC check + 2 sets, 50 clients | $(median <"$dir/a") | skipped: no Deno from npm here | | >= 8 |"
     fi
+fi
+if wants queue; then
+    : >"$dir/a"
+    : >"$dir/b"
+    for _ in $(seq "$rounds"); do
+        $queue cycle "$rport" stream 50 5 >>"$dir/b"
+        $queue cycle "$tport" kv 50 5 >>"$dir/a"
+    done
+    row "KV.ENQUEUE + KV.DEQUEUE + KV.ACK, durable, 50 clients, jobs/s, beside XADD + XREADGROUP + XACK" "-" "$dir/a" "$dir/b"
+    echo
+    echo "From a write to who waits for it, us, 2000 one at a time, each round p50 / p99:"
+    echo
+    echo "| | rounds |"
+    echo "| --- | --- |"
+    latency() { # title, port, what
+        local line=
+        for _ in $(seq "$rounds"); do line+="$($queue latency "$2" "$3" 2000 | tr ' ' '/') "; done
+        echo "| $1 | $line|"
+    }
+    latency "tupled: KV.SET to the message of kv:watch: (durable)" "$tport" watch
+    latency "tupled: PUBLISH to message" "$tport" publish
+    latency "Redis: PUBLISH to message" "$rport" publish
+    latency "tupled: KV.ENQUEUE to a push of kv:queue: (durable, leased)" "$tport" push
+    latency "tupled: KV.ENQUEUE to the reply of a waiting KV.DEQUEUE (durable, leased)" "$tport" dequeue
+    latency "Redis: XADD to the reply of a waiting XREAD (appendfsync always)" "$rport" stream
 fi
 kill "$redis"; wait "$redis" 2>/dev/null || true; redis=
 if wants paced; then

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
 #include "unit/backend/local_help.h"
@@ -361,6 +362,78 @@ static void a_restored_backup_has_no_history(void **state)
     reader_fini(&t);
 }
 
+/* Under a weak durability a power failure takes back what the feed had told. */
+static void a_tail_that_was_lost_is_stale(void **state)
+{
+    static uint8_t before[64 * 1024];
+    struct reader t;
+    struct file f;
+    uint64_t numbers[8];
+    reader_init(&t);
+    t.rig.options.durability = DURABILITY_NEVER;
+    rig_open(&t.rig);
+    uint64_t kept = set(&t, "kept", "1");
+    rig_settle(&t.rig);
+    assert_true(rig_segments(&t.rig, numbers, 8) > 0);
+    assert_int_equal(file_open(&f, rig_segment_path(&t.rig, numbers[0]), FILE_WRITE_OLD, NULL), OK);
+    assert_int_equal(file_read_at(&f, 0, before, sizeof before, NULL), OK);
+    uint64_t lost = set(&t, "lost", "1");
+    rig_settle(&t.rig);
+    expect_rows(&t, kept, 10, "lost=1");
+    rig_abandon(&t.rig);
+    assert_int_equal(file_write_at(&f, 0, slice_of(before, sizeof before), NULL), OK);
+    file_close(&f);
+    rig_open(&t.rig);
+    rig_expect(&t.rig, key_of(0, "lost"), NULL);
+    expect_stale(&t, lost, 0);
+    (void)set(&t, "new", "1");
+    rig_settle(&t.rig);
+    expect_stale(&t, lost, 0);
+    expect_rows(&t, kept, 10, "new=1");
+    rig_close(&t.rig);
+    reader_fini(&t);
+}
+
+static void marks_in_the_journal_are_no_commits(void **state)
+{
+    struct reader t;
+    reader_init(&t);
+    clock_set_fake_ms(1700000000000);
+    rig_open(&t.rig);
+    uint64_t first = set(&t, "a", "1");
+    rig_mark(&t.rig);
+    expect_rows(&t, first, 10, "");
+    (void)set(&t, "b", "1");
+    rig_mark(&t.rig);
+    expect_rows(&t, first, 10, "b=1");
+    expect_rows(&t, 0, 10, "a=1 | b=1");
+    rig_crash(&t.rig);
+    expect_rows(&t, first, 10, "b=1");
+    (void)set(&t, "c", "1");
+    rig_mark(&t.rig);
+    expect_rows(&t, first, 10, "b=1");
+    expect_rows(&t, t.q.next, 10, "c=1");
+    rig_close(&t.rig);
+    reader_fini(&t);
+}
+
+static void a_start_on_a_full_disk_has_its_history(void **state)
+{
+    struct reader t;
+    reader_init(&t);
+    rig_open(&t.rig);
+    uint64_t last = fill(&t, 200);
+    rig_crash(&t.rig);
+    rig_abandon(&t.rig);
+    fault_arm("file.reserve", 1, true);
+    rig_open(&t.rig);
+    assert_int_equal(follow(&t, 0, 100), last);
+    expect_stale(&t, last + 1, 0);
+    fault_arm("", 0, false);
+    rig_close(&t.rig);
+    reader_fini(&t);
+}
+
 /* ---- retention ---- */
 
 static void what_retention_let_go_is_stale_and_the_rest_is_there(void **state)
@@ -574,6 +647,9 @@ int main(void)
         cmocka_unit_test(history_goes_on_over_segments_restarts_and_crashes),
         cmocka_unit_test(a_version_that_a_start_skipped_is_stale),
         cmocka_unit_test(a_restored_backup_has_no_history),
+        cmocka_unit_test(a_tail_that_was_lost_is_stale),
+        cmocka_unit_test(marks_in_the_journal_are_no_commits),
+        cmocka_unit_test(a_start_on_a_full_disk_has_its_history),
         cmocka_unit_test(what_retention_let_go_is_stale_and_the_rest_is_there),
         cmocka_unit_test(a_segment_being_read_stays),
         cmocka_unit_test(following_reads_only_what_is_new),

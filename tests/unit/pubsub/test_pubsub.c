@@ -1,0 +1,114 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "pubsub/pubsub.h"
+
+#define SUBSCRIBERS 8
+
+struct told {
+    const struct subscriber *first; /* of the array */
+    char text[200];                 /* "<subscriber>[:pattern] ..." */
+};
+
+static void deliver(void *arg, struct subscriber *s, struct slice pattern)
+{
+    struct told *t = arg;
+    size_t len = strlen(t->text);
+    snprintf(t->text + len, sizeof t->text - len, "%d%s%.*s ", (int)(s - t->first),
+             pattern.data != NULL ? ":" : "", (int)pattern.len, (const char *)pattern.data);
+}
+
+static void expect_told(struct pubsub *p, const struct subscriber *first, bool is_shard,
+                        const char *channel, const char *wanted)
+{
+    struct told t = {.first = first};
+    size_t spaces = 0;
+    size_t n = pubsub_publish(p, is_shard, slice_str(channel), deliver, &t);
+    for (const char *c = wanted; *c != '\0'; c++) spaces += *c == ' ';
+    assert_string_equal(t.text, wanted);
+    assert_int_equal(n, spaces);
+}
+
+static void channels_patterns_and_shards_are_apart(void **state)
+{
+    struct subscriber s[SUBSCRIBERS] = {0};
+    struct pubsub *p = pubsub_new();
+    assert_true(pubsub_subscribe(p, &s[0], PUBSUB_CHANNEL, slice_str("a")));
+    assert_true(pubsub_subscribe(p, &s[1], PUBSUB_CHANNEL, slice_str("a")));
+    assert_true(pubsub_subscribe(p, &s[1], PUBSUB_PATTERN, slice_str("a*")));
+    assert_true(pubsub_subscribe(p, &s[2], PUBSUB_PATTERN, slice_str("*")));
+    assert_true(pubsub_subscribe(p, &s[3], PUBSUB_SHARD, slice_str("a")));
+    assert_false(pubsub_subscribe(p, &s[0], PUBSUB_CHANNEL, slice_str("a"))); /* once */
+    expect_told(p, s, false, "a", "0 1 1:a* 2:* ");
+    expect_told(p, s, false, "ab", "1:a* 2:* ");
+    expect_told(p, s, false, "", "2:* ");
+    expect_told(p, s, true, "a", "3 ");
+    expect_told(p, s, true, "b", "");
+    assert_int_equal(pubsub_count(&s[1], PUBSUB_CHANNEL), 1);
+    assert_int_equal(pubsub_subscribers(p, PUBSUB_CHANNEL, slice_str("a")), 2);
+    assert_int_equal(pubsub_subscribers(p, PUBSUB_SHARD, slice_str("a")), 1);
+    assert_int_equal(pubsub_names(p, PUBSUB_PATTERN), 2);
+    for (int i = 0; i < SUBSCRIBERS; i++) pubsub_leave(p, &s[i]);
+    expect_told(p, s, false, "a", "");
+    assert_int_equal(pubsub_names(p, PUBSUB_PATTERN), 0);
+    pubsub_free(p);
+}
+
+static void who_leaves_is_told_no_more_and_others_are(void **state)
+{
+    struct subscriber s[SUBSCRIBERS] = {0};
+    struct pubsub *p = pubsub_new();
+    for (int i = 0; i < 4; i++) {
+        assert_true(pubsub_subscribe(p, &s[i], PUBSUB_CHANNEL, slice_str("c")));
+        assert_true(pubsub_subscribe(p, &s[i], PUBSUB_CHANNEL, slice_str("d")));
+    }
+    assert_true(pubsub_unsubscribe(p, &s[1], PUBSUB_CHANNEL, slice_str("c")));
+    assert_false(pubsub_unsubscribe(p, &s[1], PUBSUB_CHANNEL, slice_str("c")));
+    assert_false(pubsub_unsubscribe(p, &s[1], PUBSUB_PATTERN, slice_str("d")));
+    expect_told(p, s, false, "c", "0 2 3 ");
+    pubsub_leave(p, &s[0]);
+    pubsub_leave(p, &s[3]);
+    expect_told(p, s, false, "c", "2 ");
+    expect_told(p, s, false, "d", "1 2 ");
+    pubsub_leave(p, &s[1]);
+    pubsub_leave(p, &s[2]);
+    assert_int_equal(pubsub_names(p, PUBSUB_CHANNEL), 0);
+    pubsub_free(p);
+}
+
+static void names_come_back_in_the_order_of_subscribing(void **state)
+{
+    struct subscriber s = {0};
+    struct pubsub *p = pubsub_new();
+    struct slice name;
+    char text[16];
+    assert_false(pubsub_first(&s, PUBSUB_CHANNEL, &name));
+    for (int i = 0; i < 1000; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        assert_true(pubsub_subscribe(p, &s, PUBSUB_CHANNEL, slice_str(text)));
+    }
+    assert_true(pubsub_unsubscribe(p, &s, PUBSUB_CHANNEL, slice_str("0")));
+    for (int i = 1; pubsub_first(&s, PUBSUB_CHANNEL, &name); i++) {
+        snprintf(text, sizeof text, "%d", i);
+        assert_true(slice_eq(name, slice_str(text)));
+        assert_true(pubsub_unsubscribe(p, &s, PUBSUB_CHANNEL, slice_str(text)));
+    }
+    assert_int_equal(pubsub_count(&s, PUBSUB_CHANNEL), 0);
+    pubsub_leave(p, &s);
+    pubsub_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(channels_patterns_and_shards_are_apart),
+        cmocka_unit_test(who_leaves_is_told_no_more_and_others_are),
+        cmocka_unit_test(names_come_back_in_the_order_of_subscribing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
