@@ -124,6 +124,7 @@ static enum err kv_poll_run(struct request *rq)
     client_drop_pending(rq->client); /* what it waited with before */
     enum err r = parse_poll(rq, &block_ms, &keys, &count);
     if (r != OK) return r;
+    INVARIANT(keys != NULL);
     for (size_t i = 0; i < count; i++) news += is_news(&keys[i]);
     if (news > 0) {
         reply_news(rq, keys, count, news);

@@ -154,8 +154,7 @@ size_t overlay_range(struct overlay *o, struct slice start, struct slice end,
     sort_new(o);
     size_t low = sorted_seek(o, start);
     size_t high = sorted_seek(o, end);
-        *out = o->sorted_count > 0 ? o->sorted + low : NULL;
-
+    *out = o->sorted_count > 0 ? o->sorted + low : NULL;
     return high > low ? high - low : 0;
 }
 

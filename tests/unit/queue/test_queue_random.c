@@ -2,7 +2,7 @@
  * the clock moving: after each step every message is where the model says, and the figures and
  * windows in memory are those of the rows (audit).
  *
- * Environment: TUPLED_SEED.
+ * Environment: TUPLED_SEED; TUPLED_LONG=1 makes it long.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "unit/queue/queue_help.h"
 
 #define MESSAGES 400
-#define STEPS 3000
+#define STEPS 2000
 
 enum where { UNUSED, WAITING, LEASED, DEAD, GONE };
 
@@ -224,7 +224,9 @@ static void random_operations_do_what_the_model_says(void **state)
     if (text == NULL || !slice_to_u64(slice_str(text), &seed)) random_system(&seed, sizeof seed);
     printf("# TUPLED_SEED=%llu\n", (unsigned long long)seed);
     static struct model m;
-    for (int round = 0; round < 2; round++) {
+    const char *is_long = getenv("TUPLED_LONG");
+    int rounds = is_long != NULL && strcmp(is_long, "1") == 0 ? 50 : 1;
+    for (int round = 0; round < rounds; round++) {
         m = (struct model){0};
         rng_init(&m.rng, seed + (uint64_t)round);
         qbench_open_with(&m.t, MESSAGES);
