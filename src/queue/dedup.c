@@ -3,7 +3,10 @@
  *
  * Invariant: once read, an id is in memory exactly when its row is in the newest state.
  */
+#include <stdlib.h>
+
 #include "base/mem.h"
+
 #include "queue/queue_int.h"
 
 #define SWEEP_ROWS 1000
@@ -21,15 +24,12 @@ static void list_unlink(struct dedup_database *d, struct dedup_entry *x)
     *(x->next != NULL ? &x->next->prev : &d->last) = x->prev;
 }
 
-/* Nearly always the newest: only the rows of a start come in another order. */
-static void list_insert(struct dedup_database *d, struct dedup_entry *x)
+static void list_append(struct dedup_database *d, struct dedup_entry *x)
 {
-    struct dedup_entry *before = d->last;
-    while (before != NULL && before->time_ms > x->time_ms) before = before->prev;
-    x->prev = before;
-    x->next = before != NULL ? before->next : d->first;
-    *(x->prev != NULL ? &x->prev->next : &d->first) = x;
-    *(x->next != NULL ? &x->next->prev : &d->last) = x;
+    x->next = NULL;
+    x->prev = d->last;
+    *(d->last != NULL ? &d->last->next : &d->first) = x;
+    d->last = x;
 }
 
 void dedup_put(struct dedup *d, struct slice key, int64_t time_ms)
@@ -48,7 +48,27 @@ void dedup_put(struct dedup *d, struct slice key, int64_t time_ms)
         list_unlink(of, x);
     }
     x->time_ms = time_ms;
-    list_insert(of, x);
+    list_append(of, x);
+}
+
+static int compare_time(const void *a, const void *b)
+{
+    const struct dedup_entry *const *x = (const struct dedup_entry *const *)a;
+    const struct dedup_entry *const *y = (const struct dedup_entry *const *)b;
+    return ((*x)->time_ms > (*y)->time_ms) - ((*x)->time_ms < (*y)->time_ms);
+}
+
+void dedup_sort(struct dedup *d, uint8_t database)
+{
+    struct dedup_database *of = &d->databases[database];
+    size_t count = 0;
+    if (of->ids.count < 2) return;
+    struct dedup_entry **all = mem_alloc(of->ids.count * sizeof(struct dedup_entry *));
+    for (struct dedup_entry *x = of->first; x != NULL; x = x->next) all[count++] = x;
+    qsort(all, count, sizeof(struct dedup_entry *), compare_time);
+    of->first = of->last = NULL;
+    for (size_t i = 0; i < count; i++) list_append(of, all[i]);
+    mem_free(all);
 }
 
 void dedup_remove(struct dedup *d, struct slice key)

@@ -357,7 +357,8 @@ void memory_read(struct queues *qs)
     engine_backend(qs->engine)->ops->scan_close(qs->scan);
     qs->scan = NULL;
     if (r != OK) return; /* again at the next tick; to read a row twice is harmless */
-    if (qs->reads_dedup) qs->reading++;
+    if (qs->reads_dedup) dedup_sort(&qs->dedup, qs->reading++);
+
     qs->reads_dedup = !qs->reads_dedup;
     if (qs->reading == qs->options.databases) waiter_wake_all(&qs->pending);
 }

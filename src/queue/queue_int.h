@@ -95,6 +95,8 @@ void memory_fini(struct queues *qs);
 void dedup_init(struct dedup *d);
 void dedup_fini(struct dedup *d);
 void dedup_put(struct dedup *d, struct slice key, int64_t time_ms);
+/* After a start the rows come in the order of their ids. */
+void dedup_sort(struct dedup *d, uint8_t database);
 void dedup_remove(struct dedup *d, struct slice key);
 void dedup_forget(struct dedup *d, uint8_t database);
 /* Has the id been seen? If not, the transaction writes it. ERR_TRYAGAIN: no room. */

@@ -303,6 +303,23 @@ static void a_dedup_id_is_good_for_its_window(void **state)
     qbench_close(&t);
 }
 
+static void dedup_ids_are_forgotten_in_the_order_of_their_time(void **state)
+{
+    struct qbench t;
+    qbench_open(&t);
+    assert_non_null(enqueue(&t, "q", "a", (struct enqueue_options){.dedup = "z"}));
+    at(&t, 5000);
+    assert_non_null(enqueue(&t, "q", "b", (struct enqueue_options){.dedup = "a"}));
+    assert_non_null(enqueue(&t, "p", "b", (struct enqueue_options){.dedup = "m"}));
+    qbench_restart(&t); /* they are read in the order a, m, z */
+    at(&t, 10000);
+    tick(&t);
+    assert_int_equal(t.qs->dedup.count, 2);
+    assert_non_null(enqueue(&t, "q", "c", (struct enqueue_options){.dedup = "z"}));
+    assert_null(enqueue(&t, "q", "c", (struct enqueue_options){.dedup = "a"}));
+    qbench_close(&t);
+}
+
 static void dedup_ids_are_bounded(void **state)
 {
     struct qbench t;
@@ -492,7 +509,9 @@ int main(void)
         TEST(a_requeued_message_keeps_its_options),
         TEST(dead_letters_are_bounded_by_length_and_age),
         TEST(a_dedup_id_is_good_for_its_window),
+        TEST(dedup_ids_are_forgotten_in_the_order_of_their_time),
         TEST(dedup_ids_are_bounded),
+
         TEST(every_state_survives_a_restart),
         TEST(a_flush_takes_everything),
         TEST(a_stale_receipt_is_a_conflict),
