@@ -6,7 +6,8 @@
  * counter of that message; or gives it back, or buries it, or just goes away. At the end each
  * message that was enqueued is either counted exactly once, or a dead letter that is counted never.
  *
- * Environment: TUPLED_SEED; TUPLED_LONG=1 and CRASH_SECONDS make it long.
+ * Environment: TUPLED_SEED; TUPLED_LONG=1 makes it long: 50 producers, 50 workers, CRASH_SECONDS
+ * (30) and at least 100,000 messages.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +22,12 @@
 #include "client.h"
 #include "load_help.h"
 
-#define PRODUCERS 8
-#define WORKERS 16
-#define CLIENTS (PRODUCERS + WORKERS)
+#define PRODUCERS_MAX 50
+#define CLIENTS_MAX 100
 #define SECONDS 7
 #define KILL_EVERY_MS 900
 #define DROP_US_MAX 20000
 #define LEASE_MS 300
-#define ENOUGH 300 /* messages; fewer prove little */
 #define LIMIT_MS 20000
 
 enum job { PRODUCE, TAKE, SETTLE };
@@ -44,13 +43,16 @@ struct party {
 
 struct campaign {
     struct testserver *server;
-    struct load_client clients[CLIENTS];
-    struct party parties[CLIENTS];
+    struct load_client clients[CLIENTS_MAX];
+    struct party parties[CLIENTS_MAX];
     unsigned kills, drops, settled, stale;
     bool is_ending; /* no new messages, no more drops */
 };
 
 static struct campaign run;
+static unsigned producers = 8;
+static unsigned clients = 8 + 16;
+static unsigned messages_min = 300; /* fewer prove little */
 
 static int64_t now_us(void)
 {
@@ -153,13 +155,13 @@ static void kill_and_restart(void)
     testserver_kill(run.server);
     run.kills++;
     testserver_again(run.server);
-    for (size_t i = 0; i < CLIENTS; i++) begin_anew(&run.clients[i]);
+    for (size_t i = 0; i < clients; i++) begin_anew(&run.clients[i]);
 }
 
 static void drop_those_due(void)
 {
     int64_t now = now_us();
-    for (size_t i = 0; i < CLIENTS; i++) {
+    for (size_t i = 0; i < clients; i++) {
         if (now < run.parties[i].drop_us) continue;
         if (load_below(4) == 0) {
             run.drops++;
@@ -170,19 +172,26 @@ static void drop_those_due(void)
     }
 }
 
+static unsigned enqueued(void)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < producers; i++) n += run.parties[i].n;
+    return n;
+}
+
 static void drive(void)
 {
     long until = testserver_now_ms() + (long)campaign_seconds() * 1000;
     long next_kill = testserver_now_ms() + KILL_EVERY_MS;
-    for (size_t i = 0; i < CLIENTS; i++) {
-        run.parties[i].job = i < PRODUCERS ? PRODUCE : TAKE;
+    for (size_t i = 0; i < clients; i++) {
+        run.parties[i].job = i < producers ? PRODUCE : TAKE;
         run.clients[i] = (struct load_client){
             .number = i, .arg = &run.parties[i], .on_reply = on_reply};
         load_open(&run.clients[i], run.server);
         say_job(&run.clients[i]);
     }
-    while (testserver_now_ms() < until) {
-        load_turn(run.clients, CLIENTS, 1);
+    while (testserver_now_ms() < until || enqueued() < messages_min) {
+        load_turn(run.clients, clients, 1);
         drop_those_due();
         if (testserver_now_ms() < next_kill) continue;
         kill_and_restart();
@@ -209,13 +218,13 @@ static void work_off(redisContext *c)
     long until = testserver_now_ms() + LIMIT_MS;
     run.is_ending = true;
     for (;;) {
-        for (int i = 0; i < 50; i++) load_turn(run.clients, CLIENTS, 1);
-        size_t producing = load_unanswered(run.clients, PRODUCERS);
+        for (int i = 0; i < 50; i++) load_turn(run.clients, clients, 1);
+        size_t producing = load_unanswered(run.clients, producers);
         long long left = figure(c, "ready") + figure(c, "delayed") + figure(c, "leased");
         if (producing == 0 && left == 0) break;
         if (testserver_now_ms() > until) fail_msg("%lld messages are stuck", left);
     }
-    for (size_t i = 0; i < CLIENTS; i++) load_close(&run.clients[i]);
+    for (size_t i = 0; i < clients; i++) load_close(&run.clients[i]);
 }
 
 static unsigned char (*buried)[1 << 20]; /* by producer and number */
@@ -224,7 +233,7 @@ static unsigned read_dead(redisContext *c)
 {
     char cursor[64] = "0";
     unsigned count = 0;
-    buried = calloc(PRODUCERS, sizeof *buried);
+    buried = calloc(producers, sizeof *buried);
     do {
         redisReply *r = ask_reply(c, "KV.DLQ LIST work COUNT 500 CURSOR %s", cursor);
         assert_int_equal(r->type, REDIS_REPLY_ARRAY);
@@ -234,7 +243,7 @@ static unsigned read_dead(redisContext *c)
             unsigned n = 0;
             const char *value = r->element[1]->element[i]->element[1]->str;
             assert_int_equal(sscanf(value, "[%u,%u]", &producer, &n), 2);
-            assert_true(producer < PRODUCERS && n < sizeof *buried);
+            assert_true(producer < producers && n < sizeof *buried);
             buried[producer][n]++;
         }
         freeReplyObject(r);
@@ -248,13 +257,18 @@ static void every_message_is_done_once_or_a_dead_letter(void **state)
     struct testserver_options o = {.is_release = true, .args = args};
     unsigned total = 0;
     unsigned done = 0;
+    if (load_is_long()) {
+        producers = PRODUCERS_MAX;
+        clients = CLIENTS_MAX;
+        messages_min = 100000;
+    }
     load_seed();
     run.server = testserver_start(&o);
     drive();
     redisContext *c = testserver_connect(run.server);
     work_off(c);
     unsigned dead = read_dead(c);
-    for (unsigned i = 0; i < PRODUCERS; i++) {
+    for (unsigned i = 0; i < producers; i++) {
         for (unsigned n = 1; n <= run.parties[i].n; n++, total++) {
             const char *count = ask(c, "KV.GET ['done',%u,%u]", i, n);
             bool is_done = strcmp(count, "1") == 0;
@@ -274,7 +288,7 @@ static void every_message_is_done_once_or_a_dead_letter(void **state)
     testserver_free(run.server);
     printf("%u messages: %u done, %u dead; %u settled, %u of them too late, %u drops, %u kills\n",
            total, done, dead, run.settled, run.stale, run.drops, run.kills);
-    assert_true(total >= ENOUGH);
+    assert_true(total >= messages_min);
     assert_true(run.kills >= 3);
 }
 
