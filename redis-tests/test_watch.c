@@ -251,6 +251,13 @@ static void a_change_is_told_when_it_is_durable(void **state)
 #define SLOW_KEYS 50
 #define SLOW_ROUNDS 400
 
+/* Small while it is slow; large when it reads, or TCP's timers for a tiny window make it take
+ * minutes. */
+static void set_receive_buffer(redisContext *l, int bytes)
+{
+    setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
 /* The number behind `"value":"` of a message about key n, in *n too. */
 static unsigned message_value(const redisReply *r, unsigned *n)
 {
@@ -266,9 +273,8 @@ static void a_slow_subscriber_gets_the_newest_state_of_every_key(void **state)
     unsigned last[SLOW_KEYS] = {0};
     unsigned messages = 0;
     redisContext *l = fresh();
-    int small = 4096;
     memset(pad, 'p', sizeof pad - 1);
-    setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    set_receive_buffer(l, 16 * 1024);
     expect(l, "[subscribe kv:prefix:['s'] :1]", "SUBSCRIBE kv:prefix:['s']");
     /* 100 MB of changes while it does not read. */
     for (unsigned round = 1; round <= SLOW_ROUNDS; round++) {
@@ -278,6 +284,7 @@ static void a_slow_subscriber_gets_the_newest_state_of_every_key(void **state)
     long long held = load_info(c, "used_memory");
     assert_true(held < (300 << 20));
     expect(c, "@", "KV.SET ['s',0] '%u-last'", SLOW_ROUNDS + 1);
+    set_receive_buffer(l, 4 << 20);
     for (bool is_done = false; !is_done;) {
         redisReply *r = NULL;
         unsigned k = 0;
@@ -307,16 +314,16 @@ static void deleted_while_slow_is_told_as_deleted(void **state)
 {
     static char pad[5000];
     redisContext *l = fresh();
-    int small = 4096;
     bool is_gone = false;
     memset(pad, 'p', sizeof pad - 1);
-    setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    set_receive_buffer(l, 16 * 1024);
     expect(l, "[subscribe kv:prefix:[] :1]", "SUBSCRIBE kv:prefix:[]");
     expect(c, "@", "KV.SET ['gone'] 1");
     for (unsigned i = 0; i < 2000; i++) say(c, "KV.SET ['s'] '%s'", pad);
     expect_many(c, 2000, "@");
     expect(c, ":1", "KV.DEL ['gone']");
     expect(c, "@", "KV.SET ['s'] 'end'");
+    set_receive_buffer(l, 4 << 20);
     for (bool is_end = false; !is_end;) {
         redisReply *r = NULL;
         assert_int_equal(redisGetReply(l, (void **)&r), REDIS_OK);
