@@ -138,6 +138,34 @@ same "a transaction" '1) OK
 2) (integer) 8' "$(printf 'MULTI\nSET tx 7\nINCR tx\nEXEC\n' | cli --no-raw | tail -n 2)"
 timeout 0.4 stdbuf -oL redis-cli -p "$port" -i 0.1 --stat >"$scratch/stat" 2>&1
 check "--stat shows figures" grep -E '^[0-9]+ +[0-9.]+M +[0-9]+ ' "$scratch/stat"
+
+# subscribed <name> <wanted> <command>...: what redis-cli prints of the channel's messages.
+cli KV.SET '["watched",1]' 1 >/dev/null
+subscribed() {
+    local name=$1 wanted=$2
+    shift 2
+    timeout 5 stdbuf -oL redis-cli -p "$port" "$@" >"$scratch/messages" 2>&1 &
+    local pid=$!
+    for ((tries = 0; tries < 250; tries++)); do
+        grep -q subscribe "$scratch/messages" && break
+        sleep 0.02
+    done
+    cli KV.SET '["watched",1]' '"news"' >/dev/null
+    cli KV.ENQUEUE watched '"news"' >/dev/null
+    for ((tries = 0; tries < 250; tries++)); do
+        grep -q "$wanted" "$scratch/messages" && break
+        sleep 0.02
+    done
+    kill "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    check "$name" grep -q "$wanted" "$scratch/messages"
+}
+subscribed "redis-cli watches a key" 'value.*news' SUBSCRIBE 'kv:watch:["watched",1]'
+subscribed "redis-cli watches a prefix" 'value.*news' SUBSCRIBE 'kv:prefix:["watched"]'
+subscribed "redis-cli watches a pattern" 'kv:watch:watched/#1' PSUBSCRIBE 'kv:watch:watched/*'
+subscribed "redis-cli is pushed a queue" 'receipt' SUBSCRIBE 'kv:queue:watched'
+cli KV.QUEUE PURGE watched >/dev/null
+cli KV.DEL '["watched",1]' >/dev/null
 stop_server
 
 if ! command -v redis-benchmark >/dev/null; then

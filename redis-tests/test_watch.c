@@ -392,9 +392,12 @@ static void many_read(struct many *m, redisContext *l, int wait_ms)
 static void ten_thousand_watchers_miss_no_final_state(void **state)
 {
     static struct many m;
+    static struct many all; /* what the prefix watcher was told */
     static redisContext *l[CONNECTIONS];
     struct testserver *s = testserver_start(&(struct testserver_options){.is_release = true});
     redisContext *w = testserver_connect(s);
+    redisContext *prefix = testserver_connect(s);
+    expect(prefix, "[subscribe kv:prefix:['w'] :1]", "SUBSCRIBE kv:prefix:['w']");
     load_seed();
     for (unsigned i = 0; i < CONNECTIONS; i++) {
         many_open(&l[i], s);
@@ -407,6 +410,7 @@ static void ten_thousand_watchers_miss_no_final_state(void **state)
             say(w, "KV.SET ['w',%u] '%u'", k, n + i);
         }
         expect_many(w, 100, "@");
+        many_read(&all, prefix, 0);
         if (n % 500 != 1) continue;
         /* One goes away with what it was sent, and comes back. */
         unsigned at = (unsigned)load_below(CONNECTIONS);
@@ -420,9 +424,14 @@ static void ten_thousand_watchers_miss_no_final_state(void **state)
         if (testserver_now_ms() > until) fail_msg("%u final states are missing", missing);
         missing = 0;
         for (unsigned i = 0; i < CONNECTIONS; i++) many_read(&m, l[i], 1);
-        for (unsigned k = 0; k < WATCHERS; k++) missing += m.last[k] != m.written[k];
+        many_read(&all, prefix, 1);
+        for (unsigned k = 0; k < WATCHERS; k++) {
+            missing += m.last[k] != m.written[k];
+            missing += all.last[k] != m.written[k];
+        }
     } while (missing > 0);
     for (unsigned i = 0; i < CONNECTIONS; i++) redisFree(l[i]);
+    redisFree(prefix);
     redisFree(w);
     testserver_free(s);
 }
