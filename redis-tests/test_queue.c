@@ -662,6 +662,60 @@ static void settings_take_effect_while_it_runs(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
 
+/* ---- a worker that always dies ---- */
+
+enum death { BY_NACK, BY_LEASE, BY_CRASH, BY_CRASH_OF_A_PUSH, DEATHS };
+
+/* Takes the message and dies of it; the receipt it had. The caller frees it. */
+static char *take_and_die(enum death death)
+{
+    redisContext *worker = testserver_connect(server);
+    char *receipt = NULL;
+    if (death == BY_CRASH_OF_A_PUSH) {
+        redisReply *r = NULL;
+        expect(worker, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+        assert_int_equal(redisGetReply(worker, (void **)&r), REDIS_OK);
+        const char *from = strstr(r->element[2]->str, "\"receipt\":\"");
+        assert_non_null(from);
+        receipt = strndup(from + 11, strcspn(from + 11, "\""));
+        freeReplyObject(r);
+    } else {
+        receipt = take(worker, "KV.DEQUEUE q LEASE 30 BLOCK 10000");
+    }
+    if (death == BY_NACK) expect(worker, ":1", "KV.NACK %s ERROR no", receipt);
+    if (death == BY_LEASE) expect(c, "@", "KV.SET ['lives'] 1");
+    redisFree(worker);
+    return receipt;
+}
+
+static void a_message_whose_worker_always_dies_is_a_dead_letter(void **state)
+{
+    for (int death = 0; death < DEATHS; death++) {
+        char *receipts[3];
+        expect(c, "*", "KV.ENQUEUE q [%d] BACKOFF 2 0 10 UNDELIVERED 1 ['dead',%d]", death, death);
+        for (int attempt = 0; attempt < 3; attempt++) {
+            receipts[attempt] = take_and_die((enum death)death);
+            expect(c, "(nil)", "KV.GET ['dead',%d]", attempt < 2 ? death : DEATHS);
+        }
+        wait_for_figure("q", "dead", 1);
+        char wanted[40];
+        snprintf(wanted, sizeof wanted, "[%d]", death);
+        expect(c, wanted, "KV.GET ['dead',%d]", death);
+        snprintf(wanted, sizeof wanted, "[0 [[* [%d] :3 * :*]]]", death);
+        expect(c, wanted, "KV.DLQ LIST q");
+        for (int attempt = 0; attempt < 3; attempt++) { /* too late, each of them */
+            expect(c, ":0", "KV.ACK %s", receipts[attempt]);
+            expect(c, ":0", "KV.NACK %s", receipts[attempt]);
+            expect(c, ":0", "KV.EXTEND %s 1000", receipts[attempt]);
+            expect(c, "(nil)", "KV.ATOMIC SET ['x'] 1 ACK %s", receipts[attempt]);
+            free(receipts[attempt]);
+        }
+        expect(c, "(nil)", "KV.GET ['x']");
+        expect(c, ":1", "KV.DLQ PURGE q");
+        assert_int_equal(figure("q", "ready") + figure("q", "leased") + figure("q", "delayed"), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -690,6 +744,7 @@ int main(void)
         TEST(subscribers_that_come_and_go_lose_nothing),
         TEST(a_stop_counts_nothing),
 
+        TEST(a_message_whose_worker_always_dies_is_a_dead_letter),
         TEST(settings_take_effect_while_it_runs),
 
     };
