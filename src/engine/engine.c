@@ -261,5 +261,5 @@ uint64_t engine_expired_count(const struct engine *g)
 
 uint64_t engine_idem_count(const struct engine *g)
 {
-    return g->idem.count;
+    return g->idem.ids.count;
 }

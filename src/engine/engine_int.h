@@ -2,25 +2,18 @@
 #ifndef ENGINE_ENGINE_INT_H
 #define ENGINE_ENGINE_INT_H
 
-#include "base/htab.h"
 #include "engine/engine.h"
-
-struct idem_database {
-    struct htab ids;                 /* of struct idem_entry */
-    struct idem_entry *first, *last; /* oldest first; owned */
-    bool is_forgotten;               /* flushed while its rows were being read */
-};
+#include "engine/id_window.h"
 
 /* The window of request ids (idem.c). */
 struct idem {
     struct engine *engine;
-    struct idem_database databases[DATABASES_MAX];
-    uint64_t count;
-    struct idem_entry *dropped; /* of flushed databases, freed a few at a time */
-    struct waiter waiter;       /* of the sweeper and of the reading at the start */
-    struct waiter_list pending; /* requests that came before the rows were read */
-    struct scan *scan;          /* of the reading */
-    uint8_t reading;            /* database being read; DATABASES_MAX: all are */
+    struct id_window ids;
+    bool is_forgotten[DATABASES_MAX]; /* flushed while the rows were being read */
+    struct waiter waiter;             /* of the sweeper and of the reading at the start */
+    struct waiter_list pending;       /* requests that came before the rows were read */
+    struct scan *scan;                /* of the reading */
+    uint8_t reading;                  /* database being read; DATABASES_MAX: all are */
     struct arena arena;
 };
 

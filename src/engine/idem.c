@@ -5,99 +5,19 @@
  *
  *   database, SPACE_IDEM, user length, user, id -> time ms (8, big-endian), fingerprint (16), reply
  *
- * The ids alone are also in memory, per database in order of their time: a new id, nearly all are,
- * needs no read. They are read from the store after a start, a slice a tick; requests with an id
- * wait until that is done. The sweeper removes the rows that left the window.
+ * The ids alone are also in memory (id_window): a new id, nearly all are, needs no read. They are
+ * read from the store after a start, a slice a tick; requests with an id wait until that is done.
+ * The sweeper removes the rows that left the window.
  *
  * Invariants: once read, an id is in memory exactly when its row is in the newest state. A flush of
  * a database forgets its ids with all else that was in it.
  */
-#include <stdlib.h>
-
-#include "base/mem.h"
 #include "engine/overlay.h"
 
 #define ROW_HEAD_BYTES (8 + IDEM_FINGERPRINT_BYTES)
 #define READ_ROWS 5000 /* after a start, in one tick */
 #define FREE_ENTRIES 5000
 #define ARENA_BYTES (64 * 1024)
-
-struct idem_entry {
-    struct slice key; /* the row's; first: the table looks here; its bytes follow the struct */
-    uint64_t hash;
-    int64_t time_ms;
-    struct idem_entry *next, *prev; /* by time */
-};
-
-/* ---- the ids in memory ---- */
-
-static void list_unlink(struct idem_database *d, struct idem_entry *x)
-{
-    *(x->prev != NULL ? &x->prev->next : &d->first) = x->next;
-    *(x->next != NULL ? &x->next->prev : &d->last) = x->prev;
-}
-
-static void list_append(struct idem_database *d, struct idem_entry *x)
-{
-    x->next = NULL;
-    x->prev = d->last;
-    *(d->last != NULL ? &d->last->next : &d->first) = x;
-    d->last = x;
-}
-
-static void ids_put(struct idem *m, struct slice key, int64_t time_ms)
-{
-    struct idem_database *d = &m->databases[key.data[0]];
-    uint64_t hash = hash_bytes(key);
-    struct idem_entry *x = htab_find(&d->ids, hash, key);
-    if (x == NULL) {
-        x = mem_alloc(sizeof *x + key.len);
-        memcpy(x + 1, key.data, key.len);
-        x->key = slice_of(x + 1, key.len);
-        x->hash = hash;
-        htab_insert(&d->ids, hash, &x->key);
-        m->count++;
-    } else {
-        list_unlink(d, x); /* left the window, not yet swept, used again */
-    }
-    x->time_ms = time_ms;
-    list_append(d, x);
-}
-
-static void ids_remove(struct idem *m, struct slice key)
-{
-    struct idem_database *d = &m->databases[key.data[0]];
-    struct idem_entry *x = htab_find(&d->ids, hash_bytes(key), key);
-    if (x == NULL) return;
-    htab_remove(&d->ids, x->hash, &x->key);
-    list_unlink(d, x);
-    mem_free(x);
-    m->count--;
-}
-
-/* Their memory is given back by and by. */
-static void ids_forget(struct idem *m, uint8_t database)
-{
-    struct idem_database *d = &m->databases[database];
-    d->is_forgotten = true;
-    m->count -= d->ids.count;
-    htab_fini(&d->ids);
-    htab_init(&d->ids);
-    if (d->last != NULL) {
-        d->last->next = m->dropped;
-        m->dropped = d->first;
-    }
-    d->first = d->last = NULL;
-}
-
-static void dropped_free(struct idem *m, unsigned max)
-{
-    while (m->dropped != NULL && max-- > 0) {
-        struct idem_entry *next = m->dropped->next;
-        mem_free(m->dropped);
-        m->dropped = next;
-    }
-}
 
 static int64_t row_time_ms(struct slice value)
 {
@@ -113,13 +33,14 @@ static void idem_on_commit(void *arg, uint64_t version, const struct write_set *
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
-            ids_forget(m, mu->key.data[0]);
+            id_window_forget(&m->ids, mu->key.data[0]);
+            m->is_forgotten[mu->key.data[0]] = true;
         } else if (mu->key.data[1] != SPACE_IDEM) {
             continue;
         } else if (mu->kind == MUTATION_SET) {
-            ids_put(m, mu->key, row_time_ms(mu->value));
+            id_window_put(&m->ids, mu->key, row_time_ms(mu->value));
         } else {
-            ids_remove(m, mu->key);
+            id_window_remove(&m->ids, mu->key);
         }
     }
 }
@@ -145,7 +66,7 @@ static bool is_known(struct overlay *o, const struct idem_request *q, struct sli
     const struct written *own = overlay_find(o, key);
     if (own != NULL && !own->is_flushed) return own->exists;
     if (o->flushed[q->database]) return false;
-    struct idem_entry *x = htab_find(&g->idem.databases[q->database].ids, hash_bytes(key), key);
+    const struct id_entry *x = id_window_find(&g->idem.ids, key);
     return x != NULL && o->now_ms - x->time_ms < g->options.idem_window_ms;
 }
 
@@ -161,7 +82,7 @@ enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, 
         return error_set(e, ERR_WAIT, "request ids are being read");
     }
     if (!is_known(o, q, key)) {
-        if (g->idem.count + o->idem_rows < g->options.idem_entries_max) return OK;
+        if (g->idem.ids.count + o->idem_rows < g->options.idem_entries_max) return OK;
         return error_set(e, ERR_TRYAGAIN,
                          "idem-max-entries (%llu) request ids are kept; nothing was done",
                          (unsigned long long)g->options.idem_entries_max);
@@ -193,26 +114,6 @@ void idem_keep(struct overlay *o, const struct idem_request *q, struct slice rep
 
 /* ---- reading them after a start ---- */
 
-static int compare_time(const void *a, const void *b)
-{
-    const struct idem_entry *const *x = (const struct idem_entry *const *)a;
-    const struct idem_entry *const *y = (const struct idem_entry *const *)b;
-    return ((*x)->time_ms > (*y)->time_ms) - ((*x)->time_ms < (*y)->time_ms);
-}
-
-/* They were read in the order of their ids. */
-static void sort_by_time(struct idem_database *d)
-{
-    size_t count = 0;
-    if (d->ids.count < 2) return;
-    struct idem_entry **all = mem_alloc(d->ids.count * sizeof(struct idem_entry *));
-    for (struct idem_entry *x = d->first; x != NULL; x = x->next) all[count++] = x;
-    qsort(all, count, sizeof(struct idem_entry *), compare_time);
-    d->first = d->last = NULL;
-    for (size_t i = 0; i < count; i++) list_append(d, all[i]);
-    mem_free(all);
-}
-
 static enum err read_open(struct idem *m, struct error *e)
 {
     struct backend *b = m->engine->backend;
@@ -238,8 +139,8 @@ static enum err read_slice(struct idem *m, bool *is_done, struct error *e)
             *is_done = true;
             return OK;
         }
-        if (m->databases[m->reading].is_forgotten || entry.value.len < ROW_HEAD_BYTES) continue;
-        ids_put(m, key, row_time_ms(entry.value));
+        if (m->is_forgotten[m->reading] || entry.value.len < ROW_HEAD_BYTES) continue;
+        id_window_put(&m->ids, key, row_time_ms(entry.value));
     }
     return b->ops->scan_pause(m->scan, e);
 }
@@ -254,15 +155,14 @@ static void read_rows(struct idem *m)
     if (r == ERR_WAIT || (r == OK && !is_done)) return;
     m->engine->backend->ops->scan_close(m->scan);
     m->scan = NULL;
-    if (r != OK) return; /* again at the next tick; ids_put twice is harmless */
-    sort_by_time(&m->databases[m->reading]);
-    m->reading++;
+    if (r != OK) return; /* again at the next tick; to put an id twice is harmless */
+    id_window_sort(&m->ids, m->reading++);
     if (m->reading == m->engine->options.databases) waiter_wake_all(&m->pending);
 }
 
 /* ---- removing what left the window ---- */
 
-static void sweep(struct idem *m, struct idem_database *d, int64_t now_ms)
+static void sweep(struct idem *m, const struct id_entry *oldest, int64_t now_ms)
 {
     struct backend *b = m->engine->backend;
     struct write_set ws = {.arena = &m->arena, .time_ms = now_ms};
@@ -270,7 +170,7 @@ static void sweep(struct idem *m, struct idem_database *d, int64_t now_ms)
     uint64_t version = 0;
     struct error e;
     enum err r = b->ops->admit(b, &m->waiter, &e);
-    for (struct idem_entry *x = d->first; r == OK && x != NULL; x = x->next) {
+    for (const struct id_entry *x = oldest; r == OK && x != NULL; x = x->next) {
         if (x->time_ms > end_ms || ws.count == m->engine->options.expire_batch) break;
         struct slice key = arena_copy(&m->arena, x->key);
         write_set_add(&ws, MUTATION_DELETE, key, slice_of(NULL, 0), 0);
@@ -283,18 +183,18 @@ static void sweep(struct idem *m, struct idem_database *d, int64_t now_ms)
 
 void idem_tick(struct idem *m)
 {
-    dropped_free(m, FREE_ENTRIES);
+    id_window_free_dropped(&m->ids, FREE_ENTRIES);
     if (m->reading < m->engine->options.databases) {
         read_rows(m);
         return;
     }
-    if (m->count == 0 || m->waiter.next != NULL) return;
+    if (m->ids.count == 0 || m->waiter.next != NULL) return;
     int64_t now_ms = engine_time_ms(m->engine);
-    for (unsigned i = 0; i < m->engine->options.databases; i++) {
-        struct idem_database *d = &m->databases[i];
-        if (d->first == NULL || m->waiter.next != NULL) continue;
-        if (now_ms - d->first->time_ms < m->engine->options.idem_window_ms) continue;
-        sweep(m, d, now_ms);
+    for (uint8_t i = 0; i < m->engine->options.databases; i++) {
+        const struct id_entry *oldest = id_window_oldest(&m->ids, i);
+        if (oldest == NULL || m->waiter.next != NULL) continue;
+        if (now_ms - oldest->time_ms < m->engine->options.idem_window_ms) continue;
+        sweep(m, oldest, now_ms);
     }
 }
 
@@ -311,7 +211,7 @@ void idem_init(struct idem *m, struct engine *g)
     struct layer layer = {.on_commit = idem_on_commit, .arg = m};
     *m = (struct idem){.engine = g, .waiter = {.ready = nothing_ready}};
     waiter_list_init(&m->pending);
-    for (unsigned i = 0; i < DATABASES_MAX; i++) htab_init(&m->databases[i].ids);
+    id_window_init(&m->ids);
     arena_init(&m->arena, ARENA_BYTES);
     engine_add_layer(g, &layer);
 }
@@ -320,10 +220,6 @@ void idem_fini(struct idem *m)
 {
     waiter_cancel(&m->waiter);
     if (m->scan != NULL) m->engine->backend->ops->scan_close(m->scan);
-    for (unsigned i = 0; i < DATABASES_MAX; i++) {
-        ids_forget(m, (uint8_t)i);
-        htab_fini(&m->databases[i].ids);
-    }
-    dropped_free(m, UINT32_MAX);
+    id_window_fini(&m->ids);
     arena_fini(&m->arena);
 }

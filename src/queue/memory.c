@@ -141,7 +141,7 @@ static void on_flush(struct queues *qs, uint8_t database, uint64_t version)
         }
         q = next;
     }
-    dedup_forget(&qs->dedup, database);
+    id_window_forget(&qs->dedup, database);
     push_on_flush(qs, database);
     if (qs->reading == database) qs->is_forgotten = true;
 }
@@ -149,9 +149,9 @@ static void on_flush(struct queues *qs, uint8_t database, uint64_t version)
 static void on_dedup(struct queues *qs, const struct mutation *mu)
 {
     if (mu->kind == MUTATION_SET) {
-        dedup_put(&qs->dedup, mu->key, (int64_t)get_u64(mu->value.data));
+        id_window_put(&qs->dedup, mu->key, (int64_t)get_u64(mu->value.data));
     } else {
-        dedup_remove(&qs->dedup, mu->key);
+        id_window_remove(&qs->dedup, mu->key);
     }
 }
 
@@ -338,7 +338,7 @@ static enum err read_slice(struct queues *qs, bool *is_done, struct error *e)
         }
         if (qs->is_forgotten || !row_split(key, &name, &rest)) continue;
         if (qs->reads_dedup && entry.value.len >= 8) {
-            dedup_put(&qs->dedup, key, (int64_t)get_u64(entry.value.data));
+            id_window_put(&qs->dedup, key, (int64_t)get_u64(entry.value.data));
         } else if (!qs->reads_dedup && rest.len == 0) {
             queue_recover(qs, key, entry.value);
         }
@@ -357,7 +357,7 @@ void memory_read(struct queues *qs)
     engine_backend(qs->engine)->ops->scan_close(qs->scan);
     qs->scan = NULL;
     if (r != OK) return; /* again at the next tick; to read a row twice is harmless */
-    if (qs->reads_dedup) dedup_sort(&qs->dedup, qs->reading++);
+    if (qs->reads_dedup) id_window_sort(&qs->dedup, qs->reading++);
 
     qs->reads_dedup = !qs->reads_dedup;
     if (qs->reading == qs->options.databases) waiter_wake_all(&qs->pending);

@@ -137,7 +137,7 @@ void queues_tick(struct queues *qs)
         tick_queue(qs, q, now_ms);
         q = next;
     }
-    if (qs->dedup.count > 0) dedup_tick(qs, now_ms);
+    dedup_tick(qs, now_ms);
     if (qs->rings != NULL) push_run(qs);
 }
 
@@ -167,7 +167,7 @@ struct queues *queues_new(const struct queue_options *o)
     htab_init(&qs->pushed);
     qs->all.next = qs->all.prev = &qs->all;
     qs->active.active_next = qs->active.active_prev = &qs->active;
-    dedup_init(&qs->dedup);
+    id_window_init(&qs->dedup);
     waiter_list_init(&qs->pending);
     waiter_list_init(&qs->blocked);
     qs->returned_last = &qs->returned;
@@ -189,7 +189,7 @@ void queues_free(struct queues *qs)
     htab_fini(&qs->ring_table);
     htab_fini(&qs->pushed);
     memory_fini(qs);
-    dedup_fini(&qs->dedup);
+    id_window_fini(&qs->dedup);
     arena_fini(&qs->arena);
     mem_free(qs);
 }

@@ -2,7 +2,7 @@
 #ifndef QUEUE_QUEUE_INT_H
 #define QUEUE_QUEUE_INT_H
 
-#include "base/htab.h"
+#include "engine/id_window.h"
 #include "queue/queue.h"
 #include "queue/window.h"
 
@@ -27,27 +27,16 @@ struct queue {
     struct queue *active_next, *active_prev; /* those that time may bring something */
 };
 
-struct dedup_database {
-    struct htab ids;                  /* of struct dedup_entry */
-    struct dedup_entry *first, *last; /* oldest first; owned */
-};
-
-/* The dedup ids within their window (dedup.c). */
-struct dedup {
-    struct dedup_database databases[DATABASES_MAX];
-    uint64_t count;
-};
-
 struct push_ring;
 struct returned; /* a delivery to be taken back */
 
 struct queues {
     struct queue_options options;
     struct engine *engine;
-    struct htab table;   /* of struct queue, by key */
-    struct queue all;    /* head */
-    struct queue active; /* head */
-    struct dedup dedup;
+    struct htab table;          /* of struct queue, by key */
+    struct queue all;           /* head */
+    struct queue active;        /* head */
+    struct id_window dedup;     /* the ids given with DEDUP (dedup.c) */
     struct waiter waiter;       /* of the tick */
     struct waiter_list pending; /* operations that came before the rows were read */
     struct waiter_list blocked; /* consumers */
@@ -92,13 +81,6 @@ void memory_read(struct queues *qs);
 void memory_fini(struct queues *qs);
 
 /* dedup.c */
-void dedup_init(struct dedup *d);
-void dedup_fini(struct dedup *d);
-void dedup_put(struct dedup *d, struct slice key, int64_t time_ms);
-/* After a start the rows come in the order of their ids. */
-void dedup_sort(struct dedup *d, uint8_t database);
-void dedup_remove(struct dedup *d, struct slice key);
-void dedup_forget(struct dedup *d, uint8_t database);
 /* Has the id been seen? If not, the transaction writes it. ERR_TRYAGAIN: no room. */
 ERR_MUST_USE enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct error *e);
 void dedup_tick(struct queues *qs, int64_t now_ms);
