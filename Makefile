@@ -79,7 +79,9 @@ CC_fuzz := $(CLANG)
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 SANITIZE_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-CFLAGS_release := -O2 -g -Werror
+# Link-time optimisation: the way of a command goes through many small files (10 % of pipelined KV.GET).
+# One partition, so that no second make runs inside; fat objects, so that libtupled.a needs none of it.
+CFLAGS_release := -O2 -g -Werror -flto=1 -flto-partition=one -ffat-lto-objects
 CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)

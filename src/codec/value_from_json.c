@@ -166,7 +166,7 @@ bool value_read_members(struct value_reader *r, bool is_error)
     uint8_t c = json_peek(&r->j);
     if (c == '}') r->j.at++;
     while (c != '}') {
-        struct slice name;
+        struct slice name = {0};
         if (!read_name(r, from, &name)) return false;
         if (is_error && !check_error_member(r, name, &seen)) return false;
         if (!value_read(r)) return false;

@@ -78,7 +78,7 @@ static enum err parse_queue_enqueue(struct options *o, struct op *op)
 static enum err parse_queue_ack(struct options *o, struct op *op)
 {
     struct queue_settle *x = arena_alloc(o->rq->arena, sizeof *x);
-    struct slice arg;
+    struct slice arg = {0};
     *x = (struct queue_settle){.queues = o->rq->env->queues, .kind = SETTLE_ACK};
     enum err r = options_argument(o, "ACK", &arg);
     if (r == OK) r = arg_receipt(o->rq, arg, &x->receipt);
