@@ -33,7 +33,8 @@ endif
 
 # ---- packages (Debian 12) ---------------------------------------------------------------------------
 
-RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libsqlite3-dev libxxhash-dev
+RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libsqlite3-dev libxxhash-dev \
+    libutf8proc-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
     redis-tools clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
 DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
@@ -86,7 +87,7 @@ CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
-LIBS := -lev -lsqlite3 -lxxhash -lpthread -lm
+LIBS := -lev -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
 

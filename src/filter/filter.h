@@ -1,0 +1,31 @@
+/* filter: WHERE (SPEC 6.5): a JSON object, compiled once, run on stored MessagePack bytes without
+ * building a tree. Fails closed: whatever it does not know is an error when it is compiled, and what
+ * is unknown about a value does not match.
+ *
+ * Conditions are three-valued: a missing or null field makes a comparison unknown; unknown does not
+ * match, also under $not.
+ *
+ * A compiled filter is immutable: any thread may run it. Its references belong to the loop thread.
+ */
+#ifndef FILTER_FILTER_H
+#define FILTER_FILTER_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#define FILTER_BYTES_MAX (256 * 1024) /* of the JSON text */
+#define FILTER_DEPTH_MAX 32           /* of $and, $or, $not */
+#define FILTER_CONDITIONS_MAX 1000
+
+struct filter;
+
+/* {"$now":true} means now_ms. One reference, the caller's. ERR_SYNTAX "where: <what>", ERR_LIMIT.
+ */
+ERR_MUST_USE enum err filter_compile(struct slice json, int64_t now_ms, struct filter **out,
+                                     struct error *e);
+void filter_ref(struct filter *f);
+void filter_unref(struct filter *f); /* may be NULL */
+/* `value` has passed value_check. */
+bool filter_matches(const struct filter *f, struct slice value);
+
+#endif

@@ -1,0 +1,49 @@
+/* text: what a text index holds, as bytes that the store keeps beside the data (a row of the
+ * keyspace), and the text of a value for it. Pure functions: the store calls them from its own
+ * thread, by the pointers of text_ops (backend/text.h says what they promise).
+ *
+ * Spec, a MessagePack array: [format 1, prefix (bin: the encoded tuple), tokenizer (str: one of the
+ * names below), [path text (str), ...]].
+ *
+ * The text of a path in a value: of a string itself; of a number, bigint, u64 or boolean its digits
+ * or name as in JSON; of an array, Set, object or Map the texts of all that is inside (of objects
+ * and Maps the values, not the names); of all else, nothing. Several texts are put one after the
+ * other with TEXT_GAP between them, which every tokenizer takes for a token that nobody searches
+ * for: so no phrase goes from one into the next.
+ */
+#ifndef SEARCH_TEXT_H
+#define SEARCH_TEXT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+#define TEXT_PATHS_MAX 16
+#define TEXT_GAP " \xee\x80\x80 " /* U+E000, of the private use area, between blanks */
+#define TEXT_BYTES_MAX (1u << 20) /* of one path of one value; what is beyond is not indexed */
+
+enum text_tokenizer { TOKENIZE_UNICODE61, TOKENIZE_PORTER, TOKENIZE_ASCII, TOKENIZE_TRIGRAM };
+
+struct text_spec {
+    struct slice prefix; /* encoded tuple, without database and space */
+    enum text_tokenizer tokenizer;
+    size_t path_count;
+    const struct path *paths[TEXT_PATHS_MAX];
+};
+
+/* By its name in any case; false when there is none. */
+bool text_tokenizer_find(struct slice name, enum text_tokenizer *out);
+const char *text_tokenizer_name(enum text_tokenizer t);
+/* The argument of FTS5's tokenize option, a constant without quotes: "unicode61 remove_diacritics 2",
+ * "porter unicode61 remove_diacritics 2", "ascii", "trigram". */
+const char *text_tokenizer_option(enum text_tokenizer t);
+void text_spec_write(const struct text_spec *spec, struct buf *out);
+/* Everything of it in the arena. ERR_CORRUPT. */
+ERR_MUST_USE enum err text_spec_read(struct slice bytes, struct arena *arena,
+                                     struct text_spec *out, struct error *e);
+/* Appends the text of the i-th path; false: it has none (nothing was appended). */
+bool text_of_path(const struct text_spec *spec, size_t i, struct slice value, struct buf *out);
+/* Removes every TEXT_GAP: ", " takes its place. In place. */
+void text_show_gaps(struct buf *text);
+
+#endif
