@@ -71,6 +71,15 @@ struct batch {
     int64_t time_ms; /* transaction time */
 };
 
+/* Which rows a scan hands out, judged by their values. Embedded in its owner; the scan keeps a
+ * reference as long as any thread may look. */
+struct row_filter {
+    /* Any thread, several at once. */
+    bool (*matches)(const struct row_filter *f, struct slice value);
+    void (*ref)(struct row_filter *f); /* loop thread */
+    void (*unref)(struct row_filter *f);
+};
+
 struct scan_range {
     struct slice start; /* inclusive */
     struct slice end;   /* exclusive; same first byte (database) as start */
@@ -79,6 +88,8 @@ struct scan_range {
     bool is_undivided; /* ends within its turn or not at all: never yields, only waits for the disk
                         */
     size_t rows_hint;  /* rows the caller expects to want; 0 = many */
+    struct row_filter *filter; /* NULL = every row; values are read for it, also without with_values
+                                */
 };
 
 struct scan; /* a pass over a range at one version */

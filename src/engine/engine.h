@@ -30,6 +30,10 @@ enum space {
     SPACE_LEASE = 8,
     SPACE_DEAD = 9,
     SPACE_DEDUP = 10,
+    /* Of the indexes; index/rows.h says what is in them. */
+    SPACE_INDEX = 11,
+    SPACE_INDEX_ENTRY = 12,
+    SPACE_TEXT = 13, /* the backend reads this one: BACKEND_SPACE_TEXT */
 };
 
 #define KEY_HEAD_BYTES 2 /* database, space */
@@ -222,7 +226,30 @@ struct write_set {
 void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice key,
                    struct slice value, int64_t expiry_ms);
 
+/* What one evaluation did to an entry of the data space. */
+struct data_change {
+    struct slice key;
+    bool exists; /* afterwards */
+    struct slice value;
+    int64_t expiry_ms;
+    /* Before, as it was stored: an expired entry that was not swept yet is there. Known only when
+     * the transaction itself had written it; else view_stored tells. */
+    bool is_known;
+    struct entry before;
+};
+
+struct view;
+
 struct layer {
+    /* At the end of each evaluation, what it changed: the layer adds what follows, in the same
+     * transaction (indexes). May wait; its error refuses the evaluation. May be NULL; not called
+     * for a database of which is_idle says that nothing follows. */
+    bool (*is_idle)(const void *arg, uint8_t database);
+    enum err (*derive)(void *arg, struct view *v, struct data_change *changes, size_t count,
+                       struct error *e);
+    /* The evaluation has flushed v's database, and nothing came after: may write what must not go
+     * with it. May be NULL. */
+    enum err (*flushed)(void *arg, struct view *v, struct error *e);
     /* Sees the mutations made so far and may add others. May be NULL. */
     void (*before_commit)(void *arg, struct write_set *ws);
     /* After the commit, in commit order; not yet durable. May be NULL. */
@@ -261,6 +288,9 @@ struct view_row {
 
 /* For reads outside of an operation. */
 struct view view_over(struct engine *g, struct overlay *o, uint8_t database, struct waiter *w);
+/* What is stored below the transaction, expired or not; raises v->depends. */
+ERR_MUST_USE enum err view_stored(struct view *v, struct slice key, struct entry *out,
+                                  struct error *e);
 /* As engine_get over the transaction; raises v->depends. */
 ERR_MUST_USE enum err view_get(struct view *v, struct slice key, struct entry *out,
                                struct error *e);
@@ -271,6 +301,7 @@ bool view_is_flushed(const struct view *v);
 size_t view_range(struct view *v, struct slice start, struct slice end, struct view_row **out);
 /* Keys and values must live as long as the arena. */
 void view_set(struct view *v, struct slice key, struct slice value);
+void view_set_expiring(struct view *v, struct slice key, struct slice value, int64_t expiry_ms);
 void view_delete(struct view *v, struct slice key);
 /* 0, 1, 2 ...: another number each time within one transaction. */
 uint32_t view_sequence(struct view *v);

@@ -40,6 +40,9 @@ struct engine {
 ERR_MUST_USE enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *version,
                                         struct waiter *w, struct error *e);
 
+/* Lets the layers add what follows from what was written to o since the last time. */
+ERR_MUST_USE enum err engine_derive(struct view *v, struct error *e);
+
 void expiry_init(struct expiry *x, struct engine *g);
 void expiry_fini(struct expiry *x);
 void expiry_sweep(struct expiry *x);

@@ -2,7 +2,8 @@
  *
  *   1. every check against the state before it; one that fails ends it as a conflict
  *   2. the operations in the order given; later ones see earlier ones (the overlay)
- *   3. the overlay becomes the write set: one mutation a key, the last state of it
+ *   3. what follows from them: index entries
+ *   4. the overlay becomes the write set: one mutation a key, the last state of it
  *
  * Nothing outside the arena changes before the commit, so a wait or an error at any point leaves no
  * trace, and evaluating again from the start is always right.
@@ -241,6 +242,61 @@ static enum err eval_checks(struct evaluation *v, struct error *e)
     return OK;
 }
 
+/* ---- what follows ---- */
+
+static struct data_change *changes_of(struct overlay *o, struct arena *arena)
+{
+    struct data_change *changes = arena_alloc(arena, o->dirty_count * sizeof *changes);
+    size_t at = o->dirty_count;
+    for (const struct written *w = o->dirty; w != NULL; w = w->dirty_next) {
+        changes[--at] = (struct data_change){.key = w->key,
+                                             .exists = w->exists,
+                                             .value = w->value,
+                                             .expiry_ms = w->expiry_ms,
+                                             .is_known = w->has_before,
+                                             .before = w->before};
+    }
+    return changes;
+}
+
+enum err engine_derive(struct view *v, struct error *e)
+{
+    struct engine *g = v->engine;
+    size_t count = v->overlay->dirty_count;
+    if (count == 0) return OK;
+    enum err r = OK;
+    struct data_change *changes = NULL;
+    for (size_t i = 0; i < g->layer_count && r == OK; i++) {
+        const struct layer *l = &g->layers[i];
+        if (l->derive == NULL || l->is_idle(l->arg, v->database)) continue;
+        if (changes == NULL) changes = changes_of(v->overlay, v->arena);
+        r = l->derive(l->arg, v, changes, count, e);
+    }
+    overlay_clean(v->overlay);
+    return r;
+}
+
+static enum err eval_flushed(struct evaluation *v, struct error *e)
+{
+    struct engine *g = v->engine;
+    struct view view = view_of(v);
+    enum err r = OK;
+    overlay_flush(v->overlay, v->txn->database);
+    for (size_t i = 0; i < g->layer_count && r == OK; i++) {
+        if (g->layers[i].flushed != NULL) r = g->layers[i].flushed(g->layers[i].arg, &view, e);
+    }
+    return r;
+}
+
+static enum err eval_derived(struct evaluation *v, struct error *e)
+{
+    if (v->overlay->dirty_count == 0) return OK;
+    struct view view = view_of(v);
+    enum err r = engine_derive(&view, e);
+    view_depends(v, &view);
+    return r;
+}
+
 /* All of the transaction's operations onto the overlay; nothing of them when a check fails. */
 static enum err evaluate(struct evaluation *v, struct error *e)
 {
@@ -261,12 +317,13 @@ static enum err evaluate(struct evaluation *v, struct error *e)
     }
     enum err r = eval_checks(v, e);
     if (r != OK || t->is_conflict) return r;
-    if (t->has_flush) overlay_flush(o, t->database);
+    if (t->has_flush) r = eval_flushed(v, e);
     for (size_t i = 0; i < t->count && r == OK; i++) {
         t->failed_op = i;
         r = eval_op(v, &t->ops[i], e);
         has_written = has_written || (t->ops[i].kind != OP_CHECK && t->ops[i].is_met);
     }
+    if (r == OK) r = eval_derived(v, e);
     if (r != OK) return r;
     if (o->bytes > bytes_max) {
         return error_set(e, ERR_LIMIT,

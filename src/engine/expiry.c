@@ -10,7 +10,7 @@
  * database. A look begins at swept_ms and not at the start of the space, where the tombstones of
  * rows already removed lie.
  */
-#include "engine/engine_int.h"
+#include "engine/overlay.h"
 
 #define TIME_BYTES 8
 #define SWEEP_ARENA_BYTES (64 * 1024)
@@ -64,7 +64,7 @@ void expiry_fini(struct expiry *x)
 }
 
 /* The removal of what one row is about. */
-static enum err sweep_row(struct expiry *x, struct write_set *ws, struct slice row, struct error *e)
+static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row, struct error *e)
 {
     uint64_t time = 0;
     struct entry entry;
@@ -81,10 +81,10 @@ static enum err sweep_row(struct expiry *x, struct write_set *ws, struct slice r
     if (r != OK) return r;
     int64_t expiry_ms = entry.expiry_ms > 0 ? entry.expiry_ms : entry.expiry_ms != 0;
     if (entry.exists && expiry_ms == (int64_t)__builtin_bswap64(time)) {
-        write_set_add(ws, MUTATION_DELETE, data_key, slice_of(NULL, 0), 0);
+        overlay_delete(o, data_key);
         x->expired++;
     }
-    write_set_add(ws, MUTATION_DELETE, copy, slice_of(NULL, 0), 0);
+    overlay_delete(o, copy);
     return OK;
 }
 
@@ -97,7 +97,7 @@ static int64_t row_time_ms(struct slice row)
 
 /* Collects due rows of a database, a batch at most; *next_due_ms is the time of the first that is
  * left. Undivided: the look is over within this turn, whatever lies in the way, or tried again. */
-static enum err sweep_collect(struct expiry *x, uint8_t database, struct write_set *ws,
+static enum err sweep_collect(struct expiry *x, uint8_t database, struct overlay *o,
                               int64_t *next_due_ms, struct error *e)
 {
     uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {database, SPACE_EXPIRY};
@@ -118,24 +118,29 @@ static enum err sweep_collect(struct expiry *x, uint8_t database, struct write_s
         r = b->ops->scan_next(scan, &row, &entry, &x->waiter, e);
         if (r != OK || row.len == 0) break;
         *next_due_ms = row_time_ms(row);
-        if (*next_due_ms > ws->time_ms || i == x->engine->options.expire_batch) break;
-        r = sweep_row(x, ws, row, e);
+        if (*next_due_ms > o->now_ms || i == x->engine->options.expire_batch) break;
+        r = sweep_row(x, o, row, e);
     }
     b->ops->scan_close(scan);
     return r;
 }
 
-static void sweep_database(struct expiry *x, uint8_t database, int64_t now_ms)
+static void sweep_database(struct expiry *x, uint8_t database)
 {
-    struct write_set ws = {.arena = &x->arena, .time_ms = now_ms};
     struct error e;
     int64_t next_due_ms = 0;
     uint64_t expired = x->expired;
     uint64_t version = 0;
-    enum err r = x->engine->backend->ops->admit(x->engine->backend, &x->waiter, &e);
-    if (r == OK) r = sweep_collect(x, database, &ws, &next_due_ms, &e);
-    if (r == OK && ws.count > 0) {
-        r = engine_commit_set(x->engine, &ws, &version, &x->waiter, &e);
+    enum err r = engine_admit(x->engine, &x->waiter, &e);
+    if (r != OK) return;
+    struct overlay *o = engine_begin(x->engine, &x->arena);
+    struct view v = view_over(x->engine, o, database, &x->waiter);
+    r = sweep_collect(x, database, o, &next_due_ms, &e);
+    if (r == OK) r = engine_derive(&v, &e);
+    if (r == OK) {
+        r = engine_end(o, &version, &x->waiter, &e);
+    } else {
+        engine_discard(o);
     }
     if (r == OK) {
         x->next_due_ms[database] = x->swept_ms[database] = next_due_ms;
@@ -152,6 +157,6 @@ void expiry_sweep(struct expiry *x)
         if (x->next_due_ms[i] > now_ms) continue;
         /* Still waiting for a read of an earlier look. */
         if (x->waiter.next != NULL) return;
-        sweep_database(x, i, now_ms);
+        sweep_database(x, i);
     }
 }

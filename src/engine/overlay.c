@@ -48,12 +48,26 @@ static void add_to_index(struct overlay *o, struct written *w, uint64_t hash)
     }
 }
 
+static void make_dirty(struct overlay *o, struct written *w, bool is_new)
+{
+    w->is_dirty = true;
+    w->has_before = !is_new;
+    if (!is_new) {
+        w->before = (struct entry){
+            .exists = w->exists, .value = w->value, .expiry_ms = w->expiry_ms};
+    }
+    w->dirty_next = o->dirty;
+    o->dirty = w;
+    o->dirty_count++;
+}
+
 static struct written *written_of(struct overlay *o, struct slice key)
 {
     uint64_t hash = 0;
     struct written *w = find(o, key, &hash);
     if (w != NULL) {
         w->is_flushed = false;
+        if (!w->is_dirty && key.data[1] == SPACE_DATA) make_dirty(o, w, false);
         return w;
     }
     if (o->count == o->cap) {
@@ -67,6 +81,7 @@ static struct written *written_of(struct overlay *o, struct slice key)
     *w = (struct written){.key = key};
     o->items[o->count++] = w;
     o->bytes += key.len;
+    if (key.data[1] == SPACE_DATA) make_dirty(o, w, true);
     if (o->count > OVERLAY_LINEAR_MAX) add_to_index(o, w, hash);
     return w;
 }
@@ -97,6 +112,13 @@ void overlay_flush(struct overlay *o, uint8_t database)
         w->exists = false;
         w->is_flushed = true;
     }
+}
+
+void overlay_clean(struct overlay *o)
+{
+    for (struct written *w = o->dirty; w != NULL; w = w->dirty_next) w->is_dirty = false;
+    o->dirty = NULL;
+    o->dirty_count = 0;
 }
 
 static int compare(const void *a, const void *b)

@@ -21,6 +21,11 @@ struct written {
     bool is_flushed; /* a flush came later and nothing after it */
     struct slice value;
     int64_t expiry_ms;
+    /* Of the data space: written since the layers derived; then `before` is what it was by then, if
+     * the overlay had it already. */
+    bool is_dirty, has_before;
+    struct entry before;
+    struct written *dirty_next;
 };
 
 struct overlay {
@@ -30,6 +35,8 @@ struct overlay {
     size_t count, cap;
     struct written **sorted; /* the first sorted_count of items, by key: made when a scan asks */
     size_t sorted_count, sorted_cap;
+    struct written *dirty; /* the newest first */
+    size_t dirty_count;
     struct htab index;   /* used above OVERLAY_LINEAR_MAX */
     uint64_t bytes;      /* of keys and values */
     size_t ops;          /* evaluated */
@@ -54,6 +61,8 @@ void overlay_flush(struct overlay *o, uint8_t database);
 /* Those of [start, end) in key order; good until the next write. */
 size_t overlay_range(struct overlay *o, struct slice start, struct slice end,
                      struct written *const **out);
+/* What is dirty now has been derived from. */
+void overlay_clean(struct overlay *o);
 void overlay_entry(const struct overlay *o, const struct written *w, struct entry *out);
 /* The mutations that it comes to. */
 void overlay_write_set(struct overlay *o, struct write_set *ws);

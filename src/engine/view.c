@@ -13,6 +13,16 @@ struct view view_over(struct engine *g, struct overlay *o, uint8_t database, str
                          .version = o->version};
 }
 
+enum err view_stored(struct view *v, struct slice key, struct entry *out, struct error *e)
+{
+    struct backend *b = v->engine->backend;
+    *out = (struct entry){0};
+    if (v->overlay->flushed[key.data[0]]) return OK;
+    enum err r = b->ops->load(b, key, out, v->waiter, e);
+    if (r == OK && out->depends > v->depends) v->depends = out->depends;
+    return r;
+}
+
 enum err view_get(struct view *v, struct slice key, struct entry *out, struct error *e)
 {
     enum err r = engine_get(v->engine, v->overlay, key, out, v->waiter, e);
@@ -55,6 +65,11 @@ size_t view_range(struct view *v, struct slice start, struct slice end, struct v
 void view_set(struct view *v, struct slice key, struct slice value)
 {
     overlay_set(v->overlay, key, value, 0);
+}
+
+void view_set_expiring(struct view *v, struct slice key, struct slice value, int64_t expiry_ms)
+{
+    overlay_set(v->overlay, key, value, expiry_ms);
 }
 
 void view_delete(struct view *v, struct slice key)

@@ -8,6 +8,7 @@
 
 #define RETIRE_ENTRIES 128 /* moved to the cache in one turn */
 #define STORE_NICE 10
+#define LONG_NICE 5 /* whoever asked for much waits a little for those who asked for little */
 #define RANGE_CACHE_SHARE 8 /* of cache_bytes, one part in this many is for ranges */
 
 /* ---- reading one key ---- */
@@ -197,6 +198,7 @@ static void local_poll(struct backend *b)
         }
     }
     worker_poll(l->query_worker);
+    worker_poll(l->long_worker);
     worker_poll(l->store_worker);
     local_backup_try(l);
     waiter_wake_all(&l->yielded);
@@ -326,6 +328,7 @@ static void local_free(struct local *l)
 {
     worker_free(l->journal_worker);
     worker_free(l->store_worker);
+    worker_free(l->long_worker); /* before query_worker, which frees what its scans held */
     worker_free(l->query_worker);
     while (l->idle_readers != NULL) {
         struct pooled_reader *next = l->idle_readers->next;
@@ -354,6 +357,8 @@ static enum err local_close(struct backend *b, struct error *e)
     l->is_closing = true;
     local_backup_stop(l);
     local_changes_stop(l);
+    worker_drain(l->long_worker);
+    while (worker_poll(l->long_worker)) continue;
     worker_drain(l->query_worker);
     while (worker_poll(l->query_worker)) continue;
     worker_drain(l->store_worker);
@@ -374,8 +379,9 @@ void local_abandon(struct backend *b)
     journal_stop_preparing(l->journal);
     /* The store's first: the end of an apply posts the removal of segments to the other. */
     worker_free(l->store_worker);
+    worker_free(l->long_worker);
     worker_free(l->query_worker);
-    l->query_worker = l->store_worker = NULL;
+    l->query_worker = l->long_worker = l->store_worker = NULL;
     journal_abandon(l->journal);
     l->journal = NULL;
     local_free(l);
@@ -525,6 +531,7 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     l->journal_worker = local_worker(l, "journal", 1, 0);
     l->store_worker = local_worker(l, "store", 1, STORE_NICE);
     l->query_worker = local_worker(l, "query", options->query_threads, 0);
+    l->long_worker = local_worker(l, "long", options->query_threads, LONG_NICE);
     enum err r = local_lock(l, e);
     if (r == OK) r = local_open_store(l, e);
     if (r == OK) r = local_recover(l, &found, e);

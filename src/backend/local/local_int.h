@@ -48,6 +48,7 @@ struct local {
     char *dir; /* owned */
     int lock_fd;
     struct worker *journal_worker, *store_worker, *query_worker;
+    struct worker *long_worker; /* as query_worker, for what takes long: filtered scans, search */
     struct journal *journal;
     struct store *store;
     struct store_reader *reader; /* the loop's own; never waits, never pinned */

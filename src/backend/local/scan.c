@@ -6,6 +6,11 @@
  *       (reads the store on the loop,                ^                              |
  *        without waiting for the disk)               +------------ done ------------+
  *
+ * A filter is asked on the loop about what is in memory and about the rows of a fresh scan; what a
+ * query thread fetches it is asked there, and what does not match never reaches the loop. A row
+ * that does not match may still be hidden by a newer one in a memtable: dropping it early changes
+ * nothing.
+ *
  * A fresh scan lives within one turn: nothing changes under it, so it needs no snapshot. Pinning
  * fixes the store (a read transaction of a pooled connection); the memtables are fixed by
  * references and by the version. While it is fetching, the chunk and the reader belong to a query
@@ -18,7 +23,9 @@
 #define LAYERS_MAX 64
 #define CHUNK_ROWS_MIN 64
 #define CHUNK_ROWS_MAX 1024
-#define SKIPS_MAX 4096 /* rows passed over in one call before others get a turn */
+#define SKIPS_MAX 4096   /* rows passed over in one call before others get a turn ... */
+#define LOOKS_MAX 512    /* ... and with a filter, on the loop ... */
+#define LOOKS_FETCH 8192 /* ... and on a query thread, before the loop hears of it */
 
 enum scan_state { SCAN_FRESH, SCAN_PINNED, SCAN_FETCHING };
 
@@ -33,6 +40,7 @@ struct scan {
     enum scan_state state;
     bool is_closed; /* while fetching: free it when the thread is done */
     bool is_reverse, with_values, is_undivided;
+    bool wants_values;  /* with_values may be for the filter alone */
     bool is_placed;     /* layers' iterators point where they should */
     bool is_store_done; /* the store has no more rows */
     struct buf start, end;
@@ -44,6 +52,7 @@ struct scan {
     uint64_t depends;
     int64_t opened_us;
     size_t rows_hint;
+    struct row_filter *filter;    /* referenced; NULL = every row */
     struct pooled_reader *reader; /* when pinned */
     struct shared_chunk *shared;
     struct store_chunk *chunk; /* shared's */
@@ -100,6 +109,7 @@ static void scan_free(struct scan *s)
     for (size_t i = 0; i < s->layer_count; i++) local_unref_memtable(l, s->layers[i].memtable);
     if (s->reader != NULL) reader_give(l, s->reader);
     shared_chunk_unref(s->shared);
+    if (s->filter != NULL) s->filter->unref(s->filter);
     buf_fini(&s->start);
     buf_fini(&s->end);
     buf_fini(&s->last);
@@ -115,7 +125,10 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
     *out = NULL;
     s->local = l;
     s->is_reverse = range->is_reverse;
-    s->with_values = range->with_values;
+    s->with_values = range->with_values || range->filter != NULL;
+    s->filter = range->filter;
+    if (s->filter != NULL) s->filter->ref(s->filter);
+    s->wants_values = range->with_values;
     s->is_undivided = range->is_undivided;
     s->rows_hint = range->rows_hint;
     s->version = l->version_newest;
@@ -208,6 +221,11 @@ static void fetch_describe(struct scan *s, bool may_wait)
                                     .is_reverse = s->is_reverse,
                                     .with_values = s->with_values,
                                     .may_wait = may_wait};
+    if (may_wait && s->filter != NULL) {
+        s->fetch.with_values = s->wants_values;
+        s->fetch.filter = s->filter;
+        s->fetch.looks_max = LOOKS_FETCH;
+    }
     size_t rows = s->rows_hint == 0 ? CHUNK_ROWS_MAX : s->rows_hint + 8;
     if (rows < CHUNK_ROWS_MIN) rows = CHUNK_ROWS_MIN;
     if (rows > CHUNK_ROWS_MAX) rows = CHUNK_ROWS_MAX;
@@ -218,8 +236,9 @@ static void fetch_describe(struct scan *s, bool may_wait)
  * own; going forward the next start is the last key and a zero byte: its successor. */
 static void range_advance(struct scan *s)
 {
-    if (s->chunk->count == 0) return;
-    struct slice key = s->chunk->rows[s->chunk->count - 1].key;
+    const struct store_chunk *c = s->chunk;
+    if (c->count == 0 && c->last.len == 0) return;
+    struct slice key = c->is_filtered ? buf_slice(&c->last) : c->rows[c->count - 1].key;
     struct buf *bound = s->is_reverse ? &s->end : &s->start;
     buf_clear(bound, SIZE_MAX);
     buf_append(bound, key.data, key.len);
@@ -227,7 +246,8 @@ static void range_advance(struct scan *s)
 }
 
 /* Rows of a fresh scan, from what the cache remembers or from pages that are in memory; else
- * ERR_WAIT. An empty chunk that is not the last does not exist: a fetch gives rows or waits. */
+ * ERR_WAIT. Without a filter an empty chunk that is not the last does not exist: a fetch gives rows
+ * or waits. */
 static enum err fetch_now(struct scan *s, struct error *e)
 {
     struct local *l = s->local;
@@ -281,7 +301,7 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
     s->job.run = fetch_run;
     s->job.done = fetch_done;
     waiter_add(&s->waiters, w);
-    worker_post(s->local->query_worker, &s->job);
+    worker_post(s->filter == NULL ? s->local->query_worker : s->local->long_worker, &s->job);
     return error_set(e, ERR_WAIT, "rows are being read");
 }
 
@@ -340,7 +360,8 @@ static const struct slice *merge_next_key(const struct scan *s, struct slice lim
     return first;
 }
 
-/* Takes `key` from every source; true when the newest that the scan may see is a live row. */
+/* Takes `key` from every source; true when the newest that the scan may see is a live row that the
+ * filter lets through. */
 static bool merge_take(struct scan *s, struct slice key, struct entry *out)
 {
     const struct mem_version *found = NULL;
@@ -362,12 +383,13 @@ static bool merge_take(struct scan *s, struct slice key, struct entry *out)
                               .expiry_ms = found->expiry_ms,
                               .value = slice_of(found->value, found->value_len),
                               .depends = found->version};
-        return true;
+        return s->filter == NULL || s->filter->matches(s->filter, out->value);
     }
     if (row == NULL) return false;
     *out = (struct entry){
         .exists = true, .version = row->version, .expiry_ms = row->expiry_ms, .value = row->value};
-    return true;
+    if (s->filter == NULL || s->chunk->is_filtered) return true;
+    return s->filter->matches(s->filter, out->value);
 }
 
 enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
@@ -382,6 +404,7 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
     }
     /* The far bound never moves: range_advance narrows the near one. */
     struct slice limit = s->is_reverse ? buf_slice(&s->start) : buf_slice(&s->end);
+    unsigned skips_max = s->filter == NULL ? SKIPS_MAX : LOOKS_MAX;
     for (unsigned skipped = 0;; skipped++) {
         enum err r = store_ready(s, w, e);
         if (r != OK) return r;
@@ -397,7 +420,7 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
             *key = taken;
             return OK;
         }
-        if (skipped == SKIPS_MAX && !s->is_undivided) {
+        if (skipped == skips_max && !s->is_undivided) {
             r = local_scan_pause(s, e);
             if (r != OK) return r;
             l->base.ops->yield(&l->base, w);

@@ -93,7 +93,9 @@ struct store_chunk {
     struct arena arena; /* holds rows and what they point to */
     struct store_row *rows;
     size_t count;
-    bool is_last; /* the range ends with these */
+    bool is_last;     /* the range ends with these */
+    bool is_filtered; /* by the fetch's filter */
+    struct buf last;  /* with a filter: the last key that was looked at, handed out or not */
 };
 
 struct store_fetch {
@@ -103,6 +105,8 @@ struct store_fetch {
     bool with_values;
     bool may_wait;
     size_t rows_max;
+    const struct row_filter *filter; /* NULL = every row */
+    size_t looks_max;                /* with a filter: ends behind so many rows, matching or not */
 };
 
 /* Fills `out`, which is empty. At most rows_max rows or about a megabyte. */

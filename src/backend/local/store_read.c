@@ -146,29 +146,43 @@ void store_chunk_init(struct store_chunk *c)
 void store_chunk_fini(struct store_chunk *c)
 {
     arena_fini(&c->arena);
+    buf_fini(&c->last);
     *c = (struct store_chunk){0};
+}
+
+static struct slice column_slice(sqlite3_stmt *stmt, int at)
+{
+    const void *data = sqlite3_column_blob(stmt, at);
+    return slice_of(data, (size_t)sqlite3_column_bytes(stmt, at));
 }
 
 /* Copies the statement's row; false when there is no memory. */
 static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, bool with_values, size_t *bytes)
 {
     struct store_row *row = &c->rows[c->count];
-    size_t key_len = (size_t)sqlite3_column_bytes(stmt, 0);
-    row->key = arena_copy(&c->arena, slice_of(sqlite3_column_blob(stmt, 0), key_len));
+    row->key = arena_copy(&c->arena, column_slice(stmt, 0));
     row->version = (uint64_t)sqlite3_column_int64(stmt, 1);
     row->expiry_ms = sqlite3_column_int64(stmt, 2);
     row->value = slice_of(NULL, 0);
     if (with_values) {
-        const void *value = sqlite3_column_blob(stmt, 3);
-        size_t len = (size_t)sqlite3_column_bytes(stmt, 3);
-        uint8_t *copy = arena_alloc_try(&c->arena, len > 0 ? len : 1);
+        struct slice value = column_slice(stmt, 3);
+        uint8_t *copy = arena_alloc_try(&c->arena, value.len > 0 ? value.len : 1);
         if (copy == NULL) return false;
-        if (len > 0) memcpy(copy, value, len);
-        row->value = slice_of(copy, len);
+        if (value.len > 0) memcpy(copy, value.data, value.len);
+        row->value = slice_of(copy, value.len);
     }
-    *bytes += key_len + row->value.len;
+    *bytes += row->key.len + row->value.len;
     c->count++;
     return true;
+}
+
+/* Notes that the row was looked at; does it match? */
+static bool chunk_look(struct store_chunk *c, sqlite3_stmt *stmt, const struct row_filter *filter)
+{
+    struct slice key = column_slice(stmt, 0);
+    buf_clear(&c->last, SIZE_MAX);
+    buf_append(&c->last, key.data, key.len);
+    return filter->matches(filter, column_slice(stmt, 3));
 }
 
 enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct store_chunk *out,
@@ -177,23 +191,28 @@ enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct
     sqlite3_stmt *stmt = f->is_reverse ? r->backward : r->forward;
     enum err result = OK;
     size_t bytes = 0;
+    size_t looks = 0;
     arena_reset(&out->arena);
+    buf_clear(&out->last, SIZE_MAX);
     out->count = 0;
     out->is_last = false;
+    out->is_filtered = f->filter != NULL;
     out->rows = arena_alloc(&out->arena, f->rows_max * sizeof *out->rows);
     bind_slice(stmt, 1, f->start);
     bind_slice(stmt, 2, f->end);
     while (out->count < f->rows_max && bytes < CHUNK_BYTES_MAX) {
+        if (f->filter != NULL && looks++ == f->looks_max) break;
         int rc = SQLITE_OK;
         result = reader_step(r, stmt, f->may_wait, &rc, e);
         /* What was read before a refused read is good; the next fetch will be refused at once. */
-        if (result == ERR_WAIT && out->count > 0) result = OK;
+        if (result == ERR_WAIT && (out->count > 0 || out->last.len > 0)) result = OK;
         if (rc != SQLITE_ROW && rc != SQLITE_DONE) break;
         if (rc != SQLITE_ROW) {
             out->is_last = true;
             break;
         }
-        if (!chunk_add(out, stmt, f->with_values, &bytes)) {
+        bool is_kept = f->filter == NULL || chunk_look(out, stmt, f->filter);
+        if (out->last.is_failed || (is_kept && !chunk_add(out, stmt, f->with_values, &bytes))) {
             result = error_set(e, ERR_NOMEM, "no memory for a page of rows");
             break;
         }
