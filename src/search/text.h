@@ -7,9 +7,10 @@
  *
  * The text of a path in a value: of a string itself; of a number, bigint, u64 or boolean its digits
  * or name as in JSON; of an array, Set, object or Map the texts of all that is inside (of objects
- * and Maps the values, not the names); of all else, nothing. Several texts are put one after the
- * other with TEXT_GAP between them, which every tokenizer takes for a token that nobody searches
- * for: so no phrase goes from one into the next.
+ * and Maps the values, not the names); of a shared value that of the value; of all else, nothing.
+ * A NUL becomes a blank. Several texts are put one after the other with TEXT_GAP between them,
+ * which every tokenizer takes for a token that nobody searches for: so no phrase goes from one into
+ * the next. (NEAR does: the gap counts as a word.)
  */
 #ifndef SEARCH_TEXT_H
 #define SEARCH_TEXT_H
@@ -19,8 +20,9 @@
 #include "base/err.h"
 
 #define TEXT_PATHS_MAX 16
-#define TEXT_GAP " \xee\x80\x80 " /* U+E000, of the private use area, between blanks */
-#define TEXT_BYTES_MAX (1u << 20) /* of one path of one value; what is beyond is not indexed */
+#define TEXT_GAP_MARK "\xee\x80\x80" /* U+E000, the first of the private use area */
+#define TEXT_GAP " " TEXT_GAP_MARK " "
+#define TEXT_BYTES_MAX (1u << 20) /* of one path of one value; cut there, between characters */
 
 enum text_tokenizer { TOKENIZE_UNICODE61, TOKENIZE_PORTER, TOKENIZE_ASCII, TOKENIZE_TRIGRAM };
 
@@ -34,16 +36,22 @@ struct text_spec {
 /* By its name in any case; false when there is none. */
 bool text_tokenizer_find(struct slice name, enum text_tokenizer *out);
 const char *text_tokenizer_name(enum text_tokenizer t);
-/* The argument of FTS5's tokenize option, a constant without quotes: "unicode61 remove_diacritics 2",
- * "porter unicode61 remove_diacritics 2", "ascii", "trigram". */
+/* The argument of FTS5's tokenize option, a constant without quotes:
+ * "unicode61 remove_diacritics 2", "porter unicode61 remove_diacritics 2", "ascii", "trigram". */
 const char *text_tokenizer_option(enum text_tokenizer t);
+/* Appends it. At least one path. */
 void text_spec_write(const struct text_spec *spec, struct buf *out);
-/* Everything of it in the arena. ERR_CORRUPT. */
-ERR_MUST_USE enum err text_spec_read(struct slice bytes, struct arena *arena,
-                                     struct text_spec *out, struct error *e);
-/* Appends the text of the i-th path; false: it has none (nothing was appended). */
+/* Everything of it in the arena. Any bytes may come. ERR_CORRUPT; ERR_FORMAT: of a newer program.
+ */
+ERR_MUST_USE enum err text_spec_read(struct slice bytes, struct arena *arena, struct text_spec *out,
+                                     struct error *e);
+/* Appends the text of the i-th path, UTF-8 without NUL. False: nothing was appended, since the path
+ * is missing or there is no text at it (null, "", [], bytes, ...). `value` has passed value_check.
+ */
 bool text_of_path(const struct text_spec *spec, size_t i, struct slice value, struct buf *out);
-/* Removes every TEXT_GAP: ", " takes its place. In place. */
+/* For showing texts, highlighted texts and snippets: ", " takes the place of every TEXT_GAP, also
+ * of what a snippet's end has left of one (the mark with a blank on one side). In place. A person's
+ * own text that looks like one is shown in the same way. */
 void text_show_gaps(struct buf *text);
 
 #endif
