@@ -90,6 +90,7 @@ struct scan_range {
     size_t rows_hint;  /* rows the caller expects to want; 0 = many */
     struct row_filter *filter; /* NULL = every row; values are read for it, also without with_values
                                 */
+    size_t looks_max; /* with a filter: ERR_LIMIT when so many rows did not match; 0 = any number */
 };
 
 struct scan; /* a pass over a range at one version */
@@ -150,6 +151,8 @@ struct changes_request {
     struct error error;
 };
 
+struct text_request; /* backend/text.h */
+
 struct backend_ops {
     /* The newest state of one key. ERR_WAIT: `w` will be told. */
     enum err (*load)(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
@@ -169,6 +172,10 @@ struct backend_ops {
      */
     enum err (*scan_next)(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
                           struct error *e);
+    /* The entries of these keys as the scan sees them, borrowed as its rows are. All of them, or
+     * ERR_WAIT: `w` will be told, ask again for the same. */
+    enum err (*scan_load)(struct scan *s, const struct slice *keys, size_t count, struct entry *out,
+                          struct waiter *w, struct error *e);
     /* Newest version not yet durable among all that the scan has passed so far. */
     uint64_t (*scan_depends)(const struct scan *s);
     /* To be called before the turn ends and before a commit is made while the scan is open: the
@@ -199,6 +206,8 @@ struct backend_ops {
     enum err (*backup)(struct backend *b, struct backup_request *q, struct error *e);
     /* Reads what was committed: calls q->done() later, whatever the result. */
     void (*changes)(struct backend *b, struct changes_request *q);
+    /* Calls q->done() later, whatever the result. */
+    void (*search)(struct backend *b, struct text_request *q);
     /* Stops cleanly: all is applied and synced. Frees b. */
     enum err (*close)(struct backend *b, struct error *e);
 };

@@ -29,7 +29,9 @@
     X(ERR_STALE, "STALE")         /* history asked for is no longer kept */                        \
     X(ERR_EXECABORT,                                                                               \
       "EXECABORT") /* a transaction was not run, or refused with all that is in it */              \
-    X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */
+    X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */                       \
+    X(ERR_DUPLICATE, "DUPLICATE") /* a unique index has another owner for the value */             \
+    X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */
 
 enum err {
     OK = 0,

@@ -93,6 +93,7 @@ struct engine_scan {
     struct scan *scan; /* NULL: the database was flushed by the overlay */
     int64_t now_ms;
     bool is_undivided, is_reverse;
+    const struct row_filter *filter; /* for the overlay's rows; borrowed for the turn */
     /* Merged into it: what the overlay wrote in the range, in order. */
     struct overlay *overlay;
     struct written *const *own; /* in key order, whatever the direction */
@@ -110,6 +111,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     s->now_ms = o != NULL ? o->now_ms : engine_time_ms(g);
     s->is_undivided = range->is_undivided;
     s->is_reverse = range->is_reverse;
+    s->filter = o != NULL ? range->filter : NULL;
     s->overlay = o;
     enum err r = OK;
     if (o != NULL) {
@@ -117,7 +119,9 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
         s->own_count = overlay_range(o, range->start, range->end, &s->own);
     }
     if (o == NULL || !o->flushed[range->start.data[0]]) {
-        r = g->backend->ops->scan_open(g->backend, range, &s->scan, e);
+        struct scan_range below = *range;
+        if (o != NULL) below.looks_max = o->rows_left + 1;
+        r = g->backend->ops->scan_open(g->backend, &below, &s->scan, e);
     }
     if (r != OK) {
         mem_free(s);
@@ -175,6 +179,7 @@ static enum err scan_merge(struct engine_scan *s, struct slice *key, struct entr
         if (order == 0) s->has_row = false;
         overlay_entry(s->overlay, own, out);
         if (!out->exists) continue;
+        if (s->filter != NULL && !s->filter->matches(s->filter, out->value)) continue;
         *key = own->key;
         return OK;
     }
@@ -190,6 +195,21 @@ enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry
     }
     s->overlay->rows_left--;
     return scan_merge(s, key, out, w, e);
+}
+
+enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_t count,
+                          struct entry *out, struct waiter *w, struct error *e)
+{
+    enum err r = OK;
+    for (size_t i = 0; i < count && r == OK && s->overlay != NULL; i++) {
+        r = engine_get(s->overlay->engine, s->overlay, keys[i], &out[i], w, e);
+    }
+    if (s->overlay != NULL || s->scan == NULL) return r;
+    r = s->backend->ops->scan_load(s->scan, keys, count, out, w, e);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        if (out[i].exists && engine_is_expired(&out[i], s->now_ms)) out[i].exists = false;
+    }
+    return r;
 }
 
 enum err engine_scan_pause(struct engine_scan *s, struct error *e)

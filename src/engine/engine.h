@@ -209,6 +209,11 @@ ERR_MUST_USE enum err engine_scan_open(struct engine *g, struct overlay *o,
 /* key->len 0 at the end. */
 ERR_MUST_USE enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
                                        struct waiter *w, struct error *e);
+/* The live entries of these keys as the scan sees them, borrowed as its rows are. ERR_WAIT: ask
+ * again for the same. */
+ERR_MUST_USE enum err engine_scan_load(struct engine_scan *s, const struct slice *keys,
+                                       size_t count, struct entry *out, struct waiter *w,
+                                       struct error *e);
 ERR_MUST_USE enum err engine_scan_pause(struct engine_scan *s, struct error *e);
 uint64_t engine_scan_depends(const struct engine_scan *s);
 void engine_scan_close(struct engine_scan *s);

@@ -11,6 +11,7 @@
 #include "command/memory.h"
 #include "command/observe.h"
 #include "queue/queue.h"
+#include "search/text_ops.h"
 #include "server/server_int.h"
 #include "tupled.h"
 
@@ -53,6 +54,7 @@ static void on_shutdown(void *arg)
 static enum err open_backend(struct server *s, struct error *e)
 {
     struct local_options options = settings_local(s);
+    options.text_ops = &search_text_ops;
     options.wake = on_wake;
     options.on_fatal = on_fatal;
     options.arg = s;

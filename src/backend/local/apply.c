@@ -82,6 +82,7 @@ static void apply_done(struct job *job)
     struct local *l = a->local;
     l->is_applying = false;
     store_applied_set(l->store, &a->progress);
+    l->text_is_filling = a->progress.is_filling;
     if (a->result != OK) {
         apply_failed(l, a);
         return;
@@ -124,7 +125,8 @@ static uint64_t local_synced(const struct local *l)
 void local_apply_next(struct local *l)
 {
     if (l->is_applying || l->retiring != NULL) return;
-    local_backup_try(l); /* it wants to see the store between two applies */
+    local_backup_try(l); /* they want to see the store between two applies */
+    if (l->frozen_count > 0) local_searches_try(l);
     struct memtable *m = oldest_frozen(l);
     if (m == NULL || clock_mono_us() < l->apply_retry_us) return;
     if (local_synced(l) < m->version_last) {

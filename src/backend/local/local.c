@@ -118,8 +118,8 @@ static enum err load_later(struct local *l, struct slice key, struct waiter *w, 
     return error_set(e, ERR_WAIT, "the data is being read from disk");
 }
 
-static enum err local_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
-                           struct error *e)
+enum err local_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
+                    struct error *e)
 {
     struct local *l = local_of(b);
     uint64_t hash = hash_bytes(key);
@@ -201,6 +201,7 @@ static void local_poll(struct backend *b)
     worker_poll(l->long_worker);
     worker_poll(l->store_worker);
     local_backup_try(l);
+    local_searches_try(l);
     waiter_wake_all(&l->yielded);
 }
 
@@ -219,6 +220,8 @@ static void local_tick(struct backend *b)
     struct local *l = local_of(b);
     local_freeze_if_due(l);
     local_apply_next(l);
+    local_searches_try(l);
+    local_fill_try(l);
     local_budget_tick(l);
     journal_tick(l->journal);
     if (journal_is_disk_full(l->journal)) {
@@ -346,6 +349,7 @@ static void local_free(struct local *l)
     cache_fini(&l->cache);
     range_cache_fini(&l->range_cache);
     changes_free(l->changes);
+    searches_free(l->searches);
     file_unlock(l->lock_fd);
     mem_free(l->dir);
     mem_free(l);
@@ -357,6 +361,7 @@ static enum err local_close(struct backend *b, struct error *e)
     l->is_closing = true;
     local_backup_stop(l);
     local_changes_stop(l);
+    local_searches_stop(l);
     worker_drain(l->long_worker);
     while (worker_poll(l->long_worker)) continue;
     worker_drain(l->query_worker);
@@ -376,6 +381,7 @@ void local_abandon(struct backend *b)
     l->is_closing = true;
     local_backup_stop(l);
     local_changes_stop(l);
+    local_searches_stop(l);
     journal_stop_preparing(l->journal);
     /* The store's first: the end of an apply posts the removal of segments to the other. */
     worker_free(l->store_worker);
@@ -393,6 +399,7 @@ static const struct backend_ops local_ops = {
     .commit = local_commit,
     .scan_open = local_scan_open,
     .scan_next = local_scan_next,
+    .scan_load = local_scan_load,
     .scan_depends = local_scan_depends,
     .scan_pause = local_scan_pause,
     .scan_close = local_scan_close,
@@ -408,6 +415,7 @@ static const struct backend_ops local_ops = {
     .stats = local_stats,
     .backup = local_backup,
     .changes = local_changes,
+    .search = local_search,
     .close = local_close,
 };
 
@@ -431,9 +439,11 @@ static enum err local_open_store(struct local *l, struct error *e)
     buf_require(&path);
     struct store_options options = {.path = (char *)path.data,
                                     .cache_bytes = l->options.store_cache_bytes / 2,
-                                    .reader_cache_bytes = l->options.store_cache_bytes / 16};
+                                    .reader_cache_bytes = l->options.store_cache_bytes / 16,
+                                    .text_ops = l->options.text_ops};
     enum err r = store_open(&options, &l->store, e);
     if (r == OK) r = store_reader_open(l->store, &l->reader, e);
+    if (r == OK) l->text_is_filling = store_is_filling(l->store);
     buf_fini(&path);
     return r;
 }
@@ -528,6 +538,7 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     waiter_list_init(&l->yielded);
     l->active = memtable_new(0);
     l->changes = changes_new();
+    l->searches = searches_new();
     l->journal_worker = local_worker(l, "journal", 1, 0);
     l->store_worker = local_worker(l, "store", 1, STORE_NICE);
     l->query_worker = local_worker(l, "query", options->query_threads, 0);

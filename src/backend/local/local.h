@@ -12,6 +12,8 @@
 #include "backend/backend.h"
 #include "backend/local/journal.h"
 
+struct text_ops;
+
 struct local_options {
     const char *dir; /* created when missing; copied */
     enum durability durability;
@@ -25,9 +27,10 @@ struct local_options {
     uint64_t cache_bytes;        /* entry cache */
     uint64_t store_cache_bytes;  /* SQLite page caches together */
     unsigned query_threads;
-    int64_t scan_ms_max;                                /* a scan may be open this long */
-    bool is_inline;                                     /* no threads: simulation; see worker.h */
-    void (*wake)(void *arg);                            /* any thread: poll is wanted */
+    int64_t scan_ms_max;             /* a scan may be open this long */
+    const struct text_ops *text_ops; /* backend/text.h; NULL = there are no text indexes */
+    bool is_inline;                  /* no threads: simulation; see worker.h */
+    void (*wake)(void *arg);         /* any thread: poll is wanted */
     void (*on_fatal)(void *arg, const struct error *e); /* the journal failed: stop the process */
     void *arg;
 };

@@ -23,6 +23,7 @@ struct pooled_reader {
 struct local;
 struct local_backup; /* backup.c */
 struct changes;      /* changes.c */
+struct searches;     /* search.c */
 
 struct apply_job {
     struct job job; /* first */
@@ -68,6 +69,8 @@ struct local {
     int64_t time_ms;
     struct local_backup *backup; /* under way; NULL = none is */
     struct changes *changes;     /* owned */
+    struct searches *searches;   /* owned */
+    bool text_is_filling;        /* the store has a text index that is not filled in yet */
     struct apply_job apply;
     struct versions_job versions;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
@@ -92,6 +95,9 @@ static inline struct local *local_of(struct backend *b)
 
 /* local.c: a mutation becomes part of the newest state. */
 void local_remember(struct local *l, const struct mutation *mu, uint64_t version);
+
+enum err local_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
+                    struct error *e);
 
 /* apply.c */
 void local_freeze(struct local *l);
@@ -125,11 +131,24 @@ void local_changes_try(struct local *l);
 /* Those that still wait are told that the server stops. */
 void local_changes_stop(struct local *l);
 
+/* search.c */
+struct searches *searches_new(void);
+void searches_free(struct searches *s);
+void local_search(struct backend *b, struct text_request *q);
+/* Begins those whose barrier was reached. */
+void local_searches_try(struct local *l);
+/* Those that still wait are told that the server stops. */
+void local_searches_stop(struct local *l);
+/* The next slice of a text index that is being filled, if there is one. */
+void local_fill_try(struct local *l);
+
 /* scan.c */
 enum err local_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
                          struct error *e);
 enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
                          struct error *e);
+enum err local_scan_load(struct scan *s, const struct slice *keys, size_t count, struct entry *out,
+                         struct waiter *w, struct error *e);
 uint64_t local_scan_depends(const struct scan *s);
 enum err local_scan_pause(struct scan *s, struct error *e);
 void local_scan_close(struct scan *s);

@@ -16,52 +16,15 @@
  * references and by the version. While it is fetching, the chunk and the reader belong to a query
  * thread.
  */
-#include "backend/local/local_int.h"
+#include "backend/local/scan_int.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
-#define LAYERS_MAX 64
 #define CHUNK_ROWS_MIN 64
 #define CHUNK_ROWS_MAX 1024
 #define SKIPS_MAX 4096   /* rows passed over in one call before others get a turn ... */
 #define LOOKS_MAX 512    /* ... and with a filter, on the loop ... */
 #define LOOKS_FETCH 8192 /* ... and on a query thread, before the loop hears of it */
-
-enum scan_state { SCAN_FRESH, SCAN_PINNED, SCAN_FETCHING };
-
-struct layer {
-    struct memtable *memtable; /* referenced */
-    struct omap_iter it;
-};
-
-struct scan {
-    struct job job; /* first: a fetch on a query thread */
-    struct local *local;
-    enum scan_state state;
-    bool is_closed; /* while fetching: free it when the thread is done */
-    bool is_reverse, with_values, is_undivided;
-    bool wants_values;  /* with_values may be for the filter alone */
-    bool is_placed;     /* layers' iterators point where they should */
-    bool is_store_done; /* the store has no more rows */
-    struct buf start, end;
-    struct buf last; /* key of the last row passed; empty = none */
-    struct layer layers[LAYERS_MAX];
-    size_t layer_count;
-    uint64_t version; /* what it sees */
-    uint64_t flushed; /* entries up to this version are flushed away */
-    uint64_t depends;
-    int64_t opened_us;
-    size_t rows_hint;
-    struct row_filter *filter;    /* referenced; NULL = every row */
-    struct pooled_reader *reader; /* when pinned */
-    struct shared_chunk *shared;
-    struct store_chunk *chunk; /* shared's */
-    size_t chunk_at;
-    struct store_fetch fetch;
-    enum err fetch_result;
-    struct error fetch_error;
-    struct waiter_list waiters;
-};
 
 /* ---- readers ---- */
 
@@ -103,12 +66,13 @@ static void scan_take_chunk(struct scan *s, struct shared_chunk *c)
     s->chunk_at = 0;
 }
 
-static void scan_free(struct scan *s)
+void scan_free(struct scan *s)
 {
     struct local *l = s->local;
     for (size_t i = 0; i < s->layer_count; i++) local_unref_memtable(l, s->layers[i].memtable);
     if (s->reader != NULL) reader_give(l, s->reader);
     shared_chunk_unref(s->shared);
+    scan_lookup_free(s);
     if (s->filter != NULL) s->filter->unref(s->filter);
     buf_fini(&s->start);
     buf_fini(&s->end);
@@ -128,6 +92,7 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
     s->with_values = range->with_values || range->filter != NULL;
     s->filter = range->filter;
     if (s->filter != NULL) s->filter->ref(s->filter);
+    s->looks_left = range->looks_max == 0 ? SIZE_MAX : range->looks_max;
     s->wants_values = range->with_values;
     s->is_undivided = range->is_undivided;
     s->rows_hint = range->rows_hint;
@@ -419,6 +384,10 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
         if (is_live) {
             *key = taken;
             return OK;
+        }
+        if (s->filter != NULL && s->looks_left-- == 0) {
+            return error_set(e, ERR_LIMIT,
+                             "the filter looked at more rows than one transaction may");
         }
         if (skipped == skips_max && !s->is_undivided) {
             r = local_scan_pause(s, e);

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "backend/local/store_int.h"
+#include "backend/local/store_text.h"
 #include "backend/local/vfs.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -195,12 +195,14 @@ enum err store_open(const struct store_options *options, struct store **out, str
     size_t len = strlen(options->path) + 1;
     s->path = memcpy(mem_alloc(len), options->path, len);
     s->reader_cache_bytes = options->reader_cache_bytes;
+    s->text_ops = options->text_ops;
     enum err r = store_connect(s->path, options->cache_bytes, true, &s->db, e);
     if (r == OK) r = store_check_format(s, e);
     if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", e);
     if (r == OK) r = store_create(s, e);
     if (r == OK) r = store_read_meta(s, &s->state, e);
     if (r == OK) r = store_prepare_all(s, e);
+    if (r == OK) r = store_text_open(s, e);
     if (r == OK) {
         r = file_open(&s->nowait_file, s->path, FILE_READ, e);
     }
@@ -215,6 +217,7 @@ enum err store_open(const struct store_options *options, struct store **out, str
 void store_close(struct store *s)
 {
     if (s == NULL) return;
+    store_text_close(s);
     sqlite3_stmt *stmts[] = {s->put,      s->del,      s->begin,    s->commit,
                              s->rollback, s->meta_put, s->del_range};
     for (size_t i = 0; i < sizeof stmts / sizeof stmts[0]; i++) sqlite3_finalize(stmts[i]);
@@ -319,6 +322,11 @@ static enum err apply_entry(struct store *s, const struct mem_entry *entry,
     if (r != OK) return r;
     p->rows++;
     if (!is_counted(entry->key)) return OK;
+    if (s->texts != NULL) {
+        struct slice value = slice_of(v->value, v->value_len);
+        r = store_text_entry(s, entry->key, v->is_tombstone ? NULL : &value, e);
+        if (r != OK) return r;
+    }
     uint8_t database = entry->key.data[0];
     p->entries[database] += !v->is_tombstone;
     p->entries[database] -= s->replaced;
@@ -340,6 +348,7 @@ static enum err apply_flush(struct store *s, uint8_t database, struct store_prog
         sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
         r = stmt_run(s, s->del_range, "flush a database", e);
         int removed = sqlite3_changes(s->db);
+        if (r == OK) r = store_text_flush(s, database, e);
         if (removed == 0) p->entries[database] = p->expiring[database] = 0;
         if (r == OK) r = slice_commit(s, p, e);
         if (r != OK || removed == 0) return r;
@@ -373,20 +382,48 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
     return r;
 }
 
+/* Text indexes that the memtable makes or drops, before any entry of it is written: in its order
+ * they come behind the entries. */
+static enum err apply_texts(struct store *s, const struct memtable *m, struct store_progress *p,
+                            struct error *e)
+{
+    enum err r = OK;
+    for (uint8_t i = 0; i < DATABASES_MAX && r == OK; i++) {
+        uint8_t start[2] = {i, BACKEND_SPACE_TEXT};
+        struct omap_iter it = omap_seek(&m->order, slice_of(start, sizeof start));
+        const struct mem_entry *entry = omap_peek(&it);
+        if (entry == NULL || !slice_has_prefix(entry->key, slice_of(start, sizeof start))) continue;
+        r = stmt_run(s, s->begin, "begin", e);
+        for (; r == OK && entry != NULL; omap_next(&it), entry = omap_peek(&it)) {
+            const struct mem_version *v = entry->newest;
+            struct slice spec = slice_of(v->value, v->value_len);
+            if (!slice_has_prefix(entry->key, slice_of(start, sizeof start))) break;
+            if (is_flushed(m, entry)) continue;
+            r = store_text_define(s, entry->key, v->is_tombstone ? NULL : &spec, e);
+        }
+        if (r == OK) r = slice_commit(s, p, e);
+    }
+    /* On little, the index is complete when this is. */
+    if (r == OK && store_text_is_filling(s)) r = store_text_fill(s, e);
+    return r;
+}
+
 enum err store_apply(struct store *s, const struct memtable *m, struct store_progress *progress,
                      struct error *e)
 {
     struct store_progress p = s->state;
-    enum err r = OK;
+    enum err r = store_text_found(s, e);
     p.rows = 0;
     for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
         if (m->flushed[i] != 0) r = apply_flush(s, (uint8_t)i, &p, e);
     }
+    if (r == OK && s->text_ops != NULL) r = apply_texts(s, m, &p, e);
     struct omap_iter it = omap_seek(&m->order, slice_of(NULL, 0));
     do {
         if (r == OK) r = apply_slice(s, m, &it, &p, e);
     } while (r == OK && omap_peek(&it) != NULL);
     if (r != OK) {
+        if (s->text_ops != NULL) store_text_rollback(s);
         if (!sqlite3_get_autocommit(s->db)) {
             sqlite3_step(s->rollback);
             sqlite3_reset(s->rollback);
@@ -394,10 +431,24 @@ enum err store_apply(struct store *s, const struct memtable *m, struct store_pro
         /* Slices before the failed one stand; their counts must too. */
         struct error ignored;
         if (store_read_meta(s, progress, &ignored) != OK) *progress = s->state;
+        progress->is_filling = store_text_is_filling(s);
         return r;
     }
+    p.is_filling = store_text_is_filling(s);
     *progress = p;
     return OK;
+}
+
+enum err store_fill(struct store *s, bool *is_filling, struct error *e)
+{
+    enum err r = store_text_fill(s, e);
+    *is_filling = store_text_is_filling(s);
+    return r;
+}
+
+bool store_is_filling(const struct store *s)
+{
+    return store_text_is_filling(s);
 }
 
 void store_checkpoint(struct store *s)

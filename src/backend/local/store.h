@@ -25,11 +25,14 @@
 #define STORE_SPACE_COUNTED 1 /* the space byte of the entries that are counted: user data */
 
 struct store;
+struct text_ops;
+struct text_request;
 
 struct store_options {
     const char *path;
     uint64_t cache_bytes; /* page cache of the writer; a reader gets reader_cache_bytes */
     uint64_t reader_cache_bytes;
+    const struct text_ops *text_ops; /* NULL = text indexes are not kept; backend/text.h */
 };
 
 /* Opens or creates. ERR_FORMAT when it is newer than this program or no database of ours. */
@@ -48,6 +51,7 @@ struct store_progress {
     uint64_t entries[DATABASES_MAX];  /* of the data space */
     uint64_t expiring[DATABASES_MAX]; /* those of them that have an expiry */
     uint64_t rows;                    /* written by this apply */
+    bool is_filling;                  /* a text index is not filled in yet */
 };
 
 /* Store thread: writes what m holds. On an error the database is as some
@@ -56,6 +60,10 @@ ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
                                   struct store_progress *progress, struct error *e);
 /* Loop thread, after an apply: what it reported becomes the state. */
 void store_applied_set(struct store *s, const struct store_progress *progress);
+/* Store thread: fills in the next slice of a text index; *is_filling: there is more to do. */
+ERR_MUST_USE enum err store_fill(struct store *s, bool *is_filling, struct error *e);
+/* Loop thread, while no job of the store runs. */
+bool store_is_filling(const struct store *s);
 /* Store thread: moves the write-ahead log into the database file as far as readers allow. */
 void store_checkpoint(struct store *s);
 
@@ -112,6 +120,9 @@ struct store_fetch {
 /* Fills `out`, which is empty. At most rows_max rows or about a megabyte. */
 ERR_MUST_USE enum err store_fetch(struct store_reader *r, const struct store_fetch *f,
                                   struct store_chunk *out, struct error *e);
+/* store_search.c: runs it on what a pinned reader sees. Ends early when it is cancelled or after
+ * deadline_us (monotonic). The result is in q. */
+void store_search(struct store_reader *r, struct text_request *q, int64_t deadline_us);
 void store_chunk_init(struct store_chunk *c);
 void store_chunk_fini(struct store_chunk *c);
 

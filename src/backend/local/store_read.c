@@ -51,6 +51,11 @@ sqlite3 *store_reader_db(struct store_reader *r)
     return r->db;
 }
 
+const struct text_ops *store_reader_text_ops(const struct store_reader *r)
+{
+    return r->store->text_ops;
+}
+
 void store_reader_close(struct store_reader *r)
 {
     if (r == NULL) return;

@@ -1,0 +1,248 @@
+/* store_search: a text search on what a pinned reader sees. FTS5 gives the rows, best first (BM25);
+ * each is looked up in kv, where expired entries and those that the filter refuses drop out, before
+ * OFFSET and LIMIT count. Only for the hits that are told are texts made.
+ *
+ * The expression was written by search/query.c; numbers are all that gets into the SQL here.
+ */
+#include <stdio.h>
+
+#include "backend/local/store_int.h"
+#include "backend/text.h"
+#include "base/clock.h"
+
+#define PROGRESS_STEPS 20000 /* of SQLite's machine, between two looks at the clock */
+#define MARK_OPEN "\x01"
+
+struct search {
+    struct store_reader *reader;
+    struct text_request *q;
+    int64_t deadline_us;
+    sqlite3 *db;
+    sqlite3_stmt *hits, *doc, *texts;
+    sqlite3_int64 *rows; /* of the hits that are told */
+    uint64_t passed;     /* hits before the first that is told */
+    size_t cap, bytes;
+};
+
+static int on_progress(void *arg)
+{
+    const struct search *x = arg;
+    return __atomic_load_n(&x->q->is_cancelled, __ATOMIC_RELAXED) ||
+           clock_mono_us() > x->deadline_us;
+}
+
+static enum err search_error(struct search *x, int rc)
+{
+    if ((rc & 0xff) == SQLITE_INTERRUPT) {
+        return error_set(&x->q->error, ERR_LIMIT, "the search took longer than scan-timeout");
+    }
+    return store_error(&x->q->error, x->db, rc, "search");
+}
+
+/* `format` has two numbers: the database and the id of the index. */
+static enum err prepare(struct search *x, sqlite3_stmt **stmt, const char *format)
+{
+    char sql[256];
+    snprintf(sql, sizeof sql, format, x->q->database, x->q->id, x->q->database, x->q->id);
+    return search_error(x, sqlite3_prepare_v2(x->db, sql, -1, stmt, NULL));
+}
+
+/* ERR_INDEXING until the index is complete. */
+static enum err check_state(struct search *x)
+{
+    struct text_request *q = x->q;
+    sqlite3_stmt *stmt = NULL;
+    bool is_complete = false;
+    sqlite3_int64 filled = 0;
+    sqlite3_int64 entries = 0;
+    int rc = sqlite3_prepare_v2(
+        x->db,
+        "SELECT is_complete, filled, (SELECT value FROM meta WHERE name='entries.'||?1)"
+        " FROM text WHERE d=?1 AND i=?2",
+        -1, &stmt, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_int(stmt, 1, q->database);
+        sqlite3_bind_int64(stmt, 2, q->id);
+        rc = sqlite3_step(stmt);
+    }
+    if (rc == SQLITE_ROW) {
+        is_complete = sqlite3_column_int(stmt, 0) != 0;
+        filled = sqlite3_column_int64(stmt, 1);
+        entries = sqlite3_column_int64(stmt, 2);
+    }
+    enum err r = search_error(x, rc);
+    sqlite3_finalize(stmt);
+    q->percent = is_complete ? 100 : 0;
+    if (!is_complete && entries > 0) {
+        q->percent = filled < entries ? (unsigned)(filled * 100 / entries) : 99;
+    }
+    if (r == OK && !is_complete) r = error_set(&q->error, ERR_INDEXING, "%u", q->percent);
+    return r;
+}
+
+/* ---- hits ---- */
+
+static bool has_expired(const struct search *x, const struct entry *entry)
+{
+    return entry->expiry_ms != 0 && entry->expiry_ms <= x->q->now_ms;
+}
+
+static enum err add_hit(struct search *x, struct slice key, const struct entry *entry)
+{
+    struct text_request *q = x->q;
+    if (q->count == x->cap) {
+        size_t cap = x->cap == 0 ? 16 : x->cap * 2;
+        struct text_hit *hits = arena_alloc(&q->arena, cap * sizeof *hits);
+        sqlite3_int64 *rows = arena_alloc(&q->arena, cap * sizeof *rows);
+        if (q->count > 0) memcpy(hits, q->hits, q->count * sizeof *hits);
+        if (q->count > 0) memcpy(rows, x->rows, q->count * sizeof *rows);
+        q->hits = hits;
+        x->rows = rows;
+        x->cap = cap;
+    }
+    uint8_t *value = arena_alloc_try(&q->arena, entry->value.len + 1);
+    if (value == NULL) return error_set(&q->error, ERR_NOMEM, "no memory for a value");
+    bytes_copy(value, entry->value.data, entry->value.len);
+    x->rows[q->count] = sqlite3_column_int64(x->hits, 0);
+    q->hits[q->count] = (struct text_hit){.key = arena_copy(&q->arena, key),
+                                          .value = slice_of(value, entry->value.len),
+                                          .version = entry->version,
+                                          .score = -sqlite3_column_double(x->hits, 1)};
+    q->count++;
+    x->bytes += key.len + entry->value.len;
+    return OK;
+}
+
+/* The row of x->hits, if its entry is one to be told. */
+static enum err look_at(struct search *x)
+{
+    struct text_request *q = x->q;
+    struct entry entry;
+    sqlite3_bind_int64(x->doc, 1, sqlite3_column_int64(x->hits, 0));
+    int rc = sqlite3_step(x->doc);
+    enum err r = search_error(x, rc);
+    if (r == OK && rc == SQLITE_ROW) {
+        struct slice key = slice_of(sqlite3_column_blob(x->doc, 0),
+                                    (size_t)sqlite3_column_bytes(x->doc, 0));
+        r = store_get(x->reader, key, true, &entry, &q->error);
+        bool is_hit = r == OK && entry.exists && !has_expired(x, &entry) &&
+                      (q->filter == NULL || q->filter->matches(q->filter, entry.value));
+        if (is_hit && x->passed++ >= q->offset) r = add_hit(x, key, &entry);
+        store_get_end(x->reader);
+    }
+    sqlite3_reset(x->doc);
+    return r;
+}
+
+static enum err find_hits(struct search *x)
+{
+    struct text_request *q = x->q;
+    enum err r = prepare(x, &x->hits,
+                         "SELECT rowid, rank FROM text_%u_%u WHERE text_%u_%u MATCH ?1 "
+                         "ORDER BY rank");
+    if (r == OK) r = prepare(x, &x->doc, "SELECT k FROM doc_%u_%u WHERE id=?1");
+    if (r != OK) return r;
+    sqlite3_bind_text64(x->hits, 1, (const char *)q->expression.data, q->expression.len,
+                        SQLITE_STATIC, SQLITE_UTF8);
+    while (r == OK && q->count < q->limit && x->bytes < q->bytes_max) {
+        int rc = sqlite3_step(x->hits);
+        r = search_error(x, rc);
+        if (rc != SQLITE_ROW) break;
+        r = look_at(x);
+    }
+    return r;
+}
+
+/* ---- texts ---- */
+
+/* Of each column: the text with marks; and, to tell whether there are any, with one mark only and
+ * with none. */
+static enum err prepare_texts(struct search *x)
+{
+    const struct text_request *q = x->q;
+    char table[48];
+    struct buf sql;
+    buf_init(&sql);
+    snprintf(table, sizeof table, "text_%u_%u", q->database, q->id);
+    buf_append_str(&sql, "SELECT rowid");
+    for (size_t i = 0; i < q->column_count; i++) {
+        buf_printf(&sql, ",length(c%zu)<>length(highlight(%s,%zu,'" MARK_OPEN "',''))", i, table,
+                   i);
+        if (q->snippet_words > 0) {
+            buf_printf(&sql, ",snippet(%s,%zu,?3,?4,'...',%u)", table, i, q->snippet_words);
+        } else {
+            buf_printf(&sql, ",highlight(%s,%zu,?3,?4)", table, i);
+        }
+    }
+    buf_printf(&sql, " FROM %s WHERE %s MATCH ?1 AND rowid=?2", table, table);
+    buf_append_byte(&sql, '\0');
+    buf_require(&sql);
+    int rc = sqlite3_prepare_v2(x->db, (const char *)sql.data, -1, &x->texts, NULL);
+    buf_fini(&sql);
+    if (rc != SQLITE_OK) return search_error(x, rc);
+    sqlite3_bind_text64(x->texts, 1, (const char *)q->expression.data, q->expression.len,
+                        SQLITE_STATIC, SQLITE_UTF8);
+    sqlite3_bind_text64(x->texts, 3, (const char *)q->open.data, q->open.len, SQLITE_STATIC,
+                        SQLITE_UTF8);
+    sqlite3_bind_text64(x->texts, 4, (const char *)q->close.data, q->close.len, SQLITE_STATIC,
+                        SQLITE_UTF8);
+    return OK;
+}
+
+static enum err text_of_hit(struct search *x, size_t at, const struct text_ops *ops)
+{
+    struct text_request *q = x->q;
+    struct slice *texts = arena_alloc(&q->arena, q->column_count * sizeof *texts);
+    sqlite3_bind_int64(x->texts, 2, x->rows[at]);
+    int rc = sqlite3_step(x->texts);
+    enum err r = search_error(x, rc);
+    for (size_t i = 0; i < q->column_count && r == OK; i++) {
+        int column = (int)(2 * i) + 1;
+        bool is_found = rc == SQLITE_ROW && sqlite3_column_int(x->texts, column) != 0;
+        struct buf text;
+        texts[i] = slice_of(NULL, 0);
+        if (!is_found) continue;
+        buf_init(&text);
+        buf_append(&text, sqlite3_column_text(x->texts, column + 1),
+                   (size_t)sqlite3_column_bytes(x->texts, column + 1));
+        ops->show(&text);
+        uint8_t *copy = arena_alloc_try(&q->arena, text.len + 1);
+        if (copy == NULL || text.is_failed) {
+            r = error_set(&q->error, ERR_NOMEM, "no memory for a text");
+        } else {
+            bytes_copy(copy, text.data, text.len);
+            texts[i] = slice_of(copy, text.len);
+            x->bytes += text.len;
+        }
+        buf_fini(&text);
+    }
+    sqlite3_reset(x->texts);
+    q->hits[at].texts = texts;
+    return r;
+}
+
+static enum err make_texts(struct search *x)
+{
+    struct text_request *q = x->q;
+    enum err r = prepare_texts(x);
+    for (size_t i = 0; i < q->count && r == OK; i++) {
+        r = text_of_hit(x, i, store_reader_text_ops(x->reader));
+        if (x->bytes >= q->bytes_max) q->count = i + 1;
+    }
+    return r;
+}
+
+void store_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us)
+{
+    struct search x = {
+        .reader = reader, .q = q, .deadline_us = deadline_us, .db = store_reader_db(reader)};
+    q->count = 0;
+    sqlite3_progress_handler(x.db, PROGRESS_STEPS, on_progress, &x);
+    q->result = check_state(&x);
+    if (q->result == OK && q->expression.len > 0) q->result = find_hits(&x);
+    if (q->result == OK && q->with_texts && q->count > 0) q->result = make_texts(&x);
+    sqlite3_finalize(x.hits);
+    sqlite3_finalize(x.doc);
+    sqlite3_finalize(x.texts);
+    sqlite3_progress_handler(x.db, 0, NULL, NULL);
+}

@@ -1,0 +1,472 @@
+#include "backend/local/store_text.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#define FILL_ROWS 1000
+#define FILL_BYTES (4u << 20)
+#define SPEC_ARENA_BYTES 1024
+#define NAME_BYTES 48
+
+enum text_stmt {
+    STMT_DOC_FIND,
+    STMT_DOC_ADD,
+    STMT_DOC_DELETE,
+    STMT_TEXT_ADD,
+    STMT_TEXT_DELETE,
+    STMT_COUNT,
+};
+
+struct text_table {
+    struct text_table *next;
+    uint8_t database;
+    uint32_t id;
+    struct arena arena; /* of the definition and the spec */
+    struct slice spec;
+    struct text_definition definition;
+    sqlite3_stmt *stmts[STMT_COUNT];
+    struct buf position; /* key of the last entry that was filled in; empty = none */
+    uint64_t filled;     /* entries looked at */
+    bool is_complete;
+};
+
+/* ---- statements ---- */
+
+static enum err run_sql(struct store *s, const char *sql, struct error *e)
+{
+    return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), "change a text index");
+}
+
+static enum err stmt_end(struct store *s, sqlite3_stmt *stmt, struct error *e)
+{
+    int rc = sqlite3_step(stmt);
+    enum err r = store_error(e, s->db, rc, "write a text index");
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    return r;
+}
+
+static void bind_blob(sqlite3_stmt *stmt, int at, struct slice bytes)
+{
+    sqlite3_bind_blob64(stmt, at, bytes.len > 0 ? bytes.data : (const uint8_t *)"", bytes.len,
+                        SQLITE_STATIC);
+}
+
+/* Columns c0, c1, ... or as many question marks, with commas before them. */
+static void add_columns(const struct text_table *t, bool are_names, struct buf *sql)
+{
+    for (size_t i = 0; i < t->definition.column_count; i++) {
+        if (are_names) {
+            buf_printf(sql, ",c%zu", i);
+        } else {
+            buf_append_str(sql, ",?");
+        }
+    }
+}
+
+static enum err prepare_one(struct store *s, struct text_table *t, enum text_stmt which,
+                            struct error *e)
+{
+    static const char *const formats[STMT_COUNT] = {
+        [STMT_DOC_FIND] = "SELECT id FROM doc_%u_%u WHERE k=?1",
+        [STMT_DOC_ADD] = "INSERT INTO doc_%u_%u(k) VALUES(?1)",
+        [STMT_DOC_DELETE] = "DELETE FROM doc_%u_%u WHERE id=?1",
+        [STMT_TEXT_ADD] = "INSERT INTO text_%u_%u(rowid",
+        [STMT_TEXT_DELETE] = "DELETE FROM text_%u_%u WHERE rowid=?1",
+    };
+    struct buf sql;
+    buf_init(&sql);
+    char head[128];
+    snprintf(head, sizeof head, formats[which], t->database, t->id);
+    buf_append_str(&sql, head);
+    if (which == STMT_TEXT_ADD) {
+        add_columns(t, true, &sql);
+        buf_append_str(&sql, ") VALUES(?");
+        add_columns(t, false, &sql);
+        buf_append_str(&sql, ")");
+    }
+    buf_append_byte(&sql, '\0');
+    buf_require(&sql);
+    int rc = sqlite3_prepare_v3(s->db, (const char *)sql.data, -1, SQLITE_PREPARE_PERSISTENT,
+                                &t->stmts[which], NULL);
+    buf_fini(&sql);
+    return store_error(e, s->db, rc, "open a text index");
+}
+
+static enum err table_prepare(struct store *s, struct text_table *t, struct error *e)
+{
+    enum err r = OK;
+    for (int i = 0; i < STMT_COUNT && r == OK; i++) r = prepare_one(s, t, (enum text_stmt)i, e);
+    return r;
+}
+
+static void table_free(struct text_table *t)
+{
+    for (int i = 0; i < STMT_COUNT; i++) sqlite3_finalize(t->stmts[i]);
+    buf_fini(&t->position);
+    arena_fini(&t->arena);
+    mem_free(t);
+}
+
+/* ---- which there are ---- */
+
+static enum err table_new(struct store *s, uint8_t database, uint32_t id, struct slice spec,
+                          struct text_table **out, struct error *e)
+{
+    struct text_table *t = mem_new(sizeof *t);
+    t->database = database;
+    t->id = id;
+    arena_init(&t->arena, SPEC_ARENA_BYTES);
+    t->spec = arena_copy(&t->arena, spec);
+    enum err r = s->text_ops->read(t->spec, &t->arena, &t->definition, e);
+    if (r != OK) {
+        table_free(t);
+        return r;
+    }
+    *out = t;
+    return OK;
+}
+
+static void table_link(struct store *s, struct text_table *t)
+{
+    t->next = s->texts;
+    s->texts = t;
+}
+
+static struct text_table **table_find(struct store *s, uint8_t database, uint32_t id)
+{
+    struct text_table **at = &s->texts;
+    while (*at != NULL && ((*at)->database != database || (*at)->id != id)) at = &(*at)->next;
+    return at;
+}
+
+static enum err table_load(struct store *s, sqlite3_stmt *stmt, struct error *e)
+{
+    struct text_table *t = NULL;
+    struct slice spec = slice_of(sqlite3_column_blob(stmt, 2),
+                                 (size_t)sqlite3_column_bytes(stmt, 2));
+    enum err r = table_new(s, (uint8_t)sqlite3_column_int(stmt, 0),
+                           (uint32_t)sqlite3_column_int64(stmt, 1), spec, &t, e);
+    if (r != OK) return r;
+    buf_append(&t->position, sqlite3_column_blob(stmt, 3), (size_t)sqlite3_column_bytes(stmt, 3));
+    t->filled = (uint64_t)sqlite3_column_int64(stmt, 4);
+    t->is_complete = sqlite3_column_int(stmt, 5) != 0;
+    table_link(s, t);
+    return table_prepare(s, t, e);
+}
+
+enum err store_text_open(struct store *s, struct error *e)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (s->text_ops == NULL) return OK;
+    enum err r = run_sql(s,
+                         "CREATE TABLE IF NOT EXISTS text(d INTEGER NOT NULL, i INTEGER NOT NULL,"
+                         " spec BLOB NOT NULL, position BLOB NOT NULL, filled INTEGER NOT NULL,"
+                         " is_complete INTEGER NOT NULL, PRIMARY KEY(d, i)) WITHOUT ROWID",
+                         e);
+    if (r != OK) return r;
+    int rc = sqlite3_prepare_v2(s->db, "SELECT d,i,spec,position,filled,is_complete FROM text", -1,
+                                &stmt, NULL);
+    r = store_error(e, s->db, rc, "read the text indexes");
+    while (r == OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) r = table_load(s, stmt, e);
+    if (r == OK) r = store_error(e, s->db, rc, "read the text indexes");
+    sqlite3_finalize(stmt);
+    return r;
+}
+
+void store_text_close(struct store *s)
+{
+    while (s->texts != NULL) {
+        struct text_table *t = s->texts;
+        s->texts = t->next;
+        table_free(t);
+    }
+}
+
+/* How far the filling is. */
+static enum err table_save(struct store *s, const struct text_table *t, struct error *e)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO text VALUES(?1,?2,?3,?4,?5,?6)", -1,
+                                &stmt, NULL);
+    enum err r = store_error(e, s->db, rc, "write a text index");
+    if (r != OK) return r;
+    sqlite3_bind_int(stmt, 1, t->database);
+    sqlite3_bind_int64(stmt, 2, t->id);
+    bind_blob(stmt, 3, t->spec);
+    bind_blob(stmt, 4, buf_slice(&t->position));
+    sqlite3_bind_int64(stmt, 5, (sqlite3_int64)t->filled);
+    sqlite3_bind_int(stmt, 6, t->is_complete);
+    r = stmt_end(s, stmt, e);
+    sqlite3_finalize(stmt);
+    return r;
+}
+
+static enum err table_create(struct store *s, struct text_table *t, struct error *e)
+{
+    struct buf sql;
+    buf_init(&sql);
+    buf_printf(&sql, "CREATE TABLE doc_%u_%u(id INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE);",
+               t->database, t->id);
+    buf_printf(&sql, "CREATE VIRTUAL TABLE text_%u_%u USING fts5(", t->database, t->id);
+    for (size_t i = 0; i < t->definition.column_count; i++) buf_printf(&sql, "c%zu,", i);
+    buf_printf(&sql, "tokenize='%s');", t->definition.tokenize);
+    buf_append_byte(&sql, '\0');
+    buf_require(&sql);
+    enum err r = run_sql(s, (const char *)sql.data, e);
+    buf_fini(&sql);
+    if (r == OK) r = table_save(s, t, e);
+    if (r == OK) r = table_prepare(s, t, e);
+    return r;
+}
+
+/* The statements must be gone before the tables are. */
+static enum err table_drop(struct store *s, struct text_table **at, struct error *e)
+{
+    struct text_table *t = *at;
+    char sql[256];
+    snprintf(sql, sizeof sql,
+             "DROP TABLE IF EXISTS text_%u_%u; DROP TABLE IF EXISTS doc_%u_%u;"
+             "DELETE FROM text WHERE d=%u AND i=%u;",
+             t->database, t->id, t->database, t->id, t->database, t->id);
+    *at = t->next;
+    table_free(t);
+    return run_sql(s, sql, e);
+}
+
+enum err store_text_flush(struct store *s, uint8_t database, struct error *e)
+{
+    enum err r = OK;
+    for (struct text_table **at = &s->texts; *at != NULL && r == OK;) {
+        if ((*at)->database == database) {
+            r = table_drop(s, at, e);
+        } else {
+            at = &(*at)->next;
+        }
+    }
+    return r;
+}
+
+enum err store_text_define(struct store *s, struct slice key, const struct slice *spec,
+                           struct error *e)
+{
+    uint32_t big = 0;
+    struct text_table *t = NULL;
+    if (s->text_ops == NULL || key.len != 2 + sizeof big) return OK;
+    memcpy(&big, key.data + 2, sizeof big);
+    struct text_table **at = table_find(s, key.data[0], __builtin_bswap32(big));
+    enum err r = OK;
+    /* A replay tells what is known. */
+    if (*at != NULL && spec != NULL && slice_eq((*at)->spec, *spec)) return OK;
+    if (*at != NULL) r = table_drop(s, at, e);
+    if (r != OK || spec == NULL) return r;
+    r = table_new(s, key.data[0], __builtin_bswap32(big), *spec, &t, e);
+    if (r != OK) return r;
+    table_link(s, t);
+    return table_create(s, t, e);
+}
+
+/* ---- entries ---- */
+
+static bool covers(const struct text_table *t, struct slice key)
+{
+    struct slice prefix = t->definition.prefix;
+    struct slice tuple = slice_of(key.data + 2, key.len - 2);
+    return key.data[0] == t->database && tuple.len > prefix.len && tuple.data[prefix.len] != 0xff &&
+           slice_has_prefix(tuple, prefix);
+}
+
+/* *id 0 = it has no row. */
+static enum err doc_find(struct store *s, struct text_table *t, struct slice key, sqlite3_int64 *id,
+                         struct error *e)
+{
+    sqlite3_stmt *stmt = t->stmts[STMT_DOC_FIND];
+    *id = 0;
+    bind_blob(stmt, 1, key);
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) *id = sqlite3_column_int64(stmt, 0);
+    enum err r = store_error(e, s->db, rc, "read a text index");
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    return r;
+}
+
+static enum err delete_id(struct store *s, struct text_table *t, enum text_stmt which,
+                          sqlite3_int64 id, struct error *e)
+{
+    sqlite3_bind_int64(t->stmts[which], 1, id);
+    return stmt_end(s, t->stmts[which], e);
+}
+
+/* The texts of a value; false when it has none. */
+static bool texts_of(const struct store *s, const struct text_table *t, struct slice value,
+                     struct buf texts[TEXT_COLUMNS_MAX])
+{
+    bool has_text = false;
+    for (size_t i = 0; i < t->definition.column_count; i++) {
+        buf_init(&texts[i]);
+        has_text = s->text_ops->column(&t->definition, i, value, &texts[i]) || has_text;
+    }
+    return has_text;
+}
+
+static enum err doc_add(struct store *s, struct text_table *t, struct slice key, sqlite3_int64 id,
+                        const struct buf texts[TEXT_COLUMNS_MAX], struct error *e)
+{
+    enum err r = OK;
+    if (id == 0) {
+        bind_blob(t->stmts[STMT_DOC_ADD], 1, key);
+        r = stmt_end(s, t->stmts[STMT_DOC_ADD], e);
+        id = sqlite3_last_insert_rowid(s->db);
+    }
+    if (r != OK) return r;
+    sqlite3_stmt *stmt = t->stmts[STMT_TEXT_ADD];
+    sqlite3_bind_int64(stmt, 1, id);
+    for (size_t i = 0; i < t->definition.column_count; i++) {
+        if (texts[i].is_failed) return error_set(e, ERR_NOMEM, "no memory for a text");
+        sqlite3_bind_text64(stmt, (int)i + 2, (const char *)texts[i].data, texts[i].len,
+                            SQLITE_STATIC, SQLITE_UTF8);
+    }
+    return stmt_end(s, stmt, e);
+}
+
+static enum err table_entry(struct store *s, struct text_table *t, struct slice key,
+                            const struct slice *value, struct error *e)
+{
+    struct buf texts[TEXT_COLUMNS_MAX];
+    sqlite3_int64 id = 0;
+    bool has_text = false;
+    enum err r = doc_find(s, t, key, &id, e);
+    if (r == OK && id != 0) r = delete_id(s, t, STMT_TEXT_DELETE, id, e);
+    if (r != OK) return r;
+    if (value != NULL) {
+        has_text = texts_of(s, t, *value, texts);
+        if (has_text) r = doc_add(s, t, key, id, texts, e);
+        for (size_t i = 0; i < t->definition.column_count; i++) buf_fini(&texts[i]);
+    }
+    if (r == OK && !has_text && id != 0) r = delete_id(s, t, STMT_DOC_DELETE, id, e);
+    return r;
+}
+
+enum err store_text_entry(struct store *s, struct slice key, const struct slice *value,
+                          struct error *e)
+{
+    enum err r = OK;
+    for (struct text_table *t = s->texts; t != NULL && r == OK; t = t->next) {
+        if (covers(t, key)) r = table_entry(s, t, key, value, e);
+    }
+    return r;
+}
+
+/* ---- filling ---- */
+
+static struct text_table *first_filling(const struct store *s)
+{
+    struct text_table *t = s->texts;
+    while (t != NULL && t->is_complete) t = t->next;
+    return t;
+}
+
+bool store_text_is_filling(const struct store *s)
+{
+    return first_filling(s) != NULL;
+}
+
+static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *rows, struct error *e)
+{
+    sqlite3_int64 id = 0;
+    struct slice key = slice_of(sqlite3_column_blob(rows, 0),
+                                (size_t)sqlite3_column_bytes(rows, 0));
+    struct slice value = slice_of(sqlite3_column_blob(rows, 1),
+                                  (size_t)sqlite3_column_bytes(rows, 1));
+    enum err r = doc_find(s, t, key, &id, e);
+    if (r == OK && id == 0) r = table_entry(s, t, key, &value, e);
+    buf_clear(&t->position, SIZE_MAX);
+    buf_append(&t->position, key.data, key.len);
+    t->filled++;
+    return r;
+}
+
+/* Entries behind the position, below the prefix. */
+static void fill_bounds(const struct text_table *t, struct buf *start, struct buf *end)
+{
+    uint8_t head[2] = {t->database, BACKEND_SPACE_DATA};
+    struct slice prefix = t->definition.prefix;
+    buf_append(start, t->position.data, t->position.len);
+    if (t->position.len == 0) {
+        buf_append(start, head, sizeof head);
+        buf_append(start, prefix.data, prefix.len);
+    }
+    buf_append_byte(start, 0);
+    buf_append(end, head, sizeof head);
+    buf_append(end, prefix.data, prefix.len);
+    buf_append_byte(end, 0xff);
+    buf_require(start);
+    buf_require(end);
+}
+
+static enum err fill_slice(struct store *s, struct text_table *t, struct error *e)
+{
+    struct buf start;
+    struct buf end;
+    sqlite3_stmt *rows = NULL;
+    size_t bytes = 0;
+    unsigned count = 0;
+    buf_init(&start);
+    buf_init(&end);
+    fill_bounds(t, &start, &end);
+    int rc = sqlite3_prepare_v2(s->db, "SELECT k,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k", -1,
+                                &rows, NULL);
+    enum err r = store_error(e, s->db, rc, "fill a text index");
+    if (r == OK) {
+        bind_blob(rows, 1, buf_slice(&start));
+        bind_blob(rows, 2, buf_slice(&end));
+    }
+    while (r == OK && count < FILL_ROWS && bytes < FILL_BYTES) {
+        rc = sqlite3_step(rows);
+        r = store_error(e, s->db, rc, "fill a text index");
+        if (rc != SQLITE_ROW) break;
+        bytes += (size_t)sqlite3_column_bytes(rows, 1);
+        count++;
+        r = fill_row(s, t, rows, e);
+    }
+    if (r == OK && rc == SQLITE_DONE) t->is_complete = true;
+    sqlite3_finalize(rows);
+    buf_fini(&start);
+    buf_fini(&end);
+    return r;
+}
+
+enum err store_text_fill(struct store *s, struct error *e)
+{
+    struct text_table *t = first_filling(s);
+    if (t == NULL) return OK;
+    enum err r = run_sql(s, "BEGIN IMMEDIATE", e);
+    if (r == OK) r = fill_slice(s, t, e);
+    if (r == OK) r = table_save(s, t, e);
+    if (r == OK) r = run_sql(s, "COMMIT", e);
+    if (r != OK) store_text_rollback(s);
+    return r;
+}
+
+/* What memory says of the indexes is read again: a transaction that was taken back may have made or
+ * dropped some. */
+void store_text_rollback(struct store *s)
+{
+    struct error ignored;
+    store_text_close(s);
+    if (!sqlite3_get_autocommit(s->db)) (void)run_sql(s, "ROLLBACK", &ignored);
+    s->has_lost_texts = true;
+    if (store_text_found(s, &ignored) != OK) log_warning("store: %s", ignored.text);
+}
+
+enum err store_text_found(struct store *s, struct error *e)
+{
+    if (!s->has_lost_texts) return OK;
+    store_text_close(s);
+    enum err r = store_text_open(s, e);
+    s->has_lost_texts = r != OK;
+    return r;
+}

@@ -1,0 +1,42 @@
+/* store_text: text indexes in the store, as FTS5 tables that are written in the transaction that
+ * writes the entries. Of an index (database d, id i) there are
+ *
+ *   text_d_i        fts5(c0, c1, ...): the texts; rowid is that of
+ *   doc_d_i         (id INTEGER PRIMARY KEY, k BLOB UNIQUE): which entry it is
+ *   text            one row of each: (d, i, spec, position, filled, is_complete)
+ *
+ * The texts are kept (FTS5's own content): what is to be removed is known without asking what a
+ * value was, and highlighting needs no value. An entry without text has no row.
+ *
+ * A new index is filled from kv in slices, in key order; meanwhile every entry that is written is
+ * indexed too, wherever the filling is, and the filling passes over entries that are there already.
+ *
+ * Store thread, but for store_text_open, which is part of opening.
+ */
+#ifndef BACKEND_LOCAL_STORE_TEXT_H
+#define BACKEND_LOCAL_STORE_TEXT_H
+
+#include "backend/local/store_int.h"
+#include "backend/text.h"
+
+/* Reads which indexes there are. */
+ERR_MUST_USE enum err store_text_open(struct store *s, struct error *e);
+void store_text_close(struct store *s);
+/* The database is empty: its indexes are gone. In a transaction. */
+ERR_MUST_USE enum err store_text_flush(struct store *s, uint8_t database, struct error *e);
+/* A row of BACKEND_SPACE_TEXT: `spec` NULL = removed. In a transaction. */
+ERR_MUST_USE enum err store_text_define(struct store *s, struct slice key, const struct slice *spec,
+                                        struct error *e);
+/* An entry of the data space is written; `value` NULL = removed. In its transaction. */
+ERR_MUST_USE enum err store_text_entry(struct store *s, struct slice key, const struct slice *value,
+                                       struct error *e);
+/* Is there an index that is not filled in yet? */
+bool store_text_is_filling(const struct store *s);
+/* Fills in the next slice of it, in a transaction of its own. */
+ERR_MUST_USE enum err store_text_fill(struct store *s, struct error *e);
+/* Are the indexes known? After a rollback that could not read them again this tries once more. */
+ERR_MUST_USE enum err store_text_found(struct store *s, struct error *e);
+/* Takes back the transaction under way, and what it made of the indexes. */
+void store_text_rollback(struct store *s);
+
+#endif
