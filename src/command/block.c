@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "command/commands.h"
+#include "index/index.h"
 #include "queue/queue.h"
 
 /* ---- blocked commands ---- */
@@ -98,14 +99,15 @@ bool pause_holds(struct request *rq)
 void command_turn(struct env *env)
 {
     queues_turn(env->queues);
+    indexes_turn(env->indexes);
 }
 
 void command_tick(struct env *env)
-
 {
     if (env->pause_until_ms != 0 && now_ms() >= env->pause_until_ms) clients_unpause(env);
     watches_tick(env);
     queues_tick(env->queues);
+    indexes_tick(env->indexes);
     if (env->blocked == NULL) return;
     int64_t now = now_ms();
     struct client *last = env->blocked->block_prev;

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "command/commands.h"
 #include "command/observe.h"
+#include "command/touched.h"
+#include "index/index.h"
 #include "queue/queue.h"
 
 #define NAME_BYTES_MAX 32
@@ -113,7 +115,8 @@ void command_init(struct env *env)
                                    .dead_length = 10000};
     env->queues = queues_new(&queues);
     env->queue_prefetch = 16;
-
+    env->indexes = indexes_new(env->engine, engine_limits(env->engine)->databases);
+    env->touched = touched_new(env->engine);
     backup_init(&env->backup);
     observe_init(env);
 }
@@ -122,11 +125,15 @@ void command_close(struct env *env)
 {
     queues_free(env->queues);
     env->queues = NULL;
+    indexes_free(env->indexes);
+    env->indexes = NULL;
 }
 
 void command_fini(struct env *env)
 {
     queues_free(env->queues);
+    indexes_free(env->indexes);
+    touched_free(env->touched);
     observe_fini(env);
     backup_fini(&env->backup);
     watch_free(env->watch);

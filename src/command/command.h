@@ -39,6 +39,8 @@ struct watch;
 struct client_pushes; /* queues it is pushed messages of: queue_push.c */
 struct unsent;        /* deliveries of DEQUEUE not yet written: queue.c */
 struct queues;
+struct indexes;
+struct touched_ranges;
 struct deferred;     /* a message of EXEC: pubsub.c */
 struct multi;        /* the queue of MULTI: transaction.c */
 struct watched;      /* a key of WATCH: transaction.c */
@@ -134,6 +136,8 @@ struct env {
     struct watch *watch;               /* owned */
     struct client *noted;              /* clients with changes to be sent: watch.c */
     struct queues *queues;             /* owned */
+    struct indexes *indexes;           /* owned */
+    struct touched_ranges *touched;    /* owned */
     size_t queue_prefetch;
     bool is_stopping; /* clients go because the server does */
     struct backup backup;

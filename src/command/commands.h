@@ -57,6 +57,8 @@ void queue_unsubscribe(struct client *c, struct slice name);
 /* is_lost: its connection broke, what it had been sent counts an attempt. */
 void queue_unsubscribe_all(struct client *c, bool is_lost);
 extern const struct command queue_prefetch;
+/* kv_index.c, kv_find.c, kv_search.c */
+extern const struct command kv_index, kv_find, kv_search;
 /* kv_poll.c, kv_changes.c */
 extern const struct command kv_poll, kv_changes;
 /* pubsub.c */

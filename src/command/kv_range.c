@@ -5,12 +5,12 @@
 #include "base/htab.h"
 #include "base/mem.h"
 #include "command/commands.h"
+#include "command/cursor.h"
 #include "command/keys.h"
+#include "command/where.h"
 
 #define LIST_LIMIT_DEFAULT 100
 #define SLICE_ROWS 1000 /* walked before others get a turn */
-#define CURSOR_FORMAT 1
-#define CURSOR_HEAD_BYTES 9 /* format, fingerprint */
 
 struct walk {
     struct pending pending; /* first */
@@ -21,12 +21,14 @@ struct walk {
     struct buf entries; /* of the page, encoded */
     struct buf last;    /* key of the last entry */
     uint64_t fingerprint;
+    struct row_filter *where; /* owned reference; NULL = every entry */
 };
 
 static void walk_free(struct pending *p)
 {
     struct walk *k = (struct walk *)p;
     engine_scan_close(k->scan);
+    where_unref(k->where);
     buf_fini(&k->entries);
     buf_fini(&k->last);
     mem_free(k);
@@ -34,93 +36,20 @@ static void walk_free(struct pending *p)
 
 /* ---- cursors ---- */
 
-static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/* URL-safe base64 without padding (RFC 4648, 5). */
-static void base64url_write(struct slice in, struct buf *out)
-{
-    for (size_t i = 0; i < in.len; i += 3) {
-        size_t n = in.len - i < 3 ? in.len - i : 3;
-        uint32_t v = (uint32_t)in.data[i] << 16;
-        if (n > 1) v |= (uint32_t)in.data[i + 1] << 8;
-        if (n > 2) v |= in.data[i + 2];
-        for (size_t k = 0; k <= n; k++) {
-            buf_append_byte(out, (uint8_t)base64_digits[(v >> (18 - 6 * k)) & 63]);
-        }
-    }
-}
-
-static bool base64url_read(struct slice in, struct buf *out)
-{
-    uint32_t bits = 0;
-    unsigned count = 0;
-    for (size_t i = 0; i < in.len; i++) {
-        const char *digit = in.data[i] == 0 ? NULL : strchr(base64_digits, in.data[i]);
-        if (digit == NULL) return false;
-        bits = bits << 6 | (uint32_t)(digit - base64_digits);
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            buf_append_byte(out, (uint8_t)(bits >> count));
-        }
-    }
-    return count < 6 && (bits & ((1u << count) - 1)) == 0;
-}
-
-/* A cursor is good for the range and direction it came from and no other. */
+/* A cursor is good for the range, direction and filter it came from and no others. */
 static uint64_t range_fingerprint(struct request *rq, struct slice start, struct slice end,
-                                  bool is_reverse)
+                                  bool is_reverse, struct slice where)
 {
     buf_clear(rq->scratch, SIZE_MAX);
     buf_append_byte(rq->scratch, is_reverse);
     buf_append_u64(rq->scratch, start.len);
     buf_append(rq->scratch, start.data, start.len);
     buf_append(rq->scratch, end.data, end.len);
+    if (where.len > 0) {
+        buf_append_byte(rq->scratch, 0);
+        buf_append(rq->scratch, where.data, where.len);
+    }
     return hash_bytes(buf_slice(rq->scratch));
-}
-
-static void reply_cursor(struct request *rq, const struct walk *k, bool is_done)
-{
-    if (is_done) {
-        resp_bulk_str(rq->w, "0");
-        return;
-    }
-    buf_clear(rq->scratch, SIZE_MAX);
-    buf_append_byte(rq->scratch, CURSOR_FORMAT);
-    buf_append(rq->scratch, &k->fingerprint, sizeof k->fingerprint);
-    buf_append(rq->scratch, k->last.data, k->last.len);
-    struct resp_mark mark = resp_bulk_begin(rq->w, 10);
-    base64url_write(buf_slice(rq->scratch), rq->w->out);
-    resp_bulk_end(rq->w, mark);
-}
-
-/* Narrows the range to what follows the cursor. */
-static enum err cursor_apply(struct request *rq, struct slice text, const struct walk *k,
-                             struct slice *start, struct slice *end)
-{
-    if (text.len == 1 && text.data[0] == '0') return OK;
-    buf_clear(rq->scratch, SIZE_MAX);
-    bool is_good = text.len > 0 && base64url_read(text, rq->scratch);
-    struct slice c = buf_slice(rq->scratch);
-    is_good = is_good && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES && c.data[0] == CURSOR_FORMAT;
-    if (!is_good) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
-    if (memcmp(c.data + 1, &k->fingerprint, sizeof k->fingerprint) != 0) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "invalid cursor: it belongs to another range or direction");
-    }
-    struct slice key = slice_of(c.data + CURSOR_HEAD_BYTES, c.len - CURSOR_HEAD_BYTES);
-    if (slice_cmp(key, *start) < 0 || slice_cmp(key, *end) >= 0) {
-        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor: it is outside the range");
-    }
-    if (k->is_reverse) {
-        *end = arena_copy(rq->arena, key);
-    } else {
-        buf_append_byte(rq->scratch, 0); /* the key's successor */
-        *start = arena_copy(rq->arena,
-                            slice_of(rq->scratch->data + CURSOR_HEAD_BYTES, key.len + 1));
-    }
-    return OK;
 }
 
 /* ---- walking ---- */
@@ -132,6 +61,7 @@ static enum err walk_open(struct request *rq, struct walk *k, struct slice start
                                .is_reverse = k->is_reverse,
                                .is_undivided = rq->overlay != NULL,
                                .with_values = !k->is_count && !k->keys_only,
+                               .filter = k->where,
                                .rows_hint = k->is_count ? 0 : (size_t)k->limit + 1};
     k->pending.free = walk_free;
     enum err r = engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
@@ -189,19 +119,26 @@ static void walk_depends(struct request *rq, const struct walk *k)
 
 /* ---- KV.LIST ---- */
 
-static enum err where_refused(struct request *rq)
+/* WHERE json, just taken. */
+static enum err parse_where(struct options *o, struct walk *k, struct slice *text)
 {
-    return error_set(&rq->error, ERR_SYNTAX, "WHERE is not available in this version");
+    enum err r = options_argument(o, "WHERE", text);
+    return r == OK ? arg_where(o->rq, *text, &k->where) : r;
 }
 
-static enum err parse_list(struct request *rq, struct walk *k, struct range_args *range,
-                           struct slice *cursor)
+struct list_args {
+    struct range_args range;
+    struct slice cursor;
+    struct slice where;
+};
+
+static enum err parse_list(struct request *rq, struct walk *k, struct list_args *a)
 {
     struct options o = {.rq = rq, .at = 1};
     while (o.at < rq->argc) {
         struct slice arg;
         bool is_taken = false;
-        enum err r = options_range(&o, range, &is_taken);
+        enum err r = options_range(&o, &a->range, &is_taken);
         if (r == OK && !is_taken) {
             if (options_take(&o, "REVERSE", 0)) {
                 k->is_reverse = true;
@@ -213,9 +150,9 @@ static enum err parse_list(struct request *rq, struct walk *k, struct range_args
                 if (r == OK) r = arg_integer(rq, arg, "LIMIT", 1, LIST_LIMIT_MAX, &limit);
                 k->limit = (uint64_t)limit;
             } else if (options_take(&o, "CURSOR", 3)) {
-                r = options_argument(&o, "CURSOR", cursor);
+                r = options_argument(&o, "CURSOR", &a->cursor);
             } else if (options_take(&o, "WHERE", 4)) {
-                r = where_refused(rq);
+                r = parse_where(&o, k, &a->where);
             } else {
                 r = options_unknown(&o);
             }
@@ -227,16 +164,17 @@ static enum err parse_list(struct request *rq, struct walk *k, struct range_args
 
 static enum err list_begin(struct request *rq, struct walk *k)
 {
-    struct range_args range = {0};
-    struct slice cursor = slice_str("0");
+    struct list_args a = {.cursor = slice_str("0")};
     struct slice start = {0};
     struct slice end = {0};
+    struct slice last = {0};
     k->limit = LIST_LIMIT_DEFAULT;
-    enum err r = parse_list(rq, k, &range, &cursor);
-    if (r == OK) r = range_resolve(rq, &range, &start, &end);
+    enum err r = parse_list(rq, k, &a);
+    if (r == OK) r = range_resolve(rq, &a.range, &start, &end);
     if (r != OK) return r;
-    k->fingerprint = range_fingerprint(rq, start, end, k->is_reverse);
-    r = cursor_apply(rq, cursor, k, &start, &end);
+    k->fingerprint = range_fingerprint(rq, start, end, k->is_reverse, a.where);
+    r = arg_cursor(rq, a.cursor, k->fingerprint, &last);
+    if (r == OK) r = cursor_narrow(rq, last, k->is_reverse, &start, &end);
     if (r == OK) r = walk_open(rq, k, start, end);
     return r;
 }
@@ -259,7 +197,7 @@ static enum err kv_list_run(struct request *rq)
     walk_depends(rq, k);
     rq->env->stats.reads++;
     resp_array(rq->w, 2);
-    reply_cursor(rq, k, is_done);
+    reply_cursor(rq, k->fingerprint, buf_slice(&k->last), is_done);
     resp_array(rq->w, k->rows);
     buf_append(rq->w->out, k->entries.data, k->entries.len);
     return OK;
@@ -275,7 +213,8 @@ const struct command kv_list = {
     .summary =
         "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
     .syntax =
-        "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY]",
+        "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] "
+        "[WHERE filter]",
     .reply =
         "`[cursor, [entry ...]]`, from one snapshot. An entry is `[key, value, versionstamp]`, "
         "with KEYSONLY the key. START is in the range, END is not, with REVERSE too. Cursor 0: "
@@ -297,7 +236,8 @@ static enum err count_begin(struct request *rq, struct walk *k)
         bool is_taken = false;
         enum err r = options_range(&o, &range, &is_taken);
         if (r == OK && !is_taken) {
-            r = options_take(&o, "WHERE", 4) ? where_refused(rq) : options_unknown(&o);
+            struct slice text;
+            r = options_take(&o, "WHERE", 4) ? parse_where(&o, k, &text) : options_unknown(&o);
         }
         if (r != OK) return r;
     }
@@ -331,8 +271,8 @@ const struct command kv_count = {
     .key_flags = KEY_RO,
     .group = "kv",
     .since = "0.1.0",
-    .summary = "The number of live entries in a range.",
-    .syntax = "[PREFIX key] [START key] [END key]",
+    .summary = "The number of live entries in a range, or of those that match a filter.",
+    .syntax = "[PREFIX key] [START key] [END key] [WHERE filter]",
     .reply = "The number.",
     .run = kv_count_run,
     .keys = keys_of_range,

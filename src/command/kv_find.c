@@ -1,0 +1,307 @@
+/* kv_find: KV.FIND: the entries that an index has for values, or a range of them, in index order,
+ * as they were at one moment. Rows of the index come from a scan, a batch at a time, and their
+ * entries from what the same scan sees.
+ */
+#include "base/htab.h"
+#include "base/mem.h"
+#include "command/commands.h"
+#include "command/cursor.h"
+#include "command/index.h"
+#include "command/where.h"
+
+#define FIND_LIMIT_DEFAULT 100
+#define BATCH_ROWS 64
+#define SLICE_BATCHES 8 /* before others get a turn */
+
+struct found_row {
+    struct slice key; /* of the index */
+    bool is_multi;
+};
+
+struct find {
+    struct pending pending; /* first */
+    struct engine_scan *scan;
+    struct buf start, end; /* the scan's range */
+    uint32_t id;           /* of the index */
+    bool is_reverse, keys_only;
+    uint64_t limit;
+    uint64_t rows;
+    struct buf entries; /* of the page, encoded */
+    struct buf last;    /* row of the last entry */
+    uint64_t fingerprint;
+    struct row_filter *where; /* owned reference; NULL = every entry */
+    /* Rows that were read and not yet told. */
+    struct arena arena;
+    struct found_row batch[BATCH_ROWS];
+    struct slice owners[BATCH_ROWS];
+    size_t count;
+    bool is_end; /* there are no rows behind them */
+};
+
+static void find_free(struct pending *p)
+{
+    struct find *k = (struct find *)p;
+    engine_scan_close(k->scan);
+    where_unref(k->where);
+    buf_fini(&k->start);
+    buf_fini(&k->end);
+    buf_fini(&k->entries);
+    buf_fini(&k->last);
+    arena_fini(&k->arena);
+    mem_free(k);
+}
+
+/* ---- arguments ---- */
+
+struct find_args {
+    struct index_query query;
+    struct slice cursor, where;
+};
+
+static bool is_option(struct slice word)
+{
+    static const char *const words[] = {"FROM",   "TO",    "LIMIT",   "REVERSE",
+                                        "CURSOR", "WHERE", "KEYSONLY"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (slice_is_word(word, words[i])) return true;
+    }
+    return false;
+}
+
+static enum err take_value(struct options *o, const char *word, struct slice *value)
+{
+    struct slice arg = {0};
+    enum err r = options_argument(o, word, &arg);
+    return r == OK ? arg_value(o->rq, arg, value) : r;
+}
+
+static enum err take_option(struct options *o, struct find *k, struct find_args *a)
+{
+    struct slice arg = {0};
+    int64_t limit = 0;
+    enum err r = OK;
+    if (options_take(o, "FROM", 0)) return take_value(o, "FROM", &a->query.from);
+    if (options_take(o, "TO", 1)) return take_value(o, "TO", &a->query.to);
+    if (options_take(o, "CURSOR", 2)) return options_argument(o, "CURSOR", &a->cursor);
+    if (options_take(o, "REVERSE", 3)) {
+        k->is_reverse = true;
+    } else if (options_take(o, "KEYSONLY", 4)) {
+        k->keys_only = true;
+    } else if (options_take(o, "LIMIT", 5)) {
+        r = options_argument(o, "LIMIT", &arg);
+        if (r == OK) r = arg_integer(o->rq, arg, "LIMIT", 1, LIST_LIMIT_MAX, &limit);
+        k->limit = (uint64_t)limit;
+    } else if (options_take(o, "WHERE", 6)) {
+        r = options_argument(o, "WHERE", &a->where);
+        if (r == OK) r = arg_where(o->rq, a->where, &k->where);
+    } else {
+        r = options_unknown(o);
+    }
+    return r;
+}
+
+static enum err parse_find(struct request *rq, struct find *k, struct find_args *a)
+{
+    struct options o = {.rq = rq, .at = 2};
+    struct slice *values = arena_alloc(rq->arena, rq->argc * sizeof *values);
+    a->query.values = values;
+    while (o.at < rq->argc && !is_option(rq->argv[o.at])) {
+        enum err r = arg_value(rq, rq->argv[o.at], &values[a->query.value_count]);
+        if (r != OK) return r;
+        a->query.value_count++;
+        o.at++;
+    }
+    while (o.at < rq->argc) {
+        enum err r = take_option(&o, k, a);
+        if (r != OK) return r;
+    }
+    return OK;
+}
+
+static uint64_t find_fingerprint(struct request *rq, const struct find *k, struct slice start,
+                                 struct slice end, struct slice where)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    buf_append_byte(rq->scratch, k->is_reverse);
+    buf_append_u64(rq->scratch, start.len);
+    buf_append(rq->scratch, start.data, start.len);
+    buf_append(rq->scratch, end.data, end.len);
+    buf_append_byte(rq->scratch, 0);
+    buf_append(rq->scratch, where.data, where.len);
+    return hash_bytes(buf_slice(rq->scratch));
+}
+
+static enum err find_begin(struct request *rq, struct find *k, const struct index *x)
+{
+    struct find_args a = {.cursor = slice_str("0")};
+    struct slice start = {0};
+    struct slice end = {0};
+    struct slice last = {0};
+    k->limit = FIND_LIMIT_DEFAULT;
+    k->id = x->definition.id;
+    k->pending.free = find_free;
+    arena_init(&k->arena, 16 * 1024);
+    enum err r = parse_find(rq, k, &a);
+    if (r == OK) r = index_bounds(x, &a.query, rq->arena, &start, &end, &rq->error);
+    if (r != OK) return r;
+    k->fingerprint = find_fingerprint(rq, k, start, end, a.where);
+    r = arg_cursor(rq, a.cursor, k->fingerprint, &last);
+    /* An entry with several rows is told at the first of the whole range, not of what is left. */
+    buf_append(&k->start, start.data, start.len);
+    buf_append(&k->end, end.data, end.len);
+    if (r == OK) r = cursor_narrow(rq, last, k->is_reverse, &start, &end);
+    if (r != OK) return r;
+    struct scan_range range = {.start = start,
+                               .end = end,
+                               .is_reverse = k->is_reverse,
+                               .is_undivided = rq->overlay != NULL,
+                               .with_values = true,
+                               .rows_hint = (size_t)k->limit + 1};
+    r = engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
+    rq->client->pending = &k->pending;
+    return r;
+}
+
+/* ---- walking ---- */
+
+static enum err read_batch(struct request *rq, struct find *k, const struct index *x)
+{
+    while (k->count < BATCH_ROWS && !k->is_end) {
+        struct slice key;
+        struct entry row;
+        struct found_row *at = &k->batch[k->count];
+        enum err r = engine_scan_next(k->scan, &key, &row, rq->waiter, &rq->error);
+        if (r != OK) return r;
+        if (key.len == 0) {
+            k->is_end = true;
+            break;
+        }
+        if (!index_row_owner(x, key, row.value, &k->arena, &k->owners[k->count], &at->is_multi)) {
+            return error_set(&rq->error, ERR_CORRUPT, "a row of the index is damaged");
+        }
+        at->key = arena_copy(&k->arena, key);
+        k->count++;
+    }
+    return OK;
+}
+
+static bool needs_entries(const struct find *k)
+{
+    if (!k->keys_only || k->where != NULL) return true;
+    for (size_t i = 0; i < k->count; i++) {
+        if (k->batch[i].is_multi) return true;
+    }
+    return false;
+}
+
+static bool is_wanted(const struct find *k, const struct index *x, size_t i,
+                      const struct entry *entry)
+{
+    const struct found_row *row = &k->batch[i];
+    struct scan_range range = {
+        .start = buf_slice(&k->start), .end = buf_slice(&k->end), .is_reverse = k->is_reverse};
+    if (!entry->exists) return false;
+    if (k->where != NULL && !k->where->matches(k->where, entry->value)) return false;
+    return !row->is_multi || index_row_leads(x, k->owners[i], entry->value, row->key, &range);
+}
+
+/* Tells the batch; *is_full: the page is, before all of it was told. */
+static void tell_batch(struct request *rq, struct find *k, const struct index *x,
+                       const struct entry *entries, bool *is_full)
+{
+    struct resp_writer w = {.out = &k->entries, .proto = rq->client->proto};
+    for (size_t i = 0; i < k->count; i++) {
+        if (entries != NULL && !is_wanted(k, x, i, &entries[i])) continue;
+        if (k->rows == k->limit || k->entries.len >= LIST_PAGE_BYTES_MAX) {
+            *is_full = true;
+            return;
+        }
+        k->rows++;
+        if (k->keys_only) {
+            reply_key(&w, rq->client->format, k->owners[i]);
+        } else {
+            reply_entry(&w, rq->client->format, k->owners[i], &entries[i]);
+        }
+        buf_clear(&k->last, SIZE_MAX);
+        buf_append(&k->last, k->batch[i].key.data, k->batch[i].key.len);
+    }
+}
+
+/* Until the range ends (*is_done), the page is full, or others should run (ERR_WAIT). */
+static enum err find_walk(struct request *rq, struct find *k, const struct index *x, bool *is_done)
+{
+    struct entry entries[BATCH_ROWS];
+    bool is_full = false;
+    *is_done = false;
+    for (unsigned i = 0; !is_full && !*is_done; i++) {
+        bool has_entries = false;
+        if (i == SLICE_BATCHES && rq->overlay == NULL) {
+            struct backend *b = engine_backend(rq->env->engine);
+            enum err r = engine_scan_pause(k->scan, &rq->error);
+            if (r != OK) return r;
+            b->ops->yield(b, rq->waiter);
+            return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
+        }
+        enum err r = read_batch(rq, k, x);
+        if (r == OK && k->count > 0 && needs_entries(k)) {
+            has_entries = true;
+            r = engine_scan_load(k->scan, k->owners, k->count, entries, rq->waiter, &rq->error);
+        }
+        if (r != OK) return r;
+        for (size_t n = 0; n < k->count && has_entries; n++) {
+            if (entries[n].depends > rq->depends) rq->depends = entries[n].depends;
+        }
+        tell_batch(rq, k, x, has_entries ? entries : NULL, &is_full);
+        k->count = 0;
+        arena_reset(&k->arena);
+        *is_done = k->is_end && !is_full;
+    }
+    return OK;
+}
+
+static enum err kv_find_run(struct request *rq)
+{
+    struct find *k = (struct find *)rq->client->pending;
+    const struct index *x = NULL;
+    bool is_done = false;
+    enum err r = arg_index(rq, rq->argv[1], INDEX_VALUE, &x);
+    if (r == OK) r = index_complete(rq, x);
+    if (r != OK) return r;
+    if (k != NULL && k->id != x->definition.id) {
+        return error_set(&rq->error, ERR_SYNTAX, "the index was dropped and created meanwhile");
+    }
+    if (k == NULL) {
+        k = mem_new(sizeof *k);
+        r = find_begin(rq, k, x);
+        if (rq->client->pending == NULL) find_free(&k->pending);
+    }
+    if (r == OK) r = find_walk(rq, k, x, &is_done);
+    if (r != OK) return r;
+    if (k->entries.is_failed || k->last.is_failed) {
+        return error_set(&rq->error, ERR_NOMEM, "no memory for the page");
+    }
+    uint64_t depends = engine_scan_depends(k->scan);
+    if (depends > rq->depends) rq->depends = depends;
+    rq->env->stats.reads++;
+    resp_array(rq->w, 2);
+    reply_cursor(rq, k->fingerprint, buf_slice(&k->last), is_done);
+    resp_array(rq->w, k->rows);
+    buf_append(rq->w->out, k->entries.data, k->entries.len);
+    return OK;
+}
+
+const struct command kv_find = {
+    .name = "kv.find",
+    .arity = -2,
+    .flags = CMD_READ,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "Entries by the values that an index holds, in the order of the index.",
+    .syntax = "name [value ...] [FROM from] [TO to] [LIMIT count] [REVERSE] [CURSOR cursor] "
+              "[WHERE filter] [KEYSONLY]",
+    .reply =
+        "`[cursor, [entry ...]]`, from one snapshot: the values are those of the index's first "
+        "paths; FROM (inclusive) and TO (not in the range) are of the next. Cursor 0: done. "
+        "`-INDEXING percent` while the index is being filled.",
+    .run = kv_find_run,
+};

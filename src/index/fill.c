@@ -1,0 +1,337 @@
+/* fill: creating and dropping indexes, and what goes on in the background afterwards: adding what
+ * was there before the index, removing the rows of an index that is gone. One batch a turn of the
+ * loop, each a transaction of its own.
+ */
+#include "codec/key.h"
+#include "index/index_int.h"
+
+#define CREATE_ROWS 1000          /* filled in by the creation itself */
+#define BATCH_ROWS 128            /* of entries, in one turn */
+#define BATCH_BYTES (1024 * 1024) /* of values, at most one more */
+#define DROP_ROWS 512
+
+/* ---- filling ---- */
+
+static struct slice range_key(struct arena *arena, uint8_t database, struct slice tuple,
+                              uint8_t last)
+{
+    uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + tuple.len + 1);
+    p[0] = database;
+    p[1] = SPACE_DATA;
+    bytes_copy(p + KEY_HEAD_BYTES, tuple.data, tuple.len);
+    p[KEY_HEAD_BYTES + tuple.len] = last;
+    return slice_of(p, KEY_HEAD_BYTES + tuple.len + 1);
+}
+
+/* What is left of the entries below the prefix. */
+static struct scan_range fill_range(struct arena *arena, const struct index *x)
+{
+    const struct definition *d = &x->definition;
+    struct slice from = d->position.len > 0 ? d->position : d->prefix;
+    return (struct scan_range){.start = range_key(arena, x->database, from, 0x00),
+                               .end = range_key(arena, x->database, d->prefix, 0xff),
+                               .with_values = true,
+                               .is_undivided = true};
+}
+
+/* Why it failed: told by INFO and by who asks the index. */
+static void fail(struct view *v, struct definition *d, struct slice key, struct slice owner,
+                 const struct error *why)
+{
+    struct buf note;
+    buf_init(&note);
+    if (why->code == ERR_DUPLICATE) {
+        buf_append_str(&note, "the same value is in ");
+        key_to_json(owner, &note);
+        buf_append_str(&note, " and ");
+        key_to_json(engine_key_tuple(key), &note);
+    } else {
+        key_to_json(engine_key_tuple(key), &note);
+        buf_printf(&note, ": %s", why->text);
+    }
+    buf_require(&note);
+    struct slice text = buf_slice(&note);
+    if (text.len > INDEX_NOTE_BYTES_MAX) text.len = INDEX_NOTE_BYTES_MAX;
+    d->note = arena_copy(v->arena, text);
+    d->state = INDEX_FAILED;
+    buf_fini(&note);
+}
+
+static enum err fill_entry(struct view *v, const struct index *x, struct slice key,
+                           const struct entry *entry, struct definition *d, struct error *e)
+{
+    struct index_rows rows;
+    struct slice owner = {0};
+    enum err r = index_rows(x, key, entry->value, v->arena, &rows, e);
+    if (r == OK) r = maintain_put(v, x, key, &rows, entry->expiry_ms, &owner, e);
+    if (r != ERR_TYPE && r != ERR_DUPLICATE) return r;
+    fail(v, d, key, owner, e);
+    return r;
+}
+
+static enum err fill_rows(struct view *v, const struct index *x, struct engine_scan *scan,
+                          size_t rows_max, struct definition *d, struct error *e)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < rows_max && bytes < BATCH_BYTES; i++) {
+        struct slice key;
+        struct entry entry;
+        enum err r = engine_scan_next(scan, &key, &entry, v->waiter, e);
+        if (r != OK) return r;
+        if (key.len == 0) {
+            d->state = INDEX_READY;
+            return OK;
+        }
+        key = arena_copy(v->arena, key);
+        bytes += entry.value.len;
+        r = fill_entry(v, x, key, &entry, d, e);
+        if (r != OK) return r;
+        d->position = engine_key_tuple(key);
+        d->filled++;
+    }
+    return OK;
+}
+
+enum err fill_batch(struct indexes *ix, struct view *v, const struct index *x, size_t rows_max,
+                    struct definition *d, struct error *e)
+{
+    struct engine_scan *scan = NULL;
+    struct scan_range range = fill_range(v->arena, x);
+    range.rows_hint = rows_max;
+    *d = x->definition;
+    enum err r = engine_scan_open(ix->engine, v->overlay, &range, &scan, e);
+    if (r == OK) r = fill_rows(v, x, scan, rows_max, d, e);
+    if (scan != NULL && engine_scan_depends(scan) > v->depends) {
+        v->depends = engine_scan_depends(scan);
+    }
+    engine_scan_close(scan);
+    return r;
+}
+
+static void write_definition(struct view *v, const struct definition *d)
+{
+    struct buf row;
+    buf_init(&row);
+    definition_write(d, &row);
+    buf_require(&row);
+    view_set(v, index_row_key(v->arena, v->database, INDEX_ROW_DEFINITION, d->name),
+             arena_copy(v->arena, buf_slice(&row)));
+    buf_fini(&row);
+}
+
+/* ---- creating and dropping ---- */
+
+void index_write_next_id(struct view *v, uint32_t id)
+{
+    uint8_t *bytes = arena_alloc(v->arena, INDEX_ID_BYTES);
+    index_id_write(id, bytes);
+    view_set(v, index_row_key(v->arena, v->database, INDEX_ROW_NEXT_ID, slice_of(NULL, 0)),
+             slice_of(bytes, INDEX_ID_BYTES));
+}
+
+static enum err take_id(struct view *v, uint32_t *id, struct error *e)
+{
+    struct entry entry;
+    struct slice key = index_row_key(v->arena, v->database, INDEX_ROW_NEXT_ID, slice_of(NULL, 0));
+    enum err r = view_get(v, key, &entry, e);
+    if (r != OK) return r;
+    *id = entry.exists && entry.value.len == INDEX_ID_BYTES ? index_id_read(entry.value) : 1;
+    index_write_next_id(v, *id + 1);
+    return OK;
+}
+
+static enum err create_check(const struct index_create *x, const struct view *v, struct error *e)
+{
+    const struct indexes *ix = x->indexes;
+    struct slice name = x->definition.name;
+    if (index_find(ix, v->database, name) != NULL) {
+        return error_set(e, ERR_SYNTAX, "there is an index '%.*s' already", (int)name.len,
+                         (const char *)name.data);
+    }
+    if (ix->counts[v->database] >= INDEXES_MAX) {
+        return error_set(e, ERR_LIMIT, "a database has at most %d indexes", INDEXES_MAX);
+    }
+    return OK;
+}
+
+/* Little is filled in at once: whoever creates an index on an empty prefix finds it complete. */
+static enum err fill_first(struct indexes *ix, struct view *v, struct definition *d,
+                           struct error *e)
+{
+    struct index *x = NULL;
+    struct buf row;
+    struct definition after;
+    buf_init(&row);
+    definition_write(d, &row);
+    buf_require(&row);
+    enum err r = index_new(v->database, d->name, buf_slice(&row), &x, e);
+    if (r == OK && d->kind == INDEX_VALUE) {
+        r = fill_batch(ix, v, x, CREATE_ROWS, &after, e);
+        d->state = after.state;
+        d->filled = after.filled;
+        d->position = arena_copy(v->arena, after.position);
+        if (r == ERR_DUPLICATE || r == ERR_TYPE) {
+            (void)error_set(e, r, "%.*s", (int)after.note.len, (const char *)after.note.data);
+        }
+    }
+    index_free(x);
+    buf_fini(&row);
+    return r;
+}
+
+static enum err create_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    struct index_create *x = (struct index_create *)op;
+    struct definition d = x->definition;
+    enum err r = indexes_ready(x->indexes, v->waiter, e);
+    if (r == OK) r = create_check(x, v, e);
+    if (r == OK) r = take_id(v, &d.id, e);
+    if (r != OK) return r;
+    d.state = INDEX_FILLING;
+    d.position = d.note = slice_of(NULL, 0);
+    d.filled = 0;
+    r = fill_first(x->indexes, v, &d, e);
+    if (r != OK) return r;
+    write_definition(v, &d);
+    if (d.kind == INDEX_TEXT) {
+        view_set(v, index_id_key(v->arena, v->database, SPACE_TEXT, d.id), x->text_spec);
+    }
+    *is_met = true;
+    return OK;
+}
+
+struct op index_create_op(struct index_create *x)
+{
+    x->base = (struct layer_op){.apply = create_apply};
+    return (struct op){.kind = OP_LAYER, .layer = &x->base};
+}
+
+static enum err drop_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    const struct index_drop *x = (const struct index_drop *)op;
+    uint8_t id[INDEX_ID_BYTES];
+    enum err r = indexes_ready(x->indexes, v->waiter, e);
+    if (r != OK) return r;
+    const struct index *found = index_find(x->indexes, v->database, x->name);
+    *is_met = found != NULL;
+    if (found == NULL) return OK;
+    index_id_write(found->definition.id, id);
+    view_delete(v, index_row_key(v->arena, v->database, INDEX_ROW_DEFINITION, x->name));
+    if (found->definition.kind == INDEX_TEXT) {
+        view_delete(v, index_id_key(v->arena, v->database, SPACE_TEXT, found->definition.id));
+    } else {
+        view_set(v,
+                 index_row_key(v->arena, v->database, INDEX_ROW_DROPPED, slice_of(id, sizeof id)),
+                 slice_of(NULL, 0));
+    }
+    return OK;
+}
+
+struct op index_drop_op(struct index_drop *x)
+{
+    x->base = (struct layer_op){.apply = drop_apply};
+    return (struct op){.kind = OP_LAYER, .layer = &x->base};
+}
+
+/* ---- in the background ---- */
+
+struct index_work {
+    struct layer_op base;
+    struct indexes *indexes;
+    const struct index *index; /* to be filled; NULL = remove what was dropped */
+};
+
+static enum err fill_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    const struct index_work *k = (const struct index_work *)op;
+    struct definition d;
+    *is_met = true;
+    enum err r = fill_batch(k->indexes, v, k->index, BATCH_ROWS, &d, e);
+    /* That it failed is what there is to write; rows that were added go when it is dropped. */
+    if (r == ERR_DUPLICATE || r == ERR_TYPE) r = OK;
+    if (r == OK) write_definition(v, &d);
+    return r;
+}
+
+/* Removes rows of one range, up to `max`; *count tells how many there were. */
+static enum err remove_rows(struct view *v, struct slice start, struct slice end, size_t max,
+                            size_t *count, struct error *e)
+{
+    struct engine_scan *scan = NULL;
+    struct scan_range range = {.start = start, .end = end, .is_undivided = true, .rows_hint = max};
+    enum err r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
+    *count = 0;
+    while (r == OK && *count < max) {
+        struct slice key;
+        struct entry entry;
+        r = engine_scan_next(scan, &key, &entry, v->waiter, e);
+        if (r != OK || key.len == 0) break;
+        view_delete(v, arena_copy(v->arena, key));
+        ++*count;
+    }
+    engine_scan_close(scan);
+    return r;
+}
+
+/* The first dropped index of the database. */
+static enum err find_dropped(struct view *v, struct slice *key, struct error *e)
+{
+    struct engine_scan *scan = NULL;
+    struct entry entry;
+    uint8_t last[1] = {0xff};
+    struct scan_range range = {
+        .start = index_row_key(v->arena, v->database, INDEX_ROW_DROPPED, slice_of(NULL, 0)),
+        .end = index_row_key(v->arena, v->database, INDEX_ROW_DROPPED, slice_of(last, 1)),
+        .is_undivided = true,
+        .rows_hint = 1};
+    enum err r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
+    *key = slice_of(NULL, 0);
+    if (r == OK) r = engine_scan_next(scan, key, &entry, v->waiter, e);
+    if (r == OK) *key = arena_copy(v->arena, *key);
+    engine_scan_close(scan);
+    return r;
+}
+
+static enum err drop_rows_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
+{
+    struct slice dropped;
+    size_t count = 0;
+    (void)op;
+    enum err r = find_dropped(v, &dropped, e);
+    *is_met = dropped.len > 0;
+    if (r != OK || dropped.len == 0) return r;
+    uint32_t id = index_id_read(slice_of(dropped.data + KEY_HEAD_BYTES + 1, INDEX_ID_BYTES));
+    struct slice start = index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id);
+    struct slice end = index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id + 1);
+    r = remove_rows(v, start, end, DROP_ROWS, &count, e);
+    if (r == OK && count < DROP_ROWS) view_delete(v, dropped);
+    return r;
+}
+
+static const struct index *first_filling(const struct indexes *ix, uint8_t database)
+{
+    for (const struct index *x = ix->lists[database]; x != NULL; x = x->next) {
+        if (x->definition.kind == INDEX_VALUE && x->definition.state == INDEX_FILLING) return x;
+    }
+    return NULL;
+}
+
+/* One batch for the first database that wants one. Whatever comes of it, the next turn looks again:
+ * it waits for the disk, for admission, or just for the others. */
+void fill_work(struct indexes *ix)
+{
+    struct backend *b = engine_backend(ix->engine);
+    for (uint8_t i = 0; i < ix->databases; i++) {
+        struct error e;
+        struct index_work k = {.indexes = ix, .index = first_filling(ix, i)};
+        struct op op = {.kind = OP_LAYER, .layer = &k.base};
+        struct txn t = {.database = i, .ops = &op, .count = 1, .arena = &ix->arena};
+        if (k.index == NULL && ix->dropped[i] == 0) continue;
+        k.base.apply = k.index != NULL ? fill_apply : drop_rows_apply;
+        enum err r = engine_commit(ix->engine, &t, &ix->waiter, &e);
+        arena_reset(&ix->arena);
+        if (r == OK) b->ops->yield(b, &ix->waiter);
+        return;
+    }
+    ix->has_work = false;
+}

@@ -1,0 +1,102 @@
+/* index: secondary and text indexes as a layer over the engine (SPEC 6.6). Of both kinds the
+ * definitions live here; the entries of a secondary index are rows (rows.h) that every transaction
+ * adds and removes together with the data (maintain.c); what a text index holds is the backend's
+ * business, which reads its row of SPACE_TEXT.
+ *
+ *   create --> FILLING --every entry was looked at--> READY
+ *                 |
+ *                 +--an entry cannot be indexed, a value has two owners--> FAILED
+ *   drop, from any state: the definition goes at once, the rows in the background (fill.c)
+ *
+ * From the creation on every transaction keeps the index (and a unique one refuses); filling adds
+ * what was there before, a batch a turn of the loop, each one transaction that reads the newest
+ * state: it never sees an entry that maintenance would contradict. Its position is in the
+ * definition, so a start goes on where it was.
+ *
+ * A flush of the database empties indexes; their definitions stay.
+ *
+ * Definitions are kept in memory, changed only by commits, and read after a start; who writes waits
+ * for that. Everything belongs to the loop thread.
+ */
+#ifndef INDEX_INDEX_H
+#define INDEX_INDEX_H
+
+#include "filter/path.h"
+#include "index/rows.h"
+
+#define INDEXES_MAX 64          /* in one database */
+#define INDEX_ELEMENTS_MAX 1000 /* rows of one entry in one index */
+
+struct indexes;
+
+/* An index as its definition says; changes and goes with commits. */
+struct index {
+    struct index *next; /* in its database, by name */
+    uint8_t database;
+    struct definition definition; /* slices into `row` and `name` */
+    struct slice row;             /* owned */
+    const struct path *paths[INDEX_PATHS_MAX];
+    struct arena arena; /* of paths and name */
+};
+
+/* Adds its layer to the engine, which must be freed after it. */
+struct indexes *indexes_new(struct engine *g, uint8_t databases);
+void indexes_free(struct indexes *ix);
+/* Every 10 ms or so. */
+void indexes_tick(struct indexes *ix);
+/* At the end of a turn of the loop, before what was committed goes to the journal. */
+void indexes_turn(struct indexes *ix);
+/* ERR_WAIT until the definitions are read. */
+ERR_MUST_USE enum err indexes_ready(struct indexes *ix, struct waiter *w, struct error *e);
+/* NULL when there is none. Good until the next commit. */
+const struct index *index_find(const struct indexes *ix, uint8_t database, struct slice name);
+/* The first of the database; the others by `next`. */
+const struct index *index_first(const struct indexes *ix, uint8_t database);
+/* How much of a secondary index is filled in, 0..100, by entries: an estimate. */
+unsigned index_percent(struct indexes *ix, const struct index *x);
+
+/* ---- operations: fill in, make an op of it, commit the transaction ---- */
+
+struct index_create {
+    struct layer_op base;
+    struct indexes *indexes;
+    struct definition definition; /* all but id, state, position, filled, note */
+    struct slice text_spec;       /* INDEX_TEXT */
+};
+
+struct index_drop {
+    struct layer_op base;
+    struct indexes *indexes;
+    struct slice name;
+};
+
+/* ERR_SYNTAX: there is one of that name; a path is wrong. ERR_LIMIT: too many. What was there
+ * before is filled in at once when it is little: then ERR_DUPLICATE and ERR_TYPE tell why it cannot
+ * be. */
+struct op index_create_op(struct index_create *x);
+/* Not met: there is none. */
+struct op index_drop_op(struct index_drop *x);
+
+/* ---- finding ---- */
+
+struct index_query {
+    const struct slice *values; /* stored values, of the leading paths */
+    size_t value_count;
+    struct slice from, to; /* of the next path; data NULL = none; [from, to) */
+};
+
+/* The range of rows that answers it; bounds in the arena. ERR_SYNTAX names the value that no index
+ * holds. */
+ERR_MUST_USE enum err index_bounds(const struct index *x, const struct index_query *q,
+                                   struct arena *arena, struct slice *start, struct slice *end,
+                                   struct error *e);
+/* The data key of a row, in the arena; *is_multi: the entry has other rows in this index. False
+ * when the row is damaged. */
+bool index_row_owner(const struct index *x, struct slice key, struct slice value,
+                     struct arena *arena, struct slice *owner, bool *is_multi);
+/* Is `row` the first (or, in reverse, the last) row of the entry within [start, end)? So that an
+ * entry with several rows in a range is told once. */
+bool index_row_leads(const struct index *x, struct slice owner, struct slice value,
+                     struct slice row, const struct scan_range *range);
+
+#endif

@@ -1,0 +1,70 @@
+/* index_int: what the files of this folder share. */
+#ifndef INDEX_INDEX_INT_H
+#define INDEX_INDEX_INT_H
+
+#include "index/index.h"
+
+struct indexes {
+    struct engine *engine;
+    uint8_t databases;
+    struct index *lists[DATABASES_MAX];
+    size_t counts[DATABASES_MAX];
+    uint32_t dropped[DATABASES_MAX]; /* indexes whose rows are still being removed */
+    bool has_work;                   /* something may be to be filled or removed */
+    struct waiter waiter;            /* of the reading and of the work */
+    struct waiter_list pending;      /* who came before the definitions were read */
+    struct scan *scan;               /* of the reading */
+    uint8_t reading;                 /* database being read; `databases`: all are */
+    struct arena arena;              /* of the work */
+};
+
+/* Does the index hold entries with this data key? */
+static inline bool index_covers(const struct index *x, struct slice key)
+{
+    struct slice tuple = engine_key_tuple(key);
+    struct slice prefix = x->definition.prefix;
+    /* A part that begins with ff does not exist: that is an escape within the last part. */
+    return tuple.len > prefix.len && tuple.data[prefix.len] != 0xff &&
+           slice_has_prefix(tuple, prefix);
+}
+
+/* entries.c: the rows of one entry in one index, sorted, each once. */
+struct index_rows {
+    struct slice *keys; /* in the arena */
+    size_t count;
+};
+
+/* ERR_TYPE: the entry cannot be indexed. */
+ERR_MUST_USE enum err index_rows(const struct index *x, struct slice key, struct slice value,
+                                 struct arena *arena, struct index_rows *out, struct error *e);
+/* What such a row holds. */
+struct slice index_row_value(const struct index *x, struct slice key, bool is_multi,
+                             struct arena *arena);
+/* The owner that a row of a unique index names: a tuple. */
+struct slice index_row_tuple(struct slice value);
+
+/* maintain.c */
+bool maintain_is_idle(const void *arg, uint8_t database);
+enum err maintain_derive(void *arg, struct view *v, struct data_change *changes, size_t count,
+                         struct error *e);
+/* Writes the rows of an entry. ERR_DUPLICATE: a row of a unique index has another living owner,
+ * whose data key is *owner (may be NULL). */
+ERR_MUST_USE enum err maintain_put(struct view *v, const struct index *x, struct slice key,
+                                   const struct index_rows *rows, int64_t expiry_ms,
+                                   struct slice *owner, struct error *e);
+
+/* fill.c */
+void index_write_next_id(struct view *v, uint32_t id);
+/* Writes the rows of the next entries, up to rows_max; *d is the definition with how far it is.
+ * ERR_DUPLICATE, ERR_TYPE: it has failed, as *d says. */
+ERR_MUST_USE enum err fill_batch(struct indexes *ix, struct view *v, const struct index *x,
+                                 size_t rows_max, struct definition *d, struct error *e);
+void fill_work(struct indexes *ix);
+
+/* indexes.c */
+/* An index of that definition, owned by the caller. ERR_SYNTAX: a path is wrong. */
+ERR_MUST_USE enum err index_new(uint8_t database, struct slice name, struct slice row,
+                                struct index **out, struct error *e);
+void index_free(struct index *x);
+
+#endif

@@ -1,0 +1,282 @@
+#include "index/index.h"
+
+#include "base/mem.h"
+#include "index/index_int.h"
+
+#define ARENA_BYTES (64 * 1024)
+#define INDEX_ARENA_BYTES 1024
+
+/* ---- definitions in memory ---- */
+
+void index_free(struct index *x)
+{
+    if (x == NULL) return;
+    arena_fini(&x->arena);
+    mem_free((void *)(uintptr_t)x->row.data);
+    mem_free(x);
+}
+
+static bool index_take_row(struct index *x, struct slice row)
+{
+    struct slice name = x->definition.name;
+    uint8_t *copy = mem_alloc(row.len + 1);
+    bytes_copy(copy, row.data, row.len);
+    mem_free((void *)(uintptr_t)x->row.data);
+    x->row = slice_of(copy, row.len);
+    bool is_good = definition_read(x->row, &x->definition);
+    x->definition.name = name;
+    return is_good;
+}
+
+enum err index_new(uint8_t database, struct slice name, struct slice row, struct index **out,
+                   struct error *e)
+{
+    struct index *x = mem_new(sizeof *x);
+    *out = NULL;
+    x->database = database;
+    arena_init(&x->arena, INDEX_ARENA_BYTES);
+    x->definition.name = arena_copy(&x->arena, name);
+    enum err r = OK;
+    if (!index_take_row(x, row)) {
+        r = error_set(e, ERR_CORRUPT, "index '%.*s': its definition is damaged", (int)name.len,
+                      (const char *)name.data);
+    }
+    for (size_t i = 0; i < x->definition.path_count && r == OK; i++) {
+        r = path_compile(x->definition.paths[i], &x->arena, &x->paths[i], e);
+    }
+    if (r != OK) {
+        index_free(x);
+        return r;
+    }
+    *out = x;
+    return OK;
+}
+
+static struct index **place_of(struct indexes *ix, uint8_t database, struct slice name)
+{
+    struct index **at = &ix->lists[database];
+    while (*at != NULL && slice_cmp((*at)->definition.name, name) < 0) at = &(*at)->next;
+    return at;
+}
+
+static bool is_at(struct index *const *place, struct slice name)
+{
+    return *place != NULL && slice_eq((*place)->definition.name, name);
+}
+
+static void put_definition(struct indexes *ix, uint8_t database, struct slice name,
+                           struct slice row)
+{
+    struct index **place = place_of(ix, database, name);
+    struct index *x = NULL;
+    struct error e;
+    ix->has_work = true;
+    if (is_at(place, name)) {
+        /* What can change are its state and its position. */
+        INVARIANT(index_take_row(*place, row));
+        return;
+    }
+    enum err r = index_new(database, name, row, &x, &e);
+    if (r != OK) die("%s", e.text);
+    x->next = *place;
+    *place = x;
+    ix->counts[database]++;
+}
+
+static void drop_definition(struct indexes *ix, uint8_t database, struct slice name)
+{
+    struct index **place = place_of(ix, database, name);
+    if (!is_at(place, name)) return;
+    struct index *x = *place;
+    *place = x->next;
+    ix->counts[database]--;
+    index_free(x);
+}
+
+static void forget(struct indexes *ix, uint8_t database)
+{
+    while (ix->lists[database] != NULL) {
+        drop_definition(ix, database, ix->lists[database]->definition.name);
+    }
+    ix->dropped[database] = 0;
+}
+
+static void take_mutation(struct indexes *ix, const struct mutation *mu)
+{
+    uint8_t database = mu->key.data[0];
+    struct slice rest = slice_of(mu->key.data + KEY_HEAD_BYTES + 1,
+                                 mu->key.len - KEY_HEAD_BYTES - 1);
+    bool is_set = mu->kind == MUTATION_SET;
+    switch (mu->key.data[KEY_HEAD_BYTES]) {
+    case INDEX_ROW_DEFINITION:
+        if (is_set) {
+            put_definition(ix, database, rest, mu->value);
+        } else {
+            drop_definition(ix, database, rest);
+        }
+        break;
+    case INDEX_ROW_DROPPED:
+        if (is_set) {
+            ix->dropped[database]++;
+            ix->has_work = true;
+        } else if (ix->dropped[database] > 0) {
+            ix->dropped[database]--;
+        }
+        break;
+    default: break;
+    }
+}
+
+static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
+{
+    struct indexes *ix = arg;
+    (void)version;
+    for (size_t i = 0; i < ws->count; i++) {
+        const struct mutation *mu = &ws->items[i];
+        if (mu->kind == MUTATION_FLUSH) {
+            forget(ix, mu->key.data[0]);
+        } else if (mu->key.data[1] == SPACE_INDEX) {
+            take_mutation(ix, mu);
+        }
+    }
+}
+
+/* The definitions are not of the data: they are written again behind the flush, as of an index that
+ * is empty and complete. */
+static enum err flushed(void *arg, struct view *v, struct error *e)
+{
+    struct indexes *ix = arg;
+    enum err r = indexes_ready(ix, v->waiter, e);
+    if (r != OK) return r;
+    uint32_t next_id = 0;
+    for (const struct index *x = ix->lists[v->database]; x != NULL; x = x->next) {
+        struct definition d = x->definition;
+        struct buf row;
+        d.state = INDEX_READY;
+        d.position = d.note = slice_of(NULL, 0);
+        d.filled = 0;
+        if (d.id >= next_id) next_id = d.id + 1;
+        buf_init(&row);
+        definition_write(&d, &row);
+        buf_require(&row);
+        view_set(v, index_row_key(v->arena, v->database, INDEX_ROW_DEFINITION, d.name),
+                 arena_copy(v->arena, buf_slice(&row)));
+        buf_fini(&row);
+        if (d.kind != INDEX_TEXT) continue;
+        struct slice key = index_id_key(v->arena, v->database, SPACE_TEXT, d.id);
+        struct entry spec;
+        struct backend *b = engine_backend(ix->engine);
+        r = b->ops->load(b, key, &spec, v->waiter, e);
+        if (r != OK) return r;
+        if (spec.exists) view_set(v, key, arena_copy(v->arena, spec.value));
+    }
+    if (next_id > 0) index_write_next_id(v, next_id);
+    return OK;
+}
+
+/* ---- after a start ---- */
+
+static enum err read_database(struct indexes *ix, struct error *e)
+{
+    struct backend *b = engine_backend(ix->engine);
+    uint8_t start[KEY_HEAD_BYTES] = {ix->reading, SPACE_INDEX};
+    uint8_t end[KEY_HEAD_BYTES] = {ix->reading, SPACE_INDEX + 1};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
+                               .is_undivided = true,
+                               .with_values = true};
+    struct scan *scan = NULL;
+    enum err r = b->ops->scan_open(b, &range, &scan, e);
+    forget(ix, ix->reading);
+    while (r == OK) {
+        struct slice key;
+        struct entry entry;
+        r = b->ops->scan_next(scan, &key, &entry, &ix->waiter, e);
+        if (r != OK || key.len == 0) break;
+        struct mutation mu = {.kind = MUTATION_SET, .key = key, .value = entry.value};
+        take_mutation(ix, &mu);
+    }
+    b->ops->scan_close(scan);
+    return r;
+}
+
+void indexes_tick(struct indexes *ix)
+{
+    struct error e;
+    /* Not while a page is being fetched. */
+    while (ix->reading < ix->databases && ix->waiter.next == NULL) {
+        if (read_database(ix, &e) != OK) return;
+        ix->reading++;
+    }
+    if (ix->reading == ix->databases) waiter_wake_all(&ix->pending);
+}
+
+enum err indexes_ready(struct indexes *ix, struct waiter *w, struct error *e)
+{
+    if (ix->reading == ix->databases) return OK;
+    waiter_add(&ix->pending, w);
+    return error_set(e, ERR_WAIT, "the definitions of indexes are being read");
+}
+
+/* ---- life ---- */
+
+void indexes_turn(struct indexes *ix)
+{
+    if (ix->reading < ix->databases || !ix->has_work || ix->waiter.next != NULL) return;
+    fill_work(ix);
+}
+
+static void nothing_ready(struct waiter *w)
+{
+    /* The next turn or tick goes on. */
+    (void)w;
+}
+
+struct indexes *indexes_new(struct engine *g, uint8_t databases)
+{
+    struct indexes *ix = mem_new(sizeof *ix);
+    ix->engine = g;
+    ix->databases = databases;
+    ix->waiter.ready = nothing_ready;
+    waiter_list_init(&ix->pending);
+    arena_init(&ix->arena, ARENA_BYTES);
+    struct layer layer = {.derive = maintain_derive,
+                          .is_idle = maintain_is_idle,
+                          .flushed = flushed,
+                          .on_commit = on_commit,
+                          .arg = ix};
+    engine_add_layer(g, &layer);
+    return ix;
+}
+
+void indexes_free(struct indexes *ix)
+{
+    if (ix == NULL) return;
+    waiter_cancel(&ix->waiter);
+    for (unsigned i = 0; i < ix->databases; i++) forget(ix, (uint8_t)i);
+    arena_fini(&ix->arena);
+    mem_free(ix);
+}
+
+const struct index *index_find(const struct indexes *ix, uint8_t database, struct slice name)
+{
+    const struct index *x = ix->lists[database];
+    while (x != NULL && !slice_eq(x->definition.name, name)) x = x->next;
+    return x;
+}
+
+const struct index *index_first(const struct indexes *ix, uint8_t database)
+{
+    return ix->lists[database];
+}
+
+unsigned index_percent(struct indexes *ix, const struct index *x)
+{
+    struct backend_count count;
+    struct backend *b = engine_backend(ix->engine);
+    if (x->definition.state == INDEX_READY) return 100;
+    b->ops->count(b, x->database, &count);
+    if (count.entries == 0) return 0;
+    uint64_t percent = x->definition.filled * 100 / count.entries;
+    return percent > 99 ? 99 : (unsigned)percent;
+}

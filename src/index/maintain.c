@@ -1,0 +1,208 @@
+/* maintain: keeps secondary indexes equal to the data, in the transaction that changes the data.
+ *
+ *   1. the entries before are loaded (all of them asked for at once)
+ *   2. for each change and index: rows that the entry had and no longer has go
+ *   3. rows that it has now come; in a unique index, if no living entry owns them
+ *
+ * All of 2 comes before 3, so that within one command two entries may exchange a unique value. An
+ * entry that was there before the index and was not filled in yet has no rows; removing them does
+ * nothing.
+ */
+#include "codec/key.h"
+#include "index/index_int.h"
+
+#define LOADS_MAX 64 /* begun together */
+
+bool maintain_is_idle(const void *arg, uint8_t database)
+{
+    const struct indexes *ix = arg;
+    return ix->reading == ix->databases && ix->counts[database] == 0;
+}
+
+/* A flush makes an index that had failed whole again. */
+static bool is_kept(const struct index *x, const struct view *v)
+{
+    if (x->definition.kind != INDEX_VALUE) return false;
+    return x->definition.state != INDEX_FAILED || view_is_flushed(v);
+}
+
+static bool is_covered(const struct indexes *ix, const struct view *v, struct slice key)
+{
+    for (const struct index *x = ix->lists[key.data[0]]; x != NULL; x = x->next) {
+        if (is_kept(x, v) && index_covers(x, key)) return true;
+    }
+    return false;
+}
+
+static void nobody_ready(struct waiter *w)
+{
+    (void)w;
+}
+
+/* What the changes were before. When the first must be fetched, the next ones are too, at the same
+ * time. */
+static enum err load_before(const struct indexes *ix, struct view *v, struct data_change *changes,
+                            size_t count, struct error *e)
+{
+    enum err result = OK;
+    for (size_t i = 0, begun = 0; i < count && begun < LOADS_MAX; i++) {
+        struct data_change *c = &changes[i];
+        struct error ignored;
+        struct waiter nobody = {.ready = nobody_ready};
+        struct waiter *own = v->waiter;
+        if (c->is_known || !is_covered(ix, v, c->key)) continue;
+        if (result != OK) v->waiter = &nobody;
+        enum err r = view_stored(v, c->key, &c->before, result == OK ? e : &ignored);
+        v->waiter = own;
+        waiter_cancel(&nobody);
+        if (r != OK) begun++;
+        if (result == OK) result = r;
+        if (r != OK && r != ERR_WAIT) break;
+    }
+    return result;
+}
+
+/* ---- rows ---- */
+
+/* The row as it is stored or written, expired or not. */
+static enum err get_row(struct view *v, struct slice key, struct entry *out, struct error *e)
+{
+    if (view_own(v, key, out)) return OK;
+    return view_stored(v, key, out, e);
+}
+
+static bool has_row(const struct index_rows *rows, struct slice key)
+{
+    size_t low = 0;
+    size_t high = rows->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = slice_cmp(rows->keys[middle], key);
+        if (order == 0) return true;
+        if (order < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return false;
+}
+
+/* A row of a unique index may belong to somebody else by now: its owner had expired. */
+static enum err take_rows(struct view *v, const struct index *x, struct slice key,
+                          const struct index_rows *old, const struct index_rows *new,
+                          struct error *e)
+{
+    for (size_t i = 0; i < old->count; i++) {
+        struct entry row;
+        if (has_row(new, old->keys[i])) continue;
+        if (x->definition.is_unique) {
+            enum err r = get_row(v, old->keys[i], &row, e);
+            if (r != OK) return r;
+            bool is_own = row.exists && slice_eq(index_row_tuple(row.value), engine_key_tuple(key));
+            if (!is_own) continue;
+        }
+        view_delete(v, old->keys[i]);
+    }
+    return OK;
+}
+
+static enum err refuse(struct slice owner, struct slice *out, struct error *e)
+{
+    struct buf text;
+    buf_init(&text);
+    key_to_json(owner, &text);
+    *out = owner;
+    enum err r = error_set(e, ERR_DUPLICATE, "%.*s", (int)text.len, (const char *)text.data);
+    buf_fini(&text);
+    return r;
+}
+
+enum err maintain_put(struct view *v, const struct index *x, struct slice key,
+                      const struct index_rows *rows, int64_t expiry_ms, struct slice *owner,
+                      struct error *e)
+{
+    struct slice value = index_row_value(x, key, rows->count > 1, v->arena);
+    for (size_t i = 0; i < rows->count; i++) {
+        struct entry row;
+        if (x->definition.is_unique) {
+            enum err r = view_get(v, rows->keys[i], &row, e);
+            if (r != OK) return r;
+            struct slice tuple = index_row_tuple(row.value);
+            if (row.exists && !slice_eq(tuple, engine_key_tuple(key))) {
+                return refuse(arena_copy(v->arena, tuple), owner, e);
+            }
+        }
+        view_set_expiring(v, rows->keys[i], value, expiry_ms);
+    }
+    return OK;
+}
+
+/* ---- changes ---- */
+
+/* Rows that are to be written once all that go are gone. */
+struct put {
+    struct put *next;
+    const struct index *index;
+    struct slice key;
+    struct index_rows rows;
+    int64_t expiry_ms;
+};
+
+static bool is_same(const struct data_change *c, const struct index_rows *old,
+                    const struct index_rows *new)
+{
+    bool is_same_expiry = c->before.exists == c->exists && c->before.expiry_ms == c->expiry_ms;
+    if (old->count != new->count || (new->count > 0 && !is_same_expiry)) return false;
+    for (size_t i = 0; i < old->count; i++) {
+        if (!slice_eq(old->keys[i], new->keys[i])) return false;
+    }
+    return true;
+}
+
+static enum err derive_one(struct view *v, const struct index *x, const struct data_change *c,
+                           struct put **puts, struct error *e)
+{
+    struct index_rows old = {0};
+    struct index_rows new = {0};
+    struct error ignored;
+    enum err r = OK;
+    if (c->exists) r = index_rows(x, c->key, c->value, v->arena, &new, e);
+    if (r != OK) return r;
+    /* What could not be indexed has no rows. */
+    if (c->before.exists &&
+        index_rows(x, c->key, c->before.value, v->arena, &old, &ignored) != OK) {
+        old = (struct index_rows){0};
+    }
+    /* While it is being filled an entry may have no rows yet, even if nothing about it changes. */
+    if (x->definition.state == INDEX_READY && is_same(c, &old, &new)) return OK;
+    r = take_rows(v, x, c->key, &old, &new, e);
+    if (r != OK || new.count == 0) return r;
+    struct put *p = arena_alloc(v->arena, sizeof *p);
+    *p = (struct put){
+        .next = *puts, .index = x, .key = c->key, .rows = new, .expiry_ms = c->expiry_ms};
+    *puts = p;
+    return OK;
+}
+
+enum err maintain_derive(void *arg, struct view *v, struct data_change *changes, size_t count,
+                         struct error *e)
+{
+    struct indexes *ix = arg;
+    struct put *puts = NULL;
+    struct slice owner;
+    enum err r = indexes_ready(ix, v->waiter, e);
+    if (r == OK && ix->counts[v->database] == 0) return OK;
+    if (r == OK) r = load_before(ix, v, changes, count, e);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        const struct index *x = ix->lists[changes[i].key.data[0]];
+        for (; x != NULL && r == OK; x = x->next) {
+            if (!is_kept(x, v) || !index_covers(x, changes[i].key)) continue;
+            r = derive_one(v, x, &changes[i], &puts, e);
+        }
+    }
+    for (const struct put *p = puts; p != NULL && r == OK; p = p->next) {
+        r = maintain_put(v, p->index, p->key, &p->rows, p->expiry_ms, &owner, e);
+    }
+    return r;
+}

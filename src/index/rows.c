@@ -1,0 +1,106 @@
+#include "index/rows.h"
+
+#include "codec/pack.h"
+
+#define DEFINITION_FORMAT 1
+#define DEFINITION_MEMBERS 11
+
+struct slice index_row_key(struct arena *arena, uint8_t database, enum index_row row,
+                           struct slice rest)
+{
+    uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + 1 + rest.len);
+    p[0] = database;
+    p[1] = SPACE_INDEX;
+    p[2] = (uint8_t)row;
+    bytes_copy(p + 3, rest.data, rest.len);
+    return slice_of(p, KEY_HEAD_BYTES + 1 + rest.len);
+}
+
+void index_id_write(uint32_t id, uint8_t out[INDEX_ID_BYTES])
+{
+    uint32_t big = __builtin_bswap32(id);
+    memcpy(out, &big, INDEX_ID_BYTES);
+}
+
+uint32_t index_id_read(struct slice bytes)
+{
+    uint32_t big = 0;
+    memcpy(&big, bytes.data, INDEX_ID_BYTES);
+    return __builtin_bswap32(big);
+}
+
+struct slice index_id_key(struct arena *arena, uint8_t database, enum space space, uint32_t id)
+{
+    uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + INDEX_ID_BYTES);
+    p[0] = database;
+    p[1] = (uint8_t)space;
+    index_id_write(id, p + KEY_HEAD_BYTES);
+    return slice_of(p, KEY_HEAD_BYTES + INDEX_ID_BYTES);
+}
+
+/* ---- definitions ---- */
+
+static void array_head(struct buf *out, size_t count)
+{
+    uint8_t head[PACK_HEAD_BYTES];
+    size_t len = pack_head(PACK_ARRAY, 0, count, head);
+    buf_append(out, head, len);
+}
+
+void definition_write(const struct definition *d, struct buf *out)
+{
+    array_head(out, DEFINITION_MEMBERS);
+    pack_uint(out, DEFINITION_FORMAT);
+    pack_uint(out, d->id);
+    pack_uint(out, d->kind);
+    pack_uint(out, d->is_unique);
+    pack_bin(out, d->prefix);
+    array_head(out, d->path_count);
+    for (size_t i = 0; i < d->path_count; i++) pack_str(out, d->paths[i]);
+    pack_str(out, d->tokenizer);
+    pack_uint(out, d->state);
+    pack_bin(out, d->position);
+    pack_uint(out, d->filled);
+    pack_str(out, d->note);
+}
+
+/* A cursor with a sticky error. */
+struct members {
+    const uint8_t *at, *end;
+    bool is_bad;
+};
+
+static struct pack_item member(struct members *m, enum pack_type type)
+{
+    struct pack_item item = {0};
+    bool is_good = !m->is_bad && pack_read(&m->at, m->end, &item) == PACK_OK && item.type == type;
+    if (!is_good) {
+        m->is_bad = true;
+        item = (struct pack_item){0};
+    }
+    return item;
+}
+
+bool definition_read(struct slice row, struct definition *out)
+{
+    struct members m = {.at = row.data, .end = row.data + row.len};
+    *out = (struct definition){0};
+    if (member(&m, PACK_ARRAY).count != DEFINITION_MEMBERS) return false;
+    if (member(&m, PACK_UINT).u != DEFINITION_FORMAT) return false;
+    out->id = (uint32_t)member(&m, PACK_UINT).u;
+    out->kind = member(&m, PACK_UINT).u == INDEX_TEXT ? INDEX_TEXT : INDEX_VALUE;
+    out->is_unique = member(&m, PACK_UINT).u != 0;
+    out->prefix = member(&m, PACK_BIN).body;
+    out->path_count = member(&m, PACK_ARRAY).count;
+    if (out->path_count > INDEX_PATHS_MAX) return false;
+    for (size_t i = 0; i < out->path_count; i++) out->paths[i] = member(&m, PACK_STR).body;
+    out->tokenizer = member(&m, PACK_STR).body;
+    uint64_t state = member(&m, PACK_UINT).u;
+    out->state = state == INDEX_READY    ? INDEX_READY
+                 : state == INDEX_FAILED ? INDEX_FAILED
+                                         : INDEX_FILLING;
+    out->position = member(&m, PACK_BIN).body;
+    out->filled = member(&m, PACK_UINT).u;
+    out->note = member(&m, PACK_STR).body;
+    return !m.is_bad && m.at == m.end;
+}
