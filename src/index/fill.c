@@ -5,10 +5,8 @@
 #include "codec/key.h"
 #include "index/index_int.h"
 
-#define CREATE_ROWS 1000          /* filled in by the creation itself */
-#define BATCH_ROWS 128            /* of entries, in one turn */
-#define BATCH_BYTES (1024 * 1024) /* of values, at most one more */
-#define DROP_ROWS 512
+#define BATCH_BYTES (1024 * 1024) /* of values in one turn, at most one more */
+#define DROP_SHARE 4              /* a row is removed in this part of the time */
 
 /* ---- filling ---- */
 
@@ -166,7 +164,7 @@ static enum err fill_first(struct indexes *ix, struct view *v, struct definition
     buf_require(&row);
     enum err r = index_new(v->database, d->name, buf_slice(&row), &x, e);
     if (r == OK && d->kind == INDEX_VALUE) {
-        r = fill_batch(ix, v, x, CREATE_ROWS, &after, e);
+        r = fill_batch(ix, v, x, ix->create_rows, &after, e);
         d->state = after.state;
         d->filled = after.filled;
         d->position = arena_copy(v->arena, after.position);
@@ -246,30 +244,31 @@ static enum err fill_apply(struct layer_op *op, struct view *v, bool *is_met, st
     const struct index_work *k = (const struct index_work *)op;
     struct definition d;
     *is_met = true;
-    enum err r = fill_batch(k->indexes, v, k->index, BATCH_ROWS, &d, e);
+    enum err r = fill_batch(k->indexes, v, k->index, k->indexes->batch_rows, &d, e);
     /* That it failed is what there is to write; rows that were added go when it is dropped. */
     if (r == ERR_DUPLICATE || r == ERR_TYPE) r = OK;
     if (r == OK) write_definition(v, &d);
     return r;
 }
 
-/* Removes rows of one range, up to `max`; *count tells how many there were. */
+/* Removes rows of one range, up to `max`, expired ones too; *count tells how many there were. */
 static enum err remove_rows(struct view *v, struct slice start, struct slice end, size_t max,
                             size_t *count, struct error *e)
 {
-    struct engine_scan *scan = NULL;
+    struct backend *b = engine_backend(v->engine);
+    struct scan *scan = NULL;
     struct scan_range range = {.start = start, .end = end, .is_undivided = true, .rows_hint = max};
-    enum err r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
+    enum err r = b->ops->scan_open(b, &range, &scan, e);
     *count = 0;
     while (r == OK && *count < max) {
         struct slice key;
         struct entry entry;
-        r = engine_scan_next(scan, &key, &entry, v->waiter, e);
+        r = b->ops->scan_next(scan, &key, &entry, v->waiter, e);
         if (r != OK || key.len == 0) break;
         view_delete(v, arena_copy(v->arena, key));
         ++*count;
     }
-    engine_scan_close(scan);
+    b->ops->scan_close(scan);
     return r;
 }
 
@@ -296,15 +295,15 @@ static enum err drop_rows_apply(struct layer_op *op, struct view *v, bool *is_me
 {
     struct slice dropped;
     size_t count = 0;
-    (void)op;
+    size_t max = DROP_SHARE * ((const struct index_work *)op)->indexes->batch_rows;
     enum err r = find_dropped(v, &dropped, e);
     *is_met = dropped.len > 0;
     if (r != OK || dropped.len == 0) return r;
     uint32_t id = index_id_read(slice_of(dropped.data + KEY_HEAD_BYTES + 1, INDEX_ID_BYTES));
     struct slice start = index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id);
     struct slice end = index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id + 1);
-    r = remove_rows(v, start, end, DROP_ROWS, &count, e);
-    if (r == OK && count < DROP_ROWS) view_delete(v, dropped);
+    r = remove_rows(v, start, end, max, &count, e);
+    if (r == OK && count < max) view_delete(v, dropped);
     return r;
 }
 

@@ -11,6 +11,8 @@ struct indexes {
     size_t counts[DATABASES_MAX];
     uint32_t dropped[DATABASES_MAX]; /* indexes whose rows are still being removed */
     bool has_work;                   /* something may be to be filled or removed */
+    size_t create_rows;              /* entries filled in by the creation itself */
+    size_t batch_rows;               /* ... and in one turn; rows of a dropped index likewise */
     struct waiter waiter;            /* of the reading and of the work */
     struct waiter_list pending;      /* who came before the definitions were read */
     struct scan *scan;               /* of the reading */

@@ -5,6 +5,8 @@
 
 #define ARENA_BYTES (64 * 1024)
 #define INDEX_ARENA_BYTES 1024
+#define CREATE_ROWS 1000
+#define BATCH_ROWS 128
 
 /* ---- definitions in memory ---- */
 
@@ -237,6 +239,8 @@ struct indexes *indexes_new(struct engine *g, uint8_t databases)
     struct indexes *ix = mem_new(sizeof *ix);
     ix->engine = g;
     ix->databases = databases;
+    ix->create_rows = CREATE_ROWS;
+    ix->batch_rows = BATCH_ROWS;
     ix->waiter.ready = nothing_ready;
     waiter_list_init(&ix->pending);
     arena_init(&ix->arena, ARENA_BYTES);
