@@ -11,12 +11,17 @@
 #include "filter/filter_int.h"
 #include "filter/path_int.h"
 
-static const char tags[][16] = {
-    "$bigint", "$u64",   "$bytes", "$date", "$undefined", "$number", "$map",    "$set",
-    "$regexp", "$error", "$typed", "$id",   "$ref",       "$object", "$uuidv7", "$versionstamp"};
+/* The tags of typed JSON. */
+enum { TAG_ID, TAG_OBJECT };
+static const char tags[][16] = {[TAG_ID] = "$id", [TAG_OBJECT] = "$object",
+                                "$bigint",        "$u64",
+                                "$bytes",         "$date",
+                                "$undefined",     "$number",
+                                "$map",           "$set",
+                                "$regexp",        "$error",
+                                "$typed",         "$ref",
+                                "$uuidv7",        "$versionstamp"};
 #define TAG_NONE SIZE_MAX
-#define TAG_ID 11
-#define TAG_OBJECT 13
 
 static size_t find_tag(struct slice raw, bool has_escape)
 {
