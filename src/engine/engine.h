@@ -143,7 +143,7 @@ struct txn {
     bool is_conflict; /* a check failed: nothing happened; see the ops */
     uint64_t version; /* 0 = nothing was committed; over an overlay: that it will get */
     uint64_t depends; /* of the reply; `version` included, but for an overlay's */
-    size_t failed_op; /* the op that an error is about */
+    size_t failed_op; /* the op that an error is about; `count`: what follows from all of them */
 };
 
 ERR_MUST_USE enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w,

@@ -323,7 +323,9 @@ static enum err evaluate(struct evaluation *v, struct error *e)
         r = eval_op(v, &t->ops[i], e);
         has_written = has_written || (t->ops[i].kind != OP_CHECK && t->ops[i].is_met);
     }
-    if (r == OK) r = eval_derived(v, e);
+    if (r != OK) return r;
+    t->failed_op = t->count;
+    r = eval_derived(v, e);
     if (r != OK) return r;
     if (o->bytes > bytes_max) {
         return error_set(e, ERR_LIMIT,

@@ -161,7 +161,7 @@ static bool is_same(const struct data_change *c, const struct index_rows *old,
 }
 
 static enum err derive_one(struct view *v, const struct index *x, const struct data_change *c,
-                           struct put **puts, struct error *e)
+                           struct put ***last, struct error *e)
 {
     struct index_rows old = {0};
     struct index_rows new = {0};
@@ -179,9 +179,9 @@ static enum err derive_one(struct view *v, const struct index *x, const struct d
     r = take_rows(v, x, c->key, &old, &new, e);
     if (r != OK || new.count == 0) return r;
     struct put *p = arena_alloc(v->arena, sizeof *p);
-    *p = (struct put){
-        .next = *puts, .index = x, .key = c->key, .rows = new, .expiry_ms = c->expiry_ms};
-    *puts = p;
+    *p = (struct put){.index = x, .key = c->key, .rows = new, .expiry_ms = c->expiry_ms};
+    **last = p;
+    *last = &p->next;
     return OK;
 }
 
@@ -190,6 +190,7 @@ enum err maintain_derive(void *arg, struct view *v, struct data_change *changes,
 {
     struct indexes *ix = arg;
     struct put *puts = NULL;
+    struct put **last = &puts;
     struct slice owner;
     enum err r = indexes_ready(ix, v->waiter, e);
     if (r == OK && ix->counts[v->database] == 0) return OK;
@@ -198,7 +199,7 @@ enum err maintain_derive(void *arg, struct view *v, struct data_change *changes,
         const struct index *x = ix->lists[changes[i].key.data[0]];
         for (; x != NULL && r == OK; x = x->next) {
             if (!is_kept(x, v) || !index_covers(x, changes[i].key)) continue;
-            r = derive_one(v, x, &changes[i], &puts, e);
+            r = derive_one(v, x, &changes[i], &last, e);
         }
     }
     for (const struct put *p = puts; p != NULL && r == OK; p = p->next) {
