@@ -11,6 +11,21 @@
 
 #define VALUE_DEPTH_MAX 128
 
+/* The MessagePack extensions of the stored form (SPEC 3). */
+enum value_ext {
+    EXT_DATE = -1,
+    EXT_UNDEFINED = 0x00,
+    EXT_BIGINT = 0x42,
+    EXT_ERROR = 0x45,
+    EXT_ID = 0x49,
+    EXT_MAP = 0x4d,
+    EXT_REF = 0x50,
+    EXT_REGEXP = 0x52,
+    EXT_SET = 0x53,
+    EXT_U64 = 0x55,
+    EXT_TYPED = 0x74
+};
+
 /* ERR_VALUE "invalid value: <what> at offset <n>" unless `bytes` is exactly one well-formed value
  * (SPEC 3: trailing bytes, bad UTF-8, duplicate map keys, unknown or malformed extensions, u64
  * below the top level, depth). What passes is stored to the byte. */

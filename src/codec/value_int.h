@@ -5,20 +5,6 @@
 
 #include "codec/value.h"
 
-enum value_ext {
-    EXT_DATE = -1,
-    EXT_UNDEFINED = 0x00,
-    EXT_BIGINT = 0x42,
-    EXT_ERROR = 0x45,
-    EXT_ID = 0x49,
-    EXT_MAP = 0x4d,
-    EXT_REF = 0x50,
-    EXT_REGEXP = 0x52,
-    EXT_SET = 0x53,
-    EXT_U64 = 0x55,
-    EXT_TYPED = 0x74
-};
-
 enum value_tag {
     TAG_NONE,
     TAG_BIGINT,

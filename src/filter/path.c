@@ -236,8 +236,7 @@ static void look_through(struct slice *value)
 {
     const uint8_t *at = value->data, *end = at + value->len;
     struct pack_item item;
-    while (pack_read(&at, end, &item) == PACK_OK && item.type == PACK_EXT &&
-           item.ext == STORED_EXT_ID) {
+    while (pack_read(&at, end, &item) == PACK_OK && item.type == PACK_EXT && item.ext == EXT_ID) {
         at = item.body.data;
         if (pack_read(&at, end, &item) != PACK_OK) return;
         if (pack_read(&at, end, &item) != PACK_OK) return;

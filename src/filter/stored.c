@@ -92,22 +92,22 @@ static const uint8_t *read_ext(struct stored *s, const struct pack_item *item, c
     struct pack_item id;
     s->body = body;
     switch (item->ext) {
-    case STORED_EXT_UNDEFINED: s->kind = STORED_NULL; return next;
-    case STORED_EXT_DATE: set_date(s, body); return next;
-    case STORED_EXT_BIGINT:
+    case EXT_UNDEFINED: s->kind = STORED_NULL; return next;
+    case EXT_DATE: set_date(s, body); return next;
+    case EXT_BIGINT:
         if (body.len == 0) return read_bad(s, next);
         set_bigint(s, body);
         return next;
-    case STORED_EXT_U64:
+    case EXT_U64:
         set_integer(s, false, 0);
         for (size_t i = 0; i < body.len; i++) s->u = s->u << 8 | body.data[i];
         return next;
-    case STORED_EXT_TYPED: s->kind = STORED_TYPED; return next;
-    case STORED_EXT_SET: return read_container(s, STORED_SET, body);
-    case STORED_EXT_MAP: return read_container(s, STORED_MAP, body);
-    case STORED_EXT_ERROR: return read_container(s, STORED_ERROR, body);
-    case STORED_EXT_REGEXP: return read_container(s, STORED_REGEXP, body);
-    case STORED_EXT_ID: return read_shared(s, body);
+    case EXT_TYPED: s->kind = STORED_TYPED; return next;
+    case EXT_SET: return read_container(s, STORED_SET, body);
+    case EXT_MAP: return read_container(s, STORED_MAP, body);
+    case EXT_ERROR: return read_container(s, STORED_ERROR, body);
+    case EXT_REGEXP: return read_container(s, STORED_REGEXP, body);
+    case EXT_ID: return read_shared(s, body);
     default:
         (void)read_bad(s, next);
         if (pack_read(&at, next, &id) == PACK_OK && id.type == PACK_UINT) s->u = id.u;

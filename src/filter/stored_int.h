@@ -7,22 +7,7 @@
 #ifndef FILTER_STORED_INT_H
 #define FILTER_STORED_INT_H
 
-#include "base/slice.h"
-
-/* The extensions of SPEC 3. */
-enum stored_ext {
-    STORED_EXT_DATE = -1,
-    STORED_EXT_UNDEFINED = 0x00,
-    STORED_EXT_BIGINT = 0x42,
-    STORED_EXT_ERROR = 0x45,
-    STORED_EXT_ID = 0x49,
-    STORED_EXT_MAP = 0x4d,
-    STORED_EXT_REF = 0x50,
-    STORED_EXT_REGEXP = 0x52,
-    STORED_EXT_SET = 0x53,
-    STORED_EXT_U64 = 0x55,
-    STORED_EXT_TYPED = 0x74
-};
+#include "codec/value.h"
 
 /* Invariant: the kinds with an order, and only they, are BOOL..DATE; those of numbers are together.
  */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "codec/pack.h"
-#include "codec/value_int.h"
+#include "codec/value.h"
 #include "index/index_int.h"
 
 /* The elements, when `value` is an array or a Set. */

@@ -8,7 +8,7 @@
 #include "codec/bigint.h"
 #include "codec/date.h"
 #include "codec/pack.h"
-#include "codec/value_int.h"
+#include "codec/value.h"
 #include "index/rows.h"
 
 enum part_tag {

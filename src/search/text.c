@@ -115,15 +115,6 @@ enum err text_spec_read(struct slice bytes, struct arena *arena, struct text_spe
 
 /* ---- the text of a value ---- */
 
-/* The extensions of stored values (SPEC 3) that have text. */
-enum text_ext {
-    TEXT_EXT_BIGINT = 0x42,
-    TEXT_EXT_ID = 0x49,  /* [id, value] */
-    TEXT_EXT_MAP = 0x4d, /* [key, value, key, value, ...] */
-    TEXT_EXT_SET = 0x53, /* [value, ...] */
-    TEXT_EXT_U64 = 0x55
-};
-
 struct gather {
     struct buf *out;
     size_t from;  /* where the text of this path begins in `out` */
@@ -210,20 +201,20 @@ static void gather_ext(struct gather *g, int8_t ext, struct slice body)
     struct pack_item head = {0};
     uint64_t u = 0;
     switch (ext) {
-    case TEXT_EXT_BIGINT: gather_bigint(g, body); return;
-    case TEXT_EXT_U64:
+    case EXT_BIGINT: gather_bigint(g, body); return;
+    case EXT_U64:
         for (size_t i = 0; i < body.len; i++) u = u << 8 | body.data[i];
         gather_integer(g, false, u);
         return;
-    case TEXT_EXT_ID:
-    case TEXT_EXT_MAP:
-    case TEXT_EXT_SET: break;
+    case EXT_ID:
+    case EXT_MAP:
+    case EXT_SET: break;
     default: return;
     }
     if (pack_read(&at, end, &head) != PACK_OK) return;
-    if (ext == TEXT_EXT_MAP) {
+    if (ext == EXT_MAP) {
         gather_members(g, head.count / 2, &at, end);
-    } else if (ext == TEXT_EXT_SET) {
+    } else if (ext == EXT_SET) {
         gather_items(g, head.count, &at, end);
     } else {
         skip_value(&at, end);

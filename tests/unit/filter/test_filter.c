@@ -3,7 +3,6 @@
 
 #include <utf8proc.h>
 
-#include "codec/value_int.h"
 #include "filter/stored_int.h"
 
 /* The text behind `mark`, to the end of the JSON value that begins there. */
@@ -194,20 +193,6 @@ static void every_type_of_a_value_can_be_a_literal(void **state)
             assert_string_equal(i == k ? "yes" : "no", truth(value, where));
             assert_string_equal(i == k ? "yes" : "no", truth(set, where));
         }
-    }
-}
-
-static void the_extensions_are_those_of_the_codec(void **state)
-{
-    static const int pairs[][2] = {
-        {STORED_EXT_DATE, EXT_DATE},     {STORED_EXT_UNDEFINED, EXT_UNDEFINED},
-        {STORED_EXT_BIGINT, EXT_BIGINT}, {STORED_EXT_ERROR, EXT_ERROR},
-        {STORED_EXT_ID, EXT_ID},         {STORED_EXT_MAP, EXT_MAP},
-        {STORED_EXT_REF, EXT_REF},       {STORED_EXT_REGEXP, EXT_REGEXP},
-        {STORED_EXT_SET, EXT_SET},       {STORED_EXT_U64, EXT_U64},
-        {STORED_EXT_TYPED, EXT_TYPED}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        assert_int_equal(pairs[i][0], pairs[i][1]);
     }
 }
 
@@ -753,7 +738,6 @@ int main(void)
         cmocka_unit_test(equality_is_deep),
         cmocka_unit_test(objects_of_many_names_are_equal_in_any_order),
         cmocka_unit_test(every_type_of_a_value_can_be_a_literal),
-        cmocka_unit_test(the_extensions_are_those_of_the_codec),
         cmocka_unit_test(maps_and_sets_are_equal_in_the_same_order_only),
         cmocka_unit_test(shared_values_are_looked_through_and_references_are_unknown),
         cmocka_unit_test(order_is_within_a_type),
