@@ -14,6 +14,7 @@
 
 #define DATABASES 2
 #define SCANS 3
+#define LOADS 5
 #define VALUE_BYTES_MAX 3000
 
 struct model_entry {
@@ -33,6 +34,14 @@ struct open_scan {
     unsigned database;
     unsigned at, end; /* going forward the next is `at`, going back `end - 1` */
     bool is_reverse, with_values;
+    unsigned modulus; /* rows whose value passes value_passes; 1 = all */
+};
+
+/* Lets through values of a length that divides by `modulus`. */
+struct length_filter {
+    struct row_filter base; /* first */
+    unsigned modulus;
+    unsigned refs;
 };
 
 struct model {
@@ -79,6 +88,33 @@ static void expect_entry(const struct model_entry *want, const struct entry *got
     if (value.len > 0) assert_memory_equal(got->value.data, value.data, value.len);
 }
 
+/* ---- filters ---- */
+
+static bool length_passes(const struct row_filter *f, struct slice value)
+{
+    return value.len % ((const struct length_filter *)f)->modulus == 0;
+}
+
+static void length_ref(struct row_filter *f)
+{
+    ((struct length_filter *)f)->refs++;
+}
+
+static void length_unref(struct row_filter *f)
+{
+    if (--((struct length_filter *)f)->refs == 0) free(f);
+}
+
+static struct row_filter *length_filter(unsigned modulus)
+{
+    struct length_filter *f = calloc(1, sizeof *f);
+    *f = (struct length_filter){
+        .base = {.matches = length_passes, .ref = length_ref, .unref = length_unref},
+        .modulus = modulus,
+        .refs = 1};
+    return &f->base;
+}
+
 /* ---- scans ---- */
 
 static void scan_finish(struct model *m, struct open_scan *o)
@@ -99,14 +135,18 @@ static void scan_begin(struct model *m, struct open_scan *o)
     }
     o->is_reverse = pick(m, 2) == 0;
     o->with_values = pick(m, 4) != 0;
+    o->modulus = pick(m, 2) == 0 ? 1 : 2 + (unsigned)pick(m, 4);
     o->seen = malloc(sizeof *o->seen);
     *o->seen = m->now;
-    struct scan_range range = {.start = model_key(o->database, o->at),
+    struct row_filter *filter = o->modulus > 1 ? length_filter(o->modulus) : NULL;
+    struct scan_range range = {.filter = filter,
+                               .start = model_key(o->database, o->at),
                                .end = model_key(o->database, o->end),
                                .is_reverse = o->is_reverse,
                                .with_values = o->with_values,
                                .rows_hint = pick(m, 2) * pick(m, 100)};
     assert_int_equal(m->r->b->ops->scan_open(m->r->b, &range, &o->scan, NULL), OK);
+    if (filter != NULL) filter->unref(filter); /* the scan has its own */
 }
 
 /* The model's next row: its number, or -1. */
@@ -114,7 +154,10 @@ static int expected_next(struct open_scan *o)
 {
     while (o->at < o->end) {
         unsigned number = o->is_reverse ? --o->end : o->at++;
-        if (o->seen->at[o->database][number].version != 0) return (int)number;
+        const struct model_entry *entry = &o->seen->at[o->database][number];
+        if (entry->version == 0) continue;
+        if (o->modulus > 1 && model_value(entry->seed).len % o->modulus != 0) continue;
+        return (int)number;
     }
     return -1;
 }
@@ -144,12 +187,40 @@ static void scan_read(struct model *m, struct open_scan *o, unsigned rows)
     assert_int_equal(m->r->b->ops->scan_pause(o->scan, NULL), OK);
 }
 
+/* Single entries, as the scan sees them. */
+static void scan_load(struct model *m, struct open_scan *o)
+{
+    static uint8_t bytes[LOADS][16];
+    struct slice keys[LOADS];
+    unsigned numbers[LOADS];
+    struct entry entries[LOADS];
+    enum err r = ERR_WAIT;
+    for (unsigned i = 0; i < LOADS; i++) {
+        numbers[i] = (unsigned)pick(m, m->options.keys);
+        struct slice key = model_key(o->database, numbers[i]);
+        memcpy(bytes[i], key.data, key.len);
+        keys[i] = slice_of(bytes[i], key.len);
+    }
+    for (unsigned i = 0; r == ERR_WAIT && i < STEPS_MAX; i++) {
+        r = m->r->b->ops->scan_load(o->scan, keys, LOADS, entries, &m->r->waiter, NULL);
+        if (r == ERR_WAIT) rig_step(m->r);
+        waiter_cancel(&m->r->waiter);
+    }
+    assert_int_equal(r, OK);
+    for (unsigned i = 0; i < LOADS; i++) {
+        expect_entry(&o->seen->at[o->database][numbers[i]], &entries[i], true);
+    }
+    assert_int_equal(m->r->b->ops->scan_pause(o->scan, NULL), OK);
+}
+
 static void step_scan(struct model *m)
 {
     struct open_scan *o = &m->scans[pick(m, SCANS)];
     if (o->scan == NULL) scan_begin(m, o);
     if (pick(m, 20) == 0) {
         scan_finish(m, o);
+    } else if (pick(m, 3) == 0) {
+        scan_load(m, o);
     } else {
         scan_read(m, o, (unsigned)pick(m, m->options.keys / 2));
     }

@@ -1,0 +1,283 @@
+/* Text indexes of the local backend: what a search finds is what the entries say, while memtables
+ * come and go, definitions come and go, an index is being filled, the 1st, 2nd ... nth read or
+ * write of the store fails, and after a crash.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "backend/text.h"
+#include "base/clock.h"
+#include "base/fault.h"
+#include "codec/value.h"
+#include "filter/path.h"
+#include "search/text.h"
+#include "search/text_ops.h"
+#include "unit/backend/local_help.h"
+
+#define START_MS 1700000000000
+#define KEYS 200
+
+struct bench {
+    struct rig rig;
+    int64_t now_ms;
+    unsigned words[KEYS]; /* the entry's word; 0 = absent */
+};
+
+static void bench_open(struct bench *t)
+{
+    *t = (struct bench){.now_ms = START_MS};
+    clock_set_fake_ms(t->now_ms);
+    rig_init(&t->rig);
+    t->rig.options.text_ops = &search_text_ops;
+    rig_open(&t->rig);
+}
+
+static void bench_close(struct bench *t)
+{
+    rig_close(&t->rig);
+    rig_fini(&t->rig);
+    clock_set_fake_ms(0);
+}
+
+static void step(struct bench *t)
+{
+    clock_set_fake_ms(t->now_ms += 20);
+    rig_step(&t->rig);
+}
+
+static struct slice text_key(unsigned id)
+{
+    static uint8_t key[6] = {0, BACKEND_SPACE_TEXT};
+    uint32_t big = __builtin_bswap32(id);
+    memcpy(key + 2, &big, sizeof big);
+    return slice_of(key, sizeof key);
+}
+
+/* Everything in database 0, the texts at "t" and "u". */
+static void define(struct bench *t, unsigned id)
+{
+    struct arena arena;
+    struct buf spec = {0};
+    struct text_spec s = {.path_count = 2};
+    struct error e;
+    arena_init(&arena, 1024);
+    assert_int_equal(path_compile(slice_str("t"), &arena, &s.paths[0], &e), OK);
+    assert_int_equal(path_compile(slice_str("u"), &arena, &s.paths[1], &e), OK);
+    text_spec_write(&s, &spec);
+    rig_set(&t->rig, text_key(id), buf_slice(&spec));
+    buf_fini(&spec);
+    arena_fini(&arena);
+}
+
+static void write_word(struct bench *t, unsigned key, unsigned word)
+{
+    char json[80];
+    struct buf value = {0};
+    struct error e;
+    if (word == 0) {
+        rig_delete(&t->rig, key_of(0, "%05u", key));
+    } else {
+        snprintf(json, sizeof json, "{\"t\":\"w%u all\",\"n\":%u}", word, key);
+        assert_int_equal(value_from_json(slice_str(json), NULL, &value, &e), OK);
+        rig_set(&t->rig, key_of(0, "%05u", key), buf_slice(&value));
+        buf_fini(&value);
+    }
+    if (key < KEYS) t->words[key] = word;
+}
+
+/* ---- searching ---- */
+
+static void told(struct text_request *q)
+{
+    *(bool *)q->arg = true;
+}
+
+static void ask(struct bench *t, struct text_request *q, unsigned id, const char *expression)
+{
+    bool is_done = false;
+    *q = (struct text_request){.id = id,
+                               .start = key_low(0),
+                               .end = key_high(0),
+                               .expression = slice_str(expression),
+                               .limit = 100000,
+                               .bytes_max = SIZE_MAX,
+                               .now_ms = t->now_ms,
+                               .column_count = 2,
+                               .done = told,
+                               .arg = &is_done};
+    arena_init(&q->arena, 4096);
+    t->rig.b->ops->search(t->rig.b, q);
+    for (int i = 0; i < STEPS_MAX && !is_done; i++) step(t);
+    assert_true(is_done);
+}
+
+static unsigned number_of(struct slice key)
+{
+    return (unsigned)strtoul((const char *)key.data + 2, NULL, 10);
+}
+
+/* Every word finds the entries that have it, and no others. */
+static void expect_words(struct bench *t, unsigned id, unsigned words)
+{
+    for (unsigned word = 1; word <= words; word++) {
+        struct text_request q;
+        char expression[20];
+        unsigned wanted = 0;
+        snprintf(expression, sizeof expression, "\"w%u\"", word);
+        ask(t, &q, id, expression);
+        if (q.result != OK) fail_msg("%s: %s", expression, q.error.text);
+        for (unsigned i = 0; i < KEYS; i++) wanted += t->words[i] == word;
+        assert_int_equal(q.count, wanted);
+        for (size_t i = 0; i < q.count; i++) {
+            assert_int_equal(t->words[number_of(q.hits[i].key)], word);
+        }
+        arena_fini(&q.arena);
+    }
+}
+
+static void wait_complete(struct bench *t, unsigned id)
+{
+    for (int i = 0; i < STEPS_MAX; i++) {
+        struct text_request q;
+        ask(t, &q, id, "");
+        enum err r = q.result;
+        arena_fini(&q.arena);
+        if (r == OK) return;
+        if (r != ERR_INDEXING) fail_msg("%s", q.error.text);
+        step(t);
+    }
+    fail_msg("the index is never complete");
+}
+
+static void a_search_sees_what_was_just_committed(void **state)
+{
+    struct bench t;
+    bench_open(&t);
+    define(&t, 1);
+    for (unsigned i = 0; i < 40; i++) {
+        write_word(&t, i % 10, 1 + i % 3);
+        expect_words(&t, 1, 3);
+    }
+    for (unsigned i = 0; i < 10; i++) {
+        write_word(&t, i, 0);
+        expect_words(&t, 1, 3);
+    }
+    bench_close(&t);
+}
+
+static void an_index_is_filled_with_what_was_there(void **state)
+{
+    struct bench t;
+    struct text_request q;
+    bench_open(&t);
+    for (unsigned i = 0; i < 3500; i++) write_word(&t, i, 1 + i % 5);
+    rig_apply(&t.rig);
+    define(&t, 7);
+    ask(&t, &q, 7, "\"w1\"");
+    assert_int_equal(q.result, ERR_INDEXING);
+    assert_in_range(q.percent, 1, 99);
+    arena_fini(&q.arena);
+    write_word(&t, 0, 9); /* while it is being filled, before and behind its position */
+    write_word(&t, 199, 9);
+    write_word(&t, 100, 0);
+    rig_settle(&t.rig);
+    rig_crash(&t.rig);
+    wait_complete(&t, 7);
+    ask(&t, &q, 7, "\"all\"");
+    assert_int_equal(q.count, 3499);
+    arena_fini(&q.arena);
+    ask(&t, &q, 7, "\"w9\"");
+    assert_int_equal(q.count, 2);
+    arena_fini(&q.arena);
+    bench_close(&t);
+}
+
+static void indexes_come_and_go_with_their_rows(void **state)
+{
+    struct bench t;
+    struct text_request q;
+    bench_open(&t);
+    define(&t, 1);
+    write_word(&t, 1, 1);
+    expect_words(&t, 1, 1);
+    rig_delete(&t.rig, text_key(1));
+    ask(&t, &q, 1, "\"w1\"");
+    assert_int_equal(q.result, ERR_INDEXING); /* nothing is there to be complete */
+    arena_fini(&q.arena);
+    define(&t, 2);
+    wait_complete(&t, 2);
+    expect_words(&t, 2, 1);
+    rig_flush(&t.rig, 0);
+    t.words[1] = 0;
+    define(&t, 2); /* as the layer of indexes does it */
+    wait_complete(&t, 2);
+    expect_words(&t, 2, 1);
+    write_word(&t, 1, 1);
+    rig_close(&t.rig);
+    rig_open(&t.rig);
+    expect_words(&t, 2, 1);
+    bench_close(&t);
+}
+
+/* ---- faults ---- */
+
+/* Some work that is applied to the store; with a fault it is applied later. */
+static void work(struct bench *t, unsigned round)
+{
+    if (round == 1) define(t, 1);
+    for (unsigned i = 0; i < 30; i++) write_word(t, (i * 7 + round) % KEYS, (i + round) % 4);
+    if (round == 2) define(t, 2);
+    if (round == 3) rig_delete(&t->rig, text_key(2));
+    rig_settle(&t->rig);
+    local_freeze(local_of(t->rig.b));
+    for (int i = 0; i < 40; i++) step(t);
+}
+
+static void run_with_fault(const char *point, uint64_t nth, bool *was_hit)
+{
+    struct bench t;
+    bench_open(&t);
+    work(&t, 1);
+    fault_arm(point, nth, false);
+    work(&t, 2);
+    work(&t, 3);
+    *was_hit = fault_was_hit();
+    fault_arm("", 0, false);
+    for (int i = 0; i < 1000 && local_of(t.rig.b)->frozen_count > 0; i++) step(&t);
+    wait_complete(&t, 1);
+    expect_words(&t, 1, 3);
+    rig_crash(&t.rig);
+    wait_complete(&t, 1);
+    expect_words(&t, 1, 3);
+    bench_close(&t);
+}
+
+static void no_failing_read_or_write_leaves_an_index_wrong(void **state)
+{
+    static const char *const points[] = {"vfs.write", "vfs.sync", "vfs.read"};
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        bool was_hit = true;
+        uint64_t nth = 1;
+        /* Every one of the first, then larger steps: they are many and alike. */
+        for (; was_hit; nth += 1 + nth / 8) run_with_fault(points[i], nth, &was_hit);
+        print_message("# %s: up to the %lluth\n", points[i], (unsigned long long)nth);
+        assert_true(nth > 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_search_sees_what_was_just_committed),
+        cmocka_unit_test(an_index_is_filled_with_what_was_there),
+        cmocka_unit_test(indexes_come_and_go_with_their_rows),
+        cmocka_unit_test(no_failing_read_or_write_leaves_an_index_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
