@@ -59,7 +59,8 @@ enum err arg_cursor(struct request *rq, struct slice text, uint64_t fingerprint,
     buf_clear(rq->scratch, SIZE_MAX);
     bool is_good = text.len > 0 && base64url_read(text, rq->scratch);
     struct slice c = buf_slice(rq->scratch);
-    is_good = is_good && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES && c.data[0] == CURSOR_FORMAT;
+    is_good = is_good && c.data != NULL && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES &&
+              c.data[0] == CURSOR_FORMAT;
     if (!is_good) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
     if (memcmp(c.data + 1, &fingerprint, sizeof fingerprint) != 0) {
         return error_set(&rq->error, ERR_SYNTAX,

@@ -290,7 +290,7 @@ static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_l
         if (!gathers) advance(d, t.ops[t.count - 1].key);
     }
     if (gathers) {
-        if (d->count > 0 && !d->is_cut) advance(d, d->keys[d->count - 1]);
+        if (d->keys != NULL && d->count > 0 && !d->is_cut) advance(d, d->keys[d->count - 1]);
         gather_end(d);
     }
     if (d->limit == 0) *is_last = true;

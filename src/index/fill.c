@@ -58,10 +58,10 @@ static void fail(struct view *v, struct definition *d, struct slice key, struct 
 static enum err fill_entry(struct view *v, const struct index *x, struct slice key,
                            const struct entry *entry, struct definition *d, struct error *e)
 {
-    struct index_rows rows;
+    struct put p = {.index = x, .key = key, .expiry_ms = entry->expiry_ms};
     struct slice owner = {0};
-    enum err r = index_rows(x, key, entry->value, v->arena, &rows, e);
-    if (r == OK) r = maintain_put(v, x, key, &rows, entry->expiry_ms, &owner, e);
+    enum err r = index_rows(x, key, entry->value, v->arena, &p.rows, e);
+    if (r == OK) r = maintain_put(v, &p, &owner, e);
     if (r != ERR_TYPE && r != ERR_DUPLICATE) return r;
     fail(v, d, key, owner, e);
     return r;

@@ -34,7 +34,7 @@ struct index {
     struct index *next; /* in its database, by name */
     uint8_t database;
     struct definition definition; /* slices into `row` and `name` */
-    struct slice row;             /* owned */
+    struct buf row;
     const struct path *paths[INDEX_PATHS_MAX];
     struct arena arena; /* of paths and name */
 };

@@ -49,11 +49,18 @@ struct slice index_row_tuple(struct slice value);
 bool maintain_is_idle(const void *arg, uint8_t database);
 enum err maintain_derive(void *arg, struct view *v, struct data_change *changes, size_t count,
                          struct error *e);
-/* Writes the rows of an entry. ERR_DUPLICATE: a row of a unique index has another living owner,
- * whose data key is *owner (may be NULL). */
-ERR_MUST_USE enum err maintain_put(struct view *v, const struct index *x, struct slice key,
-                                   const struct index_rows *rows, int64_t expiry_ms,
-                                   struct slice *owner, struct error *e);
+/* Rows of an entry that are to be written. */
+struct put {
+    struct put *next;
+    const struct index *index;
+    struct slice key; /* of the entry */
+    struct index_rows rows;
+    int64_t expiry_ms;
+};
+
+/* ERR_DUPLICATE: a row of a unique index has another living owner, *owner is its tuple. */
+ERR_MUST_USE enum err maintain_put(struct view *v, const struct put *p, struct slice *owner,
+                                   struct error *e);
 
 /* fill.c */
 void index_write_next_id(struct view *v, uint32_t id);

@@ -14,18 +14,17 @@ void index_free(struct index *x)
 {
     if (x == NULL) return;
     arena_fini(&x->arena);
-    mem_free((void *)(uintptr_t)x->row.data);
+    buf_fini(&x->row);
     mem_free(x);
 }
 
 static bool index_take_row(struct index *x, struct slice row)
 {
     struct slice name = x->definition.name;
-    uint8_t *copy = mem_alloc(row.len + 1);
-    bytes_copy(copy, row.data, row.len);
-    mem_free((void *)(uintptr_t)x->row.data);
-    x->row = slice_of(copy, row.len);
-    bool is_good = definition_read(x->row, &x->definition);
+    buf_clear(&x->row, SIZE_MAX);
+    buf_append(&x->row, row.data, row.len);
+    buf_require(&x->row);
+    bool is_good = definition_read(buf_slice(&x->row), &x->definition);
     x->definition.name = name;
     return is_good;
 }

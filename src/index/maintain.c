@@ -118,36 +118,26 @@ static enum err refuse(struct slice owner, struct slice *out, struct error *e)
     return r;
 }
 
-enum err maintain_put(struct view *v, const struct index *x, struct slice key,
-                      const struct index_rows *rows, int64_t expiry_ms, struct slice *owner,
-                      struct error *e)
+enum err maintain_put(struct view *v, const struct put *p, struct slice *owner, struct error *e)
 {
-    struct slice value = index_row_value(x, key, rows->count > 1, v->arena);
+    const struct index_rows *rows = &p->rows;
+    struct slice value = index_row_value(p->index, p->key, rows->count > 1, v->arena);
     for (size_t i = 0; i < rows->count; i++) {
         struct entry row;
-        if (x->definition.is_unique) {
+        if (p->index->definition.is_unique) {
             enum err r = view_get(v, rows->keys[i], &row, e);
             if (r != OK) return r;
             struct slice tuple = index_row_tuple(row.value);
-            if (row.exists && !slice_eq(tuple, engine_key_tuple(key))) {
+            if (row.exists && !slice_eq(tuple, engine_key_tuple(p->key))) {
                 return refuse(arena_copy(v->arena, tuple), owner, e);
             }
         }
-        view_set_expiring(v, rows->keys[i], value, expiry_ms);
+        view_set_expiring(v, rows->keys[i], value, p->expiry_ms);
     }
     return OK;
 }
 
 /* ---- changes ---- */
-
-/* Rows that are to be written once all that go are gone. */
-struct put {
-    struct put *next;
-    const struct index *index;
-    struct slice key;
-    struct index_rows rows;
-    int64_t expiry_ms;
-};
 
 static bool is_same(const struct data_change *c, const struct index_rows *old,
                     const struct index_rows *new)
@@ -160,6 +150,7 @@ static bool is_same(const struct data_change *c, const struct index_rows *old,
     return true;
 }
 
+/* What comes is left in the list: it is written once all that goes is gone. */
 static enum err derive_one(struct view *v, const struct index *x, const struct data_change *c,
                            struct put ***last, struct error *e)
 {
@@ -203,7 +194,7 @@ enum err maintain_derive(void *arg, struct view *v, struct data_change *changes,
         }
     }
     for (const struct put *p = puts; p != NULL && r == OK; p = p->next) {
-        r = maintain_put(v, p->index, p->key, &p->rows, p->expiry_ms, &owner, e);
+        r = maintain_put(v, p, &owner, e);
     }
     return r;
 }

@@ -99,7 +99,8 @@ static bool add_double(struct buf *out, double d)
     }
     int exponent = 0;
     double fraction = frexp(fabs(d), &exponent);
-    uint64_t top = (uint64_t)ldexp(fraction, DOUBLE_BITS) << (64 - DOUBLE_BITS);
+    double scaled = ldexp(fraction, DOUBLE_BITS); /* an integer */
+    uint64_t top = (uint64_t)scaled << (64 - DOUBLE_BITS);
     add_top(out, d < 0, (uint32_t)exponent, top);
     return true;
 }

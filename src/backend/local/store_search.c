@@ -39,11 +39,8 @@ static enum err search_error(struct search *x, int rc)
     return store_error(&x->q->error, x->db, rc, "search");
 }
 
-/* `format` has two numbers: the database and the id of the index. */
-static enum err prepare(struct search *x, sqlite3_stmt **stmt, const char *format)
+static enum err prepare(struct search *x, sqlite3_stmt **stmt, const char *sql)
 {
-    char sql[256];
-    snprintf(sql, sizeof sql, format, x->q->database, x->q->id, x->q->database, x->q->id);
     return search_error(x, sqlite3_prepare_v2(x->db, sql, -1, stmt, NULL));
 }
 
@@ -137,10 +134,13 @@ static enum err look_at(struct search *x)
 static enum err find_hits(struct search *x)
 {
     struct text_request *q = x->q;
-    enum err r = prepare(x, &x->hits,
-                         "SELECT rowid, rank FROM text_%u_%u WHERE text_%u_%u MATCH ?1 "
-                         "ORDER BY rank");
-    if (r == OK) r = prepare(x, &x->doc, "SELECT k FROM doc_%u_%u WHERE id=?1");
+    char sql[160];
+    snprintf(sql, sizeof sql,
+             "SELECT rowid, rank FROM text_%u_%u WHERE text_%u_%u MATCH ?1 ORDER BY rank",
+             q->database, q->id, q->database, q->id);
+    enum err r = prepare(x, &x->hits, sql);
+    snprintf(sql, sizeof sql, "SELECT k FROM doc_%u_%u WHERE id=?1", q->database, q->id);
+    if (r == OK) r = prepare(x, &x->doc, sql);
     if (r != OK) return r;
     sqlite3_bind_text64(x->hits, 1, (const char *)q->expression.data, q->expression.len,
                         SQLITE_STATIC, SQLITE_UTF8);
@@ -177,9 +177,9 @@ static enum err prepare_texts(struct search *x)
     buf_printf(&sql, " FROM %s WHERE %s MATCH ?1 AND rowid=?2", table, table);
     buf_append_byte(&sql, '\0');
     buf_require(&sql);
-    int rc = sqlite3_prepare_v2(x->db, (const char *)sql.data, -1, &x->texts, NULL);
+    enum err r = prepare(x, &x->texts, (const char *)sql.data);
     buf_fini(&sql);
-    if (rc != SQLITE_OK) return search_error(x, rc);
+    if (r != OK) return r;
     sqlite3_bind_text64(x->texts, 1, (const char *)q->expression.data, q->expression.len,
                         SQLITE_STATIC, SQLITE_UTF8);
     sqlite3_bind_text64(x->texts, 3, (const char *)q->open.data, q->open.len, SQLITE_STATIC,

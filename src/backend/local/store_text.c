@@ -66,29 +66,34 @@ static void add_columns(const struct text_table *t, bool are_names, struct buf *
     }
 }
 
+static void stmt_sql(const struct text_table *t, enum text_stmt which, struct buf *sql)
+{
+    unsigned d = t->database;
+    unsigned i = t->id;
+    switch (which) {
+    case STMT_DOC_FIND: buf_printf(sql, "SELECT id FROM doc_%u_%u WHERE k=?1", d, i); break;
+    case STMT_DOC_ADD: buf_printf(sql, "INSERT INTO doc_%u_%u(k) VALUES(?1)", d, i); break;
+    case STMT_DOC_DELETE: buf_printf(sql, "DELETE FROM doc_%u_%u WHERE id=?1", d, i); break;
+    case STMT_TEXT_DELETE: buf_printf(sql, "DELETE FROM text_%u_%u WHERE rowid=?1", d, i); break;
+    case STMT_TEXT_ADD:
+        buf_printf(sql, "INSERT INTO text_%u_%u(rowid", d, i);
+        add_columns(t, true, sql);
+        buf_append_str(sql, ") VALUES(?");
+        add_columns(t, false, sql);
+        buf_append_str(sql, ")");
+        break;
+    case STMT_COUNT: break;
+    }
+    buf_append_byte(sql, '\0');
+    buf_require(sql);
+}
+
 static enum err prepare_one(struct store *s, struct text_table *t, enum text_stmt which,
                             struct error *e)
 {
-    static const char *const formats[STMT_COUNT] = {
-        [STMT_DOC_FIND] = "SELECT id FROM doc_%u_%u WHERE k=?1",
-        [STMT_DOC_ADD] = "INSERT INTO doc_%u_%u(k) VALUES(?1)",
-        [STMT_DOC_DELETE] = "DELETE FROM doc_%u_%u WHERE id=?1",
-        [STMT_TEXT_ADD] = "INSERT INTO text_%u_%u(rowid",
-        [STMT_TEXT_DELETE] = "DELETE FROM text_%u_%u WHERE rowid=?1",
-    };
     struct buf sql;
     buf_init(&sql);
-    char head[128];
-    snprintf(head, sizeof head, formats[which], t->database, t->id);
-    buf_append_str(&sql, head);
-    if (which == STMT_TEXT_ADD) {
-        add_columns(t, true, &sql);
-        buf_append_str(&sql, ") VALUES(?");
-        add_columns(t, false, &sql);
-        buf_append_str(&sql, ")");
-    }
-    buf_append_byte(&sql, '\0');
-    buf_require(&sql);
+    stmt_sql(t, which, &sql);
     int rc = sqlite3_prepare_v3(s->db, (const char *)sql.data, -1, SQLITE_PREPARE_PERSISTENT,
                                 &t->stmts[which], NULL);
     buf_fini(&sql);

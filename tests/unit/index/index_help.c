@@ -67,7 +67,7 @@ void ibench_crash(struct ibench *t)
     bench_engine(t);
 }
 
-void turn(struct ibench *t)
+void ibench_turn(struct ibench *t)
 {
     engine_tick(t->g);
     indexes_tick(t->ix);
@@ -75,10 +75,10 @@ void turn(struct ibench *t)
     rig_step(&t->rig);
 }
 
-void settle(struct ibench *t)
+void ibench_settle(struct ibench *t)
 {
     for (int i = 0; i < STEPS_MAX; i++) {
-        turn(t);
+        ibench_turn(t);
         if (t->ix->reading == t->ix->databases && !t->ix->has_work) return;
     }
     fail_msg("the background work does not end");
@@ -89,7 +89,7 @@ static void waiter_told(struct waiter *w)
     (void)w;
 }
 
-enum err run(struct ibench *t, struct op *ops, size_t count)
+enum err ibench_run(struct ibench *t, struct op *ops, size_t count)
 {
     struct waiter w = {.ready = waiter_told};
     for (int i = 0; i < STEPS_MAX; i++) {
@@ -104,7 +104,7 @@ enum err run(struct ibench *t, struct op *ops, size_t count)
     return ERR_WAIT;
 }
 
-struct slice data_key(struct ibench *t, const char *prefix, unsigned number)
+struct slice ibench_data_key(struct ibench *t, const char *prefix, unsigned number)
 {
     struct buf key = {0};
     engine_key_begin(&key, 0);
@@ -115,7 +115,7 @@ struct slice data_key(struct ibench *t, const char *prefix, unsigned number)
     return kept;
 }
 
-struct slice value_of(struct ibench *t, const char *json)
+struct slice ibench_value_of(struct ibench *t, const char *json)
 {
     struct buf out = {0};
     if (value_from_json(slice_str(json), NULL, &out, &t->e) != OK) {
@@ -126,24 +126,24 @@ struct slice value_of(struct ibench *t, const char *json)
     return kept;
 }
 
-enum err set(struct ibench *t, struct slice key, const char *json, int64_t expiry_ms)
+enum err ibench_set(struct ibench *t, struct slice key, const char *json, int64_t expiry_ms)
 {
     struct op op = {.kind = OP_SET,
                     .key = key,
-                    .value = value_of(t, json),
+                    .value = ibench_value_of(t, json),
                     .ttl = expiry_ms != 0 ? TTL_AT : TTL_NONE,
                     .ttl_ms = expiry_ms};
-    return run(t, &op, 1);
+    return ibench_run(t, &op, 1);
 }
 
-enum err del(struct ibench *t, struct slice key)
+enum err ibench_del(struct ibench *t, struct slice key)
 {
     struct op op = {.kind = OP_DELETE, .key = key};
-    return run(t, &op, 1);
+    return ibench_run(t, &op, 1);
 }
 
-enum err create(struct ibench *t, const char *name, const char *prefix, const char *paths,
-                bool is_unique)
+enum err ibench_create(struct ibench *t, const char *name, const char *prefix, const char *paths,
+                       bool is_unique)
 {
     struct index_create x = {.indexes = t->ix,
                              .definition = {.name = slice_str(name), .is_unique = is_unique}};
@@ -157,14 +157,14 @@ enum err create(struct ibench *t, const char *name, const char *prefix, const ch
         at += len + (at[len] == ' ');
     }
     struct op op = index_create_op(&x);
-    return run(t, &op, 1);
+    return ibench_run(t, &op, 1);
 }
 
-bool drop(struct ibench *t, const char *name)
+bool ibench_drop(struct ibench *t, const char *name)
 {
     struct index_drop x = {.indexes = t->ix, .name = slice_str(name)};
     struct op op = index_drop_op(&x);
-    assert_int_equal(run(t, &op, 1), OK);
+    assert_int_equal(ibench_run(t, &op, 1), OK);
     return op.is_met;
 }
 
@@ -265,11 +265,11 @@ static void audit_entry(struct ibench *t, const struct index *x, const struct st
     }
 }
 
-void audit(struct ibench *t)
+void ibench_audit(struct ibench *t)
 {
     size_t row_count = 0;
     size_t data_count = 0;
-    for (int i = 0; t->ix->reading < t->ix->databases && i < STEPS_MAX; i++) turn(t);
+    for (int i = 0; t->ix->reading < t->ix->databases && i < STEPS_MAX; i++) ibench_turn(t);
     const struct stored *rows = all_of(t, SPACE_INDEX_ENTRY, &row_count);
     const struct stored *data = all_of(t, SPACE_DATA, &data_count);
     for (size_t i = 0; i < row_count; i++) audit_row(t, &rows[i], data, data_count);

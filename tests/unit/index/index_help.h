@@ -24,27 +24,27 @@ void ibench_close(struct ibench *t);
 void ibench_restart(struct ibench *t);
 void ibench_crash(struct ibench *t);
 /* One turn of the loop: a batch of background work at most. */
-void turn(struct ibench *t);
+void ibench_turn(struct ibench *t);
 /* Turns until nothing is to be filled or removed. */
-void settle(struct ibench *t);
+void ibench_settle(struct ibench *t);
 
 /* One transaction, waiting where it says so. */
-enum err run(struct ibench *t, struct op *ops, size_t count);
+enum err ibench_run(struct ibench *t, struct op *ops, size_t count);
 /* Data key "<prefix>", number; in the arena. */
-struct slice data_key(struct ibench *t, const char *prefix, unsigned number);
+struct slice ibench_data_key(struct ibench *t, const char *prefix, unsigned number);
 /* Typed JSON as a stored value; in the arena. */
-struct slice value_of(struct ibench *t, const char *json);
-enum err set(struct ibench *t, struct slice key, const char *json, int64_t expiry_ms);
-enum err del(struct ibench *t, struct slice key);
+struct slice ibench_value_of(struct ibench *t, const char *json);
+enum err ibench_set(struct ibench *t, struct slice key, const char *json, int64_t expiry_ms);
+enum err ibench_del(struct ibench *t, struct slice key);
 
 /* Paths separated by blanks. */
-enum err create(struct ibench *t, const char *name, const char *prefix, const char *paths,
-                bool is_unique);
-bool drop(struct ibench *t, const char *name);
+enum err ibench_create(struct ibench *t, const char *name, const char *prefix, const char *paths,
+                       bool is_unique);
+bool ibench_drop(struct ibench *t, const char *name);
 
 /* Every row of every index belongs to a stored entry; of a complete one every entry has its rows;
- * of a dropped one nothing is left once `settle` returned. A unique index: every living entry owns
- * its rows. */
-void audit(struct ibench *t);
+ * of a dropped one nothing is left once `ibench_settle` returned. A unique index: every living
+ * entry owns its rows. */
+void ibench_audit(struct ibench *t);
 
 #endif

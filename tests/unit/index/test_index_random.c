@@ -89,7 +89,7 @@ static void step_set(struct model *m)
     int64_t expiry_ms = below(m, 3) == 0 ? m->now_ms + 1 + below(m, 40) : 0;
     random_json(m, unique, json, sizeof json);
     bool must_fail = has_owner(m, i, unique) && enforces(m);
-    enum err r = set(&m->t, data_key(&m->t, "p", i), json, expiry_ms);
+    enum err r = ibench_set(&m->t, ibench_data_key(&m->t, "p", i), json, expiry_ms);
     if (must_fail) {
         assert_int_equal(r, ERR_DUPLICATE);
         return;
@@ -105,7 +105,7 @@ static void step_set(struct model *m)
 static void step_delete(struct model *m)
 {
     unsigned i = below(m, KEYS);
-    assert_int_equal(del(&m->t, data_key(&m->t, "p", i)), OK);
+    assert_int_equal(ibench_del(&m->t, ibench_data_key(&m->t, "p", i)), OK);
     m->entries[i].exists = false;
 }
 
@@ -118,10 +118,13 @@ static void step_swap(struct model *m)
     if (i == k || !is_live(m, i) || !is_live(m, k)) return;
     random_json(m, m->entries[k].value, json[0], sizeof json[0]);
     random_json(m, m->entries[i].value, json[1], sizeof json[1]);
-    struct op ops[2] = {
-        {.kind = OP_SET, .key = data_key(&m->t, "p", i), .value = value_of(&m->t, json[0])},
-        {.kind = OP_SET, .key = data_key(&m->t, "p", k), .value = value_of(&m->t, json[1])}};
-    enum err r = run(&m->t, ops, 2);
+    struct op ops[2] = {{.kind = OP_SET,
+                         .key = ibench_data_key(&m->t, "p", i),
+                         .value = ibench_value_of(&m->t, json[0])},
+                        {.kind = OP_SET,
+                         .key = ibench_data_key(&m->t, "p", k),
+                         .value = ibench_value_of(&m->t, json[1])}};
+    enum err r = ibench_run(&m->t, ops, 2);
     if (r == ERR_DUPLICATE) { /* of a third, or of each other without an index so far */
         bool is_shared = has_owner(m, i, m->entries[i].value) ||
                          has_owner(m, k, m->entries[k].value);
@@ -142,7 +145,7 @@ static void step_flush(struct model *m)
         if (r == OK) break;
         assert_int_equal(r, ERR_WAIT);
         waiter_cancel(&m->t.rig.waiter);
-        turn(&m->t);
+        ibench_turn(&m->t);
     }
     memset(m->entries, 0, sizeof m->entries);
 }
@@ -159,10 +162,10 @@ static void step_index(struct model *m)
                    {"at", "a t", false}};
     unsigned i = below(m, 5);
     if (below(m, 2) == 0) {
-        (void)drop(&m->t, indexes[i].name);
+        (void)ibench_drop(&m->t, indexes[i].name);
         return;
     }
-    enum err r = create(&m->t, indexes[i].name, "p", indexes[i].paths, indexes[i].is_unique);
+    enum err r = ibench_create(&m->t, indexes[i].name, "p", indexes[i].paths, indexes[i].is_unique);
     if (r == ERR_SYNTAX) assert_non_null(index_find(m->t.ix, 0, slice_str(indexes[i].name)));
     if (r == ERR_DUPLICATE) assert_true(indexes[i].is_unique);
 }
@@ -171,7 +174,7 @@ static void step_time(struct model *m)
 {
     m->now_ms += below(m, 20);
     clock_set_fake_ms(m->now_ms);
-    if (below(m, 2) == 0) turn(&m->t);
+    if (below(m, 2) == 0) ibench_turn(&m->t);
 }
 
 static void step(struct model *m)
@@ -188,17 +191,17 @@ static void step(struct model *m)
     } else if (kind < 84) {
         step_time(m);
     } else if (kind < 95) {
-        turn(&m->t);
+        ibench_turn(&m->t);
     } else if (kind < 97) {
         ibench_crash(&m->t);
     } else if (kind < 98) {
         ibench_restart(&m->t);
     } else if (kind < 99) {
-        settle(&m->t);
+        ibench_settle(&m->t);
     } else if (below(m, 3) == 0) {
         step_flush(m);
     }
-    audit(&m->t);
+    ibench_audit(&m->t);
     arena_reset(&m->t.arena);
 }
 
@@ -208,8 +211,8 @@ static void walk(uint64_t seed, unsigned steps)
     rng_init(&m.rng, seed);
     ibench_open(&m.t, 3);
     for (unsigned i = 0; i < steps; i++) step(&m);
-    settle(&m.t);
-    audit(&m.t);
+    ibench_settle(&m.t);
+    ibench_audit(&m.t);
     ibench_close(&m.t);
 }
 
