@@ -4,6 +4,7 @@
 #include "codec/utf8.h"
 #include "command/commands.h"
 #include "command/index.h"
+#include "command/keys.h"
 #include "search/text.h"
 
 /* ---- what the commands share ---- */
@@ -174,10 +175,29 @@ static enum err create_run(struct request *rq)
     return OK;
 }
 
+/* The prefix: what is indexed is read, whenever it is written. */
+static bool keys_of_create(const struct slice *argv, size_t argc, struct key_uses *out)
+{
+    for (size_t at = 3; at < argc; at++) {
+        uint64_t paths = 0;
+        bool has_paths = slice_is_word(argv[at], "ON") || slice_is_word(argv[at], "TEXT");
+        if (slice_is_word(argv[at], "UNIQUE")) continue;
+        if (++at == argc) return false;
+        if (slice_is_word(argv[at - 1], "PREFIX")) {
+            key_uses_add(out, argv[at], KEY_PREFIX);
+        } else if (has_paths && (!slice_to_u64(argv[at], &paths) || paths >= argc - at)) {
+            return false;
+        }
+        at += paths;
+    }
+    return true;
+}
+
 static const struct command sub_create = {
     .name = "create",
     .arity = -7,
     .flags = CMD_WRITE | CMD_NO_MULTI,
+    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "An index of the values, or of the text, at paths of the entries below a prefix.",
@@ -186,6 +206,7 @@ static const struct command sub_create = {
     .reply = "OK. What is there already is added in the background, if it is much; INFO tells how "
              "far that is. `-DUPLICATE key` of a UNIQUE index that cannot be.",
     .run = create_run,
+    .keys = keys_of_create,
 };
 
 /* ---- DROP ---- */

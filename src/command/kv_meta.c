@@ -2,7 +2,11 @@
 #include "codec/key.h"
 #include "codec/value.h"
 #include "command/commands.h"
+#include "filter/filter.h"
+#include "index/index.h"
 #include "queue/queue.h"
+#include "search/query.h"
+#include "search/text.h"
 
 static enum err kv_format_run(struct request *rq)
 {
@@ -76,6 +80,19 @@ static enum err kv_limits_run(struct request *rq)
         {"queue-undelivered", QUEUE_UNDELIVERED_MAX},
         {"queue-lease-ms", QUEUE_LEASE_MS_MAX},
         {"queue-error-bytes", QUEUE_ERROR_BYTES_MAX},
+        {"filter-bytes", FILTER_BYTES_MAX},
+        {"filter-depth", FILTER_DEPTH_MAX},
+        {"filter-conditions", FILTER_CONDITIONS_MAX},
+        {"path-bytes", PATH_BYTES_MAX},
+        {"indexes", INDEXES_MAX},
+        {"index-name-bytes", INDEX_NAME_BYTES_MAX},
+        {"index-paths", INDEX_VALUE_PATHS_MAX},
+        {"index-elements", INDEX_ELEMENTS_MAX},
+        {"text-paths", TEXT_PATHS_MAX},
+        {"text-bytes", TEXT_BYTES_MAX},
+        {"query-bytes", QUERY_BYTES_MAX},
+        {"query-words", QUERY_WORDS_MAX},
+        {"query-depth", QUERY_DEPTH_MAX},
         {"databases", rq->env->databases},
 
         {"clients", rq->env->clients_max},

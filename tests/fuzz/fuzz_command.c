@@ -13,7 +13,9 @@
 #include "base/clock.h"
 #include "command/commands.h"
 #include "command/observe.h"
+#include "index/index.h"
 #include "resp/reader.h"
+#include "search/text_ops.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -138,6 +140,7 @@ static void start(void)
                                     .store_cache_bytes = 1 << 20,
                                     .query_threads = 1,
                                     .scan_ms_max = 60000,
+                                    .text_ops = &search_text_ops,
                                     .is_inline = true,
                                     .wake = on_wake,
                                     .on_fatal = on_fatal};
@@ -173,6 +176,7 @@ static void start(void)
 
 static void turn(void)
 {
+    command_turn(&env);
     backend->ops->turn_end(backend);
     backend->ops->poll(backend);
     backend->ops->tick(backend);
@@ -296,6 +300,20 @@ static void feed(struct slice input)
     resp_reader_fini(&reader);
 }
 
+/* A flush leaves the definitions. */
+static void drop_indexes(void)
+{
+    struct peer *p = &peers[0];
+    for (uint8_t i = 0; i < env.databases; i++) {
+        for (const struct index *x; (x = index_first(env.indexes, i)) != NULL;) {
+            struct slice words[3] = {slice_str("KV.INDEX"), slice_str("DROP"), x->definition.name};
+            p->client.database = i;
+            run(p, words, 3);
+        }
+    }
+    p->client.database = 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool has_started;
@@ -305,6 +323,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 20000) return 0;
     for (unsigned i = 0; i < CLIENTS; i++) peer_open(&peers[i], i + 1);
     feed(flush);
+    drop_indexes();
     feed(slice_of(data, size));
     for (unsigned i = 0; i < CLIENTS; i++) peer_close(&peers[i]);
     clients_unpause(&env);
