@@ -487,6 +487,38 @@ static void sixty_four_writers_never_get_two_owners(void **state)
     }
 }
 
+/* The queue does not stand still. */
+static void a_dead_letter_is_one_even_if_an_index_refuses_its_value(void **state)
+{
+    char receipt[200];
+    empty();
+    expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['lost'] ON 1 n UNIQUE");
+    expect(c, "+OK", "KV.INDEX CREATE t PREFIX ['lost'] ON 2 a b");
+    expect(c, "@", "KV.SET ['lost','was'] {'n':1}");
+    for (int i = 0; i < 3; i++) {
+        const char *value = i < 2 ? "{'n':1}" : "{'n':2,'a':[1],'b':[2]}"; /* two arrays */
+        char command[200];
+        snprintf(command, sizeof command,
+                 "KV.ENQUEUE q %s BACKOFF 0 UNDELIVERED 3 ['lost',%d] ['lost','was'] ['ok',%d]",
+                 value, i, i);
+        expect(c, "*", command);
+        redisReply *r = ask_reply(c, "KV.DEQUEUE q");
+        snprintf(receipt, sizeof receipt, "%s", r->element[0]->element[4]->str);
+        freeReplyObject(r);
+        if (i == 0) {
+            expect(c, ":1", "KV.NACK %s DEAD", receipt);
+        } else { /* its lease ends by itself */
+            expect(c, ":1", "KV.EXTEND %s 1", receipt);
+            while (strstr(ask(c, "KV.QUEUE STATS q"), "leased :0") == NULL) testserver_pause();
+        }
+        expect(c, "(nil)", "KV.GET ['lost',%d]", i);
+        expect(c, "{'n':*", "KV.GET ['ok',%d]", i);
+    }
+    expect(c, "{'n':1}", "KV.GET ['lost','was']");
+    expect(c, "[0 [['lost','was']]]", "KV.FIND n KEYSONLY");
+    assert_non_null(strstr(ask(c, "KV.QUEUE STATS q"), "dead :3"));
+}
+
 /* ---- by hand ---- */
 
 /* The recipes of docs/indexes.md: the same value under a second key, in one transaction. */
@@ -533,6 +565,7 @@ int main(void)
         cmocka_unit_test(indexes_are_there_after_a_restart),
         cmocka_unit_test(indexes_belong_to_their_database),
         cmocka_unit_test(sixty_four_writers_never_get_two_owners),
+        cmocka_unit_test(a_dead_letter_is_one_even_if_an_index_refuses_its_value),
         cmocka_unit_test(an_index_can_be_kept_by_hand),
     };
     return cmocka_run_group_tests(tests, start, stop);

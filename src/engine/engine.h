@@ -234,7 +234,8 @@ void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice k
 /* What one evaluation did to an entry of the data space. */
 struct data_change {
     struct slice key;
-    bool exists; /* afterwards */
+    bool exists;   /* afterwards */
+    bool is_offer; /* written by view_offer: what cannot be is taken back, and is no error */
     struct slice value;
     int64_t expiry_ms;
     /* Before, as it was stored: an expired entry that was not swept yet is there. Known only when
@@ -307,6 +308,10 @@ size_t view_range(struct view *v, struct slice start, struct slice end, struct v
 /* Keys and values must live as long as the arena. */
 void view_set(struct view *v, struct slice key, struct slice value);
 void view_set_expiring(struct view *v, struct slice key, struct slice value, int64_t expiry_ms);
+/* An entry of the data space, which becomes part of the transaction unless an index refuses it:
+ * then the key stays as it was. For writes that nobody waits for and that must not stop what they
+ * are part of. */
+void view_offer(struct view *v, struct slice key, struct slice value);
 void view_delete(struct view *v, struct slice key);
 /* 0, 1, 2 ...: another number each time within one transaction. */
 uint32_t view_sequence(struct view *v);

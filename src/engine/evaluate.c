@@ -251,6 +251,7 @@ static struct data_change *changes_of(struct overlay *o, struct arena *arena)
     for (const struct written *w = o->dirty; w != NULL; w = w->dirty_next) {
         changes[--at] = (struct data_change){.key = w->key,
                                              .exists = w->exists,
+                                             .is_offer = w->is_offer,
                                              .value = w->value,
                                              .expiry_ms = w->expiry_ms,
                                              .is_known = w->has_before,

@@ -51,6 +51,7 @@ static void add_to_index(struct overlay *o, struct written *w, uint64_t hash)
 static void make_dirty(struct overlay *o, struct written *w, bool is_new)
 {
     w->is_dirty = true;
+    w->is_offer = false;
     w->has_before = !is_new;
     if (!is_new) {
         w->before = (struct entry){

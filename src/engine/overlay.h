@@ -24,6 +24,7 @@ struct written {
     /* Of the data space: written since the layers derived; then `before` is what it was by then, if
      * the overlay had it already. */
     bool is_dirty, has_before;
+    bool is_offer; /* see view_offer */
     struct entry before;
     struct written *dirty_next;
 };

@@ -72,6 +72,12 @@ void view_set_expiring(struct view *v, struct slice key, struct slice value, int
     overlay_set(v->overlay, key, value, expiry_ms);
 }
 
+void view_offer(struct view *v, struct slice key, struct slice value)
+{
+    overlay_set(v->overlay, key, value, 0);
+    overlay_find(v->overlay, key)->is_offer = true;
+}
+
 void view_delete(struct view *v, struct slice key)
 {
     overlay_delete(v->overlay, key);

@@ -176,25 +176,89 @@ static enum err derive_one(struct view *v, const struct index *x, const struct d
     return OK;
 }
 
+static enum err derive_change(struct indexes *ix, struct view *v, const struct data_change *c,
+                              struct put ***last, struct error *e)
+{
+    enum err r = OK;
+    for (const struct index *x = ix->lists[c->key.data[0]]; x != NULL && r == OK; x = x->next) {
+        if (is_kept(x, v) && index_covers(x, c->key)) r = derive_one(v, x, c, last, e);
+    }
+    return r;
+}
+
+static enum err put_all(struct view *v, const struct put *puts, struct error *e)
+{
+    struct slice owner;
+    enum err r = OK;
+    for (const struct put *p = puts; p != NULL && r == OK; p = p->next) {
+        r = maintain_put(v, p, &owner, e);
+    }
+    return r;
+}
+
+/* ---- offers ---- */
+
+/* Would the index take it, as things are now? */
+static enum err offer_fits(struct view *v, const struct index *x, const struct data_change *c,
+                           struct error *e)
+{
+    struct index_rows rows;
+    enum err r = index_rows(x, c->key, c->value, v->arena, &rows, e);
+    for (size_t i = 0; i < rows.count && r == OK && x->definition.is_unique; i++) {
+        struct entry row;
+        struct slice owner;
+        r = view_get(v, rows.keys[i], &row, e);
+        if (r != OK || !row.exists) continue;
+        struct slice tuple = index_row_tuple(row.value);
+        if (!slice_eq(tuple, engine_key_tuple(c->key))) r = refuse(tuple, &owner, e);
+    }
+    return r;
+}
+
+static void withdraw(struct view *v, struct data_change *c)
+{
+    const struct entry *before = &c->before;
+    if (before->exists) {
+        view_set_expiring(v, c->key, arena_copy(v->arena, before->value), before->expiry_ms);
+    } else {
+        view_delete(v, c->key);
+    }
+}
+
+/* By itself, behind all others: nothing of it is done before it is known to fit. */
+static enum err derive_offer(struct indexes *ix, struct view *v, struct data_change *c,
+                             struct error *e)
+{
+    struct put *puts = NULL;
+    struct put **last = &puts;
+    for (const struct index *x = ix->lists[c->key.data[0]]; x != NULL; x = x->next) {
+        if (!is_kept(x, v) || !index_covers(x, c->key)) continue;
+        enum err r = offer_fits(v, x, c, e);
+        if (r == ERR_DUPLICATE || r == ERR_TYPE) {
+            withdraw(v, c);
+            return OK;
+        }
+        if (r != OK) return r;
+    }
+    enum err r = derive_change(ix, v, c, &last, e);
+    return r == OK ? put_all(v, puts, e) : r;
+}
+
 enum err maintain_derive(void *arg, struct view *v, struct data_change *changes, size_t count,
                          struct error *e)
 {
     struct indexes *ix = arg;
     struct put *puts = NULL;
     struct put **last = &puts;
-    struct slice owner;
     enum err r = indexes_ready(ix, v->waiter, e);
     if (r == OK && ix->counts[v->database] == 0) return OK;
     if (r == OK) r = load_before(ix, v, changes, count, e);
     for (size_t i = 0; i < count && r == OK; i++) {
-        const struct index *x = ix->lists[changes[i].key.data[0]];
-        for (; x != NULL && r == OK; x = x->next) {
-            if (!is_kept(x, v) || !index_covers(x, changes[i].key)) continue;
-            r = derive_one(v, x, &changes[i], &last, e);
-        }
+        if (!changes[i].is_offer) r = derive_change(ix, v, &changes[i], &last, e);
     }
-    for (const struct put *p = puts; p != NULL && r == OK; p = p->next) {
-        r = maintain_put(v, p, &owner, e);
+    if (r == OK) r = put_all(v, puts, e);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        if (changes[i].is_offer) r = derive_offer(ix, v, &changes[i], e);
     }
     return r;
 }

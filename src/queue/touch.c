@@ -81,7 +81,8 @@ enum err touch_get_message(struct touch *t, const struct message_id *id, struct 
 
 /* ---- a delivery that failed ---- */
 
-/* The value goes to every key of UNDELIVERED, the message among the dead letters. */
+/* The value goes to every key of UNDELIVERED, the message among the dead letters. A unique index
+ * that refuses the one does not keep the other from happening: the queue would stand still. */
 static void bury(struct touch *t, const struct message_id *id, const struct message *m,
                  uint32_t attempts, struct slice error)
 {
@@ -99,7 +100,7 @@ static void bury(struct touch *t, const struct message_id *id, const struct mess
         key[0] = v->database;
         key[1] = SPACE_DATA;
         memcpy(key + KEY_HEAD_BYTES, at + 2, len);
-        view_set(v, slice_of(key, KEY_HEAD_BYTES + len), m->value);
+        view_offer(v, slice_of(key, KEY_HEAD_BYTES + len), m->value);
         at += 2 + len;
     }
 }

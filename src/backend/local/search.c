@@ -35,12 +35,14 @@ struct fill_job {
 
 struct searches {
     struct search_job *waiting; /* oldest first */
+    unsigned running;
     struct fill_job fill;
     bool is_filling; /* fill is with the store thread */
     int64_t fill_retry_us;
 };
 
 #define FILL_RETRY_US 1000000
+#define RUNNING_MAX 8 /* more wait: there are not so many threads, and each has a reader */
 
 /* ---- running ---- */
 
@@ -61,8 +63,11 @@ static void search_end(struct search_job *k)
 static void search_done(struct job *job)
 {
     struct search_job *k = (struct search_job *)job;
-    reader_give(k->local, k->reader);
+    struct local *l = k->local;
+    reader_give(l, k->reader);
+    l->searches->running--;
     search_end(k);
+    local_searches_try(l);
 }
 
 static void search_fail(struct job *job)
@@ -81,12 +86,17 @@ static void search_begin(struct search_job *k)
     struct local *l = k->local;
     struct text_request *q = k->request;
     k->job = (struct job){.run = search_run, .done = search_done};
+    k->deadline_us = clock_mono_us() + l->options.scan_ms_max * 1000;
     q->result = reader_take(l, &k->reader, &q->error);
     if (q->result == OK) {
         q->result = store_pin(k->reader->reader, &q->error);
         if (q->result != OK) reader_give(l, k->reader);
     }
-    if (q->result != OK) k->job = (struct job){.run = search_nothing, .done = search_fail};
+    if (q->result == OK) {
+        l->searches->running++;
+    } else {
+        k->job = (struct job){.run = search_nothing, .done = search_fail};
+    }
     worker_post(l->long_worker, &k->job);
 }
 
@@ -123,7 +133,6 @@ void local_search(struct backend *b, struct text_request *q)
     k->local = l;
     k->request = q;
     k->until = barrier(l, q);
-    k->deadline_us = clock_mono_us() + l->options.scan_ms_max * 1000;
     q->result = OK;
     q->count = 0;
     if (q->filter != NULL) q->filter->ref(q->filter);
@@ -135,7 +144,12 @@ void local_search(struct backend *b, struct text_request *q)
 static bool search_is_due(const struct local *l, struct search_job *k)
 {
     struct text_request *q = k->request;
-    if (store_applied(l->store) >= k->until) return true;
+    if (store_applied(l->store) >= k->until) {
+        if (l->searches->running >= RUNNING_MAX) return false;
+        /* While it waited for others, an apply of newer data may have begun: not into the middle.
+         */
+        return !l->is_applying || !concerns(l->apply.memtable, q);
+    }
     /* Memtables are applied in order: what this one waits for is behind a failing one. */
     if (l->apply_failures == 0) return false;
     q->result = error_set(&q->error, l->apply_error.code, "store failing: %s", l->apply_error.text);
@@ -145,9 +159,11 @@ static bool search_is_due(const struct local *l, struct search_job *k)
 void local_searches_try(struct local *l)
 {
     struct search_job **at = &l->searches->waiting;
+    bool wants_apply = false;
     while (*at != NULL) {
         struct search_job *k = *at;
         if (!search_is_due(l, k)) {
+            wants_apply = wants_apply || store_applied(l->store) < k->until;
             at = &k->next;
             continue;
         }
@@ -160,7 +176,7 @@ void local_searches_try(struct local *l)
         }
     }
     /* What has piled up while one memtable was applied becomes the next. */
-    if (l->searches->waiting != NULL && l->frozen_count == 0) {
+    if (wants_apply && l->frozen_count == 0) {
         local_freeze(l);
         local_apply_next(l);
     }
