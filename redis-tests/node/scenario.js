@@ -197,6 +197,24 @@ const steps = {
     await assert.rejects(run(r, "KV.SUM", key("c"), 2, "IDEM", "order-1"), /other arguments/);
   },
 
+  "asks questions of values": async (r) => {
+    for (const [i, name] of ["Ann", "Bob"].entries()) {
+      await run(r, "KV.SET", key("p", i), JSON.stringify({ name, n: i }));
+    }
+    assert.equal(await run(r, "KV.COUNT", "WHERE", '{"n":{"$gte":1}}'), 1);
+    assert.equal(await run(r, "KV.INDEX", "CREATE", "n", "PREFIX", key("p"), "ON", 1, "n", "UNIQUE"), "OK");
+    const [cursor, found] = await run(r, "KV.FIND", "n", "FROM", 1);
+    assert.equal(cursor, "0");
+    assert.deepEqual(found[0].slice(0, 2), [key("p", 1), '{"name":"Bob","n":1}']);
+    await assert.rejects(run(r, "KV.SET", key("p", 9), '{"n":1}'), /DUPLICATE \["p",1\]/);
+    await run(r, "KV.INDEX", "CREATE", "t", "PREFIX", key("p"), "TEXT", 1, "name");
+    const hits = await run(r, "KV.SEARCH", "t", "bob", "WITHSCORES");
+    assert.equal(hits.length, 1);
+    assert.equal(hits[0][0], key("p", 1));
+    assert.ok(Number(hits[0][3]) > 0);
+    for (const name of await run(r, "KV.INDEX", "LIST")) await run(r, "KV.INDEX", "DROP", name);
+  },
+
   "speaks messagepack": async (r) => {
     const raw = (await connect()).withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
     await raw.sendCommand(["KV.FORMAT", "MSGPACK"]);

@@ -302,11 +302,37 @@ def selects_databases(r, protocol):
     second.close()
 
 
+def asks_questions_of_values(r, protocol):
+    for i, (name, age) in enumerate([("Ann", 36), ("Bob", 25), ("Cleo", 36)]):
+        r.execute_command("KV.SET", key("p", i), json.dumps({"name": name, "age": age}))
+    adults = json.dumps({"age": {"$gt": 30}})
+    assert r.execute_command("KV.COUNT", "PREFIX", key("p"), "WHERE", adults) == 2
+    cursor, keys = r.execute_command("KV.LIST", "PREFIX", key("p"), "WHERE", adults, "KEYSONLY")
+    assert cursor == "0" and keys == ['["p",0]', '["p",2]'], keys
+    assert r.execute_command("KV.INDEX", "CREATE", "name", "PREFIX", key("p"), "ON", 1, "name",
+                             "UNIQUE") in (True, "OK")
+    cursor, found = r.execute_command("KV.FIND", "name", '"Bob"')
+    assert cursor == "0" and json.loads(found[0][1]) == {"name": "Bob", "age": 25}, found
+    text, kind = refused(r, "KV.SET", key("p", 9), json.dumps({"name": "Ann"}))
+    assert text == 'DUPLICATE ["p",0]' and kind is redis.ResponseError, text
+    r.execute_command("KV.INDEX", "CREATE", "text", "PREFIX", key("p"), "TEXT", 1, "name")
+    hits = r.execute_command("KV.SEARCH", "text", "ann OR cl*", "WITHSCORES", "HIGHLIGHT", "<", ">")
+    assert sorted(h[0] for h in hits) == ['["p",0]', '["p",2]'], hits
+    assert all(float(h[3]) > 0 for h in hits)
+    marked = [h[4] if protocol != "2" else dict(zip(h[4][::2], h[4][1::2])) for h in hits]
+    assert {"name": "<Ann>"} in marked, marked
+    about = r.execute_command("KV.INDEX", "INFO", "name")
+    about = about if isinstance(about, dict) else dict(zip(about[::2], about[1::2]))
+    assert about["state"] == "ready" and about["paths"] == ["name"], about
+    for name in r.execute_command("KV.INDEX", "LIST"):
+        assert r.execute_command("KV.INDEX", "DROP", name) == 1
+
+
 STEPS = [
     connects_as_asked, sets_and_gets, expires, computes, lists_and_deletes_ranges,
     commits_transactions, runs_multi_as_one_transaction, has_plain_keys, repeats_a_write_safely,
     watches_keys_prefixes_and_patterns, consumes_a_queue, is_pushed_a_queue,
-    speaks_messagepack, maps_errors, tells_about_itself, selects_databases,
+    asks_questions_of_values, speaks_messagepack, maps_errors, tells_about_itself, selects_databases,
 ]
 
 

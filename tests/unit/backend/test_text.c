@@ -225,6 +225,34 @@ static void indexes_come_and_go_with_their_rows(void **state)
     bench_close(&t);
 }
 
+/* The barrier is for those whose entries are concerned: others do not wait, and cause no apply. */
+static void a_search_waits_for_writes_below_its_prefix_only(void **state)
+{
+    struct bench t;
+    struct text_request q;
+    bench_open(&t);
+    define(&t, 1);
+    write_word(&t, 1, 1);
+    expect_words(&t, 1, 1);
+    rig_apply(&t.rig);
+    struct backend_stats before;
+    struct backend_stats after;
+    t.rig.b->ops->stats(t.rig.b, &before);
+    rig_set(&t.rig, key_of(1, "another database"), slice_str("\x01"));
+    ask(&t, &q, 1, "\"w1\"");
+    assert_int_equal(q.count, 1);
+    arena_fini(&q.arena);
+    t.rig.b->ops->stats(t.rig.b, &after);
+    assert_int_equal(after.applies, before.applies);
+    assert_true(after.applied < after.version);
+    write_word(&t, 2, 1);
+    expect_words(&t, 1, 1);
+    t.rig.b->ops->stats(t.rig.b, &after);
+    assert_int_equal(after.applies, before.applies + 1);
+    assert_int_equal(after.applied, after.version);
+    bench_close(&t);
+}
+
 /* ---- faults ---- */
 
 /* Some work that is applied to the store; with a fault it is applied later. */
@@ -277,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_search_sees_what_was_just_committed),
         cmocka_unit_test(an_index_is_filled_with_what_was_there),
         cmocka_unit_test(indexes_come_and_go_with_their_rows),
+        cmocka_unit_test(a_search_waits_for_writes_below_its_prefix_only),
         cmocka_unit_test(no_failing_read_or_write_leaves_an_index_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
