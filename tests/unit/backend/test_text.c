@@ -1,6 +1,6 @@
 /* Text indexes of the local backend: what a search finds is what the entries say, while memtables
  * come and go, definitions come and go, an index is being filled, the 1st, 2nd ... nth read or
- * write of the store fails, and after a crash.
+ * write of the store fails, and after a crash. tsan: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,13 +29,20 @@ struct bench {
     unsigned words[KEYS]; /* the entry's word; 0 = absent */
 };
 
-static void bench_open(struct bench *t)
+static void bench_open_with(struct bench *t, unsigned threads)
 {
     *t = (struct bench){.now_ms = START_MS};
     clock_set_fake_ms(t->now_ms);
     rig_init(&t->rig);
     t->rig.options.text_ops = &search_text_ops;
+    t->rig.options.is_inline = threads == 0;
+    if (threads > 0) t->rig.options.query_threads = threads;
     rig_open(&t->rig);
+}
+
+static void bench_open(struct bench *t)
+{
+    bench_open_with(t, 0);
 }
 
 static void bench_close(struct bench *t)
@@ -98,9 +105,9 @@ static void told(struct text_request *q)
     *(bool *)q->arg = true;
 }
 
-static void ask(struct bench *t, struct text_request *q, unsigned id, const char *expression)
+static void request_init(struct bench *t, struct text_request *q, unsigned id,
+                         const char *expression)
 {
-    bool is_done = false;
     *q = (struct text_request){.id = id,
                                .start = key_low(0),
                                .end = key_high(0),
@@ -109,9 +116,15 @@ static void ask(struct bench *t, struct text_request *q, unsigned id, const char
                                .bytes_max = SIZE_MAX,
                                .now_ms = t->now_ms,
                                .column_count = 2,
-                               .done = told,
-                               .arg = &is_done};
+                               .done = told};
     arena_init(&q->arena, 4096);
+}
+
+static void ask(struct bench *t, struct text_request *q, unsigned id, const char *expression)
+{
+    bool is_done = false;
+    request_init(t, q, id, expression);
+    q->arg = &is_done;
     t->rig.b->ops->search(t->rig.b, q);
     for (int i = 0; i < STEPS_MAX && !is_done; i++) step(t);
     assert_true(is_done);
@@ -253,6 +266,41 @@ static void a_search_waits_for_writes_below_its_prefix_only(void **state)
     bench_close(&t);
 }
 
+/* Several at once, while entries are written and another index is filled. */
+static void searches_run_beside_writes_and_filling(void **state)
+{
+    enum { SEARCHES = 20 };
+    struct bench t;
+    bench_open_with(&t, 2);
+    define(&t, 1);
+    for (unsigned i = 0; i < 2500; i++) write_word(&t, i, 1 + i % 5);
+    rig_apply(&t.rig);
+    define(&t, 2);
+    for (unsigned round = 0; round < 10; round++) {
+        struct text_request requests[SEARCHES];
+        bool are_done[SEARCHES] = {false};
+        for (unsigned i = 0; i < SEARCHES; i++) {
+            request_init(&t, &requests[i], 1, "\"all\"");
+            requests[i].arg = &are_done[i];
+            t.rig.b->ops->search(t.rig.b, &requests[i]);
+            write_word(&t, (round * SEARCHES + i) % KEYS, 1 + i % 5);
+        }
+        for (unsigned i = 0; i < SEARCHES; i++) {
+            for (int k = 0; k < STEPS_MAX && !are_done[i]; k++) step(&t);
+            assert_true(are_done[i]);
+            assert_int_equal(requests[i].result, OK);
+            assert_int_equal(requests[i].count, 2500); /* overwriting changes no number */
+            arena_fini(&requests[i].arena);
+        }
+    }
+    wait_complete(&t, 2);
+    struct text_request q;
+    ask(&t, &q, 2, "\"all\"");
+    assert_int_equal(q.count, 2500);
+    arena_fini(&q.arena);
+    bench_close(&t);
+}
+
 /* ---- faults ---- */
 
 /* Some work that is applied to the store; with a fault it is applied later. */
@@ -306,6 +354,7 @@ int main(void)
         cmocka_unit_test(an_index_is_filled_with_what_was_there),
         cmocka_unit_test(indexes_come_and_go_with_their_rows),
         cmocka_unit_test(a_search_waits_for_writes_below_its_prefix_only),
+        cmocka_unit_test(searches_run_beside_writes_and_filling),
         cmocka_unit_test(no_failing_read_or_write_leaves_an_index_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
