@@ -376,8 +376,8 @@ static void what_was_there_before_is_filled_in_behind_writes(void **state)
 static void a_duplicate_found_on_the_way_makes_it_failed(void **state)
 {
     empty();
-    write_many("m", 3000, 3000);
-    expect(c, "@", "KV.SET ['m',2999] {'n':5}");
+    write_many("m", 20000, 20000);
+    expect(c, "@", "KV.SET ['m',19999] {'n':5}");
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['m'] ON 1 n UNIQUE");
     expect(c, "-DUPLICATE ['m',7]", "KV.SET ['m','x'] {'n':7}"); /* enforced from the beginning */
     long until = testserver_now_ms() + LIMIT_MS;
@@ -385,7 +385,7 @@ static void a_duplicate_found_on_the_way_makes_it_failed(void **state)
         if (testserver_now_ms() > until) fail_msg("it does not fail");
         testserver_pause();
     }
-    expect(c, "-ERR index 'n' failed: the same value is in ['m',5] and ['m',2999]", "KV.FIND n 7");
+    expect(c, "-ERR index 'n' failed: the same value is in ['m',5] and ['m',19999]", "KV.FIND n 7");
     expect(c, "@", "KV.SET ['m','x'] {'n':7}"); /* a failed index is not kept */
     expect(c, ":1", "KV.INDEX DROP n");
     /* Little is looked at at once: then it is the creation that is refused. */

@@ -2,14 +2,11 @@
  * as they were at one moment. Rows of the index come from a scan, a batch at a time, and their
  * entries from what the same scan sees.
  */
-#include "base/htab.h"
 #include "base/mem.h"
 #include "command/commands.h"
-#include "command/cursor.h"
 #include "command/index.h"
-#include "command/where.h"
+#include "command/page.h"
 
-#define FIND_LIMIT_DEFAULT 100
 #define BATCH_ROWS 64
 #define SLICE_BATCHES 8 /* before others get a turn */
 
@@ -21,15 +18,9 @@ struct found_row {
 struct find {
     struct pending pending; /* first */
     struct engine_scan *scan;
-    struct buf start, end; /* the scan's range */
+    struct buf start, end; /* what was asked for; the scan's range begins behind the cursor */
     uint32_t id;           /* of the index */
-    bool is_reverse, keys_only;
-    uint64_t limit;
-    uint64_t rows;
-    struct buf entries; /* of the page, encoded */
-    struct buf last;    /* row of the last entry */
-    uint64_t fingerprint;
-    struct row_filter *where; /* owned reference; NULL = every entry */
+    struct page page;
     /* Rows that were read and not yet told. */
     struct arena arena;
     struct found_row batch[BATCH_ROWS];
@@ -42,21 +33,14 @@ static void find_free(struct pending *p)
 {
     struct find *k = (struct find *)p;
     engine_scan_close(k->scan);
-    where_unref(k->where);
     buf_fini(&k->start);
     buf_fini(&k->end);
-    buf_fini(&k->entries);
-    buf_fini(&k->last);
+    page_fini(&k->page);
     arena_fini(&k->arena);
     mem_free(k);
 }
 
 /* ---- arguments ---- */
-
-struct find_args {
-    struct index_query query;
-    struct slice cursor, where;
-};
 
 static bool is_option(struct slice word)
 {
@@ -75,88 +59,58 @@ static enum err take_value(struct options *o, const char *word, struct slice *va
     return r == OK ? arg_value(o->rq, arg, value) : r;
 }
 
-static enum err take_option(struct options *o, struct find *k, struct find_args *a)
-{
-    struct slice arg = {0};
-    int64_t limit = 0;
-    enum err r = OK;
-    if (options_take(o, "FROM", 0)) return take_value(o, "FROM", &a->query.from);
-    if (options_take(o, "TO", 1)) return take_value(o, "TO", &a->query.to);
-    if (options_take(o, "CURSOR", 2)) return options_argument(o, "CURSOR", &a->cursor);
-    if (options_take(o, "REVERSE", 3)) {
-        k->is_reverse = true;
-    } else if (options_take(o, "KEYSONLY", 4)) {
-        k->keys_only = true;
-    } else if (options_take(o, "LIMIT", 5)) {
-        r = options_argument(o, "LIMIT", &arg);
-        if (r == OK) r = arg_integer(o->rq, arg, "LIMIT", 1, LIST_LIMIT_MAX, &limit);
-        k->limit = (uint64_t)limit;
-    } else if (options_take(o, "WHERE", 6)) {
-        r = options_argument(o, "WHERE", &a->where);
-        if (r == OK) r = arg_where(o->rq, a->where, &k->where);
-    } else {
-        r = options_unknown(o);
-    }
-    return r;
-}
-
-static enum err parse_find(struct request *rq, struct find *k, struct find_args *a)
+static enum err parse_find(struct request *rq, struct find *k, struct index_query *query,
+                           struct page_args *a)
 {
     struct options o = {.rq = rq, .at = 2};
     struct slice *values = arena_alloc(rq->arena, rq->argc * sizeof *values);
-    a->query.values = values;
+    query->values = values;
     while (o.at < rq->argc && !is_option(rq->argv[o.at])) {
-        enum err r = arg_value(rq, rq->argv[o.at], &values[a->query.value_count]);
+        enum err r = arg_value(rq, rq->argv[o.at], &values[query->value_count]);
         if (r != OK) return r;
-        a->query.value_count++;
+        query->value_count++;
         o.at++;
     }
     while (o.at < rq->argc) {
-        enum err r = take_option(&o, k, a);
+        bool is_taken = true;
+        enum err r = OK;
+        if (options_take(&o, "FROM", 0)) {
+            r = take_value(&o, "FROM", &query->from);
+        } else if (options_take(&o, "TO", 1)) {
+            r = take_value(&o, "TO", &query->to);
+        } else {
+            r = options_page(&o, &k->page, a, &is_taken);
+        }
+        if (r == OK && !is_taken) r = options_unknown(&o);
         if (r != OK) return r;
     }
     return OK;
 }
 
-static uint64_t find_fingerprint(struct request *rq, const struct find *k, struct slice start,
-                                 struct slice end, struct slice where)
-{
-    buf_clear(rq->scratch, SIZE_MAX);
-    buf_append_byte(rq->scratch, k->is_reverse);
-    buf_append_u64(rq->scratch, start.len);
-    buf_append(rq->scratch, start.data, start.len);
-    buf_append(rq->scratch, end.data, end.len);
-    buf_append_byte(rq->scratch, 0);
-    buf_append(rq->scratch, where.data, where.len);
-    return hash_bytes(buf_slice(rq->scratch));
-}
-
 static enum err find_begin(struct request *rq, struct find *k, const struct index *x)
 {
-    struct find_args a = {.cursor = slice_str("0")};
+    struct page_args a = {.cursor = slice_str("0")};
+    struct index_query query = {0};
     struct slice start = {0};
     struct slice end = {0};
-    struct slice last = {0};
-    k->limit = FIND_LIMIT_DEFAULT;
+    k->page.limit = PAGE_LIMIT_DEFAULT;
     k->id = x->definition.id;
     k->pending.free = find_free;
     arena_init(&k->arena, 16 * 1024);
-    enum err r = parse_find(rq, k, &a);
-    if (r == OK) r = index_bounds(x, &a.query, rq->arena, &start, &end, &rq->error);
+    enum err r = parse_find(rq, k, &query, &a);
+    if (r == OK) r = index_bounds(x, &query, rq->arena, &start, &end, &rq->error);
     if (r != OK) return r;
-    k->fingerprint = find_fingerprint(rq, k, start, end, a.where);
-    r = arg_cursor(rq, a.cursor, k->fingerprint, &last);
     /* An entry with several rows is told at the first of the whole range, not of what is left. */
     buf_append(&k->start, start.data, start.len);
     buf_append(&k->end, end.data, end.len);
-    if (r == OK) r = cursor_narrow(rq, last, k->is_reverse, &start, &end);
+    r = page_begin(rq, &k->page, &a, &start, &end);
     if (r != OK) return r;
     struct scan_range range = {.start = start,
                                .end = end,
-                               .is_reverse = k->is_reverse,
+                               .is_reverse = k->page.is_reverse,
                                .is_undivided = rq->overlay != NULL,
                                .with_values = true,
-                               .rows_hint = (size_t)k->limit + 1};
+                               .rows_hint = (size_t)k->page.limit + 1};
     r = engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
     rq->client->pending = &k->pending;
     return r;
@@ -187,7 +141,7 @@ static enum err read_batch(struct request *rq, struct find *k, const struct inde
 
 static bool needs_entries(const struct find *k)
 {
-    if (!k->keys_only || k->where != NULL) return true;
+    if (!k->page.keys_only || k->page.where != NULL) return true;
     for (size_t i = 0; i < k->count; i++) {
         if (k->batch[i].is_multi) return true;
     }
@@ -198,32 +152,27 @@ static bool is_wanted(const struct find *k, const struct index *x, size_t i,
                       const struct entry *entry)
 {
     const struct found_row *row = &k->batch[i];
+    const struct row_filter *where = k->page.where;
     struct scan_range range = {
-        .start = buf_slice(&k->start), .end = buf_slice(&k->end), .is_reverse = k->is_reverse};
+        .start = buf_slice(&k->start), .end = buf_slice(&k->end), .is_reverse = k->page.is_reverse};
     if (!entry->exists) return false;
-    if (k->where != NULL && !k->where->matches(k->where, entry->value)) return false;
+    if (where != NULL && !where->matches(where, entry->value)) return false;
     return !row->is_multi || index_row_leads(x, k->owners[i], entry->value, row->key, &range);
 }
 
-/* Tells the batch; *is_full: the page is, before all of it was told. */
+/* Tells the batch; *is_full: the page is, before all of it was told. With a filter a full page does
+ * not look whether another entry matches, which may be far away. */
 static void tell_batch(struct request *rq, struct find *k, const struct index *x,
                        const struct entry *entries, bool *is_full)
 {
-    struct resp_writer w = {.out = &k->entries, .proto = rq->client->proto};
+    struct page *p = &k->page;
     for (size_t i = 0; i < k->count; i++) {
+        *is_full = p->where != NULL && page_is_full(p);
+        if (*is_full) return;
         if (entries != NULL && !is_wanted(k, x, i, &entries[i])) continue;
-        if (k->rows == k->limit || k->entries.len >= LIST_PAGE_BYTES_MAX) {
-            *is_full = true;
-            return;
-        }
-        k->rows++;
-        if (k->keys_only) {
-            reply_key(&w, rq->client->format, k->owners[i]);
-        } else {
-            reply_entry(&w, rq->client->format, k->owners[i], &entries[i]);
-        }
-        buf_clear(&k->last, SIZE_MAX);
-        buf_append(&k->last, k->batch[i].key.data, k->batch[i].key.len);
+        *is_full = page_is_full(p);
+        if (*is_full) return;
+        page_add(rq, p, k->owners[i], entries != NULL ? &entries[i] : NULL, k->batch[i].key);
     }
 }
 
@@ -277,17 +226,10 @@ static enum err kv_find_run(struct request *rq)
     }
     if (r == OK) r = find_walk(rq, k, x, &is_done);
     if (r != OK) return r;
-    if (k->entries.is_failed || k->last.is_failed) {
-        return error_set(&rq->error, ERR_NOMEM, "no memory for the page");
-    }
     uint64_t depends = engine_scan_depends(k->scan);
     if (depends > rq->depends) rq->depends = depends;
     rq->env->stats.reads++;
-    resp_array(rq->w, 2);
-    reply_cursor(rq, k->fingerprint, buf_slice(&k->last), is_done);
-    resp_array(rq->w, k->rows);
-    buf_append(rq->w->out, k->entries.data, k->entries.len);
-    return OK;
+    return page_reply(rq, &k->page, is_done);
 }
 
 const struct command kv_find = {
