@@ -414,6 +414,68 @@ static void nothing_is_shown_that_a_kill_takes_back(void **state)
     testserver_free(s);
 }
 
+/* ---- indexes --------------------------------------------------------------------------------- */
+
+static void with_indexes(void)
+{
+    static bool are_there;
+    if (!are_there) {
+        expect(other, "+OK", "KV.INDEX CREATE n PREFIX ['x'] ON 1 n UNIQUE");
+        expect(other, "+OK", "KV.INDEX CREATE t PREFIX ['x'] TEXT 1 t");
+        expect(other, "@", "KV.SET ['x','old'] {'n':0,'t':'word'}");
+    }
+    are_there = true;
+    wait_for_quiet();
+}
+
+static void a_duplicate_of_an_unsynced_owner_is_held(void **state)
+{
+    with_indexes();
+    write_unsynced("KV.SET ['x',1] {'n':1}");
+    expect_at_once(other, "-DUPLICATE ['x','old']", "KV.SET ['x',2] {'n':0}");
+    expect_held(reader, "-DUPLICATE ['x',1]", "KV.SET ['x',2] {'n':1}");
+    expect_next(writer, "@");
+}
+
+static void a_find_of_an_unsynced_entry_is_held(void **state)
+{
+    with_indexes();
+    write_unsynced("KV.SET ['x',3] {'n':3}");
+    expect_at_once(other, "[0 [['x','old']]]", "KV.FIND n 0 KEYSONLY");
+    expect_held(reader, "[0 [['x',3]]]", "KV.FIND n 3 KEYSONLY");
+    expect_next(writer, "@");
+}
+
+static void a_find_that_misses_an_unsynced_delete_is_held(void **state)
+{
+    with_indexes();
+    expect(other, "@", "KV.SET ['x',4] {'n':4}");
+    wait_for_quiet();
+    write_unsynced("KV.DEL ['x',4]");
+    expect_held(reader, "[0 []]", "KV.FIND n 4");
+    expect_next(writer, ":1");
+}
+
+static void a_search_of_an_unsynced_entry_is_held(void **state)
+{
+    with_indexes();
+    write_unsynced("KV.SET ['x',5] {'n':5,'t':'word'}");
+    expect_held(reader, "[* *]", "KV.SEARCH t word");
+    expect_next(writer, "@");
+}
+
+static void an_unsynced_definition_is_held(void **state)
+{
+    with_indexes();
+    write_unsynced("KV.INDEX CREATE new PREFIX ['y'] ON 1 n");
+    expect_held(reader, "[n new t]", "KV.INDEX LIST");
+    expect_next(writer, "+OK");
+    wait_for_quiet();
+    write_unsynced("KV.INDEX DROP new");
+    expect_held(reader, "-ERR there is no index 'new'", "KV.FIND new 1");
+    expect_next(writer, ":1");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
@@ -435,6 +497,11 @@ int main(void)
         TEST(emptiness_after_an_unsynced_flush_is_held),
         TEST(a_read_waits_for_the_version_it_depends_on_and_no_other),
         TEST(what_does_not_depend_on_the_write_is_answered_at_once),
+        TEST(a_duplicate_of_an_unsynced_owner_is_held),
+        TEST(a_find_of_an_unsynced_entry_is_held),
+        TEST(a_find_that_misses_an_unsynced_delete_is_held),
+        TEST(a_search_of_an_unsynced_entry_is_held),
+        TEST(an_unsynced_definition_is_held),
         TEST(replies_keep_their_order_around_a_held_one),
         TEST(a_reader_that_pipelines_gets_what_it_may_have),
         cmocka_unit_test(nothing_is_shown_that_a_kill_takes_back),

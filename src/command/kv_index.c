@@ -9,12 +9,22 @@
 
 /* ---- what the commands share ---- */
 
+/* What is said of the definitions depends on the commit that made them so. */
+static enum err definitions_begin(struct request *rq)
+{
+    struct indexes *ix = rq->env->indexes;
+    enum err r = indexes_ready(ix, rq->waiter, &rq->error);
+    uint64_t version = indexes_version(ix, rq->client->database);
+    if (version > rq->depends) rq->depends = version;
+    return r;
+}
+
 enum err arg_index(struct request *rq, struct slice name, enum index_kind kind,
                    const struct index **out)
 {
     struct indexes *ix = rq->env->indexes;
     int shown = (int)(name.len < INDEX_NAME_BYTES_MAX ? name.len : INDEX_NAME_BYTES_MAX);
-    enum err r = indexes_ready(ix, rq->waiter, &rq->error);
+    enum err r = definitions_begin(rq);
     if (r != OK) return r;
     *out = index_find(ix, rq->client->database, name);
     if (*out == NULL) {
@@ -158,6 +168,7 @@ static enum err create_run(struct request *rq)
 {
     struct create_args a = {0};
     enum err r = parse_create(rq, &a);
+    if (r == OK) r = definitions_begin(rq);
     if (r != OK) return r;
     struct index_create x = {.indexes = rq->env->indexes, .definition = a.definition};
     if (a.definition.kind == INDEX_TEXT) {
@@ -168,8 +179,8 @@ static enum err create_run(struct request *rq)
     struct op op = index_create_op(&x);
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
     r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    if (t.depends > rq->depends) rq->depends = t.depends;
     if (r != OK) return r;
-    rq->depends = t.depends;
     rq->env->stats.writes++;
     resp_simple(rq->w, "OK");
     return OK;
@@ -216,9 +227,10 @@ static enum err drop_run(struct request *rq)
     struct index_drop x = {.indexes = rq->env->indexes, .name = rq->argv[2]};
     struct op op = index_drop_op(&x);
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
-    enum err r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    enum err r = definitions_begin(rq);
+    if (r == OK) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    if (t.depends > rq->depends) rq->depends = t.depends;
     if (r != OK) return r;
-    rq->depends = t.depends;
     rq->env->stats.writes++;
     resp_int(rq->w, op.is_met);
     return OK;
@@ -240,7 +252,7 @@ static const struct command sub_drop = {
 
 static enum err list_run(struct request *rq)
 {
-    enum err r = indexes_ready(rq->env->indexes, rq->waiter, &rq->error);
+    enum err r = definitions_begin(rq);
     if (r != OK) return r;
     const struct index *first = index_first(rq->env->indexes, rq->client->database);
     size_t count = 0;
@@ -306,7 +318,7 @@ static void reply_definition(struct request *rq, const struct index *x, unsigned
 static enum err info_run(struct request *rq)
 {
     const struct index *x = NULL;
-    enum err r = indexes_ready(rq->env->indexes, rq->waiter, &rq->error);
+    enum err r = definitions_begin(rq);
     if (r != OK) return r;
     x = index_find(rq->env->indexes, rq->client->database, rq->argv[2]);
     if (x == NULL) return arg_index(rq, rq->argv[2], INDEX_VALUE, &x);

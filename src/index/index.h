@@ -48,6 +48,9 @@ void indexes_tick(struct indexes *ix);
 void indexes_turn(struct indexes *ix);
 /* ERR_WAIT until the definitions are read. */
 ERR_MUST_USE enum err indexes_ready(struct indexes *ix, struct waiter *w, struct error *e);
+/* The newest commit that changed a definition of the database: what is said about definitions
+ * depends on it. */
+uint64_t indexes_version(const struct indexes *ix, uint8_t database);
 /* NULL when there is none. Good until the next commit. */
 const struct index *index_find(const struct indexes *ix, uint8_t database, struct slice name);
 /* The first of the database; the others by `next`. */

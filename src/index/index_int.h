@@ -9,15 +9,16 @@ struct indexes {
     uint8_t databases;
     struct index *lists[DATABASES_MAX];
     size_t counts[DATABASES_MAX];
-    uint32_t dropped[DATABASES_MAX]; /* indexes whose rows are still being removed */
-    bool has_work;                   /* something may be to be filled or removed */
-    size_t create_rows;              /* entries filled in by the creation itself */
-    size_t batch_rows;               /* ... and in one turn; rows of a dropped index likewise */
-    struct waiter waiter;            /* of the reading and of the work */
-    struct waiter_list pending;      /* who came before the definitions were read */
-    struct scan *scan;               /* of the reading */
-    uint8_t reading;                 /* database being read; `databases`: all are */
-    struct arena arena;              /* of the work */
+    uint64_t versions[DATABASES_MAX]; /* of the newest commit that changed a definition */
+    uint32_t dropped[DATABASES_MAX];  /* indexes whose rows are still being removed */
+    bool has_work;                    /* something may be to be filled or removed */
+    size_t create_rows;               /* entries filled in by the creation itself */
+    size_t batch_rows;                /* ... and in one turn; rows of a dropped index likewise */
+    struct waiter waiter;             /* of the reading and of the work */
+    struct waiter_list pending;       /* who came before the definitions were read */
+    struct scan *scan;                /* of the reading */
+    uint8_t reading;                  /* database being read; `databases`: all are */
+    struct arena arena;               /* of the work */
 };
 
 /* Does the index hold entries with this data key? */

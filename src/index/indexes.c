@@ -131,12 +131,13 @@ static void take_mutation(struct indexes *ix, const struct mutation *mu)
 static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 {
     struct indexes *ix = arg;
-    (void)version;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
+            if (ix->counts[mu->key.data[0]] > 0) ix->versions[mu->key.data[0]] = version;
             forget(ix, mu->key.data[0]);
         } else if (mu->key.data[1] == SPACE_INDEX) {
+            ix->versions[mu->key.data[0]] = version;
             take_mutation(ix, mu);
         }
     }
@@ -259,6 +260,11 @@ void indexes_free(struct indexes *ix)
     for (unsigned i = 0; i < ix->databases; i++) forget(ix, (uint8_t)i);
     arena_fini(&ix->arena);
     mem_free(ix);
+}
+
+uint64_t indexes_version(const struct indexes *ix, uint8_t database)
+{
+    return ix->versions[database];
 }
 
 const struct index *index_find(const struct indexes *ix, uint8_t database, struct slice name)
