@@ -2,7 +2,7 @@
  * loses power. Random transactions run against it and against a simple model; at random points the
  * power fails, in the middle of a journal write or of applying to the store too; after each start
  * the state must be the model's after some prefix of the transactions, and at least after all
- * acknowledged ones.
+ * acknowledged ones; and the indexes over one database must hold what its entries say.
  *
  * A run is a seed: `SIM_SEED=n` repeats it. SIM_SECONDS (with TUPLED_LONG=1) says how long to go
  * on.
@@ -22,6 +22,8 @@
 #include "base/mem.h"
 #include "codec/key.h"
 #include "engine/engine.h"
+#include "search/text_ops.h"
+#include "sim/index_check.h"
 #include "sim/power.h"
 
 #define KEYS 40
@@ -54,6 +56,7 @@ struct sim {
     char dir[64];
     struct backend *b;
     struct engine *g;
+    struct index_check indexes;
     struct arena arena;
     struct waiter waiter;
     struct model now;
@@ -92,6 +95,21 @@ static void on_ready(struct waiter *w)
     s->was_told = true;
 }
 
+/* Lets everything that waits run, once. False after a fatal error. */
+static bool sim_turn(struct sim *s)
+{
+    index_check_turn(&s->indexes);
+    s->b->ops->turn_end(s->b);
+    s->b->ops->poll(s->b);
+    s->b->ops->tick(s->b);
+    return !s->is_fatal;
+}
+
+static bool index_turn(void *arg)
+{
+    return sim_turn(arg);
+}
+
 static void sim_open(struct sim *s)
 {
     struct error e = {.text = ""};
@@ -107,6 +125,7 @@ static void sim_open(struct sim *s)
                                     .store_cache_bytes = 1 << 20,
                                     .query_threads = 1,
                                     .scan_ms_max = 60000,
+                                    .text_ops = &search_text_ops,
                                     .is_inline = true,
                                     .wake = on_wake,
                                     .on_fatal = on_fatal,
@@ -124,6 +143,8 @@ static void sim_open(struct sim *s)
                                     .idem_entries_max = 1000,
                                     .databases = DATABASES};
     s->g = engine_new(&engine);
+    s->indexes = (struct index_check){.b = s->b, .g = s->g, .turn = index_turn, .arg = s};
+    index_check_open(&s->indexes);
     s->durable = s->b->ops->version_durable(s->b);
 }
 
@@ -159,15 +180,6 @@ static int value_read(struct slice v)
 static bool is_live(const struct sim *s, const struct model_entry *m)
 {
     return m->exists && (m->expiry_ms == 0 || m->expiry_ms > s->clock_ms);
-}
-
-/* Lets everything that waits run, once. False after a fatal error. */
-static bool sim_turn(struct sim *s)
-{
-    s->b->ops->turn_end(s->b);
-    s->b->ops->poll(s->b);
-    s->b->ops->tick(s->b);
-    return !s->is_fatal;
 }
 
 /* ---- reading everything ---- */
@@ -368,12 +380,14 @@ static void fail_power(struct sim *s)
     uint64_t acknowledged = s->durable;
     fault_arm("", 0, false);
     waiter_cancel(&s->waiter);
+    index_check_close(&s->indexes);
     engine_free(s->g);
     local_abandon(s->b);
     s->losses += power_fail(s->power);
     s->failures++;
     sim_open(s);
     match_log(s, acknowledged);
+    index_check_all(&s->indexes, s->clock_ms);
 }
 
 static void stop_cleanly(struct sim *s)
@@ -381,12 +395,14 @@ static void stop_cleanly(struct sim *s)
     struct error e = {.text = ""};
     fault_arm("", 0, false);
     waiter_cancel(&s->waiter);
+    index_check_close(&s->indexes);
     engine_free(s->g);
     if (s->b->ops->close(s->b, &e) != OK) fail_msg("stop: %s", e.text);
     sim_open(s);
     s->log[0] = (struct commit){.after = s->now};
     s->log_count = 1;
     check_all(s);
+    index_check_all(&s->indexes, s->clock_ms);
 }
 
 static void step(struct sim *s)
@@ -440,6 +456,7 @@ static void simulate(uint64_t seed)
            (unsigned long long)s->transactions, (unsigned long long)s->failures,
            (unsigned long long)s->losses);
     struct error e;
+    index_check_close(&s->indexes);
     engine_free(s->g);
     assert_int_equal(s->b->ops->close(s->b, &e), OK);
     power_unwatch(s->power);

@@ -1,0 +1,199 @@
+#include "sim/index_check.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "backend/text.h"
+#include "codec/value.h"
+#include "search/text.h"
+
+#define ROWS_MAX 1000
+#define TURNS_MAX 100000
+
+static void on_ready(struct waiter *w)
+{
+    (void)w;
+}
+
+static void turn(struct index_check *c)
+{
+    waiter_cancel(&c->waiter);
+    assert_true(c->turn(c->arg));
+}
+
+static void commit(struct index_check *c, struct op *op)
+{
+    struct error e = {.text = ""};
+    enum err r = ERR_WAIT;
+    for (int i = 0; r == ERR_WAIT && i < TURNS_MAX; i++) {
+        struct txn t = {.ops = op, .count = 1, .arena = &c->arena};
+        r = engine_commit(c->g, &t, &c->waiter, &e);
+        if (r == ERR_WAIT) turn(c);
+    }
+    if (r != OK) fail_msg("%s", e.text);
+}
+
+static void create(struct index_check *c, const char *name, enum index_kind kind)
+{
+    struct index_create x = {.indexes = c->ix,
+                             .definition = {.kind = kind,
+                                            .name = slice_str(name),
+                                            .path_count = 1,
+                                            .paths = {slice_str("$")},
+                                            .tokenizer = slice_str("unicode61")}};
+    struct text_spec spec = {.path_count = 1};
+    struct buf bytes = {0};
+    struct error e;
+    if (index_find(c->ix, 0, slice_str(name)) != NULL) return;
+    assert_int_equal(path_compile(slice_str("$"), &c->arena, &spec.paths[0], &e), OK);
+    text_spec_write(&spec, &bytes);
+    x.text_spec = arena_copy(&c->arena, buf_slice(&bytes));
+    buf_fini(&bytes);
+    struct op op = index_create_op(&x);
+    commit(c, &op);
+}
+
+void index_check_open(struct index_check *c)
+{
+    c->waiter.ready = on_ready;
+    arena_init(&c->arena, 65536);
+    c->ix = indexes_new(c->g, 1);
+    for (int i = 0; c->ix->reading < 1 && i < TURNS_MAX; i++) turn(c);
+    create(c, "value", INDEX_VALUE);
+    create(c, "text", INDEX_TEXT);
+}
+
+void index_check_close(struct index_check *c)
+{
+    waiter_cancel(&c->waiter);
+    indexes_free(c->ix);
+    c->ix = NULL;
+    arena_fini(&c->arena);
+}
+
+void index_check_turn(struct index_check *c)
+{
+    if (c->ix == NULL) return; /* being opened */
+    indexes_tick(c->ix);
+    indexes_turn(c->ix);
+}
+
+/* ---- looking ---- */
+
+struct row {
+    struct slice key, value;
+    int64_t expiry_ms;
+};
+
+static size_t read_space(struct index_check *c, enum space space, struct row *out)
+{
+    uint8_t start[2] = {0, (uint8_t)space};
+    uint8_t end[2] = {0, (uint8_t)(space + 1)};
+    struct scan_range range = {
+        .start = slice_of(start, 2), .end = slice_of(end, 2), .with_values = true};
+    struct scan *scan = NULL;
+    struct error e;
+    size_t count = 0;
+    assert_int_equal(c->b->ops->scan_open(c->b, &range, &scan, &e), OK);
+    for (;;) {
+        struct slice key;
+        struct entry entry;
+        enum err r = c->b->ops->scan_next(scan, &key, &entry, &c->waiter, &e);
+        if (r == ERR_WAIT) {
+            turn(c);
+            continue;
+        }
+        if (r != OK) fail_msg("%s", e.text);
+        if (key.len == 0) break;
+        assert_true(count < ROWS_MAX);
+        out[count++] = (struct row){arena_copy(&c->arena, key), arena_copy(&c->arena, entry.value),
+                                    entry.expiry_ms};
+    }
+    c->b->ops->scan_close(scan);
+    return count;
+}
+
+static bool has_row(const struct row *rows, size_t count, struct slice key, int64_t expiry_ms)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slice_eq(rows[i].key, key)) return rows[i].expiry_ms == expiry_ms;
+    }
+    return false;
+}
+
+static void told(struct text_request *q)
+{
+    *(bool *)q->arg = true;
+}
+
+static size_t search(struct index_check *c, struct slice value, int64_t now_ms)
+{
+    const struct index *x = index_find(c->ix, 0, slice_str("text"));
+    static const uint8_t start[] = {0, SPACE_DATA};
+    static const uint8_t end[] = {0, SPACE_DATA + 1};
+    struct buf word = {0};
+    bool is_done = false;
+    buf_append_byte(&word, '"');
+    value_to_json(value, &word);
+    buf_append_byte(&word, '"');
+    struct text_request q = {.id = x->definition.id,
+                             .start = slice_of(start, 2),
+                             .end = slice_of(end, 2),
+                             .expression = buf_slice(&word),
+                             .limit = ROWS_MAX,
+                             .bytes_max = SIZE_MAX,
+                             .now_ms = now_ms,
+                             .column_count = 1,
+                             .done = told,
+                             .arg = &is_done};
+    do {
+        is_done = false;
+        arena_init(&q.arena, 4096);
+        c->b->ops->search(c->b, &q);
+        for (int i = 0; i < TURNS_MAX && !is_done; i++) turn(c);
+        assert_true(is_done);
+        arena_fini(&q.arena);
+    } while (q.result == ERR_INDEXING);
+    if (q.result != OK) fail_msg("search: %s", q.error.text);
+    buf_fini(&word);
+    return q.count;
+}
+
+/* Entries that live and have this value. */
+static size_t count_value(const struct row *data, size_t count, struct slice value, int64_t now_ms)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_live = data[i].expiry_ms == 0 || data[i].expiry_ms > now_ms;
+        found += is_live && slice_eq(data[i].value, value);
+    }
+    return found;
+}
+
+void index_check_all(struct index_check *c, int64_t now_ms)
+{
+    static struct row rows[ROWS_MAX];
+    static struct row data[ROWS_MAX];
+    const struct index *x = index_find(c->ix, 0, slice_str("value"));
+    assert_non_null(x);
+    assert_int_equal(x->definition.state, INDEX_READY);
+    size_t data_count = read_space(c, SPACE_DATA, data);
+    size_t row_count = read_space(c, SPACE_INDEX_ENTRY, rows);
+    assert_int_equal(row_count, data_count);
+    for (size_t i = 0; i < data_count; i++) {
+        struct index_rows wanted;
+        struct error e;
+        assert_int_equal(index_rows(x, data[i].key, data[i].value, &c->arena, &wanted, &e), OK);
+        assert_int_equal(wanted.count, 1);
+        assert_true(has_row(rows, row_count, wanted.keys[0], data[i].expiry_ms));
+    }
+    for (size_t i = 0; i < data_count; i += 7) {
+        size_t wanted = count_value(data, data_count, data[i].value, now_ms);
+        assert_int_equal(search(c, data[i].value, now_ms), wanted);
+    }
+    arena_reset(&c->arena);
+}
