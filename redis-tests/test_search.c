@@ -280,6 +280,20 @@ static void paths_lead_into_objects_and_arrays(void **state)
     ask_all("n", questions, sizeof questions / sizeof *questions);
 }
 
+static void the_first_megabyte_is_indexed(void **state)
+{
+    static char text[1200000];
+    create_index(c, "b PREFIX ['b'] TEXT 1 t");
+    memset(text, 'x', sizeof text);
+    memcpy(text, "{\"t\":\"first ", 12);
+    text[1000000] = ' ';
+    memcpy(text + sizeof text - 11, " beyond\"}", 9);
+    expect(c, "@", "KV.SET ['b',1] %b", text, sizeof text - 2);
+    finds(c, "1", "b first");
+    finds(c, "", "b beyond");
+    finds(c, "1", "b %s", "first NOT beyond");
+}
+
 static void a_prefix_is_whole_parts(void **state)
 {
     create_index(c, "p PREFIX ['b'] TEXT 1 $");
@@ -471,6 +485,19 @@ static void texts_are_shown_with_marks_and_in_pieces(void **state)
            "KV.SEARCH b %s WITHSCORES SNIPPET 8 HIGHLIGHT < >", "needle haystack");
 }
 
+static void a_mark_is_shown_byte_for_byte_or_refused(void **state)
+{
+    create_index(c, "b PREFIX ['b'] TEXT 1 title");
+    put_text(c, 1, "{'title':'The lazy dog'}");
+    redisReply *r = ask_reply(c, "KV.SEARCH b dog HIGHLIGHT %b > WITHSCORES", "<\0", (size_t)2);
+    if (r->type != REDIS_REPLY_ERROR) {
+        const redisReply *shown = hit_member(r, 0, 4)->element[1];
+        assert_int_equal(shown->len, sizeof "The lazy <\0dog>" - 1);
+        assert_memory_equal(shown->str, "The lazy <\0dog>", shown->len);
+    }
+    freeReplyObject(r);
+}
+
 static void wrong_options_are_refused(void **state)
 {
     static const struct {
@@ -573,6 +600,7 @@ int main(void)
         TEST(what_no_person_types_does_no_harm),
         TEST(the_text_of_every_kind_of_value),
         TEST(paths_lead_into_objects_and_arrays),
+        TEST(the_first_megabyte_is_indexed),
         TEST(a_prefix_is_whole_parts),
         TEST(overlapping_indexes_are_kept_each_for_itself),
         TEST(tokenizers_say_what_a_word_is),
@@ -581,6 +609,7 @@ int main(void)
         TEST(options_may_come_in_any_order),
         TEST(a_hit_with_more_has_five_members),
         TEST(texts_are_shown_with_marks_and_in_pieces),
+        TEST(a_mark_is_shown_byte_for_byte_or_refused),
         TEST(wrong_options_are_refused),
         TEST(replies_in_resp3_and_messagepack),
     };

@@ -4,6 +4,7 @@
  */
 #include <dirent.h>
 #include <ftw.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -284,6 +285,51 @@ static void who_asks_may_go_away(void **state)
     finds(c, "*", "b word LIMIT 1");
     expect(c, "+PONG", "PING");
 }
+static void a_stop_ends_searches_that_wait(void **state)
+{
+    struct testserver *s = testserver_start(NULL);
+    redisContext *by = testserver_connect(s);
+    create_index(by, "b PREFIX ['b'] TEXT 1 t");
+    for (int i = 0; i < 2000; i++) say(by, "KV.SET ['b',%d] {'t':'word'}", i);
+    expect_many(by, 2000, "@");
+    for (int i = 0; i < 10; i++) say(by, "KV.SEARCH b word LIMIT 2000");
+    load_flush(by);
+    testserver_stop(s);
+    redisFree(by);
+    testserver_free(s);
+}
+
+/* The least of three tries. */
+static long milliseconds_of(const char *command)
+{
+    long least = LONG_MAX;
+    for (int i = 0; i < 3; i++) {
+        long begin = testserver_now_ms();
+        redisReply *r = ask_reply(c, command);
+        assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+        assert_int_equal(r->elements, 500);
+        freeReplyObject(r);
+        long spent = testserver_now_ms() - begin;
+        if (spent < least) least = spent;
+    }
+    return least;
+}
+
+/* What matches a beginning is put together from many words: once a search, not once a hit. */
+static void marks_around_a_beginning_cost_little_more_than_around_a_word(void **state)
+{
+    create_index(c, "b PREFIX ['b'] TEXT 1 t");
+    for (int i = 0; i < 8000; i++) {
+        say(c, "KV.SET ['b',%d] {'t':'word%d-is-common'}", i, i);
+        if (i % 1000 == 999) expect_many(c, 1000, "@");
+    }
+    milliseconds_of("KV.SEARCH b common LIMIT 500"); /* all is applied */
+    long word = milliseconds_of("KV.SEARCH b common LIMIT 500 HIGHLIGHT < >");
+    long beginning = milliseconds_of("KV.SEARCH b word* LIMIT 500 HIGHLIGHT < >");
+    print_message("a word: %ld ms; a beginning: %ld ms\n", word, beginning);
+    assert_true(beginning < 5 * word + 200);
+}
+
 /* ---- large ----------------------------------------------------------------------------------- */
 
 #define MANY 30000
@@ -545,6 +591,8 @@ int main(void)
         TEST(inside_multi_it_is_refused),
         TEST(a_search_never_sees_a_part_of_a_transaction),
         TEST(who_asks_may_go_away),
+        TEST(a_stop_ends_searches_that_wait),
+        TEST(marks_around_a_beginning_cost_little_more_than_around_a_word),
         TEST(a_large_index_is_filled_in_the_background),
         TEST(answers_are_the_same_after_a_restart_and_after_kill_9),
         TEST(a_kill_at_any_moment_loses_no_word),

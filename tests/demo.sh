@@ -1,5 +1,6 @@
 #!/bin/bash
-# demo: starts a server on an empty directory and loads this machine's Debian package catalogue into it.
+# demo: starts a server on an empty directory, loads this machine's Debian package catalogue into it and
+# asks about it; kills it twice on the way. Ends with 1 when an answer is wrong.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
@@ -38,9 +39,17 @@ start
 echo "server   build/tupled on port $port, data in a temporary directory"
 build/release/tests/demo/demo_catalogue "$port" <"$dir/catalogue"
 
-kill -9 "$server"
-wait "$server" 2>/dev/null || true
-start
-recovered=$(sed -n 's/.*[*] \(recovered .*\)/\1/p' "$dir/log")
-echo "killed   with -9 and started again: ${recovered:-all was in the database file already}"
+crash() {
+    kill -9 "$server"
+    wait "$server" 2>/dev/null || true
+    start
+    recovered=$(sed -n 's/.*[*] \(recovered .*\)/\1/p' "$dir/log")
+    echo "killed   with -9 and started again: ${recovered:-all was in the database file already}"
+}
+
+crash
 build/release/tests/demo/demo_catalogue "$port" again <"$dir/catalogue"
+build/release/tests/demo/demo_catalogue "$port" questions <"$dir/catalogue"
+
+crash # the indexes are there after it, and right
+build/release/tests/demo/demo_catalogue "$port" questions <"$dir/catalogue"

@@ -126,6 +126,19 @@ static enum err take_number(struct options *o, const char *word, int64_t min, in
     return r == OK ? arg_integer(o->rq, arg, word, min, max, out) : r;
 }
 
+/* FTS5 takes text up to a NUL. */
+static enum err take_mark(struct options *o, struct search *s, struct slice *mark)
+{
+    struct slice arg = {0};
+    enum err r = options_argument(o, "HIGHLIGHT", &arg);
+    if (r != OK) return r;
+    if (arg.len > 0 && memchr(arg.data, 0, arg.len) != NULL) {
+        return error_set(&o->rq->error, ERR_SYNTAX, "HIGHLIGHT: a mark holds a NUL byte");
+    }
+    *mark = arena_copy(&s->arena, arg);
+    return OK;
+}
+
 static enum err take_option(struct options *o, struct search *s)
 {
     struct text_request *q = &s->request;
@@ -145,10 +158,8 @@ static enum err take_option(struct options *o, struct search *s)
         s->with_scores = true;
     } else if (options_take(o, "HIGHLIGHT", 4)) {
         q->with_texts = true;
-        r = options_argument(o, "HIGHLIGHT", &arg);
-        q->open = arena_copy(&s->arena, arg);
-        if (r == OK) r = options_argument(o, "HIGHLIGHT", &arg);
-        q->close = arena_copy(&s->arena, arg);
+        r = take_mark(o, s, &q->open);
+        if (r == OK) r = take_mark(o, s, &q->close);
     } else if (options_take(o, "SNIPPET", 5)) {
         q->with_texts = true;
         r = take_number(o, "SNIPPET", 1, SNIPPET_WORDS_MAX, &n);
@@ -176,9 +187,11 @@ static enum err search_begin(struct request *rq, struct search *s)
 static void reply_texts(struct request *rq, const struct search *s, const struct text_hit *hit)
 {
     size_t count = 0;
-    for (size_t i = 0; i < s->path_count; i++) count += hit->texts[i].data != NULL;
+    for (size_t i = 0; i < s->path_count && hit->texts != NULL; i++) {
+        count += hit->texts[i].data != NULL;
+    }
     resp_map(rq->w, count);
-    for (size_t i = 0; i < s->path_count; i++) {
+    for (size_t i = 0; i < s->path_count && hit->texts != NULL; i++) {
         if (hit->texts[i].data == NULL) continue;
         resp_bulk(rq->w, s->paths[i]);
         resp_bulk(rq->w, hit->texts[i]);
@@ -188,17 +201,16 @@ static void reply_texts(struct request *rq, const struct search *s, const struct
 static void reply_hit(struct request *rq, const struct search *s, const struct text_hit *hit)
 {
     char stamp[STAMP_CHARS];
-    bool with_texts = s->request.with_texts;
-    resp_array(rq->w, 3 + (size_t)s->with_scores + with_texts);
+    bool with_more = s->with_scores || s->request.with_texts;
+    resp_array(rq->w, with_more ? 5 : 3);
     reply_key(rq->w, rq->client->format, hit->key);
     reply_value(rq->w, rq->client->format, hit->value);
     stamp_format(hit->version, stamp);
     resp_bulk(rq->w, slice_of(stamp, STAMP_CHARS));
-    if (s->with_scores) {
-        char score[NUMBER_TEXT_BYTES];
-        resp_bulk(rq->w, slice_of(score, number_format(hit->score, score)));
-    }
-    if (with_texts) reply_texts(rq, s, hit);
+    if (!with_more) return;
+    char score[NUMBER_TEXT_BYTES];
+    resp_bulk(rq->w, slice_of(score, number_format(hit->score, score)));
+    reply_texts(rq, s, hit);
 }
 
 static enum err kv_search_run(struct request *rq)
@@ -237,10 +249,10 @@ const struct command kv_search = {
     .syntax = "name query [LIMIT count] [OFFSET offset] [WHERE filter] [WITHSCORES] "
               "[HIGHLIGHT open close] [SNIPPET words]",
     .reply =
-        "`[[key, value, versionstamp] ...]`, best first (BM25); with WITHSCORES the score, higher "
-        "is better; with HIGHLIGHT or SNIPPET `{path: text}` of the paths where something was "
-        "found. Sees every acknowledged write. `-INDEXING percent` while the index is being "
-        "filled.",
+        "`[[key, value, versionstamp] ...]`, best first (BM25); with WITHSCORES, HIGHLIGHT or "
+        "SNIPPET each is `[key, value, versionstamp, score, {path: text}]`: a higher score is "
+        "better, the texts are of the paths where something was found. Sees every acknowledged "
+        "write. `-INDEXING percent` while the index is being filled.",
     .run = kv_search_run,
 };
 

@@ -7,7 +7,8 @@
  *   SUM   ["section-count",section] 1
  *
  * Everything it then reads is compared with what it sent; a difference ends it with status 1. With
- * the word `again` it loads nothing and only reads and compares.
+ * the word `again` it loads nothing and only reads and compares. With `questions` it makes indexes
+ * and asks them (questions.c).
  */
 #include <hiredis/hiredis.h>
 #include <stdarg.h>
@@ -19,15 +20,9 @@
 #include "base/buf.h"
 #include "base/htab.h"
 #include "base/mem.h"
+#include "catalogue.h"
 
 #define WINDOW 256 /* transactions on the way */
-
-struct package {
-    struct slice name; /* first: the table looks here */
-    struct slice section;
-    struct slice json; /* as sent */
-    bool is_stored;    /* this record won */
-};
 
 struct section {
     struct slice name; /* first */
@@ -43,16 +38,14 @@ struct demo {
     size_t distinct;
 };
 
-static double now_s(void)
+double demo_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
-
-static void fail(const char *format, ...)
+void demo_fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -93,7 +86,9 @@ static void append_json_string(struct buf *out, struct slice s)
 
 struct record {
     struct buf json;
-    struct buf name, section;
+    struct buf name, section, description;
+    int64_t size; /* -1 = not told */
+    bool has_homepage;
     size_t fields;
 };
 
@@ -102,6 +97,9 @@ static void record_begin(struct record *r)
     buf_clear(&r->json, SIZE_MAX);
     buf_clear(&r->name, SIZE_MAX);
     buf_clear(&r->section, SIZE_MAX);
+    buf_clear(&r->description, SIZE_MAX);
+    r->size = -1;
+    r->has_homepage = false;
     buf_append_byte(&r->json, '{');
     r->fields = 0;
 }
@@ -119,6 +117,11 @@ static void record_field(struct record *r, struct slice name, struct slice value
     }
     if (slice_eq(name, slice_str("Package"))) buf_append(&r->name, value.data, value.len);
     if (slice_eq(name, slice_str("Section"))) buf_append(&r->section, value.data, value.len);
+    if (slice_eq(name, slice_str("Description"))) {
+        buf_append(&r->description, value.data, value.len);
+    }
+    if (slice_eq(name, slice_str("Size"))) r->size = number;
+    if (slice_eq(name, slice_str("Homepage"))) r->has_homepage = true;
 }
 
 static void record_end(struct demo *d, struct record *r)
@@ -132,6 +135,9 @@ static void record_end(struct demo *d, struct record *r)
     }
     d->packages[d->count++] = (struct package){.name = keep(buf_slice(&r->name)),
                                                .section = keep(buf_slice(&r->section)),
+                                               .description = keep(buf_slice(&r->description)),
+                                               .size = r->size,
+                                               .has_homepage = r->has_homepage,
                                                .json = keep(buf_slice(&r->json))};
 }
 
@@ -177,6 +183,7 @@ static void read_catalogue(struct demo *d)
     buf_fini(&r.json);
     buf_fini(&r.name);
     buf_fini(&r.section);
+    buf_fini(&r.description);
 }
 
 /* ---- the client ---- */
@@ -223,16 +230,16 @@ static void send_package(struct demo *d, const struct package *p)
         argv[i] = (const char *)words[i].data;
         lens[i] = words[i].len;
     }
-    if (redisAppendCommandArgv(d->c, argc, argv, lens) != REDIS_OK) fail("%s", d->c->errstr);
+    if (redisAppendCommandArgv(d->c, argc, argv, lens) != REDIS_OK) demo_fail("%s", d->c->errstr);
     for (int i = 0; i < 3; i++) buf_fini(&keys[i]);
 }
 
 static redisReply *receive(struct demo *d)
 {
     void *reply = NULL;
-    if (redisGetReply(d->c, &reply) != REDIS_OK) fail("connection: %s", d->c->errstr);
+    if (redisGetReply(d->c, &reply) != REDIS_OK) demo_fail("connection: %s", d->c->errstr);
     redisReply *r = reply;
-    if (r->type == REDIS_REPLY_ERROR) fail("the server says: %s", r->str);
+    if (r->type == REDIS_REPLY_ERROR) demo_fail("the server says: %s", r->str);
     return r;
 }
 
@@ -243,7 +250,7 @@ static redisReply *ask(struct demo *d, const char *format, ...)
     va_start(args, format);
     int rc = redisvAppendCommand(d->c, format, args);
     va_end(args);
-    if (rc != REDIS_OK) fail("%s", d->c->errstr);
+    if (rc != REDIS_OK) demo_fail("%s", d->c->errstr);
     return receive(d);
 }
 
@@ -270,15 +277,15 @@ static void receive_result(struct demo *d, struct package *p)
     redisReply *r = receive(d);
     bool was_stored = r->type == REDIS_REPLY_STRING;
     if (was_stored != p->is_stored) {
-        fail("%.*s: stored is %d, expected %d", (int)p->name.len, (const char *)p->name.data,
-             was_stored, p->is_stored);
+        demo_fail("%.*s: stored is %d, expected %d", (int)p->name.len, (const char *)p->name.data,
+                  was_stored, p->is_stored);
     }
     freeReplyObject(r);
 }
 
 static void load(struct demo *d)
 {
-    double begin = now_s();
+    double begin = demo_now_s();
     size_t bytes = 0;
     size_t received = 0;
     for (size_t i = 0; i < d->count; i++) {
@@ -288,7 +295,7 @@ static void load(struct demo *d)
         if (i - received >= WINDOW) receive_result(d, &d->packages[received++]);
     }
     while (received < d->count) receive_result(d, &d->packages[received++]);
-    double spent = now_s() - begin;
+    double spent = demo_now_s() - begin;
     printf(
         "loaded   %zu records (%zu packages, %.1f MB of JSON), each one durable transaction of a "
         "check,\n         two sets and a counter: %.2f s, %.0f transactions/s, pipelined by %d\n",
@@ -299,7 +306,7 @@ static void list_sections(struct demo *d)
 {
     redisReply *r = ask(d, "KV.LIST PREFIX %s LIMIT 10000", "[\"section-count\"]");
     redisReply *entries = r->element[1];
-    if (entries->elements != d->sections.count) fail("%zu sections listed", entries->elements);
+    if (entries->elements != d->sections.count) demo_fail("%zu sections listed", entries->elements);
     printf("listed   %zu sections; some of them:", entries->elements);
     for (size_t i = 0; i < entries->elements; i += entries->elements / 4 + 1) {
         printf(" %s=%s", entries->element[i]->element[0]->str,
@@ -312,7 +319,7 @@ static void list_sections(struct demo *d)
 static void page_packages(struct demo *d)
 {
     char cursor[8192] = "0";
-    double begin = now_s();
+    double begin = demo_now_s();
     size_t rows = 0;
     size_t pages = 0;
     do {
@@ -322,8 +329,8 @@ static void page_packages(struct demo *d)
         snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
         freeReplyObject(r);
     } while (strcmp(cursor, "0") != 0);
-    double spent = now_s() - begin;
-    if (rows != d->distinct) fail("paging saw %zu packages, not %zu", rows, d->distinct);
+    double spent = demo_now_s() - begin;
+    if (rows != d->distinct) demo_fail("paging saw %zu packages, not %zu", rows, d->distinct);
     printf("paged    %zu packages in %zu pages: %.2f s, %.0f entries/s\n", rows, pages, spent,
            (double)rows / spent);
 }
@@ -331,7 +338,7 @@ static void page_packages(struct demo *d)
 static void compare_all(struct demo *d)
 {
     struct buf key = {0};
-    double begin = now_s();
+    double begin = demo_now_s();
     size_t asked = 0;
     for (size_t i = 0; i < d->count; i++) {
         const struct package *p = &d->packages[i];
@@ -339,13 +346,14 @@ static void compare_all(struct demo *d)
         key_text(&key, "packages", p->name, slice_of(NULL, 0));
         redisReply *r = ask(d, "KV.GET %b", key.data, key.len);
         if (r->type != REDIS_REPLY_STRING || !slice_eq(slice_of(r->str, r->len), p->json)) {
-            fail("%.*s came back as:\n%s\nsent was:\n%.*s", (int)p->name.len,
-                 (const char *)p->name.data, r->str, (int)p->json.len, (const char *)p->json.data);
+            demo_fail("%.*s came back as:\n%s\nsent was:\n%.*s", (int)p->name.len,
+                      (const char *)p->name.data, r->str, (int)p->json.len,
+                      (const char *)p->json.data);
         }
         freeReplyObject(r);
         asked++;
     }
-    double spent = now_s() - begin;
+    double spent = demo_now_s() - begin;
     buf_fini(&key);
     printf("checked  %zu packages, byte for byte as sent: %.2f s, %.0f reads/s, one at a time\n",
            asked, spent, (double)asked / spent);
@@ -354,7 +362,7 @@ static void compare_all(struct demo *d)
 static void count_sections(struct demo *d)
 {
     struct buf key = {0};
-    double begin = now_s();
+    double begin = demo_now_s();
     for (size_t i = 0; i <= d->sections.mask; i++) {
         const struct section *s = (const struct section *)d->sections.slots[i].item;
         if (s == NULL) continue;
@@ -364,15 +372,15 @@ static void count_sections(struct demo *d)
         redisReply *counter = ask(d, "KV.GET %b", key.data, key.len);
         if (counted->integer != (long long)s->packages ||
             strtoull(counter->str, NULL, 10) != s->packages) {
-            fail("section %.*s: counted %lld, counter %s, expected %llu", (int)s->name.len,
-                 (const char *)s->name.data, counted->integer, counter->str,
-                 (unsigned long long)s->packages);
+            demo_fail("section %.*s: counted %lld, counter %s, expected %llu", (int)s->name.len,
+                      (const char *)s->name.data, counted->integer, counter->str,
+                      (unsigned long long)s->packages);
         }
         freeReplyObject(counted);
         freeReplyObject(counter);
     }
     printf("counted  %zu sections by range, each equal to its counter: %.2f s\n", d->sections.count,
-           now_s() - begin);
+           demo_now_s() - begin);
     buf_fini(&key);
 }
 
@@ -380,20 +388,28 @@ int main(int argc, char **argv)
 {
     struct demo d = {0};
     bool is_again = argc == 3 && strcmp(argv[2], "again") == 0;
-    if (argc != 2 && !is_again) fail("usage: demo_catalogue port [again] < catalogue");
-    d.c = redisConnect("127.0.0.1", (int)strtol(argv[1], NULL, 10));
-    if (d.c == NULL || d.c->err != 0) fail("cannot connect to port %s", argv[1]);
-    read_catalogue(&d);
-    if (d.count == 0) fail("the catalogue is empty; run `apt-get update` first");
-    if (is_again) {
-        for (size_t i = 0; i < d.count; i++) expect_stored(&d, &d.packages[i]);
-    } else {
-        load(&d);
+    bool is_asking = argc == 3 && strcmp(argv[2], "questions") == 0;
+    if (argc != 2 && !is_again && !is_asking) {
+        demo_fail("usage: demo_catalogue port [again | questions] < catalogue");
     }
-    list_sections(&d);
-    page_packages(&d);
-    compare_all(&d);
-    count_sections(&d);
+    d.c = redisConnect("127.0.0.1", (int)strtol(argv[1], NULL, 10));
+    if (d.c == NULL || d.c->err != 0) demo_fail("cannot connect to port %s", argv[1]);
+    read_catalogue(&d);
+    if (d.count == 0) demo_fail("the catalogue is empty; run `apt-get update` first");
+    if (argc == 2) {
+        load(&d);
+    } else {
+        for (size_t i = 0; i < d.count; i++) expect_stored(&d, &d.packages[i]);
+    }
+    if (is_asking) {
+        bool is_second = questions_index(d.c);
+        questions_ask(d.c, d.packages, d.count, is_second);
+    } else {
+        list_sections(&d);
+        page_packages(&d);
+        compare_all(&d);
+        count_sections(&d);
+    }
     redisFree(d.c);
     return 0;
 }

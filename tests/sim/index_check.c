@@ -163,13 +163,26 @@ static size_t search(struct index_check *c, struct slice value, int64_t now_ms)
     return q.count;
 }
 
+/* The same number may be stored in several encodings. */
+static bool same_text(struct slice a, struct slice b)
+{
+    struct buf x = {0};
+    struct buf y = {0};
+    value_to_json(a, &x);
+    value_to_json(b, &y);
+    bool is_same = slice_eq(buf_slice(&x), buf_slice(&y));
+    buf_fini(&x);
+    buf_fini(&y);
+    return is_same;
+}
+
 /* Entries that live and have this value. */
 static size_t count_value(const struct row *data, size_t count, struct slice value, int64_t now_ms)
 {
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
         bool is_live = data[i].expiry_ms == 0 || data[i].expiry_ms > now_ms;
-        found += is_live && slice_eq(data[i].value, value);
+        found += is_live && same_text(data[i].value, value);
     }
     return found;
 }

@@ -5,6 +5,7 @@
  * The expression was written by search/query.c; numbers are all that gets into the SQL here.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "backend/local/store_int.h"
 #include "backend/text.h"
@@ -13,14 +14,21 @@
 #define PROGRESS_STEPS 20000 /* of SQLite's machine, between two looks at the clock */
 #define MARK_OPEN "\x01"
 
+/* A hit by its row. */
+struct wanted {
+    sqlite3_int64 row;
+    size_t at; /* in the hits */
+};
+
 struct search {
     struct store_reader *reader;
     struct text_request *q;
     int64_t deadline_us;
     sqlite3 *db;
     sqlite3_stmt *hits, *doc, *texts;
-    sqlite3_int64 *rows; /* of the hits that are told */
-    uint64_t passed;     /* hits before the first that is told */
+    sqlite3_int64 *rows;   /* of the hits that are told */
+    struct wanted *wanted; /* they, by row */
+    uint64_t passed;       /* hits before the first that is told */
     size_t cap, bytes;
 };
 
@@ -155,79 +163,144 @@ static enum err find_hits(struct search *x)
 
 /* ---- texts ---- */
 
-/* Of each column: the text with marks; and, to tell whether there are any, with one mark only and
- * with none. */
-static enum err prepare_texts(struct search *x)
+/* Of each column: whether anything was found in it (marking it makes it longer), and its text with
+ * marks; for the wanted rows of a range. */
+static void texts_sql(const struct text_request *q, struct buf *sql)
 {
-    const struct text_request *q = x->q;
     char table[48];
-    struct buf sql;
-    buf_init(&sql);
     snprintf(table, sizeof table, "text_%u_%u", q->database, q->id);
-    buf_append_str(&sql, "SELECT rowid");
+    buf_append_str(sql, "SELECT rowid");
     for (size_t i = 0; i < q->column_count; i++) {
-        buf_printf(&sql, ",length(c%zu)<>length(highlight(%s,%zu,'" MARK_OPEN "',''))", i, table,
-                   i);
+        buf_printf(sql, ",length(c%zu)<>length(highlight(%s,%zu,'" MARK_OPEN "',''))", i, table, i);
         if (q->snippet_words > 0) {
-            buf_printf(&sql, ",snippet(%s,%zu,?3,?4,'...',%u)", table, i, q->snippet_words);
+            buf_printf(sql, ",snippet(%s,%zu,?4,?5,'...',%u)", table, i, q->snippet_words);
         } else {
-            buf_printf(&sql, ",highlight(%s,%zu,?3,?4)", table, i);
+            buf_printf(sql, ",highlight(%s,%zu,?4,?5)", table, i);
         }
     }
-    buf_printf(&sql, " FROM %s WHERE %s MATCH ?1 AND rowid=?2", table, table);
-    buf_append_byte(&sql, '\0');
-    buf_require(&sql);
+    buf_printf(sql, " FROM %s WHERE %s MATCH ?1 AND rowid BETWEEN ?2 AND ?3 AND wanted(rowid)",
+               table, table);
+    buf_append_byte(sql, '\0');
+    buf_require(sql);
+}
+
+static int compare_wanted(const void *a, const void *b)
+{
+    const struct wanted *x = a;
+    const struct wanted *y = b;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static struct wanted *find_wanted(const struct search *x, sqlite3_int64 row)
+{
+    struct wanted key = {.row = row};
+    return bsearch(&key, x->wanted, x->q->count, sizeof key, compare_wanted);
+}
+
+/* wanted(rowid): is it a hit whose texts are still to be made? */
+static void is_wanted(sqlite3_context *ctx, int argc, sqlite3_value **argv)
+{
+    const struct search *x = sqlite3_user_data(ctx);
+    const struct wanted *w = find_wanted(x, sqlite3_value_int64(argv[0]));
+    (void)argc;
+    sqlite3_result_int(ctx, w != NULL && x->q->hits[w->at].texts == NULL);
+}
+
+static enum err prepare_texts(struct search *x)
+{
+    struct text_request *q = x->q;
+    struct buf sql;
+    x->wanted = arena_alloc(&q->arena, q->count * sizeof *x->wanted);
+    for (size_t i = 0; i < q->count; i++) {
+        x->wanted[i] = (struct wanted){.row = x->rows[i], .at = i};
+    }
+    qsort(x->wanted, q->count, sizeof *x->wanted, compare_wanted);
+    int rc = sqlite3_create_function_v2(x->db, "wanted", 1, SQLITE_UTF8, x, is_wanted, NULL, NULL,
+                                        NULL);
+    if (rc != SQLITE_OK) return search_error(x, rc);
+    buf_init(&sql);
+    texts_sql(q, &sql);
     enum err r = prepare(x, &x->texts, (const char *)sql.data);
     buf_fini(&sql);
     if (r != OK) return r;
     sqlite3_bind_text64(x->texts, 1, (const char *)q->expression.data, q->expression.len,
                         SQLITE_STATIC, SQLITE_UTF8);
-    sqlite3_bind_text64(x->texts, 3, (const char *)q->open.data, q->open.len, SQLITE_STATIC,
+    sqlite3_bind_text64(x->texts, 4, (const char *)q->open.data, q->open.len, SQLITE_STATIC,
                         SQLITE_UTF8);
-    sqlite3_bind_text64(x->texts, 4, (const char *)q->close.data, q->close.len, SQLITE_STATIC,
+    sqlite3_bind_text64(x->texts, 5, (const char *)q->close.data, q->close.len, SQLITE_STATIC,
                         SQLITE_UTF8);
     return OK;
 }
 
-static enum err text_of_hit(struct search *x, size_t at, const struct text_ops *ops)
+/* The columns of the row that x->texts is at. */
+static enum err take_texts(struct search *x, struct text_hit *hit)
 {
     struct text_request *q = x->q;
-    struct slice *texts = arena_alloc(&q->arena, q->column_count * sizeof *texts);
-    sqlite3_bind_int64(x->texts, 2, x->rows[at]);
-    int rc = sqlite3_step(x->texts);
-    enum err r = search_error(x, rc);
-    for (size_t i = 0; i < q->column_count && r == OK; i++) {
+    const struct text_ops *ops = store_reader_text_ops(x->reader);
+    hit->texts = arena_alloc(&q->arena, q->column_count * sizeof *hit->texts);
+    for (size_t i = 0; i < q->column_count; i++) {
         int column = (int)(2 * i) + 1;
-        bool is_found = rc == SQLITE_ROW && sqlite3_column_int(x->texts, column) != 0;
         struct buf text;
-        texts[i] = slice_of(NULL, 0);
-        if (!is_found) continue;
+        hit->texts[i] = slice_of(NULL, 0);
+        if (sqlite3_column_int(x->texts, column) == 0) continue;
         buf_init(&text);
         buf_append(&text, sqlite3_column_text(x->texts, column + 1),
                    (size_t)sqlite3_column_bytes(x->texts, column + 1));
         ops->show(&text);
         uint8_t *copy = arena_alloc_try(&q->arena, text.len + 1);
-        if (copy == NULL || text.is_failed) {
-            r = error_set(&q->error, ERR_NOMEM, "no memory for a text");
-        } else {
+        bool is_failed = copy == NULL || text.is_failed;
+        if (!is_failed) {
             bytes_copy(copy, text.data, text.len);
-            texts[i] = slice_of(copy, text.len);
+            hit->texts[i] = slice_of(copy, text.len);
             x->bytes += text.len;
         }
         buf_fini(&text);
+        if (is_failed) return error_set(&q->error, ERR_NOMEM, "no memory for a text");
+    }
+    return OK;
+}
+
+/* The texts of wanted rows in [first, last], until there are enough bytes. */
+static enum err texts_between(struct search *x, sqlite3_int64 first, sqlite3_int64 last)
+{
+    int rc = SQLITE_ROW;
+    enum err r = OK;
+    sqlite3_bind_int64(x->texts, 2, first);
+    sqlite3_bind_int64(x->texts, 3, last);
+    while (r == OK && x->bytes < x->q->bytes_max) {
+        if (on_progress(x)) {
+            r = search_error(x, SQLITE_INTERRUPT);
+            break;
+        }
+        rc = sqlite3_step(x->texts);
+        r = search_error(x, rc);
+        if (rc != SQLITE_ROW) break;
+        const struct wanted *w = find_wanted(x, sqlite3_column_int64(x->texts, 0));
+        r = take_texts(x, &x->q->hits[w->at]);
     }
     sqlite3_reset(x->texts);
-    q->hits[at].texts = texts;
     return r;
+}
+
+/* FTS5 goes to a row of a word at once, but merges all words with a beginning before it knows their
+ * first row: with a beginning in the expression one pass makes all texts. */
+static bool has_beginning(struct slice expression)
+{
+    return memmem(expression.data, expression.len, "\" *", 3) != NULL;
 }
 
 static enum err make_texts(struct search *x)
 {
     struct text_request *q = x->q;
+    size_t each = has_beginning(q->expression) ? 1 : q->count;
     enum err r = prepare_texts(x);
+    for (size_t i = 0; i < each && r == OK; i++) r = texts_between(x, x->rows[i], x->rows[i]);
+    if (r == OK && each < q->count) {
+        r = texts_between(x, x->wanted[0].row, x->wanted[q->count - 1].row);
+    }
+    /* The answer ends where the bytes did. */
     for (size_t i = 0; i < q->count && r == OK; i++) {
-        r = text_of_hit(x, i, store_reader_text_ops(x->reader));
-        if (x->bytes >= q->bytes_max) q->count = i + 1;
+        if (q->hits[i].texts == NULL) q->count = i;
     }
     return r;
 }
@@ -244,5 +317,6 @@ void store_search(struct store_reader *reader, struct text_request *q, int64_t d
     sqlite3_finalize(x.hits);
     sqlite3_finalize(x.doc);
     sqlite3_finalize(x.texts);
+    sqlite3_create_function_v2(x.db, "wanted", 1, SQLITE_UTF8, NULL, NULL, NULL, NULL, NULL);
     sqlite3_progress_handler(x.db, 0, NULL, NULL);
 }
