@@ -1,16 +1,20 @@
 #!/bin/bash
 # bench: tupled beside Redis (appendfsync always), on this machine, both sides in one run, rounds in turn,
-# medians. Prints a table in Markdown; docs/benchmarks.md keeps one. BENCH_ROUNDS (5), BENCH_SUSTAINED_S
-# (300) and BENCH_SUSTAINED_KEYS (10000000) make it shorter or longer; BENCH_ONLY="set get ..." picks
-# sections.
+# medians. Filters and searches are beside SQLite itself: its shell, and a program that uses FTS5. Prints
+# tables in Markdown; docs/benchmarks.md keeps them. BENCH_ROUNDS (5), BENCH_SUSTAINED_S (300) and
+# BENCH_SUSTAINED_KEYS (10000000) make it shorter or longer; BENCH_ONLY="set get ..." picks sections. On a
+# shared machine BENCH_QUIET_S (0) is how long each round may wait for two seconds without other work.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 rounds=${BENCH_ROUNDS:-5}
+quiet_s=${BENCH_QUIET_S:-0}
 sustained_s=${BENCH_SUSTAINED_S:-300}
 sustained_keys=${BENCH_SUSTAINED_KEYS:-10000000}
-only=${BENCH_ONLY:-set get atomic list queue paced memory sustained}
+only=${BENCH_ONLY:-set get atomic list queue paced indexes search where find count-p99 memory sustained}
 paced=build/release/tests/bench/bench_paced
 queue=build/release/tests/bench/bench_queue
+search=build/release/tests/bench/bench_search
+where=build/release/tests/bench/bench_where
 value='{"id":12345,"name":"user 12345","email":"user12345@example.com","age":42,"active":true,"score":17.55}'
 # Beside the repository's build, not in /tmp: that may be memory, and a sync must be one.
 dir=$(mktemp -d "$PWD/build/bench.XXXXXX")
@@ -50,10 +54,22 @@ start_redis() {
     exit 1
 }
 
+idle_ticks() { awk '/^cpu / { print $5 + $6 }' /proc/stat; } # of 10 ms, over all processors
+quiet() {
+    local from
+    for _ in $(seq $((quiet_s / 2))); do
+        from=$(idle_ticks)
+        sleep 2
+        [ $(($(idle_ticks) - from)) -ge $(($(nproc) * 180)) ] && return
+    done
+    return 0
+}
+
+range=100000 # of __rand_int__
 rate() { # port clients pipeline requests command...: requests per second
     local port=$1 clients=$2 pipeline=$3 requests=$4
     shift 4
-    redis-benchmark -p "$port" -c "$clients" -P "$pipeline" -n "$requests" -r 100000 --csv "$@" \
+    redis-benchmark -p "$port" -c "$clients" -P "$pipeline" -n "$requests" -r "$range" --csv "$@" \
         | tail -1 | awk -F'","' '{ print $(NF - 6) }'
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
@@ -69,10 +85,22 @@ compare() { # work, target, clients, pipeline, requests, "theirs...", "ours..." 
     : >"$dir/a"
     : >"$dir/b"
     for _ in $(seq "$rounds"); do
+        quiet
         rate "$rport" "$clients" "$pipeline" "$requests" "${theirs[@]}" >>"$dir/b"
         rate "$tport" "$clients" "$pipeline" "$requests" "${ours[@]}" >>"$dir/a"
     done
     row "$work" "$target" "$dir/a" "$dir/b"
+}
+spread() { # file: median (lowest-highest)
+    awk -v m="$(median <"$1")" -v lo="$(sort -n "$1" | head -1)" -v hi="$(sort -n "$1" | tail -1)" \
+        'function f(x) { return x >= 100 ? sprintf("%.0f", x) : sprintf("%.2f", x) }
+         BEGIN { printf "%s (%s-%s)", f(m), f(lo), f(hi) }'
+}
+drain() { # waits until all that was written is applied
+    redis-cli -p "$tport" config set memtable-age 1 >/dev/null
+    until redis-cli -p "$tport" info memtable | tr -d '\r' \
+        | awk -F: '/_entries|_frozen/ { n += $2 } END { exit n > 0 }'; do sleep 0.02; done
+    redis-cli -p "$tport" config set memtable-age 5000 >/dev/null
 }
 wants() { case " $only " in *" $1 "*) ;; *) return 1 ;; esac; }
 
@@ -172,6 +200,176 @@ if wants paced; then
 fi
 stop_tupled
 rm -rf "$dir/tupled"
+if wants indexes; then
+    echo
+    echo "KV.SET, durable, 50 clients, entries with 0, 1 and 3 indexes of values, or a text index of two texts, in turn:"
+    echo
+    echo "| work | no index /s | 1 index | 3 indexes | text index | ratios |"
+    echo "| --- | --- | --- | --- | --- | --- |"
+    start_tupled
+    redis-cli -p "$tport" kv.index create one PREFIX '["1"]' ON 1 email >/dev/null
+    for path in email city code; do
+        redis-cli -p "$tport" kv.index create "three_$path" PREFIX '["3"]' ON 1 "$path" >/dev/null
+    done
+    redis-cli -p "$tport" kv.index create texts PREFIX '["t"]' TEXT 2 name email >/dev/null
+    object='{"name":"user __rand_int__","email":"__rand_int__@example.com","city":"c __rand_int__","code":"__rand_int__"}'
+    kinds=(0 1 3 t)
+    write_all() { # range pipeline requests: a line in each of the files <kind> and <kind>.applied
+        local kind begin
+        range=$1
+        for kind in "${kinds[@]}"; do
+            quiet
+            begin=$(date +%s.%N)
+            rate "$tport" 50 "$2" "$3" KV.SET "[\"$kind\",\"__rand_int__\"]" "$object" >>"$dir/$kind"
+            drain
+            echo "$(date +%s.%N) $begin $3" | awk '{ printf "%.0f\n", $3 / ($1 - $2) }' >>"$dir/$kind.applied"
+        done
+        range=100000
+    }
+    writes() { # work, range, pipeline, requests
+        local kind suffix
+        for kind in "${kinds[@]}"; do rm -f "$dir/$kind" "$dir/$kind.applied"; done
+        for _ in $(seq "$rounds"); do write_all "$2" "$3" "$4"; done
+        for suffix in "" .applied; do
+            printf '| %s ' "$1${suffix:+, until all is applied to the store}"
+            for kind in "${kinds[@]}"; do printf '| %s ' "$(spread "$dir/$kind$suffix")"; done
+            for kind in "${kinds[@]}"; do median <"$dir/$kind$suffix"; done \
+                | awk '{ v[NR] = $1 } END { printf "| **%.2f** **%.2f** **%.2f** |\n", v[2] / v[1], v[3] / v[1], v[4] / v[1] }'
+        done
+    }
+    writes "new keys" 1000000000 1 50000
+    writes "new keys, pipelined by 16" 1000000000 16 200000
+    write_all 100000 16 500000 # now there is something to overwrite
+    writes "overwrites" 100000 1 50000
+    writes "overwrites, pipelined by 16" 100000 16 200000
+    stop_tupled
+    rm -rf "$dir/tupled"
+fi
+if wants search; then
+    documents=100000
+    echo
+    echo "KV.SEARCH LIMIT 10, $documents documents of 30 to 60 words, one client, 1000 one after the other, us, beside FTS5 alone (in the process that asks):"
+    echo
+    echo "| query | found | tupled p50 | p99 | FTS5 p50 | p99 | ratio of p50 | of p99 |"
+    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    start_tupled
+    redis-cli -p "$tport" kv.index create docs PREFIX '["doc"]' TEXT 2 title body >/dev/null
+    $search fill "$tport" "$documents" >/dev/null
+    drain
+    stop_tupled
+    start_tupled
+    $search table "$dir/search.db" "$documents"
+    for kind in rare common two phrase prefix; do
+        : >"$dir/a"
+        : >"$dir/b"
+        $search ask "$tport" "$documents" "$kind" 100 >/dev/null # warm
+        $search fts "$dir/search.db" "$documents" "$kind" 100 >/dev/null
+        for _ in $(seq "$rounds"); do
+            quiet
+            $search ask "$tport" "$documents" "$kind" 1000 >>"$dir/a"
+            $search fts "$dir/search.db" "$documents" "$kind" 1000 >>"$dir/b"
+        done
+        [ "$(cut -d' ' -f3- "$dir/a" "$dir/b" | sort -u | wc -l)" = 1 ] \
+            || { echo "bench: $kind: other documents were found than by FTS5" >&2; exit 1; }
+        for side in a b; do for at in 1 2; do cut -d' ' -f$at "$dir/$side" >"$dir/$side.$at"; done; done
+        echo "$(median <"$dir/a.1") $(median <"$dir/b.1") $(median <"$dir/a.2") $(median <"$dir/b.2")" \
+            | awk -v line="| $kind | $(head -1 "$dir/a" | cut -d' ' -f3) | $(spread "$dir/a.1") | $(spread "$dir/a.2") | $(spread "$dir/b.1") | $(spread "$dir/b.2")" \
+                '{ printf "%s | **%.2f** | %.2f |\n", line, $1 / $2, $3 / $4 }'
+    done
+    stop_tupled
+    rm -rf "$dir/tupled" "$dir"/search.db*
+fi
+entries=1000000
+names=10000 # each has entries / names of them
+filters=('{"n":{"$lt":10000}}' '{"status":"open","price":{"$gte":50}}' '{"n":{"$gte":0}}')
+if wants where || wants find || wants count-p99; then
+    start_tupled
+    if wants find; then redis-cli -p "$tport" kv.index create names PREFIX '["key"]' ON 1 name >/dev/null; fi
+    $where fill "$tport" "$entries" >/dev/null
+    drain
+    stop_tupled
+    start_tupled
+fi
+if wants where; then
+    $where sql "$entries" | sqlite3 -cmd "PRAGMA journal_mode=WAL" "$dir/where.db" >/dev/null
+    conditions=("json_extract(value,'\$.n') < 10000"
+        "json_extract(value,'\$.status') = 'open' AND json_extract(value,'\$.price') >= 50"
+        "json_extract(value,'\$.n') >= 0")
+    in_shell() { # condition: what matched and seconds, of the second of two
+        printf 'PRAGMA cache_size=-65536;\n.timer on\n%s\n%s\n' "SELECT count(*) FROM t WHERE $1;" "SELECT count(*) FROM t WHERE $1;" \
+            | sqlite3 "$dir/where.db" | awk '/^Run/ { s = $4; next } { n = $1 } END { print n, s }'
+    }
+    echo
+    echo "| KV.COUNT WHERE, $entries entries of about 95 bytes, entries/s | tupled /s | SQLite's shell, json_extract /s | ratio | matched |"
+    echo "| --- | --- | --- | --- | --- |"
+    for i in 0 1 2; do
+        : >"$dir/counts"
+        $where count "$tport" "${filters[i]}" >/dev/null # warm
+        for _ in $(seq "$rounds"); do
+            quiet
+            echo "t $($where count "$tport" "${filters[i]}")" >>"$dir/counts"
+            echo "s $(in_shell "${conditions[i]}")" >>"$dir/counts"
+        done
+        [ "$(cut -d' ' -f2 "$dir/counts" | sort -u | wc -l)" = 1 ] \
+            || { echo "bench: ${filters[i]}: matched other entries than in SQLite" >&2; exit 1; }
+        awk -v n="$entries" '/^t/ { printf "%.0f\n", n / $3 }' "$dir/counts" >"$dir/a"
+        awk -v n="$entries" '/^s/ { printf "%.0f\n", n / $3 }' "$dir/counts" >"$dir/b"
+        row "\`${filters[i]}\`" "$(head -1 "$dir/counts" | cut -d' ' -f2)" "$dir/a" "$dir/b"
+    done
+    rm -f "$dir"/where.db*
+fi
+if wants find; then
+    echo
+    echo "| pages/s, LIMIT 100 of $entries entries, 10 clients | KV.FIND /s | KV.LIST /s | ratio | asked |"
+    echo "| --- | --- | --- | --- | --- |"
+    pages() { # title, KV.FIND's range, pages, words of KV.FIND, words of KV.LIST
+        local -n found=$4 listed=$5
+        : >"$dir/a"
+        : >"$dir/b"
+        for _ in $(seq "$rounds"); do
+            quiet
+            range=$2
+            rate "$tport" 10 1 "$3" "${found[@]}" >>"$dir/a"
+            range=$entries
+            rate "$tport" 10 1 "$3" "${listed[@]}" >>"$dir/b"
+        done
+        range=100000
+        row "$1" "-" "$dir/a" "$dir/b"
+    }
+    find_same=(KV.FIND names '"user 000000000815"' LIMIT 100)
+    list_same=(KV.LIST PREFIX '["key"]' START '["key","000000081500"]' LIMIT 100)
+    find_any=(KV.FIND names '"user __rand_int__"' LIMIT 100)
+    list_any=(KV.LIST PREFIX '["key"]' START '["key","__rand_int__"]' LIMIT 100)
+    pages "the same page again and again" 1 10000 find_same list_same
+    range=$names rate "$tport" 10 1 20000 "${find_any[@]}" >/dev/null # warm
+    pages "one of $names values, entries all over the keys; a page from any key on" "$names" 5000 find_any list_any
+fi
+if wants count-p99; then
+    echo
+    echo "Paced KV.GET (1000/s, $entries keys), us, idle and while one connection counts (\`${filters[1]}\`) again and again:"
+    echo
+    echo "| | idle | while counting | ratio of p99 | counts, ms each: median, longest |"
+    echo "| --- | --- | --- | --- | --- |"
+    : >"$dir/ratios"
+    $paced get "$tport" "$entries" 4 1000 >/dev/null # warm: each time the same keys
+    for i in $(seq "$rounds"); do
+        quiet
+        idle=$($paced get "$tport" "$entries" 4 1000)
+        $where again "$tport" 5 "${filters[1]}" >"$dir/again" &
+        counter=$!
+        sleep 0.5
+        busy=$($paced get "$tport" "$entries" 4 1000)
+        wait "$counter"
+        ratio=$(echo "$idle $busy" | awk '{ printf "%.2f", $12 / $4 }')
+        echo "$ratio" >>"$dir/ratios"
+        echo "| round $i | $idle | $busy | $ratio | $(sed 's/ /: /; s/ \([0-9]*\)$/, \1/' "$dir/again") |"
+    done
+    printf '\np99 while counting / idle p99, median: **%s** (asked: < 3)\n' "$(spread "$dir/ratios")"
+fi
+if wants where || wants find || wants count-p99; then
+    stop_tupled
+    rm -rf "$dir/tupled"
+fi
 rss_mb() { awk '/^VmRSS/ { printf "%.0f", $2 / 1024 }' "/proc/$tupled/status"; }
 if wants memory; then
     echo

@@ -1,3 +1,4 @@
+#include <sched.h>
 #include <stdio.h>
 
 #include "backend/local/store_text.h"
@@ -8,6 +9,7 @@
 
 #define APPLICATION_ID 0x7475706c /* "tupl" */
 #define SLICE_ROWS 20000
+#define YIELD_ROWS 32 /* some 30 us of work: see worker.h */
 #define SLICE_BYTES (8u << 20)
 #define FLUSH_SLICE_ROWS "20000"
 
@@ -372,7 +374,7 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
         if (is_flushed(m, entry)) continue;
         bytes += entry->key.len + entry->newest->value_len;
         r = apply_entry(s, entry, p, e);
-        i++;
+        if (++i % YIELD_ROWS == 0) sched_yield();
     }
     if (r == OK && omap_peek(it) == NULL) {
         r = put_meta(s, "applied", m->version_last, e);

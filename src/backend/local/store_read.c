@@ -1,9 +1,12 @@
+#include <sched.h>
+
 #include "backend/local/store_int.h"
 #include "backend/local/vfs.h"
 #include "base/mem.h"
 
 #define CHUNK_ARENA_BYTES (64 * 1024)
 #define CHUNK_BYTES_MAX (1u << 20)
+#define YIELD_ROWS 64 /* read on a query thread, some 20 us: see worker.h */
 
 struct store_reader {
     struct store *store; /* borrowed */
@@ -206,7 +209,8 @@ enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct
     bind_slice(stmt, 1, f->start);
     bind_slice(stmt, 2, f->end);
     while (out->count < f->rows_max && bytes < CHUNK_BYTES_MAX) {
-        if (f->filter != NULL && looks++ == f->looks_max) break;
+        if (f->filter != NULL && looks == f->looks_max) break;
+        if (++looks % YIELD_ROWS == 0 && f->may_wait) sched_yield();
         int rc = SQLITE_OK;
         result = reader_step(r, stmt, f->may_wait, &rc, e);
         /* What was read before a refused read is good; the next fetch will be refused at once. */

@@ -4,6 +4,7 @@
  *
  * The expression was written by search/query.c; numbers are all that gets into the SQL here.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 #include "backend/text.h"
 #include "base/clock.h"
 
-#define PROGRESS_STEPS 20000 /* of SQLite's machine, between two looks at the clock */
+#define PROGRESS_STEPS 500 /* of SQLite's machine, some tens of us: see worker.h */
 #define MARK_OPEN "\x01"
 
 /* A hit by its row. */
@@ -35,6 +36,7 @@ struct search {
 static int on_progress(void *arg)
 {
     const struct search *x = arg;
+    sched_yield();
     return __atomic_load_n(&x->q->is_cancelled, __ATOMIC_RELAXED) ||
            clock_mono_us() > x->deadline_us;
 }

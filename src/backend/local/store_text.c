@@ -1,5 +1,6 @@
 #include "backend/local/store_text.h"
 
+#include <sched.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -391,6 +392,7 @@ static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *ro
     buf_clear(&t->position, SIZE_MAX);
     buf_append(&t->position, key.data, key.len);
     t->filled++;
+    sched_yield();
     return r;
 }
 
