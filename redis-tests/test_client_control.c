@@ -228,6 +228,8 @@ static void a_blocked_client_that_goes_away_is_forgotten(void **state)
     wait_for_blocked(0);
     c = testserver_connect(server);
     d = testserver_connect(server);
+    expect(c, "+PONG", "PING"); /* accepted, and not only connected */
+    expect(d, "+PONG", "PING");
     expect(e, "*connected_clients:4*", "INFO clients"); /* c, d, e and the raw one */
 }
 

@@ -206,7 +206,7 @@ static bool keys_of_create(const struct slice *argv, size_t argc, struct key_use
 
 static const struct command sub_create = {
     .name = "create",
-    .arity = -7,
+    .arity = -8,
     .flags = CMD_WRITE | CMD_NO_MULTI,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
