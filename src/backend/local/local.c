@@ -285,6 +285,10 @@ static void local_stats(struct backend *b, struct backend_stats *out)
     struct local *l = local_of(b);
     struct journal_stats j;
     journal_stats(l->journal, &j);
+    uint64_t entries = 0;
+    for (const struct memtable *m = l->active; m != NULL; m = m->older) {
+        if (m->state != MEM_APPLIED) entries += m->order.count;
+    }
     *out = (struct backend_stats){
         .version = l->version_newest,
         .durable = l->version_told,
@@ -295,7 +299,7 @@ static void local_stats(struct backend *b, struct backend_stats *out)
         .journal_sync_us = j.sync_us,
         .journal_batches = j.batches,
         .memtable_bytes = local_unapplied_bytes(l),
-        .memtable_entries = l->active->order.count,
+        .memtable_entries = entries,
         .frozen_memtables = l->frozen_count,
         .applies = l->applies,
         .apply_us = l->apply_us,
