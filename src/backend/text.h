@@ -8,7 +8,6 @@
 
 #include "backend/backend.h"
 
-#define BACKEND_SPACE_DATA 1
 #define BACKEND_SPACE_TEXT 13
 #define TEXT_COLUMNS_MAX 16
 

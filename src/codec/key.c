@@ -167,6 +167,12 @@ static bool next_number(struct slice key, size_t *at, struct key_part *part)
     return !isnan(part->number) || (bits & ~SIGN_BIT) == UINT64_C(0x7ff8000000000000);
 }
 
+bool key_is_below(struct slice key, struct slice prefix)
+{
+    /* A part begins with none of 00 and ff: ff is an escape within the part before. */
+    return key.len > prefix.len && key.data[prefix.len] != 0xff && slice_has_prefix(key, prefix);
+}
+
 bool key_next(struct slice key, size_t *at, struct key_part *part)
 {
     if (*at >= key.len) return false;

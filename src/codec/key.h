@@ -57,6 +57,10 @@ void key_to_path(struct slice key, struct buf *out);
 /* ERR_KEY unless `key` is the canonical encoding of 0..KEY_PARTS_MAX parts within KEY_BYTES_MAX. */
 ERR_MUST_USE enum err key_check(struct slice key, struct error *e);
 
+/* Does the encoded key lie below the prefix, by whole parts? Not the prefix itself; everything but
+ * the empty key lies below the empty one. Both must be valid. */
+bool key_is_below(struct slice key, struct slice prefix);
+
 /* Reads the next part at *at (an offset, moved past it). False at the end or on damage. */
 bool key_next(struct slice key, size_t *at, struct key_part *part);
 

@@ -194,28 +194,16 @@ enum err options_range(struct options *o, struct range_args *range, bool *is_tak
     return OK;
 }
 
-static struct slice key_and_byte(struct request *rq, struct slice key, uint8_t byte)
-{
-    uint8_t *p = arena_alloc(rq->arena, key.len + 1);
-    memcpy(p, key.data, key.len);
-    p[key.len] = byte;
-    return slice_of(p, key.len + 1);
-}
-
-/* Below a tuple lie the keys that begin with its bytes and go on with a part; a part's first byte
- * is between 00 and ff, exclusively, so [P 00, P ff) holds them all and nothing else. */
 enum err range_resolve(struct request *rq, const struct range_args *range, struct slice *start,
                        struct slice *end)
 {
     struct slice prefix = range->prefix;
     if (prefix.data == NULL) {
-        uint8_t *head = arena_alloc(rq->arena, KEY_HEAD_BYTES);
-        head[0] = rq->client->database;
-        head[1] = SPACE_DATA;
-        prefix = slice_of(head, KEY_HEAD_BYTES);
+        buf_clear(rq->scratch, SIZE_MAX);
+        engine_key_begin(rq->scratch, rq->client->database);
+        prefix = arena_copy(rq->arena, buf_slice(rq->scratch));
     }
-    *start = key_and_byte(rq, prefix, 0x00);
-    *end = key_and_byte(rq, prefix, 0xff);
+    engine_range_below(rq->arena, prefix.data[0], engine_key_tuple(prefix), start, end);
     if (range->start.data != NULL) {
         if (slice_cmp(range->start, *start) < 0 || slice_cmp(range->start, *end) > 0) {
             return error_set(&rq->error, ERR_SYNTAX, "START is not below PREFIX");

@@ -17,6 +17,9 @@
 #define SNIPPET_WORDS_MAX 64 /* FTS5's own limit */
 #define ARENA_CHUNK_BYTES (64u << 10)
 
+/* Above the seam and below it they are the same rows. */
+_Static_assert((int)SPACE_TEXT == BACKEND_SPACE_TEXT, "the space of text indexes");
+
 enum search_state { SEARCH_NEW, SEARCH_RUNNING, SEARCH_DONE, SEARCH_GONE };
 
 struct search {
@@ -83,19 +86,9 @@ static struct search *search_new(struct request *rq, const struct index *x)
     arena_init(&s->request.arena, ARENA_CHUNK_BYTES);
     s->path_count = d->path_count;
     for (size_t i = 0; i < d->path_count; i++) s->paths[i] = arena_copy(&s->arena, d->paths[i]);
-    uint8_t *bounds = arena_alloc(&s->arena, 2 * (KEY_HEAD_BYTES + d->prefix.len + 1));
-    size_t len = KEY_HEAD_BYTES + d->prefix.len + 1;
-    for (int i = 0; i < 2; i++) {
-        uint8_t *p = bounds + (size_t)i * len;
-        p[0] = x->database;
-        p[1] = SPACE_DATA;
-        bytes_copy(p + KEY_HEAD_BYTES, d->prefix.data, d->prefix.len);
-        p[len - 1] = i == 0 ? 0x00 : 0xff;
-    }
+    engine_range_below(&s->arena, x->database, d->prefix, &s->request.start, &s->request.end);
     s->request.database = x->database;
     s->request.id = d->id;
-    s->request.start = slice_of(bounds, len);
-    s->request.end = slice_of(bounds + len, len);
     s->request.column_count = d->path_count;
     s->request.bytes_max = LIST_PAGE_BYTES_MAX;
     s->request.now_ms = engine_time_ms(rq->env->engine);

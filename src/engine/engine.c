@@ -49,6 +49,26 @@ void engine_key_begin(struct buf *out, uint8_t database)
     buf_append(out, head, sizeof head);
 }
 
+static struct slice data_bound(struct arena *arena, uint8_t database, struct slice tuple,
+                               uint8_t last)
+{
+    uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + tuple.len + 1);
+    p[0] = database;
+    p[1] = SPACE_DATA;
+    bytes_copy(p + KEY_HEAD_BYTES, tuple.data, tuple.len);
+    p[KEY_HEAD_BYTES + tuple.len] = last;
+    return slice_of(p, KEY_HEAD_BYTES + tuple.len + 1);
+}
+
+/* Below a tuple lie the keys that begin with its bytes and go on with a part; a part's first byte
+ * is between 00 and ff, exclusively, so [P 00, P ff) holds them all and nothing else. */
+void engine_range_below(struct arena *arena, uint8_t database, struct slice tuple,
+                        struct slice *start, struct slice *end)
+{
+    *start = data_bound(arena, database, tuple, 0x00);
+    *end = data_bound(arena, database, tuple, 0xff);
+}
+
 int64_t engine_time_ms(struct engine *g)
 {
     return g->backend->ops->time_ms(g->backend);

@@ -64,6 +64,9 @@ void engine_set_limits(struct engine *g, const struct engine_options *limits);
 
 /* Appends the head of a data key: the tuple's bytes follow. */
 void engine_key_begin(struct buf *out, uint8_t database);
+/* The data keys that lie below the tuple: [*start, *end), in the arena. */
+void engine_range_below(struct arena *arena, uint8_t database, struct slice tuple,
+                        struct slice *start, struct slice *end);
 /* The tuple part of a data key. */
 static inline struct slice engine_key_tuple(struct slice key)
 {

@@ -51,7 +51,6 @@ static void add_to_index(struct overlay *o, struct written *w, uint64_t hash)
 static void make_dirty(struct overlay *o, struct written *w, bool is_new)
 {
     w->is_dirty = true;
-    w->is_offer = false;
     w->has_before = !is_new;
     if (!is_new) {
         w->before = (struct entry){
@@ -67,7 +66,7 @@ static struct written *written_of(struct overlay *o, struct slice key)
     uint64_t hash = 0;
     struct written *w = find(o, key, &hash);
     if (w != NULL) {
-        w->is_flushed = false;
+        w->is_flushed = w->is_offer = false;
         if (!w->is_dirty && key.data[1] == SPACE_DATA) make_dirty(o, w, false);
         return w;
     }

@@ -74,8 +74,11 @@ void view_set_expiring(struct view *v, struct slice key, struct slice value, int
 
 void view_offer(struct view *v, struct slice key, struct slice value)
 {
+    const struct written *own = overlay_find(v->overlay, key);
+    /* What was written for certain since the layers derived is not taken back with it. */
+    bool is_certain = own != NULL && own->is_dirty && !own->is_offer;
     overlay_set(v->overlay, key, value, 0);
-    overlay_find(v->overlay, key)->is_offer = true;
+    overlay_find(v->overlay, key)->is_offer = !is_certain;
 }
 
 void view_delete(struct view *v, struct slice key)

@@ -3,6 +3,7 @@
  * loop, each a transaction of its own.
  */
 #include "codec/key.h"
+#include "codec/utf8.h"
 #include "index/index_int.h"
 
 #define BATCH_BYTES (1024 * 1024) /* of values in one turn, at most one more */
@@ -10,26 +11,18 @@
 
 /* ---- filling ---- */
 
-static struct slice range_key(struct arena *arena, uint8_t database, struct slice tuple,
-                              uint8_t last)
-{
-    uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + tuple.len + 1);
-    p[0] = database;
-    p[1] = SPACE_DATA;
-    bytes_copy(p + KEY_HEAD_BYTES, tuple.data, tuple.len);
-    p[KEY_HEAD_BYTES + tuple.len] = last;
-    return slice_of(p, KEY_HEAD_BYTES + tuple.len + 1);
-}
-
 /* What is left of the entries below the prefix. */
 static struct scan_range fill_range(struct arena *arena, const struct index *x)
 {
     const struct definition *d = &x->definition;
-    struct slice from = d->position.len > 0 ? d->position : d->prefix;
-    return (struct scan_range){.start = range_key(arena, x->database, from, 0x00),
-                               .end = range_key(arena, x->database, d->prefix, 0xff),
-                               .with_values = true,
-                               .is_undivided = true};
+    struct scan_range range = {.with_values = true, .is_undivided = true};
+    struct slice ignored;
+    engine_range_below(arena, x->database, d->prefix, &range.start, &range.end);
+    /* Behind a key come first those that lie below it. */
+    if (d->position.len > 0) {
+        engine_range_below(arena, x->database, d->position, &range.start, &ignored);
+    }
+    return range;
 }
 
 /* Why it failed: told by INFO and by who asks the index. */
@@ -50,6 +43,7 @@ static void fail(struct view *v, struct definition *d, struct slice key, struct 
     buf_require(&note);
     struct slice text = buf_slice(&note);
     if (text.len > INDEX_NOTE_BYTES_MAX) text.len = INDEX_NOTE_BYTES_MAX;
+    text.len = utf8_valid_bytes(text); /* no half character at the end */
     d->note = arena_copy(v->arena, text);
     d->state = INDEX_FAILED;
     buf_fini(&note);
@@ -90,8 +84,10 @@ static enum err fill_rows(struct view *v, const struct index *x, struct engine_s
     return OK;
 }
 
-enum err fill_batch(struct indexes *ix, struct view *v, const struct index *x, size_t rows_max,
-                    struct definition *d, struct error *e)
+/* Writes the rows of the next entries, up to rows_max; *d is the definition with how far it is.
+ * ERR_DUPLICATE, ERR_TYPE: it has failed, as *d says. */
+static enum err fill_batch(struct indexes *ix, struct view *v, const struct index *x,
+                           size_t rows_max, struct definition *d, struct error *e)
 {
     struct engine_scan *scan = NULL;
     struct scan_range range = fill_range(v->arena, x);

@@ -2,6 +2,7 @@
 #ifndef INDEX_INDEX_INT_H
 #define INDEX_INDEX_INT_H
 
+#include "codec/key.h"
 #include "index/index.h"
 
 struct indexes {
@@ -24,11 +25,7 @@ struct indexes {
 /* Does the index hold entries with this data key? */
 static inline bool index_covers(const struct index *x, struct slice key)
 {
-    struct slice tuple = engine_key_tuple(key);
-    struct slice prefix = x->definition.prefix;
-    /* A part that begins with ff does not exist: that is an escape within the last part. */
-    return tuple.len > prefix.len && tuple.data[prefix.len] != 0xff &&
-           slice_has_prefix(tuple, prefix);
+    return key_is_below(engine_key_tuple(key), x->definition.prefix);
 }
 
 /* entries.c: the rows of one entry in one index, sorted, each once. */
@@ -65,10 +62,6 @@ ERR_MUST_USE enum err maintain_put(struct view *v, const struct put *p, struct s
 
 /* fill.c */
 void index_write_next_id(struct view *v, uint32_t id);
-/* Writes the rows of the next entries, up to rows_max; *d is the definition with how far it is.
- * ERR_DUPLICATE, ERR_TYPE: it has failed, as *d says. */
-ERR_MUST_USE enum err fill_batch(struct indexes *ix, struct view *v, const struct index *x,
-                                 size_t rows_max, struct definition *d, struct error *e);
 void fill_work(struct indexes *ix);
 
 /* indexes.c */

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "codec/key.h"
 
 #define FILL_ROWS 1000
 #define FILL_BYTES (4u << 20)
@@ -278,10 +279,8 @@ enum err store_text_define(struct store *s, struct slice key, const struct slice
 
 static bool covers(const struct text_table *t, struct slice key)
 {
-    struct slice prefix = t->definition.prefix;
     struct slice tuple = slice_of(key.data + 2, key.len - 2);
-    return key.data[0] == t->database && tuple.len > prefix.len && tuple.data[prefix.len] != 0xff &&
-           slice_has_prefix(tuple, prefix);
+    return key.data[0] == t->database && key_is_below(tuple, t->definition.prefix);
 }
 
 /* *id 0 = it has no row. */
@@ -399,7 +398,7 @@ static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *ro
 /* Entries behind the position, below the prefix. */
 static void fill_bounds(const struct text_table *t, struct buf *start, struct buf *end)
 {
-    uint8_t head[2] = {t->database, BACKEND_SPACE_DATA};
+    uint8_t head[2] = {t->database, STORE_SPACE_COUNTED};
     struct slice prefix = t->definition.prefix;
     buf_append(start, t->position.data, t->position.len);
     if (t->position.len == 0) {
