@@ -26,7 +26,9 @@ run_all() {
     placed=$(timeout 20 "$program" "$dir/place_order.$ending" "$port" "$orders" | wc -l)
     for ((tries = 0; tries < 500; tries++)); do
         [ "$(grep -c '"shipped"' "$scratch/watched")" -ge "$orders" ] &&
-            [ "$(grep -c '"shipped"' "$scratch/copy.$ending")" -ge "$orders" ] && break
+            [ "$(grep -c '"shipped"' "$scratch/copy.$ending")" -ge "$orders" ] &&
+            # The worker hears of its own commit when the watcher does, and tells of it then.
+            [ "$(grep -c 'done' "$scratch/worked")" -ge "$orders" ] && break
         sleep 0.02
     done
     kill "${pids[@]}" 2>/dev/null
