@@ -3,10 +3,11 @@
  *
  * A transaction passes it in three steps, all on the loop thread:
  *
- *   load   the entries that it may touch. ERR_WAIT = they are being fetched; ask again when the
- * waiter is told. What was loaded stays good until the end of the turn. evaluate  (the engine) from
- * loaded entries only, no I/O. commit the resulting mutations: the newest state has them at once,
- * `version` names them, and on_durable tells when nothing can take them back.
+ *   load       the entries that it may touch. ERR_WAIT = they are being fetched; ask again when the
+ *              waiter is told. What was loaded stays good until the end of the turn.
+ *   evaluate   (the engine) from loaded entries only, no I/O.
+ *   commit     the resulting mutations: the newest state has them at once, `version` names them,
+ *              and on_durable tells when nothing can take them back.
  *
  * Keys here are internal keys: database byte, space byte, tuple bytes; order is memcmp. Values are
  * opaque. Expiry is a number kept with the entry: the engine decides what it means.

@@ -1,24 +1,29 @@
 /* rows: what the rows of indexes hold.
  *
- *   SPACE_INDEX        01 name          -> definition (below)
- *                      02 id            -> nothing: the entries of an index that was dropped, or
- * had to be forgotten, are still there 03               -> the next id SPACE_INDEX_ENTRY  id parts
- * tuple   -> flags            an entry of the data space has these values id parts         -> flags
- * tuple      in a unique index SPACE_TEXT         id               -> spec of a text index
- * (search/text.h)
+ *   space              key              value
+ *   SPACE_INDEX        01 name          definition (below)
+ *                      02 id            nothing: the entries of an index that was dropped, or had
+ *                                       to be forgotten, are still there
+ *                      03               the next id
+ *   SPACE_INDEX_ENTRY  id parts tuple   flags: an entry of the data space has these values
+ *                      id parts         flags tuple: likewise, in a unique index
+ *   SPACE_TEXT         id               spec of a text index (search/text.h)
  *
  * id: 4 bytes, big-endian; never used twice in a database. parts: one for each path, encoded so
  * that memcmp orders them by type and value:
  *
- *   bytes   01 body        string  02 body
+ *   bytes   01 body
+ *   string  02 body
  *   number  15 00 -inf | 01 ~(exponent body) negative | 02 zero | 03 exponent body | 04 +inf
  *           Numbers, bigints and u64 alike, by value: the value is 0.1xxx (binary) * 2^(exponent -
  *           2^31), exponent 4 bytes big-endian, body the bits behind the point, without trailing
- * zero bytes. NaN is not indexed. date    19 ms since 1970 + 2^63, 8 bytes big-endian false   26
- * true  27
+ *           zero bytes. NaN is not indexed.
+ *   date    19 ms since 1970 + 2^63, 8 bytes big-endian
+ *   false   26
+ *   true    27
  *
  *   body    the bytes, 00 written as 00 ff, then 00 01; or, of more than INDEX_BODY_BYTES, so many
- * of them and 00 02 and a hash of all (XXH3, 16 bytes).
+ *           of them and 00 02 and a hash of all (XXH3, 16 bytes)
  *
  * flags: 01 = the entry has several rows in this index (a path is an array).
  *

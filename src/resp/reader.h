@@ -1,8 +1,7 @@
 /* reader: the request side of RESP: feed bytes, get commands. No sockets; one reader per
  * connection.
  *
- *   feed bytes -> [ READ_START ] --'*n'--> [ READ_BULKS: n arguments to come ] --last one-->
- * command
+ *   feed bytes -> [ READ_START ] --'*n'--> [ READ_BULKS: n arguments to come ] --last--> command
  *                       |
  *                       +--anything else--> one inline line, split like a shell --> command
  *

@@ -7,8 +7,9 @@
  *       dequeue   KV.ENQUEUE, to the reply of a KV.DEQUEUE that waited
  *       stream    XADD, to the reply of an XREAD BLOCK that waited
  *   bench_queue cycle port what clients seconds     prints jobs a second; every client in turn
- * adds, takes and acknowledges one, on one queue: kv        KV.ENQUEUE, KV.DEQUEUE, KV.ACK stream
- * XADD, XREADGROUP, XACK
+ *                                                   adds, takes and acknowledges one, on one queue:
+ *       kv        KV.ENQUEUE, KV.DEQUEUE, KV.ACK
+ *       stream    XADD, XREADGROUP, XACK
  */
 #include <hiredis/hiredis.h>
 #include <poll.h>

@@ -3,7 +3,12 @@
  *   bench_search fill port documents              KV.SET of all; prints the rate
  *   bench_search table file documents             makes the same in a SQLite file
  *   bench_search ask port documents kind calls    KV.SEARCH, one after the other; prints p50 and
- * p99 bench_search fts file documents kind calls    in us, how many were found, and a sum over them
+ *                                                 p99 in us, how many were found, and a sum over
+ *                                                 them
+ *   bench_search fts file documents kind calls    the same of the SQLite file
+ *
+ * Kinds of queries:
+ *
  *       rare     one word that about 30 of 100,000 documents have
  *       common   one word that a tenth to a third of them have
  *       two      two words, of which each is in 0.4 to 4 % of them

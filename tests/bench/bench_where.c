@@ -4,7 +4,7 @@
  *   bench_where sql entries                 prints SQL that makes table t(key, value) of the same
  *   bench_where count port filter           one KV.COUNT WHERE; prints how many matched, seconds
  *   bench_where again port seconds filter   KV.COUNT WHERE one after the other; prints how many
- * there were, and the median and the longest in ms
+ *                                           there were, and the median and the longest in ms
  *
  * An entry, about 100 bytes of JSON; its keys are those of bench_paced:
  *   ["key","000000004711"]  {"name":"user 000000000815","status":"open","n":815123,"price":17.25,

@@ -2,7 +2,7 @@
  * the same value. Oracle: msgpack-c, which knows the wire format but not our extensions:
  *   - it refuses, we accept: only when deeper than its 32 levels;
  *   - it accepts, we refuse: only for a reason that is ours (listed below), never "truncated" in
- * the outer value, "byte c1" or "bytes after the end". */
+ *     the outer value, "byte c1" or "bytes after the end". */
 #include <msgpack.h>
 #include <stdlib.h>
 #include <string.h>

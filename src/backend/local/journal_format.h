@@ -1,7 +1,8 @@
 /* journal_format: the bytes of a journal segment. Little-endian, as the machines it runs on.
  *
  *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; behind
- * the last one zeros (the space is reserved and written beforehand) or what a power failure left
+ *             the last one zeros (the space is reserved and written beforehand) or what a power
+ *             failure left
  *   header    magic "TUPLEDJ\n", format u32, reserved u32, number u64, version_before u64 (the last
  *             version in the journal before this segment), database id 16 bytes, checksum u64, pad
  *   batch     magic u32, payload bytes u32, checksum u64, first version u64, last version u64,

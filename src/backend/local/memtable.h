@@ -3,8 +3,8 @@
  * pinned at a version reads on while others write. When it is big or old it is frozen, applied to
  * the store, and dropped whole.
  *
- *   MEM_ACTIVE --freeze--> MEM_FROZEN --store thread starts--> MEM_APPLYING --> MEM_APPLIED -->
- * freed
+ *   MEM_ACTIVE --freeze--> MEM_FROZEN --store thread starts--> MEM_APPLYING --> MEM_APPLIED
+ *       --nobody looks any more--> freed
  *
  * Invariants: within a chain versions strictly fall; a memtable's versions are all greater than
  * those of an older memtable. MEM_ACTIVE belongs to the loop thread; from MEM_FROZEN on any thread

@@ -2,9 +2,9 @@
  *
  * Segments are read in the order of their numbers, batch by batch. Where no whole batch follows:
  *   - the next segment says that it continues here: the segment was left (full, or a restart): go
- * on;
+ *     on;
  *   - no batch anywhere behind proves that more was durable: a tail that nobody was promised, cut
- * off;
+ *     off;
  *   - some batch does: damage. The start is refused, with file and offset.
  *
  * Segments are synced before anything read from them counts: after kill -9 they may be whole in the

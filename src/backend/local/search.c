@@ -2,8 +2,8 @@
  * query thread; and the filling of new text indexes, a slice at a time on the store thread.
  *
  *   asked --an unapplied memtable has entries below the prefix--> WAITING --applied--> RUNNING
- *     `----------------------- none has -------------------------------------------> RUNNING -->
- * done
+ *     `----------------------- none has -------------------------------------------> RUNNING
+ *   RUNNING --> done
  *
  * What is not applied and does not concern a search need not be: so a search waits only if the data
  * it is about was written just now. It begins between two applies of such data, from a pin: it
