@@ -462,10 +462,10 @@ static void simulate(uint64_t seed)
     power_unwatch(s->power);
     clock_set_fake_ms(0);
     arena_fini(&s->arena);
+    snprintf(command, sizeof command, "rm -rf '%s'", s->dir);
+    (void)!system(command);
     mem_free(s->log);
     mem_free(s);
-    snprintf(command, sizeof command, "rm -rf /tmp/tupled-sim-*");
-    (void)!system(command);
 }
 
 static void what_was_acknowledged_survives_any_power_failure_and_nothing_is_half_done(void **state)
