@@ -354,6 +354,7 @@ static void what_was_there_before_is_filled_in_behind_writes(void **state)
     write_many("m", 20000, 100);
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['m'] ON 1 n");
     expect(c, "-INDEXING *", "KV.FIND n 1");
+    expect(c, "*index_value:1\r\nindex_text:0\r\nindex_filling:1\r\n*", "INFO indexes");
     /* Writes go on, and count, wherever the filling is. */
     expect(c, "@", "KV.SET ['m',19999] {'n':100}");
     expect(c, "@", "KV.SET ['m',0] {'n':100}");
@@ -386,6 +387,7 @@ static void a_duplicate_found_on_the_way_makes_it_failed(void **state)
         testserver_pause();
     }
     expect(c, "-ERR index 'n' failed: the same value is in ['m',5] and ['m',19999]", "KV.FIND n 7");
+    expect(c, "*index_filling:0\r\nindex_failed:1\r\n", "INFO indexes");
     expect(c, "@", "KV.SET ['m','x'] {'n':7}"); /* a failed index is not kept */
     expect(c, ":1", "KV.INDEX DROP n");
     /* Little is looked at at once: then it is the creation that is refused. */

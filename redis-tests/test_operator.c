@@ -254,7 +254,8 @@ static void expect_sections(const char *arguments, const char *wanted)
 static void info_has_the_sections_asked_for(void **state)
 {
 #define FIRST                                                                                      \
-    "Server Clients Memory Persistence Stats Replication CPU Journal Memtable Store Cache "
+    "Server Clients Memory Persistence Stats Replication CPU Journal Memtable Store Cache "        \
+    "Queues Indexes "
     static const char *const usual = FIRST "Modules Errorstats Cluster Keyspace ";
     static const char *const all = FIRST
         "Modules Commandstats Errorstats Latencystats Cluster Keyspace ";
@@ -329,6 +330,50 @@ static void info_has_the_fields_exporters_read(void **state)
         snprintf(line, sizeof line, "\n%s", fields[i]);
         if (strstr(info, line) == NULL) fail_msg("no '%s' in:\n%s", fields[i], info);
     }
+}
+
+/* Of all databases together. */
+static void info_tells_of_queues_and_indexes(void **state)
+{
+    static const char *const no_indexes = "# Indexes\r\nindex_loading:0\r\nindex_value:0\r\n"
+                                          "index_text:0\r\nindex_filling:0\r\nindex_failed:0\r\n";
+    expect(c,
+           "# Queues\r\nqueue_loading:0\r\nqueue_count:0\r\nqueue_ready:0\r\nqueue_delayed:0\r\n"
+           "queue_leased:0\r\nqueue_dead:0\r\nqueue_enqueued:0\r\nqueue_delivered:0\r\n"
+           "queue_acked:0\r\nqueue_nacked:0\r\nqueue_expired:0\r\n",
+           "INFO queues");
+    expect(c, no_indexes, "INFO indexes");
+    for (int i = 0; i < 5; i++) expect(c, "*", "KV.ENQUEUE a %d BACKOFF 0", i);
+    expect(c, "*", "KV.ENQUEUE a 5 DELAY 3600000");
+    for (int i = 0; i < 3; i++) {
+        redisReply *r = ask_reply(c, "KV.DEQUEUE a LEASE %d", i < 2 ? 3600000 : 1);
+        char *receipt = strdup(r->element[0]->element[4]->str);
+        freeReplyObject(r);
+        if (i == 0) expect(c, ":1", "KV.ACK %s", receipt);
+        if (i == 1) expect(c, ":1", "KV.NACK %s", receipt);
+        free(receipt);
+    }
+    expect(c, "+OK", "SELECT 1");
+    expect(c, "*", "KV.ENQUEUE b 6");
+    expect(c, "*", "KV.DEQUEUE b LEASE 3600000");
+    expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['n'] ON 1 n");
+    expect(c, "+OK", "KV.INDEX CREATE t PREFIX ['n'] TEXT 1 t");
+    expect(c, "# Indexes\r\nindex_loading:0\r\nindex_value:1\r\nindex_text:1\r\n*", "INFO indexes");
+    long until = testserver_now_ms() + WAIT_MS;
+    while (strstr(ask(c, "INFO queues"), "queue_expired:1") == NULL) { /* the lease of 1 ms */
+        if (testserver_now_ms() > until) fail_msg("the lease does not end");
+        testserver_pause();
+    }
+    expect(c,
+           "*queue_count:2\r\nqueue_ready:2\r\nqueue_delayed:1\r\nqueue_leased:1\r\n"
+           "queue_dead:2\r\nqueue_enqueued:7\r\nqueue_delivered:4\r\nqueue_acked:1\r\n"
+           "queue_nacked:1\r\nqueue_expired:1\r\n",
+           "INFO queues");
+    expect(c, ":1", "KV.INDEX DROP n");
+    expect(c, ":1", "KV.INDEX DROP t");
+    expect(c, no_indexes, "INFO indexes");
+    expect(c, "+OK", "FLUSHALL");
+    expect(c, "*queue_count:0\r\nqueue_ready:0\r\n*", "INFO queues");
 }
 
 /* ---- LATENCY --------------------------------------------------------------------------------- */
@@ -659,6 +704,7 @@ int main(void)
         TEST(rates_are_sampled),
         TEST(info_has_the_sections_asked_for),
         TEST(info_has_the_fields_exporters_read),
+        TEST(info_tells_of_queues_and_indexes),
         TEST(histogram_is_cumulative_in_powers_of_two),
         TEST(events_over_the_threshold_are_kept),
         TEST(slow_commands_are_kept),

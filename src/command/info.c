@@ -8,6 +8,8 @@
 #include "command/commands.h"
 #include "command/memory.h"
 #include "command/stats.h"
+#include "index/index.h"
+#include "queue/queue.h"
 
 static unsigned long long u(uint64_t v)
 {
@@ -243,6 +245,32 @@ static void write_cache(struct request *rq, struct buf *out)
                u(s.cache_bytes), u(s.cache_entries), u(s.cache_hits), u(s.cache_misses));
 }
 
+static void write_queues(struct request *rq, struct buf *out)
+{
+    struct queues_totals t;
+    queues_totals(rq->env->queues, &t);
+    buf_printf(out,
+               "queue_loading:%d\r\nqueue_count:%zu\r\nqueue_ready:%llu\r\nqueue_delayed:%llu\r\n"
+               "queue_leased:%llu\r\nqueue_dead:%llu\r\n",
+               t.is_reading, t.queues, u(t.counts.ready), u(t.counts.delayed), u(t.counts.leased),
+               u(t.counts.dead));
+    buf_printf(out,
+               "queue_enqueued:%llu\r\nqueue_delivered:%llu\r\nqueue_acked:%llu\r\n"
+               "queue_nacked:%llu\r\nqueue_expired:%llu\r\n",
+               u(t.counts.enqueued), u(t.counts.delivered), u(t.counts.acked), u(t.counts.nacked),
+               u(t.counts.expired));
+}
+
+static void write_indexes(struct request *rq, struct buf *out)
+{
+    struct indexes_totals t;
+    indexes_totals(rq->env->indexes, &t);
+    buf_printf(out,
+               "index_loading:%d\r\nindex_value:%zu\r\nindex_text:%zu\r\nindex_filling:%zu\r\n"
+               "index_failed:%zu\r\n",
+               t.is_reading, t.value, t.text, t.filling, t.failed);
+}
+
 static void write_modules(struct request *rq, struct buf *out)
 {
     (void)rq; /* none */
@@ -313,6 +341,8 @@ static const struct {
     {"MEMTABLE", "Memtable", write_memtable, false},
     {"STORE", "Store", write_store, false},
     {"CACHE", "Cache", write_cache, false},
+    {"QUEUES", "Queues", write_queues, false},
+    {"INDEXES", "Indexes", write_indexes, false},
     {"MODULES", "Modules", write_modules, false},
     {"COMMANDSTATS", "Commandstats", write_commandstats, true},
     {"ERRORSTATS", "Errorstats", write_errorstats, false},

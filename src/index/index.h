@@ -55,6 +55,14 @@ uint64_t indexes_version(const struct indexes *ix, uint8_t database);
 const struct index *index_find(const struct indexes *ix, uint8_t database, struct slice name);
 /* The first of the database; the others by `next`. */
 const struct index *index_first(const struct indexes *ix, uint8_t database);
+/* Of all databases; how far a text index is, only the backend knows. */
+struct indexes_totals {
+    bool is_reading; /* the definitions are still being read: there may be more */
+    size_t value, text;
+    size_t filling, failed; /* of the value indexes */
+};
+
+void indexes_totals(const struct indexes *ix, struct indexes_totals *out);
 /* How much of a secondary index is filled in, 0..100, by entries: an estimate. */
 unsigned index_percent(struct indexes *ix, const struct index *x);
 

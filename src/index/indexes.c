@@ -279,6 +279,20 @@ const struct index *index_first(const struct indexes *ix, uint8_t database)
     return ix->lists[database];
 }
 
+void indexes_totals(const struct indexes *ix, struct indexes_totals *out)
+{
+    *out = (struct indexes_totals){.is_reading = ix->reading < ix->databases};
+    for (uint8_t i = 0; i < ix->databases; i++) {
+        for (const struct index *x = ix->lists[i]; x != NULL; x = x->next) {
+            bool is_text = x->definition.kind == INDEX_TEXT;
+            out->text += is_text;
+            out->value += !is_text;
+            out->filling += !is_text && x->definition.state == INDEX_FILLING;
+            out->failed += x->definition.state == INDEX_FAILED;
+        }
+    }
+}
+
 unsigned index_percent(struct indexes *ix, const struct index *x)
 {
     struct backend_count count;

@@ -149,6 +149,16 @@ ERR_MUST_USE enum err queue_stats(struct queues *qs, struct view *v, struct slic
 ERR_MUST_USE enum err queue_names(struct queues *qs, struct view *v, struct slice **out,
                                   size_t *count, struct error *e);
 
+/* Of all databases, written but not yet durable included. */
+struct queues_totals {
+    bool is_reading; /* the rows are still being read: there may be more */
+    size_t queues;
+    struct counts counts; /* but for split */
+};
+
+/* Walks all queues: for people who ask, not for every tick. */
+void queues_totals(const struct queues *qs, struct queues_totals *out);
+
 /* A message that nobody gets: PEEK, KV.DLQ. */
 struct shown {
     bool exists;

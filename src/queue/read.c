@@ -42,6 +42,24 @@ enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size
     return OK;
 }
 
+void queues_totals(const struct queues *qs, struct queues_totals *out)
+{
+    *out = (struct queues_totals){.is_reading = qs->reading < qs->options.databases};
+    for (const struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
+        if (!q->exists) continue;
+        out->queues++;
+        out->counts.ready += q->counts.ready;
+        out->counts.delayed += q->counts.delayed;
+        out->counts.leased += q->counts.leased;
+        out->counts.dead += q->counts.dead;
+        out->counts.enqueued += q->counts.enqueued;
+        out->counts.delivered += q->counts.delivered;
+        out->counts.acked += q->counts.acked;
+        out->counts.nacked += q->counts.nacked;
+        out->counts.expired += q->counts.expired;
+    }
+}
+
 /* ---- pages ---- */
 
 static enum err show(struct touch *t, const struct slot *slot, struct slice row, struct shown *out,
