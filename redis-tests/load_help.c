@@ -202,6 +202,31 @@ long long load_info(redisContext *c, const char *field)
     return n;
 }
 
+static long long figure_of(const redisReply *stats, const char *name, size_t len)
+{
+    for (size_t i = 0; i + 1 < stats->elements; i += 2) {
+        const redisReply *field = stats->element[i];
+        if (field->len == len && memcmp(field->str, name, len) == 0) {
+            return stats->element[i + 1]->integer;
+        }
+    }
+    fail_msg("KV.QUEUE STATS has no '%.*s'", (int)len, name);
+    return 0;
+}
+
+long long load_queue(redisContext *c, const char *queue, const char *names)
+{
+    redisReply *r = ask_reply(c, "KV.QUEUE STATS %s", queue);
+    long long sum = 0;
+    for (size_t len = 0; *names != 0; names += len) {
+        names += strspn(names, " ");
+        len = strcspn(names, " ");
+        sum += figure_of(r, names, len);
+    }
+    freeReplyObject(r);
+    return sum;
+}
+
 bool load_is_long(void)
 {
     const char *given = getenv("TUPLED_LONG");

@@ -54,6 +54,9 @@ void load_use_disk(void);
 uint64_t load_version(const redisReply *r);
 /* The number of a field of INFO; fails the test when there is none. */
 long long load_info(redisContext *c, const char *field);
+/* The sum of these figures of a queue ("ready leased") as they are at one moment: a message moves
+ * from one to another at any time. Fails the test when there is no such figure. */
+long long load_queue(redisContext *c, const char *queue, const char *names);
 /* TUPLED_LONG=1: a long campaign. */
 bool load_is_long(void);
 /* Sorts, and fails the test when two are the same. */

@@ -201,17 +201,6 @@ static void drive(void)
 
 /* ---- what must be there ---------------------------------------------------------------------- */
 
-static long long figure(redisContext *c, const char *name)
-{
-    long long value = -1;
-    redisReply *r = ask_reply(c, "KV.QUEUE STATS work");
-    for (size_t i = 0; i + 1 < r->elements; i += 2) {
-        if (strcmp(r->element[i]->str, name) == 0) value = r->element[i + 1]->integer;
-    }
-    freeReplyObject(r);
-    return value;
-}
-
 /* Workers go on until nothing waits and nothing is leased: nothing is stuck. */
 static void work_off(redisContext *c)
 {
@@ -220,7 +209,7 @@ static void work_off(redisContext *c)
     for (;;) {
         for (int i = 0; i < 50; i++) load_turn(run.clients, clients, 1);
         size_t producing = load_unanswered(run.clients, producers);
-        long long left = figure(c, "ready") + figure(c, "delayed") + figure(c, "leased");
+        long long left = load_queue(c, "work", "ready delayed leased");
         if (producing == 0 && left == 0) break;
         if (testserver_now_ms() > until) fail_msg("%lld messages are stuck", left);
     }
@@ -279,9 +268,9 @@ static void every_message_is_done_once_or_a_dead_letter(void **state)
             done += is_done;
         }
     }
-    assert_int_equal(total, figure(c, "enqueued"));
-    assert_int_equal(done, figure(c, "acked"));
-    assert_int_equal(dead, figure(c, "dead"));
+    assert_int_equal(total, load_queue(c, "work", "enqueued"));
+    assert_int_equal(done, load_queue(c, "work", "acked"));
+    assert_int_equal(dead, load_queue(c, "work", "dead"));
     assert_int_equal(total, done + dead);
     free(buried);
     redisFree(c);
