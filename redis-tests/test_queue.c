@@ -639,7 +639,7 @@ static void settings_take_effect_while_it_runs(void **state)
         if (testserver_now_ms() > until) fail_msg("dead letters are kept for ever");
         testserver_pause();
     }
-    expect(a, "+OK", "CONFIG SET queue-prefetch 1");
+    expect(a, "+OK", "CONFIG SET queue-prefetch 1 queue-lease 600000");
     redisContext *b = testserver_connect(s);
     expect(b, "[subscribe kv:queue:q2 :1]", "SUBSCRIBE kv:queue:q2");
     expect(a, "@", "KV.ATOMIC ENQUEUE q2 1 ENQUEUE q2 2");
@@ -670,7 +670,8 @@ static char *take_and_die(enum death death)
         receipt = strndup(from + 11, strcspn(from + 11, "\""));
         freeReplyObject(r);
     } else {
-        receipt = take(worker, "KV.DEQUEUE q LEASE 30 BLOCK 10000");
+        receipt = take(worker, death == BY_NACK ? "KV.DEQUEUE q LEASE 600000 BLOCK 10000"
+                                                : "KV.DEQUEUE q LEASE 30 BLOCK 10000");
     }
     if (death == BY_NACK) expect(worker, ":1", "KV.NACK %s ERROR no", receipt);
     if (death == BY_LEASE) expect(c, "@", "KV.SET ['lives'] 1");
