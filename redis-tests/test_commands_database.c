@@ -234,23 +234,23 @@ static void limits_are_told(void **state)
 /* A reply may not overtake the sync of what it depends on; others are not held up by it. */
 static void an_acknowledgement_waits_for_the_sync(void **state)
 {
-    const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=200", NULL};
+    const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=800", NULL};
     struct testserver *slow = testserver_start(&(struct testserver_options){.env = env});
     redisContext *w = testserver_connect(slow);
     redisContext *r = testserver_connect(slow);
     long begin_ms = testserver_now_ms();
     expect(w, "@", "KV.SET ['a'] 1");
-    assert_true(testserver_now_ms() - begin_ms >= 190);
+    assert_true(testserver_now_ms() - begin_ms >= 790);
     begin_ms = testserver_now_ms();
     say(w, "KV.SET ['a'] 2");
     void *ignored = NULL;
     int is_sent = 0;
     while (!is_sent) assert_int_equal(redisBufferWrite(w, &is_sent), REDIS_OK);
     expect(r, "+PONG", "PING");
-    assert_true(testserver_now_ms() - begin_ms < 190);
+    assert_true(testserver_now_ms() - begin_ms < 790);
     /* Who reads what is not yet on disk waits for the disk as well. */
     while (strcmp(ask(r, "KV.GET ['a']"), "2") != 0) testserver_pause();
-    assert_true(testserver_now_ms() - begin_ms >= 190);
+    assert_true(testserver_now_ms() - begin_ms >= 790);
     assert_int_equal(redisGetReply(w, &ignored), REDIS_OK);
     freeReplyObject(ignored);
     redisFree(w);

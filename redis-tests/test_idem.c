@@ -497,7 +497,7 @@ static void a_repeat_of_what_is_not_durable_is_held(void **state)
     assert_true(load_is_readable(second, LIMIT_MS));
     assert_true(load_is_readable(third, LIMIT_MS));
     assert_true(testserver_now_ms() - sent_ms >= DELAY_MS - 60);
-    assert_true(load_is_readable(first, 200));
+    assert_true(load_is_readable(first, LIMIT_MS));
     expect_next(first, "[1 @]");
     expect_next(second, "[1 @]");
     expect_next(third, "-ERR IDEM 'a' was used with *");

@@ -103,24 +103,24 @@ static void subcommands_are_counted_by_their_names(void **state)
 static void time_of_a_command_is_its_own(void **state)
 {
     long long usec = 0;
-    expect(c, "+OK", "DEBUG SLEEP 0.02");
+    expect(c, "+OK", "DEBUG SLEEP 0.2");
     expect(c, "+PONG", "PING");
     const char *line = info_line("commandstats", "cmdstat_debug|sleep:");
     assert_int_equal(sscanf(line, "cmdstat_debug|sleep:calls=1,usec=%lld", &usec), 1);
-    assert_true(usec >= 20000);
+    assert_true(usec >= 200000);
     line = info_line("commandstats", "cmdstat_ping:");
     assert_int_equal(sscanf(line, "cmdstat_ping:calls=1,usec=%lld", &usec), 1);
-    assert_true(usec < 20000);
+    assert_true(usec < 200000);
 }
 
 static void time_is_divided_among_pipelined_commands(void **state)
 {
     long long usec = 0;
-    tell("PING\r\nDEBUG SLEEP 0.02\r\nPING\r\nPING\r\n");
+    tell("PING\r\nDEBUG SLEEP 0.2\r\nPING\r\nPING\r\n");
     raw_expect(fd, "+PONG\r\n+OK\r\n+PONG\r\n+PONG\r\n");
     const char *line = info_line("commandstats", "cmdstat_ping:");
     assert_int_equal(sscanf(line, "cmdstat_ping:calls=3,usec=%lld", &usec), 1);
-    assert_true(usec < 20000);
+    assert_true(usec < 200000);
 }
 
 static void a_command_that_waits_is_one_call(void **state)
