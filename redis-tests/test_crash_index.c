@@ -21,6 +21,7 @@
 #define WRITERS 16
 #define SECONDS 7
 #define KILL_EVERY_MS 900
+#define KILLS_MIN 3 /* fewer prove little; a busy machine gets the time for them */
 #define LIMIT_MS 60000
 #define OLD 6000 /* entries that are there before the indexes: filling takes a while */
 #define KEYS 3000
@@ -229,7 +230,7 @@ static void indexes_equal_the_data_after_every_kill(void **state)
     redisContext *c = testserver_connect(run.server);
     write_old(c);
     long until = testserver_now_ms() + (long)campaign_seconds() * 1000;
-    while (testserver_now_ms() < until) {
+    while (testserver_now_ms() < until || run.kills < KILLS_MIN) {
         long next_kill = testserver_now_ms() + KILL_EVERY_MS / 2 + (long)load_below(KILL_EVERY_MS);
         open_writers();
         while (testserver_now_ms() < next_kill) {
@@ -257,7 +258,7 @@ static void indexes_equal_the_data_after_every_kill(void **state)
     testserver_free(run.server);
     printf("%u writes, %u refused as duplicates, %u kills, %u comparisons\n", run.writes,
            run.refused, run.kills, run.compared);
-    assert_true(run.kills >= 3);
+    assert_true(run.kills >= KILLS_MIN);
     assert_true(run.compared >= 50);
 }
 
