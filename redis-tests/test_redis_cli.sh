@@ -136,29 +136,36 @@ same "... and has seen them" 1000 \
 same "GET, as Redis prints it" '"999"' "$(cli --no-raw GET pipe:999)"
 same "a transaction" '1) OK
 2) (integer) 8' "$(printf 'MULTI\nSET tx 7\nINCR tx\nEXEC\n' | cli --no-raw | tail -n 2)"
-timeout 0.4 stdbuf -oL redis-cli -p "$port" -i 0.1 --stat >"$scratch/stat" 2>&1
-check "--stat shows figures" grep -E '^[0-9]+ +[0-9.]+M +[0-9]+ ' "$scratch/stat"
+
+# printed <file> <pattern>: waits until the file has such a line, for 20 s at most.
+printed() {
+    local tries
+    for ((tries = 0; tries < 1000; tries++)); do
+        grep -qE "$2" "$1" && return
+        sleep 0.02
+    done
+    return 1
+}
+timeout 20 stdbuf -oL redis-cli -p "$port" -i 0.1 --stat >"$scratch/stat" 2>&1 &
+pid=$!
+check "--stat shows figures" printed "$scratch/stat" '^[0-9]+ +[0-9.]+M +[0-9]+ '
+kill "$pid" 2>/dev/null
+wait "$pid" 2>/dev/null
 
 # subscribed <name> <wanted> <command>...: what redis-cli prints of the channel's messages.
 cli KV.SET '["watched",1]' 1 >/dev/null
 subscribed() {
     local name=$1 wanted=$2
     shift 2
-    timeout 5 stdbuf -oL redis-cli -p "$port" "$@" >"$scratch/messages" 2>&1 &
+    : >"$scratch/messages"
+    timeout 60 stdbuf -oL redis-cli -p "$port" "$@" >"$scratch/messages" 2>&1 &
     local pid=$!
-    for ((tries = 0; tries < 250; tries++)); do
-        grep -q subscribe "$scratch/messages" && break
-        sleep 0.02
-    done
+    printed "$scratch/messages" subscribe
     cli KV.SET '["watched",1]' '"news"' >/dev/null
     cli KV.ENQUEUE watched '"news"' >/dev/null
-    for ((tries = 0; tries < 250; tries++)); do
-        grep -q "$wanted" "$scratch/messages" && break
-        sleep 0.02
-    done
+    check "$name" printed "$scratch/messages" "$wanted"
     kill "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
-    check "$name" grep -q "$wanted" "$scratch/messages"
 }
 subscribed "redis-cli watches a key" 'value.*news' SUBSCRIBE 'kv:watch:["watched",1]'
 subscribed "redis-cli watches a prefix" 'value.*news' SUBSCRIBE 'kv:prefix:["watched"]'
