@@ -23,7 +23,6 @@
 #define DEPTH 512
 #define BUSY 2 /* readers of long ranges, so that the server does much in each turn */
 #define LIMIT_MS 60000
-#define READ_MS 200 /* within which a reader is answered */
 #define TEXT_MAX 3000
 
 static const char *const tight[] = {"--memtable-size",
@@ -171,7 +170,7 @@ struct timed {
     struct load_client client;
     long asked_ms;
     long worst_ms;
-    unsigned count, slow;
+    unsigned count;
 };
 
 static void on_timed(struct load_client *l, const redisReply *r)
@@ -180,7 +179,6 @@ static void on_timed(struct load_client *l, const redisReply *r)
     long took_ms = testserver_now_ms() - t->asked_ms;
     if (r->type == REDIS_REPLY_ERROR) fail_msg("the reader: %s", r->str);
     if (took_ms > t->worst_ms) t->worst_ms = took_ms;
-    t->slow += took_ms > READ_MS;
     t->count++;
 }
 
@@ -288,9 +286,11 @@ static void push(bool is_release, int total)
             reader.count, reader.worst_ms);
     assert_true(parked >= (is_release ? 20 : 5)); /* or nothing was tested */
     assert_true(reader.count > 20);
-    if (is_release && reader.slow > 0) {
-        fail_msg("%u of %u reads took more than %d ms, the slowest %ld ms", reader.slow,
-                 reader.count, READ_MS, reader.worst_ms);
+    /* Readers that had to wait for room would each be parked, most of the time: a third as many reads
+     * as there were waits. Those that need not are served between: several reads to a wait. */
+    if (is_release && reader.count <= parked) {
+        fail_msg("only %u reads were answered while writers were parked %lld times", reader.count,
+                 parked);
     }
     for (int i = 0; i < WRITERS; i++) expect_values(c, &writers[i]);
     load_close(&reader.client);
