@@ -337,6 +337,11 @@ static void info_tells_of_queues_and_indexes(void **state)
 {
     static const char *const no_indexes = "# Indexes\r\nindex_loading:0\r\nindex_value:0\r\n"
                                           "index_text:0\r\nindex_filling:0\r\nindex_failed:0\r\n";
+    long until = testserver_now_ms() + WAIT_MS;
+    while (strstr(ask(c, "INFO"), "_loading:1") != NULL) { /* the server has just started */
+        if (testserver_now_ms() > until) fail_msg("it never stops loading");
+        testserver_pause();
+    }
     expect(c,
            "# Queues\r\nqueue_loading:0\r\nqueue_count:0\r\nqueue_ready:0\r\nqueue_delayed:0\r\n"
            "queue_leased:0\r\nqueue_dead:0\r\nqueue_enqueued:0\r\nqueue_delivered:0\r\n"
@@ -359,7 +364,7 @@ static void info_tells_of_queues_and_indexes(void **state)
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['n'] ON 1 n");
     expect(c, "+OK", "KV.INDEX CREATE t PREFIX ['n'] TEXT 1 t");
     expect(c, "# Indexes\r\nindex_loading:0\r\nindex_value:1\r\nindex_text:1\r\n*", "INFO indexes");
-    long until = testserver_now_ms() + WAIT_MS;
+    until = testserver_now_ms() + WAIT_MS;
     while (strstr(ask(c, "INFO queues"), "queue_expired:1") == NULL) { /* the lease of 1 ms */
         if (testserver_now_ms() > until) fail_msg("the lease does not end");
         testserver_pause();

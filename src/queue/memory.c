@@ -321,11 +321,12 @@ static enum err read_open(struct queues *qs, struct error *e)
     return b->ops->scan_open(b, &range, &qs->scan, e);
 }
 
-static enum err read_slice(struct queues *qs, bool *is_done, struct error *e)
+/* Of the database and space being read: up to *rows of them, which it counts down. */
+static enum err read_slice(struct queues *qs, unsigned *rows, bool *is_done, struct error *e)
 {
     struct backend *b = engine_backend(qs->engine);
     *is_done = false;
-    for (unsigned i = 0; i < READ_ROWS; i++) {
+    for (; *rows > 0; --*rows) {
         struct slice key;
         struct slice name;
         struct slice rest;
@@ -349,16 +350,18 @@ static enum err read_slice(struct queues *qs, bool *is_done, struct error *e)
 void memory_read(struct queues *qs)
 {
     struct error e;
-    bool is_done = false;
+    unsigned rows = READ_ROWS;
     if (qs->waiter.next != NULL) return; /* a page is being fetched */
-    enum err r = qs->scan != NULL ? OK : read_open(qs, &e);
-    if (r == OK) r = read_slice(qs, &is_done, &e);
-    if (r == ERR_WAIT || (r == OK && !is_done)) return;
-    engine_backend(qs->engine)->ops->scan_close(qs->scan);
-    qs->scan = NULL;
-    if (r != OK) return; /* again at the next tick; to read a row twice is harmless */
-    if (qs->reads_dedup) id_window_sort(&qs->dedup, qs->reading++);
-
-    qs->reads_dedup = !qs->reads_dedup;
+    while (qs->reading < qs->options.databases && rows > 0) {
+        bool is_done = false;
+        enum err r = qs->scan != NULL ? OK : read_open(qs, &e);
+        if (r == OK) r = read_slice(qs, &rows, &is_done, &e);
+        if (r == ERR_WAIT || (r == OK && !is_done)) return;
+        engine_backend(qs->engine)->ops->scan_close(qs->scan);
+        qs->scan = NULL;
+        if (r != OK) return; /* again at the next tick; to read a row twice is harmless */
+        if (qs->reads_dedup) id_window_sort(&qs->dedup, qs->reading++);
+        qs->reads_dedup = !qs->reads_dedup;
+    }
     if (qs->reading == qs->options.databases) waiter_wake_all(&qs->pending);
 }

@@ -20,20 +20,34 @@ static void bench_engine(struct qbench *t)
                                      .expire_batch = 100,
                                      .idem_window_ms = 10000,
                                      .idem_entries_max = 100,
-                                     .databases = 2};
+                                     .databases = QBENCH_DATABASES};
     t->g = engine_new(&options);
     struct queue_options queues = {.engine = t->g,
-                                   .databases = 2,
+                                   .databases = QBENCH_DATABASES,
                                    .lease_ms = 30000,
                                    .dedup_window_ms = 10000,
                                    .dedup_entries_max = 20,
                                    .dead_age_ms = 1000000,
                                    .dead_length = t->dead_length};
     t->qs = queues_new(&queues);
-    for (int i = 0; i < 20; i++) {
-        engine_tick(t->g);
-        queues_tick(t->qs);
-        rig_step(&t->rig);
+}
+
+static void one_tick(struct qbench *t)
+{
+    engine_tick(t->g);
+    queues_tick(t->qs);
+    rig_step(&t->rig);
+}
+
+unsigned qbench_read(struct qbench *t)
+{
+    struct queues_totals totals;
+    unsigned ticks = 0;
+    for (;;) {
+        queues_totals(t->qs, &totals);
+        if (!totals.is_reading) return ticks;
+        if (ticks++ == 1000) fail_msg("the rows are never read");
+        one_tick(t);
     }
 }
 
@@ -50,6 +64,7 @@ void qbench_open_with(struct qbench *t, uint64_t dead_length)
     rig_open(&t->rig);
     arena_init(&t->arena, 4096);
     bench_engine(t);
+    (void)qbench_read(t);
 }
 
 void qbench_close(struct qbench *t)
@@ -62,13 +77,19 @@ void qbench_close(struct qbench *t)
     clock_set_fake_ms(0);
 }
 
-void qbench_restart(struct qbench *t)
+void qbench_restart_cold(struct qbench *t)
 {
     queues_free(t->qs);
     engine_free(t->g);
     rig_close(&t->rig);
     rig_open(&t->rig);
     bench_engine(t);
+}
+
+void qbench_restart(struct qbench *t)
+{
+    qbench_restart_cold(t);
+    (void)qbench_read(t);
 }
 
 void qbench_crash(struct qbench *t)
@@ -78,6 +99,7 @@ void qbench_crash(struct qbench *t)
     engine_free(t->g);
     rig_crash(&t->rig);
     bench_engine(t);
+    (void)qbench_read(t);
 }
 
 void at(struct qbench *t, int64_t ms)
@@ -88,11 +110,7 @@ void at(struct qbench *t, int64_t ms)
 
 void tick(struct qbench *t)
 {
-    for (int i = 0; i < 10; i++) {
-        engine_tick(t->g);
-        queues_tick(t->qs);
-        rig_step(&t->rig);
-    }
+    for (int i = 0; i < 10; i++) one_tick(t);
 }
 
 static void waiter_told(struct waiter *w)

@@ -8,6 +8,7 @@
 #include "unit/backend/local_help.h"
 
 #define START_MS 1700000000000
+#define QBENCH_DATABASES 16
 
 struct qbench {
     struct rig rig;
@@ -26,6 +27,10 @@ void qbench_close(struct qbench *t);
 /* Ends and starts again: cleanly, or as after kill -9 (what was committed was synced). */
 void qbench_restart(struct qbench *t);
 void qbench_crash(struct qbench *t);
+/* As restart, but nothing was read yet. */
+void qbench_restart_cold(struct qbench *t);
+/* Ticks until the rows are read; how many there were. */
+unsigned qbench_read(struct qbench *t);
 /* The clock stands there, in ms after START_MS. */
 void at(struct qbench *t, int64_t ms);
 /* Ticks and turns until nothing more happens. */

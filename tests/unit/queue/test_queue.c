@@ -345,6 +345,37 @@ static void dedup_ids_are_bounded(void **state)
 
 /* ---- restarts ---- */
 
+/* Operations wait until the rows of all databases are read: that is no matter of one tick for each. */
+static void rows_are_read_in_few_ticks_after_a_start(void **state)
+{
+    enum { MANY = 6000 };
+    struct qbench t;
+    struct queues_totals totals;
+    char name[16];
+    qbench_open(&t);
+    put(&t, "q", "1");
+    qbench_restart_cold(&t);
+    queues_totals(t.qs, &totals);
+    assert_true(totals.is_reading);
+    assert_in_range(qbench_read(&t), 1, QBENCH_DATABASES / 2);
+    queues_totals(t.qs, &totals);
+    assert_int_equal(totals.queues, 1);
+    assert_int_equal(totals.counts.ready, 1);
+    for (int i = 0; i < MANY; i++) { /* more than one tick may read */
+        snprintf(name, sizeof name, "q%d", i);
+        assert_non_null(
+            enqueue(&t, name, "1", (struct enqueue_options){.dedup = i < 9 ? name : NULL}));
+    }
+    qbench_restart_cold(&t);
+    assert_in_range(qbench_read(&t), 2, QBENCH_DATABASES / 2 + 2);
+    queues_totals(t.qs, &totals);
+    assert_int_equal(totals.queues, MANY + 1);
+    assert_int_equal(totals.counts.enqueued, MANY + 1);
+    assert_int_equal(t.qs->dedup.count, 9);
+    assert_null(enqueue(&t, "q8", "1", (struct enqueue_options){.dedup = "q8"}));
+    qbench_close(&t);
+}
+
 static void every_state_survives_a_restart(void **state)
 {
     for (int kind = 0; kind < 2; kind++) {
@@ -512,6 +543,7 @@ int main(void)
         TEST(dedup_ids_are_forgotten_in_the_order_of_their_time),
         TEST(dedup_ids_are_bounded),
 
+        TEST(rows_are_read_in_few_ticks_after_a_start),
         TEST(every_state_survives_a_restart),
         TEST(a_flush_takes_everything),
         TEST(a_stale_receipt_is_a_conflict),
