@@ -125,12 +125,12 @@ static enum err read_open(struct idem *m, struct error *e)
     return b->ops->scan_open(b, &range, &m->scan, e);
 }
 
-/* A slice of rows. *is_done: the database has no more. */
-static enum err read_slice(struct idem *m, bool *is_done, struct error *e)
+/* Up to *rows of them, which it counts down. *is_done: the database has no more. */
+static enum err read_slice(struct idem *m, unsigned *rows, bool *is_done, struct error *e)
 {
     struct backend *b = m->engine->backend;
     *is_done = false;
-    for (unsigned i = 0; i < READ_ROWS; i++) {
+    for (; *rows > 0; --*rows) {
         struct slice key;
         struct entry entry;
         enum err r = b->ops->scan_next(m->scan, &key, &entry, &m->waiter, e);
@@ -148,15 +148,18 @@ static enum err read_slice(struct idem *m, bool *is_done, struct error *e)
 static void read_rows(struct idem *m)
 {
     struct error e;
-    bool is_done = false;
+    unsigned rows = READ_ROWS;
     if (m->waiter.next != NULL) return; /* a page is being fetched */
-    enum err r = m->scan != NULL ? OK : read_open(m, &e);
-    if (r == OK) r = read_slice(m, &is_done, &e);
-    if (r == ERR_WAIT || (r == OK && !is_done)) return;
-    m->engine->backend->ops->scan_close(m->scan);
-    m->scan = NULL;
-    if (r != OK) return; /* again at the next tick; to put an id twice is harmless */
-    id_window_sort(&m->ids, m->reading++);
+    while (m->reading < m->engine->options.databases && rows > 0) {
+        bool is_done = false;
+        enum err r = m->scan != NULL ? OK : read_open(m, &e);
+        if (r == OK) r = read_slice(m, &rows, &is_done, &e);
+        if (r == ERR_WAIT || (r == OK && !is_done)) return;
+        m->engine->backend->ops->scan_close(m->scan);
+        m->scan = NULL;
+        if (r != OK) return; /* again at the next tick; to put an id twice is harmless */
+        id_window_sort(&m->ids, m->reading++);
+    }
     if (m->reading == m->engine->options.databases) waiter_wake_all(&m->pending);
 }
 

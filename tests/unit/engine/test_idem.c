@@ -15,6 +15,7 @@
 #define START_MS 1700000000000
 #define WINDOW_MS 10000
 #define IDS_MAX 20
+#define DATABASES 16
 
 struct bench {
     struct rig rig;
@@ -32,7 +33,7 @@ static void bench_engine(struct bench *t)
                                      .expire_batch = 3,
                                      .idem_window_ms = WINDOW_MS,
                                      .idem_entries_max = IDS_MAX,
-                                     .databases = 4};
+                                     .databases = DATABASES};
     t->g = engine_new(&options);
 }
 
@@ -402,6 +403,28 @@ static void requests_before_the_rows_are_read_wait(void **state)
     bench_close(&t);
 }
 
+/* Commands with an id wait until those of all databases are read: that is no matter of one tick for
+ * each. */
+static void ids_are_read_in_few_ticks_after_a_start(void **state)
+{
+    struct bench t;
+    unsigned ticks = 0;
+    bench_open(&t);
+    once(&t, request(0, "a", 1));
+    once(&t, request(DATABASES - 1, "b", 1));
+    engine_free(t.g);
+    rig_close(&t.rig);
+    rig_open(&t.rig);
+    bench_engine(&t);
+    for (; engine_idem_count(t.g) < 2 && ticks < 1000; ticks++) {
+        engine_tick(t.g);
+        rig_step(&t.rig);
+    }
+    assert_in_range(ticks, 1, DATABASES / 2);
+    assert_int_equal(once(&t, request(DATABASES - 1, "b", 1)), 1);
+    bench_close(&t);
+}
+
 static void a_read_that_fails_is_tried_again(void **state)
 {
     struct bench t;
@@ -520,6 +543,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_repeat_gets_the_first_reply),
         cmocka_unit_test(other_arguments_are_refused),
+        cmocka_unit_test(ids_are_read_in_few_ticks_after_a_start),
         cmocka_unit_test(databases_and_users_have_ids_of_their_own),
         cmocka_unit_test(an_id_that_left_the_window_is_new),
         cmocka_unit_test(the_sweeper_removes_the_rows_in_order_of_time),
