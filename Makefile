@@ -102,8 +102,10 @@ SIM := $(wildcard tests/sim/sim_*.c)
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 REDIS := $(wildcard redis-tests/test_*.c)
 BENCH := $(wildcard tests/bench/bench_*.c tests/demo/demo_*.c)
-# Whatever else lies there in C is help for those programs: a fake disk, a server starter, a model.
-HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH),$(TEST_TREE))
+# Whatever else lies there in C is help for those programs: a fake disk, a server starter, a model. That of
+# benchmarks and demo stands apart, as they are built where the tests' libraries need not be.
+BENCH_HELP := $(filter-out $(BENCH),$(wildcard tests/bench/*.c tests/demo/*.c))
+HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 
 ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS))
@@ -236,6 +238,16 @@ build/$(1)/redis-tests/%: build/$(1)/obj/redis-tests/%.o build/$(1)/libhelp.a bu
 	@echo "  link $$@"
 	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)
 endef
+
+# Benchmarks and demo: their packages are RUN_PACKAGES and hiredis.
+define bench_programs
+$$(patsubst %.c,build/release/%,$$(filter $(1)/%,$$(BENCH))): build/release/%: build/release/obj/%.o \
+    $$(patsubst %.c,build/release/obj/%.o,$$(filter $(1)/%,$$(BENCH_HELP))) build/release/libserver.a
+	@mkdir -p $$(@D)
+	@echo "  link $$@"
+	@$$(COMPILE_release) -o $$@ $$^ $$(LINK_FLAGS) -lhiredis $$(LIBS)
+endef
+$(foreach d,tests/bench tests/demo,$(eval $(call bench_programs,$(d))))
 
 FUZZ_MAIN_fuzz := -fsanitize=fuzzer
 $(foreach f,release asan tsan fuzz,$(eval $(call flavour,$(f))))

@@ -18,35 +18,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
-
-static int64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static void expect_reply(redisContext *c)
-{
-    void *reply = NULL;
-    if (redisGetReply(c, &reply) != REDIS_OK) {
-        fprintf(stderr, "bench_paced: %s\n", c->errstr);
-        exit(1);
-    }
-    redisReply *r = reply;
-    if (r->type == REDIS_REPLY_ERROR) {
-        fprintf(stderr, "bench_paced: %s\n", r->str);
-        exit(1);
-    }
-    freeReplyObject(r);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
+#include "bench/help.h"
 
 static void send_set(redisContext *c, uint64_t key)
 {
@@ -66,21 +38,21 @@ static void run_get(redisContext *c, uint64_t keys, int64_t seconds, int64_t rat
     int64_t *latency = mem_new(count * sizeof *latency);
     struct rng rng;
     rng_init(&rng, 42);
-    int64_t begin = now_us();
+    int64_t begin = bench_now_us();
     for (size_t i = 0; i < count; i++) {
         int64_t due = begin + (int64_t)i * 1000000 / rate;
-        while (now_us() < due) {
+        while (bench_now_us() < due) {
             struct timespec nap = {.tv_nsec = 50000};
-            if (due - now_us() > 100) nanosleep(&nap, NULL);
+            if (due - bench_now_us() > 100) nanosleep(&nap, NULL);
         }
         char name[64];
         snprintf(name, sizeof name, "[\"key\",\"%012llu\"]",
                  (unsigned long long)rng_below(&rng, keys));
         redisAppendCommand(c, "KV.GET %s", name);
-        expect_reply(c);
-        latency[i] = now_us() - due;
+        freeReplyObject(bench_take(c));
+        latency[i] = bench_now_us() - due;
     }
-    qsort(latency, count, sizeof *latency, by_value);
+    qsort(latency, count, sizeof *latency, bench_by_value);
     printf("p50 %lld p99 %lld p99.9 %lld max %lld\n", (long long)latency[count / 2],
            (long long)latency[count * 99 / 100], (long long)latency[count * 999 / 1000],
            (long long)latency[count - 1]);
@@ -90,8 +62,8 @@ static void run_get(redisContext *c, uint64_t keys, int64_t seconds, int64_t rat
 static void run_set(redisContext *c, uint64_t keys, int64_t seconds, uint64_t window)
 {
     struct rng rng;
-    rng_init(&rng, (uint64_t)now_us());
-    int64_t begin = now_us();
+    rng_init(&rng, (uint64_t)bench_now_us());
+    int64_t begin = bench_now_us();
     int64_t last = begin;
     int64_t gap_max = 0;
     int64_t mark = begin;
@@ -99,8 +71,8 @@ static void run_set(redisContext *c, uint64_t keys, int64_t seconds, uint64_t wi
     uint64_t marked = 0;
     for (uint64_t i = 0; i < window; i++) send_set(c, rng_below(&rng, keys));
     while (last - begin < seconds * 1000000) {
-        expect_reply(c);
-        int64_t now = now_us();
+        freeReplyObject(bench_take(c));
+        int64_t now = bench_now_us();
         if (now - last > gap_max) gap_max = now - last;
         last = now;
         done++;
@@ -113,23 +85,23 @@ static void run_set(redisContext *c, uint64_t keys, int64_t seconds, uint64_t wi
             marked = done;
         }
     }
-    for (uint64_t i = 0; i < window; i++) expect_reply(c);
+    for (uint64_t i = 0; i < window; i++) freeReplyObject(bench_take(c));
     printf("rate %.0f gap_max_us %lld\n", (double)done * 1e6 / (double)(last - begin),
            (long long)gap_max);
 }
 
 static void run_fill(redisContext *c, uint64_t keys, uint64_t window)
 {
-    int64_t begin = now_us();
+    int64_t begin = bench_now_us();
     uint64_t received = 0;
     for (uint64_t i = 0; i < keys; i++) {
         send_set(c, i);
         if (i - received < window) continue;
-        expect_reply(c);
+        freeReplyObject(bench_take(c));
         received++;
     }
-    while (received++ < keys) expect_reply(c);
-    printf("rate %.0f\n", (double)keys * 1e6 / (double)(now_us() - begin));
+    while (received++ < keys) freeReplyObject(bench_take(c));
+    printf("rate %.0f\n", (double)keys * 1e6 / (double)(bench_now_us() - begin));
 }
 
 int main(int argc, char **argv)

@@ -21,41 +21,10 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "bench/help.h"
 
 #define CLIENTS_MAX 200
 #define PACE_US 1000
-
-static int64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static redisContext *connect_to(const char *port)
-{
-    redisContext *c = redisConnect("127.0.0.1", (int)strtol(port, NULL, 10));
-    if (c == NULL || c->err != 0) {
-        fprintf(stderr, "bench_queue: no connection to port %s\n", port);
-        exit(1);
-    }
-    return c;
-}
-
-static redisReply *take(redisContext *c)
-{
-    void *reply = NULL;
-    if (redisGetReply(c, &reply) != REDIS_OK) {
-        fprintf(stderr, "bench_queue: %s\n", c->errstr);
-        exit(1);
-    }
-    redisReply *r = reply;
-    if (r->type == REDIS_REPLY_ERROR) {
-        fprintf(stderr, "bench_queue: %s\n", r->str);
-        exit(1);
-    }
-    return r;
-}
 
 static void flush(redisContext *c)
 {
@@ -68,14 +37,7 @@ static void flush(redisContext *c)
 static void ask(redisContext *c, const char *command)
 {
     redisAppendCommand(c, command);
-    freeReplyObject(take(c));
-}
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
+    freeReplyObject(bench_take(c));
 }
 
 /* ---- latency --------------------------------------------------------------------------------- */
@@ -115,11 +77,11 @@ static int latency(const char *port, const char *name, size_t count)
         if (strcmp(ways[i].name, name) == 0) way = &ways[i];
     }
     if (way == NULL) return 2;
-    redisContext *waiting = connect_to(port);
-    redisContext *sending = connect_to(port);
+    redisContext *waiting = bench_connect(port);
+    redisContext *sending = bench_connect(port);
     int64_t *took_us = mem_alloc(count * sizeof *took_us);
     redisAppendCommand(waiting, way->prepare);
-    for (unsigned i = 0; i < way->prepared; i++) freeReplyObject(take(waiting));
+    for (unsigned i = 0; i < way->prepared; i++) freeReplyObject(bench_take(waiting));
     for (size_t i = 0; i < count; i++) {
         char text[200];
         struct timespec pause = {.tv_nsec = PACE_US * 1000};
@@ -128,20 +90,20 @@ static int latency(const char *port, const char *name, size_t count)
             flush(waiting);
         }
         nanosleep(&pause, NULL);
-        int64_t from_us = now_us();
+        int64_t from_us = bench_now_us();
         redisAppendCommand(sending, way->send);
         flush(sending);
-        redisReply *r = take(waiting);
-        took_us[i] = now_us() - from_us;
+        redisReply *r = bench_take(waiting);
+        took_us[i] = bench_now_us() - from_us;
         const char *receipt = receipt_of(way, r, text, sizeof text);
-        freeReplyObject(take(sending));
+        freeReplyObject(bench_take(sending));
         if (receipt != NULL) {
             redisAppendCommand(sending, "KV.ACK %s", receipt);
-            freeReplyObject(take(sending));
+            freeReplyObject(bench_take(sending));
         }
         freeReplyObject(r);
     }
-    qsort(took_us, count, sizeof *took_us, by_value);
+    qsort(took_us, count, sizeof *took_us, bench_by_value);
     printf("%lld %lld\n", (long long)took_us[count / 2], (long long)took_us[count * 99 / 100]);
     mem_free(took_us);
     redisFree(waiting);
@@ -210,16 +172,16 @@ static int cycle(const char *port, const char *what, size_t count, long seconds)
     is_stream = strcmp(what, "stream") == 0;
     if (count == 0 || count > CLIENTS_MAX) return 2;
     for (size_t i = 0; i < count; i++) {
-        clients[i].c = connect_to(port);
+        clients[i].c = bench_connect(port);
         if (i == 0 && is_stream) {
             ask(clients[i].c, "DEL s");
             ask(clients[i].c, "XGROUP CREATE s g $ MKSTREAM");
         }
         fds[i] = (struct pollfd){.fd = clients[i].c->fd, .events = POLLIN};
     }
-    int64_t from_us = now_us();
+    int64_t from_us = bench_now_us();
     for (size_t i = 0; i < count; i++) say(&clients[i], NULL);
-    while (now_us() - from_us < seconds * 1000000) {
+    while (bench_now_us() - from_us < seconds * 1000000) {
         if (poll(fds, count, 1000) <= 0) continue;
         for (size_t i = 0; i < count; i++) {
             void *reply = NULL;
@@ -231,7 +193,7 @@ static int cycle(const char *port, const char *what, size_t count, long seconds)
             freeReplyObject(reply);
         }
     }
-    printf("%.0f\n", (double)cycles * 1e6 / (double)(now_us() - from_us));
+    printf("%.0f\n", (double)cycles * 1e6 / (double)(bench_now_us() - from_us));
     for (size_t i = 0; i < count; i++) redisFree(clients[i].c);
     return 0;
 }

@@ -30,6 +30,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "bench/help.h"
 
 #define WORDS 20000
 #define WINDOW 256
@@ -42,13 +43,6 @@ static void fail(const char *why)
 {
     fprintf(stderr, "bench_search: %s\n", why);
     exit(1);
-}
-
-static int64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 /* ---- documents --------------------------------------------------------------------------------
@@ -150,13 +144,6 @@ static void query_make(const char *kind, uint64_t call, uint64_t documents, char
     }
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* What asking brought: the same on both sides, or they did not do the same. */
 struct result {
     int64_t *took_us;
@@ -175,7 +162,7 @@ static void result_add(struct result *r, const char *value)
 
 static void result_print(struct result *r)
 {
-    qsort(r->took_us, r->calls, sizeof *r->took_us, by_value);
+    qsort(r->took_us, r->calls, sizeof *r->took_us, bench_by_value);
     printf("%" PRId64 " %" PRId64 " %" PRIu64 " %" PRIu64 "\n", r->took_us[r->calls / 2],
            r->took_us[r->calls * 99 / 100], r->found, r->sum);
     mem_free(r->took_us);
@@ -184,51 +171,35 @@ static void result_print(struct result *r)
 /* ---- tupled -----------------------------------------------------------------------------------
  */
 
-static redisContext *connect_to(const char *port)
-{
-    redisContext *c = redisConnect("127.0.0.1", (int)strtol(port, NULL, 10));
-    if (c == NULL || c->err != 0) fail("no connection");
-    return c;
-}
-
-static redisReply *take(redisContext *c)
-{
-    void *reply = NULL;
-    if (redisGetReply(c, &reply) != REDIS_OK) fail(c->errstr);
-    redisReply *r = reply;
-    if (r->type == REDIS_REPLY_ERROR) fail(r->str);
-    return r;
-}
-
 static void fill(const char *port, uint64_t documents)
 {
     static struct document d;
-    redisContext *c = connect_to(port);
-    int64_t from_us = now_us();
+    redisContext *c = bench_connect(port);
+    int64_t from_us = bench_now_us();
     uint64_t received = 0;
     for (uint64_t i = 0; i < documents; i++) {
         document_make(&d, i);
         redisAppendCommand(c, "KV.SET [\"doc\",%" PRIu64 "] %s", i, d.value);
         if (i - received < WINDOW) continue;
-        freeReplyObject(take(c));
+        freeReplyObject(bench_take(c));
         received++;
     }
-    while (received++ < documents) freeReplyObject(take(c));
-    printf("%.0f\n", (double)documents * 1e6 / (double)(now_us() - from_us));
+    while (received++ < documents) freeReplyObject(bench_take(c));
+    printf("%.0f\n", (double)documents * 1e6 / (double)(bench_now_us() - from_us));
     redisFree(c);
 }
 
 static void ask(const char *port, uint64_t documents, const char *kind, size_t calls)
 {
-    redisContext *c = connect_to(port);
+    redisContext *c = bench_connect(port);
     struct result result = {.took_us = mem_alloc(calls * sizeof(int64_t)), .calls = calls};
     for (size_t i = 0; i < calls; i++) {
         char query[64];
         query_make(kind, i, documents, query, sizeof query);
-        int64_t from_us = now_us();
+        int64_t from_us = bench_now_us();
         redisAppendCommand(c, "KV.SEARCH docs %s LIMIT 10", query);
-        redisReply *r = take(c);
-        result.took_us[i] = now_us() - from_us;
+        redisReply *r = bench_take(c);
+        result.took_us[i] = bench_now_us() - from_us;
         for (size_t k = 0; k < r->elements; k++) {
             result_add(&result, r->element[k]->element[1]->str);
         }
@@ -299,7 +270,7 @@ static void fts(const char *file, uint64_t documents, const char *kind, size_t c
         char query[64];
         size_t count = 0;
         query_make(kind, i, documents, query, sizeof query);
-        int64_t from_us = now_us();
+        int64_t from_us = bench_now_us();
         sqlite3_bind_text(text, 1, query, -1, SQLITE_STATIC);
         int rc = sqlite3_step(text);
         for (; rc == SQLITE_ROW; rc = sqlite3_step(text)) {
@@ -310,7 +281,7 @@ static void fts(const char *file, uint64_t documents, const char *kind, size_t c
             sqlite3_reset(value);
         }
         sqlite3_reset(text);
-        result.took_us[i] = now_us() - from_us;
+        result.took_us[i] = bench_now_us() - from_us;
         if (rc != SQLITE_DONE) fail(sqlite3_errmsg(db));
         for (size_t k = 0; k < count; k++) result_add(&result, values[k]);
     }

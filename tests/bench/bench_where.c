@@ -20,41 +20,10 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "bench/help.h"
 
 #define WINDOW 1024
 #define COUNTS_MAX 100000
-
-static int64_t now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static redisContext *connect_to(const char *port)
-{
-    redisContext *c = redisConnect("127.0.0.1", (int)strtol(port, NULL, 10));
-    if (c == NULL || c->err != 0) {
-        fprintf(stderr, "bench_where: no connection to port %s\n", port);
-        exit(1);
-    }
-    return c;
-}
-
-static redisReply *take(redisContext *c)
-{
-    void *reply = NULL;
-    if (redisGetReply(c, &reply) != REDIS_OK) {
-        fprintf(stderr, "bench_where: %s\n", c->errstr);
-        exit(1);
-    }
-    redisReply *r = reply;
-    if (r->type == REDIS_REPLY_ERROR) {
-        fprintf(stderr, "bench_where: %s\n", r->str);
-        exit(1);
-    }
-    return r;
-}
 
 /* ---- the entries ------------------------------------------------------------------------------
  */
@@ -82,19 +51,19 @@ static void row_make(struct row *row, uint64_t number)
 
 static int fill(const char *port, uint64_t entries)
 {
-    redisContext *c = connect_to(port);
+    redisContext *c = bench_connect(port);
     struct row row;
-    int64_t from_us = now_us();
+    int64_t from_us = bench_now_us();
     uint64_t received = 0;
     for (uint64_t i = 0; i < entries; i++) {
         row_make(&row, i);
         redisAppendCommand(c, "KV.SET %s %s", row.key, row.value);
         if (i - received < WINDOW) continue;
-        freeReplyObject(take(c));
+        freeReplyObject(bench_take(c));
         received++;
     }
-    while (received++ < entries) freeReplyObject(take(c));
-    printf("%.0f\n", (double)entries * 1e6 / (double)(now_us() - from_us));
+    while (received++ < entries) freeReplyObject(bench_take(c));
+    printf("%.0f\n", (double)entries * 1e6 / (double)(bench_now_us() - from_us));
     redisFree(c);
     return 0;
 }
@@ -116,17 +85,17 @@ static int print_sql(uint64_t entries)
 
 static int64_t count_once(redisContext *c, const char *filter, long long *matched)
 {
-    int64_t from_us = now_us();
+    int64_t from_us = bench_now_us();
     redisAppendCommand(c, "KV.COUNT PREFIX [\"key\"] WHERE %s", filter);
-    redisReply *r = take(c);
+    redisReply *r = bench_take(c);
     *matched = r->integer;
     freeReplyObject(r);
-    return now_us() - from_us;
+    return bench_now_us() - from_us;
 }
 
 static int count(const char *port, const char *filter)
 {
-    redisContext *c = connect_to(port);
+    redisContext *c = bench_connect(port);
     long long matched = 0;
     int64_t took_us = count_once(c, filter, &matched);
     printf("%lld %.6f\n", matched, (double)took_us / 1e6);
@@ -134,24 +103,17 @@ static int count(const char *port, const char *filter)
     return 0;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 static int again(const char *port, int64_t seconds, const char *filter)
 {
-    redisContext *c = connect_to(port);
+    redisContext *c = bench_connect(port);
     int64_t *took_us = mem_alloc(COUNTS_MAX * sizeof *took_us);
-    int64_t from_us = now_us();
+    int64_t from_us = bench_now_us();
     size_t counts = 0;
-    while (counts < COUNTS_MAX && (counts == 0 || now_us() - from_us < seconds * 1000000)) {
+    while (counts < COUNTS_MAX && (counts == 0 || bench_now_us() - from_us < seconds * 1000000)) {
         long long matched = 0;
         took_us[counts++] = count_once(c, filter, &matched);
     }
-    qsort(took_us, counts, sizeof *took_us, by_value);
+    qsort(took_us, counts, sizeof *took_us, bench_by_value);
     int64_t median_us = took_us[counts / 2];
     int64_t longest_us = took_us[counts - 1];
     printf("%zu %.0f %.0f\n", counts, (double)median_us / 1e3, (double)longest_us / 1e3);

@@ -1,0 +1,25 @@
+#!/bin/bash
+# Tests of the build: `make bench` and `make demo` install less than `make test`, so what they build may
+# need nothing of the tests.
+
+set -u
+cd "$(dirname "$0")/.." || exit 1
+unset MAKEFLAGS MFLAGS MAKELEVEL
+failures=0
+
+for source in tests/bench/bench_*.c tests/demo/demo_*.c; do
+    program=build/release/${source%.c}
+    # What would be run to make all of it anew.
+    commands=$(make -nB "$program" 2>/dev/null)
+    linked=$(grep -E -- " -o $program " <<<"$commands")
+    compiled=$(grep -oE -- '-c -o build/release/obj/(tests|redis-tests)/[^ ]*' <<<"$commands" |
+        grep -v "obj/$(dirname "$source")/")
+    if [ -n "$linked" ] && [ -z "$compiled" ] && ! grep -qE -- '-l(cmocka|msgpackc|jansson)' <<<"$linked"; then
+        echo "ok - $source needs nothing of the tests"
+    else
+        failures=$((failures + 1))
+        echo "not ok - $source needs nothing of the tests"
+        printf '  %s\n' "linked: ${linked:-not}" "compiled too: ${compiled:-nothing}"
+    fi
+done
+exit "$failures"
