@@ -108,6 +108,7 @@ struct backend_stats {
     uint64_t memtable_bytes, memtable_entries, frozen_memtables, applies, apply_us, apply_rows;
     uint64_t cache_bytes, cache_entries, cache_hits, cache_misses;
     uint64_t store_reads, store_waits, throttled, scans_open;
+    int64_t time_ahead_ms; /* transaction time, of the system's clock; 0 = they agree */
     bool is_store_failing, is_disk_full;
 };
 
@@ -191,7 +192,8 @@ struct backend_ops {
     uint64_t (*version_newest)(struct backend *b);
     /* That of the next commit: the evaluator may put it into what it commits. */
     uint64_t (*version_next)(struct backend *b);
-    /* Transaction time: max(wall clock, newest journaled time). */
+    /* Transaction time: the wall clock, but never less than before or than the newest journaled
+     * time; then it goes on by elapsed time (base/steady.h). */
     int64_t (*time_ms)(struct backend *b);
     /* After the wake callback: collect what threads finished; runs callbacks and waiters. */
     void (*poll)(struct backend *b);

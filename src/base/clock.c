@@ -2,7 +2,9 @@
 
 #include <time.h>
 
-static int64_t fake_ms; /* tests only */
+/* Tests only. */
+static int64_t fake_ms;
+static int64_t step_us;
 
 static int64_t clock_read_us(clockid_t id)
 {
@@ -15,7 +17,7 @@ static int64_t clock_read_us(clockid_t id)
 
 int64_t clock_wall_us(void)
 {
-    return clock_read_us(CLOCK_REALTIME);
+    return clock_read_us(CLOCK_REALTIME) + __atomic_load_n(&step_us, __ATOMIC_RELAXED);
 }
 
 int64_t clock_wall_ms(void)
@@ -37,4 +39,9 @@ void clock_sleep_us(int64_t us)
 void clock_set_fake_ms(int64_t now_ms)
 {
     __atomic_store_n(&fake_ms, now_ms, __ATOMIC_RELAXED);
+}
+
+void clock_step_wall_ms(int64_t by_ms)
+{
+    __atomic_fetch_add(&step_us, by_ms * 1000, __ATOMIC_RELAXED);
 }

@@ -13,5 +13,8 @@ void clock_sleep_us(int64_t us);
 
 /* Tests: from now on both clocks stand at this time; 0 goes back to the real ones. */
 void clock_set_fake_ms(int64_t now_ms);
+/* Tests: from now on the wall clock, real or fake, is so much later (earlier when negative) than it
+ * would be. */
+void clock_step_wall_ms(int64_t by_ms);
 
 #endif

@@ -138,6 +138,22 @@ static enum err sleep_run(struct request *rq)
     return OK;
 }
 
+#define STEP_MS_MAX (100LL * 366 * 86400 * 1000)
+
+/* A system clock that is set wrong, and set right again. */
+static enum err clock_run(struct request *rq)
+{
+    int64_t ms = 0;
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    if (!slice_to_i64(rq->argv[2], &ms) || ms < -STEP_MS_MAX || ms > STEP_MS_MAX) {
+        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
+    }
+    clock_step_wall_ms(ms);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
 static enum err log_run(struct request *rq)
 {
     struct slice arg = rq->argv[2];
@@ -292,6 +308,8 @@ static enum err other_run(struct request *rq)
         .run = word##_run,                                                                         \
     }
 
+DEBUG_SUB(clock, 3, "Sets the clock of the machine, as the server sees it, forward (or back).",
+          "milliseconds");
 DEBUG_SUB(digest, 2, "A digest of every live entry of every database, at one moment.", "");
 DEBUG_SUB(log, 3, "Writes a line into the log.", "message");
 DEBUG_SUB(
@@ -302,8 +320,8 @@ DEBUG_SUB(sleep, 3, "Stops the whole server for so many seconds; decimals are al
           "duration");
 COMMAND_HELP("server");
 
-static const struct command *const debug_subcommands[] = {&sub_digest,   &sub_help,  &sub_log,
-                                                          &sub_protocol, &sub_sleep, NULL};
+static const struct command *const debug_subcommands[] = {
+    &sub_clock, &sub_digest, &sub_help, &sub_log, &sub_protocol, &sub_sleep, NULL};
 
 const struct command cmd_debug = {
     .name = "debug",

@@ -111,7 +111,9 @@ static void apply_done(struct job *job)
     l->retiring = m;
     l->retire_generation++;
     m->retire_at = omap_seek(&m->order, slice_of(NULL, 0));
-    if (l->journal != NULL) journal_release(l->journal, a->progress.applied, l->time_ms);
+    if (l->journal != NULL) {
+        journal_release(l->journal, a->progress.applied, steady_now_ms(&l->time));
+    }
 }
 
 /* Recovery syncs what it is about to replay before the journal is opened. */

@@ -259,7 +259,7 @@ bool journal_is_failed(const struct journal *j)
 
 /* After the last sync a batch without transactions tells what was durable: without it, damage of
  * the last acknowledged batch could not be told from a torn tail. */
-static void journal_mark(struct journal *j, int64_t now_us)
+static void journal_mark(struct journal *j, int64_t now_us, int64_t time_ms)
 {
     if (j->appended_us == 0) {
         j->appended_us = now_us;
@@ -268,13 +268,13 @@ static void journal_mark(struct journal *j, int64_t now_us)
     bool is_idle = !j->is_writing && j->sealed == NULL && filling_is_empty(j);
     if (!is_idle || j->version_synced <= j->version_marked) return;
     if (now_us - j->appended_us < MARKER_IDLE_US || !current_has_room(j, 0, 0)) return;
-    filling_cover(j, j->version_last, clock_wall_ms());
+    filling_cover(j, j->version_last, time_ms);
     j->filling->header.first_version = j->version_last + 1;
     journal_seal(j);
     journal_start_job(j, j->options.durability == DURABILITY_ALWAYS);
 }
 
-void journal_tick(struct journal *j)
+void journal_tick(struct journal *j, int64_t time_ms)
 {
     int64_t now_us = clock_mono_us();
     if (j->is_failed) return;
@@ -286,7 +286,7 @@ void journal_tick(struct journal *j)
         j->wants_sync = true;
     }
     journal_submit(j);
-    journal_mark(j, now_us);
+    journal_mark(j, now_us, time_ms);
 }
 
 void journal_stats(const struct journal *j, struct journal_stats *out)

@@ -80,7 +80,8 @@ void journal_want_sync(struct journal *j);
 void journal_set_options(struct journal *j, const struct journal_options *options);
 /* Segments whose versions are all <= applied and that retention lets go are removed. */
 void journal_release(struct journal *j, uint64_t applied, int64_t now_ms);
-void journal_tick(struct journal *j);
+/* Every 10 ms or so; `time_ms` is transaction time. */
+void journal_tick(struct journal *j, int64_t time_ms);
 bool journal_is_disk_full(const struct journal *j);
 /* A write or sync failed: nothing will be acknowledged any more. */
 bool journal_is_failed(const struct journal *j);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define RETIRE_ENTRIES 128 /* moved to the cache in one turn */
+#define TIME_AHEAD_MS_TOLD 1000
 #define STORE_NICE 10
 #define LONG_NICE 5 /* whoever asked for much waits a little for those who asked for little */
 #define RANGE_CACHE_SHARE 8 /* of cache_bytes, one part in this many is for ranges */
@@ -176,7 +177,7 @@ static enum err local_commit(struct backend *b, const struct batch *batch, uint6
     if (r == ERR_WAIT) waiter_add(&l->room_waiters, w);
     if (r != OK) return r;
     *version = l->version_newest = l->version_next++;
-    if (batch->time_ms > l->time_ms) l->time_ms = batch->time_ms;
+    steady_at_least(&l->time, batch->time_ms);
     journal_append(l->journal, *version, batch);
     for (size_t i = 0; i < batch->count; i++) local_remember(l, &batch->items[i], *version);
     l->write_budget -= (double)bytes + 128;
@@ -184,6 +185,11 @@ static enum err local_commit(struct backend *b, const struct batch *batch, uint6
 }
 
 /* ---- turns and threads ---- */
+
+static int64_t local_time_ms(struct backend *b)
+{
+    return steady_now_ms(&local_of(b)->time);
+}
 
 static void local_poll(struct backend *b)
 {
@@ -215,6 +221,23 @@ static void local_turn_end(struct backend *b)
     cache_turn_end(&l->cache);
 }
 
+/* Tells of a system clock that was set back, or was ahead when the journal was written. */
+static void time_watch(struct local *l)
+{
+    int64_t ahead_ms = steady_ahead_ms(&l->time);
+    if (ahead_ms >= TIME_AHEAD_MS_TOLD && l->time_ahead_told_ms == 0) {
+        log_warning(
+            "the system's clock is %lld.%03lld s behind the newest commit: time goes on from that "
+            "commit, and what is to end at a time of day (EXAT, PXAT) ends early. Is the clock "
+            "right?",
+            (long long)ahead_ms / 1000, (long long)ahead_ms % 1000);
+        l->time_ahead_told_ms = ahead_ms;
+    } else if (ahead_ms == 0 && l->time_ahead_told_ms != 0) {
+        log_notice("the system's clock has caught up with the newest commit");
+        l->time_ahead_told_ms = 0;
+    }
+}
+
 static void local_tick(struct backend *b)
 {
     struct local *l = local_of(b);
@@ -223,9 +246,10 @@ static void local_tick(struct backend *b)
     local_searches_try(l);
     local_fill_try(l);
     local_budget_tick(l);
-    journal_tick(l->journal);
+    journal_tick(l->journal, local_time_ms(b));
+    time_watch(l);
     if (journal_is_disk_full(l->journal)) {
-        journal_release(l->journal, store_applied(l->store), l->time_ms);
+        journal_release(l->journal, store_applied(l->store), local_time_ms(&l->base));
     }
 }
 
@@ -273,13 +297,6 @@ static uint64_t local_version_next(struct backend *b)
     return local_of(b)->version_next;
 }
 
-static int64_t local_time_ms(struct backend *b)
-{
-    struct local *l = local_of(b);
-    int64_t now_ms = clock_wall_ms();
-    return now_ms > l->time_ms ? now_ms : l->time_ms;
-}
-
 static void local_stats(struct backend *b, struct backend_stats *out)
 {
     struct local *l = local_of(b);
@@ -312,6 +329,7 @@ static void local_stats(struct backend *b, struct backend_stats *out)
         .store_waits = l->store_waits,
         .throttled = l->throttles,
         .scans_open = l->scans_open,
+        .time_ahead_ms = steady_ahead_ms(&l->time),
         .is_store_failing = l->apply_failures > 0,
         .is_disk_full = journal_is_disk_full(l->journal),
     };
@@ -492,7 +510,7 @@ enum err local_set_options(struct backend *b, const struct local_options *option
                                       .retention_ms = mine->retention_ms,
                                       .retention_bytes = mine->retention_bytes};
     journal_set_options(l->journal, &journal);
-    journal_release(l->journal, store_applied(l->store), l->time_ms);
+    journal_release(l->journal, store_applied(l->store), local_time_ms(&l->base));
     bool is_always = mine->durability == DURABILITY_ALWAYS;
     if (!is_always || journal_acknowledged(l->journal) <= journal_synced(l->journal)) return OK;
     /* The sync that journal_set_options wants begins at the end of this turn. */

@@ -12,6 +12,7 @@
 #include "backend/local/range_cache.h"
 #include "backend/local/store.h"
 #include "backend/local/worker.h"
+#include "base/steady.h"
 
 #define READERS_MAX 32 /* beside the loop's own: pinned scans and loads under way */
 
@@ -60,13 +61,14 @@ struct local {
     struct memtable *active;  /* head of the list, newest first */
     uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
     unsigned frozen_count;
-    struct memtable *retiring;  /* applied, its entries going into the cache; oldest of the list */
-    uint64_t retire_generation; /* changes when a retirement begins or ends */
-    uint64_t version_newest;    /* of the last commit */
-    uint64_t version_next;      /* to be given; a start skips what was reserved */
-    uint64_t version_told;      /* last on_durable */
-    uint64_t version_reserved;  /* versions below this one may be given */
-    int64_t time_ms;
+    struct memtable *retiring;   /* applied, its entries going into the cache; oldest of the list */
+    uint64_t retire_generation;  /* changes when a retirement begins or ends */
+    uint64_t version_newest;     /* of the last commit */
+    uint64_t version_next;       /* to be given; a start skips what was reserved */
+    uint64_t version_told;       /* last on_durable */
+    uint64_t version_reserved;   /* versions below this one may be given */
+    struct steady time;          /* transaction time */
+    int64_t time_ahead_told_ms;  /* in the log; 0 = it is not ahead */
     struct local_backup *backup; /* under way; NULL = none is */
     struct changes *changes;     /* owned */
     struct searches *searches;   /* owned */

@@ -371,7 +371,7 @@ enum err local_recover(struct local *l, struct recovered *out, struct error *e)
     if (r == OK) r = segments_replay(&rec, first_needed(&rec, applied), e);
     if (r == OK) {
         out->last_version = rec.last_version > applied ? rec.last_version : applied;
-        l->time_ms = rec.time_ms;
+        steady_at_least(&l->time, rec.time_ms);
         recovered_fill(&rec, out);
         if (rec.replayed > 0) {
             log_notice("recovered %llu transactions, up to version %llu",
