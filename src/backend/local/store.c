@@ -1,6 +1,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "backend/local/page_sum.h"
 #include "backend/local/store_text.h"
 #include "backend/local/vfs.h"
 #include "base/log.h"
@@ -21,15 +22,19 @@ enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
     switch (base) {
     case SQLITE_FULL: return error_set(e, ERR_DISK_FULL, "disk full: cannot %s: %s", what, text);
     case SQLITE_CORRUPT:
+        if (vfs_damage() != NULL) text = vfs_damage();
+        (void)error_set(e, ERR_CORRUPT, "cannot %s: %s", what, text);
+        vfs_damage_forget();
+        return ERR_CORRUPT;
     case SQLITE_NOTADB: return error_set(e, ERR_CORRUPT, "cannot %s: %s", what, text);
     case SQLITE_NOMEM: return error_set(e, ERR_NOMEM, "cannot %s: %s", what, text);
     default: return error_set(e, ERR_IO, "cannot %s: %s (%d)", what, text, rc);
     }
 }
 
-static enum err store_exec(struct store *s, const char *sql, struct error *e)
+static enum err store_exec(struct store *s, const char *sql, const char *what, struct error *e)
 {
-    return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), sql);
+    return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), what);
 }
 
 enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, sqlite3 **out,
@@ -46,12 +51,17 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
         *out = NULL;
         return r;
     }
-    char sql[160];
+    char sql[200];
     uint64_t cache_kb = cache_bytes / 1024 + 1;
-    snprintf(sql, sizeof sql,
-             "PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
-             "PRAGMA temp_store=MEMORY;",
-             (unsigned long long)cache_kb);
+    int reserved = PAGE_SUM_BYTES;
+    unsigned allowed = is_writer ? VFS_BLANK_PAGES | VFS_OWN_FRAMES : 0;
+    sqlite3_file_control(*out, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
+    sqlite3_file_control(*out, "main", VFS_CONTROL_ALLOWED, &allowed);
+    snprintf(
+        sql, sizeof sql,
+        "PRAGMA page_size=%d; PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
+        "PRAGMA temp_store=MEMORY;",
+        PAGE_BYTES, (unsigned long long)cache_kb);
     sqlite3_busy_timeout(*out, 5000);
     return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
 }
@@ -74,35 +84,78 @@ static enum err store_prepare(struct store *s, sqlite3_stmt **stmt, const char *
     return store_error(e, s->db, rc, "prepare a statement");
 }
 
-static int64_t store_pragma(struct store *s, const char *sql)
+/* Of SQLite's file format. */
+#define HEADER_MAGIC "SQLite format 3"
+#define HEADER_PAGE_BYTES_AT 16
+#define HEADER_RESERVED_AT 20
+#define HEADER_FORMAT_AT 60 /* PRAGMA user_version */
+#define HEADER_APPLICATION_AT 68
+
+static uint32_t header_u32(const uint8_t *header, int at)
 {
-    sqlite3_stmt *stmt = NULL;
-    int64_t value = -1;
-    if (sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL) != SQLITE_OK) return -1;
-    if (sqlite3_step(stmt) == SQLITE_ROW) value = sqlite3_column_int64(stmt, 0);
-    sqlite3_finalize(stmt);
-    return value;
+    return (uint32_t)header[at] << 24 | (uint32_t)header[at + 1] << 16 |
+           (uint32_t)header[at + 2] << 8 | header[at + 3];
 }
 
-static enum err store_check_format(struct store *s, struct error *e)
+static enum err header_check(const char *path, const uint8_t *h, struct error *e)
 {
-    int64_t application = store_pragma(s, "PRAGMA application_id");
-    int64_t format = store_pragma(s, "PRAGMA user_version");
-    int64_t tables = store_pragma(s, "SELECT count(*) FROM sqlite_schema");
-    if (tables < 0) {
-        return error_set(e, ERR_CORRUPT, "%s is not a database: %s", s->path,
-                         sqlite3_errmsg(s->db));
+    uint32_t format = header_u32(h, HEADER_FORMAT_AT);
+    bool has_sum = h[HEADER_RESERVED_AT] == PAGE_SUM_BYTES;
+    if (has_sum && page_sum_check(h, 1) != PAGE_GOOD) {
+        return error_set(e, ERR_CORRUPT, "%s: its first page is damaged: a wrong checksum", path);
     }
-    if (tables > 0 && application != APPLICATION_ID) {
-        return error_set(e, ERR_FORMAT, "%s is a SQLite database, but not one of tupled", s->path);
+    if (memcmp(h, HEADER_MAGIC, sizeof HEADER_MAGIC) != 0) {
+        return error_set(e, ERR_CORRUPT, "%s is not a database: its beginning is damaged", path);
     }
-    if (tables > 0 && format > STORE_FORMAT) {
+    if (header_u32(h, HEADER_APPLICATION_AT) != APPLICATION_ID) {
+        return error_set(e, ERR_FORMAT, "%s is a SQLite database, but not one of tupled", path);
+    }
+    if (format > STORE_FORMAT) {
         return error_set(e, ERR_FORMAT,
-                         "%s has format %lld, newer than format %d, the newest that this program "
+                         "%s has format %u, newer than format %d, the newest that this program "
                          "reads; start a newer tupled",
-                         s->path, (long long)format, STORE_FORMAT);
+                         path, format, STORE_FORMAT);
+    }
+    if (format < STORE_FORMAT) {
+        return error_set(e, ERR_FORMAT,
+                         "%s has format %u, of a development version without checksums; this "
+                         "program reads format %d. Start the version that wrote it",
+                         path, format, STORE_FORMAT);
+    }
+    unsigned page_bytes = (unsigned)h[HEADER_PAGE_BYTES_AT] << 8 | h[HEADER_PAGE_BYTES_AT + 1];
+    if (page_bytes != PAGE_BYTES || !has_sum) {
+        return error_set(e, ERR_CORRUPT, "%s: its first page is damaged", path);
     }
     return OK;
+}
+
+/* Whether the file is one of ours, from its own bytes and before SQLite may touch it. The header is
+ * there as soon as the file has any: it is written before the write-ahead log is used. A creation
+ * that was interrupted (a rollback journal is there) is SQLite's to take back. */
+static enum err store_check_format(const char *path, struct error *e)
+{
+    struct file f;
+    uint8_t page[PAGE_BYTES];
+    uint64_t bytes = 0;
+    struct buf journal;
+    buf_init(&journal);
+    buf_printf(&journal, "%s-journal", path);
+    buf_append_byte(&journal, '\0');
+    buf_require(&journal);
+    bool is_half_made = file_exists((char *)journal.data);
+    buf_fini(&journal);
+    if (!file_exists(path) || is_half_made) return OK;
+    enum err r = file_open(&f, path, FILE_READ, e);
+    if (r != OK) return r;
+    r = file_size(&f, &bytes, e);
+    if (r == OK && bytes > 0 && bytes < sizeof page) {
+        r = error_set(e, ERR_CORRUPT, "%s is not a database: it has %llu bytes", path,
+                      (unsigned long long)bytes);
+    }
+    if (r == OK && bytes > 0) r = file_read_at(&f, 0, page, sizeof page, e);
+    if (r == OK && bytes > 0) r = header_check(path, page, e);
+    file_close(&f);
+    return r;
 }
 
 static enum err store_create(struct store *s, struct error *e)
@@ -121,7 +174,7 @@ static enum err store_create(struct store *s, struct error *e)
              "PRAGMA application_id=%d; PRAGMA user_version=%d;"
              "COMMIT;",
              hex, APPLICATION_ID, STORE_FORMAT);
-    return store_exec(s, sql, e);
+    return store_exec(s, sql, "set up the tables", e);
 }
 
 /* "<prefix><database>" */
@@ -198,10 +251,11 @@ enum err store_open(const struct store_options *options, struct store **out, str
     s->path = memcpy(mem_alloc(len), options->path, len);
     s->reader_cache_bytes = options->reader_cache_bytes;
     s->text_ops = options->text_ops;
-    enum err r = store_connect(s->path, options->cache_bytes, true, &s->db, e);
-    if (r == OK) r = store_check_format(s, e);
-    if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", e);
+    enum err r = store_check_format(s->path, e);
+    if (r == OK) r = store_connect(s->path, options->cache_bytes, true, &s->db, e);
+    if (r == OK) r = store_exec(s, "PRAGMA synchronous=FULL", "set up the database", e);
     if (r == OK) r = store_create(s, e);
+    if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL", "set up the database", e);
     if (r == OK) r = store_read_meta(s, &s->state, e);
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) r = store_text_open(s, e);

@@ -6,7 +6,8 @@
  *     'entries.<db>', 'expiring.<db>'
  *
  * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
- * ms or 0, `v` the value. application_id is "tupl", user_version the format.
+ * ms or 0, `v` the value. application_id is "tupl", user_version the format. Every page has a
+ * checksum (page_sum.h).
  *
  * Applying a memtable is several transactions (slices), each durable at its COMMIT; the last one
  * moves 'applied'. A crash in between leaves a mixture that the journal's replay makes whole again,
@@ -21,7 +22,7 @@
 #include "backend/local/memtable.h"
 #include "base/arena.h"
 
-#define STORE_FORMAT 1
+#define STORE_FORMAT 2
 #define STORE_SPACE_COUNTED 1 /* the space byte of the entries that are counted: user data */
 
 struct store;

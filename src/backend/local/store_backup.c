@@ -20,14 +20,21 @@
 
 static enum err copy_pages(sqlite3 *to, sqlite3 *from, const bool *is_stopping, struct error *e)
 {
+    /* Free ones are copied too, and what was damaged into a page of zeros gets no sum. */
+    unsigned seen = VFS_BLANK_PAGES;
+    unsigned written = VFS_BLANK_PAGES | VFS_OWN_FRAMES | VFS_COPIED_PAGES;
+    unsigned nothing = 0;
     sqlite3_backup *copy = sqlite3_backup_init(to, "main", from, "main");
     if (copy == NULL) return store_error(e, to, sqlite3_errcode(to), "begin the backup");
     int rc = SQLITE_OK;
+    sqlite3_file_control(from, "main", VFS_CONTROL_ALLOWED, &seen);
+    sqlite3_file_control(to, "main", VFS_CONTROL_ALLOWED, &written);
     while (rc == SQLITE_OK) {
         if (__atomic_load_n(is_stopping, __ATOMIC_RELAXED)) break;
         rc = sqlite3_backup_step(copy, STEP_PAGES);
         sched_yield();
     }
+    sqlite3_file_control(from, "main", VFS_CONTROL_ALLOWED, &nothing);
     bool is_stopped = rc == SQLITE_OK;
     int finished = sqlite3_backup_finish(copy);
     if (is_stopped) return error_set(e, ERR_IO, "the server is stopping");

@@ -3,16 +3,37 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "backend/local/page_sum.h"
 #include "base/fault.h"
+
+enum vfs_kind { VFS_OTHER, VFS_DATABASE, VFS_WAL };
 
 struct vfs_file {
     sqlite3_file base; /* first: SQLite's view */
-    bool is_database;
-    sqlite3_file *real; /* behind this struct, in the memory SQLite gave */
+    enum vfs_kind kind;
+    struct vfs_file *database; /* VFS_WAL: the file that it belongs to */
+    const char *name;          /* the last part of the path; SQLite's, as long as it is open */
+    unsigned allowed;          /* VFS_DATABASE: enum vfs_allowed */
+    bool is_checkpointing;     /* VFS_DATABASE */
+    sqlite3_file *real;        /* after this struct, in the memory SQLite gave */
 };
+
+static _Thread_local char damage[VFS_DAMAGE_BYTES];
+
+const char *vfs_damage(void)
+{
+    return damage[0] == '\0' ? NULL : damage;
+}
+
+void vfs_damage_forget(void)
+{
+    damage[0] = '\0';
+}
 
 static _Thread_local struct {
     int fd; /* -1 outside of nowait */
@@ -65,25 +86,99 @@ static int file_close_(sqlite3_file *file)
     return real_of(file)->pMethods->xClose(real_of(file));
 }
 
+/* ---- pages and what they must be ---- */
+
+/* The statement ends with SQLITE_CORRUPT, after which SQLite, other than after an I/O error, keeps
+ * the transaction. */
+static int damaged(const struct vfs_file *f, sqlite3_int64 offset, const char *why)
+{
+    snprintf(damage, sizeof damage, "%.64s at offset %lld %s", f->name, (long long)offset, why);
+    return SQLITE_CORRUPT;
+}
+
+static int check_page(const struct vfs_file *f, const uint8_t *page, sqlite3_int64 offset)
+{
+    enum page_state state = page_sum_check(page, (uint32_t)(offset / PAGE_BYTES) + 1);
+    if (state == PAGE_GOOD || (state == PAGE_BLANK && f->allowed & VFS_BLANK_PAGES))
+        return SQLITE_OK;
+    return damaged(f, offset, "is damaged: a page with a wrong checksum");
+}
+
+static bool is_frame_checked(const struct vfs_file *f)
+{
+    if (f->database == NULL) return false;
+    return !(f->database->allowed & VFS_OWN_FRAMES) || f->database->is_checkpointing;
+}
+
+/* A good page also gets the sum that it will have in the database file: whoever copies it can tell
+ * it from one that was never written. */
+static int check_frame(const struct vfs_file *f, uint8_t *page, sqlite3_int64 offset)
+{
+    uint8_t header[WAL_HEADER_BYTES];
+    uint8_t frame[WAL_FRAME_BYTES];
+    uint8_t before[WAL_FRAME_BYTES];
+    int (*read)(sqlite3_file *, void *, int, sqlite3_int64) = f->real->pMethods->xRead;
+    sqlite3_int64 at = offset - WAL_FRAME_BYTES;
+    bool is_first = at == WAL_HEADER_BYTES;
+    int rc = read(f->real, header, sizeof header, 0);
+    if (rc == SQLITE_OK) rc = read(f->real, frame, sizeof frame, at);
+    if (rc == SQLITE_OK && !is_first) {
+        rc = read(f->real, before, sizeof before, at - PAGE_BYTES - WAL_FRAME_BYTES);
+    }
+    if (rc != SQLITE_OK) return damaged(f, offset, "cannot be read");
+    if (!wal_frame_is_good(header, is_first ? NULL : before, frame, page)) {
+        return damaged(f, offset, "is damaged: a frame with a wrong checksum");
+    }
+    page_sum_put(page, wal_frame_page(frame));
+    return SQLITE_OK;
+}
+
+static bool is_page(const struct vfs_file *f, int len, sqlite3_int64 offset)
+{
+    if (len != PAGE_BYTES) return false;
+    if (f->kind == VFS_DATABASE) return offset % PAGE_BYTES == 0;
+    sqlite3_int64 frames = offset - WAL_HEADER_BYTES - WAL_FRAME_BYTES;
+    return f->kind == VFS_WAL && frames >= 0 && frames % (PAGE_BYTES + WAL_FRAME_BYTES) == 0;
+}
+
+static int check(const struct vfs_file *f, void *page, sqlite3_int64 offset)
+{
+    if (f->kind == VFS_DATABASE) return check_page(f, page, offset);
+    return is_frame_checked(f) ? check_frame(f, page, offset) : SQLITE_OK;
+}
+
 static int file_read_(sqlite3_file *file, void *out, int len, sqlite3_int64 offset)
 {
     const struct vfs_file *f = (const struct vfs_file *)(const void *)file;
-    if (nowait.fd >= 0 && f->is_database) {
+    bool is_whole = is_page(f, len, offset);
+    if (nowait.fd >= 0 && f->kind == VFS_DATABASE) {
         bool is_refused = false;
-        if (read_nowait(out, len, offset, &is_refused)) return SQLITE_OK;
+        if (read_nowait(out, len, offset, &is_refused)) {
+            return is_whole ? check(f, out, offset) : SQLITE_OK;
+        }
         if (is_refused) {
             nowait.was_refused = true;
             return SQLITE_INTERRUPT;
         }
     }
-    if (fault_hit("vfs.read")) return SQLITE_IOERR_READ;
-    return f->real->pMethods->xRead(f->real, out, len, offset);
+    int rc = fault_hit("vfs.read") ? SQLITE_IOERR_READ
+                                   : f->real->pMethods->xRead(f->real, out, len, offset);
+    if (!is_whole || rc == SQLITE_IOERR_SHORT_READ) return rc;
+    return rc == SQLITE_OK ? check(f, out, offset) : damaged(f, offset, "cannot be read");
 }
 
 static int file_write_(sqlite3_file *file, const void *data, int len, sqlite3_int64 offset)
 {
+    const struct vfs_file *f = (const struct vfs_file *)(const void *)file;
+    uint8_t page[PAGE_BYTES];
     if (fault_hit("vfs.write")) return SQLITE_FULL;
-    return real_of(file)->pMethods->xWrite(real_of(file), data, len, offset);
+    if (f->kind == VFS_DATABASE && is_page(f, len, offset)) {
+        memcpy(page, data, sizeof page);
+        bool stays_blank = f->allowed & VFS_COPIED_PAGES && page_is_blank(page);
+        if (!stays_blank) page_sum_put(page, (uint32_t)(offset / PAGE_BYTES) + 1);
+        data = page;
+    }
+    return f->real->pMethods->xWrite(f->real, data, len, offset);
 }
 
 static int file_truncate_(sqlite3_file *file, sqlite3_int64 size)
@@ -119,6 +214,13 @@ static int file_check_lock_(sqlite3_file *file, int *out)
 
 static int file_control_(sqlite3_file *file, int op, void *arg)
 {
+    struct vfs_file *f = (struct vfs_file *)(void *)file;
+    if (op == VFS_CONTROL_ALLOWED) {
+        f->allowed = *(const unsigned *)arg;
+        return SQLITE_OK;
+    }
+    if (op == SQLITE_FCNTL_CKPT_START) f->is_checkpointing = true;
+    if (op == SQLITE_FCNTL_CKPT_DONE) f->is_checkpointing = false;
     return real_of(file)->pMethods->xFileControl(real_of(file), op, arg);
 }
 
@@ -180,9 +282,14 @@ static sqlite3_vfs *real_vfs(sqlite3_vfs *vfs)
 static int vfs_open_(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
 {
     struct vfs_file *f = (struct vfs_file *)(void *)file;
-    f->is_database = (flags & SQLITE_OPEN_MAIN_DB) != 0;
+    const char *slash = name == NULL ? NULL : strrchr(name, '/');
+    *f = (struct vfs_file){.name = slash == NULL ? name : slash + 1};
+    if (flags & SQLITE_OPEN_MAIN_DB) f->kind = VFS_DATABASE;
+    if (flags & SQLITE_OPEN_WAL) {
+        f->kind = VFS_WAL;
+        f->database = (struct vfs_file *)(void *)sqlite3_database_file_object(name);
+    }
     f->real = (sqlite3_file *)(void *)(f + 1);
-    f->base.pMethods = NULL;
     f->real->pMethods = NULL;
     int rc = real_vfs(vfs)->xOpen(real_vfs(vfs), name, f->real, flags, out);
     if (f->real->pMethods != NULL) f->base.pMethods = &vfs_methods;

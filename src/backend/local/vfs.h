@@ -1,10 +1,16 @@
-/* vfs: SQLite's file access, with one thing added: a read of the main database file that would have
- * to wait for the disk can be refused instead (preadv2 with RWF_NOWAIT), so that the loop thread
- * reads what is in the page cache and leaves the rest to a query thread.
+/* vfs: SQLite's file access, with two things added.
+ *
+ * A read of the main database file that would have to wait for the disk can be refused instead
+ * (preadv2 with RWF_NOWAIT), so that the loop thread reads what is in the page cache and leaves the
+ * rest to a query thread.
  *
  * A refused read makes the statement end with SQLITE_INTERRUPT: of all codes it is the one after
  * which SQLite keeps a read transaction (sqlite3VdbeHalt: a read-only statement that was
  * interrupted).
+ *
+ * Every page is checked when it is read, and gets its checksum when it is written: page_sum.h. A
+ * page that is not what was written, or cannot be read, makes the statement end with
+ * SQLITE_CORRUPT; vfs_damage tells where.
  */
 #ifndef BACKEND_LOCAL_VFS_H
 #define BACKEND_LOCAL_VFS_H
@@ -22,5 +28,19 @@ ERR_MUST_USE enum err vfs_register(struct error *e);
 void vfs_nowait_begin(int fd);
 /* True when a read was refused in between. */
 bool vfs_nowait_end(void);
+
+/* Where the last page that this thread could not read lies, and what is wrong with it; NULL =
+ * nothing since vfs_damage_forget. */
+#define VFS_DAMAGE_BYTES 160
+const char *vfs_damage(void);
+void vfs_damage_forget(void);
+
+/* What a connection may see and write, set by sqlite3_file_control on "main" with an unsigned.
+ * VFS_BLANK_PAGES: pages that were never written; they are free. For the writer, and for whoever
+ * copies all pages. VFS_OWN_FRAMES: frames of the write-ahead log that are unchecked, because those
+ * of an open transaction are not final; for the writer. A checkpoint checks all. VFS_COPIED_PAGES:
+ * a page that was blank where it came from stays so. */
+#define VFS_CONTROL_ALLOWED 0x7475
+enum vfs_allowed { VFS_BLANK_PAGES = 1, VFS_OWN_FRAMES = 2, VFS_COPIED_PAGES = 4 };
 
 #endif

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "backend/local/store_int.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
@@ -493,7 +494,8 @@ static void a_newer_journal_format_is_refused(void **state)
 static void database_exec(struct rig *r, const char *sql)
 {
     sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(rig_path(r, "tupled.db"), &db), SQLITE_OK);
+    struct error e;
+    assert_int_equal(store_connect(rig_path(r, "tupled.db"), 1 << 20, true, &db, &e), OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
@@ -505,9 +507,11 @@ static void a_newer_database_format_is_refused(void **state)
     rig_open(&r);
     rig_set(&r, key_of(0, "a"), slice_str("1"));
     rig_close(&r);
-    database_exec(&r, "PRAGMA user_version=2");
-    expect_refused(&r, ERR_FORMAT, "tupled.db has format 2");
+    database_exec(&r, "PRAGMA user_version=3");
+    expect_refused(&r, ERR_FORMAT, "tupled.db has format 3, newer");
     database_exec(&r, "PRAGMA user_version=1");
+    expect_refused(&r, ERR_FORMAT, "tupled.db has format 1, of a development version");
+    database_exec(&r, "PRAGMA user_version=2");
     rig_open(&r);
     rig_expect(&r, key_of(0, "a"), "1");
     rig_close(&r);
@@ -527,10 +531,12 @@ static void a_file_that_is_no_database_is_refused(void **state)
 {
     struct rig r;
     rig_init(&r);
-    const char *text = "this is only text, and long enough that it could hold a header ......... "
-                       "................................................................";
-    assert_int_equal(file_write_all(rig_path(&r, "tupled.db"), slice_str(text), NULL), OK);
-    expect_refused(&r, ERR_CORRUPT, "not a database");
+    static uint8_t text[5000];
+    memset(text, 'x', sizeof text);
+    for (size_t len = 1; len <= sizeof text; len += sizeof text - 1) {
+        assert_int_equal(file_write_all(rig_path(&r, "tupled.db"), slice_of(text, len), NULL), OK);
+        expect_refused(&r, ERR_CORRUPT, "not a database");
+    }
     rig_fini(&r);
 }
 
