@@ -200,15 +200,14 @@ static bool is_ready(struct testserver *s)
     return end != NULL;
 }
 
-static void wait_until_ready(struct testserver *s)
+/* False when it ended instead, *status is its wait status. */
+static bool wait_until_ready(struct testserver *s, int *status)
 {
     long until = testserver_now_ms() + WAIT_MS;
     while (!is_ready(s)) {
-        int status = 0;
-        if (waitpid(s->pid, &status, WNOHANG) == s->pid) {
+        if (waitpid(s->pid, status, WNOHANG) == s->pid) {
             s->pid = 0;
-            show(s, "ended while starting");
-            fail_msg("the server ended while starting, wait status 0x%x", status);
+            return false;
         }
         if (testserver_now_ms() > until) {
             show(s, "is not ready");
@@ -216,6 +215,7 @@ static void wait_until_ready(struct testserver *s)
         }
         testserver_pause();
     }
+    return true;
 }
 
 /* ---- what tests call ------------------------------------------------------------------------- */
@@ -273,8 +273,11 @@ struct testserver *testserver_start_with(const char *arg, ...)
 void testserver_again(struct testserver *s)
 {
     if (s->pid != 0) fail_msg("the server runs already");
+    int status = 0;
     launch(s);
-    wait_until_ready(s);
+    if (wait_until_ready(s, &status)) return;
+    show(s, "ended while starting");
+    fail_msg("the server ended while starting, wait status 0x%x", status);
 }
 
 static bool has_printed(const struct testserver *s, const char *text)
@@ -291,6 +294,19 @@ bool testserver_has_logged(const struct testserver *s, const char *text)
     bool found = strstr(log, text) != NULL;
     free(log);
     return found;
+}
+
+bool testserver_try_again(struct testserver *s, const char *text)
+{
+    if (s->pid != 0) fail_msg("the server runs already");
+    int status = 0;
+    launch(s);
+    if (wait_until_ready(s, &status)) return true;
+    bool is_refusal = WIFEXITED(status) && WEXITSTATUS(status) == 1;
+    if (is_refusal && (has_printed(s, text) || testserver_has_logged(s, text))) return false;
+    show(s, "ended while starting");
+    fail_msg("the server ended while starting, wait status 0x%x, without \"%s\"", status, text);
+    return false;
 }
 
 void testserver_ends(struct testserver *s, int wanted)

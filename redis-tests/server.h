@@ -44,6 +44,9 @@ void testserver_kill(struct testserver *s);
 void testserver_ends(struct testserver *s, int status);
 /* Start it again with the same options on the same data (another port); it must not run. */
 void testserver_again(struct testserver *s);
+/* As testserver_again, but it may refuse: then false, and it has ended with status 1 and printed or
+ * logged `text`. */
+bool testserver_try_again(struct testserver *s, const char *text);
 /* testserver_stop if it runs, and remove its scratch directory. s may be NULL. */
 void testserver_free(struct testserver *s);
 

@@ -108,7 +108,10 @@ struct backend_stats {
     uint64_t memtable_bytes, memtable_entries, frozen_memtables, applies, apply_us, apply_rows;
     uint64_t cache_bytes, cache_entries, cache_hits, cache_misses;
     uint64_t store_reads, store_waits, throttled, scans_open;
-    int64_t time_ahead_ms; /* transaction time, of the system's clock; 0 = they agree */
+    uint64_t damaged_reads; /* reads of the store that failed */
+    const char *damage;     /* what the last of them said; borrowed for the turn */
+    uint64_t aside_entries; /* that the store cannot take for damage, kept beside it */
+    int64_t time_ahead_ms;  /* transaction time, of the system's clock; 0 = they agree */
     bool is_store_failing, is_disk_full;
 };
 

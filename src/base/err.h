@@ -19,7 +19,7 @@
     X(ERR_TRYAGAIN, "TRYAGAIN")   /* nothing happened, the client may retry */                     \
     X(ERR_DISK_FULL, "ERR")       /* no journal space could be reserved */                         \
     X(ERR_IO, "ERR")              /* a file operation failed */                                    \
-    X(ERR_CORRUPT, "ERR")         /* stored bytes that cannot be true */                           \
+    X(ERR_CORRUPT, "CORRUPT")     /* stored bytes that cannot be true */                           \
     X(ERR_FORMAT, "ERR")          /* data of a newer format than this program knows */             \
     X(ERR_LOCKED, "ERR")          /* the directory belongs to another running server */            \
     X(ERR_NOMEM, "ERR")           /* memory for something sized by a client */                     \

@@ -16,6 +16,14 @@ static unsigned long long u(uint64_t v)
     return (unsigned long long)v;
 }
 
+/* In one word what an operator must know; the sections tell more. */
+static const char *health(const struct backend_stats *s)
+{
+    if (s->is_disk_full) return "disk-full";
+    if (s->is_store_failing) return "store-failing";
+    return s->damaged_reads > 0 || s->aside_entries > 0 ? "damaged" : "ok";
+}
+
 static void write_server(struct request *rq, struct buf *out)
 {
     const struct env *env = rq->env;
@@ -30,6 +38,10 @@ static void write_server(struct request *rq, struct buf *out)
                env->port);
     buf_printf(out, "uptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n", (long long)up_s,
                (long long)up_s / 86400);
+    struct backend *b = engine_backend(env->engine);
+    struct backend_stats stats;
+    b->ops->stats(b, &stats);
+    buf_printf(out, "health:%s\r\n", health(&stats));
     buf_printf(out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\n", env->executable,
                env->config_file);
 }
@@ -231,9 +243,11 @@ static void write_store(struct request *rq, struct buf *out)
     buf_printf(out,
                "store_applies:%llu\r\nstore_apply_usec:%llu\r\nstore_rows_written:%llu\r\n"
                "store_reads:%llu\r\nstore_reads_waited:%llu\r\nstore_scans_open:%llu\r\n"
-               "store_failing:%d\r\n",
+               "store_failing:%d\r\nstore_damaged_reads:%llu\r\nstore_aside_entries:%llu\r\n"
+               "store_damage:%s\r\n",
                u(s.applies), u(s.apply_us), u(s.apply_rows), u(s.store_reads), u(s.store_waits),
-               u(s.scans_open), s.is_store_failing);
+               u(s.scans_open), s.is_store_failing, u(s.damaged_reads), u(s.aside_entries),
+               s.damage);
 }
 
 static void write_cache(struct request *rq, struct buf *out)

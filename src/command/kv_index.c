@@ -13,7 +13,7 @@
 static enum err definitions_begin(struct request *rq)
 {
     struct indexes *ix = rq->env->indexes;
-    enum err r = indexes_ready(ix, rq->waiter, &rq->error);
+    enum err r = indexes_ready(ix, rq->client->database, rq->waiter, &rq->error);
     uint64_t version = indexes_version(ix, rq->client->database);
     if (version > rq->depends) rq->depends = version;
     return r;

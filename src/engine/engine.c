@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include "base/mem.h"
+#include "codec/key.h"
 #include "engine/overlay.h"
 
 #define EXPIRED_SKIPS_MAX 4096 /* expired rows passed over in one call before others get a turn */
@@ -84,6 +85,24 @@ uint64_t engine_version_next(struct engine *g)
     return g->backend->ops->version_next(g->backend);
 }
 
+#define NAMED_BYTES_MAX 120 /* of a key, in an error */
+
+/* A damaged entry is told by its key. */
+static enum err name_key(struct slice key, struct error *e)
+{
+    struct buf text;
+    if (e == NULL || key.data[1] != SPACE_DATA) return ERR_CORRUPT;
+    struct error why = *e;
+    buf_init(&text);
+    key_to_json(engine_key_tuple(key), &text);
+    buf_require(&text);
+    int len = (int)(text.len < NAMED_BYTES_MAX ? text.len : NAMED_BYTES_MAX);
+    (void)error_set(e, ERR_CORRUPT, "%.*s%s %s", len, (const char *)text.data,
+                    text.len > NAMED_BYTES_MAX ? "..." : "", why.text);
+    buf_fini(&text);
+    return ERR_CORRUPT;
+}
+
 enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struct entry *out,
                     struct waiter *w, struct error *e)
 {
@@ -99,6 +118,7 @@ enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struc
         }
     }
     enum err r = g->backend->ops->load(g->backend, key, out, w, e);
+    if (r == ERR_CORRUPT) return name_key(key, e);
     if (r != OK) return r;
     /* Most entries never expire: no need to know the time. */
     bool may_expire = out->exists && out->expiry_ms != 0;

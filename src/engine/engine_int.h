@@ -4,6 +4,7 @@
 
 #include "engine/engine.h"
 #include "engine/id_window.h"
+#include "engine/start_read.h"
 
 /* The window of request ids (idem.c). */
 struct idem {
@@ -13,7 +14,8 @@ struct idem {
     struct waiter waiter;             /* of the sweeper and of the reading at the start */
     struct waiter_list pending;       /* requests that came before the rows were read */
     struct scan *scan;                /* of the reading */
-    uint8_t reading;                  /* database being read; DATABASES_MAX: all are */
+    uint8_t reading;                  /* database of `scan` */
+    struct start_read start;
     struct arena arena;
 };
 

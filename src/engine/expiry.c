@@ -14,6 +14,7 @@
 
 #define TIME_BYTES 8
 #define SWEEP_ARENA_BYTES (64 * 1024)
+#define DAMAGED_PAUSE_MS 1000
 
 static struct slice row_key(struct arena *arena, struct slice key, int64_t expiry_ms)
 {
@@ -131,6 +132,7 @@ static void sweep_database(struct expiry *x, uint8_t database)
     int64_t next_due_ms = 0;
     uint64_t expired = x->expired;
     uint64_t version = 0;
+    int64_t now_ms = engine_time_ms(x->engine);
     enum err r = engine_admit(x->engine, &x->waiter, &e);
     if (r != OK) return;
     struct overlay *o = engine_begin(x->engine, &x->arena);
@@ -147,6 +149,8 @@ static void sweep_database(struct expiry *x, uint8_t database)
     } else {
         x->expired = expired;
     }
+    /* What is damaged is not asked for at every tick. */
+    if (r == ERR_CORRUPT) x->next_due_ms[database] = now_ms + DAMAGED_PAUSE_MS;
     arena_reset(&x->arena);
 }
 

@@ -77,17 +77,16 @@ enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, 
     struct entry entry;
     q->is_repeat = false;
     q->depends = 0;
-    if (g->idem.reading < g->options.databases) {
-        waiter_add(&g->idem.pending, w);
-        return error_set(e, ERR_WAIT, "request ids are being read");
-    }
+    enum err r = start_read_check(&g->idem.start, q->database, e);
+    if (r == ERR_WAIT) waiter_add(&g->idem.pending, w);
+    if (r != OK) return r;
     if (!is_known(o, q, key)) {
         if (g->idem.ids.count + o->idem_rows < g->options.idem_entries_max) return OK;
         return error_set(e, ERR_TRYAGAIN,
                          "idem-max-entries (%llu) request ids are kept; nothing was done",
                          (unsigned long long)g->options.idem_entries_max);
     }
-    enum err r = engine_get(g, o, key, &entry, w, e);
+    r = engine_get(g, o, key, &entry, w, e);
     if (r != OK) return r;
     INVARIANT(entry.exists && entry.value.len >= ROW_HEAD_BYTES);
     if (memcmp(entry.value.data + 8, q->fingerprint, IDEM_FINGERPRINT_BYTES) != 0) {
@@ -145,22 +144,33 @@ static enum err read_slice(struct idem *m, unsigned *rows, bool *is_done, struct
     return b->ops->scan_pause(m->scan, e);
 }
 
-static void read_rows(struct idem *m)
+/* The database's rows, or a part of them: false when the rest must wait. */
+static bool read_database(struct idem *m, unsigned *rows)
 {
     struct error e;
+    bool is_done = false;
+    enum err r = m->scan != NULL ? OK : read_open(m, &e);
+    if (r == OK) r = read_slice(m, rows, &is_done, &e);
+    if (r == ERR_WAIT || (r == OK && !is_done)) return false;
+    m->engine->backend->ops->scan_close(m->scan);
+    m->scan = NULL;
+    if (r == OK) {
+        id_window_sort(&m->ids, m->reading);
+        start_read_done(&m->start, m->reading);
+    } else {
+        start_read_failed(&m->start, m->reading, &e);
+    }
+    return true;
+}
+
+static void read_rows(struct idem *m)
+{
     unsigned rows = READ_ROWS;
     if (m->waiter.next != NULL) return; /* a page is being fetched */
-    while (m->reading < m->engine->options.databases && rows > 0) {
-        bool is_done = false;
-        enum err r = m->scan != NULL ? OK : read_open(m, &e);
-        if (r == OK) r = read_slice(m, &rows, &is_done, &e);
-        if (r == ERR_WAIT || (r == OK && !is_done)) return;
-        m->engine->backend->ops->scan_close(m->scan);
-        m->scan = NULL;
-        if (r != OK) return; /* again at the next tick; to put an id twice is harmless */
-        id_window_sort(&m->ids, m->reading++);
+    while (rows > 0 && (m->scan != NULL || start_read_next(&m->start, &m->reading))) {
+        if (!read_database(m, &rows)) return;
     }
-    if (m->reading == m->engine->options.databases) waiter_wake_all(&m->pending);
+    if (start_read_is_over(&m->start)) waiter_wake_all(&m->pending);
 }
 
 /* ---- removing what left the window ---- */
@@ -187,10 +197,8 @@ static void sweep(struct idem *m, const struct id_entry *oldest, int64_t now_ms)
 void idem_tick(struct idem *m)
 {
     id_window_free_dropped(&m->ids, FREE_ENTRIES);
-    if (m->reading < m->engine->options.databases) {
-        read_rows(m);
-        return;
-    }
+    read_rows(m);
+    if (!start_read_is_over(&m->start) || m->scan != NULL) return;
     if (m->ids.count == 0 || m->waiter.next != NULL) return;
     int64_t now_ms = engine_time_ms(m->engine);
     for (uint8_t i = 0; i < m->engine->options.databases; i++) {
@@ -214,6 +222,7 @@ void idem_init(struct idem *m, struct engine *g)
     struct layer layer = {.on_commit = idem_on_commit, .arg = m};
     *m = (struct idem){.engine = g, .waiter = {.ready = nothing_ready}};
     waiter_list_init(&m->pending);
+    start_read_init(&m->start, "request ids", g->options.databases);
     id_window_init(&m->ids);
     arena_init(&m->arena, ARENA_BYTES);
     engine_add_layer(g, &layer);

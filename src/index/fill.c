@@ -177,7 +177,7 @@ static enum err create_apply(struct layer_op *op, struct view *v, bool *is_met, 
 {
     struct index_create *x = (struct index_create *)op;
     struct definition d = x->definition;
-    enum err r = indexes_ready(x->indexes, v->waiter, e);
+    enum err r = indexes_ready(x->indexes, v->database, v->waiter, e);
     if (r == OK) r = create_check(x, v, e);
     if (r == OK) r = take_id(v, &d.id, e);
     if (r != OK) return r;
@@ -204,7 +204,7 @@ static enum err drop_apply(struct layer_op *op, struct view *v, bool *is_met, st
 {
     const struct index_drop *x = (const struct index_drop *)op;
     uint8_t id[INDEX_ID_BYTES];
-    enum err r = indexes_ready(x->indexes, v->waiter, e);
+    enum err r = indexes_ready(x->indexes, v->database, v->waiter, e);
     if (r != OK) return r;
     const struct index *found = index_find(x->indexes, v->database, x->name);
     *is_met = found != NULL;

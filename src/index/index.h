@@ -46,8 +46,9 @@ void indexes_free(struct indexes *ix);
 void indexes_tick(struct indexes *ix);
 /* At the end of a turn of the loop, before what was committed goes to the journal. */
 void indexes_turn(struct indexes *ix);
-/* ERR_WAIT until the definitions are read. */
-ERR_MUST_USE enum err indexes_ready(struct indexes *ix, struct waiter *w, struct error *e);
+/* ERR_WAIT until the definitions are read; another error: those of the database cannot be. */
+ERR_MUST_USE enum err indexes_ready(struct indexes *ix, uint8_t database, struct waiter *w,
+                                    struct error *e);
 /* The newest commit that changed a definition of the database: what is said about definitions
  * depends on it. */
 uint64_t indexes_version(const struct indexes *ix, uint8_t database);

@@ -3,6 +3,7 @@
 #define INDEX_INDEX_INT_H
 
 #include "codec/key.h"
+#include "engine/start_read.h"
 #include "index/index.h"
 
 struct indexes {
@@ -17,8 +18,7 @@ struct indexes {
     size_t batch_rows;                /* ... and in one turn; rows of a dropped index likewise */
     struct waiter waiter;             /* of the reading and of the work */
     struct waiter_list pending;       /* who came before the definitions were read */
-    struct scan *scan;                /* of the reading */
-    uint8_t reading;                  /* database being read; `databases`: all are */
+    struct start_read start;          /* of the definitions */
     struct arena arena;               /* of the work */
 };
 

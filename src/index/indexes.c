@@ -148,7 +148,7 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 static enum err flushed(void *arg, struct view *v, struct error *e)
 {
     struct indexes *ix = arg;
-    enum err r = indexes_ready(ix, v->waiter, e);
+    enum err r = indexes_ready(ix, v->database, v->waiter, e);
     if (r != OK) return r;
     uint32_t next_id = 0;
     for (const struct index *x = ix->lists[v->database]; x != NULL; x = x->next) {
@@ -178,18 +178,18 @@ static enum err flushed(void *arg, struct view *v, struct error *e)
 
 /* ---- after a start ---- */
 
-static enum err read_database(struct indexes *ix, struct error *e)
+static enum err read_database(struct indexes *ix, uint8_t database, struct error *e)
 {
     struct backend *b = engine_backend(ix->engine);
-    uint8_t start[KEY_HEAD_BYTES] = {ix->reading, SPACE_INDEX};
-    uint8_t end[KEY_HEAD_BYTES] = {ix->reading, SPACE_INDEX + 1};
+    uint8_t start[KEY_HEAD_BYTES] = {database, SPACE_INDEX};
+    uint8_t end[KEY_HEAD_BYTES] = {database, SPACE_INDEX + 1};
     struct scan_range range = {.start = slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
                                .is_undivided = true,
                                .with_values = true};
     struct scan *scan = NULL;
     enum err r = b->ops->scan_open(b, &range, &scan, e);
-    forget(ix, ix->reading);
+    forget(ix, database);
     while (r == OK) {
         struct slice key;
         struct entry entry;
@@ -205,26 +205,32 @@ static enum err read_database(struct indexes *ix, struct error *e)
 void indexes_tick(struct indexes *ix)
 {
     struct error e;
+    uint8_t database = 0;
     /* Not while a page is being fetched. */
-    while (ix->reading < ix->databases && ix->waiter.next == NULL) {
-        if (read_database(ix, &e) != OK) return;
-        ix->reading++;
+    while (ix->waiter.next == NULL && start_read_next(&ix->start, &database)) {
+        enum err r = read_database(ix, database, &e);
+        if (r == ERR_WAIT) return;
+        if (r == OK) {
+            start_read_done(&ix->start, database);
+        } else {
+            start_read_failed(&ix->start, database, &e);
+        }
     }
-    if (ix->reading == ix->databases) waiter_wake_all(&ix->pending);
+    if (start_read_is_over(&ix->start)) waiter_wake_all(&ix->pending);
 }
 
-enum err indexes_ready(struct indexes *ix, struct waiter *w, struct error *e)
+enum err indexes_ready(struct indexes *ix, uint8_t database, struct waiter *w, struct error *e)
 {
-    if (ix->reading == ix->databases) return OK;
-    waiter_add(&ix->pending, w);
-    return error_set(e, ERR_WAIT, "the definitions of indexes are being read");
+    enum err r = start_read_check(&ix->start, database, e);
+    if (r == ERR_WAIT) waiter_add(&ix->pending, w);
+    return r;
 }
 
 /* ---- life ---- */
 
 void indexes_turn(struct indexes *ix)
 {
-    if (ix->reading < ix->databases || !ix->has_work || ix->waiter.next != NULL) return;
+    if (!start_read_is_over(&ix->start) || !ix->has_work || ix->waiter.next != NULL) return;
     fill_work(ix);
 }
 
@@ -243,6 +249,7 @@ struct indexes *indexes_new(struct engine *g, uint8_t databases)
     ix->batch_rows = BATCH_ROWS;
     ix->waiter.ready = nothing_ready;
     waiter_list_init(&ix->pending);
+    start_read_init(&ix->start, "definitions of indexes", databases);
     arena_init(&ix->arena, ARENA_BYTES);
     struct layer layer = {.derive = maintain_derive,
                           .is_idle = maintain_is_idle,
@@ -281,7 +288,7 @@ const struct index *index_first(const struct indexes *ix, uint8_t database)
 
 void indexes_totals(const struct indexes *ix, struct indexes_totals *out)
 {
-    *out = (struct indexes_totals){.is_reading = ix->reading < ix->databases};
+    *out = (struct indexes_totals){.is_reading = !start_read_is_over(&ix->start)};
     for (uint8_t i = 0; i < ix->databases; i++) {
         for (const struct index *x = ix->lists[i]; x != NULL; x = x->next) {
             bool is_text = x->definition.kind == INDEX_TEXT;

@@ -16,7 +16,7 @@
 bool maintain_is_idle(const void *arg, uint8_t database)
 {
     const struct indexes *ix = arg;
-    return ix->reading == ix->databases && ix->counts[database] == 0;
+    return ix->start.states[database] == START_READ && ix->counts[database] == 0;
 }
 
 /* A flush makes an index that had failed whole again. */
@@ -250,7 +250,7 @@ enum err maintain_derive(void *arg, struct view *v, struct data_change *changes,
     struct indexes *ix = arg;
     struct put *puts = NULL;
     struct put **last = &puts;
-    enum err r = indexes_ready(ix, v->waiter, e);
+    enum err r = indexes_ready(ix, v->database, v->waiter, e);
     if (r == OK && ix->counts[v->database] == 0) return OK;
     if (r == OK) r = load_before(ix, v, changes, count, e);
     for (size_t i = 0; i < count && r == OK; i++) {

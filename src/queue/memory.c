@@ -347,21 +347,38 @@ static enum err read_slice(struct queues *qs, unsigned *rows, bool *is_done, str
     return b->ops->scan_pause(qs->scan, e);
 }
 
-void memory_read(struct queues *qs)
+/* The rows of a database, or a part of them: false when the rest must wait. First its queues, then
+ * its dedup ids. */
+static bool read_database(struct queues *qs, unsigned *rows)
 {
     struct error e;
+    bool is_done = false;
+    enum err r = qs->scan != NULL ? OK : read_open(qs, &e);
+    if (r == OK) r = read_slice(qs, rows, &is_done, &e);
+    if (r == ERR_WAIT || (r == OK && !is_done)) return false;
+    engine_backend(qs->engine)->ops->scan_close(qs->scan);
+    qs->scan = NULL;
+    if (r != OK) {
+        start_read_failed(&qs->start, qs->reading, &e);
+        qs->reads_dedup = false;
+        return true;
+    }
+    if (qs->reads_dedup) {
+        id_window_sort(&qs->dedup, qs->reading);
+        start_read_done(&qs->start, qs->reading);
+    }
+    qs->reads_dedup = !qs->reads_dedup;
+    return true;
+}
+
+void memory_read(struct queues *qs)
+{
     unsigned rows = READ_ROWS;
     if (qs->waiter.next != NULL) return; /* a page is being fetched */
-    while (qs->reading < qs->options.databases && rows > 0) {
-        bool is_done = false;
-        enum err r = qs->scan != NULL ? OK : read_open(qs, &e);
-        if (r == OK) r = read_slice(qs, &rows, &is_done, &e);
-        if (r == ERR_WAIT || (r == OK && !is_done)) return;
-        engine_backend(qs->engine)->ops->scan_close(qs->scan);
-        qs->scan = NULL;
-        if (r != OK) return; /* again at the next tick; to read a row twice is harmless */
-        if (qs->reads_dedup) id_window_sort(&qs->dedup, qs->reading++);
-        qs->reads_dedup = !qs->reads_dedup;
+    while (rows > 0) {
+        bool is_under_way = qs->scan != NULL || qs->reads_dedup;
+        if (!is_under_way && !start_read_next(&qs->start, &qs->reading)) break;
+        if (!read_database(qs, &rows)) return;
     }
-    if (qs->reading == qs->options.databases) waiter_wake_all(&qs->pending);
+    if (start_read_is_over(&qs->start)) waiter_wake_all(&qs->pending);
 }

@@ -124,10 +124,8 @@ static void tick_queue(struct queues *qs, struct queue *q, int64_t now_ms)
 
 void queues_tick(struct queues *qs)
 {
-    if (qs->reading < qs->options.databases) {
-        memory_read(qs);
-        return;
-    }
+    memory_read(qs);
+    if (!start_read_is_over(&qs->start) || qs->scan != NULL) return;
     int64_t now_ms = engine_time_ms(qs->engine);
     take_back_all(qs);
     for (struct queue *q = qs->active.active_next; q != &qs->active;) {
@@ -143,7 +141,7 @@ void queues_tick(struct queues *qs)
 
 void queues_turn(struct queues *qs)
 {
-    if (qs->reading < qs->options.databases) return;
+    if (!start_read_is_over(&qs->start)) return;
     if (qs->returned != NULL) take_back_all(qs);
     for (int i = 0; i < PUSH_ROUNDS && qs->push_is_due; i++) push_run(qs);
 }
@@ -161,6 +159,7 @@ struct queues *queues_new(const struct queue_options *o)
     struct queues *qs = mem_new(sizeof *qs);
     qs->options = *o;
     qs->engine = o->engine;
+    start_read_init(&qs->start, "queues", o->databases);
     qs->waiter.ready = nothing_ready;
     htab_init(&qs->table);
     htab_init(&qs->ring_table);
@@ -181,7 +180,7 @@ struct queues *queues_new(const struct queue_options *o)
 void queues_free(struct queues *qs)
 {
     if (qs == NULL) return;
-    if (qs->reading == qs->options.databases) take_back_all(qs);
+    if (start_read_is_over(&qs->start)) take_back_all(qs);
     while (qs->returned != NULL) returned_drop(qs);
     waiter_cancel(&qs->waiter);
     if (qs->scan != NULL) engine_backend(qs->engine)->ops->scan_close(qs->scan);

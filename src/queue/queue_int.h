@@ -3,6 +3,7 @@
 #define QUEUE_QUEUE_INT_H
 
 #include "engine/id_window.h"
+#include "engine/start_read.h"
 #include "queue/queue.h"
 #include "queue/window.h"
 
@@ -41,9 +42,10 @@ struct queues {
     struct waiter_list pending; /* operations that came before the rows were read */
     struct waiter_list blocked; /* consumers */
     struct scan *scan;          /* of the reading */
-    uint8_t reading;            /* database being read; options.databases: all are */
-    bool reads_dedup;           /* its dedup ids, after its queues */
-    bool is_forgotten;          /* flushed while it was being read */
+    uint8_t reading;            /* database of `scan` */
+    struct start_read start;
+    bool reads_dedup;                           /* its dedup ids, after its queues */
+    bool is_forgotten;                          /* flushed while it was being read */
     struct returned *returned, **returned_last; /* oldest first; owned */
     struct arena arena;                         /* of the tick */
     struct htab ring_table;                     /* of struct push_ring */

@@ -44,7 +44,7 @@ enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size
 
 void queues_totals(const struct queues *qs, struct queues_totals *out)
 {
-    *out = (struct queues_totals){.is_reading = qs->reading < qs->options.databases};
+    *out = (struct queues_totals){.is_reading = !start_read_is_over(&qs->start)};
     for (const struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
         if (!q->exists) continue;
         out->queues++;

@@ -15,13 +15,12 @@ enum err touch_begin(struct touch *t, struct queues *qs, struct view *v, struct 
 {
     struct entry own;
     *t = (struct touch){.queues = qs, .view = v, .name = name};
-    if (qs->reading < qs->options.databases) {
-        waiter_add(&qs->pending, v->waiter);
-        return error_set(e, ERR_WAIT, "queues are being read");
-    }
+    enum err r = start_read_check(&qs->start, v->database, e);
+    if (r == ERR_WAIT) waiter_add(&qs->pending, v->waiter);
+    if (r != OK) return r;
     t->queue = queue_find(qs, v->database, name);
     if (t->queue != NULL) {
-        enum err r = queue_advance(t->queue, v->now_ms, v->waiter, e);
+        r = queue_advance(t->queue, v->now_ms, v->waiter, e);
         if (r != OK) return r;
         if (t->queue->version > v->depends) v->depends = t->queue->version;
     }

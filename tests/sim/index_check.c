@@ -62,7 +62,7 @@ void index_check_open(struct index_check *c)
     c->waiter.ready = on_ready;
     arena_init(&c->arena, 65536);
     c->ix = indexes_new(c->g, 1);
-    for (int i = 0; c->ix->reading < 1 && i < TURNS_MAX; i++) turn(c);
+    for (int i = 0; !start_read_is_over(&c->ix->start) && i < TURNS_MAX; i++) turn(c);
     create(c, "value", INDEX_VALUE);
     create(c, "text", INDEX_TEXT);
 }

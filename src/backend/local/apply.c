@@ -68,6 +68,7 @@ static void apply_run(struct job *job)
 static void apply_failed(struct local *l, struct apply_job *a)
 {
     memtable_move(a->memtable, MEM_FROZEN);
+    damage_note(&l->damage, &a->error);
     if (l->apply_failures++ == 0)
         log_warning("store: %s; the data is safe in the journal", a->error.text);
     l->apply_error = a->error;
@@ -76,11 +77,32 @@ static void apply_failed(struct local *l, struct apply_job *a)
     l->apply_retry_us = clock_mono_us() + delay_us;
 }
 
+/* What the store put aside is found in memory from now on. */
+static void aside_take(struct local *l, const struct store_aside *aside)
+{
+    for (size_t i = 0; i < aside->count; i++) {
+        const struct mem_entry *entry = aside->entries[i];
+        const struct mem_version *v = entry->newest;
+        struct mutation mu = {.kind = v->is_tombstone ? MUTATION_DELETE : MUTATION_SET,
+                              .key = entry->key,
+                              .value = slice_of(v->value, v->value_len),
+                              .expiry_ms = v->expiry_ms};
+        memtable_put(l->aside, entry->hash, &mu, v->version);
+    }
+    if (aside->count > 0) {
+        log_warning("store: %zu entries have no place because tupled.db is damaged; they are kept "
+                    "beside it",
+                    aside->count);
+    }
+}
+
 static void apply_done(struct job *job)
 {
     struct apply_job *a = (struct apply_job *)job;
     struct local *l = a->local;
     l->is_applying = false;
+    if (a->progress.damage.code != OK) damage_note(&l->damage, &a->progress.damage);
+    aside_take(l, &a->progress.aside);
     store_applied_set(l->store, &a->progress);
     l->text_is_filling = a->progress.is_filling;
     if (a->result != OK) {
@@ -173,8 +195,8 @@ static void unlink_oldest(struct local *l, struct memtable *m)
 {
     struct memtable *newer = l->active;
     while (newer->older != m) newer = newer->older;
-    INVARIANT(m->older == NULL);
-    newer->older = NULL;
+    INVARIANT(m->older == l->aside);
+    newer->older = l->aside;
     local_unref_memtable(l, m);
 }
 

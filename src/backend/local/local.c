@@ -79,10 +79,7 @@ static void load_done(struct job *job)
     if (j->result == OK && is_current) {
         (void)cache_put(&l->cache, hash_bytes(j->key), j->key, &j->entry);
     } else if (j->result != OK) {
-        /* Told to whoever asks next for this key: asking the disk again and again helps nobody. */
-        log_warning("store: %s", j->error.text);
-        l->load_failed_hash = hash_bytes(j->key);
-        l->load_error = j->error;
+        damage_note_read(&l->damage, hash_bytes(j->key), &j->error);
     }
     store_get_end(j->reader->reader);
     reader_give(l, j->reader);
@@ -93,10 +90,9 @@ static void load_done(struct job *job)
 static enum err load_later(struct local *l, struct slice key, struct waiter *w, struct error *e)
 {
     struct pooled_reader *reader = NULL;
-    if (l->load_error.code != OK && l->load_failed_hash == hash_bytes(key)) {
-        *e = l->load_error;
-        l->load_error.code = OK;
-        return e->code;
+    struct error failed;
+    if (damage_find(&l->damage, hash_bytes(key), &failed)) {
+        return error_set(e, failed.code, "%s", failed.text);
     }
     enum err r = reader_take(l, &reader, e);
     if (r == ERR_TRYAGAIN) {
@@ -131,6 +127,7 @@ enum err local_load(struct backend *b, struct slice key, struct entry *out, stru
         l->store_reads++;
         enum err r = store_get(l->reader, key, false, &stored, e);
         if (r == ERR_WAIT) return load_later(l, key, w, e);
+        if (r != OK && e != NULL) damage_note(&l->damage, e);
         if (r != OK) return r;
         cached = cache_put(&l->cache, hash, key, &stored);
         store_get_end(l->reader);
@@ -269,7 +266,7 @@ static void local_count(struct backend *b, uint8_t database, struct backend_coun
     int64_t expiring = 0;
     bool is_flushed = false;
     for (const struct memtable *m = l->active; m != NULL && !is_flushed; m = m->older) {
-        if (m->state == MEM_APPLIED) break;
+        if (m->state == MEM_APPLIED || m->state == MEM_ASIDE) break;
         count += m->grown[database];
         expiring += m->grown_expiring[database];
         is_flushed = m->flushed[database] != 0;
@@ -304,7 +301,7 @@ static void local_stats(struct backend *b, struct backend_stats *out)
     journal_stats(l->journal, &j);
     uint64_t entries = 0;
     for (const struct memtable *m = l->active; m != NULL; m = m->older) {
-        if (m->state != MEM_APPLIED) entries += m->order.count;
+        if (m->state < MEM_APPLIED) entries += m->order.count;
     }
     *out = (struct backend_stats){
         .version = l->version_newest,
@@ -329,6 +326,9 @@ static void local_stats(struct backend *b, struct backend_stats *out)
         .store_waits = l->store_waits,
         .throttled = l->throttles,
         .scans_open = l->scans_open,
+        .damaged_reads = l->damage.count,
+        .damage = l->damage.count > 0 ? l->damage.last.text : "",
+        .aside_entries = l->aside->order.count,
         .time_ahead_ms = steady_ahead_ms(&l->time),
         .is_store_failing = l->apply_failures > 0,
         .is_disk_full = journal_is_disk_full(l->journal),
@@ -452,6 +452,12 @@ static struct worker *local_worker(const struct local *l, const char *name, unsi
     return worker_new(&options);
 }
 
+static void aside_add(void *arg, const struct mutation *mu, uint64_t version)
+{
+    struct local *l = arg;
+    memtable_put(l->aside, hash_bytes(mu->key), mu, version);
+}
+
 static enum err local_open_store(struct local *l, struct error *e)
 {
     struct buf path;
@@ -466,6 +472,12 @@ static enum err local_open_store(struct local *l, struct error *e)
     enum err r = store_open(&options, &l->store, e);
     if (r == OK) r = store_reader_open(l->store, &l->reader, e);
     if (r == OK) l->text_is_filling = store_is_filling(l->store);
+    if (r == OK) r = store_aside_read(l->store, aside_add, l, e);
+    if (r == OK && l->aside->order.count > 0) {
+        log_warning("store: %zu entries have no place because tupled.db is damaged; they are kept "
+                    "beside it",
+                    l->aside->order.count);
+    }
     buf_fini(&path);
     return r;
 }
@@ -559,6 +571,7 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     waiter_list_init(&l->throttled);
     waiter_list_init(&l->yielded);
     l->active = memtable_new(0);
+    l->active->older = l->aside = memtable_new_aside();
     l->changes = changes_new();
     l->searches = searches_new();
     l->journal_worker = local_worker(l, "journal", 1, 0);

@@ -6,6 +6,7 @@
 #define BACKEND_LOCAL_LOCAL_INT_H
 
 #include "backend/local/cache.h"
+#include "backend/local/damage.h"
 #include "backend/local/journal.h"
 #include "backend/local/local.h"
 #include "backend/local/memtable.h"
@@ -59,6 +60,7 @@ struct local {
     struct cache cache;
     struct range_cache range_cache;
     struct memtable *active;  /* head of the list, newest first */
+    struct memtable *aside;   /* its end: entries that the store can not take (store_aside.c) */
     uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
     unsigned frozen_count;
     struct memtable *retiring;   /* applied, its entries going into the cache; oldest of the list */
@@ -84,8 +86,7 @@ struct local {
     double write_budget; /* bytes that throttled writers may still write; see apply.c */
     int64_t budget_us;
     struct waiter_list room_waiters, throttled, yielded;
-    struct error load_error;   /* of the last load that failed on a query thread; OK = none ... */
-    uint64_t load_failed_hash; /* ... and its key */
+    struct damage damage;
     uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
     unsigned scans_open;
 };

@@ -16,6 +16,13 @@ struct memtable *memtable_new(size_t entries_hint)
     return m;
 }
 
+struct memtable *memtable_new_aside(void)
+{
+    struct memtable *m = memtable_new(0);
+    m->state = MEM_ASIDE;
+    return m;
+}
+
 void memtable_ref(struct memtable *m)
 {
     m->refs++;
@@ -43,12 +50,13 @@ void memtable_move(struct memtable *m, enum mem_state to)
 
 static void memtable_cover(struct memtable *m, uint64_t version)
 {
-    INVARIANT(m->state == MEM_ACTIVE && version >= m->version_last);
+    bool is_newest = m->state == MEM_ACTIVE && version >= m->version_last;
+    INVARIANT(is_newest || m->state == MEM_ASIDE);
     if (m->version_first == 0) {
         m->version_first = version;
         m->born_us = clock_mono_us();
     }
-    m->version_last = version;
+    if (version > m->version_last) m->version_last = version;
 }
 
 static struct mem_entry *entry_new(struct memtable *m, uint64_t hash, struct slice key)

@@ -6,6 +6,9 @@
  *   MEM_ACTIVE --freeze--> MEM_FROZEN --store thread starts--> MEM_APPLYING --> MEM_APPLIED
  *       --nobody looks any more--> freed
  *
+ * One is MEM_ASIDE all its life: the oldest of the list, which the loop fills with entries that the
+ * store cannot take.
+ *
  * Invariants: within a chain versions strictly fall; a memtable's versions are all greater than
  * those of an older memtable. MEM_ACTIVE belongs to the loop thread; from MEM_FROZEN on any thread
  * may read.
@@ -20,7 +23,7 @@
 
 #define DATABASES_MAX 16
 
-enum mem_state { MEM_ACTIVE, MEM_FROZEN, MEM_APPLYING, MEM_APPLIED };
+enum mem_state { MEM_ACTIVE, MEM_FROZEN, MEM_APPLYING, MEM_APPLIED, MEM_ASIDE };
 
 struct mem_version {
     struct mem_version *older;
@@ -55,6 +58,7 @@ struct memtable {
 
 /* `entries_hint`: as many entries as are likely; 0 = unknown. */
 struct memtable *memtable_new(size_t entries_hint);
+struct memtable *memtable_new_aside(void);
 void memtable_ref(struct memtable *m);
 /* True when that was the last reference: the caller frees it. */
 ERR_MUST_USE bool memtable_unref(struct memtable *m);

@@ -109,6 +109,7 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
     }
     uint8_t database = range->start.data[0];
     for (struct memtable *m = l->active; m != NULL; m = m->older) {
+        if (m->state == MEM_ASIDE && memtable_is_empty(m)) continue;
         if (s->layer_count == LAYERS_MAX) {
             scan_free(s);
             return error_set(e, ERR_TRYAGAIN, "too many memtables wait for the store");
@@ -161,6 +162,12 @@ uint64_t local_scan_depends(const struct scan *s)
 
 /* ---- rows from the store ---- */
 
+/* What is being asked for. */
+static uint64_t fetch_hash(const struct scan *s)
+{
+    return hash_bytes(s->fetch.start) ^ (hash_bytes(s->fetch.end) << 1) ^ s->is_reverse;
+}
+
 static void fetch_run(struct job *job)
 {
     struct scan *s = (struct scan *)job;
@@ -173,6 +180,9 @@ static void fetch_done(struct job *job)
     s->state = SCAN_PINNED;
     s->chunk_at = 0;
     if (s->fetch_result == OK && s->chunk->is_last) s->is_store_done = true;
+    if (s->fetch_result != OK) {
+        damage_note_read(&s->local->damage, fetch_hash(s), &s->fetch_error);
+    }
     /* Told even when it was closed: whoever begins anew finds the pages in memory. */
     waiter_wake_all(&s->waiters);
     if (s->is_closed) scan_free(s);
@@ -253,7 +263,12 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
     if (s->state == SCAN_FRESH) {
         enum err r = fetch_now(s, e);
         if (r == OK) return OK;
+        if (r != ERR_WAIT && e != NULL) damage_note(&s->local->damage, e);
         if (r != ERR_WAIT) return r;
+        struct error failed;
+        if (damage_find(&s->local->damage, fetch_hash(s), &failed)) {
+            return error_set(e, failed.code, "%s", failed.text);
+        }
         s->local->store_waits++;
         r = local_scan_pause(s, e);
         if (r != OK) return r;

@@ -78,6 +78,7 @@ static void lookup_done(struct job *job)
     struct scan *s = u->scan;
     s->state = SCAN_PINNED;
     u->is_done = true;
+    if (u->result != OK) damage_note(&s->local->damage, &u->error);
     waiter_wake_all(&s->waiters);
     if (s->is_closed) scan_free(s);
 }

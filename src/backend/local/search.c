@@ -119,7 +119,7 @@ static bool concerns(const struct memtable *m, const struct text_request *q)
 static uint64_t barrier(const struct local *l, const struct text_request *q)
 {
     for (const struct memtable *m = l->active; m != NULL; m = m->older) {
-        if (m->state == MEM_APPLIED) break;
+        if (m->state == MEM_APPLIED || m->state == MEM_ASIDE) break;
         if (!memtable_is_empty(m) && concerns(m, q)) return m->version_last;
     }
     return 0;

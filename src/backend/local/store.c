@@ -1,4 +1,3 @@
-#include <sched.h>
 #include <stdio.h>
 
 #include "backend/local/page_sum.h"
@@ -9,9 +8,6 @@
 #include "base/random.h"
 
 #define APPLICATION_ID 0x7475706c /* "tupl" */
-#define SLICE_ROWS 20000
-#define YIELD_ROWS 32 /* some 30 us of work: see worker.h */
-#define SLICE_BYTES (8u << 20)
 #define FLUSH_SLICE_ROWS "20000"
 
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
@@ -22,11 +18,11 @@ enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
     switch (base) {
     case SQLITE_FULL: return error_set(e, ERR_DISK_FULL, "disk full: cannot %s: %s", what, text);
     case SQLITE_CORRUPT:
-        if (vfs_damage() != NULL) text = vfs_damage();
+    case SQLITE_NOTADB:
+        if (base == SQLITE_NOTADB && vfs_damage() != NULL) text = vfs_damage();
         (void)error_set(e, ERR_CORRUPT, "cannot %s: %s", what, text);
         vfs_damage_forget();
         return ERR_CORRUPT;
-    case SQLITE_NOTADB: return error_set(e, ERR_CORRUPT, "cannot %s: %s", what, text);
     case SQLITE_NOMEM: return error_set(e, ERR_NOMEM, "cannot %s: %s", what, text);
     default: return error_set(e, ERR_IO, "cannot %s: %s (%d)", what, text, rc);
     }
@@ -160,7 +156,7 @@ static enum err store_check_format(const char *path, struct error *e)
 
 static enum err store_create(struct store *s, struct error *e)
 {
-    char sql[640];
+    char sql[800];
     uint8_t id[DATABASE_ID_BYTES];
     char hex[2 * DATABASE_ID_BYTES + 1];
     random_system(id, sizeof id);
@@ -170,6 +166,8 @@ static enum err store_create(struct store *s, struct error *e)
              "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
              " exp INTEGER NOT NULL, v BLOB NOT NULL) WITHOUT ROWID;"
              "CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+             "CREATE TABLE IF NOT EXISTS aside(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
+             " exp INTEGER NOT NULL, v BLOB) WITHOUT ROWID;"
              "INSERT OR IGNORE INTO meta VALUES('database_id', x'%s'), ('applied', 0);"
              "PRAGMA application_id=%d; PRAGMA user_version=%d;"
              "COMMIT;",
@@ -187,7 +185,7 @@ static bool count_name(const char *name, const char *first, uint64_t *database)
            *database < DATABASES_MAX;
 }
 
-static enum err store_read_meta(struct store *s, struct store_progress *state, struct error *e)
+enum err store_read_meta(struct store *s, struct store_progress *state, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     enum err r = store_prepare(s, &stmt, "SELECT name, value FROM meta", e);
@@ -236,6 +234,13 @@ static enum err store_prepare_all(struct store *s, struct error *e)
     if (r == OK) r = store_prepare(s, &s->begin, "BEGIN IMMEDIATE", e);
     if (r == OK) r = store_prepare(s, &s->commit, "COMMIT", e);
     if (r == OK) r = store_prepare(s, &s->rollback, "ROLLBACK", e);
+    if (r == OK) r = store_prepare(s, &s->savepoint, "SAVEPOINT entry", e);
+    if (r == OK) r = store_prepare(s, &s->rollback_to, "ROLLBACK TO entry", e);
+    if (r == OK) r = store_prepare(s, &s->release, "RELEASE entry", e);
+    if (r == OK) r = store_prepare(s, &s->probe, "SELECT ver FROM kv WHERE k=?1", e);
+    if (r == OK) {
+        r = store_prepare(s, &s->aside_put, "INSERT OR REPLACE INTO aside VALUES(?1,?2,?3,?4)", e);
+    }
     if (r == OK) {
         r = store_prepare(s, &s->meta_put, "INSERT OR REPLACE INTO meta VALUES(?1,?2)", e);
     }
@@ -259,6 +264,7 @@ enum err store_open(const struct store_options *options, struct store **out, str
     if (r == OK) r = store_read_meta(s, &s->state, e);
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) r = store_text_open(s, e);
+    if (r == OK) r = store_aside_open(s, e);
     if (r == OK) {
         r = file_open(&s->nowait_file, s->path, FILE_READ, e);
     }
@@ -274,8 +280,10 @@ void store_close(struct store *s)
 {
     if (s == NULL) return;
     store_text_close(s);
-    sqlite3_stmt *stmts[] = {s->put,      s->del,      s->begin,    s->commit,
-                             s->rollback, s->meta_put, s->del_range};
+    store_aside_close(s);
+    sqlite3_stmt *stmts[] = {s->put,      s->del,         s->begin,     s->commit,
+                             s->rollback, s->meta_put,    s->del_range, s->savepoint,
+                             s->release,  s->rollback_to, s->aside_put, s->probe};
     for (size_t i = 0; i < sizeof stmts / sizeof stmts[0]; i++) sqlite3_finalize(stmts[i]);
     int rc = sqlite3_close(s->db);
     if (rc != SQLITE_OK) log_warning("store: closing: %s", sqlite3_errstr(rc));
@@ -307,210 +315,5 @@ uint64_t store_expiring(const struct store *s, uint8_t database)
 void store_applied_set(struct store *s, const struct store_progress *progress)
 {
     s->state = *progress;
-}
-
-/* ---- applying (store thread) ---- */
-
-static enum err stmt_run(struct store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
-{
-    int rc = sqlite3_step(stmt);
-    enum err r = store_error(e, s->db, rc, what);
-    sqlite3_reset(stmt);
-    return r;
-}
-
-static enum err put_meta(struct store *s, const char *name, uint64_t value, struct error *e)
-{
-    sqlite3_bind_text(s->meta_put, 1, name, -1, SQLITE_STATIC);
-    sqlite3_bind_int64(s->meta_put, 2, (sqlite3_int64)value);
-    return stmt_run(s, s->meta_put, "record the state", e);
-}
-
-/* Ends a slice. The counts go with it, so that they are right after a crash at any point. */
-static enum err slice_commit(struct store *s, const struct store_progress *p, struct error *e)
-{
-    enum err r = OK;
-    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
-        char name[24];
-        if (p->entries[i] == 0 && s->state.entries[i] == 0) continue;
-        snprintf(name, sizeof name, "entries.%u", i);
-        r = put_meta(s, name, p->entries[i], e);
-        snprintf(name, sizeof name, "expiring.%u", i);
-        if (r == OK) r = put_meta(s, name, p->expiring[i], e);
-    }
-    if (r == OK) r = stmt_run(s, s->commit, "commit", e);
-    return r;
-}
-
-static bool is_counted(struct slice key)
-{
-    return key.len >= 2 && key.data[1] == STORE_SPACE_COUNTED;
-}
-
-/* s->replaced and s->replaced_expiring say whether there was a row, and one with an expiry. */
-static enum err delete_run(struct store *s, struct error *e)
-{
-    int rc = sqlite3_step(s->del);
-    if (rc == SQLITE_ROW) {
-        s->replaced = 1;
-        s->replaced_expiring = sqlite3_column_int64(s->del, 0) != 0;
-        rc = sqlite3_step(s->del);
-    }
-    enum err r = store_error(e, s->db, rc, "delete an entry");
-    sqlite3_reset(s->del);
-    return r;
-}
-
-static enum err apply_entry(struct store *s, const struct mem_entry *entry,
-                            struct store_progress *p, struct error *e)
-{
-    const struct mem_version *v = entry->newest;
-    sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
-    sqlite3_bind_blob(stmt, 1, entry->key.data, (int)entry->key.len, SQLITE_STATIC);
-    if (!v->is_tombstone) {
-        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)v->version);
-        sqlite3_bind_int64(stmt, 3, v->expiry_ms);
-        sqlite3_bind_blob64(stmt, 4, v->value_len > 0 ? v->value : (const uint8_t *)"",
-                            v->value_len, SQLITE_STATIC);
-    }
-    s->replaced = s->replaced_expiring = 0;
-    enum err r = v->is_tombstone ? delete_run(s, e) : stmt_run(s, stmt, "write an entry", e);
-    if (r != OK) return r;
-    p->rows++;
-    if (!is_counted(entry->key)) return OK;
-    if (s->texts != NULL) {
-        struct slice value = slice_of(v->value, v->value_len);
-        r = store_text_entry(s, entry->key, v->is_tombstone ? NULL : &value, e);
-        if (r != OK) return r;
-    }
-    uint8_t database = entry->key.data[0];
-    p->entries[database] += !v->is_tombstone;
-    p->entries[database] -= s->replaced;
-    p->expiring[database] += !v->is_tombstone && v->expiry_ms != 0;
-    p->expiring[database] -= s->replaced_expiring;
-    return OK;
-}
-
-/* Removes a whole database in slices of its own; the rows written after the flush come from the
- * memtable again. */
-static enum err apply_flush(struct store *s, uint8_t database, struct store_progress *p,
-                            struct error *e)
-{
-    uint8_t bounds[2] = {database, (uint8_t)(database + 1)};
-    for (;;) {
-        enum err r = stmt_run(s, s->begin, "begin", e);
-        if (r != OK) return r;
-        sqlite3_bind_blob(s->del_range, 1, &bounds[0], 1, SQLITE_STATIC);
-        sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
-        r = stmt_run(s, s->del_range, "flush a database", e);
-        int removed = sqlite3_changes(s->db);
-        if (r == OK) r = store_text_flush(s, database, e);
-        if (removed == 0) p->entries[database] = p->expiring[database] = 0;
-        if (r == OK) r = slice_commit(s, p, e);
-        if (r != OK || removed == 0) return r;
-    }
-}
-
-static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
-{
-    uint8_t database = entry->key.data[0];
-    return database < DATABASES_MAX && entry->newest->version < m->flushed[database];
-}
-
-static enum err apply_slice(struct store *s, const struct memtable *m, struct omap_iter *it,
-                            struct store_progress *p, struct error *e)
-{
-    enum err r = stmt_run(s, s->begin, "begin", e);
-    size_t bytes = 0;
-    for (unsigned i = 0; r == OK && i < SLICE_ROWS && bytes < SLICE_BYTES; omap_next(it)) {
-        const struct mem_entry *entry = omap_peek(it);
-        if (entry == NULL) break;
-        if (is_flushed(m, entry)) continue;
-        bytes += entry->key.len + entry->newest->value_len;
-        r = apply_entry(s, entry, p, e);
-        if (++i % YIELD_ROWS == 0) sched_yield();
-    }
-    if (r == OK && omap_peek(it) == NULL) {
-        r = put_meta(s, "applied", m->version_last, e);
-        p->applied = m->version_last;
-    }
-    if (r == OK) r = slice_commit(s, p, e);
-    return r;
-}
-
-/* Text indexes that the memtable makes or drops, before any entry of it is written: in its order
- * they come behind the entries. */
-static enum err apply_texts(struct store *s, const struct memtable *m, struct store_progress *p,
-                            struct error *e)
-{
-    enum err r = OK;
-    for (uint8_t i = 0; i < DATABASES_MAX && r == OK; i++) {
-        uint8_t start[2] = {i, BACKEND_SPACE_TEXT};
-        struct omap_iter it = omap_seek(&m->order, slice_of(start, sizeof start));
-        const struct mem_entry *entry = omap_peek(&it);
-        if (entry == NULL || !slice_has_prefix(entry->key, slice_of(start, sizeof start))) continue;
-        r = stmt_run(s, s->begin, "begin", e);
-        for (; r == OK && entry != NULL; omap_next(&it), entry = omap_peek(&it)) {
-            const struct mem_version *v = entry->newest;
-            struct slice spec = slice_of(v->value, v->value_len);
-            if (!slice_has_prefix(entry->key, slice_of(start, sizeof start))) break;
-            if (is_flushed(m, entry)) continue;
-            r = store_text_define(s, entry->key, v->is_tombstone ? NULL : &spec, e);
-        }
-        if (r == OK) r = slice_commit(s, p, e);
-    }
-    /* On little, the index is complete when this is. */
-    if (r == OK && store_text_is_filling(s)) r = store_text_fill(s, e);
-    return r;
-}
-
-enum err store_apply(struct store *s, const struct memtable *m, struct store_progress *progress,
-                     struct error *e)
-{
-    struct store_progress p = s->state;
-    enum err r = store_text_found(s, e);
-    p.rows = 0;
-    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
-        if (m->flushed[i] != 0) r = apply_flush(s, (uint8_t)i, &p, e);
-    }
-    if (r == OK && s->text_ops != NULL) r = apply_texts(s, m, &p, e);
-    struct omap_iter it = omap_seek(&m->order, slice_of(NULL, 0));
-    do {
-        if (r == OK) r = apply_slice(s, m, &it, &p, e);
-    } while (r == OK && omap_peek(&it) != NULL);
-    if (r != OK) {
-        if (s->text_ops != NULL) store_text_rollback(s);
-        if (!sqlite3_get_autocommit(s->db)) {
-            sqlite3_step(s->rollback);
-            sqlite3_reset(s->rollback);
-        }
-        /* Slices before the failed one stand; their counts must too. */
-        struct error ignored;
-        if (store_read_meta(s, progress, &ignored) != OK) *progress = s->state;
-        progress->is_filling = store_text_is_filling(s);
-        return r;
-    }
-    p.is_filling = store_text_is_filling(s);
-    *progress = p;
-    return OK;
-}
-
-enum err store_fill(struct store *s, bool *is_filling, struct error *e)
-{
-    enum err r = store_text_fill(s, e);
-    *is_filling = store_text_is_filling(s);
-    return r;
-}
-
-bool store_is_filling(const struct store *s)
-{
-    return store_text_is_filling(s);
-}
-
-void store_checkpoint(struct store *s)
-{
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
-        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
-    }
+    store_aside_fini(&s->state.aside);
 }

@@ -4,6 +4,8 @@
  *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v BLOB) WITHOUT ROWID
  *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied',
  *     'entries.<db>', 'expiring.<db>'
+ *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
+ *     damaged and can therefore not be written. They are newer than what kv may have of them.
  *
  * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
  * ms or 0, `v` the value. application_id is "tupl", user_version the format. Every page has a
@@ -47,18 +49,31 @@ uint64_t store_applied(const struct store *s);
 uint64_t store_entries(const struct store *s, uint8_t database);
 uint64_t store_expiring(const struct store *s, uint8_t database);
 
+/* Entries of a memtable that were put aside: they last, but only memory finds them. */
+struct store_aside {
+    const struct mem_entry **entries; /* owned */
+    size_t count, cap;
+};
+
 struct store_progress {
     uint64_t applied;
     uint64_t entries[DATABASES_MAX];  /* of the data space */
     uint64_t expiring[DATABASES_MAX]; /* those of them that have an expiry */
     uint64_t rows;                    /* written by this apply */
     bool is_filling;                  /* a text index is not filled in yet */
+    struct store_aside aside;         /* of this apply; store_applied_set frees it */
+    struct error damage;              /* met by this apply; OK = none */
 };
 
 /* Store thread: writes what m holds. On an error the database is as some
  * earlier slice left it, and *progress tells that state. */
 ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
                                   struct store_progress *progress, struct error *e);
+/* Loop thread: calls `each` for what was put aside before this start. */
+ERR_MUST_USE enum err store_aside_read(struct store *s,
+                                       void (*each)(void *arg, const struct mutation *mu,
+                                                    uint64_t version),
+                                       void *arg, struct error *e);
 /* Loop thread, after an apply: what it reported becomes the state. */
 void store_applied_set(struct store *s, const struct store_progress *progress);
 /* Store thread: fills in the next slice of a text index; *is_filling: there is more to do. */

@@ -12,6 +12,7 @@ struct text_table; /* store_text.c */
 struct store {
     sqlite3 *db; /* the writer's connection */
     sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
+    sqlite3_stmt *savepoint, *rollback_to, *release, *aside_put, *probe;
     char *path; /* owned */
     uint64_t reader_cache_bytes;
     struct file nowait_file; /* the database file, for vfs_nowait_begin; outlives all connections */
@@ -23,6 +24,8 @@ struct store {
     const struct text_ops *text_ops; /* NULL = text indexes are not kept */
     struct text_table *texts;        /* owned; store thread */
     bool has_lost_texts;             /* `texts` could not be read again: nothing is applied */
+    struct htab aside;               /* of struct aside_key: what was put aside, ever */
+    uint64_t aside_bytes;
 };
 
 /* Translates a SQLite result code; OK for SQLITE_OK, _ROW and _DONE. */
@@ -31,5 +34,23 @@ sqlite3 *store_reader_db(struct store_reader *r);
 const struct text_ops *store_reader_text_ops(const struct store_reader *r);
 ERR_MUST_USE enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer,
                                     sqlite3 **out, struct error *e);
+
+/* Runs a statement without rows. */
+ERR_MUST_USE enum err store_run(struct store *s, sqlite3_stmt *stmt, const char *what,
+                                struct error *e);
+ERR_MUST_USE enum err store_read_meta(struct store *s, struct store_progress *state,
+                                      struct error *e);
+
+/* store_aside.c: entries whose place in the table is damaged. Store thread, or opening. */
+ERR_MUST_USE enum err store_aside_open(struct store *s, struct error *e);
+void store_aside_close(struct store *s);
+bool store_aside_has(const struct store *s, struct slice key);
+/* In the transaction under way. ERR_CORRUPT: there is too much already. */
+ERR_MUST_USE enum err store_aside_put(struct store *s, const struct mem_entry *entry,
+                                      struct store_progress *p, struct error *e);
+/* Can the key be looked up? An entry in an inner page of the tree can be replaced without its
+ * neighbours, but not found without them. */
+ERR_MUST_USE enum err store_probe(struct store *s, struct slice key, struct error *e);
+void store_aside_fini(struct store_aside *a);
 
 #endif

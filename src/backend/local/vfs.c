@@ -88,12 +88,12 @@ static int file_close_(sqlite3_file *file)
 
 /* ---- pages and what they must be ---- */
 
-/* The statement ends with SQLITE_CORRUPT, after which SQLite, other than after an I/O error, keeps
- * the transaction. */
+/* Of all codes SQLITE_NOTADB: after an I/O error SQLite rolls the transaction back, and after
+ * SQLITE_CORRUPT it writes nothing more in it; but what is not damaged is to be written. */
 static int damaged(const struct vfs_file *f, sqlite3_int64 offset, const char *why)
 {
     snprintf(damage, sizeof damage, "%.64s at offset %lld %s", f->name, (long long)offset, why);
-    return SQLITE_CORRUPT;
+    return SQLITE_NOTADB;
 }
 
 static int check_page(const struct vfs_file *f, const uint8_t *page, sqlite3_int64 offset)
@@ -117,13 +117,13 @@ static int check_frame(const struct vfs_file *f, uint8_t *page, sqlite3_int64 of
     uint8_t header[WAL_HEADER_BYTES];
     uint8_t frame[WAL_FRAME_BYTES];
     uint8_t before[WAL_FRAME_BYTES];
-    int (*read)(sqlite3_file *, void *, int, sqlite3_int64) = f->real->pMethods->xRead;
+    int (*xread)(sqlite3_file *, void *, int, sqlite3_int64) = f->real->pMethods->xRead;
     sqlite3_int64 at = offset - WAL_FRAME_BYTES;
     bool is_first = at == WAL_HEADER_BYTES;
-    int rc = read(f->real, header, sizeof header, 0);
-    if (rc == SQLITE_OK) rc = read(f->real, frame, sizeof frame, at);
+    int rc = xread(f->real, header, sizeof header, 0);
+    if (rc == SQLITE_OK) rc = xread(f->real, frame, sizeof frame, at);
     if (rc == SQLITE_OK && !is_first) {
-        rc = read(f->real, before, sizeof before, at - PAGE_BYTES - WAL_FRAME_BYTES);
+        rc = xread(f->real, before, sizeof before, at - PAGE_BYTES - WAL_FRAME_BYTES);
     }
     if (rc != SQLITE_OK) return damaged(f, offset, "cannot be read");
     if (!wal_frame_is_good(header, is_first ? NULL : before, frame, page)) {

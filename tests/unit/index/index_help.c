@@ -79,7 +79,7 @@ void ibench_settle(struct ibench *t)
 {
     for (int i = 0; i < STEPS_MAX; i++) {
         ibench_turn(t);
-        if (t->ix->reading == t->ix->databases && !t->ix->has_work) return;
+        if (start_read_is_over(&t->ix->start) && !t->ix->has_work) return;
     }
     fail_msg("the background work does not end");
 }
@@ -269,7 +269,7 @@ void ibench_audit(struct ibench *t)
 {
     size_t row_count = 0;
     size_t data_count = 0;
-    for (int i = 0; t->ix->reading < t->ix->databases && i < STEPS_MAX; i++) ibench_turn(t);
+    for (int i = 0; !start_read_is_over(&t->ix->start) && i < STEPS_MAX; i++) ibench_turn(t);
     const struct stored *rows = all_of(t, SPACE_INDEX_ENTRY, &row_count);
     const struct stored *data = all_of(t, SPACE_DATA, &data_count);
     for (size_t i = 0; i < row_count; i++) audit_row(t, &rows[i], data, data_count);

@@ -1,0 +1,226 @@
+/* A tupled.db that the disk has damaged: an error to those it concerns, told to the operator; all else
+ * goes on, and nothing that is acknowledged afterwards is lost.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "load_help.h"
+
+#define PAGE_BYTES 4096
+#define ENTRIES 3000
+#define LIMIT_MS 30000
+
+static struct testserver *server;
+static redisContext *c;
+
+static int leave(void **state)
+{
+    if (c != NULL) redisFree(c);
+    c = NULL;
+    testserver_free(server);
+    server = NULL;
+    return 0;
+}
+
+static void restart(bool is_killed)
+{
+    redisFree(c);
+    c = NULL;
+    if (is_killed) {
+        testserver_kill(server);
+    } else {
+        testserver_stop(server);
+    }
+}
+
+static int open_database(void)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/tupled.db", testserver_dir(server));
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static long pages_of_database(void)
+{
+    struct stat st;
+    int fd = open_database();
+    assert_int_equal(fstat(fd, &st), 0);
+    close(fd);
+    return st.st_size / PAGE_BYTES;
+}
+
+/* One bit of a page, in the middle of it; twice makes it whole again. */
+static void flip(long page)
+{
+    uint8_t byte = 0;
+    off_t at = (off_t)page * PAGE_BYTES + PAGE_BYTES / 2;
+    int fd = open_database();
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 4;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static void write_all(int value)
+{
+    for (int i = 0; i < ENTRIES; i++) say(c, "KV.SET ['k',%d] %d", i, value);
+    expect_many(c, ENTRIES, "@");
+}
+
+/* How many are damaged; the others have this value. */
+static int check_all(int value)
+{
+    int damaged = 0;
+    char wanted[16];
+    snprintf(wanted, sizeof wanted, "%d", value);
+    for (int i = 0; i < ENTRIES; i++) {
+        const char *got = ask(c, "KV.GET ['k',%d]", i);
+        if (text_fits(got, "-CORRUPT ['k',*] *tupled.db at offset *")) {
+            damaged++;
+        } else {
+            assert_string_equal(got, wanted);
+        }
+    }
+    return damaged;
+}
+
+static void wait_for_apply(void)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (load_info(c, "memtable_entries") > 0) {
+        if (testserver_now_ms() > until) fail_msg("never applied");
+        testserver_pause();
+    }
+}
+
+static bool health_is(const char *word)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "*health:%s\r*", word);
+    return text_fits(ask(c, "INFO server"), wanted);
+}
+
+/* Damages some page with entries; how many cannot be read afterwards. */
+static int damage_some_page(long *page)
+{
+    int damaged = 0;
+    for (long i = pages_of_database() / 2; damaged == 0; i++) {
+        *page = i;
+        flip(i);
+        if (testserver_try_again(server, "tupled.db")) {
+            c = testserver_connect(server);
+            damaged = check_all(1);
+            if (damaged > 0) break;
+            restart(false);
+        }
+        flip(i);
+    }
+    return damaged;
+}
+
+static void a_damaged_page_stops_only_those_it_concerns(void **state)
+{
+    long page = 0;
+    server = testserver_start_with("--memtable-size", "1mb", NULL);
+    c = testserver_connect(server);
+    write_all(1);
+    assert_true(health_is("ok"));
+    restart(false);
+    int damaged = damage_some_page(&page);
+    assert_true(damaged > 0 && damaged < ENTRIES / 4);
+    assert_true(health_is("damaged"));
+    assert_true(load_info(c, "store_damaged_reads") >= damaged);
+    assert_true(testserver_has_logged(server, "tupled.db at offset "));
+    expect(c, "-CORRUPT *", "KV.COUNT PREFIX ['k'] WHERE {'$':1}");
+    /* Writes go on, also of those that cannot be read, and last. */
+    write_all(2);
+    assert_int_equal(check_all(2), 0);
+    wait_for_apply();
+    assert_true(load_info(c, "store_aside_entries") > 0);
+    assert_int_equal(load_info(c, "store_failing"), 0);
+    assert_int_equal(check_all(2), 0);
+    restart(true);
+    testserver_again(server);
+    c = testserver_connect(server);
+    if (load_info(c, "store_failing")) {
+        char cmd[600];
+        snprintf(cmd, 600, "cat %s/../log >&2", testserver_dir(server));
+        system(cmd);
+    }
+    assert_int_equal(check_all(2), 0);
+    assert_true(health_is("damaged"));
+    /* The page is whole again: what was put aside goes to its place. */
+    restart(false);
+    flip(page);
+    testserver_again(server);
+    c = testserver_connect(server);
+    assert_true(health_is("ok"));
+    assert_int_equal(load_info(c, "store_aside_entries"), 0);
+    assert_int_equal(check_all(2), 0);
+    char wanted[16];
+    snprintf(wanted, sizeof wanted, ":%d", ENTRIES);
+    expect(c, wanted, "KV.COUNT PREFIX ['k'] WHERE {'$':2}");
+}
+
+/* Everything at once in a small database: whichever page is damaged, each command gets an answer or
+ * an error, none waits for ever. */
+static void no_damaged_page_makes_anybody_wait(void **state)
+{
+    server = testserver_start_with("--databases", "2", NULL);
+    c = testserver_connect(server);
+    expect(c, "+OK", "KV.INDEX CREATE by PREFIX ['u'] ON 1 n");
+    for (int i = 0; i < 200; i++) expect(c, "@", "KV.SET ['u',%d] {'n':%d}", i, i);
+    ask(c, "KV.ENQUEUE jobs {'n':1}");
+    expect(c, "@", "KV.SET ['i'] 1 IDEM one");
+    restart(false);
+    long pages = pages_of_database();
+    long refused = 0;
+    unsigned errors = 0;
+    for (long page = 1; page < pages; page++) {
+        flip(page);
+        if (!testserver_try_again(server, "tupled.db")) {
+            refused++;
+            flip(page);
+            continue;
+        }
+        c = testserver_connect(server);
+        static const char *const commands[] = {
+            "KV.GET ['u',100]",         "KV.SET ['u',300] {'n':300}", "KV.DEL ['u',300]",
+            "KV.FIND by 100",           "KV.COUNT PREFIX ['u']",      "KV.QUEUE STATS jobs",
+            "KV.DEQUEUE jobs LEASE 10", "KV.SET ['i'] 1 IDEM one",    "KV.SET ['j'] 1 IDEM two",
+            "KV.SET ['x'] 1",           "KV.ENQUEUE other 1"};
+        for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+            const char *got = ask(c, commands[i]);
+            bool is_error = got[0] == '-';
+            if (is_error) assert_true(text_fits(got, "-CORRUPT *"));
+            errors += is_error;
+        }
+        expect(c, "+OK", "SELECT 1");
+        const char *got = ask(c, "KV.GET ['none']");
+        assert_true(strcmp(got, "(nil)") == 0 || text_fits(got, "-CORRUPT *"));
+        restart(false);
+        flip(page);
+    }
+    assert_true(errors > 0 && refused < pages / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_damaged_page_stops_only_those_it_concerns, leave),
+        cmocka_unit_test_teardown(no_damaged_page_makes_anybody_wait, leave),
+    };
+    return cmocka_run_group_tests_name("damage", tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* store_apply: a memtable becomes part of the store, in slices, each a transaction (store thread).
+ *
+ * Entries whose place in the database is damaged are put aside and all others go on: a slice that met
+ * damage is taken back and done again with each entry inside a savepoint of its own (store_aside.c).
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include "backend/local/store_text.h"
+#include "base/log.h"
+
+#define SLICE_ROWS 20000
+#define YIELD_ROWS 32 /* some 30 us of work: see worker.h */
+#define SLICE_BYTES (8u << 20)
+
+enum err store_run(struct store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
+{
+    int rc = sqlite3_step(stmt);
+    enum err r = store_error(e, s->db, rc, what);
+    sqlite3_reset(stmt);
+    return r;
+}
+
+static enum err put_meta(struct store *s, const char *name, uint64_t value, struct error *e)
+{
+    sqlite3_bind_text(s->meta_put, 1, name, -1, SQLITE_STATIC);
+    sqlite3_bind_int64(s->meta_put, 2, (sqlite3_int64)value);
+    return store_run(s, s->meta_put, "record the state", e);
+}
+
+/* Ends a slice. The counts go with it, so that they are right after a crash at any point. */
+static enum err slice_commit(struct store *s, const struct store_progress *p, struct error *e)
+{
+    enum err r = OK;
+    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
+        char name[24];
+        if (p->entries[i] == 0 && s->state.entries[i] == 0) continue;
+        snprintf(name, sizeof name, "entries.%u", i);
+        r = put_meta(s, name, p->entries[i], e);
+        snprintf(name, sizeof name, "expiring.%u", i);
+        if (r == OK) r = put_meta(s, name, p->expiring[i], e);
+    }
+    if (r == OK) r = store_run(s, s->commit, "commit", e);
+    return r;
+}
+
+static bool is_counted(struct slice key)
+{
+    return key.len >= 2 && key.data[1] == STORE_SPACE_COUNTED;
+}
+
+/* s->replaced and s->replaced_expiring say whether there was a row, and one with an expiry. */
+static enum err delete_run(struct store *s, struct error *e)
+{
+    int rc = sqlite3_step(s->del);
+    if (rc == SQLITE_ROW) {
+        s->replaced = 1;
+        s->replaced_expiring = sqlite3_column_int64(s->del, 0) != 0;
+        rc = sqlite3_step(s->del);
+    }
+    enum err r = store_error(e, s->db, rc, "delete an entry");
+    sqlite3_reset(s->del);
+    return r;
+}
+
+static enum err apply_entry(struct store *s, const struct mem_entry *entry,
+                            struct store_progress *p, struct error *e)
+{
+    const struct mem_version *v = entry->newest;
+    sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
+    sqlite3_bind_blob(stmt, 1, entry->key.data, (int)entry->key.len, SQLITE_STATIC);
+    if (!v->is_tombstone) {
+        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)v->version);
+        sqlite3_bind_int64(stmt, 3, v->expiry_ms);
+        sqlite3_bind_blob64(stmt, 4, v->value_len > 0 ? v->value : (const uint8_t *)"",
+                            v->value_len, SQLITE_STATIC);
+    }
+    s->replaced = s->replaced_expiring = 0;
+    enum err r = v->is_tombstone ? delete_run(s, e) : store_run(s, stmt, "write an entry", e);
+    if (r != OK) return r;
+    p->rows++;
+    if (!is_counted(entry->key)) return OK;
+    if (s->texts != NULL) {
+        struct slice value = slice_of(v->value, v->value_len);
+        r = store_text_entry(s, entry->key, v->is_tombstone ? NULL : &value, e);
+        if (r != OK) return r;
+    }
+    uint8_t database = entry->key.data[0];
+    p->entries[database] += !v->is_tombstone;
+    p->entries[database] -= s->replaced;
+    p->expiring[database] += !v->is_tombstone && v->expiry_ms != 0;
+    p->expiring[database] -= s->replaced_expiring;
+    return OK;
+}
+
+/* Removes a whole database in slices of its own; the rows written after the flush come from the
+ * memtable again. */
+static enum err apply_flush(struct store *s, uint8_t database, struct store_progress *p,
+                            struct error *e)
+{
+    uint8_t bounds[2] = {database, (uint8_t)(database + 1)};
+    for (;;) {
+        enum err r = store_run(s, s->begin, "begin", e);
+        if (r != OK) return r;
+        sqlite3_bind_blob(s->del_range, 1, &bounds[0], 1, SQLITE_STATIC);
+        sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
+        r = store_run(s, s->del_range, "flush a database", e);
+        int removed = sqlite3_changes(s->db);
+        if (r == OK) r = store_text_flush(s, database, e);
+        if (removed == 0) p->entries[database] = p->expiring[database] = 0;
+        if (r == OK) r = slice_commit(s, p, e);
+        if (r != OK || removed == 0) return r;
+    }
+}
+
+static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
+{
+    uint8_t database = entry->key.data[0];
+    return database < DATABASES_MAX && entry->newest->version < m->flushed[database];
+}
+
+/* As apply_entry where damage was met: what cannot be written is put aside. */
+static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
+                                struct store_progress *p, struct error *e)
+{
+    struct store_progress before = *p;
+    enum err r = store_run(s, s->savepoint, "set a savepoint", e);
+    if (r == OK) r = apply_entry(s, entry, p, e);
+    if (r == OK) r = store_probe(s, entry->key, e);
+    if (r == OK) return store_run(s, s->release, "release a savepoint", e);
+    if (r != ERR_CORRUPT) return r;
+    struct error ignored;
+    *p = before;
+    r = store_run(s, s->rollback_to, "go back to a savepoint", &ignored);
+    if (r == OK) r = store_run(s, s->release, "release a savepoint", &ignored);
+    return r == OK ? store_aside_put(s, entry, p, e) : r;
+}
+
+/* From `it` on; the transaction is ended by the caller. */
+static enum err slice_entries(struct store *s, const struct memtable *m, struct omap_iter *it,
+                              bool is_careful, struct store_progress *p, struct error *e)
+{
+    enum err r = OK;
+    size_t bytes = 0;
+    for (unsigned i = 0; r == OK && i < SLICE_ROWS && bytes < SLICE_BYTES; omap_next(it)) {
+        const struct mem_entry *entry = omap_peek(it);
+        if (entry == NULL) break;
+        if (is_flushed(m, entry)) continue;
+        bytes += entry->key.len + entry->newest->value_len;
+        if (store_aside_has(s, entry->key)) {
+            r = store_aside_put(s, entry, p, e);
+        } else if (is_careful) {
+            r = apply_carefully(s, entry, p, e);
+        } else {
+            r = apply_entry(s, entry, p, e);
+        }
+        if (++i % YIELD_ROWS == 0) sched_yield();
+    }
+    return r;
+}
+
+static void roll_back(struct store *s)
+{
+    if (s->text_ops != NULL) store_text_rollback(s);
+    if (sqlite3_get_autocommit(s->db)) return;
+    sqlite3_step(s->rollback);
+    sqlite3_reset(s->rollback);
+}
+
+static enum err apply_slice(struct store *s, const struct memtable *m, struct omap_iter *it,
+                            struct store_progress *p, struct error *e)
+{
+    struct omap_iter begin = *it;
+    struct store_progress before = *p;
+    enum err r = store_run(s, s->begin, "begin", e);
+    if (r == OK) r = slice_entries(s, m, it, false, p, e);
+    if (r == ERR_CORRUPT) {
+        p->damage = *e;
+        before.damage = *e;
+        roll_back(s);
+        *it = begin;
+        *p = before;
+        r = store_run(s, s->begin, "begin", e);
+        if (r == OK) r = slice_entries(s, m, it, true, p, e);
+    }
+    if (r == OK && omap_peek(it) == NULL) {
+        r = put_meta(s, "applied", m->version_last, e);
+        p->applied = m->version_last;
+    }
+    if (r == OK) r = slice_commit(s, p, e);
+    return r;
+}
+
+/* Text indexes that the memtable makes or drops, before any entry of it is written: in its order
+ * they come behind the entries. */
+static enum err apply_texts(struct store *s, const struct memtable *m, struct store_progress *p,
+                            struct error *e)
+{
+    enum err r = OK;
+    for (uint8_t i = 0; i < DATABASES_MAX && r == OK; i++) {
+        uint8_t start[2] = {i, BACKEND_SPACE_TEXT};
+        struct omap_iter it = omap_seek(&m->order, slice_of(start, sizeof start));
+        const struct mem_entry *entry = omap_peek(&it);
+        if (entry == NULL || !slice_has_prefix(entry->key, slice_of(start, sizeof start))) continue;
+        r = store_run(s, s->begin, "begin", e);
+        for (; r == OK && entry != NULL; omap_next(&it), entry = omap_peek(&it)) {
+            const struct mem_version *v = entry->newest;
+            struct slice spec = slice_of(v->value, v->value_len);
+            if (!slice_has_prefix(entry->key, slice_of(start, sizeof start))) break;
+            if (is_flushed(m, entry)) continue;
+            r = store_text_define(s, entry->key, v->is_tombstone ? NULL : &spec, e);
+        }
+        if (r == OK) r = slice_commit(s, p, e);
+    }
+    /* On little, the index is complete when this is. */
+    struct error ignored;
+    if (r == OK && store_text_is_filling(s)) {
+        r = store_text_fill(s, &ignored);
+        if (r == ERR_CORRUPT) r = OK; /* the filling's own turn will tell */
+        if (r != OK) *e = ignored;
+    }
+    return r;
+}
+
+enum err store_apply(struct store *s, const struct memtable *m, struct store_progress *progress,
+                     struct error *e)
+{
+    struct store_progress p = s->state;
+    enum err r = store_text_found(s, e);
+    p.rows = 0;
+    p.aside = (struct store_aside){0};
+    p.damage.code = OK;
+    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
+        if (m->flushed[i] != 0) r = apply_flush(s, (uint8_t)i, &p, e);
+    }
+    if (r == OK && s->text_ops != NULL) r = apply_texts(s, m, &p, e);
+    struct omap_iter it = omap_seek(&m->order, slice_of(NULL, 0));
+    do {
+        if (r == OK) r = apply_slice(s, m, &it, &p, e);
+    } while (r == OK && omap_peek(&it) != NULL);
+    if (r != OK) {
+        roll_back(s);
+        store_aside_fini(&p.aside);
+        /* Slices before the failed one stand; their counts must too. */
+        struct error ignored;
+        if (store_read_meta(s, progress, &ignored) != OK) *progress = s->state;
+        progress->is_filling = store_text_is_filling(s);
+        return r;
+    }
+    p.is_filling = store_text_is_filling(s);
+    *progress = p;
+    return OK;
+}
+
+enum err store_fill(struct store *s, bool *is_filling, struct error *e)
+{
+    enum err r = store_text_fill(s, e);
+    *is_filling = store_text_is_filling(s);
+    return r;
+}
+
+bool store_is_filling(const struct store *s)
+{
+    return store_text_is_filling(s);
+}
+
+void store_checkpoint(struct store *s)
+{
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
+        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
+    }
+}

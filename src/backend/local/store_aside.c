@@ -1,0 +1,167 @@
+/* store_aside: entries that belong into a part of kv that is damaged. They are kept in a table of
+ * their own, so that the apply can go on and the journal be let go; and in memory, in front of the
+ * store, by the loop (local_int.h: aside). At a start each is tried in its place again: somebody may
+ * have put back the file from a backup.
+ *
+ * A key that is aside stays there until then: what memory holds of it must not be older than kv.
+ */
+#include "backend/local/store_int.h"
+#include "base/htab.h"
+#include "base/mem.h"
+
+#define ASIDE_BYTES_MAX (64u << 20)
+
+struct aside_key {
+    struct slice key; /* first: the table looks here; its bytes follow the struct */
+};
+
+bool store_aside_has(const struct store *s, struct slice key)
+{
+    return s->aside.count > 0 && htab_find(&s->aside, hash_bytes(key), key) != NULL;
+}
+
+static void remember(struct store *s, struct slice key)
+{
+    if (store_aside_has(s, key)) return;
+    struct aside_key *k = mem_alloc(sizeof *k + key.len);
+    memcpy(k + 1, key.data, key.len);
+    k->key = slice_of(k + 1, key.len);
+    htab_insert(&s->aside, hash_bytes(key), &k->key);
+}
+
+void store_aside_close(struct store *s)
+{
+    for (size_t i = 0; s->aside.slots != NULL && i <= s->aside.mask; i++) {
+        mem_free(s->aside.slots[i].item);
+    }
+    htab_fini(&s->aside);
+}
+
+void store_aside_fini(struct store_aside *a)
+{
+    mem_free(a->entries);
+    *a = (struct store_aside){0};
+}
+
+enum err store_aside_put(struct store *s, const struct mem_entry *entry, struct store_progress *p,
+                         struct error *e)
+{
+    const struct mem_version *v = entry->newest;
+    struct store_aside *a = &p->aside;
+    s->aside_bytes += entry->key.len + v->value_len;
+    if (s->aside_bytes > ASIDE_BYTES_MAX) {
+        return error_set(e, ERR_CORRUPT,
+                         "more than %u MB of entries have no place because tupled.db is damaged; "
+                         "restore a backup",
+                         ASIDE_BYTES_MAX >> 20);
+    }
+    sqlite3_bind_blob(s->aside_put, 1, entry->key.data, (int)entry->key.len, SQLITE_STATIC);
+    sqlite3_bind_int64(s->aside_put, 2, (sqlite3_int64)v->version);
+    sqlite3_bind_int64(s->aside_put, 3, v->expiry_ms);
+    if (v->is_tombstone) {
+        sqlite3_bind_null(s->aside_put, 4);
+    } else {
+        sqlite3_bind_blob64(s->aside_put, 4, v->value_len > 0 ? v->value : (const uint8_t *)"",
+                            v->value_len, SQLITE_STATIC);
+    }
+    enum err r = store_run(s, s->aside_put, "put an entry aside", e);
+    if (r != OK) return r;
+    remember(s, entry->key);
+    if (a->count == a->cap) {
+        a->cap = a->cap == 0 ? 64 : 2 * a->cap;
+        a->entries = mem_resize(a->entries, a->cap * sizeof *a->entries);
+    }
+    a->entries[a->count++] = entry;
+    return OK;
+}
+
+enum err store_probe(struct store *s, struct slice key, struct error *e)
+{
+    sqlite3_bind_blob(s->probe, 1, key.data, (int)key.len, SQLITE_STATIC);
+    return store_run(s, s->probe, "look an entry up", e);
+}
+
+/* ---- at a start ---- */
+
+/* One row back into its place. False when that is not to be had yet. */
+static bool put_back(struct store *s, sqlite3_stmt *row, struct error *e)
+{
+    bool is_tombstone = sqlite3_column_type(row, 3) == SQLITE_NULL;
+    sqlite3_stmt *stmt = is_tombstone ? s->del : s->put;
+    for (int i = 0; i < (is_tombstone ? 1 : 4); i++) {
+        sqlite3_bind_value(stmt, i + 1, sqlite3_column_value(row, i));
+    }
+    int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) rc = sqlite3_step(stmt);
+    enum err r = store_error(e, s->db, rc, "put an entry back");
+    sqlite3_reset(stmt);
+    struct slice key = slice_of(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
+    if (r == OK) r = store_probe(s, key, e);
+    return r == OK;
+}
+
+static enum err put_back_all(struct store *s, uint64_t *left, struct error *e)
+{
+    sqlite3_stmt *rows = NULL;
+    sqlite3_stmt *drop = NULL;
+    int rc = sqlite3_prepare_v2(s->db, "SELECT k,ver,exp,v FROM aside", -1, &rows, NULL);
+    if (rc == SQLITE_OK) {
+        rc = sqlite3_prepare_v2(s->db, "DELETE FROM aside WHERE k=?1", -1, &drop, NULL);
+    }
+    enum err r = store_error(e, s->db, rc, "read what was put aside");
+    *left = 0;
+    while (r == OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
+        struct error why;
+        r = store_run(s, s->savepoint, "set a savepoint", e);
+        if (r != OK) break;
+        if (put_back(s, rows, &why)) {
+            sqlite3_bind_value(drop, 1, sqlite3_column_value(rows, 0));
+            r = store_run(s, drop, "put an entry back", e);
+        } else {
+            r = store_run(s, s->rollback_to, "go back to a savepoint", e);
+            ++*left;
+        }
+        if (r == OK) r = store_run(s, s->release, "release a savepoint", e);
+    }
+    if (r == OK) r = store_error(e, s->db, rc, "read what was put aside");
+    sqlite3_finalize(rows);
+    sqlite3_finalize(drop);
+    return r;
+}
+
+/* Counts of entries are not corrected for these: they are off by as many at most. */
+enum err store_aside_open(struct store *s, struct error *e)
+{
+    uint64_t left = 0;
+    htab_init(&s->aside);
+    enum err r = store_run(s, s->begin, "begin", e);
+    if (r == OK) r = put_back_all(s, &left, e);
+    if (r == OK) return store_run(s, s->commit, "commit", e);
+    sqlite3_step(s->rollback);
+    sqlite3_reset(s->rollback);
+    return r;
+}
+
+enum err store_aside_read(struct store *s,
+                          void (*each)(void *arg, const struct mutation *mu, uint64_t version),
+                          void *arg, struct error *e)
+{
+    sqlite3_stmt *rows = NULL;
+    int rc = sqlite3_prepare_v2(s->db, "SELECT k,ver,exp,v FROM aside", -1, &rows, NULL);
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(rows);
+        if (rc != SQLITE_ROW) break;
+        bool is_tombstone = sqlite3_column_type(rows, 3) == SQLITE_NULL;
+        struct mutation mu = {
+            .kind = is_tombstone ? MUTATION_DELETE : MUTATION_SET,
+            .key = slice_of(sqlite3_column_blob(rows, 0), (size_t)sqlite3_column_bytes(rows, 0)),
+            .value = slice_of(sqlite3_column_blob(rows, 3), (size_t)sqlite3_column_bytes(rows, 3)),
+            .expiry_ms = sqlite3_column_int64(rows, 2)};
+        remember(s, mu.key);
+        s->aside_bytes += mu.key.len + mu.value.len;
+        each(arg, &mu, (uint64_t)sqlite3_column_int64(rows, 1));
+    }
+    enum err r = store_error(e, s->db, rc, "read what was put aside");
+    sqlite3_finalize(rows);
+    return r;
+}
