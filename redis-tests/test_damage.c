@@ -130,6 +130,20 @@ static int damage_some_page(long *page)
     return damaged;
 }
 
+/* Verifies, and waits for the end. */
+static void verify(const char *wanted)
+{
+    const char *got = "";
+    long until = testserver_now_ms() + LIMIT_MS;
+    expect(c, "+OK", "KV.VERIFY START");
+    do {
+        if (testserver_now_ms() > until) fail_msg("the verification never ends");
+        testserver_pause();
+        got = ask(c, "KV.VERIFY STATUS");
+    } while (text_fits(got, "[state running *"));
+    if (!text_fits(got, wanted)) fail_msg("%s, not %s", got, wanted);
+}
+
 static void a_damaged_page_stops_only_those_it_concerns(void **state)
 {
     long page = 0;
@@ -137,12 +151,18 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     c = testserver_connect(server);
     write_all(1);
     assert_true(health_is("ok"));
+    wait_for_apply();
+    expect(c, "[state never *", "KV.VERIFY STATUS");
+    verify("[state good pages :* pages-total :* damaged :0 took-ms :* places []]");
+    expect(c, ":0", "KV.VERIFY STOP");
     restart(false);
     int damaged = damage_some_page(&page);
     assert_true(damaged > 0 && damaged < ENTRIES / 4);
     assert_true(health_is("damaged"));
     assert_true(load_info(c, "store_damaged_reads") >= damaged);
     assert_true(testserver_has_logged(server, "tupled.db at offset "));
+    verify("[state damaged pages :* pages-total :* damaged :1 took-ms :* "
+           "places [tupled.db at offset * is damaged: a page with a wrong checksum]]");
     expect(c, "-CORRUPT *", "KV.COUNT PREFIX ['k'] WHERE {'$':1}");
     /* Writes go on, also of those that cannot be read, and last. */
     write_all(2);

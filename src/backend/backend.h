@@ -115,6 +115,26 @@ struct backend_stats {
     bool is_store_failing, is_disk_full;
 };
 
+/* Of a verification, the last one: KV.VERIFY. */
+#define VERIFY_PLACES_MAX 16
+enum verify_state {
+    VERIFY_NEVER,
+    VERIFY_RUNNING,
+    VERIFY_GOOD,
+    VERIFY_DAMAGED,
+    VERIFY_STOPPED,
+    VERIFY_FAILED, /* it could not be made */
+};
+
+struct verify_figures {
+    enum verify_state state;
+    uint64_t pages, pages_total; /* read; to be read, about */
+    uint64_t damaged;            /* pages */
+    int64_t took_ms;
+    size_t place_count;
+    const char *places[VERIFY_PLACES_MAX + 1]; /* what is wrong; borrowed until the next start */
+};
+
 struct backend;
 
 /* A consistent copy of everything, made in the background. Owned by the caller until done(). */
@@ -210,6 +230,11 @@ struct backend_ops {
     void (*stats)(struct backend *b, struct backend_stats *out);
     /* Holds at least what is committed now. ERR_SYNTAX when one is being made. */
     enum err (*backup)(struct backend *b, struct backup_request *q, struct error *e);
+    /* Reads everything that is stored, in the background. ERR_SYNTAX when that is being done. */
+    enum err (*verify_start)(struct backend *b, struct error *e);
+    /* Ends it early; false when none is running. */
+    bool (*verify_stop)(struct backend *b);
+    void (*verify_figures)(struct backend *b, struct verify_figures *out);
     /* Reads what was committed: calls q->done() later, whatever the result. */
     void (*changes)(struct backend *b, struct changes_request *q);
     /* Calls q->done() later, whatever the result. */

@@ -134,6 +134,7 @@ extern const struct command kv_atomic;
 extern const struct command kv_list, kv_count, kv_delrange;
 /* kv_meta.c */
 extern const struct command kv_format, kv_version, kv_limits;
+extern const struct command kv_verify; /* verify.c */
 /* What HELLO and INFO call the version of Redis that libraries may take this server for: those that
  * gate features by it find what they expect. */
 #define REDIS_COMPATIBLE_VERSION "7.0.15"

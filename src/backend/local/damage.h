@@ -1,5 +1,5 @@
-/* damage: what of the store could not be read, for whoever asks for it again, the log and INFO. Loop
- * thread.
+/* damage: what of the store could not be read, for whoever asks for it again, the log and INFO.
+ * Loop thread.
  *
  * A read that cannot be done on the loop is done by a query thread, and whoever wants it asks again
  * when that is done. What the thread found is remembered here for a moment: else he would ask for

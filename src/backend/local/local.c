@@ -370,6 +370,7 @@ static void local_free(struct local *l)
     }
     cache_fini(&l->cache);
     range_cache_fini(&l->range_cache);
+    local_verify_free(l);
     changes_free(l->changes);
     searches_free(l->searches);
     file_unlock(l->lock_fd);
@@ -382,6 +383,7 @@ static enum err local_close(struct backend *b, struct error *e)
     struct local *l = local_of(b);
     l->is_closing = true;
     local_backup_stop(l);
+    (void)local_verify_stop(b);
     local_changes_stop(l);
     local_searches_stop(l);
     worker_drain(l->long_worker);
@@ -402,6 +404,7 @@ void local_abandon(struct backend *b)
     struct local *l = local_of(b);
     l->is_closing = true;
     local_backup_stop(l);
+    (void)local_verify_stop(b);
     local_changes_stop(l);
     local_searches_stop(l);
     journal_stop_preparing(l->journal);
@@ -436,6 +439,9 @@ static const struct backend_ops local_ops = {
     .tick = local_tick,
     .stats = local_stats,
     .backup = local_backup,
+    .verify_start = local_verify_start,
+    .verify_stop = local_verify_stop,
+    .verify_figures = local_verify_figures,
     .changes = local_changes,
     .search = local_search,
     .close = local_close,

@@ -87,6 +87,7 @@ struct local {
     int64_t budget_us;
     struct waiter_list room_waiters, throttled, yielded;
     struct damage damage;
+    struct verification *verification; /* the last one; NULL = there was none */
     uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
     unsigned scans_open;
 };
@@ -144,6 +145,13 @@ void local_searches_try(struct local *l);
 void local_searches_stop(struct local *l);
 /* The next slice of a text index that is being filled, if there is one. */
 void local_fill_try(struct local *l);
+
+/* verify.c */
+struct verification;
+ERR_MUST_USE enum err local_verify_start(struct backend *b, struct error *e);
+bool local_verify_stop(struct backend *b);
+void local_verify_figures(struct backend *b, struct verify_figures *out);
+void local_verify_free(struct local *l);
 
 /* scan.c */
 enum err local_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,

@@ -5,12 +5,12 @@
  *
  *   xxh3_64(the bytes before, seeded with the number of the page), little-endian
  *
- * so that a page at a wrong place is noticed too. A page of which all is zero, the sum included, was
- * never written: free pages may be like that, an entry is never on one.
+ * so that a page at a wrong place is noticed too. A page of which all is zero, the sum included,
+ * was never written: free pages may be like that, an entry is never on one.
  *
- * In the write-ahead log a page keeps the checksum that SQLite gave its frame ("The WAL File Format"
- * in SQLite's documentation, part "Checksum Algorithm"); SQLite itself looks at it only after a
- * crash.
+ * In the write-ahead log a page keeps the checksum that SQLite gave its frame ("The WAL File
+ * Format" in SQLite's documentation, part "Checksum Algorithm"); SQLite itself looks at it only
+ * after a crash.
  */
 #ifndef BACKEND_LOCAL_PAGE_SUM_H
 #define BACKEND_LOCAL_PAGE_SUM_H

@@ -53,11 +53,10 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
     unsigned allowed = is_writer ? VFS_BLANK_PAGES | VFS_OWN_FRAMES : 0;
     sqlite3_file_control(*out, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
     sqlite3_file_control(*out, "main", VFS_CONTROL_ALLOWED, &allowed);
-    snprintf(
-        sql, sizeof sql,
-        "PRAGMA page_size=%d; PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0; PRAGMA secure_delete=OFF;"
-        "PRAGMA temp_store=MEMORY;",
-        PAGE_BYTES, (unsigned long long)cache_kb);
+    snprintf(sql, sizeof sql,
+             "PRAGMA page_size=%d; PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0;"
+             "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;",
+             PAGE_BYTES, (unsigned long long)cache_kb);
     sqlite3_busy_timeout(*out, 5000);
     return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
 }

@@ -1,7 +1,8 @@
 /* store_apply: a memtable becomes part of the store, in slices, each a transaction (store thread).
  *
- * Entries whose place in the database is damaged are put aside and all others go on: a slice that met
- * damage is taken back and done again with each entry inside a savepoint of its own (store_aside.c).
+ * Entries whose place in the database is damaged are put aside and all others go on: a slice that
+ * met damage is taken back and done again with each entry inside a savepoint of its own
+ * (store_aside.c).
  */
 #include <sched.h>
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "backend/local/store.h"
+#include "backend/local/vfs.h"
 #include "base/file.h"
 
 struct text_table; /* store_text.c */

@@ -25,6 +25,13 @@ struct vfs_file {
 
 static _Thread_local char damage[VFS_DAMAGE_BYTES];
 
+static _Thread_local struct vfs_collected *collected;
+
+void vfs_collect(struct vfs_collected *to)
+{
+    collected = to;
+}
+
 const char *vfs_damage(void)
 {
     return damage[0] == '\0' ? NULL : damage;
@@ -88,11 +95,23 @@ static int file_close_(sqlite3_file *file)
 
 /* ---- pages and what they must be ---- */
 
+/* One page may be read, and found damaged, several times in a row. */
+static void collect(const struct vfs_file *f, sqlite3_int64 offset)
+{
+    struct vfs_collected *c = collected;
+    if (c->damaged > 0 && c->last_file == f && c->last_offset == offset) return;
+    c->last_file = f;
+    c->last_offset = offset;
+    if (c->damaged < VFS_PLACES_MAX) memcpy(c->places[c->damaged], damage, sizeof damage);
+    __atomic_fetch_add(&c->damaged, 1, __ATOMIC_RELEASE);
+}
+
 /* Of all codes SQLITE_NOTADB: after an I/O error SQLite rolls the transaction back, and after
  * SQLITE_CORRUPT it writes nothing more in it; but what is not damaged is to be written. */
 static int damaged(const struct vfs_file *f, sqlite3_int64 offset, const char *why)
 {
     snprintf(damage, sizeof damage, "%.64s at offset %lld %s", f->name, (long long)offset, why);
+    if (collected != NULL) collect(f, offset);
     return SQLITE_NOTADB;
 }
 
@@ -143,6 +162,7 @@ static bool is_page(const struct vfs_file *f, int len, sqlite3_int64 offset)
 
 static int check(const struct vfs_file *f, void *page, sqlite3_int64 offset)
 {
+    if (collected != NULL) __atomic_fetch_add(&collected->pages, 1, __ATOMIC_RELAXED);
     if (f->kind == VFS_DATABASE) return check_page(f, page, offset);
     return is_frame_checked(f) ? check_frame(f, page, offset) : SQLITE_OK;
 }

@@ -35,6 +35,17 @@ bool vfs_nowait_end(void);
 const char *vfs_damage(void);
 void vfs_damage_forget(void);
 
+/* From here until it is called with NULL, every page that this thread reads is counted, and where
+ * those that are damaged lie is noted. */
+#define VFS_PLACES_MAX 16
+struct vfs_collected {
+    uint64_t pages, damaged;
+    const void *last_file; /* where the last one lies */
+    int64_t last_offset;
+    char places[VFS_PLACES_MAX][VFS_DAMAGE_BYTES]; /* of the first that are damaged */
+};
+void vfs_collect(struct vfs_collected *to);
+
 /* What a connection may see and write, set by sqlite3_file_control on "main" with an unsigned.
  * VFS_BLANK_PAGES: pages that were never written; they are free. For the writer, and for whoever
  * copies all pages. VFS_OWN_FRAMES: frames of the write-ahead log that are unchecked, because those

@@ -1,0 +1,57 @@
+/* store_verify: reads all of tupled.db as a pinned reader sees it: every page of every tree, those of
+ * large values and of text indexes too. Pages are checked as they are read (vfs.h); that the trees
+ * hang together is SQLite's own check.
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include "backend/local/store_int.h"
+
+#define STEPS 20000 /* of SQLite's virtual machine between two looks at is_stopping */
+#define MESSAGES_MAX "1000"
+
+static int look(void *arg)
+{
+    sched_yield();
+    return __atomic_load_n((const bool *)arg, __ATOMIC_RELAXED);
+}
+
+uint64_t store_pages(struct store_reader *r)
+{
+    sqlite3_stmt *stmt = NULL;
+    uint64_t pages = 0;
+    int rc = sqlite3_prepare_v2(store_reader_db(r), "PRAGMA page_count", -1, &stmt, NULL);
+    if (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
+        pages = (uint64_t)sqlite3_column_int64(stmt, 0);
+    }
+    sqlite3_finalize(stmt);
+    return pages;
+}
+
+enum err store_verify(struct store_reader *r, struct vfs_collected *out, const bool *is_stopping,
+                      struct error *e)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3 *db = store_reader_db(r);
+    struct error found = {.code = OK};
+    int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(" MESSAGES_MAX ")", -1, &stmt, NULL);
+    sqlite3_progress_handler(db, STEPS, look, (void *)(uintptr_t)is_stopping);
+    vfs_collect(out);
+    while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+        rc = sqlite3_step(stmt);
+        const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+        if (text == NULL || strcmp(text, "ok") == 0 || found.code != OK) continue;
+        (void)error_set(&found, ERR_CORRUPT, "tupled.db: %s", text);
+    }
+    vfs_collect(NULL);
+    vfs_damage_forget();
+    sqlite3_progress_handler(db, 0, NULL, NULL);
+    enum err result = store_error(e, db, rc, "verify the database");
+    sqlite3_finalize(stmt);
+    if (__atomic_load_n(is_stopping, __ATOMIC_RELAXED)) {
+        return error_set(e, ERR_IO, "the verification was stopped");
+    }
+    if (result != OK || found.code == OK) return result;
+    /* Damaged pages are told by their places; what else is wrong, in SQLite's words. */
+    return out->damaged > 0 ? ERR_CORRUPT : error_set(e, ERR_CORRUPT, "%s", found.text);
+}
