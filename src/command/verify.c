@@ -1,4 +1,4 @@
-/* verify: KV.VERIFY: reads everything that is stored, in the background, and tells what is damaged. */
+/* verify: KV.VERIFY: reads everything that is stored in the background; tells what is damaged. */
 #include "command/commands.h"
 
 static enum err start_run(struct request *rq)

@@ -1,4 +1,4 @@
-/* start_read: which databases a layer has read its rows of after a start. A layer that keeps rows in
+/* start_read: which databases a layer has read its rows of after a start. One that keeps rows in
  * memory (request ids, queues, definitions of indexes) asks which one to read next and says how it
  * went; its operations ask whether they may go on.
  *

@@ -88,9 +88,9 @@ void store_checkpoint(struct store *s);
 struct store_reader;
 struct vfs_collected; /* vfs.h */
 
-/* store_verify.c: reads everything that a pinned reader sees. ERR_CORRUPT: something is damaged: the
- * pages that are, in *out, which counts all that were read; or *e tells. Any thread; takes as long
- * as it takes: *is_stopping (atomic) ends it early. */
+/* store_verify.c: reads everything that a pinned reader sees. ERR_CORRUPT: something is damaged:
+ * the pages that are, in *out, which counts all that were read; or *e tells. Any thread; takes as
+ * long as it takes: *is_stopping (atomic) ends it early. */
 ERR_MUST_USE enum err store_verify(struct store_reader *r, struct vfs_collected *out,
                                    const bool *is_stopping, struct error *e);
 uint64_t store_pages(struct store_reader *r);
