@@ -55,8 +55,11 @@ struct entry {
 enum mutation_kind {
     MUTATION_SET = 1,
     MUTATION_DELETE = 2,
-    MUTATION_FLUSH = 3, /* everything written before to one database: key is its one byte; of the
+    MUTATION_FLUSH = 3,  /* everything written before to one database: key is its one byte; of the
                          * same batch, only what follows it may name that database */
+    MUTATION_FORGET = 4, /* all keys in [key, value), of one database and of no counted space, are
+                          * never read or written again: they go from the disk in the background.
+                          * Until then a scan may still meet them. */
 };
 
 struct mutation {
@@ -113,6 +116,7 @@ struct backend_stats {
     uint64_t aside_entries; /* that the store cannot take for damage, kept beside it */
     int64_t time_ahead_ms;  /* transaction time, of the system's clock; 0 = they agree */
     bool is_store_failing, is_disk_full;
+    bool has_garbage; /* forgotten ranges are still to be removed */
 };
 
 /* Of a verification, the last one: KV.VERIFY. */

@@ -316,6 +316,9 @@ void view_set_expiring(struct view *v, struct slice key, struct slice value, int
  * are part of. */
 void view_offer(struct view *v, struct slice key, struct slice value);
 void view_delete(struct view *v, struct slice key);
+/* Nobody reads or writes a key of [start, end) after this transaction; they are removed in the
+ * background. Borrowed until the commit. */
+void view_forget(struct view *v, struct slice start, struct slice end);
 /* 0, 1, 2 ...: another number each time within one transaction. */
 uint32_t view_sequence(struct view *v);
 /* Bytes of keys and values that the transaction has so far. */

@@ -112,6 +112,21 @@ void overlay_flush(struct overlay *o, uint8_t database)
         w->exists = false;
         w->is_flushed = true;
     }
+    for (struct forgotten **at = &o->forgotten; *at != NULL;) {
+        if ((*at)->start.data[0] == database) {
+            *at = (*at)->next;
+        } else {
+            at = &(*at)->next;
+        }
+    }
+}
+
+void overlay_forget(struct overlay *o, struct slice start, struct slice end)
+{
+    struct forgotten *f = arena_alloc(o->arena, sizeof *f);
+    *f = (struct forgotten){.next = o->forgotten, .start = start, .end = end};
+    o->forgotten = f;
+    o->bytes += start.len + end.len;
 }
 
 void overlay_clean(struct overlay *o)
@@ -194,6 +209,9 @@ void overlay_write_set(struct overlay *o, struct write_set *ws)
         uint8_t *database = arena_alloc(o->arena, 1);
         *database = (uint8_t)i;
         write_set_add(ws, MUTATION_FLUSH, slice_of(database, 1), slice_of(NULL, 0), 0);
+    }
+    for (const struct forgotten *f = o->forgotten; f != NULL; f = f->next) {
+        write_set_add(ws, MUTATION_FORGET, f->start, f->end, 0);
     }
     for (size_t i = 0; i < o->count; i++) {
         const struct written *w = o->items[i];

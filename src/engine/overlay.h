@@ -49,6 +49,10 @@ struct overlay {
     uint32_t sequence;   /* numbers given out by view_sequence */
     bool commits_always; /* even when nothing was written */
     bool flushed[DATABASES_MAX];
+    struct forgotten { /* see MUTATION_FORGET; in the arena */
+        struct forgotten *next;
+        struct slice start, end;
+    } * forgotten;
 };
 
 void overlay_init(struct overlay *o, struct engine *g, struct arena *arena);
@@ -59,6 +63,8 @@ struct written *overlay_find(struct overlay *o, struct slice key);
 void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms);
 void overlay_delete(struct overlay *o, struct slice key);
 void overlay_flush(struct overlay *o, uint8_t database);
+/* What the overlay wrote in the range is written all the same, and goes with it. */
+void overlay_forget(struct overlay *o, struct slice start, struct slice end);
 /* Those of [start, end) in key order; good until the next write. */
 size_t overlay_range(struct overlay *o, struct slice start, struct slice end,
                      struct written *const **out);

@@ -86,6 +86,11 @@ void view_delete(struct view *v, struct slice key)
     overlay_delete(v->overlay, key);
 }
 
+void view_forget(struct view *v, struct slice start, struct slice end)
+{
+    overlay_forget(v->overlay, start, end);
+}
+
 uint32_t view_sequence(struct view *v)
 {
     return v->overlay->sequence++;

@@ -1,13 +1,11 @@
 /* fill: creating and dropping indexes, and what goes on in the background afterwards: adding what
- * was there before the index, removing the rows of an index that is gone. One batch a turn of the
- * loop, each a transaction of its own.
+ * was there before the index. One batch a turn of the loop, each a transaction of its own.
  */
 #include "codec/key.h"
 #include "codec/utf8.h"
 #include "index/index_int.h"
 
 #define BATCH_BYTES (1024 * 1024) /* of values in one turn, at most one more */
-#define DROP_SHARE 4              /* a row is removed in this part of the time */
 
 /* ---- filling ---- */
 
@@ -203,20 +201,19 @@ struct op index_create_op(struct index_create *x)
 static enum err drop_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
 {
     const struct index_drop *x = (const struct index_drop *)op;
-    uint8_t id[INDEX_ID_BYTES];
     enum err r = indexes_ready(x->indexes, v->database, v->waiter, e);
     if (r != OK) return r;
     const struct index *found = index_find(x->indexes, v->database, x->name);
     *is_met = found != NULL;
     if (found == NULL) return OK;
-    index_id_write(found->definition.id, id);
+    uint32_t id = found->definition.id;
     view_delete(v, index_row_key(v->arena, v->database, INDEX_ROW_DEFINITION, x->name));
     if (found->definition.kind == INDEX_TEXT) {
-        view_delete(v, index_id_key(v->arena, v->database, SPACE_TEXT, found->definition.id));
+        view_delete(v, index_id_key(v->arena, v->database, SPACE_TEXT, id));
     } else {
-        view_set(v,
-                 index_row_key(v->arena, v->database, INDEX_ROW_DROPPED, slice_of(id, sizeof id)),
-                 slice_of(NULL, 0));
+        /* No index gets this id again: its rows are left behind, for the backend to remove. */
+        view_forget(v, index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id),
+                    index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id + 1));
     }
     return OK;
 }
@@ -232,7 +229,7 @@ struct op index_drop_op(struct index_drop *x)
 struct index_work {
     struct layer_op base;
     struct indexes *indexes;
-    const struct index *index; /* to be filled; NULL = remove what was dropped */
+    const struct index *index; /* to be filled */
 };
 
 static enum err fill_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
@@ -244,62 +241,6 @@ static enum err fill_apply(struct layer_op *op, struct view *v, bool *is_met, st
     /* That it failed is what there is to write; rows that were added go when it is dropped. */
     if (r == ERR_DUPLICATE || r == ERR_TYPE) r = OK;
     if (r == OK) write_definition(v, &d);
-    return r;
-}
-
-/* Removes rows of one range, up to `max`, expired ones too; *count tells how many there were. */
-static enum err remove_rows(struct view *v, struct slice start, struct slice end, size_t max,
-                            size_t *count, struct error *e)
-{
-    struct backend *b = engine_backend(v->engine);
-    struct scan *scan = NULL;
-    struct scan_range range = {.start = start, .end = end, .is_undivided = true, .rows_hint = max};
-    enum err r = b->ops->scan_open(b, &range, &scan, e);
-    *count = 0;
-    while (r == OK && *count < max) {
-        struct slice key;
-        struct entry entry;
-        r = b->ops->scan_next(scan, &key, &entry, v->waiter, e);
-        if (r != OK || key.len == 0) break;
-        view_delete(v, arena_copy(v->arena, key));
-        ++*count;
-    }
-    b->ops->scan_close(scan);
-    return r;
-}
-
-/* The first dropped index of the database. */
-static enum err find_dropped(struct view *v, struct slice *key, struct error *e)
-{
-    struct engine_scan *scan = NULL;
-    struct entry entry;
-    uint8_t last[1] = {0xff};
-    struct scan_range range = {
-        .start = index_row_key(v->arena, v->database, INDEX_ROW_DROPPED, slice_of(NULL, 0)),
-        .end = index_row_key(v->arena, v->database, INDEX_ROW_DROPPED, slice_of(last, 1)),
-        .is_undivided = true,
-        .rows_hint = 1};
-    enum err r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
-    *key = slice_of(NULL, 0);
-    if (r == OK) r = engine_scan_next(scan, key, &entry, v->waiter, e);
-    if (r == OK) *key = arena_copy(v->arena, *key);
-    engine_scan_close(scan);
-    return r;
-}
-
-static enum err drop_rows_apply(struct layer_op *op, struct view *v, bool *is_met, struct error *e)
-{
-    struct slice dropped;
-    size_t count = 0;
-    size_t max = DROP_SHARE * ((const struct index_work *)op)->indexes->batch_rows;
-    enum err r = find_dropped(v, &dropped, e);
-    *is_met = dropped.len > 0;
-    if (r != OK || dropped.len == 0) return r;
-    uint32_t id = index_id_read(slice_of(dropped.data + KEY_HEAD_BYTES + 1, INDEX_ID_BYTES));
-    struct slice start = index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id);
-    struct slice end = index_id_key(v->arena, v->database, SPACE_INDEX_ENTRY, id + 1);
-    r = remove_rows(v, start, end, max, &count, e);
-    if (r == OK && count < max) view_delete(v, dropped);
     return r;
 }
 
@@ -321,8 +262,8 @@ void fill_work(struct indexes *ix)
         struct index_work k = {.indexes = ix, .index = first_filling(ix, i)};
         struct op op = {.kind = OP_LAYER, .layer = &k.base};
         struct txn t = {.database = i, .ops = &op, .count = 1, .arena = &ix->arena};
-        if (k.index == NULL && ix->dropped[i] == 0) continue;
-        k.base.apply = k.index != NULL ? fill_apply : drop_rows_apply;
+        if (k.index == NULL) continue;
+        k.base.apply = fill_apply;
         enum err r = engine_commit(ix->engine, &t, &ix->waiter, &e);
         arena_reset(&ix->arena);
         if (r == OK) b->ops->yield(b, &ix->waiter);

@@ -11,11 +11,11 @@ struct indexes {
     uint8_t databases;
     struct index *lists[DATABASES_MAX];
     size_t counts[DATABASES_MAX];
+    uint32_t next_ids[DATABASES_MAX]; /* as their rows say; 0 = none was given */
     uint64_t versions[DATABASES_MAX]; /* of the newest commit that changed a definition */
-    uint32_t dropped[DATABASES_MAX];  /* indexes whose rows are still being removed */
-    bool has_work;                    /* something may be to be filled or removed */
+    bool has_work;                    /* something may be to be filled */
     size_t create_rows;               /* entries filled in by the creation itself */
-    size_t batch_rows;                /* ... and in one turn; rows of a dropped index likewise */
+    size_t batch_rows;                /* ... and in one turn */
     struct waiter waiter;             /* of the reading and of the work */
     struct waiter_list pending;       /* who came before the definitions were read */
     struct start_read start;          /* of the definitions */

@@ -99,7 +99,6 @@ static void forget(struct indexes *ix, uint8_t database)
     while (ix->lists[database] != NULL) {
         drop_definition(ix, database, ix->lists[database]->definition.name);
     }
-    ix->dropped[database] = 0;
 }
 
 static void take_mutation(struct indexes *ix, const struct mutation *mu)
@@ -116,12 +115,9 @@ static void take_mutation(struct indexes *ix, const struct mutation *mu)
             drop_definition(ix, database, rest);
         }
         break;
-    case INDEX_ROW_DROPPED:
-        if (is_set) {
-            ix->dropped[database]++;
-            ix->has_work = true;
-        } else if (ix->dropped[database] > 0) {
-            ix->dropped[database]--;
+    case INDEX_ROW_NEXT_ID:
+        if (is_set && mu->value.len == INDEX_ID_BYTES) {
+            ix->next_ids[database] = index_id_read(mu->value);
         }
         break;
     default: break;
@@ -150,14 +146,12 @@ static enum err flushed(void *arg, struct view *v, struct error *e)
     struct indexes *ix = arg;
     enum err r = indexes_ready(ix, v->database, v->waiter, e);
     if (r != OK) return r;
-    uint32_t next_id = 0;
     for (const struct index *x = ix->lists[v->database]; x != NULL; x = x->next) {
         struct definition d = x->definition;
         struct buf row;
         d.state = INDEX_READY;
         d.position = d.note = slice_of(NULL, 0);
         d.filled = 0;
-        if (d.id >= next_id) next_id = d.id + 1;
         buf_init(&row);
         definition_write(&d, &row);
         buf_require(&row);
@@ -172,7 +166,7 @@ static enum err flushed(void *arg, struct view *v, struct error *e)
         if (r != OK) return r;
         if (spec.exists) view_set(v, key, arena_copy(v->arena, spec.value));
     }
-    if (next_id > 0) index_write_next_id(v, next_id);
+    if (ix->next_ids[v->database] > 0) index_write_next_id(v, ix->next_ids[v->database]);
     return OK;
 }
 

@@ -2,14 +2,13 @@
  *
  *   space              key              value
  *   SPACE_INDEX        01 name          definition (below)
- *                      02 id            nothing: the entries of an index that was dropped, or had
- *                                       to be forgotten, are still there
  *                      03               the next id
  *   SPACE_INDEX_ENTRY  id parts tuple   flags: an entry of the data space has these values
  *                      id parts         flags tuple: likewise, in a unique index
  *   SPACE_TEXT         id               spec of a text index (search/text.h)
  *
- * id: 4 bytes, big-endian; never used twice in a database. parts: one for each path, encoded so
+ * id: 4 bytes, big-endian; never used twice in a database, also not after a flush: the rows of an
+ * index that was dropped may still be there (view_forget). parts: one for each path, encoded so
  * that memcmp orders them by type and value:
  *
  *   bytes   01 body
@@ -43,7 +42,7 @@
 #define INDEX_ID_BYTES 4
 #define INDEX_NOTE_BYTES_MAX 1024
 
-enum index_row { INDEX_ROW_DEFINITION = 1, INDEX_ROW_DROPPED = 2, INDEX_ROW_NEXT_ID = 3 };
+enum index_row { INDEX_ROW_DEFINITION = 1, INDEX_ROW_NEXT_ID = 3 };
 
 enum index_kind { INDEX_VALUE, INDEX_TEXT };
 enum index_state { INDEX_FILLING, INDEX_READY, INDEX_FAILED };

@@ -202,14 +202,15 @@ void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws)
     if (!on_figures(qs, version, ws)) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
-        if (mu->kind == MUTATION_FLUSH) continue;
+        if (mu->kind == MUTATION_FLUSH || mu->kind == MUTATION_FORGET) continue;
         uint8_t space = mu->key.data[1];
         if (space == SPACE_READY || space == SPACE_LEASE) on_slot(qs, mu);
         if (space == SPACE_STATE) push_on_state(qs, mu);
     }
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
-        if (mu->kind == MUTATION_FLUSH || mu->key.data[1] != SPACE_QUEUE) continue;
+        if (mu->kind == MUTATION_FLUSH || mu->kind == MUTATION_FORGET) continue;
+        if (mu->key.data[1] != SPACE_QUEUE) continue;
         struct queue *q = queue_find(qs, mu->key.data[0], name_of(mu->key));
         line_wake(q);
         queue_drop_unused(qs, q);

@@ -96,15 +96,33 @@ static void aside_take(struct local *l, const struct store_aside *aside)
     }
 }
 
+/* What was aside of a database that is flushed. */
+static void aside_flush(struct local *l, uint8_t database, uint64_t version)
+{
+    struct omap_iter it = omap_seek(&l->aside->order, slice_of(&database, 1));
+    for (struct mem_entry *entry = omap_peek(&it); entry != NULL; entry = omap_peek(&it)) {
+        if (entry->key.data[0] != database) break;
+        struct mutation mu = {.kind = MUTATION_DELETE, .key = entry->key};
+        if (entry->newest->version < version) memtable_put(l->aside, entry->hash, &mu, version);
+        omap_next(&it);
+    }
+}
+
 static void apply_done(struct job *job)
 {
     struct apply_job *a = (struct apply_job *)job;
     struct local *l = a->local;
     l->is_applying = false;
     if (a->progress.damage.code != OK) damage_note(&l->damage, &a->progress.damage);
+    if (a->result == OK) {
+        for (uint8_t i = 0; i < DATABASES_MAX; i++) {
+            if (a->memtable->flushed[i] != 0) aside_flush(l, i, a->memtable->flushed[i]);
+        }
+    }
     aside_take(l, &a->progress.aside);
     store_applied_set(l->store, &a->progress);
     l->text_is_filling = a->progress.is_filling;
+    if (a->memtable->forgotten != NULL) l->has_garbage = true;
     if (a->result != OK) {
         apply_failed(l, a);
         return;

@@ -128,7 +128,7 @@ bool mutation_read(struct slice *bytes, struct mutation *mu)
     size_t value_len = get_u32(p + 4);
     size_t left = bytes->len - JOURNAL_MUTATION_BYTES;
     if (key_len > left || value_len > left - key_len) return false;
-    if (p[0] < MUTATION_SET || p[0] > MUTATION_FLUSH || key_len == 0) return false;
+    if (p[0] < MUTATION_SET || p[0] > MUTATION_FORGET || key_len == 0) return false;
     mu->kind = (enum mutation_kind)p[0];
     mu->expiry_ms = (int64_t)get_u64(p + 8);
     mu->key = slice_of(p + JOURNAL_MUTATION_BYTES, key_len);

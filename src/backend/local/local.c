@@ -159,6 +159,10 @@ void local_remember(struct local *l, const struct mutation *mu, uint64_t version
         memtable_flush(l->active, mu->key.data[0], version);
         return;
     }
+    if (mu->kind == MUTATION_FORGET) {
+        memtable_forget(l->active, mu->key, mu->value, version);
+        return;
+    }
     uint64_t hash = hash_bytes(mu->key);
     if (mu->key.data[1] == STORE_SPACE_COUNTED) count_change(l, hash, mu);
     memtable_put(l->active, hash, mu, version);
@@ -242,6 +246,7 @@ static void local_tick(struct backend *b)
     local_apply_next(l);
     local_searches_try(l);
     local_fill_try(l);
+    local_clean_try(l);
     local_budget_tick(l);
     journal_tick(l->journal, local_time_ms(b));
     time_watch(l);
@@ -300,8 +305,10 @@ static void local_stats(struct backend *b, struct backend_stats *out)
     struct journal_stats j;
     journal_stats(l->journal, &j);
     uint64_t entries = 0;
+    bool has_garbage = l->has_garbage;
     for (const struct memtable *m = l->active; m != NULL; m = m->older) {
         if (m->state < MEM_APPLIED) entries += m->order.count;
+        has_garbage = has_garbage || m->forgotten != NULL;
     }
     *out = (struct backend_stats){
         .version = l->version_newest,
@@ -331,6 +338,7 @@ static void local_stats(struct backend *b, struct backend_stats *out)
         .aside_entries = l->aside->order.count,
         .time_ahead_ms = steady_ahead_ms(&l->time),
         .is_store_failing = l->apply_failures > 0,
+        .has_garbage = has_garbage,
         .is_disk_full = journal_is_disk_full(l->journal),
     };
 }
@@ -478,6 +486,7 @@ static enum err local_open_store(struct local *l, struct error *e)
     enum err r = store_open(&options, &l->store, e);
     if (r == OK) r = store_reader_open(l->store, &l->reader, e);
     if (r == OK) l->text_is_filling = store_is_filling(l->store);
+    if (r == OK) l->has_garbage = store_has_garbage(l->store);
     if (r == OK) r = store_aside_read(l->store, aside_add, l, e);
     if (r == OK && l->aside->order.count > 0) {
         log_warning("store: %zu entries have no place because tupled.db is damaged; they are kept "

@@ -37,6 +37,15 @@ struct apply_job {
     struct error error;
 };
 
+/* clean.c */
+struct clean_job {
+    struct job job; /* first */
+    struct local *local;
+    bool has_more;
+    enum err result;
+    struct error error;
+};
+
 struct versions_job {
     struct job job; /* first */
     struct local *local;
@@ -76,6 +85,9 @@ struct local {
     struct searches *searches;   /* owned */
     bool text_is_filling;        /* the store has a text index that is not filled in yet */
     struct apply_job apply;
+    struct clean_job clean;
+    bool has_garbage, is_cleaning; /* of forgotten ranges */
+    int64_t clean_again_us;        /* not before; after an error */
     struct versions_job versions;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
     bool is_applying, is_reserving, is_closing;
@@ -145,6 +157,9 @@ void local_searches_try(struct local *l);
 void local_searches_stop(struct local *l);
 /* The next slice of a text index that is being filled, if there is one. */
 void local_fill_try(struct local *l);
+
+/* clean.c: removes the next slice of what is forgotten, if there is something. */
+void local_clean_try(struct local *l);
 
 /* verify.c */
 struct verification;

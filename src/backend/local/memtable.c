@@ -99,6 +99,16 @@ void memtable_flush(struct memtable *m, uint8_t database, uint64_t version)
     m->grown_expiring[database] = 0;
 }
 
+void memtable_forget(struct memtable *m, struct slice start, struct slice end, uint64_t version)
+{
+    struct mem_range *range = arena_alloc(&m->arena, sizeof *range);
+    memtable_cover(m, version);
+    *range = (struct mem_range){.next = m->forgotten,
+                                .start = arena_copy(&m->arena, start),
+                                .end = arena_copy(&m->arena, end)};
+    m->forgotten = range;
+}
+
 const struct mem_version *memtable_get(const struct memtable *m, uint64_t hash, struct slice key)
 {
     const struct mem_entry *entry = htab_find(&m->points, hash, key);

@@ -40,6 +40,12 @@ struct mem_entry {
     struct mem_version *newest;
 };
 
+/* MUTATION_FORGET. */
+struct mem_range {
+    struct mem_range *next;
+    struct slice start, end;
+};
+
 struct memtable {
     struct memtable *older; /* next in the list of the backend, newest first */
     enum mem_state state;
@@ -49,6 +55,7 @@ struct memtable {
     struct omap order;
     uint64_t version_first; /* 0 = empty */
     uint64_t version_last;
+    struct mem_range *forgotten;     /* in no order; in the arena */
     uint64_t flushed[DATABASES_MAX]; /* version of the last flush of a database here; 0 = none */
     int64_t grown[DATABASES_MAX]; /* entries its writes added, as far as known; since its flush */
     int64_t grown_expiring[DATABASES_MAX]; /* likewise of those that have an expiry */
@@ -68,6 +75,7 @@ void memtable_free(struct memtable *m);
 void memtable_move(struct memtable *m, enum mem_state to);
 void memtable_put(struct memtable *m, uint64_t hash, const struct mutation *mu, uint64_t version);
 void memtable_flush(struct memtable *m, uint8_t database, uint64_t version);
+void memtable_forget(struct memtable *m, struct slice start, struct slice end, uint64_t version);
 /* The entry's newest version, or NULL when the memtable knows nothing of the key. Flushes are the
  * caller's business. */
 const struct mem_version *memtable_get(const struct memtable *m, uint64_t hash, struct slice key);

@@ -155,7 +155,7 @@ static enum err store_check_format(const char *path, struct error *e)
 
 static enum err store_create(struct store *s, struct error *e)
 {
-    char sql[800];
+    char sql[960];
     uint8_t id[DATABASE_ID_BYTES];
     char hex[2 * DATABASE_ID_BYTES + 1];
     random_system(id, sizeof id);
@@ -167,6 +167,8 @@ static enum err store_create(struct store *s, struct error *e)
              "CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
              "CREATE TABLE IF NOT EXISTS aside(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
              " exp INTEGER NOT NULL, v BLOB) WITHOUT ROWID;"
+             "CREATE TABLE IF NOT EXISTS forgotten(start BLOB PRIMARY KEY, end BLOB NOT NULL)"
+             " WITHOUT ROWID;"
              "INSERT OR IGNORE INTO meta VALUES('database_id', x'%s'), ('applied', 0);"
              "PRAGMA application_id=%d; PRAGMA user_version=%d;"
              "COMMIT;",

@@ -6,6 +6,7 @@
  *     'entries.<db>', 'expiring.<db>'
  *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
  *     damaged and can therefore not be written. They are newer than what kv may have of them.
+ *   forgotten(start BLOB PRIMARY KEY, end BLOB): ranges of kv that nobody reads any more
  *
  * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
  * ms or 0, `v` the value. application_id is "tupl", user_version the format. Every page has a
@@ -69,6 +70,10 @@ struct store_progress {
  * earlier slice left it, and *progress tells that state. */
 ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
                                   struct store_progress *progress, struct error *e);
+/* Store thread: removes the next slice of what is forgotten; *has_more: there is more to remove. */
+ERR_MUST_USE enum err store_clean(struct store *s, bool *has_more, struct error *e);
+/* Loop thread, while no job of the store runs: is there something to remove? */
+bool store_has_garbage(struct store *s);
 /* Loop thread: calls `each` for what was put aside before this start. */
 ERR_MUST_USE enum err store_aside_read(struct store *s,
                                        void (*each)(void *arg, const struct mutation *mu,

@@ -107,6 +107,7 @@ static enum err apply_flush(struct store *s, uint8_t database, struct store_prog
         sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
         r = store_run(s, s->del_range, "flush a database", e);
         int removed = sqlite3_changes(s->db);
+        if (r == OK) r = store_aside_flush(s, database, e);
         if (r == OK) r = store_text_flush(s, database, e);
         if (removed == 0) p->entries[database] = p->expiring[database] = 0;
         if (r == OK) r = slice_commit(s, p, e);
@@ -184,6 +185,7 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
         r = store_run(s, s->begin, "begin", e);
         if (r == OK) r = slice_entries(s, m, it, true, p, e);
     }
+    if (r == OK && omap_peek(it) == NULL) r = store_forget(s, m, e);
     if (r == OK && omap_peek(it) == NULL) {
         r = put_meta(s, "applied", m->version_last, e);
         p->applied = m->version_last;

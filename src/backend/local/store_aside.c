@@ -5,6 +5,8 @@
  *
  * A key that is aside stays there until then: what memory holds of it must not be older than kv.
  */
+#include <stdio.h>
+
 #include "backend/local/store_int.h"
 #include "base/htab.h"
 #include "base/mem.h"
@@ -73,6 +75,14 @@ enum err store_aside_put(struct store *s, const struct mem_entry *entry, struct 
     }
     a->entries[a->count++] = entry;
     return OK;
+}
+
+enum err store_aside_flush(struct store *s, uint8_t database, struct error *e)
+{
+    char sql[80];
+    if (s->aside.count == 0) return OK;
+    snprintf(sql, sizeof sql, "DELETE FROM aside WHERE substr(k,1,1)=x'%02x'", database);
+    return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), "flush a database");
 }
 
 enum err store_probe(struct store *s, struct slice key, struct error *e)

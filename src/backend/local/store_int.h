@@ -42,6 +42,9 @@ ERR_MUST_USE enum err store_run(struct store *s, sqlite3_stmt *stmt, const char 
 ERR_MUST_USE enum err store_read_meta(struct store *s, struct store_progress *state,
                                       struct error *e);
 
+/* store_clean.c: the ranges that the memtable forgets; in the transaction under way. */
+ERR_MUST_USE enum err store_forget(struct store *s, const struct memtable *m, struct error *e);
+
 /* store_aside.c: entries whose place in the table is damaged. Store thread, or opening. */
 ERR_MUST_USE enum err store_aside_open(struct store *s, struct error *e);
 void store_aside_close(struct store *s);
@@ -52,6 +55,8 @@ ERR_MUST_USE enum err store_aside_put(struct store *s, const struct mem_entry *e
 /* Can the key be looked up? An entry in an inner page of the tree can be replaced without its
  * neighbours, but not found without them. */
 ERR_MUST_USE enum err store_probe(struct store *s, struct slice key, struct error *e);
+/* The database is flushed; in the transaction under way. */
+ERR_MUST_USE enum err store_aside_flush(struct store *s, uint8_t database, struct error *e);
 void store_aside_fini(struct store_aside *a);
 
 #endif

@@ -1,6 +1,6 @@
 /* store_verify: reads all of tupled.db as a pinned reader sees it: every page of every tree, those
- * of large values and of text indexes too. Pages are checked as they are read (vfs.h); that the trees
- * hang together is SQLite's own check.
+ * of large values and of text indexes too. Pages are checked as they are read (vfs.h); that the
+ * trees hang together is SQLite's own check.
  */
 #include <sched.h>
 #include <stdio.h>
