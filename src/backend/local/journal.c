@@ -87,7 +87,7 @@ enum err journal_room(struct journal *j, size_t bytes, struct error *e)
         return error_set(e, ERR_LIMIT, "transaction of %zu bytes is larger than a journal segment",
                          bytes);
     }
-    if (j->spares != NULL) return OK;
+    if (segment_spare_fits(j, bytes + fixed)) return OK;
     if (j->prepare_failed_us != 0) {
         return error_set(e, ERR_DISK_FULL, "disk full: no journal space (%s)",
                          j->prepare_error.text);
@@ -292,7 +292,7 @@ void journal_tick(struct journal *j, int64_t time_ms)
 void journal_stats(const struct journal *j, struct journal_stats *out)
 {
     *out = (struct journal_stats){
-        .bytes = j->retained_bytes + (1 + j->spare_count) * j->options.segment_bytes,
+        .bytes = j->retained_bytes + segments_bytes(j),
         .segments = j->retained_count + 1 + j->spare_count,
         .syncs = j->syncs,
         .sync_us = j->sync_us,
@@ -361,6 +361,7 @@ void journal_close(struct journal *j)
     do {
         worker_drain(j->options.background);
     } while (worker_poll(j->options.background));
+    j->is_closed_clean = !j->is_failed;
     journal_free(j);
 }
 

@@ -22,6 +22,7 @@ struct segment {
     uint64_t version_before;
     uint64_t last_version;
     int64_t last_time_ms;
+    int64_t current_us;         /* monotonic: when it became the current one */
     unsigned pins;              /* readers of history: the file must stay as it is */
     bool is_damaged;            /* a reader found it so */
     unsigned batches_in_flight; /* sealed, not yet collected: the file must stay open */
@@ -59,6 +60,7 @@ struct journal {
     uint64_t retained_bytes;
     uint64_t retained_count;
     uint64_t next_number;
+    uint64_t new_bytes;           /* size of segments prepared from now on; see segments.c */
     uint64_t applied;             /* as last told by journal_release ... */
     int64_t released_ms;          /* ... and when */
     struct sealed_batch *filling; /* never NULL; payload grows behind the headers' room */
@@ -77,6 +79,7 @@ struct journal {
     int64_t prepare_failed_us; /* 0 = it did not */
     bool is_preparing;
     bool is_closing;
+    bool is_closed_clean; /* all is synced */
     bool is_writing;
     bool is_failed;
     bool wants_sync;
@@ -92,8 +95,13 @@ void segment_move(struct segment *s, enum segment_state to);
 ERR_MUST_USE enum err segment_first(struct journal *j, struct error *e);
 /* Sees to it that spares are prepared, in the background. */
 void journal_prepare(struct journal *j);
+/* Does the next spare hold a transaction that needs so many bytes of a segment? If not, it goes,
+ * and larger ones are prepared. */
+bool segment_spare_fits(struct journal *j, uint64_t bytes);
 /* The current segment is full: the next spare, of which there is one, takes its place. */
 void segment_advance(struct journal *j);
 void segments_close(struct journal *j);
+/* Of the current one and the spares. */
+uint64_t segments_bytes(const struct journal *j);
 
 #endif

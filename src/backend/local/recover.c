@@ -18,6 +18,7 @@
 #include "base/mem.h"
 
 #define FROZEN_MAX 2 /* memtables waiting for the store while replaying */
+#define CUT_BYTES_MIN (64u << 10)
 
 struct found_segment {
     uint64_t number;
@@ -314,6 +315,25 @@ static size_t next_segment(const struct recovery *rec, size_t i)
     return continues ? i : rec->count;
 }
 
+/* What was prepared and never used is given back. Old segments stay as history: each start would
+ * leave another one behind. */
+static enum err segment_cut(struct recovery *rec, size_t i, size_t offset, struct error *e)
+{
+    struct found_segment *s = &rec->segments[i];
+    struct file f;
+    struct buf path;
+    if (!s->has_header || s->bytes < offset + CUT_BYTES_MIN) return OK;
+    buf_init(&path);
+    segment_path(rec, i, &path);
+    enum err r = file_open(&f, (char *)path.data, FILE_WRITE_OLD, e);
+    if (r == OK) r = file_truncate(&f, offset, e);
+    if (r == OK) r = file_sync(&f, e);
+    if (r == OK) s->bytes = offset;
+    file_close(&f);
+    buf_fini(&path);
+    return r;
+}
+
 static enum err segments_replay(struct recovery *rec, size_t first, struct error *e)
 {
     uint64_t applied = store_applied(rec->local->store);
@@ -334,7 +354,10 @@ static enum err segments_replay(struct recovery *rec, size_t first, struct error
         if (r == OK && rec->segments[i].has_header) r = segment_replay(rec, i, &offset, e);
         if (r != OK) return r;
         next = next_segment(rec, i);
-        if (next == rec->count) return tail_end(rec, i, offset, e);
+        bool is_last = next == rec->count;
+        if (is_last) r = tail_end(rec, i, offset, e);
+        if (r == OK) r = segment_cut(rec, i, offset, e);
+        if (r != OK || is_last) return r;
     }
     return OK;
 }

@@ -3,6 +3,11 @@
  * written already, so under steady load the journal neither allocates nor writes zeros. What it
  * held can not be mistaken for something new: checksums are seeded with the segment's number
  * (journal_format.h).
+ *
+ * Segments are small at the start and double, up to segment_bytes, as long as one is full within
+ * GROW_US: an idle server takes little space, a busy one changes files seldom. A transaction that
+ * does not fit gets a larger one at once. What the last segment of a run did not use is cut off at
+ * the stop, or by the next start (recover.c).
  */
 #include "backend/local/journal_int.h"
 #include "base/clock.h"
@@ -11,6 +16,8 @@
 
 #define ZERO_CHUNK_BYTES (1u << 20)
 #define SPARES_WANTED 2
+#define START_BYTES (4u << 20)
+#define GROW_US 30000000
 
 void journal_path(struct buf *out, const char *dir, uint64_t number)
 {
@@ -130,7 +137,7 @@ struct segment *segment_new(struct journal *j)
     struct segment *s = mem_new(sizeof *s);
     s->journal = j;
     s->file.fd = -1;
-    s->bytes = j->options.segment_bytes;
+    s->bytes = j->new_bytes;
     s->id.number = j->next_number++;
     memcpy(s->id.database_id, j->options.database_id, DATABASE_ID_BYTES);
     s->job.run = segment_prepare_run;
@@ -242,9 +249,16 @@ static struct segment *spare_take(struct journal *j)
     return s;
 }
 
+static void grow(struct journal *j, uint64_t bytes)
+{
+    while (j->new_bytes < bytes) j->new_bytes *= 2;
+    if (j->new_bytes > j->options.segment_bytes) j->new_bytes = j->options.segment_bytes;
+}
+
 static void segment_start(struct journal *j, struct segment *s, uint64_t last_version)
 {
     segment_move(s, SEGMENT_CURRENT);
+    s->current_us = clock_mono_us();
     s->used = JOURNAL_HEADER_BYTES;
     s->version_before = s->last_version = last_version;
     j->current = s;
@@ -255,6 +269,7 @@ void segment_advance(struct journal *j)
 {
     struct segment *full = j->current;
     INVARIANT(j->spares != NULL);
+    if (full != NULL && clock_mono_us() - full->current_us < GROW_US) grow(j, 2 * full->bytes);
     if (full != NULL) {
         segment_move(full, SEGMENT_FULL);
         journal_retain(j, full);
@@ -262,8 +277,33 @@ void segment_advance(struct journal *j)
     segment_start(j, spare_take(j), j->version_last);
 }
 
+bool segment_spare_fits(struct journal *j, uint64_t bytes)
+{
+    while (j->spares != NULL) {
+        struct segment *next = spare_take(j);
+        if (next->bytes >= bytes) { /* back: it has the lowest number still */
+            next->next = j->spares;
+            j->spares = next;
+            j->spare_count++;
+            return true;
+        }
+        file_close(&next->file);
+        segment_remove(j, next);
+    }
+    grow(j, bytes);
+    return false;
+}
+
+uint64_t segments_bytes(const struct journal *j)
+{
+    uint64_t bytes = j->current != NULL ? j->current->bytes : 0;
+    for (const struct segment *s = j->spares; s != NULL; s = s->next) bytes += s->bytes;
+    return bytes;
+}
+
 enum err segment_first(struct journal *j, struct error *e)
 {
+    j->new_bytes = j->options.segment_bytes < START_BYTES ? j->options.segment_bytes : START_BYTES;
     struct segment *s = segment_new(j);
     segment_prepare_run(&s->job);
     if (s->result != OK) {
@@ -328,6 +368,14 @@ void journal_unpin(struct journal_pin *pin, bool is_damaged)
     pin->segment = NULL;
 }
 
+/* Whoever reads the segment later stops where no batch follows: its end will do. */
+static void cut_unused(struct segment *s)
+{
+    struct error e;
+    if (s->file.fd < 0 || s->used >= s->bytes) return;
+    if (file_truncate(&s->file, s->used, &e) != OK) log_warning("journal: %s", e.text);
+}
+
 void segments_close(struct journal *j)
 {
     while (j->retained != NULL) {
@@ -336,5 +384,6 @@ void segments_close(struct journal *j)
         j->retained = next;
     }
     while (j->spares != NULL) segment_free(spare_take(j));
+    if (j->current != NULL && j->is_closed_clean) cut_unused(j->current);
     if (j->current != NULL) segment_free(j->current);
 }

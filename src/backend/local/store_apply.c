@@ -30,7 +30,7 @@ static enum err put_meta(struct store *s, const char *name, uint64_t value, stru
 }
 
 /* Ends a slice. The counts go with it, so that they are right after a crash at any point. */
-static enum err slice_commit(struct store *s, const struct store_progress *p, struct error *e)
+enum err store_commit(struct store *s, const struct store_progress *p, struct error *e)
 {
     enum err r = OK;
     for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
@@ -64,8 +64,8 @@ static enum err delete_run(struct store *s, struct error *e)
     return r;
 }
 
-static enum err apply_entry(struct store *s, const struct mem_entry *entry,
-                            struct store_progress *p, struct error *e)
+enum err store_apply_entry(struct store *s, const struct mem_entry *entry, struct store_progress *p,
+                           struct error *e)
 {
     const struct mem_version *v = entry->newest;
     sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
@@ -110,7 +110,7 @@ static enum err apply_flush(struct store *s, uint8_t database, struct store_prog
         if (r == OK) r = store_aside_flush(s, database, e);
         if (r == OK) r = store_text_flush(s, database, e);
         if (removed == 0) p->entries[database] = p->expiring[database] = 0;
-        if (r == OK) r = slice_commit(s, p, e);
+        if (r == OK) r = store_commit(s, p, e);
         if (r != OK || removed == 0) return r;
     }
 }
@@ -121,13 +121,13 @@ static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
     return database < DATABASES_MAX && entry->newest->version < m->flushed[database];
 }
 
-/* As apply_entry where damage was met: what cannot be written is put aside. */
+/* As store_apply_entry where damage was met: what cannot be written is put aside. */
 static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
                                 struct store_progress *p, struct error *e)
 {
     struct store_progress before = *p;
     enum err r = store_run(s, s->savepoint, "set a savepoint", e);
-    if (r == OK) r = apply_entry(s, entry, p, e);
+    if (r == OK) r = store_apply_entry(s, entry, p, e);
     if (r == OK) r = store_probe(s, entry->key, e);
     if (r == OK) return store_run(s, s->release, "release a savepoint", e);
     if (r != ERR_CORRUPT) return r;
@@ -154,7 +154,7 @@ static enum err slice_entries(struct store *s, const struct memtable *m, struct 
         } else if (is_careful) {
             r = apply_carefully(s, entry, p, e);
         } else {
-            r = apply_entry(s, entry, p, e);
+            r = store_apply_entry(s, entry, p, e);
         }
         if (++i % YIELD_ROWS == 0) sched_yield();
     }
@@ -190,7 +190,7 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
         r = put_meta(s, "applied", m->version_last, e);
         p->applied = m->version_last;
     }
-    if (r == OK) r = slice_commit(s, p, e);
+    if (r == OK) r = store_commit(s, p, e);
     return r;
 }
 
@@ -213,7 +213,7 @@ static enum err apply_texts(struct store *s, const struct memtable *m, struct st
             if (is_flushed(m, entry)) continue;
             r = store_text_define(s, entry->key, v->is_tombstone ? NULL : &spec, e);
         }
-        if (r == OK) r = slice_commit(s, p, e);
+        if (r == OK) r = store_commit(s, p, e);
     }
     /* On little, the index is complete when this is. */
     struct error ignored;

@@ -94,23 +94,28 @@ enum err store_probe(struct store *s, struct slice key, struct error *e)
 /* ---- at a start ---- */
 
 /* One row back into its place. False when that is not to be had yet. */
-static bool put_back(struct store *s, sqlite3_stmt *row, struct error *e)
+static bool put_back(struct store *s, sqlite3_stmt *row, struct store_progress *p)
 {
+    struct error why;
     bool is_tombstone = sqlite3_column_type(row, 3) == SQLITE_NULL;
-    sqlite3_stmt *stmt = is_tombstone ? s->del : s->put;
-    for (int i = 0; i < (is_tombstone ? 1 : 4); i++) {
-        sqlite3_bind_value(stmt, i + 1, sqlite3_column_value(row, i));
-    }
-    int rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW) rc = sqlite3_step(stmt);
-    enum err r = store_error(e, s->db, rc, "put an entry back");
-    sqlite3_reset(stmt);
+    size_t len = (size_t)sqlite3_column_bytes(row, 3);
     struct slice key = slice_of(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0));
-    if (r == OK) r = store_probe(s, key, e);
+    struct mem_version *v = mem_alloc(sizeof *v + len);
+    *v = (struct mem_version){.version = (uint64_t)sqlite3_column_int64(row, 1),
+                              .expiry_ms = sqlite3_column_int64(row, 2),
+                              .value_len = len,
+                              .is_tombstone = is_tombstone};
+    if (len > 0) memcpy(v->value, sqlite3_column_blob(row, 3), len);
+    struct mem_entry entry = {.key = key, .newest = v};
+    struct store_progress before = *p;
+    enum err r = store_apply_entry(s, &entry, p, &why);
+    if (r == OK) r = store_probe(s, key, &why);
+    if (r != OK) *p = before;
+    mem_free(v);
     return r == OK;
 }
 
-static enum err put_back_all(struct store *s, uint64_t *left, struct error *e)
+static enum err put_back_all(struct store *s, struct store_progress *p, struct error *e)
 {
     sqlite3_stmt *rows = NULL;
     sqlite3_stmt *drop = NULL;
@@ -119,17 +124,14 @@ static enum err put_back_all(struct store *s, uint64_t *left, struct error *e)
         rc = sqlite3_prepare_v2(s->db, "DELETE FROM aside WHERE k=?1", -1, &drop, NULL);
     }
     enum err r = store_error(e, s->db, rc, "read what was put aside");
-    *left = 0;
     while (r == OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
-        struct error why;
         r = store_run(s, s->savepoint, "set a savepoint", e);
         if (r != OK) break;
-        if (put_back(s, rows, &why)) {
+        if (put_back(s, rows, p)) {
             sqlite3_bind_value(drop, 1, sqlite3_column_value(rows, 0));
             r = store_run(s, drop, "put an entry back", e);
         } else {
             r = store_run(s, s->rollback_to, "go back to a savepoint", e);
-            ++*left;
         }
         if (r == OK) r = store_run(s, s->release, "release a savepoint", e);
     }
@@ -139,14 +141,17 @@ static enum err put_back_all(struct store *s, uint64_t *left, struct error *e)
     return r;
 }
 
-/* Counts of entries are not corrected for these: they are off by as many at most. */
 enum err store_aside_open(struct store *s, struct error *e)
 {
-    uint64_t left = 0;
+    struct store_progress p = s->state;
     htab_init(&s->aside);
     enum err r = store_run(s, s->begin, "begin", e);
-    if (r == OK) r = put_back_all(s, &left, e);
-    if (r == OK) return store_run(s, s->commit, "commit", e);
+    if (r == OK) r = put_back_all(s, &p, e);
+    if (r == OK) r = store_commit(s, &p, e);
+    if (r == OK) {
+        s->state = p;
+        return OK;
+    }
     sqlite3_step(s->rollback);
     sqlite3_reset(s->rollback);
     return r;

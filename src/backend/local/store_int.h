@@ -42,6 +42,12 @@ ERR_MUST_USE enum err store_run(struct store *s, sqlite3_stmt *stmt, const char 
 ERR_MUST_USE enum err store_read_meta(struct store *s, struct store_progress *state,
                                       struct error *e);
 
+/* store_apply.c: one entry into the transaction under way, and its end, with the counts. */
+ERR_MUST_USE enum err store_apply_entry(struct store *s, const struct mem_entry *entry,
+                                        struct store_progress *p, struct error *e);
+ERR_MUST_USE enum err store_commit(struct store *s, const struct store_progress *p,
+                                   struct error *e);
+
 /* store_clean.c: the ranges that the memtable forgets; in the transaction under way. */
 ERR_MUST_USE enum err store_forget(struct store *s, const struct memtable *m, struct error *e);
 
