@@ -35,7 +35,8 @@ bool watch_is_channel(struct slice name, bool is_pattern);
 ERR_MUST_USE enum err watch_parse(struct request *rq, struct slice name, bool is_pattern,
                                   struct watch_target *t);
 void watch_subscribe(struct request *rq, struct slice name, const struct watch_target *t);
-/* Appends the first message of a watched key, its current state. */
+/* Appends the first message of a watched key, its current state; after all confirmations of its
+ * SUBSCRIBE. */
 void watch_reply_first(struct request *rq, struct slice name, const struct watch_target *t);
 /* Harmless when it is none of the server's own. */
 void watch_unsubscribe(struct env *env, struct client *c, struct slice name, bool is_pattern);

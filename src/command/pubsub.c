@@ -66,7 +66,9 @@ static enum err parse_own(struct request *rq, const struct kind *k, struct slice
                      (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
 }
 
-/* All names are looked at first, so that an error or a wait finds nothing done. */
+/* All names are looked at first, so that an error or a wait finds nothing done. The first states of
+ * watched keys come after all confirmations: libraries read as many frames as they named channels,
+ * and take what lies between for one of them. */
 static enum err subscribe(struct request *rq, const struct kind *k)
 {
     bool *is_own = arena_alloc(rq->arena, rq->argc * sizeof *is_own);
@@ -78,10 +80,13 @@ static enum err subscribe(struct request *rq, const struct kind *k)
     for (size_t i = 1; i < rq->argc; i++) {
         struct slice name = rq->argv[i];
         bool is_new = pubsub_subscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
-        if (is_own[i] && is_new) watch_subscribe(rq, name, &targets[i]);
+        is_own[i] = is_own[i] && is_new;
+        if (is_own[i]) watch_subscribe(rq, name, &targets[i]);
         reply_frame(rq, k, k->subscribed, name, false);
-        if (is_own[i] && is_new) watch_reply_first(rq, name, &targets[i]);
         if (k->kind == PUBSUB_CHANNEL && queue_is_channel(name)) queue_subscribe(rq, name);
+    }
+    for (size_t i = 1; i < rq->argc; i++) {
+        if (is_own[i]) watch_reply_first(rq, rq->argv[i], &targets[i]);
     }
     return OK;
 }
