@@ -293,6 +293,62 @@ static void many_listeners_get_each_what_is_theirs(void **state)
     }
 }
 
+/* A reply that names the limit, and nothing done; with patterns of just the limit all is well. */
+static void patterns_and_names_have_limits(void **state)
+{
+    static char longest[1025], longer[1026], name[16385], longer_name[16386];
+    const char *refused = "-ERR the pattern has 1025 bytes; 1024 are allowed";
+    memset(longest, 'a', 1024);
+    memset(longer, 'a', 1025);
+    longest[0] = longer[0] = '*';
+    memset(name, 'c', 16384);
+    memset(longer_name, 'c', 16385);
+    redisContext *l = testserver_connect(server);
+    expect(l, refused, "PSUBSCRIBE x %s", longer);
+    expect(l, refused, "PUBSUB CHANNELS %s", longer);
+    expect(l, refused, "PUBSUB SHARDCHANNELS %s", longer);
+    expect(l, refused, "KEYS %s", longer);
+    expect(l, refused, "SCAN 0 MATCH %s", longer);
+    expect(l, refused, "CONFIG GET port %s", longer);
+    expect(l, refused, "COMMAND LIST FILTERBY PATTERN %s", longer);
+    expect(l, "[]", "PUBSUB CHANNELS %s", longest);
+    expect(l, "[]", "KEYS %s", longest);
+    expect(l, "[0 []]", "SCAN 0 MATCH %s", longest);
+    expect(l, "[]", "CONFIG GET %s", longest);
+    expect(l, "[]", "COMMAND LIST FILTERBY PATTERN %s", longest);
+    const char *refused_name = "-ERR the channel's name has 16385 bytes; 16384 are allowed";
+    expect(l, refused_name, "SUBSCRIBE x %s", longer_name);
+    expect(l, refused_name, "SSUBSCRIBE %s", longer_name);
+    expect(l, refused_name, "PUBLISH %s 1", longer_name);
+    expect(l, refused_name, "SPUBLISH %s 1", longer_name);
+    expect(l, "+PONG", "PING"); /* it listens to nothing */
+    expect(l, "[psubscribe * :1]", "PSUBSCRIBE %s", longest);
+    expect(l, "[subscribe * :2]", "SUBSCRIBE %s", name);
+    redisContext *p = testserver_connect(server);
+    expect(p, ":1", "PUBLISH %s 1", name);
+    expect_next(l, "[message * 1]");
+    expect(p, ":1", "PUBLISH %s 2", longest);
+    expect_next(l, "[pmessage * * 2]");
+    redisFree(p);
+    redisFree(l);
+}
+
+/* Of each at most so many, since each is matched with every setting. */
+static void config_get_takes_a_bounded_number_of_patterns(void **state)
+{
+    const char *argv[259] = {"CONFIG", "GET"};
+    redisContext *l = testserver_connect(server);
+    for (int i = 2; i < 259; i++) argv[i] = "maxclients";
+    redisReply *r = redisCommandArgv(l, 258, argv, NULL);
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    assert_int_equal(r->elements, 2); /* told once */
+    freeReplyObject(r);
+    r = redisCommandArgv(l, 259, argv, NULL);
+    assert_string_equal(r->str, "ERR 257 patterns; 256 are allowed in one CONFIG GET");
+    freeReplyObject(r);
+    redisFree(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +362,8 @@ int main(void)
         cmocka_unit_test(a_message_waits_for_the_senders_writes),
         cmocka_unit_test(a_listener_that_does_not_read_is_closed_at_its_limit),
         cmocka_unit_test(many_listeners_get_each_what_is_theirs),
+        cmocka_unit_test(patterns_and_names_have_limits),
+        cmocka_unit_test(config_get_takes_a_bounded_number_of_patterns),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "base/glob.h"
 #include "codec/key.h"
 #include "codec/utf8.h"
 #include "codec/value.h"
@@ -83,6 +84,13 @@ enum err arg_integer(struct request *rq, struct slice arg, const char *what, int
                          (long long)min, (long long)max, (long long)*out);
     }
     return OK;
+}
+
+enum err arg_pattern(struct request *rq, struct slice arg)
+{
+    if (arg.len <= GLOB_BYTES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "the pattern has %zu bytes; %d are allowed", arg.len,
+                     GLOB_BYTES_MAX);
 }
 
 enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out)

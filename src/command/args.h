@@ -16,6 +16,9 @@ ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct sli
 /* A decimal integer within [min, max]; `what` names it in the error. */
 ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,
                                   int64_t min, int64_t max, int64_t *out);
+/* A glob pattern: ERR_LIMIT when it is longer than one may be (base/glob.h). Every pattern of a
+ * client goes through here. */
+ERR_MUST_USE enum err arg_pattern(struct request *rq, struct slice arg);
 ERR_MUST_USE enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out);
 
 /* Walks options that come in any order. */

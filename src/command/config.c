@@ -65,33 +65,56 @@ static const char *fixed_value(struct request *rq, const struct fixed *f)
 
 /* ---- GET ---- */
 
-static bool matches_any(struct request *rq, const char *name)
+#define PATTERNS_MAX 256 /* of one CONFIG GET */
+
+static const char *name_of(const struct env *env, size_t i)
 {
+    size_t count = env->config_count(env->server);
+    return i < count ? env->config_name(env->server, i) : fixed[i - count].name;
+}
+
+/* Which settings match one of the patterns, and how many. */
+static size_t find_matches(struct request *rq, bool *is_wanted, size_t total)
+{
+    size_t found = 0;
     for (size_t i = 2; i < rq->argc; i++) {
-        if (glob_match_nocase(rq->argv[i], slice_str(name))) return true;
+        struct glob glob;
+        glob_init(&glob, rq->argv[i], true);
+        for (size_t k = 0; k < total; k++) {
+            if (is_wanted[k] || !glob_fits(&glob, slice_str(name_of(rq->env, k)))) continue;
+            is_wanted[k] = true;
+            found++;
+        }
     }
-    return false;
+    return found;
 }
 
 static enum err get_run(struct request *rq)
 {
     struct env *env = rq->env;
     size_t count = env->config_count(env->server);
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++) found += matches_any(rq, env->config_name(env->server, i));
-    for (size_t i = 0; i < FIXED_COUNT; i++) found += matches_any(rq, fixed[i].name);
-    resp_map(rq->w, found);
-    for (size_t i = 0; i < count; i++) {
-        if (!matches_any(rq, env->config_name(env->server, i))) continue;
-        resp_bulk_str(rq->w, env->config_name(env->server, i));
+    size_t total = count + FIXED_COUNT;
+    if (rq->argc - 2 > PATTERNS_MAX) {
+        return error_set(&rq->error, ERR_LIMIT, "%zu patterns; %d are allowed in one CONFIG GET",
+                         rq->argc - 2, PATTERNS_MAX);
+    }
+    for (size_t i = 2; i < rq->argc; i++) {
+        enum err r = arg_pattern(rq, rq->argv[i]);
+        if (r != OK) return r;
+    }
+    bool *is_wanted = arena_alloc(rq->arena, total * sizeof *is_wanted);
+    memset(is_wanted, 0, total * sizeof *is_wanted);
+    resp_map(rq->w, find_matches(rq, is_wanted, total));
+    for (size_t i = 0; i < total; i++) {
+        if (!is_wanted[i]) continue;
+        resp_bulk_str(rq->w, name_of(env, i));
+        if (i >= count) {
+            resp_bulk_str(rq->w, fixed_value(rq, &fixed[i - count]));
+            continue;
+        }
         struct resp_mark mark = resp_bulk_begin(rq->w, 10);
         env->config_value(env->server, i, rq->w->out);
         resp_bulk_end(rq->w, mark);
-    }
-    for (size_t i = 0; i < FIXED_COUNT; i++) {
-        if (!matches_any(rq, fixed[i].name)) continue;
-        resp_bulk_str(rq->w, fixed[i].name);
-        resp_bulk_str(rq->w, fixed_value(rq, &fixed[i]));
     }
     return OK;
 }

@@ -50,11 +50,21 @@ static void reply_frame(struct request *rq, const struct kind *k, const char *wo
     resp_int(rq->w, (int64_t)count_shown(rq->client, k));
 }
 
+/* Names are bounded because patterns are matched against them: base/glob.h says what that costs. */
+static enum err check_channel(struct request *rq, struct slice name)
+{
+    if (name.len <= PUBSUB_NAME_BYTES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "the channel's name has %zu bytes; %d are allowed",
+                     name.len, PUBSUB_NAME_BYTES_MAX);
+}
+
 /* Is it one of the server's own? Then what it watches; an error when there is no such channel. */
 static enum err parse_own(struct request *rq, const struct kind *k, struct slice name, bool *is_own,
                           struct watch_target *t)
 {
     bool is_pattern = k->kind == PUBSUB_PATTERN;
+    enum err r = is_pattern ? arg_pattern(rq, name) : check_channel(rq, name);
+    if (r != OK) return r;
     *is_own = k->kind != PUBSUB_SHARD && watch_is_channel(name, is_pattern);
     if (*is_own) return watch_parse(rq, name, is_pattern, t);
     if (k->kind == PUBSUB_CHANNEL && queue_is_channel(name)) return queue_check_channel(rq, name);
@@ -260,6 +270,8 @@ static enum err publish(struct request *rq, bool is_shard)
                         .channel = rq->argv[1],
                         .payload = rq->argv[2]};
     size_t told = 0;
+    enum err r = check_channel(rq, m.channel);
+    if (r != OK) return r;
     if (slice_has_prefix(m.channel, slice_str("kv:"))) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "channels that begin with kv: are the server's own");
@@ -308,7 +320,7 @@ PUBLISH_COMMAND(spublish, "spublish", "Sends a message to a shard channel; how m
 
 struct listing {
     struct resp_writer w;
-    struct slice pattern; /* data NULL = all */
+    struct glob *glob; /* NULL = all */
     size_t count;
 };
 
@@ -316,7 +328,7 @@ static void list_one(void *arg, struct slice name, size_t subscribers)
 {
     struct listing *l = arg;
     (void)subscribers;
-    if (l->pattern.data != NULL && !glob_match(l->pattern, name)) return;
+    if (l->glob != NULL && !glob_fits(l->glob, name)) return;
     resp_bulk(&l->w, name);
     l->count++;
 }
@@ -329,7 +341,12 @@ static enum err list(struct request *rq, enum pubsub_kind kind)
         return error_set(&rq->error, ERR_SYNTAX,
                          "wrong number of arguments for 'pubsub|%s' command", rq->command->name);
     }
-    if (rq->argc == 3) l.pattern = rq->argv[2];
+    if (rq->argc == 3) {
+        enum err r = arg_pattern(rq, rq->argv[2]);
+        if (r != OK) return r;
+        l.glob = arena_alloc(rq->arena, sizeof *l.glob);
+        glob_init(l.glob, rq->argv[2], false);
+    }
     buf_clear(names, SIZE_MAX);
     pubsub_each(rq->env->pubsub, kind, list_one, &l);
     if (names->is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the channels");
