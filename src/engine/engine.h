@@ -318,6 +318,8 @@ void view_offer(struct view *v, struct slice key, struct slice value);
 void view_delete(struct view *v, struct slice key);
 /* 0, 1, 2 ...: another number each time within one transaction. */
 uint32_t view_sequence(struct view *v);
+/* How many keys of the space, in whatever database, the transaction has written so far. */
+size_t view_keys(const struct view *v, enum space space);
 /* Bytes of keys and values that the transaction has so far. */
 uint64_t view_bytes(const struct view *v);
 

@@ -49,6 +49,7 @@ struct overlay {
     uint32_t sequence;   /* numbers given out by view_sequence */
     bool commits_always; /* even when nothing was written */
     bool flushed[DATABASES_MAX];
+    size_t keys[SPACE_TEXT + 1]; /* of all databases, by space */
 };
 
 void overlay_init(struct overlay *o, struct engine *g, struct arena *arena);
