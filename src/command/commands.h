@@ -18,7 +18,8 @@ bool client_block_stop(struct client *c, bool is_error);
 void client_block_clear(struct client *c, struct env *env);
 void clients_pause(struct env *env, int64_t ms, bool is_write);
 void clients_unpause(struct env *env);
-/* The command must wait for the end of a pause: rq->waiter was taken. */
+/* The command must wait for the end of a pause: rq->waiter was taken. A pause of all holds whatever
+ * can run, from whoever, but CLIENT UNPAUSE. */
 bool pause_holds(struct request *rq);
 extern const struct command cmd_wait;
 /* backup.c */
@@ -75,7 +76,8 @@ extern const struct command cmd_subscribe, cmd_psubscribe, cmd_ssubscribe, cmd_u
 bool multi_queues(const struct request *rq);
 ERR_MUST_USE enum err multi_queue(struct request *rq);
 void multi_abort(struct multi *m);
-bool multi_writes(const struct multi *m); /* may be NULL */
+/* Does a queued command write, or publish? m may be NULL. */
+bool multi_may_write(const struct multi *m);
 size_t multi_count(const struct multi *m);
 size_t multi_bytes(const struct multi *m);
 size_t client_watched_count(const struct client *c);
