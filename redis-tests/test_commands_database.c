@@ -225,7 +225,7 @@ static void limits_are_told(void **state)
     expect(
         c,
         "[*key-bytes :2048*key-parts :64*value-bytes :16777216*transaction-ops "
-        ":10000*transaction-bytes :67108864*pattern-bytes :1024 channel-bytes :16384 databases :4*]",
+        ":20000*transaction-bytes :67108864*pattern-bytes :1024 channel-bytes :16384 databases :4*]",
         "KV.LIMITS");
     expect(c, "-ERR wrong number of arguments for 'kv.limits' command", "KV.LIMITS x");
     expect(c, "-ERR wrong number of arguments for 'kv.version' command", "KV.VERSION x");

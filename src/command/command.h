@@ -230,11 +230,13 @@ struct command {
     unsigned flags;                    /* enum command_flag */
     int first_key, last_key, key_step; /* as COMMAND INFO; 0 = no keys in fixed places */
     unsigned key_flags;                /* enum key_flag: what becomes of its keys */
-    const char *group;                 /* of COMMAND DOCS */
-    const char *since;                 /* first version of this server */
-    const char *summary;               /* one line */
-    const char *syntax;                /* of the arguments, in the notation of syntax.h; no IDEM */
-    const char *reply;                 /* one line for the manual; NULL = the summary says it */
+    /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
+    unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
+    const char *group;   /* of COMMAND DOCS */
+    const char *since;   /* first version of this server */
+    const char *summary; /* one line */
+    const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM */
+    const char *reply;   /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
      * those that run() gets, IDEM taken off. False: the command will refuse them anyway; the keys

@@ -92,10 +92,11 @@ enum op_condition {
     IF_PRESENT, /* XX */
     IF_VERSION, /* IFVERSION */
     /* OP_EXPIRE only: */
-    IF_NO_EXPIRY, /* NX */
-    IF_EXPIRY,    /* XX */
-    IF_LATER,     /* GT: no expiry counts as infinitely late */
-    IF_EARLIER,   /* LT */
+    IF_NO_EXPIRY,      /* NX */
+    IF_EXPIRY,         /* XX */
+    IF_LATER,          /* GT: no expiry counts as infinitely late */
+    IF_EARLIER,        /* LT */
+    IF_EXPIRY_EARLIER, /* XX and LT; XX and GT is IF_LATER */
 };
 
 enum op_ttl {

@@ -100,7 +100,7 @@ static const struct setting settings[] = {
      "what a reply to a write means"},
     {"max-value-size", SETTING_SIZE, AT(max_value_bytes), "16mb", KB, 256 * MB, NULL, MUTABLE,
      "largest stored value"},
-    {"max-transaction-ops", SETTING_NUMBER, AT(max_transaction_ops), "10000", 1, 1000000, NULL,
+    {"max-transaction-ops", SETTING_NUMBER, AT(max_transaction_ops), "20000", 1, 1000000, NULL,
      MUTABLE, "checks and mutations of one transaction"},
     {"max-transaction-size", SETTING_SIZE, AT(max_transaction_bytes), "64mb", 64 * KB, GB, NULL,
      MUTABLE, "bytes of one transaction"},
