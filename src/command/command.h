@@ -216,8 +216,10 @@ enum command_flag {
     CMD_IDEM = 1 << 9,      /* takes IDEM id, as its last words */
     CMD_NO_MULTI = 1 << 10, /* refused between MULTI and EXEC */
     CMD_TRANSACTION = 1 << 11,
-    CMD_STRING = 1 << 12,     /* of the string view: its keys are plain words */
-    CMD_ANY_WORD = 1 << 8,    /* a container whose run() answers words that are no subcommand */
+    CMD_STRING = 1 << 12, /* of the string view: its keys are plain words */
+    /* A container whose run() answers what is none of its subcommands, or has too many words for
+     * one: in Redis it is a plain command, and so all of it is counted as one. */
+    CMD_ANY_WORD = 1 << 8,
     CMD_IDEM_FIRST = 1 << 13, /* with CMD_IDEM: its first words, not its last */
     CMD_BLOCKING = 1 << 14,   /* may wait for something other than the disk */
     CMD_PUBSUB = 1 << 15,

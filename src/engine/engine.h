@@ -327,6 +327,8 @@ uint64_t view_bytes(const struct view *v);
 /* Every 10 ms or so: removes what expired and request ids that left their window, a batch a time.
  */
 void engine_tick(struct engine *g);
+/* For tests: whether it does (at first yes). Reads see no difference. */
+void engine_set_active_expire(struct engine *g, bool is_on);
 uint64_t engine_expired_count(const struct engine *g);
 
 #endif
