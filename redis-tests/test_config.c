@@ -128,7 +128,8 @@ static void every_mutable_setting_can_be_set(void **state)
         {"proto-max-bulk-len", "2mb", "2097152"},
         {"client-query-buffer-limit", "3mb", "3145728"},
         {"client-output-buffer-limit", "normal 4mb 1mb 5",
-         "normal 4194304 1048576 5 pubsub 33554432 8388608 60"},
+         "normal 4194304 1048576 5 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
+
         {"default-format", "MSGPACK", "msgpack"},
         {"loglevel", "Verbose", "verbose"},
         {"durability", "interval 20", "interval 20"},
@@ -416,6 +417,27 @@ static void client_query_buffer_limit_closes(void **state)
     free(bytes);
 }
 
+/* Also when it is one reply, that would be sent soon: nothing of it is. */
+static void client_output_buffer_limit_holds_for_one_reply(void **state)
+{
+    char *value = filled(1100000);
+    expect(c, "@", "KV.SET [1] '%s'", value);
+    value[900000] = '\0';
+    expect(c, "@", "KV.SET [2] '%s'", value);
+    free(value);
+    expect(c, "+OK", "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    int fd = raw_connect(server);
+    raw_send(fd, "KV.GET [2]\r\n", 12);
+    assert_true(text_fits(raw_line(fd), "$9000*"));
+    close(fd);
+    fd = raw_connect(server);
+    raw_send(fd, "KV.GET [1]\r\n", 12);
+    raw_expect_end(fd);
+    close(fd);
+    poll_log(server, "is over client-output-buffer-limit");
+    expect(c, "+PONG", "PING");
+}
+
 static void client_output_buffer_limit_closes_who_does_not_read(void **state)
 {
     char *value = filled(900000);
@@ -583,11 +605,11 @@ static void rewritten_settings_are_there_after_a_restart(void **state)
     testserver_stop(s);
     testserver_again(s);
     sc = testserver_connect(s);
-    expect(
-        sc,
-        "[timeout 0 maxclients 60 client-output-buffer-limit normal 1048576 524288 7 pubsub 33554432 8388608 60 "
-        "memtable-age 123]",
-        "CONFIG GET timeout maxclients client-output-buffer-limit memtable-age");
+    expect(sc,
+           "[timeout 0 maxclients 60 client-output-buffer-limit normal 1048576 524288 7 slave "
+           "268435456 67108864 60 pubsub 33554432 8388608 60 "
+           "memtable-age 123]",
+           "CONFIG GET timeout maxclients client-output-buffer-limit memtable-age");
     assert_int_equal(chmod(path, 0444), 0);
     expect(sc, "+OK", "CONFIG SET timeout 9");
     expect(sc, "-ERR Rewriting config file: *Permission denied", "CONFIG REWRITE");
@@ -778,6 +800,7 @@ int main(void)
         TEST(proto_max_bulk_len_refuses_larger_arguments),
         TEST(client_query_buffer_limit_closes),
         TEST(client_output_buffer_limit_closes_who_does_not_read),
+        TEST(client_output_buffer_limit_holds_for_one_reply),
         TEST(default_format_is_that_of_new_connections),
         TEST(loglevel_is_in_force_at_once),
         TEST(limits_of_transactions_are_in_force_at_once),

@@ -226,6 +226,14 @@ static void on_writable(struct ev_loop *loop, ev_io *io, int events)
     if (c->state == CONN_READING && output_pending(&c->output) < OUTPUT_PAUSE_BYTES) conn_queue(c);
 }
 
+/* A reply over the hard limit is not sent at all, as in Redis, though the socket might take it in
+ * time. */
+static bool conn_is_over(const struct conn *c)
+{
+    uint64_t hard = output_limit(c)->hard_bytes;
+    return c->state != CONN_DEAD && hard != 0 && output_pending(&c->output) > hard;
+}
+
 /* ---- running commands ---- */
 
 /* False when the connection must stop for now. */
@@ -311,7 +319,9 @@ void conn_run(struct conn *c)
             }
         }
         ran++;
-        if (!conn_execute(c)) break;
+        bool goes_on = conn_execute(c);
+        if (conn_is_over(c)) conn_check_output(c);
+        if (!goes_on) break;
     }
     c->client.input_bytes = resp_reader_buffered(&c->reader);
     c->client.output_bytes = output_pending(&c->output);
