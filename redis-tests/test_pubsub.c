@@ -293,6 +293,38 @@ static void many_listeners_get_each_what_is_theirs(void **state)
     }
 }
 
+/* Also when the server finds all of it at once, because it was busy: who subscribes on one
+ * connection and then publishes on another gets the message. */
+static void connections_are_served_in_the_order_in_which_they_sent(void **state)
+{
+    enum { COUNT = 10 };
+    struct testserver *s = testserver_start_with("--enable-debug-command", "local", NULL);
+    redisContext *busy = testserver_connect(s);
+    redisContext *all[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        all[i] = testserver_connect(s);
+        expect(all[i], "+PONG", "PING");
+    }
+    say(busy, "DEBUG SLEEP 0.3");
+    load_flush(busy);
+    for (int i = 0; i < COUNT; i++) {
+        say(all[i], "APPEND order %d", i);
+        if (i % 2 == 0) say(all[i], "SUBSCRIBE c%d", i);
+        if (i % 2 == 1) say(all[i], "PUBLISH c%d m", i - 1);
+        load_flush(all[i]);
+    }
+    expect_next(busy, "+OK");
+    for (int i = 0; i < COUNT; i++) expect_next(all[i], ":*");
+    expect(busy, "0123456789", "GET order");
+    for (int i = 0; i < COUNT; i++) {
+        expect_next(all[i], i % 2 == 0 ? "[subscribe * :1]" : ":1");
+        if (i % 2 == 0) expect_next(all[i], "[message * m]");
+    }
+    for (int i = 0; i < COUNT; i++) redisFree(all[i]);
+    redisFree(busy);
+    testserver_free(s);
+}
+
 /* A reply that names the limit, and nothing done; with patterns of just the limit all is well. */
 static void patterns_and_names_have_limits(void **state)
 {
@@ -362,6 +394,7 @@ int main(void)
         cmocka_unit_test(a_message_waits_for_the_senders_writes),
         cmocka_unit_test(a_listener_that_does_not_read_is_closed_at_its_limit),
         cmocka_unit_test(many_listeners_get_each_what_is_theirs),
+        cmocka_unit_test(connections_are_served_in_the_order_in_which_they_sent),
         cmocka_unit_test(patterns_and_names_have_limits),
         cmocka_unit_test(config_get_takes_a_bounded_number_of_patterns),
     };

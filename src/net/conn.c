@@ -91,7 +91,7 @@ void conn_kill(struct conn *c)
 
 void conn_free(struct conn *c)
 {
-    INVARIANT(c->state == CONN_DEAD && !c->is_queued && !c->is_flush_queued);
+    INVARIANT(c->state == CONN_DEAD && !c->is_readable && !c->is_queued && !c->is_flush_queued);
     close(c->client.fd);
     resp_reader_fini(&c->reader);
     output_fini(&c->output);
@@ -359,11 +359,9 @@ static void conn_look_for_end(struct conn *c)
     }
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *io, int events)
+static void conn_read(struct conn *c)
 {
-    struct conn *c = io->data;
     struct net *n = c->net;
-    (void)events;
     if (c->state == CONN_PARKED) {
         conn_look_for_end(c);
         return;
@@ -372,7 +370,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
      * that the arguments of a waiting command are in. */
     if (c->state != CONN_READING || c->is_command_waiting ||
         output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) {
-        ev_io_stop(loop, io);
+        ev_io_stop(n->loop, &c->read_io);
         return;
     }
     size_t room = 0;
@@ -392,12 +390,33 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
     }
     if (got == 0) {
         c->has_eof = true;
-        ev_io_stop(loop, io);
+        ev_io_stop(n->loop, &c->read_io);
     } else {
         resp_reader_fed(&c->reader, (size_t)got);
         n->env->stats.net_in_bytes += (uint64_t)got;
     }
     conn_run(c);
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct conn *c = io->data;
+    (void)loop;
+    (void)events;
+    INVARIANT(!c->is_readable);
+    c->is_readable = true;
+    c->readable_next = c->net->readable;
+    c->net->readable = c;
+}
+
+void conn_read_all(struct net *n)
+{
+    while (n->readable != NULL) {
+        struct conn *c = n->readable;
+        n->readable = c->readable_next;
+        c->is_readable = false;
+        if (c->state != CONN_DEAD) conn_read(c);
+    }
 }
 
 struct conn *conn_new(struct net *n, int fd)
