@@ -242,9 +242,41 @@ static void wrong_words_have_the_errors_of_redis(void **state)
 static void settings_with_one_meaning_may_be_set_to_it(void **state)
 {
     static const char *const cases[][3] = {
-        {"appendonly", "yes", "no"},        {"appendfsync", "always", "everysec"},
-        {"maxmemory", "0", "1gb"},          {"maxmemory-policy", "noeviction", "allkeys-lru"},
-        {"replica-read-only", "yes", "no"}, {"cluster-enabled", "no", "yes"},
+        {"appendonly", "yes", "no"},
+        {"appendfsync", "always", "everysec"},
+        {"maxmemory", "0", "1gb"},
+        {"maxmemory-policy", "noeviction", "allkeys-lru"},
+        {"replica-read-only", "yes", "no"},
+        {"cluster-enabled", "no", "yes"},
+        {"hz", "100", "10"},
+        {"dynamic-hz", "no", "yes"},
+        {"replicaof", "", "127.0.0.1 1"},
+        {"slaveof", "", "127.0.0.1 1"},
+        {"min-replicas-to-write", "0", "1"},
+        {"min-slaves-to-write", "0", "1"},
+        {"masterauth", "", "x"},
+        {"masteruser", "", "x"},
+        {"repl-backlog-size", "0", "1mb"},
+        {"dbfilename", "", "dump.rdb"},
+        {"rdbcompression", "no", "yes"},
+        {"rdbchecksum", "no", "yes"},
+        {"stop-writes-on-bgsave-error", "no", "yes"},
+        {"auto-aof-rewrite-percentage", "0", "100"},
+        {"auto-aof-rewrite-min-size", "0", "64mb"},
+        {"no-appendfsync-on-rewrite", "no", "yes"},
+        {"aof-use-rdb-preamble", "no", "yes"},
+        {"lua-time-limit", "0", "5000"},
+        {"busy-reply-threshold", "0", "5000"},
+        {"maxmemory-samples", "0", "5"},
+        {"activedefrag", "no", "yes"},
+        {"daemonize", "no", "yes"},
+        {"supervised", "no", "systemd"},
+        {"pidfile", "", "x"},
+        {"syslog-enabled", "no", "yes"},
+        {"aclfile", "", "x"},
+        {"enable-module-command", "no", "yes"},
+        {"io-threads-do-reads", "no", "yes"},
+        {"tracking-table-max-keys", "0", "1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_string_equal(value_of(cases[i][0]), cases[i][1]);
@@ -252,6 +284,7 @@ static void settings_with_one_meaning_may_be_set_to_it(void **state)
         expect(c, "-ERR CONFIG SET failed (possibly related to argument *) - *", "CONFIG SET %s %s",
                cases[i][0], cases[i][2]);
     }
+    expect(c, "-ERR *'replicaof') - there is no replication here", "CONFIG SET replicaof x");
     assert_string_equal(value_of("save"), "");
     expect(c, "+OK", "CONFIG SET save %s", "");
     expect(c, "-ERR CONFIG SET failed (possibly related to argument *) - there are no snapshots*",

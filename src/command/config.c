@@ -7,12 +7,47 @@
 
 #define SHOWN_BYTES 128 /* of a name, in an error */
 
+static const char no_aof[] = "the journal is no append-only file that is rewritten";
+static const char no_scripts[] = "there are no scripts here";
+static const char no_daemon[] = "the server stays in the foreground; systemd or a shell starts it";
+static const char no_rdb[] = "there are no dump files; BGSAVE makes whole copies in backup-dir";
+static const char no_replication[] = "there is no replication here";
+
 /* Setting them to what they are is fine, to anything else an error that says why. */
 static const struct fixed {
     const char *name;
     const char *value;
     const char *why;
 } fixed[] = {
+    {"aclfile", "", "there are no users here but one"},
+    {"activedefrag", "no", "memory is not defragmented here"},
+    {"aof-use-rdb-preamble", "no", no_aof},
+    {"auto-aof-rewrite-min-size", "0", no_aof},
+    {"auto-aof-rewrite-percentage", "0", no_aof},
+    {"no-appendfsync-on-rewrite", "no", no_aof},
+    {"busy-reply-threshold", "0", no_scripts},
+    {"lua-time-limit", "0", no_scripts},
+    {"daemonize", "no", no_daemon},
+    {"pidfile", "", no_daemon},
+    {"supervised", "no", no_daemon},
+    {"syslog-enabled", "no", "there is no syslog here; logfile says where lines go"},
+    {"dbfilename", "", no_rdb},
+    {"rdbchecksum", "no", no_rdb},
+    {"rdbcompression", "no", no_rdb},
+    {"stop-writes-on-bgsave-error", "no", "a backup that fails stops nothing here"},
+    {"dynamic-hz", "no", "the tick has a fixed time"},
+    {"hz", "100", "what the server does by itself it does every 10 ms"},
+    {"enable-module-command", "no", "there are no modules here"},
+    {"io-threads-do-reads", "no", "one thread serves the connections"},
+    {"masterauth", "", no_replication},
+    {"masteruser", "", no_replication},
+    {"min-replicas-to-write", "0", no_replication},
+    {"min-slaves-to-write", "0", no_replication},
+    {"repl-backlog-size", "0", no_replication},
+    {"replicaof", "", no_replication},
+    {"slaveof", "", no_replication},
+    {"maxmemory-samples", "0", "no data is evicted here"},
+    {"tracking-table-max-keys", "0", "there is no CLIENT TRACKING here"},
     {"save", "", "there are no snapshots here: what is acknowledged is in the journal"},
     {"appendonly", "yes", "the journal is always written"},
     {"appendfsync", NULL, "durability is the setting that says when the journal is synced"},
