@@ -88,6 +88,23 @@ static void one_reply_can_be_skipped(void **state)
     raw_expect(fd, "+PONG\r\n");
 }
 
+/* Frames of subscribing are no replies but messages, whatever the protocol; errors are replies. */
+static void confirmations_of_subscribing_are_always_sent(void **state)
+{
+    tell(
+        "CLIENT REPLY OFF\r\nSUBSCRIBE a kv:watch:w\r\nSUBSCRIBE kv:x\r\nUNSUBSCRIBE a\r\nPING\r\n");
+    raw_expect(fd, "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
+                   "*3\r\n$9\r\nsubscribe\r\n$10\r\nkv:watch:w\r\n:2\r\n"
+                   "*3\r\n$7\r\nmessage\r\n$10\r\nkv:watch:w\r\n");
+    raw_bulk(fd);
+    raw_expect(fd, "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:1\r\n");
+    tell("UNSUBSCRIBE\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\n");
+    raw_expect(fd, "*3\r\n$11\r\nunsubscribe\r\n$10\r\nkv:watch:w\r\n:0\r\n+OK\r\n");
+    tell("CLIENT REPLY SKIP\r\nPSUBSCRIBE p*\r\nPUNSUBSCRIBE\r\nPING\r\n");
+    raw_expect(fd, "*3\r\n$10\r\npsubscribe\r\n$2\r\np*\r\n:1\r\n"
+                   "*3\r\n$12\r\npunsubscribe\r\n$2\r\np*\r\n:0\r\n+PONG\r\n");
+}
+
 static void a_write_without_a_reply_does_not_hold_back_what_follows(void **state)
 {
     tell("CLIENT REPLY OFF\r\n");
@@ -125,11 +142,46 @@ static void a_pause_of_all_holds_reads_and_writes(void **state)
     expect(e, "2", "GET a");
 }
 
+/* Whoever sends it: only what is refused at once is answered, and the word that ends the pause. */
+static void a_pause_of_all_holds_every_command(void **state)
+{
+    static const char *const held[] = {
+        "PING",      "CLIENT ID",      "CLIENT LIST", "CLIENT PAUSE 1",
+        "HELLO",     "AUTH default x", "RESET",       "PUBLISH ch 1",
+        "INFO",      "SUBSCRIBE ch",   "MULTI",       "WATCH a",
+        "KV.GET []", "CONFIG GET hz",  "ECHO x",      "CLIENT NO-EVICT ON",
+        "SELECT 0",  "KV.VERSION",
+    };
+    enum { COUNT = sizeof held / sizeof held[0] };
+    redisContext *all[COUNT];
+    for (size_t i = 0; i < COUNT; i++) all[i] = testserver_connect(server);
+    expect(d, "+OK", "MULTI");
+    expect(c, "+OK", "CLIENT PAUSE 60000 ALL");
+    for (size_t i = 0; i < COUNT; i++) send_off(all[i], held[i]);
+    send_off(c, "PING");
+    send_off(d, "GET a"); /* not even queued */
+    expect(e, "-ERR unknown command*", "NOSUCH");
+    expect(e, "-ERR wrong number of arguments*", "GET");
+    assert_false(load_is_readable(c, QUIET_MS));
+    assert_false(load_is_readable(d, 0));
+    for (size_t i = 0; i < COUNT; i++) {
+        if (load_is_readable(all[i], 0)) fail_msg("%s was served", held[i]);
+    }
+    expect(e, "+OK", "CLIENT UNPAUSE");
+    expect_next(c, "+PONG");
+    expect_next(d, "+QUEUED");
+    for (size_t i = 0; i < COUNT; i++) {
+        expect_next(all[i], "*");
+        redisFree(all[i]);
+    }
+}
+
 static void a_pause_of_writes_lets_reads_pass(void **state)
 {
     static const char *const writes[] = {
-        "SET a 2",         "DEL a",  "KV.SET ['a'] 1", "KV.ATOMIC SET ['a'] 1", "FLUSHDB",
-        "KV.DELRANGE ALL", "INCR n", "EXPIRE a 10",    "KV.SET ['a'] 1 IDEM x", "FLUSHALL",
+        "SET a 2",         "DEL a",         "KV.SET ['a'] 1", "KV.ATOMIC SET ['a'] 1", "FLUSHDB",
+        "KV.DELRANGE ALL", "INCR n",        "EXPIRE a 10",    "KV.SET ['a'] 1 IDEM x", "FLUSHALL",
+        "PUBLISH ch x",    "SPUBLISH ch x",
     };
     expect(c, "+OK", "SET a 1");
     for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++) {
@@ -175,12 +227,12 @@ static void a_pause_ends_by_itself(void **state)
 
 static void a_second_pause_is_only_longer_and_stricter(void **state)
 {
-    expect(e, "+OK", "CLIENT PAUSE 60000");
-    expect(e, "+OK", "CLIENT PAUSE 1 WRITE"); /* neither shorter nor for writes alone */
-    send_off(c, "GET a");
+    expect(e, "+OK", "CLIENT PAUSE 60000 WRITE");
+    expect(e, "+OK", "CLIENT PAUSE 1 WRITE"); /* no shorter */
+    send_off(c, "SET a 1");
     assert_false(load_is_readable(c, QUIET_MS));
     expect(e, "+OK", "CLIENT UNPAUSE");
-    expect_next(c, "(nil)");
+    expect_next(c, "+OK");
     expect(e, "+OK", "CLIENT PAUSE 60000 WRITE");
     expect(e, "+OK", "CLIENT PAUSE 1 ALL");
     send_off(c, "SET a 1");
@@ -335,9 +387,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(replies_can_be_switched_off_and_on),
         TEST(one_reply_can_be_skipped),
+        TEST(confirmations_of_subscribing_are_always_sent),
         TEST(a_write_without_a_reply_does_not_hold_back_what_follows),
         TEST(transactions_go_on_without_replies),
         TEST(a_pause_of_all_holds_reads_and_writes),
+        TEST(a_pause_of_all_holds_every_command),
         TEST(a_pause_of_writes_lets_reads_pass),
         TEST(what_was_paused_comes_in_order),
         TEST(a_pause_ends_by_itself),

@@ -222,10 +222,11 @@ static void a_page_ends_at_16_mb(void **state)
 
 static void limits_are_told(void **state)
 {
-    expect(c,
-           "[*key-bytes :2048*key-parts :64*value-bytes :16777216*transaction-ops "
-           ":10000*transaction-bytes :67108864*databases :4*]",
-           "KV.LIMITS");
+    expect(
+        c,
+        "[*key-bytes :2048*key-parts :64*value-bytes :16777216*transaction-ops "
+        ":20000*transaction-bytes :67108864*pattern-bytes :1024 channel-bytes :16384 databases :4*]",
+        "KV.LIMITS");
     expect(c, "-ERR wrong number of arguments for 'kv.limits' command", "KV.LIMITS x");
     expect(c, "-ERR wrong number of arguments for 'kv.version' command", "KV.VERSION x");
     expect(c, "-ERR wrong number of arguments for 'dbsize' command", "DBSIZE x");

@@ -165,8 +165,8 @@ static void set_refuses_wrong_options_and_does_nothing(void **state)
         "PX -1",
         "EX 9223372036854775807",
         "PX 9223372036854775808",
-        "EXAT 9223372036854775",
-        "PXAT 9223372036854775807",
+        "EXAT 9223372036854776",
+        "PXAT 9223372036854775808",
         "EX 10 EX 10",
         "EX 10 PX 10",
         "EX 10 KEEPTTL",
@@ -293,12 +293,17 @@ static void expire_conditions_decide(void **state)
     expect(c, ":0", "KV.EXPIRE ['a'] 50 GT");
     expect(c, ":1", "KV.EXPIRE ['a'] 200 GT");
     expect(c, ":0", "KV.EXPIRE ['a'] 300 LT");
+    expect(c, ":0", "KV.EXPIRE ['a'] 300 LT XX");
+    expect(c, ":0", "KV.EXPIRE ['a'] 100 XX GT");
+    expect(c, ":1", "KV.EXPIRE ['a'] 190 XX LT");
+    expect(c, ":1", "KV.EXPIRE ['a'] 200 GT XX");
+    expect(c, ":1", "KV.EXPIRE ['a'] 200 XX XX");
     expect(c, ":1", "KV.EXPIRE ['a'] 20 LT");
     expect(c, ":1", "KV.EXPIRE ['a'] 30 XX");
     expect(c, ":1", "KV.PERSIST ['a']");
     expect(c, ":1", "KV.EXPIRE ['a'] 30 LT");
     expect(c, "-ERR *", "KV.EXPIRE ['a'] 30 LT GT");
-    expect(c, "-ERR *'FOO'*", "KV.EXPIRE ['a'] 30 FOO");
+    expect(c, "-ERR Unsupported option FOO", "KV.EXPIRE ['a'] 30 FOO");
     expect(c, "-ERR *'x'*", "KV.EXPIRE ['a'] x");
     expect(c, "-ERR *", "KV.PEXPIRE ['a'] 9223372036854775807");
     expect(c, "-ERR wrong number of arguments for 'kv.expire' command", "KV.EXPIRE ['a']");

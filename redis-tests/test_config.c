@@ -128,7 +128,8 @@ static void every_mutable_setting_can_be_set(void **state)
         {"proto-max-bulk-len", "2mb", "2097152"},
         {"client-query-buffer-limit", "3mb", "3145728"},
         {"client-output-buffer-limit", "normal 4mb 1mb 5",
-         "normal 4194304 1048576 5 pubsub 33554432 8388608 60"},
+         "normal 4194304 1048576 5 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
+
         {"default-format", "MSGPACK", "msgpack"},
         {"loglevel", "Verbose", "verbose"},
         {"durability", "interval 20", "interval 20"},
@@ -241,9 +242,41 @@ static void wrong_words_have_the_errors_of_redis(void **state)
 static void settings_with_one_meaning_may_be_set_to_it(void **state)
 {
     static const char *const cases[][3] = {
-        {"appendonly", "yes", "no"},        {"appendfsync", "always", "everysec"},
-        {"maxmemory", "0", "1gb"},          {"maxmemory-policy", "noeviction", "allkeys-lru"},
-        {"replica-read-only", "yes", "no"}, {"cluster-enabled", "no", "yes"},
+        {"appendonly", "yes", "no"},
+        {"appendfsync", "always", "everysec"},
+        {"maxmemory", "0", "1gb"},
+        {"maxmemory-policy", "noeviction", "allkeys-lru"},
+        {"replica-read-only", "yes", "no"},
+        {"cluster-enabled", "no", "yes"},
+        {"hz", "100", "10"},
+        {"dynamic-hz", "no", "yes"},
+        {"replicaof", "", "127.0.0.1 1"},
+        {"slaveof", "", "127.0.0.1 1"},
+        {"min-replicas-to-write", "0", "1"},
+        {"min-slaves-to-write", "0", "1"},
+        {"masterauth", "", "x"},
+        {"masteruser", "", "x"},
+        {"repl-backlog-size", "0", "1mb"},
+        {"dbfilename", "", "dump.rdb"},
+        {"rdbcompression", "no", "yes"},
+        {"rdbchecksum", "no", "yes"},
+        {"stop-writes-on-bgsave-error", "no", "yes"},
+        {"auto-aof-rewrite-percentage", "0", "100"},
+        {"auto-aof-rewrite-min-size", "0", "64mb"},
+        {"no-appendfsync-on-rewrite", "no", "yes"},
+        {"aof-use-rdb-preamble", "no", "yes"},
+        {"lua-time-limit", "0", "5000"},
+        {"busy-reply-threshold", "0", "5000"},
+        {"maxmemory-samples", "0", "5"},
+        {"activedefrag", "no", "yes"},
+        {"daemonize", "no", "yes"},
+        {"supervised", "no", "systemd"},
+        {"pidfile", "", "x"},
+        {"syslog-enabled", "no", "yes"},
+        {"aclfile", "", "x"},
+        {"enable-module-command", "no", "yes"},
+        {"io-threads-do-reads", "no", "yes"},
+        {"tracking-table-max-keys", "0", "1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_string_equal(value_of(cases[i][0]), cases[i][1]);
@@ -251,6 +284,7 @@ static void settings_with_one_meaning_may_be_set_to_it(void **state)
         expect(c, "-ERR CONFIG SET failed (possibly related to argument *) - *", "CONFIG SET %s %s",
                cases[i][0], cases[i][2]);
     }
+    expect(c, "-ERR *'replicaof') - there is no replication here", "CONFIG SET replicaof x");
     assert_string_equal(value_of("save"), "");
     expect(c, "+OK", "CONFIG SET save %s", "");
     expect(c, "-ERR CONFIG SET failed (possibly related to argument *) - there are no snapshots*",
@@ -414,6 +448,27 @@ static void client_query_buffer_limit_closes(void **state)
     assert_true(is_closed(fd));
     close(fd);
     free(bytes);
+}
+
+/* Also when it is one reply, that would be sent soon: nothing of it is. */
+static void client_output_buffer_limit_holds_for_one_reply(void **state)
+{
+    char *value = filled(1100000);
+    expect(c, "@", "KV.SET [1] '%s'", value);
+    value[900000] = '\0';
+    expect(c, "@", "KV.SET [2] '%s'", value);
+    free(value);
+    expect(c, "+OK", "CONFIG SET client-output-buffer-limit %s", "normal 1mb 0 0");
+    int fd = raw_connect(server);
+    raw_send(fd, "KV.GET [2]\r\n", 12);
+    assert_true(text_fits(raw_line(fd), "$9000*"));
+    close(fd);
+    fd = raw_connect(server);
+    raw_send(fd, "KV.GET [1]\r\n", 12);
+    raw_expect_end(fd);
+    close(fd);
+    poll_log(server, "is over client-output-buffer-limit");
+    expect(c, "+PONG", "PING");
 }
 
 static void client_output_buffer_limit_closes_who_does_not_read(void **state)
@@ -583,11 +638,11 @@ static void rewritten_settings_are_there_after_a_restart(void **state)
     testserver_stop(s);
     testserver_again(s);
     sc = testserver_connect(s);
-    expect(
-        sc,
-        "[timeout 0 maxclients 60 client-output-buffer-limit normal 1048576 524288 7 pubsub 33554432 8388608 60 "
-        "memtable-age 123]",
-        "CONFIG GET timeout maxclients client-output-buffer-limit memtable-age");
+    expect(sc,
+           "[timeout 0 maxclients 60 client-output-buffer-limit normal 1048576 524288 7 slave "
+           "268435456 67108864 60 pubsub 33554432 8388608 60 "
+           "memtable-age 123]",
+           "CONFIG GET timeout maxclients client-output-buffer-limit memtable-age");
     assert_int_equal(chmod(path, 0444), 0);
     expect(sc, "+OK", "CONFIG SET timeout 9");
     expect(sc, "-ERR Rewriting config file: *Permission denied", "CONFIG REWRITE");
@@ -778,6 +833,7 @@ int main(void)
         TEST(proto_max_bulk_len_refuses_larger_arguments),
         TEST(client_query_buffer_limit_closes),
         TEST(client_output_buffer_limit_closes_who_does_not_read),
+        TEST(client_output_buffer_limit_holds_for_one_reply),
         TEST(default_format_is_that_of_new_connections),
         TEST(loglevel_is_in_force_at_once),
         TEST(limits_of_transactions_are_in_force_at_once),

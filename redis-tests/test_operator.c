@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "load_help.h"
 
 #define WAIT_MS 20000
 
@@ -105,8 +106,8 @@ static void time_of_a_command_is_its_own(void **state)
     long long usec = 0;
     expect(c, "+OK", "DEBUG SLEEP 0.2");
     expect(c, "+PONG", "PING");
-    const char *line = info_line("commandstats", "cmdstat_debug|sleep:");
-    assert_int_equal(sscanf(line, "cmdstat_debug|sleep:calls=1,usec=%lld", &usec), 1);
+    const char *line = info_line("commandstats", "cmdstat_debug:");
+    assert_int_equal(sscanf(line, "cmdstat_debug:calls=1,usec=%lld", &usec), 1);
     assert_true(usec >= 200000);
     line = info_line("commandstats", "cmdstat_ping:");
     assert_int_equal(sscanf(line, "cmdstat_ping:calls=1,usec=%lld", &usec), 1);
@@ -400,15 +401,15 @@ static void histogram_is_cumulative_in_powers_of_two(void **state)
         assert_int_equal(us & (us - 1), 0);
     }
     freeReplyObject(r);
-    r = ask_reply(c, "LATENCY HISTOGRAM debug|sleep");
+    r = ask_reply(c, "LATENCY HISTOGRAM debug");
     assert_int_equal(r->element[1]->element[3]->elements, 2);
     assert_true(r->element[1]->element[3]->element[0]->integer >= 4096);
     freeReplyObject(r);
     expect(c, "[config|resetstat [calls :1 histogram_usec [*]]]", "LATENCY HISTOGRAM config");
     expect(c, "[]", "LATENCY HISTOGRAM nosuch kv.set");
-    tell("HELLO 3\r\nLATENCY HISTOGRAM nosuch\r\nLATENCY HISTOGRAM debug|sleep\r\n");
+    tell("HELLO 3\r\nLATENCY HISTOGRAM nosuch\r\nLATENCY HISTOGRAM debug\r\n");
     for (int i = 0; i < 26; i++) raw_line(fd);
-    raw_expect(fd, "%0\r\n%1\r\n$11\r\ndebug|sleep\r\n%2\r\n$5\r\ncalls\r\n:1\r\n"
+    raw_expect(fd, "%0\r\n%1\r\n$5\r\ndebug\r\n%2\r\n$5\r\ncalls\r\n:1\r\n"
                    "$14\r\nhistogram_usec\r\n%1\r\n:");
 }
 
@@ -432,7 +433,7 @@ static void events_over_the_threshold_are_kept(void **state)
         testserver_pause();
     }
     expect(c, "[[:* :1*]]", "LATENCY HISTORY command");
-    expect(c, "command - high 1* ms (all time high 1* ms)\n* s ago |####* 1*\n",
+    expect(c, "command - high 1* ms, low 1* ms (all time high 1* ms)\n* s ago |####* 1*\n",
            "LATENCY GRAPH command");
     expect(c, "command: 1 latency spikes*SLOWLOG GET*", "LATENCY DOCTOR");
     expect(c, ":1", "LATENCY RESET command nosuch fast-command");
@@ -657,7 +658,32 @@ static void debug_sleeps_and_logs(void **state)
     expect(c, "+OK", "DEBUG SLEEP 0");
     expect(c, "-ERR value is not a valid float", "DEBUG SLEEP x");
     expect(c, "-ERR value is not a valid float", "DEBUG SLEEP -1");
-    expect(c, "-ERR value is not a valid float", "DEBUG SLEEP nan");
+    static const char *const numbers[] = {
+        "nan",
+        "inf",
+        "0x1",
+        "-0",
+        "+0.001",
+        "1e",
+        "0.001s",
+        "1.2.3",
+        ".",
+        "86401",
+        "0.000000000000000000000000000000000000x",
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        expect(c, "-ERR value is not a valid float", "DEBUG SLEEP %s", numbers[i]);
+    }
+    expect(c, "-ERR value is not a valid float", "DEBUG SLEEP %s", " 0");
+    expect(c, "-ERR value is not a valid float", "DEBUG SLEEP %s", "");
+    expect(c, "-ERR value is not a valid float", "DEBUG SLEEP %b",
+           "0\0"
+           "1",
+           (size_t)3);
+    expect(c, "+OK", "DEBUG SLEEP 1e-3");
+    expect(c, "+OK", "DEBUG SLEEP .001");
+    expect(c, "-ERR unknown subcommand or wrong number of arguments for 'SLEEP'. Try DEBUG HELP.",
+           "DEBUG SLEEP");
     expect(c, "+OK", "DEBUG LOG %s", "a line\nfrom a test");
     assert_true(testserver_has_logged(server, "DEBUG LOG: a line from a test"));
     expect(c, "-ERR unknown subcommand or wrong number of arguments for 'JMAP'. Try DEBUG HELP.",
@@ -665,12 +691,62 @@ static void debug_sleeps_and_logs(void **state)
     expect(c, "-ERR wrong number of arguments for 'debug' command", "DEBUG");
 }
 
+static void debug_replies_with_the_error_it_is_given(void **state)
+{
+    expect(c, "-ABC", "DEBUG ERROR ABC");
+    expect(c, "-MY own  words", "DEBUG ERROR %s", "MY own\r\nwords");
+    expect(c, "--x", "DEBUG ERROR -x");
+    expect(c, "+PONG", "PING");
+    expect(c, "-ERR unknown subcommand or wrong number of arguments for 'ERROR'. Try DEBUG HELP.",
+           "DEBUG ERROR a b");
+}
+
+static void debug_works_between_multi_and_exec(void **state)
+{
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "SET a 1");
+    expect(c, "+QUEUED", "DEBUG SLEEP 0");
+    expect(c, "+QUEUED", "DEBUG ERROR %s", "MY own");
+    expect(c, "+QUEUED", "DEBUG SET-ACTIVE-EXPIRE 1");
+    expect(c, "+QUEUED", "DEBUG PROTOCOL integer");
+    expect(c, "+QUEUED", "DEBUG LOG x");
+    expect(c, "[+OK +OK -MY own +OK :12345 +OK]", "EXEC");
+    expect(c, "1", "GET a");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "DEBUG JMAP");
+    expect(c, "-EXECABORT command 1 debug: ERR unknown subcommand or *", "EXEC");
+    tell("HELLO 3\r\nECHO end-of-hello\r\n");
+    while (strcmp(raw_line(fd), "end-of-hello") != 0) continue;
+    tell("MULTI\r\nDEBUG PROTOCOL push\r\nEXEC\r\n");
+    raw_expect(fd, "+OK\r\n+QUEUED\r\n-EXECABORT ");
+    raw_line(fd);
+}
+
+/* What has ended is gone for readers; it is the removal, which watches tell of, that waits. */
+static void active_expiry_can_be_switched_off(void **state)
+{
+    long until = testserver_now_ms() + WAIT_MS;
+    redisContext *l = testserver_connect(server);
+    expect(c, "-ERR *", "DEBUG SET-ACTIVE-EXPIRE 2");
+    expect(c, "+OK", "DEBUG SET-ACTIVE-EXPIRE 0");
+    expect(c, "+OK", "SET a 1 PX 5");
+    say(l, "SUBSCRIBE kv:watch:a");
+    expect_next(l, "[subscribe kv:watch:a :1]");
+    expect_next(l, "[message *]");
+    while (!text_fits(ask(c, "GET a"), "(nil)")) assert_true(testserver_now_ms() < until);
+    assert_false(load_is_readable(l, 60));
+    expect(c, "+OK", "DEBUG SET-ACTIVE-EXPIRE 1");
+    expect_next(l, "[message kv:watch:a {'key':['a'],'value':null,*}]");
+    redisFree(l);
+}
+
 static void debug_is_refused_unless_it_is_enabled(void **state)
 {
     struct testserver *plain = testserver_start(NULL);
     redisContext *p = testserver_connect(plain);
-    static const char *const commands[] = {"DEBUG SLEEP 0", "DEBUG LOG x", "DEBUG PROTOCOL null",
-                                           "DEBUG JMAP", "DEBUG DIGEST"};
+    static const char *const commands[] = {
+        "DEBUG SLEEP 0", "DEBUG LOG x",   "DEBUG PROTOCOL null",       "DEBUG JMAP",
+        "DEBUG DIGEST",  "DEBUG ERROR x", "DEBUG SET-ACTIVE-EXPIRE 0", "DEBUG SLEEP"};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         expect(p, "-ERR DEBUG command not allowed.*", commands[i]);
     }
@@ -721,6 +797,9 @@ int main(void)
         TEST(every_container_has_help),
         TEST(debug_shows_every_type),
         TEST(debug_sleeps_and_logs),
+        TEST(debug_replies_with_the_error_it_is_given),
+        TEST(debug_works_between_multi_and_exec),
+        TEST(active_expiry_can_be_switched_off),
         TEST(debug_is_refused_unless_it_is_enabled),
         TEST(there_are_no_clusters_modules_and_replicas),
     };

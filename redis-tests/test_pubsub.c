@@ -293,6 +293,109 @@ static void many_listeners_get_each_what_is_theirs(void **state)
     }
 }
 
+static redisContext *connect_unix(const char *path)
+{
+    struct timeval limit = {.tv_sec = 20};
+    redisContext *own = redisConnectUnixWithTimeout(path, limit);
+    if (own == NULL || own->err != 0) fail_msg("cannot connect to %s", path);
+    redisSetTimeout(own, limit);
+    return own;
+}
+
+/* Also when the server finds all of it at once, because it was busy: who subscribes on one
+ * connection and then publishes on another gets the message. Over a Unix socket: a crowded machine
+ * may deliver the packets of several TCP connections in another order. */
+static void connections_are_served_in_the_order_in_which_they_sent(void **state)
+{
+    enum { COUNT = 10 };
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/tupled-order-%d.sock", (int)getpid());
+    struct testserver *s = testserver_start_with("--enable-debug-command", "local", "--unixsocket",
+                                                 path, NULL);
+    redisContext *busy = testserver_connect(s);
+    redisContext *all[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        all[i] = connect_unix(path);
+        expect(all[i], "+PONG", "PING");
+    }
+    /* The kernel tells first of the connection it told of last, if that has something again. */
+    expect(busy, "+PONG", "PING");
+    say(busy, "DEBUG SLEEP 0.3");
+    load_flush(busy);
+    for (int i = 0; i < COUNT; i++) {
+        say(all[i], "APPEND order %d", i);
+        if (i % 2 == 0) say(all[i], "SUBSCRIBE c%d", i);
+        if (i % 2 == 1) say(all[i], "PUBLISH c%d m", i - 1);
+        load_flush(all[i]);
+    }
+    expect_next(busy, "+OK");
+    for (int i = 0; i < COUNT; i++) expect_next(all[i], ":*");
+    expect(busy, "0123456789", "GET order");
+    for (int i = 0; i < COUNT; i++) {
+        expect_next(all[i], i % 2 == 0 ? "[subscribe * :1]" : ":1");
+        if (i % 2 == 0) expect_next(all[i], "[message * m]");
+    }
+    for (int i = 0; i < COUNT; i++) redisFree(all[i]);
+    redisFree(busy);
+    testserver_free(s);
+}
+
+/* A reply that names the limit, and nothing done; with patterns of just the limit all is well. */
+static void patterns_and_names_have_limits(void **state)
+{
+    static char longest[1025], longer[1026], name[16385], longer_name[16386];
+    const char *refused = "-ERR the pattern has 1025 bytes; 1024 are allowed";
+    memset(longest, 'a', 1024);
+    memset(longer, 'a', 1025);
+    longest[0] = longer[0] = '*';
+    memset(name, 'c', 16384);
+    memset(longer_name, 'c', 16385);
+    redisContext *l = testserver_connect(server);
+    expect(l, refused, "PSUBSCRIBE x %s", longer);
+    expect(l, refused, "PUBSUB CHANNELS %s", longer);
+    expect(l, refused, "PUBSUB SHARDCHANNELS %s", longer);
+    expect(l, refused, "KEYS %s", longer);
+    expect(l, refused, "SCAN 0 MATCH %s", longer);
+    expect(l, refused, "CONFIG GET port %s", longer);
+    expect(l, refused, "COMMAND LIST FILTERBY PATTERN %s", longer);
+    expect(l, "[]", "PUBSUB CHANNELS %s", longest);
+    expect(l, "[]", "KEYS %s", longest);
+    expect(l, "[0 []]", "SCAN 0 MATCH %s", longest);
+    expect(l, "[]", "CONFIG GET %s", longest);
+    expect(l, "[]", "COMMAND LIST FILTERBY PATTERN %s", longest);
+    const char *refused_name = "-ERR the channel's name has 16385 bytes; 16384 are allowed";
+    expect(l, refused_name, "SUBSCRIBE x %s", longer_name);
+    expect(l, refused_name, "SSUBSCRIBE %s", longer_name);
+    expect(l, refused_name, "PUBLISH %s 1", longer_name);
+    expect(l, refused_name, "SPUBLISH %s 1", longer_name);
+    expect(l, "+PONG", "PING"); /* it listens to nothing */
+    expect(l, "[psubscribe * :1]", "PSUBSCRIBE %s", longest);
+    expect(l, "[subscribe * :2]", "SUBSCRIBE %s", name);
+    redisContext *p = testserver_connect(server);
+    expect(p, ":1", "PUBLISH %s 1", name);
+    expect_next(l, "[message * 1]");
+    expect(p, ":1", "PUBLISH %s 2", longest);
+    expect_next(l, "[pmessage * * 2]");
+    redisFree(p);
+    redisFree(l);
+}
+
+/* Of each at most so many, since each is matched with every setting. */
+static void config_get_takes_a_bounded_number_of_patterns(void **state)
+{
+    const char *argv[259] = {"CONFIG", "GET"};
+    redisContext *l = testserver_connect(server);
+    for (int i = 2; i < 259; i++) argv[i] = "maxclients";
+    redisReply *r = redisCommandArgv(l, 258, argv, NULL);
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    assert_int_equal(r->elements, 2); /* told once */
+    freeReplyObject(r);
+    r = redisCommandArgv(l, 259, argv, NULL);
+    assert_string_equal(r->str, "ERR 257 patterns; 256 are allowed in one CONFIG GET");
+    freeReplyObject(r);
+    redisFree(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -306,6 +409,9 @@ int main(void)
         cmocka_unit_test(a_message_waits_for_the_senders_writes),
         cmocka_unit_test(a_listener_that_does_not_read_is_closed_at_its_limit),
         cmocka_unit_test(many_listeners_get_each_what_is_theirs),
+        cmocka_unit_test(connections_are_served_in_the_order_in_which_they_sent),
+        cmocka_unit_test(patterns_and_names_have_limits),
+        cmocka_unit_test(config_get_takes_a_bounded_number_of_patterns),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

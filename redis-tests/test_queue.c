@@ -616,6 +616,14 @@ static void settings_take_effect_while_it_runs(void **state)
     expect(a, "[[q * 1 :2 *]]", "KV.DEQUEUE q BLOCK 10000");
     assert_int_equal(strlen(ask(a, "KV.ENQUEUE e 1 DEDUP a")), 24);
     expect(a, "-TRYAGAIN dedup-max-entries (1) *", "KV.ENQUEUE e 1 DEDUP b");
+    expect(a, "+OK", "CONFIG SET dedup-max-entries 3");
+    expect(a, "+OK", "MULTI");
+    for (int i = 0; i < 3; i++) expect(a, "+QUEUED", "KV.ENQUEUE e 1 DEDUP many%d", i);
+    expect(a, "-EXECABORT command 3 kv.enqueue: TRYAGAIN dedup-max-entries (3) *", "EXEC");
+    expect(a, "+OK", "MULTI");
+    for (int i = 0; i < 3; i++) expect(a, "+QUEUED", "KV.ENQUEUE e 1 DEDUP few%d", i % 2);
+    expect(a, "[* * (nil)]", "EXEC");
+    expect(a, "-TRYAGAIN *", "KV.ATOMIC ENQUEUE e 1 DEDUP b");
     expect(a, "+OK", "CONFIG SET dedup-window 1");
     long until = testserver_now_ms() + LIMIT_MS;
     while (strlen(ask(a, "KV.ENQUEUE e 1 DEDUP a")) != 24) {

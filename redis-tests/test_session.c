@@ -56,7 +56,7 @@ static void expect_hello(const char *header, int proto)
     char wanted[300];
     long long id = 0;
     raw_expect(fd, header);
-    raw_expect(fd, "$6\r\nserver\r\n$6\r\ntupled\r\n$7\r\nversion\r\n");
+    raw_expect(fd, "$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n");
     int major = 0;
     assert_int_equal(sscanf(raw_bulk(fd), "%d.", &major), 1);
     assert_true(major >= 7); /* or libraries think it too old */
@@ -112,7 +112,9 @@ static void auth_says_that_there_is_no_password(void **state)
            "-ERR AUTH <password> called without any password configured for the default user. Are "
            "you sure your configuration is correct?",
            "AUTH secret");
-    expect(c, "-ERR AUTH <password> called*", "AUTH default secret");
+    /* By name the default user, whom any password fits. */
+    expect(c, "+OK", "AUTH default secret");
+    expect(c, "-WRONGPASS *", "AUTH DEFAULT secret");
     expect(c, "-WRONGPASS invalid username-password pair or user is disabled.", "AUTH bob secret");
     expect(c, "-ERR syntax error", "AUTH a b c");
     expect(c, "-ERR wrong number of arguments for 'auth' command", "AUTH");
@@ -278,6 +280,16 @@ static void client_list_has_a_line_for_each(void **state)
     expect(c, "", "CLIENT LIST TYPE pubsub");
     expect(c, "-ERR Unknown client type 'x'", "CLIENT LIST TYPE x");
     expect(c, "-ERR Invalid client ID", "CLIENT LIST ID x");
+    expect(c, "", "CLIENT LIST ID 0");
+    expect(c, "", "CLIENT LIST ID -5");
+    expect(c, "-ERR client-id should be greater than 0", "CLIENT KILL ID x");
+    expect(c, "-ERR client-id should be greater than 0", "CLIENT KILL ID 0");
+    expect(c, "-ERR client-id should be greater than 0", "CLIENT KILL TYPE normal ID -1");
+    expect(c, ":0", "CLIENT KILL ID 99999");
+    expect(c, "-ERR syntax error", "CLIENT KILL ID 99999 TYPE");
+    expect(c, "-ERR Unknown client type 'x'", "CLIENT KILL ID 99999 TYPE x");
+    expect(c, "-ERR No such user 'x'", "CLIENT KILL USER x");
+    expect(c, ":0", "CLIENT KILL USER default ID 99999");
     expect(c, "-ERR syntax error", "CLIENT LIST FOO");
     redisFree(other);
 }

@@ -242,9 +242,8 @@ static void a_plain_key_is_gone_at_its_time(void **state)
 static void times_beyond_all_clocks_are_refused(void **state)
 {
     static const char *const commands[] = {
-        "EXPIRE a %s",        "PEXPIRE a %s",         "EXPIREAT a %s",       "PEXPIREAT a %s",
-        "KV.EXPIRE ['a'] %s", "KV.EXPIREAT ['a'] %s", "SETEX a %s v",        "PSETEX a %s v",
-        "SET a v EX %s",      "SET a v PXAT %s",      "KV.SET ['a'] 1 PX %s"};
+        "EXPIRE a %s",  "EXPIREAT a %s", "KV.EXPIRE ['a'] %s", "KV.EXPIREAT ['a'] %s",
+        "SETEX a %s v", "SET a v EX %s", "SET a v EXAT %s",    "KV.SET ['a'] 1 EX %s"};
     static const char *const times[] = {"9223372036854775807", "-9223372036854775808",
                                         "9223372036854775"};
     expect(c, "+OK", "SET a 1");
@@ -252,6 +251,9 @@ static void times_beyond_all_clocks_are_refused(void **state)
         for (size_t k = 0; k < 2; k++) expect(c, "-ERR *", commands[i], times[k]);
     }
     expect(c, "-ERR *", "EXPIRE a %s", times[2]);
+    expect(c, "-ERR *", "PEXPIRE a %s", times[0]);
+    expect(c, "-ERR *", "PSETEX a %s v", times[0]);
+    expect(c, "-ERR *", "KV.SET ['a'] 1 PX %s", times[0]);
     expect(c, "1", "GET a");
     expect(c, ":-1", "TTL a");
 }
@@ -463,6 +465,49 @@ static void a_random_key_is_one_of_them(void **state)
     assert_true(different > 5);
 }
 
+/* ---- EXPIRE: options and bounds, in Redis 7.0's words ----------------------------------------- */
+
+static void expire_takes_options_and_times_as_redis_does(void **state)
+{
+    static const char *const nx = "-ERR NX and XX, GT or LT options at the same time are not "
+                                  "compatible";
+    static const char *const gt = "-ERR GT and LT options at the same time are not compatible";
+    const char *steps[][2] = {
+        {"SET a 1", "+OK"},
+        {"EXPIRE a 100 XX GT", ":0"}, /* no expiry */
+        {"EXPIRE a 100 LT XX", ":0"},
+        {"EXPIRE a 100 NX XX", nx},
+        {"EXPIRE a 100 NX GT", nx},
+        {"PEXPIRE a 100 LT NX", nx},
+        {"EXPIRE a 100 XX GT LT", gt},
+        {"EXPIRE a 100 NX FOO XX", "-ERR Unsupported option FOO"},
+        {"EXPIRE a 100", ":1"},
+        {"EXPIRE a 50 XX GT", ":0"},
+        {"EXPIRE a 200 XX GT", ":1"},
+        {"EXPIRE a 300 XX LT", ":0"},
+        {"EXPIRE a 150 LT XX", ":1"},
+        {"EXPIRE a 9223372036854775807", "-ERR invalid expire time in 'expire' command"},
+        {"EXPIRE a 9223372036854775", "-ERR invalid expire time in 'expire' command"},
+        {"EXPIRE a -9223372036854776", "-ERR invalid expire time in 'expire' command"},
+        {"PEXPIRE a 9223372036854775807", "-ERR invalid expire time in 'pexpire' command"},
+        {"EXPIREAT a 9223372036854775807", "-ERR invalid expire time in 'expireat' command"},
+        {"PEXPIREAT a 9223372036854775808", "-ERR value is not an integer or out of range*"},
+        {"KV.EXPIRE ['a'] 9223372036854775", "-ERR invalid expire time in 'kv.expire' command"},
+        {"TTL a", ":150"},
+        {"PEXPIREAT a 9223372036854775807", ":1"},
+        {"PTTL a", ":922337*"},
+        {"TTL a", ":922337*"},
+        {"SET a 1 PXAT 9223372036854775807", "+OK"},
+        {"PTTL a", ":922337*"},
+        {"SET a 1 PX 9223372036854775807", "-ERR invalid expire time in 'set' command*"},
+        {"PEXPIRE a -9223372036854775808", ":1"},
+        {"EXISTS a", ":0"},
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        expect(c, steps[i][1], steps[i][0]);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
@@ -484,6 +529,7 @@ int main(void)
         TEST(an_empty_database_is_scanned_at_once),
         TEST(keys_matches_globs),
         TEST(a_random_key_is_one_of_them),
+        TEST(expire_takes_options_and_times_as_redis_does),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

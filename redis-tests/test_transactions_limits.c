@@ -74,6 +74,46 @@ static void more_commands_than_the_limit_are_not_queued(void **state)
     expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
 }
 
+/* Redis's own tools send as many keys in one MSET or EXEC. */
+static void twenty_thousand_keys_are_one_transaction(void **state)
+{
+    enum { KEYS = 20000 };
+    static const char *argv[2 * (KEYS + 1) + 1];
+    static char names[KEYS + 1][16];
+    argv[0] = "MSET";
+    for (int i = 0; i <= KEYS; i++) {
+        snprintf(names[i], sizeof names[i], "k%d", i);
+        argv[1 + 2 * i] = names[i];
+        argv[2 + 2 * i] = "v";
+    }
+    struct testserver *s = testserver_start(NULL);
+    redisContext *own = testserver_connect(s);
+    redisReply *r = redisCommandArgv(own, 2 * KEYS + 1, argv, NULL);
+    assert_string_equal(r->str, "OK");
+    freeReplyObject(r);
+    r = redisCommandArgv(own, 2 * KEYS + 3, argv, NULL);
+    assert_string_equal(r->str, "ERR MSET of 20001 keys is more than max-transaction-ops (20000)");
+    freeReplyObject(r);
+    expect(own, "+OK", "MULTI");
+    for (int i = 0; i < KEYS; i++) say(own, "SET k%d w", i);
+    expect_many(own, KEYS, "+QUEUED");
+    r = ask_reply(own, "EXEC");
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    assert_int_equal(r->elements, KEYS);
+    freeReplyObject(r);
+    expect(own, "w", "GET k19999");
+    argv[0] = "DEL";
+    for (int i = 0; i <= KEYS; i++) argv[1 + i] = names[i];
+    r = redisCommandArgv(own, KEYS + 2, argv, NULL);
+    assert_string_equal(r->str, "ERR DEL of 20001 keys is more than max-transaction-ops (20000)");
+    freeReplyObject(r);
+    r = redisCommandArgv(own, KEYS + 1, argv, NULL);
+    assert_int_equal(r->integer, KEYS);
+    freeReplyObject(r);
+    redisFree(own);
+    testserver_free(s);
+}
+
 static void ten_thousand_commands_are_one_transaction(void **state)
 {
     begin();
@@ -375,6 +415,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
     const struct CMUnitTest tests[] = {
         TEST(more_commands_than_the_limit_are_not_queued),
+        TEST(twenty_thousand_keys_are_one_transaction),
         TEST(ten_thousand_commands_are_one_transaction),
         TEST(a_queue_of_more_bytes_than_the_limit_is_refused),
         TEST(a_reply_of_more_bytes_than_the_limit_is_refused),

@@ -88,6 +88,31 @@ static void an_absent_key_is_told_as_absent(void **state)
     redisFree(l);
 }
 
+/* Libraries read as many confirmations as they named channels, and lose what comes between them. */
+static void all_channels_are_confirmed_before_the_first_states(void **state)
+{
+    redisContext *l = fresh();
+    expect(c, "@", "KV.SET ['a'] 1");
+    expect(c, "@", "KV.SET ['c'] 3");
+    say(l, "SUBSCRIBE kv:watch:a plain kv:watch:b kv:prefix:a kv:watch:a kv:watch:c");
+    expect_next(l, "[subscribe kv:watch:a :1]");
+    expect_next(l, "[subscribe plain :2]");
+    expect_next(l, "[subscribe kv:watch:b :3]");
+    expect_next(l, "[subscribe kv:prefix:a :4]");
+    expect_next(l, "[subscribe kv:watch:a :4]"); /* twice: told once */
+    expect_next(l, "[subscribe kv:watch:c :5]");
+    expect_message(l, "[message kv:watch:a {'key':['a'],'value':1,*}]");
+    expect_message(l, "[message kv:watch:b {'key':['b'],'value':null,*}]");
+    expect_message(l, "[message kv:watch:c {'key':['c'],'value':3,*}]");
+    expect_silence(l);
+    say(l, "PSUBSCRIBE kv:watch:a kv:watch:c* x*");
+    expect_next(l, "[psubscribe kv:watch:a :6]");
+    expect_next(l, "[psubscribe kv:watch:c* :7]");
+    expect_next(l, "[psubscribe x* :8]");
+    expect_silence(l);
+    redisFree(l);
+}
+
 /* The message names the channel as it was subscribed with. */
 static void channels_are_spelled_in_any_form(void **state)
 {
@@ -491,6 +516,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_watched_key_is_told_as_it_is_and_then_every_change),
         cmocka_unit_test(an_absent_key_is_told_as_absent),
+        cmocka_unit_test(all_channels_are_confirmed_before_the_first_states),
         cmocka_unit_test(channels_are_spelled_in_any_form),
         cmocka_unit_test(what_is_no_channel_is_refused),
         cmocka_unit_test(a_prefix_is_whole_parts),

@@ -1,6 +1,6 @@
-/* A star remembers where it stood; when what follows does not match, the latest star takes one byte
- * more. Earlier stars need no second look: the latest can take whatever they would have. */
 #include "base/glob.h"
+
+#include "base/err.h"
 
 static uint8_t fold(uint8_t c, bool is_nocase)
 {
@@ -46,35 +46,117 @@ static bool element_matches(struct slice p, size_t *at, uint8_t c, bool is_nocas
     return fold(e, is_nocase) == c;
 }
 
-static bool match(struct slice p, struct slice text, bool is_nocase)
+/* ---- from the first star on ---- */
+
+static void set_bit(uint64_t *words, size_t bit)
+{
+    words[bit / 64] |= 1ull << (bit % 64);
+}
+
+/* The element of the pattern at *at takes the place `from` further, for the bytes that it matches.
+ */
+static void add_element(struct glob *g, size_t *at, size_t from)
+{
+    struct slice p = g->pattern;
+    uint8_t e = p.data[*at];
+    if (e == '[') {
+        size_t begin = *at;
+        for (unsigned c = 0; c < 256; c++) {
+            *at = begin;
+            if (set_holds(p, at, fold((uint8_t)c, g->is_nocase), g->is_nocase)) {
+                set_bit(&g->steps[c * g->words], from);
+            }
+        }
+        return;
+    }
+    if (e == '\\' && *at + 1 < p.len) e = p.data[++*at];
+    ++*at;
+    set_bit(&g->steps[fold(e, g->is_nocase) * g->words], from);
+}
+
+/* For `*ab*c`: place 0 is left by `a`, 1 by `b`, 2 by `c`; stars at 0 and 2. Places are at most the
+ * bytes from the first star on, since that is no element. */
+static void make_ready(struct glob *g, size_t at)
+{
+    uint64_t any[GLOB_WORDS] = {0}; /* places that `?` takes further */
+    g->words = (g->pattern.len - at + 63) / 64;
+    memset(g->stars, 0, g->words * sizeof g->stars[0]);
+    memset(g->steps, 0, 256 * g->words * sizeof g->steps[0]);
+    g->places = 0;
+    while (at < g->pattern.len) {
+        if (g->pattern.data[at] == '*') {
+            set_bit(g->stars, g->places);
+            at++;
+        } else if (g->pattern.data[at] == '?') {
+            set_bit(any, g->places++);
+            at++;
+        } else {
+            add_element(g, &at, g->places++);
+        }
+    }
+    for (size_t w = 0; w < g->words; w++) {
+        for (size_t c = 0; any[w] != 0 && c < 256; c++) g->steps[c * g->words + w] |= any[w];
+    }
+}
+
+static bool has_bit(const uint64_t *words, size_t bit)
+{
+    return (words[bit / 64] >> (bit % 64) & 1) != 0;
+}
+
+/* The text from `at` on: all places that can be reached, byte after byte. */
+static bool rest_fits(const struct glob *g, struct slice text, size_t at)
+{
+    uint64_t places[GLOB_WORDS] = {1};
+    bool is_open = has_bit(g->stars, g->places); /* the pattern ends with a star */
+    for (size_t i = at; i < text.len; i++) {
+        const uint64_t *steps = &g->steps[fold(text.data[i], g->is_nocase) * g->words];
+        uint64_t carry = 0;
+        if (is_open && has_bit(places, g->places)) return true;
+        for (size_t w = 0; w < g->words; w++) {
+            uint64_t moved = places[w] & steps[w];
+            places[w] = moved << 1 | carry | (places[w] & g->stars[w]);
+            carry = moved >> 63;
+        }
+    }
+    return has_bit(places, g->places);
+}
+
+/* ---- the whole ---- */
+
+void glob_init(struct glob *g, struct slice pattern, bool is_nocase)
+{
+    INVARIANT(pattern.len <= GLOB_BYTES_MAX);
+    g->pattern = pattern;
+    g->is_nocase = is_nocase;
+    g->words = 0;
+}
+
+bool glob_fits(struct glob *g, struct slice text)
 {
     size_t at = 0;
-    size_t star = SIZE_MAX; /* of the latest star; behind it */
-    size_t star_text = 0;   /* what it does not take begins here */
-    for (size_t i = 0; i < text.len;) {
-        if (at < p.len && p.data[at] == '*') {
-            star = ++at;
-            star_text = i;
-            continue;
+    size_t i = 0;
+    while (at < g->pattern.len && g->pattern.data[at] != '*') {
+        if (i == text.len || !element_matches(g->pattern, &at, text.data[i], g->is_nocase)) {
+            return false;
         }
-        if (at < p.len && element_matches(p, &at, text.data[i], is_nocase)) {
-            i++;
-            continue;
-        }
-        if (star == SIZE_MAX) return false;
-        at = star;
-        i = ++star_text;
+        i++;
     }
-    while (at < p.len && p.data[at] == '*') at++;
-    return at == p.len;
+    if (at == g->pattern.len) return i == text.len;
+    if (g->words == 0) make_ready(g, at);
+    return rest_fits(g, text, i);
 }
 
 bool glob_match(struct slice pattern, struct slice text)
 {
-    return match(pattern, text, false);
+    struct glob g;
+    glob_init(&g, pattern, false);
+    return glob_fits(&g, text);
 }
 
 bool glob_match_nocase(struct slice pattern, struct slice text)
 {
-    return match(pattern, text, true);
+    struct glob g;
+    glob_init(&g, pattern, true);
+    return glob_fits(&g, text);
 }

@@ -1,7 +1,9 @@
 #include "command/args.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
+#include "base/glob.h"
 #include "codec/key.h"
 #include "codec/utf8.h"
 #include "codec/value.h"
@@ -85,6 +87,13 @@ enum err arg_integer(struct request *rq, struct slice arg, const char *what, int
     return OK;
 }
 
+enum err arg_pattern(struct request *rq, struct slice arg)
+{
+    if (arg.len <= GLOB_BYTES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "the pattern has %zu bytes; %d are allowed", arg.len,
+                     GLOB_BYTES_MAX);
+}
+
 enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out)
 {
     return stamp_parse(arg, out, &rq->error);
@@ -130,6 +139,14 @@ enum err options_unknown(struct options *o)
                      (const char *)word.data);
 }
 
+bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, int64_t *ms)
+{
+    int64_t end_ms = 0;
+    if (__builtin_mul_overflow(n, unit_ms, ms)) return false;
+    if (ttl != TTL_AFTER) return true;
+    return !__builtin_add_overflow(engine_time_ms(rq->env->engine), *ms, &end_ms);
+}
+
 enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
 {
     static const struct {
@@ -165,11 +182,10 @@ enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
                              "value is not an integer or out of range: %s '%.*s'", words[i].word,
                              shown(arg), (const char *)arg.data);
         }
-        if (n <= 0 || n > INT64_MAX / 1000 / words[i].unit_ms) {
+        if (n <= 0 || !ttl_fits(rq, op->ttl, n, words[i].unit_ms, &op->ttl_ms)) {
             return error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command: %s %lld",
                              rq->command->name, words[i].word, (long long)n);
         }
-        op->ttl_ms = n * words[i].unit_ms;
         return OK;
     }
     return OK;
@@ -231,6 +247,20 @@ enum err request_get(struct request *rq, struct slice key, struct entry *out)
     enum err r = engine_get(rq->env->engine, rq->overlay, key, out, rq->waiter, &rq->error);
     if (r == OK && out->depends > rq->depends) rq->depends = out->depends;
     return r;
+}
+
+enum err check_ops(struct request *rq, size_t keys)
+{
+    size_t max = engine_limits(rq->env->engine)->ops_max;
+    char name[32];
+    size_t i = 0;
+    if (keys <= max) return OK;
+    for (; rq->command->name[i] != '\0' && i + 1 < sizeof name; i++) {
+        name[i] = (char)toupper((unsigned char)rq->command->name[i]);
+    }
+    name[i] = '\0';
+    return error_set(&rq->error, ERR_LIMIT, "%s of %zu keys is more than max-transaction-ops (%zu)",
+                     name, keys, max);
 }
 
 /* ---- replies ---- */

@@ -16,6 +16,9 @@ ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct sli
 /* A decimal integer within [min, max]; `what` names it in the error. */
 ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,
                                   int64_t min, int64_t max, int64_t *out);
+/* A glob pattern: ERR_LIMIT when it is longer than one may be (base/glob.h). Every pattern of a
+ * client goes through here. */
+ERR_MUST_USE enum err arg_pattern(struct request *rq, struct slice arg);
 ERR_MUST_USE enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out);
 
 /* Walks options that come in any order. */
@@ -33,6 +36,8 @@ ERR_MUST_USE enum err options_argument(struct options *o, const char *word, stru
 /* The error for the word at o->at: unknown, or given twice. */
 ERR_MUST_USE enum err options_unknown(struct options *o);
 
+/* The time that n units mean, in ms; false when it is beyond the clock (as Redis sees it). */
+bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, int64_t *ms);
 /* EX, PX, EXAT, PXAT, KEEPTTL at o->at, if one is there: *is_taken. Fills op->ttl, op->ttl_ms. */
 ERR_MUST_USE enum err options_ttl(struct options *o, struct op *op, bool *is_taken);
 #define OPTION_TTL 63 /* the bit that options_ttl uses */
@@ -51,6 +56,10 @@ ERR_MUST_USE enum err range_resolve(struct request *rq, const struct range_args 
 
 /* The live entry as the transaction of the request sees it; raises rq->depends. */
 ERR_MUST_USE enum err request_get(struct request *rq, struct slice key, struct entry *out);
+
+/* ERR_LIMIT, before anything is done, when a command of so many keys is more than a transaction may
+ * have. */
+ERR_MUST_USE enum err check_ops(struct request *rq, size_t keys);
 
 /* ---- replies ---- */
 

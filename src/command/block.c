@@ -84,12 +84,15 @@ void clients_unpause(struct env *env)
     waiter_wake_all(&env->paused);
 }
 
+/* Messages count as writes, as in Redis. CLIENT UNPAUSE always runs, which Redis does not grant: a
+ * pause of all commands that was a mistake can be ended. */
 bool pause_holds(struct request *rq)
 {
     const struct env *env = rq->env;
-    if (env->pause_until_ms == 0 || rq->client->last_parent == &cmd_client) return false;
-    bool may_write = (rq->command->flags & CMD_WRITE) != 0;
-    if (rq->command == &cmd_exec) may_write = multi_writes(rq->client->multi);
+    const struct command *c = rq->command;
+    if (env->pause_until_ms == 0 || c == &client_unpause) return false;
+    bool may_write = (c->flags & CMD_WRITE) != 0 || c == &cmd_publish || c == &cmd_spublish;
+    if (c == &cmd_exec) may_write = multi_may_write(rq->client->multi);
     if (env->pause_is_write && !may_write) return false;
     if (now_ms() >= env->pause_until_ms) return false;
     waiter_add(&rq->env->paused, rq->waiter);

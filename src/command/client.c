@@ -110,9 +110,9 @@ static enum err info_run(struct request *rq)
 
 struct filter {
     bool has_type, matches_no_type, is_pubsub;
-    const uint64_t *ids;
+    const int64_t *ids;
     size_t id_count;
-    struct slice address, local_address, user;
+    struct slice address, local_address;
     int64_t age_s; /* -1 = any */
     bool skips_me;
 };
@@ -124,14 +124,13 @@ static bool filter_matches(const struct filter *f, const struct client *c, const
     if (f->has_type && f->is_pubsub != (client_subscriptions(c) > 0)) return false;
     if (f->id_count > 0) {
         bool found = false;
-        for (size_t i = 0; i < f->id_count; i++) found = found || f->ids[i] == c->id;
+        for (size_t i = 0; i < f->id_count; i++) found = found || f->ids[i] == (int64_t)c->id;
         if (!found) return false;
     }
     if (f->address.data != NULL && !slice_eq(f->address, slice_str(c->address))) return false;
     if (f->local_address.data != NULL && !slice_eq(f->local_address, slice_str(c->local_address))) {
         return false;
     }
-    if (f->user.data != NULL && !slice_eq(f->user, slice_str("default"))) return false;
     if (f->age_s >= 0 && (clock_wall_ms() - c->created_ms) / 1000 < f->age_s) return false;
     return true;
 }
@@ -155,9 +154,9 @@ static enum err filter_type(struct request *rq, struct slice type, struct filter
 
 static enum err filter_ids(struct request *rq, size_t from, size_t count, struct filter *f)
 {
-    uint64_t *ids = arena_alloc(rq->arena, (count + 1) * sizeof *ids);
+    int64_t *ids = arena_alloc(rq->arena, (count + 1) * sizeof *ids);
     for (size_t i = 0; i < count; i++) {
-        if (!slice_to_u64(rq->argv[from + i], &ids[i]) || ids[i] == 0) {
+        if (!slice_to_i64(rq->argv[from + i], &ids[i])) {
             return error_set(&rq->error, ERR_SYNTAX, "Invalid client ID");
         }
     }
@@ -189,6 +188,23 @@ static enum err list_run(struct request *rq)
     return OK;
 }
 
+/* The words of KILL ID are stricter than those of LIST ID, as in Redis. */
+static enum err filter_kill_id(struct request *rq, size_t at, struct filter *f)
+{
+    int64_t id = 0;
+    if (!slice_to_i64(rq->argv[at], &id) || id < 1) {
+        return error_set(&rq->error, ERR_SYNTAX, "client-id should be greater than 0");
+    }
+    return filter_ids(rq, at, 1, f);
+}
+
+static enum err filter_user(struct request *rq, struct slice user)
+{
+    if (slice_eq(user, slice_str("default"))) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, "No such user '%.*s'",
+                     (int)(user.len < 64 ? user.len : 64), (const char *)user.data);
+}
+
 static enum err parse_kill(struct request *rq, struct filter *f)
 {
     for (size_t i = 2; i < rq->argc; i += 2) {
@@ -197,7 +213,7 @@ static enum err parse_kill(struct request *rq, struct filter *f)
         struct slice arg = rq->argv[i + 1];
         enum err r = OK;
         if (slice_is_word(word, "ID")) {
-            r = filter_ids(rq, i + 1, 1, f);
+            r = filter_kill_id(rq, i + 1, f);
         } else if (slice_is_word(word, "TYPE")) {
             r = filter_type(rq, arg, f);
         } else if (slice_is_word(word, "ADDR")) {
@@ -205,7 +221,7 @@ static enum err parse_kill(struct request *rq, struct filter *f)
         } else if (slice_is_word(word, "LADDR")) {
             f->local_address = arg;
         } else if (slice_is_word(word, "USER")) {
-            f->user = arg;
+            r = filter_user(rq, arg); /* everybody is this one */
         } else if (slice_is_word(word, "SKIPME")) {
             f->skips_me = !slice_is_word(arg, "NO");
             if (f->skips_me && !slice_is_word(arg, "YES")) {

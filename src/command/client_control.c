@@ -99,7 +99,8 @@ CLIENT_CONTROL(reply, "reply", 3, 0,
                "Whether replies are sent; SKIP: not that of the next command.",
                "<ON | OFF | SKIP>");
 CLIENT_CONTROL(pause, "pause", -3, CMD_ADMIN | CMD_DANGEROUS,
-               "Lets commands, or those that may write, wait for a time.", "timeout [WRITE | ALL]");
+               "Lets all commands, or those that write or publish, wait for a time.",
+               "timeout [WRITE | ALL]");
 CLIENT_CONTROL(unpause, "unpause", 2, CMD_ADMIN | CMD_DANGEROUS, "Ends CLIENT PAUSE.", "");
 CLIENT_CONTROL(unblock, "unblock", -3, CMD_ADMIN | CMD_DANGEROUS,
                "Ends the waiting of a blocked connection; 1, or 0 when it is not blocked.",

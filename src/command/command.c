@@ -82,7 +82,9 @@ const struct command *command_of_words(const struct slice *argv, size_t argc,
     *parent = NULL;
     if (c == NULL || c->subcommands == NULL || argc < 2) return c;
     const struct command *sub = command_find_sub(c, argv[1]);
-    if (sub == NULL) return (c->flags & CMD_ANY_WORD) != 0 ? c : NULL;
+    bool takes_any = (c->flags & CMD_ANY_WORD) != 0;
+    if (sub == NULL) return takes_any ? c : NULL;
+    if (takes_any && !command_arity_fits(sub, argc)) return c; /* it has words for that too */
     *parent = c;
     return sub;
 }

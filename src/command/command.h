@@ -216,8 +216,10 @@ enum command_flag {
     CMD_IDEM = 1 << 9,      /* takes IDEM id, as its last words */
     CMD_NO_MULTI = 1 << 10, /* refused between MULTI and EXEC */
     CMD_TRANSACTION = 1 << 11,
-    CMD_STRING = 1 << 12,     /* of the string view: its keys are plain words */
-    CMD_ANY_WORD = 1 << 8,    /* a container whose run() answers words that are no subcommand */
+    CMD_STRING = 1 << 12, /* of the string view: its keys are plain words */
+    /* A container whose run() answers what is none of its subcommands, or has too many words for
+     * one: in Redis it is a plain command, and so all of it is counted as one. */
+    CMD_ANY_WORD = 1 << 8,
     CMD_IDEM_FIRST = 1 << 13, /* with CMD_IDEM: its first words, not its last */
     CMD_BLOCKING = 1 << 14,   /* may wait for something other than the disk */
     CMD_PUBSUB = 1 << 15,
@@ -230,11 +232,13 @@ struct command {
     unsigned flags;                    /* enum command_flag */
     int first_key, last_key, key_step; /* as COMMAND INFO; 0 = no keys in fixed places */
     unsigned key_flags;                /* enum key_flag: what becomes of its keys */
-    const char *group;                 /* of COMMAND DOCS */
-    const char *since;                 /* first version of this server */
-    const char *summary;               /* one line */
-    const char *syntax;                /* of the arguments, in the notation of syntax.h; no IDEM */
-    const char *reply;                 /* one line for the manual; NULL = the summary says it */
+    /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
+    unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
+    const char *group;   /* of COMMAND DOCS */
+    const char *since;   /* first version of this server */
+    const char *summary; /* one line */
+    const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM */
+    const char *reply;   /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
      * those that run() gets, IDEM taken off. False: the command will refuse them anyway; the keys

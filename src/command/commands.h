@@ -18,7 +18,8 @@ bool client_block_stop(struct client *c, bool is_error);
 void client_block_clear(struct client *c, struct env *env);
 void clients_pause(struct env *env, int64_t ms, bool is_write);
 void clients_unpause(struct env *env);
-/* The command must wait for the end of a pause: rq->waiter was taken. */
+/* The command must wait for the end of a pause: rq->waiter was taken. A pause of all holds whatever
+ * can run, from whoever, but CLIENT UNPAUSE. */
 bool pause_holds(struct request *rq);
 extern const struct command cmd_wait;
 /* backup.c */
@@ -35,7 +36,8 @@ bool watch_is_channel(struct slice name, bool is_pattern);
 ERR_MUST_USE enum err watch_parse(struct request *rq, struct slice name, bool is_pattern,
                                   struct watch_target *t);
 void watch_subscribe(struct request *rq, struct slice name, const struct watch_target *t);
-/* Appends the first message of a watched key, its current state. */
+/* Appends the first message of a watched key, its current state; after all confirmations of its
+ * SUBSCRIBE. */
 void watch_reply_first(struct request *rq, struct slice name, const struct watch_target *t);
 /* Harmless when it is none of the server's own. */
 void watch_unsubscribe(struct env *env, struct client *c, struct slice name, bool is_pattern);
@@ -74,7 +76,8 @@ extern const struct command cmd_subscribe, cmd_psubscribe, cmd_ssubscribe, cmd_u
 bool multi_queues(const struct request *rq);
 ERR_MUST_USE enum err multi_queue(struct request *rq);
 void multi_abort(struct multi *m);
-bool multi_writes(const struct multi *m); /* may be NULL */
+/* Does a queued command write, or publish? m may be NULL. */
+bool multi_may_write(const struct multi *m);
 size_t multi_count(const struct multi *m);
 size_t multi_bytes(const struct multi *m);
 size_t client_watched_count(const struct client *c);

@@ -7,12 +7,47 @@
 
 #define SHOWN_BYTES 128 /* of a name, in an error */
 
+static const char no_aof[] = "the journal is no append-only file that is rewritten";
+static const char no_scripts[] = "there are no scripts here";
+static const char no_daemon[] = "the server stays in the foreground; systemd or a shell starts it";
+static const char no_rdb[] = "there are no dump files; BGSAVE makes whole copies in backup-dir";
+static const char no_replication[] = "there is no replication here";
+
 /* Setting them to what they are is fine, to anything else an error that says why. */
 static const struct fixed {
     const char *name;
     const char *value;
     const char *why;
 } fixed[] = {
+    {"aclfile", "", "there are no users here but one"},
+    {"activedefrag", "no", "memory is not defragmented here"},
+    {"aof-use-rdb-preamble", "no", no_aof},
+    {"auto-aof-rewrite-min-size", "0", no_aof},
+    {"auto-aof-rewrite-percentage", "0", no_aof},
+    {"no-appendfsync-on-rewrite", "no", no_aof},
+    {"busy-reply-threshold", "0", no_scripts},
+    {"lua-time-limit", "0", no_scripts},
+    {"daemonize", "no", no_daemon},
+    {"pidfile", "", no_daemon},
+    {"supervised", "no", no_daemon},
+    {"syslog-enabled", "no", "there is no syslog here; logfile says where lines go"},
+    {"dbfilename", "", no_rdb},
+    {"rdbchecksum", "no", no_rdb},
+    {"rdbcompression", "no", no_rdb},
+    {"stop-writes-on-bgsave-error", "no", "a backup that fails stops nothing here"},
+    {"dynamic-hz", "no", "the tick has a fixed time"},
+    {"hz", "100", "what the server does by itself it does every 10 ms"},
+    {"enable-module-command", "no", "there are no modules here"},
+    {"io-threads-do-reads", "no", "one thread serves the connections"},
+    {"masterauth", "", no_replication},
+    {"masteruser", "", no_replication},
+    {"min-replicas-to-write", "0", no_replication},
+    {"min-slaves-to-write", "0", no_replication},
+    {"repl-backlog-size", "0", no_replication},
+    {"replicaof", "", no_replication},
+    {"slaveof", "", no_replication},
+    {"maxmemory-samples", "0", "no data is evicted here"},
+    {"tracking-table-max-keys", "0", "there is no CLIENT TRACKING here"},
     {"save", "", "there are no snapshots here: what is acknowledged is in the journal"},
     {"appendonly", "yes", "the journal is always written"},
     {"appendfsync", NULL, "durability is the setting that says when the journal is synced"},
@@ -65,33 +100,56 @@ static const char *fixed_value(struct request *rq, const struct fixed *f)
 
 /* ---- GET ---- */
 
-static bool matches_any(struct request *rq, const char *name)
+#define PATTERNS_MAX 256 /* of one CONFIG GET */
+
+static const char *name_of(const struct env *env, size_t i)
 {
+    size_t count = env->config_count(env->server);
+    return i < count ? env->config_name(env->server, i) : fixed[i - count].name;
+}
+
+/* Which settings match one of the patterns, and how many. */
+static size_t find_matches(struct request *rq, bool *is_wanted, size_t total)
+{
+    size_t found = 0;
     for (size_t i = 2; i < rq->argc; i++) {
-        if (glob_match_nocase(rq->argv[i], slice_str(name))) return true;
+        struct glob glob;
+        glob_init(&glob, rq->argv[i], true);
+        for (size_t k = 0; k < total; k++) {
+            if (is_wanted[k] || !glob_fits(&glob, slice_str(name_of(rq->env, k)))) continue;
+            is_wanted[k] = true;
+            found++;
+        }
     }
-    return false;
+    return found;
 }
 
 static enum err get_run(struct request *rq)
 {
     struct env *env = rq->env;
     size_t count = env->config_count(env->server);
-    size_t found = 0;
-    for (size_t i = 0; i < count; i++) found += matches_any(rq, env->config_name(env->server, i));
-    for (size_t i = 0; i < FIXED_COUNT; i++) found += matches_any(rq, fixed[i].name);
-    resp_map(rq->w, found);
-    for (size_t i = 0; i < count; i++) {
-        if (!matches_any(rq, env->config_name(env->server, i))) continue;
-        resp_bulk_str(rq->w, env->config_name(env->server, i));
+    size_t total = count + FIXED_COUNT;
+    if (rq->argc - 2 > PATTERNS_MAX) {
+        return error_set(&rq->error, ERR_LIMIT, "%zu patterns; %d are allowed in one CONFIG GET",
+                         rq->argc - 2, PATTERNS_MAX);
+    }
+    for (size_t i = 2; i < rq->argc; i++) {
+        enum err r = arg_pattern(rq, rq->argv[i]);
+        if (r != OK) return r;
+    }
+    bool *is_wanted = arena_alloc(rq->arena, total * sizeof *is_wanted);
+    memset(is_wanted, 0, total * sizeof *is_wanted);
+    resp_map(rq->w, find_matches(rq, is_wanted, total));
+    for (size_t i = 0; i < total; i++) {
+        if (!is_wanted[i]) continue;
+        resp_bulk_str(rq->w, name_of(env, i));
+        if (i >= count) {
+            resp_bulk_str(rq->w, fixed_value(rq, &fixed[i - count]));
+            continue;
+        }
         struct resp_mark mark = resp_bulk_begin(rq->w, 10);
         env->config_value(env->server, i, rq->w->out);
         resp_bulk_end(rq->w, mark);
-    }
-    for (size_t i = 0; i < FIXED_COUNT; i++) {
-        if (!matches_any(rq, fixed[i].name)) continue;
-        resp_bulk_str(rq->w, fixed[i].name);
-        resp_bulk_str(rq->w, fixed_value(rq, &fixed[i]));
     }
     return OK;
 }

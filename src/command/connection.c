@@ -32,8 +32,9 @@ static void reply_hello(struct request *rq)
 {
     struct resp_writer *w = rq->w;
     resp_map(w, 7);
+    /* Clients take `version` for that of `server`, and some look for this name. */
     resp_bulk_str(w, "server");
-    resp_bulk_str(w, "tupled");
+    resp_bulk_str(w, "redis");
     resp_bulk_str(w, "version");
     resp_bulk_str(w, REDIS_COMPATIBLE_VERSION);
     resp_bulk_str(w, "proto");
@@ -48,16 +49,12 @@ static void reply_hello(struct request *rq)
     resp_array(w, 0);
 }
 
-/* Redis's words for a password where none is set. */
-static enum err auth_without_password(struct request *rq, struct slice user)
+/* Every user of a server without passwords is `default`, with any password. */
+static enum err check_user(struct request *rq, struct slice user)
 {
-    if (user.data != NULL && !(user.len == 7 && memcmp(user.data, "default", 7) == 0)) {
-        return error_set(&rq->error, ERR_WRONGPASS,
-                         "invalid username-password pair or user is disabled.");
-    }
-    return error_set(&rq->error, ERR_SYNTAX,
-                     "AUTH <password> called without any password configured for the default user. "
-                     "Are you sure your configuration is correct?");
+    if (slice_eq(user, slice_str("default"))) return OK;
+    return error_set(&rq->error, ERR_WRONGPASS,
+                     "invalid username-password pair or user is disabled.");
 }
 
 static enum err hello_run(struct request *rq)
@@ -76,10 +73,8 @@ static enum err hello_run(struct request *rq)
     for (size_t i = 2; i < rq->argc;) {
         size_t left = rq->argc - i - 1;
         if (slice_is_word(rq->argv[i], "AUTH") && left >= 2) {
-            /* Every user of a server without passwords is `default`, with any password. */
-            if (!(rq->argv[i + 1].len == 7 && memcmp(rq->argv[i + 1].data, "default", 7) == 0)) {
-                return auth_without_password(rq, rq->argv[i + 1]);
-            }
+            enum err r = check_user(rq, rq->argv[i + 1]);
+            if (r != OK) return r;
             i += 3;
         } else if (slice_is_word(rq->argv[i], "SETNAME") && left >= 1) {
             name = rq->argv[i + 1];
@@ -114,7 +109,14 @@ const struct command cmd_hello = {
 static enum err auth_run(struct request *rq)
 {
     if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    return auth_without_password(rq, rq->argc == 3 ? rq->argv[1] : slice_of(NULL, 0));
+    if (rq->argc == 2) { /* in Redis's words */
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "AUTH <password> called without any password configured for the default "
+                         "user. Are you sure your configuration is correct?");
+    }
+    enum err r = check_user(rq, rq->argv[1]);
+    if (r == OK) resp_simple(rq->w, "OK");
+    return r;
 }
 
 const struct command cmd_auth = {
@@ -123,7 +125,7 @@ const struct command cmd_auth = {
     .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI,
     .group = "connection",
     .since = "0.1.0",
-    .summary = "Refused: this version knows no passwords.",
+    .summary = "Names the user: there is only `default`, whom any password fits.",
     .syntax = "[username] password",
     .run = auth_run,
 };

@@ -117,20 +117,33 @@ static enum err digest_run(struct request *rq)
     return OK;
 }
 
-/* ---- SLEEP, LOG, PROTOCOL ---- */
+/* ---- SLEEP, ERROR, SET-ACTIVE-EXPIRE, LOG, PROTOCOL ---- */
 
 #define SLEEP_S_MAX 86400
 
-static enum err sleep_run(struct request *rq)
+/* A plain decimal number, with an exponent at most. Redis sleeps for 0 when it is none. */
+static bool parse_seconds(struct slice arg, double *seconds)
 {
     char text[32];
     char *end = NULL;
-    struct slice arg = rq->argv[2];
+    if (arg.len == 0 || arg.len >= sizeof text) return false;
+    for (size_t i = 0; i < arg.len; i++) {
+        uint8_t c = arg.data[i];
+        bool is_in_number = c == '.' || ((c == 'e' || c == 'E' || c == '-' || c == '+') && i > 0);
+        if (!is_in_number && (c < '0' || c > '9')) return false;
+        text[i] = (char)c;
+    }
+    text[arg.len] = '\0';
+    *seconds = strtod(text, &end);
+    return end != text && *end == '\0' && *seconds >= 0 && *seconds <= SLEEP_S_MAX;
+}
+
+static enum err sleep_run(struct request *rq)
+{
+    double seconds = 0;
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
-    snprintf(text, sizeof text, "%.*s", (int)(arg.len < 31 ? arg.len : 31), (const char *)arg.data);
-    double seconds = strtod(text, &end);
-    if (arg.len == 0 || *end != '\0' || !(seconds >= 0 && seconds <= SLEEP_S_MAX)) {
+    if (!parse_seconds(rq->argv[2], &seconds)) {
         return error_set(&rq->error, ERR_SYNTAX, "value is not a valid float");
     }
     clock_sleep_us((int64_t)(seconds * 1e6));
@@ -150,6 +163,32 @@ static enum err clock_run(struct request *rq)
         return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
     }
     clock_step_wall_ms(ms);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+/* Whatever its first word is: for tests of what clients make of errors. */
+static enum err error_run(struct request *rq)
+{
+    struct slice arg = rq->argv[2];
+    char text[512];
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    snprintf(text, sizeof text, "%.*s", (int)(arg.len < sizeof text ? arg.len : sizeof text - 1),
+             (const char *)arg.data);
+    resp_error_line(rq->w, text);
+    return OK;
+}
+
+static enum err set_active_expire_run(struct request *rq)
+{
+    struct slice arg = rq->argv[2];
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    if (arg.len != 1 || (arg.data[0] != '0' && arg.data[0] != '1')) {
+        return error_set(&rq->error, ERR_SYNTAX, "SET-ACTIVE-EXPIRE takes 0 or 1");
+    }
+    engine_set_active_expire(rq->env->engine, arg.data[0] == '1');
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -274,6 +313,9 @@ static enum err protocol_run(struct request *rq)
         if (examples[i].write == example_push && rq->w->proto != 3) {
             return error_set(&rq->error, ERR_SYNTAX, "RESP2 is not supported by this command");
         }
+        if (examples[i].write == example_push && rq->is_deferring) {
+            return error_set(&rq->error, ERR_SYNTAX, "a push is no reply of a command in EXEC");
+        }
         examples[i].write(rq->w);
         return OK;
     }
@@ -294,39 +336,45 @@ static enum err other_run(struct request *rq)
                      (const char *)rq->argv[1].data);
 }
 
-/* None inside EXEC: a digest takes many turns and EXEC has one, a push is no reply, and what the
- * others do cannot be taken back. */
-#define DEBUG_SUB(word, words, text, arguments)                                                    \
-    static const struct command sub_##word = {                                                     \
-        .name = #word,                                                                             \
+#define DEBUG_SUB(id, word, words, more, text, arguments)                                          \
+    static const struct command sub_##id = {                                                       \
+        .name = word,                                                                              \
         .arity = words,                                                                            \
-        .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,                                         \
+        .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .syntax = arguments,                                                                       \
-        .run = word##_run,                                                                         \
+        .run = id##_run,                                                                           \
     }
 
-DEBUG_SUB(clock, 3, "Sets the clock of the machine, as the server sees it, forward (or back).",
-          "milliseconds");
-DEBUG_SUB(digest, 2, "A digest of every live entry of every database, at one moment.", "");
-DEBUG_SUB(log, 3, "Writes a line into the log.", "message");
+DEBUG_SUB(clock, "clock", 3, 0,
+          "Sets the clock of the machine, as the server sees it, forward (or back).", "milliseconds");
+/* It takes many turns, and EXEC has one. */
+DEBUG_SUB(digest, "digest", 2, CMD_NO_MULTI,
+          "A digest of every live entry of every database, at one moment.", "");
+DEBUG_SUB(error, "error", 3, 0, "Replies with this error.", "message");
+DEBUG_SUB(log, "log", 3, 0, "Writes a line into the log.", "message");
 DEBUG_SUB(
-    protocol, 3, "A reply of a type.",
+    protocol, "protocol", 3, 0, "A reply of a type.",
     "<STRING | INTEGER | DOUBLE | NULL | ARRAY | SET | MAP | ATTRIB | PUSH | VERBATIM | TRUE | "
     "FALSE | BIGNUM>");
-DEBUG_SUB(sleep, 3, "Stops the whole server for so many seconds; decimals are allowed.",
+DEBUG_SUB(set_active_expire, "set-active-expire", 3, 0,
+          "Whether entries that have expired are removed by themselves; readers see no difference.",
+          "zero-or-one");
+DEBUG_SUB(sleep, "sleep", 3, 0, "Stops the whole server for so many seconds; decimals are allowed.",
           "duration");
 COMMAND_HELP("server");
 
 static const struct command *const debug_subcommands[] = {
-    &sub_clock, &sub_digest, &sub_help, &sub_log, &sub_protocol, &sub_sleep, NULL};
+    &sub_clock, &sub_digest, &sub_error, &sub_help, &sub_log, &sub_protocol, &sub_set_active_expire,
+    &sub_sleep,  NULL,
+};
 
 const struct command cmd_debug = {
     .name = "debug",
     .arity = -2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD,
     .group = "server",
     .since = "0.1.0",
     .summary = "For tests; see enable-debug-command.",

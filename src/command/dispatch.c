@@ -1,7 +1,7 @@
 /* dispatch: a command's way from its words to its reply.
  *
  *   resolve   name, subcommand, IDEM off, number of arguments
- *   pause     CLIENT PAUSE: parked before anything happens
+ *   pause     CLIENT PAUSE: parked before anything happens, also before it is queued
  *   queue     between MULTI and EXEC: kept for EXEC
  *   call      run, over an overlay when it is one of EXEC's or has an IDEM
  *   reply     an error becomes its line; CLIENT REPLY may drop it
@@ -107,8 +107,16 @@ static void reply_cut(struct request *rq, size_t mark)
     if (rq->client->unsent != NULL) unsent_cut(rq->client, rq->client->stream_base + mark);
 }
 
-/* CLIENT REPLY OFF and SKIP: what was written from `mark` on is not for the client. */
-static void reply_mode_apply(struct request *rq, size_t mark)
+/* The frames of subscribing and unsubscribing are messages more than replies. */
+static bool is_push(const struct request *rq, enum err r)
+{
+    unsigned both = CMD_PUBSUB | CMD_SUBSCRIBED;
+    return r == OK && (rq->command->flags & both) == both;
+}
+
+/* CLIENT REPLY OFF and SKIP: what was written from `mark` on is not for the client, unless it is
+ * pushed (as in Redis). */
+static void reply_mode_apply(struct request *rq, size_t mark, bool is_pushed)
 {
     struct client *c = rq->client;
     if (c->reply_mode == REPLY_ON) return;
@@ -117,6 +125,7 @@ static void reply_mode_apply(struct request *rq, size_t mark)
     } else if (c->reply_mode == REPLY_SKIP) {
         c->reply_mode = REPLY_ON;
     }
+    if (is_pushed) return;
     reply_cut(rq, mark);
     rq->depends = 0;
 }
@@ -132,10 +141,10 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
                       "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
                       "RESET are allowed in this context",
                       rq->command->name);
-    } else if (*is_queued) {
-        r = multi_queue(rq);
     } else if (pause_holds(rq)) {
         return ERR_WAIT;
+    } else if (*is_queued) {
+        r = multi_queue(rq);
     } else {
         r = command_call(rq);
     }
@@ -166,7 +175,7 @@ enum err command_run(struct request *rq)
     if (!command_resolve(rq)) {
         if (rq->client->multi != NULL) multi_abort(rq->client->multi);
         stats_error(rq->env, ERR_SYNTAX);
-        reply_mode_apply(rq, mark);
+        reply_mode_apply(rq, mark, false);
         return OK;
     }
     enum err r = run_resolved(rq, mark, &is_queued);
@@ -183,6 +192,6 @@ enum err command_run(struct request *rq)
         stats_reject(rq->env, rq->command);
         stats_error(rq->env, r);
     }
-    reply_mode_apply(rq, mark);
+    reply_mode_apply(rq, mark, is_push(rq, r));
     return OK;
 }

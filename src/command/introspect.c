@@ -138,6 +138,7 @@ static enum err count_run(struct request *rq)
 struct filter {
     enum { LIST_ALL, LIST_MODULE, LIST_CATEGORY, LIST_PATTERN } kind;
     struct slice word;
+    struct glob *glob; /* LIST_PATTERN */
 };
 
 /* `lower` in any case. */
@@ -165,7 +166,7 @@ static bool filter_fits(const struct filter *f, struct arena *arena, const struc
         return false;
     case LIST_PATTERN: break;
     }
-    return glob_match_nocase(f->word, slice_str(command_full_name(parent, c, arena)));
+    return glob_fits(f->glob, slice_str(command_full_name(parent, c, arena)));
 }
 
 /* Writes those that fit, or only counts them. */
@@ -200,6 +201,12 @@ static enum err list_run(struct request *rq)
         is_good = f.kind != LIST_ALL;
     }
     if (!is_good) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    if (f.kind == LIST_PATTERN) {
+        enum err r = arg_pattern(rq, f.word);
+        if (r != OK) return r;
+        f.glob = arena_alloc(rq->arena, sizeof *f.glob);
+        glob_init(f.glob, f.word, true);
+    }
     resp_array(rq->w, list_names(rq, &f, false));
     list_names(rq, &f, true);
     return OK;

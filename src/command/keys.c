@@ -60,8 +60,9 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
             key_uses_add(out, argv[i], 0);
         }
     }
+    unsigned flags = c->key_flags_of != NULL ? c->key_flags_of(argv, argc) : c->key_flags;
     for (size_t i = before; i < out->count; i++) {
-        if ((out->items[i].flags & KEY_USE_KINDS) == 0) out->items[i].flags |= c->key_flags;
+        if ((out->items[i].flags & KEY_USE_KINDS) == 0) out->items[i].flags |= flags;
     }
     return is_good;
 }
@@ -152,7 +153,7 @@ const char *key_flag_name(size_t i, unsigned *flag)
     } names[] = {
         {KEY_RO, "RO"},         {KEY_RW, "RW"},         {KEY_OW, "OW"},
         {KEY_RM, "RM"},         {KEY_ACCESS, "access"}, {KEY_UPDATE, "update"},
-        {KEY_INSERT, "insert"}, {KEY_DELETE, "delete"},
+        {KEY_INSERT, "insert"}, {KEY_DELETE, "delete"}, {KEY_VARIABLE, "variable_flags"},
     };
     if (i >= sizeof names / sizeof names[0]) return NULL;
     *flag = names[i].flag;

@@ -1,4 +1,5 @@
 /* kv_meta: commands about the database and the connection's view of it. */
+#include "base/glob.h"
 #include "codec/key.h"
 #include "codec/value.h"
 #include "command/commands.h"
@@ -93,8 +94,9 @@ static enum err kv_limits_run(struct request *rq)
         {"query-bytes", QUERY_BYTES_MAX},
         {"query-words", QUERY_WORDS_MAX},
         {"query-depth", QUERY_DEPTH_MAX},
+        {"pattern-bytes", GLOB_BYTES_MAX},
+        {"channel-bytes", PUBSUB_NAME_BYTES_MAX},
         {"databases", rq->env->databases},
-
         {"clients", rq->env->clients_max},
     };
     size_t count = sizeof rows / sizeof rows[0];

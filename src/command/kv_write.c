@@ -104,6 +104,8 @@ const struct command kv_set = {
 enum err kv_del_run(struct request *rq)
 {
     size_t count = rq->argc - 1;
+    enum err fits = check_ops(rq, count);
+    if (fits != OK) return fits;
     struct op *ops = arena_alloc(rq->arena, count * sizeof *ops);
     for (size_t i = 0; i < count; i++) {
         ops[i] = (struct op){.kind = OP_DELETE, .counts_live = true};
@@ -137,25 +139,34 @@ const struct command kv_del = {
 
 /* ---- KV.EXPIRE and relatives ---- */
 
+/* Words and errors are Redis's. */
 static enum err parse_expire_condition(struct request *rq, size_t at, struct op *op)
 {
-    static const struct {
-        const char *word;
-        enum op_condition condition;
-    } words[] = {{"NX", IF_NO_EXPIRY}, {"XX", IF_EXPIRY}, {"GT", IF_LATER}, {"LT", IF_EARLIER}};
-    struct options o = {.rq = rq, .at = at};
-    for (; o.at < rq->argc; o.at++) {
-        enum op_condition found = IF_ANY;
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-            if (slice_is_word(rq->argv[o.at], words[i].word)) found = words[i].condition;
+    enum { NX = 1, XX = 2, GT = 4, LT = 8 };
+    static const char *const words[] = {"NX", "XX", "GT", "LT"};
+    unsigned seen = 0;
+    for (; at < rq->argc; at++) {
+        struct slice word = rq->argv[at];
+        unsigned i = 0;
+        while (i < 4 && !slice_is_word(word, words[i])) i++;
+        if (i == 4) {
+            return error_set(&rq->error, ERR_SYNTAX, "Unsupported option %.*s",
+                             (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
         }
-        if (found == IF_ANY) return options_unknown(&o);
-        if (op->condition != IF_ANY) {
-            return error_set(&rq->error, ERR_SYNTAX,
-                             "syntax error: only one of NX, XX, GT and LT may be given");
-        }
-        op->condition = found;
+        seen |= 1u << i;
     }
+    if ((seen & NX) != 0 && seen != NX) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "NX and XX, GT or LT options at the same time are not compatible");
+    }
+    if ((seen & GT) != 0 && (seen & LT) != 0) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "GT and LT options at the same time are not compatible");
+    }
+    if (seen == NX) op->condition = IF_NO_EXPIRY;
+    if (seen == XX) op->condition = IF_EXPIRY;
+    if ((seen & GT) != 0) op->condition = IF_LATER;
+    if ((seen & LT) != 0) op->condition = (seen & XX) != 0 ? IF_EXPIRY_EARLIER : IF_EARLIER;
     return OK;
 }
 
@@ -163,13 +174,15 @@ static enum err expire_run(struct request *rq, enum op_ttl ttl, int64_t unit_ms)
 {
     struct op op = {.kind = OP_EXPIRE, .ttl = ttl};
     struct txn t;
-    int64_t max = INT64_MAX / 1000 / unit_ms;
     int64_t n = 0;
     enum err r = arg_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = arg_integer(rq, rq->argv[2], "expire time", -max, max, &n);
     if (r == OK) r = parse_expire_condition(rq, 3, &op);
+    if (r == OK) r = arg_integer(rq, rq->argv[2], "expire time", INT64_MIN, INT64_MAX, &n);
+    if (r == OK && !ttl_fits(rq, ttl, n, unit_ms, &op.ttl_ms)) {
+        r = error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
+                      rq->command->name);
+    }
     if (r != OK) return r;
-    op.ttl_ms = n * unit_ms;
     r = commit_one(rq, &op, &t);
     if (r == OK) resp_int(rq->w, op.is_met);
     return r;

@@ -195,6 +195,7 @@ static enum err graph_run(struct request *rq)
     struct buf *out = rq->scratch;
     int64_t now_s = clock_wall_ms() / 1000;
     uint64_t high = 0;
+    uint64_t low = UINT64_MAX;
     if (s == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "No samples available for event '%.*s'",
                          (int)(rq->argv[2].len < 64 ? rq->argv[2].len : 64),
@@ -202,11 +203,12 @@ static enum err graph_run(struct request *rq)
     }
     for (size_t i = 0; i < s->count; i++) {
         if (sample_at(s, i)->ms > high) high = sample_at(s, i)->ms;
+        if (sample_at(s, i)->ms < low) low = sample_at(s, i)->ms;
     }
     buf_clear(out, SIZE_MAX);
-    buf_printf(out, "%.*s - high %llu ms (all time high %llu ms)\n", (int)rq->argv[2].len,
-               (const char *)rq->argv[2].data, (unsigned long long)high,
-               (unsigned long long)s->ms_max);
+    buf_printf(out, "%.*s - high %llu ms, low %llu ms (all time high %llu ms)\n",
+               (int)rq->argv[2].len, (const char *)rq->argv[2].data, (unsigned long long)high,
+               (unsigned long long)low, (unsigned long long)s->ms_max);
     for (size_t i = 0; i < s->count; i++) {
         const struct sample *sample = sample_at(s, i);
         uint64_t columns = high == 0 ? 0 : sample->ms * GRAPH_COLUMNS / high;

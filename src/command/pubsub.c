@@ -50,11 +50,21 @@ static void reply_frame(struct request *rq, const struct kind *k, const char *wo
     resp_int(rq->w, (int64_t)count_shown(rq->client, k));
 }
 
+/* Names are bounded because patterns are matched against them: base/glob.h says what that costs. */
+static enum err check_channel(struct request *rq, struct slice name)
+{
+    if (name.len <= PUBSUB_NAME_BYTES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "the channel's name has %zu bytes; %d are allowed",
+                     name.len, PUBSUB_NAME_BYTES_MAX);
+}
+
 /* Is it one of the server's own? Then what it watches; an error when there is no such channel. */
 static enum err parse_own(struct request *rq, const struct kind *k, struct slice name, bool *is_own,
                           struct watch_target *t)
 {
     bool is_pattern = k->kind == PUBSUB_PATTERN;
+    enum err r = is_pattern ? arg_pattern(rq, name) : check_channel(rq, name);
+    if (r != OK) return r;
     *is_own = k->kind != PUBSUB_SHARD && watch_is_channel(name, is_pattern);
     if (*is_own) return watch_parse(rq, name, is_pattern, t);
     if (k->kind == PUBSUB_CHANNEL && queue_is_channel(name)) return queue_check_channel(rq, name);
@@ -66,7 +76,9 @@ static enum err parse_own(struct request *rq, const struct kind *k, struct slice
                      (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
 }
 
-/* All names are looked at first, so that an error or a wait finds nothing done. */
+/* All names are looked at first, so that an error or a wait finds nothing done. The first states of
+ * watched keys come after all confirmations: libraries read as many frames as they named channels,
+ * and take what lies between for one of them. */
 static enum err subscribe(struct request *rq, const struct kind *k)
 {
     bool *is_own = arena_alloc(rq->arena, rq->argc * sizeof *is_own);
@@ -78,10 +90,13 @@ static enum err subscribe(struct request *rq, const struct kind *k)
     for (size_t i = 1; i < rq->argc; i++) {
         struct slice name = rq->argv[i];
         bool is_new = pubsub_subscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
-        if (is_own[i] && is_new) watch_subscribe(rq, name, &targets[i]);
+        is_own[i] = is_own[i] && is_new;
+        if (is_own[i]) watch_subscribe(rq, name, &targets[i]);
         reply_frame(rq, k, k->subscribed, name, false);
-        if (is_own[i] && is_new) watch_reply_first(rq, name, &targets[i]);
         if (k->kind == PUBSUB_CHANNEL && queue_is_channel(name)) queue_subscribe(rq, name);
+    }
+    for (size_t i = 1; i < rq->argc; i++) {
+        if (is_own[i]) watch_reply_first(rq, rq->argv[i], &targets[i]);
     }
     return OK;
 }
@@ -255,6 +270,8 @@ static enum err publish(struct request *rq, bool is_shard)
                         .channel = rq->argv[1],
                         .payload = rq->argv[2]};
     size_t told = 0;
+    enum err r = check_channel(rq, m.channel);
+    if (r != OK) return r;
     if (slice_has_prefix(m.channel, slice_str("kv:"))) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "channels that begin with kv: are the server's own");
@@ -303,7 +320,7 @@ PUBLISH_COMMAND(spublish, "spublish", "Sends a message to a shard channel; how m
 
 struct listing {
     struct resp_writer w;
-    struct slice pattern; /* data NULL = all */
+    struct glob *glob; /* NULL = all */
     size_t count;
 };
 
@@ -311,7 +328,7 @@ static void list_one(void *arg, struct slice name, size_t subscribers)
 {
     struct listing *l = arg;
     (void)subscribers;
-    if (l->pattern.data != NULL && !glob_match(l->pattern, name)) return;
+    if (l->glob != NULL && !glob_fits(l->glob, name)) return;
     resp_bulk(&l->w, name);
     l->count++;
 }
@@ -324,7 +341,12 @@ static enum err list(struct request *rq, enum pubsub_kind kind)
         return error_set(&rq->error, ERR_SYNTAX,
                          "wrong number of arguments for 'pubsub|%s' command", rq->command->name);
     }
-    if (rq->argc == 3) l.pattern = rq->argv[2];
+    if (rq->argc == 3) {
+        enum err r = arg_pattern(rq, rq->argv[2]);
+        if (r != OK) return r;
+        l.glob = arena_alloc(rq->arena, sizeof *l.glob);
+        glob_init(l.glob, rq->argv[2], false);
+    }
     buf_clear(names, SIZE_MAX);
     pubsub_each(rq->env->pubsub, kind, list_one, &l);
     if (names->is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the channels");

@@ -44,6 +44,7 @@ struct command_stats *stats_new(void)
     for (const struct command *const *c = command_table; *c != NULL; c++) {
         row_add(s, *c, NULL);
         const struct command *const *sub = (*c)->subcommands;
+        if (((*c)->flags & CMD_ANY_WORD) != 0) continue;
         for (; sub != NULL && *sub != NULL; sub++) row_add(s, *sub, *c);
     }
     s->rows = mem_resize(s->rows, s->count * sizeof s->rows[0]);
@@ -58,13 +59,31 @@ void stats_free(struct command_stats *s)
     mem_free(s);
 }
 
-static struct command_count *row_of(struct command_stats *s, const struct command *c)
+/* The container that a subcommand without a row of its own is counted as. */
+static const struct command *container_of(const struct command *c)
+{
+    for (const struct command *const *x = command_table; *x != NULL; x++) {
+        const struct command *const *sub = (*x)->subcommands;
+        for (; sub != NULL && *sub != NULL; sub++) {
+            if (*sub == c) return *x;
+        }
+    }
+    die("command %s is not in the table", c->name);
+}
+
+static struct command_count *row_find(struct command_stats *s, const struct command *c)
 {
     for (size_t i = slot_of(c); s->slots[i] != 0; i = (i + 1) % SLOTS) {
         struct command_count *row = &s->rows[s->slots[i] - 1];
         if (row->command == c) return row;
     }
-    die("command %s is not in the table", c->name);
+    return NULL;
+}
+
+static struct command_count *row_of(struct command_stats *s, const struct command *c)
+{
+    struct command_count *row = row_find(s, c);
+    return row != NULL ? row : row_find(s, container_of(c));
 }
 
 void stats_add(struct env *env, const struct command *c, int64_t took_us, bool is_failed)

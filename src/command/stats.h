@@ -31,7 +31,8 @@ void stats_error(struct env *env, enum err code);
 /* Forgets all of it, and what env->stats has, but not what is open now. */
 void stats_reset(struct env *env);
 
-/* The rows, in the order of the table, subcommands behind their container. */
+/* The rows, in the order of the table, subcommands after their container, unless they are counted
+ * as it. */
 size_t stats_count(const struct env *env);
 const struct command_count *stats_at(const struct env *env, size_t i);
 /* "kv.get", "config|get". */

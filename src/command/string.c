@@ -196,10 +196,32 @@ static enum err set_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(set, "set", -3, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
-               "Sets a plain key to bytes.",
-               "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
-               "PXAT unix-time-milliseconds | KEEPTTL]");
+
+/* What was there is told with GET only. */
+static unsigned set_key_flags(const struct slice *argv, size_t argc)
+{
+    for (size_t i = 3; i < argc; i++) {
+        if (slice_is_word(argv[i], "GET")) return KEY_RW | KEY_ACCESS | KEY_UPDATE;
+    }
+    return KEY_OW | KEY_UPDATE;
+}
+
+const struct command cmd_set = {
+    .name = "set",
+    .arity = -3,
+    .flags = CMD_STRING | CMD_WRITE,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE,
+    .key_flags_of = set_key_flags,
+    .group = "string",
+    .since = "0.1.0",
+    .summary = "Sets a plain key to bytes.",
+    .syntax = "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
+              "PXAT unix-time-milliseconds | KEEPTTL]",
+    .run = set_run,
+};
 
 static enum err setnx_run(struct request *rq)
 {
@@ -221,13 +243,12 @@ static enum err set_with_ttl(struct request *rq, int64_t unit_ms)
     if (r == OK && !slice_to_i64(rq->argv[2], &n)) {
         r = error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
     }
-    if (r == OK && (n <= 0 || n > INT64_MAX / 1000 / unit_ms)) {
+    if (r == OK && (n <= 0 || !ttl_fits(rq, TTL_AFTER, n, unit_ms, &op.ttl_ms))) {
         r = error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
                       rq->command->name);
     }
     if (r == OK) r = value_of(rq, rq->argv[3], &op.value);
     if (r != OK) return r;
-    op.ttl_ms = n * unit_ms;
     r = commit_ops(rq, &op, 1);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
@@ -276,14 +297,16 @@ static enum err mset_run(struct request *rq)
     if (rq->argc % 2 == 0) {
         return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for 'mset' command");
     }
+    enum err r = check_ops(rq, count);
+    if (r != OK) return r;
     struct op *ops = arena_alloc(rq->arena, count * sizeof *ops);
     for (size_t i = 0; i < count; i++) {
         ops[i] = (struct op){.kind = OP_SET};
-        enum err r = arg_string_key(rq, rq->argv[1 + 2 * i], &ops[i].key);
+        r = arg_string_key(rq, rq->argv[1 + 2 * i], &ops[i].key);
         if (r == OK) r = value_of(rq, rq->argv[2 + 2 * i], &ops[i].value);
         if (r != OK) return r;
     }
-    enum err r = commit_ops(rq, ops, count);
+    r = commit_ops(rq, ops, count);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }

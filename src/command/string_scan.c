@@ -18,7 +18,8 @@
 #include "command/commands.h"
 
 #define CURSORS_MAX 4096
-#define STEPS_MAX 1000   /* rows of a walk before others get a turn */
+#define STEPS_MAX 1000              /* rows of a walk before others get a turn ... */
+#define NAME_BYTES_MAX (512u << 10) /* ... and bytes that are matched with a pattern */
 #define NEIGHBOURS_MAX 8 /* longer tuples with the same first part passed before seeking */
 #define SCAN_COUNT_DEFAULT 10
 #define STRING_TAG 0x02
@@ -177,6 +178,7 @@ static void walk_depends(struct request *rq, const struct plain_walk *k)
 
 struct scan_options {
     struct slice pattern; /* data NULL = every key */
+    struct glob *glob;    /* the pattern */
     struct slice type;
     int64_t count;
     struct slice after; /* the key that the cursor stands for */
@@ -201,6 +203,7 @@ static enum err parse_scan(struct request *rq, struct scan_options *s)
         struct slice arg;
         if (options_take(&o, "MATCH", 0)) {
             r = options_argument(&o, "MATCH", &s->pattern);
+            if (r == OK) r = arg_pattern(rq, s->pattern);
         } else if (options_take(&o, "COUNT", 1)) {
             r = options_argument(&o, "COUNT", &arg);
             if (r == OK) r = arg_integer(rq, arg, "COUNT", INT64_MIN, INT64_MAX, &s->count);
@@ -215,6 +218,10 @@ static enum err parse_scan(struct request *rq, struct scan_options *s)
         if (r != OK) return r;
     }
     if (s->count > STEPS_MAX * 10) s->count = STEPS_MAX * 10;
+    if (s->pattern.data != NULL) {
+        s->glob = arena_alloc(rq->arena, sizeof *s->glob);
+        glob_init(s->glob, s->pattern, false);
+    }
     return OK;
 }
 
@@ -233,6 +240,7 @@ static enum err scan_page(struct request *rq, const struct scan_options *s, stru
 {
     struct slice key = {0};
     int64_t rows = 0;
+    size_t matched = 0; /* bytes */
     struct resp_writer w = {.out = names, .proto = rq->client->proto};
     struct slice last = {0};
     k->is_undivided = true;
@@ -240,7 +248,7 @@ static enum err scan_page(struct request *rq, const struct scan_options *s, stru
     for (int64_t steps = 0; r == OK; steps++) {
         struct entry entry;
         bool is_plain = false;
-        if (rows == s->count || steps == s->count + STEPS_MAX) {
+        if (rows == s->count || steps == s->count + STEPS_MAX || matched > NAME_BYTES_MAX) {
             walk_depends(rq, k);
             resp_bulk_u64(rq->w, cursor_add(rq->env->scan_cursors, rq->client->database, last));
             return OK;
@@ -256,7 +264,8 @@ static enum err scan_page(struct request *rq, const struct scan_options *s, stru
         rows++;
         last = arena_copy(rq->arena, key);
         struct slice name = plain_name(rq, key);
-        if (s->pattern.data != NULL && !glob_match(s->pattern, name)) continue;
+        if (s->glob != NULL) matched += name.len;
+        if (s->glob != NULL && !glob_fits(s->glob, name)) continue;
         if (s->type.data != NULL && !type_matches(s->type, entry.value)) continue;
         resp_bulk(&w, name);
         ++*found;
@@ -307,6 +316,7 @@ const struct command cmd_scan = {
 struct keys_walk {
     struct pending pending; /* first */
     struct plain_walk walk;
+    struct glob glob; /* its pattern is borrowed of the request, anew in each turn */
     struct buf names;
     size_t found;
 };
@@ -322,11 +332,13 @@ static void keys_free(struct pending *p)
 static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done)
 {
     struct resp_writer w = {.out = &k->names, .proto = rq->client->proto};
+    size_t matched = 0; /* bytes */
+    k->glob.pattern = rq->argv[1];
     for (unsigned i = 0;; i++) {
         struct slice key;
         struct entry entry;
         bool is_plain = false;
-        if (i == STEPS_MAX && rq->overlay == NULL) {
+        if ((i == STEPS_MAX || matched > NAME_BYTES_MAX) && rq->overlay == NULL) {
             struct backend *b = engine_backend(rq->env->engine);
             enum err r = engine_scan_pause(k->walk.scan, &rq->error);
             if (r != OK) return r;
@@ -341,7 +353,8 @@ static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done
         }
         if (!is_plain) continue;
         struct slice name = plain_name(rq, key);
-        if (!glob_match(rq->argv[1], name)) continue;
+        matched += name.len;
+        if (!glob_fits(&k->glob, name)) continue;
         resp_bulk(&w, name);
         k->found++;
     }
@@ -351,9 +364,11 @@ static enum err keys_run(struct request *rq)
 {
     struct keys_walk *k = (struct keys_walk *)rq->client->pending;
     bool is_done = false;
-    enum err r = OK;
+    enum err r = arg_pattern(rq, rq->argv[1]);
+    if (r != OK) return r;
     if (k == NULL) {
         k = mem_new(sizeof *k);
+        glob_init(&k->glob, rq->argv[1], false);
         k->pending.free = keys_free;
         rq->client->pending = &k->pending;
         plain_start(&k->walk, rq->client->database, slice_of(NULL, 0));

@@ -28,7 +28,7 @@ struct multi {
     struct queued *commands;
     size_t count, cap;
     bool is_aborted; /* a command could not be queued */
-    bool writes;
+    bool writes, publishes;
 };
 
 struct watched {
@@ -40,9 +40,9 @@ struct watched {
 
 /* ---- the queue ---- */
 
-bool multi_writes(const struct multi *m)
+bool multi_may_write(const struct multi *m)
 {
-    return m != NULL && m->writes;
+    return m != NULL && (m->writes || m->publishes);
 }
 
 size_t multi_count(const struct multi *m)
@@ -121,6 +121,7 @@ enum err multi_queue(struct request *rq)
         .argc = rq->argc,
         .idem = rq->idem.data == NULL ? rq->idem : arena_copy(&m->arena, rq->idem)};
     m->writes = m->writes || (rq->command->flags & CMD_WRITE) != 0;
+    m->publishes = m->publishes || rq->command == &cmd_publish || rq->command == &cmd_spublish;
     resp_simple(rq->w, "QUEUED");
     return OK;
 }

@@ -314,6 +314,11 @@ void engine_tick(struct engine *g)
     idem_tick(&g->idem);
 }
 
+void engine_set_active_expire(struct engine *g, bool is_on)
+{
+    g->expiry.is_off = !is_on;
+}
+
 uint64_t engine_expired_count(const struct engine *g)
 {
     return g->expiry.expired;

@@ -92,10 +92,11 @@ enum op_condition {
     IF_PRESENT, /* XX */
     IF_VERSION, /* IFVERSION */
     /* OP_EXPIRE only: */
-    IF_NO_EXPIRY, /* NX */
-    IF_EXPIRY,    /* XX */
-    IF_LATER,     /* GT: no expiry counts as infinitely late */
-    IF_EARLIER,   /* LT */
+    IF_NO_EXPIRY,      /* NX */
+    IF_EXPIRY,         /* XX */
+    IF_LATER,          /* GT: no expiry counts as infinitely late */
+    IF_EARLIER,        /* LT */
+    IF_EXPIRY_EARLIER, /* XX and LT; XX and GT is IF_LATER */
 };
 
 enum op_ttl {
@@ -321,12 +322,16 @@ void view_delete(struct view *v, struct slice key);
 void view_forget(struct view *v, struct slice start, struct slice end);
 /* 0, 1, 2 ...: another number each time within one transaction. */
 uint32_t view_sequence(struct view *v);
+/* How many keys of the space, in whatever database, the transaction has written so far. */
+size_t view_keys(const struct view *v, enum space space);
 /* Bytes of keys and values that the transaction has so far. */
 uint64_t view_bytes(const struct view *v);
 
 /* Every 10 ms or so: removes what expired and request ids that left their window, a batch a time.
  */
 void engine_tick(struct engine *g);
+/* For tests: whether it does (at first yes). Reads see no difference. */
+void engine_set_active_expire(struct engine *g, bool is_on);
 uint64_t engine_expired_count(const struct engine *g);
 
 #endif

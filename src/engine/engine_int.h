@@ -27,6 +27,7 @@ struct expiry {
     struct waiter waiter;
     struct arena arena;
     uint64_t expired;
+    bool is_off; /* nothing is swept */
 };
 
 struct engine {

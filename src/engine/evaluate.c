@@ -140,6 +140,7 @@ static bool expire_condition(const struct op *op, int64_t old_ms, int64_t new_ms
     case IF_EXPIRY: return old_ms != 0;
     case IF_LATER: return old_ms != 0 && new_ms > old_ms;
     case IF_EARLIER: return old_ms == 0 || new_ms < old_ms;
+    case IF_EXPIRY_EARLIER: return old_ms != 0 && new_ms < old_ms;
     default: return true;
     }
 }

@@ -157,6 +157,7 @@ static void sweep_database(struct expiry *x, uint8_t database)
 void expiry_sweep(struct expiry *x)
 {
     int64_t now_ms = engine_time_ms(x->engine);
+    if (x->is_off) return;
     for (uint8_t i = 0; i < x->engine->options.databases; i++) {
         if (x->next_due_ms[i] > now_ms) continue;
         /* Still waiting for a read of an earlier look. */

@@ -81,6 +81,8 @@ static struct written *written_of(struct overlay *o, struct slice key)
     *w = (struct written){.key = key};
     o->items[o->count++] = w;
     o->bytes += key.len;
+    INVARIANT(key.data[1] <= SPACE_TEXT);
+    o->keys[key.data[1]]++;
     if (key.data[1] == SPACE_DATA) make_dirty(o, w, true);
     if (o->count > OVERLAY_LINEAR_MAX) add_to_index(o, w, hash);
     return w;

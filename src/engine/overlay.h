@@ -52,7 +52,8 @@ struct overlay {
     struct forgotten { /* see MUTATION_FORGET; in the arena */
         struct forgotten *next;
         struct slice start, end;
-    } * forgotten;
+    } *forgotten;
+    size_t keys[SPACE_TEXT + 1]; /* of all databases, by space */
 };
 
 void overlay_init(struct overlay *o, struct engine *g, struct arena *arena);

@@ -96,6 +96,11 @@ uint32_t view_sequence(struct view *v)
     return v->overlay->sequence++;
 }
 
+size_t view_keys(const struct view *v, enum space space)
+{
+    return v->overlay->keys[space];
+}
+
 uint64_t view_bytes(const struct view *v)
 {
     return v->overlay->bytes;

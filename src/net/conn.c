@@ -91,7 +91,7 @@ void conn_kill(struct conn *c)
 
 void conn_free(struct conn *c)
 {
-    INVARIANT(c->state == CONN_DEAD && !c->is_queued && !c->is_flush_queued);
+    INVARIANT(c->state == CONN_DEAD && !c->is_readable && !c->is_queued && !c->is_flush_queued);
     close(c->client.fd);
     resp_reader_fini(&c->reader);
     output_fini(&c->output);
@@ -226,6 +226,14 @@ static void on_writable(struct ev_loop *loop, ev_io *io, int events)
     if (c->state == CONN_READING && output_pending(&c->output) < OUTPUT_PAUSE_BYTES) conn_queue(c);
 }
 
+/* A reply over the hard limit is not sent at all, as in Redis, though the socket might take it in
+ * time. */
+static bool conn_is_over(const struct conn *c)
+{
+    uint64_t hard = output_limit(c)->hard_bytes;
+    return c->state != CONN_DEAD && hard != 0 && output_pending(&c->output) > hard;
+}
+
 /* ---- running commands ---- */
 
 /* False when the connection must stop for now. */
@@ -311,7 +319,9 @@ void conn_run(struct conn *c)
             }
         }
         ran++;
-        if (!conn_execute(c)) break;
+        bool goes_on = conn_execute(c);
+        if (conn_is_over(c)) conn_check_output(c);
+        if (!goes_on) break;
     }
     c->client.input_bytes = resp_reader_buffered(&c->reader);
     c->client.output_bytes = output_pending(&c->output);
@@ -349,11 +359,9 @@ static void conn_look_for_end(struct conn *c)
     }
 }
 
-static void on_readable(struct ev_loop *loop, ev_io *io, int events)
+static void conn_read(struct conn *c)
 {
-    struct conn *c = io->data;
     struct net *n = c->net;
-    (void)events;
     if (c->state == CONN_PARKED) {
         conn_look_for_end(c);
         return;
@@ -362,7 +370,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
      * that the arguments of a waiting command are in. */
     if (c->state != CONN_READING || c->is_command_waiting ||
         output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) {
-        ev_io_stop(loop, io);
+        ev_io_stop(n->loop, &c->read_io);
         return;
     }
     size_t room = 0;
@@ -382,12 +390,33 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
     }
     if (got == 0) {
         c->has_eof = true;
-        ev_io_stop(loop, io);
+        ev_io_stop(n->loop, &c->read_io);
     } else {
         resp_reader_fed(&c->reader, (size_t)got);
         n->env->stats.net_in_bytes += (uint64_t)got;
     }
     conn_run(c);
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int events)
+{
+    struct conn *c = io->data;
+    (void)loop;
+    (void)events;
+    INVARIANT(!c->is_readable);
+    c->is_readable = true;
+    c->readable_next = c->net->readable;
+    c->net->readable = c;
+}
+
+void conn_read_all(struct net *n)
+{
+    while (n->readable != NULL) {
+        struct conn *c = n->readable;
+        n->readable = c->readable_next;
+        c->is_readable = false;
+        if (c->state != CONN_DEAD) conn_read(c);
+    }
 }
 
 struct conn *conn_new(struct net *n, int fd)

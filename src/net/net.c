@@ -56,7 +56,7 @@ static void free_dying(struct net *n)
     while (*at != NULL) {
         struct conn *c = *at;
         /* Still in a queue: it is taken out there first. */
-        if (c->is_queued || c->is_flush_queued) {
+        if (c->is_readable || c->is_queued || c->is_flush_queued) {
             at = &c->dying_next;
             continue;
         }
@@ -70,6 +70,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
     struct net *n = prepare->data;
     (void)events;
+    conn_read_all(n);
     if (n->run_first != NULL) run_queue(n);
     if (n->env != NULL) command_turn(n->env);
     if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
@@ -204,11 +205,20 @@ void net_stop(struct net *n)
     ev_break(n->loop, EVBREAK_ALL);
 }
 
+/* What they sent is not read any more. */
+static void forget_readable(struct net *n)
+{
+    for (; n->readable != NULL; n->readable = n->readable->readable_next) {
+        n->readable->is_readable = false;
+    }
+}
+
 void net_run(struct net *n)
 {
     ev_now_update(n->loop); /* the first turn does not last since the loop was made */
     ev_run(n->loop, 0);
     listen_close(n);
+    forget_readable(n);
     /* Replies whose versions are being synced still go out; nothing new is read. */
     int64_t begin_us = clock_mono_us();
     struct client *head = &n->env->clients;
@@ -239,6 +249,7 @@ void net_close(struct net *n)
     while (n->env != NULL && n->env->clients.next != &n->env->clients) {
         conn_kill((struct conn *)n->env->clients.next);
     }
+    forget_readable(n);
     for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
     n->run_first = NULL;
     n->run_last = &n->run_first;

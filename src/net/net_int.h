@@ -35,6 +35,7 @@ struct conn {
     struct resp_writer writer;
     struct slice *argv; /* of the command being run or parked */
     size_t argc;
+    bool is_readable;        /* in net->readable: to be read at the end of this turn */
     bool is_queued;          /* in net->run_queue: has commands to run without new bytes */
     bool is_held;            /* in net->held: output waits for a version */
     bool is_write_blocked;   /* the socket took no more; write_io is active */
@@ -45,7 +46,7 @@ struct conn {
     struct buf behind;       /* owned; messages that come behind the reply being made ... */
     uint64_t behind_version; /* ... and need this version */
     int64_t soft_since_us;   /* output above the soft limit since; 0 = it is not */
-    struct conn *run_next, *dying_next, *flush_next;
+    struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;
 };
 
@@ -69,6 +70,10 @@ struct net {
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
     uint64_t unix_inode; /* of the Unix socket's file, to remove no other; 0 = none */
+    /* Those that the loop told of in this turn. libev tells of the last event first: each is put
+     * before the others here, which is the order in which the bytes came. So a SUBSCRIBE that was
+     * sent before a PUBLISH of another connection is served before it. */
+    struct conn *readable;
     struct conn *run_first, **run_last;
     struct conn held; /* head of a circular list */
     struct conn *dying;
@@ -99,6 +104,8 @@ struct conn *conn_new(struct net *n, int fd);
 /* Runs the commands it has; loop's run queue. */
 void conn_run(struct conn *c);
 void conn_queue(struct conn *c);
+/* Reads those of net->readable, and runs what came. */
+void conn_read_all(struct net *n);
 /* Writes what may be written. */
 void conn_flush(struct conn *c);
 /* A message from elsewhere; as net_client_write. */

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/htab.h"
 
+#define PUBSUB_NAME_BYTES_MAX 16384 /* of a channel; for the caller to check */
+
 enum pubsub_kind { PUBSUB_CHANNEL, PUBSUB_PATTERN, PUBSUB_SHARD, PUBSUB_KINDS };
 
 /* Zeroed by the owner; pubsub_leave before its memory goes. */

@@ -23,7 +23,9 @@ enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct err
         *is_repeat = x != NULL && v->now_ms - x->time_ms < window_ms;
     }
     if (*is_repeat) return OK;
-    if (qs->dedup.count >= qs->options.dedup_entries_max) {
+    /* Those that the transaction adds count too. One that takes the place of an expired row counts
+     * twice until the tick removes that row. */
+    if (qs->dedup.count + view_keys(v, SPACE_DEDUP) >= qs->options.dedup_entries_max) {
         return error_set(e, ERR_TRYAGAIN,
                          "dedup-max-entries (%llu) dedup ids are kept; nothing was done",
                          (unsigned long long)qs->options.dedup_entries_max);

@@ -46,7 +46,7 @@ struct config {
     uint64_t maxclients;
     uint64_t proto_max_bulk_bytes;
     uint64_t query_buffer_bytes;
-    struct config_output_limit output_normal, output_pubsub;
+    struct config_output_limit output_normal, output_replica, output_pubsub;
     enum config_format default_format;
 
     enum log_level loglevel;

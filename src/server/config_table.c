@@ -80,7 +80,7 @@ static const struct setting settings[] = {
     {"client-query-buffer-limit", SETTING_SIZE, AT(query_buffer_bytes), "1gb", MB, SIZE_MAX_ANY,
      NULL, MUTABLE, "unread input at which a client is disconnected"},
     {"client-output-buffer-limit", SETTING_OUTPUT_LIMIT, AT(output_normal),
-     "normal 1gb 0 0 pubsub 32mb 8mb 60", 0, SIZE_MAX_ANY, NULL, MUTABLE,
+     "normal 1gb 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60", 0, SIZE_MAX_ANY, NULL, MUTABLE,
      "unsent output at which a client is disconnected"},
     {"default-format", SETTING_WORD, AT(default_format), "json", 0, 0, format_words, MUTABLE,
      "how values travel on a new connection"},
@@ -100,7 +100,7 @@ static const struct setting settings[] = {
      "what a reply to a write means"},
     {"max-value-size", SETTING_SIZE, AT(max_value_bytes), "16mb", KB, 256 * MB, NULL, MUTABLE,
      "largest stored value"},
-    {"max-transaction-ops", SETTING_NUMBER, AT(max_transaction_ops), "10000", 1, 1000000, NULL,
+    {"max-transaction-ops", SETTING_NUMBER, AT(max_transaction_ops), "20000", 1, 1000000, NULL,
      MUTABLE, "checks and mutations of one transaction"},
     {"max-transaction-size", SETTING_SIZE, AT(max_transaction_bytes), "64mb", 64 * KB, GB, NULL,
      MUTABLE, "bytes of one transaction"},
@@ -329,12 +329,13 @@ static enum err set_bind(struct config *c, const struct setting *s, const struct
     return OK;
 }
 
-/* `1gb` for both classes, or Redis's groups `class hard soft soft-seconds`; its class of replicas
- * is accepted and means nothing here. */
+/* `1gb` for all classes, or Redis's groups `class hard soft soft-seconds`; its class of replicas is
+ * kept and told, and means nothing here. */
 static enum err set_output_limit(struct config *c, const struct slice *words, size_t count,
                                  struct error *e)
 {
     struct config_output_limit normal = c->output_normal;
+    struct config_output_limit replica = c->output_replica;
     struct config_output_limit pubsub = c->output_pubsub;
     bool is_good = count > 0 && count % 4 == 0;
     for (size_t i = 0; is_good && i < count; i += 4) {
@@ -342,17 +343,19 @@ static enum err set_output_limit(struct config *c, const struct slice *words, si
         struct config_output_limit l = {0};
         bool is_normal = is_word(w[0], "normal");
         bool is_pubsub = is_word(w[0], "pubsub");
-        is_good = (is_normal || is_pubsub || is_word(w[0], "replica") || is_word(w[0], "slave")) &&
-                  size_parse(w[1], &l.hard_bytes) && l.hard_bytes <= SIZE_MAX_ANY &&
-                  size_parse(w[2], &l.soft_bytes) && l.soft_bytes <= SIZE_MAX_ANY &&
-                  slice_to_u64(w[3], &l.soft_s) && l.soft_s <= NUMBER_MAX;
+        bool is_replica = is_word(w[0], "replica") || is_word(w[0], "slave");
+        is_good = (is_normal || is_pubsub || is_replica) && size_parse(w[1], &l.hard_bytes) &&
+                  l.hard_bytes <= SIZE_MAX_ANY && size_parse(w[2], &l.soft_bytes) &&
+                  l.soft_bytes <= SIZE_MAX_ANY && slice_to_u64(w[3], &l.soft_s) &&
+                  l.soft_s <= NUMBER_MAX;
         if (is_normal) normal = l;
+        if (is_replica) replica = l;
         if (is_pubsub) pubsub = l;
     }
     if (count == 1) {
         normal = (struct config_output_limit){0};
         is_good = size_parse(words[0], &normal.hard_bytes) && normal.hard_bytes <= SIZE_MAX_ANY;
-        pubsub = normal;
+        replica = pubsub = normal;
     }
     if (!is_good) {
         return error_set(e, ERR_SYNTAX,
@@ -360,6 +363,7 @@ static enum err set_output_limit(struct config *c, const struct slice *words, si
                          "<normal|replica|pubsub> <hard size> <soft size> <seconds>; 0 = no limit");
     }
     c->output_normal = normal;
+    c->output_replica = replica;
     c->output_pubsub = pubsub;
     return OK;
 }
@@ -543,6 +547,8 @@ void config_get(const struct config *c, size_t i, struct buf *out)
     case SETTING_OUTPUT_LIMIT:
         get_output_limit("normal", &c->output_normal, out);
         buf_append_byte(out, ' ');
+        get_output_limit("slave", &c->output_replica, out); /* its name in Redis 7.0's reply */
+        buf_append_byte(out, ' ');
         get_output_limit("pubsub", &c->output_pubsub, out);
         return;
     case SETTING_DURABILITY: get_durability(c, out); return;
@@ -621,6 +627,7 @@ void config_line(const struct config *c, size_t i, struct buf *out)
         return;
     case SETTING_OUTPUT_LIMIT:
         append_output_limit(out, "normal", &c->output_normal);
+        append_output_limit(out, "replica", &c->output_replica);
         append_output_limit(out, "pubsub", &c->output_pubsub);
         return;
     case SETTING_NUMBER:

@@ -320,6 +320,36 @@ static void dedup_ids_are_forgotten_in_the_order_of_their_time(void **state)
     qbench_close(&t);
 }
 
+/* What a transaction adds itself counts too. */
+static void dedup_ids_are_bounded_within_a_transaction(void **state)
+{
+    struct qbench t;
+    char id[16];
+    struct queue_enqueue x[3];
+    struct op ops[3];
+    qbench_open(&t);
+    for (int i = 0; i < 18; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        assert_non_null(enqueue(&t, "q", "a", (struct enqueue_options){.dedup = id}));
+    }
+    const char *ids[] = {"x", "y", "z"};
+    for (int i = 0; i < 3; i++) {
+        x[i] = (struct queue_enqueue){.queues = t.qs,
+                                      .queue = slice_str("q"),
+                                      .message = {.value = slice_str("x")},
+                                      .dedup = slice_str(ids[i])};
+        ops[i] = queue_enqueue_op(&x[i]);
+    }
+    struct txn txn = {.ops = ops, .count = 3, .arena = &t.arena};
+    assert_int_equal(engine_commit(t.g, &txn, &t.rig.waiter, &t.e), ERR_TRYAGAIN);
+    assert_int_equal(t.qs->dedup.count, 18);
+    x[2].dedup = slice_str("x"); /* for the second time: nothing new */
+    assert_true(run(&t, 0, ops, 3));
+    assert_true(x[2].is_repeat);
+    assert_int_equal(t.qs->dedup.count, 20);
+    qbench_close(&t);
+}
+
 static void dedup_ids_are_bounded(void **state)
 {
     struct qbench t;
@@ -542,6 +572,7 @@ int main(void)
         TEST(a_dedup_id_is_good_for_its_window),
         TEST(dedup_ids_are_forgotten_in_the_order_of_their_time),
         TEST(dedup_ids_are_bounded),
+        TEST(dedup_ids_are_bounded_within_a_transaction),
 
         TEST(rows_are_read_in_few_ticks_after_a_start),
         TEST(every_state_survives_a_restart),

@@ -137,7 +137,7 @@ static void defaults_are_those_of_the_contract(void **state)
     assert_int_equal(c.durability, CONFIG_DURABLE_ALWAYS);
     assert_int_equal(c.durability_interval_ms, 0);
     assert_int_equal(c.max_value_bytes, 16 << 20);
-    assert_int_equal(c.max_transaction_ops, 10000);
+    assert_int_equal(c.max_transaction_ops, 20000);
     assert_int_equal(c.max_transaction_bytes, 64 << 20);
     assert_int_equal(c.memtable_bytes, 64 << 20);
     assert_int_equal(c.memtable_age_ms, 5000);
@@ -361,13 +361,14 @@ static void quotes_follow_redis(void **state)
 static void output_limits_are_one_size_or_groups(void **state)
 {
     assert_file_sets("client-output-buffer-limit 2mb", "client-output-buffer-limit",
-                     "normal 2097152 0 0 pubsub 2097152 0 0");
-    assert_file_sets("client-output-buffer-limit normal 2mb 1mb 60", "client-output-buffer-limit",
-                     "normal 2097152 1048576 60 pubsub 33554432 8388608 60");
+                     "normal 2097152 0 0 slave 2097152 0 0 pubsub 2097152 0 0");
+    assert_file_sets(
+        "client-output-buffer-limit normal 2mb 1mb 60", "client-output-buffer-limit",
+        "normal 2097152 1048576 60 slave 268435456 67108864 60 pubsub 33554432 8388608 60");
     assert_file_sets("client-output-buffer-limit \"replica 1 2 3 NORMAL 4 5 6 pubsub 7 8 9\"",
-                     "client-output-buffer-limit", "normal 4 5 6 pubsub 7 8 9");
+                     "client-output-buffer-limit", "normal 4 5 6 slave 1 2 3 pubsub 7 8 9");
     assert_file_sets("client-output-buffer-limit pubsub 1 1 1", "client-output-buffer-limit",
-                     "normal 1073741824 0 0 pubsub 1 1 1");
+                     "normal 1073741824 0 0 slave 268435456 67108864 60 pubsub 1 1 1");
     assert_file_refused("client-output-buffer-limit other 1 1 1", "line 1",
                         "normal|replica|pubsub");
     assert_file_refused("client-output-buffer-limit normal 1 1", "line 1", "normal|replica|pubsub");
