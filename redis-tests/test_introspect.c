@@ -366,6 +366,8 @@ static void docs_tell_arguments(void **state)
         "string]]] "
         "[name range type block token RANGE arguments [[name lo type string] [name hi type "
         "string]]]]] "
+        "[name format type oneof token FORMAT flags [+optional] arguments "
+        "[[name json type pure-token token JSON] [name msgpack type pure-token token MSGPACK]]] "
         "[name id type string token IDEM flags [+optional]]]]]",
         "COMMAND DOCS KV.SUM");
     expect_deep("[mset [summary * since * group string arguments [[name key_value type block flags "

@@ -56,7 +56,7 @@ enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key)
 
 enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
 {
-    if (rq->client->format == FORMAT_MSGPACK) {
+    if (rq->format == FORMAT_MSGPACK) {
         *value = arg;
         return value_check(arg, &rq->error);
     }
@@ -112,6 +112,12 @@ enum err options_argument(struct options *o, const char *word, struct slice *arg
 enum err options_unknown(struct options *o)
 {
     struct slice word = o->rq->argv[o->at];
+    if (slice_is_word(word, "FORMAT") && (o->rq->command->flags & CMD_FORMAT) != 0) {
+        return error_set(
+            &o->rq->error, ERR_SYNTAX,
+            "syntax error: FORMAT JSON or FORMAT MSGPACK must be the last words of the "
+            "command, before IDEM id");
+    }
     for (size_t i = 1; i < o->at; i++) {
         struct slice earlier = o->rq->argv[i];
         if (earlier.len != word.len || word.len > 15) continue;

@@ -1,6 +1,6 @@
 /* dispatch: a command's way from its words to its reply.
  *
- *   resolve   name, subcommand, IDEM off, number of arguments
+ *   resolve   name, subcommand, IDEM and FORMAT off, number of arguments
  *   pause     CLIENT PAUSE: parked before anything happens
  *   queue     between MULTI and EXEC: kept for EXEC
  *   call      run, over an overlay when it is one of EXEC's or has an IDEM
@@ -70,6 +70,7 @@ bool command_resolve(struct request *rq)
         resp_error(rq->w, &rq->error);
         return false;
     }
+    format_take(rq);
     if (!command_arity_fits(c, rq->argc)) {
         stats_reject(rq->env, c);
         snprintf(line, sizeof line, "ERR wrong number of arguments for '%s%s%s' command",
@@ -86,6 +87,7 @@ enum err command_call(struct request *rq)
 {
     struct placeholders placeholders;
     rq->placeholders = NULL;
+    if (!rq->has_format) rq->format = rq->client->format;
     if ((rq->command->flags & CMD_WRITE) != 0) {
         placeholders = request_placeholders(rq);
         rq->placeholders = &placeholders;

@@ -180,8 +180,8 @@ static void reply_results(struct request *rq, const struct atomic *a, uint64_t v
     for (size_t i = 0; i < a->count; i++) {
         const struct op *op = &a->ops[i];
         switch (op->kind) {
-        case OP_SET: reply_key(rq->w, rq->client->format, op->key); break;
-        case OP_ARITH: reply_value(rq->w, rq->client->format, op->result); break;
+        case OP_SET: reply_key(rq->w, rq->format, op->key); break;
+        case OP_ARITH: reply_value(rq->w, rq->format, op->result); break;
         case OP_JOIN: resp_int(rq->w, (int64_t)op->count); break;
         case OP_LAYER: reply_layer(rq, op); break;
         default: resp_nil(rq->w); break;
@@ -274,7 +274,7 @@ static bool kv_atomic_keys(const struct slice *argv, size_t argc, struct key_use
 const struct command kv_atomic = {
     .name = "kv.atomic",
     .arity = -1,
-    .flags = CMD_WRITE | CMD_IDEM | CMD_IDEM_FIRST,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_IDEM_FIRST | CMD_FORMAT,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "kv",
     .since = "0.1.0",

@@ -204,10 +204,24 @@ static bool keys_of_create(const struct slice *argv, size_t argc, struct key_use
     return true;
 }
 
+/* ON n path ..., TEXT n path ...: paths are nearly any words. */
+static size_t create_own_words(const struct slice *argv, size_t argc)
+{
+    for (size_t at = 3; at + 1 < argc; at++) {
+        uint64_t count = 0;
+        bool has_paths = slice_is_word(argv[at], "ON") || slice_is_word(argv[at], "TEXT");
+        if (has_paths) {
+            return slice_to_u64(argv[at + 1], &count) && count < argc ? at + 2 + count : 0;
+        }
+        at += !slice_is_word(argv[at], "UNIQUE");
+    }
+    return 0;
+}
+
 static const struct command sub_create = {
     .name = "create",
     .arity = -8,
-    .flags = CMD_WRITE | CMD_NO_MULTI,
+    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
@@ -217,6 +231,7 @@ static const struct command sub_create = {
     .reply = "OK. What is there already is added in the background, if it is much; INFO tells how "
              "far that is. `-DUPLICATE key` of a UNIQUE index that cannot be.",
     .run = create_run,
+    .own_words = create_own_words,
     .keys = keys_of_create,
 };
 
@@ -239,7 +254,7 @@ static enum err drop_run(struct request *rq)
 static const struct command sub_drop = {
     .name = "drop",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_NO_MULTI,
+    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Ends an index; what it holds is removed in the background.",
@@ -267,7 +282,7 @@ static enum err list_run(struct request *rq)
 static const struct command sub_list = {
     .name = "list",
     .arity = 2,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The names of the indexes in the selected database.",
@@ -293,7 +308,7 @@ static void reply_definition(struct request *rq, const struct index *x, unsigned
     resp_bulk_str(rq->w, "type");
     resp_bulk_str(rq->w, is_text ? "text" : "value");
     resp_bulk_str(rq->w, "prefix");
-    reply_key(rq->w, rq->client->format, buf_slice(key));
+    reply_key(rq->w, rq->format, buf_slice(key));
     resp_bulk_str(rq->w, "paths");
     resp_array(rq->w, d->path_count);
     for (size_t i = 0; i < d->path_count; i++) resp_bulk(rq->w, d->paths[i]);
@@ -335,7 +350,7 @@ static enum err info_run(struct request *rq)
 static const struct command sub_info = {
     .name = "info",
     .arity = 3,
-    .flags = CMD_READ | CMD_NO_MULTI,
+    .flags = CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The definition of an index and how far it is.",

@@ -104,11 +104,11 @@ static void reply_news(struct request *rq, const struct poll_key *keys, size_t c
     for (size_t i = 0; i < count; i++) {
         if (!is_news(&keys[i])) continue;
         if (keys[i].entry.exists) {
-            reply_entry(rq->w, rq->client->format, keys[i].key, &keys[i].entry);
+            reply_entry(rq->w, rq->format, keys[i].key, &keys[i].entry);
             continue;
         }
         resp_array(rq->w, 3);
-        reply_key(rq->w, rq->client->format, keys[i].key);
+        reply_key(rq->w, rq->format, keys[i].key);
         resp_nil(rq->w);
         resp_nil(rq->w);
     }
@@ -157,7 +157,7 @@ static bool kv_poll_keys(const struct slice *argv, size_t argc, struct key_uses 
 const struct command kv_poll = {
     .name = "kv.poll",
     .arity = -5,
-    .flags = CMD_READ | CMD_BLOCKING,
+    .flags = CMD_READ | CMD_BLOCKING | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries whose versionstamp is another than the one given, or waits for one.",

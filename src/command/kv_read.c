@@ -26,7 +26,7 @@ static void reply_versioned(struct request *rq, const struct entry *entry)
         return;
     }
     resp_array(rq->w, 2);
-    reply_value(rq->w, rq->client->format, entry->value);
+    reply_value(rq->w, rq->format, entry->value);
     reply_stamp(rq, entry->version);
 }
 
@@ -44,7 +44,7 @@ static enum err kv_get_run(struct request *rq)
     if (with_version) {
         reply_versioned(rq, &entry);
     } else if (entry.exists) {
-        reply_value(rq->w, rq->client->format, entry.value);
+        reply_value(rq->w, rq->format, entry.value);
     } else {
         resp_nil(rq->w);
     }
@@ -54,7 +54,7 @@ static enum err kv_get_run(struct request *rq)
 const struct command kv_get = {
     .name = "kv.get",
     .arity = -2,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -82,7 +82,7 @@ static enum err kv_mget_run(struct request *rq)
 const struct command kv_mget = {
     .name = "kv.mget",
     .arity = -2,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -121,7 +121,7 @@ enum err kv_ttl_run(struct request *rq)
 const struct command kv_ttl = {
     .name = "kv.ttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -142,7 +142,7 @@ enum err kv_pttl_run(struct request *rq)
 const struct command kv_pttl = {
     .name = "kv.pttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,

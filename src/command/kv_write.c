@@ -84,7 +84,7 @@ static enum err kv_set_run(struct request *rq)
 const struct command kv_set = {
     .name = "kv.set",
     .arity = -3,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -122,7 +122,7 @@ enum err kv_del_run(struct request *rq)
 const struct command kv_del = {
     .name = "kv.del",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -199,7 +199,7 @@ enum err kv_pexpireat_run(struct request *rq)
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = -3,                                                                               \
-        .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,                                   \
+        .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,                      \
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
@@ -234,7 +234,7 @@ enum err kv_persist_run(struct request *rq)
 const struct command kv_persist = {
     .name = "kv.persist",
     .arity = 2,
-    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -278,7 +278,7 @@ static enum err arith_run(struct request *rq, enum arith_op kind)
     if (r == OK) r = commit_one(rq, &op, &t);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    reply_value(rq->w, rq->client->format, op.result);
+    reply_value(rq->w, rq->format, op.result);
     reply_stamp(rq, t.version);
     return OK;
 }
@@ -302,7 +302,7 @@ static enum err kv_max_run(struct request *rq)
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = words,                                                                            \
-        .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,                                                  \
+        .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,                                     \
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \

@@ -24,9 +24,9 @@ static const char introduction[] =
     "\n"
     "Upper-case words are tokens, in any case; lower-case words are arguments. `[x]` may be\n"
     "left out, `<A | B>` is one of them, `[A | B]` one of them or none, `x [x ...]` once or\n"
-    "more often, `[x ...]` any number of times. Options may come in any order, `IDEM` always\n"
-    "where it is shown ([transactions](transactions.md)). Keys and values:\n"
-    "[protocol](protocol.md).\n"
+    "more often, `[x ...]` any number of times. Options may come in any order, `FORMAT` and\n"
+    "`IDEM` always where they are shown ([formats](formats.md),\n"
+    "[transactions](transactions.md)).\n"
     "\n"
     "Arity counts the words with the name; negative: at least so many.\n";
 

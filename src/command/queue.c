@@ -203,7 +203,7 @@ static bool kv_enqueue_keys(const struct slice *argv, size_t argc, struct key_us
 const struct command kv_enqueue = {
     .name = "kv.enqueue",
     .arity = -3,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .key_flags = KEY_OW | KEY_UPDATE,
     .group = "queue",
     .since = "0.1.0",
@@ -348,7 +348,7 @@ static void reply_messages(struct request *rq, const struct queue_dequeue *x)
         resp_array(rq->w, 5);
         resp_bulk(rq->w, d->queue);
         resp_bulk(rq->w, slice_of(d->id, ID_CHARS));
-        reply_value(rq->w, rq->client->format, d->value);
+        reply_value(rq->w, rq->format, d->value);
         resp_int(rq->w, d->delivered.attempt);
         resp_bulk(rq->w, receipt_format(rq->arena, &d->delivered));
     }
@@ -399,10 +399,21 @@ static enum err kv_dequeue_run(struct request *rq)
     return OK;
 }
 
+/* ALSO n queue ...: names are any words. */
+static size_t kv_dequeue_own_words(const struct slice *argv, size_t argc)
+{
+    for (size_t at = 2; at + 1 < argc; at += 2) {
+        uint64_t count = 0;
+        if (!slice_is_word(argv[at], "ALSO")) continue;
+        return slice_to_u64(argv[at + 1], &count) && count < argc ? at + 2 + count : 0;
+    }
+    return 0;
+}
+
 const struct command kv_dequeue = {
     .name = "kv.dequeue",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_BLOCKING,
+    .flags = CMD_WRITE | CMD_FAST | CMD_BLOCKING | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Leases messages; waits for one with BLOCK.",
@@ -410,4 +421,5 @@ const struct command kv_dequeue = {
               "milliseconds] [BLOCK milliseconds]",
     .reply = "`[[queue, id, value, attempt, receipt] ...]`; nil when there is none.",
     .run = kv_dequeue_run,
+    .own_words = kv_dequeue_own_words,
 };

@@ -212,7 +212,7 @@ static enum err prefetch_run(struct request *rq)
 const struct command queue_prefetch = {
     .name = "prefetch",
     .arity = 3,
-    .flags = CMD_CONNECTION | CMD_FAST,
+    .flags = CMD_CONNECTION | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "How many messages this connection may have unacknowledged when they are pushed.",

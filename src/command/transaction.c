@@ -21,6 +21,8 @@ struct queued {
     struct slice *argv;
     size_t argc;
     struct slice idem;
+    enum format format; /* when it has one of its own */
+    bool has_format;
 };
 
 struct multi {
@@ -119,6 +121,8 @@ enum err multi_queue(struct request *rq)
         .parent = rq->client->last_parent,
         .argv = argv,
         .argc = rq->argc,
+        .format = rq->format,
+        .has_format = rq->has_format,
         .idem = rq->idem.data == NULL ? rq->idem : arena_copy(&m->arena, rq->idem)};
     m->writes = m->writes || (rq->command->flags & CMD_WRITE) != 0;
     resp_simple(rq->w, "QUEUED");
@@ -375,6 +379,8 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.argv = q->argv;
         inner.argc = q->argc;
         inner.idem = q->idem;
+        inner.format = q->format;
+        inner.has_format = q->has_format;
         inner.overlay = o;
         inner.uuids = uuids;
         inner.depends = 0;

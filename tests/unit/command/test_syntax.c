@@ -225,6 +225,12 @@ static void check_command(const struct command *parent, const struct command *c)
         bool is_refused = strcmp(c->name, "kv.changes") == 0 || strcmp(c->name, "kv.search") == 0;
         assert_int_equal((c->flags & CMD_NO_MULTI) != 0, is_refused);
     }
+    /* All that have values or keys of tuples can be told how they travel. */
+    const char *full = command_full_name(parent, c, &arena);
+    if (c->run != NULL && strncmp(full, "kv.", 3) == 0) {
+        bool is_without = strcmp(full, "kv.format") == 0 || strcmp(c->name, "help") == 0;
+        assert_int_equal((c->flags & CMD_FORMAT) == 0, is_without);
+    }
     for (size_t i = 0; i < subcommand_count(c); i++) check_command(c, c->subcommands[i]);
 }
 
@@ -241,11 +247,17 @@ static const struct command *find(const char *name)
     return c;
 }
 
-static void idem_is_where_the_command_takes_it(void **state)
+static void idem_and_format_are_where_the_command_takes_them(void **state)
 {
     const char *atomic = command_syntax(find("kv.atomic"), &arena);
     assert_int_equal(strncmp(atomic, "[IDEM id] [DETAILS] ", 20), 0);
-    assert_string_equal(command_syntax(find("kv.min"), &arena), "key value [IDEM id]");
+    const char *format = "[FORMAT <JSON | MSGPACK>]";
+    assert_string_equal(atomic + strlen(atomic) - strlen(format), format);
+    assert_string_equal(command_syntax(find("kv.min"), &arena),
+                        "key value [FORMAT <JSON | MSGPACK>] [IDEM id]");
+    assert_string_equal(command_syntax(find("kv.version"), &arena), format);
+    assert_string_equal(command_syntax(find("kv.format"), &arena), "[JSON | MSGPACK]");
+    assert_int_equal(command_arity(find("kv.pttl")), -2);
     assert_string_equal(command_syntax(find("get"), &arena), "key");
     assert_int_equal(command_arity(find("kv.min")), -3);
     assert_int_equal(command_arity(find("kv.set")), -3);
@@ -365,7 +377,7 @@ int main(void)
         TEST(what_is_repeated_is_multiple),
         TEST(everything_else_is_refused),
         TEST(every_syntax_of_the_table_is_in_the_notation),
-        TEST(idem_is_where_the_command_takes_it),
+        TEST(idem_and_format_are_where_the_command_takes_them),
         TEST(keys_in_fixed_places_are_found),
         TEST(keys_of_ranges_are_found),
         TEST(keys_of_a_transaction_are_found),
