@@ -130,6 +130,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"client-output-buffer-limit", "normal 4mb 1mb 5",
          "normal 4194304 1048576 5 pubsub 33554432 8388608 60"},
         {"default-format", "MSGPACK", "msgpack"},
+        {"bare-bigints", "YES", "yes"},
         {"loglevel", "Verbose", "verbose"},
         {"durability", "interval 20", "interval 20"},
         {"max-value-size", "1mb", "1048576"},

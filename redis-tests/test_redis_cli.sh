@@ -113,7 +113,7 @@ type_and_see() {
 if command -v script >/dev/null; then
     check "a hint appears while typing" type_and_see 'kv.set ' 'key value [EX seconds|PX milli'
     check "... and shrinks with what is there" type_and_see 'kv.sum ["a"] ' \
-        'value [CLAMP lo hi|RANGE lo hi] [FORMAT JSON|MSGPACK] [IDEM id]'
+        'value [CLAMP lo hi|RANGE lo hi] [FORMAT JSON [BARE]|MSGPACK] [IDEM id]'
     check "... for subcommands too" type_and_see 'command getkeysandflags ' \
         'command argument [argument ...]'
 else

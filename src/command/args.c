@@ -5,6 +5,7 @@
 #include "codec/key.h"
 #include "codec/utf8.h"
 #include "codec/value.h"
+#include "command/format.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -18,7 +19,8 @@ static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, s
 {
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
-    enum err r = key_from_arg(arg, allow_empty, rq->placeholders, rq->scratch, &rq->error);
+    enum err r = format_read_key(rq->format, arg, allow_empty, rq->placeholders, rq->scratch,
+                                 &rq->error);
     if (r != OK) return r;
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     return OK;
@@ -115,7 +117,7 @@ enum err options_unknown(struct options *o)
     if (slice_is_word(word, "FORMAT") && (o->rq->command->flags & CMD_FORMAT) != 0) {
         return error_set(
             &o->rq->error, ERR_SYNTAX,
-            "syntax error: FORMAT JSON or FORMAT MSGPACK must be the last words of the "
+            "syntax error: FORMAT JSON [BARE] or FORMAT MSGPACK must be the last words of the "
             "command, before IDEM id");
     }
     for (size_t i = 1; i < o->at; i++) {
@@ -251,11 +253,7 @@ void reply_stamp(struct request *rq, uint64_t version)
 void reply_key(struct resp_writer *w, enum format format, struct slice key)
 {
     struct resp_mark mark = resp_bulk_begin(w, key.len);
-    if (format == FORMAT_MSGPACK) {
-        key_to_msgpack(engine_key_tuple(key), w->out);
-    } else {
-        key_to_json(engine_key_tuple(key), w->out);
-    }
+    format_write_key(format, engine_key_tuple(key), w->out);
     resp_bulk_end(w, mark);
 }
 
@@ -267,7 +265,7 @@ void reply_value(struct resp_writer *w, enum format format, struct slice value)
     }
     /* Text is a little longer than MessagePack. */
     struct resp_mark mark = resp_bulk_begin(w, value.len + value.len / 8);
-    value_to_json(value, w->out);
+    format_write_value(format, value, w->out);
     resp_bulk_end(w, mark);
 }
 

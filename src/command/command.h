@@ -22,7 +22,11 @@
 #include "pubsub/pubsub.h"
 #include "resp/writer.h"
 
-enum format { FORMAT_JSON, FORMAT_MSGPACK };
+enum format {
+    FORMAT_JSON,
+    FORMAT_MSGPACK,
+    FORMAT_JSON_BARE, /* bigints beyond +-(2^53-1) are integer literals, in and out */
+};
 
 struct env;
 struct client;
@@ -121,6 +125,7 @@ struct env {
     uint16_t port;
     uint8_t databases;
     enum format default_format;
+    bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
     uint64_t clients_max;
     bool debug_is_allowed;
     bool debug_is_local;
@@ -240,8 +245,8 @@ struct command {
     const char *reply;  /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
-     * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them anyway; the keys
-     * before the wrong word are there. */
+     * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them
+     * anyway; the keys before the wrong word are there. */
     bool (*keys)(const struct slice *argv, size_t argc, struct key_uses *out);
     /* Of a command that takes a number of words that may be any: where they end, counted from the
      * name. FORMAT before that is one of them. NULL: it has none. */

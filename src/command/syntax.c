@@ -332,7 +332,7 @@ const char *command_syntax(const struct command *c, struct arena *arena)
     const char *parts[] = {
         has_idem && is_first ? "[IDEM id]" : "",
         c->syntax,
-        (c->flags & CMD_FORMAT) != 0 ? "[FORMAT <JSON | MSGPACK>]" : "",
+        (c->flags & CMD_FORMAT) != 0 ? "[FORMAT <JSON [BARE] | MSGPACK>]" : "",
         has_idem && !is_first ? "[IDEM id]" : "",
     };
     const size_t count = sizeof parts / sizeof parts[0];

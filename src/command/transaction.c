@@ -351,6 +351,7 @@ static void exec_prefetch(struct request *rq, size_t from)
         struct request inner = *rq;
         struct key_uses uses = {.arena = rq->arena};
         inner.command = m->commands[i].command;
+        if (m->commands[i].has_format) inner.format = m->commands[i].format;
         if (!command_keys(inner.command, m->commands[i].argv, m->commands[i].argc, &uses)) continue;
         for (size_t k = 0; k < uses.count && begun < PREFETCH_MAX; k++) {
             struct waiter w = {.ready = nobody_ready};
