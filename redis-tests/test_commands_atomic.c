@@ -225,7 +225,7 @@ static void bytes_are_limited(void **state)
     strcpy(value + 32501, "\"");
     expect(c, "@", "KV.ATOMIC SET ['a'] %s SET ['b'] %s", value, value);
     expect(
-        c, "-ERR transaction of * bytes is larger than max-transaction-size (65536)*",
+        c, "-LIMIT transaction of * bytes is larger than max-transaction-size (65536)*",
         "KV.ATOMIC SET ['c'] 1 SET ['a'] %s SET ['b'] %s SET ['d'] 'xxxxxxxxxxxxxxxxxxxxxxx' SET "
         "['e'] %s",
         value, value, value);

@@ -190,7 +190,7 @@ static void a_value_of_16_mb_is_kept(void **state)
     freeReplyObject(r);
     expect(c, "[:1 @]", "KV.APPEND ['l'] [1]");
     memset(value + 1, 'w', len);
-    expect(c, "-ERR value of * bytes is larger than max-value-size (16777216)*",
+    expect(c, "-LIMIT value of * bytes is larger than max-value-size (16777216)*",
            "KV.SET ['big'] [%b,1]", value, len + 2);
     restart();
     r = ask_reply(c, "KV.GET ['big']");

@@ -312,16 +312,16 @@ static void a_value_over_the_limit_is_refused(void **state)
     expect(c, "@", "KV.SET ['v'] %s", value);
     memset(value + 1, 'x', 4094);
     strcpy(value + 4095, "\"");
-    expect(c, "-ERR value of 4097 bytes is larger than max-value-size (4096)", "KV.SET ['w'] %s",
+    expect(c, "-LIMIT value of 4097 bytes is larger than max-value-size (4096)", "KV.SET ['w'] %s",
            value);
-    expect(c, "-ERR value of 4097 bytes*", "KV.ATOMIC SET ['x'] 1 SET ['w'] %s", value);
+    expect(c, "-LIMIT value of 4097 bytes*", "KV.ATOMIC SET ['x'] 1 SET ['w'] %s", value);
     expect(c, ":1", "DBSIZE");
     /* What a computed value becomes counts too. */
     memset(value + 1, 'x', 2040);
     strcpy(value + 2041, "\"");
     expect(c, "[:1 @]", "KV.APPEND ['l'] [%s]", value);
     expect(c, "[:2 @]", "KV.APPEND ['l'] [%s]", value);
-    expect(c, "-ERR value of * is larger than max-value-size (4096)", "KV.APPEND ['l'] [%s]",
+    expect(c, "-LIMIT value of * is larger than max-value-size (4096)", "KV.APPEND ['l'] [%s]",
            value);
 }
 

@@ -343,14 +343,14 @@ static void sum_adds_numbers_bigints_and_u64(void **state)
            "KV.SUM ['u'] {'$u64':'18446744073709551615'}");
     expect(c, "[{'$u64':'1'} @]", "KV.SUM ['u'] {'$u64':'2'}");
     expect(c, "[9007199254740991 @]", "KV.SUM ['m'] 9007199254740991");
-    expect(c, "-ERR overflow*bigint*", "KV.SUM ['m'] 1");
+    expect(c, "-OVERFLOW *bigint*", "KV.SUM ['m'] 1");
     expect(c, "9007199254740991", "KV.GET ['m']");
 }
 
 static void sum_range_refuses_and_clamp_stops(void **state)
 {
     expect(c, "@", "KV.SET ['n'] 8");
-    expect(c, "-ERR overflow*", "KV.SUM ['n'] 5 RANGE 0 10");
+    expect(c, "-RANGE *", "KV.SUM ['n'] 5 RANGE 0 10");
     expect(c, "8", "KV.GET ['n']");
     expect(c, "[10 @]", "KV.SUM ['n'] 5 clamp 0 10");
     expect(c, "[0 @]", "KV.SUM ['n'] -50 CLAMP 0 10");

@@ -151,10 +151,10 @@ static void a_wrong_query_says_what_and_where(void **state)
     ask_all("b", questions, sizeof questions / sizeof *questions);
     memset(large, 'z', sizeof large);
     finds(c, "", "b %b", large, (size_t)4096);
-    finds(c, "-ERR query: larger than 4096 bytes", "b %b", large, (size_t)4097);
+    finds(c, "-LIMIT query: larger than 4096 bytes", "b %b", large, (size_t)4097);
     for (size_t i = 1; i < sizeof large; i += 2) large[i] = ' ';
     finds(c, "", "b %b", large, (size_t)256);
-    finds(c, "-ERR query: more than 128 words", "b %b", large, (size_t)258);
+    finds(c, "-LIMIT query: more than 128 words", "b %b", large, (size_t)258);
     finds(c, "-ERR there is no index 'none'", "none dog");
     expect(c, "+OK", "KV.INDEX CREATE v PREFIX ['b'] ON 1 year");
     finds(c, "-ERR index 'v' is for values: use KV.FIND", "v dog");

@@ -69,7 +69,7 @@ static void more_commands_than_the_limit_are_not_queued(void **state)
     queue("MSET a 1 b 1 c 1");
     for (int i = 0; i < 998; i++) say(c, "SET k%d v", i);
     expect_many(c, 998, "+QUEUED");
-    expect(c, "-EXECABORT command 999 set: ERR 1001 operations are more than *", "EXEC");
+    expect(c, "-EXECABORT command 999 set: LIMIT 1001 operations are more than *", "EXEC");
     expect(c, ":0", "DBSIZE");
     expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
 }
@@ -100,8 +100,8 @@ static void a_queue_of_more_bytes_than_the_limit_is_refused(void **state)
     memset(value, 'v', len);
     begin();
     for (int i = 0; i < 7; i++) queue("SET k%d %b", i, value, len);
-    expect(c, "-ERR the queued commands are larger than max-transaction-size *", "SET k %b", value,
-           len);
+    expect(c, "-LIMIT the queued commands are larger than max-transaction-size *", "SET k %b",
+           value, len);
     expect(c, "-EXECABORT Transaction discarded*", "EXEC");
     expect(c, ":0", "DBSIZE");
     free(value);
@@ -117,7 +117,7 @@ static void a_reply_of_more_bytes_than_the_limit_is_refused(void **state)
     begin();
     queue("SET done 1");
     for (int i = 0; i < 65; i++) queue("GET big");
-    expect(c, "-EXECABORT command * get: ERR the reply of EXEC is larger than *", "EXEC");
+    expect(c, "-EXECABORT command * get: LIMIT the reply of EXEC is larger than *", "EXEC");
     expect(c, "(nil)", "GET done");
 }
 

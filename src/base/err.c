@@ -15,6 +15,13 @@ const char *err_prefix(enum err code)
     return prefixes[code];
 }
 
+const struct error_code error_codes[] = {
+#define X(word, when, advice) {#word, when, advice},
+    ERROR_CODES(X)
+#undef X
+        {NULL, NULL, NULL},
+};
+
 enum err error_set(struct error *e, enum err code, const char *format, ...)
 {
     if (e == NULL) return code;

@@ -229,7 +229,8 @@ static const struct command sub_create = {
     .syntax = "name PREFIX key <ON count path [path ...] [UNIQUE] | TEXT count path [path ...] "
               "[TOKENIZE tokenizer]>",
     .reply = "OK. What is there already is added in the background, if it is much; INFO tells how "
-             "far that is. `-DUPLICATE key` of a UNIQUE index that cannot be.",
+             "far that is. `-DUPLICATE name key key` of a UNIQUE index that "
+             "cannot be.",
     .run = create_run,
     .own_words = create_own_words,
     .keys = keys_of_create,

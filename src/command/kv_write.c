@@ -315,10 +315,14 @@ static enum err kv_max_run(struct request *rq)
         .run = kv_##word##_run,                                                                    \
     }
 
-#define ARITH_REPLY "`[new value, versionstamp]`."
+#define ARITH_REPLY                                                                                \
+    "`[new value, versionstamp]`. The value is a string in the format, as of KV.GET (`\"5\"` in "  \
+    "JSON), no integer of the protocol: it may be larger than clients can hold."
+#define SUM_REPLY                                                                                  \
+    ARITH_REPLY " `-OVERFLOW` when the type has no such number, `-RANGE` when it would leave RANGE."
 COMPUTE_COMMAND(sum, "kv.sum", -3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
                 "Adds to a number, bigint or u64; the reply is the new value and versionstamp.",
-                "key value [CLAMP lo hi | RANGE lo hi]", ARITH_REPLY);
+                "key value [CLAMP lo hi | RANGE lo hi]", SUM_REPLY);
 COMPUTE_COMMAND(min, "kv.min", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
                 "Lowers a number to the operand if that is less.", "key value", ARITH_REPLY);
 COMPUTE_COMMAND(max, "kv.max", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,

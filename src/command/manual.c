@@ -140,3 +140,44 @@ void manual_write(struct buf *out)
     }
     arena_fini(&arena);
 }
+
+/* ---- error codes ---- */
+
+void manual_write_codes(struct buf *out)
+{
+    buf_append_str(out, "| code | when | what to do |\n| --- | --- | --- |\n");
+    for (const struct error_code *c = error_codes; c->word != NULL; c++) {
+        buf_printf(out, "| `%s` | %s | %s |\n", c->word, c->when, c->advice);
+    }
+}
+
+#define COLUMNS_MAX 100
+
+/* Words of `text`, in lines of a comment that has reached `column`. The result is the new one. */
+static size_t write_wrapped(struct buf *out, const char *text, size_t column)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, " ");
+        size_t more = text[len] == '\0' ? 3 : 0; /* the end of the comment may follow */
+        if (column + 1 + len + more > COLUMNS_MAX) {
+            buf_append_str(out, "\n *");
+            column = 2;
+        }
+        buf_append_byte(out, ' ');
+        buf_append(out, text, len);
+        column += 1 + len;
+        text += len + (text[len] == ' ');
+    }
+    return column;
+}
+
+void manual_write_codes_header(struct buf *out)
+{
+    for (const struct error_code *c = error_codes; c->word != NULL; c++) {
+        buf_append_str(out, "/*");
+        size_t column = write_wrapped(out, c->when, 2);
+        buf_append_byte(out, ':');
+        (void)write_wrapped(out, c->advice, column + 1);
+        buf_printf(out, " */\n#define TUPLED_%s \"%s\"\n", c->word, c->word);
+    }
+}
