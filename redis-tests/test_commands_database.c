@@ -226,8 +226,9 @@ static void limits_are_told(void **state)
            "[*key-bytes :2048*key-parts :64*value-bytes :16777216*transaction-ops "
            ":10000*transaction-bytes :67108864*databases :4*]",
            "KV.LIMITS");
-    expect(c, "-ERR wrong number of arguments for 'kv.limits' command", "KV.LIMITS x");
-    expect(c, "-ERR wrong number of arguments for 'kv.version' command", "KV.VERSION x");
+    expect(c, "-ERR wrong number of arguments for 'kv.limits' command; it is: KV.*", "KV.LIMITS x");
+    expect(c, "-ERR wrong number of arguments for 'kv.version' command; it is: KV.*",
+           "KV.VERSION x");
     expect(c, "-ERR wrong number of arguments for 'dbsize' command", "DBSIZE x");
 }
 

@@ -163,7 +163,7 @@ static void keys_have_limits_of_size_and_parts(void **state)
     expect(c, "1", "KV.GET %s", key);
     memset(key + 2, 'x', 2047);
     strcpy(key + 2 + 2047, "\"]");
-    expect(c, "-ERR *key*2048 bytes*", "KV.SET %s 1", key);
+    expect(c, "-LIMIT *key*2048 bytes*", "KV.SET %s 1", key);
     strcpy(key, "[1");
     for (int i = 1; i < 64; i++) strcat(key, ",1");
     strcat(key, "]");
@@ -171,7 +171,7 @@ static void keys_have_limits_of_size_and_parts(void **state)
     strcpy(key, "[1");
     for (int i = 1; i < 65; i++) strcat(key, ",1");
     strcat(key, "]");
-    expect(c, "-ERR *key*64 parts*", "KV.SET %s 1", key);
+    expect(c, "-LIMIT *key*64 parts*", "KV.SET %s 1", key);
 }
 
 static void keys_are_ordered_by_type_then_value(void **state)

@@ -311,8 +311,8 @@ static void definitions_are_checked(void **state)
     expect(c, "-ERR there is an index 'i' already", "KV.INDEX CREATE i PREFIX ['k'] ON 1 a");
     expect(c, "-ERR invalid path ''*", "KV.INDEX CREATE j PREFIX ['k'] ON 1 %s", "");
     expect(c, "-ERR path 'a' is given twice", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a a");
-    expect(c, "-ERR ON must be between 1 and 8, not 9", "KV.INDEX CREATE j PREFIX ['k'] ON 9 a");
-    expect(c, "-ERR syntax error: ON needs an argument", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a");
+    expect(c, "-ERR ON must be between 1 and 8, not 9*", "KV.INDEX CREATE j PREFIX ['k'] ON 9 a");
+    expect(c, "-ERR syntax error: ON needs an argument*", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a");
     expect(c, "-ERR syntax error: KV.INDEX CREATE needs PREFIX*",
            "KV.INDEX CREATE j ON 2 a b UNIQUE");
     expect(c, "-ERR syntax error: an index is either ON values or for TEXT",

@@ -20,7 +20,7 @@ same "get answers the value" '{"name":"Ann"}' "$(cli KV.GET '["users",42]')"
 same "get of a missing key is empty" "" "$(cli KV.GET '["nobody"]')"
 same "get with a version, for people" '1) "{\"name\":\"Ann\"}"
 2) "@"' "$(cli --no-raw KV.GET '["users",42]' WITHVERSION)"
-same "an error is told" "ERR invalid key: expected a JSON array or a MessagePack array" \
+same "an error is told" "ERR invalid key: expected a JSON array or a MessagePack array; write [\"users\"], in a shell '[\"users\"]'" \
     "$(cli KV.GET users | sed '/^$/d')"
 same "an atomic transaction" '1) "@"
 2) 1) "[\"a\"]"

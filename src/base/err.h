@@ -109,6 +109,9 @@ extern const struct error_code error_codes[];
 enum err error_set(struct error *e, enum err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Appends to the text that is there: what to do about it. Harmless when e is NULL. */
+void error_add(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Program ends here with the reason on stderr; for broken invariants and failed small allocations.
  */
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));

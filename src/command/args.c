@@ -6,6 +6,8 @@
 #include "codec/utf8.h"
 #include "codec/value.h"
 #include "command/format.h"
+#include "command/hint.h"
+#include "command/keys.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -21,7 +23,10 @@ static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, s
     engine_key_begin(rq->scratch, rq->client->database);
     enum err r = format_read_key(rq->format, arg, allow_empty, rq->placeholders, rq->scratch,
                                  &rq->error);
-    if (r != OK) return r;
+    if (r != OK) {
+        hint_key(rq, arg);
+        return rq->error.code;
+    }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     return OK;
 }
@@ -64,7 +69,10 @@ enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
     }
     buf_clear(rq->scratch, SIZE_MAX);
     enum err r = value_from_json(arg, rq->placeholders, rq->scratch, &rq->error);
-    if (r != OK) return r;
+    if (r != OK) {
+        hint_value(rq, arg);
+        return r;
+    }
     uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
     if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
     memcpy(copy, rq->scratch->data, rq->scratch->len);
@@ -114,12 +122,7 @@ enum err options_argument(struct options *o, const char *word, struct slice *arg
 enum err options_unknown(struct options *o)
 {
     struct slice word = o->rq->argv[o->at];
-    if (slice_is_word(word, "FORMAT") && (o->rq->command->flags & CMD_FORMAT) != 0) {
-        return error_set(
-            &o->rq->error, ERR_SYNTAX,
-            "syntax error: FORMAT JSON [BARE] or FORMAT MSGPACK must be the last words of the "
-            "command, before IDEM id");
-    }
+    if (hint_misplaced(o->rq, word)) return ERR_SYNTAX;
     for (size_t i = 1; i < o->at; i++) {
         struct slice earlier = o->rq->argv[i];
         if (earlier.len != word.len || word.len > 15) continue;
@@ -134,8 +137,12 @@ enum err options_unknown(struct options *o)
                              shown(word), (const char *)word.data);
         }
     }
-    return error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
-                     (const char *)word.data);
+    (void)error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
+                    (const char *)word.data);
+    if (o->rq->command->keys == keys_of_range && word.len > 0 && word.data[0] == '[') {
+        error_add(&o->rq->error, "; a range is PREFIX key, or START key END key");
+    }
+    return ERR_SYNTAX;
 }
 
 enum err options_ttl(struct options *o, struct op *op, bool *is_taken)

@@ -105,7 +105,7 @@ extern const struct command kv_format;
     }
 
 /* kv_read.c */
-extern const struct command kv_get, kv_mget, kv_ttl, kv_pttl;
+extern const struct command kv_get, kv_mget, kv_exists, kv_ttl, kv_pttl;
 /* kv_write.c */
 extern const struct command kv_set, kv_del, kv_expire, kv_pexpire, kv_expireat, kv_pexpireat,
     kv_persist, kv_sum, kv_min, kv_max, kv_append, kv_prepend;

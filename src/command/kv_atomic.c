@@ -2,6 +2,7 @@
  */
 #include "command/args.h"
 #include "command/commands.h"
+#include "command/hint.h"
 #include "command/keys.h"
 #include "command/queue.h"
 
@@ -86,6 +87,13 @@ static enum err parse_queue_ack(struct options *o, struct op *op)
     return r;
 }
 
+/* What CHECK says for a condition of KV.SET; NULL when the word is none. */
+static const char *check_instead_of(struct slice word)
+{
+    if (slice_is_word(word, "NX")) return "NONE";
+    return slice_is_word(word, "XX") || slice_is_word(word, "IFVERSION") ? "versionstamp" : NULL;
+}
+
 /* The operation at o->at. */
 static enum err parse_op(struct options *o, struct atomic *a)
 {
@@ -116,6 +124,14 @@ static enum err parse_op(struct options *o, struct atomic *a)
     if (slice_is_word(word, "ENQUEUE")) return parse_queue_enqueue(o, atomic_add(rq, a, OP_LAYER));
     if (slice_is_word(word, "ACK")) return parse_queue_ack(o, atomic_add(rq, a, OP_LAYER));
     o->at--;
+    if (hint_misplaced(rq, word)) return ERR_SYNTAX;
+    const char *instead = check_instead_of(word);
+    if (instead != NULL) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "syntax error: no %.*s in KV.ATOMIC; its condition is an operation of its "
+                         "own, CHECK key %s, and the whole transaction depends on it",
+                         (int)word.len, (const char *)word.data, instead);
+    }
     return error_set(
         &rq->error, ERR_SYNTAX,
         "syntax error: unknown operation '%.*s' (CHECK, SET, DEL, SUM, MIN, MAX, APPEND, PREPEND, "

@@ -95,6 +95,35 @@ const struct command kv_mget = {
     .run = kv_mget_run,
 };
 
+static enum err kv_exists_run(struct request *rq)
+{
+    int64_t count = 0;
+    for (size_t i = 1; i < rq->argc; i++) {
+        struct entry entry;
+        enum err r = read_entry(rq, rq->argv[i], &entry);
+        if (r != OK) return r;
+        count += entry.exists;
+    }
+    resp_int(rq->w, count);
+    return OK;
+}
+
+const struct command kv_exists = {
+    .name = "kv.exists",
+    .arity = -2,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
+    .first_key = 1,
+    .last_key = -1,
+    .key_step = 1,
+    .key_flags = KEY_RO,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "How many of the keys are there.",
+    .syntax = "key [key ...]",
+    .reply = "The number of live keys, from one snapshot; one that is named twice counts twice.",
+    .run = kv_exists_run,
+};
+
 static enum err ttl_run(struct request *rq, int64_t unit_ms)
 {
     struct entry entry;

@@ -22,6 +22,7 @@
 #include "command/args.h"
 #include "command/commands.h"
 #include "command/format.h"
+#include "command/hint.h"
 
 #define BACKLOG_BYTES (256u << 10)  /* of unsent output, from which changes are noted */
 #define REFILL_BYTES (64u << 10)    /* below it notes are sent */
@@ -344,6 +345,7 @@ static enum err channel_key(struct request *rq, struct slice name, bool allow_em
                                             rq->scratch, &rq->error)
                           : key_from_path(name, allow_empty, rq->scratch, &rq->error);
     if (r == OK) *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    if (r != OK && is_array) hint_key(rq, name);
     return r;
 }
 
