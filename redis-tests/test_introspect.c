@@ -359,7 +359,7 @@ static void docs_tell_arguments(void **state)
                 "[[name key type key key_spec_index :0]]]]",
                 "COMMAND DOCS get");
     expect_deep(
-        "[kv.sum [summary * since * group module module kv arguments "
+        "[kv.sum [summary * since * group kv module kv arguments "
         "[[name key type key key_spec_index :0] [name value type string] "
         "[name clamp_range type oneof flags [+optional] arguments "
         "[[name clamp type block token CLAMP arguments [[name lo type string] [name hi type "

@@ -242,6 +242,7 @@ struct command {
     const char *since;                 /* first version of this server */
     const char *summary;               /* one line */
     const char *syntax; /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
+    const char *brief;  /* what COMMAND DOCS tells in its place, where a hint must fit a line */
     const char *reply;  /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are

@@ -294,7 +294,10 @@ const struct command kv_atomic = {
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "kv",
     .since = "0.1.0",
-    .summary = "A whole transaction: checks, then mutations; nil and no effect when a check fails.",
+    .summary =
+        "A whole transaction, or nil and no effect when a CHECK fails. An op is CHECK, SET, DEL, "
+        "SUM, MIN, MAX, APPEND, PREPEND, ENQUEUE or ACK, with its arguments.",
+    .brief = "[IDEM id] [DETAILS] op [op ...] [FORMAT format]",
     .syntax =
         "[DETAILS] [<CHECK key <versionstamp | NONE> | SET key value [EX seconds | PX milliseconds "
         "| EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] | DEL key | SUM key "

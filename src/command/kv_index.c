@@ -430,5 +430,6 @@ const struct command kv_index = {
     .since = "0.1.0",
     .summary = "Commands about indexes.",
     .syntax = "",
+    .brief = "<CREATE name | INFO name | DROP name | LIST>",
     .subcommands = index_subcommands,
 };

@@ -232,5 +232,6 @@ const struct command kv_dlq = {
     .since = "0.1.0",
     .summary = "Commands about dead letters.",
     .syntax = "",
+    .brief = "<LIST queue | GET queue id | REQUEUE queue id | DEL queue id | PURGE queue>",
     .subcommands = dead_subcommands,
 };

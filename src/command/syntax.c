@@ -348,9 +348,19 @@ const char *command_syntax(const struct command *c, struct arena *arena)
     return text;
 }
 
-void command_arguments(const struct command *c, struct arena *arena, struct syntax_args *out)
+static void parse_own(const char *text, struct arena *arena, struct syntax_args *out)
 {
     struct error e = {0};
-    enum err r = syntax_parse(command_syntax(c, arena), arena, out, &e);
+    enum err r = syntax_parse(text, arena, out, &e);
     INVARIANT(r == OK);
+}
+
+void command_arguments(const struct command *c, struct arena *arena, struct syntax_args *out)
+{
+    parse_own(command_syntax(c, arena), arena, out);
+}
+
+void command_hint(const struct command *c, struct arena *arena, struct syntax_args *out)
+{
+    parse_own(c->brief != NULL ? c->brief : command_syntax(c, arena), arena, out);
 }

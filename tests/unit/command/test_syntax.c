@@ -1,4 +1,5 @@
 /* Tests of the notation of arguments, and of the keys among them. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -234,17 +235,45 @@ static void check_command(const struct command *parent, const struct command *c)
     for (size_t i = 0; i < subcommand_count(c); i++) check_command(c, c->subcommands[i]);
 }
 
-static void every_syntax_of_the_table_is_in_the_notation(void **state)
-{
-    for (size_t i = 0; i < command_count(); i++) check_command(NULL, command_table[i]);
-}
-
 static const struct command *find(const char *name)
 {
     const struct command *parent = NULL;
     const struct command *c = command_find_full(slice_str(name), &parent);
     if (c == NULL) fail_msg("no command %s", name);
     return c;
+}
+
+/* A prompt such as 127.0.0.1:6379> and the command's name leave some 54 columns of 80. */
+static void check_brief(const struct command *c)
+{
+    struct syntax_args args;
+    struct error e = {0};
+    if (c->brief == NULL) return;
+    if (syntax_parse(c->brief, &arena, &args, &e) != OK) fail_msg("%s: %s", c->name, e.text);
+    if (strlen(c->brief) > 80) fail_msg("%s: the brief form is long", c->name);
+    command_hint(c, &arena, &args);
+    assert_true(args.count > 0);
+    for (size_t i = 0; i < subcommand_count(c); i++) {
+        char upper[32] = "";
+        for (size_t k = 0; c->subcommands[i]->name[k] != '\0'; k++) {
+            upper[k] = (char)toupper((unsigned char)c->subcommands[i]->name[k]);
+        }
+        bool is_told = strstr(c->brief, upper) != NULL || strcmp(upper, "HELP") == 0;
+        if (!is_told) fail_msg("%s: no %s", c->name, upper);
+    }
+}
+
+static void hints_of_the_longest_commands_fit_a_line(void **state)
+{
+    assert_non_null(find("kv.atomic")->brief);
+    assert_true(strlen(find("kv.atomic")->brief) <= 54);
+    assert_non_null(find("kv.queue")->brief);
+    for (size_t i = 0; i < command_count(); i++) check_brief(command_table[i]);
+}
+
+static void every_syntax_of_the_table_is_in_the_notation(void **state)
+{
+    for (size_t i = 0; i < command_count(); i++) check_command(NULL, command_table[i]);
 }
 
 static void idem_and_format_are_where_the_command_takes_them(void **state)
@@ -376,6 +405,7 @@ int main(void)
         TEST(brackets_are_options_and_alternatives),
         TEST(what_is_repeated_is_multiple),
         TEST(everything_else_is_refused),
+        TEST(hints_of_the_longest_commands_fit_a_line),
         TEST(every_syntax_of_the_table_is_in_the_notation),
         TEST(idem_and_format_are_where_the_command_takes_them),
         TEST(keys_in_fixed_places_are_found),
