@@ -44,48 +44,51 @@ extern "C" {
  * unknown one as on TUPLED_ERR. */
 /* ---- error codes: written by `make docs` ---- */
 /* the command, a key, a value or an option is wrong, or it could not be done; the text says what is
- * wrong and where: correct the command; sending it again does not help, but for `ERR disk full`,
- * which ends when there is space again */
+ * wrong and where. To do: correct the command; sending it again does not help, but for `ERR disk
+ * full`, which ends when there is space again */
 #define TUPLED_ERR "ERR"
-/* the stored value, or the operand, has a type that the command is not for: a mistake in the
- * program, or two programs use the key; the text names both types */
+/* the stored value, or the operand, has a type that the command is not for. To do: look for a
+ * mistake in the program, or for two programs that use the key; the text names both types */
 #define TUPLED_WRONGTYPE "WRONGTYPE"
-/* something is larger, longer or more than a limit allows: make it smaller, or split it; KV.LIMITS
- * tells the limits, the text names the setting if there is one */
+/* something is larger, longer or more than a limit allows. To do: make it smaller, or split it;
+ * KV.LIMITS tells the limits, the text names the setting if there is one */
 #define TUPLED_LIMIT "LIMIT"
-/* the sum is a number that the type does not have: use a bigint, which has no such bound */
+/* the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a double, or
+ * 255 bytes of a bigint; nothing was changed. To do: keep a bigint there in place of a number */
 #define TUPLED_OVERFLOW "OVERFLOW"
-/* KV.SUM with RANGE: the sum is outside it; nothing was changed: an answer, not a mistake: what is
- * counted is used up or full */
+/* the sum is outside of KV.SUM's RANGE, or is NaN where it has RANGE or CLAMP; nothing was
+ * changed. To do: take it for an answer, not a mistake: what is counted is used up or full */
 #define TUPLED_RANGE "RANGE"
-/* a unique index has the value already; the index and the key that has it follow: `DUPLICATE
- * <index> <key>`: an answer, not a mistake: choose another value, or change that key */
+/* a unique index has the value already: `DUPLICATE <index> <key>`, the key that has it; of KV.INDEX
+ * CREATE two keys. To do: take it for an answer, not a mistake: choose another value, or change
+ * that key */
 #define TUPLED_DUPLICATE "DUPLICATE"
-/* the index is still being filled; the percentage follows: ask again later; KV.INDEX INFO tells how
- * far it is */
+/* the index is still being filled; the percentage follows. To do: ask again later; KV.INDEX INFO
+ * tells how far it is */
 #define TUPLED_INDEXING "INDEXING"
 /* the history asked for is no longer kept, or not of this database; the oldest versionstamp that is
- * follows: read everything again with KV.LIST, then go on from the KV.VERSION of before that */
+ * follows. To do: read everything again with KV.LIST, then go on from the KV.VERSION of before
+ * that */
 #define TUPLED_STALE "STALE"
-/* nothing happened, and it may work next time: send it again after a short pause */
+/* nothing happened, and it may work next time. To do: send it again after a short pause */
 #define TUPLED_TRYAGAIN "TRYAGAIN"
-/* EXEC did nothing; number, name and error of the command that was wrong follow: act on the code of
- * that command, the first word after its name */
+/* EXEC did nothing; number, name and error of the command that was wrong follow. To do: act on the
+ * code of that command, the first word after its name */
 #define TUPLED_EXECABORT "EXECABORT"
-/* CLIENT UNBLOCK ended the wait: wait again, or stop */
+/* CLIENT UNBLOCK ended the wait. To do: wait again, or stop */
 #define TUPLED_UNBLOCKED "UNBLOCKED"
-/* HELLO asked for a protocol that the server does not speak: use 2 or 3 */
+/* HELLO asked for a protocol that the server does not speak. To do: use 2 or 3 */
 #define TUPLED_NOPROTO "NOPROTO"
-/* protected mode: the connection comes from another machine and there is no password: connect from
- * the same machine, or see protected-mode in conf/tupled.conf */
+/* protected mode: the connection comes from another machine and there is no password. To do:
+ * connect from the same machine, or see protected-mode in conf/tupled.conf */
 #define TUPLED_DENIED "DENIED"
-/* the connection must say AUTH first; not sent so far, there are no passwords yet: send AUTH or
- * HELLO with AUTH */
+/* the connection must say AUTH first; not sent so far, there are no passwords yet. To do: send AUTH
+ * or HELLO with AUTH */
 #define TUPLED_NOAUTH "NOAUTH"
-/* AUTH failed: correct the user and password */
+/* AUTH failed. To do: correct the user and password */
 #define TUPLED_WRONGPASS "WRONGPASS"
-/* the user may not do this; not sent so far, there are no users yet: ask for the permission, or use
- * another user */
+/* the user may not do this; not sent so far, there are no users yet. To do: ask for the permission,
+ * or use another user */
 #define TUPLED_NOPERM "NOPERM"
 /* ---- end of error codes ---- */
 

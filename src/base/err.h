@@ -40,23 +40,28 @@
  * of those may come to mean something here. */
 #define ERROR_CODES(X)                                                                             \
     X(ERR,                                                                                         \
-      "the command, a key, a value or an option is wrong, or it could not be done; the text "      \
-      "says what is wrong and where",                                                              \
-      "correct the command; sending it again does not help, but for `ERR disk full`, which ends "  \
-      "when there is space again")                                                                 \
+      "the command, a key, a value or an option is wrong, or it could not be done; the text"       \
+      " says what is wrong and where",                                                             \
+      "correct the command; sending it again does not help, but for `ERR disk full`, which "       \
+      "ends when there is space again")                                                            \
     X(WRONGTYPE, "the stored value, or the operand, has a type that the command is not for",       \
-      "a mistake in the program, or two programs use the key; the text names both types")          \
+      "look for a mistake in the program, or for two programs that use the key; the text "         \
+      "names both types")                                                                          \
     X(LIMIT, "something is larger, longer or more than a limit allows",                            \
-      "make it smaller, or split it; KV.LIMITS tells the limits, the text names the setting if "   \
-      "there is one")                                                                              \
-    X(OVERFLOW, "the sum is a number that the type does not have",                                 \
-      "use a bigint, which has no such bound")                                                     \
-    X(RANGE, "KV.SUM with RANGE: the sum is outside it; nothing was changed",                      \
-      "an answer, not a mistake: what is counted is used up or full")                              \
+      "make it smaller, or split it; KV.LIMITS tells the limits, the text names the setting"       \
+      " if there is one")                                                                          \
+    X(OVERFLOW,                                                                                    \
+      "the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a "       \
+      "double, or 255 bytes of a bigint; nothing was changed",                                     \
+      "keep a bigint there in place of a number")                                                  \
+    X(RANGE,                                                                                       \
+      "the sum is outside of KV.SUM's RANGE, or is NaN where it has RANGE or CLAMP; nothing"       \
+      " was changed",                                                                              \
+      "take it for an answer, not a mistake: what is counted is used up or full")                  \
     X(DUPLICATE,                                                                                   \
-      "a unique index has the value already; the index and the key that has it "                   \
-      "follow: `DUPLICATE <index> <key>`",                                                         \
-      "an answer, not a mistake: choose another value, or change that key")                        \
+      "a unique index has the value already: `DUPLICATE <index> <key>`, the key that has "         \
+      "it; of KV.INDEX CREATE two keys",                                                           \
+      "take it for an answer, not a mistake: choose another value, or change that key")            \
     X(INDEXING, "the index is still being filled; the percentage follows",                         \
       "ask again later; KV.INDEX INFO tells how far it is")                                        \
     X(STALE,                                                                                       \

@@ -176,8 +176,9 @@ void manual_write_codes_header(struct buf *out)
     for (const struct error_code *c = error_codes; c->word != NULL; c++) {
         buf_append_str(out, "/*");
         size_t column = write_wrapped(out, c->when, 2);
-        buf_append_byte(out, ':');
-        (void)write_wrapped(out, c->advice, column + 1);
+        buf_append_byte(out, '.');
+        column = write_wrapped(out, "To do:", column + 1);
+        (void)write_wrapped(out, c->advice, column);
         buf_printf(out, " */\n#define TUPLED_%s \"%s\"\n", c->word, c->word);
     }
 }
