@@ -367,7 +367,7 @@ static void docs_tell_arguments(void **state)
         "[name range type block token RANGE arguments [[name lo type string] [name hi type "
         "string]]]]] "
         "[name format type oneof token FORMAT flags [+optional] arguments "
-        "[[name json type block token JSON arguments [[name bare type pure-token token BARE flags [+optional]]]] [name msgpack type pure-token token MSGPACK]]] "
+        "[[name json type pure-token token JSON] [name msgpack type pure-token token MSGPACK]]] "
         "[name id type string token IDEM flags [+optional]]]]]",
         "COMMAND DOCS KV.SUM");
     expect_deep("[mset [summary * since * group string arguments [[name key_value type block flags "

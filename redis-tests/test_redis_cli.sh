@@ -121,7 +121,7 @@ type_and_see() {
 if command -v script >/dev/null; then
     check "a hint appears while typing" type_and_see 'kv.set ' 'key value [EX seconds|PX milli'
     check "... and shrinks with what is there" type_and_see 'kv.sum ["a"] ' \
-        'value [CLAMP lo hi|RANGE lo hi] [FORMAT JSON [BARE]|MSGPACK] [IDEM id]'
+        'value [CLAMP lo hi|RANGE lo hi] [FORMAT JSON|MSGPACK] [IDEM id]'
     check "... for KV.ATOMIC it fits the line" type_and_see 'kv.atomic ' \
         '[IDEM id] [DETAILS] op [op ...] [FORMAT format]'
     check "... for KV.QUEUE its subcommands" type_and_see 'kv.queue ' \

@@ -86,7 +86,7 @@ static void a_value_over_the_limit_is_refused(void **state)
     expect(c, "-LIMIT value of 1025 bytes is larger than max-value-size (1024)", "SET big %b", big,
            (size_t)1022);
     expect(c, "+OK", "SET big %b", big, (size_t)1015);
-    expect(c, "-ERR value of *", "APPEND big 0123456789");
+    expect(c, "-LIMIT value of *", "APPEND big 0123456789");
     expect(c, ":1015", "STRLEN big");
     free(big);
     expect(c, "+OK", "CONFIG SET max-value-size 16mb");

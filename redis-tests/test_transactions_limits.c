@@ -62,7 +62,7 @@ static void more_commands_than_the_limit_are_not_queued(void **state)
     begin();
     for (int i = 0; i < 1000; i++) say(c, "SET k%d v", i);
     expect_many(c, 1000, "+QUEUED");
-    expect(c, "-ERR more commands than max-transaction-ops (1000)", "SET more v");
+    expect(c, "-LIMIT more commands than max-transaction-ops (1000)", "SET more v");
     expect(c, "-EXECABORT Transaction discarded*", "EXEC");
     expect(c, ":0", "DBSIZE");
     begin();
@@ -79,7 +79,7 @@ static void ten_thousand_commands_are_one_transaction(void **state)
     begin();
     for (int i = 0; i < 10000; i++) say(c, "INCR k%d", i % 5000);
     expect_many(c, 10000, "+QUEUED");
-    expect(c, "-ERR more commands than max-transaction-ops (10000)", "PING");
+    expect(c, "-LIMIT more commands than max-transaction-ops (10000)", "PING");
     expect(c, "-EXECABORT *", "EXEC");
     begin();
     for (int i = 0; i < 10000; i++) say(c, "INCR k%d", i % 5000);
@@ -130,7 +130,7 @@ static void rows_inside_exec_are_limited(void **state)
     for (int i = 0; i < 400; i++) say(c, "KV.COUNT");
     expect_many(c, 400, "+QUEUED");
     queue("SET done 1");
-    expect(c, "-EXECABORT command * kv.count: ERR more rows than one transaction may read *",
+    expect(c, "-EXECABORT command * kv.count: LIMIT more rows than one transaction may read *",
            "EXEC");
     expect(c, "(nil)", "GET done");
 }
@@ -143,7 +143,7 @@ static void a_range_too_large_for_one_transaction_is_refused(void **state)
     begin();
     queue("SET done 1");
     queue("KV.DELRANGE PREFIX ['r']");
-    expect(c, "-EXECABORT command 2 kv.delrange: ERR *", "EXEC");
+    expect(c, "-EXECABORT command 2 kv.delrange: LIMIT *", "EXEC");
     expect(c, ":300", "KV.COUNT");
     expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
     begin();

@@ -25,8 +25,8 @@ static const char introduction[] =
     "Upper-case words are tokens, in any case; lower-case words are arguments. `[x]` may be\n"
     "left out, `<A | B>` is one of them, `[A | B]` one of them or none, `x [x ...]` once or\n"
     "more often, `[x ...]` any number of times. Options may come in any order, `FORMAT` and\n"
-    "`IDEM` always where they are shown ([formats](formats.md),\n"
-    "[transactions](transactions.md)).\n"
+    "`IDEM` always where they are shown. `FORMAT JSON` may be `FORMAT JSON BARE`\n"
+    "([formats](formats.md), [transactions](transactions.md)).\n"
     "\n"
     "Arity counts the words with the name; negative: at least so many.\n";
 

@@ -280,10 +280,10 @@ static void idem_and_format_are_where_the_command_takes_them(void **state)
 {
     const char *atomic = command_syntax(find("kv.atomic"), &arena);
     assert_int_equal(strncmp(atomic, "[IDEM id] [DETAILS] ", 20), 0);
-    const char *format = "[FORMAT <JSON [BARE] | MSGPACK>]";
+    const char *format = "[FORMAT <JSON | MSGPACK>]";
     assert_string_equal(atomic + strlen(atomic) - strlen(format), format);
     assert_string_equal(command_syntax(find("kv.min"), &arena),
-                        "key value [FORMAT <JSON [BARE] | MSGPACK>] [IDEM id]");
+                        "key value [FORMAT <JSON | MSGPACK>] [IDEM id]");
     assert_string_equal(command_syntax(find("kv.version"), &arena), format);
     assert_string_equal(command_syntax(find("kv.format"), &arena), "[JSON [BARE] | MSGPACK]");
     assert_int_equal(command_arity(find("kv.pttl")), -2);
