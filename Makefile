@@ -144,7 +144,7 @@ test: test-deps ## packages, build, every test; last line: N passed, N failed, N
 format: ## lay out all C files as .clang-format says
 	@find $(wildcard src include tests redis-tests) -name "*.[ch]" -print0 | xargs -0 -r clang-format -i
 
-docs: test-deps ## write docs/commands.md from the table of commands
+docs: test-deps ## write docs/commands.md and the lists of error codes from their tables
 	@$(PMAKE) build/asan/tests/unit/command/test_manual
 	@build/asan/tests/unit/command/test_manual --write
 

@@ -40,15 +40,61 @@ extern "C" {
 #define TUPLED_VALUE_DEPTH_MAX 128  /* levels of arrays, objects, .. in a value */
 #define TUPLED_INTEGER_MAX INT64_C(9007199254740991) /* 2^53-1: numbers beyond are bigints */
 
-/* First words of error replies. */
-#define TUPLED_ERR "ERR"             /* the command was wrong or could not be done */
-#define TUPLED_WRONGTYPE "WRONGTYPE" /* the stored value has another type */
-#define TUPLED_TRYAGAIN "TRYAGAIN"   /* nothing happened; try again */
-#define TUPLED_NOPROTO "NOPROTO"     /* HELLO asked for a protocol the server does not speak */
-#define TUPLED_NOAUTH "NOAUTH"       /* AUTH first */
-#define TUPLED_WRONGPASS "WRONGPASS" /* AUTH failed */
-#define TUPLED_NOPERM "NOPERM"       /* the user may not do this */
-#define TUPLED_STALE "STALE"         /* the history asked for is no longer kept */
+/* First words of error replies: when each is sent, then what to do. More may join them: act on an
+ * unknown one as on TUPLED_ERR. */
+/* ---- error codes: written by `make docs` ---- */
+/* the command, a key, a value or an option is wrong, or it could not be done; the text says what is
+ * wrong and where. To do: correct the command; sending it again does not help, but for `ERR disk
+ * full`, which ends when there is space again */
+#define TUPLED_ERR "ERR"
+/* the stored value, or the operand, has a type that the command is not for. To do: look for a
+ * mistake in the program, or for two programs that use the key; the text names both types */
+#define TUPLED_WRONGTYPE "WRONGTYPE"
+/* something is larger, longer or more than a limit allows. To do: make it smaller, or split it;
+ * KV.LIMITS tells the limits, the text names the setting if there is one */
+#define TUPLED_LIMIT "LIMIT"
+/* the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a double, or
+ * 255 bytes of a bigint; nothing was changed. To do: keep a bigint there in place of a number */
+#define TUPLED_OVERFLOW "OVERFLOW"
+/* the sum is outside of KV.SUM's RANGE, or is NaN where it has RANGE or CLAMP; nothing was
+ * changed. To do: take it for an answer, not a mistake: what is counted is used up or full */
+#define TUPLED_RANGE "RANGE"
+/* a unique index has the value already: `DUPLICATE <index> <key>`, the key that has it; of KV.INDEX
+ * CREATE two keys. To do: take it for an answer, not a mistake: choose another value, or change
+ * that key */
+#define TUPLED_DUPLICATE "DUPLICATE"
+/* the index is still being filled; the percentage follows. To do: ask again later; KV.INDEX INFO
+ * tells how far it is */
+#define TUPLED_INDEXING "INDEXING"
+/* the history asked for is no longer kept, or not of this database; the oldest versionstamp that is
+ * follows. To do: read everything again with KV.LIST, then go on from the KV.VERSION of before
+ * that */
+#define TUPLED_STALE "STALE"
+/* nothing happened, and it may work next time. To do: send it again after a short pause */
+#define TUPLED_TRYAGAIN "TRYAGAIN"
+/* EXEC did nothing; number, name and error of the command that was wrong follow. To do: act on the
+ * code of that command, the first word after its name */
+#define TUPLED_EXECABORT "EXECABORT"
+/* CLIENT UNBLOCK ended the wait. To do: wait again, or stop */
+#define TUPLED_UNBLOCKED "UNBLOCKED"
+/* HELLO asked for a protocol that the server does not speak. To do: use 2 or 3 */
+#define TUPLED_NOPROTO "NOPROTO"
+/* protected mode: the connection comes from another machine and there is no password. To do:
+ * connect from the same machine, or see protected-mode in conf/tupled.conf */
+#define TUPLED_DENIED "DENIED"
+/* the connection must say AUTH first; not sent so far, there are no passwords yet. To do: send AUTH
+ * or HELLO with AUTH */
+#define TUPLED_NOAUTH "NOAUTH"
+/* AUTH failed. To do: correct the user and password */
+#define TUPLED_WRONGPASS "WRONGPASS"
+/* the user may not do this; not sent so far, there are no users yet. To do: ask for the permission,
+ * or use another user */
+#define TUPLED_NOPERM "NOPERM"
+/* ---- end of error codes ---- */
+
+/* Is this code the first word of an error reply's text (hiredis: reply->str, reply->len)? Of EXEC's
+ * error: of the command that was wrong, too. */
+int tupled_error_is(const char *text, size_t len, const char *code);
 
 enum tupled_status {
     TUPLED_OK = 0,

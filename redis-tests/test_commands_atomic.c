@@ -211,11 +211,11 @@ static void operations_are_limited(void **state)
     expect(c, "@", atomic_of(100));
     expect(c, ":100", "KV.COUNT");
     expect(c, "+OK", "FLUSHDB");
-    expect(c, "-ERR *max-transaction-ops (100)*", atomic_of(101));
+    expect(c, "-LIMIT *max-transaction-ops (100)*", atomic_of(101));
     expect(c, ":0", "KV.COUNT");
     char command[4000] = "KV.DEL";
     for (int i = 0; i < 101; i++) strcat(command, " ['k',1]");
-    expect(c, "-ERR *max-transaction-ops (100)*", command);
+    expect(c, "-LIMIT *max-transaction-ops (100)*", command);
 }
 
 static void bytes_are_limited(void **state)
@@ -225,7 +225,7 @@ static void bytes_are_limited(void **state)
     strcpy(value + 32501, "\"");
     expect(c, "@", "KV.ATOMIC SET ['a'] %s SET ['b'] %s", value, value);
     expect(
-        c, "-ERR transaction of * bytes is larger than max-transaction-size (65536)*",
+        c, "-LIMIT transaction of * bytes is larger than max-transaction-size (65536)*",
         "KV.ATOMIC SET ['c'] 1 SET ['a'] %s SET ['b'] %s SET ['d'] 'xxxxxxxxxxxxxxxxxxxxxxx' SET "
         "['e'] %s",
         value, value, value);

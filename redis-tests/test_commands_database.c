@@ -190,7 +190,7 @@ static void a_value_of_16_mb_is_kept(void **state)
     freeReplyObject(r);
     expect(c, "[:1 @]", "KV.APPEND ['l'] [1]");
     memset(value + 1, 'w', len);
-    expect(c, "-ERR value of * bytes is larger than max-value-size (16777216)*",
+    expect(c, "-LIMIT value of * bytes is larger than max-value-size (16777216)*",
            "KV.SET ['big'] [%b,1]", value, len + 2);
     restart();
     r = ask_reply(c, "KV.GET ['big']");
@@ -227,8 +227,9 @@ static void limits_are_told(void **state)
         "[*key-bytes :2048*key-parts :64*value-bytes :16777216*transaction-ops "
         ":20000*transaction-bytes :67108864*pattern-bytes :1024 channel-bytes :16384 databases :4*]",
         "KV.LIMITS");
-    expect(c, "-ERR wrong number of arguments for 'kv.limits' command", "KV.LIMITS x");
-    expect(c, "-ERR wrong number of arguments for 'kv.version' command", "KV.VERSION x");
+    expect(c, "-ERR wrong number of arguments for 'kv.limits' command; it is: KV.*", "KV.LIMITS x");
+    expect(c, "-ERR wrong number of arguments for 'kv.version' command; it is: KV.*",
+           "KV.VERSION x");
     expect(c, "-ERR wrong number of arguments for 'dbsize' command", "DBSIZE x");
 }
 

@@ -163,7 +163,7 @@ static void keys_have_limits_of_size_and_parts(void **state)
     expect(c, "1", "KV.GET %s", key);
     memset(key + 2, 'x', 2047);
     strcpy(key + 2 + 2047, "\"]");
-    expect(c, "-ERR *key*2048 bytes*", "KV.SET %s 1", key);
+    expect(c, "-LIMIT *key*2048 bytes*", "KV.SET %s 1", key);
     strcpy(key, "[1");
     for (int i = 1; i < 64; i++) strcat(key, ",1");
     strcat(key, "]");
@@ -171,7 +171,7 @@ static void keys_have_limits_of_size_and_parts(void **state)
     strcpy(key, "[1");
     for (int i = 1; i < 65; i++) strcat(key, ",1");
     strcat(key, "]");
-    expect(c, "-ERR *key*64 parts*", "KV.SET %s 1", key);
+    expect(c, "-LIMIT *key*64 parts*", "KV.SET %s 1", key);
 }
 
 static void keys_are_ordered_by_type_then_value(void **state)
@@ -312,16 +312,16 @@ static void a_value_over_the_limit_is_refused(void **state)
     expect(c, "@", "KV.SET ['v'] %s", value);
     memset(value + 1, 'x', 4094);
     strcpy(value + 4095, "\"");
-    expect(c, "-ERR value of 4097 bytes is larger than max-value-size (4096)", "KV.SET ['w'] %s",
+    expect(c, "-LIMIT value of 4097 bytes is larger than max-value-size (4096)", "KV.SET ['w'] %s",
            value);
-    expect(c, "-ERR value of 4097 bytes*", "KV.ATOMIC SET ['x'] 1 SET ['w'] %s", value);
+    expect(c, "-LIMIT value of 4097 bytes*", "KV.ATOMIC SET ['x'] 1 SET ['w'] %s", value);
     expect(c, ":1", "DBSIZE");
     /* What a computed value becomes counts too. */
     memset(value + 1, 'x', 2040);
     strcpy(value + 2041, "\"");
     expect(c, "[:1 @]", "KV.APPEND ['l'] [%s]", value);
     expect(c, "[:2 @]", "KV.APPEND ['l'] [%s]", value);
-    expect(c, "-ERR value of * is larger than max-value-size (4096)", "KV.APPEND ['l'] [%s]",
+    expect(c, "-LIMIT value of * is larger than max-value-size (4096)", "KV.APPEND ['l'] [%s]",
            value);
 }
 

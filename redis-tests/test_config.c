@@ -131,6 +131,7 @@ static void every_mutable_setting_can_be_set(void **state)
          "normal 4194304 1048576 5 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
 
         {"default-format", "MSGPACK", "msgpack"},
+        {"bare-bigints", "YES", "yes"},
         {"loglevel", "Verbose", "verbose"},
         {"durability", "interval 20", "interval 20"},
         {"max-value-size", "1mb", "1048576"},
@@ -514,11 +515,11 @@ static void limits_of_transactions_are_in_force_at_once(void **state)
     expect(c, "@", "KV.SET [1] '%s'", value);
     expect(c, "@", "KV.ATOMIC SET [1] '%s' SET [2] '%s'", value, value);
     expect(c, "+OK", "CONFIG SET max-transaction-size 64kb");
-    expect(c, "-ERR *max-transaction-size*", "KV.ATOMIC SET [1] '%s' SET [2] '%s'", value, value);
+    expect(c, "-LIMIT *max-transaction-size*", "KV.ATOMIC SET [1] '%s' SET [2] '%s'", value, value);
     expect(c, "+OK", "CONFIG SET max-value-size 1kb max-transaction-ops 2");
-    expect(c, "-ERR *", "KV.SET [1] '%s'", value);
+    expect(c, "-LIMIT *", "KV.SET [1] '%s'", value);
     expect(c, "@", "KV.ATOMIC SET [1] 1 SET [2] 2");
-    expect(c, "-ERR *max-transaction-ops*", "KV.ATOMIC SET [1] 1 SET [2] 2 SET [3] 3");
+    expect(c, "-LIMIT *max-transaction-ops*", "KV.ATOMIC SET [1] 1 SET [2] 2 SET [3] 3");
     expect(c, "[*value-bytes :1024 *transaction-ops :2 transaction-bytes :65536*]", "KV.LIMITS");
     free(value);
 }

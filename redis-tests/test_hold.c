@@ -432,8 +432,8 @@ static void a_duplicate_of_an_unsynced_owner_is_held(void **state)
 {
     with_indexes();
     write_unsynced("KV.SET ['x',1] {'n':1}");
-    expect_at_once(other, "-DUPLICATE ['x','old']", "KV.SET ['x',2] {'n':0}");
-    expect_held(reader, "-DUPLICATE ['x',1]", "KV.SET ['x',2] {'n':1}");
+    expect_at_once(other, "-DUPLICATE n ['x','old']", "KV.SET ['x',2] {'n':0}");
+    expect_held(reader, "-DUPLICATE n ['x',1]", "KV.SET ['x',2] {'n':1}");
     expect_next(writer, "@");
 }
 

@@ -234,7 +234,7 @@ static void expired_entries_are_not_found_at_once(void **state)
     expect(c, "@", "KV.SET ['k',1] {'n':1} PX 30");
     expect(c, "@", "KV.SET ['k',2] {'n':2}");
     expect(c, ":1", "KV.PEXPIRE ['k',2] 30");
-    expect(c, "-DUPLICATE ['k',1]", "KV.SET ['k',3] {'n':1}");
+    expect(c, "-DUPLICATE n ['k',1]", "KV.SET ['k',3] {'n':1}");
     while (ask_integer(c, "KV.PTTL ['k',2]") != -2) testserver_pause();
     expect(c, "[0 []]", "KV.FIND n");
     /* An expired owner does not count, swept or not; and its sweeping takes nothing of the new one.
@@ -244,31 +244,32 @@ static void expired_entries_are_not_found_at_once(void **state)
     expect(c, "@", "KV.SET ['k',4] {'n':4} PX 1");
     while (load_info(c, "expired_keys") <= expired) testserver_pause();
     expect(c, "[0 [['k',3]]]", "KV.FIND n KEYSONLY");
-    expect(c, "-DUPLICATE ['k',3]", "KV.SET ['k',5] {'n':1}");
+    expect(c, "-DUPLICATE n ['k',3]", "KV.SET ['k',5] {'n':1}");
 }
 
 static void a_unique_index_refuses_a_second_owner(void **state)
 {
     people();
     expect(c, "+OK", "KV.INDEX CREATE mail PREFIX ['u'] ON 1 mail UNIQUE");
-    expect(c, "-DUPLICATE ['u',1]", "KV.SET ['u',7] {'mail':'ada@x'}");
+    expect(c, "-DUPLICATE mail ['u',1]", "KV.SET ['u',7] {'mail':'ada@x'}");
     expect(c, "(nil)", "KV.GET ['u',7]");
     expect(c, "@", "KV.SET ['u',1] {'mail':'ada@x','v':2}"); /* its own */
     expect(c, "@", "KV.SET ['u',3] {'mail':null}");          /* null is no value */
     expect(c, "@", "KV.SET ['x',1] {'mail':'ada@x'}");       /* not below the prefix */
     /* All of a transaction or nothing. */
-    expect(c, "-DUPLICATE ['u',2]",
+    expect(c, "-DUPLICATE mail ['u',2]",
            "KV.ATOMIC SET ['u',8] {'mail':'new'} SET ['u',9] {'mail':'bob@x'}");
     expect(c, "(nil)", "KV.GET ['u',8]");
     /* In one command two may exchange what they have; and one may leave what another takes. */
     expect(c, "@", "KV.ATOMIC SET ['u',1] {'mail':'bob@x'} SET ['u',2] {'mail':'ada@x'}");
     expect(c, "[0 [['u',2]]]", "KV.FIND mail 'ada@x' KEYSONLY");
     expect(c, "@", "KV.ATOMIC SET ['u',5] {'mail':'ada@x'} DEL ['u',2]");
-    expect(c, "-DUPLICATE ['u',6]", "KV.ATOMIC SET ['u',6] {'mail':'z'} SET ['u',7] {'mail':'z'}");
+    expect(c, "-DUPLICATE mail ['u',6]",
+           "KV.ATOMIC SET ['u',6] {'mail':'z'} SET ['u',7] {'mail':'z'}");
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "KV.SET ['u',6] {'mail':'q'}");
     expect(c, "+QUEUED", "KV.SET ['u',7] {'mail':'q'}");
-    expect(c, "-EXECABORT command 2 kv.set: DUPLICATE ['u',6]", "EXEC");
+    expect(c, "-EXECABORT command 2 kv.set: DUPLICATE mail ['u',6]", "EXEC");
     expect(c, "(nil)", "KV.GET ['u',6]");
     expect(c, "[0 [['u',5]]]", "KV.FIND mail 'ada@x' KEYSONLY");
 }
@@ -310,8 +311,8 @@ static void definitions_are_checked(void **state)
     expect(c, "-ERR there is an index 'i' already", "KV.INDEX CREATE i PREFIX ['k'] ON 1 a");
     expect(c, "-ERR invalid path ''*", "KV.INDEX CREATE j PREFIX ['k'] ON 1 %s", "");
     expect(c, "-ERR path 'a' is given twice", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a a");
-    expect(c, "-ERR ON must be between 1 and 8, not 9", "KV.INDEX CREATE j PREFIX ['k'] ON 9 a");
-    expect(c, "-ERR syntax error: ON needs an argument", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a");
+    expect(c, "-ERR ON must be between 1 and 8, not 9*", "KV.INDEX CREATE j PREFIX ['k'] ON 9 a");
+    expect(c, "-ERR syntax error: ON needs an argument*", "KV.INDEX CREATE j PREFIX ['k'] ON 2 a");
     expect(c, "-ERR syntax error: KV.INDEX CREATE needs PREFIX*",
            "KV.INDEX CREATE j ON 2 a b UNIQUE");
     expect(c, "-ERR syntax error: an index is either ON values or for TEXT",
@@ -332,7 +333,7 @@ static void definitions_are_checked(void **state)
            "(nil)]",
            "KV.INDEX INFO i");
     for (int i = 1; i < 64; i++) expect(c, "+OK", "KV.INDEX CREATE x%d PREFIX ['k'] ON 1 a", i);
-    expect(c, "-ERR a database has at most 64 indexes", "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
+    expect(c, "-LIMIT a database has at most 64 indexes", "KV.INDEX CREATE y PREFIX ['k'] ON 1 a");
     empty();
 }
 
@@ -380,7 +381,7 @@ static void a_duplicate_found_on_the_way_makes_it_failed(void **state)
     write_many("m", 20000, 20000);
     expect(c, "@", "KV.SET ['m',19999] {'n':5}");
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['m'] ON 1 n UNIQUE");
-    expect(c, "-DUPLICATE ['m',7]", "KV.SET ['m','x'] {'n':7}"); /* enforced from the beginning */
+    expect(c, "-DUPLICATE n ['m',7]", "KV.SET ['m','x'] {'n':7}"); /* enforced from the beginning */
     long until = testserver_now_ms() + LIMIT_MS;
     while (strstr(ask(c, "KV.INDEX INFO n"), "state failed") == NULL) {
         if (testserver_now_ms() > until) fail_msg("it does not fail");
@@ -394,8 +395,7 @@ static void a_duplicate_found_on_the_way_makes_it_failed(void **state)
     empty();
     expect(c, "@", "KV.SET ['m',1] {'n':5}");
     expect(c, "@", "KV.SET ['m',2] {'n':5}");
-    expect(c, "-DUPLICATE the same value is in ['m',1] and ['m',2]",
-           "KV.INDEX CREATE n PREFIX ['m'] ON 1 n UNIQUE");
+    expect(c, "-DUPLICATE n ['m',1] ['m',2]", "KV.INDEX CREATE n PREFIX ['m'] ON 1 n UNIQUE");
     expect(c, "[]", "KV.INDEX LIST");
 }
 
@@ -409,7 +409,7 @@ static void indexes_are_there_after_a_restart(void **state)
     testserver_kill(server); /* while it is being filled */
     testserver_again(server);
     c = testserver_connect(server);
-    expect(c, "-DUPLICATE ['u',1]", "KV.SET ['u',9] {'mail':'ada@x'}");
+    expect(c, "-DUPLICATE mail ['u',1]", "KV.SET ['u',9] {'mail':'ada@x'}");
     wait_ready("n");
     redisReply *r = ask_reply(c, "KV.FIND n 7 KEYSONLY LIMIT 1000");
     assert_int_equal(r->element[1]->elements, 200);
@@ -418,7 +418,7 @@ static void indexes_are_there_after_a_restart(void **state)
     testserver_stop(server);
     testserver_again(server);
     c = testserver_connect(server);
-    expect(c, "-DUPLICATE ['u',1]", "KV.SET ['u',9] {'mail':'ada@x'}");
+    expect(c, "-DUPLICATE mail ['u',1]", "KV.SET ['u',9] {'mail':'ada@x'}");
     r = ask_reply(c, "KV.FIND n 7 LIMIT 1000");
     assert_int_equal(r->element[1]->elements, 200);
     assert_non_null(strstr(r->element[1]->element[199]->element[1]->str, "\"n\":7"));
@@ -454,7 +454,7 @@ static void on_race(struct load_client *l, const redisReply *r)
         race->won++;
     } else {
         assert_int_equal(r->type, REDIS_REPLY_ERROR);
-        if (strncmp(r->str, "DUPLICATE [", 11) != 0) fail_msg("%s", r->str);
+        if (strncmp(r->str, "DUPLICATE n [", 13) != 0) fail_msg("%s", r->str);
         race->refused++;
     }
 }

@@ -359,13 +359,15 @@ static void docs_tell_arguments(void **state)
                 "[[name key type key key_spec_index :0]]]]",
                 "COMMAND DOCS get");
     expect_deep(
-        "[kv.sum [summary * since * group module module kv arguments "
+        "[kv.sum [summary * since * group kv module kv arguments "
         "[[name key type key key_spec_index :0] [name value type string] "
         "[name clamp_range type oneof flags [+optional] arguments "
         "[[name clamp type block token CLAMP arguments [[name lo type string] [name hi type "
         "string]]] "
         "[name range type block token RANGE arguments [[name lo type string] [name hi type "
         "string]]]]] "
+        "[name format type oneof token FORMAT flags [+optional] arguments "
+        "[[name json type pure-token token JSON] [name msgpack type pure-token token MSGPACK]]] "
         "[name id type string token IDEM flags [+optional]]]]]",
         "COMMAND DOCS KV.SUM");
     expect_deep("[mset [summary * since * group string arguments [[name key_value type block flags "

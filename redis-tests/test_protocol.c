@@ -279,7 +279,10 @@ static void unknown_commands_have_the_text_that_clients_look_for(void **state)
     raw_expect(fd, "-ERR unknown command 'FOO', with args beginning with: 'a' 'b c' \r\n");
     raw_expect(fd, "-ERR unknown subcommand 'foo'. Try CLIENT HELP.\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'config' command\r\n");
-    raw_expect(fd, "-ERR wrong number of arguments for 'kv.set' command\r\n");
+    raw_expect(fd,
+               "-ERR wrong number of arguments for 'kv.set' command; it is: KV.SET key value "
+               "[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
+               "unix-time-milliseconds | KEEPTTL] [NX | XX | IFVERSION <versionstamp | NONE>]\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'get' command\r\n");
     raw_expect(fd, "-ERR unknown command 'client|id', with args beginning with: \r\n");
 }

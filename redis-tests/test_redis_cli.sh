@@ -20,7 +20,7 @@ same "get answers the value" '{"name":"Ann"}' "$(cli KV.GET '["users",42]')"
 same "get of a missing key is empty" "" "$(cli KV.GET '["nobody"]')"
 same "get with a version, for people" '1) "{\"name\":\"Ann\"}"
 2) "@"' "$(cli --no-raw KV.GET '["users",42]' WITHVERSION)"
-same "an error is told" "ERR invalid key: expected a JSON array or a MessagePack array" \
+same "an error is told" "ERR invalid key: expected a JSON array or a MessagePack array; write [\"users\"], in a shell '[\"users\"]'" \
     "$(cli KV.GET users | sed '/^$/d')"
 same "an atomic transaction" '1) "@"
 2) 1) "[\"a\"]"
@@ -86,8 +86,16 @@ same "redis-cli's help knows every command of the manual" "" \
     "$(comm -23 "$scratch/manual" "$scratch/hints")"
 check "... which are many" test "$(wc -l <"$scratch/manual")" -gt 100
 check "... and complains about none" test -z "$(grep -E 'Unknown|ssertion' "$scratch/help")"
-check "help of KV.ATOMIC" grep -qF '[IDEM id] [DETAILS] [CHECK key versionstamp|NONE|SET key value' \
+check "help of KV.ATOMIC" grep -qF '[IDEM id] [DETAILS] op [op ...] [FORMAT format]' \
     <(echo "help kv.atomic" | timeout 20 redis-cli -p "$port" 2>&1)
+check "... names what an op is" grep -qF 'CHECK, SET, DEL, SUM' \
+    <(echo "help kv.atomic" | timeout 20 redis-cli -p "$port" 2>&1)
+echo "help @kv" | timeout 20 redis-cli -p "$port" 2>&1 | tr -d '\r' |
+    sed "s/$escape\[[0-9]*m//g" >"$scratch/group"
+same "help @kv lists every KV command" "" "$(comm -23 \
+    <(sed -n 's/^### \(KV[A-Z.]*\)$/\1/p' "$manual" | sort -u) \
+    <(sed -n 's/^ *\(KV[A-Z.]*\) .*/\1/p' "$scratch/group" | sort -u))"
+check "... and their subcommands" grep -q 'KV.QUEUE STATS queue' "$scratch/group"
 
 # type_and_see <what is typed> <what must then be on the screen>
 type_and_see() {
@@ -113,7 +121,12 @@ type_and_see() {
 if command -v script >/dev/null; then
     check "a hint appears while typing" type_and_see 'kv.set ' 'key value [EX seconds|PX milli'
     check "... and shrinks with what is there" type_and_see 'kv.sum ["a"] ' \
-        'value [CLAMP lo hi|RANGE lo hi] [IDEM id]'
+        'value [CLAMP lo hi|RANGE lo hi] [FORMAT JSON|MSGPACK] [IDEM id]'
+    check "... for KV.ATOMIC it fits the line" type_and_see 'kv.atomic ' \
+        '[IDEM id] [DETAILS] op [op ...] [FORMAT format]'
+    check "... for KV.QUEUE its subcommands" type_and_see 'kv.queue ' \
+        'LIST|STATS queue|PEEK queue|PURGE queue|PREFETCH count'
+    check "... and their arguments" type_and_see 'kv.queue stats ' 'queue'
     check "... for subcommands too" type_and_see 'command getkeysandflags ' \
         'command argument [argument ...]'
 else

@@ -356,7 +356,7 @@ static void command_info_and_docs_answer_by_name(void **state)
 {
     expect(c, "[[kv.get :-2 [+readonly *] :1 :1 :1 [*] [] [*] []] (nil) [client|id :2 *]]",
            "COMMAND INFO KV.GET nosuch client|id");
-    expect(c, "[kv.set [summary * since * group module*]]", "COMMAND DOCS KV.SET nosuch");
+    expect(c, "[kv.set [summary * since * group kv*]]", "COMMAND DOCS KV.SET nosuch");
     expect(c, "[]", "COMMAND DOCS nosuch");
     expect(c, "-ERR unknown subcommand 'FOO'. Try COMMAND HELP.", "COMMAND FOO");
 }

@@ -83,10 +83,10 @@ static void a_value_over_the_limit_is_refused(void **state)
 {
     expect(c, "+OK", "CONFIG SET max-value-size 1kb");
     char *big = calloc(1, 2000);
-    expect(c, "-ERR value of 1025 bytes is larger than max-value-size (1024)", "SET big %b", big,
+    expect(c, "-LIMIT value of 1025 bytes is larger than max-value-size (1024)", "SET big %b", big,
            (size_t)1022);
     expect(c, "+OK", "SET big %b", big, (size_t)1015);
-    expect(c, "-ERR value of *", "APPEND big 0123456789");
+    expect(c, "-LIMIT value of *", "APPEND big 0123456789");
     expect(c, ":1015", "STRLEN big");
     free(big);
     expect(c, "+OK", "CONFIG SET max-value-size 16mb");
@@ -142,7 +142,7 @@ static void keys_are_strings_and_say_so(void **state)
     expect(c, "+OK", "SET %b v", longest, (size_t)2046);
     expect(c, "v", "GET %b", longest, (size_t)2046);
     for (size_t len = 2047; len < 2051; len++) {
-        expect(c, "-ERR invalid key: larger than 2048 bytes", "SET %b v", longest, len);
+        expect(c, "-LIMIT invalid key: larger than 2048 bytes", "SET %b v", longest, len);
     }
     assert_int_equal(strlen(ask(c, "RANDOMKEY")), 2046);
     free(longest);

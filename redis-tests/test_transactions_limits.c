@@ -62,14 +62,14 @@ static void more_commands_than_the_limit_are_not_queued(void **state)
     begin();
     for (int i = 0; i < 1000; i++) say(c, "SET k%d v", i);
     expect_many(c, 1000, "+QUEUED");
-    expect(c, "-ERR more commands than max-transaction-ops (1000)", "SET more v");
+    expect(c, "-LIMIT more commands than max-transaction-ops (1000)", "SET more v");
     expect(c, "-EXECABORT Transaction discarded*", "EXEC");
     expect(c, ":0", "DBSIZE");
     begin();
     queue("MSET a 1 b 1 c 1");
     for (int i = 0; i < 998; i++) say(c, "SET k%d v", i);
     expect_many(c, 998, "+QUEUED");
-    expect(c, "-EXECABORT command 999 set: ERR 1001 operations are more than *", "EXEC");
+    expect(c, "-EXECABORT command 999 set: LIMIT 1001 operations are more than *", "EXEC");
     expect(c, ":0", "DBSIZE");
     expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
 }
@@ -119,7 +119,7 @@ static void ten_thousand_commands_are_one_transaction(void **state)
     begin();
     for (int i = 0; i < 10000; i++) say(c, "INCR k%d", i % 5000);
     expect_many(c, 10000, "+QUEUED");
-    expect(c, "-ERR more commands than max-transaction-ops (10000)", "PING");
+    expect(c, "-LIMIT more commands than max-transaction-ops (10000)", "PING");
     expect(c, "-EXECABORT *", "EXEC");
     begin();
     for (int i = 0; i < 10000; i++) say(c, "INCR k%d", i % 5000);
@@ -140,8 +140,8 @@ static void a_queue_of_more_bytes_than_the_limit_is_refused(void **state)
     memset(value, 'v', len);
     begin();
     for (int i = 0; i < 7; i++) queue("SET k%d %b", i, value, len);
-    expect(c, "-ERR the queued commands are larger than max-transaction-size *", "SET k %b", value,
-           len);
+    expect(c, "-LIMIT the queued commands are larger than max-transaction-size *", "SET k %b",
+           value, len);
     expect(c, "-EXECABORT Transaction discarded*", "EXEC");
     expect(c, ":0", "DBSIZE");
     free(value);
@@ -157,7 +157,7 @@ static void a_reply_of_more_bytes_than_the_limit_is_refused(void **state)
     begin();
     queue("SET done 1");
     for (int i = 0; i < 65; i++) queue("GET big");
-    expect(c, "-EXECABORT command * get: ERR the reply of EXEC is larger than *", "EXEC");
+    expect(c, "-EXECABORT command * get: LIMIT the reply of EXEC is larger than *", "EXEC");
     expect(c, "(nil)", "GET done");
 }
 
@@ -170,7 +170,7 @@ static void rows_inside_exec_are_limited(void **state)
     for (int i = 0; i < 400; i++) say(c, "KV.COUNT");
     expect_many(c, 400, "+QUEUED");
     queue("SET done 1");
-    expect(c, "-EXECABORT command * kv.count: ERR more rows than one transaction may read *",
+    expect(c, "-EXECABORT command * kv.count: LIMIT more rows than one transaction may read *",
            "EXEC");
     expect(c, "(nil)", "GET done");
 }
@@ -183,7 +183,7 @@ static void a_range_too_large_for_one_transaction_is_refused(void **state)
     begin();
     queue("SET done 1");
     queue("KV.DELRANGE PREFIX ['r']");
-    expect(c, "-EXECABORT command 2 kv.delrange: ERR *", "EXEC");
+    expect(c, "-EXECABORT command 2 kv.delrange: LIMIT *", "EXEC");
     expect(c, ":300", "KV.COUNT");
     expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
     begin();

@@ -206,7 +206,7 @@ const steps = {
     const [cursor, found] = await run(r, "KV.FIND", "n", "FROM", 1);
     assert.equal(cursor, "0");
     assert.deepEqual(found[0].slice(0, 2), [key("p", 1), '{"name":"Bob","n":1}']);
-    await assert.rejects(run(r, "KV.SET", key("p", 9), '{"n":1}'), /DUPLICATE \["p",1\]/);
+    await assert.rejects(run(r, "KV.SET", key("p", 9), '{"n":1}'), /DUPLICATE n \["p",1\]/);
     await run(r, "KV.INDEX", "CREATE", "t", "PREFIX", key("p"), "TEXT", 1, "name");
     const hits = await run(r, "KV.SEARCH", "t", "bob", "WITHSCORES");
     assert.equal(hits.length, 1);

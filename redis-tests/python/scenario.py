@@ -314,7 +314,7 @@ def asks_questions_of_values(r, protocol):
     cursor, found = r.execute_command("KV.FIND", "name", '"Bob"')
     assert cursor == "0" and json.loads(found[0][1]) == {"name": "Bob", "age": 25}, found
     text, kind = refused(r, "KV.SET", key("p", 9), json.dumps({"name": "Ann"}))
-    assert text == 'DUPLICATE ["p",0]' and kind is redis.ResponseError, text
+    assert text == 'DUPLICATE name ["p",0]' and kind is redis.ResponseError, text
     r.execute_command("KV.INDEX", "CREATE", "text", "PREFIX", key("p"), "TEXT", 1, "name")
     hits = r.execute_command("KV.SEARCH", "text", "ann OR cl*", "WITHSCORES", "HIGHLIGHT", "<", ">")
     assert sorted(h[0] for h in hits) == ['["p",0]', '["p",2]'], hits

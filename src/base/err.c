@@ -15,18 +15,41 @@ const char *err_prefix(enum err code)
     return prefixes[code];
 }
 
+const struct error_code error_codes[] = {
+#define X(word, when, advice) {#word, when, advice},
+    ERROR_CODES(X)
+#undef X
+        {NULL, NULL, NULL},
+};
+
+/* From offset `at` of the text on. */
+__attribute__((format(printf, 3, 0))) static void write_text(struct error *e, size_t at,
+                                                             const char *format, va_list args)
+{
+    vsnprintf(e->text + at, sizeof e->text - at, format, args);
+    for (char *p = e->text + at; *p != '\0'; p++) {
+        if ((unsigned char)*p < 0x20) *p = ' ';
+    }
+}
+
 enum err error_set(struct error *e, enum err code, const char *format, ...)
 {
     if (e == NULL) return code;
     e->code = code;
     va_list args;
     va_start(args, format);
-    vsnprintf(e->text, sizeof e->text, format, args);
+    write_text(e, 0, format, args);
     va_end(args);
-    for (char *p = e->text; *p != '\0'; p++) {
-        if ((unsigned char)*p < 0x20) *p = ' ';
-    }
     return code;
+}
+
+void error_add(struct error *e, const char *format, ...)
+{
+    if (e == NULL) return;
+    va_list args;
+    va_start(args, format);
+    write_text(e, strlen(e->text), format, args);
+    va_end(args);
 }
 
 void die(const char *format, ...)

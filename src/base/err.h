@@ -1,6 +1,6 @@
 /* err: the program's one list of errors. A function that may fail returns `enum err`; what a person
  * should read goes to `struct error`, the last parameter. The second column is the first word of
- * the reply a client gets (SPEC 6; the field's codes: clients act on them).
+ * the reply a client gets, its code: one of ERROR_CODES below, on which clients act.
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -11,9 +11,10 @@
     X(ERR_SYNTAX, "ERR")          /* a malformed command, option or number */                      \
     X(ERR_KEY, "ERR")             /* a malformed key */                                            \
     X(ERR_VALUE, "ERR")           /* a malformed value */                                          \
-    X(ERR_LIMIT, "ERR")           /* larger than a limit allows */                                 \
+    X(ERR_LIMIT, "LIMIT")         /* larger than a limit allows */                                 \
     X(ERR_TYPE, "WRONGTYPE")      /* the stored value has another type */                          \
-    X(ERR_OVERFLOW, "ERR")        /* arithmetic left its range */                                  \
+    X(ERR_OVERFLOW, "OVERFLOW")   /* the type has no such number */                                \
+    X(ERR_RANGE, "RANGE")         /* the caller's bounds forbid the number */                      \
     X(ERR_CONFLICT, "ERR")        /* a check failed; replies show it as nil, never as text */      \
     X(ERR_WAIT, "TRYAGAIN")       /* not now: the caller is parked and asked again */              \
     X(ERR_TRYAGAIN, "TRYAGAIN")   /* nothing happened, the client may retry */                     \
@@ -32,6 +33,59 @@
     X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */                       \
     X(ERR_DUPLICATE, "DUPLICATE") /* a unique index has another owner for the value */             \
     X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */
+
+/* The codes, for clients: word, when it is the first word of an error, what to do then. The table
+ * in docs/protocol.md and the list in include/tupled.h are written from this one (`make docs`).
+ * Client libraries act on some words by themselves (MOVED, ASK, LOADING, READONLY, BUSY, ...): none
+ * of those may come to mean something here. */
+#define ERROR_CODES(X)                                                                             \
+    X(ERR,                                                                                         \
+      "the command, a key, a value or an option is wrong, or it could not be done; the text"       \
+      " says what is wrong and where",                                                             \
+      "correct the command; sending it again does not help, but for `ERR disk full`, which "       \
+      "ends when there is space again")                                                            \
+    X(WRONGTYPE, "the stored value, or the operand, has a type that the command is not for",       \
+      "look for a mistake in the program, or for two programs that use the key; the text "         \
+      "names both types")                                                                          \
+    X(LIMIT, "something is larger, longer or more than a limit allows",                            \
+      "make it smaller, or split it; KV.LIMITS tells the limits, the text names the setting"       \
+      " if there is one")                                                                          \
+    X(OVERFLOW,                                                                                    \
+      "the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a "       \
+      "double, or 255 bytes of a bigint; nothing was changed",                                     \
+      "keep a bigint there in place of a number")                                                  \
+    X(RANGE,                                                                                       \
+      "the sum is outside of KV.SUM's RANGE, or is NaN where it has RANGE or CLAMP; nothing"       \
+      " was changed",                                                                              \
+      "take it for an answer, not a mistake: what is counted is used up or full")                  \
+    X(DUPLICATE,                                                                                   \
+      "a unique index has the value already: `DUPLICATE <index> <key>`, the key that has "         \
+      "it; of KV.INDEX CREATE two keys",                                                           \
+      "take it for an answer, not a mistake: choose another value, or change that key")            \
+    X(CORRUPT,                                                                                     \
+      "what was stored cannot be read: the disk gave it back damaged; the key or the place "       \
+      "follows",                                                                                   \
+      "do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on")    \
+    X(INDEXING, "the index is still being filled; the percentage follows",                         \
+      "ask again later; KV.INDEX INFO tells how far it is")                                        \
+    X(STALE,                                                                                       \
+      "the history asked for is no longer kept, or not of this database; the oldest "              \
+      "versionstamp that is follows",                                                              \
+      "read everything again with KV.LIST, then go on from the KV.VERSION of before that")         \
+    X(TRYAGAIN, "nothing happened, and it may work next time",                                     \
+      "send it again after a short pause")                                                         \
+    X(EXECABORT, "EXEC did nothing; number, name and error of the command that was wrong follow",  \
+      "act on the code of that command, the first word after its name")                            \
+    X(UNBLOCKED, "CLIENT UNBLOCK ended the wait", "wait again, or stop")                           \
+    X(NOPROTO, "HELLO asked for a protocol that the server does not speak", "use 2 or 3")          \
+    X(DENIED,                                                                                      \
+      "protected mode: the connection comes from another machine and there is no password",        \
+      "connect from the same machine, or see protected-mode in conf/tupled.conf")                  \
+    X(NOAUTH, "the connection must say AUTH first; not sent so far, there are no passwords yet",   \
+      "send AUTH or HELLO with AUTH")                                                              \
+    X(WRONGPASS, "AUTH failed", "correct the user and password")                                   \
+    X(NOPERM, "the user may not do this; not sent so far, there are no users yet",                 \
+      "ask for the permission, or use another user")
 
 enum err {
     OK = 0,
@@ -53,10 +107,19 @@ struct error {
 /* First word of the reply for an error: "ERR", "WRONGTYPE", ... */
 const char *err_prefix(enum err code);
 
+struct error_code {
+    const char *word, *when, *advice;
+};
+/* The rows of ERROR_CODES, ended by one without a word. */
+extern const struct error_code error_codes[];
+
 /* Fill `e` (may be NULL) and return `code`, so that `return error_set(e, ERR_KEY, ...)` reads well.
  * CR, LF and other control bytes in the result become blanks: the text travels in a RESP line. */
 enum err error_set(struct error *e, enum err code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Appends to the text that is there: what to do about it. Harmless when e is NULL. */
+void error_add(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Program ends here with the reason on stderr; for broken invariants and failed small allocations.
  */

@@ -201,7 +201,7 @@ static enum err type_error(struct error *e, const char *what, struct slice value
 
 static enum err too_long(struct error *e)
 {
-    return error_set(e, ERR_OVERFLOW, "overflow: a bigint of more than %d bytes", BIGINT_BYTES_MAX);
+    return error_set(e, ERR_OVERFLOW, "a bigint of more than %d bytes", BIGINT_BYTES_MAX);
 }
 
 static enum err check_bounds(const struct arith *a, const struct amount *operand, struct error *e)
@@ -237,14 +237,13 @@ static enum err apply_bounds(const struct arith *a, struct amount *sum, struct e
 {
     struct amount lo, hi;
     if (a->bound == ARITH_UNBOUNDED) return OK;
-    if (is_nan(sum))
-        return error_set(e, ERR_OVERFLOW, "overflow: the sum is NaN, outside the range");
+    if (is_nan(sum)) return error_set(e, ERR_RANGE, "the sum is NaN, outside the bounds");
     read_amount(a->lo, &lo);
     read_amount(a->hi, &hi);
     bool is_below = compare(sum, &lo)<0, is_above = compare(sum, &hi)> 0;
     if (!is_below && !is_above) return OK;
     if (a->bound == ARITH_RANGE) {
-        return error_set(e, ERR_OVERFLOW, "overflow: the sum is %s, outside the range",
+        return error_set(e, ERR_RANGE, "the sum is %s",
                          is_below ? "below the lower bound" : "above the upper bound");
     }
     *sum = is_below ? lo : hi;
@@ -267,11 +266,11 @@ static enum err sum_into(const struct arith *a, const struct amount *old, struct
     if (sum.kind == KIND_BIGINT && sum.len > BIGINT_BYTES_MAX) return too_long(e);
     if (sum.kind == KIND_NUMBER && sum.is_integer &&
         (sum.i > NUMBER_SAFE_MAX || sum.i < -NUMBER_SAFE_MAX)) {
-        return error_set(e, ERR_OVERFLOW, "overflow: the sum leaves +-(2^53-1), use bigint");
+        return error_set(e, ERR_OVERFLOW,
+                         "the sum leaves +-(2^53-1), use a bigint: {\"$bigint\":\"1\"}");
     }
     if (sum.kind == KIND_NUMBER && was_finite && !isfinite(sum.d)) {
-        return error_set(e, ERR_OVERFLOW,
-                         "overflow: the sum leaves the range of a double, use bigint");
+        return error_set(e, ERR_OVERFLOW, "the sum leaves the range of a double, use a bigint");
     }
     write_amount(&sum, out);
     return OK;
@@ -336,7 +335,7 @@ enum err arith_join(struct slice items, const struct slice *old, bool is_prepend
         return type_error(e, "stored value", *old, items);
     }
     *count = (uint64_t)added + had;
-    if (*count > UINT32_MAX) return error_set(e, ERR_OVERFLOW, "overflow: array of 2^32 items");
+    if (*count > UINT32_MAX) return error_set(e, ERR_LIMIT, "an array of more than 2^32-1 items");
     uint8_t head[PACK_HEAD_BYTES];
     buf_append(out, head, pack_head(PACK_ARRAY, 0, *count, head));
     struct slice first = is_prepend ? added_items : had_items;

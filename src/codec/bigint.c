@@ -1,5 +1,7 @@
 #include "codec/bigint.h"
 
+#include "codec/number.h"
+
 #define LIMBS (BIGINT_DECIMAL_BYTES / 4)
 
 bool bigint_from_decimal(struct slice digits, uint8_t *out, size_t *len)
@@ -134,12 +136,29 @@ static void to_hex(struct slice twos, struct buf *out)
     out->len = (size_t)(to - out->data);
 }
 
-void bigint_twos_to_text(struct slice twos, struct buf *out)
+/* Without the bytes that only repeat the sign. */
+static struct slice twos_minimal(struct slice twos)
 {
     uint8_t fill = twos.data[0] >= 0x80 ? 0xff : 0;
     while (twos.len > 1 && twos.data[0] == fill && (twos.data[1] >> 7) == (fill >> 7)) {
         twos = slice_of(twos.data + 1, twos.len - 1);
     }
+    return twos;
+}
+
+bool bigint_twos_is_literal(struct slice twos)
+{
+    twos = twos_minimal(twos);
+    if (twos.len > 8) return twos.len <= BIGINT_DECIMAL_BYTES;
+    uint64_t bits = twos.data[0] >= 0x80 ? UINT64_MAX : 0;
+    for (size_t i = 0; i < twos.len; i++) bits = bits << 8 | twos.data[i];
+    uint64_t magnitude = twos.data[0] >= 0x80 ? 0 - bits : bits;
+    return magnitude > NUMBER_SAFE_MAX;
+}
+
+void bigint_twos_to_text(struct slice twos, struct buf *out)
+{
+    twos = twos_minimal(twos);
     uint8_t magnitude[BIGINT_DECIMAL_BYTES + 1];
     bool is_negative = false;
     size_t len = sizeof magnitude;

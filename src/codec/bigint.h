@@ -31,6 +31,10 @@ size_t bigint_from_twos(struct slice twos, bool *is_negative, uint8_t *out);
 /* Two's complement -> its text form, appended, without quotes. */
 void bigint_twos_to_text(struct slice twos, struct buf *out);
 
+/* Would its text form, as a literal of JSON, be read as the same bigint? It must be beyond
+ * +-(2^53-1), and decimal. */
+bool bigint_twos_is_literal(struct slice twos);
+
 /* Text form (sign, then decimal or 0x and hex) -> minimal two's complement, appended. On false out
  * is as before and *why says what is wrong. */
 bool bigint_text_to_twos(struct slice text, struct buf *out, const char **why);

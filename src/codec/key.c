@@ -243,6 +243,15 @@ enum err key_writer_end(const struct key_writer *w, bool allow_empty, enum err e
     return err;
 }
 
+enum err key_from_bare_arg(struct slice arg, bool allow_empty, const struct placeholders *p,
+                           struct buf *out, struct error *e)
+{
+    if (arg.len == 0 || arg.data[0] != '[') return key_from_arg(arg, allow_empty, p, out, e);
+    struct key_writer w = {
+        .out = out, .from = out->len, .placeholders = p, .takes_bare = true, .e = e};
+    return key_writer_json(&w, arg, allow_empty);
+}
+
 enum err key_from_arg(struct slice arg, bool allow_empty, const struct placeholders *p,
                       struct buf *out, struct error *e)
 {

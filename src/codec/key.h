@@ -39,6 +39,10 @@ struct key_part {
  */
 ERR_MUST_USE enum err key_from_arg(struct slice arg, bool allow_empty, const struct placeholders *p,
                                    struct buf *out, struct error *e);
+/* The same, but in JSON an integer literal beyond +-(2^53-1) is a bigint, not an error. */
+ERR_MUST_USE enum err key_from_bare_arg(struct slice arg, bool allow_empty,
+                                        const struct placeholders *p, struct buf *out,
+                                        struct error *e);
 /* `p` NULL: placeholders are an error. */
 ERR_MUST_USE enum err key_from_json(struct slice text, bool allow_empty,
                                     const struct placeholders *p, struct buf *out, struct error *e);
@@ -51,6 +55,8 @@ ERR_MUST_USE enum err key_from_path(struct slice path, bool allow_empty, struct 
 /* An encoded key in each of its forms; canonical. `key` must be valid (a stored key is): these
  * never fail but for memory (sticky in out). */
 void key_to_json(struct slice key, struct buf *out);
+/* With bigints beyond +-(2^53-1) as integer literals; those within keep their tag. */
+void key_to_bare_json(struct slice key, struct buf *out);
 void key_to_msgpack(struct slice key, struct buf *out);
 void key_to_path(struct slice key, struct buf *out);
 

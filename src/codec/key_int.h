@@ -13,8 +13,12 @@ struct key_writer {
     size_t from;
     size_t parts;
     const struct placeholders *placeholders; /* NULL = none are allowed */
+    bool takes_bare;                         /* integer literals beyond +-(2^53-1) are bigints */
     struct error *e;
 };
+
+/* A JSON array, into an empty writer. */
+ERR_MUST_USE enum err key_writer_json(struct key_writer *w, struct slice text, bool allow_empty);
 
 /* ERR_LIMIT as soon as one part or byte too many was written. */
 ERR_MUST_USE enum err key_writer_check(const struct key_writer *w);

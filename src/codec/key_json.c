@@ -62,7 +62,12 @@ static bool add_number(struct json *j, struct key_writer *w)
         return key_add_decimal(w->out, n.is_negative, n.text) ||
                json_fail(j, from, "bigint of more than 255 bytes");
     }
-    if (n.is_integer && (n.digit_count > 16 || n.magnitude > NUMBER_SAFE_MAX)) {
+    bool is_large = n.is_integer && (n.digit_count > 16 || n.magnitude > NUMBER_SAFE_MAX);
+    if (is_large && w->takes_bare) {
+        return key_add_decimal(w->out, n.is_negative, n.text) ||
+               json_fail(j, from, "bigint of more than 255 bytes");
+    }
+    if (is_large) {
         size_t shown = n.text.len < 40 ? n.text.len : 40;
         return json_fail(j, from, bigint_hint, n.is_negative, "-", (int)shown,
                          (const char *)n.text.data, shown < n.text.len ? ".." : "");
@@ -200,16 +205,21 @@ static bool add_parts(struct json *j, struct key_writer *w)
     }
 }
 
+enum err key_writer_json(struct key_writer *w, struct slice text, bool allow_empty)
+{
+    struct json j = {.start = text.data, .at = text.data, .end = text.data, .e = w->e};
+    if (text.len > 0) j.end += text.len;
+    j.code = ERR_KEY;
+    j.subject = "invalid key";
+    bool ok = add_parts(&j, w);
+    return key_writer_end(w, allow_empty, ok ? OK : j.code);
+}
+
 enum err key_from_json(struct slice text, bool allow_empty, const struct placeholders *p,
                        struct buf *out, struct error *e)
 {
     struct key_writer w = {.out = out, .from = out->len, .placeholders = p, .e = e};
-    struct json j = {.start = text.data, .at = text.data, .end = text.data, .e = e};
-    if (text.len > 0) j.end += text.len;
-    j.code = ERR_KEY;
-    j.subject = "invalid key";
-    bool ok = add_parts(&j, &w);
-    return key_writer_end(&w, allow_empty, ok ? OK : j.code);
+    return key_writer_json(&w, text, allow_empty);
 }
 
 static void text_to_json(const struct key_part *part, struct buf *out)
@@ -231,18 +241,29 @@ static void text_to_json(const struct key_part *part, struct buf *out)
     buf_append_str(out, "\"}");
 }
 
-static void bigint_to_json(const struct key_part *part, struct buf *out)
+/* `magnitude` is minimal. */
+static bool is_beyond_safe(struct slice magnitude)
+{
+    uint64_t n = 0;
+    if (magnitude.len > 8) return true;
+    for (size_t i = 0; i < magnitude.len; i++) n = n << 8 | magnitude.data[i];
+    return n > NUMBER_SAFE_MAX;
+}
+
+static void bigint_to_json(const struct key_part *part, bool is_bare, struct buf *out)
 {
     uint8_t room[KEY_BIGINT_BYTES_MAX];
     struct buf magnitude = {.data = room, .cap = sizeof room};
     key_part_plain(part, &magnitude);
-    buf_append_str(out, part->is_negative ? "{\"$bigint\":\"-" : "{\"$bigint\":\"");
+    is_bare = is_bare && is_beyond_safe(buf_slice(&magnitude));
+    if (!is_bare) buf_append_str(out, "{\"$bigint\":\"");
+    if (part->is_negative) buf_append_byte(out, '-');
     uint8_t *to = buf_reserve(out, KEY_BIGINT_DIGITS_MAX);
     if (to != NULL) out->len += bigint_to_decimal(buf_slice(&magnitude), (char *)to);
-    buf_append_str(out, "\"}");
+    if (!is_bare) buf_append_str(out, "\"}");
 }
 
-void key_to_json(struct slice key, struct buf *out)
+static void render(struct slice key, bool is_bare, struct buf *out)
 {
     struct key_part part;
     uint8_t before = '[';
@@ -251,11 +272,21 @@ void key_to_json(struct slice key, struct buf *out)
         switch (part.type) {
         case KEY_BYTES:
         case KEY_STRING: text_to_json(&part, out); break;
-        case KEY_BIGINT: bigint_to_json(&part, out); break;
+        case KEY_BIGINT: bigint_to_json(&part, is_bare, out); break;
         case KEY_NUMBER: number_to_json(part.number, true, out); break;
         case KEY_BOOL: buf_append_str(out, part.boolean ? "true" : "false"); break;
         }
     }
     if (before == '[') buf_append_byte(out, '[');
     buf_append_byte(out, ']');
+}
+
+void key_to_json(struct slice key, struct buf *out)
+{
+    render(key, false, out);
+}
+
+void key_to_bare_json(struct slice key, struct buf *out)
+{
+    render(key, true, out);
 }

@@ -1,6 +1,6 @@
-/* tupled: the public header's keys. Stands alone, without the rest of the server, so that
- * libtupled.a brings no foreign names into a program. The server's own codec is the judge of it
- * (test_tupled). */
+/* tupled: the public header's keys and error codes. Stands alone, without the rest of the server,
+ * so that libtupled.a brings no foreign names into a program. The server's own codec is the judge
+ * of it (test_tupled). */
 #include "tupled.h"
 
 #include <string.h>
@@ -21,6 +21,23 @@ const char *tupled_status_text(enum tupled_status status)
     case TUPLED_KEY_DAMAGED: return "not a key";
     }
     return "unknown status";
+}
+
+static int begins_with(const char *text, size_t len, const char *word)
+{
+    size_t n = strlen(word);
+    return n > 0 && len >= n && memcmp(text, word, n) == 0 && (len == n || text[n] == ' ');
+}
+
+int tupled_error_is(const char *text, size_t len, const char *code)
+{
+    static const char command[] = "EXECABORT command ";
+    if (begins_with(text, len, code)) return 1;
+    if (len < sizeof command - 1 || memcmp(text, command, sizeof command - 1) != 0) return 0;
+    /* EXECABORT command 2 kv.sum: WRONGTYPE ... */
+    const char *colon = memchr(text, ':', len);
+    if (colon == NULL || (size_t)(text + len - colon) < 2) return 0;
+    return begins_with(colon + 2, len - (size_t)(colon + 2 - text), code);
 }
 
 void tupled_key_init(struct tupled_key *key)

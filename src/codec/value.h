@@ -39,6 +39,10 @@ ERR_MUST_USE enum err value_from_json(struct slice text, const struct placeholde
 /* A stored value as typed JSON, appended; canonical (no blanks, shortest digits). `bytes` has
  * passed value_check. Never fails but for memory (sticky in out). */
 void value_to_json(struct slice bytes, struct buf *out);
+/* The same, but bigints beyond +-(2^53-1) are integer literals. Those within keep their tag, as
+ * they would be numbers without it, and so do those too large for decimal digits. value_from_json
+ * reads both. */
+void value_to_bare_json(struct slice bytes, struct buf *out);
 
 /* The name a person would use: "number", "bigint", "u64", "string", "array", "object", "Map".. */
 const char *value_type_name(struct slice bytes);

@@ -28,6 +28,7 @@ struct render {
     size_t shape_next;  /* notes used; all of them when that map has been written */
     bool takes_objects; /* no walks: every map is taken for a plain object ... */
     bool was_mistaken;  /* ... and one was none */
+    bool is_bare;       /* large bigints as literals */
     uint8_t first[64];
 };
 
@@ -236,17 +237,24 @@ static void render_nested(struct render *r, int8_t ext, struct slice body)
     buf_append_byte(r->out, '}');
 }
 
+static void render_bigint(struct render *r, struct slice twos)
+{
+    if (r->is_bare && bigint_twos_is_literal(twos)) {
+        bigint_twos_to_text(twos, r->out);
+        return;
+    }
+    text(r, "{\"$bigint\":\"");
+    bigint_twos_to_text(twos, r->out);
+    text(r, "\"}");
+}
+
 static void render_ext(struct render *r, int8_t ext, struct slice body)
 {
     uint64_t u = 0;
     switch (ext) {
     case EXT_DATE: render_date(r, body); break;
     case EXT_UNDEFINED: text(r, "{\"$undefined\":true}"); break;
-    case EXT_BIGINT:
-        text(r, "{\"$bigint\":\"");
-        bigint_twos_to_text(body, r->out);
-        text(r, "\"}");
-        break;
+    case EXT_BIGINT: render_bigint(r, body); break;
     case EXT_U64:
         for (size_t i = 0; i < body.len; i++) u = u << 8 | body.data[i];
         text(r, "{\"$u64\":\"");
@@ -262,11 +270,11 @@ static void render_integer(struct render *r, const struct pack_item *item)
 {
     bool is_negative = item->type == PACK_INT;
     uint64_t magnitude = is_negative ? 0 - (uint64_t)item->i : item->u;
-    bool is_bigint = magnitude > NUMBER_SAFE_MAX;
-    if (is_bigint) text(r, "{\"$bigint\":\"");
+    bool is_tagged = magnitude > NUMBER_SAFE_MAX && !r->is_bare;
+    if (is_tagged) text(r, "{\"$bigint\":\"");
     if (is_negative) buf_append_byte(r->out, '-');
     buf_append_u64(r->out, magnitude);
-    if (is_bigint) text(r, "\"}");
+    if (is_tagged) text(r, "\"}");
 }
 
 static void render_value(struct render *r, const uint8_t **at, const uint8_t *end)
@@ -292,10 +300,11 @@ static void render_value(struct render *r, const uint8_t **at, const uint8_t *en
     }
 }
 
-void value_to_json(struct slice bytes, struct buf *out)
+static void render(struct slice bytes, bool is_bare, struct buf *out)
 {
     struct render r;
     r.out = out;
+    r.is_bare = is_bare;
     r.shapes = r.first;
     r.shape_cap = sizeof r.first;
     r.shape_count = r.shape_next = 0;
@@ -311,4 +320,14 @@ void value_to_json(struct slice bytes, struct buf *out)
         render_value(&r, &at, at + bytes.len);
     }
     if (r.shapes != r.first) mem_free(r.shapes);
+}
+
+void value_to_json(struct slice bytes, struct buf *out)
+{
+    render(bytes, false, out);
+}
+
+void value_to_bare_json(struct slice bytes, struct buf *out)
+{
+    render(bytes, true, out);
 }

@@ -7,6 +7,9 @@
 #include "codec/key.h"
 #include "codec/utf8.h"
 #include "codec/value.h"
+#include "command/format.h"
+#include "command/hint.h"
+#include "command/keys.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -20,8 +23,12 @@ static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, s
 {
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
-    enum err r = key_from_arg(arg, allow_empty, rq->placeholders, rq->scratch, &rq->error);
-    if (r != OK) return r;
+    enum err r = format_read_key(rq->format, arg, allow_empty, rq->placeholders, rq->scratch,
+                                 &rq->error);
+    if (r != OK) {
+        hint_key(rq, arg);
+        return rq->error.code;
+    }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     return OK;
 }
@@ -58,13 +65,16 @@ enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key)
 
 enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
 {
-    if (rq->client->format == FORMAT_MSGPACK) {
+    if (rq->format == FORMAT_MSGPACK) {
         *value = arg;
         return value_check(arg, &rq->error);
     }
     buf_clear(rq->scratch, SIZE_MAX);
     enum err r = value_from_json(arg, rq->placeholders, rq->scratch, &rq->error);
-    if (r != OK) return r;
+    if (r != OK) {
+        hint_value(rq, arg);
+        return r;
+    }
     uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
     if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
     memcpy(copy, rq->scratch->data, rq->scratch->len);
@@ -121,6 +131,7 @@ enum err options_argument(struct options *o, const char *word, struct slice *arg
 enum err options_unknown(struct options *o)
 {
     struct slice word = o->rq->argv[o->at];
+    if (hint_misplaced(o->rq, word)) return ERR_SYNTAX;
     for (size_t i = 1; i < o->at; i++) {
         struct slice earlier = o->rq->argv[i];
         if (earlier.len != word.len || word.len > 15) continue;
@@ -135,8 +146,12 @@ enum err options_unknown(struct options *o)
                              shown(word), (const char *)word.data);
         }
     }
-    return error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
-                     (const char *)word.data);
+    (void)error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
+                    (const char *)word.data);
+    if (o->rq->command->keys == keys_of_range && word.len > 0 && word.data[0] == '[') {
+        error_add(&o->rq->error, "; a range is PREFIX key, or START key END key");
+    }
+    return ERR_SYNTAX;
 }
 
 bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, int64_t *ms)
@@ -275,11 +290,7 @@ void reply_stamp(struct request *rq, uint64_t version)
 void reply_key(struct resp_writer *w, enum format format, struct slice key)
 {
     struct resp_mark mark = resp_bulk_begin(w, key.len);
-    if (format == FORMAT_MSGPACK) {
-        key_to_msgpack(engine_key_tuple(key), w->out);
-    } else {
-        key_to_json(engine_key_tuple(key), w->out);
-    }
+    format_write_key(format, engine_key_tuple(key), w->out);
     resp_bulk_end(w, mark);
 }
 
@@ -291,7 +302,7 @@ void reply_value(struct resp_writer *w, enum format format, struct slice value)
     }
     /* Text is a little longer than MessagePack. */
     struct resp_mark mark = resp_bulk_begin(w, value.len + value.len / 8);
-    value_to_json(value, w->out);
+    format_write_value(format, value, w->out);
     resp_bulk_end(w, mark);
 }
 

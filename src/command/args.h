@@ -11,7 +11,7 @@ ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice
 ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key);
 /* Any form: JSON and MessagePack by their first byte, every other word as arg_string_key. */
 ERR_MUST_USE enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key);
-/* A value in the connection's format; *value is its stored form, in the arena or the request. */
+/* A value in the format of the request; *value is its stored form, in the arena or the request. */
 ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
 /* A decimal integer within [min, max]; `what` names it in the error. */
 ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,
@@ -64,7 +64,7 @@ ERR_MUST_USE enum err check_ops(struct request *rq, size_t keys);
 /* ---- replies ---- */
 
 void reply_stamp(struct request *rq, uint64_t version);
-/* `key` internal; in the connection's format. */
+/* `key` internal. */
 void reply_key(struct resp_writer *w, enum format format, struct slice key);
 void reply_value(struct resp_writer *w, enum format format, struct slice value);
 /* [k, v, vs] */

@@ -22,7 +22,11 @@
 #include "pubsub/pubsub.h"
 #include "resp/writer.h"
 
-enum format { FORMAT_JSON, FORMAT_MSGPACK };
+enum format {
+    FORMAT_JSON,
+    FORMAT_MSGPACK,
+    FORMAT_JSON_BARE, /* bigints beyond +-(2^53-1) are integer literals, in and out */
+};
 
 struct env;
 struct client;
@@ -121,6 +125,7 @@ struct env {
     uint16_t port;
     uint8_t databases;
     enum format default_format;
+    bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
     uint64_t clients_max;
     bool debug_is_allowed;
     bool debug_is_local;
@@ -202,6 +207,8 @@ struct request {
     bool is_deferring;                       /* inside EXEC: publishing waits for its commit */
     struct uuid_table *uuids;                /* NULL = none yet */
     struct slice idem;                       /* the id given with IDEM; data NULL = none */
+    enum format format;                      /* of its values, and of those in the reply */
+    bool has_format;                         /* its own words said it: not the connection's */
 };
 
 enum command_flag {
@@ -224,6 +231,7 @@ enum command_flag {
     CMD_BLOCKING = 1 << 14,   /* may wait for something other than the disk */
     CMD_PUBSUB = 1 << 15,
     CMD_SUBSCRIBED = 1 << 16, /* allowed in RESP2 while the connection listens to something */
+    CMD_FORMAT = 1 << 17,     /* takes FORMAT and its word, as its last words before IDEM */
 };
 
 struct command {
@@ -234,23 +242,27 @@ struct command {
     unsigned key_flags;                /* enum key_flag: what becomes of its keys */
     /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
     unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
-    const char *group;   /* of COMMAND DOCS */
-    const char *since;   /* first version of this server */
-    const char *summary; /* one line */
-    const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM */
-    const char *reply;   /* one line for the manual; NULL = the summary says it */
+    const char *group;                 /* of COMMAND DOCS */
+    const char *since;                 /* first version of this server */
+    const char *summary;               /* one line */
+    const char *syntax; /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
+    const char *brief;  /* what COMMAND DOCS tells in its place, where a hint must fit a line */
+    const char *reply;  /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
-     * those that run() gets, IDEM taken off. False: the command will refuse them anyway; the keys
-     * before the wrong word are there. */
+     * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them
+     * anyway; the keys before the wrong word are there. */
     bool (*keys)(const struct slice *argv, size_t argc, struct key_uses *out);
+    /* Of a command that takes a number of words that may be any: where they end, counted from the
+     * name. FORMAT before that is one of them. NULL: it has none. */
+    size_t (*own_words)(const struct slice *argv, size_t argc);
     const struct command *const *subcommands; /* NULL-ended, or NULL */
 };
 
 /* Every command, NULL-ended, sorted by name. */
 extern const struct command *const command_table[];
 size_t command_count(void);
-/* `argc` counts the name; IDEM must be off. */
+/* `argc` counts the name; IDEM and FORMAT must be off. */
 bool command_arity_fits(const struct command *c, size_t argc);
 /* By name in any case; NULL when there is none. */
 const struct command *command_find(struct slice name);
@@ -274,8 +286,8 @@ size_t client_subscriptions(const struct client *c);
 
 /* Runs one command: OK = a reply (maybe an error) was appended to rq->w->out, ERR_WAIT = parked. */
 enum err command_run(struct request *rq);
-/* Finds the command of rq->argv, takes IDEM off its arguments and checks their number. False: the
- * error reply was written. */
+/* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number.
+ * False: the error reply was written. */
 bool command_resolve(struct request *rq);
 /* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
 enum err command_call(struct request *rq);

@@ -90,6 +90,11 @@ struct placeholders request_placeholders(struct request *rq);
 /* Takes IDEM and its id off the arguments into rq->idem. False: rq->error says what is wrong. */
 bool idem_take(struct request *rq);
 ERR_MUST_USE enum err idem_run(struct request *rq);
+/* format.c */
+/* Takes FORMAT and its word off the arguments, IDEM being off already: rq->format, rq->has_format.
+ */
+void format_take(struct request *rq);
+extern const struct command kv_format;
 /* The subcommand HELP of a container: a struct of its own, so that it is counted apart. */
 #define COMMAND_HELP(of_group)                                                                     \
     static const struct command sub_help = {                                                       \
@@ -103,7 +108,7 @@ ERR_MUST_USE enum err idem_run(struct request *rq);
     }
 
 /* kv_read.c */
-extern const struct command kv_get, kv_mget, kv_ttl, kv_pttl;
+extern const struct command kv_get, kv_mget, kv_exists, kv_ttl, kv_pttl;
 /* kv_write.c */
 extern const struct command kv_set, kv_del, kv_expire, kv_pexpire, kv_expireat, kv_pexpireat,
     kv_persist, kv_sum, kv_min, kv_max, kv_append, kv_prepend;
@@ -136,7 +141,7 @@ extern const struct command kv_atomic;
 #define LIST_PAGE_BYTES_MAX (16u << 20)
 extern const struct command kv_list, kv_count, kv_delrange;
 /* kv_meta.c */
-extern const struct command kv_format, kv_version, kv_limits;
+extern const struct command kv_version, kv_limits;
 extern const struct command kv_verify; /* verify.c */
 /* What HELLO and INFO call the version of Redis that libraries may take this server for: those that
  * gate features by it find what they expect. */

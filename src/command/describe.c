@@ -58,7 +58,8 @@ size_t subcommand_count(const struct command *c)
 
 int command_arity(const struct command *c)
 {
-    return (c->flags & CMD_IDEM) != 0 && c->arity > 0 ? -c->arity : c->arity;
+    bool takes_more = (c->flags & (CMD_IDEM | CMD_FORMAT)) != 0;
+    return takes_more && c->arity > 0 ? -c->arity : c->arity;
 }
 
 void command_flag_words(const struct command *parent, const struct command *c,

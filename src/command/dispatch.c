@@ -1,6 +1,6 @@
 /* dispatch: a command's way from its words to its reply.
  *
- *   resolve   name, subcommand, IDEM off, number of arguments
+ *   resolve   name, subcommand, IDEM and FORMAT off, number of arguments
  *   pause     CLIENT PAUSE: parked before anything happens, also before it is queued
  *   queue     between MULTI and EXEC: kept for EXEC
  *   call      run, over an overlay when it is one of EXEC's or has an IDEM
@@ -47,9 +47,27 @@ static void reply_unknown_subcommand(struct request *rq, const struct command *p
     resp_error_line(rq->w, line);
 }
 
+/* Redis's words, then, for a command that Redis does not have, how it is written. */
+static void reply_wrong_number(struct request *rq, const struct command *parent,
+                               const struct command *c)
+{
+    char line[512];
+    const char *name = parent != NULL ? parent->name : c->name;
+    int n = snprintf(line, sizeof line, "ERR wrong number of arguments for '%s%s%s' command",
+                     parent != NULL ? name : "", parent != NULL ? "|" : "", c->name);
+    if (strncmp(name, "kv.", 3) == 0) {
+        char upper[2 * NAME_BYTES_MAX + 2];
+        snprintf(upper, sizeof upper, "%s%s%s", name, parent != NULL ? " " : "",
+                 parent != NULL ? c->name : "");
+        for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
+        snprintf(line + n, sizeof line - (size_t)n, "; it is: %s%s%s", upper,
+                 c->syntax[0] != '\0' ? " " : "", c->syntax);
+    }
+    resp_error_line(rq->w, line);
+}
+
 bool command_resolve(struct request *rq)
 {
-    char line[256];
     const struct command *parent = NULL;
     const struct command *c = command_of_words(rq->argv, rq->argc, &parent);
     rq->command = NULL;
@@ -70,11 +88,10 @@ bool command_resolve(struct request *rq)
         resp_error(rq->w, &rq->error);
         return false;
     }
+    format_take(rq);
     if (!command_arity_fits(c, rq->argc)) {
         stats_reject(rq->env, c);
-        snprintf(line, sizeof line, "ERR wrong number of arguments for '%s%s%s' command",
-                 parent != NULL ? parent->name : "", parent != NULL ? "|" : "", c->name);
-        resp_error_line(rq->w, line);
+        reply_wrong_number(rq, parent, c);
         return false;
     }
     rq->client->last_command = c;
@@ -86,6 +103,7 @@ enum err command_call(struct request *rq)
 {
     struct placeholders placeholders;
     rq->placeholders = NULL;
+    if (!rq->has_format) rq->format = rq->client->format;
     if ((rq->command->flags & CMD_WRITE) != 0) {
         placeholders = request_placeholders(rq);
         rq->placeholders = &placeholders;

@@ -45,13 +45,14 @@ static void reply_docs(struct request *rq, const struct command *parent, const s
     struct key_spec specs[KEY_SPECS_MAX];
     const char *module = command_module(parent, c, rq->arena);
     size_t subs = subcommand_count(c);
-    command_arguments(c, rq->arena, &args);
+    command_hint(c, rq->arena, &args);
     key_specs(c, &args, specs);
     resp_bulk_str(rq->w, command_full_name(parent, c, rq->arena));
     resp_map(rq->w, 3 + (size_t)(module != NULL) + (size_t)(args.count > 0) + (size_t)(subs > 0));
     reply_pair(rq->w, "summary", c->summary);
     reply_pair(rq->w, "since", c->since);
-    reply_pair(rq->w, "group", module != NULL ? "module" : c->group);
+    /* Not "module", as modules of Redis have it: `help @kv` of redis-cli goes by the group. */
+    reply_pair(rq->w, "group", module != NULL ? module : c->group);
     if (module != NULL) reply_pair(rq->w, "module", module);
     if (args.count > 0) reply_arguments(rq->w, &args);
     if (subs == 0) return;

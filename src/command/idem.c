@@ -104,7 +104,7 @@ static void fingerprint(const struct request *rq, uint8_t out[IDEM_FINGERPRINT_B
     XXH3_state_t *state = XXH3_createState();
     INVARIANT(state != NULL);
     XXH3_128bits_reset(state);
-    uint8_t format = (uint8_t)rq->client->format;
+    uint8_t format = (uint8_t)rq->format;
     XXH3_128bits_update(state, &format, 1);
     XXH3_128bits_update(state, rq->command->name, strlen(rq->command->name) + 1);
     for (size_t i = 1; i < rq->argc; i++) {

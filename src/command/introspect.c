@@ -230,6 +230,7 @@ static enum err find_keys(struct request *rq, struct key_uses *out)
         return error_set(&rq->error, ERR_SYNTAX, "The command has no key arguments");
     }
     bool is_good = (asked.command->flags & CMD_IDEM) == 0 || idem_take(&asked);
+    format_take(&asked);
     if (is_good && !command_arity_fits(asked.command, asked.argc)) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "Invalid number of arguments specified for command");

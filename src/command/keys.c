@@ -141,8 +141,8 @@ bool keys_are_optional(const struct syntax_args *args)
 
 bool keys_are_movable(const struct command *c)
 {
-    /* The words of IDEM come after the last key, when they come. */
-    return c->keys != NULL || ((c->flags & CMD_IDEM) != 0 && c->last_key < 0);
+    /* The words of IDEM and FORMAT come after the last key, when they come. */
+    return c->keys != NULL || ((c->flags & (CMD_IDEM | CMD_FORMAT)) != 0 && c->last_key < 0);
 }
 
 const char *key_flag_name(size_t i, unsigned *flag)

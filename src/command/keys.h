@@ -47,8 +47,9 @@ bool keys_of_range(const struct slice *argv, size_t argc, struct key_uses *out);
 
 /* Does any of its words name a key? */
 bool command_has_keys(const struct command *c);
-/* Adds the keys of a command's words, which are those run() gets: IDEM is taken off, their number
- * was checked. False: the command will refuse the words; keys before the wrong one were added. */
+/* Adds the keys of a command's words, which are those run() gets: IDEM and FORMAT are taken off,
+ * their number was checked. False: the command will refuse the words; keys before the wrong one
+ * were added. */
 bool command_keys(const struct command *c, const struct slice *argv, size_t argc,
                   struct key_uses *out);
 

@@ -2,6 +2,7 @@
  */
 #include "command/args.h"
 #include "command/commands.h"
+#include "command/hint.h"
 #include "command/keys.h"
 #include "command/queue.h"
 
@@ -86,6 +87,13 @@ static enum err parse_queue_ack(struct options *o, struct op *op)
     return r;
 }
 
+/* What CHECK says for a condition of KV.SET; NULL when the word is none. */
+static const char *check_instead_of(struct slice word)
+{
+    if (slice_is_word(word, "NX")) return "NONE";
+    return slice_is_word(word, "XX") || slice_is_word(word, "IFVERSION") ? "versionstamp" : NULL;
+}
+
 /* The operation at o->at. */
 static enum err parse_op(struct options *o, struct atomic *a)
 {
@@ -116,6 +124,14 @@ static enum err parse_op(struct options *o, struct atomic *a)
     if (slice_is_word(word, "ENQUEUE")) return parse_queue_enqueue(o, atomic_add(rq, a, OP_LAYER));
     if (slice_is_word(word, "ACK")) return parse_queue_ack(o, atomic_add(rq, a, OP_LAYER));
     o->at--;
+    if (hint_misplaced(rq, word)) return ERR_SYNTAX;
+    const char *instead = check_instead_of(word);
+    if (instead != NULL) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "syntax error: no %.*s in KV.ATOMIC; its condition is an operation of its "
+                         "own, CHECK key %s, and the whole transaction depends on it",
+                         (int)word.len, (const char *)word.data, instead);
+    }
     return error_set(
         &rq->error, ERR_SYNTAX,
         "syntax error: unknown operation '%.*s' (CHECK, SET, DEL, SUM, MIN, MAX, APPEND, PREPEND, "
@@ -180,8 +196,8 @@ static void reply_results(struct request *rq, const struct atomic *a, uint64_t v
     for (size_t i = 0; i < a->count; i++) {
         const struct op *op = &a->ops[i];
         switch (op->kind) {
-        case OP_SET: reply_key(rq->w, rq->client->format, op->key); break;
-        case OP_ARITH: reply_value(rq->w, rq->client->format, op->result); break;
+        case OP_SET: reply_key(rq->w, rq->format, op->key); break;
+        case OP_ARITH: reply_value(rq->w, rq->format, op->result); break;
         case OP_JOIN: resp_int(rq->w, (int64_t)op->count); break;
         case OP_LAYER: reply_layer(rq, op); break;
         default: resp_nil(rq->w); break;
@@ -274,11 +290,14 @@ static bool kv_atomic_keys(const struct slice *argv, size_t argc, struct key_use
 const struct command kv_atomic = {
     .name = "kv.atomic",
     .arity = -1,
-    .flags = CMD_WRITE | CMD_IDEM | CMD_IDEM_FIRST,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_IDEM_FIRST | CMD_FORMAT,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "kv",
     .since = "0.1.0",
-    .summary = "A whole transaction: checks, then mutations; nil and no effect when a check fails.",
+    .summary =
+        "A whole transaction, or nil and no effect when a CHECK fails. An op is CHECK, SET, DEL, "
+        "SUM, MIN, MAX, APPEND, PREPEND, ENQUEUE or ACK, with its arguments.",
+    .brief = "[IDEM id] [DETAILS] op [op ...] [FORMAT format]",
     .syntax =
         "[DETAILS] [<CHECK key <versionstamp | NONE> | SET key value [EX seconds | PX milliseconds "
         "| EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL] | DEL key | SUM key "

@@ -232,10 +232,10 @@ static void feed_add(const struct request *rq, struct feed *f, const struct chan
     if (mu->kind == MUTATION_FLUSH) {
         resp_nil(&w);
     } else {
-        reply_key(&w, rq->client->format, mu->key);
+        reply_key(&w, rq->format, mu->key);
     }
     if (exists) {
-        reply_value(&w, rq->client->format, mu->value);
+        reply_value(&w, rq->format, mu->value);
     } else {
         resp_nil(&w);
     }
@@ -333,7 +333,7 @@ static bool kv_changes_keys(const struct slice *argv, size_t argc, struct key_us
 const struct command kv_changes = {
     .name = "kv.changes",
     .arity = -2,
-    .flags = CMD_READ | CMD_BLOCKING | CMD_NO_MULTI,
+    .flags = CMD_READ | CMD_BLOCKING | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",

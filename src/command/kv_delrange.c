@@ -336,7 +336,7 @@ static enum err kv_delrange_run(struct request *rq)
 const struct command kv_delrange = {
     .name = "kv.delrange",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_KEYSPACE,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
     .since = "0.1.0",

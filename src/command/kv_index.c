@@ -3,6 +3,7 @@
 #include "codec/key.h"
 #include "codec/utf8.h"
 #include "command/commands.h"
+#include "command/hint.h"
 #include "command/index.h"
 #include "command/keys.h"
 #include "search/text.h"
@@ -56,6 +57,7 @@ struct create_args {
     struct definition definition;
     struct text_spec text;
     bool has_prefix;
+    bool may_exist; /* IF NOT EXISTS */
 };
 
 static enum err check_name(struct request *rq, struct slice name)
@@ -72,8 +74,7 @@ static enum err check_name(struct request *rq, struct slice name)
                      INDEX_NAME_BYTES_MAX);
 }
 
-/* ON n path ..., TEXT n path ... */
-static enum err take_paths(struct options *o, struct create_args *a, const char *word,
+static enum err take_names(struct options *o, struct create_args *a, const char *word,
                            int64_t paths_max)
 {
     struct request *rq = o->rq;
@@ -96,6 +97,19 @@ static enum err take_paths(struct options *o, struct create_args *a, const char 
                           (const char *)path.data);
         }
         if (r == OK) d->paths[d->path_count++] = path;
+    }
+    return r;
+}
+
+/* ON n path ..., TEXT n path ... */
+static enum err take_paths(struct options *o, struct create_args *a, const char *word,
+                           int64_t paths_max)
+{
+    size_t before = a->definition.path_count;
+    enum err r = take_names(o, a, word, paths_max);
+    if (r != OK && before == 0) {
+        bool is_text = word[0] == 'T';
+        hint_count(o->rq, "paths", is_text ? "TEXT 2 title body" : "ON 1 name");
     }
     return r;
 }
@@ -127,6 +141,12 @@ static enum err take_create_option(struct options *o, struct create_args *a)
         return OK;
     }
     if (options_take(o, "TOKENIZE", 3)) return take_tokenizer(o, a);
+    if (options_take(o, "IF", 4)) {
+        a->may_exist = options_take(o, "NOT", 5) && options_take(o, "EXISTS", 6);
+        return a->may_exist ? OK
+                            : error_set(&o->rq->error, ERR_SYNTAX,
+                                        "syntax error: IF is written IF NOT EXISTS");
+    }
     o->seen |= 1ull << OPTION_START | 1ull << OPTION_END; /* of a range, not of an index */
     enum err r = options_range(o, &range, &is_taken);
     if (r == OK && !is_taken) r = options_unknown(o);
@@ -164,12 +184,44 @@ static enum err parse_create(struct request *rq, struct create_args *a)
     return OK;
 }
 
+static bool is_same_definition(const struct definition *a, const struct definition *b)
+{
+    bool is_same = a->kind == b->kind && a->is_unique == b->is_unique &&
+                   a->path_count == b->path_count && slice_eq(a->prefix, b->prefix);
+    if (is_same && a->kind == INDEX_TEXT) is_same = slice_eq(a->tokenizer, b->tokenizer);
+    for (size_t i = 0; i < a->path_count && is_same; i++) {
+        is_same = slice_eq(a->paths[i], b->paths[i]);
+    }
+    return is_same;
+}
+
+/* IF NOT EXISTS, and one of the name is there. */
+static enum err create_existing(struct request *rq, const struct definition *wanted,
+                                const struct definition *there)
+{
+    int len = (int)there->name.len;
+    const char *name = (const char *)there->name.data;
+    if (is_same_definition(wanted, there)) {
+        resp_int(rq->w, 0);
+        return OK;
+    }
+    return error_set(
+        &rq->error, ERR_SYNTAX,
+        "there is an index '%.*s' with another definition: KV.INDEX INFO %.*s tells it", len, name,
+        len, name);
+}
+
 static enum err create_run(struct request *rq)
 {
     struct create_args a = {0};
     enum err r = parse_create(rq, &a);
     if (r == OK) r = definitions_begin(rq);
     if (r != OK) return r;
+    const struct index *there = index_find(rq->env->indexes, rq->client->database,
+                                           a.definition.name);
+    if (a.may_exist && there != NULL) {
+        return create_existing(rq, &a.definition, &there->definition);
+    }
     struct index_create x = {.indexes = rq->env->indexes, .definition = a.definition};
     if (a.definition.kind == INDEX_TEXT) {
         buf_clear(rq->scratch, SIZE_MAX);
@@ -193,6 +245,7 @@ static bool keys_of_create(const struct slice *argv, size_t argc, struct key_use
         uint64_t paths = 0;
         bool has_paths = slice_is_word(argv[at], "ON") || slice_is_word(argv[at], "TEXT");
         if (slice_is_word(argv[at], "UNIQUE")) continue;
+        if (slice_is_word(argv[at], "IF")) paths = 1; /* NOT EXISTS */
         if (++at == argc) return false;
         if (slice_is_word(argv[at - 1], "PREFIX")) {
             key_uses_add(out, argv[at], KEY_PREFIX);
@@ -204,19 +257,36 @@ static bool keys_of_create(const struct slice *argv, size_t argc, struct key_use
     return true;
 }
 
+/* ON n path ..., TEXT n path ...: paths are nearly any words. */
+static size_t create_own_words(const struct slice *argv, size_t argc)
+{
+    for (size_t at = 3; at + 1 < argc; at++) {
+        uint64_t count = 0;
+        bool has_paths = slice_is_word(argv[at], "ON") || slice_is_word(argv[at], "TEXT");
+        if (has_paths) {
+            return slice_to_u64(argv[at + 1], &count) && count < argc ? at + 2 + count : 0;
+        }
+        at += slice_is_word(argv[at], "IF") ? 2 : !slice_is_word(argv[at], "UNIQUE");
+    }
+    return 0;
+}
+
 static const struct command sub_create = {
     .name = "create",
     .arity = -8,
-    .flags = CMD_WRITE | CMD_NO_MULTI,
+    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "An index of the values, or of the text, at paths of the entries below a prefix.",
     .syntax = "name PREFIX key <ON count path [path ...] [UNIQUE] | TEXT count path [path ...] "
-              "[TOKENIZE tokenizer]>",
-    .reply = "OK. What is there already is added in the background, if it is much; INFO tells how "
-             "far that is. `-DUPLICATE key` of a UNIQUE index that cannot be.",
+              "[TOKENIZE tokenizer]> [IF NOT EXISTS]",
+    .reply = "OK; with IF NOT EXISTS 0 when there is one that is equal, an error when one of the "
+             "name is another. What is there already is added in the background, if it is much; "
+             "INFO tells how far that is. `-DUPLICATE name key key` of a UNIQUE index that cannot "
+             "be.",
     .run = create_run,
+    .own_words = create_own_words,
     .keys = keys_of_create,
 };
 
@@ -239,7 +309,7 @@ static enum err drop_run(struct request *rq)
 static const struct command sub_drop = {
     .name = "drop",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_NO_MULTI,
+    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Ends an index; what it holds is removed in the background.",
@@ -267,7 +337,7 @@ static enum err list_run(struct request *rq)
 static const struct command sub_list = {
     .name = "list",
     .arity = 2,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The names of the indexes in the selected database.",
@@ -293,7 +363,7 @@ static void reply_definition(struct request *rq, const struct index *x, unsigned
     resp_bulk_str(rq->w, "type");
     resp_bulk_str(rq->w, is_text ? "text" : "value");
     resp_bulk_str(rq->w, "prefix");
-    reply_key(rq->w, rq->client->format, buf_slice(key));
+    reply_key(rq->w, rq->format, buf_slice(key));
     resp_bulk_str(rq->w, "paths");
     resp_array(rq->w, d->path_count);
     for (size_t i = 0; i < d->path_count; i++) resp_bulk(rq->w, d->paths[i]);
@@ -335,7 +405,7 @@ static enum err info_run(struct request *rq)
 static const struct command sub_info = {
     .name = "info",
     .arity = 3,
-    .flags = CMD_READ | CMD_NO_MULTI,
+    .flags = CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The definition of an index and how far it is.",
@@ -360,5 +430,6 @@ const struct command kv_index = {
     .since = "0.1.0",
     .summary = "Commands about indexes.",
     .syntax = "",
+    .brief = "<CREATE name | INFO name | DROP name | LIST>",
     .subcommands = index_subcommands,
 };

@@ -1,4 +1,4 @@
-/* kv_meta: commands about the database and the connection's view of it. */
+/* kv_meta: commands about the database. */
 #include "base/glob.h"
 #include "codec/key.h"
 #include "codec/value.h"
@@ -8,38 +8,6 @@
 #include "queue/queue.h"
 #include "search/query.h"
 #include "search/text.h"
-
-static enum err kv_format_run(struct request *rq)
-{
-    struct client *c = rq->client;
-    if (rq->argc == 1) {
-        resp_bulk_str(rq->w, c->format == FORMAT_JSON ? "JSON" : "MSGPACK");
-        return OK;
-    }
-    struct options o = {.rq = rq, .at = 1};
-    if (options_take(&o, "JSON", 0)) {
-        c->format = FORMAT_JSON;
-    } else if (options_take(&o, "MSGPACK", 1)) {
-        c->format = FORMAT_MSGPACK;
-    } else {
-        return options_unknown(&o);
-    }
-    if (o.at < rq->argc) return options_unknown(&o);
-    resp_simple(rq->w, "OK");
-    return OK;
-}
-
-const struct command kv_format = {
-    .name = "kv.format",
-    .arity = -1,
-    .flags = CMD_FAST | CMD_CONNECTION,
-    .group = "kv",
-    .since = "0.1.0",
-    .summary = "How this connection sends values and gets values and keys back; alone it tells.",
-    .syntax = "[JSON | MSGPACK]",
-    .reply = "OK; without a word the format in use.",
-    .run = kv_format_run,
-};
 
 static enum err kv_version_run(struct request *rq)
 {
@@ -51,7 +19,7 @@ static enum err kv_version_run(struct request *rq)
 const struct command kv_version = {
     .name = "kv.version",
     .arity = 1,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The newest acknowledged versionstamp.",
@@ -111,7 +79,7 @@ static enum err kv_limits_run(struct request *rq)
 const struct command kv_limits = {
     .name = "kv.limits",
     .arity = 1,
-    .flags = CMD_FAST,
+    .flags = CMD_FAST | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Every limit and its value.",

@@ -63,30 +63,45 @@ static enum err parse_poll(struct request *rq, int64_t *block_ms, struct poll_ke
     struct slice arg;
     int64_t n = 0;
     enum err r = OK;
+    static const char usage[] =
+        "it is: KV.POLL [BLOCK ms] KEYS n key ... versionstamp|NONE ..., first all keys";
     *block_ms = -1;
     if (options_take(&o, "BLOCK", 0)) {
         r = options_argument(&o, "BLOCK", &arg);
         if (r == OK) r = arg_integer(rq, arg, "BLOCK", 0, INT64_MAX / 2, block_ms);
         if (r != OK) return r;
     }
-    if (o.at >= rq->argc) return error_set(&rq->error, ERR_SYNTAX, "syntax error: KEYS is missing");
-    if (!options_take(&o, "KEYS", 1)) return options_unknown(&o);
+    if (o.at >= rq->argc) {
+        return error_set(&rq->error, ERR_SYNTAX, "syntax error: KEYS is missing; %s", usage);
+    }
+    if (!options_take(&o, "KEYS", 1)) {
+        r = options_unknown(&o);
+        error_add(&rq->error, "; %s", usage);
+        return r;
+    }
     r = options_argument(&o, "KEYS", &arg);
     int64_t max = (int64_t)engine_limits(rq->env->engine)->ops_max;
     if (r == OK) r = arg_integer(rq, arg, "KEYS", 1, max, &n);
-    if (r != OK) return r;
+    if (r != OK) {
+        error_add(&rq->error, "; %s", usage);
+        return r;
+    }
     *count = (size_t)n;
     if (rq->argc - o.at != 2 * *count) {
         return error_set(&rq->error, ERR_SYNTAX,
-                         "syntax error: KEYS %zu needs %zu keys and %zu versionstamps", *count,
-                         *count, *count);
+                         "syntax error: KEYS %zu needs %zu keys and %zu versionstamps; %s", *count,
+                         *count, *count, usage);
     }
     *keys = arena_alloc(rq->arena, *count * sizeof **keys);
     for (size_t i = 0; i < *count; i++) {
         struct poll_key *k = &(*keys)[i];
         r = arg_key(rq, rq->argv[o.at + i], &k->key);
         if (r == OK) r = arg_stamp(rq, rq->argv[o.at + *count + i], &k->expected);
-        if (r == OK) r = request_get(rq, k->key, &k->entry);
+        if (r != OK) {
+            error_add(&rq->error, "; %s", usage);
+            return r;
+        }
+        r = request_get(rq, k->key, &k->entry);
         if (r != OK) return r;
     }
     return OK;
@@ -104,11 +119,11 @@ static void reply_news(struct request *rq, const struct poll_key *keys, size_t c
     for (size_t i = 0; i < count; i++) {
         if (!is_news(&keys[i])) continue;
         if (keys[i].entry.exists) {
-            reply_entry(rq->w, rq->client->format, keys[i].key, &keys[i].entry);
+            reply_entry(rq->w, rq->format, keys[i].key, &keys[i].entry);
             continue;
         }
         resp_array(rq->w, 3);
-        reply_key(rq->w, rq->client->format, keys[i].key);
+        reply_key(rq->w, rq->format, keys[i].key);
         resp_nil(rq->w);
         resp_nil(rq->w);
     }
@@ -157,7 +172,7 @@ static bool kv_poll_keys(const struct slice *argv, size_t argc, struct key_uses 
 const struct command kv_poll = {
     .name = "kv.poll",
     .arity = -5,
-    .flags = CMD_READ | CMD_BLOCKING,
+    .flags = CMD_READ | CMD_BLOCKING | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries whose versionstamp is another than the one given, or waits for one.",

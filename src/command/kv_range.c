@@ -128,7 +128,7 @@ static enum err kv_list_run(struct request *rq)
 const struct command kv_list = {
     .name = "kv.list",
     .arity = -1,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
@@ -192,7 +192,7 @@ static enum err kv_count_run(struct request *rq)
 const struct command kv_count = {
     .name = "kv.count",
     .arity = -1,
-    .flags = CMD_READ | CMD_KEYSPACE,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RO,
     .group = "kv",
     .since = "0.1.0",

@@ -26,7 +26,7 @@ static void reply_versioned(struct request *rq, const struct entry *entry)
         return;
     }
     resp_array(rq->w, 2);
-    reply_value(rq->w, rq->client->format, entry->value);
+    reply_value(rq->w, rq->format, entry->value);
     reply_stamp(rq, entry->version);
 }
 
@@ -44,7 +44,7 @@ static enum err kv_get_run(struct request *rq)
     if (with_version) {
         reply_versioned(rq, &entry);
     } else if (entry.exists) {
-        reply_value(rq->w, rq->client->format, entry.value);
+        reply_value(rq->w, rq->format, entry.value);
     } else {
         resp_nil(rq->w);
     }
@@ -54,7 +54,7 @@ static enum err kv_get_run(struct request *rq)
 const struct command kv_get = {
     .name = "kv.get",
     .arity = -2,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -82,7 +82,7 @@ static enum err kv_mget_run(struct request *rq)
 const struct command kv_mget = {
     .name = "kv.mget",
     .arity = -2,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -93,6 +93,35 @@ const struct command kv_mget = {
     .syntax = "key [key ...]",
     .reply = "An array of `[value, versionstamp]` or nil, in the order asked, from one snapshot.",
     .run = kv_mget_run,
+};
+
+static enum err kv_exists_run(struct request *rq)
+{
+    int64_t count = 0;
+    for (size_t i = 1; i < rq->argc; i++) {
+        struct entry entry;
+        enum err r = read_entry(rq, rq->argv[i], &entry);
+        if (r != OK) return r;
+        count += entry.exists;
+    }
+    resp_int(rq->w, count);
+    return OK;
+}
+
+const struct command kv_exists = {
+    .name = "kv.exists",
+    .arity = -2,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
+    .first_key = 1,
+    .last_key = -1,
+    .key_step = 1,
+    .key_flags = KEY_RO,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "How many of the keys are there.",
+    .syntax = "key [key ...]",
+    .reply = "The number of live keys, from one snapshot; one that is named twice counts twice.",
+    .run = kv_exists_run,
 };
 
 static enum err ttl_run(struct request *rq, int64_t unit_ms)
@@ -121,7 +150,7 @@ enum err kv_ttl_run(struct request *rq)
 const struct command kv_ttl = {
     .name = "kv.ttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -142,7 +171,7 @@ enum err kv_pttl_run(struct request *rq)
 const struct command kv_pttl = {
     .name = "kv.pttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,

@@ -196,8 +196,8 @@ static void reply_hit(struct request *rq, const struct search *s, const struct t
     char stamp[STAMP_CHARS];
     bool with_more = s->with_scores || s->request.with_texts;
     resp_array(rq->w, with_more ? 5 : 3);
-    reply_key(rq->w, rq->client->format, hit->key);
-    reply_value(rq->w, rq->client->format, hit->value);
+    reply_key(rq->w, rq->format, hit->key);
+    reply_value(rq->w, rq->format, hit->value);
     stamp_format(hit->version, stamp);
     resp_bulk(rq->w, slice_of(stamp, STAMP_CHARS));
     if (!with_more) return;
@@ -232,10 +232,23 @@ static enum err kv_search_run(struct request *rq)
     return OK;
 }
 
+/* HIGHLIGHT open close: any words. */
+static size_t kv_search_own_words(const struct slice *argv, size_t argc)
+{
+    size_t end = 0;
+    for (size_t at = 3; at < argc;) {
+        bool is_highlight = slice_is_word(argv[at], "HIGHLIGHT");
+        bool is_alone = slice_is_word(argv[at], "WITHSCORES");
+        at += is_highlight ? 3 : is_alone ? 1 : 2;
+        if (is_highlight) end = at;
+    }
+    return end;
+}
+
 const struct command kv_search = {
     .name = "kv.search",
     .arity = -3,
-    .flags = CMD_READ | CMD_NO_MULTI,
+    .flags = CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries by the words in their text, best first.",
@@ -247,6 +260,7 @@ const struct command kv_search = {
         "better, the texts are of the paths where something was found. Sees every acknowledged "
         "write. `-INDEXING percent` while the index is being filled.",
     .run = kv_search_run,
+    .own_words = kv_search_own_words,
 };
 
 /* ---- the state of a text index, for KV.INDEX INFO ---- */

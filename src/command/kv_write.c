@@ -84,7 +84,7 @@ static enum err kv_set_run(struct request *rq)
 const struct command kv_set = {
     .name = "kv.set",
     .arity = -3,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -124,7 +124,7 @@ enum err kv_del_run(struct request *rq)
 const struct command kv_del = {
     .name = "kv.del",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -212,7 +212,7 @@ enum err kv_pexpireat_run(struct request *rq)
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = -3,                                                                               \
-        .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,                                   \
+        .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,                      \
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
@@ -247,7 +247,7 @@ enum err kv_persist_run(struct request *rq)
 const struct command kv_persist = {
     .name = "kv.persist",
     .arity = 2,
-    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -291,7 +291,7 @@ static enum err arith_run(struct request *rq, enum arith_op kind)
     if (r == OK) r = commit_one(rq, &op, &t);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    reply_value(rq->w, rq->client->format, op.result);
+    reply_value(rq->w, rq->format, op.result);
     reply_stamp(rq, t.version);
     return OK;
 }
@@ -315,7 +315,7 @@ static enum err kv_max_run(struct request *rq)
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
         .arity = words,                                                                            \
-        .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,                                                  \
+        .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,                                     \
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
@@ -328,10 +328,14 @@ static enum err kv_max_run(struct request *rq)
         .run = kv_##word##_run,                                                                    \
     }
 
-#define ARITH_REPLY "`[new value, versionstamp]`."
+#define ARITH_REPLY                                                                                \
+    "`[new value, versionstamp]`. The value is a string in the format, as of KV.GET (`\"5\"` in "  \
+    "JSON), no integer of the protocol: it may be larger than clients can hold."
+#define SUM_REPLY                                                                                  \
+    ARITH_REPLY " `-OVERFLOW` when the type has no such number, `-RANGE` when it would leave RANGE."
 COMPUTE_COMMAND(sum, "kv.sum", -3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
                 "Adds to a number, bigint or u64; the reply is the new value and versionstamp.",
-                "key value [CLAMP lo hi | RANGE lo hi]", ARITH_REPLY);
+                "key value [CLAMP lo hi | RANGE lo hi]", SUM_REPLY);
 COMPUTE_COMMAND(min, "kv.min", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
                 "Lowers a number to the operand if that is less.", "key value", ARITH_REPLY);
 COMPUTE_COMMAND(max, "kv.max", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,

@@ -24,9 +24,9 @@ static const char introduction[] =
     "\n"
     "Upper-case words are tokens, in any case; lower-case words are arguments. `[x]` may be\n"
     "left out, `<A | B>` is one of them, `[A | B]` one of them or none, `x [x ...]` once or\n"
-    "more often, `[x ...]` any number of times. Options may come in any order, `IDEM` always\n"
-    "where it is shown ([transactions](transactions.md)). Keys and values:\n"
-    "[protocol](protocol.md).\n"
+    "more often, `[x ...]` any number of times. Options may come in any order, `FORMAT` and\n"
+    "`IDEM` always where they are shown. `FORMAT JSON` may be `FORMAT JSON BARE`\n"
+    "([formats](formats.md), [transactions](transactions.md)).\n"
     "\n"
     "Arity counts the words with the name; negative: at least so many.\n";
 
@@ -139,4 +139,46 @@ void manual_write(struct buf *out)
         if (!is_written) write_group(out, &arena, group, group);
     }
     arena_fini(&arena);
+}
+
+/* ---- error codes ---- */
+
+void manual_write_codes(struct buf *out)
+{
+    buf_append_str(out, "| code | when | what to do |\n| --- | --- | --- |\n");
+    for (const struct error_code *c = error_codes; c->word != NULL; c++) {
+        buf_printf(out, "| `%s` | %s | %s |\n", c->word, c->when, c->advice);
+    }
+}
+
+#define COLUMNS_MAX 100
+
+/* Words of `text`, in lines of a comment that has reached `column`. The result is the new one. */
+static size_t write_wrapped(struct buf *out, const char *text, size_t column)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, " ");
+        size_t more = text[len] == '\0' ? 3 : 0; /* the end of the comment may follow */
+        if (column + 1 + len + more > COLUMNS_MAX) {
+            buf_append_str(out, "\n *");
+            column = 2;
+        }
+        buf_append_byte(out, ' ');
+        buf_append(out, text, len);
+        column += 1 + len;
+        text += len + (text[len] == ' ');
+    }
+    return column;
+}
+
+void manual_write_codes_header(struct buf *out)
+{
+    for (const struct error_code *c = error_codes; c->word != NULL; c++) {
+        buf_append_str(out, "/*");
+        size_t column = write_wrapped(out, c->when, 2);
+        buf_append_byte(out, '.');
+        column = write_wrapped(out, "To do:", column + 1);
+        (void)write_wrapped(out, c->advice, column);
+        buf_printf(out, " */\n#define TUPLED_%s \"%s\"\n", c->word, c->word);
+    }
 }

@@ -161,9 +161,9 @@ void page_add(struct request *rq, struct page *p, struct slice key, const struct
     struct resp_writer w = {.out = &p->entries, .proto = rq->client->proto};
     p->rows++;
     if (p->keys_only) {
-        reply_key(&w, rq->client->format, key);
+        reply_key(&w, rq->format, key);
     } else {
-        reply_entry(&w, rq->client->format, key, entry);
+        reply_entry(&w, rq->format, key, entry);
     }
     buf_clear(&p->last, SIZE_MAX);
     buf_append(&p->last, place.data, place.len);

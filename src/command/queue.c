@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "command/commands.h"
+#include "command/hint.h"
 
 #define BLOCK_MS_MAX ((int64_t)INT32_MAX * 1000)
 
@@ -20,8 +21,14 @@ enum err arg_queue(struct request *rq, struct slice arg)
 enum err arg_receipt(struct request *rq, struct slice arg, struct receipt *out)
 {
     if (receipt_parse(rq->arena, arg, out)) return OK;
-    return error_set(&rq->error, ERR_SYNTAX, "invalid receipt '%.*s'",
-                     (int)(arg.len < 64 ? arg.len : 64), (const char *)arg.data);
+    struct message_id id;
+    (void)error_set(&rq->error, ERR_SYNTAX, "invalid receipt '%.*s'",
+                    (int)(arg.len < 64 ? arg.len : 64), (const char *)arg.data);
+    if (id_parse(arg, &id)) error_add(&rq->error, ", which is the id of a message");
+    error_add(&rq->error,
+              "; a receipt is the last of what a delivery is: [queue, id, value, attempt, "
+              "receipt]");
+    return ERR_SYNTAX;
 }
 
 enum err arg_message_id(struct request *rq, struct slice arg, struct message_id *out)
@@ -39,7 +46,7 @@ static enum err option_integer(struct options *o, const char *word, int64_t min,
     return r == OK ? arg_integer(o->rq, arg, word, min, max, out) : r;
 }
 
-static enum err parse_backoff(struct options *o, struct message *m)
+static enum err parse_delays(struct options *o, struct message *m)
 {
     int64_t count = 0;
     enum err r = option_integer(o, "BACKOFF", 0, QUEUE_BACKOFF_MAX, &count);
@@ -55,7 +62,14 @@ static enum err parse_backoff(struct options *o, struct message *m)
     return r;
 }
 
-static enum err parse_undelivered(struct options *o, struct message *m)
+static enum err parse_backoff(struct options *o, struct message *m)
+{
+    enum err r = parse_delays(o, m);
+    if (r != OK) hint_count(o->rq, "delays", "BACKOFF 2 1000 5000");
+    return r;
+}
+
+static enum err parse_keys(struct options *o, struct message *m)
 {
     int64_t count = 0;
     struct request *rq = o->rq;
@@ -83,6 +97,13 @@ static enum err parse_undelivered(struct options *o, struct message *m)
         p += 2 + tuples[i].len;
     }
     return OK;
+}
+
+static enum err parse_undelivered(struct options *o, struct message *m)
+{
+    enum err r = parse_keys(o, m);
+    if (r != OK) hint_count(o->rq, "keys", "UNDELIVERED 1 [\"failed\",7]");
+    return r;
 }
 
 static const char *const enqueue_words[] = {"DELAY", "BACKOFF", "UNDELIVERED", "DEDUP"};
@@ -203,7 +224,7 @@ static bool kv_enqueue_keys(const struct slice *argv, size_t argc, struct key_us
 const struct command kv_enqueue = {
     .name = "kv.enqueue",
     .arity = -3,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .key_flags = KEY_OW | KEY_UPDATE,
     .group = "queue",
     .since = "0.1.0",
@@ -299,7 +320,7 @@ static void dequeue_free(struct pending *p)
     mem_free(d);
 }
 
-static enum err parse_also(struct options *o, struct dequeue_args *a)
+static enum err parse_names(struct options *o, struct dequeue_args *a)
 {
     int64_t count = 0;
     enum err r = option_integer(o, "ALSO", 1, QUEUE_COUNT_MAX, &count);
@@ -314,6 +335,13 @@ static enum err parse_also(struct options *o, struct dequeue_args *a)
         a->name_count++;
     }
     return OK;
+}
+
+static enum err parse_also(struct options *o, struct dequeue_args *a)
+{
+    enum err r = parse_names(o, a);
+    if (r != OK) hint_count(o->rq, "further queues", "ALSO 2 normal slow");
+    return r;
 }
 
 static enum err parse_dequeue(struct request *rq, struct dequeue_args *a)
@@ -348,7 +376,7 @@ static void reply_messages(struct request *rq, const struct queue_dequeue *x)
         resp_array(rq->w, 5);
         resp_bulk(rq->w, d->queue);
         resp_bulk(rq->w, slice_of(d->id, ID_CHARS));
-        reply_value(rq->w, rq->client->format, d->value);
+        reply_value(rq->w, rq->format, d->value);
         resp_int(rq->w, d->delivered.attempt);
         resp_bulk(rq->w, receipt_format(rq->arena, &d->delivered));
     }
@@ -399,10 +427,21 @@ static enum err kv_dequeue_run(struct request *rq)
     return OK;
 }
 
+/* ALSO n queue ...: names are any words. */
+static size_t kv_dequeue_own_words(const struct slice *argv, size_t argc)
+{
+    for (size_t at = 2; at + 1 < argc; at += 2) {
+        uint64_t count = 0;
+        if (!slice_is_word(argv[at], "ALSO")) continue;
+        return slice_to_u64(argv[at + 1], &count) && count < argc ? at + 2 + count : 0;
+    }
+    return 0;
+}
+
 const struct command kv_dequeue = {
     .name = "kv.dequeue",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_BLOCKING,
+    .flags = CMD_WRITE | CMD_FAST | CMD_BLOCKING | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Leases messages; waits for one with BLOCK.",
@@ -410,4 +449,5 @@ const struct command kv_dequeue = {
               "milliseconds] [BLOCK milliseconds]",
     .reply = "`[[queue, id, value, attempt, receipt] ...]`; nil when there is none.",
     .run = kv_dequeue_run,
+    .own_words = kv_dequeue_own_words,
 };

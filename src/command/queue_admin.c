@@ -65,7 +65,7 @@ static enum err list_run(struct request *rq)
 static const struct command sub_list = {
     .name = "list",
     .arity = 2,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The names of the queues in the selected database.",
@@ -110,7 +110,7 @@ static enum err stats_run(struct request *rq)
 static const struct command sub_stats = {
     .name = "stats",
     .arity = 3,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The figures of a queue, in O(1).",
@@ -148,7 +148,7 @@ static enum err peek_run(struct request *rq)
         id_format(&p.items[i].id, id);
         resp_array(rq->w, 4);
         resp_bulk(rq->w, slice_of(id, ID_CHARS));
-        reply_value(rq->w, rq->client->format, p.items[i].value);
+        reply_value(rq->w, rq->format, p.items[i].value);
         resp_int(rq->w, p.items[i].attempts);
         resp_int(rq->w, p.items[i].time_ms);
     }
@@ -158,7 +158,7 @@ static enum err peek_run(struct request *rq)
 static const struct command sub_peek = {
     .name = "peek",
     .arity = -3,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The next messages, delayed ones too, without taking them.",
@@ -179,7 +179,7 @@ static enum err purge_run(struct request *rq)
 static const struct command sub_purge = {
     .name = "purge",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_NO_MULTI,
+    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes all messages of a queue, leased ones too; dead letters stay.",
@@ -202,5 +202,6 @@ const struct command kv_queue = {
     .since = "0.1.0",
     .summary = "Commands about queues.",
     .syntax = "",
+    .brief = "<LIST | STATS queue | PEEK queue | PURGE queue | PREFETCH count>",
     .subcommands = queue_subcommands,
 };

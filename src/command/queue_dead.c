@@ -13,7 +13,7 @@ static void reply_shown(struct request *rq, const struct shown *s)
     id_format(&s->id, id);
     resp_array(rq->w, 5);
     resp_bulk(rq->w, slice_of(id, ID_CHARS));
-    reply_value(rq->w, rq->client->format, s->value);
+    reply_value(rq->w, rq->format, s->value);
     resp_int(rq->w, s->attempts);
     resp_bulk(rq->w, s->error);
     resp_int(rq->w, s->time_ms);
@@ -92,7 +92,7 @@ static enum err dead_list_run(struct request *rq)
 static const struct command sub_list = {
     .name = "list",
     .arity = -3,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The dead letters of a queue, newest first.",
@@ -124,7 +124,7 @@ static enum err dead_get_run(struct request *rq)
 static const struct command sub_get = {
     .name = "get",
     .arity = 4,
-    .flags = CMD_READ | CMD_FAST,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "One dead letter.",
@@ -173,7 +173,7 @@ static enum err dead_requeue_run(struct request *rq)
 static const struct command sub_requeue = {
     .name = "requeue",
     .arity = -4,
-    .flags = CMD_WRITE | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Lets dead letters begin anew, with the options they were enqueued with.",
@@ -191,7 +191,7 @@ static enum err dead_del_run(struct request *rq)
 static const struct command sub_del = {
     .name = "del",
     .arity = -4,
-    .flags = CMD_WRITE | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes dead letters.",
@@ -209,7 +209,7 @@ static enum err dead_purge_run(struct request *rq)
 static const struct command sub_purge = {
     .name = "purge",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes all dead letters of a queue.",
@@ -232,5 +232,6 @@ const struct command kv_dlq = {
     .since = "0.1.0",
     .summary = "Commands about dead letters.",
     .syntax = "",
+    .brief = "<LIST queue | GET queue id | REQUEUE queue id | DEL queue id | PURGE queue>",
     .subcommands = dead_subcommands,
 };

@@ -9,6 +9,7 @@
 #include "codec/utf8.h"
 #include "codec/value.h"
 #include "command/commands.h"
+#include "command/format.h"
 #include "command/queue.h"
 
 #define QUEUE_CHANNEL "kv:queue:"
@@ -71,7 +72,7 @@ static bool has_room(struct push_sub *s)
     return !c->closes_after_reply && c->output_bytes < BACKLOG_BYTES;
 }
 
-static void put_json(struct buf *out, const struct delivery *d)
+static void put_json(struct buf *out, const struct delivery *d, enum format format)
 {
     struct buf name;
     struct arena arena;
@@ -84,7 +85,7 @@ static void put_json(struct buf *out, const struct delivery *d)
     buf_append_str(out, ",\"id\":\"");
     buf_append(out, d->id, ID_CHARS);
     buf_append_str(out, "\",\"value\":");
-    value_to_json(d->value, out);
+    format_write_value(format, d->value, out);
     buf_append_str(out, ",\"attempt\":");
     buf_append_u64(out, d->delivered.attempt);
     buf_append_str(out, ",\"receipt\":\"");
@@ -109,7 +110,7 @@ static uint64_t deliver(struct push_sub *s, const struct delivery *d, uint64_t v
     if (ch->format == FORMAT_MSGPACK) {
         put_message(&frame, d);
     } else {
-        put_json(&frame, d);
+        put_json(&frame, d, ch->format);
     }
     resp_bulk_end(&w, mark);
     /* What does not fit into memory is never sent; its lease ends. */
@@ -212,7 +213,7 @@ static enum err prefetch_run(struct request *rq)
 const struct command queue_prefetch = {
     .name = "prefetch",
     .arity = 3,
-    .flags = CMD_CONNECTION | CMD_FAST,
+    .flags = CMD_CONNECTION | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "How many messages this connection may have unacknowledged when they are pushed.",

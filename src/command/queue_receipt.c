@@ -28,7 +28,7 @@ static enum err kv_ack_run(struct request *rq)
 const struct command kv_ack = {
     .name = "kv.ack",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Acknowledges messages: they are done and gone.",
@@ -82,7 +82,7 @@ static enum err kv_nack_run(struct request *rq)
 const struct command kv_nack = {
     .name = "kv.nack",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Gives a message back: it comes again after its backoff, or is a dead letter.",
@@ -102,7 +102,7 @@ static enum err kv_extend_run(struct request *rq)
 const struct command kv_extend = {
     .name = "kv.extend",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM,
+    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Lets the lease of a message end so many milliseconds from now; the receipt stays.",

@@ -326,7 +326,7 @@ static enum err edit_add(const struct op *op, const struct slice *stored, struct
         return error_set(e, ERR_SYNTAX, "value is not an integer or out of range");
     }
     if (__builtin_add_overflow(old, op->delta, &sum)) {
-        return error_set(e, ERR_OVERFLOW, "increment or decrement would overflow");
+        return error_set(e, ERR_SYNTAX, "increment or decrement would overflow");
     }
     uint8_t room[32];
     struct buf digits = {.data = room, .cap = sizeof room};
@@ -369,7 +369,7 @@ static enum err add_argument(struct request *rq, bool is_negative)
         return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
     }
     if (is_negative && delta == INT64_MIN) {
-        return error_set(&rq->error, ERR_OVERFLOW, "decrement would overflow");
+        return error_set(&rq->error, ERR_SYNTAX, "decrement would overflow");
     }
     return add_run(rq, is_negative ? -delta : delta);
 }
@@ -394,7 +394,7 @@ static enum err edit_append(const struct op *op, const struct slice *stored, str
     struct slice bytes = {0};
     if (stored != NULL && !string_of(*stored, &bytes)) return wrong_type(e);
     if (bytes.len + op->value.len > STRING_BYTES_MAX) {
-        return error_set(e, ERR_LIMIT, "string exceeds maximum allowed size (%u bytes)",
+        return error_set(e, ERR_SYNTAX, "string exceeds maximum allowed size (%u bytes)",
                          STRING_BYTES_MAX);
     }
     struct buf joined;

@@ -325,21 +325,44 @@ enum err syntax_parse(const char *text, struct arena *arena, struct syntax_args 
 
 /* ---- of a command ---- */
 
+/* BARE, which may follow JSON, is left out: it would make every reply of COMMAND DOCS deeper than
+ * hiredis 0.14 reads, and every hint longer. The introduction of docs/commands.md has it. */
 const char *command_syntax(const struct command *c, struct arena *arena)
 {
-    static const char idem[] = "[IDEM id]";
-    if ((c->flags & CMD_IDEM) == 0) return c->syntax;
-    if (c->syntax[0] == '\0') return idem;
+    bool has_idem = (c->flags & CMD_IDEM) != 0;
     bool is_first = (c->flags & CMD_IDEM_FIRST) != 0;
-    size_t size = strlen(c->syntax) + sizeof idem + 1;
+    const char *parts[] = {
+        has_idem && is_first ? "[IDEM id]" : "",
+        c->syntax,
+        (c->flags & CMD_FORMAT) != 0 ? "[FORMAT <JSON | MSGPACK>]" : "",
+        has_idem && !is_first ? "[IDEM id]" : "",
+    };
+    const size_t count = sizeof parts / sizeof parts[0];
+    size_t size = 1;
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++) size += strlen(parts[i]) + 1;
     char *text = arena_alloc(arena, size);
-    snprintf(text, size, "%s %s", is_first ? idem : c->syntax, is_first ? c->syntax : idem);
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i][0] == '\0') continue;
+        len += (size_t)snprintf(text + len, size - len, "%s%s", len > 0 ? " " : "", parts[i]);
+    }
     return text;
+}
+
+static void parse_own(const char *text, struct arena *arena, struct syntax_args *out)
+{
+    struct error e = {0};
+    enum err r = syntax_parse(text, arena, out, &e);
+    INVARIANT(r == OK);
 }
 
 void command_arguments(const struct command *c, struct arena *arena, struct syntax_args *out)
 {
-    struct error e = {0};
-    enum err r = syntax_parse(command_syntax(c, arena), arena, out, &e);
-    INVARIANT(r == OK);
+    parse_own(command_syntax(c, arena), arena, out);
+}
+
+void command_hint(const struct command *c, struct arena *arena, struct syntax_args *out)
+{
+    parse_own(c->brief != NULL ? c->brief : command_syntax(c, arena), arena, out);
 }

@@ -60,9 +60,12 @@ ERR_MUST_USE enum err syntax_parse(const char *text, struct arena *arena, struct
 /* As COMMAND DOCS names them. */
 const char *arg_type_name(enum arg_type type);
 
-/* The syntax of all arguments, with IDEM id where the command takes it; in the arena or static. */
+/* The syntax of all arguments, with FORMAT and IDEM id where the command takes them; in the arena
+ * or static. */
 const char *command_syntax(const struct command *c, struct arena *arena);
 /* The same, read: the table's own strings are right (a test reads them all). */
 void command_arguments(const struct command *c, struct arena *arena, struct syntax_args *out);
+/* What COMMAND DOCS tells, from which redis-cli makes its hints: the same, or the brief form. */
+void command_hint(const struct command *c, struct arena *arena, struct syntax_args *out);
 
 #endif

@@ -21,6 +21,8 @@ struct queued {
     struct slice *argv;
     size_t argc;
     struct slice idem;
+    enum format format; /* when it has one of its own */
+    bool has_format;
 };
 
 struct multi {
@@ -119,6 +121,8 @@ enum err multi_queue(struct request *rq)
         .parent = rq->client->last_parent,
         .argv = argv,
         .argc = rq->argc,
+        .format = rq->format,
+        .has_format = rq->has_format,
         .idem = rq->idem.data == NULL ? rq->idem : arena_copy(&m->arena, rq->idem)};
     m->writes = m->writes || (rq->command->flags & CMD_WRITE) != 0;
     m->publishes = m->publishes || rq->command == &cmd_publish || rq->command == &cmd_spublish;
@@ -348,6 +352,7 @@ static void exec_prefetch(struct request *rq, size_t from)
         struct request inner = *rq;
         struct key_uses uses = {.arena = rq->arena};
         inner.command = m->commands[i].command;
+        if (m->commands[i].has_format) inner.format = m->commands[i].format;
         if (!command_keys(inner.command, m->commands[i].argv, m->commands[i].argc, &uses)) continue;
         for (size_t k = 0; k < uses.count && begun < PREFETCH_MAX; k++) {
             struct waiter w = {.ready = nobody_ready};
@@ -376,6 +381,8 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.argv = q->argv;
         inner.argc = q->argc;
         inner.idem = q->idem;
+        inner.format = q->format;
+        inner.has_format = q->has_format;
         inner.overlay = o;
         inner.uuids = uuids;
         inner.depends = 0;

@@ -21,6 +21,8 @@
 #include "codec/value.h"
 #include "command/args.h"
 #include "command/commands.h"
+#include "command/format.h"
+#include "command/hint.h"
 
 #define BACKLOG_BYTES (256u << 10)  /* of unsent output, from which changes are noted */
 #define REFILL_BYTES (64u << 10)    /* below it notes are sent */
@@ -74,17 +76,17 @@ static void put_stamp(struct buf *out, uint64_t version, enum format format)
     buf_append_byte(out, '"');
 }
 
-static void put_json(struct buf *out, const struct change *c, uint64_t commit)
+static void put_json(struct buf *out, const struct change *c, uint64_t commit, enum format format)
 {
     buf_append_str(out, "{\"key\":");
     if (c->key.len == 0) {
         buf_append_str(out, "null");
     } else {
-        key_to_json(engine_key_tuple(c->key), out);
+        format_write_key(format, engine_key_tuple(c->key), out);
     }
     buf_append_str(out, ",\"value\":");
     if (c->exists) {
-        value_to_json(c->value, out);
+        format_write_value(format, c->value, out);
     } else {
         buf_append_str(out, "null");
     }
@@ -145,7 +147,7 @@ static void put_message(struct buf *out, const struct watch_channel *ch, const s
     if (ch->format == FORMAT_MSGPACK) {
         put_msgpack(out, c, commit);
     } else {
-        put_json(out, c, commit);
+        put_json(out, c, commit, ch->format);
     }
     resp_bulk_end(&w, mark);
 }
@@ -339,9 +341,11 @@ static enum err channel_key(struct request *rq, struct slice name, bool allow_em
     bool is_array = first == '[' || (first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd;
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
-    enum err r = is_array ? key_from_arg(name, allow_empty, NULL, rq->scratch, &rq->error)
+    enum err r = is_array ? format_read_key(rq->client->format, name, allow_empty, NULL,
+                                            rq->scratch, &rq->error)
                           : key_from_path(name, allow_empty, rq->scratch, &rq->error);
     if (r == OK) *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    if (r != OK && is_array) hint_key(rq, name);
     return r;
 }
 

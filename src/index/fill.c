@@ -47,6 +47,17 @@ static void fail(struct view *v, struct definition *d, struct slice key, struct 
     buf_fini(&note);
 }
 
+/* The index and the owner are in the text: the other key follows. */
+static void name_second(struct slice key, struct error *e)
+{
+    struct error first = *e;
+    struct buf text;
+    buf_init(&text);
+    key_to_json(engine_key_tuple(key), &text);
+    (void)error_set(e, first.code, "%s %.*s", first.text, (int)text.len, (const char *)text.data);
+    buf_fini(&text);
+}
+
 static enum err fill_entry(struct view *v, const struct index *x, struct slice key,
                            const struct entry *entry, struct definition *d, struct error *e)
 {
@@ -56,6 +67,7 @@ static enum err fill_entry(struct view *v, const struct index *x, struct slice k
     if (r == OK) r = maintain_put(v, &p, &owner, e);
     if (r != ERR_TYPE && r != ERR_DUPLICATE) return r;
     fail(v, d, key, owner, e);
+    if (r == ERR_DUPLICATE) name_second(key, e);
     return r;
 }
 
@@ -162,7 +174,7 @@ static enum err fill_first(struct indexes *ix, struct view *v, struct definition
         d->state = after.state;
         d->filled = after.filled;
         d->position = arena_copy(v->arena, after.position);
-        if (r == ERR_DUPLICATE || r == ERR_TYPE) {
+        if (r == ERR_TYPE) {
             (void)error_set(e, r, "%.*s", (int)after.note.len, (const char *)after.note.data);
         }
     }

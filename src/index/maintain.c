@@ -107,13 +107,16 @@ static enum err take_rows(struct view *v, const struct index *x, struct slice ke
     return OK;
 }
 
-static enum err refuse(struct slice owner, struct slice *out, struct error *e)
+static enum err refuse(const struct index *x, struct slice owner, struct slice *out,
+                       struct error *e)
 {
     struct buf text;
     buf_init(&text);
     key_to_json(owner, &text);
     *out = owner;
-    enum err r = error_set(e, ERR_DUPLICATE, "%.*s", (int)text.len, (const char *)text.data);
+    enum err r = error_set(e, ERR_DUPLICATE, "%.*s %.*s", (int)x->definition.name.len,
+                           (const char *)x->definition.name.data, (int)text.len,
+                           (const char *)text.data);
     buf_fini(&text);
     return r;
 }
@@ -129,7 +132,7 @@ enum err maintain_put(struct view *v, const struct put *p, struct slice *owner, 
             if (r != OK) return r;
             struct slice tuple = index_row_tuple(row.value);
             if (row.exists && !slice_eq(tuple, engine_key_tuple(p->key))) {
-                return refuse(arena_copy(v->arena, tuple), owner, e);
+                return refuse(p->index, arena_copy(v->arena, tuple), owner, e);
             }
         }
         view_set_expiring(v, rows->keys[i], value, p->expiry_ms);
@@ -210,7 +213,7 @@ static enum err offer_fits(struct view *v, const struct index *x, const struct d
         r = view_get(v, rows.keys[i], &row, e);
         if (r != OK || !row.exists) continue;
         struct slice tuple = index_row_tuple(row.value);
-        if (!slice_eq(tuple, engine_key_tuple(c->key))) r = refuse(tuple, &owner, e);
+        if (!slice_eq(tuple, engine_key_tuple(c->key))) r = refuse(x, tuple, &owner, e);
     }
     return r;
 }

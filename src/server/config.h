@@ -48,6 +48,7 @@ struct config {
     uint64_t query_buffer_bytes;
     struct config_output_limit output_normal, output_replica, output_pubsub;
     enum config_format default_format;
+    enum config_switch bare_bigints;
 
     enum log_level loglevel;
     char *logfile; /* owned; empty = stdout */

@@ -84,6 +84,8 @@ static const struct setting settings[] = {
      "unsent output at which a client is disconnected"},
     {"default-format", SETTING_WORD, AT(default_format), "json", 0, 0, format_words, MUTABLE,
      "how values travel on a new connection"},
+    {"bare-bigints", SETTING_WORD, AT(bare_bigints), "no", 0, 0, switch_words, MUTABLE,
+     "in JSON, integers beyond +-(2^53-1) travel as plain literals"},
 
     {"loglevel", SETTING_WORD, AT(loglevel), "notice", 0, 0, log_words, MUTABLE,
      "least important lines that are logged"},

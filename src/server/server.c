@@ -71,7 +71,10 @@ void env_apply_settings(struct server *s)
 {
     const struct config *c = s->config;
     struct env *env = &s->env;
-    env->default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK : FORMAT_JSON;
+    env->bare_bigints = c->bare_bigints == CONFIG_YES;
+    env->default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK
+                          : env->bare_bigints                        ? FORMAT_JSON_BARE
+                                                                     : FORMAT_JSON;
     env->clients_max = c->maxclients;
     env->tracks_latency = c->latency_tracking == CONFIG_YES;
     env->slowlog_slower_than_us = c->slowlog_slower_than_us;

@@ -22,6 +22,10 @@ static void rewrite(struct slice key)
     check(key_from_json(buf_slice(&json), true, NULL, &again, &e) == OK);
     check(slice_eq(key, buf_slice(&again)));
     json.len = again.len = 0;
+    key_to_bare_json(key, &json);
+    check(key_from_bare_arg(buf_slice(&json), true, NULL, &again, &e) == OK);
+    check(slice_eq(key, buf_slice(&again)));
+    json.len = again.len = 0;
     key_to_msgpack(key, &json);
     check(key_from_msgpack(buf_slice(&json), true, &again, &e) == OK);
     check(slice_eq(key, buf_slice(&again)));

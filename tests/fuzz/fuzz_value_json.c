@@ -75,6 +75,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         again.len = 0;
         value_to_json(value, &again);
         check(slice_eq(buf_slice(&json), buf_slice(&again)));
+        json.len = again.len = 0;
+        value_to_bare_json(value, &json);
+        check(value_from_json(buf_slice(&json), NULL, &again, &e) == OK);
+        check(slice_eq(value, buf_slice(&again)));
     } else {
         check(packed.len == 1 && strncmp(e.text, "invalid value: ", 15) == 0);
     }

@@ -418,9 +418,47 @@ static void every_form_leads_back_to_the_same_bytes(void **state)
     buf_fini(&again);
 }
 
+static void bigints_beyond_the_safe_integers_may_be_bare(void **state)
+{
+    static const struct {
+        const char *tagged, *bare;
+    } rows[] = {
+        {"[9007199254740991,-9007199254740991]", "[9007199254740991,-9007199254740991]"},
+        {"[{\"$bigint\":\"9007199254740992\"}]", "[9007199254740992]"},
+        {"[\"id\",{\"$bigint\":\"-1732233600123456789\"},true]",
+         "[\"id\",-1732233600123456789,true]"},
+        {"[{\"$bigint\":\"340282366920938463463374607431768211456\"}]",
+         "[340282366920938463463374607431768211456]"},
+        /* As a literal this one would be a number. */
+        {"[{\"$bigint\":\"9007199254740991\"}]", "[{\"$bigint\":\"9007199254740991\"}]"},
+        {"[{\"$bigint\":\"0\"}]", "[{\"$bigint\":\"0\"}]"},
+    };
+    struct buf a = {0}, b = {0}, shown = {0};
+    struct error why;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        a.len = b.len = shown.len = 0;
+        assert_int_equal(OK, key_from_arg(slice_str(rows[i].tagged), false, NULL, &a, &why));
+        assert_int_equal(OK, key_from_bare_arg(slice_str(rows[i].bare), false, NULL, &b, &why));
+        assert_true(slice_eq(buf_slice(&a), buf_slice(&b)));
+        key_to_bare_json(buf_slice(&a), &shown);
+        assert_true(slice_eq(buf_slice(&shown), slice_str(rows[i].bare)));
+    }
+    char digits[700] = "[1";
+    memset(digits + 2, '0', 650);
+    memcpy(digits + 652, "]", 2);
+    assert_int_equal(ERR_KEY, key_from_bare_arg(slice_str(digits), false, NULL, &b, &why));
+    assert_non_null(strstr(why.text, "bigint of more than 255 bytes"));
+    assert_int_equal(ERR_KEY, key_from_arg(slice_str("[9007199254740992]"), false, NULL, &b, &why));
+    assert_int_equal(OK, key_from_bare_arg(slice_of("\x91\x07", 2), false, NULL, &b, &why));
+    buf_fini(&a);
+    buf_fini(&b);
+    buf_fini(&shown);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bigints_beyond_the_safe_integers_may_be_bare),
         cmocka_unit_test(every_vector_of_deno_is_encoded_as_deno_does),
         cmocka_unit_test(numbers_are_ordered_from_negative_nan_to_nan),
         cmocka_unit_test(a_nan_with_other_bits_becomes_the_canonical_nan),

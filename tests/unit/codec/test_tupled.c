@@ -165,9 +165,47 @@ static void bigints_survive_the_way_there_and_back(void **state)
     }
 }
 
+static void an_error_is_told_by_its_first_word(void **state)
+{
+    static const struct {
+        const char *text, *code;
+        int is;
+    } rows[] = {
+        {"WRONGTYPE value is a number", TUPLED_WRONGTYPE, 1},
+        {"WRONGTYPE", TUPLED_WRONGTYPE, 1},
+        {"WRONGTYPES x", TUPLED_WRONGTYPE, 0},
+        {"WRONGTYP", TUPLED_WRONGTYPE, 0},
+        {"ERR WRONGTYPE", TUPLED_WRONGTYPE, 0},
+        {"ERR no", TUPLED_ERR, 1},
+        {"", TUPLED_ERR, 0},
+        {"ERR no", "", 0},
+        {"EXECABORT command 2 kv.sum: LIMIT value", TUPLED_LIMIT, 1},
+        {"EXECABORT command 2 kv.sum: LIMIT value", TUPLED_EXECABORT, 1},
+        {"EXECABORT command 2 kv.sum: LIMIT value", TUPLED_ERR, 0},
+        {"EXECABORT command 2 kv.sum:", TUPLED_ERR, 0},
+        {"EXECABORT Transaction discarded: LIMIT", TUPLED_LIMIT, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int is = tupled_error_is(rows[i].text, strlen(rows[i].text), rows[i].code);
+        if (is != rows[i].is) fail_msg("%s, %s: %d", rows[i].text, rows[i].code, is);
+    }
+}
+
+/* What the server can send, the header has. */
+static void every_code_of_the_server_has_a_row(void **state)
+{
+    for (int i = OK + 1; i < ERR_COUNT; i++) {
+        const struct error_code *c = error_codes;
+        while (c->word != NULL && strcmp(c->word, err_prefix((enum err)i)) != 0) c++;
+        if (c->word == NULL) fail_msg("ERROR_CODES has no %s", err_prefix((enum err)i));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_error_is_told_by_its_first_word),
+        cmocka_unit_test(every_code_of_the_server_has_a_row),
         cmocka_unit_test(every_kind_of_part_can_be_built),
         cmocka_unit_test(the_first_error_stays),
         cmocka_unit_test(the_limits_are_those_of_the_server),

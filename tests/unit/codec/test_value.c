@@ -654,6 +654,55 @@ static void generate(struct buf *b, int depth, int *ids)
     }
 }
 
+/* The same value as two texts: with tags, and with bigints as literals where that is not ambiguous.
+ */
+static void bigints_beyond_the_safe_integers_may_be_bare(void **state)
+{
+    static const struct {
+        const char *tagged, *bare;
+    } rows[] = {
+        {"9007199254740991", "9007199254740991"},
+        {"{\"$bigint\":\"9007199254740992\"}", "9007199254740992"},
+        {"{\"$bigint\":\"-9007199254740992\"}", "-9007199254740992"},
+        {"{\"$bigint\":\"1732233600123456789\"}", "1732233600123456789"},
+        {"{\"$bigint\":\"18446744073709551616\"}", "18446744073709551616"},
+        {"{\"$bigint\":\"-170141183460469231731687303715884105728\"}",
+         "-170141183460469231731687303715884105728"},
+        {"[{\"id\":{\"$bigint\":\"9007199254740993\"}}]", "[{\"id\":9007199254740993}]"},
+        {"{\"$map\":[[{\"$bigint\":\"9007199254740993\"},1]]}",
+         "{\"$map\":[[9007199254740993,1]]}"},
+        /* As a literal this one would be a number. */
+        {"{\"$bigint\":\"9007199254740991\"}", "{\"$bigint\":\"9007199254740991\"}"},
+        {"{\"$bigint\":\"-5\"}", "{\"$bigint\":\"-5\"}"},
+        {"{\"$u64\":\"18446744073709551615\"}", "{\"$u64\":\"18446744073709551615\"}"},
+        {"1e+20", "100000000000000000000.0"},
+    };
+    struct buf again = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        packed.len = text.len = again.len = 0;
+        assert_int_equal(OK, value_from_json(slice_str(rows[i].tagged), NULL, &packed, &e));
+        value_to_bare_json(buf_slice(&packed), &text);
+        assert_string_equal(text_of(&text), rows[i].bare);
+        assert_int_equal(OK, value_from_json(buf_slice(&text), NULL, &again, &e));
+        assert_true(slice_eq(buf_slice(&packed), buf_slice(&again)));
+    }
+    /* Beyond 1024 bytes decimal text would take too long: the tag stays. */
+    static uint8_t huge[1031] = {0xc8, 0x04, 0x03, 0x42, 0x7f};
+    text.len = 0;
+    assert_int_equal(OK, value_check(slice_of(huge, sizeof huge), &e));
+    value_to_bare_json(slice_of(huge, sizeof huge), &text);
+    assert_int_equal(strncmp(text_of(&text), "{\"$bigint\":\"0x7f00", 18), 0);
+    /* Longer than it must be: 5, and -(2^53), in 12 bytes. */
+    static const uint8_t five[] = {0xc7, 12, 0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5};
+    static const uint8_t low[] = {0xc7, 12,   0x42, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                  0xe0, 0x00, 0,    0,    0,    0,    0};
+    text.len = 0;
+    value_to_bare_json(slice_of(five, sizeof five), &text);
+    value_to_bare_json(slice_of(low, sizeof low), &text);
+    assert_string_equal(text_of(&text), "{\"$bigint\":\"5\"}-9007199254740992");
+    buf_fini(&again);
+}
+
 static void generated_json_and_its_msgpack_survive_the_round_trip(void **state)
 {
     struct buf json = {0}, again = {0};
@@ -711,6 +760,7 @@ int main(void)
         cmocka_unit_test(a_large_bigint_has_a_text_of_hex_digits),
         cmocka_unit_test(types_have_the_names_people_use),
         cmocka_unit_test(doubles_print_the_shortest_digits_that_read_back),
+        cmocka_unit_test(bigints_beyond_the_safe_integers_may_be_bare),
         cmocka_unit_test(generated_json_and_its_msgpack_survive_the_round_trip),
         cmocka_unit_test(no_part_of_a_value_is_a_value),
     };

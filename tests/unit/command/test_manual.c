@@ -1,4 +1,5 @@
-/* docs/commands.md says what the table says. `test_manual --write` writes it (`make docs`). */
+/* docs/commands.md says what the table of commands says; docs/protocol.md and include/tupled.h have
+ * the error codes of src/base/err.h. `test_manual --write` writes them (`make docs`). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,36 +11,66 @@
 #include "command/command.h"
 #include "command/manual.h"
 
-#define MANUAL_FILE "docs/commands.md"
+/* A file, or the part of it between two lines. */
+static const struct part {
+    const char *file, *begin, *end; /* NULL = all of it */
+    void (*write)(struct buf *out);
+} parts[] = {
+    {"docs/commands.md", NULL, NULL, manual_write},
+    {"docs/protocol.md", "<!-- error codes: written by make docs -->\n",
+     "<!-- end of error codes -->\n", manual_write_codes},
+    {"include/tupled.h", "/* ---- error codes: written by `make docs` ---- */\n",
+     "/* ---- end of error codes ---- */\n", manual_write_codes_header},
+};
+#define PARTS (sizeof parts / sizeof parts[0])
 
-static void read_manual(struct buf *out)
+static void read_file(const char *name, struct buf *out)
 {
     uint8_t bytes[4096];
     size_t n;
-    FILE *file = fopen(MANUAL_FILE, "r");
-    if (file == NULL) fail_msg("no %s: run make docs", MANUAL_FILE);
+    FILE *file = fopen(name, "r");
+    if (file == NULL) return;
     while ((n = fread(bytes, 1, sizeof bytes, file)) > 0) buf_append(out, bytes, n);
     fclose(file);
 }
 
-static void the_manual_is_that_of_the_table(void **state)
+/* The file as it must be: what is there, with the part as it is written. False: it has no such part.
+ */
+static bool make_file(const struct part *p, const struct buf *there, struct buf *made)
 {
-    struct buf made;
-    struct buf there;
-    buf_init(&made);
-    buf_init(&there);
-    manual_write(&made);
-    read_manual(&there);
-    size_t line = 1;
-    size_t at = 0;
-    while (at < made.len && at < there.len && made.data[at] == there.data[at]) {
-        line += made.data[at++] == '\n';
+    if (p->begin == NULL) {
+        p->write(made);
+        return true;
     }
-    if (at < made.len || at < there.len) {
-        fail_msg("%s is another from line %zu on: run make docs", MANUAL_FILE, line);
+    const uint8_t *from = memmem(there->data, there->len, p->begin, strlen(p->begin));
+    const uint8_t *to = memmem(there->data, there->len, p->end, strlen(p->end));
+    if (from == NULL || to == NULL || to < from) return false;
+    buf_append(made, there->data, (size_t)(from - there->data) + strlen(p->begin));
+    p->write(made);
+    buf_append(made, to, there->len - (size_t)(to - there->data));
+    return true;
+}
+
+static void what_is_written_is_that_of_the_tables(void **state)
+{
+    for (size_t i = 0; i < PARTS; i++) {
+        struct buf made;
+        struct buf there;
+        buf_init(&made);
+        buf_init(&there);
+        read_file(parts[i].file, &there);
+        if (!make_file(&parts[i], &there, &made)) fail_msg("%s has no part for it", parts[i].file);
+        size_t line = 1;
+        size_t at = 0;
+        while (at < made.len && at < there.len && made.data[at] == there.data[at]) {
+            line += made.data[at++] == '\n';
+        }
+        if (at < made.len || at < there.len) {
+            fail_msg("%s is another from line %zu on: run make docs", parts[i].file, line);
+        }
+        buf_fini(&made);
+        buf_fini(&there);
     }
-    buf_fini(&made);
-    buf_fini(&there);
 }
 
 static void every_command_is_in_the_manual(void **state)
@@ -60,25 +91,36 @@ static void every_command_is_in_the_manual(void **state)
     buf_fini(&made);
 }
 
-static int write_manual(void)
+static bool write_file(const struct part *p)
 {
     struct buf made;
+    struct buf there;
     buf_init(&made);
-    manual_write(&made);
-    FILE *file = fopen(MANUAL_FILE, "w");
-    bool is_written = file != NULL && fwrite(made.data, 1, made.len, file) == made.len;
+    buf_init(&there);
+    read_file(p->file, &there);
+    bool is_written = make_file(p, &there, &made);
+    FILE *file = is_written ? fopen(p->file, "w") : NULL;
+    is_written = file != NULL && fwrite(made.data, 1, made.len, file) == made.len;
     is_written = file != NULL && fclose(file) == 0 && is_written;
-    if (!is_written) perror(MANUAL_FILE);
+    if (!is_written) perror(p->file);
     buf_fini(&made);
-    return is_written ? 0 : 1;
+    buf_fini(&there);
+    return is_written;
+}
+
+static int write_all(void)
+{
+    int status = 0;
+    for (size_t i = 0; i < PARTS; i++) status |= !write_file(&parts[i]);
+    return status;
 }
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_manual_is_that_of_the_table),
+        cmocka_unit_test(what_is_written_is_that_of_the_tables),
         cmocka_unit_test(every_command_is_in_the_manual),
     };
-    if (argc == 2 && strcmp(argv[1], "--write") == 0) return write_manual();
+    if (argc == 2 && strcmp(argv[1], "--write") == 0) return write_all();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Tests of the notation of arguments, and of the keys among them. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -225,12 +226,13 @@ static void check_command(const struct command *parent, const struct command *c)
         bool is_refused = strcmp(c->name, "kv.changes") == 0 || strcmp(c->name, "kv.search") == 0;
         assert_int_equal((c->flags & CMD_NO_MULTI) != 0, is_refused);
     }
+    /* All that have values or keys of tuples can be told how they travel. */
+    const char *full = command_full_name(parent, c, &arena);
+    if (c->run != NULL && strncmp(full, "kv.", 3) == 0) {
+        bool is_without = strcmp(full, "kv.format") == 0 || strcmp(c->name, "help") == 0;
+        assert_int_equal((c->flags & CMD_FORMAT) == 0, is_without);
+    }
     for (size_t i = 0; i < subcommand_count(c); i++) check_command(c, c->subcommands[i]);
-}
-
-static void every_syntax_of_the_table_is_in_the_notation(void **state)
-{
-    for (size_t i = 0; i < command_count(); i++) check_command(NULL, command_table[i]);
 }
 
 static const struct command *find(const char *name)
@@ -241,11 +243,50 @@ static const struct command *find(const char *name)
     return c;
 }
 
-static void idem_is_where_the_command_takes_it(void **state)
+/* A prompt such as 127.0.0.1:6379> and the command's name leave some 54 columns of 80. */
+static void check_brief(const struct command *c)
+{
+    struct syntax_args args;
+    struct error e = {0};
+    if (c->brief == NULL) return;
+    if (syntax_parse(c->brief, &arena, &args, &e) != OK) fail_msg("%s: %s", c->name, e.text);
+    if (strlen(c->brief) > 80) fail_msg("%s: the brief form is long", c->name);
+    command_hint(c, &arena, &args);
+    assert_true(args.count > 0);
+    for (size_t i = 0; i < subcommand_count(c); i++) {
+        char upper[32] = "";
+        for (size_t k = 0; c->subcommands[i]->name[k] != '\0'; k++) {
+            upper[k] = (char)toupper((unsigned char)c->subcommands[i]->name[k]);
+        }
+        bool is_told = strstr(c->brief, upper) != NULL || strcmp(upper, "HELP") == 0;
+        if (!is_told) fail_msg("%s: no %s", c->name, upper);
+    }
+}
+
+static void hints_of_the_longest_commands_fit_a_line(void **state)
+{
+    assert_non_null(find("kv.atomic")->brief);
+    assert_true(strlen(find("kv.atomic")->brief) <= 54);
+    assert_non_null(find("kv.queue")->brief);
+    for (size_t i = 0; i < command_count(); i++) check_brief(command_table[i]);
+}
+
+static void every_syntax_of_the_table_is_in_the_notation(void **state)
+{
+    for (size_t i = 0; i < command_count(); i++) check_command(NULL, command_table[i]);
+}
+
+static void idem_and_format_are_where_the_command_takes_them(void **state)
 {
     const char *atomic = command_syntax(find("kv.atomic"), &arena);
     assert_int_equal(strncmp(atomic, "[IDEM id] [DETAILS] ", 20), 0);
-    assert_string_equal(command_syntax(find("kv.min"), &arena), "key value [IDEM id]");
+    const char *format = "[FORMAT <JSON | MSGPACK>]";
+    assert_string_equal(atomic + strlen(atomic) - strlen(format), format);
+    assert_string_equal(command_syntax(find("kv.min"), &arena),
+                        "key value [FORMAT <JSON | MSGPACK>] [IDEM id]");
+    assert_string_equal(command_syntax(find("kv.version"), &arena), format);
+    assert_string_equal(command_syntax(find("kv.format"), &arena), "[JSON [BARE] | MSGPACK]");
+    assert_int_equal(command_arity(find("kv.pttl")), -2);
     assert_string_equal(command_syntax(find("get"), &arena), "key");
     assert_int_equal(command_arity(find("kv.min")), -3);
     assert_int_equal(command_arity(find("kv.set")), -3);
@@ -364,8 +405,9 @@ int main(void)
         TEST(brackets_are_options_and_alternatives),
         TEST(what_is_repeated_is_multiple),
         TEST(everything_else_is_refused),
+        TEST(hints_of_the_longest_commands_fit_a_line),
         TEST(every_syntax_of_the_table_is_in_the_notation),
-        TEST(idem_is_where_the_command_takes_it),
+        TEST(idem_and_format_are_where_the_command_takes_them),
         TEST(keys_in_fixed_places_are_found),
         TEST(keys_of_ranges_are_found),
         TEST(keys_of_a_transaction_are_found),

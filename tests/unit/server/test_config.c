@@ -130,6 +130,7 @@ static void defaults_are_those_of_the_contract(void **state)
     assert_int_equal(c.output_normal.soft_bytes, 0);
     assert_int_equal(c.output_normal.soft_s, 0);
     assert_int_equal(c.default_format, CONFIG_FORMAT_JSON);
+    assert_int_equal(c.bare_bigints, CONFIG_NO);
     assert_int_equal(c.loglevel, LOG_LEVEL_NOTICE);
     assert_string_equal(c.logfile, "");
     assert_string_equal(c.dir, "./tupled-data");
@@ -308,6 +309,7 @@ static void names_and_words_are_read_in_any_case(void **state)
     assert_file_sets("durability \"interval 250\"\n", "durability", "interval 250");
     assert_file_sets("durability never", "durability", "never");
     assert_file_sets("default-format msgpack\n", "default-format", "msgpack");
+    assert_file_sets("bare-bigints yes\n", "bare-bigints", "yes");
     assert_file_sets("enable-debug-command local\n", "enable-debug-command", "local");
 }
 
