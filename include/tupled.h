@@ -63,6 +63,9 @@ extern "C" {
  * CREATE two keys. To do: take it for an answer, not a mistake: choose another value, or change
  * that key */
 #define TUPLED_DUPLICATE "DUPLICATE"
+/* what was stored cannot be read: the disk gave it back damaged; the key or the place follows. To
+ * do: do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on */
+#define TUPLED_CORRUPT "CORRUPT"
 /* the index is still being filled; the percentage follows. To do: ask again later; KV.INDEX INFO
  * tells how far it is */
 #define TUPLED_INDEXING "INDEXING"

@@ -242,12 +242,12 @@ struct command {
     unsigned key_flags;                /* enum key_flag: what becomes of its keys */
     /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
     unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
-    const char *group;                 /* of COMMAND DOCS */
-    const char *since;                 /* first version of this server */
-    const char *summary;               /* one line */
-    const char *syntax; /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
-    const char *brief;  /* what COMMAND DOCS tells in its place, where a hint must fit a line */
-    const char *reply;  /* one line for the manual; NULL = the summary says it */
+    const char *group;   /* of COMMAND DOCS */
+    const char *since;   /* first version of this server */
+    const char *summary; /* one line */
+    const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
+    const char *brief;   /* what COMMAND DOCS tells in its place, where a hint must fit a line */
+    const char *reply;   /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
      * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them

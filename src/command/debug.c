@@ -349,7 +349,8 @@ static enum err other_run(struct request *rq)
     }
 
 DEBUG_SUB(clock, "clock", 3, 0,
-          "Sets the clock of the machine, as the server sees it, forward (or back).", "milliseconds");
+          "Sets the clock of the machine, as the server sees it, forward (or back).",
+          "milliseconds");
 /* It takes many turns, and EXEC has one. */
 DEBUG_SUB(digest, "digest", 2, CMD_NO_MULTI,
           "A digest of every live entry of every database, at one moment.", "");
@@ -368,7 +369,7 @@ COMMAND_HELP("server");
 
 static const struct command *const debug_subcommands[] = {
     &sub_clock, &sub_digest, &sub_error, &sub_help, &sub_log, &sub_protocol, &sub_set_active_expire,
-    &sub_sleep,  NULL,
+    &sub_sleep, NULL,
 };
 
 const struct command cmd_debug = {

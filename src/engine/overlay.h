@@ -52,7 +52,7 @@ struct overlay {
     struct forgotten { /* see MUTATION_FORGET; in the arena */
         struct forgotten *next;
         struct slice start, end;
-    } *forgotten;
+    } * forgotten;
     size_t keys[SPACE_TEXT + 1]; /* of all databases, by space */
 };
 
