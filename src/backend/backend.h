@@ -78,11 +78,26 @@ struct batch {
 /* Which rows a scan hands out, judged by their values. Embedded in its owner; the scan keeps a
  * reference as long as any thread may look. */
 struct row_filter {
+    size_t passes; /* over a value that a look at it takes, at most */
     /* Any thread, several at once. */
     bool (*matches)(const struct row_filter *f, struct slice value);
     void (*ref)(struct row_filter *f); /* loop thread */
     void (*unref)(struct row_filter *f);
 };
+
+/* The work of a look at a value: bytes that are passed over, some 250 in a microsecond. */
+static inline uint64_t row_filter_work(const struct row_filter *f, struct slice value)
+{
+    return f->passes * (64 + (uint64_t)value.len);
+}
+
+/* At most this much work is one look; more is refused. On the loop thread at most
+ * ROW_LOOP_WORK_MAX: more is done by a thread, or refused where that cannot be. */
+#define ROW_WORK_MAX (256u << 20)
+#define ROW_LOOP_WORK_MAX (16u << 20)
+/* row_filter.c: the error when it is too much, `max` being one of the two. */
+ERR_MUST_USE enum err row_filter_check(const struct row_filter *f, struct slice value, uint64_t max,
+                                       struct error *e);
 
 struct scan_range {
     struct slice start; /* inclusive */
@@ -94,7 +109,8 @@ struct scan_range {
     size_t rows_hint;  /* rows the caller expects to want; 0 = many */
     struct row_filter *filter; /* NULL = every row; values are read for it, also without with_values
                                 */
-    size_t looks_max; /* with a filter: ERR_LIMIT when so many rows did not match; 0 = any number */
+    size_t looks_max; /* with a filter: ERR_LIMIT when so many rows did not match; 0 = any number.
+                       * Undivided, also when the looks would keep the loop too long */
 };
 
 struct scan; /* a pass over a range at one version */

@@ -8,7 +8,9 @@
 #include "command/page.h"
 
 #define BATCH_ROWS 64
-#define SLICE_BATCHES 8 /* before others get a turn */
+#define SLICE_BATCHES 8      /* before others get a turn */
+#define TURN_WORK (1u << 20) /* of the filter; likewise */
+#define TXN_WORK (64u << 20) /* in EXEC, which has one turn */
 
 struct found_row {
     struct slice key; /* of the index */
@@ -24,6 +26,8 @@ struct find {
     /* Rows that were read and not yet told. */
     struct arena arena;
     struct found_row batch[BATCH_ROWS];
+    size_t at;     /* the next of the batch to be told */
+    uint64_t work; /* of the filter, in this turn */
     struct slice owners[BATCH_ROWS];
     size_t count;
     bool is_end; /* there are no rows behind them */
@@ -148,32 +152,75 @@ static bool needs_entries(const struct find *k)
     return false;
 }
 
-static bool is_wanted(const struct find *k, const struct index *x, size_t i,
-                      const struct entry *entry)
+/* *is_wanted: the entry is one of the page. */
+static enum err look_at(struct request *rq, struct find *k, const struct index *x, size_t i,
+                        const struct entry *entry, bool *is_wanted)
 {
     const struct found_row *row = &k->batch[i];
     const struct row_filter *where = k->page.where;
     struct scan_range range = {
         .start = buf_slice(&k->start), .end = buf_slice(&k->end), .is_reverse = k->page.is_reverse};
-    if (!entry->exists) return false;
-    if (where != NULL && !where->matches(where, entry->value)) return false;
-    return !row->is_multi || index_row_leads(x, k->owners[i], entry->value, row->key, &range);
+    *is_wanted = false;
+    if (!entry->exists) return OK;
+    if (where != NULL) {
+        enum err r = row_filter_check(where, entry->value, ROW_LOOP_WORK_MAX, &rq->error);
+        if (r != OK) return r;
+        k->work += row_filter_work(where, entry->value);
+        if (!where->matches(where, entry->value)) return OK;
+    }
+    *is_wanted = !row->is_multi || index_row_leads(x, k->owners[i], entry->value, row->key, &range);
+    return OK;
 }
 
-/* Tells the batch; *is_full: the page is, before all of it was told. With a filter a full page does
- * not look whether another entry matches, which may be far away. */
-static void tell_batch(struct request *rq, struct find *k, const struct index *x,
-                       const struct entry *entries, bool *is_full)
+static enum err let_others_run(struct request *rq, struct find *k)
+{
+    struct backend *b = engine_backend(rq->env->engine);
+    enum err r = engine_scan_pause(k->scan, &rq->error);
+    if (r != OK) return r;
+    k->work = 0;
+    b->ops->yield(b, rq->waiter);
+    return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
+}
+
+/* Tells what is left of the batch; *is_full: the page is, before all of it was told. With a filter
+ * a full page does not look whether another entry matches, which may be far away. */
+static enum err tell_batch(struct request *rq, struct find *k, const struct index *x,
+                           const struct entry *entries, bool *is_full)
 {
     struct page *p = &k->page;
-    for (size_t i = 0; i < k->count; i++) {
+    for (; k->at < k->count; k->at++) {
+        bool is_wanted = true;
         *is_full = p->where != NULL && page_is_full(p);
-        if (*is_full) return;
-        if (entries != NULL && !is_wanted(k, x, i, &entries[i])) continue;
+        if (*is_full) return OK;
+        if (k->work > TURN_WORK && rq->overlay == NULL) return let_others_run(rq, k);
+        if (k->work > TXN_WORK) {
+            return error_set(&rq->error, ERR_LIMIT,
+                             "where: the filter passes over more bytes than one transaction may");
+        }
+        if (entries != NULL) {
+            enum err r = look_at(rq, k, x, k->at, &entries[k->at], &is_wanted);
+            if (r != OK) return r;
+        }
+        if (!is_wanted) continue;
         *is_full = page_is_full(p);
-        if (*is_full) return;
-        page_add(rq, p, k->owners[i], entries != NULL ? &entries[i] : NULL, k->batch[i].key);
+        if (*is_full) return OK;
+        page_add(rq, p, k->owners[k->at], entries != NULL ? &entries[k->at] : NULL,
+                 k->batch[k->at].key);
     }
+    return OK;
+}
+
+/* The entries of the batch, if they are needed. */
+static enum err load_batch(struct request *rq, struct find *k, struct entry *entries,
+                           bool *has_entries)
+{
+    *has_entries = k->count > 0 && needs_entries(k);
+    if (!*has_entries) return OK;
+    enum err r = engine_scan_load(k->scan, k->owners, k->count, entries, rq->waiter, &rq->error);
+    for (size_t n = 0; n < k->count && r == OK; n++) {
+        if (entries[n].depends > rq->depends) rq->depends = entries[n].depends;
+    }
+    return r;
 }
 
 /* Until the range ends (*is_done), the page is full, or others should run (ERR_WAIT). */
@@ -184,24 +231,12 @@ static enum err find_walk(struct request *rq, struct find *k, const struct index
     *is_done = false;
     for (unsigned i = 0; !is_full && !*is_done; i++) {
         bool has_entries = false;
-        if (i == SLICE_BATCHES && rq->overlay == NULL) {
-            struct backend *b = engine_backend(rq->env->engine);
-            enum err r = engine_scan_pause(k->scan, &rq->error);
-            if (r != OK) return r;
-            b->ops->yield(b, rq->waiter);
-            return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
-        }
+        if (i == SLICE_BATCHES && rq->overlay == NULL) return let_others_run(rq, k);
         enum err r = read_batch(rq, k, x);
-        if (r == OK && k->count > 0 && needs_entries(k)) {
-            has_entries = true;
-            r = engine_scan_load(k->scan, k->owners, k->count, entries, rq->waiter, &rq->error);
-        }
+        if (r == OK) r = load_batch(rq, k, entries, &has_entries);
+        if (r == OK) r = tell_batch(rq, k, x, has_entries ? entries : NULL, &is_full);
         if (r != OK) return r;
-        for (size_t n = 0; n < k->count && has_entries; n++) {
-            if (entries[n].depends > rq->depends) rq->depends = entries[n].depends;
-        }
-        tell_batch(rq, k, x, has_entries ? entries : NULL, &is_full);
-        k->count = 0;
+        k->count = k->at = 0;
         arena_reset(&k->arena);
         *is_done = k->is_end && !is_full;
     }

@@ -34,7 +34,10 @@ enum err arg_where(struct request *rq, struct slice json, struct row_filter **ou
     *out = NULL;
     if (r != OK) return r;
     struct where *w = mem_new(sizeof *w);
-    *w = (struct where){.base = {.matches = where_matches, .ref = where_ref, .unref = where_unref},
+    *w = (struct where){.base = {.passes = filter_conditions(filter),
+                                 .matches = where_matches,
+                                 .ref = where_ref,
+                                 .unref = where_unref},
                         .filter = filter,
                         .refs = 1};
     *out = &w->base;

@@ -47,6 +47,11 @@ static enum truth test_node(const struct node *node, struct slice value)
     return sum;
 }
 
+size_t filter_conditions(const struct filter *f)
+{
+    return f->conditions;
+}
+
 bool filter_matches(const struct filter *f, struct slice value)
 {
     return test_node(f->root, value) == IS_TRUE;

@@ -36,5 +36,7 @@ void filter_unref(struct filter *f); /* may be NULL */
 /* `value` has passed value_check. Takes no memory; the time is at most one pass over the value and
  * the literals for each condition. */
 bool filter_matches(const struct filter *f, struct slice value);
+/* How many conditions it has: passes over a value, at most. */
+size_t filter_conditions(const struct filter *f);
 
 #endif

@@ -280,6 +280,7 @@ enum err filter_compile(struct slice json, int64_t now_ms, struct filter **out, 
     buf_init(&c.text);
     buf_init(&c.packed);
     f->root = read_filter(&c);
+    f->conditions = c.conditions;
     bool ok = f->root != NULL && json_expect_end(&c.j);
     buf_fini(&c.packed);
     buf_fini(&c.text);

@@ -67,6 +67,7 @@ struct node {
 struct filter {
     struct arena arena; /* holds all that is below */
     size_t references;
+    size_t conditions; /* how many there are */
     struct node *root;
 };
 

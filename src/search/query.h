@@ -27,7 +27,8 @@
 #include "base/err.h"
 
 #define QUERY_BYTES_MAX 4096
-#define QUERY_DEPTH_MAX 10  /* parentheses inside one another; query.c says why no more */
+#define QUERY_DEPTH_MAX 10 /* parentheses inside one another; query.c says why no more */
+#define QUERY_PREFIXES_MAX 16
 #define QUERY_WORDS_MAX 128 /* and phrases; those in NEAR and symbols count too */
 
 /* Appends the expression, with columns named c0, c1, ... in the order of `paths`; FTS5 accepts it,

@@ -34,7 +34,7 @@ struct query_reader {
     size_t path;       /* index in `paths` */
     enum token before; /* the operator just before this token, or TOKEN_END */
     size_t before_at;  /* its offset */
-    unsigned word_count;
+    unsigned word_count, prefix_count;
 
     enum err err; /* the first error */
     struct error *e;

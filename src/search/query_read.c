@@ -101,6 +101,18 @@ static void count_word(struct query_reader *r)
     r->token = TOKEN_END;
 }
 
+/* A prefix stands for all words that begin so: FTS5 collects their rows at once, and nothing stops
+ * it meanwhile. */
+static void count_prefix(struct query_reader *r)
+{
+    if (!r->is_prefix || ++r->prefix_count <= QUERY_PREFIXES_MAX) return;
+    if (r->err == OK) {
+        r->err = error_set(r->e, ERR_LIMIT, "query: more than %d prefixes (word*)",
+                           QUERY_PREFIXES_MAX);
+    }
+    r->token = TOKEN_END;
+}
+
 static void read_phrase(struct query_reader *r)
 {
     size_t from = ++r->at;
@@ -119,6 +131,7 @@ static void read_phrase(struct query_reader *r)
     r->is_prefix = byte_is(r, r->at, '*');
     if (r->is_prefix) r->at++;
     count_word(r);
+    count_prefix(r);
 }
 
 /* A word that means something else than itself. */
@@ -155,7 +168,9 @@ static void read_word(struct query_reader *r)
     }
     r->body = slice_of(r->text.data + from, r->at - from - r->is_prefix);
     r->token = r->is_prefix ? TOKEN_WORD : keyword(r);
-    if (r->token == TOKEN_WORD) count_word(r);
+    if (r->token != TOKEN_WORD) return;
+    count_word(r);
+    count_prefix(r);
 }
 
 void query_next(struct query_reader *r)

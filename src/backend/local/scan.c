@@ -73,6 +73,7 @@ void scan_free(struct scan *s)
     if (s->reader != NULL) reader_give(l, s->reader);
     shared_chunk_unref(s->shared);
     scan_lookup_free(s);
+    scan_look_free(s);
     if (s->filter != NULL) s->filter->unref(s->filter);
     buf_fini(&s->start);
     buf_fini(&s->end);
@@ -252,10 +253,6 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
         *e = s->fetch_error;
         return s->fetch_result;
     }
-    if (s->state == SCAN_FETCHING) {
-        waiter_add(&s->waiters, w);
-        return error_set(e, ERR_WAIT, "rows are being read");
-    }
     range_advance(s);
     if (s->start.is_failed || s->end.is_failed) {
         return error_set(e, ERR_NOMEM, "no memory for a scan");
@@ -340,21 +337,17 @@ static const struct slice *merge_next_key(const struct scan *s, struct slice lim
     return first;
 }
 
-/* Takes `key` from every source; true when the newest that the scan may see is a live row that the
- * filter lets through. */
-static bool merge_take(struct scan *s, struct slice key, struct entry *out)
+/* What the scan may see of `key`: false when that is nothing. *is_matched: a filter is not to be
+ * asked any more. */
+static bool merge_peek(struct scan *s, struct slice key, struct entry *out, bool *is_matched)
 {
     const struct mem_version *found = NULL;
-    for (size_t i = 0; i < s->layer_count; i++) {
+    for (size_t i = 0; i < s->layer_count && found == NULL; i++) {
         const struct mem_entry *entry = omap_peek(&s->layers[i].it);
         if (entry == NULL || !slice_eq(entry->key, key)) continue;
-        if (found == NULL) found = mem_version_at(entry->newest, s->version);
-        layer_step(s, &s->layers[i]);
+        found = mem_version_at(entry->newest, s->version);
     }
-    const struct store_row *row = NULL;
-    if (s->chunk_at < s->chunk->count && slice_eq(s->chunk->rows[s->chunk_at].key, key)) {
-        row = &s->chunk->rows[s->chunk_at++];
-    }
+    *is_matched = s->filter == NULL;
     if (found != NULL) {
         if (found->version > s->depends) s->depends = found->version;
         if (found->is_tombstone || found->version < s->flushed) return false;
@@ -363,13 +356,53 @@ static bool merge_take(struct scan *s, struct slice key, struct entry *out)
                               .expiry_ms = found->expiry_ms,
                               .value = slice_of(found->value, found->value_len),
                               .depends = found->version};
-        return s->filter == NULL || s->filter->matches(s->filter, out->value);
+        return true;
     }
-    if (row == NULL) return false;
+    if (s->chunk_at >= s->chunk->count) return false;
+    const struct store_row *row = &s->chunk->rows[s->chunk_at];
+    if (!slice_eq(row->key, key)) return false;
     *out = (struct entry){
         .exists = true, .version = row->version, .expiry_ms = row->expiry_ms, .value = row->value};
-    if (s->filter == NULL || s->chunk->is_filtered) return true;
-    return s->filter->matches(s->filter, out->value);
+    *is_matched = *is_matched || s->chunk->is_filtered;
+    return true;
+}
+
+/* Takes `key` from every source. */
+static void merge_pass(struct scan *s, struct slice key)
+{
+    for (size_t i = 0; i < s->layer_count; i++) {
+        const struct mem_entry *entry = omap_peek(&s->layers[i].it);
+        if (entry != NULL && slice_eq(entry->key, key)) layer_step(s, &s->layers[i]);
+    }
+    if (s->chunk_at < s->chunk->count && slice_eq(s->chunk->rows[s->chunk_at].key, key)) {
+        s->chunk_at++;
+    }
+    buf_clear(&s->last, SIZE_MAX);
+    buf_append(&s->last, key.data, key.len);
+}
+
+/* The scan's place is at `key`: *is_live when it is a row to be handed out. Moves on. */
+static enum err merge_take(struct scan *s, struct slice key, struct entry *out, bool *is_live,
+                           struct waiter *w, struct error *e)
+{
+    bool is_matched = false;
+    *is_live = merge_peek(s, key, out, &is_matched);
+    if (*is_live && !is_matched) {
+        enum err r = scan_look(s, key, out->value, is_live, w, e);
+        if (r != OK) return r;
+    }
+    merge_pass(s, key);
+    return s->last.is_failed ? error_set(e, ERR_NOMEM, "no memory for a scan") : OK;
+}
+
+static enum err let_others_run(struct scan *s, struct waiter *w, struct error *e)
+{
+    struct local *l = s->local;
+    enum err r = local_scan_pause(s, e);
+    if (r != OK) return r;
+    s->work = 0;
+    l->base.ops->yield(&l->base, w);
+    return error_set(e, ERR_WAIT, "a long scan lets others run");
 }
 
 enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
@@ -384,18 +417,23 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
     }
     /* The far bound never moves: range_advance narrows the near one. */
     struct slice limit = s->is_reverse ? buf_slice(&s->start) : buf_slice(&s->end);
+    if (s->state == SCAN_FETCHING) {
+        waiter_add(&s->waiters, w);
+        return error_set(e, ERR_WAIT, "rows are being read");
+    }
     unsigned skips_max = s->filter == NULL ? SKIPS_MAX : LOOKS_MAX;
     for (unsigned skipped = 0;; skipped++) {
+        bool is_long = skipped > skips_max && !s->is_undivided;
+        if (is_long || scan_worked_enough(s)) return let_others_run(s, w, e);
         enum err r = store_ready(s, w, e);
         if (r != OK) return r;
         if (!s->is_placed) layers_place(s);
         const struct slice *next = merge_next_key(s, limit);
         if (next == NULL) return OK;
         struct slice taken = *next;
-        bool is_live = merge_take(s, taken, out);
-        buf_clear(&s->last, SIZE_MAX);
-        buf_append(&s->last, taken.data, taken.len);
-        if (s->last.is_failed) return error_set(e, ERR_NOMEM, "no memory for a scan");
+        bool is_live = false;
+        r = merge_take(s, taken, out, &is_live, w, e);
+        if (r != OK) return r;
         if (is_live) {
             *key = taken;
             return OK;
@@ -403,12 +441,6 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
         if (s->filter != NULL && s->looks_left-- == 0) {
             return error_set(e, ERR_LIMIT,
                              "the filter looked at more rows than one transaction may");
-        }
-        if (skipped == skips_max && !s->is_undivided) {
-            r = local_scan_pause(s, e);
-            if (r != OK) return r;
-            l->base.ops->yield(&l->base, w);
-            return error_set(e, ERR_WAIT, "a long scan lets others run");
         }
     }
 }

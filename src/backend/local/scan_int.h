@@ -9,6 +9,7 @@
 #define LAYERS_MAX 64
 
 struct lookup;
+struct look; /* scan_look.c */
 
 enum scan_state { SCAN_FRESH, SCAN_PINNED, SCAN_FETCHING };
 
@@ -35,8 +36,10 @@ struct scan {
     uint64_t depends;
     int64_t opened_us;
     size_t rows_hint;
-    size_t looks_left;            /* SIZE_MAX = any number */
-    struct row_filter *filter;    /* referenced; NULL = every row */
+    size_t looks_left;         /* SIZE_MAX = any number */
+    uint64_t work;             /* of looks on the loop: in this turn, or of an undivided scan */
+    struct look *look;         /* owned; a look that a thread makes; NULL = none was needed yet */
+    struct row_filter *filter; /* referenced; NULL = every row */
     struct pooled_reader *reader; /* when pinned */
     struct shared_chunk *shared;
     struct store_chunk *chunk; /* shared's */
@@ -51,5 +54,12 @@ struct scan {
 void scan_free(struct scan *s);
 /* scan_load.c */
 void scan_lookup_free(struct scan *s);
+/* scan_look.c: does the filter let the row with this key through? ERR_WAIT while a thread looks;
+ * then ask again for the same. ERR_LIMIT: that is too much work. */
+ERR_MUST_USE enum err scan_look(struct scan *s, struct slice key, struct slice value, bool *matches,
+                                struct waiter *w, struct error *e);
+void scan_look_free(struct scan *s);
+/* Should others have a turn? */
+bool scan_worked_enough(const struct scan *s);
 
 #endif

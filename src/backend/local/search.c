@@ -42,7 +42,6 @@ struct searches {
 };
 
 #define FILL_RETRY_US 1000000
-#define RUNNING_MAX 8 /* more wait: there are not so many threads, and each has a reader */
 
 /* ---- running ---- */
 
@@ -141,11 +140,17 @@ void local_search(struct backend *b, struct text_request *q)
     local_searches_try(l);
 }
 
+/* More wait. One long thread is left to filtered scans. */
+static unsigned running_max(const struct local *l)
+{
+    return l->options.query_threads > 1 ? l->options.query_threads - 1 : 1;
+}
+
 static bool search_is_due(const struct local *l, struct search_job *k)
 {
     struct text_request *q = k->request;
     if (store_applied(l->store) >= k->until) {
-        if (l->searches->running >= RUNNING_MAX) return false;
+        if (l->searches->running >= running_max(l)) return false;
         /* While it waited for others, an apply of newer data may have begun: not into the middle.
          */
         return !l->is_applying || !concerns(l->apply.memtable, q);

@@ -6,7 +6,8 @@
 
 #define CHUNK_ARENA_BYTES (64 * 1024)
 #define CHUNK_BYTES_MAX (1u << 20)
-#define YIELD_ROWS 64 /* read on a query thread, some 20 us: see worker.h */
+#define FETCH_WORK (64u << 20) /* of a filter, in one job: others want the thread too */
+#define YIELD_ROWS 64          /* read on a query thread, some 20 us: see worker.h */
 
 struct store_reader {
     struct store *store; /* borrowed */
@@ -184,13 +185,20 @@ static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, bool with_value
     return true;
 }
 
-/* Notes that the row was looked at; does it match? */
-static bool chunk_look(struct store_chunk *c, sqlite3_stmt *stmt, const struct row_filter *filter)
+/* Notes that the row was looked at; does it match? *work grows by what that took. */
+static enum err chunk_look(struct store_chunk *c, sqlite3_stmt *stmt,
+                           const struct row_filter *filter, bool *matches, uint64_t *work,
+                           struct error *e)
 {
     struct slice key = column_slice(stmt, 0);
+    struct slice value = column_slice(stmt, 3);
+    enum err r = row_filter_check(filter, value, ROW_WORK_MAX, e);
+    if (r != OK) return r;
     buf_clear(&c->last, SIZE_MAX);
     buf_append(&c->last, key.data, key.len);
-    return filter->matches(filter, column_slice(stmt, 3));
+    *work += row_filter_work(filter, value);
+    *matches = filter->matches(filter, value);
+    return OK;
 }
 
 enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct store_chunk *out,
@@ -200,6 +208,7 @@ enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct
     enum err result = OK;
     size_t bytes = 0;
     size_t looks = 0;
+    uint64_t work = 0;
     arena_reset(&out->arena);
     buf_clear(&out->last, SIZE_MAX);
     out->count = 0;
@@ -209,7 +218,7 @@ enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct
     bind_slice(stmt, 1, f->start);
     bind_slice(stmt, 2, f->end);
     while (out->count < f->rows_max && bytes < CHUNK_BYTES_MAX) {
-        if (f->filter != NULL && looks == f->looks_max) break;
+        if (f->filter != NULL && (looks == f->looks_max || work >= FETCH_WORK)) break;
         if (++looks % YIELD_ROWS == 0 && f->may_wait) sched_yield();
         int rc = SQLITE_OK;
         result = reader_step(r, stmt, f->may_wait, &rc, e);
@@ -220,7 +229,9 @@ enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct
             out->is_last = true;
             break;
         }
-        bool is_kept = f->filter == NULL || chunk_look(out, stmt, f->filter);
+        bool is_kept = true;
+        if (f->filter != NULL) result = chunk_look(out, stmt, f->filter, &is_kept, &work, e);
+        if (result != OK) break;
         if (out->last.is_failed || (is_kept && !chunk_add(out, stmt, f->with_values, &bytes))) {
             result = error_set(e, ERR_NOMEM, "no memory for a page of rows");
             break;

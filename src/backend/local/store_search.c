@@ -132,8 +132,11 @@ static enum err look_at(struct search *x)
         struct slice key = slice_of(sqlite3_column_blob(x->doc, 0),
                                     (size_t)sqlite3_column_bytes(x->doc, 0));
         r = store_get(x->reader, key, true, &entry, &q->error);
-        bool is_hit = r == OK && entry.exists && !has_expired(x, &entry) &&
-                      (q->filter == NULL || q->filter->matches(q->filter, entry.value));
+        bool is_hit = r == OK && entry.exists && !has_expired(x, &entry);
+        if (is_hit && q->filter != NULL) {
+            r = row_filter_check(q->filter, entry.value, ROW_WORK_MAX, &q->error);
+            is_hit = r == OK && q->filter->matches(q->filter, entry.value);
+        }
         if (is_hit && x->passed++ >= q->offset) r = add_hit(x, key, &entry);
         store_get_end(x->reader);
     }

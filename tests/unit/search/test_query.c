@@ -460,6 +460,14 @@ static void what_is_too_large_is_an_error(void **state)
     assert_string_equal("query: more than 128 words", translate_slice(buf_slice(&query)));
     assert_int_equal(ERR_LIMIT, e.code);
     query.len = 0;
+    append_times(&query, "a* ", QUERY_PREFIXES_MAX + 1);
+    assert_string_equal("query: more than 16 prefixes (word*)", translate_slice(buf_slice(&query)));
+    assert_int_equal(ERR_LIMIT, e.code);
+    query.len = 0;
+    append_times(&query, "\"a b\"* OR ", QUERY_PREFIXES_MAX);
+    append_times(&query, "c*", 1);
+    assert_string_equal("query: more than 16 prefixes (word*)", translate_slice(buf_slice(&query)));
+    query.len = 0;
     append_times(&query, "x", QUERY_BYTES_MAX + 1);
     assert_string_equal("query: larger than 4096 bytes", translate_slice(buf_slice(&query)));
     assert_int_equal(ERR_LIMIT, e.code);

@@ -1,0 +1,11 @@
+#include "backend/backend.h"
+
+enum err row_filter_check(const struct row_filter *f, struct slice value, uint64_t max,
+                          struct error *e)
+{
+    if (row_filter_work(f, value) <= max) return OK;
+    return error_set(e, ERR_LIMIT,
+                     "where: %zu conditions on a value of %zu bytes are more work than is allowed "
+                     "here (%llu bytes to pass over)",
+                     f->passes, value.len, (unsigned long long)max);
+}
