@@ -344,7 +344,7 @@ static void connections_are_served_in_the_order_in_which_they_sent(void **state)
 static void patterns_and_names_have_limits(void **state)
 {
     static char longest[1025], longer[1026], name[16385], longer_name[16386];
-    const char *refused = "-ERR the pattern has 1025 bytes; 1024 are allowed";
+    const char *refused = "-LIMIT the pattern has 1025 bytes; 1024 are allowed";
     memset(longest, 'a', 1024);
     memset(longer, 'a', 1025);
     longest[0] = longer[0] = '*';
@@ -363,7 +363,7 @@ static void patterns_and_names_have_limits(void **state)
     expect(l, "[0 []]", "SCAN 0 MATCH %s", longest);
     expect(l, "[]", "CONFIG GET %s", longest);
     expect(l, "[]", "COMMAND LIST FILTERBY PATTERN %s", longest);
-    const char *refused_name = "-ERR the channel's name has 16385 bytes; 16384 are allowed";
+    const char *refused_name = "-LIMIT the channel's name has 16385 bytes; 16384 are allowed";
     expect(l, refused_name, "SUBSCRIBE x %s", longer_name);
     expect(l, refused_name, "SSUBSCRIBE %s", longer_name);
     expect(l, refused_name, "PUBLISH %s 1", longer_name);
@@ -391,7 +391,7 @@ static void config_get_takes_a_bounded_number_of_patterns(void **state)
     assert_int_equal(r->elements, 2); /* told once */
     freeReplyObject(r);
     r = redisCommandArgv(l, 259, argv, NULL);
-    assert_string_equal(r->str, "ERR 257 patterns; 256 are allowed in one CONFIG GET");
+    assert_string_equal(r->str, "LIMIT 257 patterns; 256 are allowed in one CONFIG GET");
     freeReplyObject(r);
     redisFree(l);
 }
