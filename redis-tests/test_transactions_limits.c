@@ -92,7 +92,8 @@ static void twenty_thousand_keys_are_one_transaction(void **state)
     assert_string_equal(r->str, "OK");
     freeReplyObject(r);
     r = redisCommandArgv(own, 2 * KEYS + 3, argv, NULL);
-    assert_string_equal(r->str, "LIMIT MSET of 20001 keys is more than max-transaction-ops (20000)");
+    assert_string_equal(r->str,
+                        "LIMIT MSET of 20001 keys is more than max-transaction-ops (20000)");
     freeReplyObject(r);
     expect(own, "+OK", "MULTI");
     for (int i = 0; i < KEYS; i++) say(own, "SET k%d w", i);

@@ -231,6 +231,21 @@ enum file_kind file_kind_of(const char *path, uint64_t *inode)
     return S_ISSOCK(st.st_mode) ? FILE_KIND_SOCKET : FILE_KIND_OTHER;
 }
 
+bool file_is_at(const char *path, int fd)
+{
+    struct stat there;
+    struct stat open_one;
+    if (stat(path, &there) != 0 || fstat(fd, &open_one) != 0) return false;
+    return there.st_dev == open_one.st_dev && there.st_ino == open_one.st_ino;
+}
+
+bool file_is_open_to_others(const char *path, bool with_group)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return false;
+    return (st.st_mode & (with_group ? 0007 : 0077)) != 0;
+}
+
 enum err file_chmod(const char *path, unsigned mode, struct error *e)
 {
     if (chmod(path, (mode_t)mode) != 0) return file_error(e, "chmod", path, errno);

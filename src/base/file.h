@@ -50,6 +50,10 @@ bool file_exists(const char *path);
 enum file_kind { FILE_KIND_NONE, FILE_KIND_SOCKET, FILE_KIND_OTHER };
 /* What is at the path; *inode (may be NULL) tells one file from its successor. */
 enum file_kind file_kind_of(const char *path, uint64_t *inode);
+/* Is what is at the path the file that `fd` has open? False too when that cannot be told. */
+bool file_is_at(const char *path, int fd);
+/* May others than the owner (and the group, when `with_group`) read or enter it? */
+bool file_is_open_to_others(const char *path, bool with_group);
 ERR_MUST_USE enum err file_chmod(const char *path, unsigned mode, struct error *e);
 
 ERR_MUST_USE enum err file_rename(const char *from, const char *to, struct error *e);

@@ -14,6 +14,9 @@ enum log_level {
 
 /* Lines below `level` are dropped. `path` empty = stdout; the file is appended to. */
 ERR_MUST_USE enum err log_open(const char *path, enum log_level level, struct error *e);
+/* Opens the file anew under its name: after it was renamed, lines go to a new one. On an error they
+ * go on to the old one. Any thread. */
+ERR_MUST_USE enum err log_reopen(struct error *e);
 void log_set_level(enum log_level level);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -5,6 +5,7 @@
 #include "command/backup.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "command/commands.h"
@@ -54,6 +55,40 @@ static void name_file(struct env *env)
     buf_printf(&k->path, "%s/tupled-%.*s.db", env->backup_dir, STAMP_CHARS, stamp);
     buf_append_byte(&k->path, '\0');
     buf_require(&k->path);
+}
+
+struct parts {
+    const char *dir;
+    unsigned removed;
+};
+
+static void remove_part(void *arg, const char *name)
+{
+    struct parts *p = arg;
+    struct buf path;
+    struct error e;
+    struct slice text = slice_str(name);
+    const char *part = strstr(name, ".db.part");
+    if (!slice_has_prefix(text, slice_str("tupled-")) || part == NULL) return;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s", p->dir, name);
+    buf_append_byte(&path, '\0');
+    buf_require(&path);
+    if (file_remove((char *)path.data, &e) == OK) {
+        p->removed++;
+    } else {
+        log_warning("backup: %s", e.text);
+    }
+    buf_fini(&path);
+}
+
+void backup_remove_parts(const char *dir)
+{
+    struct parts p = {.dir = dir};
+    struct error e;
+    if (!file_exists(dir)) return;
+    if (dir_list(dir, remove_part, &p, &e) != OK) log_warning("backup: %s", e.text);
+    if (p.removed > 0) log_notice("backup: removed %u files of unfinished backups", p.removed);
 }
 
 static enum err backup_start(struct request *rq)

@@ -21,4 +21,7 @@ void backup_init(struct backup *k);
 /* None may be under way. */
 void backup_fini(struct backup *k);
 
+/* At a start: what a killed server left of a backup that it was making goes. */
+void backup_remove_parts(const char *dir);
+
 #endif

@@ -126,6 +126,19 @@ static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
     net_stop(n);
 }
 
+static void on_sighup(struct ev_loop *loop, ev_signal *signal, int events)
+{
+    struct error e;
+    (void)loop;
+    (void)signal;
+    (void)events;
+    if (log_reopen(&e) == OK) {
+        log_notice("SIGHUP: the log goes on here");
+    } else {
+        log_warning("SIGHUP: %s", e.text);
+    }
+}
+
 struct net *net_new(void)
 {
     struct net *n = mem_new(sizeof *n);
@@ -195,6 +208,8 @@ void net_on_signals(struct net *n)
     ev_signal_init(&n->sigterm, on_signal, SIGTERM);
     ev_signal_init(&n->sigint, on_signal, SIGINT);
     n->sigterm.data = n->sigint.data = n;
+    ev_signal_init(&n->sighup, on_sighup, SIGHUP);
+    ev_signal_start(n->loop, &n->sighup);
     ev_signal_start(n->loop, &n->sigterm);
     ev_signal_start(n->loop, &n->sigint);
 }

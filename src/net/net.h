@@ -49,7 +49,8 @@ uint16_t net_port(const struct net *n);
 void net_run(struct net *n);
 /* Loop thread, or a signal handler of net_on_signal's making. */
 void net_stop(struct net *n);
-/* SIGTERM and SIGINT stop the loop; a second one ends the process at once. */
+/* SIGTERM and SIGINT stop the loop; a second one ends the process at once. SIGHUP opens the log
+ * anew. */
 void net_on_signals(struct net *n);
 /* Closes all connections and listeners. Before the engine and the backend are closed. */
 void net_close(struct net *n);

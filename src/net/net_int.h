@@ -66,7 +66,7 @@ struct net {
     ev_prepare prepare;
     ev_idle idle; /* active while run_queue is not empty: the loop must not sleep */
     ev_timer tick, slow_tick;
-    ev_signal sigterm, sigint;
+    ev_signal sigterm, sigint, sighup;
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
     uint64_t unix_inode; /* of the Unix socket's file, to remove no other; 0 = none */

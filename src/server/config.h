@@ -86,6 +86,7 @@ struct config {
     uint64_t slowlog_max;
     uint64_t latency_threshold_ms; /* 0 = off */
     enum config_switch latency_tracking;
+    enum config_switch data_group_access;
     struct percentiles percentiles;
     enum config_debug_command enable_debug_command;
 };

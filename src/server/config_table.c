@@ -94,6 +94,8 @@ static const struct setting settings[] = {
 
     {"dir", SETTING_TEXT, AT(dir), "./tupled-data", 1, 4095, NULL, FIXED,
      "directory of the data; made when it is missing"},
+    {"data-group-access", SETTING_WORD, AT(data_group_access), "no", 0, 0, switch_words, FIXED,
+     "the group of the server's user may read its files"},
     {"backup-dir", SETTING_TEXT, AT(backup_dir), "", 0, 4000, NULL, FIXED,
      "directory of the files that BGSAVE makes; empty = `backups` in dir"},
     {"databases", SETTING_NUMBER, AT(databases), "16", 1, 16, NULL, FIXED,
@@ -117,7 +119,7 @@ static const struct setting settings[] = {
     {"store-cache-size", SETTING_SIZE, AT(store_cache_bytes), "64mb", MB, SIZE_MAX_ANY, NULL, FIXED,
      "memory for the pages of the store, over all its connections"},
     {"journal-segment-size", SETTING_SIZE, AT(journal_segment_bytes), "96mb", 4 * MB, 4 * GB, NULL,
-     FIXED, "size of one journal file, reserved on the disk before it is used"},
+     FIXED, "largest size of a journal file, reserved on the disk before it is used"},
     {"changes-retention-age", SETTING_NUMBER, AT(changes_retention_age_s), "86400", 0, NUMBER_MAX,
      NULL, MUTABLE, "seconds that the change feed reaches back"},
     {"changes-retention-size", SETTING_SIZE, AT(changes_retention_bytes), "1gb", 0, SIZE_MAX_ANY,

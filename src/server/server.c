@@ -3,11 +3,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/random.h"
+#include "command/backup.h"
 #include "command/memory.h"
 #include "command/observe.h"
 #include "queue/queue.h"
@@ -161,10 +164,26 @@ static void log_ready(const struct server *s)
     log_notice("ready to accept connections on the Unix socket %s", c->unixsocket);
 }
 
+/* What is made from here on is for the server's user alone, or for its group too. What was there
+ * before stays as somebody made it. */
+static void keep_private(const struct config *c)
+{
+    umask(c->data_group_access == CONFIG_YES ? 0027 : 0077);
+}
+
+static void warn_if_open(const struct config *c)
+{
+    if (!file_is_open_to_others(c->dir, c->data_group_access == CONFIG_YES)) return;
+    log_warning(
+        "the directory %s is open to other users of this machine; `chmod %s` makes it private",
+        c->dir, c->data_group_access == CONFIG_YES ? "750" : "700");
+}
+
 int server_run(struct config *config, const char *executable)
 {
     struct server s = {.config = config};
     struct error e = {0};
+    keep_private(config);
     enum err r = log_open(config->logfile, config->loglevel, &e);
     signal(SIGPIPE, SIG_IGN);
     s.net = net_new();
@@ -178,6 +197,8 @@ int server_run(struct config *config, const char *executable)
     if (r == OK) {
         open_engine(&s);
         fill_env(&s, executable);
+        warn_if_open(config);
+        backup_remove_parts(s.env.backup_dir);
         r = open_net(&s, &e);
     }
     if (r == OK) {

@@ -82,6 +82,8 @@ void journal_set_options(struct journal *j, const struct journal_options *option
 void journal_release(struct journal *j, uint64_t applied, int64_t now_ms);
 /* Every 10 ms or so; `time_ms` is transaction time. */
 void journal_tick(struct journal *j, int64_t time_ms);
+/* The segment that is written to: its open file, and its name within the directory; -1 = none. */
+int journal_current(const struct journal *j, char *name, size_t name_bytes);
 bool journal_is_disk_full(const struct journal *j);
 /* A write or sync failed: nothing will be acknowledged any more. */
 bool journal_is_failed(const struct journal *j);

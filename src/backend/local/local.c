@@ -249,6 +249,7 @@ static void local_tick(struct backend *b)
     local_clean_try(l);
     local_budget_tick(l);
     journal_tick(l->journal, local_time_ms(b));
+    local_guard_tick(l);
     time_watch(l);
     if (journal_is_disk_full(l->journal)) {
         journal_release(l->journal, store_applied(l->store), local_time_ms(&l->base));

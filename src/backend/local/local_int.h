@@ -88,6 +88,8 @@ struct local {
     struct clean_job clean;
     bool has_garbage, is_cleaning; /* of forgotten ranges */
     int64_t clean_again_us;        /* not before; after an error */
+    int64_t guarded_us;            /* guard.c looked then */
+    bool is_guarded;               /* it found something */
     struct versions_job versions;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
     bool is_applying, is_reserving, is_closing;
@@ -160,6 +162,9 @@ void local_fill_try(struct local *l);
 
 /* clean.c: removes the next slice of what is forgotten, if there is something. */
 void local_clean_try(struct local *l);
+
+/* guard.c: at every tick. */
+void local_guard_tick(struct local *l);
 
 /* verify.c */
 struct verification;

@@ -9,6 +9,8 @@
  * does not fit gets a larger one at once. What the last segment of a run did not use is cut off at
  * the stop, or by the next start (recover.c).
  */
+#include <stdio.h>
+
 #include "backend/local/journal_int.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -321,6 +323,13 @@ enum err segment_first(struct journal *j, struct error *e)
     segment_move(s, SEGMENT_SPARE);
     segment_start(j, s, j->version_last);
     return OK;
+}
+
+int journal_current(const struct journal *j, char *name, size_t name_bytes)
+{
+    if (j->current == NULL) return -1;
+    snprintf(name, name_bytes, "journal-%020llu.log", (unsigned long long)j->current->id.number);
+    return j->current->file.fd;
 }
 
 /* ---- history ---- */

@@ -318,3 +318,8 @@ void store_applied_set(struct store *s, const struct store_progress *progress)
     s->state = *progress;
     store_aside_fini(&s->state.aside);
 }
+
+int store_fd(const struct store *s)
+{
+    return s->nowait_file.fd;
+}

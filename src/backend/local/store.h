@@ -72,6 +72,8 @@ ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
                                   struct store_progress *progress, struct error *e);
 /* Store thread: removes the next slice of what is forgotten; *has_more: there is more to remove. */
 ERR_MUST_USE enum err store_clean(struct store *s, bool *has_more, struct error *e);
+/* The database file, open for reading. */
+int store_fd(const struct store *s);
 /* Loop thread, while no job of the store runs: is there something to remove? */
 bool store_has_garbage(struct store *s);
 /* Loop thread: calls `each` for what was put aside before this start. */
