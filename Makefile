@@ -25,7 +25,7 @@ export CRASH_SECONDS ?= 600
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash sim deps test-deps bench-deps demo-deps
+LIVE_GOALS := run test check docs bench demo fuzz crash sim mutants deps test-deps bench-deps demo-deps
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
@@ -116,7 +116,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
-.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim
+.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim mutants
 .PHONY: docs install clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled) build/libtupled.a ## build/tupled and build/libtupled.a (default)
@@ -170,6 +170,10 @@ crash: test-deps ## long crash campaign: redis-tests/test_crash* for CRASH_SECON
 sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
 	@$(PMAKE) test-build
 	@TUPLED_LONG=1 TEST_TIMEOUT=$$((SIM_SECONDS + 300)) tests/run.sh sim
+
+mutants: test-deps ## plants bugs (tests/mutants) and sees whether the tests catch them; hours
+	@$(PMAKE) test-build
+	@exec tests/mutants.sh
 
 install: all ## PREFIX (/usr/local), DESTDIR, SYSCONFDIR; an existing tupled.conf is kept
 	install -D -m 755 build/tupled $(DESTDIR)$(PREFIX)/bin/tupled
