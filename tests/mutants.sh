@@ -23,7 +23,7 @@ while [ $# -gt 1 ] && [ "$1" = -k ]; do keys+=("$2"); shift 2; done
 
 copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
-git ls-files -z | xargs -0 cp --parents -t "$copy" || exit 1
+git ls-files -z | xargs -0 cp -p --parents -t "$copy" || exit 1
 cp -rp build "$copy/build"
 cd "$copy" || exit 1
 caught=0 survived=0 broken=0
