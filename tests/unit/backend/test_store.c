@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "backend/local/store.h"
+#include "backend/local/store_int.h"
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/random.h"
@@ -347,6 +347,22 @@ static void counts_are_exact_after_an_apply_that_failed_halfway(void **state)
     }
 }
 
+/* The journal is let go once the store has it: then the store must be on the disk at each COMMIT. */
+static void every_commit_of_the_store_is_synced(void **state)
+{
+    struct bench b;
+    sqlite3_stmt *stmt = NULL;
+    bench_init(&b, 1);
+    for (int i = 0; i < 2; i++) {
+        const char *sql = i == 0 ? "PRAGMA synchronous" : "PRAGMA journal_mode";
+        assert_int_equal(sqlite3_prepare_v2(b.store->db, sql, -1, &stmt, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+        assert_string_equal(sqlite3_column_text(stmt, 0), i == 0 ? "2" : "wal");
+        sqlite3_finalize(stmt);
+    }
+    bench_fini(&b);
+}
+
 static void a_page_ends_after_about_a_megabyte(void **state)
 {
     struct bench b;
@@ -385,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_failed_pin_leaves_the_reader_as_it_was),
         cmocka_unit_test(a_read_that_would_wait_is_refused_and_harms_nothing),
         cmocka_unit_test(counts_are_exact_after_an_apply_that_failed_halfway),
+        cmocka_unit_test(every_commit_of_the_store_is_synced),
         cmocka_unit_test(a_page_ends_after_about_a_megabyte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
