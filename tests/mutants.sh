@@ -45,7 +45,7 @@ plant() {
             rest = substr(text, at + length(ENVIRON["OLD"]))
             if (index(rest, ENVIRON["OLD"]) > 0) exit 1
             printf "%s%s%s", substr(text, 1, at - 1), ENVIRON["NEW"], rest
-        }' "$root/$1" >"$1.new" && mv "$1.new" "$1"
+        }' saved >"$1.new" && mv "$1.new" "$1"
 }
 
 # The programs that a test of this kind and substring runs.
@@ -60,10 +60,9 @@ targets() {
 try() { # <name> <file> <old> <new> <tests...>
     local name=$1 file=$2 old=$3 new=$4 test kind part goals=()
     shift 4
-    if ! plant "$file" "$old" "$new"; then
+    if ! cp -p "$file" saved || ! plant "$file" "$old" "$new"; then
         echo "broken    $name: its line is not in $file exactly once"
         broken=$((broken + 1))
-        cp -p "$root/$file" "$file"
         return
     fi
     for test in "$@"; do
@@ -91,7 +90,7 @@ try() { # <name> <file> <old> <new> <tests...>
             survived=$((survived + 1))
         fi
     fi
-    cp "$root/$file" "$file" # newer than the object: it is compiled again
+    cp saved "$file" # newer than the object: it is compiled again
 }
 
 name='' file='' old='' new='' tests=()
@@ -99,7 +98,7 @@ finish() {
     [ -n "$name" ] && wanted "$name" && try "$name" "$file" "$old" "$new" "${tests[@]}"
     name='' tests=()
 }
-for list in "$root"/tests/mutants/*.txt; do
+for list in tests/mutants/*.txt; do
     while IFS= read -r line || [ -n "$line" ]; do
         case $line in
         'mutant '*) finish; name=${line#mutant } ;;
