@@ -10,10 +10,15 @@
 #define STEPS 20000 /* of SQLite's virtual machine between two looks at is_stopping */
 #define MESSAGES_MAX "1000"
 
+struct looking {
+    const bool *is_stopping; /* atomic */
+};
+
 static int look(void *arg)
 {
+    const struct looking *k = arg;
     sched_yield();
-    return __atomic_load_n((const bool *)arg, __ATOMIC_RELAXED);
+    return __atomic_load_n(k->is_stopping, __ATOMIC_RELAXED);
 }
 
 uint64_t store_pages(struct store_reader *r)
@@ -34,8 +39,9 @@ enum err store_verify(struct store_reader *r, struct vfs_collected *out, const b
     sqlite3_stmt *stmt = NULL;
     sqlite3 *db = store_reader_db(r);
     struct error found = {.code = OK};
+    struct looking looking = {.is_stopping = is_stopping};
     int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(" MESSAGES_MAX ")", -1, &stmt, NULL);
-    sqlite3_progress_handler(db, STEPS, look, (void *)(uintptr_t)is_stopping);
+    sqlite3_progress_handler(db, STEPS, look, &looking);
     vfs_collect(out);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
         rc = sqlite3_step(stmt);
