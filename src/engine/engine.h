@@ -290,6 +290,9 @@ struct layer_op {
     enum err (*apply)(struct layer_op *op, struct view *v, bool *is_met, struct error *e);
 };
 
+/* What layers may derive in one transaction: it runs in one turn of the loop. */
+#define ENGINE_DERIVED_MAX 100000
+
 struct view_row {
     struct slice key;
     bool exists;
@@ -320,6 +323,8 @@ void view_delete(struct view *v, struct slice key);
 /* Nobody reads or writes a key of [start, end) after this transaction; they are removed in the
  * background. Borrowed until the commit. */
 void view_forget(struct view *v, struct slice start, struct slice end);
+/* A layer that derives has `rows` more to look at. ERR_LIMIT: they are too many for a transaction. */
+ERR_MUST_USE enum err view_derives(struct view *v, size_t rows, struct error *e);
 /* 0, 1, 2 ...: another number each time within one transaction. */
 uint32_t view_sequence(struct view *v);
 /* How many keys of the space, in whatever database, the transaction has written so far. */

@@ -4,6 +4,7 @@
 #include "queue/queue_int.h"
 
 #define BYTES_MAX (4u << 20)
+#define UNDELIVERED_SWEPT_MAX 100 /* keys that ended leases write before the rest must wait */
 
 uint64_t queue_bytes_max(const struct engine *g)
 {
@@ -198,7 +199,9 @@ enum err touch_sweep(struct touch *t, size_t max, size_t *done, bool *is_more, s
     for (size_t i = 0; r == OK && i < q->leases.count; i++) {
         struct slot lease = *window_at(&q->leases, i);
         if (slot_time_ms(&lease) > t->view->now_ms) break;
-        if (i == max || view_bytes(t->view) > bytes_max) {
+        bool is_much = view_bytes(t->view) > bytes_max ||
+                       view_keys(t->view, SPACE_DATA) > UNDELIVERED_SWEPT_MAX;
+        if (i == max || is_much) {
             *is_more = true;
             break;
         }
