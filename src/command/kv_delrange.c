@@ -5,8 +5,9 @@
  * turn. A read that must wait for the disk makes the turn useless: the scan is closed, the fetch
  * that is under way brings pages into memory, and the turn is tried again. Each try gets further.
  *
- * When it is known that one transaction is not enough, the transactions are small: what others wait
- * for meanwhile is one of them. They get smaller still where so much follows from each key, in
+ * When it is known that one transaction is not enough, the transactions are small, and none is made
+ * before the store has followed (engine_admit_bulk): what others wait for is one of them. They get
+ * smaller still where so much follows from each key, in
  * indexes, that a transaction cannot take it.
  *
  * With WHERE the range may be long and the matches few, so the reading takes many turns: a scan
@@ -31,6 +32,7 @@ struct delrange {
     struct buf start, end;  /* of what is left */
     uint64_t limit;         /* entries still to remove */
     size_t batch;           /* keys of one transaction */
+    bool is_admitted;       /* the next transaction may be made */
     uint64_t removed;
     struct row_filter *where; /* owned reference; NULL = every entry */
     /* With it: */
@@ -306,7 +308,11 @@ static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_l
 {
     struct txn t = {.overlay = rq->overlay, .database = rq->client->database, .arena = rq->arena};
     bool gathers = d->where != NULL && rq->overlay == NULL;
-    enum err r = gathers ? where_turn(rq, d, &t, is_last) : collect(rq, d, &t, is_last);
+    bool is_bulk = d->batch != SIZE_MAX && !d->is_admitted;
+    enum err r = is_bulk ? engine_admit_bulk(rq->env->engine, rq->waiter, &rq->error) : OK;
+    if (r != OK) return r;
+    d->is_admitted = true;
+    r = gathers ? where_turn(rq, d, &t, is_last) : collect(rq, d, &t, is_last);
     if (r == OK && t.count > 0) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
     if (!pace_learn(rq, d, t.count, r)) {
         if (gathers) gather_end(d);
@@ -314,6 +320,7 @@ static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_l
         return OK;
     }
     if (r != OK) return r;
+    d->is_admitted = false;
     if (t.count > 0) {
         if (t.depends > rq->depends) rq->depends = t.depends;
         rq->env->stats.writes++;

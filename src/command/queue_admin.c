@@ -4,7 +4,7 @@
 #include "command/queue.h"
 
 #define PEEK_DEFAULT 10
-#define BULK_MAX 1000 /* messages of one transaction of a long removal */
+#define BULK_MAX 250 /* messages of one transaction of a long removal */
 
 /* ---- long removals ---- */
 
@@ -12,6 +12,7 @@ struct bulk_pending {
     struct pending pending; /* first */
     uint64_t done;
     struct slot after; /* how far it is */
+    bool is_admitted;  /* the next transaction may be made */
 };
 
 static void bulk_free(struct pending *p)
@@ -29,9 +30,14 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
                            .queue = queue,
                            .max = max,
                            .is_whole = rq->overlay != NULL};
-    if (d != NULL) x.after = d->after;
     struct op op = queue_bulk_op(&x);
-    enum err r = queue_commit(rq, &op, 1);
+    enum err r = OK;
+    if (d != NULL) {
+        x.after = d->after;
+        if (!d->is_admitted) r = engine_admit_bulk(rq->env->engine, rq->waiter, &rq->error);
+        d->is_admitted = r == OK;
+    }
+    if (r == OK) r = queue_commit(rq, &op, 1);
     if (r != OK) return r;
     if (x.is_more && rq->overlay != NULL) {
         return error_set(&rq->error, ERR_LIMIT,
@@ -47,6 +53,7 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
         rq->client->pending = &d->pending;
     }
     d->done = *total;
+    d->is_admitted = false;
     if (x.done > 0) d->after = x.last;
     struct backend *b = engine_backend(rq->env->engine);
     b->ops->yield(b, rq->waiter);
