@@ -7,8 +7,7 @@
  *
  * When it is known that one transaction is not enough, the transactions are small, and none is made
  * before the store has followed (engine_admit_bulk): what others wait for is one of them. They get
- * smaller still where so much follows from each key, in
- * indexes, that a transaction cannot take it.
+ * smaller still where so much follows from each key, in indexes, that a transaction cannot take it.
  *
  * With WHERE the range may be long and the matches few, so the reading takes many turns: a scan
  * gathers the keys that match (query threads look at the values), and what commits write into the
