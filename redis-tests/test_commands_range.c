@@ -321,6 +321,40 @@ static void delrange_removes_more_than_a_transaction_holds(void **state)
     expect(c, ":1", "KV.COUNT");
 }
 
+/* Commits between two versionstamps, as far as this test is concerned. */
+static unsigned long long version_of(const char *stamp)
+{
+    char head[17] = "";
+    memcpy(head, stamp, 16);
+    return strtoull(head, NULL, 16);
+}
+
+static void delrange_beyond_a_transaction_makes_small_ones(void **state)
+{
+    struct testserver *own = testserver_start_with("--max-transaction-ops", "2000", NULL);
+    redisContext *o = testserver_connect(own);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 2500; i++) say(o, "KV.SET ['m',%d] {'a':1}", i);
+        expect_many(o, 2500, "@");
+        const char *some = round == 0 ? "KV.DELRANGE PREFIX ['m'] LIMIT 2000"
+                                      : "KV.DELRANGE PREFIX ['m'] LIMIT 2000 WHERE {'a':1}";
+        const char *all = round == 0 ? "KV.DELRANGE PREFIX ['m']"
+                                     : "KV.DELRANGE PREFIX ['m'] WHERE {'a':1}";
+        unsigned long long begin = version_of(ask(o, "KV.VERSION"));
+        expect(o, ":2000", some);
+        unsigned long long middle = version_of(ask(o, "KV.VERSION"));
+        assert_int_equal(middle - begin, 1);
+        for (int i = 0; i < 2000; i++) say(o, "KV.SET ['m',%d] {'a':1}", i);
+        expect_many(o, 2000, "@");
+        begin = version_of(ask(o, "KV.VERSION"));
+        expect(o, ":2500", all);
+        assert_true(version_of(ask(o, "KV.VERSION")) - begin >= 5);
+        expect(o, ":0", "KV.COUNT");
+    }
+    redisFree(o);
+    testserver_free(own);
+}
+
 static void delrange_removes_more_bytes_than_a_transaction_holds(void **state)
 {
     char part[1501] = "";
@@ -370,6 +404,7 @@ int main(void)
         TEST(delrange_stops_at_its_limit),
         TEST(delrange_refuses_what_is_not_one_of_its_forms),
         TEST(delrange_removes_more_than_a_transaction_holds),
+        TEST(delrange_beyond_a_transaction_makes_small_ones),
         TEST(delrange_removes_more_bytes_than_a_transaction_holds),
         TEST(delrange_gets_past_many_dead_entries),
         TEST(a_filter_is_never_ignored),

@@ -5,6 +5,7 @@
  * a reply. A worker takes a message and acknowledges it in one transaction with the result, a
  * counter of that message; or gives it back, or buries it, or just goes away. At the end each
  * message that was enqueued is either counted exactly once, or a dead letter that is counted never.
+ * And what a PURGE has removed does not come back, wherever its rows were when the server was killed.
  *
  * Environment: TUPLED_SEED; TUPLED_LONG=1 makes it long: 50 producers, 50 workers, CRASH_SECONDS
  * (30) and at least 100,000 messages.
@@ -282,10 +283,54 @@ static void every_message_is_done_once_or_a_dead_letter(void **state)
     assert_true(run.kills >= KILLS_MIN);
 }
 
+/* What was purged stays away and what was dead stays, whatever of it has reached the store. */
+static void what_was_purged_before_a_kill_does_not_come_back(void **state)
+{
+    enum { ROUNDS = 8, PURGED = 400, KEPT = 20 };
+    struct testserver_options o = {.is_release = true};
+    load_seed();
+    run.server = testserver_start(&o);
+    redisContext *c = testserver_connect(run.server);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < PURGED; i++) say(c, "KV.ENQUEUE q 'old'");
+        expect_many(c, PURGED, "*");
+        redisReply *r = ask_reply(c, "KV.DEQUEUE q COUNT 2");
+        char *receipts[2];
+        for (int i = 0; i < 2; i++) receipts[i] = strdup(r->element[i]->element[4]->str);
+        freeReplyObject(r);
+        expect(c, ":1", "KV.NACK %s DEAD", receipts[0]);
+        if (load_below(2) == 0) testserver_pause(); /* some of it is in the store, or not */
+        int left = round > 0 ? KEPT : 0;
+        char wanted[16];
+        snprintf(wanted, sizeof wanted, ":%d", PURGED - 1 + left);
+        expect(c, wanted, "KV.QUEUE PURGE q");
+        for (int i = 0; i < KEPT; i++) say(c, "KV.ENQUEUE q %d", round * KEPT + i);
+        expect_many(c, KEPT, "*");
+        redisFree(c);
+        testserver_kill(run.server);
+        testserver_again(run.server);
+        c = testserver_connect(run.server);
+        for (int i = 0; i < 2; i++) {
+            expect(c, ":0", "KV.ACK %s", receipts[i]);
+            free(receipts[i]);
+        }
+        assert_int_equal(load_queue(c, "q", "ready"), KEPT);
+        assert_int_equal(load_queue(c, "q", "leased delayed"), 0);
+        assert_int_equal(load_queue(c, "q", "dead"), round + 1);
+        snprintf(wanted, sizeof wanted, "[[* %d *", round * KEPT);
+        expect(c, wanted, "KV.QUEUE PEEK q");
+    }
+    expect(c, ":8", "KV.DLQ REQUEUE q ALL");
+    assert_int_equal(load_queue(c, "q", "ready"), KEPT + ROUNDS);
+    redisFree(c);
+    testserver_free(run.server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_message_is_done_once_or_a_dead_letter),
+        cmocka_unit_test(what_was_purged_before_a_kill_does_not_come_back),
     };
     load_use_disk();
     return cmocka_run_group_tests(tests, NULL, NULL);

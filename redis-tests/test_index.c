@@ -33,6 +33,30 @@ static int stop(void **state)
     return 0;
 }
 
+/* Entry number i below ["many"], with an array of 1000 elements. */
+static const char *many_words(int i)
+{
+    static char words[8000];
+    size_t len = (size_t)snprintf(words, sizeof words, "SET ['many',%d] {'a':[0", i);
+    for (int k = 1; k < 1000; k++) {
+        len += (size_t)snprintf(words + len, sizeof words - len, ",%d", k);
+    }
+    snprintf(words + len, sizeof words - len, "]} ");
+    return words;
+}
+
+/* KV.ATOMIC of `count` of them, from number `first` on. */
+static const char *many_at_once(int first, int count, const char *options)
+{
+    static char text[1 << 20];
+    size_t len = (size_t)snprintf(text, sizeof text, "KV.ATOMIC ");
+    for (int i = first; i < first + count; i++) {
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", many_words(i), options);
+    }
+    text[len - 1] = '\0';
+    return text;
+}
+
 /* No entries and no indexes. */
 static void empty(void)
 {
@@ -548,6 +572,35 @@ static void an_index_can_be_kept_by_hand(void **state)
            "KV.LIST PREFIX ['by_color','red'] KEYSONLY");
 }
 
+/* What a transaction derives is bounded; what the server removes by itself is cut to fit. */
+static void a_transaction_changes_a_bounded_number_of_rows(void **state)
+{
+    static const char *const refusal =
+        "-LIMIT the transaction changes more than 100000 rows of indexes "
+        "(transaction-index-rows); make several of it";
+    enum { HALF = 26 };
+    empty();
+    expect(c, "+OK", "KV.INDEX CREATE one PREFIX ['many'] ON 1 a");
+    expect(c, "+OK", "KV.INDEX CREATE two PREFIX ['many'] ON 1 a");
+    expect(c, refusal, many_at_once(0, 2 * HALF, ""));
+    expect(c, ":0", "KV.COUNT PREFIX ['many']");
+    expect(c, "+OK", "MULTI");
+    for (int i = 0; i < 3; i++) expect(c, "+QUEUED", many_at_once(i * HALF, HALF, ""));
+    expect(c, "-EXECABORT command 2 kv.atomic: LIMIT *", "EXEC");
+    expect(c, ":0", "KV.COUNT PREFIX ['many']");
+    for (int i = 0; i < 3; i++) expect(c, "@", many_at_once(i * HALF, HALF, ""));
+    expect(c, "[*transaction-index-rows :100000*]", "KV.LIMITS");
+    expect(c, ":78", "KV.DELRANGE PREFIX ['many']");
+    expect(c, "[0 []]", "KV.FIND one 5");
+    for (int i = 0; i < 3; i++) expect(c, "@", many_at_once(i * HALF, HALF, "PX 1000 "));
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (strcmp(ask(c, "DBSIZE"), ":0") != 0) {
+        if (testserver_now_ms() > until) fail_msg("what has expired is never removed");
+        testserver_pause();
+    }
+    expect(c, "[0 []]", "KV.FIND two 5");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -569,6 +622,7 @@ int main(void)
         cmocka_unit_test(sixty_four_writers_never_get_two_owners),
         cmocka_unit_test(a_dead_letter_is_one_even_if_an_index_refuses_its_value),
         cmocka_unit_test(an_index_can_be_kept_by_hand),
+        cmocka_unit_test(a_transaction_changes_a_bounded_number_of_rows),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

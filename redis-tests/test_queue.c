@@ -185,6 +185,32 @@ static void dead_letters_come_in_pages_newest_first(void **state)
     expect(c, ":5", "KV.QUEUE PURGE q");
 }
 
+static void purge_is_one_transaction(void **state)
+{
+    for (int i = 0; i < 3000; i++) redisAppendCommand(c, "KV.ENQUEUE q %d", i);
+    for (int i = 0; i < 3000; i++) {
+        redisReply *r = NULL;
+        assert_int_equal(redisGetReply(c, (void **)&r), REDIS_OK);
+        assert_int_equal(r->type, REDIS_REPLY_STRING);
+        freeReplyObject(r);
+    }
+    char *receipt = take(c, "KV.DEQUEUE q");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.ENQUEUE q 'x'");
+    expect(c, "+QUEUED", "KV.QUEUE PURGE q");
+    expect(c, "+QUEUED", "KV.ENQUEUE q 'y'");
+    expect(c, "+QUEUED", "KV.QUEUE PURGE q");
+    expect(c, "+QUEUED", "KV.ENQUEUE q 'z'");
+    expect(c, "[* :3001 * :1 *]", "EXEC");
+    expect(c, ":0", "KV.ACK %s", receipt);
+    expect(c, "[[* 'z' :0 :*]]", "KV.QUEUE PEEK q");
+    expect(c, ":1", "KV.QUEUE PURGE q IDEM p");
+    expect(c, "*", "KV.ENQUEUE q 'later'");
+    expect(c, ":1", "KV.QUEUE PURGE q IDEM p"); /* the first reply */
+    assert_int_equal(load_queue(c, "q", "ready"), 1);
+    free(receipt);
+}
+
 static void peek_takes_nothing(void **state)
 {
     expect(c, "*", "KV.ENQUEUE q 1");
@@ -509,6 +535,25 @@ static void what_is_delayed_or_given_back_is_pushed_when_due(void **state)
     free(receipt);
 }
 
+static void what_is_purged_is_no_longer_unacknowledged(void **state)
+{
+    expect(d, "+OK", "KV.QUEUE PREFETCH 1");
+    for (int i = 0; i < 2; i++) { /* with a dead letter the queue stays, without it is forgotten */
+        expect(d, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
+        expect(c, "*", "KV.ENQUEUE q 1");
+        char *receipt = next_receipt(d);
+        expect(c, "*", "KV.ENQUEUE q 2");
+        expect(c, ":2", "KV.QUEUE PURGE q");
+        expect(c, ":0", "KV.ACK %s", receipt);
+        free(receipt);
+        expect(c, "*", "KV.ENQUEUE q 3");
+        receipt = next_receipt(d);
+        expect(c, ":1", "KV.NACK %s DEAD", receipt);
+        free(receipt);
+        expect(d, "[unsubscribe kv:queue:q :0]", "UNSUBSCRIBE kv:queue:q");
+    }
+}
+
 static void a_connection_that_ends_counts_one_that_unsubscribes_does_not(void **state)
 {
     expect(d, "[subscribe kv:queue:q :1]", "SUBSCRIBE kv:queue:q");
@@ -723,6 +768,7 @@ int main(void)
         TEST(replies_in_resp3_and_messagepack),
         TEST(nack_and_dead_letters),
         TEST(dead_letters_come_in_pages_newest_first),
+        TEST(purge_is_one_transaction),
         TEST(peek_takes_nothing),
         TEST(dedup_and_databases),
         TEST(errors_name_the_wrong_word),
@@ -739,6 +785,7 @@ int main(void)
         TEST(everything_is_there_after_kill_9),
         TEST(messages_are_pushed_round_robin_up_to_the_prefetch),
         TEST(what_is_delayed_or_given_back_is_pushed_when_due),
+        TEST(what_is_purged_is_no_longer_unacknowledged),
         TEST(a_connection_that_ends_counts_one_that_unsubscribes_does_not),
         TEST(subscribers_in_resp3_and_messagepack),
         TEST(subscribers_that_come_and_go_lose_nothing),

@@ -205,6 +205,9 @@ struct backend_ops {
     /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be told);
      * ERR_DISK_FULL. */
     enum err (*admit)(struct backend *b, struct waiter *w, struct error *e);
+    /* As admit, before each of the many transactions of bulk work: it waits sooner, while others
+     * still write freely, so that they are not slowed down for its sake. */
+    enum err (*admit_bulk)(struct backend *b, struct waiter *w, struct error *e);
     /* All of it or nothing: OK with *version; ERR_WAIT (`w` will be told), ERR_DISK_FULL,
      * ERR_LIMIT. */
     enum err (*commit)(struct backend *b, const struct batch *batch, uint64_t *version,

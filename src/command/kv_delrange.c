@@ -5,6 +5,10 @@
  * turn. A read that must wait for the disk makes the turn useless: the scan is closed, the fetch
  * that is under way brings pages into memory, and the turn is tried again. Each try gets further.
  *
+ * When it is known that one transaction is not enough, the transactions are small, and none is made
+ * before the store has followed (engine_admit_bulk): what others wait for is one of them. They get
+ * smaller still where so much follows from each key, in indexes, that a transaction cannot take it.
+ *
  * With WHERE the range may be long and the matches few, so the reading takes many turns: a scan
  * gathers the keys that match (query threads look at the values), and what commits write into the
  * range meanwhile is noted (touched.h). Then, in one turn, every key of both lists is looked at
@@ -19,12 +23,15 @@
 #include "command/where.h"
 
 #define SLICE_KEYS 1000 /* gathered before others get a turn */
+#define PACED_KEYS 500  /* of one transaction of several */
 #define RESTARTS_MAX 3
 
 struct delrange {
     struct pending pending; /* first */
     struct buf start, end;  /* of what is left */
     uint64_t limit;         /* entries still to remove */
+    size_t batch;           /* keys of one transaction */
+    bool is_admitted;       /* the next transaction may be made */
     uint64_t removed;
     struct row_filter *where; /* owned reference; NULL = every entry */
     /* With it: */
@@ -87,6 +94,7 @@ static enum err delrange_begin(struct request *rq, struct delrange *d)
     struct slice end;
     bool is_all = false;
     d->limit = UINT64_MAX;
+    d->batch = SIZE_MAX;
     while (o.at < rq->argc) {
         bool is_taken = false;
         enum err r = options_range(&o, &range, &is_taken);
@@ -110,7 +118,25 @@ static enum err delrange_begin(struct request *rq, struct delrange *d)
 static size_t keys_max(const struct request *rq, const struct delrange *d)
 {
     size_t max = engine_limits(rq->env->engine)->ops_max;
+    if (d->batch < max) max = d->batch;
     return d->limit < max ? (size_t)d->limit : max;
+}
+
+/* There is more than one transaction takes: from now on they are small. */
+static size_t pace(const struct request *rq, struct delrange *d, size_t count, bool is_last)
+{
+    if (is_last || rq->overlay != NULL || count == d->limit) return count;
+    if (d->batch > PACED_KEYS) d->batch = PACED_KEYS;
+    return count < d->batch ? count : d->batch;
+}
+
+/* How the transaction went: false when it is to be tried again with less. */
+static bool pace_learn(const struct request *rq, struct delrange *d, size_t count, enum err result)
+{
+    if (result == OK && d->batch < PACED_KEYS) d->batch *= 2;
+    if (result != ERR_LIMIT || rq->overlay != NULL || count < 2) return true;
+    d->batch = count / 2;
+    return false;
 }
 
 static void scan_depends(struct request *rq, const struct engine_scan *scan)
@@ -148,6 +174,7 @@ static enum err collect(struct request *rq, struct delrange *d, struct txn *t, b
     }
     scan_depends(rq, scan);
     engine_scan_close(scan);
+    t->count = pace(rq, d, t->count, *is_last);
     return r;
 }
 
@@ -191,6 +218,7 @@ static enum err gather(struct request *rq, struct delrange *d)
     engine_scan_close(d->scan);
     d->scan = NULL;
     d->has_gathered = true;
+    d->count = pace(rq, d, d->count, d->is_last);
     return OK;
 }
 
@@ -279,9 +307,19 @@ static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_l
 {
     struct txn t = {.overlay = rq->overlay, .database = rq->client->database, .arena = rq->arena};
     bool gathers = d->where != NULL && rq->overlay == NULL;
-    enum err r = gathers ? where_turn(rq, d, &t, is_last) : collect(rq, d, &t, is_last);
-    if (r == OK && t.count > 0) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    bool is_bulk = d->batch != SIZE_MAX && !d->is_admitted;
+    enum err r = is_bulk ? engine_admit_bulk(rq->env->engine, rq->waiter, &rq->error) : OK;
     if (r != OK) return r;
+    d->is_admitted = true;
+    r = gathers ? where_turn(rq, d, &t, is_last) : collect(rq, d, &t, is_last);
+    if (r == OK && t.count > 0) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    if (!pace_learn(rq, d, t.count, r)) {
+        if (gathers) gather_end(d);
+        *is_last = false;
+        return OK;
+    }
+    if (r != OK) return r;
+    d->is_admitted = false;
     if (t.count > 0) {
         if (t.depends > rq->depends) rq->depends = t.depends;
         rq->env->stats.writes++;

@@ -41,6 +41,7 @@ static enum err kv_limits_run(struct request *rq)
         {"value-depth", VALUE_DEPTH_MAX},
         {"transaction-ops", limits->ops_max},
         {"transaction-bytes", limits->txn_bytes_max},
+        {"transaction-index-rows", ENGINE_DERIVED_MAX},
         {"list-limit", LIST_LIMIT_MAX},
         {"list-page-bytes", LIST_PAGE_BYTES_MAX},
         {"queue-name-bytes", QUEUE_NAME_BYTES_MAX},

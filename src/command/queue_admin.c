@@ -4,13 +4,15 @@
 #include "command/queue.h"
 
 #define PEEK_DEFAULT 10
-#define BULK_MAX 1000 /* messages of one transaction of a long removal */
+#define BULK_MAX 250 /* messages of one transaction of a long removal */
 
 /* ---- long removals ---- */
 
 struct bulk_pending {
     struct pending pending; /* first */
     uint64_t done;
+    struct slot after; /* how far it is */
+    bool is_admitted;  /* the next transaction may be made */
 };
 
 static void bulk_free(struct pending *p)
@@ -23,9 +25,19 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
 {
     struct bulk_pending *d = (struct bulk_pending *)rq->client->pending;
     size_t max = rq->overlay != NULL ? engine_limits(rq->env->engine)->ops_max : BULK_MAX;
-    struct queue_bulk x = {.queues = rq->env->queues, .kind = kind, .queue = queue, .max = max};
+    struct queue_bulk x = {.queues = rq->env->queues,
+                           .kind = kind,
+                           .queue = queue,
+                           .max = max,
+                           .is_whole = rq->overlay != NULL};
     struct op op = queue_bulk_op(&x);
-    enum err r = queue_commit(rq, &op, 1);
+    enum err r = OK;
+    if (d != NULL) {
+        x.after = d->after;
+        if (!d->is_admitted) r = engine_admit_bulk(rq->env->engine, rq->waiter, &rq->error);
+        d->is_admitted = r == OK;
+    }
+    if (r == OK) r = queue_commit(rq, &op, 1);
     if (r != OK) return r;
     if (x.is_more && rq->overlay != NULL) {
         return error_set(&rq->error, ERR_LIMIT,
@@ -41,6 +53,8 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
         rq->client->pending = &d->pending;
     }
     d->done = *total;
+    d->is_admitted = false;
+    if (x.done > 0) d->after = x.last;
     struct backend *b = engine_backend(rq->env->engine);
     b->ops->yield(b, rq->waiter);
     return error_set(&rq->error, ERR_WAIT, "a long removal lets others run");
@@ -169,17 +183,18 @@ static const struct command sub_peek = {
 
 static enum err purge_run(struct request *rq)
 {
-    uint64_t total = 0;
+    struct queue_bulk x = {.queues = rq->env->queues, .kind = BULK_PURGE, .queue = rq->argv[2]};
+    struct op op = queue_bulk_op(&x);
     enum err r = arg_queue(rq, rq->argv[2]);
-    if (r == OK) r = queue_bulk_run(rq, BULK_PURGE, rq->argv[2], &total);
-    if (r == OK) resp_int(rq->w, (int64_t)total);
+    if (r == OK) r = queue_commit(rq, &op, 1);
+    if (r == OK) resp_int(rq->w, (int64_t)x.done);
     return r;
 }
 
 static const struct command sub_purge = {
     .name = "purge",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes all messages of a queue, leased ones too; dead letters stay.",

@@ -160,6 +160,8 @@ struct overlay *engine_begin(struct engine *g, struct arena *arena);
 /* May anything be written now? ERR_WAIT, ERR_DISK_FULL. engine_commit asks this itself, but for an
  * overlay. */
 ERR_MUST_USE enum err engine_admit(struct engine *g, struct waiter *w, struct error *e);
+/* Before each of many transactions of one command: waits until they slow nobody down. */
+ERR_MUST_USE enum err engine_admit_bulk(struct engine *g, struct waiter *w, struct error *e);
 /* Commits and frees it, also on error. *version 0 = there was nothing to commit. */
 ERR_MUST_USE enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w,
                                  struct error *e);
@@ -290,6 +292,9 @@ struct layer_op {
     enum err (*apply)(struct layer_op *op, struct view *v, bool *is_met, struct error *e);
 };
 
+/* What layers may derive in one transaction: it runs in one turn of the loop. */
+#define ENGINE_DERIVED_MAX 100000
+
 struct view_row {
     struct slice key;
     bool exists;
@@ -320,6 +325,8 @@ void view_delete(struct view *v, struct slice key);
 /* Nobody reads or writes a key of [start, end) after this transaction; they are removed in the
  * background. Borrowed until the commit. */
 void view_forget(struct view *v, struct slice start, struct slice end);
+/* A layer that derives has `rows` more to look at. ERR_LIMIT: too many for a transaction. */
+ERR_MUST_USE enum err view_derives(struct view *v, size_t rows, struct error *e);
 /* 0, 1, 2 ...: another number each time within one transaction. */
 uint32_t view_sequence(struct view *v);
 /* How many keys of the space, in whatever database, the transaction has written so far. */

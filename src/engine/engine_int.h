@@ -27,7 +27,8 @@ struct expiry {
     struct waiter waiter;
     struct arena arena;
     uint64_t expired;
-    bool is_off; /* nothing is swept */
+    unsigned batch; /* entries that fit into a transaction; 0 = as many as wished */
+    bool is_off;    /* nothing is swept */
 };
 
 struct engine {

@@ -379,6 +379,11 @@ enum err engine_admit(struct engine *g, struct waiter *w, struct error *e)
     return g->backend->ops->admit(g->backend, w, e);
 }
 
+enum err engine_admit_bulk(struct engine *g, struct waiter *w, struct error *e)
+{
+    return g->backend->ops->admit_bulk(g->backend, w, e);
+}
+
 struct overlay *engine_begin(struct engine *g, struct arena *arena)
 {
     struct overlay *o = arena_alloc(arena, sizeof *o);

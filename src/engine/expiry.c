@@ -96,6 +96,25 @@ static int64_t row_time_ms(struct slice row)
     return (int64_t)__builtin_bswap64(time);
 }
 
+/* Less than asked for after a batch that did not fit into a transaction. */
+static unsigned batch_max(const struct expiry *x)
+{
+    unsigned wanted = x->engine->options.expire_batch;
+    return x->batch > 0 && x->batch < wanted ? x->batch : wanted;
+}
+
+/* What follows from a batch (index rows) may be more than a transaction takes: then it is tried
+ * with half of it, and it grows again while all goes well. */
+static void batch_learn(struct expiry *x, enum err result)
+{
+    unsigned now = batch_max(x);
+    if (result == ERR_LIMIT && now > 1) {
+        x->batch = now / 2;
+    } else if (result == OK && now < x->engine->options.expire_batch) {
+        x->batch = now * 2;
+    }
+}
+
 /* Collects due rows of a database, a batch at most; *next_due_ms is the time of the first that is
  * left. Undivided: the look is over within this turn, whatever lies in the way, or tried again. */
 static enum err sweep_collect(struct expiry *x, uint8_t database, struct overlay *o,
@@ -106,10 +125,11 @@ static enum err sweep_collect(struct expiry *x, uint8_t database, struct overlay
     memcpy(start + KEY_HEAD_BYTES, &swept, TIME_BYTES);
     uint8_t end[KEY_HEAD_BYTES] = {database, SPACE_EXPIRY + 1};
     struct backend *b = x->engine->backend;
+    unsigned batch = batch_max(x);
     struct scan_range range = {.start = slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
                                .is_undivided = true,
-                               .rows_hint = x->engine->options.expire_batch};
+                               .rows_hint = batch};
     struct scan *scan = NULL;
     enum err r = b->ops->scan_open(b, &range, &scan, e);
     *next_due_ms = INT64_MAX;
@@ -119,7 +139,7 @@ static enum err sweep_collect(struct expiry *x, uint8_t database, struct overlay
         r = b->ops->scan_next(scan, &row, &entry, &x->waiter, e);
         if (r != OK || row.len == 0) break;
         *next_due_ms = row_time_ms(row);
-        if (*next_due_ms > o->now_ms || i == x->engine->options.expire_batch) break;
+        if (*next_due_ms > o->now_ms || i == batch) break;
         r = sweep_row(x, o, row, e);
     }
     b->ops->scan_close(scan);
@@ -149,6 +169,7 @@ static void sweep_database(struct expiry *x, uint8_t database)
     } else {
         x->expired = expired;
     }
+    batch_learn(x, r);
     /* What is damaged is not asked for at every tick. */
     if (r == ERR_CORRUPT) x->next_due_ms[database] = now_ms + DAMAGED_PAUSE_MS;
     arena_reset(&x->arena);

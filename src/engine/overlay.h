@@ -42,6 +42,7 @@ struct overlay {
     uint64_t bytes;      /* of keys and values */
     size_t ops;          /* evaluated */
     size_t rows_left;    /* that scans over it may still pass */
+    size_t derived;      /* rows that layers looked at to derive */
     size_t idem_rows;    /* request ids that it would add */
     uint64_t version;    /* that its commit gets; 0 = not asked for */
     int64_t now_ms;      /* transaction time */

@@ -91,6 +91,16 @@ void view_forget(struct view *v, struct slice start, struct slice end)
     overlay_forget(v->overlay, start, end);
 }
 
+enum err view_derives(struct view *v, size_t rows, struct error *e)
+{
+    v->overlay->derived += rows;
+    if (v->overlay->derived <= ENGINE_DERIVED_MAX) return OK;
+    return error_set(e, ERR_LIMIT,
+                     "the transaction changes more than %d rows of indexes "
+                     "(transaction-index-rows); make several of it",
+                     ENGINE_DERIVED_MAX);
+}
+
 uint32_t view_sequence(struct view *v)
 {
     return v->overlay->sequence++;

@@ -6,6 +6,7 @@
 #include "index/index_int.h"
 
 #define BATCH_BYTES (1024 * 1024) /* of values in one turn, at most one more */
+#define BATCH_ROWS_MAX 10000      /* likewise of rows */
 
 /* ---- filling ---- */
 
@@ -76,6 +77,7 @@ static enum err fill_rows(struct view *v, const struct index *x, struct engine_s
 {
     size_t bytes = 0;
     for (size_t i = 0; i < rows_max && bytes < BATCH_BYTES; i++) {
+        if (view_keys(v, SPACE_INDEX_ENTRY) >= BATCH_ROWS_MAX) break;
         struct slice key;
         struct entry entry;
         enum err r = engine_scan_next(scan, &key, &entry, v->waiter, e);

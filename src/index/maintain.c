@@ -168,6 +168,9 @@ static enum err derive_one(struct view *v, const struct index *x, const struct d
         index_rows(x, c->key, c->before.value, v->arena, &old, &ignored) != OK) {
         old = (struct index_rows){0};
     }
+    /* An offer that was too much could only be lost: whoever makes offers makes few (touch.c). */
+    if (!c->is_offer) r = view_derives(v, old.count + new.count, e);
+    if (r != OK) return r;
     /* While it is being filled an entry may have no rows yet, even if nothing about it changes. */
     if (x->definition.state == INDEX_READY && is_same(c, &old, &new)) return OK;
     r = take_rows(v, x, c->key, &old, &new, e);

@@ -3,39 +3,44 @@
 
 /* ---- dead letters ---- */
 
-/* Takes a dead letter out of the rows that say it is one. */
-static void exhume(struct touch *t, const struct message_id *id, int64_t failed_ms)
-{
-    struct slot slot = slot_of(failed_ms, id);
-    view_delete(t->view, touch_key(t, SPACE_DEAD, slot.bytes, SLOT_BYTES));
-    view_delete(t->view, touch_key(t, SPACE_STATE, id->bytes, ID_BYTES));
-    t->counts.dead--;
-}
+#define LOADS_MAX 64 /* begun together */
 
 static void forget_dead(struct touch *t, const struct message_id *id, int64_t failed_ms)
 {
-    exhume(t, id, failed_ms);
-    view_delete(t->view, touch_key(t, SPACE_MESSAGE, id->bytes, ID_BYTES));
+    struct slot slot = slot_of(failed_ms, id);
+    view_delete(t->view, touch_key(t, SPACE_DEAD, slot.bytes, SLOT_BYTES));
+    view_delete(t->view, touch_dead_key(t, SPACE_STATE, id));
+    view_delete(t->view, touch_dead_key(t, SPACE_MESSAGE, id));
+    t->counts.dead--;
 }
 
 /* Begins anew, with what it was enqueued with. */
-static void requeue(struct touch *t, const struct message_id *id, int64_t failed_ms)
+static enum err requeue(struct touch *t, const struct message_id *id, int64_t failed_ms,
+                        struct error *e)
 {
+    struct message m;
     struct slot slot = slot_of(t->view->now_ms, id);
-    exhume(t, id, failed_ms);
+    enum err r = touch_get_dead(t, id, &m, e);
+    if (r != OK) return r;
+    forget_dead(t, id, failed_ms);
+    view_set(t->view, touch_key(t, SPACE_MESSAGE, id->bytes, ID_BYTES), m.row);
     touch_put_ready(t, &slot, 0, slice_of(NULL, 0));
+    return OK;
 }
 
-static void dead_apply_one(struct queue_bulk *x, struct touch *t, const struct message_id *id,
-                           int64_t failed_ms)
+static enum err dead_apply_one(struct queue_bulk *x, struct touch *t, const struct message_id *id,
+                               int64_t failed_ms, struct error *e)
 {
+    enum err r = OK;
     if (x->kind == BULK_DEAD_REQUEUE) {
-        requeue(t, id, failed_ms);
+        r = requeue(t, id, failed_ms, e);
     } else {
         forget_dead(t, id, failed_ms);
     }
-    x->last_ms = failed_ms;
+    if (r != OK) return r;
+    x->last = slot_of(failed_ms, id);
     x->done++;
+    return OK;
 }
 
 static enum err dead_of_ids(struct queue_bulk *x, struct touch *t, struct error *e)
@@ -43,12 +48,10 @@ static enum err dead_of_ids(struct queue_bulk *x, struct touch *t, struct error 
     for (size_t i = 0; i < x->id_count; i++) {
         struct entry row;
         struct state s;
-        struct slice key = touch_key(t, SPACE_STATE, x->ids[i].bytes, ID_BYTES);
-        enum err r = view_get(t->view, key, &row, e);
-        if (r == OK && row.exists) {
-            r = state_read(row.value, &s, e);
-            if (r == OK && s.kind == STATE_DEAD) dead_apply_one(x, t, &x->ids[i], s.time_ms);
-        }
+        enum err r = view_get(t->view, touch_dead_key(t, SPACE_STATE, &x->ids[i]), &row, e);
+        if (r == OK && !row.exists) continue;
+        if (r == OK) r = state_read(row.value, &s, e);
+        if (r == OK) r = dead_apply_one(x, t, &x->ids[i], s.time_ms, e);
         if (r != OK) return r;
     }
     return OK;
@@ -63,18 +66,23 @@ static bool is_beyond(const struct queue_bulk *x, const struct touch *t, const s
     return t->view->now_ms - slot_time_ms(oldest) >= o->dead_age_ms;
 }
 
-/* Oldest first. The slots are collected before anything is written: a scan must not see that. */
+/* Oldest first. The slots are collected before anything is written: a scan must not see that. It
+ * does not pass again over what earlier transactions have removed. */
 static enum err dead_collect(struct queue_bulk *x, struct touch *t, struct slot *slots,
                              size_t *count, struct error *e)
 {
     struct view *v = t->view;
-    uint8_t from[8] = {0};
+    struct slot known = {0};
+    uint8_t from[SLOT_BYTES + 1] = {0};
     struct engine_scan *scan = NULL;
-    if (t->queue != NULL) put_u64(from, (uint64_t)t->queue->dead_from_ms);
-    struct scan_range range = {.start = touch_key(t, SPACE_DEAD, from, sizeof from),
-                               .end = row_key_end(v->arena, v->database, SPACE_DEAD, t->name),
-                               .is_undivided = true,
-                               .rows_hint = x->max + 1};
+    if (t->queue != NULL) put_u64(known.bytes, (uint64_t)t->queue->dead_from_ms);
+    const struct slot *first = slot_cmp(&known, &x->after) > 0 ? &known : &x->after;
+    memcpy(from, first->bytes, SLOT_BYTES);
+    struct scan_range range = {
+        .start = touch_key(t, SPACE_DEAD, from, first == &known ? SLOT_BYTES : sizeof from),
+        .end = touch_key_end(t, SPACE_DEAD),
+        .is_undivided = true,
+        .rows_hint = x->max + 1};
     enum err r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
     *count = 0;
     while (r == OK) {
@@ -93,6 +101,29 @@ static enum err dead_collect(struct queue_bulk *x, struct touch *t, struct slot 
     return r;
 }
 
+static void nobody_ready(struct waiter *w)
+{
+    (void)w;
+}
+
+/* A message must be fetched: so must the next ones, at the same time. */
+static void dead_fetch(struct touch *t, const struct slot *slots, size_t count)
+{
+    struct waiter *own = t->view->waiter;
+    for (size_t i = 0, begun = 0; i < count && begun < LOADS_MAX; i++) {
+        struct error ignored;
+        struct entry row;
+        struct waiter nobody = {.ready = nobody_ready};
+        struct message_id id = slot_id(&slots[i]);
+        t->view->waiter = &nobody;
+        if (view_get(t->view, touch_dead_key(t, SPACE_MESSAGE, &id), &row, &ignored) != OK) begun++;
+        waiter_cancel(&nobody);
+    }
+    t->view->waiter = own;
+}
+
+/* Where the next one must be waited for, or would be too much, the transaction ends if it may: what
+ * is done is done, and the next one goes on there. */
 static enum err dead_of_all(struct queue_bulk *x, struct touch *t, struct error *e)
 {
     struct slot *slots = arena_alloc(t->view->arena, x->max * sizeof *slots);
@@ -102,49 +133,59 @@ static enum err dead_of_all(struct queue_bulk *x, struct touch *t, struct error 
     for (size_t i = 0; r == OK && i < count; i++) {
         if (!is_beyond(x, t, &slots[i])) break;
         struct message_id id = slot_id(&slots[i]);
-        dead_apply_one(x, t, &id, slot_time_ms(&slots[i]));
+        bool may_end = !x->is_whole && x->done > 0;
+        if (may_end && view_bytes(t->view) > queue_bytes_max(t->view->engine)) {
+            x->is_more = true;
+            break;
+        }
+        r = dead_apply_one(x, t, &id, slot_time_ms(&slots[i]), e);
+        if (r != ERR_WAIT) continue;
+        dead_fetch(t, slots + i + 1, count - i - 1);
+        if (!may_end) break;
+        waiter_cancel(t->view->waiter);
+        x->is_more = true;
+        return OK;
     }
     return r;
 }
 
 /* ---- PURGE ---- */
 
-static enum err purge_ready(struct queue_bulk *x, struct touch *t, struct error *e)
+static const enum space incarnation_spaces[] = {SPACE_MESSAGE, SPACE_READY, SPACE_STATE,
+                                                SPACE_LEASE};
+
+#define INCARNATION_SPACES (sizeof incarnation_spaces / sizeof incarnation_spaces[0])
+
+/* The incarnation began in this transaction, which has written all of its rows. */
+static void purge_own(struct touch *t)
 {
-    enum err r = queue_fill(t->queue, SPACE_READY, x->max + 1, t->view->waiter, e);
-    for (size_t i = 0; r == OK && i < t->queue->ready.count && x->done < x->max; i++) {
-        struct slot slot = *window_at(&t->queue->ready, i);
-        struct message_id id = slot_id(&slot);
-        touch_take_ready(t, &slot);
-        view_delete(t->view, touch_key(t, SPACE_MESSAGE, id.bytes, ID_BYTES));
-        x->done++;
+    for (size_t i = 0; i < INCARNATION_SPACES; i++) {
+        struct view_row *own = NULL;
+        struct slice start = touch_key(t, incarnation_spaces[i], NULL, 0);
+        struct slice end = touch_key_end(t, incarnation_spaces[i]);
+        size_t count = view_range(t->view, start, end, &own);
+        for (size_t k = 0; k < count; k++) {
+            if (own[k].exists) view_delete(t->view, own[k].key);
+        }
     }
-    return r;
 }
 
-static enum err purge_leased(struct queue_bulk *x, struct touch *t, struct error *e)
+/* All at once, however many there are. */
+static void purge(struct queue_bulk *x, struct touch *t)
 {
-    if (t->counts.leased == 0) return OK;
-    enum err r = queue_fill(t->queue, SPACE_LEASE, x->max + 1, t->view->waiter, e);
-    for (size_t i = 0; r == OK && i < t->queue->leases.count && x->done < x->max; i++) {
-        struct slot slot = *window_at(&t->queue->leases, i);
-        struct message_id id = slot_id(&slot);
-        touch_end_lease(t, &id, slot_time_ms(&slot));
-        view_delete(t->view, touch_key(t, SPACE_STATE, id.bytes, ID_BYTES));
-        view_delete(t->view, touch_key(t, SPACE_MESSAGE, id.bytes, ID_BYTES));
-        x->done++;
+    struct counts *c = &t->counts;
+    x->done = c->ready + c->delayed + c->leased;
+    if (x->done == 0) return;
+    if (c->incarnation == t->view->version) {
+        purge_own(t);
+    } else {
+        for (size_t i = 0; i < INCARNATION_SPACES; i++) {
+            enum space space = incarnation_spaces[i];
+            view_forget(t->view, touch_key(t, space, NULL, 0), touch_key_end(t, space));
+        }
+        c->incarnation = t->view->version;
     }
-    return r;
-}
-
-/* Its transaction writes nothing else: what is in memory is what is there. */
-static enum err purge(struct queue_bulk *x, struct touch *t, struct error *e)
-{
-    if (t->queue == NULL) return OK;
-    enum err r = purge_ready(x, t, e);
-    if (r == OK) r = purge_leased(x, t, e);
-    x->is_more = t->counts.ready + t->counts.delayed + t->counts.leased > 0;
-    return r;
+    c->ready = c->delayed = c->leased = 0;
 }
 
 static enum err bulk_apply(struct layer_op *base, struct view *v, bool *is_met, struct error *e)
@@ -158,7 +199,7 @@ static enum err bulk_apply(struct layer_op *base, struct view *v, bool *is_met, 
     if (r != OK || !t.exists) return r;
     switch (x->kind) {
     case BULK_SWEEP: r = touch_sweep(&t, x->max, &x->done, &x->is_more, e); break;
-    case BULK_PURGE: r = purge(x, &t, e); break;
+    case BULK_PURGE: purge(x, &t); break;
     case BULK_TRIM:
     case BULK_DEAD_REQUEUE:
     case BULK_DEAD_DELETE:

@@ -13,7 +13,7 @@ enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct err
     struct queues *qs = t->queues;
     struct view *v = t->view;
     struct entry own;
-    struct slice key = row_key(v->arena, v->database, SPACE_DEDUP, t->name, id);
+    struct slice key = touch_key(t, SPACE_DEDUP, id.data, id.len);
     int64_t window_ms = qs->options.dedup_window_ms;
     *is_repeat = false;
     if (view_own(v, key, &own)) {

@@ -117,15 +117,17 @@ static void on_ready(struct queue *q, const struct slot *s, bool is_set)
     if (slot_cmp(s, &q->counts.split) > 0) window_set(&q->upcoming, s);
 }
 
+/* A queue of a new incarnation has no rows but those of this commit. */
 static void on_counts(struct queue *q, const struct mutation *mu)
 {
+    struct counts after = {0};
     q->exists = mu->kind == MUTATION_SET;
-    if (!q->exists) {
-        q->counts = (struct counts){0};
+    if (q->exists) counts_read(mu->value, &after);
+    if (q->counts.incarnation != after.incarnation) {
         windows_empty(q);
-        return;
+        push_on_purge(q->queues, q);
     }
-    counts_read(mu->value, &q->counts);
+    q->counts = after;
 }
 
 static void on_flush(struct queues *qs, uint8_t database, uint64_t version)
@@ -155,16 +157,16 @@ static void on_dedup(struct queues *qs, const struct mutation *mu)
     }
 }
 
-/* A row of READY or LEASE. */
+/* A row of READY or LEASE. Those of another incarnation went with a PURGE of the same commit. */
 static void on_slot(struct queues *qs, const struct mutation *mu)
 {
-    struct slice name;
+    struct row_place place;
     struct slice rest;
     struct slot s;
     bool is_set = mu->kind == MUTATION_SET;
-    if (!row_split(mu->key, &name, &rest) || rest.len != SLOT_BYTES) return;
-    struct queue *q = queue_find(qs, mu->key.data[0], name);
-    if (q == NULL || !q->exists) return;
+    if (!row_split(mu->key, &place, &rest) || rest.len != SLOT_BYTES) return;
+    struct queue *q = queue_find(qs, place.database, place.queue);
+    if (q == NULL || !q->exists || q->counts.incarnation != place.incarnation) return;
     memcpy(s.bytes, rest.data, SLOT_BYTES);
     if (mu->key.data[1] == SPACE_READY) {
         on_ready(q, &s, is_set);
@@ -230,17 +232,17 @@ static enum err fill(struct queue *q, enum space space, struct window *w, size_t
     struct arena arena;
     struct scan *scan = NULL;
     uint8_t from[SLOT_BYTES + 1] = {0};
+    struct row_place place = {
+        .database = q->key.data[0], .queue = q->name, .incarnation = q->counts.incarnation};
     memcpy(from, w->covered.bytes, SLOT_BYTES);
     arena_init(&arena, 1024);
-    struct scan_range range = {
-        .start = row_key(&arena, q->key.data[0], space, q->name, slice_of(from, sizeof from)),
-        .end = row_key_end(&arena, q->key.data[0], space, q->name),
-        .is_undivided = true,
-        .rows_hint = want - w->count};
+    struct scan_range range = {.start = row_key(&arena, &place, space, slice_of(from, sizeof from)),
+                               .end = row_key_end(&arena, &place, space),
+                               .is_undivided = true,
+                               .rows_hint = want - w->count};
     enum err r = b->ops->scan_open(b, &range, &scan, e);
     while (r == OK && w->count < want) {
         struct slice key;
-        struct slice name;
         struct slice rest;
         struct entry entry;
         struct slot s;
@@ -250,7 +252,7 @@ static enum err fill(struct queue *q, enum space space, struct window *w, size_t
             window_end(w);
             break;
         }
-        if (!row_split(key, &name, &rest) || rest.len != SLOT_BYTES) continue;
+        if (!row_split(key, &place, &rest) || rest.len != SLOT_BYTES) continue;
         memcpy(s.bytes, rest.data, SLOT_BYTES);
         window_extend(w, &s);
     }
@@ -329,7 +331,7 @@ static enum err read_slice(struct queues *qs, unsigned *rows, bool *is_done, str
     *is_done = false;
     for (; *rows > 0; --*rows) {
         struct slice key;
-        struct slice name;
+        struct row_place place;
         struct slice rest;
         struct entry entry;
         enum err r = b->ops->scan_next(qs->scan, &key, &entry, &qs->waiter, e);
@@ -338,7 +340,7 @@ static enum err read_slice(struct queues *qs, unsigned *rows, bool *is_done, str
             *is_done = true;
             return OK;
         }
-        if (qs->is_forgotten || !row_split(key, &name, &rest)) continue;
+        if (qs->is_forgotten || !row_split(key, &place, &rest)) continue;
         if (qs->reads_dedup && entry.value.len >= 8) {
             id_window_put(&qs->dedup, key, (int64_t)get_u64(entry.value.data));
         } else if (!qs->reads_dedup && rest.len == 0) {

@@ -18,11 +18,11 @@ static enum err enqueue_check_size(const struct queue_enqueue *x, const struct v
                          m->value.len, (unsigned long long)limits->value_bytes_max);
     }
     /* It must be possible to give it up in one transaction. */
-    uint64_t bytes = m->value.len * m->undelivered_count + m->undelivered_bytes;
+    uint64_t bytes = m->value.len * (m->undelivered_count + 1) + m->undelivered_bytes;
     if (bytes <= limits->txn_bytes_max / 2) return OK;
     return error_set(e, ERR_LIMIT,
-                     "the value for %zu UNDELIVERED keys is larger than half of "
-                     "max-transaction-size (%llu)",
+                     "the value, as a dead letter and for %zu UNDELIVERED keys, is larger than "
+                     "half of max-transaction-size (%llu)",
                      m->undelivered_count, (unsigned long long)limits->txn_bytes_max);
 }
 
@@ -69,9 +69,9 @@ static enum err candidates_begin(struct candidates *c, struct touch *t, size_t w
 {
     struct view *v = t->view;
     *c = (struct candidates){.touch = t};
-    c->own_count = view_range(v, touch_key(t, SPACE_READY, NULL, 0),
-                              row_key_end(v->arena, v->database, SPACE_READY, t->name), &c->own);
-    if (t->queue == NULL || view_is_flushed(v)) return OK;
+    c->own_count = view_range(v, touch_key(t, SPACE_READY, NULL, 0), touch_key_end(t, SPACE_READY),
+                              &c->own);
+    if (touch_known(t) == NULL) return OK;
     enum err r = queue_fill(t->queue, SPACE_READY, wanted + c->own_count, v->waiter, e);
     c->window_count = t->queue->ready.count;
     return r;

@@ -23,7 +23,7 @@ struct push_ring {
 };
 
 struct pushed {
-    struct slice key; /* database, queue length, queue, id: of the row STATE, without the space */
+    struct slice key; /* database, queue length, queue, id */
     uint64_t hash;
     struct push_ring *ring;
     struct push_client *client;
@@ -33,6 +33,16 @@ struct pushed {
 };
 
 /* ---- deliveries ---- */
+
+static struct slice pushed_key(uint8_t database, struct slice queue, const uint8_t *id,
+                               uint8_t *out)
+{
+    out[0] = database;
+    out[1] = (uint8_t)queue.len;
+    bytes_copy(out + 2, queue.data, queue.len);
+    memcpy(out + 2 + queue.len, id, ID_BYTES);
+    return slice_of(out, 2 + queue.len + ID_BYTES);
+}
 
 static void pushed_drop(struct queues *qs, struct pushed *p)
 {
@@ -48,14 +58,9 @@ static void pushed_drop(struct queues *qs, struct pushed *p)
 static void pushed_add(struct queues *qs, struct push_sub *s, const struct delivery *d,
                        uint64_t end)
 {
-    size_t len = 2 + d->queue.len + ID_BYTES;
-    struct pushed *p = mem_new(sizeof *p + len);
+    struct pushed *p = mem_new(sizeof *p + 2 + d->queue.len + ID_BYTES);
     uint8_t *key = (uint8_t *)(p + 1);
-    key[0] = s->ring->key.data[0];
-    key[1] = (uint8_t)d->queue.len;
-    bytes_copy(key + 2, d->queue.data, d->queue.len);
-    memcpy(key + 2 + d->queue.len, d->delivered.id.bytes, ID_BYTES);
-    p->key = slice_of(key, len);
+    p->key = pushed_key(s->ring->key.data[0], d->queue, d->delivered.id.bytes, key);
     p->hash = hash_bytes(p->key);
     p->ring = s->ring;
     p->client = s->client;
@@ -72,15 +77,14 @@ static void pushed_add(struct queues *qs, struct push_sub *s, const struct deliv
 /* The row STATE of a message was written: is the delivery over? */
 void push_on_state(struct queues *qs, const struct mutation *mu)
 {
-    uint8_t key[2 + QUEUE_NAME_BYTES_MAX + ID_BYTES];
+    uint8_t raw[2 + QUEUE_NAME_BYTES_MAX + ID_BYTES];
+    struct row_place place;
+    struct slice id;
     struct state s;
     struct error e;
-    size_t len = mu->key.len - 1;
-    if (qs->pushed.count == 0 || len > sizeof key) return;
-    key[0] = mu->key.data[0];
-    memcpy(key + 1, mu->key.data + KEY_HEAD_BYTES, len - 1);
-    struct slice name = slice_of(key, len);
-    struct pushed *p = htab_find(&qs->pushed, hash_bytes(name), name);
+    if (qs->pushed.count == 0 || !row_split(mu->key, &place, &id) || id.len != ID_BYTES) return;
+    struct slice key = pushed_key(place.database, place.queue, id.data, raw);
+    struct pushed *p = htab_find(&qs->pushed, hash_bytes(key), key);
     if (p == NULL) return;
     bool is_same = mu->kind == MUTATION_SET && state_read(mu->value, &s, &e) == OK &&
                    s.kind == STATE_LEASED && s.version == p->receipt.version &&
@@ -88,18 +92,41 @@ void push_on_state(struct queues *qs, const struct mutation *mu)
     if (!is_same) pushed_drop(qs, p);
 }
 
+static struct slice ring_key(uint8_t database, struct slice name,
+                             uint8_t out[1 + QUEUE_NAME_BYTES_MAX])
+{
+    out[0] = database;
+    bytes_copy(out + 1, name.data, name.len);
+    return slice_of(out, 1 + name.len);
+}
+
+/* Nothing that the ring handed out is under way any more. */
+static void ring_drop_pushed(struct push_ring *r)
+{
+    struct push_sub *s = r->next_sub;
+    do {
+        struct pushed *next = NULL;
+        for (struct pushed *p = s->client->first; p != NULL; p = next) {
+            next = p->next;
+            if (p->ring == r) pushed_drop(r->queues, p);
+        }
+        s = s->next;
+    } while (s != r->next_sub);
+}
+
+void push_on_purge(struct queues *qs, const struct queue *q)
+{
+    uint8_t raw[1 + QUEUE_NAME_BYTES_MAX];
+    struct slice key = ring_key(q->key.data[0], q->name, raw);
+    if (qs->pushed.count == 0) return;
+    struct push_ring *r = htab_find(&qs->ring_table, hash_bytes(key), key);
+    if (r != NULL) ring_drop_pushed(r);
+}
+
 void push_on_flush(struct queues *qs, uint8_t database)
 {
     for (struct push_ring *r = qs->rings; r != NULL;) {
-        struct push_sub *s = r->next_sub;
-        do {
-            struct pushed *next = NULL;
-            for (struct pushed *p = s->client->first; p != NULL; p = next) {
-                next = p->next;
-                if (p->key.data[0] == database) pushed_drop(qs, p);
-            }
-            s = s->next;
-        } while (s != r->next_sub);
+        if (r->key.data[0] == database) ring_drop_pushed(r);
         r = r->next;
         if (r == qs->rings) return;
     }
@@ -204,15 +231,13 @@ static void ring_ready(struct waiter *w)
 
 static struct push_ring *ring_of(struct queues *qs, uint8_t database, struct slice name)
 {
-    uint8_t key[1 + QUEUE_NAME_BYTES_MAX];
-    key[0] = database;
-    bytes_copy(key + 1, name.data, name.len);
-    struct slice wanted = slice_of(key, 1 + name.len);
+    uint8_t raw[1 + QUEUE_NAME_BYTES_MAX];
+    struct slice wanted = ring_key(database, name, raw);
     uint64_t hash = hash_bytes(wanted);
     struct push_ring *r = htab_find(&qs->ring_table, hash, wanted);
     if (r != NULL) return r;
     r = mem_new(sizeof *r + wanted.len);
-    memcpy(r + 1, key, wanted.len);
+    memcpy(r + 1, raw, wanted.len);
     r->key = slice_of(r + 1, wanted.len);
     r->hash = hash;
     r->queues = qs;

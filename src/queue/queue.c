@@ -89,7 +89,7 @@ static void bulk(struct queues *qs, struct queue *q, enum bulk_kind kind)
     struct op op = queue_bulk_op(&x);
     /* Not now: the next tick tries again. */
     if (commit(qs, q->key.data[0], &op, 1) == OK && kind == BULK_TRIM && x.done > 0) {
-        q->dead_from_ms = x.last_ms;
+        q->dead_from_ms = slot_time_ms(&x.last);
     }
     arena_reset(&qs->arena);
 }

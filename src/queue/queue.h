@@ -106,12 +106,12 @@ struct queue_settle {
 enum bulk_kind {
     BULK_SWEEP, /* leases that have ended */
     BULK_TRIM,  /* dead letters beyond the limits */
-    BULK_PURGE, /* messages, dead letters excepted */
+    BULK_PURGE, /* all messages at once, dead letters excepted */
     BULK_DEAD_REQUEUE,
     BULK_DEAD_DELETE,
 };
 
-/* Many messages of one queue, up to `max` in one transaction. */
+/* Many messages of one queue: of a purge all, else up to `max` in one transaction. */
 struct queue_bulk {
     struct layer_op base;
     struct queues *queues;
@@ -120,10 +120,12 @@ struct queue_bulk {
     size_t max;
     const struct message_id *ids; /* BULK_DEAD_*: these; NULL = all */
     size_t id_count;
+    bool is_whole;     /* up to `max`, however large they are and however long it takes to read */
+    struct slot after; /* dead letters: those after this one, all zero = from the first on */
     /* results */
-    size_t done;
-    bool is_more;    /* there are others */
-    int64_t last_ms; /* BULK_TRIM: of the last that was removed */
+    uint64_t done;
+    bool is_more;     /* there are others */
+    struct slot last; /* dead letters: the last that was seen to */
 };
 
 struct op queue_enqueue_op(struct queue_enqueue *x);

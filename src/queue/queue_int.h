@@ -93,7 +93,14 @@ ERR_MUST_USE enum err touch_begin(struct touch *t, struct queues *qs, struct vie
                                   struct slice name, struct error *e);
 /* Writes the figures. */
 void touch_end(struct touch *t);
+/* Keys of the queue's incarnation, as the transaction has it. */
 struct slice touch_key(const struct touch *t, enum space space, const void *rest, size_t len);
+struct slice touch_key_end(const struct touch *t, enum space space);
+/* STATE and MESSAGE of a dead letter. */
+struct slice touch_dead_key(const struct touch *t, enum space space, const struct message_id *id);
+/* The queue, when the rows that memory knows of are rows that the transaction sees; NULL: it has
+ * purged or flushed them, or there are none. */
+struct queue *touch_known(const struct touch *t);
 /* The message waits for delivery, or no longer. */
 void touch_put_ready(struct touch *t, const struct slot *s, uint32_t attempts, struct slice error);
 void touch_take_ready(struct touch *t, const struct slot *s);
@@ -112,6 +119,12 @@ ERR_MUST_USE enum err touch_sweep(struct touch *t, size_t max, size_t *done, boo
                                   struct error *e);
 ERR_MUST_USE enum err touch_get_message(struct touch *t, const struct message_id *id,
                                         struct message *m, struct error *e);
+/* That of a dead letter. */
+ERR_MUST_USE enum err touch_get_dead(struct touch *t, const struct message_id *id,
+                                     struct message *m, struct error *e);
+/* Values of messages that one transaction moves, but for the last: the rest must wait. What one
+ * message needs is at most half of a transaction (operations.c), so that it always fits. */
+uint64_t queue_bytes_max(const struct engine *g);
 
 /* queue.c */
 /* As queue_return; is_seen: it counts, and comes again after its backoff. */
@@ -120,6 +133,8 @@ void queue_give_back(struct queues *qs, uint8_t database, const struct receipt *
 /* push.c */
 void push_on_state(struct queues *qs, const struct mutation *mu);
 void push_on_flush(struct queues *qs, uint8_t database);
+/* The queue was purged. */
+void push_on_purge(struct queues *qs, const struct queue *q);
 void push_run(struct queues *qs);
 
 /* line.c */

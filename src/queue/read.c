@@ -13,7 +13,7 @@ enum err queue_stats(struct queues *qs, struct view *v, struct slice queue, stru
     enum err r = touch_begin(&t, qs, v, queue, e);
     if (r != OK) return r;
     out->counts = t.counts;
-    if (t.queue == NULL || t.counts.ready == 0 || view_is_flushed(v)) return OK;
+    if (touch_known(&t) == NULL || t.counts.ready == 0) return OK;
     r = queue_fill(t.queue, SPACE_READY, 1, v->waiter, e);
     if (r != OK || t.queue->ready.count == 0) return r;
     int64_t due_ms = slot_time_ms(window_at(&t.queue->ready, 0));
@@ -62,15 +62,16 @@ void queues_totals(const struct queues *qs, struct queues_totals *out)
 
 /* ---- pages ---- */
 
-static enum err show(struct touch *t, const struct slot *slot, struct slice row, struct shown *out,
-                     struct error *e)
+static enum err show(struct touch *t, enum space space, const struct slot *slot, struct slice row,
+                     struct shown *out, struct error *e)
 {
     struct message m;
     struct slice error;
     *out = (struct shown){.exists = true, .id = slot_id(slot), .time_ms = slot_time_ms(slot)};
     attempts_read(row, &out->attempts, &error);
     out->error = arena_copy(t->view->arena, error);
-    enum err r = touch_get_message(t, &out->id, &m, e);
+    enum err r = space == SPACE_DEAD ? touch_get_dead(t, &out->id, &m, e)
+                                     : touch_get_message(t, &out->id, &m, e);
     if (r == OK) out->value = m.value;
     return r;
 }
@@ -83,7 +84,7 @@ struct found {
 /* Not before the first row that there is: there lie the tombstones of what was consumed. */
 static enum err page_start(struct touch *t, struct scan_range *range, struct error *e)
 {
-    if (t->queue == NULL || view_bytes(t->view) > 0 || view_is_flushed(t->view)) return OK;
+    if (touch_known(t) == NULL || view_bytes(t->view) > 0) return OK;
     enum err r = queue_fill(t->queue, SPACE_READY, 1, t->view->waiter, e);
     if (r != OK || t->queue->ready.count == 0) return r;
     range->start = touch_key(t, SPACE_READY, window_at(&t->queue->ready, 0)->bytes, SLOT_BYTES);
@@ -98,7 +99,7 @@ static enum err page_scan(struct touch *t, struct queue_page *p, struct found *f
     bool is_reverse = p->space == SPACE_DEAD;
     uint8_t after[SLOT_BYTES + 1] = {0};
     struct scan_range range = {.start = touch_key(t, p->space, NULL, 0),
-                               .end = row_key_end(v->arena, v->database, p->space, t->name),
+                               .end = touch_key_end(t, p->space),
                                .is_reverse = is_reverse,
                                .with_values = true,
                                .is_undivided = true,
@@ -140,7 +141,7 @@ enum err queue_page(struct queues *qs, struct view *v, struct queue_page *p, str
     enum err r = touch_begin(&t, qs, v, p->queue, e);
     if (r == OK) r = page_scan(&t, p, found, e);
     for (size_t i = 0; r == OK && i < p->count; i++) {
-        r = show(&t, &found[i].slot, found[i].row, &p->items[i], e);
+        r = show(&t, p->space, &found[i].slot, found[i].row, &p->items[i], e);
         if (r != OK) break;
         bytes += p->items[i].value.len;
         if (bytes < PAGE_BYTES_MAX || i + 1 == p->count) continue;
@@ -159,12 +160,12 @@ enum err queue_dead_get(struct queues *qs, struct view *v, struct slice queue, s
     struct message_id id = out->id;
     *out = (struct shown){0};
     enum err r = touch_begin(&t, qs, v, queue, e);
-    if (r == OK) r = view_get(v, touch_key(&t, SPACE_STATE, id.bytes, ID_BYTES), &row, e);
+    if (r == OK) r = view_get(v, touch_dead_key(&t, SPACE_STATE, &id), &row, e);
     if (r != OK || !row.exists) return r;
     r = state_read(row.value, &s, e);
     if (r != OK || s.kind != STATE_DEAD) return r;
     struct slot slot = slot_of(s.time_ms, &id);
     r = view_get(v, touch_key(&t, SPACE_DEAD, slot.bytes, SLOT_BYTES), &row, e);
-    if (r == OK) r = show(&t, &slot, row.value, out, e);
+    if (r == OK) r = show(&t, SPACE_DEAD, &slot, row.value, out, e);
     return r;
 }

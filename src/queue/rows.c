@@ -35,34 +35,49 @@ uint64_t get_u64(const uint8_t *p)
 
 /* ---- keys ---- */
 
-struct slice row_key(struct arena *arena, uint8_t database, enum space space, struct slice queue,
-                     struct slice rest)
+static bool has_incarnation(enum space space)
 {
-    size_t head = KEY_HEAD_BYTES + 1;
-    uint8_t *p = arena_alloc(arena, head + queue.len + rest.len);
-    p[0] = database;
-    p[1] = (uint8_t)space;
-    p[2] = (uint8_t)queue.len;
-    bytes_copy(p + head, queue.data, queue.len);
-    bytes_copy(p + head + queue.len, rest.data, rest.len);
-    return slice_of(p, head + queue.len + rest.len);
+    return space == SPACE_MESSAGE || space == SPACE_READY || space == SPACE_STATE ||
+           space == SPACE_LEASE;
 }
 
-struct slice row_key_end(struct arena *arena, uint8_t database, enum space space,
-                         struct slice queue)
+struct slice row_key(struct arena *arena, const struct row_place *place, enum space space,
+                     struct slice rest)
+{
+    struct slice queue = place->queue;
+    size_t head = KEY_HEAD_BYTES + 1 + queue.len;
+    size_t incarnation = has_incarnation(space) ? INCARNATION_BYTES : 0;
+    uint8_t *p = arena_alloc(arena, head + incarnation + rest.len);
+    p[0] = place->database;
+    p[1] = (uint8_t)space;
+    p[2] = (uint8_t)queue.len;
+    bytes_copy(p + KEY_HEAD_BYTES + 1, queue.data, queue.len);
+    if (incarnation > 0) put_u64(p + head, place->incarnation);
+    bytes_copy(p + head + incarnation, rest.data, rest.len);
+    return slice_of(p, head + incarnation + rest.len);
+}
+
+struct slice row_key_end(struct arena *arena, const struct row_place *place, enum space space)
 {
     /* Longer than any id or time, and nothing but the highest byte. */
     uint8_t high[SLOT_BYTES + 1];
     memset(high, 0xff, sizeof high);
-    return row_key(arena, database, space, queue, slice_of(high, sizeof high));
+    return row_key(arena, place, space, slice_of(high, sizeof high));
 }
 
-bool row_split(struct slice key, struct slice *queue, struct slice *rest)
+bool row_split(struct slice key, struct row_place *place, struct slice *rest)
 {
-    const size_t head = KEY_HEAD_BYTES + 1;
+    size_t head = KEY_HEAD_BYTES + 1;
     if (key.len < head || key.len - head < key.data[2]) return false;
-    *queue = slice_of(key.data + head, key.data[2]);
-    *rest = slice_of(key.data + head + key.data[2], key.len - head - key.data[2]);
+    *place = (struct row_place){.database = key.data[0],
+                                .queue = slice_of(key.data + head, key.data[2])};
+    head += key.data[2];
+    if (has_incarnation((enum space)key.data[1])) {
+        if (key.len - head < INCARNATION_BYTES) return false;
+        place->incarnation = get_u64(key.data + head);
+        head += INCARNATION_BYTES;
+    }
+    *rest = slice_of(key.data + head, key.len - head);
     return true;
 }
 
@@ -138,10 +153,12 @@ struct slice counts_row(struct arena *arena, const struct counts *c)
 {
     const uint64_t fields[] = {c->ready,     c->delayed, c->leased, c->dead,   c->enqueued,
                                c->delivered, c->acked,   c->nacked, c->expired};
+    const size_t head = INCARNATION_BYTES + SLOT_BYTES;
     uint8_t *p = arena_alloc(arena, COUNTS_BYTES);
-    memcpy(p, c->split.bytes, SLOT_BYTES);
+    put_u64(p, c->incarnation);
+    memcpy(p + INCARNATION_BYTES, c->split.bytes, SLOT_BYTES);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        put_u64(p + SLOT_BYTES + 8 * i, fields[i]);
+        put_u64(p + head + 8 * i, fields[i]);
     }
     return slice_of(p, COUNTS_BYTES);
 }
@@ -151,10 +168,12 @@ void counts_read(struct slice row, struct counts *c)
     uint64_t *const fields[] = {&c->ready,     &c->delayed, &c->leased, &c->dead,   &c->enqueued,
                                 &c->delivered, &c->acked,   &c->nacked, &c->expired};
     *c = (struct counts){0};
+    const size_t head = INCARNATION_BYTES + SLOT_BYTES;
     if (row.len < COUNTS_BYTES) return;
-    memcpy(c->split.bytes, row.data, SLOT_BYTES);
+    c->incarnation = get_u64(row.data);
+    memcpy(c->split.bytes, row.data + INCARNATION_BYTES, SLOT_BYTES);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        *fields[i] = get_u64(row.data + SLOT_BYTES + 8 * i);
+        *fields[i] = get_u64(row.data + head + 8 * i);
     }
 }
 
@@ -220,7 +239,7 @@ struct slice message_row(struct arena *arena, const struct message *m)
 
 enum err message_read(struct slice row, struct message *m, struct error *e)
 {
-    *m = (struct message){0};
+    *m = (struct message){.row = row};
     if (row.len < MESSAGE_HEAD_BYTES || row.data[0] != MESSAGE_FORMAT) {
         return error_set(e, ERR_CORRUPT, "a message has a row of %zu bytes", row.len);
     }

@@ -2,16 +2,23 @@
  *
  *   key: database, space, queue length (1 byte), queue, then ...       value
  *   QUEUE                                       the figures of the queue (struct counts)
- *   MESSAGE   id                                what never changes: options and value
- *   READY     due ms, id                        attempts so far, last error: waits for delivery
- *   STATE     id                                a lease, or a dead letter: struct state
- *   LEASE     lease end ms, id                  nothing: leases in the order of their ends
+ *   MESSAGE   incarnation, id                   what never changes: options and value
+ *   READY     incarnation, due ms, id           attempts so far, last error: waits for delivery
+ *   STATE     incarnation, id                   a lease, or a dead letter: struct state
+ *   LEASE     incarnation, lease end ms, id     nothing: leases in the order of their ends
  *   DEAD      failed-at ms, id                  attempts, last error
  *   DEDUP     dedup id                          time ms
  *
  * Numbers are big-endian. An id is the version of the commit that enqueued the message (8 bytes)
  * and a number within it (4): unique for ever, and in the order of enqueueing. A message has
  * exactly one of READY, STATE + LEASE, STATE + DEAD.
+ *
+ * The incarnation (8 bytes) is in the figures. A queue that is purged gets a new one, and all rows
+ * of the old one are forgotten as ranges (view_forget): nobody looks at them one by one. It is the
+ * version of the commit that made the queue or purged it last, so it is never used again, also
+ * when the queue was forgotten and made anew. Dead letters stay when the queue is purged: their
+ * MESSAGE and STATE are in incarnation INCARNATION_DEAD, which no queue has. A message moves there
+ * when it dies, and back when it is requeued.
  */
 #ifndef QUEUE_ROWS_H
 #define QUEUE_ROWS_H
@@ -22,6 +29,8 @@
 #define ID_BYTES 12
 #define ID_CHARS (2 * ID_BYTES)
 #define SLOT_BYTES (8 + ID_BYTES) /* a time and an id: the end of the keys in order of time */
+#define INCARNATION_BYTES 8
+#define INCARNATION_DEAD 0
 
 struct message_id {
     uint8_t bytes[ID_BYTES];
@@ -33,12 +42,13 @@ struct slot {
 
 /* The figures of a queue. Every transaction that touches the queue writes them. */
 struct counts {
+    uint64_t incarnation;
     struct slot split; /* messages up to here are `ready`, later ones `delayed` */
     uint64_t ready, delayed, leased, dead;
     uint64_t enqueued, delivered, acked, nacked, expired; /* since the queue was first used */
 };
 
-#define COUNTS_BYTES (SLOT_BYTES + 9 * 8)
+#define COUNTS_BYTES (INCARNATION_BYTES + SLOT_BYTES + 9 * 8)
 
 enum state_kind { STATE_LEASED = 1, STATE_DEAD = 2 };
 
@@ -61,6 +71,7 @@ struct message {
     const uint8_t *undelivered; /* as many times length (2 bytes), tuple */
     size_t undelivered_bytes;
     struct slice value;
+    struct slice row; /* all of it, when it was read from its row */
 };
 
 struct receipt {
@@ -75,14 +86,20 @@ void put_u64(uint8_t *p, uint64_t v);
 uint32_t get_u32(const uint8_t *p);
 uint64_t get_u64(const uint8_t *p);
 
-/* Keys, in the arena. `rest` may be empty: then it is the prefix of the queue's rows. */
-struct slice row_key(struct arena *arena, uint8_t database, enum space space, struct slice queue,
+/* Which rows of a queue: the incarnation counts only in the spaces whose keys have one. */
+struct row_place {
+    uint8_t database;
+    struct slice queue;
+    uint64_t incarnation;
+};
+
+/* Keys, in the arena. `rest` may be empty: then it is the prefix of the rows there. */
+struct slice row_key(struct arena *arena, const struct row_place *place, enum space space,
                      struct slice rest);
-/* The first key behind all rows of the queue in the space. */
-struct slice row_key_end(struct arena *arena, uint8_t database, enum space space,
-                         struct slice queue);
+/* The first key after all rows there in the space. */
+struct slice row_key_end(struct arena *arena, const struct row_place *place, enum space space);
 /* Takes a key of one of the spaces apart; false when it is too short for what it says. */
-bool row_split(struct slice key, struct slice *queue, struct slice *rest);
+bool row_split(struct slice key, struct row_place *place, struct slice *rest);
 
 struct slot slot_of(int64_t time_ms, const struct message_id *id);
 /* Behind every slot of that time. */

@@ -3,11 +3,43 @@
  */
 #include "queue/queue_int.h"
 
-#define SWEEP_BYTES_MAX (4u << 20) /* written by ended leases before the rest must wait */
+#define BYTES_MAX (4u << 20)
+#define UNDELIVERED_SWEPT_MAX 100 /* keys that ended leases write before the rest must wait */
+
+uint64_t queue_bytes_max(const struct engine *g)
+{
+    uint64_t quarter = engine_limits(g)->txn_bytes_max / 4;
+    return quarter < BYTES_MAX ? quarter : BYTES_MAX;
+}
+
+static struct row_place place_of(const struct touch *t, uint64_t incarnation)
+{
+    return (struct row_place){
+        .database = t->view->database, .queue = t->name, .incarnation = incarnation};
+}
 
 struct slice touch_key(const struct touch *t, enum space space, const void *rest, size_t len)
 {
-    return row_key(t->view->arena, t->view->database, space, t->name, slice_of(rest, len));
+    struct row_place place = place_of(t, t->counts.incarnation);
+    return row_key(t->view->arena, &place, space, slice_of(rest, len));
+}
+
+struct slice touch_key_end(const struct touch *t, enum space space)
+{
+    struct row_place place = place_of(t, t->counts.incarnation);
+    return row_key_end(t->view->arena, &place, space);
+}
+
+struct slice touch_dead_key(const struct touch *t, enum space space, const struct message_id *id)
+{
+    struct row_place place = place_of(t, INCARNATION_DEAD);
+    return row_key(t->view->arena, &place, space, slice_of(id->bytes, ID_BYTES));
+}
+
+struct queue *touch_known(const struct touch *t)
+{
+    struct queue *q = t->queue;
+    return q != NULL && q->exists && q->counts.incarnation == t->counts.incarnation ? q : NULL;
 }
 
 enum err touch_begin(struct touch *t, struct queues *qs, struct view *v, struct slice name,
@@ -31,7 +63,9 @@ enum err touch_begin(struct touch *t, struct queues *qs, struct view *v, struct 
         t->exists = t->queue->exists;
         t->counts = t->queue->counts;
     }
-    if (!t->exists) t->counts = (struct counts){.split = slot_end(v->now_ms)};
+    if (!t->exists) {
+        t->counts = (struct counts){.incarnation = v->version, .split = slot_end(v->now_ms)};
+    }
     return OK;
 }
 
@@ -65,17 +99,28 @@ void touch_end_lease(struct touch *t, const struct message_id *id, int64_t end_m
     t->counts.leased--;
 }
 
-enum err touch_get_message(struct touch *t, const struct message_id *id, struct message *m,
-                           struct error *e)
+static enum err get_message(struct touch *t, struct slice key, const struct message_id *id,
+                            struct message *m, struct error *e)
 {
     struct entry entry;
     char text[ID_CHARS];
-    struct slice key = touch_key(t, SPACE_MESSAGE, id->bytes, ID_BYTES);
     enum err r = view_get(t->view, key, &entry, e);
     if (r != OK) return r;
     if (entry.exists) return message_read(entry.value, m, e);
     id_format(id, text);
     return error_set(e, ERR_CORRUPT, "message %.*s is not there", ID_CHARS, text);
+}
+
+enum err touch_get_message(struct touch *t, const struct message_id *id, struct message *m,
+                           struct error *e)
+{
+    return get_message(t, touch_key(t, SPACE_MESSAGE, id->bytes, ID_BYTES), id, m, e);
+}
+
+enum err touch_get_dead(struct touch *t, const struct message_id *id, struct message *m,
+                        struct error *e)
+{
+    return get_message(t, touch_dead_key(t, SPACE_MESSAGE, id), id, m, e);
 }
 
 /* ---- a delivery that failed ---- */
@@ -88,7 +133,10 @@ static void bury(struct touch *t, const struct message_id *id, const struct mess
     struct view *v = t->view;
     struct slot slot = slot_of(v->now_ms, id);
     struct state dead = {.kind = STATE_DEAD, .time_ms = v->now_ms, .attempt = attempts};
-    view_set(v, touch_key(t, SPACE_STATE, id->bytes, ID_BYTES), state_row(v->arena, &dead));
+    view_delete(v, touch_key(t, SPACE_STATE, id->bytes, ID_BYTES));
+    view_delete(v, touch_key(t, SPACE_MESSAGE, id->bytes, ID_BYTES));
+    view_set(v, touch_dead_key(t, SPACE_STATE, id), state_row(v->arena, &dead));
+    view_set(v, touch_dead_key(t, SPACE_MESSAGE, id), m->row);
     view_set(v, touch_key(t, SPACE_DEAD, slot.bytes, SLOT_BYTES),
              attempts_row(v->arena, attempts, error));
     t->counts.dead++;
@@ -141,16 +189,19 @@ static enum err sweep_one(struct touch *t, const struct slot *lease, struct erro
 
 enum err touch_sweep(struct touch *t, size_t max, size_t *done, bool *is_more, struct error *e)
 {
-    struct queue *q = t->queue;
+    struct queue *q = touch_known(t);
+    uint64_t bytes_max = queue_bytes_max(t->view->engine);
     *done = 0;
     *is_more = false;
-    if (q == NULL || view_is_flushed(t->view)) return OK;
+    if (q == NULL) return OK;
     enum err r = q->counts.leased > 0 ? queue_fill(q, SPACE_LEASE, max + 1, t->view->waiter, e)
                                       : OK;
     for (size_t i = 0; r == OK && i < q->leases.count; i++) {
         struct slot lease = *window_at(&q->leases, i);
         if (slot_time_ms(&lease) > t->view->now_ms) break;
-        if (i == max || view_bytes(t->view) > SWEEP_BYTES_MAX) {
+        bool is_much = view_bytes(t->view) > bytes_max ||
+                       view_keys(t->view, SPACE_DATA) > UNDELIVERED_SWEPT_MAX;
+        if (i == max || is_much) {
             *is_more = true;
             break;
         }

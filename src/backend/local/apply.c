@@ -5,6 +5,10 @@
  * is refilled at the rate the store was seen to apply, times a factor that falls from 1.5 to 0.5 as
  * the buffer fills: the level settles where writing and applying are equal, and nobody stands
  * still.
+ *
+ * Bulk work stops where the budget begins: what it can write by itself fills half of the buffer,
+ * and others go on writing freely. While they keep the level above that, it gets one transaction
+ * now and then, so that it comes to its end whatever they do.
  */
 #include "backend/local/local_int.h"
 #include "base/clock.h"
@@ -15,6 +19,7 @@
 #define BUDGET_SPAN_S 0.05    /* at most this much of the rate is saved up */
 #define APPLY_RATE_START 20e6 /* bytes a second, until one was measured */
 #define APPLY_RATE_MIN 1e6
+#define BULK_PAUSE_US 100000 /* between transactions of bulk work while writers are throttled */
 
 uint64_t local_unapplied_bytes(const struct local *l)
 {
@@ -300,6 +305,25 @@ enum err local_admit(struct backend *b, struct waiter *w, struct error *e)
     return error_set(e, ERR_WAIT, "writes are slowed down to what the disk can follow");
 }
 
+static bool bulk_is_due(const struct local *l)
+{
+    double level = buffer_level(l);
+    if (level <= 0) return true;
+    return level < 1 && l->write_budget > 0 && clock_mono_us() - l->bulk_us >= BULK_PAUSE_US;
+}
+
+enum err local_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
+{
+    struct local *l = local_of(b);
+    if (bulk_is_due(l)) {
+        if (buffer_level(l) > 0) l->bulk_us = clock_mono_us();
+        return OK;
+    }
+    if (buffer_level(l) >= 1) return local_admit(b, w, e);
+    waiter_add(&l->throttled_bulk, w);
+    return error_set(e, ERR_WAIT, "bulk work waits until the disk has followed");
+}
+
 void local_budget_tick(struct local *l)
 {
     int64_t now_us = clock_mono_us();
@@ -316,4 +340,5 @@ void local_budget_tick(struct local *l)
     }
     bool is_full = level >= 1 && l->apply_failures == 0;
     if (!is_full && l->write_budget > 0) waiter_wake_all(&l->throttled);
+    if (bulk_is_due(l)) waiter_wake(&l->throttled_bulk, 1);
 }

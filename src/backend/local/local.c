@@ -430,6 +430,7 @@ void local_abandon(struct backend *b)
 static const struct backend_ops local_ops = {
     .load = local_load,
     .admit = local_admit,
+    .admit_bulk = local_admit_bulk,
     .commit = local_commit,
     .scan_open = local_scan_open,
     .scan_next = local_scan_next,
@@ -585,6 +586,7 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     range_cache_init(&l->range_cache, range_cache_bytes(options));
     waiter_list_init(&l->room_waiters);
     waiter_list_init(&l->throttled);
+    waiter_list_init(&l->throttled_bulk);
     waiter_list_init(&l->yielded);
     l->active = memtable_new(0);
     l->active->older = l->aside = memtable_new_aside();

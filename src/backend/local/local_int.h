@@ -99,7 +99,8 @@ struct local {
     double apply_rate;   /* memtable bytes a second that the store follows */
     double write_budget; /* bytes that throttled writers may still write; see apply.c */
     int64_t budget_us;
-    struct waiter_list room_waiters, throttled, yielded;
+    int64_t bulk_us; /* bulk work was last admitted although writers are throttled */
+    struct waiter_list room_waiters, throttled, throttled_bulk, yielded;
     struct damage damage;
     struct verification *verification; /* the last one; NULL = there was none */
     uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
@@ -125,6 +126,7 @@ void local_freeze_if_due(struct local *l);
 void local_apply_next(struct local *l);
 void local_retire_slice(struct local *l, size_t entries_max);
 enum err local_admit(struct backend *b, struct waiter *w, struct error *e);
+enum err local_admit_bulk(struct backend *b, struct waiter *w, struct error *e);
 void local_budget_tick(struct local *l);
 /* Blocks until no memtable holds anything unapplied: start and stop only. */
 ERR_MUST_USE enum err local_apply_all(struct local *l, struct error *e);

@@ -192,6 +192,51 @@ static void the_write_buffer_limit_stops_and_frees_writers(void **state)
     rig_fini(&r);
 }
 
+/* Whether bulk work may go on now; if not, r->is_ready will tell. */
+static bool bulk_may_go_on(struct rig *r)
+{
+    struct error e;
+    r->is_ready = false;
+    enum err admitted = r->b->ops->admit_bulk(r->b, &r->waiter, &e);
+    assert_true(admitted == OK || admitted == ERR_WAIT);
+    return admitted == OK;
+}
+
+static void bulk_work_waits_while_others_still_write(void **state)
+{
+    struct rig r;
+    struct error e;
+    static char value[2000];
+    rig_init(&r);
+    clock_set_fake_ms(START_MS);
+    rig_open(&r);
+    struct local *l = local_of(r.b);
+    for (int i = 0; i < 20; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
+    for (int i = 0; i < 10; i++) assert_true(bulk_may_go_on(&r));
+    local_budget_tick(l);
+    r.options.write_buffer_bytes = local_unapplied_bytes(l) * 4 / 3; /* half of it is the level */
+    assert_int_equal(set_options(&r), OK);
+    assert_true(bulk_may_go_on(&r));
+    for (int i = 1; i <= 3; i++) { /* others are admitted; it is once in a while */
+        assert_int_equal(r.b->ops->admit(r.b, &r.waiter, &e), OK);
+        assert_false(bulk_may_go_on(&r));
+        local_budget_tick(l);
+        assert_false(r.is_ready);
+        clock_set_fake_ms(START_MS + 100 * i);
+        local_budget_tick(l);
+        assert_true(r.is_ready);
+        assert_true(bulk_may_go_on(&r));
+    }
+    assert_false(bulk_may_go_on(&r));
+    rig_apply(&r);
+    rig_step(&r);
+    assert_true(r.is_ready);
+    for (int i = 0; i < 10; i++) assert_true(bulk_may_go_on(&r));
+    rig_close(&r);
+    rig_fini(&r);
+    clock_set_fake_ms(0);
+}
+
 static void less_retention_lets_segments_go(void **state)
 {
     struct rig r;
@@ -284,6 +329,7 @@ int main(void)
         cmocka_unit_test(a_smaller_memtable_is_frozen),
         cmocka_unit_test(a_younger_memtable_age_applies_what_is_little),
         cmocka_unit_test(the_write_buffer_limit_stops_and_frees_writers),
+        cmocka_unit_test(bulk_work_waits_while_others_still_write),
         cmocka_unit_test(less_retention_lets_segments_go),
         cmocka_unit_test(a_smaller_cache_is_emptied_and_a_larger_one_fills),
         cmocka_unit_test(a_shorter_scan_timeout_ends_open_scans),

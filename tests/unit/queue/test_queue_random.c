@@ -176,6 +176,19 @@ static void step_purge(struct model *m)
     assert_int_equal(bulk(&m->t, BULK_PURGE, queues[queue]), count);
 }
 
+static void step_delete_dead(struct model *m)
+{
+    unsigned queue = (unsigned)rng_below(&m->rng, 2);
+    size_t count = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        struct known *k = &m->messages[i];
+        if (k->queue != queue || k->place != DEAD) continue;
+        k->place = GONE;
+        count++;
+    }
+    assert_int_equal(bulk(&m->t, BULK_DEAD_DELETE, queues[queue]), count);
+}
+
 static void model_compare(struct model *m)
 {
     for (unsigned queue = 0; queue < 2; queue++) {
@@ -206,11 +219,13 @@ static void step(struct model *m)
         model_advance(m);
     } else if (what < 980) {
         step_requeue(m);
-    } else if (what < 982) {
+    } else if (what < 981) {
+        step_delete_dead(m);
+    } else if (what < 986) {
         step_purge(m);
-    } else if (what < 988) {
+    } else if (what < 991) {
         rig_apply(&m->t.rig);
-    } else if (what < 994) {
+    } else if (what < 996) {
         qbench_crash(&m->t);
     } else {
         qbench_restart(&m->t);
