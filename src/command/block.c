@@ -9,6 +9,7 @@
 #include "command/commands.h"
 #include "index/index.h"
 #include "queue/queue.h"
+#include "watch/watch.h"
 
 /* ---- blocked commands ---- */
 
@@ -99,10 +100,11 @@ bool pause_holds(struct request *rq)
     return true;
 }
 
-void command_turn(struct env *env)
+bool command_turn(struct env *env)
 {
     queues_turn(env->queues);
     indexes_turn(env->indexes);
+    return watch_turn(env->watch);
 }
 
 void command_tick(struct env *env)

@@ -109,6 +109,17 @@ struct env_stats {
     uint64_t connections, commands, rejected, errors, net_in_bytes, net_out_bytes;
     uint64_t reads, writes, hits, misses, protocol_errors;
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
+    int64_t turn_max_us;     /* processor time of the longest turn of the loop */
+};
+
+/* The turn of the loop that is running (turn.c), in processor time. */
+struct turn {
+    int64_t begin_us;
+    int64_t bound_us; /* longer turns are logged; 0 = none, and the rest of it is not kept */
+    int64_t command_us;
+    int64_t longest_us; /* of its commands */
+    const struct command *longest, *longest_parent;
+    unsigned commands;
 };
 
 struct config_change {
@@ -167,7 +178,8 @@ struct env {
     uint64_t memory_peak;
     struct client *monitors; /* circular list without head; NULL = nobody listens */
     int64_t now_us;          /* monotonic: when the last command ended, or something later */
-    void *server;            /* argument of the calls below */
+    struct turn turn;
+    void *server; /* argument of the calls below */
     void (*client_close)(void *server, struct client *c);
     /* Sends bytes of one whole message to any client, also to one whose command is running: they
      * come behind the replies that are in its output, and behind the one being made, and are held
@@ -279,7 +291,10 @@ enum err command_help_run(struct request *rq);
 void client_init(struct client *c, struct env *env);
 /* Drops what a command left pending. */
 void client_drop_pending(struct client *c);
+/* It is in no list any more. It may still have channels: client_end_listening, until it is true. */
 void client_fini(struct client *c, struct env *env);
+/* Ends at most *work of what it listens to and of what is noted for it. True when none is left. */
+bool client_end_listening(struct client *c, struct env *env, size_t *work);
 
 /* Channels, patterns and shard channels that it listens to. */
 size_t client_subscriptions(const struct client *c);
@@ -293,8 +308,9 @@ bool command_resolve(struct request *rq);
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
 void command_tick(struct env *env);
-/* At the end of every turn of the loop, before what was committed goes to the journal. */
-void command_turn(struct env *env);
+/* At the end of every turn of the loop, before what was committed goes to the journal. True when
+ * there is more to do, so that the loop must not sleep. */
+bool command_turn(struct env *env);
 
 /* What `server` calls when env is filled, and at the end. */
 void command_init(struct env *env);

@@ -168,8 +168,9 @@ static void write_stats(struct request *rq, struct buf *out)
     buf_printf(out,
                "unexpected_error_replies:0\r\ntotal_error_replies:%llu\r\n"
                "protocol_errors:%llu\r\ntotal_reads_processed:%llu\r\n"
-               "total_writes_processed:%llu\r\n",
-               u(s->errors), u(s->protocol_errors), u(s->reads), u(s->writes));
+               "total_writes_processed:%llu\r\nloop_turn_max_usec:%lld\r\n",
+               u(s->errors), u(s->protocol_errors), u(s->reads), u(s->writes),
+               (long long)s->turn_max_us);
 }
 
 static void write_replication(struct request *rq, struct buf *out)

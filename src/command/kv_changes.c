@@ -184,6 +184,7 @@ static void feed_watch(struct feed *f, uint8_t database, struct slice prefix)
     f->wanted = b->ops->version_newest(b);
     f->quiet = b->ops->version_next(b);
     f->watcher.changed = on_changed;
+    f->watcher.is_once = true;
     watch_add(f->env->watch, &f->watcher, WATCH_PREFIX, prefix);
 }
 

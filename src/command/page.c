@@ -5,7 +5,8 @@
 #include "command/where.h"
 
 #define CURSOR_FORMAT 1
-#define CURSOR_HEAD_BYTES 9 /* format, fingerprint */
+#define CURSOR_HEAD_BYTES 9   /* format, fingerprint */
+#define CURSOR_CHARS_MAX 8192 /* more than any place takes: a key, a row of an index */
 
 static const char base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -59,7 +60,9 @@ static enum err read_cursor(struct request *rq, struct slice text, uint64_t fing
     *last = slice_of(NULL, 0);
     if (text.len == 1 && text.data[0] == '0') return OK;
     buf_clear(rq->scratch, SIZE_MAX);
-    bool is_good = text.len > 0 && base64url_read(text, rq->scratch);
+    /* One that can never be right is not decoded: it may have a hundred megabytes. */
+    bool is_good = text.len > 0 && text.len <= CURSOR_CHARS_MAX &&
+                   base64url_read(text, rq->scratch);
     struct slice c = buf_slice(rq->scratch);
     is_good = is_good && c.data != NULL && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES &&
               c.data[0] == CURSOR_FORMAT;

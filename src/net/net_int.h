@@ -74,9 +74,16 @@ struct net {
      * before the others here, which is the order in which the bytes came. So a SUBSCRIBE that was
      * sent before a PUBLISH of another connection is served before it. */
     struct conn *readable;
+    /* Those of an earlier turn that was full before it was their turn; oldest first. */
+    struct conn *late_first, **late_last;
     struct conn *run_first, **run_last;
     struct conn held; /* head of a circular list */
     struct conn *dying;
+    bool is_queue_first; /* the next turn begins with run_first */
+    bool is_freeing;     /* some of the dying have channels that end in the turns to come */
+    /* What this turn has done for connections: when it is too much, others wait for the next. */
+    int64_t turn_begin_us;    /* 0 = nothing yet */
+    size_t turn_bytes;        /* of commands read and replies made */
     struct conn *flush_first; /* to be flushed at the end of the turn */
     struct conn *running;     /* whose command is being run; NULL = nobody's */
     struct arena arena;       /* of the request being run */
@@ -104,8 +111,10 @@ struct conn *conn_new(struct net *n, int fd);
 /* Runs the commands it has; loop's run queue. */
 void conn_run(struct conn *c);
 void conn_queue(struct conn *c);
-/* Reads those of net->readable, and runs what came. */
+/* Reads those of net->readable, and runs what came, until the turn is full. */
 void conn_read_all(struct net *n);
+/* Has this turn done so much that the rest is for the next? */
+bool net_turn_is_full(const struct net *n);
 /* Writes what may be written. */
 void conn_flush(struct conn *c);
 /* A message from elsewhere; as net_client_write. */

@@ -119,13 +119,17 @@ bool pubsub_first(const struct subscriber *s, enum pubsub_kind kind, struct slic
     return true;
 }
 
-void pubsub_leave(struct pubsub *p, struct subscriber *s)
+bool pubsub_leave(struct pubsub *p, struct subscriber *s, size_t *work)
 {
     for (int k = 0; k < PUBSUB_KINDS; k++) {
-        while (s->first[k] != NULL) subscription_end(p, (enum pubsub_kind)k, s->first[k]);
+        for (; s->first[k] != NULL; (*work)--) {
+            if (*work == 0) return false;
+            subscription_end(p, (enum pubsub_kind)k, s->first[k]);
+        }
         htab_fini(&s->subscriptions[k]);
         htab_init(&s->subscriptions[k]);
     }
+    return true;
 }
 
 size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind)

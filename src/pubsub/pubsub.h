@@ -37,8 +37,9 @@ bool pubsub_unsubscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind
 /* The name that was subscribed first of those that are left; len 0 and false = none. Borrowed until
  * it is unsubscribed. */
 bool pubsub_first(const struct subscriber *s, enum pubsub_kind kind, struct slice *name);
-/* Ends all its subscriptions. */
-void pubsub_leave(struct pubsub *p, struct subscriber *s);
+/* Ends its subscriptions, at most *work of them, from which they are taken. True when none is left.
+ */
+bool pubsub_leave(struct pubsub *p, struct subscriber *s, size_t *work);
 size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind);
 
 /* Calls `deliver` for every subscriber of the channel and, unless it is a shard channel, of every

@@ -137,11 +137,17 @@ static enum err open_net(struct server *s, struct error *e)
 }
 
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
- * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one. */
+ * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one.
+ * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
     const char *any_port = getenv("TUPLED_TEST_ANY_PORT");
     s->is_any_port = any_port != NULL && strcmp(any_port, "1") == 0;
+    const char *turn = getenv("TUPLED_TEST_TURN_MS");
+    uint64_t turn_ms = 0;
+    if (turn != NULL && slice_to_u64(slice_str(turn), &turn_ms)) {
+        s->env.turn.bound_us = (int64_t)turn_ms * 1000;
+    }
     const char *delay = getenv("TUPLED_TEST_SYNC_DELAY_MS");
     uint64_t delay_ms = 0;
     if (delay == NULL || !slice_to_u64(slice_str(delay), &delay_ms)) return;
