@@ -22,6 +22,8 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
 {
     struct client *c = rq->client;
     struct env *env = rq->env;
+    int64_t max_ms = rq->command == &cmd_wait ? 0 : env->block_max_ms;
+    if (max_ms != 0 && (timeout_ms == 0 || timeout_ms > max_ms)) timeout_ms = max_ms;
     if (c->block_waiter == NULL) {
         c->block_waiter = rq->waiter;
         c->block_end = BLOCK_GOES_ON;

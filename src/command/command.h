@@ -33,7 +33,8 @@ struct client;
 
 /* State of a command that takes several turns. */
 struct pending {
-    void (*free)(struct pending *p); /* also called when the client goes away */
+    void (*free)(struct pending *p);          /* also called when the client goes away */
+    size_t (*bytes)(const struct pending *p); /* held by it; NULL = little */
 };
 
 #define CLIENT_NAME_MAX 128
@@ -69,6 +70,7 @@ struct client {
     struct pending *pending; /* owned; NULL = none */
     struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
     struct watched *watched; /* owned */
+    size_t watched_bytes;    /* of these */
     struct subscriber subscriber;
     struct client_watches *watches; /* owned; NULL = none: watch.c */
     uint64_t depends;               /* newest version that any of its replies depended on */
@@ -77,7 +79,7 @@ struct client {
     size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
     struct unsent *unsent;        /* owned, oldest first; NULL = none */
     struct unsent *unsent_last;
-    bool is_no_evict; /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
+    bool is_no_evict; /* CLIENT NO-EVICT: it is not closed for want of memory */
     /* While a command of it is blocked (block.c). */
     struct waiter *block_waiter; /* NULL = none is */
     int64_t block_deadline_ms;   /* INT64_MAX = never */
@@ -109,7 +111,8 @@ struct env_stats {
     uint64_t connections, commands, rejected, errors, net_in_bytes, net_out_bytes;
     uint64_t reads, writes, hits, misses, protocol_errors;
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
-    int64_t turn_max_us;     /* processor time of the longest turn of the loop */
+    uint64_t evicted_clients;
+    int64_t turn_max_us; /* processor time of the longest turn of the loop */
 };
 
 /* The turn of the loop that is running (turn.c), in processor time. */
@@ -155,7 +158,8 @@ struct env {
     struct indexes *indexes;           /* owned */
     struct touched_ranges *touched;    /* owned */
     size_t queue_prefetch;
-    bool is_stopping; /* clients go because the server does */
+    int64_t block_max_ms; /* 0 = no bound */
+    bool is_stopping;     /* clients go because the server does */
     struct backup backup;
     const char *backup_dir;
     /* CLIENT PAUSE (block.c). */
@@ -176,8 +180,12 @@ struct env {
     struct latency *latency;
     uint64_t memory_startup; /* bytes used when the server had started */
     uint64_t memory_peak;
-    struct client *monitors; /* circular list without head; NULL = nobody listens */
-    int64_t now_us;          /* monotonic: when the last command ended, or something later */
+    /* Of client_memory.c. */
+    uint64_t memory_clients_max; /* maxmemory-clients in bytes; 0 = no bound */
+    uint64_t memory_clients;     /* when it was last added up */
+    uint64_t memory_grown;       /* since then, about */
+    struct client *monitors;     /* circular list without head; NULL = nobody listens */
+    int64_t now_us;              /* monotonic: when the last command ended, or something later */
     struct turn turn;
     void *server; /* argument of the calls below */
     void (*client_close)(void *server, struct client *c);
@@ -186,6 +194,8 @@ struct env {
      * until `version` is durable. Never closes the client inside the call; one whose output is over
      * its limit is closed later. */
     void (*client_write)(void *server, struct client *c, struct slice bytes, uint64_t version);
+    /* Bytes of a client's input and output buffers. */
+    void (*client_buffers)(void *server, const struct client *c, size_t *input, size_t *output);
     void (*shutdown)(void *server);
     size_t (*config_count)(void *server);
     const char *(*config_name)(void *server, size_t i);

@@ -1,6 +1,7 @@
 #include "command/page.h"
 
 #include "base/htab.h"
+#include "command/client_memory.h"
 #include "command/commands.h"
 #include "command/where.h"
 
@@ -153,6 +154,11 @@ void page_fini(struct page *p)
     buf_fini(&p->last);
 }
 
+size_t page_bytes(const struct page *p)
+{
+    return p->entries.cap + p->last.cap;
+}
+
 bool page_is_full(const struct page *p)
 {
     return p->rows == p->limit || p->entries.len >= LIST_PAGE_BYTES_MAX;
@@ -162,12 +168,14 @@ void page_add(struct request *rq, struct page *p, struct slice key, const struct
               struct slice place)
 {
     struct resp_writer w = {.out = &p->entries, .proto = rq->client->proto};
+    size_t before = p->entries.cap;
     p->rows++;
     if (p->keys_only) {
         reply_key(&w, rq->format, key);
     } else {
         reply_entry(&w, rq->format, key, entry);
     }
+    client_memory_grow(rq->env, p->entries.cap - before);
     buf_clear(&p->last, SIZE_MAX);
     buf_append(&p->last, place.data, place.len);
 }

@@ -20,15 +20,19 @@
 #include "codec/pack.h"
 #include "codec/value.h"
 #include "command/args.h"
+#include "command/client_memory.h"
 #include "command/commands.h"
 #include "command/format.h"
 #include "command/hint.h"
 
-#define BACKLOG_BYTES (256u << 10)  /* of unsent output, from which changes are noted */
-#define REFILL_BYTES (64u << 10)    /* below it notes are sent */
+#define BACKLOG_BYTES (256u << 10) /* of unsent output, from which changes are noted */
+#define TIGHT_BYTES                                                                                \
+    (16u << 10)                     /* the same, when clients hold much; below a quarter of it notes
+                                     * are sent */
 #define NOTES_BYTES_MAX (32u << 20) /* of one client */
 #define TICK_BYTES (8u << 20)       /* of messages made of notes in one tick; a note counts ... */
 #define NOTE_WORK 512               /* ... as at least so many */
+#define WATCHED_BYTES 160           /* of a watched name, about */
 #define KEY_CHANNEL "kv:watch:"
 #define PREFIX_CHANNEL "kv:prefix:"
 
@@ -58,7 +62,7 @@ struct client_watches {
     struct watch_channel *first;
     struct htab notes;
     struct note *note_first, *note_last; /* by their last change */
-    size_t note_bytes;
+    size_t note_bytes, channel_bytes;
     struct waiter waiter; /* a noted key is being read from disk */
     struct client *client;
     struct client *next, *prev; /* env->noted, while it has notes */
@@ -250,11 +254,18 @@ static void note_change(struct watch_channel *ch, const struct change *c)
         if (ch->notes != NULL) ch->notes->channel_prev = n;
         ch->notes = n;
         x->note_bytes += sizeof *n + key.len;
+        client_memory_grow(ch->env, sizeof *n + key.len);
         htab_insert(&x->notes, hash, &n->name);
     }
     n->version = c->version;
     note_append(x, n);
     noted_add(ch->env, ch->client);
+}
+
+/* Unsent output from which changes are noted; of a change that is written at once, as many bytes. */
+static size_t backlog_bytes(const struct env *env, size_t bytes)
+{
+    return client_memory_is_tight(env, bytes) ? TIGHT_BYTES : BACKLOG_BYTES;
 }
 
 static void on_changed(struct watcher *w, const struct change *c)
@@ -263,7 +274,8 @@ static void on_changed(struct watcher *w, const struct change *c)
         (struct watch_channel *)(void *)((char *)w - offsetof(struct watch_channel, watcher));
     struct client_watches *x = ch->client->watches;
     if (x->is_ended) return;
-    if (c->is_late || x->note_first != NULL || ch->client->output_bytes >= BACKLOG_BYTES) {
+    size_t backlog = backlog_bytes(ch->env, c->value.len);
+    if (c->is_late || x->note_first != NULL || ch->client->output_bytes >= backlog) {
         note_change(ch, c);
     } else {
         send_change(ch, c, c->version);
@@ -306,8 +318,8 @@ static void nothing_ready(struct waiter *w)
 static bool notes_send(struct env *env, struct client *c, size_t *work)
 {
     struct client_watches *x = c->watches;
-    if (c->output_bytes >= REFILL_BYTES || x->waiter.next != NULL) return true;
-    while (x->note_first != NULL && c->output_bytes < BACKLOG_BYTES) {
+    if (x->waiter.next != NULL || c->output_bytes >= backlog_bytes(env, 0) / 4) return true;
+    while (x->note_first != NULL && c->output_bytes < backlog_bytes(env, 0)) {
         size_t before = c->output_bytes;
         if (*work < NOTE_WORK) return false;
         if (!note_send(env, x)) return true;
@@ -354,6 +366,12 @@ void watches_tick(struct env *env)
 }
 
 /* ---- subscribing ---- */
+
+/* The name is kept here and, as a key or pattern, where it is watched. */
+static size_t channel_cost(const struct watch_channel *ch)
+{
+    return sizeof *ch + 2 * ch->name.len + WATCHED_BYTES;
+}
 
 static struct client_watches *watches_of(struct client *c)
 {
@@ -431,6 +449,8 @@ void watch_subscribe(struct request *rq, struct slice name, const struct watch_t
     if (x->first != NULL) x->first->prev = ch;
     x->first = ch;
     htab_insert(table, hash, &ch->name);
+    x->channel_bytes += channel_cost(ch);
+    client_memory_grow(rq->env, channel_cost(ch));
     watch_add(rq->env->watch, &ch->watcher, t->kind, t->name);
 }
 
@@ -453,10 +473,23 @@ static void channel_end(struct env *env, struct client_watches *x, struct watch_
 {
     while (ch->notes != NULL) note_drop(env, x, ch->notes);
     htab_remove(&x->channels[ch->watcher.kind == WATCH_PATTERN], ch->hash, &ch->name);
+    x->channel_bytes -= channel_cost(ch);
     watch_remove(env->watch, &ch->watcher);
     *(ch->prev != NULL ? &ch->prev->next : &x->first) = ch->next;
     if (ch->next != NULL) ch->next->prev = ch->prev;
     mem_free(ch);
+}
+
+size_t watches_note_bytes(const struct client *c)
+{
+    return c->watches == NULL ? 0 : c->watches->note_bytes + htab_bytes(&c->watches->notes);
+}
+
+size_t watches_channel_bytes(const struct client *c)
+{
+    const struct client_watches *x = c->watches;
+    if (x == NULL) return 0;
+    return sizeof *x + x->channel_bytes + htab_bytes(&x->channels[0]) + htab_bytes(&x->channels[1]);
 }
 
 void watch_unsubscribe(struct env *env, struct client *c, struct slice name, bool is_pattern)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "command/client_memory.h"
 #include "command/observe.h"
 #include "net/net_int.h"
 
@@ -89,6 +90,12 @@ void conn_kill(struct conn *c)
     n->dying = c;
 }
 
+void conn_buffers(const struct conn *c, size_t *input, size_t *output)
+{
+    *input = resp_reader_held(&c->reader);
+    *output = output_held(&c->output) + c->behind.cap;
+}
+
 void conn_free(struct conn *c)
 {
     INVARIANT(c->state == CONN_DEAD && !c->is_readable && !c->is_queued && !c->is_flush_queued);
@@ -118,6 +125,15 @@ static void conn_check_output(struct conn *c)
         is_over = is_over || now_us - c->soft_since_us > (int64_t)o->soft_s * 1000000;
     } else {
         c->soft_since_us = 0;
+    }
+    if (!is_over && c->is_crowded) {
+        log_warning(
+            "client id=%llu addr=%s name=%s closed: a message for it was dropped, since all "
+            "clients together hold more than twice maxmemory-clients",
+            (unsigned long long)c->client.id, c->client.address, c->client.name);
+        c->net->env->stats.evicted_clients++;
+        conn_kill(c);
+        return;
     }
     if (!is_over && !c->is_overrun) return;
     log_warning("client %s closed: its output of %zu bytes is over client-output-buffer-limit",
@@ -181,6 +197,10 @@ void conn_write(struct conn *c, struct slice bytes, uint64_t version)
     size_t pending = output_pending(&c->output) + c->behind.len;
     uint64_t hard = output_limit(c)->hard_bytes;
     if (hard != 0 && pending + bytes.len > hard) c->is_overrun = true;
+    if (!c->client.is_no_evict && client_memory_is_full(n->env, bytes.len)) {
+        c->is_overrun = c->is_crowded = true;
+    }
+    if (!c->is_overrun) client_memory_grow(n->env, bytes.len);
     if (!c->is_overrun && n->running == c) {
         /* Its output ends with a part of a reply that has no mark yet. */
         buf_append(&c->behind, bytes.data, bytes.len);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "command/client_memory.h"
 #include "command/observe.h"
 #include "net/net_int.h"
 
@@ -100,6 +101,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     bool is_busy = command_turn(n->env);
     if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
     conn_flush_queued(n);
+    client_memory_grow(n->env, n->turn_bytes);
+    client_memory_check(n->env, false);
     free_dying(n, false);
     is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->is_freeing;
     if (is_busy) {
@@ -136,6 +139,7 @@ static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events;
     int64_t now_ms = clock_wall_ms();
     stats_tick(n->env);
+    client_memory_check(n->env, true);
     struct client *head = &n->env->clients;
     for (struct client *c = head->next; c != head;) {
         struct client *next = c->next;
@@ -273,6 +277,11 @@ void net_client_close(struct net *n, struct client *c)
 {
     (void)n;
     conn_kill((struct conn *)c);
+}
+
+void net_client_buffers(const struct client *c, size_t *input, size_t *output)
+{
+    conn_buffers((const struct conn *)c, input, output);
 }
 
 void net_client_write(struct net *n, struct client *c, struct slice bytes, uint64_t version)

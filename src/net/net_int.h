@@ -43,6 +43,7 @@ struct conn {
     bool has_eof;            /* the peer has closed its side; what it sent is still answered */
     bool is_flush_queued;    /* in net->flush_first: somebody else wrote to it */
     bool is_overrun;         /* what was written to it did not fit: to be closed */
+    bool is_crowded;         /* the same, because all clients together hold too much */
     struct buf behind;       /* owned; messages that come behind the reply being made ... */
     uint64_t behind_version; /* ... and need this version */
     int64_t soft_since_us;   /* output above the soft limit since; 0 = it is not */
@@ -117,6 +118,8 @@ void conn_read_all(struct net *n);
 bool net_turn_is_full(const struct net *n);
 /* Writes what may be written. */
 void conn_flush(struct conn *c);
+/* Bytes allocated for what it has received, and for what it is to be sent. */
+void conn_buffers(const struct conn *c, size_t *input, size_t *output);
 /* A message from elsewhere; as net_client_write. */
 void conn_write(struct conn *c, struct slice bytes, uint64_t version);
 /* Flushes those that conn_write wrote to, and closes those that are over their limit. */

@@ -83,6 +83,11 @@ size_t output_pending(const struct output *o)
     return o->bytes.len - o->sent;
 }
 
+size_t output_held(const struct output *o)
+{
+    return o->bytes.cap + o->mark_cap * sizeof *o->marks;
+}
+
 bool output_is_empty(const struct output *o)
 {
     return o->bytes.len == o->sent;

@@ -44,6 +44,12 @@ static void on_client_write(void *arg, struct client *c, struct slice bytes, uin
     net_client_write(s->net, c, bytes, version);
 }
 
+static void on_client_buffers(void *arg, const struct client *c, size_t *input, size_t *output)
+{
+    (void)arg;
+    net_client_buffers(c, input, output);
+}
+
 static void on_shutdown(void *arg)
 {
     struct server *s = arg;
@@ -81,6 +87,8 @@ void env_apply_settings(struct server *s)
     env->slowlog_max = c->slowlog_max;
     env->latency_threshold_ms = c->latency_threshold_ms;
     env->percentiles = c->percentiles;
+    env->block_max_ms = (int64_t)c->block_max_ms;
+    env->memory_clients_max = settings_client_memory(s);
     struct queue_options queues = *queues_options(env->queues);
     queues.lease_ms = (int64_t)c->queue_lease_ms;
     queues.dedup_window_ms = (int64_t)c->dedup_window_s * 1000;
@@ -120,6 +128,7 @@ static void fill_env(struct server *s, const char *executable)
     env->server = s;
     env->client_close = on_client_close;
     env->client_write = on_client_write;
+    env->client_buffers = on_client_buffers;
     env->shutdown = on_shutdown;
     settings_fill_env(s);
     env_apply_settings(s);
