@@ -19,6 +19,8 @@
 
 #define WAIT_MS 20000
 #define ARGS_MAX 64
+#define TURN_MS 250
+#define ASAN_FACTOR 5
 #define SERVERS_MAX 32
 #define PATH_BYTES 512
 
@@ -28,6 +30,7 @@ struct testserver {
     char log[PATH_BYTES + 8];
     char output[PATH_BYTES + 8]; /* what it prints */
     bool is_release;
+    long turn_ms_max;     /* 0 = TURN_MS */
     char *config;         /* owned; NULL = none */
     char *args[ARGS_MAX]; /* owned, NULL-ended; as env */
     char *env[ARGS_MAX];
@@ -86,6 +89,8 @@ static void remove_tree(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
+#define LONG_TURN "a turn of the loop took "
+
 static void show(const struct testserver *s, const char *what)
 {
     char *log = read_text(s->log, s->log_start);
@@ -135,6 +140,13 @@ static const char *binary_of(const struct testserver *s)
     return s->is_release ? "build/tupled" : "build/asan/tupled";
 }
 
+/* What a turn of the loop may take of the processor: 250 ms at the limits, and a sanitizer makes
+ * everything several times slower. */
+static long turn_ms_of(const struct testserver *s)
+{
+    return s->turn_ms_max != 0 ? s->turn_ms_max : s->is_release ? TURN_MS : TURN_MS * ASAN_FACTOR;
+}
+
 static void exec_server(const struct testserver *s, pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -144,6 +156,9 @@ static void exec_server(const struct testserver *s, pid_t parent)
     if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
     static char any_port[] = "TUPLED_TEST_ANY_PORT=1";
     putenv(any_port);
+    static char turn[64];
+    snprintf(turn, sizeof turn, "TUPLED_TEST_TURN_MS=%ld", turn_ms_of(s));
+    putenv(turn);
     for (size_t i = 0; s->env[i] != NULL; i++) putenv(s->env[i]);
     const char *argv[ARGS_MAX + 9] = {"tupled"};
     const char *own[] = {"--dir", s->dir, "--port", "0", "--logfile", s->log};
@@ -244,6 +259,7 @@ static struct testserver *prepare(const struct testserver_options *o)
     if (n >= (int)sizeof s->dir) fail_msg("the path of the data is too long");
     if (o != NULL) {
         s->is_release = o->is_release;
+        s->turn_ms_max = o->turn_ms_max;
         s->config = o->config != NULL ? strdup(o->config) : NULL;
         copy_words(s->args, o->args);
         copy_words(s->env, o->env);
@@ -309,6 +325,17 @@ bool testserver_try_again(struct testserver *s, const char *text)
     return false;
 }
 
+/* Nobody may have had to wait too long for one turn of the loop. */
+static void check_turns(const struct testserver *s)
+{
+    char *log = read_text(s->log, s->log_start);
+    char *line = strstr(log, LONG_TURN);
+    char text[256] = "";
+    if (line != NULL) snprintf(text, sizeof text, "%.*s", (int)strcspn(line, "\n"), line);
+    free(log);
+    if (line != NULL) fail_msg("%s", text);
+}
+
 void testserver_ends(struct testserver *s, int wanted)
 {
     if (s->pid == 0) fail_msg("the server does not run");
@@ -318,7 +345,10 @@ void testserver_ends(struct testserver *s, int wanted)
     if (!has_ended) fail_msg("the server has not ended after %d ms", WAIT_MS);
     bool is_right = WIFEXITED(status) && WEXITSTATUS(status) == wanted;
     bool has_report = has_printed(s, "Sanitizer") || has_printed(s, "runtime error:");
-    if (is_right && !has_report) return;
+    if (is_right && !has_report) {
+        check_turns(s);
+        return;
+    }
     show(s, "ended badly");
     fail_msg("the server ended with wait status 0x%x, not with exit status %d%s", status, wanted,
              has_report ? "; a sanitizer complained" : "");
@@ -338,7 +368,10 @@ void testserver_kill(struct testserver *s)
     int status = 0;
     if (waitpid(s->pid, &status, 0) != s->pid) fail_msg("waitpid failed");
     s->pid = 0;
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) return;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+        check_turns(s);
+        return;
+    }
     show(s, "had ended before it was killed");
     fail_msg("the server had ended before it was killed, wait status 0x%x", status);
 }

@@ -6,7 +6,8 @@
  * that) and has a scratch directory of its own with its log, what it prints, and, unless a
  * directory is given, its data. Every function fails the running cmocka test when it cannot do what
  * it says, and shows what the server logged and printed. Whatever still runs when the test program
- * ends is killed, by its process id. For one thread.
+ * ends is killed, by its process id. A test also fails when a turn of the server's loop took more
+ * processor time than turn_ms_max (TUPLED_TEST_TURN_MS in its environment). For one thread.
  */
 #ifndef REDIS_TESTS_SERVER_H
 #define REDIS_TESTS_SERVER_H
@@ -21,6 +22,7 @@ struct testserver;
 /* All of it may be zero. */
 struct testserver_options {
     bool is_release;         /* the release build; default: the ASan build */
+    long turn_ms_max;        /* of processor time for a turn of the loop; 0 = 250, ASan 5 times */
     const char *dir;         /* data directory, kept by testserver_free; NULL = one of its own */
     const char *config;      /* configuration file; NULL = none */
     const char *const *args; /* NULL-ended: further arguments, after --dir, --port and --logfile */

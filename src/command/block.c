@@ -9,6 +9,7 @@
 #include "command/commands.h"
 #include "index/index.h"
 #include "queue/queue.h"
+#include "watch/watch.h"
 
 /* ---- blocked commands ---- */
 
@@ -21,6 +22,8 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
 {
     struct client *c = rq->client;
     struct env *env = rq->env;
+    int64_t max_ms = rq->command == &cmd_wait ? 0 : env->block_max_ms;
+    if (max_ms != 0 && (timeout_ms == 0 || timeout_ms > max_ms)) timeout_ms = max_ms;
     if (c->block_waiter == NULL) {
         c->block_waiter = rq->waiter;
         c->block_end = BLOCK_GOES_ON;
@@ -99,10 +102,11 @@ bool pause_holds(struct request *rq)
     return true;
 }
 
-void command_turn(struct env *env)
+bool command_turn(struct env *env)
 {
     queues_turn(env->queues);
     indexes_turn(env->indexes);
+    return watch_turn(env->watch);
 }
 
 void command_tick(struct env *env)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "command/client_memory.h"
 #include "command/commands.h"
 
 static enum err id_run(struct request *rq)
@@ -71,11 +72,13 @@ static void client_flags(const struct client *c, char out[8])
 
 /* One line in the fields of Redis; those that mean nothing here are 0, so that parsers find them.
  */
-static void client_describe(const struct client *c, struct buf *out)
+static void client_describe(const struct env *env, const struct client *c, struct buf *out)
 {
     int64_t now_ms = clock_wall_ms();
     char flags[8];
     client_flags(c, flags);
+    struct client_memory held;
+    client_memory_measure(env, c, &held);
     size_t multi_mem = c->multi != NULL ? multi_bytes(c->multi) : 0;
     buf_printf(out, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d",
                (unsigned long long)c->id, c->address, c->local_address, c->fd, c->name,
@@ -88,8 +91,7 @@ static void client_describe(const struct client *c, struct buf *out)
                pubsub_count(&c->subscriber, PUBSUB_PATTERN),
                pubsub_count(&c->subscriber, PUBSUB_SHARD),
                c->multi != NULL ? (long long)multi_count(c->multi) : -1, client_watched_count(c),
-               c->input_bytes, multi_mem, c->output_bytes, c->output_bytes,
-               sizeof *c + multi_mem + c->input_bytes + c->output_bytes);
+               c->input_bytes, multi_mem, c->output_bytes, c->output_bytes, held.total);
     buf_printf(out, " cmd=%s%s%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
                c->last_parent != NULL ? c->last_parent->name : "",
                c->last_parent != NULL ? "|" : "",
@@ -100,7 +102,7 @@ static void client_describe(const struct client *c, struct buf *out)
 static enum err info_run(struct request *rq)
 {
     buf_clear(rq->scratch, SIZE_MAX);
-    client_describe(rq->client, rq->scratch);
+    client_describe(rq->env, rq->client, rq->scratch);
     buf_append_byte(rq->scratch, '\n');
     resp_text(rq->w, buf_slice(rq->scratch));
     return OK;
@@ -181,7 +183,7 @@ static enum err list_run(struct request *rq)
     buf_clear(rq->scratch, SIZE_MAX);
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         if (!filter_matches(&f, c, rq->client)) continue;
-        client_describe(c, rq->scratch);
+        client_describe(env, c, rq->scratch);
         buf_append_byte(rq->scratch, '\n');
     }
     resp_text(rq->w, buf_slice(rq->scratch));

@@ -106,4 +106,5 @@ CLIENT_CONTROL(unblock, "unblock", -3, CMD_ADMIN | CMD_DANGEROUS,
                "Ends the waiting of a blocked connection; 1, or 0 when it is not blocked.",
                "client-id [TIMEOUT | ERROR]");
 CLIENT_CONTROL(no_evict, "no-evict", 3, CMD_ADMIN | CMD_DANGEROUS,
-               "Accepted for tools: no connection is ever evicted.", "<ON | OFF>");
+               "Whether the connection is never closed for want of memory (maxmemory-clients).",
+               "<ON | OFF>");

@@ -10,7 +10,8 @@
 #include "queue/queue.h"
 
 #define NAME_BYTES_MAX 32
-#define BUCKETS 512 /* power of two, several times the number of commands */
+#define END_WORK 1000 /* channels and notes of a client that end at once with it */
+#define BUCKETS 512   /* power of two, several times the number of commands */
 
 /* ---- finding ---- */
 
@@ -166,15 +167,19 @@ void client_drop_pending(struct client *c)
     p->free(p);
 }
 
+bool client_end_listening(struct client *c, struct env *env, size_t *work)
+{
+    return watches_end(env, c, work) && pubsub_leave(env->pubsub, &c->subscriber, work);
+}
+
 void client_fini(struct client *c, struct env *env)
 {
     client_drop_pending(c);
     client_end_transaction(c);
-    pubsub_leave(env->pubsub, &c->subscriber);
-    watches_end(env, c);
     unsent_end(env, c);
     queue_unsubscribe_all(c, !env->is_stopping);
-
+    size_t work = END_WORK;
+    (void)client_end_listening(c, env, &work);
     client_block_clear(c, env);
     monitor_stop(env, c);
     c->next->prev = c->prev;

@@ -33,7 +33,8 @@ struct client;
 
 /* State of a command that takes several turns. */
 struct pending {
-    void (*free)(struct pending *p); /* also called when the client goes away */
+    void (*free)(struct pending *p);          /* also called when the client goes away */
+    size_t (*bytes)(const struct pending *p); /* held by it; NULL = little */
 };
 
 #define CLIENT_NAME_MAX 128
@@ -69,6 +70,7 @@ struct client {
     struct pending *pending; /* owned; NULL = none */
     struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
     struct watched *watched; /* owned */
+    size_t watched_bytes;    /* of these */
     struct subscriber subscriber;
     struct client_watches *watches; /* owned; NULL = none: watch.c */
     uint64_t depends;               /* newest version that any of its replies depended on */
@@ -77,7 +79,7 @@ struct client {
     size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
     struct unsent *unsent;        /* owned, oldest first; NULL = none */
     struct unsent *unsent_last;
-    bool is_no_evict; /* CLIENT NO-EVICT; kept for CLIENT LIST, nothing is ever evicted */
+    bool is_no_evict; /* CLIENT NO-EVICT: it is not closed for want of memory */
     /* While a command of it is blocked (block.c). */
     struct waiter *block_waiter; /* NULL = none is */
     int64_t block_deadline_ms;   /* INT64_MAX = never */
@@ -109,6 +111,18 @@ struct env_stats {
     uint64_t connections, commands, rejected, errors, net_in_bytes, net_out_bytes;
     uint64_t reads, writes, hits, misses, protocol_errors;
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
+    uint64_t evicted_clients;
+    int64_t turn_max_us; /* processor time of the longest turn of the loop */
+};
+
+/* The turn of the loop that is running (turn.c), in processor time. */
+struct turn {
+    int64_t begin_us;
+    int64_t bound_us; /* longer turns are logged; 0 = none, and the rest of it is not kept */
+    int64_t command_us;
+    int64_t longest_us; /* of its commands */
+    const struct command *longest, *longest_parent;
+    unsigned commands;
 };
 
 struct config_change {
@@ -144,7 +158,8 @@ struct env {
     struct indexes *indexes;           /* owned */
     struct touched_ranges *touched;    /* owned */
     size_t queue_prefetch;
-    bool is_stopping; /* clients go because the server does */
+    int64_t block_max_ms; /* 0 = no bound */
+    bool is_stopping;     /* clients go because the server does */
     struct backup backup;
     const char *backup_dir;
     /* CLIENT PAUSE (block.c). */
@@ -165,15 +180,22 @@ struct env {
     struct latency *latency;
     uint64_t memory_startup; /* bytes used when the server had started */
     uint64_t memory_peak;
-    struct client *monitors; /* circular list without head; NULL = nobody listens */
-    int64_t now_us;          /* monotonic: when the last command ended, or something later */
-    void *server;            /* argument of the calls below */
+    /* Of client_memory.c. */
+    uint64_t memory_clients_max; /* maxmemory-clients in bytes; 0 = no bound */
+    uint64_t memory_clients;     /* when it was last added up */
+    uint64_t memory_grown;       /* since then, about */
+    struct client *monitors;     /* circular list without head; NULL = nobody listens */
+    int64_t now_us;              /* monotonic: when the last command ended, or something later */
+    struct turn turn;
+    void *server; /* argument of the calls below */
     void (*client_close)(void *server, struct client *c);
     /* Sends bytes of one whole message to any client, also to one whose command is running: they
      * come behind the replies that are in its output, and behind the one being made, and are held
      * until `version` is durable. Never closes the client inside the call; one whose output is over
      * its limit is closed later. */
     void (*client_write)(void *server, struct client *c, struct slice bytes, uint64_t version);
+    /* Bytes of a client's input and output buffers. */
+    void (*client_buffers)(void *server, const struct client *c, size_t *input, size_t *output);
     void (*shutdown)(void *server);
     size_t (*config_count)(void *server);
     const char *(*config_name)(void *server, size_t i);
@@ -279,7 +301,10 @@ enum err command_help_run(struct request *rq);
 void client_init(struct client *c, struct env *env);
 /* Drops what a command left pending. */
 void client_drop_pending(struct client *c);
+/* It is in no list any more. It may still have channels: client_end_listening, until it is true. */
 void client_fini(struct client *c, struct env *env);
+/* Ends at most *work of what it listens to and of what is noted for it. True when none is left. */
+bool client_end_listening(struct client *c, struct env *env, size_t *work);
 
 /* Channels, patterns and shard channels that it listens to. */
 size_t client_subscriptions(const struct client *c);
@@ -293,8 +318,9 @@ bool command_resolve(struct request *rq);
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
 void command_tick(struct env *env);
-/* At the end of every turn of the loop, before what was committed goes to the journal. */
-void command_turn(struct env *env);
+/* At the end of every turn of the loop, before what was committed goes to the journal. True when
+ * there is more to do, so that the loop must not sleep. */
+bool command_turn(struct env *env);
 
 /* What `server` calls when env is filled, and at the end. */
 void command_init(struct env *env);

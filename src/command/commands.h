@@ -41,7 +41,12 @@ void watch_subscribe(struct request *rq, struct slice name, const struct watch_t
 void watch_reply_first(struct request *rq, struct slice name, const struct watch_target *t);
 /* Harmless when it is none of the server's own. */
 void watch_unsubscribe(struct env *env, struct client *c, struct slice name, bool is_pattern);
-void watches_end(struct env *env, struct client *c);
+/* Nothing is told to it from now on. Frees at most *work of its notes and channels, which are taken
+ * from it; true when none is left. */
+bool watches_end(struct env *env, struct client *c, size_t *work);
+/* Bytes of what is noted for it; of what it watches. */
+size_t watches_note_bytes(const struct client *c);
+size_t watches_channel_bytes(const struct client *c);
 /* Every 10 ms or so: sends what slow subscribers have room for. */
 void watches_tick(struct env *env);
 /* queue.c, queue_receipt.c, queue_admin.c, queue_dead.c */

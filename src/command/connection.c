@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+#define RESET_WORK 5000 /* channels and notes that RESET ends in one turn */
+
 static bool is_name_byte(uint8_t c)
 {
     return c >= '!' && c <= '~';
@@ -198,16 +200,19 @@ const struct command cmd_quit = {
 static enum err reset_run(struct request *rq)
 {
     struct client *c = rq->client;
+    size_t work = RESET_WORK;
     monitor_stop(rq->env, c);
+    client_end_transaction(c);
+    queue_unsubscribe_all(c, false);
+    /* The waiter is in no list: it is run again in the next turn. */
+    if (!client_end_listening(c, rq->env, &work)) {
+        return error_set(&rq->error, ERR_WAIT, "channels are being ended");
+    }
     c->database = 0;
     c->proto = rq->w->proto = 2;
     c->format = rq->env->default_format;
     c->name[0] = '\0';
     c->reply_mode = REPLY_ON;
-    client_end_transaction(c);
-    pubsub_leave(rq->env->pubsub, &c->subscriber);
-    watches_end(rq->env, c);
-    queue_unsubscribe_all(c, false);
     c->queue_prefetch = 0;
     resp_simple(rq->w, "RESET");
     return OK;

@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 
+#define TEXT_MAX 4096
 #define WORD_MAX 40 /* longer ones are not shown as an example */
 
 /* Could it be typed at a prompt, and be shown inside quotes? */
@@ -22,6 +23,7 @@ static bool is_plain(struct slice arg)
 static bool has_lost_quotes(struct slice arg)
 {
     bool has_letter = false;
+    if (arg.len > TEXT_MAX) return false; /* nobody typed it */
     for (size_t i = 0; i < arg.len; i++) {
         if (arg.data[i] == '"') return false;
         has_letter = has_letter || isalpha(arg.data[i]);

@@ -116,6 +116,13 @@ static void write_memory(struct request *rq, struct buf *out)
                "mem_cluster_links:0\r\nmem_aof_buffer:0\r\nmem_allocator:libc\r\n"
                "active_defrag_running:0\r\nlazyfree_pending_objects:0\r\n",
                f.fragmentation, (long long)f.resident - (long long)f.used, u(f.clients));
+    const struct client_memory *m = &f.client_memory;
+    buf_printf(out,
+               "maxmemory_clients:%llu\r\nmem_clients_input:%zu\r\nmem_clients_output:%zu\r\n"
+               "mem_clients_notes:%zu\r\nmem_clients_channels:%zu\r\n"
+               "mem_clients_transactions:%zu\r\nmem_clients_pages:%zu\r\n",
+               u(rq->env->memory_clients_max), m->input, m->output, m->notes, m->channels, m->multi,
+               m->pending);
 }
 
 static void write_persistence(struct request *rq, struct buf *out)
@@ -156,20 +163,22 @@ static void write_stats(struct request *rq, struct buf *out)
                u(s->net_in_bytes), u(s->net_out_bytes),
                kilobytes(stats_rate(env, RATE_INPUT_BYTES)),
                kilobytes(stats_rate(env, RATE_OUTPUT_BYTES)));
-    buf_printf(out,
-               "rejected_connections:%llu\r\nsync_full:0\r\nsync_partial_ok:0\r\n"
-               "sync_partial_err:0\r\nexpired_keys:%llu\r\nevicted_keys:0\r\nevicted_clients:0\r\n"
-               "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
-               "pubsub_patterns:%zu\r\npubsubshard_channels:%zu\r\nlatest_fork_usec:0\r\n"
-               "total_forks:0\r\n",
-               u(s->rejected), u(engine_expired_count(env->engine) - s->expired_before), u(s->hits),
-               u(s->misses), pubsub_names(env->pubsub, PUBSUB_CHANNEL),
-               pubsub_names(env->pubsub, PUBSUB_PATTERN), pubsub_names(env->pubsub, PUBSUB_SHARD));
+    buf_printf(
+        out,
+        "rejected_connections:%llu\r\nsync_full:0\r\nsync_partial_ok:0\r\n"
+        "sync_partial_err:0\r\nexpired_keys:%llu\r\nevicted_keys:0\r\nevicted_clients:%llu\r\n"
+        "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
+        "pubsub_patterns:%zu\r\npubsubshard_channels:%zu\r\nlatest_fork_usec:0\r\n"
+        "total_forks:0\r\n",
+        u(s->rejected), u(engine_expired_count(env->engine) - s->expired_before),
+        u(s->evicted_clients), u(s->hits), u(s->misses), pubsub_names(env->pubsub, PUBSUB_CHANNEL),
+        pubsub_names(env->pubsub, PUBSUB_PATTERN), pubsub_names(env->pubsub, PUBSUB_SHARD));
     buf_printf(out,
                "unexpected_error_replies:0\r\ntotal_error_replies:%llu\r\n"
                "protocol_errors:%llu\r\ntotal_reads_processed:%llu\r\n"
-               "total_writes_processed:%llu\r\n",
-               u(s->errors), u(s->protocol_errors), u(s->reads), u(s->writes));
+               "total_writes_processed:%llu\r\nloop_turn_max_usec:%lld\r\n",
+               u(s->errors), u(s->protocol_errors), u(s->reads), u(s->writes),
+               (long long)s->turn_max_us);
 }
 
 static void write_replication(struct request *rq, struct buf *out)

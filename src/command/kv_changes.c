@@ -14,6 +14,7 @@
  * prefix does not become stale while others write much.
  */
 #include "base/mem.h"
+#include "command/client_memory.h"
 #include "command/commands.h"
 #include "command/keys.h"
 
@@ -73,6 +74,15 @@ static void feed_free(struct pending *p)
     }
 }
 
+static size_t feed_bytes(const struct pending *p)
+{
+    const struct feed *f = (const struct feed *)p;
+    /* While the backend reads, the arena is its own, and has about as much as is asked for. */
+    bool is_reading = f->state == FEED_READING;
+    size_t arena = is_reading ? PART_BYTES : f->request.arena.held_bytes;
+    return sizeof *f + f->range.cap + f->entries.cap + arena;
+}
+
 /* ---- reading ---- */
 
 static void on_read(struct changes_request *q)
@@ -98,6 +108,7 @@ static enum err feed_read(struct request *rq, struct feed *f, uint64_t until)
     struct backend *b = engine_backend(f->env->engine);
     uint64_t left = f->count - f->rows;
     feed_move(f, FEED_READING);
+    client_memory_grow(rq->env, PART_BYTES);
     arena_reset(&f->request.arena);
     f->request.until = until;
     f->request.rows_max = left < PART_ROWS ? (size_t)left : PART_ROWS;
@@ -184,6 +195,7 @@ static void feed_watch(struct feed *f, uint8_t database, struct slice prefix)
     f->wanted = b->ops->version_newest(b);
     f->quiet = b->ops->version_next(b);
     f->watcher.changed = on_changed;
+    f->watcher.is_once = true;
     watch_add(f->env->watch, &f->watcher, WATCH_PREFIX, prefix);
 }
 
@@ -196,6 +208,7 @@ static enum err feed_open(struct request *rq, struct feed **out)
     f->env = rq->env;
     f->waiter = rq->waiter;
     f->pending.free = feed_free;
+    f->pending.bytes = feed_bytes;
     waiter_list_init(&f->waiters);
     arena_init(&f->request.arena, ARENA_CHUNK_BYTES);
     f->request.done = on_read;
@@ -286,7 +299,11 @@ static enum err feed_end(struct request *rq, struct feed *f, enum block_end end)
 
 static void feed_take(const struct request *rq, struct feed *f)
 {
+    size_t before = f->entries.cap;
     for (size_t i = 0; i < f->request.count; i++) feed_add(rq, f, &f->request.rows[i]);
+    /* All of it is in the page now. */
+    arena_reset(&f->request.arena);
+    client_memory_grow(rq->env, f->entries.cap - before);
     f->request.after = f->request.next;
 }
 

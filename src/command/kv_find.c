@@ -33,6 +33,11 @@ struct find {
     bool is_end; /* there are no rows behind them */
 };
 
+static size_t find_bytes(const struct pending *p)
+{
+    return page_bytes(&((const struct find *)p)->page);
+}
+
 static void find_free(struct pending *p)
 {
     struct find *k = (struct find *)p;
@@ -100,6 +105,7 @@ static enum err find_begin(struct request *rq, struct find *k, const struct inde
     k->page.limit = PAGE_LIMIT_DEFAULT;
     k->id = x->definition.id;
     k->pending.free = find_free;
+    k->pending.bytes = find_bytes;
     arena_init(&k->arena, 16 * 1024);
     enum err r = parse_find(rq, k, &query, &a);
     if (r == OK) r = index_bounds(x, &query, rq->arena, &start, &end, &rq->error);

@@ -50,6 +50,7 @@ static void poll_wait(struct request *rq, const struct poll_key *keys, size_t co
     for (size_t i = 0; i < count; i++) {
         k->watchers[i].poll = k;
         k->watchers[i].watcher.changed = on_changed;
+        k->watchers[i].watcher.is_once = true;
         watch_add(k->watch, &k->watchers[i].watcher, WATCH_KEY, keys[i].key);
     }
     waiter_add(&rq->env->blocked_waiters, rq->waiter);

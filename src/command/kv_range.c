@@ -18,6 +18,11 @@ struct walk {
     struct page page; /* of KV.COUNT: its filter alone */
 };
 
+static size_t walk_bytes(const struct pending *p)
+{
+    return page_bytes(&((const struct walk *)p)->page);
+}
+
 static void walk_free(struct pending *p)
 {
     struct walk *k = (struct walk *)p;
@@ -39,6 +44,7 @@ static enum err walk_open(struct request *rq, struct walk *k, struct slice start
                                .filter = p->where,
                                .rows_hint = k->is_count ? 0 : (size_t)p->limit + 1};
     k->pending.free = walk_free;
+    k->pending.bytes = walk_bytes;
     enum err r = engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
     rq->client->pending = &k->pending;
     return r;

@@ -30,15 +30,6 @@ static uint64_t resident_bytes(void)
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static uint64_t client_bytes(const struct env *env)
-{
-    uint64_t bytes = 0;
-    for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
-        bytes += sizeof *c + c->input_bytes + c->output_bytes;
-    }
-    return bytes;
-}
-
 void memory_measure(struct env *env, struct memory_figures *out)
 {
     struct backend *b = engine_backend(env->engine);
@@ -58,7 +49,8 @@ void memory_measure(struct env *env, struct memory_figures *out)
     out->startup = env->memory_startup;
     out->dataset = s.memtable_bytes + s.cache_bytes;
     out->overhead = out->used - (out->dataset < out->used ? out->dataset : out->used);
-    out->clients = client_bytes(env);
+    client_memory_sum(env, &out->client_memory);
+    out->clients = out->client_memory.total;
     out->system = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     out->fragmentation = (double)out->resident / (double)(out->used > 0 ? out->used : 1);
 }

@@ -2,17 +2,18 @@
 #ifndef COMMAND_MEMORY_H
 #define COMMAND_MEMORY_H
 
-#include "command/command.h"
+#include "command/client_memory.h"
 
 /* Bytes. */
 struct memory_figures {
-    uint64_t used;        /* allocated; where the allocator does not tell, as resident */
-    uint64_t resident;    /* in RAM */
-    uint64_t peak;        /* most that was resident, or seen allocated */
-    uint64_t startup;     /* used, when the server had started */
-    uint64_t dataset;     /* memtables and caches */
-    uint64_t overhead;    /* what is used beside the dataset */
-    uint64_t clients;     /* connections with their buffers */
+    uint64_t used;     /* allocated; where the allocator does not tell, as resident */
+    uint64_t resident; /* in RAM */
+    uint64_t peak;     /* most that was resident, or seen allocated */
+    uint64_t startup;  /* used, when the server had started */
+    uint64_t dataset;  /* memtables and caches */
+    uint64_t overhead; /* what is used beside the dataset */
+    uint64_t clients;  /* connections with all they hold: the total of client_memory */
+    struct client_memory client_memory;
     uint64_t system;      /* of the machine */
     double fragmentation; /* resident / used */
 };

@@ -24,6 +24,14 @@ int64_t observe_lap(struct env *env);
 void observe_parked(struct request *rq);
 /* A turn of the loop lasted so long. */
 void observe_turn(struct env *env, double seconds);
+
+/* turn.c: the processor time of turns. */
+/* Before the first turn. */
+void turn_begin(struct env *env);
+/* Before a command with NULL, after it with its request. */
+void turn_command(struct env *env, const struct request *rq);
+/* At the end of each turn: the next one begins here. */
+void turn_end(struct env *env);
 /* The i-th word of the command, for logs: passwords are "(redacted)". */
 struct slice observe_word(const struct request *rq, size_t i);
 

@@ -1,11 +1,13 @@
 #include "command/page.h"
 
 #include "base/htab.h"
+#include "command/client_memory.h"
 #include "command/commands.h"
 #include "command/where.h"
 
 #define CURSOR_FORMAT 1
-#define CURSOR_HEAD_BYTES 9 /* format, fingerprint */
+#define CURSOR_HEAD_BYTES 9   /* format, fingerprint */
+#define CURSOR_CHARS_MAX 8192 /* more than any place takes: a key, a row of an index */
 
 static const char base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -59,7 +61,9 @@ static enum err read_cursor(struct request *rq, struct slice text, uint64_t fing
     *last = slice_of(NULL, 0);
     if (text.len == 1 && text.data[0] == '0') return OK;
     buf_clear(rq->scratch, SIZE_MAX);
-    bool is_good = text.len > 0 && base64url_read(text, rq->scratch);
+    /* One that can never be right is not decoded: it may have a hundred megabytes. */
+    bool is_good = text.len > 0 && text.len <= CURSOR_CHARS_MAX &&
+                   base64url_read(text, rq->scratch);
     struct slice c = buf_slice(rq->scratch);
     is_good = is_good && c.data != NULL && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES &&
               c.data[0] == CURSOR_FORMAT;
@@ -150,6 +154,11 @@ void page_fini(struct page *p)
     buf_fini(&p->last);
 }
 
+size_t page_bytes(const struct page *p)
+{
+    return p->entries.cap + p->last.cap;
+}
+
 bool page_is_full(const struct page *p)
 {
     return p->rows == p->limit || p->entries.len >= LIST_PAGE_BYTES_MAX;
@@ -159,12 +168,14 @@ void page_add(struct request *rq, struct page *p, struct slice key, const struct
               struct slice place)
 {
     struct resp_writer w = {.out = &p->entries, .proto = rq->client->proto};
+    size_t before = p->entries.cap;
     p->rows++;
     if (p->keys_only) {
         reply_key(&w, rq->format, key);
     } else {
         reply_entry(&w, rq->format, key, entry);
     }
+    client_memory_grow(rq->env, p->entries.cap - before);
     buf_clear(&p->last, SIZE_MAX);
     buf_append(&p->last, place.data, place.len);
 }

@@ -26,6 +26,8 @@ struct page_args {
 };
 
 void page_fini(struct page *p);
+/* Bytes held. */
+size_t page_bytes(const struct page *p);
 /* REVERSE, KEYSONLY, LIMIT n, CURSOR c, WHERE filter at o->at, if one is there: *is_taken. */
 ERR_MUST_USE enum err options_page(struct options *o, struct page *p, struct page_args *a,
                                    bool *is_taken);

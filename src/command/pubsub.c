@@ -11,6 +11,9 @@
 #include "command/args.h"
 #include "command/commands.h"
 
+#define NAMES_MAX 10000        /* of one command */
+#define UNSUBSCRIBE_NAMES 2000 /* ended in one turn */
+
 /* ---- subscribing ---- */
 
 struct kind {
@@ -58,6 +61,15 @@ static enum err check_channel(struct request *rq, struct slice name)
                      name.len, PUBSUB_NAME_BYTES_MAX);
 }
 
+/* What one turn of the loop may do bounds what one command may ask for. */
+static enum err check_names(struct request *rq)
+{
+    if (rq->argc - 1 <= NAMES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT,
+                     "%s of %zu names; %d are allowed in one command: use several",
+                     rq->command->name, rq->argc - 1, NAMES_MAX);
+}
+
 /* Is it one of the server's own? Then what it watches; an error when there is no such channel. */
 static enum err parse_own(struct request *rq, const struct kind *k, struct slice name, bool *is_own,
                           struct watch_target *t)
@@ -81,6 +93,7 @@ static enum err parse_own(struct request *rq, const struct kind *k, struct slice
  * and take what lies between for one of them. */
 static enum err subscribe(struct request *rq, const struct kind *k)
 {
+    if (check_names(rq) != OK) return rq->error.code;
     bool *is_own = arena_alloc(rq->arena, rq->argc * sizeof *is_own);
     struct watch_target *targets = arena_alloc(rq->arena, rq->argc * sizeof *targets);
     for (size_t i = 1; i < rq->argc; i++) {
@@ -111,18 +124,33 @@ static void unsubscribe_one(struct request *rq, const struct kind *k, struct sli
     reply_frame(rq, k, k->unsubscribed, name, false);
 }
 
-static enum err unsubscribe(struct request *rq, const struct kind *k)
+/* All of them, some in each turn: the frames of those go out as messages before the command is run
+ * again, for which its waiter is in no list. */
+static enum err unsubscribe_all(struct request *rq, const struct kind *k)
 {
     struct subscriber *s = &rq->client->subscriber;
+    struct buf *out = rq->w->out;
+    size_t from = out->len;
     struct slice name;
-    for (size_t i = 1; i < rq->argc; i++) unsubscribe_one(rq, k, rq->argv[i]);
-    if (rq->argc > 1) return OK;
     bool had_any = false;
-    while (pubsub_first(s, k->kind, &name)) {
+    for (size_t n = 0; pubsub_first(s, k->kind, &name); n++) {
+        if (n == UNSUBSCRIBE_NAMES) {
+            struct slice frames = slice_of(out->data + from, out->len - from);
+            rq->env->client_write(rq->env->server, rq->client, frames, 0);
+            return error_set(&rq->error, ERR_WAIT, "channels are being ended");
+        }
         unsubscribe_one(rq, k, arena_copy(rq->arena, name));
         had_any = true;
     }
     if (!had_any) reply_frame(rq, k, k->unsubscribed, slice_of(NULL, 0), true);
+    return OK;
+}
+
+static enum err unsubscribe(struct request *rq, const struct kind *k)
+{
+    if (rq->argc == 1) return unsubscribe_all(rq, k);
+    if (check_names(rq) != OK) return rq->error.code;
+    for (size_t i = 1; i < rq->argc; i++) unsubscribe_one(rq, k, rq->argv[i]);
     return OK;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "base/mem.h"
 #include "command/args.h"
+#include "command/client_memory.h"
 #include "command/commands.h"
 #include "command/keys.h"
 #include "command/observe.h"
@@ -106,6 +107,7 @@ enum err multi_queue(struct request *rq)
         m->commands = commands;
         m->cap = cap;
     }
+    size_t before = m->arena.held_bytes;
     struct slice *argv = arena_alloc(&m->arena, rq->argc * sizeof *argv);
     for (size_t i = 0; i < rq->argc; i++) {
         uint8_t *copy = arena_alloc_try(&m->arena, rq->argv[i].len);
@@ -126,6 +128,7 @@ enum err multi_queue(struct request *rq)
         .idem = rq->idem.data == NULL ? rq->idem : arena_copy(&m->arena, rq->idem)};
     m->writes = m->writes || (rq->command->flags & CMD_WRITE) != 0;
     m->publishes = m->publishes || rq->command == &cmd_publish || rq->command == &cmd_spublish;
+    client_memory_grow(rq->env, m->arena.held_bytes - before);
     resp_simple(rq->w, "QUEUED");
     return OK;
 }
@@ -146,6 +149,7 @@ static void watches_drop(struct client *c)
         mem_free(c->watched);
         c->watched = next;
     }
+    c->watched_bytes = 0;
 }
 
 void client_end_transaction(struct client *c)
@@ -254,6 +258,11 @@ static enum err watch_run(struct request *rq)
     while (*end != NULL) end = &(*end)->next;
     *end = c->watched;
     c->watched = fresh.watched;
+    c->watched_bytes = 0;
+    for (const struct watched *w = c->watched; w != NULL; w = w->next) {
+        c->watched_bytes += sizeof *w + w->key.len;
+    }
+    client_memory_grow(rq->env, c->watched_bytes);
     resp_simple(rq->w, "OK");
     return OK;
 }

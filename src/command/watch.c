@@ -20,13 +20,19 @@
 #include "codec/pack.h"
 #include "codec/value.h"
 #include "command/args.h"
+#include "command/client_memory.h"
 #include "command/commands.h"
 #include "command/format.h"
 #include "command/hint.h"
 
-#define BACKLOG_BYTES (256u << 10)  /* of unsent output, from which changes are noted */
-#define REFILL_BYTES (64u << 10)    /* below it notes are sent */
+#define BACKLOG_BYTES (256u << 10) /* of unsent output, from which changes are noted */
+#define TIGHT_BYTES                                                                                \
+    (16u << 10)                     /* the same, when clients hold much; below a quarter of it notes
+                                     * are sent */
 #define NOTES_BYTES_MAX (32u << 20) /* of one client */
+#define TICK_BYTES (8u << 20)       /* of messages made of notes in one tick; a note counts ... */
+#define NOTE_WORK 512               /* ... as at least so many */
+#define WATCHED_BYTES 160           /* of a watched name, about */
 #define KEY_CHANNEL "kv:watch:"
 #define PREFIX_CHANNEL "kv:prefix:"
 
@@ -38,6 +44,7 @@ struct watch_channel {
     struct client *client;
     enum format format;
     struct watch_channel *next, *prev; /* of the client */
+    struct note *notes;                /* of the channel */
 };
 
 /* That a key has changed, and the newest state is to be sent. */
@@ -47,6 +54,7 @@ struct note {
     struct watch_channel *channel;
     uint64_t version; /* of the last change */
     struct note *next, *prev;
+    struct note *channel_next, *channel_prev; /* of the same channel */
 };
 
 struct client_watches {
@@ -54,11 +62,12 @@ struct client_watches {
     struct watch_channel *first;
     struct htab notes;
     struct note *note_first, *note_last; /* by their last change */
-    size_t note_bytes;
+    size_t note_bytes, channel_bytes;
     struct waiter waiter; /* a noted key is being read from disk */
     struct client *client;
     struct client *next, *prev; /* env->noted, while it has notes */
     bool is_overrun;
+    bool is_ended; /* the client has gone; what it has here is being freed */
 };
 
 /* ---- messages ---- */
@@ -212,6 +221,9 @@ static void note_drop(struct env *env, struct client_watches *x, struct note *n)
 {
     htab_remove(&x->notes, n->hash, &n->name);
     note_unlink(x, n);
+    *(n->channel_prev != NULL ? &n->channel_prev->channel_next
+                              : &n->channel->notes) = n->channel_next;
+    if (n->channel_next != NULL) n->channel_next->channel_prev = n->channel_prev;
     x->note_bytes -= sizeof *n + n->name.len;
     mem_free(n);
     if (x->note_first == NULL) noted_remove(env, x->client);
@@ -238,7 +250,11 @@ static void note_change(struct watch_channel *ch, const struct change *c)
         n->name = slice_of(n + 1, key.len);
         n->hash = hash;
         n->channel = ch;
+        n->channel_next = ch->notes;
+        if (ch->notes != NULL) ch->notes->channel_prev = n;
+        ch->notes = n;
         x->note_bytes += sizeof *n + key.len;
+        client_memory_grow(ch->env, sizeof *n + key.len);
         htab_insert(&x->notes, hash, &n->name);
     }
     n->version = c->version;
@@ -246,12 +262,20 @@ static void note_change(struct watch_channel *ch, const struct change *c)
     noted_add(ch->env, ch->client);
 }
 
+/* Unsent output from which changes are noted; of a change that is written at once, as many bytes. */
+static size_t backlog_bytes(const struct env *env, size_t bytes)
+{
+    return client_memory_is_tight(env, bytes) ? TIGHT_BYTES : BACKLOG_BYTES;
+}
+
 static void on_changed(struct watcher *w, const struct change *c)
 {
     struct watch_channel *ch =
         (struct watch_channel *)(void *)((char *)w - offsetof(struct watch_channel, watcher));
     struct client_watches *x = ch->client->watches;
-    if (x->note_first != NULL || ch->client->output_bytes >= BACKLOG_BYTES) {
+    if (x->is_ended) return;
+    size_t backlog = backlog_bytes(ch->env, c->value.len);
+    if (c->is_late || x->note_first != NULL || ch->client->output_bytes >= backlog) {
         note_change(ch, c);
     } else {
         send_change(ch, c, c->version);
@@ -290,8 +314,39 @@ static void nothing_ready(struct waiter *w)
     (void)w; /* the next tick looks again */
 }
 
+/* The client's notes while there is room for them; false when the tick has done enough. */
+static bool notes_send(struct env *env, struct client *c, size_t *work)
+{
+    struct client_watches *x = c->watches;
+    if (x->waiter.next != NULL || c->output_bytes >= backlog_bytes(env, 0) / 4) return true;
+    while (x->note_first != NULL && c->output_bytes < backlog_bytes(env, 0)) {
+        size_t before = c->output_bytes;
+        if (*work < NOTE_WORK) return false;
+        if (!note_send(env, x)) return true;
+        size_t cost = NOTE_WORK + (c->output_bytes > before ? c->output_bytes - before : 0);
+        *work -= cost < *work ? cost : *work;
+    }
+    return true;
+}
+
+/* More was late than is kept: better no connection than a change that is not told. */
+static void watches_lost(struct env *env)
+{
+    for (struct client *c = env->clients.next; c != &env->clients;) {
+        struct client *next = c->next;
+        if (c->watches != NULL) {
+            log_warning("client %s closed: more changes than can be told to those who watch",
+                        c->address);
+            env->client_close(env->server, c);
+        }
+        c = next;
+    }
+}
+
 void watches_tick(struct env *env)
 {
+    size_t work = TICK_BYTES;
+    if (watch_take_loss(env->watch)) watches_lost(env);
     struct client *c = env->noted;
     if (c == NULL) return;
     struct client *last = c->watches->prev;
@@ -302,16 +357,21 @@ void watches_tick(struct env *env)
         if (x->is_overrun) {
             log_warning("client %s closed: it does not read what it watches", c->address);
             env->client_close(env->server, c);
-        } else if (c->output_bytes < REFILL_BYTES && x->waiter.next == NULL) {
-            while (x->note_first != NULL && c->output_bytes < BACKLOG_BYTES) {
-                if (!note_send(env, x)) break;
-            }
+        } else if (!notes_send(env, c, &work)) {
+            env->noted = c; /* the next tick begins with it */
+            return;
         }
         c = next;
     }
 }
 
 /* ---- subscribing ---- */
+
+/* The name is kept here and, as a key or pattern, where it is watched. */
+static size_t channel_cost(const struct watch_channel *ch)
+{
+    return sizeof *ch + 2 * ch->name.len + WATCHED_BYTES;
+}
 
 static struct client_watches *watches_of(struct client *c)
 {
@@ -389,6 +449,8 @@ void watch_subscribe(struct request *rq, struct slice name, const struct watch_t
     if (x->first != NULL) x->first->prev = ch;
     x->first = ch;
     htab_insert(table, hash, &ch->name);
+    x->channel_bytes += channel_cost(ch);
+    client_memory_grow(rq->env, channel_cost(ch));
     watch_add(rq->env->watch, &ch->watcher, t->kind, t->name);
 }
 
@@ -409,16 +471,25 @@ void watch_reply_first(struct request *rq, struct slice name, const struct watch
 
 static void channel_end(struct env *env, struct client_watches *x, struct watch_channel *ch)
 {
-    for (struct note *n = x->note_first; n != NULL;) {
-        struct note *next = n->next;
-        if (n->channel == ch) note_drop(env, x, n);
-        n = next;
-    }
+    while (ch->notes != NULL) note_drop(env, x, ch->notes);
     htab_remove(&x->channels[ch->watcher.kind == WATCH_PATTERN], ch->hash, &ch->name);
+    x->channel_bytes -= channel_cost(ch);
     watch_remove(env->watch, &ch->watcher);
     *(ch->prev != NULL ? &ch->prev->next : &x->first) = ch->next;
     if (ch->next != NULL) ch->next->prev = ch->prev;
     mem_free(ch);
+}
+
+size_t watches_note_bytes(const struct client *c)
+{
+    return c->watches == NULL ? 0 : c->watches->note_bytes + htab_bytes(&c->watches->notes);
+}
+
+size_t watches_channel_bytes(const struct client *c)
+{
+    const struct client_watches *x = c->watches;
+    if (x == NULL) return 0;
+    return sizeof *x + x->channel_bytes + htab_bytes(&x->channels[0]) + htab_bytes(&x->channels[1]);
 }
 
 void watch_unsubscribe(struct env *env, struct client *c, struct slice name, bool is_pattern)
@@ -428,15 +499,20 @@ void watch_unsubscribe(struct env *env, struct client *c, struct slice name, boo
     if (ch != NULL) channel_end(env, c->watches, ch);
 }
 
-void watches_end(struct env *env, struct client *c)
+/* One note or channel at a time: a client may have a hundred thousand of each. */
+bool watches_end(struct env *env, struct client *c, size_t *work)
 {
     struct client_watches *x = c->watches;
-    if (x == NULL) return;
-    while (x->first != NULL) channel_end(env, x, x->first);
+    if (x == NULL) return true;
+    x->is_ended = true;
     waiter_cancel(&x->waiter);
     noted_remove(env, c);
+    for (; *work > 0 && x->note_first != NULL; (*work)--) note_drop(env, x, x->note_first);
+    for (; *work > 0 && x->first != NULL; (*work)--) channel_end(env, x, x->first);
+    if (x->first != NULL) return false;
     for (int i = 0; i < 2; i++) htab_fini(&x->channels[i]);
     htab_fini(&x->notes);
     c->watches = NULL;
     mem_free(x);
+    return true;
 }

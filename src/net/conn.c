@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "command/client_memory.h"
 #include "command/observe.h"
 #include "net/net_int.h"
 
@@ -89,6 +90,12 @@ void conn_kill(struct conn *c)
     n->dying = c;
 }
 
+void conn_buffers(const struct conn *c, size_t *input, size_t *output)
+{
+    *input = resp_reader_held(&c->reader);
+    *output = output_held(&c->output) + c->behind.cap;
+}
+
 void conn_free(struct conn *c)
 {
     INVARIANT(c->state == CONN_DEAD && !c->is_readable && !c->is_queued && !c->is_flush_queued);
@@ -118,6 +125,15 @@ static void conn_check_output(struct conn *c)
         is_over = is_over || now_us - c->soft_since_us > (int64_t)o->soft_s * 1000000;
     } else {
         c->soft_since_us = 0;
+    }
+    if (!is_over && c->is_crowded) {
+        log_warning(
+            "client id=%llu addr=%s name=%s closed: a message for it was dropped, since all "
+            "clients together hold more than twice maxmemory-clients",
+            (unsigned long long)c->client.id, c->client.address, c->client.name);
+        c->net->env->stats.evicted_clients++;
+        conn_kill(c);
+        return;
     }
     if (!is_over && !c->is_overrun) return;
     log_warning("client %s closed: its output of %zu bytes is over client-output-buffer-limit",
@@ -181,6 +197,10 @@ void conn_write(struct conn *c, struct slice bytes, uint64_t version)
     size_t pending = output_pending(&c->output) + c->behind.len;
     uint64_t hard = output_limit(c)->hard_bytes;
     if (hard != 0 && pending + bytes.len > hard) c->is_overrun = true;
+    if (!c->client.is_no_evict && client_memory_is_full(n->env, bytes.len)) {
+        c->is_overrun = c->is_crowded = true;
+    }
+    if (!c->is_overrun) client_memory_grow(n->env, bytes.len);
     if (!c->is_overrun && n->running == c) {
         /* Its output ends with a part of a reply that has no mark yet. */
         buf_append(&c->behind, bytes.data, bytes.len);
@@ -251,7 +271,9 @@ static bool conn_execute(struct conn *c)
     c->writer.proto = c->client.proto;
     c->client.stream_base = c->output.base;
     n->running = c;
+    turn_command(n->env, NULL);
     enum err r = command_run(&rq);
+    turn_command(n->env, &rq);
     n->running = NULL;
     arena_reset(&n->arena);
     if (r == ERR_WAIT) {
@@ -298,7 +320,7 @@ void conn_run(struct conn *c)
     c->net->env->now_us = clock_mono_us();
     while (c->state == CONN_READING) {
         if (output_pending(&c->output) >= OUTPUT_PAUSE_BYTES) break;
-        if (ran == COMMANDS_MAX) {
+        if (ran == COMMANDS_MAX || (ran > 0 && net_turn_is_full(c->net))) {
             conn_queue(c);
             break;
         }
@@ -319,7 +341,9 @@ void conn_run(struct conn *c)
             }
         }
         ran++;
+        uint64_t before = c->output.base + c->output.bytes.len;
         bool goes_on = conn_execute(c);
+        c->net->turn_bytes += (size_t)(c->output.base + c->output.bytes.len - before);
         if (conn_is_over(c)) conn_check_output(c);
         if (!goes_on) break;
     }
@@ -373,6 +397,7 @@ static void conn_read(struct conn *c)
         ev_io_stop(n->loop, &c->read_io);
         return;
     }
+    if (c->is_queued) return; /* it has commands to run before more is read */
     size_t room = 0;
     uint8_t *p = resp_reader_room(&c->reader, read_size(c), &room);
     if (p == NULL || resp_reader_buffered(&c->reader) > n->options.query_bytes_max) {
@@ -393,6 +418,7 @@ static void conn_read(struct conn *c)
         ev_io_stop(n->loop, &c->read_io);
     } else {
         resp_reader_fed(&c->reader, (size_t)got);
+        n->turn_bytes += (size_t)got;
         n->env->stats.net_in_bytes += (uint64_t)got;
     }
     conn_run(c);
@@ -403,17 +429,22 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int events)
     struct conn *c = io->data;
     (void)loop;
     (void)events;
-    INVARIANT(!c->is_readable);
+    if (c->is_readable) return; /* the turn before was full */
     c->is_readable = true;
     c->readable_next = c->net->readable;
     c->net->readable = c;
 }
 
+/* What was left of earlier turns comes before what is new. */
 void conn_read_all(struct net *n)
 {
-    while (n->readable != NULL) {
-        struct conn *c = n->readable;
-        n->readable = c->readable_next;
+    *n->late_last = n->readable;
+    while (*n->late_last != NULL) n->late_last = &(*n->late_last)->readable_next;
+    n->readable = NULL;
+    while (n->late_first != NULL && !net_turn_is_full(n)) {
+        struct conn *c = n->late_first;
+        n->late_first = c->readable_next;
+        if (n->late_first == NULL) n->late_last = &n->late_first;
         c->is_readable = false;
         if (c->state != CONN_DEAD) conn_read(c);
     }

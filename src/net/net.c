@@ -5,13 +5,17 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "command/client_memory.h"
 #include "command/observe.h"
 #include "net/net_int.h"
 
 #define ARENA_CHUNK_BYTES (64 * 1024)
 #define TICK_S 0.01
 #define SLOW_TICK_S 0.1
-#define DRAIN_US 1000000 /* a stopping server waits this long for replies that are held */
+#define TURN_US_MAX 10000         /* then clients wait for the next turn ... */
+#define TURN_BYTES_MAX (4u << 20) /* ... or when so much was read and answered */
+#define FREE_WORK 5000            /* channels and notes of dead connections freed in one turn */
+#define DRAIN_US 1000000          /* a stopping server waits this long for replies that are held */
 
 static void on_wake(struct ev_loop *loop, ev_async *async, int events)
 {
@@ -36,27 +40,44 @@ static void on_durable(void *arg, uint64_t version)
     }
 }
 
-static void run_queue(struct net *n)
+bool net_turn_is_full(const struct net *n)
 {
-    struct conn *c = n->run_first;
-    n->run_first = NULL;
-    n->run_last = &n->run_first;
-    while (c != NULL) {
-        struct conn *next = c->run_next;
-        c->is_queued = false;
-        if (c->state == CONN_READING) conn_run(c);
-        c = next;
-    }
-    if (n->run_first == NULL) ev_idle_stop(n->loop, &n->idle);
+    return n->turn_bytes >= TURN_BYTES_MAX ||
+           (n->turn_begin_us != 0 && n->env->now_us - n->turn_begin_us >= TURN_US_MAX);
 }
 
-static void free_dying(struct net *n)
+/* Those that are queued while this runs come after all that were queued before: what a full turn
+ * leaves stays at the front. */
+static void run_queue(struct net *n)
+{
+    struct conn **end = n->run_last;
+    while (n->run_first != NULL && !net_turn_is_full(n)) {
+        struct conn *c = n->run_first;
+        bool is_last = end == &c->run_next;
+        n->run_first = c->run_next;
+        if (n->run_first == NULL) n->run_last = &n->run_first;
+        c->is_queued = false;
+        if (c->state == CONN_READING) conn_run(c);
+        if (is_last) return;
+    }
+}
+
+/* Dead connections, but for those whose many channels take more than *work; `all`: these too. */
+static void free_dying(struct net *n, bool all)
 {
     struct conn **at = &n->dying;
+    size_t work = FREE_WORK;
+    n->is_freeing = false;
     while (*at != NULL) {
         struct conn *c = *at;
+        bool is_done = client_end_listening(&c->client, n->env, &work);
+        while (all && !is_done) {
+            work = FREE_WORK;
+            is_done = client_end_listening(&c->client, n->env, &work);
+        }
+        n->is_freeing = n->is_freeing || !is_done;
         /* Still in a queue: it is taken out there first. */
-        if (c->is_readable || c->is_queued || c->is_flush_queued) {
+        if (!is_done || c->is_readable || c->is_queued || c->is_flush_queued) {
             at = &c->dying_next;
             continue;
         }
@@ -70,13 +91,27 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
     struct net *n = prepare->data;
     (void)events;
+    n->turn_begin_us = n->env->now_us = clock_mono_us();
+    n->turn_bytes = 0;
+    /* In turn, so that neither keeps the other from being served when there is too much of both. */
+    if (n->is_queue_first) run_queue(n);
     conn_read_all(n);
-    if (n->run_first != NULL) run_queue(n);
-    if (n->env != NULL) command_turn(n->env);
+    if (!n->is_queue_first) run_queue(n);
+    n->is_queue_first = !n->is_queue_first;
+    bool is_busy = command_turn(n->env);
     if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
     conn_flush_queued(n);
-    free_dying(n);
+    client_memory_grow(n->env, n->turn_bytes);
+    client_memory_check(n->env, false);
+    free_dying(n, false);
+    is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->is_freeing;
+    if (is_busy) {
+        ev_idle_start(loop, &n->idle);
+    } else {
+        ev_idle_stop(loop, &n->idle);
+    }
     observe_turn(n->env, ev_time() - ev_now(loop));
+    turn_end(n->env);
 }
 
 static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
@@ -104,6 +139,7 @@ static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events;
     int64_t now_ms = clock_wall_ms();
     stats_tick(n->env);
+    client_memory_check(n->env, true);
     struct client *head = &n->env->clients;
     for (struct client *c = head->next; c != head;) {
         struct client *next = c->next;
@@ -145,6 +181,7 @@ struct net *net_new(void)
     n->loop = ev_loop_new(EVFLAG_AUTO);
     if (n->loop == NULL) die("cannot make an event loop");
     n->run_last = &n->run_first;
+    n->late_last = &n->late_first;
     n->held.held_next = n->held.held_prev = &n->held;
     arena_init(&n->arena, ARENA_CHUNK_BYTES);
     ev_async_init(&n->wake, on_wake);
@@ -226,11 +263,16 @@ static void forget_readable(struct net *n)
     for (; n->readable != NULL; n->readable = n->readable->readable_next) {
         n->readable->is_readable = false;
     }
+    for (; n->late_first != NULL; n->late_first = n->late_first->readable_next) {
+        n->late_first->is_readable = false;
+    }
+    n->late_last = &n->late_first;
 }
 
 void net_run(struct net *n)
 {
     ev_now_update(n->loop); /* the first turn does not last since the loop was made */
+    turn_begin(n->env);
     ev_run(n->loop, 0);
     listen_close(n);
     forget_readable(n);
@@ -252,6 +294,11 @@ void net_client_close(struct net *n, struct client *c)
     conn_kill((struct conn *)c);
 }
 
+void net_client_buffers(const struct client *c, size_t *input, size_t *output)
+{
+    conn_buffers((const struct conn *)c, input, output);
+}
+
 void net_client_write(struct net *n, struct client *c, struct slice bytes, uint64_t version)
 {
     (void)n;
@@ -269,7 +316,7 @@ void net_close(struct net *n)
     n->run_first = NULL;
     n->run_last = &n->run_first;
     conn_flush_queued(n);
-    free_dying(n);
+    free_dying(n, true);
 }
 
 void net_free(struct net *n)

@@ -58,6 +58,8 @@ void net_close(struct net *n);
 void net_free(struct net *n);
 /* Loop thread: closes a connection now (CLIENT KILL). */
 void net_client_close(struct net *n, struct client *c);
+/* Loop thread: bytes of its buffers. */
+void net_client_buffers(const struct client *c, size_t *input, size_t *output);
 /* Loop thread: sends bytes (one whole message, copied) to any client, also from inside its own
  * command: they come behind every reply that is in its output and behind the one being made. They
  * are sent at the end of the turn, and not before `version` is durable. Never closes the connection

@@ -43,6 +43,7 @@ struct conn {
     bool has_eof;            /* the peer has closed its side; what it sent is still answered */
     bool is_flush_queued;    /* in net->flush_first: somebody else wrote to it */
     bool is_overrun;         /* what was written to it did not fit: to be closed */
+    bool is_crowded;         /* the same, because all clients together hold too much */
     struct buf behind;       /* owned; messages that come behind the reply being made ... */
     uint64_t behind_version; /* ... and need this version */
     int64_t soft_since_us;   /* output above the soft limit since; 0 = it is not */
@@ -74,9 +75,16 @@ struct net {
      * before the others here, which is the order in which the bytes came. So a SUBSCRIBE that was
      * sent before a PUBLISH of another connection is served before it. */
     struct conn *readable;
+    /* Those of an earlier turn that was full before it was their turn; oldest first. */
+    struct conn *late_first, **late_last;
     struct conn *run_first, **run_last;
     struct conn held; /* head of a circular list */
     struct conn *dying;
+    bool is_queue_first; /* the next turn begins with run_first */
+    bool is_freeing;     /* some of the dying have channels that end in the turns to come */
+    /* What this turn has done for connections: when it is too much, others wait for the next. */
+    int64_t turn_begin_us;    /* 0 = nothing yet */
+    size_t turn_bytes;        /* of commands read and replies made */
     struct conn *flush_first; /* to be flushed at the end of the turn */
     struct conn *running;     /* whose command is being run; NULL = nobody's */
     struct arena arena;       /* of the request being run */
@@ -104,10 +112,14 @@ struct conn *conn_new(struct net *n, int fd);
 /* Runs the commands it has; loop's run queue. */
 void conn_run(struct conn *c);
 void conn_queue(struct conn *c);
-/* Reads those of net->readable, and runs what came. */
+/* Reads those of net->readable, and runs what came, until the turn is full. */
 void conn_read_all(struct net *n);
+/* Has this turn done so much that the rest is for the next? */
+bool net_turn_is_full(const struct net *n);
 /* Writes what may be written. */
 void conn_flush(struct conn *c);
+/* Bytes allocated for what it has received, and for what it is to be sent. */
+void conn_buffers(const struct conn *c, size_t *input, size_t *output);
 /* A message from elsewhere; as net_client_write. */
 void conn_write(struct conn *c, struct slice bytes, uint64_t version);
 /* Flushes those that conn_write wrote to, and closes those that are over their limit. */

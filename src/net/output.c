@@ -63,7 +63,9 @@ void output_sent(struct output *o, size_t n)
         o->base += o->bytes.len;
         o->sent = 0;
         buf_clear(&o->bytes, KEEP_BYTES);
-    } else if (o->sent >= COMPACT_BYTES) {
+    } else if (o->sent >= COMPACT_BYTES && o->sent >= o->bytes.len - o->sent) {
+        /* Only when no more is moved than was sent: else a long reply is moved once for each part
+         * of it that a slow reader takes. */
         buf_shift(&o->bytes, o->sent);
         o->base += o->sent;
         o->sent = 0;
@@ -79,6 +81,11 @@ void output_trim(struct output *o)
 size_t output_pending(const struct output *o)
 {
     return o->bytes.len - o->sent;
+}
+
+size_t output_held(const struct output *o)
+{
+    return o->bytes.cap + o->mark_cap * sizeof *o->marks;
 }
 
 bool output_is_empty(const struct output *o)

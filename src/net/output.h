@@ -38,6 +38,8 @@ void output_sent(struct output *o, size_t n);
 void output_trim(struct output *o);
 /* Bytes not yet sent. */
 size_t output_pending(const struct output *o);
+/* Bytes allocated. */
+size_t output_held(const struct output *o);
 bool output_is_empty(const struct output *o);
 
 #endif

@@ -86,6 +86,7 @@ bool pubsub_subscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind k
     *(s->last[kind] != NULL ? &s->last[kind]->own_next : &s->first[kind]) = n;
     s->last[kind] = n;
     htab_insert(&s->subscriptions[kind], hash, &n->name);
+    s->name_bytes += name.len;
     return true;
 }
 
@@ -94,6 +95,7 @@ static void subscription_end(struct pubsub *p, enum pubsub_kind kind, struct sub
     struct topic *t = n->topic;
     struct subscriber *s = n->subscriber;
     htab_remove(&s->subscriptions[kind], n->hash, &n->name);
+    s->name_bytes -= n->name.len;
     *(n->own_prev != NULL ? &n->own_prev->own_next : &s->first[kind]) = n->own_next;
     *(n->own_next != NULL ? &n->own_next->own_prev : &s->last[kind]) = n->own_prev;
     *(n->topic_prev != NULL ? &n->topic_prev->topic_next : &t->first) = n->topic_next;
@@ -119,18 +121,32 @@ bool pubsub_first(const struct subscriber *s, enum pubsub_kind kind, struct slic
     return true;
 }
 
-void pubsub_leave(struct pubsub *p, struct subscriber *s)
+bool pubsub_leave(struct pubsub *p, struct subscriber *s, size_t *work)
 {
     for (int k = 0; k < PUBSUB_KINDS; k++) {
-        while (s->first[k] != NULL) subscription_end(p, (enum pubsub_kind)k, s->first[k]);
+        for (; s->first[k] != NULL; (*work)--) {
+            if (*work == 0) return false;
+            subscription_end(p, (enum pubsub_kind)k, s->first[k]);
+        }
         htab_fini(&s->subscriptions[k]);
         htab_init(&s->subscriptions[k]);
     }
+    return true;
 }
 
 size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind)
 {
     return s->subscriptions[kind].count;
+}
+
+size_t pubsub_bytes(const struct subscriber *s)
+{
+    size_t bytes = s->name_bytes;
+    for (int k = 0; k < PUBSUB_KINDS; k++) {
+        bytes += s->subscriptions[k].count * (sizeof(struct subscription) + sizeof(struct topic)) +
+                 htab_bytes(&s->subscriptions[k]);
+    }
+    return bytes;
 }
 
 static size_t topic_deliver(const struct topic *t, struct slice pattern, pubsub_deliver *deliver,

@@ -20,6 +20,7 @@ struct subscriber {
     struct htab subscriptions[PUBSUB_KINDS];  /* of struct subscription, by name; owned by pubsub */
     struct subscription *first[PUBSUB_KINDS]; /* the same, oldest first */
     struct subscription *last[PUBSUB_KINDS];
+    size_t name_bytes; /* of all of them */
 };
 
 struct pubsub;
@@ -37,9 +38,12 @@ bool pubsub_unsubscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind
 /* The name that was subscribed first of those that are left; len 0 and false = none. Borrowed until
  * it is unsubscribed. */
 bool pubsub_first(const struct subscriber *s, enum pubsub_kind kind, struct slice *name);
-/* Ends all its subscriptions. */
-void pubsub_leave(struct pubsub *p, struct subscriber *s);
+/* Ends its subscriptions, at most *work of them, from which they are taken. True when none is left.
+ */
+bool pubsub_leave(struct pubsub *p, struct subscriber *s, size_t *work);
 size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind);
+/* Bytes that its subscriptions take, about. */
+size_t pubsub_bytes(const struct subscriber *s);
 
 /* Calls `deliver` for every subscriber of the channel and, unless it is a shard channel, of every
  * pattern that matches it (`pattern` data NULL = by its name): a subscriber once for each. The

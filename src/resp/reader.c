@@ -294,6 +294,11 @@ enum resp_result resp_reader_next(struct resp_reader *r, struct slice **argv, si
     return result;
 }
 
+size_t resp_reader_held(const struct resp_reader *r)
+{
+    return r->in.cap + r->inline_args.cap + r->args_cap * (sizeof *r->args + sizeof *r->argv);
+}
+
 size_t resp_reader_missing(const struct resp_reader *r)
 {
     int64_t len = 0;

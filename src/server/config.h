@@ -46,6 +46,9 @@ struct config {
     uint64_t maxclients;
     uint64_t proto_max_bulk_bytes;
     uint64_t query_buffer_bytes;
+    int64_t
+        maxmemory_clients; /* bytes; negative: tenths of a percent of the memory; 0 = no bound */
+    uint64_t block_max_ms; /* 0 = no bound */
     struct config_output_limit output_normal, output_replica, output_pubsub;
     enum config_format default_format;
     enum config_switch bare_bigints;

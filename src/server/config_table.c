@@ -22,6 +22,7 @@ enum setting_type {
     SETTING_NUMBER,
     SETTING_SIGNED,
     SETTING_SIZE,
+    SETTING_SHARE, /* a size, or a percentage: tenths of a percent as a negative number */
     SETTING_OCTAL,
     SETTING_WORD,
     SETTING_TEXT,
@@ -82,6 +83,10 @@ static const struct setting settings[] = {
     {"client-output-buffer-limit", SETTING_OUTPUT_LIMIT, AT(output_normal),
      "normal 1gb 0 0 replica 256mb 64mb 60 pubsub 32mb 8mb 60", 0, SIZE_MAX_ANY, NULL, MUTABLE,
      "unsent output at which a client is disconnected"},
+    {"maxmemory-clients", SETTING_SHARE, AT(maxmemory_clients), "12.5%", MB, SIZE_MAX_ANY, NULL,
+     MUTABLE, "memory of all clients together, above which those that hold most are closed"},
+    {"block-max", SETTING_NUMBER, AT(block_max_ms), "0", 0, NUMBER_MAX, NULL, MUTABLE,
+     "milliseconds that BLOCK waits at most; 0 = as long as it says"},
     {"default-format", SETTING_WORD, AT(default_format), "json", 0, 0, format_words, MUTABLE,
      "how values travel on a new connection"},
     {"bare-bigints", SETTING_WORD, AT(bare_bigints), "no", 0, 0, switch_words, MUTABLE,
@@ -413,6 +418,50 @@ static enum err set_signed(void *member, const struct setting *s, struct slice w
     return OK;
 }
 
+/* 0, a size, or "12.5%". */
+static enum err set_share(void *member, const struct setting *s, struct slice word, struct error *e)
+{
+    uint64_t bytes = 0;
+    int64_t n = 0;
+    bool is_percent = word.len > 1 && word.len < 7 && word.data[word.len - 1] == '%';
+    if (is_percent) {
+        struct slice digits = slice_of(word.data, word.len - 1);
+        bool has_tenth = digits.len > 2 && digits.data[digits.len - 2] == '.';
+        uint64_t tenth = 0;
+        if (has_tenth && !slice_to_u64(slice_of(digits.data + digits.len - 1, 1), &tenth)) {
+            tenth = UINT16_MAX;
+        }
+        if (has_tenth) digits.len -= 2;
+        is_percent = slice_to_u64(digits, &bytes) && bytes <= 100 && bytes * 10 + tenth <= 1000 &&
+                     bytes * 10 + tenth > 0;
+        n = -(int64_t)(bytes * 10 + tenth);
+    }
+    bool is_size = !is_percent && size_parse(word, &bytes) && bytes <= s->max &&
+                   (bytes == 0 || bytes >= s->min);
+    if (!is_percent && !is_size) {
+        return error_set(e, ERR_SYNTAX,
+                         "%s must be 0, a size of at least 1mb (b k kb m mb g gb), or a percentage "
+                         "such as 12.5%%",
+                         s->name);
+    }
+    if (is_size) n = (int64_t)bytes;
+    memcpy(member, &n, sizeof n);
+    return OK;
+}
+
+static void get_share(const void *member, struct buf *out)
+{
+    int64_t n = 0;
+    memcpy(&n, member, sizeof n);
+    if (n >= 0) {
+        buf_append_i64(out, n);
+    } else if (-n % 10 == 0) {
+        buf_printf(out, "%" PRId64 "%%", -n / 10);
+    } else {
+        buf_printf(out, "%" PRId64 ".%" PRId64 "%%", -n / 10, -n % 10);
+    }
+}
+
 /* The settings of one word. */
 static enum err set_one(struct config *c, const struct setting *s, struct slice word,
                         struct error *e)
@@ -428,6 +477,7 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
         memcpy(member, &n, sizeof n);
         return OK;
     case SETTING_SIGNED: return set_signed(member, s, word, e);
+    case SETTING_SHARE: return set_share(member, s, word, e);
     case SETTING_SIZE:
         if (!size_parse(word, &n) || n < s->min || n > s->max) return refuse_size(s, e);
         memcpy(member, &n, sizeof n);
@@ -530,6 +580,7 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         memcpy(&n, member, sizeof n);
         buf_append_i64(out, (int64_t)n);
         return;
+    case SETTING_SHARE: get_share(member, out); return;
     case SETTING_OCTAL:
         memcpy(&n, member, sizeof n);
         buf_printf(out, "%" PRIo64, n);
@@ -633,6 +684,15 @@ void config_line(const struct config *c, size_t i, struct buf *out)
         append_output_limit(out, "normal", &c->output_normal);
         append_output_limit(out, "replica", &c->output_replica);
         append_output_limit(out, "pubsub", &c->output_pubsub);
+        return;
+    case SETTING_SHARE:
+        memcpy(&n, member, sizeof n);
+        if ((int64_t)n >= 0) {
+            append_size(out, n);
+            return;
+        }
+        buf_append_byte(out, ' ');
+        get_share(member, out);
         return;
     case SETTING_NUMBER:
     case SETTING_SIGNED:

@@ -47,6 +47,12 @@ static void on_client_write(void *arg, struct client *c, struct slice bytes, uin
     net_client_write(s->net, c, bytes, version);
 }
 
+static void on_client_buffers(void *arg, const struct client *c, size_t *input, size_t *output)
+{
+    (void)arg;
+    net_client_buffers(c, input, output);
+}
+
 static void on_shutdown(void *arg)
 {
     struct server *s = arg;
@@ -84,6 +90,8 @@ void env_apply_settings(struct server *s)
     env->slowlog_max = c->slowlog_max;
     env->latency_threshold_ms = c->latency_threshold_ms;
     env->percentiles = c->percentiles;
+    env->block_max_ms = (int64_t)c->block_max_ms;
+    env->memory_clients_max = settings_client_memory(s);
     struct queue_options queues = *queues_options(env->queues);
     queues.lease_ms = (int64_t)c->queue_lease_ms;
     queues.dedup_window_ms = (int64_t)c->dedup_window_s * 1000;
@@ -123,6 +131,7 @@ static void fill_env(struct server *s, const char *executable)
     env->server = s;
     env->client_close = on_client_close;
     env->client_write = on_client_write;
+    env->client_buffers = on_client_buffers;
     env->shutdown = on_shutdown;
     settings_fill_env(s);
     env_apply_settings(s);
@@ -140,11 +149,17 @@ static enum err open_net(struct server *s, struct error *e)
 }
 
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
- * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one. */
+ * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one.
+ * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
     const char *any_port = getenv("TUPLED_TEST_ANY_PORT");
     s->is_any_port = any_port != NULL && strcmp(any_port, "1") == 0;
+    const char *turn = getenv("TUPLED_TEST_TURN_MS");
+    uint64_t turn_ms = 0;
+    if (turn != NULL && slice_to_u64(slice_str(turn), &turn_ms)) {
+        s->env.turn.bound_us = (int64_t)turn_ms * 1000;
+    }
     const char *delay = getenv("TUPLED_TEST_SYNC_DELAY_MS");
     uint64_t delay_ms = 0;
     if (delay == NULL || !slice_to_u64(slice_str(delay), &delay_ms)) return;

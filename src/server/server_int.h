@@ -31,4 +31,7 @@ void settings_limit_clients(struct server *s);
 /* Fills in env's calls about settings. */
 void settings_fill_env(struct server *s);
 
+/* maxmemory-clients in bytes; 0 = no bound. */
+uint64_t settings_client_memory(const struct server *s);
+
 #endif

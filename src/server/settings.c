@@ -5,6 +5,7 @@
  */
 #include <sys/resource.h>
 
+#include "command/client_memory.h"
 #include "server/server_int.h"
 
 #define RESERVED_FILES 64 /* beside one per client */
@@ -91,6 +92,16 @@ struct net_options settings_net(struct server *s)
         .output_pubsub = {c->output_pubsub.hard_bytes, c->output_pubsub.soft_bytes,
                           c->output_pubsub.soft_s},
     };
+}
+
+/* A share must at least let one client send the largest transaction while others do something. */
+uint64_t settings_client_memory(const struct server *s)
+{
+    int64_t wanted = s->config->maxmemory_clients;
+    if (wanted >= 0) return (uint64_t)wanted;
+    uint64_t share = machine_memory_bytes() / 1000 * (uint64_t)-wanted;
+    uint64_t least = 2 * transaction_bytes_max(s->config);
+    return share > least ? share : least;
 }
 
 /* ---- maxclients ------------------------------------------------------------------------------ */

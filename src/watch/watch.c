@@ -5,80 +5,245 @@
 #include "base/mem.h"
 #include "codec/key.h"
 
+#define TURN_WORK 20000           /* watchers told and patterns matched in one turn, about */
+#define LATE_BYTES_MAX (64 << 20) /* of keys whose changes are still to be told */
+#define WORK_BYTES 256            /* of a value that are copied, or of a pattern: one more */
+
 /* A key, prefix or pattern that somebody watches. */
 struct watched_name {
     struct slice name; /* first: the tables look here; its bytes follow the struct */
     uint64_t hash;
     enum watch_kind kind;
-    struct watcher *first, *last;
-    struct watched_name *next, *prev; /* in watch->names[database] */
+    struct watcher *first[2], *last[2]; /* by is_once */
+    struct watched_name *next, *prev;   /* in watch->names */
+};
+
+/* That a key has changed, or all of a database, and its watchers have not been told yet. */
+struct late {
+    struct slice name; /* first: the key; its bytes follow the struct; of a flush its database */
+    uint64_t hash;
+    uint64_t version; /* of the last change */
+    bool is_flush;
+    struct late *next, *prev;
 };
 
 struct watch {
     struct htab tables[WATCH_KINDS];
-    struct watched_name *names[DATABASES_MAX]; /* of all kinds */
-    size_t watchers;
+    struct watched_name *names[WATCH_KINDS][DATABASES_MAX];
+    size_t watchers, name_count;
+    uint64_t newest; /* version of the last commit */
+    size_t work;     /* done in this turn */
+    struct late *late_first, *late_last;
+    struct htab late; /* but flushes */
+    size_t late_bytes;
+    struct watched_name *flush_at; /* of late_first, a flush under way: who is told next */
+    int flush_kind;                /* the kind of flush_at; WATCH_KINDS = it has not begun */
+    bool is_lost;
     struct buf path; /* of the key being told to patterns */
 };
 
-static void tell(const struct watched_name *n, const struct change *c)
+static void tell(struct watch *x, const struct watched_name *n, const struct change *c)
 {
-    for (struct watcher *w = n->first; w != NULL; w = w->next) w->changed(w, c);
+    for (struct watcher *w = n->first[0]; w != NULL; w = w->next) {
+        x->work += 1 + (c->is_late ? 0 : c->value.len / WORK_BYTES);
+        if (w->since < c->version) w->changed(w, c);
+    }
+}
+
+/* Those to whom every commit is news only once. */
+static void tell_once(struct watched_name *n, const struct change *c)
+{
+    for (struct watcher *w = n->first[1]; w != NULL; w = w->next) {
+        if (w->since >= c->version) return; /* the others have been told of this commit too */
+        w->since = c->version;
+        w->changed(w, c);
+    }
 }
 
 static void tell_named(struct watch *x, enum watch_kind kind, struct slice name,
-                       const struct change *c)
+                       const struct change *c, bool is_once)
 {
     const struct htab *table = &x->tables[kind];
     if (table->count == 0) return;
-    const struct watched_name *n = htab_find(table, hash_bytes(name), name);
-    if (n != NULL) tell(n, c);
+    struct watched_name *n = htab_find(table, hash_bytes(name), name);
+    if (n == NULL) return;
+    if (is_once) {
+        tell_once(n, c);
+    } else {
+        tell(x, n, c);
+    }
 }
 
-/* Every whole-part prefix of the key but the key itself. */
-static void tell_prefixes(struct watch *x, const struct change *c)
+/* The key, and every whole-part prefix of it but the key itself. */
+static void tell_names(struct watch *x, const struct change *c, bool is_once)
 {
     struct slice tuple = engine_key_tuple(c->key);
     struct key_part part;
     size_t at = 0;
+    tell_named(x, WATCH_KEY, c->key, c, is_once);
     if (x->tables[WATCH_PREFIX].count == 0) return;
-    tell_named(x, WATCH_PREFIX, slice_of(c->key.data, KEY_HEAD_BYTES), c);
+    tell_named(x, WATCH_PREFIX, slice_of(c->key.data, KEY_HEAD_BYTES), c, is_once);
     while (key_next(tuple, &at, &part) && at < tuple.len) {
-        tell_named(x, WATCH_PREFIX, slice_of(c->key.data, KEY_HEAD_BYTES + at), c);
+        tell_named(x, WATCH_PREFIX, slice_of(c->key.data, KEY_HEAD_BYTES + at), c, is_once);
     }
 }
 
 static void tell_patterns(struct watch *x, const struct change *c)
 {
-    if (x->tables[WATCH_PATTERN].count == 0) return;
+    struct watched_name *n = x->names[WATCH_PATTERN][c->key.data[0]];
+    if (n == NULL) return;
     buf_clear(&x->path, SIZE_MAX);
     key_to_path(engine_key_tuple(c->key), &x->path);
     buf_require(&x->path);
-    for (struct watched_name *n = x->names[c->key.data[0]]; n != NULL; n = n->next) {
-        if (n->kind != WATCH_PATTERN) continue;
+    for (; n != NULL; n = n->next) {
         struct slice pattern = slice_of(n->name.data + 1, n->name.len - 1);
-        if (glob_match(pattern, buf_slice(&x->path))) tell(n, c);
+        x->work += 1 + pattern.len / WORK_BYTES;
+        if (glob_match(pattern, buf_slice(&x->path))) tell(x, n, c);
     }
 }
 
-/* Everybody who watches something in the database. */
-static void tell_flush(struct watch *x, uint8_t database, uint64_t version)
+static void tell_change(struct watch *x, const struct change *c)
 {
-    for (struct watched_name *n = x->names[database]; n != NULL; n = n->next) {
-        struct change c = {.version = version};
-        if (n->kind == WATCH_KEY) c.key = n->name;
-        tell(n, &c);
+    tell_names(x, c, false);
+    tell_patterns(x, c);
+    x->work++;
+}
+
+static void tell_name_of_flush(struct watch *x, const struct watched_name *n, uint64_t version,
+                               bool is_late)
+{
+    struct change c = {.version = version, .is_late = is_late};
+    if (n->kind == WATCH_KEY) c.key = n->name;
+    x->work++;
+    tell(x, n, &c);
+}
+
+/* ---- what cannot be told in the turn of its commit ---- */
+
+static void late_drop(struct watch *x, struct late *l)
+{
+    if (!l->is_flush) htab_remove(&x->late, l->hash, &l->name);
+    *(l->prev != NULL ? &l->prev->next : &x->late_first) = l->next;
+    *(l->next != NULL ? &l->next->prev : &x->late_last) = l->prev;
+    x->late_bytes -= sizeof *l + l->name.len;
+    mem_free(l);
+}
+
+static void late_forget(struct watch *x)
+{
+    while (x->late_first != NULL) late_drop(x, x->late_first);
+    x->flush_kind = WATCH_KINDS;
+    x->flush_at = NULL;
+}
+
+static void late_add(struct watch *x, struct slice key, uint64_t version, bool is_flush)
+{
+    uint64_t hash = hash_bytes(key);
+    struct late *l = is_flush ? NULL : htab_find(&x->late, hash, key);
+    if (l != NULL) late_drop(x, l); /* told once, as it is then */
+    if (x->late_bytes > LATE_BYTES_MAX) {
+        x->is_lost = true;
+        late_forget(x);
+        return;
+    }
+    l = mem_new(sizeof *l + key.len);
+    memcpy(l + 1, key.data, key.len);
+    l->name = slice_of(l + 1, key.len);
+    l->hash = hash;
+    l->version = version;
+    l->is_flush = is_flush;
+    l->prev = x->late_last;
+    *(x->late_last != NULL ? &x->late_last->next : &x->late_first) = l;
+    x->late_last = l;
+    x->late_bytes += sizeof *l + key.len;
+    if (!is_flush) htab_insert(&x->late, hash, &l->name);
+}
+
+/* Goes on with a flush: those who have begun to watch since then are before flush_at. */
+static void late_flush(struct watch *x, struct late *l)
+{
+    uint8_t database = l->name.data[0];
+    if (x->flush_kind == WATCH_KINDS) {
+        x->flush_kind = 0;
+        x->flush_at = x->names[0][database];
+    }
+    while (x->work < TURN_WORK) {
+        while (x->flush_at == NULL && ++x->flush_kind < WATCH_KINDS) {
+            x->flush_at = x->names[x->flush_kind][database];
+        }
+        if (x->flush_at == NULL) {
+            late_drop(x, l);
+            return;
+        }
+        struct watched_name *n = x->flush_at;
+        x->flush_at = n->next;
+        tell_name_of_flush(x, n, l->version, true);
+    }
+}
+
+bool watch_turn(struct watch *x)
+{
+    x->work = 0;
+    while (x->late_first != NULL && x->work < TURN_WORK) {
+        struct late *l = x->late_first;
+        if (l->is_flush) {
+            late_flush(x, l);
+            continue;
+        }
+        struct change c = {.key = l->name, .version = l->version, .is_late = true};
+        tell_change(x, &c);
+        late_drop(x, l);
+    }
+    return x->late_first != NULL;
+}
+
+bool watch_take_loss(struct watch *x)
+{
+    bool is_lost = x->is_lost;
+    x->is_lost = false;
+    return is_lost;
+}
+
+/* ---- commits ---- */
+
+/* Everybody who watches something in the database. */
+static void on_flush(struct watch *x, uint8_t database, uint64_t version)
+{
+    for (int k = 0; k < WATCH_KINDS; k++) {
+        for (struct watched_name *n = x->names[k][database]; n != NULL; n = n->next) {
+            struct change c = {.version = version};
+            if (k == WATCH_KEY) c.key = n->name;
+            tell_once(n, &c);
+        }
+    }
+    bool is_late = x->late_first != NULL || x->work + x->name_count > TURN_WORK;
+    for (int k = 0; k < WATCH_KINDS && !is_late; k++) {
+        for (struct watched_name *n = x->names[k][database]; n != NULL; n = n->next) {
+            tell_name_of_flush(x, n, version, false);
+        }
+    }
+    if (is_late) late_add(x, slice_of(&database, 1), version, true);
+}
+
+static void on_change(struct watch *x, const struct change *c)
+{
+    tell_names(x, c, true);
+    if (x->late_first != NULL || x->work >= TURN_WORK) {
+        late_add(x, c->key, c->version, false);
+    } else {
+        tell_change(x, c);
     }
 }
 
 static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 {
     struct watch *x = arg;
+    x->newest = version;
     if (x->watchers == 0) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
-            tell_flush(x, mu->key.data[0], version);
+            on_flush(x, mu->key.data[0], version);
             continue;
         }
         if (mu->key.data[1] != SPACE_DATA) continue;
@@ -87,9 +252,7 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
                            .exists = mu->kind == MUTATION_SET && !has_ended,
                            .value = mu->value,
                            .version = version};
-        tell_named(x, WATCH_KEY, c.key, &c);
-        tell_prefixes(x, &c);
-        tell_patterns(x, &c);
+        on_change(x, &c);
     }
 }
 
@@ -98,6 +261,8 @@ struct watch *watch_new(struct engine *g)
     struct watch *x = mem_new(sizeof *x);
     struct layer layer = {.on_commit = on_commit, .arg = x};
     for (int k = 0; k < WATCH_KINDS; k++) htab_init(&x->tables[k]);
+    htab_init(&x->late);
+    x->flush_kind = WATCH_KINDS;
     buf_init(&x->path);
     engine_add_layer(g, &layer);
     return x;
@@ -107,6 +272,8 @@ void watch_free(struct watch *x)
 {
     if (x == NULL) return;
     INVARIANT(x->watchers == 0);
+    late_forget(x);
+    htab_fini(&x->late);
     for (int k = 0; k < WATCH_KINDS; k++) htab_fini(&x->tables[k]);
     buf_fini(&x->path);
     mem_free(x);
@@ -117,7 +284,7 @@ static struct watched_name *name_of(struct watch *x, enum watch_kind kind, struc
     uint64_t hash = hash_bytes(name);
     struct watched_name *n = htab_find(&x->tables[kind], hash, name);
     if (n != NULL) return n;
-    struct watched_name **head = &x->names[name.data[0]];
+    struct watched_name **head = &x->names[kind][name.data[0]];
     n = mem_new(sizeof *n + name.len);
     memcpy(n + 1, name.data, name.len);
     n->name = slice_of(n + 1, name.len);
@@ -126,6 +293,7 @@ static struct watched_name *name_of(struct watch *x, enum watch_kind kind, struc
     n->next = *head;
     if (*head != NULL) (*head)->prev = n;
     *head = n;
+    x->name_count++;
     htab_insert(&x->tables[kind], hash, &n->name);
     return n;
 }
@@ -136,10 +304,11 @@ void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct 
     struct watched_name *n = name_of(x, kind, name);
     w->name = n;
     w->kind = kind;
+    w->since = x->newest;
     w->next = NULL;
-    w->prev = n->last;
-    *(n->last != NULL ? &n->last->next : &n->first) = w;
-    n->last = w;
+    w->prev = n->last[w->is_once];
+    *(w->prev != NULL ? &w->prev->next : &n->first[w->is_once]) = w;
+    n->last[w->is_once] = w;
     x->watchers++;
 }
 
@@ -149,11 +318,13 @@ void watch_remove(struct watch *x, struct watcher *w)
     if (n == NULL) return;
     w->name = NULL;
     x->watchers--;
-    *(w->prev != NULL ? &w->prev->next : &n->first) = w->next;
-    *(w->next != NULL ? &w->next->prev : &n->last) = w->prev;
-    if (n->first != NULL) return;
+    *(w->prev != NULL ? &w->prev->next : &n->first[w->is_once]) = w->next;
+    *(w->next != NULL ? &w->next->prev : &n->last[w->is_once]) = w->prev;
+    if (n->first[0] != NULL || n->first[1] != NULL) return;
     htab_remove(&x->tables[n->kind], n->hash, &n->name);
-    *(n->prev != NULL ? &n->prev->next : &x->names[n->name.data[0]]) = n->next;
+    if (x->flush_at == n) x->flush_at = n->next;
+    x->name_count--;
+    *(n->prev != NULL ? &n->prev->next : &x->names[n->kind][n->name.data[0]]) = n->next;
     if (n->next != NULL) n->next->prev = n->prev;
     mem_free(n);
 }

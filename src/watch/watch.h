@@ -5,6 +5,10 @@
  * yet durable. It may take note of it and pass it on behind that version, no more: it must not
  * commit, nor add or remove watchers. A commit costs O(parts of the key) for each key, whatever the
  * number of watchers of other keys; patterns cost one match each.
+ *
+ * When that would be too much for one turn of the loop (many changes times many watchers), the rest
+ * is told in the turns that follow (watch_turn): of each key once, without its value, and in order
+ * with everything that comes meanwhile. Only a watcher with is_once is told in the commit, always.
  */
 #ifndef WATCH_WATCH_H
 #define WATCH_WATCH_H
@@ -19,14 +23,17 @@ struct change {
     bool exists; /* false: deleted, expired */
     struct slice value;
     uint64_t version; /* of the change */
+    bool is_late;     /* `exists`, `value` are not known; there may have been others before */
 };
 
 struct watch;
 struct watched_name;
 
-/* In its owner; the first member is set by it, the rest is watch's. */
+/* In its owner; the first two members are set by it, the rest is watch's. */
 struct watcher {
     void (*changed)(struct watcher *w, const struct change *c);
+    bool is_once;              /* told once of a commit, whatever it changes, and never late */
+    uint64_t since;            /* changes up to this version are no news to it */
     struct watched_name *name; /* NULL = not added */
     enum watch_kind kind;
     struct watcher *next, *prev;
@@ -42,5 +49,10 @@ void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct 
 /* Harmless when it was not added. */
 void watch_remove(struct watch *x, struct watcher *w);
 size_t watch_count(const struct watch *x);
+/* At the end of each turn of the loop: tells a part of what is late. True while there is more. */
+bool watch_turn(struct watch *x);
+/* Has so much been late that it was given up, since this was last asked? Then nobody but those with
+ * is_once may trust that he was told of everything. */
+bool watch_take_loss(struct watch *x);
 
 #endif

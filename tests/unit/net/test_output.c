@@ -105,12 +105,41 @@ static void random_replies_leave_in_order_and_never_early(void **state)
     output_fini(&o);
 }
 
+/* A long reply to a slow reader: what is left is not moved for every part that is sent. */
+static void a_long_reply_is_moved_only_a_few_times(void **state)
+{
+    enum { PARTS = 256, PART_BYTES = 64 * 1024 };
+    struct output o;
+    unsigned moves = 0;
+    output_init(&o);
+    for (size_t i = 0; i < PARTS; i++) {
+        uint8_t *p = buf_reserve(&o.bytes, PART_BYTES);
+        assert_non_null(p);
+        memset(p, (int)i, PART_BYTES);
+        o.bytes.len += PART_BYTES;
+    }
+    output_mark(&o, 0, 0);
+    for (size_t i = 0; i < PARTS; i++) {
+        uint64_t base = o.base;
+        struct slice ready = output_ready(&o, 0);
+        assert_int_equal(ready.len, (PARTS - i) * PART_BYTES);
+        assert_int_equal(ready.data[0], i);
+        assert_int_equal(ready.data[PART_BYTES - 1], i);
+        output_sent(&o, PART_BYTES);
+        moves += o.base != base;
+    }
+    assert_true(output_is_empty(&o));
+    assert_true(moves < 10);
+    output_fini(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reply_that_needs_nothing_may_go_at_once),
         cmocka_unit_test(a_reply_waits_for_its_version_and_those_behind_it_wait_too),
         cmocka_unit_test(what_was_sent_is_not_sent_again),
+        cmocka_unit_test(a_long_reply_is_moved_only_a_few_times),
         cmocka_unit_test(random_replies_leave_in_order_and_never_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

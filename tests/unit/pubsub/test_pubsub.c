@@ -34,6 +34,33 @@ static void expect_told(struct pubsub *p, const struct subscriber *first, bool i
     assert_int_equal(n, spaces);
 }
 
+/* In parts, as when a client with many channels ends. */
+static void leave(struct pubsub *p, struct subscriber *s)
+{
+    for (size_t work = 0; !pubsub_leave(p, s, &work);) work = 1;
+}
+
+static void leaving_ends_no_more_than_it_may(void **state)
+{
+    struct subscriber s = {0};
+    struct pubsub *p = pubsub_new();
+    char name[20];
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof name, "c%d", i);
+        pubsub_subscribe(p, &s, i % 2 == 0 ? PUBSUB_CHANNEL : PUBSUB_SHARD, slice_str(name));
+    }
+    size_t work = 30;
+    assert_false(pubsub_leave(p, &s, &work));
+    assert_int_equal(work, 0);
+    assert_int_equal(pubsub_names(p, PUBSUB_CHANNEL), 20);
+    assert_int_equal(pubsub_names(p, PUBSUB_SHARD), 50);
+    work = 100;
+    assert_true(pubsub_leave(p, &s, &work));
+    assert_int_equal(work, 30);
+    assert_int_equal(pubsub_names(p, PUBSUB_SHARD), 0);
+    pubsub_free(p);
+}
+
 static void channels_patterns_and_shards_are_apart(void **state)
 {
     struct subscriber s[SUBSCRIBERS] = {0};
@@ -53,7 +80,7 @@ static void channels_patterns_and_shards_are_apart(void **state)
     assert_int_equal(pubsub_subscribers(p, PUBSUB_CHANNEL, slice_str("a")), 2);
     assert_int_equal(pubsub_subscribers(p, PUBSUB_SHARD, slice_str("a")), 1);
     assert_int_equal(pubsub_names(p, PUBSUB_PATTERN), 2);
-    for (int i = 0; i < SUBSCRIBERS; i++) pubsub_leave(p, &s[i]);
+    for (int i = 0; i < SUBSCRIBERS; i++) leave(p, &s[i]);
     expect_told(p, s, false, "a", "");
     assert_int_equal(pubsub_names(p, PUBSUB_PATTERN), 0);
     pubsub_free(p);
@@ -71,12 +98,12 @@ static void who_leaves_is_told_no_more_and_others_are(void **state)
     assert_false(pubsub_unsubscribe(p, &s[1], PUBSUB_CHANNEL, slice_str("c")));
     assert_false(pubsub_unsubscribe(p, &s[1], PUBSUB_PATTERN, slice_str("d")));
     expect_told(p, s, false, "c", "0 2 3 ");
-    pubsub_leave(p, &s[0]);
-    pubsub_leave(p, &s[3]);
+    leave(p, &s[0]);
+    leave(p, &s[3]);
     expect_told(p, s, false, "c", "2 ");
     expect_told(p, s, false, "d", "1 2 ");
-    pubsub_leave(p, &s[1]);
-    pubsub_leave(p, &s[2]);
+    leave(p, &s[1]);
+    leave(p, &s[2]);
     assert_int_equal(pubsub_names(p, PUBSUB_CHANNEL), 0);
     pubsub_free(p);
 }
@@ -99,13 +126,14 @@ static void names_come_back_in_the_order_of_subscribing(void **state)
         assert_true(pubsub_unsubscribe(p, &s, PUBSUB_CHANNEL, slice_str(text)));
     }
     assert_int_equal(pubsub_count(&s, PUBSUB_CHANNEL), 0);
-    pubsub_leave(p, &s);
+    leave(p, &s);
     pubsub_free(p);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaving_ends_no_more_than_it_may),
         cmocka_unit_test(channels_patterns_and_shards_are_apart),
         cmocka_unit_test(who_leaves_is_told_no_more_and_others_are),
         cmocka_unit_test(names_come_back_in_the_order_of_subscribing),

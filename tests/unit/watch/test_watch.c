@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -224,7 +225,7 @@ static void a_flush_is_told_to_everybody_in_the_database(void **state)
     add(&t, &other, WATCH_KEY, key(&t, 1, "a"));
     struct op op = {.kind = OP_SET, .key = key(&t, 0, "u/x"), .value = slice_of(one, 1)};
     commit(&t, 0, &op, 1, true);
-    expect_told(&t, "glob =0|prefix =0|key a=0|prefix u/x=1|glob u/x=1|");
+    expect_told(&t, "key a=0|prefix =0|glob =0|prefix u/x=1|glob u/x=1|");
     watch_remove(t.x, &k.watcher);
     watch_remove(t.x, &p.watcher);
     watch_remove(t.x, &g.watcher);
@@ -256,9 +257,125 @@ static void many_watchers_of_one_name_are_told_in_their_order(void **state)
     close_bench(&t);
 }
 
+/* ---- more than fits into a turn ---- */
+
+enum { CROWD = 300, KEYS = 400 };
+
+static unsigned crowd_told, crowd_late;
+static uint64_t crowd_version;
+
+static void on_crowd(struct watcher *w, const struct change *c)
+{
+    (void)w;
+    assert_true(c->version >= crowd_version);
+    crowd_version = c->version;
+    crowd_told++;
+    crowd_late += c->is_late;
+}
+
+static void set_many(struct bench *t, unsigned count)
+{
+    static const uint8_t one[] = {1};
+    static struct op ops[KEYS];
+    char path[20];
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(path, sizeof path, "k/#%u", i);
+        ops[i] = (struct op){.kind = OP_SET, .key = key(t, 0, path), .value = slice_of(one, 1)};
+    }
+    commit(t, 0, ops, count, false);
+}
+
+/* 400 changes for 300 watchers: in the commit only so many as are bearable, the rest in the turns
+ * that follow, each key once, and what comes meanwhile in its place. */
+static void what_is_too_much_for_a_turn_is_told_in_the_next_ones(void **state)
+{
+    static struct watcher crowd[CROWD];
+    struct bench t;
+    struct named once = {.name = "once", .watcher = {.is_once = true}};
+    struct named after = {.name = "after"};
+    open_bench(&t);
+    crowd_told = crowd_late = 0;
+    crowd_version = 0;
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (struct watcher){.changed = on_crowd};
+        watch_add(t.x, &crowd[i], WATCH_PREFIX, key(&t, 0, "k"));
+    }
+    add(&t, &once, WATCH_PREFIX, key(&t, 0, ""));
+    set_many(&t, KEYS);
+    expect_told(&t, "once k/#0=1|");
+    unsigned at_once = crowd_told;
+    assert_in_range(at_once, 1000, CROWD * KEYS / 2);
+    assert_int_equal(crowd_late, 0);
+    set(&t, 0, "k/#399", 0); /* told at the end, once */
+    expect_told(&t, "once k/#399=1|");
+    assert_int_equal(crowd_told, at_once);
+    add(&t, &after, WATCH_PREFIX, key(&t, 0, "k")); /* has seen all of it */
+    unsigned turns = 0;
+    for (bool is_more = true; is_more; turns++) {
+        unsigned before = crowd_told;
+        is_more = watch_turn(t.x);
+        assert_true(crowd_told - before < 30000);
+    }
+    assert_in_range(turns, 3, 20);
+    assert_int_equal(crowd_told, CROWD * KEYS);
+    assert_int_equal(crowd_late, CROWD * KEYS - at_once);
+    expect_told(&t, "");
+    set(&t, 0, "k/#1", 0);
+    expect_told(&t, "once k/#1=1|after k/#1=1|");
+    assert_false(watch_take_loss(t.x));
+    for (int i = 0; i < CROWD; i++) watch_remove(t.x, &crowd[i]);
+    watch_remove(t.x, &once.watcher);
+    watch_remove(t.x, &after.watcher);
+    close_bench(&t);
+}
+
+static void flush(struct bench *t)
+{
+    struct op op = {.kind = OP_DELETE, .key = key(t, 0, "none")};
+    commit(t, 0, &op, 1, true);
+}
+
+/* A flush is told to all names, and while that lasts names come and go. */
+static void a_flush_of_many_names_is_told_in_turns(void **state)
+{
+    enum { NAMES = 50000 };
+    struct bench t;
+    struct named last = {.name = "last"};
+    struct watcher *many = calloc(NAMES, sizeof *many);
+    char path[20];
+    assert_non_null(many);
+    open_bench(&t);
+    crowd_told = crowd_late = 0;
+    crowd_version = 0;
+    for (int i = 0; i < NAMES; i++) {
+        many[i].changed = on_crowd;
+        snprintf(path, sizeof path, "k/#%d", i);
+        watch_add(t.x, &many[i], WATCH_KEY, key(&t, 0, path));
+        if (i % 1000 == 0) arena_reset(&t.arena);
+    }
+    flush(&t);
+    assert_int_equal(crowd_told, 0);
+    assert_true(watch_turn(t.x));
+    unsigned first = crowd_told;
+    assert_in_range(first, 1000, 30000);
+    /* Names are told from the newest to the oldest: these have their turn still to come. */
+    for (int i = 0; i < 100; i++) watch_remove(t.x, &many[i]);
+    for (unsigned i = 0; i < 100; i++) watch_remove(t.x, &many[NAMES - first - 1 - i]);
+    add(&t, &last, WATCH_KEY, key(&t, 0, "new"));
+    while (watch_turn(t.x)) assert_true(crowd_told <= NAMES);
+    assert_int_equal(crowd_told, NAMES - 200);
+    expect_told(&t, "");
+    for (int i = 0; i < NAMES; i++) watch_remove(t.x, &many[i]);
+    watch_remove(t.x, &last.watcher);
+    close_bench(&t);
+    free(many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_too_much_for_a_turn_is_told_in_the_next_ones),
+        cmocka_unit_test(a_flush_of_many_names_is_told_in_turns),
         cmocka_unit_test(each_kind_is_told_what_is_its),
         cmocka_unit_test(a_transaction_tells_the_last_state_of_each_key_once),
         cmocka_unit_test(expiry_is_told_when_the_entry_is_removed),
