@@ -802,6 +802,99 @@ static void a_segment_is_not_removed_while_the_journal_thread_wants_to_sync_it(v
     rig_fini(&r);
 }
 
+/* ---- what a start cuts off, what a sync must cover ---- */
+
+/* Twice: the second start reads what the first one left of the file. */
+static void a_start_gives_back_what_a_segment_did_not_use_and_no_more(void **state)
+{
+    struct rig r;
+    uint64_t numbers[8];
+    struct file f;
+    uint64_t bytes = 0;
+    rig_init(&r);
+    r.options.segment_bytes = 1 << 20;
+    r.options.retention_ms = 1000000;
+    r.options.retention_bytes = 1 << 30;
+    rig_open(&r);
+    for (unsigned i = 0; i < 300; i++) rig_set(&r, key_of(0, "%03u", i), slice_str("some value"));
+    rig_settle(&r);
+    rig_crash(&r);
+    assert_true(rig_segments(&r, numbers, 8) >= 2);
+    assert_int_equal(file_open(&f, rig_segment_path(&r, numbers[0]), FILE_READ, NULL), OK);
+    assert_int_equal(file_size(&f, &bytes, NULL), OK);
+    file_close(&f);
+    assert_true(bytes < 64 << 10);
+    for (int i = 0; i < 3; i++) {
+        rig_crash(&r);
+        for (unsigned k = 0; k < 300; k++) rig_expect(&r, key_of(0, "%03u", k), "some value");
+    }
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+#define DIRTY_MAX 8
+
+/* The journal's files that were written to since they were synced. */
+struct dirty {
+    char paths[DIRTY_MAX][128];
+    size_t count, most;
+};
+
+static void on_write(void *arg, const char *path, uint64_t offset, struct slice bytes)
+{
+    struct dirty *d = arg;
+    if (strstr(path, "/journal-") == NULL) return;
+    for (size_t i = 0; i < d->count; i++) {
+        if (strcmp(d->paths[i], path) == 0) return;
+    }
+    assert_true(d->count < DIRTY_MAX);
+    snprintf(d->paths[d->count++], sizeof d->paths[0], "%s", path);
+    if (d->count > d->most) d->most = d->count;
+}
+
+static void on_sync(void *arg, const char *path)
+{
+    struct dirty *d = arg;
+    for (size_t i = 0; i < d->count; i++) {
+        if (strcmp(d->paths[i], path) != 0) continue;
+        memcpy(d->paths[i], d->paths[--d->count], sizeof d->paths[0]);
+        return;
+    }
+}
+
+/* A power failure right after the acknowledgement must find all of it: also what one job of the
+ * journal thread wrote into the segment that it left behind. */
+static void what_is_acknowledged_is_synced_in_every_segment(void **state)
+{
+    static uint8_t value[9000];
+    struct dirty d = {.count = 0};
+    struct file_observer observer = {.before_write = on_write, .after_sync = on_sync, .arg = &d};
+    struct rig r;
+    rig_init(&r);
+    rig_open(&r);
+    rig_set(&r, key_of(0, "first"), slice_str("1"));
+    rig_settle(&r);
+    for (int i = 0; i < 50; i++) rig_step(&r); /* spares are prepared */
+    file_set_observer(&observer);
+    for (unsigned round = 0; round < 20; round++) {
+        /* One turn of the loop: together more than a segment holds. */
+        uint64_t version = 0;
+        for (unsigned i = 0; i < 8; i++) {
+            version = rig_set(&r, key_of(0, "%u", i), slice_of(value, sizeof value));
+        }
+        for (int i = 0; r.durable < version; i++) {
+            assert_true(i < STEPS_MAX);
+            rig_step(&r);
+            if (r.durable == version) assert_int_equal(d.count, 0);
+        }
+        for (int i = 0; i < 200; i++) rig_step(&r);
+    }
+    file_set_observer(NULL);
+    assert_true(d.most >= 1);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -821,6 +914,8 @@ int main(void)
         cmocka_unit_test(a_newer_journal_format_is_refused),
         cmocka_unit_test(a_newer_database_format_is_refused),
         cmocka_unit_test(a_foreign_database_is_refused),
+        cmocka_unit_test(a_start_gives_back_what_a_segment_did_not_use_and_no_more),
+        cmocka_unit_test(what_is_acknowledged_is_synced_in_every_segment),
         cmocka_unit_test(a_file_that_is_no_database_is_refused),
         cmocka_unit_test(a_database_that_lost_its_identity_is_refused),
         cmocka_unit_test(a_journal_of_another_database_is_refused),
