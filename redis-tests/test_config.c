@@ -130,6 +130,8 @@ static void every_mutable_setting_can_be_set(void **state)
         {"client-output-buffer-limit", "normal 4mb 1mb 5",
          "normal 4194304 1048576 5 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
 
+        {"maxmemory-clients", "2.0%", "2%"},
+        {"block-max", "900", "900"},
         {"default-format", "MSGPACK", "msgpack"},
         {"bare-bigints", "YES", "yes"},
         {"loglevel", "Verbose", "verbose"},

@@ -37,7 +37,7 @@ let state = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : await re
 while (Date.now() < until) {
   let version, changes;
   try {
-    [version, changes] = await run("KV.CHANGES", state.version, "PREFIX", prefix, "BLOCK", 500);
+    [version, changes] = await run("KV.CHANGES", state.version, "PREFIX", prefix, "BLOCK", 400);
   } catch (error) {
     if (!error.message.startsWith("STALE")) throw error;
     state = await readEverything(); // the feed does not reach back that far any more

@@ -17,7 +17,7 @@ async function work(number) {
   await client.connect();
   const run = (...words) => client.sendCommand(words.map(String));
   while (Date.now() < until) {
-    const messages = await run("KV.DEQUEUE", "example-orders", "LEASE", 10000, "BLOCK", 500);
+    const messages = await run("KV.DEQUEUE", "example-orders", "LEASE", 10000, "BLOCK", 400);
     for (const [, , value, attempt, receipt] of messages ?? []) {
       const key = JSON.stringify(["example", "orders", JSON.parse(value).order]);
       try {

@@ -57,7 +57,7 @@ def main():
     while until is None or time.time() < until:
         try:
             version, changes = client.execute_command(
-                "KV.CHANGES", state["version"], "PREFIX", PREFIX, "BLOCK", 500)
+                "KV.CHANGES", state["version"], "PREFIX", PREFIX, "BLOCK", 400)
         except redis.ResponseError as error:
             if not str(error).startswith("STALE"):
                 raise

@@ -22,11 +22,11 @@ def handle(order):
 
 
 def work(port, number, until):
-    # The socket must be allowed to wait longer than BLOCK.
+    # The socket must be allowed to wait longer than BLOCK (docs/clients.md).
     client = redis.Redis(port=port, decode_responses=True, socket_timeout=10)
     while until is None or time.time() < until:
         messages = client.execute_command(
-            "KV.DEQUEUE", "example-orders", "LEASE", LEASE_MS, "BLOCK", 500)
+            "KV.DEQUEUE", "example-orders", "LEASE", LEASE_MS, "BLOCK", 400)
         for _queue, _id, value, attempt, receipt in messages or []:
             key = json.dumps(["example", "orders", json.loads(value)["order"]])
             try:

@@ -29,7 +29,8 @@ void client_memory_sum(const struct env *env, struct client_memory *out);
 
 /* So much more is held since it was last added up. */
 void client_memory_grow(struct env *env, size_t bytes);
-/* Is there half of what is allowed, and these bytes? Then nothing is kept that can be made later. */
+/* Is there half of what is allowed, with these bytes? Then nothing is kept that can be made later.
+ */
 bool client_memory_is_tight(const struct env *env, size_t bytes);
 /* Would these bytes make it more than can be mended by closing clients at the end of the turn? */
 bool client_memory_is_full(const struct env *env, size_t bytes);

@@ -262,7 +262,7 @@ static void note_change(struct watch_channel *ch, const struct change *c)
     noted_add(ch->env, ch->client);
 }
 
-/* Unsent output from which changes are noted; of a change that is written at once, as many bytes. */
+/* Unsent output from which changes are noted; `bytes`: of the change that is to be written. */
 static size_t backlog_bytes(const struct env *env, size_t bytes)
 {
     return client_memory_is_tight(env, bytes) ? TIGHT_BYTES : BACKLOG_BYTES;

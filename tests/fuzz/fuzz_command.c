@@ -123,6 +123,14 @@ static void peer_close(struct peer *p)
 {
     waiter_cancel(&p->waiter);
     client_fini(&p->client, &env);
+    for (size_t work = 1000; !client_end_listening(&p->client, &env, &work);) work = 1000;
+}
+
+static void on_client_buffers(void *arg, const struct client *c, size_t *input, size_t *output)
+{
+    (void)arg;
+    *input = c->input_bytes;
+    *output = c->output_bytes;
 }
 
 static void start(void)
@@ -162,6 +170,7 @@ static void start(void)
                        .backup_dir = "/proc/nowhere",
                        .client_close = on_client_close,
                        .client_write = on_client_write,
+                       .client_buffers = on_client_buffers,
                        .shutdown = on_shutdown,
                        .config_count = config_none,
                        .config_name = config_unnamed,
