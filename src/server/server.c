@@ -181,9 +181,10 @@ static void log_ready(const struct server *s)
 
 /* What is made from here on is for the server's user alone, or for its group too. What was there
  * before stays as somebody made it. */
-static void keep_private(const struct config *c)
+static void keep_private(struct server *s)
 {
-    umask(c->data_group_access == CONFIG_YES ? 0027 : 0077);
+    bool with_group = s->config->data_group_access == CONFIG_YES;
+    s->umask_before = umask(with_group ? 0027 : 0077);
 }
 
 static void warn_if_open(const struct config *c)
@@ -198,7 +199,7 @@ int server_run(struct config *config, const char *executable)
 {
     struct server s = {.config = config};
     struct error e = {0};
-    keep_private(config);
+    keep_private(&s);
     enum err r = log_open(config->logfile, config->loglevel, &e);
     signal(SIGPIPE, SIG_IGN);
     s.net = net_new();

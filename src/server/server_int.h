@@ -15,6 +15,7 @@ struct server {
     struct engine *engine;
     struct env env;
     struct buf backup_dir; /* NUL-ended */
+    unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */
 };
 

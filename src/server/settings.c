@@ -79,7 +79,7 @@ struct net_options settings_net(struct server *s)
         .port = (uint16_t)c->port,
         .is_any_port = s->is_any_port && c->port == 0,
         .unix_path = c->unixsocket,
-        .unix_mode = (unsigned)c->unixsocketperm,
+        .unix_mode = c->unixsocketperm != 0 ? (unsigned)c->unixsocketperm : 0777 & ~s->umask_before,
         .backlog = (int)c->tcp_backlog,
         .is_protected = c->protected_mode == CONFIG_YES,
         .idle_s = c->timeout_s,
