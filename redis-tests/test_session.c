@@ -364,7 +364,7 @@ static void command_info_and_docs_answer_by_name(void **state)
 static void config_get_matches_patterns(void **state)
 {
     expect(c, "[databases 5]", "CONFIG GET databases");
-    expect(c, "[databases 5]", "config get DATA*");
+    expect(c, "[databases 5]", "config get DATAB*");
     expect(c, "[]", "CONFIG GET nosuch");
     expect(c, "[save  appendonly yes]", "CONFIG GET save appendonly");
     expect(c, "[max-value-size 16777216]", "CONFIG GET max-value-size");
