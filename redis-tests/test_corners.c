@@ -184,7 +184,43 @@ static void what_an_exec_publishes_is_sent_when_it_commits_or_never(void **state
     assert_false(load_is_readable(d, 100));
 }
 
+/* An index that was dropped leaves its rows to be removed; no other index may get its number, also
+ * not after a flush. */
+static void a_new_index_keeps_its_rows_while_those_of_an_old_one_go(void **state)
+{
+    expect(c, "+OK", "KV.INDEX CREATE old PREFIX ['u'] ON 1 n");
+    for (int i = 0; i < 50; i++) expect(c, "@", "KV.SET ['u',%d] {'n':%d}", i, i);
+    expect(c, ":1", "KV.INDEX DROP old");
+    expect(c, "+OK", "FLUSHDB");
+    expect(c, "+OK", "KV.INDEX CREATE new PREFIX ['u'] ON 1 n");
+    expect(c, "@", "KV.SET ['u',1] {'n':1}");
+    wait_for_figure("store_cleaning", 0);
+    wait_for_figure("memtable_entries", 0);
+    expect(c, "[0 [[['u',1] *]]]", "KV.FIND new 1");
+    expect(c, ":1", "KV.INDEX DROP new");
+}
+
+static void an_equal_time_is_neither_later_nor_earlier(void **state)
+{
+    expect(c, "@", "KV.SET ['k'] 1 PXAT 4000000000000");
+    expect(c, ":0", "KV.PEXPIREAT ['k'] 4000000000000 GT");
+    expect(c, ":0", "KV.PEXPIREAT ['k'] 4000000000000 LT");
+    expect(c, ":1", "KV.PEXPIREAT ['k'] 4000000000001 GT");
+    expect(c, ":1", "KV.PEXPIREAT ['k'] 4000000000000 LT");
+}
+
 /* ---- ranges ---- */
+
+static void a_suffix_is_at_the_end_and_a_prefix_at_the_beginning(void **state)
+{
+    expect(c, "@", "KV.SET ['t'] 'xaby'");
+    expect(c, ":0", "KV.COUNT PREFIX [] WHERE {'$':{'$endsWith':'ab'}}");
+    expect(c, ":0", "KV.COUNT PREFIX [] WHERE {'$':{'$startsWith':'ab'}}");
+    expect(c, ":1", "KV.COUNT PREFIX [] WHERE {'$':{'$endsWith':'aby'}}");
+    expect(c, ":1", "KV.COUNT PREFIX [] WHERE {'$':{'$startsWith':'xab'}}");
+    expect(c, ":0", "KV.COUNT PREFIX [] WHERE {'$':{'$endsWithi':'AB'}}");
+    expect(c, ":0", "KV.COUNT PREFIX [] WHERE {'$':{'$startsWithi':'AB'}}");
+}
 
 /* Base64 with the letters of URLs and without padding, to and from the usual one. */
 static void swap_letters(struct buf *b, const char *from, const char *to)
@@ -379,6 +415,9 @@ int main(void)
         TEST(lists_inside_see_what_was_written_between_them),
         TEST(a_ttl_taken_off_inside_leaves_the_index_rows),
         TEST(what_an_exec_publishes_is_sent_when_it_commits_or_never),
+        TEST(a_new_index_keeps_its_rows_while_those_of_an_old_one_go),
+        TEST(an_equal_time_is_neither_later_nor_earlier),
+        TEST(a_suffix_is_at_the_end_and_a_prefix_at_the_beginning),
         TEST(a_forged_cursor_reaches_nothing_outside_the_range),
         TEST(blocked_clients_are_counted_until_their_wait_ends),
         TEST(many_flushes_take_no_memory),

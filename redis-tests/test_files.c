@@ -230,6 +230,10 @@ static void sighup_opens_the_log_anew(void **state)
         if (testserver_now_ms() > until) fail_msg("there is no new log");
         testserver_pause();
     }
+    while (!testserver_has_logged(server, "SIGHUP: the log goes on here")) {
+        if (testserver_now_ms() > until) fail_msg("lines go on to the old log");
+        testserver_pause();
+    }
     expect(c, "+PONG", "PING");
     assert_int_equal(rename(old, path_of("../log.2")), 0);
     redisFree(c);

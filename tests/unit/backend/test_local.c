@@ -76,6 +76,34 @@ static void all_of_an_entry_survives_a_clean_stop_and_a_crash(void **state)
     rig_fini(&r);
 }
 
+/* A page of a range is remembered; what is applied later is in it all the same. */
+static void a_range_read_before_shows_what_was_applied_since(void **state)
+{
+    struct rig r;
+    struct buf text;
+    buf_init(&text);
+    rig_init(&r);
+    r.options.cache_bytes = 16 << 20;
+    rig_open(&r);
+    rig_set(&r, key_of(0, "a"), slice_str("1"));
+    rig_set(&r, key_of(0, "c"), slice_str("1"));
+    rig_apply(&r);
+    for (int i = 0; i < 2; i++) {
+        buf_clear(&text, SIZE_MAX);
+        rig_scan_text(&r, key_low(0), key_high(0), false, &text);
+        assert_string_equal((char *)text.data, "a c");
+    }
+    rig_set(&r, key_of(0, "b"), slice_str("1"));
+    rig_delete(&r, key_of(0, "c"));
+    rig_apply(&r);
+    buf_clear(&text, SIZE_MAX);
+    rig_scan_text(&r, key_low(0), key_high(0), false, &text);
+    assert_string_equal((char *)text.data, "a b");
+    rig_close(&r);
+    rig_fini(&r);
+    buf_fini(&text);
+}
+
 /* Under each the entry is read from another place: active memtable, frozen one, store, cache. */
 static void the_newest_write_wins_wherever_the_older_ones_are(void **state)
 {
@@ -354,6 +382,7 @@ int main(void)
         cmocka_unit_test(a_new_directory_is_empty),
         cmocka_unit_test(a_commit_is_seen_at_once_and_durable_later),
         cmocka_unit_test(all_of_an_entry_survives_a_clean_stop_and_a_crash),
+        cmocka_unit_test(a_range_read_before_shows_what_was_applied_since),
         cmocka_unit_test(the_newest_write_wins_wherever_the_older_ones_are),
         cmocka_unit_test(a_transaction_larger_than_a_segment_is_refused),
         cmocka_unit_test(a_second_server_on_the_directory_is_refused),
