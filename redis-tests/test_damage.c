@@ -149,7 +149,9 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     long page = 0;
     server = testserver_start_with("--memtable-size", "1mb", NULL);
     c = testserver_connect(server);
+    expect(c, "+OK", "KV.INDEX CREATE words PREFIX ['k'] TEXT 1 t");
     write_all(1);
+    expect(c, "[]", "KV.SEARCH words any");
     assert_true(health_is("ok"));
     wait_for_apply();
     expect(c, "[state never *", "KV.VERIFY STATUS");
@@ -170,6 +172,7 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     wait_for_apply();
     assert_true(load_info(c, "store_aside_entries") > 0);
     assert_int_equal(load_info(c, "store_failing"), 0);
+    expect(c, "-CORRUPT entries of this index have no place *", "KV.SEARCH words any");
     assert_int_equal(check_all(2), 0);
     restart(true);
     testserver_again(server);
@@ -189,6 +192,7 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     assert_true(health_is("ok"));
     assert_int_equal(load_info(c, "store_aside_entries"), 0);
     assert_int_equal(check_all(2), 0);
+    expect(c, "[]", "KV.SEARCH words any");
     char wanted[16];
     snprintf(wanted, sizeof wanted, ":%d", ENTRIES);
     expect(c, wanted, "KV.COUNT PREFIX ['k'] WHERE {'$':2}");

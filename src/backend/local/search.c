@@ -149,6 +149,12 @@ static unsigned running_max(const struct local *l)
 static bool search_is_due(const struct local *l, struct search_job *k)
 {
     struct text_request *q = k->request;
+    if (l->aside->order.count > 0 && concerns(l->aside, q)) {
+        /* The index does not know them: an answer would lack them, and nobody would see it. */
+        q->result = error_set(&q->error, ERR_CORRUPT,
+                              "entries of this index have no place because tupled.db is damaged");
+        return true;
+    }
     if (store_applied(l->store) >= k->until) {
         if (l->searches->running >= running_max(l)) return false;
         /* While it waited for others, an apply of newer data may have begun: not into the middle.
