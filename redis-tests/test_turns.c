@@ -303,6 +303,67 @@ static void a_huge_argument_where_a_short_one_belongs(void **state)
     testserver_free(s);
 }
 
+#define CHANNEL_BYTES 16384
+#define GLOBS 15000
+
+static void expect_message(redisContext *l, const char *payload)
+{
+    redisReply *r = NULL;
+    assert_int_equal(redisGetReply(l, (void **)&r), REDIS_OK);
+    assert_int_equal(r->elements, 4);
+    assert_string_equal(r->element[3]->str, payload);
+    freeReplyObject(r);
+}
+
+/* Half a second of matching: everybody hears all messages in one order, whoever asks is counted, and
+ * a message that began goes to all although its publisher is gone. */
+static void publishing_among_many_patterns_takes_turns(void **state)
+{
+    struct testserver *s = start_release();
+    redisContext *p = testserver_connect(s);
+    redisContext *first = testserver_connect(s);
+    redisContext *last = testserver_connect(s);
+    redisContext *c = testserver_connect(s);
+    redisContext *d = testserver_connect(s);
+    char *channel = malloc(CHANNEL_BYTES);
+    assert_non_null(channel);
+    memset(channel, 'a', CHANNEL_BYTES);
+    expect(first, "[psubscribe * :1]", "PSUBSCRIBE *");
+    for (int i = 0; i < GLOBS; i++) say(p, "PSUBSCRIBE *a%d", i);
+    for (int i = 0; i < GLOBS; i++) expect_next(p, "[psubscribe * *]");
+    expect(last, "[psubscribe * :1]", "PSUBSCRIBE a**");
+    expect(c, "+OK", "CONFIG RESETSTAT");
+    say(c, "PUBLISH %b one", channel, (size_t)CHANNEL_BYTES);
+    load_flush(c);
+    expect_message(first, "one"); /* told, the others are not yet */
+    say(d, "PUBLISH ab two");
+    load_flush(d);
+    expect_next(c, ":2");
+    expect_next(d, ":2");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "PUBLISH %b three", channel, (size_t)CHANNEL_BYTES);
+    expect(c, "+QUEUED", "PUBLISH abc four");
+    expect(c, "[:2 :2]", "EXEC");
+    say(c, "PUBLISH %b five", channel, (size_t)CHANNEL_BYTES);
+    load_flush(c);
+    expect_message(first, "two");
+    expect_message(first, "three");
+    expect_message(first, "four");
+    expect_message(first, "five");
+    redisFree(c);
+    expect(d, ":2", "PUBLISH a six");
+    static const char *const wanted[] = {"one", "two", "three", "four", "five", "six"};
+    for (int i = 0; i < 6; i++) expect_message(last, wanted[i]);
+    expect_message(first, "six");
+    expect_short_turns(d, "messages among 15,000 patterns");
+    free(channel);
+    redisFree(p);
+    redisFree(first);
+    redisFree(last);
+    redisFree(d);
+    testserver_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +373,7 @@ int main(void)
         cmocka_unit_test(unsubscribing_from_everything_takes_turns),
         cmocka_unit_test(too_many_names_in_one_subscribe_are_refused),
         cmocka_unit_test(many_large_pages_are_made_in_many_turns),
+        cmocka_unit_test(publishing_among_many_patterns_takes_turns),
         cmocka_unit_test(a_huge_argument_where_a_short_one_belongs),
     };
     return cmocka_run_group_tests_name("turns", tests, NULL, NULL);

@@ -106,7 +106,8 @@ bool command_turn(struct env *env)
 {
     queues_turn(env->queues);
     indexes_turn(env->indexes);
-    return watch_turn(env->watch);
+    bool has_more = publications_turn(env);
+    return watch_turn(env->watch) || has_more;
 }
 
 void command_tick(struct env *env)

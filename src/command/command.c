@@ -108,6 +108,7 @@ void command_init(struct env *env)
     waiter_list_init(&env->blocked_waiters);
     env->scan_cursors = scan_cursors_new();
     env->pubsub = pubsub_new();
+    env->publications = publications_new();
     env->watch = watch_new(env->engine);
     struct queue_options queues = {.engine = env->engine,
                                    .databases = engine_limits(env->engine)->databases,
@@ -140,6 +141,7 @@ void command_fini(struct env *env)
     observe_fini(env);
     backup_fini(&env->backup);
     watch_free(env->watch);
+    publications_free(env);
     pubsub_free(env->pubsub);
     scan_cursors_free(env->scan_cursors);
     env->scan_cursors = NULL;

@@ -46,7 +46,9 @@ struct unsent;        /* deliveries of DEQUEUE not yet written: queue.c */
 struct queues;
 struct indexes;
 struct touched_ranges;
-struct deferred;     /* a message of EXEC: pubsub.c */
+struct publications;  /* messages being told to many: publish.c */
+struct exec_messages; /* what EXEC publishes: publish.c */
+struct exec_counts;
 struct multi;        /* the queue of MULTI: transaction.c */
 struct watched;      /* a key of WATCH: transaction.c */
 struct scan_cursors; /* string_scan.c */
@@ -152,6 +154,7 @@ struct env {
     struct uuid_clock uuid_clock;
     struct scan_cursors *scan_cursors; /* owned */
     struct pubsub *pubsub;             /* owned */
+    struct publications *publications; /* owned */
     struct watch *watch;               /* owned */
     struct client *noted;              /* clients with changes to be sent: watch.c */
     struct queues *queues;             /* owned */
@@ -225,12 +228,11 @@ struct request {
      * than this turn, and a blocking command answers at once. */
     struct overlay *overlay;
     const struct placeholders *placeholders; /* NULL = the command does not write */
-    struct deferred *deferred;               /* messages published by EXEC, newest first */
-    bool is_deferring;                       /* inside EXEC: publishing waits for its commit */
-    struct uuid_table *uuids;                /* NULL = none yet */
-    struct slice idem;                       /* the id given with IDEM; data NULL = none */
-    enum format format;                      /* of its values, and of those in the reply */
-    bool has_format;                         /* its own words said it: not the connection's */
+    struct exec_messages *messages; /* NULL outside EXEC; publishing waits for its commit */
+    struct uuid_table *uuids;       /* NULL = none yet */
+    struct slice idem;              /* the id given with IDEM; data NULL = none */
+    enum format format;             /* of its values, and of those in the reply */
+    bool has_format;                /* its own words said it: not the connection's */
 };
 
 enum command_flag {

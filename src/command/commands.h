@@ -73,10 +73,22 @@ static inline struct client *client_of_subscriber(struct subscriber *s)
 {
     return (struct client *)(void *)((char *)s - offsetof(struct client, subscriber));
 }
-/* Sends what EXEC's commands published, in their order; rq->depends is what it depends on. */
-void publish_deferred(struct request *rq);
+/* Is the name of a channel short enough? */
+ERR_MUST_USE enum err check_channel(struct request *rq, struct slice name);
 extern const struct command cmd_subscribe, cmd_psubscribe, cmd_ssubscribe, cmd_unsubscribe,
-    cmd_punsubscribe, cmd_sunsubscribe, cmd_publish, cmd_spublish, cmd_pubsub;
+    cmd_punsubscribe, cmd_sunsubscribe, cmd_pubsub;
+/* publish.c */
+struct publications *publications_new(void);
+/* What is still to be told is not. */
+void publications_free(struct env *env);
+/* Goes on with what is being told to many. True when there is more. */
+bool publications_turn(struct env *env);
+/* For one attempt of EXEC. *counts, owned by the caller, is kept for the next one. */
+struct exec_messages *exec_messages_new(struct arena *arena, struct exec_counts **counts);
+void exec_counts_free(struct exec_counts *c); /* may be NULL */
+/* After the commit: sends rq->messages in their order; rq->depends is what they depend on. */
+void exec_messages_send(struct request *rq);
+extern const struct command cmd_publish, cmd_spublish;
 /* transaction.c */
 bool multi_queues(const struct request *rq);
 ERR_MUST_USE enum err multi_queue(struct request *rq);

@@ -313,7 +313,7 @@ static enum err protocol_run(struct request *rq)
         if (examples[i].write == example_push && rq->w->proto != 3) {
             return error_set(&rq->error, ERR_SYNTAX, "RESP2 is not supported by this command");
         }
-        if (examples[i].write == example_push && rq->is_deferring) {
+        if (examples[i].write == example_push && rq->messages != NULL) {
             return error_set(&rq->error, ERR_SYNTAX, "a push is no reply of a command in EXEC");
         }
         examples[i].write(rq->w);

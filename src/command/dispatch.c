@@ -188,8 +188,7 @@ enum err command_run(struct request *rq)
     rq->depends = 0;
     rq->overlay = NULL;
     rq->uuids = NULL;
-    rq->deferred = NULL;
-    rq->is_deferring = false;
+    rq->messages = NULL;
     if (!command_resolve(rq)) {
         if (rq->client->multi != NULL) multi_abort(rq->client->multi);
         stats_error(rq->env, ERR_SYNTAX);

@@ -1,9 +1,6 @@
-/* pubsub: SUBSCRIBE and relatives, PUBLISH, PUBSUB, over src/pubsub. Frames and rules are Redis's:
+/* pubsub: SUBSCRIBE and relatives, PUBSUB, over src/pubsub; PUBLISH is in publish.c. Frames and rules are Redis's:
  * a reply frame for every channel named; in RESP2 a connection that listens may say nothing but a
  * few words (dispatch.c), in RESP3 messages are pushes between other replies.
- *
- * A message follows the writes of the connection that published it: it is held in the receiver's
- * output until all that the publisher had seen or written is durable.
  */
 #include "pubsub/pubsub.h"
 
@@ -54,7 +51,7 @@ static void reply_frame(struct request *rq, const struct kind *k, const char *wo
 }
 
 /* Names are bounded because patterns are matched against them: base/glob.h says what that costs. */
-static enum err check_channel(struct request *rq, struct slice name)
+enum err check_channel(struct request *rq, struct slice name)
 {
     if (name.len <= PUBSUB_NAME_BYTES_MAX) return OK;
     return error_set(&rq->error, ERR_LIMIT, "the channel's name has %zu bytes; %d are allowed",
@@ -209,140 +206,6 @@ SUBSCRIBE_COMMAND(punsubscribe, "punsubscribe", -1,
 SUBSCRIBE_COMMAND(sunsubscribe, "sunsubscribe", -1,
                   "Stops listening to shard channels, or to all of them.",
                   "[shardchannel [shardchannel ...]]");
-
-/* ---- publishing ---- */
-
-struct deferred {
-    struct deferred *next; /* the one before */
-    bool is_shard;
-    struct slice channel, payload;
-};
-
-struct message {
-    struct request *rq;
-    uint64_t depends; /* held until this version is durable */
-    bool is_shard;
-    struct slice channel, payload;
-    struct buf frames[2]; /* by protocol, for those that listen to the channel; made when needed */
-    struct buf pattern_frame;
-};
-
-static void frame_write(struct buf *out, int proto, const struct message *m, struct slice pattern)
-{
-    struct resp_writer w = {.out = out, .proto = proto};
-    bool has_pattern = pattern.data != NULL;
-    resp_push(&w, has_pattern ? 4 : 3);
-    resp_bulk_str(&w, has_pattern ? "pmessage" : m->is_shard ? "smessage" : "message");
-    if (has_pattern) resp_bulk(&w, pattern);
-    resp_bulk(&w, m->channel);
-    resp_bulk(&w, m->payload);
-}
-
-static void deliver(void *arg, struct subscriber *s, struct slice pattern)
-{
-    struct message *m = arg;
-    struct env *env = m->rq->env;
-    struct client *c = client_of_subscriber(s);
-    struct buf *frame = &m->frames[c->proto == 3];
-    if (pattern.data != NULL) {
-        frame = &m->pattern_frame;
-        buf_clear(frame, SIZE_MAX);
-    }
-    if (frame->len == 0) frame_write(frame, c->proto, m, pattern);
-    if (!frame->is_failed) {
-        env->client_write(env->server, c, buf_slice(frame), m->depends);
-    }
-}
-
-static void nobody(void *arg, struct subscriber *s, struct slice pattern)
-{
-    (void)arg;
-    (void)s;
-    (void)pattern;
-}
-
-static size_t message_send(struct message *m)
-{
-    size_t told = pubsub_publish(m->rq->env->pubsub, m->is_shard, m->channel, deliver, m);
-    for (int i = 0; i < 2; i++) buf_fini(&m->frames[i]);
-    buf_fini(&m->pattern_frame);
-    return told;
-}
-
-void publish_deferred(struct request *rq)
-{
-    struct deferred *first = NULL;
-    while (rq->deferred != NULL) { /* turned round: the oldest first */
-        struct deferred *next = rq->deferred->next;
-        rq->deferred->next = first;
-        first = rq->deferred;
-        rq->deferred = next;
-    }
-    uint64_t depends = rq->depends > rq->client->depends ? rq->depends : rq->client->depends;
-    for (; first != NULL; first = first->next) {
-        struct message m = {.rq = rq,
-                            .depends = depends,
-                            .is_shard = first->is_shard,
-                            .channel = first->channel,
-                            .payload = first->payload};
-        message_send(&m);
-    }
-}
-
-/* Inside EXEC a message is sent with the commit, and the reply counts who listens now. */
-static enum err publish(struct request *rq, bool is_shard)
-{
-    struct message m = {.rq = rq,
-                        .depends = rq->client->depends,
-                        .is_shard = is_shard,
-                        .channel = rq->argv[1],
-                        .payload = rq->argv[2]};
-    size_t told = 0;
-    enum err r = check_channel(rq, m.channel);
-    if (r != OK) return r;
-    if (slice_has_prefix(m.channel, slice_str("kv:"))) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "channels that begin with kv: are the server's own");
-    }
-    if (rq->is_deferring) {
-        struct deferred *d = arena_alloc(rq->arena, sizeof *d);
-        *d = (struct deferred){
-            .next = rq->deferred, .is_shard = is_shard, .channel = m.channel, .payload = m.payload};
-        rq->deferred = d;
-        told = pubsub_publish(rq->env->pubsub, is_shard, m.channel, nobody, NULL);
-    } else {
-        told = message_send(&m);
-    }
-    resp_int(rq->w, (int64_t)told);
-    return OK;
-}
-
-static enum err publish_run(struct request *rq)
-{
-    return publish(rq, false);
-}
-
-static enum err spublish_run(struct request *rq)
-{
-    return publish(rq, true);
-}
-
-#define PUBLISH_COMMAND(word, full_name, text, arguments)                                          \
-    const struct command cmd_##word = {                                                            \
-        .name = full_name,                                                                         \
-        .arity = 3,                                                                                \
-        .flags = CMD_PUBSUB | CMD_FAST,                                                            \
-        .group = "pubsub",                                                                         \
-        .since = "0.1.0",                                                                          \
-        .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = word##_run,                                                                         \
-    }
-
-PUBLISH_COMMAND(publish, "publish", "Sends a message to a channel; how many received it.",
-                "channel message");
-PUBLISH_COMMAND(spublish, "spublish", "Sends a message to a shard channel; how many received it.",
-                "shardchannel message");
 
 /* ---- PUBSUB ---- */
 

@@ -32,6 +32,7 @@ struct multi {
     size_t count, cap;
     bool is_aborted; /* a command could not be queued */
     bool writes, publishes;
+    struct exec_counts *counts; /* owned; NULL = none */
 };
 
 struct watched {
@@ -139,6 +140,7 @@ static void multi_end(struct client *c)
     if (m == NULL) return;
     c->multi = NULL;
     arena_fini(&m->arena);
+    exec_counts_free(m->counts);
     mem_free(m);
 }
 
@@ -383,6 +385,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
     struct lap *laps = arena_alloc(rq->arena, m->count * sizeof *laps);
     rq->client->spent_us += observe_lap(rq->env);
     resp_array(rq->w, m->count);
+    rq->messages = exec_messages_new(rq->arena, &m->counts);
     for (size_t i = 0; i < m->count; i++) {
         struct queued *q = &m->commands[i];
         struct request inner = *rq;
@@ -395,11 +398,9 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.overlay = o;
         inner.uuids = uuids;
         inner.depends = 0;
-        inner.is_deferring = true;
         enum err r = command_call(&inner);
         laps[i] = (struct lap){observe_lap(rq->env), r};
         client_drop_pending(rq->client);
-        rq->deferred = inner.deferred;
         if (inner.depends > rq->depends) rq->depends = inner.depends;
         if (r == OK && rq->w->out->len - mark > reply_max) {
             r = error_set(&inner.error, ERR_LIMIT,
@@ -441,7 +442,7 @@ static enum err exec_attempt(struct request *rq)
     }
     r = engine_end(o, &version, rq->waiter, &rq->error);
     if (version > rq->depends) rq->depends = version;
-    if (r == OK) publish_deferred(rq);
+    if (r == OK) exec_messages_send(rq);
     return r;
 }
 

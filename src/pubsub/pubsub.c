@@ -15,6 +15,7 @@ struct topic {
 struct subscription {
     struct slice name; /* first; the topic's */
     uint64_t hash;
+    uint64_t serial; /* newer ones have higher numbers */
     struct topic *topic;
     struct subscriber *subscriber;
     struct subscription *topic_next, *topic_prev;
@@ -24,6 +25,8 @@ struct subscription {
 struct pubsub {
     struct htab topics[PUBSUB_KINDS];
     struct topic *first[PUBSUB_KINDS], *last[PUBSUB_KINDS];
+    uint64_t serial;                /* of the newest subscription */
+    struct pubsub_delivery *paused; /* those that are not over */
 };
 
 struct pubsub *pubsub_new(void)
@@ -61,6 +64,10 @@ static struct topic *topic_of(struct pubsub *p, enum pubsub_kind kind, uint64_t 
 
 static void topic_drop(struct pubsub *p, enum pubsub_kind kind, struct topic *t)
 {
+    for (struct pubsub_delivery *d = p->paused; d != NULL; d = d->next) {
+        if (d->topic == t) d->topic = NULL;
+        if (d->pattern == t) d->pattern = t->next;
+    }
     htab_remove(&p->topics[kind], t->hash, &t->name);
     *(t->prev != NULL ? &t->prev->next : &p->first[kind]) = t->next;
     *(t->next != NULL ? &t->next->prev : &p->last[kind]) = t->prev;
@@ -76,6 +83,7 @@ bool pubsub_subscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind k
     struct subscription *n = mem_new(sizeof *n);
     n->name = t->name;
     n->hash = hash;
+    n->serial = ++p->serial;
     n->topic = t;
     n->subscriber = s;
     n->topic_prev = t->last;
@@ -94,6 +102,9 @@ static void subscription_end(struct pubsub *p, enum pubsub_kind kind, struct sub
 {
     struct topic *t = n->topic;
     struct subscriber *s = n->subscriber;
+    for (struct pubsub_delivery *d = p->paused; d != NULL; d = d->next) {
+        if (d->at == n) d->at = n->topic_next;
+    }
     htab_remove(&s->subscriptions[kind], n->hash, &n->name);
     s->name_bytes -= n->name.len;
     *(n->own_prev != NULL ? &n->own_prev->own_next : &s->first[kind]) = n->own_next;
@@ -149,27 +160,94 @@ size_t pubsub_bytes(const struct subscriber *s)
     return bytes;
 }
 
-static size_t topic_deliver(const struct topic *t, struct slice pattern, pubsub_deliver *deliver,
-                            void *arg)
+/* ---- publishing ---- */
+
+#define LOOKUP_WORK 200
+
+/* What it takes to see whether a pattern matches: base/glob.h has the figures. */
+static int64_t match_work(struct slice pattern, struct slice channel)
 {
-    for (struct subscription *n = t->first; n != NULL; n = n->topic_next) {
-        deliver(arg, n->subscriber, pattern);
-    }
-    return t->count;
+    bool is_literal = pattern.len > 0 && strchr("*?[\\", pattern.data[0]) == NULL;
+    if (is_literal && (channel.len == 0 || pattern.data[0] != channel.data[0])) return 10;
+    return 100 + (int64_t)(pattern.len + (pattern.len / 64 + 1) * 2 * channel.len);
 }
 
-size_t pubsub_publish(struct pubsub *p, bool is_shard, struct slice channel,
-                      pubsub_deliver *deliver, void *arg)
+static void topic_begin(struct pubsub_delivery *d, const struct topic *t)
 {
-    size_t told = 0;
-    const struct htab *topics = &p->topics[is_shard ? PUBSUB_SHARD : PUBSUB_CHANNEL];
-    const struct topic *t = htab_find(topics, hash_bytes(channel), channel);
-    if (t != NULL) told += topic_deliver(t, slice_of(NULL, 0), deliver, arg);
-    if (is_shard) return told;
-    for (t = p->first[PUBSUB_PATTERN]; t != NULL; t = t->next) {
-        if (glob_match(t->name, channel)) told += topic_deliver(t, t->name, deliver, arg);
+    d->topic = t;
+    d->at = t != NULL ? t->first : NULL;
+}
+
+/* The rest of the topic's subscribers. False: no work is left. */
+static bool topic_deliver(struct pubsub_delivery *d, pubsub_deliver *deliver, void *arg)
+{
+    while (d->topic != NULL && d->at != NULL) {
+        if (d->work <= 0) return false;
+        struct subscription *n = d->at;
+        d->at = n->topic_next;
+        if (n->serial > d->serial) continue;
+        deliver(arg, n->subscriber, d->is_pattern ? d->topic->name : slice_of(NULL, 0));
+        d->told++;
     }
-    return told;
+    d->topic = NULL;
+    return true;
+}
+
+static bool deliver_some(struct pubsub_delivery *d, struct slice channel, pubsub_deliver *deliver,
+                         void *arg)
+{
+    while (topic_deliver(d, deliver, arg)) {
+        const struct topic *t = d->pattern;
+        if (t == NULL) return true;
+        if (d->work <= 0) return false;
+        d->pattern = t->next;
+        d->is_pattern = true;
+        d->work -= match_work(t->name, channel);
+        if (glob_match(t->name, channel)) topic_begin(d, t);
+    }
+    return false;
+}
+
+static struct pubsub_delivery **delivery_link(struct pubsub_delivery *d)
+{
+    struct pubsub_delivery **link = &d->hub->paused;
+    while (*link != d) link = &(*link)->next;
+    return link;
+}
+
+bool pubsub_publish(struct pubsub *p, struct pubsub_delivery *d, bool is_shard,
+                    struct slice channel, pubsub_deliver *deliver, void *arg)
+{
+    bool is_new = d->hub == NULL;
+    if (is_new) {
+        const struct htab *topics = &p->topics[is_shard ? PUBSUB_SHARD : PUBSUB_CHANNEL];
+        topic_begin(d, htab_find(topics, hash_bytes(channel), channel));
+        d->pattern = is_shard ? NULL : p->first[PUBSUB_PATTERN];
+        d->serial = p->serial;
+        d->work -= LOOKUP_WORK;
+    }
+    bool is_over = deliver_some(d, channel, deliver, arg);
+    if (is_over) pubsub_abandon(d);
+    if (is_new && !is_over) {
+        d->hub = p;
+        d->next = p->paused;
+        p->paused = d;
+    }
+    return is_over;
+}
+
+void pubsub_abandon(struct pubsub_delivery *d)
+{
+    if (d->hub == NULL) return;
+    *delivery_link(d) = d->next;
+    d->hub = NULL;
+}
+
+void pubsub_move(struct pubsub_delivery *from, struct pubsub_delivery *to)
+{
+    *to = *from;
+    if (from->hub != NULL) *delivery_link(from) = to;
+    from->hub = NULL;
 }
 
 void pubsub_each(const struct pubsub *p, enum pubsub_kind kind,

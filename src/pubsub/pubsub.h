@@ -1,5 +1,6 @@
 /* pubsub: channels, patterns and who listens to them. It knows no sockets, commands or protocols: a
- * subscriber is a struct inside its owner, and publishing calls back once for each that listens.
+ * subscriber is a struct inside its owner, and publishing calls back once for each that listens, as
+ * much at a time as the caller wants.
  *
  * Three kinds, apart from each other: channels, patterns (globs over channel names, base/glob.h)
  * and shard channels. Everything belongs to the loop thread. Time: publish is O(subscribers of the
@@ -45,12 +46,33 @@ size_t pubsub_count(const struct subscriber *s, enum pubsub_kind kind);
 /* Bytes that its subscriptions take, about. */
 size_t pubsub_bytes(const struct subscriber *s);
 
+/* One message on its way to those who listened when it began. Zeroed but for `work`; the rest is
+ * pubsub's. */
+struct pubsub_delivery {
+    int64_t work;       /* may still be done, in nanoseconds, about: what finding whom to tell takes
+                         * is taken from it; `deliver` takes what it needs */
+    size_t told;        /* how many times deliver was called */
+    struct pubsub *hub; /* where it began and is not over; NULL = it did not begin, or is over */
+    struct pubsub_delivery *next; /* of those that are not over */
+    uint64_t serial;              /* of the newest subscription when it began */
+    bool is_pattern;              /* `topic` is one */
+    const struct topic *topic;    /* whose subscribers are being told; NULL = none left */
+    struct subscription *at;      /* the next of them */
+    const struct topic *pattern;  /* the next that the channel is matched with */
+};
+
 /* Calls `deliver` for every subscriber of the channel and, unless it is a shard channel, of every
  * pattern that matches it (`pattern` data NULL = by its name): a subscriber once for each. The
- * callback must not subscribe or unsubscribe. How many were called. */
+ * callback must not subscribe or unsubscribe. False: `work` is used up; call again with more and
+ * the same other arguments, or pubsub_abandon. In between, who leaves is not told any more, who
+ * comes is not told. */
 typedef void pubsub_deliver(void *arg, struct subscriber *s, struct slice pattern);
-size_t pubsub_publish(struct pubsub *p, bool is_shard, struct slice channel,
-                      pubsub_deliver *deliver, void *arg);
+ERR_MUST_USE bool pubsub_publish(struct pubsub *p, struct pubsub_delivery *d, bool is_shard,
+                                 struct slice channel, pubsub_deliver *deliver, void *arg);
+/* Forgets where it stands; harmless when it is over. */
+void pubsub_abandon(struct pubsub_delivery *d);
+/* It goes on from `to`, which need not be initialised. */
+void pubsub_move(struct pubsub_delivery *from, struct pubsub_delivery *to);
 
 /* Names with at least one subscriber, and how many: in no order. */
 void pubsub_each(const struct pubsub *p, enum pubsub_kind kind,

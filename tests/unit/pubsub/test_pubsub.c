@@ -13,12 +13,14 @@
 struct told {
     const struct subscriber *first; /* of the array */
     char text[200];                 /* "<subscriber>[:pattern] ..." */
+    struct pubsub_delivery *limits; /* its work ends with the first; NULL = no limit */
 };
 
 static void deliver(void *arg, struct subscriber *s, struct slice pattern)
 {
     struct told *t = arg;
     size_t len = strlen(t->text);
+    if (t->limits != NULL) t->limits->work = 0;
     snprintf(t->text + len, sizeof t->text - len, "%d%s%.*s ", (int)(s - t->first),
              pattern.data != NULL ? ":" : "", (int)pattern.len, (const char *)pattern.data);
 }
@@ -27,17 +29,95 @@ static void expect_told(struct pubsub *p, const struct subscriber *first, bool i
                         const char *channel, const char *wanted)
 {
     struct told t = {.first = first};
+    struct pubsub_delivery d = {.work = INT64_MAX};
     size_t spaces = 0;
-    size_t n = pubsub_publish(p, is_shard, slice_str(channel), deliver, &t);
+    assert_true(pubsub_publish(p, &d, is_shard, slice_str(channel), deliver, &t));
     for (const char *c = wanted; *c != '\0'; c++) spaces += *c == ' ';
     assert_string_equal(t.text, wanted);
-    assert_int_equal(n, spaces);
+    assert_int_equal(d.told, spaces);
 }
 
 /* In parts, as when a client with many channels ends. */
 static void leave(struct pubsub *p, struct subscriber *s)
 {
     for (size_t work = 0; !pubsub_leave(p, s, &work);) work = 1;
+}
+
+/* One more of those that listen, or the end. */
+static bool tell_one(struct pubsub *p, struct pubsub_delivery *d, const char *channel,
+                     struct told *t)
+{
+    size_t before = d->told;
+    bool is_over = false;
+    t->limits = d;
+    while (!is_over && d->told == before) {
+        d->work = 1;
+        is_over = pubsub_publish(p, d, false, slice_str(channel), deliver, t);
+    }
+    return is_over;
+}
+
+static void a_message_told_in_parts_goes_to_those_who_listened_when_it_began(void **state)
+{
+    struct subscriber s[SUBSCRIBERS] = {0};
+    struct told t = {.first = s};
+    struct told other = {.first = s};
+    struct pubsub_delivery d = {0};
+    struct pubsub_delivery moved;
+    struct pubsub_delivery second = {0};
+    struct pubsub *p = pubsub_new();
+    for (int i = 0; i < 4; i++) pubsub_subscribe(p, &s[i], PUBSUB_CHANNEL, slice_str("a"));
+    pubsub_subscribe(p, &s[0], PUBSUB_PATTERN, slice_str("?"));
+    pubsub_subscribe(p, &s[1], PUBSUB_PATTERN, slice_str("*"));
+    pubsub_subscribe(p, &s[2], PUBSUB_PATTERN, slice_str("[a]"));
+    pubsub_subscribe(p, &s[3], PUBSUB_PATTERN, slice_str("b*"));
+    assert_false(tell_one(p, &d, "a", &t));
+    assert_string_equal(t.text, "0 ");
+    pubsub_unsubscribe(p, &s[1], PUBSUB_CHANNEL, slice_str("a")); /* the next one */
+    pubsub_subscribe(p, &s[1], PUBSUB_CHANNEL, slice_str("a"));   /* comes back: too late */
+    pubsub_subscribe(p, &s[4], PUBSUB_PATTERN, slice_str("*"));
+    pubsub_move(&d, &moved);
+    assert_false(tell_one(p, &moved, "a", &t));
+    assert_false(tell_one(p, &second, "a", &other)); /* two at once */
+    assert_false(tell_one(p, &moved, "a", &t));
+    assert_string_equal(t.text, "0 2 3 ");
+    pubsub_unsubscribe(p, &s[0], PUBSUB_PATTERN, slice_str("?")); /* the next pattern goes */
+    assert_false(tell_one(p, &moved, "a", &t));
+    pubsub_unsubscribe(p, &s[4], PUBSUB_PATTERN, slice_str("*"));
+    pubsub_unsubscribe(p, &s[1], PUBSUB_PATTERN, slice_str("*")); /* the one being told goes */
+    assert_false(tell_one(p, &moved, "a", &t));
+    assert_true(tell_one(p, &moved, "a", &t));
+    assert_string_equal(t.text, "0 2 3 1:* 2:[a] ");
+    assert_int_equal(moved.told, 5);
+    pubsub_abandon(&moved);  /* over: harmless */
+    pubsub_abandon(&second); /* in the middle */
+    for (int i = 0; i < SUBSCRIBERS; i++) leave(p, &s[i]);
+    pubsub_free(p);
+}
+
+/* What 50,000 patterns or a long name cost is seen before it is spent. */
+static void looking_takes_of_the_work(void **state)
+{
+    struct subscriber s = {0};
+    struct told t = {.first = &s};
+    struct pubsub *p = pubsub_new();
+    char channel[1001] = {0};
+    char name[20];
+    memset(channel, 'x', sizeof channel - 1);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof name, "*%d", i);
+        pubsub_subscribe(p, &s, PUBSUB_PATTERN, slice_str(name));
+    }
+    struct pubsub_delivery d = {0};
+    unsigned calls = 0;
+    do {
+        d.work = 100000;
+        calls++;
+    } while (!pubsub_publish(p, &d, false, slice_str(channel), deliver, &t));
+    assert_in_range(calls, 10, 100);
+    assert_int_equal(d.told, 0);
+    leave(p, &s);
+    pubsub_free(p);
 }
 
 static void leaving_ends_no_more_than_it_may(void **state)
@@ -134,6 +214,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaving_ends_no_more_than_it_may),
+        cmocka_unit_test(a_message_told_in_parts_goes_to_those_who_listened_when_it_began),
+        cmocka_unit_test(looking_takes_of_the_work),
         cmocka_unit_test(channels_patterns_and_shards_are_apart),
         cmocka_unit_test(who_leaves_is_told_no_more_and_others_are),
         cmocka_unit_test(names_come_back_in_the_order_of_subscribing),
