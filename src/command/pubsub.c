@@ -1,6 +1,6 @@
-/* pubsub: SUBSCRIBE and relatives, PUBSUB, over src/pubsub; PUBLISH is in publish.c. Frames and rules are Redis's:
- * a reply frame for every channel named; in RESP2 a connection that listens may say nothing but a
- * few words (dispatch.c), in RESP3 messages are pushes between other replies.
+/* pubsub: SUBSCRIBE and relatives, PUBSUB, over src/pubsub; PUBLISH is in publish.c. Frames and
+ * rules are Redis's: a reply frame for every channel named; in RESP2 a connection that listens may
+ * say nothing but a few words (dispatch.c), in RESP3 messages are pushes between other replies.
  */
 #include "pubsub/pubsub.h"
 
