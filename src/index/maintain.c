@@ -168,7 +168,6 @@ static enum err derive_one(struct view *v, const struct index *x, const struct d
         index_rows(x, c->key, c->before.value, v->arena, &old, &ignored) != OK) {
         old = (struct index_rows){0};
     }
-    /* An offer that was too much could only be lost: whoever makes offers makes few (touch.c). */
     if (!c->is_offer) r = view_derives(v, old.count + new.count, e);
     if (r != OK) return r;
     /* While it is being filled an entry may have no rows yet, even if nothing about it changes. */
@@ -204,12 +203,20 @@ static enum err put_all(struct view *v, const struct put *puts, struct error *e)
 
 /* ---- offers ---- */
 
-/* Would the index take it, as things are now? */
+/* Would the index take it, as things are now, and is it not too much? */
 static enum err offer_fits(struct view *v, const struct index *x, const struct data_change *c,
                            struct error *e)
 {
-    struct index_rows rows;
-    enum err r = index_rows(x, c->key, c->value, v->arena, &rows, e);
+    struct index_rows rows = {0};
+    struct index_rows old = {0};
+    struct error ignored;
+    enum err r = view_derives(v, 0, e); /* before any of the work */
+    if (r == OK) r = index_rows(x, c->key, c->value, v->arena, &rows, e);
+    if (r == OK && c->before.exists &&
+        index_rows(x, c->key, c->before.value, v->arena, &old, &ignored) != OK) {
+        old.count = 0;
+    }
+    if (r == OK) r = view_derives(v, old.count + rows.count, e);
     for (size_t i = 0; i < rows.count && r == OK && x->definition.is_unique; i++) {
         struct entry row;
         struct slice owner;
@@ -231,7 +238,7 @@ static void withdraw(struct view *v, struct data_change *c)
     }
 }
 
-/* By itself, behind all others: nothing of it is done before it is known to fit. */
+/* By itself, after all others: nothing of it is done before it is known to fit. */
 static enum err derive_offer(struct indexes *ix, struct view *v, struct data_change *c,
                              struct error *e)
 {
@@ -240,7 +247,7 @@ static enum err derive_offer(struct indexes *ix, struct view *v, struct data_cha
     for (const struct index *x = ix->lists[c->key.data[0]]; x != NULL; x = x->next) {
         if (!is_kept(x, v) || !index_covers(x, c->key)) continue;
         enum err r = offer_fits(v, x, c, e);
-        if (r == ERR_DUPLICATE || r == ERR_TYPE) {
+        if (r == ERR_DUPLICATE || r == ERR_TYPE || r == ERR_LIMIT) {
             withdraw(v, c);
             return OK;
         }
