@@ -1,6 +1,7 @@
 /* A tupled.db that the disk has damaged: an error to those it concerns, told to the operator; all else
  * goes on, and nothing that is acknowledged afterwards is lost.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,10 +241,59 @@ static void no_damaged_page_makes_anybody_wait(void **state)
     assert_true(errors > 0 && refused < pages / 2);
 }
 
+/* The name of the segment with the lowest number that is bigger than 3 MB and not the last. */
+static void oldest_segment(char *path, size_t bytes)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(testserver_dir(server), &entries, NULL, alphasort);
+    bool is_found = false;
+    for (int i = 0; i < count; i++) {
+        struct stat st;
+        if (!is_found && strncmp(entries[i]->d_name, "journal-", 8) == 0) {
+            snprintf(path, bytes, "%s/%s", testserver_dir(server), entries[i]->d_name);
+            is_found = stat(path, &st) == 0 && st.st_size > 3000000;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    assert_true(is_found);
+}
+
+/* Kept for KV.CHANGES, or for a start after a crash: a damaged segment is found before it is needed. */
+static void a_damaged_segment_of_the_journal_is_found_by_a_verification(void **state)
+{
+    static char value[1000001];
+    char path[600] = "";
+    uint8_t byte = 0;
+    memset(value, 'v', sizeof value - 1);
+    server = testserver_start_with("--journal-segment-size", "4mb", "--max-transaction-size", "2mb",
+                                   "--changes-retention-size", "64mb", NULL);
+    c = testserver_connect(server);
+    for (int i = 0; i < 12; i++) expect(c, "@", "KV.SET ['k'] '%s'", value);
+    oldest_segment(path, sizeof path);
+    verify("[state good pages :* pages-total :* damaged :0 took-ms :* places []]");
+    assert_true(health_is("ok"));
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &byte, 1, 2000000), 1);
+    byte ^= 8;
+    assert_int_equal(pwrite(fd, &byte, 1, 2000000), 1);
+    close(fd);
+    verify("[state damaged pages :* pages-total :* damaged :1 took-ms :* places [segment 1 "
+           "of the journal is damaged at offset *: a damaged batch]]");
+    assert_true(health_is("damaged"));
+    assert_true(testserver_has_logged(server, "journal: segment 1 at offset "));
+    expect(c, "-STALE *", "KV.CHANGES 0");
+    expect(c, "@", "KV.SET ['k'] 1");
+    expect(c, "1", "KV.GET ['k']");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_damaged_page_stops_only_those_it_concerns, leave),
+        cmocka_unit_test_teardown(a_damaged_segment_of_the_journal_is_found_by_a_verification,
+                                  leave),
         cmocka_unit_test_teardown(no_damaged_page_makes_anybody_wait, leave),
     };
     return cmocka_run_group_tests_name("damage", tests, NULL, NULL);

@@ -149,7 +149,7 @@ enum verify_state {
 struct verify_figures {
     enum verify_state state;
     uint64_t pages, pages_total; /* read; to be read, about */
-    uint64_t damaged;            /* pages */
+    uint64_t damaged;            /* pages, and segments of the journal */
     int64_t took_ms;
     size_t place_count;
     const char *places[VERIFY_PLACES_MAX + 1]; /* what is wrong; borrowed until the next start */
@@ -191,6 +191,7 @@ struct changes_request {
     uint64_t next; /* up to here, `after` included, every row is in this answer: go on from here */
     bool is_end;   /* nothing behind `next` was durable when the reading began */
     uint64_t oldest; /* with ERR_STALE: the oldest `after` that is good now */
+    bool is_damaged; /* with ERR_STALE: that is why; the error says where */
     enum err result; /* ERR_STALE: what followed `after` is not there, or never was: no gap is
                       * passed over. ERR_IO, ERR_NOMEM: ask again. */
     struct error error;

@@ -269,10 +269,14 @@ static void read_done(struct job *job)
     bool is_damaged = q->result == ERR_CORRUPT;
     if (k->version > q->next) q->next = k->version;
     if (is_damaged) {
-        log_warning("journal: segment %llu at offset %llu: %s: the change feed begins behind it",
+        log_warning("journal: segment %llu at offset %llu: %s: the change feed begins after it",
                     (unsigned long long)k->pin.id.number, (unsigned long long)k->offset,
                     q->error.text);
-        q->result = error_set(&q->error, ERR_STALE, "a part of the journal before it is damaged");
+        struct error why = q->error;
+        q->is_damaged = true;
+        q->result = error_set(
+            &q->error, ERR_STALE, "segment %llu of the journal is damaged at offset %llu: %s",
+            (unsigned long long)k->pin.id.number, (unsigned long long)k->offset, why.text);
     }
     if (k->pin.segment != NULL && q->result == OK) job_remember(k);
     journal_unpin(&k->pin, is_damaged);
@@ -312,7 +316,7 @@ void local_changes(struct backend *b, struct changes_request *q)
     q->rows = NULL;
     q->count = 0;
     q->next = q->after;
-    q->is_end = false;
+    q->is_end = q->is_damaged = false;
     q->result = OK;
     if (q->until <= l->version_told) {
         changes_begin(l, k);

@@ -1,15 +1,23 @@
 /* verify: reads everything that is stored, in the background, and keeps what it found.
  *
- *   nothing --start--> READING --all is read, or stop--> done, until the next start
+ *   nothing --start--> STORE --all of it is read--> JOURNAL --all of it, or stop--> done,
+ *                                                             until the next start
  *
- * While it reads, its reader is pinned: the write-ahead log of the store grows by what is applied
- * meanwhile.
+ * STORE: a thread reads tupled.db. Its reader is pinned meanwhile: the write-ahead log of the store
+ * grows by what is applied.
+ * JOURNAL: the history from its oldest commit to what was durable at the end of STORE is asked for
+ * as a reader of changes does it (changes.c), in parts, with a range that no key is in.
  */
+#include <stdio.h>
+
 #include "backend/local/local_int.h"
 #include "backend/local/vfs.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+
+#define SEGMENTS_MAX 4 /* damaged ones, whose places are told */
+#define NO_DATABASE 0xff
 
 struct verification {
     struct job job; /* first */
@@ -22,6 +30,10 @@ struct verification {
     bool is_stopping; /* atomic */
     enum err result;
     struct error error;
+    struct changes_request history;
+    uint64_t journal_end; /* the version to end with */
+    uint64_t segments;    /* damaged */
+    char segment_places[SEGMENTS_MAX][ERROR_TEXT_BYTES];
 };
 
 static void verify_run(struct job *job)
@@ -30,11 +42,10 @@ static void verify_run(struct job *job)
     v->result = store_verify(v->reader->reader, &v->collected, &v->is_stopping, &v->error);
 }
 
-static void verify_done(struct job *job)
+static void verify_end(struct verification *v)
 {
-    struct verification *v = (struct verification *)job;
     struct local *l = v->local;
-    reader_give(l, v->reader);
+    arena_fini(&v->history.arena);
     v->is_running = false;
     v->took_us = clock_mono_us() - v->began_us;
     uint64_t found = v->collected.damaged;
@@ -44,9 +55,69 @@ static void verify_done(struct job *job)
         damage_note(&l->damage, &e);
     }
     if (v->result == ERR_CORRUPT && found == 0) damage_note(&l->damage, &v->error);
-    log_notice("verify: %llu pages read, %llu damaged, %lld ms%s",
+    log_notice("verify: %llu pages read, %llu damaged; %llu segments of the journal damaged; %lld "
+               "ms%s",
                (unsigned long long)v->collected.pages, (unsigned long long)found,
-               (long long)v->took_us / 1000, v->is_stopping ? "; stopped before the end" : "");
+               (unsigned long long)v->segments, (long long)v->took_us / 1000,
+               v->is_stopping ? "; stopped before the end" : "");
+}
+
+static void segment_is_damaged(struct verification *v)
+{
+    if (v->segments < SEGMENTS_MAX) {
+        snprintf(v->segment_places[v->segments], sizeof v->segment_places[0], "%s",
+                 v->history.error.text);
+    }
+    v->segments++;
+    if (v->result == OK) v->result = error_set(&v->error, ERR_CORRUPT, "%s", v->history.error.text);
+}
+
+/* A part of the journal was read. Where it is damaged, or its oldest segments went meanwhile, the
+ * reading goes on with what comes next. */
+static void history_done(struct changes_request *q)
+{
+    struct verification *v = q->arg;
+    bool is_over = q->result == OK ? q->is_end || q->next >= v->journal_end
+                                   : q->result != ERR_STALE || q->oldest <= q->after;
+    if (q->is_damaged) segment_is_damaged(v);
+    if (q->result != OK && q->result != ERR_STALE && v->result == OK) {
+        v->result = q->result;
+        v->error = q->error;
+    }
+    q->after = q->result == OK ? q->next : q->oldest;
+    arena_reset(&q->arena);
+    bool is_stopping = v->is_stopping || v->local->is_closing;
+    if (is_over || is_stopping || q->after >= v->journal_end) {
+        verify_end(v);
+    } else {
+        local_changes(&v->local->base, q);
+    }
+}
+
+static void history_begin(struct verification *v)
+{
+    static const uint8_t nothing[] = {NO_DATABASE};
+    struct local *l = v->local;
+    v->journal_end = l->version_told;
+    v->history.after = journal_oldest(l->journal);
+    v->history.start = v->history.end = slice_of(nothing, sizeof nothing);
+    v->history.rows_max = 1;
+    v->history.bytes_max = 1;
+    v->history.done = history_done;
+    v->history.arg = v;
+    local_changes(&l->base, &v->history);
+}
+
+static void verify_done(struct job *job)
+{
+    struct verification *v = (struct verification *)job;
+    reader_give(v->local, v->reader);
+    bool goes_on = v->result == OK || v->result == ERR_CORRUPT;
+    if (v->is_stopping || v->local->is_closing || !goes_on) {
+        verify_end(v);
+    } else {
+        history_begin(v);
+    }
 }
 
 void local_verify_free(struct local *l)
@@ -78,6 +149,7 @@ enum err local_verify_start(struct backend *b, struct error *e)
                                .pages = store_pages(reader->reader),
                                .began_us = clock_mono_us(),
                                .is_running = true};
+    arena_init(&v->history.arena, 1024);
     l->verification = v;
     worker_post(l->long_worker, &v->job);
     return OK;
@@ -104,11 +176,17 @@ void local_verify_figures(struct backend *b, struct verify_figures *out)
                                             : VERIFY_FAILED;
     out->pages = __atomic_load_n(&v->collected.pages, __ATOMIC_RELAXED);
     out->pages_total = v->pages;
-    out->damaged = damaged;
+    out->damaged = damaged + v->segments;
     out->took_ms = (v->is_running ? clock_mono_us() - v->began_us : v->took_us) / 1000;
     for (uint64_t i = 0; i < damaged && i < VERIFY_PLACES_MAX; i++) {
         out->places[out->place_count++] = v->collected.places[i];
     }
-    bool has_text = out->state == VERIFY_FAILED || (out->state == VERIFY_DAMAGED && damaged == 0);
+    for (uint64_t i = 0; i < v->segments && i < SEGMENTS_MAX; i++) {
+        if (out->place_count < VERIFY_PLACES_MAX) {
+            out->places[out->place_count++] = v->segment_places[i];
+        }
+    }
+    bool has_text = out->state == VERIFY_FAILED ||
+                    (out->state == VERIFY_DAMAGED && out->damaged == 0);
     if (has_text) out->places[out->place_count++] = v->error.text;
 }
