@@ -103,7 +103,7 @@ void client_memory_check(struct env *env, bool is_due)
         h->client = c;
         client_memory_measure(env, c, &h->held);
         env->memory_clients += h->held.total;
-        count += !c->is_no_evict;
+        count += !c->is_no_evict && (c->pending == NULL || !c->pending->is_short);
     }
     if (max != 0 && env->memory_clients > max) qsort(holders, count, sizeof *holders, most_first);
     for (size_t i = 0; i < count && max != 0 && env->memory_clients > max; i++) {

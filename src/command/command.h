@@ -35,6 +35,7 @@ struct client;
 struct pending {
     void (*free)(struct pending *p);          /* also called when the client goes away */
     size_t (*bytes)(const struct pending *p); /* held by it; NULL = little */
+    bool is_short; /* ends by itself: the client is not closed for want of memory until then */
 };
 
 #define CLIENT_NAME_MAX 128
@@ -120,7 +121,10 @@ struct env_stats {
 /* The turn of the loop that is running (turn.c), in processor time. */
 struct turn {
     int64_t begin_us;
-    int64_t bound_us; /* longer turns are logged; 0 = none, and the rest of it is not kept */
+    int64_t bound_us; /* longer turns are logged, and those of small work that take a fifth of it;
+                       * 0 = none, and the rest of it is not kept */
+    uint64_t bytes;   /* of its commands */
+    uint64_t queued;  /* commands that EXEC ran */
     int64_t command_us;
     int64_t longest_us; /* of its commands */
     const struct command *longest, *longest_parent;

@@ -30,8 +30,11 @@ void observe_turn(struct env *env, double seconds);
 void turn_begin(struct env *env);
 /* Before a command with NULL, after it with its request. */
 void turn_command(struct env *env, const struct request *rq);
-/* At the end of each turn: the next one begins here. */
-void turn_end(struct env *env);
+/* EXEC runs, or tries to run, these. */
+void turn_exec(struct env *env, const struct multi *m);
+/* At the end of each turn, in which so many bytes were read and answered: the next one begins here.
+ */
+void turn_end(struct env *env, size_t bytes);
 /* The i-th word of the command, for logs: passwords are "(redacted)". */
 struct slice observe_word(const struct request *rq, size_t i);
 

@@ -185,12 +185,6 @@ static void publishing_free(struct pending *p)
     mem_free(k);
 }
 
-static size_t publishing_bytes(const struct pending *p)
-{
-    const struct publication *m = ((const struct publishing *)p)->publication;
-    return m == NULL ? 0 : sizeof *m + m->channel.len + m->payload.len;
-}
-
 static enum err wait_for_others(struct request *rq)
 {
     waiter_add(&rq->env->publications->waiters, rq->waiter);
@@ -211,7 +205,7 @@ static enum err publish_alone(struct request *rq, struct publication *p, size_t 
     if (queued == NULL) return OK;
     k = mem_new(sizeof *k);
     k->pending.free = publishing_free;
-    k->pending.bytes = publishing_bytes;
+    k->pending.is_short = true;
     k->publication = queued;
     queued->publisher = k;
     rq->client->pending = &k->pending;

@@ -457,6 +457,7 @@ static enum err exec_run(struct request *rq)
     }
     uint8_t database = c->database;
     enum format format = c->format;
+    turn_exec(rq->env, c->multi);
     enum err r = exec_attempt(rq);
     if (r != OK) {
         c->database = database;

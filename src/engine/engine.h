@@ -166,6 +166,8 @@ ERR_MUST_USE enum err engine_admit_bulk(struct engine *g, struct waiter *w, stru
 ERR_MUST_USE enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w,
                                  struct error *e);
 void engine_discard(struct overlay *o); /* may be NULL */
+/* Was there one that is not small (ENGINE_SMALL_*) since this was last asked? */
+bool engine_take_large(struct engine *g);
 /* Grows with each evaluation that has something to commit. */
 unsigned engine_overlay_changes(const struct overlay *o);
 /* The version that a commit gets if it is made in this turn and before any other. */
@@ -294,6 +296,9 @@ struct layer_op {
 
 /* What layers may derive in one transaction: it runs in one turn of the loop. */
 #define ENGINE_DERIVED_MAX 100000
+/* Above these a transaction may take longer than a turn of the loop ordinarily does. */
+#define ENGINE_SMALL_OPS 1000 /* operations, or derived rows */
+#define ENGINE_SMALL_BYTES (4u << 20)
 
 struct view_row {
     struct slice key;

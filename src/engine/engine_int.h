@@ -38,6 +38,7 @@ struct engine {
     size_t layer_count;
     struct expiry expiry;
     struct idem idem;
+    bool had_large; /* a transaction that is not small, since it was last asked */
 };
 
 /* Runs the layers, commits, tells the layers. The set's own mutations are there already. */

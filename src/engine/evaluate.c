@@ -406,6 +406,13 @@ void engine_discard(struct overlay *o)
     if (o != NULL) overlay_fini(o);
 }
 
+bool engine_take_large(struct engine *g)
+{
+    bool had_large = g->had_large;
+    g->had_large = false;
+    return had_large;
+}
+
 unsigned engine_overlay_changes(const struct overlay *o)
 {
     return o->changes;

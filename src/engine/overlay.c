@@ -1,5 +1,7 @@
 #include "engine/overlay.h"
 
+#include "engine/engine_int.h"
+
 #include <stdlib.h>
 
 #define OVERLAY_LINEAR_MAX 8
@@ -14,6 +16,9 @@ void overlay_init(struct overlay *o, struct engine *g, struct arena *arena)
 void overlay_fini(struct overlay *o)
 {
     htab_fini(&o->index);
+    if (o->ops + o->derived > ENGINE_SMALL_OPS || o->bytes > ENGINE_SMALL_BYTES) {
+        o->engine->had_large = true;
+    }
 }
 
 static struct written *find(struct overlay *o, struct slice key, uint64_t *hash)

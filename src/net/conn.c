@@ -18,7 +18,9 @@
 #define COMMANDS_MAX 1000             /* of one client in one turn */
 #define OUTPUT_PAUSE_BYTES (1u << 20) /* commands wait while this much is unsent */
 #define BEHIND_KEEP_BYTES 4096
-#define TRIM_IDLE_MS 2000 /* then the buffers of a connection are given back */
+#define FLUSH_US_MAX 10000 /* of a turn, for output of which others made that it can go */
+#define LOOK_EVERY 16      /* connections between two looks at the clock */
+#define TRIM_IDLE_MS 2000  /* then the buffers of a connection are given back */
 
 static void conn_move(struct conn *c, enum conn_state to)
 {
@@ -209,10 +211,17 @@ void conn_write(struct conn *c, struct slice bytes, uint64_t version)
     } else if (!c->is_overrun) {
         conn_append(c, bytes, version);
     }
+    conn_queue_flush(c);
+}
+
+void conn_queue_flush(struct conn *c)
+{
+    struct net *n = c->net;
     if (c->is_flush_queued) return;
     c->is_flush_queued = true;
-    c->flush_next = n->flush_first;
-    n->flush_first = c;
+    c->flush_next = NULL;
+    *n->flush_last = c;
+    n->flush_last = &c->flush_next;
 }
 
 /* After the reply was marked, or dropped because the command waits. */
@@ -224,14 +233,20 @@ static void conn_take_behind(struct conn *c)
     buf_clear(&c->behind, BEHIND_KEEP_BYTES);
 }
 
-void conn_flush_queued(struct net *n)
+void conn_flush_queued(struct net *n, bool all)
 {
-    while (n->flush_first != NULL) {
+    int64_t begin_us = clock_mono_us();
+    for (unsigned i = 1; n->flush_first != NULL; i++) {
         struct conn *c = n->flush_first;
+        size_t before = output_pending(&c->output);
         n->flush_first = c->flush_next;
+        if (n->flush_first == NULL) n->flush_last = &n->flush_first;
         c->is_flush_queued = false;
         conn_flush(c);
         if (c->state != CONN_DEAD && c->is_overrun) conn_check_output(c);
+        /* Commands that waited for room in the output can go on. */
+        if (before >= OUTPUT_PAUSE_BYTES && c->state == CONN_READING) conn_queue(c);
+        if (!all && i % LOOK_EVERY == 0 && clock_mono_us() - begin_us > FLUSH_US_MAX) return;
     }
 }
 
@@ -441,12 +456,15 @@ void conn_read_all(struct net *n)
     *n->late_last = n->readable;
     while (*n->late_last != NULL) n->late_last = &(*n->late_last)->readable_next;
     n->readable = NULL;
+    unsigned reads = 0;
     while (n->late_first != NULL && !net_turn_is_full(n)) {
         struct conn *c = n->late_first;
         n->late_first = c->readable_next;
         if (n->late_first == NULL) n->late_last = &n->late_first;
         c->is_readable = false;
         if (c->state != CONN_DEAD) conn_read(c);
+        /* That connections end takes time too, and no command tells how much. */
+        if (++reads % LOOK_EVERY == 0) n->env->now_us = clock_mono_us();
     }
 }
 

@@ -14,7 +14,8 @@
 #define SLOW_TICK_S 0.1
 #define TURN_US_MAX 10000         /* then clients wait for the next turn ... */
 #define TURN_BYTES_MAX (4u << 20) /* ... or when so much was read and answered */
-#define FREE_WORK 5000            /* channels and notes of dead connections freed in one turn */
+#define FREE_WORK 5000            /* channels and notes of dead connections freed in one turn ... */
+#define CONN_WORK 10              /* ... a connection counts as so many */
 #define DRAIN_US 1000000          /* a stopping server waits this long for replies that are held */
 
 static void on_wake(struct ev_loop *loop, ev_async *async, int events)
@@ -30,14 +31,8 @@ static void on_durable(void *arg, uint64_t version)
 {
     struct net *n = arg;
     n->durable = version;
-    for (struct conn *c = n->held.held_next; c != &n->held;) {
-        struct conn *next = c->held_next;
-        size_t before = output_pending(&c->output);
-        conn_flush(c);
-        /* Commands that waited for room in the output can go on. */
-        if (before >= 1u << 20 && c->state == CONN_READING) conn_queue(c);
-        c = next;
-    }
+    for (struct conn *c = n->held.held_next; c != &n->held; c = c->held_next) conn_queue_flush(c);
+    conn_flush_queued(n, false);
 }
 
 bool net_turn_is_full(const struct net *n)
@@ -70,6 +65,11 @@ static void free_dying(struct net *n, bool all)
     n->is_freeing = false;
     while (*at != NULL) {
         struct conn *c = *at;
+        if (!all && work < CONN_WORK) {
+            n->is_freeing = true;
+            return;
+        }
+        work -= work < CONN_WORK ? work : CONN_WORK;
         bool is_done = client_end_listening(&c->client, n->env, &work);
         while (all && !is_done) {
             work = FREE_WORK;
@@ -100,18 +100,19 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     n->is_queue_first = !n->is_queue_first;
     bool is_busy = command_turn(n->env);
     if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
-    conn_flush_queued(n);
+    conn_flush_queued(n, false);
     client_memory_grow(n->env, n->turn_bytes);
     client_memory_check(n->env, false);
     free_dying(n, false);
-    is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->is_freeing;
+    is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->is_freeing ||
+              n->flush_first != NULL;
     if (is_busy) {
         ev_idle_start(loop, &n->idle);
     } else {
         ev_idle_stop(loop, &n->idle);
     }
     observe_turn(n->env, ev_time() - ev_now(loop));
-    turn_end(n->env);
+    turn_end(n->env, n->turn_bytes);
 }
 
 static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
@@ -182,6 +183,7 @@ struct net *net_new(void)
     if (n->loop == NULL) die("cannot make an event loop");
     n->run_last = &n->run_first;
     n->late_last = &n->late_first;
+    n->flush_last = &n->flush_first;
     n->held.held_next = n->held.held_prev = &n->held;
     arena_init(&n->arena, ARENA_CHUNK_BYTES);
     ev_async_init(&n->wake, on_wake);
@@ -315,7 +317,7 @@ void net_close(struct net *n)
     for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
     n->run_first = NULL;
     n->run_last = &n->run_first;
-    conn_flush_queued(n);
+    conn_flush_queued(n, true);
     free_dying(n, true);
 }
 

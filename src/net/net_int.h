@@ -83,11 +83,11 @@ struct net {
     bool is_queue_first; /* the next turn begins with run_first */
     bool is_freeing;     /* some of the dying have channels that end in the turns to come */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
-    int64_t turn_begin_us;    /* 0 = nothing yet */
-    size_t turn_bytes;        /* of commands read and replies made */
-    struct conn *flush_first; /* to be flushed at the end of the turn */
-    struct conn *running;     /* whose command is being run; NULL = nobody's */
-    struct arena arena;       /* of the request being run */
+    int64_t turn_begin_us;                  /* 0 = nothing yet */
+    size_t turn_bytes;                      /* of commands read and replies made */
+    struct conn *flush_first, **flush_last; /* to be flushed at the end of the turn */
+    struct conn *running;                   /* whose command is being run; NULL = nobody's */
+    struct arena arena;                     /* of the request being run */
     struct buf scratch;
     uint64_t next_id;
     uint64_t durable;   /* as last told */
@@ -122,8 +122,11 @@ void conn_flush(struct conn *c);
 void conn_buffers(const struct conn *c, size_t *input, size_t *output);
 /* A message from elsewhere; as net_client_write. */
 void conn_write(struct conn *c, struct slice bytes, uint64_t version);
-/* Flushes those that conn_write wrote to, and closes those that are over their limit. */
-void conn_flush_queued(struct net *n);
+/* It is flushed at the end of this turn, or in a later one when they are many. */
+void conn_queue_flush(struct conn *c);
+/* Flushes those that are queued for it, and closes those that are over their limit; not `all`: for
+ * some milliseconds. */
+void conn_flush_queued(struct net *n, bool all);
 /* Moves to CONN_DEAD; freed at the end of the turn. */
 void conn_kill(struct conn *c);
 void conn_free(struct conn *c);

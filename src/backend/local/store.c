@@ -61,14 +61,15 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
     return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
 }
 
-/* replacing(x, expiry): x, and notes that the UPSERT found a row, with that expiry. It is how one
- * statement writes and tells whether the number of entries grew. */
+/* replacing(x, expiry, large): x, and notes that the UPSERT found a row, with that expiry and that
+ * large value. It is how one statement writes and tells whether the number of entries grew. */
 static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct store *s = sqlite3_user_data(ctx);
     (void)argc;
     s->replaced++;
     s->replaced_expiring += sqlite3_value_int64(argv[1]) != 0;
+    s->replaced_large = sqlite3_value_int64(argv[2]);
     sqlite3_result_value(ctx, argv[0]);
 }
 
@@ -113,7 +114,7 @@ static enum err header_check(const char *path, const uint8_t *h, struct error *e
     }
     if (format < STORE_FORMAT) {
         return error_set(e, ERR_FORMAT,
-                         "%s has format %u, of a development version without checksums; this "
+                         "%s has format %u, of a development version; this "
                          "program reads format %d. Start the version that wrote it",
                          path, format, STORE_FORMAT);
     }
@@ -155,7 +156,7 @@ static enum err store_check_format(const char *path, struct error *e)
 
 static enum err store_create(struct store *s, struct error *e)
 {
-    char sql[960];
+    char sql[1024];
     uint8_t id[DATABASE_ID_BYTES];
     char hex[2 * DATABASE_ID_BYTES + 1];
     random_system(id, sizeof id);
@@ -163,7 +164,8 @@ static enum err store_create(struct store *s, struct error *e)
     snprintf(sql, sizeof sql,
              "BEGIN IMMEDIATE;"
              "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
-             " exp INTEGER NOT NULL, v BLOB NOT NULL) WITHOUT ROWID;"
+             " exp INTEGER NOT NULL, v NOT NULL) WITHOUT ROWID;"
+             "CREATE TABLE IF NOT EXISTS large(id INTEGER PRIMARY KEY, v BLOB NOT NULL);"
              "CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
              "CREATE TABLE IF NOT EXISTS aside(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
              " exp INTEGER NOT NULL, v BLOB) WITHOUT ROWID;"
@@ -216,22 +218,28 @@ enum err store_read_meta(struct store *s, struct store_progress *state, struct e
 
 static enum err store_prepare_all(struct store *s, struct error *e)
 {
-    int rc = sqlite3_create_function_v2(s->db, "replacing", 2, SQLITE_UTF8, s, replacing, NULL,
+    int rc = sqlite3_create_function_v2(s->db, "replacing", 3, SQLITE_UTF8, s, replacing, NULL,
                                         NULL, NULL);
     enum err r = store_error(e, s->db, rc, "register a function");
     if (r == OK) {
         r = store_prepare(s, &s->put,
                           "INSERT INTO kv VALUES(?1,?2,?3,?4) ON CONFLICT(k) DO UPDATE SET "
-                          "ver=replacing(excluded.ver, kv.exp), exp=excluded.exp, v=excluded.v",
+                          "ver=replacing(excluded.ver, kv.exp, CASE typeof(kv.v) WHEN 'integer' "
+                          "THEN kv.v END), exp=excluded.exp, v=excluded.v",
                           e);
     }
-    if (r == OK) r = store_prepare(s, &s->del, "DELETE FROM kv WHERE k=?1 RETURNING exp", e);
+    if (r == OK)
+        r = store_prepare(s, &s->del, "DELETE FROM kv WHERE k=?1 RETURNING exp, " STORE_LARGE_ID,
+                          e);
     if (r == OK) {
         r = store_prepare(s, &s->del_range,
                           "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 "
-                          "LIMIT " FLUSH_SLICE_ROWS ")",
+                          "LIMIT " FLUSH_SLICE_ROWS ") RETURNING " STORE_LARGE_ID,
                           e);
     }
+    if (r == OK) r = store_prepare(s, &s->large_put, "INSERT INTO large(v) VALUES(?1)", e);
+    if (r == OK) r = store_prepare(s, &s->large_get, STORE_LARGE_SQL, e);
+    if (r == OK) r = store_prepare(s, &s->large_del, "DELETE FROM large WHERE id=?1", e);
     if (r == OK) r = store_prepare(s, &s->begin, "BEGIN IMMEDIATE", e);
     if (r == OK) r = store_prepare(s, &s->commit, "COMMIT", e);
     if (r == OK) r = store_prepare(s, &s->rollback, "ROLLBACK", e);
@@ -282,9 +290,9 @@ void store_close(struct store *s)
     if (s == NULL) return;
     store_text_close(s);
     store_aside_close(s);
-    sqlite3_stmt *stmts[] = {s->put,      s->del,         s->begin,     s->commit,
-                             s->rollback, s->meta_put,    s->del_range, s->savepoint,
-                             s->release,  s->rollback_to, s->aside_put, s->probe};
+    sqlite3_stmt *stmts[] = {s->put,       s->del,       s->begin,     s->commit,    s->rollback,
+                             s->meta_put,  s->del_range, s->savepoint, s->release,   s->rollback_to,
+                             s->aside_put, s->probe,     s->large_put, s->large_del, s->large_get};
     for (size_t i = 0; i < sizeof stmts / sizeof stmts[0]; i++) sqlite3_finalize(stmts[i]);
     int rc = sqlite3_close(s->db);
     if (rc != SQLITE_OK) log_warning("store: closing: %s", sqlite3_errstr(rc));

@@ -1,7 +1,8 @@
 /* store: the bulk of the data in one SQLite database, tupled.db. Written only by the store thread,
  * from frozen memtables, behind the journal; read by readers, each a connection of its own.
  *
- *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v BLOB) WITHOUT ROWID
+ *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v) WITHOUT ROWID
+ *   large(id INTEGER PRIMARY KEY, v BLOB): values that are too long for kv (store_large.c)
  *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied',
  *     'entries.<db>', 'expiring.<db>'
  *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
@@ -9,7 +10,7 @@
  *   forgotten(start BLOB PRIMARY KEY, end BLOB): ranges of kv that nobody reads any more
  *
  * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
- * ms or 0, `v` the value. application_id is "tupl", user_version the format. Every page has a
+ * ms or 0, `v` the value, or an integer, the id of a large one. application_id is "tupl", user_version the format. Every page has a
  * checksum (page_sum.h).
  *
  * Applying a memtable is several transactions (slices), each durable at its COMMIT; the last one
@@ -25,7 +26,7 @@
 #include "backend/local/memtable.h"
 #include "base/arena.h"
 
-#define STORE_FORMAT 2
+#define STORE_FORMAT 3
 #define STORE_SPACE_COUNTED 1 /* the space byte of the entries that are counted: user data */
 
 struct store;

@@ -57,10 +57,26 @@ static enum err delete_run(struct store *s, struct error *e)
     if (rc == SQLITE_ROW) {
         s->replaced = 1;
         s->replaced_expiring = sqlite3_column_int64(s->del, 0) != 0;
+        s->replaced_large = sqlite3_column_int64(s->del, 1);
         rc = sqlite3_step(s->del);
     }
     enum err r = store_error(e, s->db, rc, "delete an entry");
     sqlite3_reset(s->del);
+    return r;
+}
+
+/* The statement's value: itself, or the id that it has as a large one. */
+static enum err bind_value(struct store *s, sqlite3_stmt *stmt, int at, struct slice value,
+                           struct error *e)
+{
+    int64_t id = 0;
+    if (value.len <= STORE_INLINE_MAX) {
+        const uint8_t *data = value.len > 0 ? value.data : (const uint8_t *)"";
+        sqlite3_bind_blob(stmt, at, data, (int)value.len, SQLITE_STATIC);
+        return OK;
+    }
+    enum err r = store_large_put(s, value, &id, e);
+    sqlite3_bind_int64(stmt, at, id);
     return r;
 }
 
@@ -69,15 +85,17 @@ enum err store_apply_entry(struct store *s, const struct mem_entry *entry, struc
 {
     const struct mem_version *v = entry->newest;
     sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
+    enum err r = OK;
     sqlite3_bind_blob(stmt, 1, entry->key.data, (int)entry->key.len, SQLITE_STATIC);
     if (!v->is_tombstone) {
         sqlite3_bind_int64(stmt, 2, (sqlite3_int64)v->version);
         sqlite3_bind_int64(stmt, 3, v->expiry_ms);
-        sqlite3_bind_blob64(stmt, 4, v->value_len > 0 ? v->value : (const uint8_t *)"",
-                            v->value_len, SQLITE_STATIC);
+        r = bind_value(s, stmt, 4, slice_of(v->value, v->value_len), e);
     }
     s->replaced = s->replaced_expiring = 0;
-    enum err r = v->is_tombstone ? delete_run(s, e) : store_run(s, stmt, "write an entry", e);
+    s->replaced_large = 0;
+    if (r == OK) r = v->is_tombstone ? delete_run(s, e) : store_run(s, stmt, "write an entry", e);
+    if (r == OK && s->replaced_large != 0) r = store_large_delete(s, s->replaced_large, e);
     if (r != OK) return r;
     p->rows++;
     if (!is_counted(entry->key)) return OK;
@@ -105,8 +123,8 @@ static enum err apply_flush(struct store *s, uint8_t database, struct store_prog
         if (r != OK) return r;
         sqlite3_bind_blob(s->del_range, 1, &bounds[0], 1, SQLITE_STATIC);
         sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
-        r = store_run(s, s->del_range, "flush a database", e);
-        int removed = sqlite3_changes(s->db);
+        int removed = 0;
+        r = store_delete_rows(s, s->del_range, "flush a database", &removed, e);
         if (r == OK) r = store_aside_flush(s, database, e);
         if (r == OK) r = store_text_flush(s, database, e);
         if (removed == 0) p->entries[database] = p->expiring[database] = 0;

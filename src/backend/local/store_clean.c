@@ -47,8 +47,9 @@ static enum err clean_range(struct store *s, struct cleaning *c, int *rows, stru
     bind_range(c->remove_aside, c->first);
     enum err r = store_run(s, s->savepoint, "set a savepoint", e);
     if (r != OK) return r;
-    r = store_run(s, c->remove, "clean up", &why);
-    int removed = r == OK ? sqlite3_changes(s->db) : 0;
+    int removed = 0;
+    r = store_delete_rows(s, c->remove, "clean up", &removed, &why);
+    if (r != OK) removed = 0;
     bool is_damaged = r == ERR_CORRUPT;
     if (is_damaged) r = store_run(s, s->rollback_to, "go back to a savepoint", &why);
     if (r == OK) r = store_run(s, c->remove_aside, "clean up", &why);
@@ -82,7 +83,8 @@ enum err store_clean(struct store *s, bool *has_more, struct error *e)
     enum err r = prepare(s, &c.first, "SELECT start, end FROM forgotten LIMIT 1", e);
     if (r == OK) {
         r = prepare(s, &c.remove,
-                    "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 LIMIT ?3)",
+                    "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 LIMIT ?3)"
+                    " RETURNING " STORE_LARGE_ID,
                     e);
     }
     if (r == OK) r = prepare(s, &c.remove_aside, "DELETE FROM aside WHERE k>=?1 AND k<?2", e);

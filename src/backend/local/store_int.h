@@ -14,6 +14,7 @@ struct store {
     sqlite3 *db; /* the writer's connection */
     sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
     sqlite3_stmt *savepoint, *rollback_to, *release, *aside_put, *probe;
+    sqlite3_stmt *large_put, *large_del, *large_get;
     char *path; /* owned */
     uint64_t reader_cache_bytes;
     struct file nowait_file; /* the database file, for vfs_nowait_begin; outlives all connections */
@@ -22,6 +23,7 @@ struct store {
     /* Rows that `put` found there, and those of them with an expiry: counted by the SQL function
      * `replacing`. */
     uint64_t replaced, replaced_expiring;
+    int64_t replaced_large;          /* id of the large value that went with it; 0 = none */
     const struct text_ops *text_ops; /* NULL = text indexes are not kept */
     struct text_table *texts;        /* owned; store thread */
     bool has_lost_texts;             /* `texts` could not be read again: nothing is applied */
@@ -41,6 +43,26 @@ ERR_MUST_USE enum err store_run(struct store *s, sqlite3_stmt *stmt, const char 
                                 struct error *e);
 ERR_MUST_USE enum err store_read_meta(struct store *s, struct store_progress *state,
                                       struct error *e);
+
+/* store_large.c: values longer than this are kept in a table of their own. */
+#define STORE_INLINE_MAX 900
+#define STORE_LARGE_SQL "SELECT v FROM large WHERE id=?1"
+/* What kv.v is in terms of that table: its id, or NULL. */
+#define STORE_LARGE_ID "CASE typeof(v) WHEN 'integer' THEN v END"
+/* In the transaction under way. */
+ERR_MUST_USE enum err store_large_put(struct store *s, struct slice value, int64_t *id,
+                                      struct error *e);
+ERR_MUST_USE enum err store_large_delete(struct store *s, int64_t id, struct error *e);
+/* The value whose id is in this column of `row`, by a statement of STORE_LARGE_SQL: borrowed until
+ * that is reset, by the caller, also on error. */
+ERR_MUST_USE enum err store_large_get(sqlite3_stmt *get, sqlite3_stmt *row, int column,
+                                      struct slice *value, struct error *e);
+/* A value in a column: borrowed until the next step. */
+ERR_MUST_USE enum err store_value(sqlite3_stmt *row, int column, struct slice *value,
+                                  struct error *e);
+/* Runs DELETE FROM kv ... RETURNING STORE_LARGE_ID, and removes the large values too. */
+ERR_MUST_USE enum err store_delete_rows(struct store *s, sqlite3_stmt *stmt, const char *what,
+                                        int *removed, struct error *e);
 
 /* store_apply.c: one entry into the transaction under way, and its end, with the counts. */
 ERR_MUST_USE enum err store_apply_entry(struct store *s, const struct mem_entry *entry,

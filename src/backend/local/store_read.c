@@ -12,7 +12,7 @@
 struct store_reader {
     struct store *store; /* borrowed */
     sqlite3 *db;
-    sqlite3_stmt *get, *forward, *backward, *begin, *commit, *touch;
+    sqlite3_stmt *get, *forward, *backward, *large, *begin, *commit, *touch;
     bool is_pinned;
 };
 
@@ -30,6 +30,7 @@ enum err store_reader_open(struct store *s, struct store_reader **out, struct er
     r->store = s;
     enum err rc = store_connect(s->path, s->reader_cache_bytes, false, &r->db, e);
     if (rc == OK) rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=?1", e);
+    if (rc == OK) rc = reader_prepare(r, &r->large, STORE_LARGE_SQL, e);
     if (rc == OK) {
         rc = reader_prepare(r, &r->forward,
                             "SELECT k,ver,exp,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k", e);
@@ -64,6 +65,7 @@ void store_reader_close(struct store_reader *r)
 {
     if (r == NULL) return;
     sqlite3_finalize(r->get);
+    sqlite3_finalize(r->large);
     sqlite3_finalize(r->forward);
     sqlite3_finalize(r->backward);
     sqlite3_finalize(r->begin);
@@ -90,6 +92,28 @@ static enum err reader_step(struct store_reader *r, sqlite3_stmt *stmt, bool may
     return store_error(e, r->db, *rc, "read");
 }
 
+/* The value in this column of the row, itself or the large one that it names: borrowed until the row
+ * goes and large_end. */
+static enum err reader_value(struct store_reader *r, sqlite3_stmt *row, int column, bool may_wait,
+                             struct slice *value, struct error *e)
+{
+    if (sqlite3_column_type(row, column) != SQLITE_INTEGER) {
+        return store_value(row, column, value, e);
+    }
+    if (may_wait) return store_large_get(r->large, row, column, value, e);
+    vfs_nowait_begin(r->store->nowait_file.fd);
+    enum err result = store_large_get(r->large, row, column, value, e);
+    if (vfs_nowait_end() && result != OK) {
+        return error_set(e, ERR_WAIT, "the data is being read from disk");
+    }
+    return result;
+}
+
+static void large_end(struct store_reader *r)
+{
+    sqlite3_reset(r->large);
+}
+
 static void bind_slice(sqlite3_stmt *stmt, int at, struct slice s)
 {
     sqlite3_bind_blob(stmt, at, s.len > 0 ? s.data : (const uint8_t *)"", (int)s.len,
@@ -107,11 +131,7 @@ enum err store_get(struct store_reader *r, struct slice key, bool may_wait, stru
         out->exists = true;
         out->version = (uint64_t)sqlite3_column_int64(r->get, 0);
         out->expiry_ms = sqlite3_column_int64(r->get, 1);
-        const void *value = sqlite3_column_blob(r->get, 2);
-        out->value = slice_of(value, (size_t)sqlite3_column_bytes(r->get, 2));
-        if (value == NULL && out->value.len == 0 && sqlite3_errcode(r->db) == SQLITE_NOMEM) {
-            result = error_set(e, ERR_NOMEM, "no memory for a value");
-        }
+        result = reader_value(r, r->get, 2, may_wait, &out->value, e);
     }
     if (result != OK || rc != SQLITE_ROW) store_get_end(r);
     return result;
@@ -120,6 +140,7 @@ enum err store_get(struct store_reader *r, struct slice key, bool may_wait, stru
 void store_get_end(struct store_reader *r)
 {
     sqlite3_reset(r->get);
+    large_end(r);
 }
 
 /* BEGIN alone fixes nothing: the snapshot is taken by the first read. */
@@ -165,33 +186,34 @@ static struct slice column_slice(sqlite3_stmt *stmt, int at)
     return slice_of(data, (size_t)sqlite3_column_bytes(stmt, at));
 }
 
-/* Copies the statement's row; false when there is no memory. */
-static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, bool with_values, size_t *bytes)
+/* What a fetch has done. */
+struct fetched {
+    size_t bytes, looks;
+    uint64_t work; /* of its filter */
+};
+
+/* Copies the statement's row with this value; false when there is no memory. */
+static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, struct slice value, size_t *bytes)
 {
     struct store_row *row = &c->rows[c->count];
     row->key = arena_copy(&c->arena, column_slice(stmt, 0));
     row->version = (uint64_t)sqlite3_column_int64(stmt, 1);
     row->expiry_ms = sqlite3_column_int64(stmt, 2);
-    row->value = slice_of(NULL, 0);
-    if (with_values) {
-        struct slice value = column_slice(stmt, 3);
-        uint8_t *copy = arena_alloc_try(&c->arena, value.len > 0 ? value.len : 1);
-        if (copy == NULL) return false;
-        if (value.len > 0) memcpy(copy, value.data, value.len);
-        row->value = slice_of(copy, value.len);
-    }
+    uint8_t *copy = arena_alloc_try(&c->arena, value.len > 0 ? value.len : 1);
+    if (copy == NULL) return false;
+    if (value.len > 0) memcpy(copy, value.data, value.len);
+    row->value = slice_of(copy, value.len);
     *bytes += row->key.len + row->value.len;
     c->count++;
     return true;
 }
 
 /* Notes that the row was looked at; does it match? *work grows by what that took. */
-static enum err chunk_look(struct store_chunk *c, sqlite3_stmt *stmt,
+static enum err chunk_look(struct store_chunk *c, sqlite3_stmt *stmt, struct slice value,
                            const struct row_filter *filter, bool *matches, uint64_t *work,
                            struct error *e)
 {
     struct slice key = column_slice(stmt, 0);
-    struct slice value = column_slice(stmt, 3);
     enum err r = row_filter_check(filter, value, ROW_WORK_MAX, e);
     if (r != OK) return r;
     buf_clear(&c->last, SIZE_MAX);
@@ -201,14 +223,33 @@ static enum err chunk_look(struct store_chunk *c, sqlite3_stmt *stmt,
     return OK;
 }
 
+/* The statement's row, if it is wanted. */
+static enum err fetch_row(struct store_reader *r, const struct store_fetch *f, sqlite3_stmt *stmt,
+                          struct store_chunk *out, struct fetched *n, struct error *e)
+{
+    struct slice value = {0};
+    bool is_kept = true;
+    enum err result = OK;
+    if (f->with_values || f->filter != NULL) {
+        result = reader_value(r, stmt, 3, f->may_wait, &value, e);
+    }
+    if (result == OK && f->filter != NULL) {
+        result = chunk_look(out, stmt, value, f->filter, &is_kept, &n->work, e);
+    }
+    if (!f->with_values) value = slice_of(NULL, 0);
+    bool has_memory = !out->last.is_failed;
+    if (result == OK && is_kept && has_memory) has_memory = chunk_add(out, stmt, value, &n->bytes);
+    large_end(r);
+    if (result == OK && !has_memory) return error_set(e, ERR_NOMEM, "no memory for a page of rows");
+    return result;
+}
+
 enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct store_chunk *out,
                      struct error *e)
 {
     sqlite3_stmt *stmt = f->is_reverse ? r->backward : r->forward;
     enum err result = OK;
-    size_t bytes = 0;
-    size_t looks = 0;
-    uint64_t work = 0;
+    struct fetched n = {0};
     arena_reset(&out->arena);
     buf_clear(&out->last, SIZE_MAX);
     out->count = 0;
@@ -217,26 +258,19 @@ enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct
     out->rows = arena_alloc(&out->arena, f->rows_max * sizeof *out->rows);
     bind_slice(stmt, 1, f->start);
     bind_slice(stmt, 2, f->end);
-    while (out->count < f->rows_max && bytes < CHUNK_BYTES_MAX) {
-        if (f->filter != NULL && (looks == f->looks_max || work >= FETCH_WORK)) break;
-        if (++looks % YIELD_ROWS == 0 && f->may_wait) sched_yield();
+    while (result == OK && out->count < f->rows_max && n.bytes < CHUNK_BYTES_MAX) {
+        if (f->filter != NULL && (n.looks == f->looks_max || n.work >= FETCH_WORK)) break;
+        if (++n.looks % YIELD_ROWS == 0 && f->may_wait) sched_yield();
         int rc = SQLITE_OK;
         result = reader_step(r, stmt, f->may_wait, &rc, e);
-        /* What was read before a refused read is good; the next fetch will be refused at once. */
-        if (result == ERR_WAIT && (out->count > 0 || out->last.len > 0)) result = OK;
-        if (rc != SQLITE_ROW && rc != SQLITE_DONE) break;
-        if (rc != SQLITE_ROW) {
+        if (rc == SQLITE_DONE) {
             out->is_last = true;
             break;
         }
-        bool is_kept = true;
-        if (f->filter != NULL) result = chunk_look(out, stmt, f->filter, &is_kept, &work, e);
-        if (result != OK) break;
-        if (out->last.is_failed || (is_kept && !chunk_add(out, stmt, f->with_values, &bytes))) {
-            result = error_set(e, ERR_NOMEM, "no memory for a page of rows");
-            break;
-        }
+        if (result == OK) result = fetch_row(r, f, stmt, out, &n, e);
     }
+    /* What was read before a refused read is good; the next fetch will be refused at once. */
+    if (result == ERR_WAIT && (out->count > 0 || out->last.len > 0)) result = OK;
     sqlite3_reset(stmt);
     sqlite3_clear_bindings(stmt);
     return result;

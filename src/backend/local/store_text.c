@@ -379,15 +379,21 @@ bool store_text_is_filling(const struct store *s)
     return first_filling(s) != NULL;
 }
 
-static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *rows, struct error *e)
+/* *bytes grows by those of its value. */
+static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *rows, size_t *bytes,
+                         struct error *e)
 {
     sqlite3_int64 id = 0;
     struct slice key = slice_of(sqlite3_column_blob(rows, 0),
                                 (size_t)sqlite3_column_bytes(rows, 0));
-    struct slice value = slice_of(sqlite3_column_blob(rows, 1),
-                                  (size_t)sqlite3_column_bytes(rows, 1));
-    enum err r = doc_find(s, t, key, &id, e);
+    struct slice value;
+    bool is_large = sqlite3_column_type(rows, 1) == SQLITE_INTEGER;
+    enum err r = is_large ? store_large_get(s->large_get, rows, 1, &value, e)
+                          : store_value(rows, 1, &value, e);
+    if (r == OK) *bytes += value.len;
+    if (r == OK) r = doc_find(s, t, key, &id, e);
     if (r == OK && id == 0) r = table_entry(s, t, key, &value, e);
+    sqlite3_reset(s->large_get);
     buf_clear(&t->position, SIZE_MAX);
     buf_append(&t->position, key.data, key.len);
     t->filled++;
@@ -434,9 +440,8 @@ static enum err fill_slice(struct store *s, struct text_table *t, struct error *
         rc = sqlite3_step(rows);
         r = store_error(e, s->db, rc, "fill a text index");
         if (rc != SQLITE_ROW) break;
-        bytes += (size_t)sqlite3_column_bytes(rows, 1);
         count++;
-        r = fill_row(s, t, rows, e);
+        r = fill_row(s, t, rows, &bytes, e);
     }
     if (r == OK && rc == SQLITE_DONE) t->is_complete = true;
     sqlite3_finalize(rows);
