@@ -141,8 +141,7 @@ static const char *binary_of(const struct testserver *s)
 }
 
 /* What a turn of the loop may take of the processor: 250 ms at the limits, and a fifth of that for
- * small work (src/command/turn.c); a sanitizer makes
- * everything several times slower. */
+ * small work (src/command/turn.c); a sanitizer makes everything several times slower. */
 static long turn_ms_of(const struct testserver *s)
 {
     return s->turn_ms_max != 0 ? s->turn_ms_max : s->is_release ? TURN_MS : TURN_MS * ASAN_FACTOR;

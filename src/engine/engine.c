@@ -156,7 +156,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     enum err r = OK;
     if (o != NULL) {
         INVARIANT(range->is_undivided);
-        g->had_large = g->had_large || range->filter != NULL; /* it may look at all of a range */
+        g->had_large = g->had_large || range->filter != NULL; /* it may look at very much */
         s->own_count = overlay_range(o, range->start, range->end, &s->own);
     }
     if (o == NULL || !o->flushed[range->start.data[0]]) {

@@ -297,7 +297,7 @@ struct layer_op {
 /* What layers may derive in one transaction: it runs in one turn of the loop. */
 #define ENGINE_DERIVED_MAX 100000
 /* Above these a transaction may take longer than a turn of the loop ordinarily does. */
-#define ENGINE_SMALL_OPS 1000 /* operations, or derived rows */
+#define ENGINE_SMALL_OPS 1000 /* operations, rows that are derived or scanned */
 #define ENGINE_SMALL_BYTES (4u << 20)
 
 struct view_row {

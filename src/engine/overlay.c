@@ -16,7 +16,8 @@ void overlay_init(struct overlay *o, struct engine *g, struct arena *arena)
 void overlay_fini(struct overlay *o)
 {
     htab_fini(&o->index);
-    if (o->ops + o->derived > ENGINE_SMALL_OPS || o->bytes > ENGINE_SMALL_BYTES) {
+    size_t rows = OVERLAY_ROWS_MAX - o->rows_left;
+    if (o->ops + o->derived + rows > ENGINE_SMALL_OPS || o->bytes > ENGINE_SMALL_BYTES) {
         o->engine->had_large = true;
     }
 }
