@@ -335,6 +335,73 @@ static void a_slow_subscriber_gets_the_newest_state_of_every_key(void **state)
     redisFree(l);
 }
 
+#define DRAIN_KEYS 400
+#define DRAIN_CHANGES 20000
+#define DRAIN_STEP 10
+
+struct drain {
+    unsigned last[DRAIN_KEYS];    /* number of the change that was told last */
+    unsigned written[DRAIN_KEYS]; /* that was made last */
+    unsigned told;
+};
+
+/* What has come, up to some 16 KB: each is newer than what was told of its key before. */
+static void drain_read(struct drain *d, redisContext *l, int wait_ms)
+{
+    void *reply = NULL;
+    if (!load_is_readable(l, wait_ms)) return;
+    if (redisBufferRead(l) != REDIS_OK) fail_msg("the watcher lost its connection");
+    while (redisGetReplyFromReader(l, &reply) == REDIS_OK && reply != NULL) {
+        unsigned k = 0;
+        unsigned value = message_value(reply, &k);
+        assert_true(k < DRAIN_KEYS);
+        if (value <= d->last[k]) fail_msg("key %u: %u after %u", k, value, d->last[k]);
+        d->last[k] = value;
+        d->told++;
+        freeReplyObject(reply);
+        reply = NULL;
+    }
+}
+
+static unsigned drain_missing(const struct drain *d)
+{
+    unsigned missing = 0;
+    for (unsigned k = 0; k < DRAIN_KEYS; k++) missing += d->last[k] != d->written[k];
+    return missing;
+}
+
+/* Its notes drain, as it reads now, and there is room in its output again: a change of a key that
+ * is still noted must not be written before what the note stands for, or a key would be told twice
+ * or go back. */
+static void a_key_keeps_its_order_while_notes_drain(void **state)
+{
+    static struct drain d;
+    static char pad[5000];
+    redisContext *l = fresh();
+    memset(pad, 'p', sizeof pad - 1);
+    set_receive_buffer(l, 16 * 1024);
+    expect(l, "[subscribe kv:prefix:['s'] :1]", "SUBSCRIBE kv:prefix:['s']");
+    load_seed();
+    for (unsigned n = 1; n <= DRAIN_CHANGES; n++) {
+        unsigned k = n <= DRAIN_KEYS ? n - 1 : (unsigned)load_below(DRAIN_KEYS);
+        d.written[k] = n;
+        say(c, "KV.SET ['s',%u] '%u-%s'", k, n, pad);
+        if (n % DRAIN_STEP != 0) continue;
+        expect_many(c, DRAIN_STEP, "@");
+        if (n == DRAIN_CHANGES / 4) set_receive_buffer(l, 256 * 1024);
+        for (int i = 0; i < 10 && n > DRAIN_CHANGES / 4; i++) drain_read(&d, l, 0);
+    }
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (drain_missing(&d) > 0) {
+        drain_read(&d, l, 100);
+        if (testserver_now_ms() > until) fail_msg("%u keys are missing", drain_missing(&d));
+    }
+    printf("# %u changes came as %u messages\n", DRAIN_CHANGES, d.told);
+    assert_in_range(d.told, DRAIN_KEYS, DRAIN_CHANGES - 1);
+    expect_silence(l);
+    redisFree(l);
+}
+
 static void deleted_while_slow_is_told_as_deleted(void **state)
 {
     static char pad[5000];
@@ -526,6 +593,7 @@ int main(void)
         cmocka_unit_test(a_subscription_belongs_to_its_database_and_format),
         cmocka_unit_test(a_change_is_told_when_it_is_durable),
         cmocka_unit_test(a_slow_subscriber_gets_the_newest_state_of_every_key),
+        cmocka_unit_test(a_key_keeps_its_order_while_notes_drain),
         cmocka_unit_test(deleted_while_slow_is_told_as_deleted),
         cmocka_unit_test(ten_thousand_watchers_miss_no_final_state),
         cmocka_unit_test(poll_tells_what_differs),

@@ -148,7 +148,17 @@ static enum err open_net(struct server *s, struct error *e)
     return r;
 }
 
+static unsigned test_delay_ms(const char *name, const char *what)
+{
+    const char *delay = getenv(name);
+    uint64_t delay_ms = 0;
+    if (delay == NULL || !slice_to_u64(slice_str(delay), &delay_ms)) return 0;
+    log_warning("%s: every %s takes %llu ms longer", name, what, (unsigned long long)delay_ms);
+    return (unsigned)delay_ms;
+}
+
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
+ * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one.
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
@@ -160,12 +170,8 @@ static void read_test_environment(struct server *s)
     if (turn != NULL && slice_to_u64(slice_str(turn), &turn_ms)) {
         s->env.turn.bound_us = (int64_t)turn_ms * 1000;
     }
-    const char *delay = getenv("TUPLED_TEST_SYNC_DELAY_MS");
-    uint64_t delay_ms = 0;
-    if (delay == NULL || !slice_to_u64(slice_str(delay), &delay_ms)) return;
-    log_warning("TUPLED_TEST_SYNC_DELAY_MS: every sync takes %llu ms longer",
-                (unsigned long long)delay_ms);
-    fault_set_sync_delay_ms((unsigned)delay_ms);
+    fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
+    fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));
 }
 
 /* Tests and scripts read the port here. */

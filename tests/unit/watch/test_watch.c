@@ -371,11 +371,51 @@ static void a_flush_of_many_names_is_told_in_turns(void **state)
     free(many);
 }
 
+/* A flush that is late although the turn has done little: what is changed after it in the same turn
+ * is told after it. */
+static void a_change_does_not_overtake_a_flush(void **state)
+{
+    enum { NAMES = 21000 };
+    struct bench t;
+    struct named all = {.name = "all"};
+    struct named k = {.name = "key"};
+    struct watcher *many = calloc(NAMES, sizeof *many);
+    char path[20];
+    assert_non_null(many);
+    open_bench(&t);
+    crowd_told = crowd_late = 0;
+    crowd_version = 0;
+    for (int i = 0; i < NAMES; i++) {
+        many[i].changed = on_crowd;
+        snprintf(path, sizeof path, "k/#%d", i);
+        watch_add(t.x, &many[i], WATCH_KEY, key(&t, 0, path));
+        if (i % 1000 == 0) arena_reset(&t.arena);
+    }
+    add(&t, &all, WATCH_PREFIX, key(&t, 0, ""));
+    add(&t, &k, WATCH_KEY, key(&t, 0, "a"));
+    flush(&t);
+    set(&t, 0, "a", 0);
+    set(&t, 0, "k/#7", 0);
+    set(&t, 0, "a", 0);
+    expect_told(&t, "");
+    assert_int_equal(crowd_told, 0);
+    while (watch_turn(t.x)) continue;
+    /* Of each key once, and all of it is late: nobody is told the values any more. */
+    expect_told(&t, "key a=0|all =0|all none=0|all k/#7=0|key a=0|all a=0|");
+    assert_int_equal(crowd_told, NAMES + 1);
+    for (int i = 0; i < NAMES; i++) watch_remove(t.x, &many[i]);
+    watch_remove(t.x, &all.watcher);
+    watch_remove(t.x, &k.watcher);
+    close_bench(&t);
+    free(many);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_too_much_for_a_turn_is_told_in_the_next_ones),
         cmocka_unit_test(a_flush_of_many_names_is_told_in_turns),
+        cmocka_unit_test(a_change_does_not_overtake_a_flush),
         cmocka_unit_test(each_kind_is_told_what_is_its),
         cmocka_unit_test(a_transaction_tells_the_last_state_of_each_key_once),
         cmocka_unit_test(expiry_is_told_when_the_entry_is_removed),
