@@ -429,6 +429,81 @@ static void deleted_while_slow_is_told_as_deleted(void **state)
     redisFree(l);
 }
 
+/* ---- more than can be told ---- */
+
+#define CROWD 500      /* patterns, each of which looks at every key */
+#define LATE_KEYS 2000 /* of one transaction */
+
+static void set_late_keys(redisContext *w)
+{
+    static const char *argv[1 + 3 * LATE_KEYS] = {"KV.ATOMIC"};
+    static char keys[LATE_KEYS][24];
+    for (int i = 0; i < LATE_KEYS; i++) {
+        snprintf(keys[i], sizeof keys[i], "[\"k\",%d]", i);
+        argv[1 + 3 * i] = "SET";
+        argv[2 + 3 * i] = keys[i];
+        argv[3 + 3 * i] = "1";
+    }
+    redisReply *r = redisCommandArgv(w, 1 + 3 * LATE_KEYS, argv, NULL);
+    assert_non_null(r);
+    assert_int_equal(r->type, REDIS_REPLY_STRING);
+    freeReplyObject(r);
+}
+
+static void expect_closed(redisContext *l)
+{
+    redisReply *r = NULL;
+    while (redisGetReply(l, (void **)&r) == REDIS_OK) freeReplyObject(r);
+    redisFree(l);
+}
+
+/* More is late than is kept: whoever watches loses the connection, and nobody else. */
+static void who_cannot_be_told_of_a_change_is_closed(void **state)
+{
+    static const char *const env[] = {"TUPLED_TEST_LATE_BYTES=50000", NULL};
+    struct testserver *s = testserver_start(&(struct testserver_options){.env = env});
+    redisContext *w = testserver_connect(s);
+    redisContext *crowd = testserver_connect(s);
+    redisContext *key = testserver_connect(s);
+    redisContext *plain = testserver_connect(s);
+    redisContext *poll = testserver_connect(s);
+    redisContext *exec = testserver_connect(s);
+    expect(plain, "[psubscribe * :1]", "PSUBSCRIBE *");
+    expect(key, "[subscribe kv:prefix:['other'] :1]", "SUBSCRIBE kv:prefix:['other']");
+    for (int i = 0; i < CROWD; i++) say(crowd, "PSUBSCRIBE kv:watch:x%d*", i);
+    for (int i = 0; i < CROWD; i++) expect_next(crowd, "[psubscribe * *]");
+    expect(exec, "+OK", "WATCH k");
+    expect(exec, "+OK", "MULTI");
+    expect(exec, "+QUEUED", "PING");
+    say(poll, "KV.POLL BLOCK 0 KEYS 1 ['k',1999] NONE");
+    load_flush(poll);
+    expect(w, "+OK", "SET k 1");
+    set_late_keys(w);
+    expect_closed(crowd);
+    expect_closed(key);
+    assert_true(testserver_has_logged(s, "more changes than can be told to those who watch"));
+    /* These are told once of a commit, in it. */
+    expect_next(poll, "[[['k',1999] 1 @]]");
+    expect(exec, "(nil)", "EXEC");
+    expect(w, ":1", "PUBLISH c hello");
+    expect_message(plain, "[pmessage * c hello]");
+    /* And whoever comes then is told everything. */
+    key = testserver_connect(s);
+    expect(key, "[subscribe kv:prefix:['k'] :1]", "SUBSCRIBE kv:prefix:['k']");
+    set_late_keys(w);
+    expect(w, "@", "KV.SET ['k',0] 'last'");
+    for (int i = 0; i < LATE_KEYS; i++)
+        expect_message(key, "[message * {'key':['k',*],'value':1,*}]");
+    expect_message(key, "[message * {'key':['k',0],'value':'last',*}]");
+    expect_silence(key);
+    redisFree(key);
+    redisFree(plain);
+    redisFree(poll);
+    redisFree(exec);
+    redisFree(w);
+    testserver_free(s);
+}
+
 /* ---- many ------------------------------------------------------------------------------------ */
 
 #define WATCHERS 10000
@@ -595,6 +670,7 @@ int main(void)
         cmocka_unit_test(a_slow_subscriber_gets_the_newest_state_of_every_key),
         cmocka_unit_test(a_key_keeps_its_order_while_notes_drain),
         cmocka_unit_test(deleted_while_slow_is_told_as_deleted),
+        cmocka_unit_test(who_cannot_be_told_of_a_change_is_closed),
         cmocka_unit_test(ten_thousand_watchers_miss_no_final_state),
         cmocka_unit_test(poll_tells_what_differs),
         cmocka_unit_test(a_blocked_poll_ends_with_a_change),

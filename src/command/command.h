@@ -153,6 +153,7 @@ struct env {
     struct scan_cursors *scan_cursors; /* owned */
     struct pubsub *pubsub;             /* owned */
     struct watch *watch;               /* owned */
+    size_t late_bytes_max;             /* for watch_new */
     struct client *noted;              /* clients with changes to be sent: watch.c */
     struct queues *queues;             /* owned */
     struct indexes *indexes;           /* owned */
