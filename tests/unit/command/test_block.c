@@ -20,7 +20,6 @@
 struct blocked {
     struct client client; /* first */
     struct waiter waiter;
-
     unsigned woken;
 };
 
