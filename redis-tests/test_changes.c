@@ -1,6 +1,7 @@
 /* KV.CHANGES as its readers meet it: rows and pages, filters, BLOCK, STALE, restarts; and that a
  * copy made by the procedure of docs/changes.md is the data.
  */
+#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -428,6 +429,68 @@ static void what_retention_let_go_is_stale_but_not_for_who_waits(void **state)
     testserver_free(s);
 }
 
+static int is_segment(const struct dirent *entry)
+{
+    return strncmp(entry->d_name, "journal-", 8) == 0;
+}
+
+/* Removes a file of the journal, 0 = the oldest. */
+static void remove_segment(const struct testserver *s, int at)
+{
+    struct dirent **names = NULL;
+    int count = scandir(testserver_dir(s), &names, is_segment, alphasort);
+    assert_true(count > at + 4); /* the newest ones are in use */
+    assert_int_equal(remove(text("%s/%s", testserver_dir(s), names[at]->d_name)), 0);
+    for (int i = 0; i < count; i++) free(names[i]);
+    free(names);
+}
+
+/* Reads on from there: what ends it, which is STALE or the end of the feed. */
+static const char *read_on(const char *from)
+{
+    char next[32];
+    snprintf(next, sizeof next, "%s", from);
+    for (;;) {
+        redisReply *r = ask_reply(d, "KV.CHANGES %s COUNT 20", next);
+        const char *end = r->type == REDIS_REPLY_ERROR   ? text("%s", r->str)
+                          : r->element[1]->elements == 0 ? "the end"
+                                                         : NULL;
+        if (end == NULL) snprintf(next, sizeof next, "%s", r->element[0]->str);
+        freeReplyObject(r);
+        if (end != NULL) return end;
+    }
+}
+
+/* Somebody removes files, while it is stopped and while it runs: no reader gets past the hole. */
+static void a_missing_segment_is_stale(void **state)
+{
+    const char *stale = "STALE @ is the oldest versionstamp to go on from: *";
+    struct testserver *s = testserver_start_with("--journal-segment-size", "4mb",
+                                                 "--max-transaction-size", "2mb", "--memtable-size",
+                                                 "1mb", "--memtable-age", "50", NULL);
+    redisContext *kept = d;
+    d = testserver_connect(s);
+    write_much();
+    testserver_stop(s);
+    redisFree(d);
+    remove_segment(s, 1);
+    testserver_again(s);
+    d = testserver_connect(s);
+    char oldest[32] = "0";
+    for (int i = 0; i < 2; i++) {
+        const char *end = read_on(oldest);
+        if (!text_fits(end, stale)) fail_msg("%d: %s", i, end);
+        snprintf(oldest, sizeof oldest, "%.20s", end + 6);
+        assert_string_equal(read_on(oldest), "the end");
+        write_much();
+        if (i == 0) remove_segment(s, 2);
+    }
+    expect(d, ":10", "KV.COUNT PREFIX ['much']");
+    redisFree(d);
+    d = kept;
+    testserver_free(s);
+}
+
 static void the_feed_goes_on_after_a_stop_and_a_kill(void **state)
 {
     expect(c, "+OK", "FLUSHALL"); /* nothing is left that could expire meanwhile */
@@ -729,6 +792,7 @@ int main(void)
         cmocka_unit_test(what_retention_let_go_is_stale_but_not_for_who_waits),
         cmocka_unit_test(a_copy_made_under_load_is_the_data),
         cmocka_unit_test(a_copy_outlives_kills_of_the_server),
+        cmocka_unit_test(a_missing_segment_is_stale),
         cmocka_unit_test(the_feed_goes_on_after_a_stop_and_a_kill),
     };
     return cmocka_run_group_tests(tests, start, stop);

@@ -344,6 +344,7 @@ static void a_reader_that_pipelines_gets_what_it_may_have(void **state)
 #define KILL_ROUNDS 6
 #define WRITES_AHEAD 5000
 #define POLLERS 3
+#define KILL_LIMIT_MS 20000 /* nothing new is shown: something is broken */
 
 struct window {
     uint64_t next;  /* to be written */
@@ -363,6 +364,7 @@ static void kill_in_the_window(struct testserver *s, struct window *w)
 {
     struct load_client clients[1 + POLLERS] = {{.number = 0, .arg = w}};
     uint64_t acknowledged = w->next;
+    uint64_t before = w->shown;
     long until = testserver_now_ms() + 60 + (long)load_below(200);
     for (size_t i = 0; i <= POLLERS; i++) {
         clients[i].number = i;
@@ -370,7 +372,11 @@ static void kill_in_the_window(struct testserver *s, struct window *w)
         clients[i].on_reply = i == 0 ? NULL : on_poll;
         load_open(&clients[i], s);
     }
-    while (testserver_now_ms() < until) {
+    long limit = until + KILL_LIMIT_MS;
+    /* Not before somebody was shown something new: a crowded machine may take long to come to the
+     * first sync, and then nothing would be tested. */
+    while (testserver_now_ms() < until || w->shown == before) {
+        if (testserver_now_ms() > limit) fail_msg("nothing new is ever shown");
         /* A few at a time: while one batch is synced the next one fills, in memory only. */
         for (int i = 0; i < 4 && clients[0].unanswered < WRITES_AHEAD; i++) {
             load_say(&clients[0], "KV.SET ['n'] %llu", (unsigned long long)++w->next);
@@ -464,6 +470,45 @@ static void a_search_of_an_unsynced_entry_is_held(void **state)
     expect_next(writer, "@");
 }
 
+/* What the index says stays the same: the entry itself, in memory alone, is what must wait. */
+static void a_find_that_loads_an_unsynced_value_is_held(void **state)
+{
+    with_indexes();
+    expect(other, "@", "KV.SET ['x',6] {'n':6,'v':1}");
+    expect(other, "@", "KV.SET ['x',7] {'n':7,'v':1}");
+    wait_for_quiet();
+    write_unsynced("KV.SET ['x',6] {'n':6,'v':2}");
+    expect_held(reader, "[0 [[['x',6] {'n':6,'v':2} @]]]", "KV.FIND n 6");
+    expect_next(writer, "@");
+    /* That a filter lets nothing through is news of it too. */
+    wait_for_quiet();
+    write_unsynced("KV.SET ['x',6] {'n':6,'v':3}");
+    expect_held(reader, "[0 []]", "KV.FIND n 6 WHERE {'v':2} KEYSONLY");
+    expect_next(writer, "@");
+    wait_for_quiet();
+    write_unsynced("KV.ATOMIC SET ['x',6] {'n':6,'v':4}");
+    expect_held(reader, "[0 [['x',6]]]", "KV.FIND n FROM 6 TO 8 WHERE {'v':4} KEYSONLY");
+    expect_next(writer, "@");
+}
+
+static void a_search_that_shows_an_unsynced_value_is_held(void **state)
+{
+    with_indexes();
+    expect(other, "@", "KV.SET ['x',8] {'t':'same','v':1}");
+    wait_for_quiet();
+    write_unsynced("KV.SET ['x',8] {'t':'same','v':2}");
+    expect_held(reader, "[[['x',8] {'t':'same','v':2} @]]", "KV.SEARCH t same");
+    expect_next(writer, "@");
+    wait_for_quiet();
+    write_unsynced("KV.SET ['x',8] {'t':'same','v':3}");
+    expect_held(reader, "[]", "KV.SEARCH t same WHERE {'v':2}");
+    expect_next(writer, "@");
+    wait_for_quiet();
+    write_unsynced("KV.DEL ['x',8]");
+    expect_held(reader, "[]", "KV.SEARCH t same");
+    expect_next(writer, ":1");
+}
+
 static void an_unsynced_definition_is_held(void **state)
 {
     with_indexes();
@@ -501,6 +546,8 @@ int main(void)
         TEST(a_find_of_an_unsynced_entry_is_held),
         TEST(a_find_that_misses_an_unsynced_delete_is_held),
         TEST(a_search_of_an_unsynced_entry_is_held),
+        TEST(a_find_that_loads_an_unsynced_value_is_held),
+        TEST(a_search_that_shows_an_unsynced_value_is_held),
         TEST(an_unsynced_definition_is_held),
         TEST(replies_keep_their_order_around_a_held_one),
         TEST(a_reader_that_pipelines_gets_what_it_may_have),

@@ -335,6 +335,73 @@ static void a_slow_subscriber_gets_the_newest_state_of_every_key(void **state)
     redisFree(l);
 }
 
+#define DRAIN_KEYS 400
+#define DRAIN_CHANGES 20000
+#define DRAIN_STEP 10
+
+struct drain {
+    unsigned last[DRAIN_KEYS];    /* number of the change that was told last */
+    unsigned written[DRAIN_KEYS]; /* that was made last */
+    unsigned told;
+};
+
+/* What has come, up to some 16 KB: each is newer than what was told of its key before. */
+static void drain_read(struct drain *d, redisContext *l, int wait_ms)
+{
+    void *reply = NULL;
+    if (!load_is_readable(l, wait_ms)) return;
+    if (redisBufferRead(l) != REDIS_OK) fail_msg("the watcher lost its connection");
+    while (redisGetReplyFromReader(l, &reply) == REDIS_OK && reply != NULL) {
+        unsigned k = 0;
+        unsigned value = message_value(reply, &k);
+        assert_true(k < DRAIN_KEYS);
+        if (value <= d->last[k]) fail_msg("key %u: %u after %u", k, value, d->last[k]);
+        d->last[k] = value;
+        d->told++;
+        freeReplyObject(reply);
+        reply = NULL;
+    }
+}
+
+static unsigned drain_missing(const struct drain *d)
+{
+    unsigned missing = 0;
+    for (unsigned k = 0; k < DRAIN_KEYS; k++) missing += d->last[k] != d->written[k];
+    return missing;
+}
+
+/* Its notes drain, as it reads now, and there is room in its output again: a change of a key that
+ * is still noted must not be written before what the note stands for, or a key would be told twice
+ * or go back. */
+static void a_key_keeps_its_order_while_notes_drain(void **state)
+{
+    static struct drain d;
+    static char pad[5000];
+    redisContext *l = fresh();
+    memset(pad, 'p', sizeof pad - 1);
+    set_receive_buffer(l, 16 * 1024);
+    expect(l, "[subscribe kv:prefix:['s'] :1]", "SUBSCRIBE kv:prefix:['s']");
+    load_seed();
+    for (unsigned n = 1; n <= DRAIN_CHANGES; n++) {
+        unsigned k = n <= DRAIN_KEYS ? n - 1 : (unsigned)load_below(DRAIN_KEYS);
+        d.written[k] = n;
+        say(c, "KV.SET ['s',%u] '%u-%s'", k, n, pad);
+        if (n % DRAIN_STEP != 0) continue;
+        expect_many(c, DRAIN_STEP, "@");
+        if (n == DRAIN_CHANGES / 4) set_receive_buffer(l, 256 * 1024);
+        for (int i = 0; i < 10 && n > DRAIN_CHANGES / 4; i++) drain_read(&d, l, 0);
+    }
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (drain_missing(&d) > 0) {
+        drain_read(&d, l, 100);
+        if (testserver_now_ms() > until) fail_msg("%u keys are missing", drain_missing(&d));
+    }
+    printf("# %u changes came as %u messages\n", DRAIN_CHANGES, d.told);
+    assert_in_range(d.told, DRAIN_KEYS, DRAIN_CHANGES - 1);
+    expect_silence(l);
+    redisFree(l);
+}
+
 static void deleted_while_slow_is_told_as_deleted(void **state)
 {
     static char pad[5000];
@@ -360,6 +427,81 @@ static void deleted_while_slow_is_told_as_deleted(void **state)
     }
     assert_true(is_gone);
     redisFree(l);
+}
+
+/* ---- more than can be told ---- */
+
+#define CROWD 500      /* patterns, each of which looks at every key */
+#define LATE_KEYS 2000 /* of one transaction */
+
+static void set_late_keys(redisContext *w)
+{
+    static const char *argv[1 + 3 * LATE_KEYS] = {"KV.ATOMIC"};
+    static char keys[LATE_KEYS][24];
+    for (int i = 0; i < LATE_KEYS; i++) {
+        snprintf(keys[i], sizeof keys[i], "[\"k\",%d]", i);
+        argv[1 + 3 * i] = "SET";
+        argv[2 + 3 * i] = keys[i];
+        argv[3 + 3 * i] = "1";
+    }
+    redisReply *r = redisCommandArgv(w, 1 + 3 * LATE_KEYS, argv, NULL);
+    assert_non_null(r);
+    assert_int_equal(r->type, REDIS_REPLY_STRING);
+    freeReplyObject(r);
+}
+
+static void expect_closed(redisContext *l)
+{
+    redisReply *r = NULL;
+    while (redisGetReply(l, (void **)&r) == REDIS_OK) freeReplyObject(r);
+    redisFree(l);
+}
+
+/* More is late than is kept: whoever watches loses the connection, and nobody else. */
+static void who_cannot_be_told_of_a_change_is_closed(void **state)
+{
+    static const char *const env[] = {"TUPLED_TEST_LATE_BYTES=50000", NULL};
+    struct testserver *s = testserver_start(&(struct testserver_options){.env = env});
+    redisContext *w = testserver_connect(s);
+    redisContext *crowd = testserver_connect(s);
+    redisContext *key = testserver_connect(s);
+    redisContext *plain = testserver_connect(s);
+    redisContext *poll = testserver_connect(s);
+    redisContext *exec = testserver_connect(s);
+    expect(plain, "[psubscribe * :1]", "PSUBSCRIBE *");
+    expect(key, "[subscribe kv:prefix:['other'] :1]", "SUBSCRIBE kv:prefix:['other']");
+    for (int i = 0; i < CROWD; i++) say(crowd, "PSUBSCRIBE kv:watch:x%d*", i);
+    for (int i = 0; i < CROWD; i++) expect_next(crowd, "[psubscribe * *]");
+    expect(exec, "+OK", "WATCH k");
+    expect(exec, "+OK", "MULTI");
+    expect(exec, "+QUEUED", "PING");
+    say(poll, "KV.POLL BLOCK 0 KEYS 1 ['k',1999] NONE");
+    load_flush(poll);
+    expect(w, "+OK", "SET k 1");
+    set_late_keys(w);
+    expect_closed(crowd);
+    expect_closed(key);
+    assert_true(testserver_has_logged(s, "more changes than can be told to those who watch"));
+    /* These are told once of a commit, in it. */
+    expect_next(poll, "[[['k',1999] 1 @]]");
+    expect(exec, "(nil)", "EXEC");
+    expect(w, ":1", "PUBLISH c hello");
+    expect_message(plain, "[pmessage * c hello]");
+    /* And whoever comes then is told everything. */
+    key = testserver_connect(s);
+    expect(key, "[subscribe kv:prefix:['k'] :1]", "SUBSCRIBE kv:prefix:['k']");
+    set_late_keys(w);
+    expect(w, "@", "KV.SET ['k',0] 'last'");
+    for (int i = 0; i < LATE_KEYS; i++)
+        expect_message(key, "[message * {'key':['k',*],'value':1,*}]");
+    expect_message(key, "[message * {'key':['k',0],'value':'last',*}]");
+    expect_silence(key);
+    redisFree(key);
+    redisFree(plain);
+    redisFree(poll);
+    redisFree(exec);
+    redisFree(w);
+    testserver_free(s);
 }
 
 /* ---- many ------------------------------------------------------------------------------------ */
@@ -526,7 +668,9 @@ int main(void)
         cmocka_unit_test(a_subscription_belongs_to_its_database_and_format),
         cmocka_unit_test(a_change_is_told_when_it_is_durable),
         cmocka_unit_test(a_slow_subscriber_gets_the_newest_state_of_every_key),
+        cmocka_unit_test(a_key_keeps_its_order_while_notes_drain),
         cmocka_unit_test(deleted_while_slow_is_told_as_deleted),
+        cmocka_unit_test(who_cannot_be_told_of_a_change_is_closed),
         cmocka_unit_test(ten_thousand_watchers_miss_no_final_state),
         cmocka_unit_test(poll_tells_what_differs),
         cmocka_unit_test(a_blocked_poll_ends_with_a_change),

@@ -14,7 +14,7 @@ static struct {
     uint64_t calls;
     bool is_sticky;
     bool was_hit;
-    unsigned sync_delay_ms;
+    unsigned sync_delay_ms, read_delay_ms;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 void fault_arm(const char *prefix, uint64_t nth, bool is_sticky)
@@ -66,4 +66,14 @@ void fault_set_sync_delay_ms(unsigned delay_ms)
 unsigned fault_sync_delay_ms(void)
 {
     return __atomic_load_n(&faults.sync_delay_ms, __ATOMIC_RELAXED);
+}
+
+void fault_set_read_delay_ms(unsigned delay_ms)
+{
+    __atomic_store_n(&faults.read_delay_ms, delay_ms, __ATOMIC_RELAXED);
+}
+
+unsigned fault_read_delay_ms(void)
+{
+    return __atomic_load_n(&faults.read_delay_ms, __ATOMIC_RELAXED);
 }

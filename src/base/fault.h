@@ -22,6 +22,11 @@ bool fault_hit_slow(const char *name);
 void fault_set_sync_delay_ms(unsigned delay_ms);
 unsigned fault_sync_delay_ms(void);
 
+/* Milliseconds that every read of a key in the store takes longer, and none is made without
+ * waiting; a test's slow disk. 0 = as usual. */
+void fault_set_read_delay_ms(unsigned delay_ms);
+unsigned fault_read_delay_ms(void);
+
 static inline bool fault_hit(const char *name)
 {
     if (__builtin_expect(__atomic_load_n(&fault_is_armed, __ATOMIC_RELAXED) == 0, 1)) return false;

@@ -109,7 +109,7 @@ void command_init(struct env *env)
     env->scan_cursors = scan_cursors_new();
     env->pubsub = pubsub_new();
     env->publications = publications_new();
-    env->watch = watch_new(env->engine);
+    env->watch = watch_new(env->engine, env->late_bytes_max);
     struct queue_options queues = {.engine = env->engine,
                                    .databases = engine_limits(env->engine)->databases,
                                    .lease_ms = 30000,

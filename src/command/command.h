@@ -160,6 +160,7 @@ struct env {
     struct pubsub *pubsub;             /* owned */
     struct publications *publications; /* owned */
     struct watch *watch;               /* owned */
+    size_t late_bytes_max;             /* for watch_new */
     struct client *noted;              /* clients with changes to be sent: watch.c */
     struct queues *queues;             /* owned */
     struct indexes *indexes;           /* owned */

@@ -110,7 +110,7 @@ void conn_free(struct conn *c)
 
 /* ---- writing ---- */
 
-static const struct net_output_limit *output_limit(const struct conn *c)
+static const struct output_limit *output_limit(const struct conn *c)
 {
     const struct net_options *o = &c->net->options;
     return client_subscriptions(&c->client) > 0 ? &o->output_pubsub : &o->output_normal;
@@ -118,16 +118,9 @@ static const struct net_output_limit *output_limit(const struct conn *c)
 
 static void conn_check_output(struct conn *c)
 {
-    const struct net_output_limit *o = output_limit(c);
+    const struct output_limit *o = output_limit(c);
     size_t pending = output_pending(&c->output);
-    bool is_over = o->hard_bytes != 0 && pending > o->hard_bytes;
-    if (o->soft_bytes != 0 && pending > o->soft_bytes) {
-        int64_t now_us = clock_mono_us();
-        if (c->soft_since_us == 0) c->soft_since_us = now_us;
-        is_over = is_over || now_us - c->soft_since_us > (int64_t)o->soft_s * 1000000;
-    } else {
-        c->soft_since_us = 0;
-    }
+    bool is_over = output_is_over(&c->output, o, o->soft_bytes == 0 ? 0 : clock_mono_us());
     if (!is_over && c->is_crowded) {
         log_warning(
             "client id=%llu addr=%s name=%s closed: a message for it was dropped, since all "

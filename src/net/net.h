@@ -6,15 +6,9 @@
 #define NET_NET_H
 
 #include "command/command.h"
+#include "net/output.h"
 
 struct net;
-
-/* Unsent output at which a connection is closed. */
-struct net_output_limit {
-    uint64_t hard_bytes; /* at once; 0 = no limit */
-    uint64_t soft_bytes; /* when it stays above for soft_s; 0 = no limit */
-    uint64_t soft_s;
-};
 
 struct net_options {
     struct env *env;
@@ -31,7 +25,7 @@ struct net_options {
     uint64_t clients_max;
     uint64_t bulk_bytes_max;
     uint64_t query_bytes_max;
-    struct net_output_limit output_normal, output_pubsub; /* pubsub: who listens to channels */
+    struct output_limit output_normal, output_pubsub; /* pubsub: who listens to channels */
 };
 
 /* Everything but the listeners; the backend may be opened with net_wake after this. */

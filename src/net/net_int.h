@@ -46,7 +46,6 @@ struct conn {
     bool is_crowded;         /* the same, because all clients together hold too much */
     struct buf behind;       /* owned; messages that come behind the reply being made ... */
     uint64_t behind_version; /* ... and need this version */
-    int64_t soft_since_us;   /* output above the soft limit since; 0 = it is not */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;
 };

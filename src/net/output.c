@@ -92,3 +92,15 @@ bool output_is_empty(const struct output *o)
 {
     return o->bytes.len == o->sent;
 }
+
+bool output_is_over(struct output *o, const struct output_limit *limit, int64_t now_us)
+{
+    size_t pending = output_pending(o);
+    bool is_over = limit->hard_bytes != 0 && pending > limit->hard_bytes;
+    if (limit->soft_bytes == 0 || pending <= limit->soft_bytes) {
+        o->soft_since_us = 0;
+        return is_over;
+    }
+    if (o->soft_since_us == 0) o->soft_since_us = now_us;
+    return is_over || now_us - o->soft_since_us > (int64_t)limit->soft_s * 1000000;
+}

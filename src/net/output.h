@@ -23,6 +23,14 @@ struct output {
     uint64_t marked;           /* offset in the stream up to which output_mark has looked */
     struct output_mark *marks; /* owned; ring of mark_cap, oldest at mark_first */
     size_t mark_first, mark_count, mark_cap;
+    int64_t soft_since_us; /* above the soft limit since; 0 = it was not when last looked at */
+};
+
+/* Unsent output at which a connection is closed. */
+struct output_limit {
+    uint64_t hard_bytes; /* at once; 0 = no limit */
+    uint64_t soft_bytes; /* when it stays above for soft_s; 0 = no limit */
+    uint64_t soft_s;
 };
 
 void output_init(struct output *o);
@@ -40,6 +48,9 @@ void output_trim(struct output *o);
 size_t output_pending(const struct output *o);
 /* Bytes allocated. */
 size_t output_held(const struct output *o);
+/* Is it over the limit? To be asked whenever some of it was sent: the seconds of the soft limit
+ * count from the last time that it went above. now_us: a time that never goes back. */
+bool output_is_over(struct output *o, const struct output_limit *limit, int64_t now_us);
 bool output_is_empty(const struct output *o);
 
 #endif

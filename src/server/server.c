@@ -148,24 +148,34 @@ static enum err open_net(struct server *s, struct error *e)
     return r;
 }
 
+/* 0 when it is not set. */
+static uint64_t test_number(const char *name)
+{
+    const char *text = getenv(name);
+    uint64_t n = 0;
+    return text != NULL && slice_to_u64(slice_str(text), &n) ? n : 0;
+}
+
+static unsigned test_delay_ms(const char *name, const char *what)
+{
+    unsigned delay_ms = (unsigned)test_number(name);
+    if (delay_ms > 0) log_warning("%s: every %s takes %u ms longer", name, what, delay_ms);
+    return delay_ms;
+}
+
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
+ * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one.
+ * TUPLED_TEST_LATE_BYTES: of keys whose changes are told late, at most (src/watch).
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
     const char *any_port = getenv("TUPLED_TEST_ANY_PORT");
     s->is_any_port = any_port != NULL && strcmp(any_port, "1") == 0;
-    const char *turn = getenv("TUPLED_TEST_TURN_MS");
-    uint64_t turn_ms = 0;
-    if (turn != NULL && slice_to_u64(slice_str(turn), &turn_ms)) {
-        s->env.turn.bound_us = (int64_t)turn_ms * 1000;
-    }
-    const char *delay = getenv("TUPLED_TEST_SYNC_DELAY_MS");
-    uint64_t delay_ms = 0;
-    if (delay == NULL || !slice_to_u64(slice_str(delay), &delay_ms)) return;
-    log_warning("TUPLED_TEST_SYNC_DELAY_MS: every sync takes %llu ms longer",
-                (unsigned long long)delay_ms);
-    fault_set_sync_delay_ms((unsigned)delay_ms);
+    s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
+    s->env.late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
+    fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
+    fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));
 }
 
 /* Tests and scripts read the port here. */

@@ -5,9 +5,9 @@
 #include "base/mem.h"
 #include "codec/key.h"
 
-#define TURN_WORK 20000           /* watchers told and patterns matched in one turn, about */
-#define LATE_BYTES_MAX (64 << 20) /* of keys whose changes are still to be told */
-#define WORK_BYTES 256            /* of a value that are copied, or of a pattern: one more */
+#define TURN_WORK 20000       /* watchers told and patterns matched in one turn, about */
+#define LATE_BYTES (64 << 20) /* of keys whose changes are still to be told, at most */
+#define WORK_BYTES 256        /* of a value that are copied, or of a pattern: one more */
 
 /* A key, prefix or pattern that somebody watches. */
 struct watched_name {
@@ -35,7 +35,7 @@ struct watch {
     size_t work;     /* done in this turn */
     struct late *late_first, *late_last;
     struct htab late; /* but flushes */
-    size_t late_bytes;
+    size_t late_bytes, late_bytes_max;
     struct watched_name *flush_at; /* of late_first, a flush under way: who is told next */
     int flush_kind;                /* the kind of flush_at; WATCH_KINDS = it has not begun */
     bool is_lost;
@@ -141,7 +141,7 @@ static void late_add(struct watch *x, struct slice key, uint64_t version, bool i
     uint64_t hash = hash_bytes(key);
     struct late *l = is_flush ? NULL : htab_find(&x->late, hash, key);
     if (l != NULL) late_drop(x, l); /* told once, as it is then */
-    if (x->late_bytes > LATE_BYTES_MAX) {
+    if (x->late_bytes > x->late_bytes_max) {
         x->is_lost = true;
         late_forget(x);
         return;
@@ -256,9 +256,10 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     }
 }
 
-struct watch *watch_new(struct engine *g)
+struct watch *watch_new(struct engine *g, size_t late_bytes_max)
 {
     struct watch *x = mem_new(sizeof *x);
+    x->late_bytes_max = late_bytes_max == 0 ? LATE_BYTES : late_bytes_max;
     struct layer layer = {.on_commit = on_commit, .arg = x};
     for (int k = 0; k < WATCH_KINDS; k++) htab_init(&x->tables[k]);
     htab_init(&x->late);

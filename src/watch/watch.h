@@ -39,8 +39,9 @@ struct watcher {
     struct watcher *next, *prev;
 };
 
-/* Adds itself to the engine's layers; must live as long as it commits. */
-struct watch *watch_new(struct engine *g);
+/* Adds itself to the engine's layers; must live as long as it commits. late_bytes_max: of keys
+ * whose changes are late; more, and all of them are given up (watch_take_loss). 0 = 64 MB. */
+struct watch *watch_new(struct engine *g, size_t late_bytes_max);
 /* Every watcher must have been removed. */
 void watch_free(struct watch *x);
 /* `name`: an internal key; head and tuple of a prefix; a database byte and a glob over path forms.

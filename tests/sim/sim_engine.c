@@ -2,7 +2,8 @@
  * loses power. Random transactions run against it and against a simple model; at random points the
  * power fails, in the middle of a journal write or of applying to the store too; after each start
  * the state must be the model's after some prefix of the transactions, and at least after all
- * acknowledged ones; and the indexes over one database must hold what its entries say.
+ * acknowledged ones; and the indexes over one database must hold what its entries say. Queues are in
+ * a database of their own and go through the same (queue_check.h).
  *
  * A run is a seed: `SIM_SEED=n` repeats it. SIM_SECONDS (with TUPLED_LONG=1) says how long to go
  * on.
@@ -25,11 +26,12 @@
 #include "search/text_ops.h"
 #include "sim/index_check.h"
 #include "sim/power.h"
+#include "sim/queue_check.h"
 
 #define KEYS 40
-#define DATABASES 2
-#define STEPS 300
-#define LOG_MAX 20000
+#define DATABASES 2 /* of the entries; one more has the queues */
+#define STEPS 400
+#define LOG_MAX 2000
 #define START_MS 1700000000000
 
 /* A value is a MessagePack integer below 2^15, so that SUM works on it. */
@@ -48,6 +50,7 @@ struct model {
 struct commit {
     uint64_t version;
     struct model after;
+    struct queue_model queues;
 };
 
 struct sim {
@@ -57,6 +60,7 @@ struct sim {
     struct backend *b;
     struct engine *g;
     struct index_check indexes;
+    struct queue_check queues;
     struct arena arena;
     struct waiter waiter;
     struct model now;
@@ -99,13 +103,14 @@ static void on_ready(struct waiter *w)
 static bool sim_turn(struct sim *s)
 {
     index_check_turn(&s->indexes);
+    queue_check_turn(&s->queues);
     s->b->ops->turn_end(s->b);
     s->b->ops->poll(s->b);
     s->b->ops->tick(s->b);
     return !s->is_fatal;
 }
 
-static bool index_turn(void *arg)
+static bool turn_of(void *arg)
 {
     return sim_turn(arg);
 }
@@ -141,9 +146,15 @@ static void sim_open(struct sim *s)
                                     .expire_batch = 5,
                                     .idem_window_ms = 600000,
                                     .idem_entries_max = 1000,
-                                    .databases = DATABASES};
+                                    .databases = DATABASES + 1};
     s->g = engine_new(&engine);
-    s->indexes = (struct index_check){.b = s->b, .g = s->g, .turn = index_turn, .arg = s};
+    s->indexes = (struct index_check){.b = s->b, .g = s->g, .turn = turn_of, .arg = s};
+    s->queues.b = s->b;
+    s->queues.g = s->g;
+    s->queues.rng = &s->rng;
+    s->queues.turn = turn_of;
+    s->queues.arg = s;
+    queue_check_open(&s->queues, DATABASES + 1);
     index_check_open(&s->indexes);
     s->durable = s->b->ops->version_durable(s->b);
 }
@@ -231,11 +242,25 @@ static bool same_state(const struct sim *s, const struct model *found, const str
     return true;
 }
 
-static void check_all(struct sim *s)
+/* What the queues of a commit are at this time. */
+static bool same_queues(const struct sim *s, const struct queue_model *found,
+                        const struct queue_model *wanted)
+{
+    struct queue_model then = *wanted;
+    queue_model_advance(&then, s->clock_ms);
+    return queue_model_same(found, &then);
+}
+
+/* False after a fatal error. */
+static bool check_all(struct sim *s)
 {
     struct model found = {0};
+    struct queue_model queues;
     for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
     assert_true(same_state(s, &found, &s->now));
+    if (!queue_check_read(&s->queues, &queues)) return false;
+    assert_true(same_queues(s, &queues, &s->queues.now));
+    return true;
 }
 
 /* ---- transactions ---- */
@@ -323,6 +348,14 @@ static void plan(struct sim *s, struct planned *p)
     for (size_t i = 0; i < count; i++) plan_op(s, p, database);
 }
 
+static void log_commit(struct sim *s, uint64_t version)
+{
+    s->transactions++;
+    assert_true(s->log_count < LOG_MAX);
+    s->log[s->log_count++] = (struct commit){
+        .version = version, .after = s->now, .queues = s->queues.now};
+}
+
 /* False after a fatal error. */
 static bool run_transaction(struct sim *s)
 {
@@ -349,9 +382,19 @@ static bool run_transaction(struct sim *s)
         }
     }
     s->now = p.after;
-    s->transactions++;
-    assert_true(s->log_count < LOG_MAX);
-    s->log[s->log_count++] = (struct commit){.version = p.txn.version, .after = s->now};
+    log_commit(s, p.txn.version);
+    return true;
+}
+
+/* One operation on a queue. False after a fatal error. */
+static bool run_queue(struct sim *s)
+{
+    uint64_t version = 0;
+    if (!queue_check_step(&s->queues, s->clock_ms, &version)) return false;
+    if (version == 0) return true;
+    assert_true(version > s->version_max);
+    s->version_max = version;
+    log_commit(s, version);
     return true;
 }
 
@@ -361,13 +404,17 @@ static bool run_transaction(struct sim *s)
 static void match_log(struct sim *s, uint64_t acknowledged)
 {
     struct model found = {0};
+    struct queue_model queues;
     for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
+    assert_true(queue_check_read(&s->queues, &queues));
     for (size_t i = s->log_count; i-- > 0;) {
         if (!same_state(s, &found, &s->log[i].after)) continue;
+        if (!same_queues(s, &queues, &s->log[i].queues)) continue;
         bool holds_all = i + 1 == s->log_count || s->log[i + 1].version > acknowledged;
         if (!holds_all)
             fail_msg("acknowledged version %llu is lost", (unsigned long long)acknowledged);
         s->now = s->log[i].after;
+        s->queues.now = s->log[i].queues;
         s->log[0] = s->log[i];
         s->log_count = 1;
         return;
@@ -381,6 +428,7 @@ static void fail_power(struct sim *s)
     fault_arm("", 0, false);
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
+    queue_check_close(&s->queues);
     engine_free(s->g);
     local_abandon(s->b);
     s->losses += power_fail(s->power);
@@ -396,12 +444,13 @@ static void stop_cleanly(struct sim *s)
     fault_arm("", 0, false);
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
+    queue_check_close(&s->queues);
     engine_free(s->g);
     if (s->b->ops->close(s->b, &e) != OK) fail_msg("stop: %s", e.text);
     sim_open(s);
-    s->log[0] = (struct commit){.after = s->now};
+    s->log[0] = (struct commit){.after = s->now, .queues = s->queues.now};
     s->log_count = 1;
-    check_all(s);
+    assert_true(check_all(s));
     index_check_all(&s->indexes, s->clock_ms);
 }
 
@@ -409,8 +458,10 @@ static void step(struct sim *s)
 {
     bool goes_on = true;
     uint64_t what = rng_below(&s->rng, 100);
-    if (what < 60) {
+    if (what < 40) {
         goes_on = run_transaction(s);
+    } else if (what < 70) {
+        goes_on = run_queue(s);
     } else if (what < 85) {
         goes_on = sim_turn(s);
     } else if (what < 93) {
@@ -418,7 +469,7 @@ static void step(struct sim *s)
         clock_set_fake_ms(s->clock_ms);
         engine_tick(s->g);
     } else if (what < 96) {
-        check_all(s);
+        goes_on = check_all(s);
     } else if (what < 98) {
         /* The nth file operation from here fails, and the power with it. */
         fault_arm(rng_below(&s->rng, 2) == 0 ? "file.write" : "file.sync",
@@ -457,6 +508,7 @@ static void simulate(uint64_t seed)
            (unsigned long long)s->losses);
     struct error e;
     index_check_close(&s->indexes);
+    queue_check_close(&s->queues);
     engine_free(s->g);
     assert_int_equal(s->b->ops->close(s->b, &e), OK);
     power_unwatch(s->power);

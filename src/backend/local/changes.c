@@ -205,6 +205,10 @@ static void read_run(struct job *job)
     buf_init(&path);
     journal_path(&path, k->local->dir, k->pin.id.number);
     q->result = file_open(&f, (char *)path.data, FILE_READ, &q->error);
+    /* Somebody has removed it, and asking again would be of no use. */
+    if (q->result == ERR_IO && !file_exists((char *)path.data)) {
+        q->result = error_set(&q->error, ERR_CORRUPT, "its file is missing");
+    }
     if (q->result == OK) q->result = read_batches(k, &f);
     file_close(&f);
     buf_fini(&path);

@@ -133,6 +133,7 @@ static enum err hand_out(struct scan *s, const struct slice *keys, size_t count,
 enum err local_scan_load(struct scan *s, const struct slice *keys, size_t count, struct entry *out,
                          struct waiter *w, struct error *e)
 {
+    if (s->depends < s->flushed) s->depends = s->flushed;
     if (s->state == SCAN_FETCHING) {
         waiter_add(&s->waiters, w);
         return error_set(e, ERR_WAIT, "entries are being read");

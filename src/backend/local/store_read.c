@@ -2,6 +2,8 @@
 
 #include "backend/local/store_int.h"
 #include "backend/local/vfs.h"
+#include "base/clock.h"
+#include "base/fault.h"
 #include "base/mem.h"
 
 #define CHUNK_ARENA_BYTES (64 * 1024)
@@ -124,7 +126,10 @@ enum err store_get(struct store_reader *r, struct slice key, bool may_wait, stru
                    struct error *e)
 {
     int rc = SQLITE_OK;
+    unsigned delay_ms = fault_read_delay_ms();
     *out = (struct entry){0};
+    if (delay_ms > 0 && !may_wait) return error_set(e, ERR_WAIT, "the disk is slow");
+    if (delay_ms > 0) clock_sleep_us((int64_t)delay_ms * 1000);
     bind_slice(r->get, 1, key);
     enum err result = reader_step(r, r->get, may_wait, &rc, e);
     if (result == OK && rc == SQLITE_ROW) {

@@ -184,6 +184,36 @@ static void a_refresh_never_evicts_others(void **state)
     cache_fini(&c);
 }
 
+/* Readers of this turn may still hold the values of what was evicted, replaced or outdated. */
+static void what_has_to_go_is_there_until_the_turn_ends(void **state)
+{
+    enum { COUNT = 50 };
+    const struct cache_entry *held[COUNT + 1];
+    struct cache c;
+    cache_init(&c, 1u << 20);
+    for (unsigned i = 0; i < COUNT; i++) held[i] = put(&c, key(0, i), i, "held");
+    held[COUNT] = put(&c, key(0, COUNT - 1), COUNT, "held"); /* replaces the last one */
+    cache_forget_database(&c, 0);
+    cache_resize(&c, 0);
+    assert_true(put(&c, key(1, 1), 1, "other")->exists);
+    assert_int_equal(c.bytes, 0);
+    assert_int_equal(c.points.count, 0);
+    for (unsigned i = 0; i <= COUNT; i++) {
+        assert_int_equal(held[i]->version, i);
+        assert_memory_equal(held[i]->bytes + held[i]->key.len, "held", 4);
+    }
+    cache_turn_end(&c);
+    assert_null(c.dying);
+    /* Also while it is not empty. */
+    cache_resize(&c, 1u << 20);
+    for (unsigned i = 0; i < COUNT; i++) put(&c, key(0, i % 5), i, "again");
+    assert_non_null(c.dying);
+    cache_turn_end(&c);
+    assert_null(c.dying);
+    assert_int_equal(c.points.count, 5);
+    cache_fini(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +225,7 @@ int main(void)
         cmocka_unit_test(a_flush_outdates_one_database),
         cmocka_unit_test(outdated_entries_are_evicted_first_even_if_used),
         cmocka_unit_test(a_refresh_never_evicts_others),
+        cmocka_unit_test(what_has_to_go_is_there_until_the_turn_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

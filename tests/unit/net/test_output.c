@@ -133,6 +133,50 @@ static void a_long_reply_is_moved_only_a_few_times(void **state)
     output_fini(&o);
 }
 
+/* The other end takes some of it now and then: the seconds begin anew each time. */
+static void the_soft_limit_counts_from_the_last_time_above(void **state)
+{
+    static const char ten[] = "0123456789";
+    static const struct output_limit limit = {.hard_bytes = 100, .soft_bytes = 9, .soft_s = 5};
+    struct output o;
+    int64_t s = 1000000;
+    output_init(&o);
+    reply(&o, "012345678", 0, 0);
+    assert_false(output_is_over(&o, &limit, 10 * s));
+    assert_false(output_is_over(&o, &limit, 99 * s)); /* at the limit, for ever */
+    reply(&o, "9", 0, 0);
+    assert_false(output_is_over(&o, &limit, 100 * s)); /* above */
+    assert_false(output_is_over(&o, &limit, 104 * s));
+    output_sent(&o, 1); /* below */
+    assert_false(output_is_over(&o, &limit, 104 * s));
+    reply(&o, ten, 0, 0); /* above again */
+    assert_false(output_is_over(&o, &limit, 104 * s + 1));
+    assert_false(output_is_over(&o, &limit, 105 * s + 1)); /* 5 s after the first time */
+    assert_false(output_is_over(&o, &limit, 109 * s + 1));
+    assert_true(output_is_over(&o, &limit, 109 * s + 2));
+    output_sent(&o, 3); /* less, but above */
+    assert_true(output_is_over(&o, &limit, 109 * s + 3));
+    output_fini(&o);
+}
+
+static void limits_of_0_are_none_and_the_hard_one_is_at_once(void **state)
+{
+    static const struct output_limit none = {.soft_s = 0};
+    static const struct output_limit hard = {.hard_bytes = 3};
+    static const struct output_limit at_once = {.soft_bytes = 3, .soft_s = 0};
+    struct output o;
+    output_init(&o);
+    reply(&o, "abc", 0, 0);
+    assert_false(output_is_over(&o, &hard, 0));
+    assert_false(output_is_over(&o, &at_once, 1));
+    reply(&o, "d", 0, 0);
+    assert_true(output_is_over(&o, &hard, 0));
+    assert_false(output_is_over(&o, &at_once, 2));
+    assert_true(output_is_over(&o, &at_once, 3));
+    assert_false(output_is_over(&o, &none, 4));
+    output_fini(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +184,8 @@ int main(void)
         cmocka_unit_test(a_reply_waits_for_its_version_and_those_behind_it_wait_too),
         cmocka_unit_test(what_was_sent_is_not_sent_again),
         cmocka_unit_test(a_long_reply_is_moved_only_a_few_times),
+        cmocka_unit_test(the_soft_limit_counts_from_the_last_time_above),
+        cmocka_unit_test(limits_of_0_are_none_and_the_hard_one_is_at_once),
         cmocka_unit_test(random_replies_leave_in_order_and_never_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

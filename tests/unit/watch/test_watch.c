@@ -41,7 +41,7 @@ static void on_changed(struct watcher *w, const struct change *c)
     buf_fini(&path);
 }
 
-static void open_bench(struct bench *t)
+static void open_bench_with(struct bench *t, size_t late_bytes_max)
 {
     *t = (struct bench){0};
     clock_set_fake_ms(START_MS);
@@ -57,7 +57,12 @@ static void open_bench(struct bench *t)
                                      .idem_entries_max = 1000,
                                      .databases = 4};
     t->g = engine_new(&options);
-    t->x = watch_new(t->g);
+    t->x = watch_new(t->g, late_bytes_max);
+}
+
+static void open_bench(struct bench *t)
+{
+    open_bench_with(t, 0);
 }
 
 static void close_bench(struct bench *t)
@@ -371,11 +376,119 @@ static void a_flush_of_many_names_is_told_in_turns(void **state)
     free(many);
 }
 
+/* A flush that is late although the turn has done little: what is changed after it in the same turn
+ * is told after it. */
+static void a_change_does_not_overtake_a_flush(void **state)
+{
+    enum { NAMES = 21000 };
+    struct bench t;
+    struct named all = {.name = "all"};
+    struct named k = {.name = "key"};
+    struct watcher *many = calloc(NAMES, sizeof *many);
+    char path[20];
+    assert_non_null(many);
+    open_bench(&t);
+    crowd_told = crowd_late = 0;
+    crowd_version = 0;
+    for (int i = 0; i < NAMES; i++) {
+        many[i].changed = on_crowd;
+        snprintf(path, sizeof path, "k/#%d", i);
+        watch_add(t.x, &many[i], WATCH_KEY, key(&t, 0, path));
+        if (i % 1000 == 0) arena_reset(&t.arena);
+    }
+    add(&t, &all, WATCH_PREFIX, key(&t, 0, ""));
+    add(&t, &k, WATCH_KEY, key(&t, 0, "a"));
+    flush(&t);
+    set(&t, 0, "a", 0);
+    set(&t, 0, "k/#7", 0);
+    set(&t, 0, "a", 0);
+    expect_told(&t, "");
+    assert_int_equal(crowd_told, 0);
+    while (watch_turn(t.x)) continue;
+    /* Of each key once, and all of it is late: nobody is told the values any more. */
+    expect_told(&t, "key a=0|all =0|all none=0|all k/#7=0|key a=0|all a=0|");
+    assert_int_equal(crowd_told, NAMES + 1);
+    for (int i = 0; i < NAMES; i++) watch_remove(t.x, &many[i]);
+    watch_remove(t.x, &all.watcher);
+    watch_remove(t.x, &k.watcher);
+    close_bench(&t);
+    free(many);
+}
+
+/* Watchers of every change, for whom it is too much for one turn. */
+static void crowd_add(struct bench *t, struct watcher *crowd)
+{
+    crowd_told = crowd_late = 0;
+    crowd_version = 0;
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = (struct watcher){.changed = on_crowd};
+        watch_add(t->x, &crowd[i], WATCH_PREFIX, key(t, 0, "k"));
+    }
+}
+
+/* A key is some 100 bytes of what is late. */
+static void what_is_late_is_given_up_when_it_is_too_much(void **state)
+{
+    static struct watcher crowd[CROWD];
+    struct bench t;
+    struct named once = {.name = "once", .watcher = {.is_once = true}};
+    open_bench_with(&t, 10000);
+    crowd_add(&t, crowd);
+    add(&t, &once, WATCH_PREFIX, key(&t, 0, ""));
+    set_many(&t, KEYS);
+    unsigned at_once = crowd_told;
+    assert_in_range(at_once, 1000, CROWD * KEYS / 2);
+    expect_told(&t, "once k/#0=1|"); /* always, whatever is given up */
+    assert_true(watch_take_loss(t.x));
+    assert_false(watch_take_loss(t.x)); /* said once */
+    /* What was late before the loss is forgotten, what came after it is told: of 330 late ones in
+     * pieces of 100 or so the last piece. */
+    while (watch_turn(t.x)) continue;
+    assert_in_range(crowd_late, CROWD, CROWD * 120);
+    assert_int_equal(crowd_late % CROWD, 0);
+    assert_int_equal(crowd_told, at_once + crowd_late);
+    /* Then it is as before: changes are told in their commit, or late if they are not too many. */
+    assert_false(watch_turn(t.x));
+    unsigned before = crowd_told;
+    unsigned late = crowd_late;
+    set(&t, 0, "k/#1", 0);
+    assert_int_equal(crowd_told, before + CROWD);
+    assert_int_equal(crowd_late, late);
+    set_many(&t, 100);
+    while (watch_turn(t.x)) continue;
+    assert_int_equal(crowd_told, before + 101 * CROWD);
+    assert_false(watch_take_loss(t.x));
+    for (int i = 0; i < CROWD; i++) watch_remove(t.x, &crowd[i]);
+    watch_remove(t.x, &once.watcher);
+    close_bench(&t);
+}
+
+/* The same bound as it is when nobody says another. */
+static void some_thousand_late_changes_are_not_too_much(void **state)
+{
+    static struct watcher crowd[CROWD];
+    struct bench t;
+    open_bench(&t);
+    crowd_add(&t, crowd);
+    for (int i = 0; i < 5; i++) {
+        set_many(&t, KEYS);
+        rig_settle(&t.rig);
+    }
+    while (watch_turn(t.x)) continue;
+    assert_false(watch_take_loss(t.x));
+    assert_true(crowd_told >= CROWD * KEYS);
+    for (int i = 0; i < CROWD; i++) watch_remove(t.x, &crowd[i]);
+    close_bench(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_too_much_for_a_turn_is_told_in_the_next_ones),
         cmocka_unit_test(a_flush_of_many_names_is_told_in_turns),
+        cmocka_unit_test(a_change_does_not_overtake_a_flush),
+        cmocka_unit_test(what_is_late_is_given_up_when_it_is_too_much),
+        cmocka_unit_test(some_thousand_late_changes_are_not_too_much),
         cmocka_unit_test(each_kind_is_told_what_is_its),
         cmocka_unit_test(a_transaction_tells_the_last_state_of_each_key_once),
         cmocka_unit_test(expiry_is_told_when_the_entry_is_removed),
