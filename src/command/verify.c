@@ -77,8 +77,8 @@ static const struct command sub_status = {
     .syntax = "",
     .reply =
         "state (never, running, good, damaged, stopped, failed); pages: read so far; pages-total: "
-        "that there are, about; damaged: pages, and segments of the journal; took-ms; places: where the "
-        "first 16 damaged ones lie. A map, or a flat array in RESP2.",
+        "that there are, about; damaged: pages, and segments of the journal; took-ms; places: "
+        "where the first 16 damaged ones lie. A map, or a flat array in RESP2.",
     .run = status_run,
 };
 

@@ -213,17 +213,14 @@ static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, struct slice va
     return true;
 }
 
-/* Notes that the row was looked at; does it match? *work grows by what that took. */
-static enum err chunk_look(struct store_chunk *c, sqlite3_stmt *stmt, struct slice value,
-                           const struct row_filter *filter, bool *matches, uint64_t *work,
-                           struct error *e)
+/* Notes that the row of this key was looked at; does its value match? */
+static enum err chunk_look(struct store_chunk *c, const struct row_filter *filter, struct slice key,
+                           struct slice value, bool *matches, struct error *e)
 {
-    struct slice key = column_slice(stmt, 0);
     enum err r = row_filter_check(filter, value, ROW_WORK_MAX, e);
     if (r != OK) return r;
     buf_clear(&c->last, SIZE_MAX);
     buf_append(&c->last, key.data, key.len);
-    *work += row_filter_work(filter, value);
     *matches = filter->matches(filter, value);
     return OK;
 }
@@ -239,7 +236,8 @@ static enum err fetch_row(struct store_reader *r, const struct store_fetch *f, s
         result = reader_value(r, stmt, 3, f->may_wait, &value, e);
     }
     if (result == OK && f->filter != NULL) {
-        result = chunk_look(out, stmt, value, f->filter, &is_kept, &n->work, e);
+        n->work += row_filter_work(f->filter, value);
+        result = chunk_look(out, f->filter, column_slice(stmt, 0), value, &is_kept, e);
     }
     if (!f->with_values) value = slice_of(NULL, 0);
     bool has_memory = !out->last.is_failed;
