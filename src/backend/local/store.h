@@ -10,8 +10,8 @@
  *   forgotten(start BLOB PRIMARY KEY, end BLOB): ranges of kv that nobody reads any more
  *
  * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
- * ms or 0, `v` the value, or an integer, the id of a large one. application_id is "tupl", user_version the format. Every page has a
- * checksum (page_sum.h).
+ * ms or 0, `v` the value, or an integer, the id of a large one. application_id is "tupl",
+ * user_version the format. Every page has a checksum (page_sum.h).
  *
  * Applying a memtable is several transactions (slices), each durable at its COMMIT; the last one
  * moves 'applied'. A crash in between leaves a mixture that the journal's replay makes whole again,

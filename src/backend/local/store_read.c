@@ -94,8 +94,8 @@ static enum err reader_step(struct store_reader *r, sqlite3_stmt *stmt, bool may
     return store_error(e, r->db, *rc, "read");
 }
 
-/* The value in this column of the row, itself or the large one that it names: borrowed until the row
- * goes and large_end. */
+/* The value in this column of the row, itself or the large one that it names: borrowed until the
+ * row goes and large_end. */
 static enum err reader_value(struct store_reader *r, sqlite3_stmt *row, int column, bool may_wait,
                              struct slice *value, struct error *e)
 {
