@@ -223,11 +223,13 @@ static void dead_is_dead_at_once(void **state)
 {
     struct qbench t;
     qbench_open(&t);
-    enqueue(&t, "q", "a", (struct enqueue_options){.undelivered = "lost"});
+    enqueue(&t, "q", "a", (struct enqueue_options){.undelivered = "lost found it"});
     struct receipt r = take_value(&t, "q", 10, "a");
     assert_true(nack(&t, r, -1, true, "poison"));
     assert_string_equal(dead(&t, "q"), "a 1 poison 0");
     assert_string_equal(data(&t, "lost"), "a");
+    assert_string_equal(data(&t, "found"), "a");
+    assert_string_equal(data(&t, "it"), "a");
     qbench_close(&t);
 }
 
@@ -463,6 +465,31 @@ static void a_flush_takes_everything(void **state)
 
 /* ---- transactions ---- */
 
+/* What a slice of the reading brings was there before the flush. */
+static void a_flush_while_rows_are_read_takes_them_too(void **state)
+{
+    enum { MANY = 6000 };
+    struct qbench t;
+    struct queues_totals totals;
+    char name[16];
+    qbench_open(&t);
+    for (int i = 0; i < MANY; i++) { /* more than one tick reads */
+        snprintf(name, sizeof name, "q%d", i);
+        put(&t, name, "1");
+    }
+    qbench_restart_cold(&t);
+    queues_tick(t.qs);
+    queues_totals(t.qs, &totals);
+    assert_true(totals.is_reading && totals.queues > 0);
+    struct txn txn = {.has_flush = true, .arena = &t.arena};
+    assert_int_equal(engine_commit(t.g, &txn, &t.rig.waiter, &t.e), OK);
+    (void)qbench_read(&t);
+    queues_totals(t.qs, &totals);
+    assert_int_equal(totals.queues, 0);
+    assert_int_equal(totals.counts.ready, 0);
+    qbench_close(&t);
+}
+
 static void a_stale_receipt_is_a_conflict(void **state)
 {
     struct qbench t;
@@ -577,6 +604,7 @@ int main(void)
         TEST(rows_are_read_in_few_ticks_after_a_start),
         TEST(every_state_survives_a_restart),
         TEST(a_flush_takes_everything),
+        TEST(a_flush_while_rows_are_read_takes_them_too),
         TEST(a_stale_receipt_is_a_conflict),
         TEST(a_transaction_sees_its_own_messages),
         TEST(more_messages_than_memory_knows_come_in_order),
