@@ -121,6 +121,14 @@ static void what_is_not_there_is_told_as_of_the_newest_commit(void **state)
     expect_next(d, wanted);
 }
 
+static void what_had_ended_when_it_was_set_is_told_as_deleted(void **state)
+{
+    char stamp[32];
+    snprintf(stamp, sizeof stamp, "%s", ask(c, "KV.SET ['x'] 1"));
+    expect(c, "@", "KV.SET ['x'] 2 PXAT 1");
+    expect(c, "[@ [[['x'] (nil) @ (nil)]]]", "KV.CHANGES %s", stamp);
+}
+
 /* ---- queues ---- */
 
 static void a_dequeue_ends_when_it_has_much(void **state)
@@ -149,6 +157,28 @@ static void a_queue_that_is_only_waited_for_is_none(void **state)
     expect(d, "[waited]", "KV.QUEUE LIST");
 }
 
+/* ---- plain keys ---- */
+
+/* Tuples of two parts are no plain keys: a page may end among them with nothing found. */
+static void a_scan_lets_others_run_among_other_keys(void **state)
+{
+    enum { MANY = 3000 };
+    int pages = 0;
+    char cursor[32] = "0";
+    for (int i = 0; i < MANY; i++) say(c, "KV.SET ['k%04d',1] 1", i);
+    expect_many(c, MANY, "@");
+    expect(c, "+OK", "SET z 1");
+    do {
+        redisReply *r = ask_reply(c, "SCAN %s", cursor);
+        assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+        snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
+        assert_int_equal(r->element[1]->elements, strcmp(cursor, "0") == 0);
+        freeReplyObject(r);
+        pages++;
+    } while (strcmp(cursor, "0") != 0);
+    assert_in_range(pages, 3, 4);
+}
+
 /* ---- indexes ---- */
 
 static void backwards_an_array_is_met_at_its_greatest_element(void **state)
@@ -168,7 +198,13 @@ static void a_range_has_one_type(void **state)
     expect(c, "-ERR FROM and TO are of different types", "KV.FIND by FROM 1 TO 'a'");
     expect(c, "-ERR FROM and TO are of different types", "KV.FIND by FROM 'a' TO 1");
     expect(c, "-ERR FROM and TO are of different types", "KV.FIND by FROM 'a' TO true");
-    expect(c, "[0 []]", "KV.FIND by FROM false TO true");
+    expect(c, "@", "KV.SET ['u',1] {'n':false}");
+    expect(c, "@", "KV.SET ['u',2] {'n':true}");
+    expect(c, "@", "KV.SET ['u',3] {'n':'a'}");
+    expect(c, "[0 [['u',1]]]", "KV.FIND by FROM false TO true KEYSONLY");
+    expect(c, "[0 [['u',1]]]", "KV.FIND by TO true KEYSONLY");
+    expect(c, "[0 [['u',1] ['u',2]]]", "KV.FIND by FROM false KEYSONLY");
+    expect(c, "[0 [['u',2]]]", "KV.FIND by FROM true KEYSONLY");
     expect(c, ":1", "KV.INDEX DROP by");
 }
 
@@ -181,8 +217,10 @@ int main(void)
         TEST(a_list_of_clients_has_each_that_is_named),
         TEST(no_block_lasts_longer_than_the_bound),
         TEST(what_is_not_there_is_told_as_of_the_newest_commit),
+        TEST(what_had_ended_when_it_was_set_is_told_as_deleted),
         TEST(a_dequeue_ends_when_it_has_much),
         TEST(a_queue_that_is_only_waited_for_is_none),
+        TEST(a_scan_lets_others_run_among_other_keys),
         TEST(backwards_an_array_is_met_at_its_greatest_element),
         TEST(a_range_has_one_type),
     };
