@@ -121,6 +121,30 @@ static void what_is_not_there_is_told_as_of_the_newest_commit(void **state)
     expect_next(d, wanted);
 }
 
+/* It has ended and nothing has removed it: it still has the versionstamp that is known. */
+static void a_poll_sees_that_a_key_has_ended(void **state)
+{
+    char stamp[32];
+    long until = testserver_now_ms() + LIMIT_MS;
+    expect(d, "+OK", "DEBUG SET-ACTIVE-EXPIRE 0");
+    snprintf(stamp, sizeof stamp, "%s", ask(c, "KV.SET ['e'] 1 PX 50"));
+    while (ask_integer(c, "KV.EXISTS ['e']") != 0) {
+        if (testserver_now_ms() > until) fail_msg("it never ends");
+        testserver_pause();
+    }
+    expect(c, "[[['e'] (nil) (nil)]]", "KV.POLL KEYS 1 ['e'] %s", stamp);
+    expect(c, "(nil)", "KV.POLL KEYS 1 ['e'] NONE");
+    expect(d, "+OK", "DEBUG SET-ACTIVE-EXPIRE 1");
+}
+
+static void a_poll_inside_exec_does_not_wait(void **state)
+{
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.POLL BLOCK 1000000 KEYS 1 ['absent'] NONE");
+    expect(c, "+QUEUED", "KV.SET ['x'] 1");
+    expect(c, "[(nil) @]", "EXEC");
+}
+
 static void what_had_ended_when_it_was_set_is_told_as_deleted(void **state)
 {
     char stamp[32];
@@ -158,6 +182,17 @@ static void a_queue_that_is_only_waited_for_is_none(void **state)
 }
 
 /* ---- plain keys ---- */
+
+static void a_second_expiry_is_refused_wherever_it_stands(void **state)
+{
+    static const char wanted[] =
+        "-ERR syntax error: '*' is a second expiry option; only one is allowed";
+    expect(c, wanted, "KV.SET ['k'] 1 EX 10 PX 5");
+    expect(c, wanted, "KV.SET ['k'] 1 NX EX 10 PX 5");
+    expect(c, wanted, "KV.SET ['k'] 1 EX 10 NX KEEPTTL");
+    expect(c, wanted, "SET k 1 GET EX 10 EXAT 5");
+    expect(c, ":0", "KV.EXISTS ['k']");
+}
 
 /* Tuples of two parts are no plain keys: a page may end among them with nothing found. */
 static void a_scan_lets_others_run_among_other_keys(void **state)
@@ -217,9 +252,12 @@ int main(void)
         TEST(a_list_of_clients_has_each_that_is_named),
         TEST(no_block_lasts_longer_than_the_bound),
         TEST(what_is_not_there_is_told_as_of_the_newest_commit),
+        TEST(a_poll_sees_that_a_key_has_ended),
+        TEST(a_poll_inside_exec_does_not_wait),
         TEST(what_had_ended_when_it_was_set_is_told_as_deleted),
         TEST(a_dequeue_ends_when_it_has_much),
         TEST(a_queue_that_is_only_waited_for_is_none),
+        TEST(a_second_expiry_is_refused_wherever_it_stands),
         TEST(a_scan_lets_others_run_among_other_keys),
         TEST(backwards_an_array_is_met_at_its_greatest_element),
         TEST(a_range_has_one_type),

@@ -162,6 +162,31 @@ static void what_was_not_seen_is_taken_back_without_counting(void **state)
     qbench_close(&t);
 }
 
+/* Each in its own database, however they follow one another. */
+static void what_was_not_seen_goes_back_to_its_database(void **state)
+{
+    struct qbench t;
+    struct slice name = slice_str("q");
+    qbench_open(&t);
+    for (int round = 0; round < 2; round++) {
+        for (uint8_t i = 0; i < 3; i++) {
+            struct queue_enqueue in = {
+                .queues = t.qs, .queue = name, .message = {.value = slice_str("a")}};
+            struct op op = queue_enqueue_op(&in);
+            if (round == 0) assert_true(run(&t, i, &op, 1));
+            struct queue_dequeue out = {
+                .queues = t.qs, .names = &name, .name_count = 1, .count_max = 1, .lease_ms = 1000};
+            op = queue_dequeue_op(&out);
+            assert_true(run(&t, i, &op, 1));
+            assert_int_equal(out.count, 1);
+            assert_int_equal(out.items[0].delivered.attempt, 1);
+            queue_return(t.qs, i, &out.items[0].delivered);
+        }
+        tick(&t);
+    }
+    qbench_close(&t);
+}
+
 static void a_stop_takes_back_what_was_not_seen(void **state)
 {
     struct qbench t;
@@ -590,6 +615,7 @@ int main(void)
         TEST(the_tick_ends_leases_too),
         TEST(the_backoff_counts_from_the_end_of_the_lease),
         TEST(what_was_not_seen_is_taken_back_without_counting),
+        TEST(what_was_not_seen_goes_back_to_its_database),
         TEST(a_stop_takes_back_what_was_not_seen),
         TEST(nack_follows_the_backoff_and_then_buries),
         TEST(no_backoff_means_no_retry),
