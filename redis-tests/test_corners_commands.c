@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -109,6 +110,89 @@ static void no_block_lasts_longer_than_the_bound(void **state)
 
 /* ---- watching ---- */
 
+/* Though the socket would take it. */
+static void no_part_of_a_reply_over_the_hard_limit_is_sent(void **state)
+{
+    enum { BYTES = 300 * 1024 };
+    static const char get[] = "GET big\r\n";
+    char *value = malloc(BYTES);
+    memset(value, 'x', BYTES);
+    expect(c, "+OK", "SET big %b", value, (size_t)BYTES);
+    free(value);
+    expect(c, "+OK", "CONFIG SET client-output-buffer-limit %s", "normal 100kb 0 0");
+    int fd = raw_connect(server);
+    raw_send(fd, get, strlen(get));
+    raw_expect_end(fd);
+    close(fd);
+    expect(c, "+OK", "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
+}
+
+static void debug_is_refused_from_near_too_unless_allowed(void **state)
+{
+    struct testserver *other = testserver_start(NULL);
+    redisContext *e = testserver_connect(other);
+    expect(e, "-ERR DEBUG command not allowed.*", "DEBUG SLEEP 0");
+    redisFree(e);
+    testserver_free(other);
+}
+
+static void who_listens_is_not_idle(void **state)
+{
+    expect(d, "[subscribe news :1]", "SUBSCRIBE news");
+    int fd = raw_connect(server);
+    expect(c, "+OK", "CONFIG SET timeout 1");
+    raw_expect_end(fd); /* it began to be idle later */
+    close(fd);
+    redisFree(c);
+    c = testserver_connect(server);
+    expect(c, ":1", "PUBLISH news hello");
+    expect_next(d, "[message news hello]");
+    expect(c, "+OK", "CONFIG SET timeout 0");
+}
+
+static void flushall_empties_the_last_database_too(void **state)
+{
+    expect(c, "+OK", "SELECT 15");
+    expect(c, "@", "KV.SET ['k'] 1");
+    expect(d, "+OK", "FLUSHALL");
+    expect(c, "(nil)", "KV.GET ['k']");
+    expect(c, ":0", "DBSIZE");
+}
+
+/* ---- expiry ---- */
+
+static void conditions_of_expire_are_taken_together(void **state)
+{
+    expect(c, "@", "KV.SET ['k'] 1");
+    expect(c, "-ERR GT and LT options at the same time are not compatible",
+           "KV.EXPIRE ['k'] 100 GT LT");
+    expect(c, "-ERR GT and LT options at the same time are not compatible",
+           "KV.EXPIRE ['k'] 100 LT XX GT");
+    expect(c, ":0", "KV.EXPIRE ['k'] 100 XX LT"); /* it has none */
+    expect(c, ":1", "KV.EXPIRE ['k'] 100 LT");
+    expect(c, ":1", "KV.EXPIRE ['k'] 50 XX LT");
+    expect(c, ":0", "KV.EXPIRE ['k'] 100 XX LT");
+}
+
+/* Both figures are of one moment, or nearly; where that could matter it is asked again. */
+static void a_ttl_is_rounded_to_the_nearest_second(void **state)
+{
+    long long ms = 0;
+    long long s = 0;
+    for (int i = 0; i < 1000 && (ms % 1000 < 600 || ms % 1000 > 990); i++) {
+        expect(c, "@", "KV.SET ['k'] 1 PX 100950");
+        expect(c, "+OK", "MULTI");
+        expect(c, "+QUEUED", "KV.PTTL ['k']");
+        expect(c, "+QUEUED", "KV.TTL ['k']");
+        redisReply *r = ask_reply(c, "EXEC");
+        assert_int_equal(r->elements, 2);
+        ms = r->element[0]->integer;
+        s = r->element[1]->integer;
+        freeReplyObject(r);
+    }
+    assert_int_equal(s, ms / 1000 + 1);
+}
+
 static void what_is_not_there_is_told_as_of_the_newest_commit(void **state)
 {
     char wanted[256];
@@ -170,6 +254,68 @@ static void a_dequeue_ends_when_it_has_much(void **state)
     freeReplyObject(r);
 }
 
+static void a_dedup_id_has_at_most_255_bytes(void **state)
+{
+    char id[258];
+    memset(id, 'x', sizeof id);
+    expect(c, "*", "KV.ENQUEUE q 1 DEDUP %b", id, (size_t)255);
+    expect(c, "(nil)", "KV.ENQUEUE q 1 DEDUP %b", id, (size_t)255);
+    expect(c, "-ERR DEDUP must be an id of 1 to 255 bytes, not 256", "KV.ENQUEUE q 1 DEDUP %b", id,
+           (size_t)256);
+}
+
+static void an_ack_tells_how_many_were_good(void **state)
+{
+    char receipts[2][512];
+    for (int i = 0; i < 2; i++) {
+        expect(c, "*", "KV.ENQUEUE q %d", i);
+        redisReply *r = ask_reply(c, "KV.DEQUEUE q LEASE 3600000");
+        snprintf(receipts[i], sizeof receipts[i], "%s", r->element[0]->element[4]->str);
+        freeReplyObject(r);
+    }
+    expect(c, ":2", "KV.ACK %s %s", receipts[0], receipts[1]);
+    expect(c, ":0", "KV.ACK %s %s", receipts[0], receipts[1]);
+}
+
+/* More than one transaction takes back. */
+static void a_long_requeue_tells_all(void **state)
+{
+    enum { MANY = 600 };
+    for (int i = 0; i < MANY; i++) say(c, "KV.ENQUEUE q %d", i);
+    expect_many(c, MANY, "*");
+    redisReply *r = ask_reply(c, "KV.DEQUEUE q COUNT %d LEASE 3600000", MANY);
+    assert_int_equal(r->elements, MANY);
+    for (int i = 0; i < MANY; i++) say(c, "KV.NACK %s DEAD", r->element[i]->element[4]->str);
+    expect_many(c, MANY, ":1");
+    freeReplyObject(r);
+    assert_int_equal(load_queue(c, "q", "dead"), MANY);
+    expect(c, ":600", "KV.DLQ REQUEUE q ALL");
+    assert_int_equal(load_queue(c, "q", "ready"), MANY);
+}
+
+static void read_until(int fd, const char *part)
+{
+    while (strstr(raw_line(fd), part) == NULL) continue;
+}
+
+/* RESP3: it may be said between messages. */
+static void another_prefetch_holds_at_once(void **state)
+{
+    static const char hello[] = "HELLO 3\r\nKV.QUEUE PREFETCH 1\r\nSUBSCRIBE kv:queue:q\r\n";
+    static const char more[] = "KV.QUEUE PREFETCH 2\r\n";
+    int fd = raw_connect(server);
+    raw_send(fd, hello, strlen(hello));
+    read_until(fd, "kv:queue:q");
+    for (int i = 1; i <= 2; i++) expect(c, "*", "KV.ENQUEUE q %d", i);
+    read_until(fd, "\"value\":1,");
+    assert_int_equal(load_queue(c, "q", "leased"), 1);
+    raw_send(fd, more, strlen(more));
+    expect(c, "*", "KV.ENQUEUE q 3");
+    read_until(fd, "\"value\":2,");
+    assert_int_equal(load_queue(c, "q", "leased"), 2);
+    close(fd);
+}
+
 static void a_queue_that_is_only_waited_for_is_none(void **state)
 {
     say(c, "KV.DEQUEUE waited BLOCK 1000000");
@@ -192,6 +338,14 @@ static void a_second_expiry_is_refused_wherever_it_stands(void **state)
     expect(c, wanted, "KV.SET ['k'] 1 EX 10 NX KEEPTTL");
     expect(c, wanted, "SET k 1 GET EX 10 EXAT 5");
     expect(c, ":0", "KV.EXISTS ['k']");
+}
+
+static void arguments_that_run_together_alike_are_others(void **state)
+{
+    expect(c, "@", "KV.SET ['k'] 12 IDEM a");
+    expect(c, "-ERR IDEM 'a' was used with another command or other arguments",
+           "KV.SET ['k']1 2 IDEM a");
+    expect(c, "@", "KV.SET ['k'] 12 IDEM a");
 }
 
 /* Tuples of two parts are no plain keys: a page may end among them with nothing found. */
@@ -227,6 +381,17 @@ static void backwards_an_array_is_met_at_its_greatest_element(void **state)
     expect(c, ":1", "KV.INDEX DROP by");
 }
 
+static void an_index_of_other_paths_is_another(void **state)
+{
+    expect(c, "+OK", "KV.INDEX CREATE by PREFIX ['u'] ON 1 n");
+    expect(c, ":0", "KV.INDEX CREATE by PREFIX ['u'] ON 1 n IF NOT EXISTS");
+    expect(c, "-ERR there is an index 'by' with another definition: *",
+           "KV.INDEX CREATE by PREFIX ['u'] ON 1 m IF NOT EXISTS");
+    expect(c, "-ERR there is an index 'by' with another definition: *",
+           "KV.INDEX CREATE by PREFIX ['u'] ON 2 n m IF NOT EXISTS");
+    expect(c, ":1", "KV.INDEX DROP by");
+}
+
 static void a_range_has_one_type(void **state)
 {
     expect(c, "+OK", "KV.INDEX CREATE by PREFIX ['u'] ON 1 n");
@@ -251,15 +416,27 @@ int main(void)
         TEST(a_pause_of_all_after_one_of_writes_is_of_all),
         TEST(a_list_of_clients_has_each_that_is_named),
         TEST(no_block_lasts_longer_than_the_bound),
+        TEST(no_part_of_a_reply_over_the_hard_limit_is_sent),
+        TEST(debug_is_refused_from_near_too_unless_allowed),
+        TEST(who_listens_is_not_idle),
+        TEST(flushall_empties_the_last_database_too),
+        TEST(conditions_of_expire_are_taken_together),
+        TEST(a_ttl_is_rounded_to_the_nearest_second),
         TEST(what_is_not_there_is_told_as_of_the_newest_commit),
         TEST(a_poll_sees_that_a_key_has_ended),
         TEST(a_poll_inside_exec_does_not_wait),
         TEST(what_had_ended_when_it_was_set_is_told_as_deleted),
         TEST(a_dequeue_ends_when_it_has_much),
+        TEST(a_dedup_id_has_at_most_255_bytes),
+        TEST(an_ack_tells_how_many_were_good),
+        TEST(a_long_requeue_tells_all),
+        TEST(another_prefetch_holds_at_once),
         TEST(a_queue_that_is_only_waited_for_is_none),
         TEST(a_second_expiry_is_refused_wherever_it_stands),
+        TEST(arguments_that_run_together_alike_are_others),
         TEST(a_scan_lets_others_run_among_other_keys),
         TEST(backwards_an_array_is_met_at_its_greatest_element),
+        TEST(an_index_of_other_paths_is_another),
         TEST(a_range_has_one_type),
     };
     return cmocka_run_group_tests_name("corners of commands", tests, start, stop);
