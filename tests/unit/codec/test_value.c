@@ -305,7 +305,9 @@ static void malformed_json_is_refused_with_the_place(void **state)
         {"\"\\u12\"", "\\u without four hex digits at offset 1"},
         {"\"a\x01\"", "control character in a string at offset 2"},
         {"\"\xc0\x80\"", "not UTF-8 at offset 1"},
-        {"\"\xff""bcdefghijkl\"", "not UTF-8 at offset 1"},
+        {"\"\xff"
+         "bcdefghijkl\"",
+         "not UTF-8 at offset 1"},
         {"\"abcdefghijkl\xff\"", "not UTF-8 at offset 13"},
         {"\"abc", "string without an end at offset 0"},
         {"01", "number with a leading zero at offset 0"},
