@@ -136,46 +136,6 @@ static void debug_is_refused_from_near_too_unless_allowed(void **state)
     testserver_free(other);
 }
 
-/* Syncs take a second and a half: a reply that is not held comes long before that of the write. */
-static void a_count_is_told_when_what_it_counts_is_on_disk(void **state)
-{
-    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=1500", NULL};
-    struct testserver *slow = testserver_start(&(struct testserver_options){.env = env});
-    redisContext *writer = testserver_connect(slow);
-    redisContext *reader = testserver_connect(slow);
-    long until = testserver_now_ms() + LIMIT_MS;
-    say(writer, "KV.SET ['k'] 1");
-    load_flush(writer);
-    while (load_info(reader, "journal_unsynced_transactions") == 0) {
-        if (testserver_now_ms() > until) fail_msg("the write does not happen");
-    }
-    expect(reader, ":1", "DBSIZE");
-    assert_true(load_is_readable(writer, 1000));
-    expect_next(writer, "@");
-    redisFree(writer);
-    redisFree(reader);
-    testserver_free(slow);
-}
-
-static void a_stop_sends_the_replies_that_wait_for_the_disk(void **state)
-{
-    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=250", NULL};
-    struct testserver *slow = testserver_start(&(struct testserver_options){.env = env});
-    redisContext *writer = testserver_connect(slow);
-    redisContext *reader = testserver_connect(slow);
-    long until = testserver_now_ms() + LIMIT_MS;
-    say(writer, "KV.SET ['k'] 1");
-    load_flush(writer);
-    while (load_info(reader, "journal_unsynced_transactions") == 0) {
-        if (testserver_now_ms() > until) fail_msg("the write does not happen");
-    }
-    testserver_stop(slow);
-    expect_next(writer, "@");
-    redisFree(writer);
-    redisFree(reader);
-    testserver_free(slow);
-}
-
 static void who_listens_is_not_idle(void **state)
 {
     expect(d, "[subscribe news :1]", "SUBSCRIBE news");
@@ -458,8 +418,6 @@ int main(void)
         TEST(no_block_lasts_longer_than_the_bound),
         TEST(no_part_of_a_reply_over_the_hard_limit_is_sent),
         TEST(debug_is_refused_from_near_too_unless_allowed),
-        TEST(a_count_is_told_when_what_it_counts_is_on_disk),
-        TEST(a_stop_sends_the_replies_that_wait_for_the_disk),
         TEST(who_listens_is_not_idle),
         TEST(flushall_empties_the_last_database_too),
         TEST(conditions_of_expire_are_taken_together),
