@@ -62,7 +62,7 @@ static void a_pause_of_writes_holds_an_exec_that_publishes(void **state)
 {
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "PUBLISH news hello");
-    expect(d, "+OK", "CLIENT PAUSE 1000000 WRITE");
+    expect(d, "+OK", "CLIENT PAUSE 20000 WRITE");
     say(c, "EXEC");
     load_flush(c);
     wait_for_figure("blocked_clients", 1);
@@ -73,9 +73,9 @@ static void a_pause_of_writes_holds_an_exec_that_publishes(void **state)
 /* Of two pauses the stricter holds. */
 static void a_pause_of_all_after_one_of_writes_is_of_all(void **state)
 {
-    expect(d, "+OK", "CLIENT PAUSE 1000000 WRITE");
+    expect(d, "+OK", "CLIENT PAUSE 20000 WRITE");
     expect(c, "(nil)", "GET a");
-    expect(d, "+OK", "CLIENT PAUSE 1000000 ALL");
+    expect(d, "+OK", "CLIENT PAUSE 20000 ALL");
     say(c, "GET a");
     load_flush(c);
     assert_false(load_is_readable(c, 200));

@@ -40,6 +40,7 @@ static void a_page_serves_who_asks_for_the_same(void **state)
     for (int first = 0; first < 4; first++) {
         struct rig r;
         rig_init(&r);
+        r.options.cache_bytes = 16 << 20; /* a share of it is for pages */
         rig_open(&r);
         for (int i = 0; i < ROWS; i++) {
             char digit[2] = {(char)('0' + i), '\0'};
