@@ -312,6 +312,8 @@ static void damaged_encodings_are_refused(void **state)
                                       "28",
                                       "0200ffff00",
                                       "0261ff6200",
+                                      "02ff6263646566676869706a6b00",
+                                      "02616263646566676869706a6bff00",
                                       "02c300ff00"};
     struct buf key = {0};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
