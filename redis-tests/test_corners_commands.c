@@ -150,6 +150,20 @@ static void who_listens_is_not_idle(void **state)
     expect(c, "+OK", "CONFIG SET timeout 0");
 }
 
+/* No more and no fewer lines than were announced: the next reply is that of PING. */
+static void help_is_a_whole_reply(void **state)
+{
+    static const char *const containers[] = {"CLIENT", "CONFIG", "KV.QUEUE", "KV.INDEX", "PUBSUB"};
+    for (size_t i = 0; i < sizeof containers / sizeof containers[0]; i++) {
+        redisReply *r = ask_reply(c, "%s HELP", containers[i]);
+        assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+        assert_int_equal(r->elements % 2, 1);
+        assert_string_equal(r->element[r->elements - 2]->str, "HELP");
+        freeReplyObject(r);
+        expect(c, "+PONG", "PING");
+    }
+}
+
 static void flushall_empties_the_last_database_too(void **state)
 {
     expect(c, "+OK", "SELECT 15");
@@ -419,6 +433,7 @@ int main(void)
         TEST(no_part_of_a_reply_over_the_hard_limit_is_sent),
         TEST(debug_is_refused_from_near_too_unless_allowed),
         TEST(who_listens_is_not_idle),
+        TEST(help_is_a_whole_reply),
         TEST(flushall_empties_the_last_database_too),
         TEST(conditions_of_expire_are_taken_together),
         TEST(a_ttl_is_rounded_to_the_nearest_second),

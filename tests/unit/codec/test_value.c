@@ -301,6 +301,8 @@ static void malformed_json_is_refused_with_the_place(void **state)
         {"{\"$map\":[[1]]}", "expected ',' at offset 11"},
         {"{\"$map\":5}", "a $map is an array of [key, value] at offset 8"},
         {"\"\\ud800\"", "lone surrogate at offset 1"},
+        {"\"\\udc00\"", "lone surrogate at offset 1"},
+        {"\"a\\udfffb\"", "lone surrogate at offset 2"},
         {"\"\\x\"", "unknown escape in a string at offset 1"},
         {"\"\\u12\"", "\\u without four hex digits at offset 1"},
         {"\"a\x01\"", "control character in a string at offset 2"},
