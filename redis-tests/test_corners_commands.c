@@ -164,6 +164,28 @@ static void help_is_a_whole_reply(void **state)
     }
 }
 
+/* Several codes have one prefix, and one line. */
+static void errors_of_one_prefix_have_one_line(void **state)
+{
+    expect(c, "-ERR *", "NOSUCH");
+    const char *first = strstr(ask(c, "INFO errorstats"), "errorstat_ERR:");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "errorstat_ERR:"));
+}
+
+/* More output than is made ahead, of commands that all came at once. */
+static void commands_that_waited_for_room_are_run(void **state)
+{
+    enum { BYTES = 300 * 1024, MANY = 50 };
+    char *value = malloc(BYTES);
+    memset(value, 'x', BYTES);
+    expect(c, "+OK", "SET big %b", value, (size_t)BYTES);
+    free(value);
+    for (int i = 0; i < MANY; i++) say(c, "GET big");
+    expect_many(c, MANY, "x*");
+    expect(c, "+PONG", "PING");
+}
+
 static void flushall_empties_the_last_database_too(void **state)
 {
     expect(c, "+OK", "SELECT 15");
@@ -434,6 +456,8 @@ int main(void)
         TEST(debug_is_refused_from_near_too_unless_allowed),
         TEST(who_listens_is_not_idle),
         TEST(help_is_a_whole_reply),
+        TEST(errors_of_one_prefix_have_one_line),
+        TEST(commands_that_waited_for_room_are_run),
         TEST(flushall_empties_the_last_database_too),
         TEST(conditions_of_expire_are_taken_together),
         TEST(a_ttl_is_rounded_to_the_nearest_second),
