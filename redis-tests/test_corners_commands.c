@@ -164,6 +164,15 @@ static void help_is_a_whole_reply(void **state)
     }
 }
 
+static void an_empty_database_is_not_told(void **state)
+{
+    assert_null(strstr(ask(c, "INFO keyspace"), "db"));
+    expect(c, "@", "KV.SET ['k'] 1");
+    assert_non_null(strstr(ask(c, "INFO keyspace"), "db0:keys=1,expires=0"));
+    expect(c, ":1", "KV.DEL ['k']");
+    assert_null(strstr(ask(c, "INFO keyspace"), "db"));
+}
+
 /* Several codes have one prefix, and one line. */
 static void errors_of_one_prefix_have_one_line(void **state)
 {
@@ -456,6 +465,7 @@ int main(void)
         TEST(debug_is_refused_from_near_too_unless_allowed),
         TEST(who_listens_is_not_idle),
         TEST(help_is_a_whole_reply),
+        TEST(an_empty_database_is_not_told),
         TEST(errors_of_one_prefix_have_one_line),
         TEST(commands_that_waited_for_room_are_run),
         TEST(flushall_empties_the_last_database_too),
