@@ -68,7 +68,7 @@ static void tell(const char *bytes)
 static void replies_can_be_switched_off_and_on(void **state)
 {
     tell("CLIENT REPLY OFF\r\nSET a 1\r\nGET a\r\nNOSUCH\r\nGET\r\nCLIENT REPLY SKIP\r\nPING\r\n"
-         "CLIENT REPLY ON\r\nGET a\r\n");
+         "PING\r\nCLIENT REPLY ON\r\nGET a\r\n");
     raw_expect(fd, "+OK\r\n$1\r\n1\r\n");
     tell("CLIENT REPLY ON\r\nPING\r\n");
     raw_expect(fd, "+OK\r\n+PONG\r\n");

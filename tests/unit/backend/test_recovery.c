@@ -763,6 +763,28 @@ static void retention_keeps_what_is_young_and_small_enough(void **state)
     rig_fini(&r);
 }
 
+static void versions_of_another_database_are_refused(void **state)
+{
+    struct rig r;
+    struct rig other;
+    struct error e;
+    char from[128];
+    rig_init(&r);
+    rig_init(&other);
+    rig_open(&r);
+    rig_open(&other);
+    rig_set(&r, key_of(0, "a"), slice_str("1"));
+    rig_settle(&r);
+    rig_close(&r);
+    rig_close(&other);
+    snprintf(from, sizeof from, "%s", rig_path(&other, "versions"));
+    assert_int_equal(rename(from, rig_path(&r, "versions")), 0);
+    assert_int_equal(rig_try_open(&r, &e), ERR_CORRUPT);
+    assert_non_null(strstr(e.text, "versions belongs to another database"));
+    rig_fini(&r);
+    rig_fini(&other);
+}
+
 /* The marker of an idle journal is written without a sync under weak durabilities. Its segment may
  * become full, applied and removed before the next sync: the journal thread must not look at it. */
 static void a_segment_is_not_removed_while_the_journal_thread_wants_to_sync_it(void **state)
@@ -926,6 +948,7 @@ int main(void)
         cmocka_unit_test(after_a_start_the_newest_version_is_that_of_a_commit),
         cmocka_unit_test(the_journal_rotates_and_applied_segments_go),
         cmocka_unit_test(retention_keeps_what_is_young_and_small_enough),
+        cmocka_unit_test(versions_of_another_database_are_refused),
         cmocka_unit_test(a_segment_is_not_removed_while_the_journal_thread_wants_to_sync_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

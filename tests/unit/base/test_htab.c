@@ -93,6 +93,25 @@ static void the_key_decides_and_not_the_hash(void **state)
     htab_fini(&h);
 }
 
+/* Of 64 slots the last is freed; what follows it around the end is at home where it is. */
+static void what_is_at_home_after_the_end_stays(void **state)
+{
+    struct item last = {.key = slice_str("last"), .hash = 63};
+    struct item next = {.key = slice_str("next"), .hash = 63}; /* in slot 0 */
+    struct item home = {.key = slice_str("home"), .hash = 0};  /* in slot 1, then in 0 */
+    struct htab h;
+    htab_init(&h);
+    htab_insert(&h, last.hash, &last.key);
+    htab_insert(&h, next.hash, &next.key);
+    htab_insert(&h, home.hash, &home.key);
+    htab_remove(&h, last.hash, &last.key);
+    assert_ptr_equal(htab_find(&h, next.hash, next.key), &next);
+    assert_ptr_equal(htab_find(&h, home.hash, home.key), &home);
+    htab_remove(&h, next.hash, &next.key);
+    assert_ptr_equal(htab_find(&h, home.hash, home.key), &home);
+    htab_fini(&h);
+}
+
 static void an_empty_table_holds_no_memory_and_a_full_one_a_bounded_amount(void **state)
 {
     static struct item items[ITEMS];
@@ -112,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_steps_agree_with_an_array),
         cmocka_unit_test(the_key_decides_and_not_the_hash),
+        cmocka_unit_test(what_is_at_home_after_the_end_stays),
         cmocka_unit_test(an_empty_table_holds_no_memory_and_a_full_one_a_bounded_amount),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

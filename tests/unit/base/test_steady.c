@@ -74,6 +74,21 @@ static void time_from_a_journal_goes_on_too(void **state)
     assert_int_equal(steady_now_ms(&s), NOW_MS + YEAR_MS + 19800);
 }
 
+static void what_is_told_while_it_is_ahead_is_where_it_goes_on(void **state)
+{
+    struct steady s = {0};
+    int64_t now_ms = NOW_MS;
+    pass_ms(&now_ms, 0);
+    steady_at_least(&s, NOW_MS + YEAR_MS);
+    assert_int_equal(steady_now_ms(&s), NOW_MS + YEAR_MS);
+    pass_ms(&now_ms, 10000);
+    assert_int_equal(steady_now_ms(&s), NOW_MS + YEAR_MS + 9900);
+    steady_at_least(&s, NOW_MS + 2 * YEAR_MS);
+    assert_int_equal(steady_now_ms(&s), NOW_MS + 2 * YEAR_MS);
+    pass_ms(&now_ms, 10000);
+    assert_int_equal(steady_now_ms(&s), NOW_MS + 2 * YEAR_MS + 9900);
+}
+
 static void a_small_step_back_is_made_up_for(void **state)
 {
     struct steady s = {0};
@@ -98,6 +113,7 @@ int main(void)
         cmocka_unit_test_teardown(it_follows_the_clock_that_is_right, leave),
         cmocka_unit_test_teardown(after_a_clock_is_set_back_time_goes_on_and_never_back, leave),
         cmocka_unit_test_teardown(time_from_a_journal_goes_on_too, leave),
+        cmocka_unit_test_teardown(what_is_told_while_it_is_ahead_is_where_it_goes_on, leave),
         cmocka_unit_test_teardown(a_small_step_back_is_made_up_for, leave),
     };
     return cmocka_run_group_tests_name("steady", tests, NULL, NULL);

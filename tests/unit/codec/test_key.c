@@ -283,6 +283,13 @@ static void a_prefix_never_matches_half_a_string(void **state)
     key.len = 0;
     assert_int_equal(OK, key_from_json(slice_str("[\"users\",1]"), false, NULL, &key, &e));
     assert_true(slice_has_prefix(buf_slice(&key), buf_slice(&prefix)));
+    assert_true(key_is_below(buf_slice(&key), buf_slice(&prefix)));
+    assert_false(key_is_below(buf_slice(&prefix), buf_slice(&prefix)));
+    /* A NUL in a string is 00 ff: the bytes begin with those of the shorter string. */
+    key.len = 0;
+    assert_int_equal(OK, key_from_json(slice_str("[\"users\\u00002\"]"), false, NULL, &key, &e));
+    assert_true(slice_has_prefix(buf_slice(&key), buf_slice(&prefix)));
+    assert_false(key_is_below(buf_slice(&key), buf_slice(&prefix)));
     buf_fini(&prefix);
     buf_fini(&key);
 }
@@ -297,11 +304,16 @@ static void damaged_encodings_are_refused(void **state)
                                       "1500",
                                       "13ff",
                                       "1d0801020304050607",
+                                      "1d080102030405060708",
+                                      "0bf7fefdfcfbfaf9f8f7",
                                       "1d09000102030405060708",
                                       "21",
                                       "21fff8000000000001",
                                       "28",
                                       "0200ffff00",
+                                      "0261ff6200",
+                                      "02ff6263646566676869706a6b00",
+                                      "02616263646566676869706a6bff00",
                                       "02c300ff00"};
     struct buf key = {0};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -202,6 +202,13 @@ static void other_spellings_become_canonical(void **state)
     assert_string_equal("0.1",
                         json_json("0.1000000000000000055511151231257827021181583404541015625"));
     assert_string_equal("0", json_json("1e-99999999999999999999"));
+    /* Half way between two doubles, but for the 900th digit: up, and not to the even one. */
+    char tie[1000] = "9007199254740993.";
+    memset(tie + 17, '0', 900);
+    memcpy(tie + 917, "1e0", 4);
+    assert_string_equal("9007199254740994.0", json_json(tie));
+    memcpy(tie + 917, "0e0", 4);
+    assert_string_equal("9007199254740992.0", json_json(tie));
     assert_string_equal("1", json_json("0.00000000000000000000000000000000000001e38"));
 }
 
@@ -294,10 +301,16 @@ static void malformed_json_is_refused_with_the_place(void **state)
         {"{\"$map\":[[1]]}", "expected ',' at offset 11"},
         {"{\"$map\":5}", "a $map is an array of [key, value] at offset 8"},
         {"\"\\ud800\"", "lone surrogate at offset 1"},
+        {"\"\\udc00\"", "lone surrogate at offset 1"},
+        {"\"a\\udfffb\"", "lone surrogate at offset 2"},
         {"\"\\x\"", "unknown escape in a string at offset 1"},
         {"\"\\u12\"", "\\u without four hex digits at offset 1"},
         {"\"a\x01\"", "control character in a string at offset 2"},
         {"\"\xc0\x80\"", "not UTF-8 at offset 1"},
+        {"\"\xff"
+         "bcdefghijkl\"",
+         "not UTF-8 at offset 1"},
+        {"\"abcdefghijkl\xff\"", "not UTF-8 at offset 13"},
         {"\"abc", "string without an end at offset 0"},
         {"01", "number with a leading zero at offset 0"},
         {"-", "expected a digit at offset 1"},
@@ -316,6 +329,7 @@ static void malformed_json_is_refused_with_the_place(void **state)
         {"{\"$u64\":\"18446744073709551616\"}", "a $u64 is 0 to 2^64-1 in digits at offset 8"},
         {"{\"$u64\":\"-1\"}", "a $u64 is 0 to 2^64-1 in digits at offset 8"},
         {"{\"$bytes\":\"AQ\"}", "$bytes is not base64 at offset 10"},
+        {"{\"$bytes\":\"AI==\"}", "$bytes is not base64 at offset 10"},
         {"{\"$bytes\":\"AQ=A\"}", "$bytes is not base64 at offset 10"},
         {"{\"$date\":\"2023-02-29T00:00:00.000Z\"}",
          "a $date is YYYY-MM-DDTHH:mm:ss.sssZ within +-8.64e15 ms at offset 9"},

@@ -331,6 +331,79 @@ static void mirror_after(void *arg, uint64_t version, const struct write_set *ws
     m->commits++;
 }
 
+static void what_has_ended_leaves_its_expiry_to_nobody(void **state)
+{
+    struct bench t;
+    struct txn txn;
+    bench_open(&t);
+    put(&t, set_for(&t, "sum", "5", 100));
+    put(&t, set_for(&t, "kept", "5", 100));
+    at(&t, 200); /* nothing has swept them */
+    struct op ops[] = {{.kind = OP_ARITH, .key = key(&t, "sum")}, set(&t, "kept", "7")};
+    ops[0].arith = (struct arith){.op = ARITH_SUM, .operand = json(&t, "1")};
+    ops[1].ttl = TTL_KEEP;
+    assert_int_equal(commit(&t, ops, 2, &txn), OK);
+    expect(&t, "sum", "1");
+    expect(&t, "kept", "7");
+    at(&t, 1000000);
+    expect(&t, "sum", "1");
+    expect(&t, "kept", "7");
+    bench_close(&t);
+}
+
+/* A key without an expiry lives longest. */
+static void an_earlier_time_is_earlier_than_none(void **state)
+{
+    struct bench t;
+    struct txn txn;
+    bench_open(&t);
+    put(&t, set(&t, "a", "5"));
+    struct op op = {.kind = OP_EXPIRE, .key = key(&t, "a"), .condition = IF_EARLIER};
+    op.ttl = TTL_AFTER;
+    op.ttl_ms = 100;
+    struct op with_xx = op;
+    with_xx.condition = IF_EXPIRY_EARLIER;
+    assert_int_equal(commit(&t, &with_xx, 1, &txn), OK);
+    assert_false(with_xx.is_met);
+    assert_int_equal(commit(&t, &op, 1, &txn), OK);
+    assert_true(op.is_met);
+    assert_int_equal(commit(&t, &op, 1, &txn), OK);
+    assert_false(op.is_met); /* the same time is not earlier */
+    at(&t, 100);
+    expect(&t, "a", NULL);
+    bench_close(&t);
+}
+
+static bool is_never_idle(const void *arg, uint8_t database)
+{
+    return false;
+}
+
+static enum err refuse_more_than_one(void *arg, struct view *v, struct data_change *changes,
+                                     size_t count, struct error *e)
+{
+    return count <= 1 ? OK : error_set(e, ERR_LIMIT, "%zu changes", count);
+}
+
+static void a_sweep_that_is_too_much_is_tried_with_less(void **state)
+{
+    static const struct layer picky = {.derive = refuse_more_than_one, .is_idle = is_never_idle};
+    struct bench t;
+    bench_open(&t);
+    engine_add_layer(t.g, &picky);
+    for (int i = 0; i < 6; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", i);
+        put(&t, set_for(&t, name, "1", 100));
+    }
+    at(&t, 100);
+    for (int i = 0; i < 30; i++) engine_tick(t.g);
+    assert_int_equal(rows_in_space(&t, SPACE_EXPIRY), 0);
+    assert_int_equal(rows_in_space(&t, SPACE_DATA), 0);
+    assert_int_equal(engine_expired_count(t.g), 6); /* and none of those that were tried */
+    bench_close(&t);
+}
+
 static void a_layer_adds_to_every_transaction_and_is_told_in_order(void **state)
 {
     struct bench t;
@@ -430,6 +503,9 @@ int main(void)
         cmocka_unit_test(the_sweeper_removes_what_expired_and_only_that),
         cmocka_unit_test(the_sweeper_finds_its_work_after_a_start),
         cmocka_unit_test(an_expiry_before_what_was_swept_is_found_too),
+        cmocka_unit_test(what_has_ended_leaves_its_expiry_to_nobody),
+        cmocka_unit_test(an_earlier_time_is_earlier_than_none),
+        cmocka_unit_test(a_sweep_that_is_too_much_is_tried_with_less),
         cmocka_unit_test(a_layer_adds_to_every_transaction_and_is_told_in_order),
         cmocka_unit_test(what_is_too_large_is_refused_by_name),
         cmocka_unit_test(a_transaction_of_many_keys_is_as_one_of_few),

@@ -174,6 +174,23 @@ static void a_repeat_gets_the_first_reply(void **state)
     bench_close(&t);
 }
 
+/* The reply of a repeat is held as long as that of the first. */
+static void a_repeat_depends_on_the_first(void **state)
+{
+    struct bench t;
+    bench_open(&t);
+    assert_int_equal(once(&t, request(0, "a", 1)), 1);
+    struct backend *b = t.rig.b;
+    uint64_t newest = b->ops->version_newest(b);
+    struct overlay *o = engine_begin(t.g, &t.arena);
+    struct idem_request q = request(0, "a", 1);
+    assert_int_equal(idem_find(o, &q, &t.rig.waiter, &t.e), OK);
+    assert_true(q.is_repeat);
+    assert_int_equal(q.depends, newest);
+    engine_discard(o);
+    bench_close(&t);
+}
+
 static void other_arguments_are_refused(void **state)
 {
     struct bench t;
@@ -542,6 +559,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_repeat_gets_the_first_reply),
+        cmocka_unit_test(a_repeat_depends_on_the_first),
         cmocka_unit_test(other_arguments_are_refused),
         cmocka_unit_test(ids_are_read_in_few_ticks_after_a_start),
         cmocka_unit_test(databases_and_users_have_ids_of_their_own),

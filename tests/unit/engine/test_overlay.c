@@ -297,6 +297,54 @@ static void scans_merge_what_was_written(void **state)
     bench_close(&t);
 }
 
+static bool is_even(const struct row_filter *f, struct slice value)
+{
+    return value.data[value.len - 1] % 2 == 0;
+}
+
+static void filter_ref(struct row_filter *f)
+{
+}
+
+/* Both ways, of what was written and of what was there. */
+static void a_filter_is_asked_about_what_was_written(void **state)
+{
+    static struct row_filter even = {
+        .passes = 1, .matches = is_even, .ref = filter_ref, .unref = filter_ref};
+    struct bench t;
+    bench_open(&t);
+    run(&t, set(&t, "a", "1"));
+    run(&t, set(&t, "b", "2"));
+    begin(&t);
+    run(&t, set(&t, "c", "3"));
+    run(&t, set(&t, "d", "4"));
+    for (int is_reverse = 0; is_reverse < 2; is_reverse++) {
+        uint8_t low[2] = {0, SPACE_DATA};
+        uint8_t high[2] = {0, SPACE_DATA + 1};
+        struct scan_range range = {.start = slice_of(low, 2),
+                                   .end = slice_of(high, 2),
+                                   .is_reverse = is_reverse,
+                                   .is_undivided = true,
+                                   .with_values = true,
+                                   .filter = &even};
+        char found[8] = "";
+        struct engine_scan *scan = NULL;
+        assert_int_equal(engine_scan_open(t.g, t.o, &range, &scan, &t.e), OK);
+        for (size_t i = 0; i < sizeof found; i++) {
+            struct slice k;
+            struct entry entry;
+            assert_int_equal(engine_scan_next(scan, &k, &entry, &t.rig.waiter, &t.e), OK);
+            if (k.len == 0) break;
+            found[i] = (char)k.data[3];
+        }
+        engine_scan_close(scan);
+        assert_string_equal(found, is_reverse ? "db" : "bd");
+    }
+    engine_discard(t.o);
+    t.o = NULL;
+    bench_close(&t);
+}
+
 static void a_flush_hides_what_was_before_and_not_what_comes_after(void **state)
 {
     struct bench t;
@@ -355,6 +403,29 @@ static void a_flush_is_of_its_database_alone(void **state)
     }
     assert_int_equal(backend_entries(t.rig.b, 0), 0);
     assert_int_equal(backend_entries(t.rig.b, 1), 2);
+    bench_close(&t);
+}
+
+static void a_flush_takes_the_ranges_forgotten_in_its_database_alone(void **state)
+{
+    struct bench t;
+    bench_open(&t);
+    begin(&t);
+    struct write_set ws = {.arena = &t.arena};
+    for (uint8_t i = 0; i < 3; i++) {
+        overlay_forget(t.o, key_in(&t, i, "a"), key_in(&t, i, "b"));
+    }
+    overlay_flush(t.o, 1);
+    overlay_write_set(t.o, &ws);
+    bool is_forgotten[3] = {false};
+    for (size_t i = 0; i < ws.count; i++) {
+        if (ws.items[i].kind == MUTATION_FORGET) is_forgotten[ws.items[i].key.data[0]] = true;
+    }
+    assert_true(is_forgotten[0]);
+    assert_false(is_forgotten[1]);
+    assert_true(is_forgotten[2]);
+    engine_discard(t.o);
+    t.o = NULL;
     bench_close(&t);
 }
 
@@ -707,8 +778,10 @@ int main(void)
         cmocka_unit_test(reads_see_earlier_evaluations_and_nobody_else_does),
         cmocka_unit_test(more_keys_than_the_linear_search_takes_are_all_found),
         cmocka_unit_test(scans_merge_what_was_written),
+        cmocka_unit_test(a_filter_is_asked_about_what_was_written),
         cmocka_unit_test(a_flush_hides_what_was_before_and_not_what_comes_after),
         cmocka_unit_test(a_flush_is_of_its_database_alone),
+        cmocka_unit_test(a_flush_takes_the_ranges_forgotten_in_its_database_alone),
         cmocka_unit_test(an_expired_entry_is_absent_over_an_overlay_too),
         cmocka_unit_test(a_commit_gets_the_version_that_was_promised),
         cmocka_unit_test(nothing_written_takes_no_version),

@@ -106,6 +106,27 @@ static void a_certain_write_is_not_taken_back_with_an_offer(void **state)
     ibench_close(&t);
 }
 
+/* What an earlier command of EXEC wrote is judged already: only the offer is taken back. */
+static void an_offer_over_what_was_judged_is_an_offer(void **state)
+{
+    struct ibench t;
+    uint64_t version = 0;
+    open_unique(&t);
+    struct slice two = ibench_data_key(&t, "p", 2);
+    struct offers x = {.keys = {two}, .values = {ibench_value_of(&t, "{\"u\":1}")}, .count = 1};
+    struct op ops[2] = {{.kind = OP_SET, .key = two, .value = ibench_value_of(&t, "{\"u\":2}")},
+                        offers_op(&x)};
+    struct overlay *o = engine_begin(t.g, &t.arena);
+    for (int i = 0; i < 2; i++) {
+        struct txn txn = {.overlay = o, .ops = &ops[i], .count = 1, .arena = &t.arena};
+        assert_int_equal(engine_commit(t.g, &txn, &t.rig.waiter, &t.e), OK);
+    }
+    assert_int_equal(engine_end(o, &version, &t.rig.waiter, &t.e), OK);
+    expect(&t, two, "{\"u\":2}");
+    ibench_audit(&t);
+    ibench_close(&t);
+}
+
 /* A set that does not fit is an error, also behind an offer. */
 static void a_certain_write_behind_an_offer_is_judged_as_such(void **state)
 {
@@ -126,6 +147,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_taken_back_and_the_rest_happens),
         cmocka_unit_test(of_two_offers_of_a_value_one_fits),
         cmocka_unit_test(a_certain_write_is_not_taken_back_with_an_offer),
+        cmocka_unit_test(an_offer_over_what_was_judged_is_an_offer),
         cmocka_unit_test(a_certain_write_behind_an_offer_is_judged_as_such),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

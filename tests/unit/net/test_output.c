@@ -2,6 +2,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -65,6 +67,43 @@ static void what_was_sent_is_not_sent_again(void **state)
     output_sent(&o, 3);
     assert_true(output_is_empty(&o));
     output_fini(&o);
+}
+
+/* Eight marks have room; four went, and of nine more some stand before those that are older. */
+static void marks_keep_their_order_when_there_are_more(void **state)
+{
+    struct output o;
+    output_init(&o);
+    for (int i = 1; i <= 8; i++) reply(&o, (char[]){(char)('a' + i - 1), '\0'}, (uint64_t)i, 0);
+    expect_ready(&o, 4, "abcd");
+    for (int i = 9; i <= 17; i++) reply(&o, (char[]){(char)('a' + i - 1), '\0'}, (uint64_t)i, 4);
+    for (size_t i = 4; i <= 17; i++) {
+        char wanted[18] = "abcdefghijklmnopq";
+        wanted[i] = '\0';
+        expect_ready(&o, i, wanted);
+    }
+    output_fini(&o);
+}
+
+/* What was sent of a long reply is moved out of the way; what is held stays held. */
+static void moving_what_is_left_releases_nothing(void **state)
+{
+    enum { LONG = 800 * 1024, SENT = 600 * 1024 };
+    struct output o;
+    char *text = malloc(LONG + 1);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    output_init(&o);
+    reply(&o, text, 1, 0);
+    assert_int_equal(output_ready(&o, 1).len, LONG);
+    output_sent(&o, SENT);
+    reply(&o, "held", 5, 1);
+    assert_int_equal(output_ready(&o, 1).len, LONG - SENT);
+    output_sent(&o, LONG - SENT);
+    expect_ready(&o, 1, "");
+    expect_ready(&o, 5, "held");
+    output_fini(&o);
+    free(text);
 }
 
 /* Against a model: a reply leaves only when all before it and itself are durable. */
@@ -186,6 +225,8 @@ int main(void)
         cmocka_unit_test(a_long_reply_is_moved_only_a_few_times),
         cmocka_unit_test(the_soft_limit_counts_from_the_last_time_above),
         cmocka_unit_test(limits_of_0_are_none_and_the_hard_one_is_at_once),
+        cmocka_unit_test(marks_keep_their_order_when_there_are_more),
+        cmocka_unit_test(moving_what_is_left_releases_nothing),
         cmocka_unit_test(random_replies_leave_in_order_and_never_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

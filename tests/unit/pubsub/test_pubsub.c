@@ -141,6 +141,25 @@ static void leaving_ends_no_more_than_it_may(void **state)
     pubsub_free(p);
 }
 
+static void what_ended_is_not_counted(void **state)
+{
+    static const char longest[300] = "a";
+    struct subscriber s = {0};
+    struct pubsub *p = pubsub_new();
+    pubsub_subscribe(p, &s, PUBSUB_CHANNEL, slice_str("kept"));
+    size_t before = pubsub_bytes(&s);
+    struct slice name = slice_of(longest, sizeof longest);
+    for (int round = 0; round < 3; round++) {
+        assert_true(pubsub_subscribe(p, &s, PUBSUB_CHANNEL, name));
+        assert_true(pubsub_bytes(&s) >= before + sizeof longest);
+        assert_true(pubsub_unsubscribe(p, &s, PUBSUB_CHANNEL, name));
+        assert_int_equal(pubsub_bytes(&s), before);
+    }
+    leave(p, &s);
+    assert_int_equal(pubsub_bytes(&s), 0);
+    pubsub_free(p);
+}
+
 static void channels_patterns_and_shards_are_apart(void **state)
 {
     struct subscriber s[SUBSCRIBERS] = {0};
@@ -216,6 +235,7 @@ int main(void)
         cmocka_unit_test(leaving_ends_no_more_than_it_may),
         cmocka_unit_test(a_message_told_in_parts_goes_to_those_who_listened_when_it_began),
         cmocka_unit_test(looking_takes_of_the_work),
+        cmocka_unit_test(what_ended_is_not_counted),
         cmocka_unit_test(channels_patterns_and_shards_are_apart),
         cmocka_unit_test(who_leaves_is_told_no_more_and_others_are),
         cmocka_unit_test(names_come_back_in_the_order_of_subscribing),

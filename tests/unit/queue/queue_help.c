@@ -156,13 +156,17 @@ const char *enqueue(struct qbench *t, const char *queue, const char *value,
     struct buf key = {0};
     if (o.dedup != NULL) x.dedup = slice_str(o.dedup);
     if (o.undelivered != NULL) {
-        buf_append(&key, "\0\0", 2);
-        key_add_string(&key, slice_str(o.undelivered));
-        key.data[1] = (uint8_t)(key.len - 2);
+        for (const char *at = o.undelivered; *at != '\0';) {
+            size_t len = strcspn(at, " "), from = key.len;
+            buf_append(&key, "\0\0", 2);
+            key_add_string(&key, slice_of(at, len));
+            key.data[from + 1] = (uint8_t)(key.len - from - 2);
+            x.message.undelivered_count++;
+            at += len + strspn(at + len, " ");
+        }
         struct slice kept = arena_copy(&t->arena, buf_slice(&key));
         x.message.undelivered = kept.data;
         x.message.undelivered_bytes = kept.len;
-        x.message.undelivered_count = 1;
         buf_fini(&key);
     }
     struct op op = queue_enqueue_op(&x);

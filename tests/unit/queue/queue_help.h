@@ -42,7 +42,7 @@ bool run(struct qbench *t, uint8_t database, struct op *ops, size_t count);
 struct enqueue_options {
     int64_t delay_ms;
     const char *backoff;     /* "100 200"; NULL = 1000 5000 10000 */
-    const char *undelivered; /* one key, NULL = none */
+    const char *undelivered; /* keys, "a b"; NULL = none */
     const char *dedup;
 };
 /* The id, in the arena; NULL = seen. */

@@ -162,6 +162,31 @@ static void what_was_not_seen_is_taken_back_without_counting(void **state)
     qbench_close(&t);
 }
 
+/* Each in its own database, however they follow one another. */
+static void what_was_not_seen_goes_back_to_its_database(void **state)
+{
+    struct qbench t;
+    struct slice name = slice_str("q");
+    qbench_open(&t);
+    for (int round = 0; round < 2; round++) {
+        for (uint8_t i = 0; i < 3; i++) {
+            struct queue_enqueue in = {
+                .queues = t.qs, .queue = name, .message = {.value = slice_str("a")}};
+            struct op op = queue_enqueue_op(&in);
+            if (round == 0) assert_true(run(&t, i, &op, 1));
+            struct queue_dequeue out = {
+                .queues = t.qs, .names = &name, .name_count = 1, .count_max = 1, .lease_ms = 1000};
+            op = queue_dequeue_op(&out);
+            assert_true(run(&t, i, &op, 1));
+            assert_int_equal(out.count, 1);
+            assert_int_equal(out.items[0].delivered.attempt, 1);
+            queue_return(t.qs, i, &out.items[0].delivered);
+        }
+        tick(&t);
+    }
+    qbench_close(&t);
+}
+
 static void a_stop_takes_back_what_was_not_seen(void **state)
 {
     struct qbench t;
@@ -223,11 +248,13 @@ static void dead_is_dead_at_once(void **state)
 {
     struct qbench t;
     qbench_open(&t);
-    enqueue(&t, "q", "a", (struct enqueue_options){.undelivered = "lost"});
+    enqueue(&t, "q", "a", (struct enqueue_options){.undelivered = "lost found it"});
     struct receipt r = take_value(&t, "q", 10, "a");
     assert_true(nack(&t, r, -1, true, "poison"));
     assert_string_equal(dead(&t, "q"), "a 1 poison 0");
     assert_string_equal(data(&t, "lost"), "a");
+    assert_string_equal(data(&t, "found"), "a");
+    assert_string_equal(data(&t, "it"), "a");
     qbench_close(&t);
 }
 
@@ -463,6 +490,31 @@ static void a_flush_takes_everything(void **state)
 
 /* ---- transactions ---- */
 
+/* What a slice of the reading brings was there before the flush. */
+static void a_flush_while_rows_are_read_takes_them_too(void **state)
+{
+    enum { MANY = 6000 };
+    struct qbench t;
+    struct queues_totals totals;
+    char name[16];
+    qbench_open(&t);
+    for (int i = 0; i < MANY; i++) { /* more than one tick reads */
+        snprintf(name, sizeof name, "q%d", i);
+        put(&t, name, "1");
+    }
+    qbench_restart_cold(&t);
+    queues_tick(t.qs);
+    queues_totals(t.qs, &totals);
+    assert_true(totals.is_reading && totals.queues > 0);
+    struct txn txn = {.has_flush = true, .arena = &t.arena};
+    assert_int_equal(engine_commit(t.g, &txn, &t.rig.waiter, &t.e), OK);
+    (void)qbench_read(&t);
+    queues_totals(t.qs, &totals);
+    assert_int_equal(totals.queues, 0);
+    assert_int_equal(totals.counts.ready, 0);
+    qbench_close(&t);
+}
+
 static void a_stale_receipt_is_a_conflict(void **state)
 {
     struct qbench t;
@@ -563,6 +615,7 @@ int main(void)
         TEST(the_tick_ends_leases_too),
         TEST(the_backoff_counts_from_the_end_of_the_lease),
         TEST(what_was_not_seen_is_taken_back_without_counting),
+        TEST(what_was_not_seen_goes_back_to_its_database),
         TEST(a_stop_takes_back_what_was_not_seen),
         TEST(nack_follows_the_backoff_and_then_buries),
         TEST(no_backoff_means_no_retry),
@@ -577,6 +630,7 @@ int main(void)
         TEST(rows_are_read_in_few_ticks_after_a_start),
         TEST(every_state_survives_a_restart),
         TEST(a_flush_takes_everything),
+        TEST(a_flush_while_rows_are_read_takes_them_too),
         TEST(a_stale_receipt_is_a_conflict),
         TEST(a_transaction_sees_its_own_messages),
         TEST(more_messages_than_memory_knows_come_in_order),

@@ -67,6 +67,25 @@ static void empty_lines_and_empty_arrays_are_skipped(void **state)
     expect("", "");
 }
 
+static void nothing_is_kept_of_an_empty_array(void **state)
+{
+    static const char *const empty[] = {"*0\r\n", "*-1\r\n", "*0\r\n*0\r\n"};
+    for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
+        struct resp_reader r;
+        struct slice *argv = NULL;
+        struct error e;
+        size_t room = 0;
+        size_t argc = 0;
+        resp_reader_init(&r, BULK_MAX);
+        uint8_t *p = resp_reader_room(&r, 100, &room);
+        memcpy(p, empty[i], strlen(empty[i]));
+        resp_reader_fed(&r, strlen(empty[i]));
+        assert_int_equal(resp_reader_next(&r, &argv, &argc, &e), RESP_MORE);
+        assert_int_equal(resp_reader_buffered(&r), 0);
+        resp_reader_fini(&r);
+    }
+}
+
 static void pipelined_commands_come_one_by_one(void **state)
 {
     expect("*1\r\n$1\r\na\r\n*2\r\n$1\r\nb\r\n$1\r\nc\r\ninline d\r\n*1\r\n$1\r\ne\r\n",
@@ -95,6 +114,7 @@ static void double_quotes_know_escapes_and_single_ones_only_their_own(void **sta
 {
     expect("e \"\\n\\r\\t\\b\\a\"\r\n", "(1:e)(5:\n\r\t\b\a)\n");
     expect("e \"\\x41\\x7a\\\"\\\\\\q\"\r\n", "(1:e)(5:Az\"\\q)\n");
+    expect("e \"\\x41\"\r\n", "(1:e)(1:A)\n");
     expect("e \"\\xZZ\\x4\"\r\n", "(1:e)(5:xZZx4)\n");
     expect("e '\\n\\'\\x41\"'\r\n", "(1:e)(8:\\n'\\x41\")\n");
     expect("e a\\n\r\n", "(1:e)(3:a\\n)\n");
@@ -345,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_are_arrays_of_bulks),
         cmocka_unit_test(empty_lines_and_empty_arrays_are_skipped),
+        cmocka_unit_test(nothing_is_kept_of_an_empty_array),
         cmocka_unit_test(pipelined_commands_come_one_by_one),
         cmocka_unit_test(an_incomplete_command_waits),
         cmocka_unit_test(inline_commands_are_split_like_a_shell),

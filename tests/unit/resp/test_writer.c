@@ -168,6 +168,16 @@ static void write_all(struct resp_writer *w)
     resp_nil_array(w);
 }
 
+/* A reply that was kept in RESP2 is told in the protocol of who asks now. */
+static void a_kept_reply_is_told_in_either_protocol(void **state)
+{
+    struct slice kept = slice_str("*4\r\n$-1\r\n*-1\r\n$5\r\n$-1\r\n\r\n:-1\r\n");
+    resp_replay(&w2, kept);
+    expect("*4\r\n$-1\r\n*-1\r\n$5\r\n$-1\r\n\r\n:-1\r\n");
+    resp_replay(&w3, kept);
+    expect("*4\r\n_\r\n_\r\n$5\r\n$-1\r\n\r\n:-1\r\n");
+}
+
 static void lost_memory_sticks_to_the_end(void **state)
 {
     unsigned failures = 0;
@@ -195,6 +205,7 @@ int main(void)
         cmocka_unit_test(an_error_has_its_prefix_and_stays_on_one_line),
         cmocka_unit_test(a_bulk_of_unknown_length_gets_the_right_header),
         cmocka_unit_test(bulks_of_unknown_length_follow_each_other),
+        cmocka_unit_test(a_kept_reply_is_told_in_either_protocol),
         cmocka_unit_test(lost_memory_sticks_to_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -487,6 +487,18 @@ static void errors_of_included_files_name_the_included_place(void **state)
     assert_file_refused("include a b\n", "line 1", "include takes one path");
 }
 
+/* One after the other they are not nested. */
+static void many_files_may_be_included(void **state)
+{
+    char text[8192] = "";
+    const char *one = scratch_file("seven.conf", "databases 7\n");
+    for (int i = 0; i < 20; i++) {
+        size_t len = strlen(text);
+        snprintf(text + len, sizeof text - len, "include %s\n", one);
+    }
+    assert_file_sets(text, "databases", "7");
+}
+
 static void a_file_that_includes_itself_is_refused(void **state)
 {
     struct config c;
@@ -638,6 +650,7 @@ int main(void)
         cmocka_unit_test(unknown_names_and_bad_quotes_are_refused),
         cmocka_unit_test(a_long_line_is_shown_in_part_and_the_reason_in_full),
         cmocka_unit_test(errors_of_included_files_name_the_included_place),
+        cmocka_unit_test(many_files_may_be_included),
         cmocka_unit_test(a_file_that_includes_itself_is_refused),
         cmocka_unit_test(missing_files_are_refused),
         cmocka_unit_test(options_take_the_words_up_to_the_next_option),
