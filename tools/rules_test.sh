@@ -86,7 +86,7 @@ breaks "an unknown folder has no rank" src/server/a.c:1 "has no rank"
 echo 'int x;' | tree src/extra/a.c
 breaks "a new folder needs a rank" src/extra/a.c:1 "has no rank"
 echo '#include "backend/local/x.h"' | tree src/engine/a.c
-breaks "the engine does not know the local backend" src/engine/a.c:1 "only backend and server"
+breaks "the engine does not know the local backend" src/engine/a.c:1 "only backend, db and server"
 echo '#include "backend/local/x.h"' | tree src/server/a.c
 holds "the server knows the local backend"
 echo '#include "backend/local/x.h"' | tree src/backend/local/a.c

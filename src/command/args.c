@@ -159,7 +159,7 @@ bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, i
     int64_t end_ms = 0;
     if (__builtin_mul_overflow(n, unit_ms, ms)) return false;
     if (ttl != TTL_AFTER) return true;
-    return !__builtin_add_overflow(engine_time_ms(rq->env->engine), *ms, &end_ms);
+    return !__builtin_add_overflow(engine_time_ms(rq->env->db->engine), *ms, &end_ms);
 }
 
 enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
@@ -259,14 +259,14 @@ enum err range_resolve(struct request *rq, const struct range_args *range, struc
 
 enum err request_get(struct request *rq, struct slice key, struct entry *out)
 {
-    enum err r = engine_get(rq->env->engine, rq->overlay, key, out, rq->waiter, &rq->error);
+    enum err r = engine_get(rq->env->db->engine, rq->overlay, key, out, rq->waiter, &rq->error);
     if (r == OK && out->depends > rq->depends) rq->depends = out->depends;
     return r;
 }
 
 enum err check_ops(struct request *rq, size_t keys)
 {
-    size_t max = engine_limits(rq->env->engine)->ops_max;
+    size_t max = engine_limits(rq->env->db->engine)->ops_max;
     char name[32];
     size_t i = 0;
     if (keys <= max) return OK;

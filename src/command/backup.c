@@ -48,7 +48,7 @@ static void on_done(struct backup_request *q)
 static void name_file(struct env *env)
 {
     struct backup *k = &env->backup;
-    struct backend *b = engine_backend(env->engine);
+    struct backend *b = engine_backend(env->db->engine);
     char stamp[STAMP_CHARS];
     stamp_format(b->ops->version_newest(b), stamp);
     buf_clear(&k->path, SIZE_MAX);
@@ -95,7 +95,7 @@ static enum err backup_start(struct request *rq)
 {
     struct env *env = rq->env;
     struct backup *k = &env->backup;
-    struct backend *b = engine_backend(env->engine);
+    struct backend *b = engine_backend(env->db->engine);
     if (k->is_running) {
         return error_set(&rq->error, ERR_SYNTAX, "Background save already in progress");
     }

@@ -104,18 +104,13 @@ bool pause_holds(struct request *rq)
 
 bool command_turn(struct env *env)
 {
-    queues_turn(env->queues);
-    indexes_turn(env->indexes);
-    bool has_more = publications_turn(env);
-    return watch_turn(env->watch) || has_more;
+    return publications_turn(env);
 }
 
 void command_tick(struct env *env)
 {
     if (env->pause_until_ms != 0 && now_ms() >= env->pause_until_ms) clients_unpause(env);
     watches_tick(env);
-    queues_tick(env->queues);
-    indexes_tick(env->indexes);
     if (env->blocked == NULL) return;
     int64_t now = now_ms();
     struct client *last = env->blocked->block_prev;

@@ -6,8 +6,6 @@
 #include "command/commands.h"
 #include "command/observe.h"
 #include "command/touched.h"
-#include "index/index.h"
-#include "queue/queue.h"
 
 #define NAME_BYTES_MAX 32
 #define END_WORK 1000 /* channels and notes of a client that end at once with it */
@@ -109,38 +107,17 @@ void command_init(struct env *env)
     env->scan_cursors = scan_cursors_new();
     env->pubsub = pubsub_new();
     env->publications = publications_new();
-    env->watch = watch_new(env->engine, env->late_bytes_max);
-    struct queue_options queues = {.engine = env->engine,
-                                   .databases = engine_limits(env->engine)->databases,
-                                   .lease_ms = 30000,
-                                   .dedup_window_ms = 300000,
-                                   .dedup_entries_max = 1000000,
-                                   .dead_age_ms = 14LL * 24 * 3600 * 1000,
-                                   .dead_length = 10000};
-    env->queues = queues_new(&queues);
     env->queue_prefetch = 16;
-    env->indexes = indexes_new(env->engine, engine_limits(env->engine)->databases);
-    env->touched = touched_new(env->engine);
+    env->touched = touched_new(env->db->engine);
     backup_init(&env->backup);
     observe_init(env);
 }
 
-void command_close(struct env *env)
-{
-    queues_free(env->queues);
-    env->queues = NULL;
-    indexes_free(env->indexes);
-    env->indexes = NULL;
-}
-
 void command_fini(struct env *env)
 {
-    queues_free(env->queues);
-    indexes_free(env->indexes);
     touched_free(env->touched);
     observe_fini(env);
     backup_fini(&env->backup);
-    watch_free(env->watch);
     publications_free(env);
     pubsub_free(env->pubsub);
     scan_cursors_free(env->scan_cursors);

@@ -18,7 +18,7 @@
 #include "base/histogram.h"
 #include "codec/placeholder.h"
 #include "command/backup.h"
-#include "engine/engine.h"
+#include "db/db.h"
 #include "pubsub/pubsub.h"
 #include "resp/writer.h"
 
@@ -41,11 +41,8 @@ struct pending {
 #define CLIENT_NAME_MAX 128
 
 struct client_watches; /* what it watches: watch.c */
-struct watch;
-struct client_pushes; /* queues it is pushed messages of: queue_push.c */
-struct unsent;        /* deliveries of DEQUEUE not yet written: queue.c */
-struct queues;
-struct indexes;
+struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
+struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
 struct touched_ranges;
 struct publications;  /* messages being told to many: publish.c */
 struct exec_messages; /* what EXEC publishes: publish.c */
@@ -138,7 +135,7 @@ struct config_change {
 
 /* What the commands need of the server; `server` fills it in. Calls go upward by these pointers. */
 struct env {
-    struct engine *engine;
+    struct db *db; /* owned by the server */
     const char *version;
     const char *config_file; /* "" = none */
     const char *executable;
@@ -159,11 +156,7 @@ struct env {
     struct scan_cursors *scan_cursors; /* owned */
     struct pubsub *pubsub;             /* owned */
     struct publications *publications; /* owned */
-    struct watch *watch;               /* owned */
-    size_t late_bytes_max;             /* for watch_new */
     struct client *noted;              /* clients with changes to be sent: watch.c */
-    struct queues *queues;             /* owned */
-    struct indexes *indexes;           /* owned */
     struct touched_ranges *touched;    /* owned */
     size_t queue_prefetch;
     int64_t block_max_ms; /* 0 = no bound */
@@ -325,14 +318,12 @@ bool command_resolve(struct request *rq);
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
 void command_tick(struct env *env);
-/* At the end of every turn of the loop, before what was committed goes to the journal. True when
- * there is more to do, so that the loop must not sleep. */
+/* At the end of every turn of the loop, before db_turn_end. True when there is more to do, so that
+ * the loop must not sleep. */
 bool command_turn(struct env *env);
 
-/* What `server` calls when env is filled, and at the end. */
+/* What `server` calls when env is filled, and at the end, when clients and database are gone. */
 void command_init(struct env *env);
-/* When the clients are gone, while the engine is still there: what needs it to end. */
-void command_close(struct env *env);
 void command_fini(struct env *env);
 
 #endif

@@ -53,7 +53,7 @@ static enum err digest_begin(struct request *rq)
         struct scan_range range = {.start = slice_of(start, sizeof start),
                                    .end = slice_of(end, sizeof end),
                                    .with_values = true};
-        enum err r = engine_scan_open(rq->env->engine, NULL, &range, &d->scans[i], &rq->error);
+        enum err r = engine_scan_open(rq->env->db->engine, NULL, &range, &d->scans[i], &rq->error);
         if (r != OK) return r;
         d->count = (uint8_t)(i + 1);
         /* All see one moment, this one, whenever their turn comes. */
@@ -78,7 +78,7 @@ static enum err digest_turn(struct request *rq, struct digest *d)
         struct slice key;
         struct entry entry;
         if (i == DIGEST_SLICE_ROWS) {
-            struct backend *b = engine_backend(rq->env->engine);
+            struct backend *b = engine_backend(rq->env->db->engine);
             enum err r = engine_scan_pause(d->scans[d->at], &rq->error);
             if (r != OK) return r;
             b->ops->yield(b, rq->waiter);
@@ -188,7 +188,7 @@ static enum err set_active_expire_run(struct request *rq)
     if (arg.len != 1 || (arg.data[0] != '0' && arg.data[0] != '1')) {
         return error_set(&rq->error, ERR_SYNTAX, "SET-ACTIVE-EXPIRE takes 0 or 1");
     }
-    engine_set_active_expire(rq->env->engine, arg.data[0] == '1');
+    engine_set_active_expire(rq->env->db->engine, arg.data[0] == '1');
     resp_simple(rq->w, "OK");
     return OK;
 }

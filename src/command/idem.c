@@ -46,7 +46,7 @@ static void placeholder_uuid(void *arg, unsigned n, char out[UUID_CHARS])
     if (!u->is_set) {
         uint8_t random[10];
         random_system(random, sizeof random);
-        uuid_next(&rq->env->uuid_clock, engine_time_ms(rq->env->engine), random, u->bytes);
+        uuid_next(&rq->env->uuid_clock, engine_time_ms(rq->env->db->engine), random, u->bytes);
         u->is_set = true;
     }
     uuid_format(u->bytes, out);
@@ -57,7 +57,7 @@ static void placeholder_uuid(void *arg, unsigned n, char out[UUID_CHARS])
 static void placeholder_versionstamp(void *arg, char out[VERSIONSTAMP_CHARS])
 {
     struct request *rq = arg;
-    stamp_format(engine_version_next(rq->env->engine), out);
+    stamp_format(engine_version_next(rq->env->db->engine), out);
 }
 
 struct placeholders request_placeholders(struct request *rq)
@@ -150,13 +150,13 @@ enum err idem_run(struct request *rq)
         .database = rq->client->database, .user = slice_str("default"), .id = rq->idem};
     enum err r = OK;
     fingerprint(rq, q.fingerprint);
-    if (outer == NULL) rq->overlay = own = engine_begin(rq->env->engine, rq->arena);
+    if (outer == NULL) rq->overlay = own = engine_begin(rq->env->db->engine, rq->arena);
     r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);
     if (q.depends > rq->depends) rq->depends = q.depends;
     if (r == OK && q.is_repeat) {
         resp_replay(rq->w, q.reply);
     } else if (r == OK) {
-        if (own != NULL) r = engine_admit(rq->env->engine, rq->waiter, &rq->error);
+        if (own != NULL) r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
         if (r == OK) r = run_and_keep(rq, rq->overlay, &q);
     }
     rq->overlay = outer;

@@ -38,7 +38,7 @@ static void write_server(struct request *rq, struct buf *out)
                env->port);
     buf_printf(out, "uptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n", (long long)up_s,
                (long long)up_s / 86400);
-    struct backend *b = engine_backend(env->engine);
+    struct backend *b = engine_backend(env->db->engine);
     struct backend_stats stats;
     b->ops->stats(b, &stats);
     buf_printf(out, "health:%s\r\n", health(&stats));
@@ -127,7 +127,7 @@ static void write_memory(struct request *rq, struct buf *out)
 
 static void write_persistence(struct request *rq, struct buf *out)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     const struct backup *k = &rq->env->backup;
     int64_t now_s = k->is_running ? (clock_mono_us() - k->started_us) / 1000000 : -1;
     struct backend_stats s;
@@ -170,7 +170,7 @@ static void write_stats(struct request *rq, struct buf *out)
         "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
         "pubsub_patterns:%zu\r\npubsubshard_channels:%zu\r\nlatest_fork_usec:0\r\n"
         "total_forks:0\r\n",
-        u(s->rejected), u(engine_expired_count(env->engine) - s->expired_before),
+        u(s->rejected), u(engine_expired_count(env->db->engine) - s->expired_before),
         u(s->evicted_clients), u(s->hits), u(s->misses), pubsub_names(env->pubsub, PUBSUB_CHANNEL),
         pubsub_names(env->pubsub, PUBSUB_PATTERN), pubsub_names(env->pubsub, PUBSUB_SHARD));
     buf_printf(out,
@@ -206,7 +206,7 @@ static void write_cluster(struct request *rq, struct buf *out)
 
 static void write_keyspace(struct request *rq, struct buf *out)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     for (uint8_t i = 0; i < rq->env->databases; i++) {
         struct backend_count count;
         b->ops->count(b, i, &count);
@@ -218,7 +218,7 @@ static void write_keyspace(struct request *rq, struct buf *out)
 
 static void write_journal(struct request *rq, struct buf *out)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
     char stamp[STAMP_CHARS];
     b->ops->stats(b, &s);
@@ -235,7 +235,7 @@ static void write_journal(struct request *rq, struct buf *out)
 
 static void write_memtable(struct request *rq, struct buf *out)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
     b->ops->stats(b, &s);
     buf_printf(out,
@@ -246,7 +246,7 @@ static void write_memtable(struct request *rq, struct buf *out)
 
 static void write_store(struct request *rq, struct buf *out)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
     b->ops->stats(b, &s);
     buf_printf(out,
@@ -261,7 +261,7 @@ static void write_store(struct request *rq, struct buf *out)
 
 static void write_cache(struct request *rq, struct buf *out)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
     b->ops->stats(b, &s);
     buf_printf(out,
@@ -272,7 +272,7 @@ static void write_cache(struct request *rq, struct buf *out)
 static void write_queues(struct request *rq, struct buf *out)
 {
     struct queues_totals t;
-    queues_totals(rq->env->queues, &t);
+    queues_totals(rq->env->db->queues, &t);
     buf_printf(out,
                "queue_loading:%d\r\nqueue_count:%zu\r\nqueue_ready:%llu\r\nqueue_delayed:%llu\r\n"
                "queue_leased:%llu\r\nqueue_dead:%llu\r\n",
@@ -288,7 +288,7 @@ static void write_queues(struct request *rq, struct buf *out)
 static void write_indexes(struct request *rq, struct buf *out)
 {
     struct indexes_totals t;
-    indexes_totals(rq->env->indexes, &t);
+    indexes_totals(rq->env->db->indexes, &t);
     buf_printf(out,
                "index_loading:%d\r\nindex_value:%zu\r\nindex_text:%zu\r\nindex_filling:%zu\r\n"
                "index_failed:%zu\r\n",

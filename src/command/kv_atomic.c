@@ -80,7 +80,7 @@ static enum err parse_queue_ack(struct options *o, struct op *op)
 {
     struct queue_settle *x = arena_alloc(o->rq->arena, sizeof *x);
     struct slice arg = {0};
-    *x = (struct queue_settle){.queues = o->rq->env->queues, .kind = SETTLE_ACK};
+    *x = (struct queue_settle){.queues = o->rq->env->db->queues, .kind = SETTLE_ACK};
     enum err r = options_argument(o, "ACK", &arg);
     if (r == OK) r = arg_receipt(o->rq, arg, &x->receipt);
     *op = queue_settle_op(x, true);
@@ -142,7 +142,7 @@ static enum err parse_op(struct options *o, struct atomic *a)
 static enum err parse_atomic(struct request *rq, struct atomic *a)
 {
     struct options o = {.rq = rq, .at = 1};
-    size_t ops_max = engine_limits(rq->env->engine)->ops_max;
+    size_t ops_max = engine_limits(rq->env->db->engine)->ops_max;
     a->has_details = options_take(&o, "DETAILS", 0);
     while (o.at < rq->argc) {
         if (a->count == ops_max) {
@@ -216,7 +216,7 @@ static enum err kv_atomic_run(struct request *rq)
                     .ops = a.ops,
                     .count = a.count,
                     .arena = rq->arena};
-    r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (t.depends > rq->depends) rq->depends = t.depends;
     if (r != OK && r != ERR_WAIT && t.failed_op < t.count) {
         struct error inner = rq->error;

@@ -66,7 +66,7 @@ static void feed_destroy(struct feed *f)
 static void feed_free(struct pending *p)
 {
     struct feed *f = (struct feed *)p;
-    watch_remove(f->env->watch, &f->watcher);
+    watch_remove(f->env->db->watch, &f->watcher);
     if (f->state == FEED_READING) {
         feed_move(f, FEED_GONE); /* the backend still has the request */
     } else {
@@ -105,7 +105,7 @@ static enum err feed_wait(struct request *rq, struct feed *f)
 
 static enum err feed_read(struct request *rq, struct feed *f, uint64_t until)
 {
-    struct backend *b = engine_backend(f->env->engine);
+    struct backend *b = engine_backend(f->env->db->engine);
     uint64_t left = f->count - f->rows;
     feed_move(f, FEED_READING);
     client_memory_grow(rq->env, PART_BYTES);
@@ -189,14 +189,14 @@ static enum err parse_changes(struct request *rq, struct feed *f, struct range_a
 
 static void feed_watch(struct feed *f, uint8_t database, struct slice prefix)
 {
-    struct backend *b = engine_backend(f->env->engine);
+    struct backend *b = engine_backend(f->env->db->engine);
     uint8_t head[KEY_HEAD_BYTES] = {database, SPACE_DATA};
     if (prefix.data == NULL) prefix = slice_of(head, sizeof head);
     f->wanted = b->ops->version_newest(b);
     f->quiet = b->ops->version_next(b);
     f->watcher.changed = on_changed;
     f->watcher.is_once = true;
-    watch_add(f->env->watch, &f->watcher, WATCH_PREFIX, prefix);
+    watch_add(f->env->db->watch, &f->watcher, WATCH_PREFIX, prefix);
 }
 
 static enum err feed_open(struct request *rq, struct feed **out)
@@ -287,7 +287,7 @@ static enum err feed_reply(struct request *rq, const struct feed *f)
  * there. */
 static enum err feed_end(struct request *rq, struct feed *f, enum block_end end)
 {
-    struct backend *b = engine_backend(f->env->engine);
+    struct backend *b = engine_backend(f->env->db->engine);
     uint64_t durable = b->ops->version_durable(b);
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");

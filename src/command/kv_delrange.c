@@ -117,7 +117,7 @@ static enum err delrange_begin(struct request *rq, struct delrange *d)
 
 static size_t keys_max(const struct request *rq, const struct delrange *d)
 {
-    size_t max = engine_limits(rq->env->engine)->ops_max;
+    size_t max = engine_limits(rq->env->db->engine)->ops_max;
     if (d->batch < max) max = d->batch;
     return d->limit < max ? (size_t)d->limit : max;
 }
@@ -150,14 +150,14 @@ static void scan_depends(struct request *rq, const struct engine_scan *scan)
 static enum err collect(struct request *rq, struct delrange *d, struct txn *t, bool *is_last)
 {
     size_t max = keys_max(rq, d);
-    uint64_t bytes_left = engine_limits(rq->env->engine)->txn_bytes_max;
+    uint64_t bytes_left = engine_limits(rq->env->db->engine)->txn_bytes_max;
     struct scan_range range = {.start = buf_slice(&d->start),
                                .end = buf_slice(&d->end),
                                .filter = d->where,
                                .is_undivided = true};
     struct engine_scan *scan = NULL;
     t->ops = arena_alloc(rq->arena, (max + 1) * sizeof *t->ops);
-    enum err r = engine_scan_open(rq->env->engine, rq->overlay, &range, &scan, &rq->error);
+    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &scan, &rq->error);
     *is_last = false;
     while (r == OK) {
         struct slice key;
@@ -187,10 +187,10 @@ static enum err gather_begin(struct request *rq, struct delrange *d)
     arena_init(&d->arena, 64 * 1024);
     d->keys = arena_alloc(&d->arena, (keys_max(rq, d) + 1) * sizeof *d->keys);
     d->count = 0;
-    d->bytes_left = engine_limits(rq->env->engine)->txn_bytes_max;
+    d->bytes_left = engine_limits(rq->env->db->engine)->txn_bytes_max;
     d->is_last = false;
     touched_begin(rq->env->touched, &d->touched, buf_slice(&d->start), buf_slice(&d->end));
-    return engine_scan_open(rq->env->engine, NULL, &range, &d->scan, &rq->error);
+    return engine_scan_open(rq->env->db->engine, NULL, &range, &d->scan, &rq->error);
 }
 
 /* The keys that match, over as many turns as it takes. */
@@ -201,7 +201,7 @@ static enum err gather(struct request *rq, struct delrange *d)
         struct slice key;
         struct entry entry;
         if (i == SLICE_KEYS) {
-            struct backend *b = engine_backend(rq->env->engine);
+            struct backend *b = engine_backend(rq->env->db->engine);
             enum err r = engine_scan_pause(d->scan, &rq->error);
             if (r != OK) return r;
             b->ops->yield(b, rq->waiter);
@@ -308,11 +308,11 @@ static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_l
     struct txn t = {.overlay = rq->overlay, .database = rq->client->database, .arena = rq->arena};
     bool gathers = d->where != NULL && rq->overlay == NULL;
     bool is_bulk = d->batch != SIZE_MAX && !d->is_admitted;
-    enum err r = is_bulk ? engine_admit_bulk(rq->env->engine, rq->waiter, &rq->error) : OK;
+    enum err r = is_bulk ? engine_admit_bulk(rq->env->db->engine, rq->waiter, &rq->error) : OK;
     if (r != OK) return r;
     d->is_admitted = true;
     r = gathers ? where_turn(rq, d, &t, is_last) : collect(rq, d, &t, is_last);
-    if (r == OK && t.count > 0) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    if (r == OK && t.count > 0) r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (!pace_learn(rq, d, t.count, r)) {
         if (gathers) gather_end(d);
         *is_last = false;
@@ -363,7 +363,7 @@ static enum err kv_delrange_run(struct request *rq)
             "is removed in one transaction or not at all");
     }
     if (!is_last) {
-        struct backend *b = engine_backend(rq->env->engine);
+        struct backend *b = engine_backend(rq->env->db->engine);
         b->ops->yield(b, rq->waiter);
         return error_set(&rq->error, ERR_WAIT, "a long delete lets others run");
     }

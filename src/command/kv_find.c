@@ -121,7 +121,7 @@ static enum err find_begin(struct request *rq, struct find *k, const struct inde
                                .is_undivided = rq->overlay != NULL,
                                .with_values = true,
                                .rows_hint = (size_t)k->page.limit + 1};
-    r = engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
+    r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
     rq->client->pending = &k->pending;
     return r;
 }
@@ -180,7 +180,7 @@ static enum err look_at(struct request *rq, struct find *k, const struct index *
 
 static enum err let_others_run(struct request *rq, struct find *k)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     enum err r = engine_scan_pause(k->scan, &rq->error);
     if (r != OK) return r;
     k->work = 0;

@@ -13,7 +13,7 @@
 /* What is said of the definitions depends on the commit that made them so. */
 static enum err definitions_begin(struct request *rq)
 {
-    struct indexes *ix = rq->env->indexes;
+    struct indexes *ix = rq->env->db->indexes;
     enum err r = indexes_ready(ix, rq->client->database, rq->waiter, &rq->error);
     uint64_t version = indexes_version(ix, rq->client->database);
     if (version > rq->depends) rq->depends = version;
@@ -23,7 +23,7 @@ static enum err definitions_begin(struct request *rq)
 enum err arg_index(struct request *rq, struct slice name, enum index_kind kind,
                    const struct index **out)
 {
-    struct indexes *ix = rq->env->indexes;
+    struct indexes *ix = rq->env->db->indexes;
     int shown = (int)(name.len < INDEX_NAME_BYTES_MAX ? name.len : INDEX_NAME_BYTES_MAX);
     enum err r = definitions_begin(rq);
     if (r != OK) return r;
@@ -45,7 +45,7 @@ enum err index_complete(struct request *rq, const struct index *x)
     const struct definition *d = &x->definition;
     if (d->state == INDEX_READY) return OK;
     if (d->state == INDEX_FILLING) {
-        return error_set(&rq->error, ERR_INDEXING, "%u", index_percent(rq->env->indexes, x));
+        return error_set(&rq->error, ERR_INDEXING, "%u", index_percent(rq->env->db->indexes, x));
     }
     return error_set(&rq->error, ERR_SYNTAX, "index '%.*s' failed: %.*s", (int)d->name.len,
                      (const char *)d->name.data, (int)d->note.len, (const char *)d->note.data);
@@ -217,12 +217,12 @@ static enum err create_run(struct request *rq)
     enum err r = parse_create(rq, &a);
     if (r == OK) r = definitions_begin(rq);
     if (r != OK) return r;
-    const struct index *there = index_find(rq->env->indexes, rq->client->database,
+    const struct index *there = index_find(rq->env->db->indexes, rq->client->database,
                                            a.definition.name);
     if (a.may_exist && there != NULL) {
         return create_existing(rq, &a.definition, &there->definition);
     }
-    struct index_create x = {.indexes = rq->env->indexes, .definition = a.definition};
+    struct index_create x = {.indexes = rq->env->db->indexes, .definition = a.definition};
     if (a.definition.kind == INDEX_TEXT) {
         buf_clear(rq->scratch, SIZE_MAX);
         text_spec_write(&a.text, rq->scratch);
@@ -230,7 +230,7 @@ static enum err create_run(struct request *rq)
     }
     struct op op = index_create_op(&x);
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
-    r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (t.depends > rq->depends) rq->depends = t.depends;
     if (r != OK) return r;
     rq->env->stats.writes++;
@@ -294,11 +294,11 @@ static const struct command sub_create = {
 
 static enum err drop_run(struct request *rq)
 {
-    struct index_drop x = {.indexes = rq->env->indexes, .name = rq->argv[2]};
+    struct index_drop x = {.indexes = rq->env->db->indexes, .name = rq->argv[2]};
     struct op op = index_drop_op(&x);
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
     enum err r = definitions_begin(rq);
-    if (r == OK) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    if (r == OK) r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (t.depends > rq->depends) rq->depends = t.depends;
     if (r != OK) return r;
     rq->env->stats.writes++;
@@ -324,7 +324,7 @@ static enum err list_run(struct request *rq)
 {
     enum err r = definitions_begin(rq);
     if (r != OK) return r;
-    const struct index *first = index_first(rq->env->indexes, rq->client->database);
+    const struct index *first = index_first(rq->env->db->indexes, rq->client->database);
     size_t count = 0;
     for (const struct index *x = first; x != NULL; x = x->next) count++;
     resp_array(rq->w, count);
@@ -390,13 +390,13 @@ static enum err info_run(struct request *rq)
     const struct index *x = NULL;
     enum err r = definitions_begin(rq);
     if (r != OK) return r;
-    x = index_find(rq->env->indexes, rq->client->database, rq->argv[2]);
+    x = index_find(rq->env->db->indexes, rq->client->database, rq->argv[2]);
     if (x == NULL) return arg_index(rq, rq->argv[2], INDEX_VALUE, &x);
     unsigned percent = 0;
     if (x->definition.kind == INDEX_TEXT) {
         r = text_state(rq, x, &percent);
     } else {
-        percent = index_percent(rq->env->indexes, x);
+        percent = index_percent(rq->env->db->indexes, x);
     }
     if (r == OK) reply_definition(rq, x, percent);
     return r;

@@ -11,7 +11,7 @@
 
 static enum err kv_version_run(struct request *rq)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     reply_stamp(rq, b->ops->version_durable(b));
     return OK;
 }
@@ -30,7 +30,7 @@ const struct command kv_version = {
 
 static enum err kv_limits_run(struct request *rq)
 {
-    const struct engine_options *limits = engine_limits(rq->env->engine);
+    const struct engine_options *limits = engine_limits(rq->env->db->engine);
     const struct {
         const char *name;
         uint64_t value;

@@ -44,7 +44,7 @@ static void poll_wait(struct request *rq, const struct poll_key *keys, size_t co
 {
     struct poll *k = mem_new(sizeof *k + count * sizeof k->watchers[0]);
     k->pending.free = poll_free;
-    k->watch = rq->env->watch;
+    k->watch = rq->env->db->watch;
     k->waiter = rq->waiter;
     k->count = count;
     for (size_t i = 0; i < count; i++) {
@@ -81,7 +81,7 @@ static enum err parse_poll(struct request *rq, int64_t *block_ms, struct poll_ke
         return r;
     }
     r = options_argument(&o, "KEYS", &arg);
-    int64_t max = (int64_t)engine_limits(rq->env->engine)->ops_max;
+    int64_t max = (int64_t)engine_limits(rq->env->db->engine)->ops_max;
     if (r == OK) r = arg_integer(rq, arg, "KEYS", 1, max, &n);
     if (r != OK) {
         error_add(&rq->error, "; %s", usage);

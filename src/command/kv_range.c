@@ -45,7 +45,7 @@ static enum err walk_open(struct request *rq, struct walk *k, struct slice start
                                .rows_hint = k->is_count ? 0 : (size_t)p->limit + 1};
     k->pending.free = walk_free;
     k->pending.bytes = walk_bytes;
-    enum err r = engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
+    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
     rq->client->pending = &k->pending;
     return r;
 }
@@ -66,7 +66,7 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
         struct slice key;
         struct entry entry;
         if (i == SLICE_ROWS && rq->overlay == NULL && (k->is_count || p->rows + 1 < p->limit)) {
-            struct backend *b = engine_backend(rq->env->engine);
+            struct backend *b = engine_backend(rq->env->db->engine);
             enum err r = engine_scan_pause(k->scan, &rq->error);
             if (r != OK) return r;
             b->ops->yield(b, rq->waiter);

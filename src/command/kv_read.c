@@ -134,7 +134,7 @@ static enum err ttl_run(struct request *rq, int64_t unit_ms)
     } else if (entry.expiry_ms == 0) {
         resp_int(rq->w, -1);
     } else {
-        int64_t left_ms = entry.expiry_ms - engine_time_ms(rq->env->engine);
+        int64_t left_ms = entry.expiry_ms - engine_time_ms(rq->env->db->engine);
         if (left_ms < 0) left_ms = 0;
         /* Redis rounds to the nearest second. */
         resp_int(rq->w, unit_ms == 1 ? left_ms : (left_ms + unit_ms / 2) / unit_ms);

@@ -91,7 +91,7 @@ static struct search *search_new(struct request *rq, const struct index *x)
     s->request.id = d->id;
     s->request.column_count = d->path_count;
     s->request.bytes_max = LIST_PAGE_BYTES_MAX;
-    s->request.now_ms = engine_time_ms(rq->env->engine);
+    s->request.now_ms = engine_time_ms(rq->env->db->engine);
     s->request.done = on_done;
     s->request.arg = s;
     return s;
@@ -100,7 +100,7 @@ static struct search *search_new(struct request *rq, const struct index *x)
 /* Asks the backend; always ERR_WAIT. */
 static enum err search_start(struct request *rq, struct search *s)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     search_move(s, SEARCH_RUNNING);
     s->request.filter = s->where;
     rq->client->pending = &s->pending;

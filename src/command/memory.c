@@ -32,7 +32,7 @@ static uint64_t resident_bytes(void)
 
 void memory_measure(struct env *env, struct memory_figures *out)
 {
-    struct backend *b = engine_backend(env->engine);
+    struct backend *b = engine_backend(env->db->engine);
     struct backend_stats s;
     struct mem_stats m;
     struct rusage usage;
@@ -106,7 +106,7 @@ static double percent(uint64_t part, uint64_t whole)
 
 static enum err stats_run(struct request *rq)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
     struct memory_figures f;
     b->ops->stats(b, &s);

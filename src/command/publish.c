@@ -56,7 +56,7 @@ struct exec_counts {
 /* ---- one message ---- */
 
 /* While it is told in one turn. */
-struct message {
+struct outgoing {
     struct env *env;
     struct publication *publication;
     struct buf frames[2]; /* by protocol, for those that listen to the channel; made when needed */
@@ -77,7 +77,7 @@ static void frame_write(struct buf *out, int proto, const struct publication *p,
 
 static void deliver(void *arg, struct subscriber *s, struct slice pattern)
 {
-    struct message *m = arg;
+    struct outgoing *m = arg;
     struct publication *p = m->publication;
     struct client *c = client_of_subscriber(s);
     struct buf *frame = &m->frames[c->proto == 3];
@@ -93,7 +93,7 @@ static void deliver(void *arg, struct subscriber *s, struct slice pattern)
 /* Tells some more of those that listen. *work is what it may take, and then what is left. */
 static bool publication_go_on(struct env *env, struct publication *p, int64_t *work)
 {
-    struct message m = {.env = env, .publication = p};
+    struct outgoing m = {.env = env, .publication = p};
     p->delivery.work = *work;
     bool is_over = pubsub_publish(env->pubsub, &p->delivery, p->is_shard, p->channel, deliver, &m);
     *work = p->delivery.work;

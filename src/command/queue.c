@@ -136,7 +136,7 @@ enum err parse_enqueue(struct options *o, struct queue_enqueue *x)
     static const uint8_t backoff_default[] = {0, 0, 3, 232, 0, 0, 19, 136, 0, 0, 39, 16};
     struct slice value = {0};
     bool is_taken = true;
-    *x = (struct queue_enqueue){.queues = o->rq->env->queues,
+    *x = (struct queue_enqueue){.queues = o->rq->env->db->queues,
                                 .message = {.backoff_count = 3, .backoff = backoff_default}};
     enum err r = options_argument(o, "ENQUEUE", &x->queue);
     if (r == OK) r = arg_queue(o->rq, x->queue);
@@ -175,7 +175,7 @@ enum err queue_commit(struct request *rq, struct op *ops, size_t count)
                     .ops = ops,
                     .count = count,
                     .arena = rq->arena};
-    enum err r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (t.depends > rq->depends) rq->depends = t.depends;
     if (r == OK) rq->env->stats.writes++;
     return r;
@@ -183,7 +183,7 @@ enum err queue_commit(struct request *rq, struct op *ops, size_t count)
 
 void queue_view_begin(struct request *rq, struct queue_reading *r)
 {
-    struct engine *g = rq->env->engine;
+    struct engine *g = rq->env->db->engine;
     r->own = rq->overlay == NULL ? engine_begin(g, rq->arena) : NULL;
     struct overlay *o = r->own != NULL ? r->own : rq->overlay;
     r->view = view_over(g, o, rq->client->database, rq->waiter);
@@ -293,7 +293,7 @@ void unsent_end(struct env *env, struct client *c)
         struct unsent *u = c->unsent;
         c->unsent = u->next;
         for (size_t i = 0; u->end > c->stream_sent && i < u->count; i++) {
-            queue_return(env->queues, u->database, &u->receipts[i]);
+            queue_return(env->db->queues, u->database, &u->receipts[i]);
         }
         mem_free(u);
     }
@@ -347,7 +347,7 @@ static enum err parse_also(struct options *o, struct dequeue_args *a)
 static enum err parse_dequeue(struct request *rq, struct dequeue_args *a)
 {
     struct options o = {.rq = rq, .at = 2};
-    int64_t lease_ms = queues_options(rq->env->queues)->lease_ms;
+    int64_t lease_ms = queues_options(rq->env->db->queues)->lease_ms;
     *a = (struct dequeue_args){
         .names = &rq->argv[1], .name_count = 1, .count = 1, .lease_ms = lease_ms};
     enum err r = arg_queue(rq, rq->argv[1]);
@@ -390,7 +390,8 @@ static enum err dequeue_block(struct request *rq, const struct dequeue_args *a)
     if (d == NULL) {
         d = mem_new(sizeof *d);
         d->pending.free = dequeue_free;
-        d->consumer = consumer_new(rq->env->queues, rq->client->database, a->names, a->name_count);
+        d->consumer = consumer_new(rq->env->db->queues, rq->client->database, a->names,
+                                   a->name_count);
         rq->client->pending = &d->pending;
     }
     consumer_wait(d->consumer, rq->waiter);
@@ -407,7 +408,7 @@ static enum err kv_dequeue_run(struct request *rq)
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
-    struct queue_dequeue x = {.queues = rq->env->queues,
+    struct queue_dequeue x = {.queues = rq->env->db->queues,
                               .names = a.names,
                               .name_count = a.name_count,
                               .count_max = (size_t)a.count,

@@ -24,8 +24,8 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
                         uint64_t *total)
 {
     struct bulk_pending *d = (struct bulk_pending *)rq->client->pending;
-    size_t max = rq->overlay != NULL ? engine_limits(rq->env->engine)->ops_max : BULK_MAX;
-    struct queue_bulk x = {.queues = rq->env->queues,
+    size_t max = rq->overlay != NULL ? engine_limits(rq->env->db->engine)->ops_max : BULK_MAX;
+    struct queue_bulk x = {.queues = rq->env->db->queues,
                            .kind = kind,
                            .queue = queue,
                            .max = max,
@@ -34,7 +34,7 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
     enum err r = OK;
     if (d != NULL) {
         x.after = d->after;
-        if (!d->is_admitted) r = engine_admit_bulk(rq->env->engine, rq->waiter, &rq->error);
+        if (!d->is_admitted) r = engine_admit_bulk(rq->env->db->engine, rq->waiter, &rq->error);
         d->is_admitted = r == OK;
     }
     if (r == OK) r = queue_commit(rq, &op, 1);
@@ -55,7 +55,7 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
     d->done = *total;
     d->is_admitted = false;
     if (x.done > 0) d->after = x.last;
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     b->ops->yield(b, rq->waiter);
     return error_set(&rq->error, ERR_WAIT, "a long removal lets others run");
 }
@@ -68,7 +68,7 @@ static enum err list_run(struct request *rq)
     struct slice *names = NULL;
     size_t count = 0;
     queue_view_begin(rq, &r);
-    enum err result = queue_names(rq->env->queues, &r.view, &names, &count, &rq->error);
+    enum err result = queue_names(rq->env->db->queues, &r.view, &names, &count, &rq->error);
     queue_view_end(rq, &r);
     if (result != OK) return result;
     resp_array(rq->w, count);
@@ -95,7 +95,7 @@ static enum err stats_run(struct request *rq)
     enum err r = arg_queue(rq, rq->argv[2]);
     if (r != OK) return r;
     queue_view_begin(rq, &reading);
-    r = queue_stats(rq->env->queues, &reading.view, rq->argv[2], &s, &rq->error);
+    r = queue_stats(rq->env->db->queues, &reading.view, rq->argv[2], &s, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     const struct counts *c = &s.counts;
@@ -153,7 +153,7 @@ static enum err peek_run(struct request *rq)
     if (r != OK) return r;
     struct queue_page p = {.queue = rq->argv[2], .space = SPACE_READY, .max = (size_t)count};
     queue_view_begin(rq, &reading);
-    r = queue_page(rq->env->queues, &reading.view, &p, &rq->error);
+    r = queue_page(rq->env->db->queues, &reading.view, &p, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     resp_array(rq->w, p.count);
@@ -183,7 +183,7 @@ static const struct command sub_peek = {
 
 static enum err purge_run(struct request *rq)
 {
-    struct queue_bulk x = {.queues = rq->env->queues, .kind = BULK_PURGE, .queue = rq->argv[2]};
+    struct queue_bulk x = {.queues = rq->env->db->queues, .kind = BULK_PURGE, .queue = rq->argv[2]};
     struct op op = queue_bulk_op(&x);
     enum err r = arg_queue(rq, rq->argv[2]);
     if (r == OK) r = queue_commit(rq, &op, 1);

@@ -79,7 +79,7 @@ static enum err dead_list_run(struct request *rq)
     if (r != OK) return r;
     p.max = (size_t)count;
     queue_view_begin(rq, &reading);
-    r = queue_page(rq->env->queues, &reading.view, &p, &rq->error);
+    r = queue_page(rq->env->db->queues, &reading.view, &p, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     resp_array(rq->w, 2);
@@ -110,7 +110,7 @@ static enum err dead_get_run(struct request *rq)
     if (r == OK) r = arg_message_id(rq, rq->argv[3], &shown.id);
     if (r != OK) return r;
     queue_view_begin(rq, &reading);
-    r = queue_dead_get(rq->env->queues, &reading.view, rq->argv[2], &shown, &rq->error);
+    r = queue_dead_get(rq->env->db->queues, &reading.view, rq->argv[2], &shown, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     if (shown.exists) {
@@ -143,7 +143,7 @@ static enum err dead_of_ids(struct request *rq, enum bulk_kind kind)
         enum err r = arg_message_id(rq, rq->argv[i + 3], &ids[i]);
         if (r != OK) return r;
     }
-    struct queue_bulk x = {.queues = rq->env->queues,
+    struct queue_bulk x = {.queues = rq->env->db->queues,
                            .kind = kind,
                            .queue = rq->argv[2],
                            .ids = ids,

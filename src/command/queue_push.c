@@ -166,13 +166,13 @@ void queue_subscribe(struct request *rq, struct slice name)
     if (x->first != NULL) x->first->prev = ch;
     x->first = ch;
     htab_insert(&x->channels, hash, &ch->name);
-    push_subscribe(rq->env->queues, &ch->sub, c->database, queue_of_channel(ch->name));
+    push_subscribe(rq->env->db->queues, &ch->sub, c->database, queue_of_channel(ch->name));
 }
 
 static void channel_end(struct queue_channel *ch, enum push_end end)
 {
     struct client_pushes *x = ch->client->pushes;
-    push_unsubscribe(ch->env->queues, &ch->sub, end, ch->client->stream_sent);
+    push_unsubscribe(ch->env->db->queues, &ch->sub, end, ch->client->stream_sent);
     htab_remove(&x->channels, ch->hash, &ch->name);
     *(ch->prev != NULL ? &ch->prev->next : &x->first) = ch->next;
     if (ch->next != NULL) ch->next->prev = ch->prev;

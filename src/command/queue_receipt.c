@@ -12,7 +12,7 @@ static enum err kv_ack_run(struct request *rq)
     struct queue_settle *settles = arena_alloc(rq->arena, count * sizeof *settles);
     struct op *ops = arena_alloc(rq->arena, count * sizeof *ops);
     for (size_t i = 0; i < count; i++) {
-        settles[i] = (struct queue_settle){.queues = rq->env->queues, .kind = SETTLE_ACK};
+        settles[i] = (struct queue_settle){.queues = rq->env->db->queues, .kind = SETTLE_ACK};
         enum err r = arg_receipt(rq, rq->argv[i + 1], &settles[i].receipt);
         if (r != OK) return r;
         ops[i] = queue_settle_op(&settles[i], false);
@@ -73,7 +73,7 @@ static enum err parse_nack(struct request *rq, struct queue_settle *x)
 
 static enum err kv_nack_run(struct request *rq)
 {
-    struct queue_settle x = {.queues = rq->env->queues, .kind = SETTLE_NACK, .delay_ms = -1};
+    struct queue_settle x = {.queues = rq->env->db->queues, .kind = SETTLE_NACK, .delay_ms = -1};
     enum err r = arg_receipt(rq, rq->argv[1], &x.receipt);
     if (r == OK) r = parse_nack(rq, &x);
     return r == OK ? settle_one(rq, &x) : r;
@@ -93,7 +93,7 @@ const struct command kv_nack = {
 
 static enum err kv_extend_run(struct request *rq)
 {
-    struct queue_settle x = {.queues = rq->env->queues, .kind = SETTLE_EXTEND};
+    struct queue_settle x = {.queues = rq->env->db->queues, .kind = SETTLE_EXTEND};
     enum err r = arg_receipt(rq, rq->argv[1], &x.receipt);
     if (r == OK) r = arg_integer(rq, rq->argv[2], "lease", 1, QUEUE_LEASE_MS_MAX, &x.lease_ms);
     return r == OK ? settle_one(rq, &x) : r;

@@ -4,7 +4,7 @@
 
 static enum err dbsize_run(struct request *rq)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_count count;
     b->ops->count(b, rq->client->database, &count);
     resp_int(rq->w, (int64_t)count.entries);
@@ -38,7 +38,7 @@ static enum err flushdb_run(struct request *rq)
                     .has_flush = true,
                     .arena = rq->arena};
     enum err r = check_flush_words(rq);
-    if (r == OK) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    if (r == OK) r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (r != OK) return r;
     rq->depends = t.depends;
     rq->env->stats.writes++;
@@ -63,8 +63,8 @@ static enum err flushall_run(struct request *rq)
     struct overlay *own = NULL;
     enum err r = check_flush_words(rq);
     if (r == OK && rq->overlay == NULL) {
-        r = engine_admit(rq->env->engine, rq->waiter, &rq->error);
-        if (r == OK) own = engine_begin(rq->env->engine, rq->arena);
+        r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
+        if (r == OK) own = engine_begin(rq->env->db->engine, rq->arena);
     }
     for (unsigned i = 0; r == OK && i < rq->env->databases; i++) {
         struct txn t = {.overlay = own != NULL ? own : rq->overlay,
@@ -72,7 +72,7 @@ static enum err flushall_run(struct request *rq)
                         .commits_always = true,
                         .has_flush = true,
                         .arena = rq->arena};
-        r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+        r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     }
     if (own != NULL && r == OK) {
         r = engine_end(own, &version, rq->waiter, &rq->error);

@@ -19,7 +19,7 @@ struct command_stats {
     int64_t rate_us; /* of the last sample, monotonic; 0 = there was none */
 };
 
-static size_t slot_of(const struct command *c)
+static size_t command_slot(const struct command *c)
 {
     uint64_t h = (uint64_t)(uintptr_t)c * 0x9e3779b97f4a7c15u;
     return (size_t)(h >> 54); /* 10 bits, as SLOTS */
@@ -28,7 +28,7 @@ static size_t slot_of(const struct command *c)
 static void row_add(struct command_stats *s, const struct command *c, const struct command *parent)
 {
     INVARIANT(s->count < SLOTS / 2);
-    size_t i = slot_of(c);
+    size_t i = command_slot(c);
     while (s->slots[i] != 0) {
         INVARIANT(s->rows[s->slots[i] - 1].command != c); /* each belongs to one container */
         i = (i + 1) % SLOTS;
@@ -73,7 +73,7 @@ static const struct command *container_of(const struct command *c)
 
 static struct command_count *row_find(struct command_stats *s, const struct command *c)
 {
-    for (size_t i = slot_of(c); s->slots[i] != 0; i = (i + 1) % SLOTS) {
+    for (size_t i = command_slot(c); s->slots[i] != 0; i = (i + 1) % SLOTS) {
         struct command_count *row = &s->rows[s->slots[i] - 1];
         if (row->command == c) return row;
     }
@@ -120,7 +120,7 @@ void stats_reset(struct env *env)
     memset(s->errors, 0, sizeof s->errors);
     memset(s->rates, 0, sizeof s->rates);
     memset(s->totals, 0, sizeof s->totals);
-    env->stats = (struct env_stats){.expired_before = engine_expired_count(env->engine)};
+    env->stats = (struct env_stats){.expired_before = engine_expired_count(env->db->engine)};
 }
 
 /* ---- telling ---- */

@@ -61,7 +61,7 @@ static enum err commit_ops(struct request *rq, struct op *ops, size_t count)
                     .ops = ops,
                     .count = count,
                     .arena = rq->arena};
-    enum err r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
+    enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (t.depends > rq->depends) rq->depends = t.depends;
     if (r == OK) rq->env->stats.writes++;
     return r;

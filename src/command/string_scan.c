@@ -111,7 +111,7 @@ static enum err plain_open(struct request *rq, struct plain_walk *k)
                                .end = slice_of(k->end, sizeof k->end),
                                .is_undivided = k->is_undivided || rq->overlay != NULL,
                                .with_values = k->with_values};
-    return engine_scan_open(rq->env->engine, rq->overlay, &range, &k->scan, &rq->error);
+    return engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
 }
 
 /* Length of the first part and its head; a string ends with 00 that no ff follows. */
@@ -339,7 +339,7 @@ static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done
         struct entry entry;
         bool is_plain = false;
         if ((i == STEPS_MAX || matched > NAME_BYTES_MAX) && rq->overlay == NULL) {
-            struct backend *b = engine_backend(rq->env->engine);
+            struct backend *b = engine_backend(rq->env->db->engine);
             enum err r = engine_scan_pause(k->walk.scan, &rq->error);
             if (r != OK) return r;
             b->ops->yield(b, rq->waiter);
@@ -431,7 +431,7 @@ static enum err last_key(struct request *rq, struct slice *out)
     struct engine_scan *scan = NULL;
     struct entry entry;
     struct slice key = {0};
-    enum err r = engine_scan_open(rq->env->engine, rq->overlay, &range, &scan, &rq->error);
+    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &scan, &rq->error);
     if (r == OK) r = engine_scan_next(scan, &key, &entry, rq->waiter, &rq->error);
     if (r == OK) *out = arena_copy(rq->arena, key);
     if (r == OK && engine_scan_depends(scan) > rq->depends) {

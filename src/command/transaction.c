@@ -73,7 +73,7 @@ bool multi_queues(const struct request *rq)
 
 static enum err queue_refuse(struct request *rq)
 {
-    const struct engine_options *limits = engine_limits(rq->env->engine);
+    const struct engine_options *limits = engine_limits(rq->env->db->engine);
     const struct multi *m = rq->client->multi;
     if ((rq->command->flags & CMD_NO_MULTI) != 0) {
         return error_set(&rq->error, ERR_SYNTAX, "Command not allowed inside a transaction");
@@ -243,7 +243,7 @@ static enum err watch_run(struct request *rq)
     if (c->multi != NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "WATCH inside MULTI is not allowed");
     }
-    size_t max = engine_limits(rq->env->engine)->ops_max;
+    size_t max = engine_limits(rq->env->db->engine)->ops_max;
     enum err r = OK;
     if (client_watched_count(c) + rq->argc - 1 > max) {
         r = error_set(&rq->error, ERR_LIMIT, "more watched keys than max-transaction-ops (%zu)",
@@ -370,7 +370,8 @@ static void exec_prefetch(struct request *rq, size_t from)
             struct slice key;
             struct entry entry;
             if (arg_key(&inner, uses.items[k].word, &key) != OK) continue;
-            begun += engine_get(rq->env->engine, NULL, key, &entry, &w, &inner.error) == ERR_WAIT;
+            begun += engine_get(rq->env->db->engine, NULL, key, &entry, &w, &inner.error) ==
+                     ERR_WAIT;
             waiter_cancel(&w);
         }
     }
@@ -379,7 +380,7 @@ static void exec_prefetch(struct request *rq, size_t from)
 static enum err exec_commands(struct request *rq, struct overlay *o)
 {
     struct multi *m = rq->client->multi;
-    size_t reply_max = (size_t)engine_limits(rq->env->engine)->txn_bytes_max;
+    size_t reply_max = (size_t)engine_limits(rq->env->db->engine)->txn_bytes_max;
     size_t mark = rq->w->out->len;
     struct uuid_table *uuids = uuid_table_new(rq->arena);
     struct lap *laps = arena_alloc(rq->arena, m->count * sizeof *laps);
@@ -431,10 +432,10 @@ static enum err exec_attempt(struct request *rq)
         return OK;
     }
     if (rq->client->multi->writes) {
-        r = engine_admit(rq->env->engine, rq->waiter, &rq->error);
+        r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
         if (r != OK) return r;
     }
-    o = engine_begin(rq->env->engine, rq->arena);
+    o = engine_begin(rq->env->db->engine, rq->arena);
     r = exec_commands(rq, o);
     if (r != OK) {
         engine_discard(o);

@@ -51,7 +51,7 @@ void turn_exec(struct env *env, const struct multi *m)
 static int64_t bound_us(const struct env *env, size_t bytes)
 {
     const struct turn *t = &env->turn;
-    bool is_large = engine_take_large(env->engine) || t->queued > ENGINE_SMALL_OPS ||
+    bool is_large = engine_take_large(env->db->engine) || t->queued > ENGINE_SMALL_OPS ||
                     bytes + t->bytes > ENGINE_SMALL_BYTES;
     return is_large ? t->bound_us : t->bound_us / SMALL_PART;
 }

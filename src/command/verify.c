@@ -3,7 +3,7 @@
 
 static enum err start_run(struct request *rq)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     enum err r = b->ops->verify_start(b, &rq->error);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
@@ -22,7 +22,7 @@ static const struct command sub_start = {
 
 static enum err stop_run(struct request *rq)
 {
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     resp_int(rq->w, b->ops->verify_stop(b));
     return OK;
 }
@@ -44,7 +44,7 @@ static enum err status_run(struct request *rq)
     static const char *const states[] = {
         [VERIFY_NEVER] = "never",     [VERIFY_RUNNING] = "running", [VERIFY_GOOD] = "good",
         [VERIFY_DAMAGED] = "damaged", [VERIFY_STOPPED] = "stopped", [VERIFY_FAILED] = "failed"};
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct verify_figures f;
     b->ops->verify_figures(b, &f);
     resp_map(rq->w, 6);

@@ -292,7 +292,7 @@ static bool note_send(struct env *env, struct client_watches *x)
     struct error e;
     uint64_t commit = n->version;
     if (key.len > 0) {
-        enum err r = engine_get(env->engine, NULL, key, &entry, &x->waiter, &e);
+        enum err r = engine_get(env->db->engine, NULL, key, &entry, &x->waiter, &e);
         if (r == ERR_WAIT) return false;
         if (r != OK) {
             log_warning("watch: %s", e.text);
@@ -346,7 +346,7 @@ static void watches_lost(struct env *env)
 void watches_tick(struct env *env)
 {
     size_t work = TICK_BYTES;
-    if (watch_take_loss(env->watch)) watches_lost(env);
+    if (watch_take_loss(env->db->watch)) watches_lost(env);
     struct client *c = env->noted;
     if (c == NULL) return;
     struct client *last = c->watches->prev;
@@ -451,13 +451,13 @@ void watch_subscribe(struct request *rq, struct slice name, const struct watch_t
     htab_insert(table, hash, &ch->name);
     x->channel_bytes += channel_cost(ch);
     client_memory_grow(rq->env, channel_cost(ch));
-    watch_add(rq->env->watch, &ch->watcher, t->kind, t->name);
+    watch_add(rq->env->db->watch, &ch->watcher, t->kind, t->name);
 }
 
 void watch_reply_first(struct request *rq, struct slice name, const struct watch_target *t)
 {
     if (t->kind != WATCH_KEY) return;
-    struct backend *b = engine_backend(rq->env->engine);
+    struct backend *b = engine_backend(rq->env->db->engine);
     struct watch_channel *ch = htab_find(&rq->client->watches->channels[0], hash_bytes(name), name);
     struct change c = {.key = t->name,
                        .exists = t->entry.exists,
@@ -474,7 +474,7 @@ static void channel_end(struct env *env, struct client_watches *x, struct watch_
     while (ch->notes != NULL) note_drop(env, x, ch->notes);
     htab_remove(&x->channels[ch->watcher.kind == WATCH_PATTERN], ch->hash, &ch->name);
     x->channel_bytes -= channel_cost(ch);
-    watch_remove(env->watch, &ch->watcher);
+    watch_remove(env->db->watch, &ch->watcher);
     *(ch->prev != NULL ? &ch->prev->next : &x->first) = ch->next;
     if (ch->next != NULL) ch->next->prev = ch->prev;
     mem_free(ch);

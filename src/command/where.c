@@ -30,7 +30,7 @@ void where_unref(struct row_filter *f)
 enum err arg_where(struct request *rq, struct slice json, struct row_filter **out)
 {
     struct filter *filter = NULL;
-    enum err r = filter_compile(json, engine_time_ms(rq->env->engine), &filter, &rq->error);
+    enum err r = filter_compile(json, engine_time_ms(rq->env->db->engine), &filter, &rq->error);
     *out = NULL;
     if (r != OK) return r;
     struct where *w = mem_new(sizeof *w);

@@ -23,7 +23,7 @@ static void on_wake(struct ev_loop *loop, ev_async *async, int events)
     struct net *n = async->data;
     (void)loop;
     (void)events;
-    if (n->backend != NULL) n->backend->ops->poll(n->backend);
+    if (n->env != NULL) db_poll(n->env->db);
 }
 
 /* Everybody's output up to this version may go. */
@@ -99,7 +99,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     if (!n->is_queue_first) run_queue(n);
     n->is_queue_first = !n->is_queue_first;
     bool is_busy = command_turn(n->env);
-    if (n->backend != NULL) n->backend->ops->turn_end(n->backend);
+    if (db_turn_end(n->env->db)) is_busy = true;
     conn_flush_queued(n, false);
     client_memory_grow(n->env, n->turn_bytes);
     client_memory_check(n->env, false);
@@ -128,8 +128,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     struct net *n = timer->data;
     (void)loop;
     (void)events;
-    n->backend->ops->tick(n->backend);
-    engine_tick(n->env->engine);
+    db_tick(n->env->db);
     command_tick(n->env);
 }
 
@@ -203,10 +202,8 @@ enum err net_open(struct net *n, const struct net_options *options, struct error
     n->env = options->env;
     enum err r = listen_open(n, e);
     if (r != OK) return r;
-    n->backend = engine_backend(n->env->engine);
-    n->backend->on_durable = on_durable;
-    n->backend->on_durable_arg = n;
-    n->durable = n->backend->ops->version_durable(n->backend);
+    db_on_durable(n->env->db, on_durable, n);
+    n->durable = db_durable(n->env->db);
     ev_prepare_init(&n->prepare, on_prepare);
     n->prepare.data = n;
     ev_prepare_start(n->loop, &n->prepare);
@@ -284,7 +281,7 @@ void net_run(struct net *n)
     for (struct client *c = head->next; c != head; c = c->next) {
         ev_io_stop(n->loop, &((struct conn *)c)->read_io);
     }
-    n->backend->ops->turn_end(n->backend);
+    (void)db_turn_end(n->env->db);
     while (n->held.held_next != &n->held && clock_mono_us() - begin_us < DRAIN_US) {
         ev_run(n->loop, EVRUN_ONCE);
     }

@@ -28,11 +28,11 @@ struct net_options {
     struct output_limit output_normal, output_pubsub; /* pubsub: who listens to channels */
 };
 
-/* Everything but the listeners; the backend may be opened with net_wake after this. */
+/* Everything but the listeners; the database may be opened with net_wake after this. */
 struct net *net_new(void);
-/* Any thread: the backend has something to collect. */
+/* Any thread: the database has something to collect. */
 void net_wake(struct net *n);
-/* Listens. The backend in env->engine is polled from now on. */
+/* Listens. env->db is polled from now on. */
 ERR_MUST_USE enum err net_open(struct net *n, const struct net_options *options, struct error *e);
 /* Loop thread: what may change while connections are open, which is everything from is_protected
  * on, applies from now on, keepalive_s to new connections. The rest of the options is ignored. */
@@ -46,9 +46,9 @@ void net_stop(struct net *n);
 /* SIGTERM and SIGINT stop the loop; a second one ends the process at once. SIGHUP opens the log
  * anew. */
 void net_on_signals(struct net *n);
-/* Closes all connections and listeners. Before the engine and the backend are closed. */
+/* Closes all connections and listeners. Before the database is closed. */
 void net_close(struct net *n);
-/* After the backend is closed: until then its threads call net_wake. n may be NULL. */
+/* After the database is closed: until then its threads call net_wake. n may be NULL. */
 void net_free(struct net *n);
 /* Loop thread: closes a connection now (CLIENT KILL). */
 void net_client_close(struct net *n, struct client *c);

@@ -61,7 +61,6 @@ struct net {
     struct ev_loop *loop;
     struct net_options options;
     struct env *env;
-    struct backend *backend;
     ev_async wake;
     ev_prepare prepare;
     ev_idle idle; /* active while run_queue is not empty: the loop must not sleep */

@@ -13,8 +13,6 @@
 #include "command/backup.h"
 #include "command/memory.h"
 #include "command/observe.h"
-#include "queue/queue.h"
-#include "search/text_ops.h"
 #include "server/server_int.h"
 #include "tupled.h"
 
@@ -60,20 +58,13 @@ static void on_shutdown(void *arg)
     net_stop(s->net);
 }
 
-static enum err open_backend(struct server *s, struct error *e)
+static enum err open_database(struct server *s, struct error *e)
 {
-    struct local_options options = settings_local(s);
-    options.text_ops = &search_text_ops;
-    options.wake = on_wake;
-    options.on_fatal = on_fatal;
-    options.arg = s;
-    return local_open(&options, &s->backend, e);
-}
-
-static void open_engine(struct server *s)
-{
-    struct engine_options options = settings_engine(s);
-    s->engine = engine_new(&options);
+    struct db_options options = settings_db(s);
+    options.local.wake = on_wake;
+    options.local.on_fatal = on_fatal;
+    options.local.arg = s;
+    return db_open(&options, &s->env.db, e);
 }
 
 void env_apply_settings(struct server *s)
@@ -92,13 +83,6 @@ void env_apply_settings(struct server *s)
     env->percentiles = c->percentiles;
     env->block_max_ms = (int64_t)c->block_max_ms;
     env->memory_clients_max = settings_client_memory(s);
-    struct queue_options queues = *queues_options(env->queues);
-    queues.lease_ms = (int64_t)c->queue_lease_ms;
-    queues.dedup_window_ms = (int64_t)c->dedup_window_s * 1000;
-    queues.dedup_entries_max = c->dedup_entries_max;
-    queues.dead_age_ms = (int64_t)c->dlq_max_age_s * 1000;
-    queues.dead_length = c->dlq_max_length;
-    queues_set_options(env->queues, &queues);
     env->queue_prefetch = (size_t)c->queue_prefetch;
 }
 
@@ -117,7 +101,6 @@ static void fill_env(struct server *s, const char *executable)
     buf_append_byte(&s->backup_dir, '\0');
     buf_require(&s->backup_dir);
     env->backup_dir = (const char *)s->backup_dir.data;
-    env->engine = s->engine;
     command_init(env);
     env->version = TUPLED_VERSION;
     bool has_file = c->file != NULL && strcmp(c->file, "-") != 0; /* standard input is none */
@@ -173,7 +156,7 @@ static void read_test_environment(struct server *s)
     const char *any_port = getenv("TUPLED_TEST_ANY_PORT");
     s->is_any_port = any_port != NULL && strcmp(any_port, "1") == 0;
     s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
-    s->env.late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
+    s->late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
     fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
     fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));
 }
@@ -218,10 +201,9 @@ int server_run(struct config *config, const char *executable)
                    config->dir);
         read_test_environment(&s);
         settings_limit_clients(&s);
-        r = open_backend(&s, &e);
+        r = open_database(&s, &e);
     }
     if (r == OK) {
-        open_engine(&s);
         fill_env(&s, executable);
         warn_if_open(config);
         backup_remove_parts(s.env.backup_dir);
@@ -234,22 +216,17 @@ int server_run(struct config *config, const char *executable)
     } else {
         fprintf(stderr, "tupled: %s\n", e.text);
     }
-    /* Connections hold scans of the engine; the backend's threads wake the loop until it is closed.
-     */
-    bool has_commands = s.env.engine != NULL;
-    s.env.is_stopping = true;
-    if (has_commands) net_close(s.net);
-
-    if (has_commands) command_close(&s.env);
-    engine_free(s.engine);
-    if (s.backend != NULL) {
+    /* Connections hold scans; the database's threads wake the loop until it is closed. */
+    if (s.env.db != NULL) {
         struct error closing = {0};
-        enum err closed = s.backend->ops->close(s.backend, &closing);
+        s.env.is_stopping = true;
+        net_close(s.net);
+        enum err closed = db_close(s.env.db, &closing);
         if (closed != OK) log_warning("stopping: %s; the journal has everything", closing.text);
         if (r == OK) r = closed;
+        /* The close may have told the end of a backup. */
+        command_fini(&s.env);
     }
-    /* The close may have told the end of a backup. */
-    if (has_commands) command_fini(&s.env);
     buf_fini(&s.backup_dir);
     net_free(s.net);
     if (r == OK) log_notice("stopped");

@@ -21,7 +21,7 @@ static enum durability durability_of(const struct config *c)
     }
 }
 
-struct local_options settings_local(const struct server *s)
+static struct local_options settings_local(const struct server *s)
 {
     const struct config *c = s->config;
     return (struct local_options){
@@ -48,17 +48,18 @@ static uint64_t transaction_bytes_max(const struct config *c)
     return c->max_transaction_bytes < possible ? c->max_transaction_bytes : possible;
 }
 
-struct engine_options settings_engine(const struct server *s)
+static struct engine_options settings_engine(const struct server *s)
 {
     const struct config *c = s->config;
     uint64_t txn_bytes_max = transaction_bytes_max(c);
-    bool is_told = s->engine != NULL && engine_limits(s->engine)->txn_bytes_max == txn_bytes_max;
+    const struct db *db = s->env.db;
+    bool is_told = db != NULL && engine_limits(db->engine)->txn_bytes_max == txn_bytes_max;
     if (txn_bytes_max < c->max_transaction_bytes && !is_told) {
         log_notice("max-transaction-size lowered to %llu, two thirds of journal-segment-size",
                    (unsigned long long)txn_bytes_max);
     }
     return (struct engine_options){
-        .backend = s->backend,
+        .backend = db != NULL ? db->backend : NULL,
         .value_bytes_max = c->max_value_bytes,
         .txn_bytes_max = txn_bytes_max,
         .ops_max = c->max_transaction_ops,
@@ -67,6 +68,26 @@ struct engine_options settings_engine(const struct server *s)
         .idem_window_ms = (int64_t)c->idem_window_s * 1000,
         .idem_entries_max = c->idem_entries_max,
     };
+}
+
+static struct queue_options settings_queues(const struct server *s)
+{
+    const struct config *c = s->config;
+    return (struct queue_options){
+        .lease_ms = (int64_t)c->queue_lease_ms,
+        .dedup_window_ms = (int64_t)c->dedup_window_s * 1000,
+        .dedup_entries_max = c->dedup_entries_max,
+        .dead_age_ms = (int64_t)c->dlq_max_age_s * 1000,
+        .dead_length = c->dlq_max_length,
+    };
+}
+
+struct db_options settings_db(const struct server *s)
+{
+    return (struct db_options){.local = settings_local(s),
+                               .engine = settings_engine(s),
+                               .queues = settings_queues(s),
+                               .late_bytes_max = s->late_bytes_max};
 }
 
 struct net_options settings_net(struct server *s)
@@ -136,14 +157,12 @@ void settings_limit_clients(struct server *s)
 
 static enum err apply_settings(struct server *s, struct waiter *w, struct error *e)
 {
-    struct engine_options engine = settings_engine(s);
     struct net_options net = settings_net(s);
-    struct local_options local = settings_local(s);
+    struct db_options db = settings_db(s);
     log_set_level(s->config->loglevel);
-    engine_set_limits(s->engine, &engine);
     net_set_options(s->net, &net);
     env_apply_settings(s);
-    return local_set_options(s->backend, &local, w, e);
+    return db_set_options(s->env.db, &db, w, e);
 }
 
 /* Words of Redis. */

@@ -9,13 +9,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "backend/local/local.h"
 #include "base/clock.h"
 #include "command/commands.h"
 #include "command/observe.h"
 #include "index/index.h"
 #include "resp/reader.h"
-#include "search/text_ops.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +28,6 @@ struct peer {
 };
 
 static struct env env;
-static struct backend *backend;
 static struct peer peers[CLIENTS];
 static struct arena arena;
 static struct buf scratch;
@@ -138,30 +135,35 @@ static void start(void)
     struct error e = {.text = ""};
     snprintf(dir, sizeof dir, "/dev/shm/fuzz-command-%d", (int)getpid());
     atexit(remove_dir);
-    struct local_options options = {.dir = dir,
-                                    .durability = DURABILITY_NEVER,
-                                    .segment_bytes = 4 << 20,
-                                    .memtable_bytes = 64 << 10,
-                                    .memtable_age_ms = 1000,
-                                    .write_buffer_bytes = 16 << 20,
-                                    .cache_bytes = 64 << 10,
-                                    .store_cache_bytes = 1 << 20,
-                                    .query_threads = 1,
-                                    .scan_ms_max = 60000,
-                                    .text_ops = &search_text_ops,
-                                    .is_inline = true,
-                                    .wake = on_wake,
-                                    .on_fatal = on_fatal};
-    if (local_open(&options, &backend, &e) != OK) on_fatal(NULL, &e);
-    struct engine_options engine = {.backend = backend,
-                                    .value_bytes_max = 1 << 20,
-                                    .txn_bytes_max = 1 << 20,
-                                    .ops_max = 200,
-                                    .expire_batch = 100,
-                                    .idem_window_ms = 60000,
-                                    .idem_entries_max = 1000,
-                                    .databases = 16};
-    env = (struct env){.engine = engine_new(&engine),
+    struct db_options options = {.local = {.dir = dir,
+                                           .durability = DURABILITY_NEVER,
+                                           .segment_bytes = 4 << 20,
+                                           .memtable_bytes = 64 << 10,
+                                           .memtable_age_ms = 1000,
+                                           .write_buffer_bytes = 16 << 20,
+                                           .cache_bytes = 64 << 10,
+                                           .store_cache_bytes = 1 << 20,
+                                           .query_threads = 1,
+                                           .scan_ms_max = 60000,
+                                           .is_inline = true,
+                                           .wake = on_wake,
+                                           .on_fatal = on_fatal},
+                                 .engine = {.value_bytes_max = 1 << 20,
+                                            .txn_bytes_max = 1 << 20,
+                                            .ops_max = 200,
+                                            .expire_batch = 100,
+                                            .idem_window_ms = 60000,
+                                            .idem_entries_max = 1000,
+                                            .databases = 16},
+                                 .queues = {.lease_ms = 30000,
+                                            .dedup_window_ms = 300000,
+                                            .dedup_entries_max = 1000,
+                                            .dead_age_ms = 1000000,
+                                            .dead_length = 1000}};
+    struct db *db = NULL;
+    if (db_open(&options, &db, &e) != OK) on_fatal(NULL, &e);
+    env = (struct env){.db = db,
+                       .queue_prefetch = 16,
                        .version = "0",
                        .config_file = "",
                        .executable = "",
@@ -186,10 +188,9 @@ static void start(void)
 static void turn(void)
 {
     command_turn(&env);
-    backend->ops->turn_end(backend);
-    backend->ops->poll(backend);
-    backend->ops->tick(backend);
-    engine_tick(env.engine);
+    (void)db_turn_end(env.db);
+    db_poll(env.db);
+    db_tick(env.db);
     command_tick(&env);
 }
 
@@ -314,7 +315,7 @@ static void drop_indexes(void)
 {
     struct peer *p = &peers[0];
     for (uint8_t i = 0; i < env.databases; i++) {
-        for (const struct index *x; (x = index_first(env.indexes, i)) != NULL;) {
+        for (const struct index *x; (x = index_first(env.db->indexes, i)) != NULL;) {
             struct slice words[3] = {slice_str("KV.INDEX"), slice_str("DROP"), x->definition.name};
             p->client.database = i;
             run(p, words, 3);

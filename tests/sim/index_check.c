@@ -31,7 +31,7 @@ static void commit(struct index_check *c, struct op *op)
     enum err r = ERR_WAIT;
     for (int i = 0; r == ERR_WAIT && i < TURNS_MAX; i++) {
         struct txn t = {.ops = op, .count = 1, .arena = &c->arena};
-        r = engine_commit(c->g, &t, &c->waiter, &e);
+        r = engine_commit(c->db->engine, &t, &c->waiter, &e);
         if (r == ERR_WAIT) turn(c);
     }
     if (r != OK) fail_msg("%s", e.text);
@@ -39,7 +39,7 @@ static void commit(struct index_check *c, struct op *op)
 
 static void create(struct index_check *c, const char *name, enum index_kind kind)
 {
-    struct index_create x = {.indexes = c->ix,
+    struct index_create x = {.indexes = c->db->indexes,
                              .definition = {.kind = kind,
                                             .name = slice_str(name),
                                             .path_count = 1,
@@ -48,7 +48,7 @@ static void create(struct index_check *c, const char *name, enum index_kind kind
     struct text_spec spec = {.path_count = 1};
     struct buf bytes = {0};
     struct error e;
-    if (index_find(c->ix, 0, slice_str(name)) != NULL) return;
+    if (index_find(c->db->indexes, 0, slice_str(name)) != NULL) return;
     assert_int_equal(path_compile(slice_str("$"), &c->arena, &spec.paths[0], &e), OK);
     text_spec_write(&spec, &bytes);
     x.text_spec = arena_copy(&c->arena, buf_slice(&bytes));
@@ -61,8 +61,7 @@ void index_check_open(struct index_check *c)
 {
     c->waiter.ready = on_ready;
     arena_init(&c->arena, 65536);
-    c->ix = indexes_new(c->g, 1);
-    for (int i = 0; !start_read_is_over(&c->ix->start) && i < TURNS_MAX; i++) turn(c);
+    for (int i = 0; !start_read_is_over(&c->db->indexes->start) && i < TURNS_MAX; i++) turn(c);
     create(c, "value", INDEX_VALUE);
     create(c, "text", INDEX_TEXT);
 }
@@ -70,16 +69,7 @@ void index_check_open(struct index_check *c)
 void index_check_close(struct index_check *c)
 {
     waiter_cancel(&c->waiter);
-    indexes_free(c->ix);
-    c->ix = NULL;
     arena_fini(&c->arena);
-}
-
-void index_check_turn(struct index_check *c)
-{
-    if (c->ix == NULL) return; /* being opened */
-    indexes_tick(c->ix);
-    indexes_turn(c->ix);
 }
 
 /* ---- looking ---- */
@@ -98,11 +88,11 @@ static size_t read_space(struct index_check *c, enum space space, struct row *ou
     struct scan *scan = NULL;
     struct error e;
     size_t count = 0;
-    assert_int_equal(c->b->ops->scan_open(c->b, &range, &scan, &e), OK);
+    assert_int_equal(c->db->backend->ops->scan_open(c->db->backend, &range, &scan, &e), OK);
     for (;;) {
         struct slice key;
         struct entry entry;
-        enum err r = c->b->ops->scan_next(scan, &key, &entry, &c->waiter, &e);
+        enum err r = c->db->backend->ops->scan_next(scan, &key, &entry, &c->waiter, &e);
         if (r == ERR_WAIT) {
             turn(c);
             continue;
@@ -113,7 +103,7 @@ static size_t read_space(struct index_check *c, enum space space, struct row *ou
         out[count++] = (struct row){arena_copy(&c->arena, key), arena_copy(&c->arena, entry.value),
                                     entry.expiry_ms};
     }
-    c->b->ops->scan_close(scan);
+    c->db->backend->ops->scan_close(scan);
     return count;
 }
 
@@ -132,7 +122,7 @@ static void told(struct text_request *q)
 
 static size_t search(struct index_check *c, struct slice value, int64_t now_ms)
 {
-    const struct index *x = index_find(c->ix, 0, slice_str("text"));
+    const struct index *x = index_find(c->db->indexes, 0, slice_str("text"));
     static const uint8_t start[] = {0, SPACE_DATA};
     static const uint8_t end[] = {0, SPACE_DATA + 1};
     struct buf word = {0};
@@ -153,7 +143,7 @@ static size_t search(struct index_check *c, struct slice value, int64_t now_ms)
     do {
         is_done = false;
         arena_init(&q.arena, 4096);
-        c->b->ops->search(c->b, &q);
+        c->db->backend->ops->search(c->db->backend, &q);
         for (int i = 0; i < TURNS_MAX && !is_done; i++) turn(c);
         assert_true(is_done);
         arena_fini(&q.arena);
@@ -191,7 +181,7 @@ void index_check_all(struct index_check *c, int64_t now_ms)
 {
     static struct row rows[ROWS_MAX];
     static struct row data[ROWS_MAX];
-    const struct index *x = index_find(c->ix, 0, slice_str("value"));
+    const struct index *x = index_find(c->db->indexes, 0, slice_str("value"));
     assert_non_null(x);
     assert_int_equal(x->definition.state, INDEX_READY);
     size_t data_count = read_space(c, SPACE_DATA, data);

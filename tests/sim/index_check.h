@@ -4,24 +4,21 @@
 #ifndef TESTS_SIM_INDEX_CHECK_H
 #define TESTS_SIM_INDEX_CHECK_H
 
+#include "db/db.h"
 #include "index/index_int.h"
 
 struct index_check {
-    struct backend *b;
-    struct engine *g;
-    struct indexes *ix;
+    struct db *db;           /* borrowed; set by the owner */
     bool (*turn)(void *arg); /* lets everything that waits run, once */
     void *arg;
     struct waiter waiter;
     struct arena arena;
 };
 
-/* Adds the layer of indexes to the engine, and creates the indexes if they are not there. */
+/* Creates the indexes if they are not there. */
 void index_check_open(struct index_check *c);
-/* Before the engine is freed. */
+/* Before the database is closed. */
 void index_check_close(struct index_check *c);
-/* To be called in each turn. */
-void index_check_turn(struct index_check *c);
 /* Every entry of database 0 has its row, and every row its entry; every value is found as text. */
 void index_check_all(struct index_check *c, int64_t now_ms);
 

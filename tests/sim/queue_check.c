@@ -10,7 +10,6 @@
 #include "codec/key.h"
 
 #define TURNS_MAX 100000
-#define DEDUP_WINDOW_MS 5000
 
 static const char *const names[MODEL_QUEUES] = {"first", "second"};
 
@@ -19,33 +18,16 @@ static void on_ready(struct waiter *w)
     (void)w;
 }
 
-void queue_check_open(struct queue_check *c, uint8_t databases)
+void queue_check_open(struct queue_check *c)
 {
-    struct queue_options options = {.engine = c->g,
-                                    .databases = databases,
-                                    .lease_ms = 30000,
-                                    .dedup_window_ms = DEDUP_WINDOW_MS,
-                                    .dedup_entries_max = 1000,
-                                    .dead_age_ms = INT64_MAX / 2,
-                                    .dead_length = 1000};
     c->waiter.ready = on_ready;
     arena_init(&c->arena, 65536);
-    c->qs = queues_new(&options);
 }
 
 void queue_check_close(struct queue_check *c)
 {
     waiter_cancel(&c->waiter);
-    queues_free(c->qs);
-    c->qs = NULL;
     arena_fini(&c->arena);
-}
-
-void queue_check_turn(struct queue_check *c)
-{
-    if (c->qs == NULL) return; /* being opened */
-    queues_tick(c->qs);
-    queues_turn(c->qs);
 }
 
 /* ---- transactions ---- */
@@ -57,7 +39,7 @@ static bool commit(struct queue_check *c, struct txn *t)
     t->database = QUEUE_CHECK_DATABASE;
     t->arena = &c->arena;
     for (int i = 0; i < TURNS_MAX; i++) {
-        enum err r = engine_commit(c->g, t, &c->waiter, &e);
+        enum err r = engine_commit(c->db->engine, t, &c->waiter, &e);
         if (r == OK) return true;
         waiter_cancel(&c->waiter);
         bool goes_on = c->turn(c->arg);
@@ -82,7 +64,7 @@ static bool bulk(struct queue_check *c, enum bulk_kind kind, unsigned queue, siz
                  uint64_t *version)
 {
     struct queue_bulk x = {
-        .queues = c->qs, .kind = kind, .queue = slice_str(names[queue]), .max = 1000};
+        .queues = c->db->queues, .kind = kind, .queue = slice_str(names[queue]), .max = 1000};
     bool is_met = false;
     bool goes_on = commit_op(c, queue_bulk_op(&x), &is_met, version);
     if (goes_on) assert_false(x.is_more);
@@ -176,7 +158,7 @@ static bool step_enqueue(struct queue_check *c, int64_t now_ms, uint64_t *versio
     bool is_met = false;
     if (queue_model_unused(&c->now) == NULL) return true;
     struct model_message k = any_message(c, delay_ms, now_ms);
-    struct queue_enqueue x = {.queues = c->qs,
+    struct queue_enqueue x = {.queues = c->db->queues,
                               .queue = slice_str(names[k.queue]),
                               .message = message_of(c, &k),
                               .delay_ms = delay_ms};
@@ -184,7 +166,7 @@ static bool step_enqueue(struct queue_check *c, int64_t now_ms, uint64_t *versio
     snprintf(id, sizeof id, "d%u", dedup % 10);
     if (used_ms != NULL) x.dedup = slice_str(id);
     if (!commit_op(c, queue_enqueue_op(&x), &is_met, version)) return false;
-    bool is_repeat = used_ms != NULL && *used_ms != 0 && now_ms - *used_ms < DEDUP_WINDOW_MS;
+    bool is_repeat = used_ms != NULL && *used_ms != 0 && now_ms - *used_ms < QUEUE_CHECK_DEDUP_MS;
     assert_int_equal(x.is_repeat, is_repeat);
     assert_int_equal(is_met, !is_repeat);
     if (is_repeat) return true;
@@ -205,7 +187,7 @@ static bool step_take(struct queue_check *c, int64_t now_ms, uint64_t *version)
 {
     unsigned queue = (unsigned)rng_below(c->rng, MODEL_QUEUES);
     struct slice name = slice_str(names[queue]);
-    struct queue_dequeue x = {.queues = c->qs,
+    struct queue_dequeue x = {.queues = c->db->queues,
                               .names = &name,
                               .name_count = 1,
                               .count_max = 1 + (size_t)rng_below(c->rng, 3),
@@ -262,7 +244,7 @@ static bool step_settle(struct queue_check *c, int64_t now_ms, uint64_t *version
                                                            : QUEUE_CHECK_RECEIPTS;
     if (known == 0) return true;
     size_t at = (size_t)rng_below(c->rng, known);
-    struct queue_settle x = {.queues = c->qs,
+    struct queue_settle x = {.queues = c->db->queues,
                              .kind = kinds[rng_below(c->rng, 6)],
                              .receipt = c->receipts[at],
                              .is_dead = rng_below(c->rng, 4) == 0,
@@ -272,8 +254,9 @@ static bool step_settle(struct queue_check *c, int64_t now_ms, uint64_t *version
     if (x.delay_ms < 0) x.delay_ms = -1;
     struct model_message *k = queue_model_leased(&c->now, &x.receipt, now_ms);
     struct model_message next = any_message(c, 0, now_ms);
-    struct queue_enqueue more = {
-        .queues = c->qs, .queue = slice_str(names[next.queue]), .message = message_of(c, &next)};
+    struct queue_enqueue more = {.queues = c->db->queues,
+                                 .queue = slice_str(names[next.queue]),
+                                 .message = message_of(c, &next)};
     bool is_pair = x.kind == SETTLE_ACK && rng_below(c->rng, 2) == 0;
     struct op ops[2] = {queue_settle_op(&x, is_pair), queue_enqueue_op(&more)};
     struct txn t = {.ops = ops, .count = is_pair ? 2 : 1};
@@ -292,7 +275,8 @@ static bool step_settle(struct queue_check *c, int64_t now_ms, uint64_t *version
 static bool try_ended(struct queue_check *c, int64_t now_ms)
 {
     for (size_t i = 0; i < c->receipt_count && i < QUEUE_CHECK_RECEIPTS; i++) {
-        struct queue_settle x = {.queues = c->qs, .kind = SETTLE_ACK, .receipt = c->receipts[i]};
+        struct queue_settle x = {
+            .queues = c->db->queues, .kind = SETTLE_ACK, .receipt = c->receipts[i]};
         const struct model_message *k = queue_model_leased(&c->now, &x.receipt, INT64_MIN);
         bool is_met = false;
         uint64_t version = 0;
@@ -372,11 +356,11 @@ static bool read_rows(struct queue_check *c, const struct row_place *place, enum
     struct error e = {.text = ""};
     bool goes_on = true;
     *count = 0;
-    assert_int_equal(c->b->ops->scan_open(c->b, &range, &scan, &e), OK);
+    assert_int_equal(c->db->backend->ops->scan_open(c->db->backend, &range, &scan, &e), OK);
     while (goes_on) {
         struct slice key;
         struct entry entry;
-        enum err r = c->b->ops->scan_next(scan, &key, &entry, &c->waiter, &e);
+        enum err r = c->db->backend->ops->scan_next(scan, &key, &entry, &c->waiter, &e);
         if (r == ERR_WAIT) {
             waiter_cancel(&c->waiter);
             goes_on = c->turn(c->arg);
@@ -389,7 +373,7 @@ static bool read_rows(struct queue_check *c, const struct row_place *place, enum
         rows[(*count)++] = (struct found_row){.rest = arena_copy(&c->arena, rest),
                                               .value = arena_copy(&c->arena, entry.value)};
     }
-    c->b->ops->scan_close(scan);
+    c->db->backend->ops->scan_close(scan);
     return goes_on;
 }
 
@@ -479,7 +463,7 @@ static bool read_undelivered(struct queue_check *c, unsigned queue, struct queue
         struct entry entry;
         struct slice key = key_of_undelivered(c, queue, i);
         enum err r = OK;
-        while ((r = engine_get(c->g, NULL, key, &entry, &c->waiter, &e)) == ERR_WAIT) {
+        while ((r = engine_get(c->db->engine, NULL, key, &entry, &c->waiter, &e)) == ERR_WAIT) {
             waiter_cancel(&c->waiter);
             if (!c->turn(c->arg)) return false;
         }
@@ -492,7 +476,8 @@ static bool read_undelivered(struct queue_check *c, unsigned queue, struct queue
 
 static bool read_queue(struct queue_check *c, unsigned queue, struct queue_model *found)
 {
-    const struct queue *q = queue_find(c->qs, QUEUE_CHECK_DATABASE, slice_str(names[queue]));
+    const struct queue *q = queue_find(c->db->queues, QUEUE_CHECK_DATABASE,
+                                       slice_str(names[queue]));
     if (!read_undelivered(c, queue, found)) return false;
     if (q == NULL || !q->exists) return read_place(c, queue, INCARNATION_DEAD, found);
     struct counts counts = q->counts;

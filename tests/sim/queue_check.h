@@ -6,15 +6,16 @@
 #define TESTS_SIM_QUEUE_CHECK_H
 
 #include "base/random.h"
+#include "db/db.h"
 #include "queue/queue_int.h"
 #include "sim/queue_model.h"
 
 #define QUEUE_CHECK_DATABASE 2
 #define QUEUE_CHECK_RECEIPTS 16
+#define QUEUE_CHECK_DEDUP_MS 5000 /* dedup_window_ms of the database */
 
 struct queue_check {
-    struct backend *b;
-    struct engine *g;
+    struct db *db; /* borrowed; set by the owner */
     struct rng *rng;
     bool (*turn)(void *arg); /* lets everything that waits run, once; false after a fatal error */
     void *arg;
@@ -23,17 +24,14 @@ struct queue_check {
     struct receipt receipts[QUEUE_CHECK_RECEIPTS]; /* the newest; also of lost deliveries */
     unsigned receipt_queues[QUEUE_CHECK_RECEIPTS];
     size_t receipt_count;
-    struct queues *qs;
     struct waiter waiter;
     struct arena arena;
 };
 
-/* Adds the layer of queues to the engine; `databases` as the engine has. The model stays. */
-void queue_check_open(struct queue_check *c, uint8_t databases);
-/* Before the engine is freed. */
+/* The model stays. */
+void queue_check_open(struct queue_check *c);
+/* Before the database is closed. */
 void queue_check_close(struct queue_check *c);
-/* To be called in each turn. */
-void queue_check_turn(struct queue_check *c);
 /* One operation, of the queues and of the model, whose answers must be the same. *version: of its
  * commit, 0 = it changed nothing. False after a fatal error: then it has happened or not. */
 bool queue_check_step(struct queue_check *c, int64_t now_ms, uint64_t *version);

@@ -1,4 +1,4 @@
-/* sim_engine: the engine over the local backend, without threads, with a fake clock and a disk that
+/* sim_engine: a whole database (db/db.h) over the local backend, without threads, with a fake clock and a disk that
  * loses power. Random transactions run against it and against a simple model; at random points the
  * power fails, in the middle of a journal write or of applying to the store too; after each start
  * the state must be the model's after some prefix of the transactions, and at least after all
@@ -17,13 +17,11 @@
 
 #include <cmocka.h>
 
-#include "backend/local/local.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/mem.h"
 #include "codec/key.h"
-#include "engine/engine.h"
-#include "search/text_ops.h"
+#include "db/db.h"
 #include "sim/index_check.h"
 #include "sim/power.h"
 #include "sim/queue_check.h"
@@ -57,8 +55,7 @@ struct sim {
     struct rng rng;
     struct power *power;
     char dir[64];
-    struct backend *b;
-    struct engine *g;
+    struct db *db;
     struct index_check indexes;
     struct queue_check queues;
     struct arena arena;
@@ -102,11 +99,9 @@ static void on_ready(struct waiter *w)
 /* Lets everything that waits run, once. False after a fatal error. */
 static bool sim_turn(struct sim *s)
 {
-    index_check_turn(&s->indexes);
-    queue_check_turn(&s->queues);
-    s->b->ops->turn_end(s->b);
-    s->b->ops->poll(s->b);
-    s->b->ops->tick(s->b);
+    (void)db_turn_end(s->db);
+    db_poll(s->db);
+    db_tick(s->db);
     return !s->is_fatal;
 }
 
@@ -115,48 +110,54 @@ static bool turn_of(void *arg)
     return sim_turn(arg);
 }
 
+static struct db_options options_of(struct sim *s)
+{
+    return (struct db_options){.local = {.dir = s->dir,
+                                         .durability = DURABILITY_ALWAYS,
+                                         .segment_bytes = 256 * 1024,
+                                         .retention_ms = 3600000,
+                                         .retention_bytes = 4 * 256 * 1024,
+                                         .memtable_bytes = 1 << 20,
+                                         .memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000),
+                                         .write_buffer_bytes = 16 << 20,
+                                         .cache_bytes = 4096 + rng_below(&s->rng, 65536),
+                                         .store_cache_bytes = 1 << 20,
+                                         .query_threads = 1,
+                                         .scan_ms_max = 60000,
+                                         .is_inline = true,
+                                         .wake = on_wake,
+                                         .on_fatal = on_fatal,
+                                         .arg = s},
+                               .engine = {.value_bytes_max = 1 << 20,
+                                          .txn_bytes_max = 1 << 20,
+                                          .ops_max = 100,
+                                          .expire_batch = 5,
+                                          .idem_window_ms = 600000,
+                                          .idem_entries_max = 1000,
+                                          .databases = DATABASES + 1},
+                               .queues = {.lease_ms = 30000,
+                                          .dedup_window_ms = QUEUE_CHECK_DEDUP_MS,
+                                          .dedup_entries_max = 1000,
+                                          .dead_age_ms = INT64_MAX / 2,
+                                          .dead_length = 1000},
+                               .on_durable = on_durable,
+                               .on_durable_arg = s};
+}
+
 static void sim_open(struct sim *s)
 {
     struct error e = {.text = ""};
-    struct local_options options = {.dir = s->dir,
-                                    .durability = DURABILITY_ALWAYS,
-                                    .segment_bytes = 256 * 1024,
-                                    .retention_ms = 3600000,
-                                    .retention_bytes = 4 * 256 * 1024,
-                                    .memtable_bytes = 1 << 20,
-                                    .memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000),
-                                    .write_buffer_bytes = 16 << 20,
-                                    .cache_bytes = 4096 + rng_below(&s->rng, 65536),
-                                    .store_cache_bytes = 1 << 20,
-                                    .query_threads = 1,
-                                    .scan_ms_max = 60000,
-                                    .text_ops = &search_text_ops,
-                                    .is_inline = true,
-                                    .wake = on_wake,
-                                    .on_fatal = on_fatal,
-                                    .arg = s};
+    struct db_options options = options_of(s);
     s->is_fatal = false;
-    if (local_open(&options, &s->b, &e) != OK) fail_msg("start refused: %s", e.text);
-    s->b->on_durable = on_durable;
-    s->b->on_durable_arg = s;
-    struct engine_options engine = {.backend = s->b,
-                                    .value_bytes_max = 1 << 20,
-                                    .txn_bytes_max = 1 << 20,
-                                    .ops_max = 100,
-                                    .expire_batch = 5,
-                                    .idem_window_ms = 600000,
-                                    .idem_entries_max = 1000,
-                                    .databases = DATABASES + 1};
-    s->g = engine_new(&engine);
-    s->indexes = (struct index_check){.b = s->b, .g = s->g, .turn = turn_of, .arg = s};
-    s->queues.b = s->b;
-    s->queues.g = s->g;
+    if (db_open(&options, &s->db, &e) != OK) fail_msg("start refused: %s", e.text);
+    s->indexes = (struct index_check){.db = s->db, .turn = turn_of, .arg = s};
+    s->queues.db = s->db;
     s->queues.rng = &s->rng;
     s->queues.turn = turn_of;
     s->queues.arg = s;
-    queue_check_open(&s->queues, DATABASES + 1);
+    queue_check_open(&s->queues);
     index_check_open(&s->indexes);
-    s->durable = s->b->ops->version_durable(s->b);
+    s->durable = db_durable(s->db);
 }
 
 static struct slice sim_key(struct sim *s, int database, int k)
@@ -205,7 +206,7 @@ static void read_database(struct sim *s, int database, struct model *out)
                                .with_values = true};
     struct engine_scan *scan = NULL;
     struct error e = {.text = ""};
-    assert_int_equal(engine_scan_open(s->g, NULL, &range, &scan, &e), OK);
+    assert_int_equal(engine_scan_open(s->db->engine, NULL, &range, &scan, &e), OK);
     for (;;) {
         struct slice key;
         struct entry entry;
@@ -363,7 +364,7 @@ static bool run_transaction(struct sim *s)
     struct error e = {.text = ""};
     plan(s, &p);
     enum err r = OK;
-    while ((r = engine_commit(s->g, &p.txn, &s->waiter, &e)) == ERR_WAIT) {
+    while ((r = engine_commit(s->db->engine, &p.txn, &s->waiter, &e)) == ERR_WAIT) {
         if (!sim_turn(s)) return false;
     }
     if (r == ERR_IO && s->is_fatal) return false;
@@ -429,8 +430,7 @@ static void fail_power(struct sim *s)
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
-    engine_free(s->g);
-    local_abandon(s->b);
+    db_abandon(s->db);
     s->losses += power_fail(s->power);
     s->failures++;
     sim_open(s);
@@ -445,8 +445,7 @@ static void stop_cleanly(struct sim *s)
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
-    engine_free(s->g);
-    if (s->b->ops->close(s->b, &e) != OK) fail_msg("stop: %s", e.text);
+    if (db_close(s->db, &e) != OK) fail_msg("stop: %s", e.text);
     sim_open(s);
     s->log[0] = (struct commit){.after = s->now, .queues = s->queues.now};
     s->log_count = 1;
@@ -467,7 +466,7 @@ static void step(struct sim *s)
     } else if (what < 93) {
         s->clock_ms += (int64_t)rng_below(&s->rng, 500);
         clock_set_fake_ms(s->clock_ms);
-        engine_tick(s->g);
+        db_tick(s->db);
     } else if (what < 96) {
         goes_on = check_all(s);
     } else if (what < 98) {
@@ -509,8 +508,7 @@ static void simulate(uint64_t seed)
     struct error e;
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
-    engine_free(s->g);
-    assert_int_equal(s->b->ops->close(s->b, &e), OK);
+    assert_int_equal(db_close(s->db, &e), OK);
     power_unwatch(s->power);
     clock_set_fake_ms(0);
     arena_fini(&s->arena);

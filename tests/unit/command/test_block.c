@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "base/clock.h"
 #include "command/commands.h"
-#include "unit/backend/local_help.h"
 
 #define CLIENTS 4
 #define LIMIT_MS 20000
@@ -24,10 +24,21 @@ struct blocked {
 };
 
 struct bench {
-    struct rig rig;
+    char dir[64];
     struct env env;
     struct blocked c[CLIENTS];
 };
+
+static void on_wake(void *arg)
+{
+    (void)arg;
+}
+
+static void on_fatal(void *arg, const struct error *e)
+{
+    (void)arg;
+    fail_msg("%s", e->text);
+}
 
 static void on_ready(struct waiter *w)
 {
@@ -38,17 +49,33 @@ static void on_ready(struct waiter *w)
 static void open_bench(struct bench *t)
 {
     *t = (struct bench){0};
-    rig_init(&t->rig);
-    rig_open(&t->rig);
-    struct engine_options options = {.backend = t->rig.b,
-                                     .value_bytes_max = 1000,
-                                     .txn_bytes_max = 100000,
-                                     .ops_max = 100,
-                                     .expire_batch = 3,
-                                     .idem_window_ms = 600000,
-                                     .idem_entries_max = 1000,
-                                     .databases = 4};
-    t->env.engine = engine_new(&options);
+    struct error e;
+    snprintf(t->dir, sizeof t->dir, "/tmp/test_block.XXXXXX");
+    assert_non_null(mkdtemp(t->dir));
+    struct db_options options = {.local = {.dir = t->dir,
+                                           .segment_bytes = 64 << 10,
+                                           .memtable_bytes = 64 << 10,
+                                           .memtable_age_ms = 1000,
+                                           .write_buffer_bytes = 1 << 20,
+                                           .store_cache_bytes = 1 << 20,
+                                           .query_threads = 1,
+                                           .scan_ms_max = 60000,
+                                           .is_inline = true,
+                                           .wake = on_wake,
+                                           .on_fatal = on_fatal},
+                                 .engine = {.value_bytes_max = 1000,
+                                            .txn_bytes_max = 10000,
+                                            .ops_max = 100,
+                                            .expire_batch = 3,
+                                            .idem_window_ms = 600000,
+                                            .idem_entries_max = 1000,
+                                            .databases = 4},
+                                 .queues = {.lease_ms = 30000,
+                                            .dedup_window_ms = 300000,
+                                            .dedup_entries_max = 1000,
+                                            .dead_age_ms = 1000000,
+                                            .dead_length = 1000}};
+    assert_int_equal(db_open(&options, &t->env.db, &e), OK);
     t->env.clients.next = t->env.clients.prev = &t->env.clients;
     command_init(&t->env);
     for (int i = 0; i < CLIENTS; i++) t->c[i].waiter.ready = on_ready;
@@ -56,12 +83,12 @@ static void open_bench(struct bench *t)
 
 static void close_bench(struct bench *t)
 {
-    command_close(&t->env);
-    struct engine *g = t->env.engine;
+    char command[96];
+    struct error e;
+    assert_int_equal(db_close(t->env.db, &e), OK);
     command_fini(&t->env);
-    engine_free(g);
-    rig_close(&t->rig);
-    rig_fini(&t->rig);
+    snprintf(command, sizeof command, "rm -rf '%s'", t->dir);
+    assert_int_equal(system(command), 0);
 }
 
 /* Its command is run, and waits. */

@@ -1,0 +1,99 @@
+#include "db/db.h"
+
+#include "base/mem.h"
+#include "search/text_ops.h"
+
+enum err db_open(const struct db_options *options, struct db **out, struct error *e)
+{
+    struct db *db = mem_new(sizeof *db);
+    struct local_options local = options->local;
+    struct engine_options engine = options->engine;
+    struct queue_options queues = options->queues;
+    *out = NULL;
+    local.text_ops = &search_text_ops;
+    enum err r = local_open(&local, &db->backend, e);
+    if (r != OK) {
+        mem_free(db);
+        return r;
+    }
+    db_on_durable(db, options->on_durable, options->on_durable_arg);
+    engine.backend = db->backend;
+    db->engine = engine_new(&engine);
+    db->watch = watch_new(db->engine, options->late_bytes_max);
+    queues.engine = db->engine;
+    queues.databases = engine.databases;
+    db->queues = queues_new(&queues);
+    db->indexes = indexes_new(db->engine, engine.databases);
+    *out = db;
+    return OK;
+}
+
+enum err db_set_options(struct db *db, const struct db_options *options, struct waiter *w,
+                        struct error *e)
+{
+    struct queue_options queues = options->queues;
+    queues.engine = db->engine;
+    queues.databases = engine_limits(db->engine)->databases;
+    engine_set_limits(db->engine, &options->engine);
+    queues_set_options(db->queues, &queues);
+    return local_set_options(db->backend, &options->local, w, e);
+}
+
+void db_on_durable(struct db *db, void (*on_durable)(void *arg, uint64_t version), void *arg)
+{
+    db->backend->on_durable = on_durable;
+    db->backend->on_durable_arg = arg;
+}
+
+uint64_t db_durable(const struct db *db)
+{
+    return db->backend->ops->version_durable(db->backend);
+}
+
+void db_poll(struct db *db)
+{
+    db->backend->ops->poll(db->backend);
+}
+
+bool db_turn_end(struct db *db)
+{
+    queues_turn(db->queues);
+    indexes_turn(db->indexes);
+    bool has_more = watch_turn(db->watch);
+    db->backend->ops->turn_end(db->backend);
+    return has_more;
+}
+
+void db_tick(struct db *db)
+{
+    db->backend->ops->tick(db->backend);
+    engine_tick(db->engine);
+    queues_tick(db->queues);
+    indexes_tick(db->indexes);
+}
+
+/* The layers that hold scans and waiters of the backend go before it; who watches is told by
+ * commits, and goes last. */
+static void layers_free(struct db *db)
+{
+    queues_free(db->queues);
+    indexes_free(db->indexes);
+    engine_free(db->engine);
+}
+
+enum err db_close(struct db *db, struct error *e)
+{
+    layers_free(db);
+    enum err r = db->backend->ops->close(db->backend, e);
+    watch_free(db->watch);
+    mem_free(db);
+    return r;
+}
+
+void db_abandon(struct db *db)
+{
+    layers_free(db);
+    local_abandon(db->backend);
+    watch_free(db->watch);
+    mem_free(db);
+}

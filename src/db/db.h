@@ -1,0 +1,62 @@
+/* db: one whole database engine: a backend, the engine over it, and its layers. Whoever has a loop
+ * drives it: the server, the simulation, the fuzzer of commands. It knows no socket and no signal;
+ * two of them in one process share nothing but the log, the fake clock and the fault points of
+ * tests.
+ *
+ *   db_open -> ( commands ... db_turn_end; when woken: db_poll; every 10 ms or so: db_tick )
+ *           -> db_close, or db_abandon
+ *
+ * All calls come from one thread, the owner's loop; `wake` of the options comes from any thread.
+ */
+#ifndef DB_DB_H
+#define DB_DB_H
+
+#include "backend/local/local.h"
+#include "engine/engine.h"
+#include "index/index.h"
+#include "queue/queue.h"
+#include "watch/watch.h"
+
+struct db {
+    struct backend *backend;
+    struct engine *engine;
+    struct watch *watch;
+    struct queues *queues;
+    struct indexes *indexes;
+};
+
+struct db_options {
+    struct local_options local;   /* db_open sets text_ops */
+    struct engine_options engine; /* without the backend; its `databases` are everybody's */
+    struct queue_options queues;  /* without engine and databases */
+    size_t late_bytes_max;        /* of watches; 0 = the default */
+    /* Versions up to this one are acknowledged; NULL = nobody asks. */
+    void (*on_durable)(void *arg, uint64_t version);
+    void *on_durable_arg;
+};
+
+/* Opens and recovers: errors of local_open. What layers keep in memory is read in the turns that
+ * follow. */
+ERR_MUST_USE enum err db_open(const struct db_options *options, struct db **out, struct error *e);
+/* Takes what may change while it is open: of `local` what local_set_options takes, whose results
+ * these are; the limits of `engine`; all of `queues`. Others are ignored. */
+ERR_MUST_USE enum err db_set_options(struct db *db, const struct db_options *options,
+                                     struct waiter *w, struct error *e);
+/* From now on. For a loop that is made after the database. */
+void db_on_durable(struct db *db, void (*on_durable)(void *arg, uint64_t version), void *arg);
+/* Versions up to this one are acknowledged. */
+uint64_t db_durable(const struct db *db);
+/* Takes what threads have done: wakes waiters, calls on_durable. */
+void db_poll(struct db *db);
+/* At the end of every turn: the layers do their part, what was committed goes to the journal. True
+ * when there is more to do, so that the loop must not sleep. */
+bool db_turn_end(struct db *db);
+/* What has its time: expiry, leases, ageing memtables. */
+void db_tick(struct db *db);
+/* Scans and watchers of the owner must be gone; waiters may still wait and are not woken. All that
+ * was committed is in the store or, on an error, in the journal. Frees in any case. */
+ERR_MUST_USE enum err db_close(struct db *db, struct error *e);
+/* As the end of the process would: nothing is applied or synced any more. Frees. */
+void db_abandon(struct db *db);
+
+#endif
