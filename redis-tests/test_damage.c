@@ -241,6 +241,63 @@ static void no_damaged_page_makes_anybody_wait(void **state)
     assert_true(errors > 0 && refused < pages / 2);
 }
 
+/* The page of tupled.db that holds this text. */
+static long page_with(const char *text)
+{
+    size_t bytes = (size_t)pages_of_database() * PAGE_BYTES;
+    char *all = malloc(bytes);
+    int fd = open_database();
+    assert_non_null(all);
+    assert_int_equal(pread(fd, all, bytes, 0), bytes);
+    close(fd);
+    const char *at = memmem(all, bytes, text, strlen(text));
+    assert_non_null(at);
+    long page = (at - all) / PAGE_BYTES;
+    free(all);
+    return page;
+}
+
+/* One that cannot be read does not keep the others. */
+static void a_damaged_dead_letter_stays_and_the_others_begin_anew(void **state)
+{
+    enum { LETTERS = 600 };
+    static char filler[2001];
+    memset(filler, 'f', sizeof filler - 1);
+    server = testserver_start_with("--memtable-size", "1mb", NULL);
+    c = testserver_connect(server);
+    for (int i = 0; i < LETTERS; i++)
+        say(c, "KV.ENQUEUE q {'text':'letter-%d-','filler':'%s'} BACKOFF 0", i, filler);
+    expect_many(c, LETTERS, "*");
+    for (int i = 0; i < LETTERS; i++) {
+        redisReply *r = ask_reply(c, "KV.DEQUEUE q");
+        expect(c, ":1", "KV.NACK %s DEAD", r->element[0]->element[4]->str);
+        freeReplyObject(r);
+    }
+    wait_for_apply();
+    restart(false);
+    flip(page_with("letter-300-"));
+    testserver_again(server);
+    c = testserver_connect(server);
+    const char *got = ask(c, "KV.DLQ REQUEUE q ALL");
+    long damaged = 0;
+    long done = 0;
+    const char *figures = strstr(got, "dead letters that cannot be read stay: ");
+    assert_true(text_fits(got, "-CORRUPT *tupled.db at offset *"));
+    assert_non_null(figures);
+    assert_int_equal(
+        sscanf(figures, "dead letters that cannot be read stay: %ld; done: %ld", &damaged, &done),
+        2);
+    assert_in_range(damaged, 1, 4);
+    assert_int_equal(damaged + done, LETTERS);
+    assert_int_equal(load_queue(c, "q", "ready"), done);
+    assert_int_equal(load_queue(c, "q", "dead"), damaged);
+    expect(c, "*", "KV.DEQUEUE q"); /* they are as before */
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.DLQ REQUEUE q ALL");
+    expect(c, "-EXECABORT command 1 kv.dlq|requeue: CORRUPT *", "EXEC");
+    assert_int_equal(load_queue(c, "q", "dead"), damaged);
+}
+
 /* The name of the segment with the lowest number that is bigger than 3 MB and not the last. */
 static void oldest_segment(char *path, size_t bytes)
 {
@@ -292,6 +349,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_damaged_page_stops_only_those_it_concerns, leave),
+        cmocka_unit_test_teardown(a_damaged_dead_letter_stays_and_the_others_begin_anew, leave),
         cmocka_unit_test_teardown(a_damaged_segment_of_the_journal_is_found_by_a_verification,
                                   leave),
         cmocka_unit_test_teardown(no_damaged_page_makes_anybody_wait, leave),

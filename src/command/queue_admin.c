@@ -11,13 +11,26 @@
 struct bulk_pending {
     struct pending pending; /* first */
     uint64_t done;
-    struct slot after; /* how far it is */
-    bool is_admitted;  /* the next transaction may be made */
+    uint64_t damaged;    /* passed over */
+    struct error damage; /* of the first of them */
+    struct slot after;   /* how far it is */
+    bool is_admitted;    /* the next transaction may be made */
 };
 
 static void bulk_free(struct pending *p)
 {
     mem_free(p);
+}
+
+/* All that can be read were seen to. */
+static enum err tell_damage(struct request *rq, const struct error *first, uint64_t damaged,
+                            uint64_t done)
+{
+    char text[ERROR_TEXT_BYTES];
+    memcpy(text, first->text, sizeof text);
+    return error_set(&rq->error, ERR_CORRUPT,
+                     "%s: dead letters that cannot be read stay: %llu; done: %llu", text,
+                     (unsigned long long)damaged, (unsigned long long)done);
 }
 
 enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice queue,
@@ -46,15 +59,19 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
                          max);
     }
     *total = x.done + (d != NULL ? d->done : 0);
-    if (!x.is_more) return OK;
+    uint64_t damaged = x.damaged + (d != NULL ? d->damaged : 0);
+    const struct error *first = d != NULL && d->damaged > 0 ? &d->damage : &x.damage;
+    if (!x.is_more) return damaged == 0 ? OK : tell_damage(rq, first, damaged, *total);
     if (d == NULL) {
         d = mem_new(sizeof *d);
         d->pending.free = bulk_free;
         rq->client->pending = &d->pending;
     }
+    if (damaged > 0) d->damage = *first;
+    d->damaged = damaged;
     d->done = *total;
     d->is_admitted = false;
-    if (x.done > 0) d->after = x.last;
+    if (x.done + x.damaged > 0) d->after = x.last;
     struct backend *b = engine_backend(rq->env->db->engine);
     b->ops->yield(b, rq->waiter);
     return error_set(&rq->error, ERR_WAIT, "a long removal lets others run");

@@ -139,6 +139,11 @@ static enum err dead_of_all(struct queue_bulk *x, struct touch *t, struct error 
             break;
         }
         r = dead_apply_one(x, t, &id, slot_time_ms(&slots[i]), e);
+        if (r == ERR_CORRUPT && !x->is_whole) {
+            if (x->damaged++ == 0) x->damage = *e;
+            x->last = slots[i];
+            r = OK;
+        }
         if (r != ERR_WAIT) continue;
         dead_fetch(t, slots + i + 1, count - i - 1);
         if (!may_end) break;
@@ -192,7 +197,7 @@ static enum err bulk_apply(struct layer_op *base, struct view *v, bool *is_met, 
 {
     struct queue_bulk *x = (struct queue_bulk *)base;
     struct touch t;
-    x->done = 0;
+    x->done = x->damaged = 0;
     x->is_more = false;
     *is_met = false;
     enum err r = touch_begin(&t, x->queues, v, x->queue, e);

@@ -126,6 +126,9 @@ struct queue_bulk {
     uint64_t done;
     bool is_more;     /* there are others */
     struct slot last; /* dead letters: the last that was seen to */
+    uint64_t
+        damaged; /* dead letters that cannot be read; they stay. With ids or is_whole, an error */
+    struct error damage; /* of the first of them */
 };
 
 struct op queue_enqueue_op(struct queue_enqueue *x);
