@@ -88,7 +88,10 @@ enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, 
     }
     r = engine_get(g, o, key, &entry, w, e);
     if (r != OK) return r;
-    INVARIANT(entry.exists && entry.value.len >= ROW_HEAD_BYTES);
+    if (!entry.exists || entry.value.len < ROW_HEAD_BYTES) {
+        return error_set(e, ERR_CORRUPT, "the row of request id '%.*s' is damaged",
+                         (int)(q->id.len < 64 ? q->id.len : 64), (const char *)q->id.data);
+    }
     if (memcmp(entry.value.data + 8, q->fingerprint, IDEM_FINGERPRINT_BYTES) != 0) {
         return error_set(e, ERR_SYNTAX,
                          "IDEM '%.*s' was used with another command or other arguments",

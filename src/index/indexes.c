@@ -65,23 +65,24 @@ static bool is_at(struct index *const *place, struct slice name)
     return *place != NULL && slice_eq((*place)->definition.name, name);
 }
 
-static void put_definition(struct indexes *ix, uint8_t database, struct slice name,
-                           struct slice row)
+/* ERR_CORRUPT: the row is none of a definition. */
+static enum err put_definition(struct indexes *ix, uint8_t database, struct slice name,
+                               struct slice row, struct error *e)
 {
     struct index **place = place_of(ix, database, name);
     struct index *x = NULL;
-    struct error e;
     ix->has_work = true;
-    if (is_at(place, name)) {
-        /* What can change are its state and its position. */
-        INVARIANT(index_take_row(*place, row));
-        return;
+    if (is_at(place, name)) { /* what can change are its state and its position */
+        if (index_take_row(*place, row)) return OK;
+        return error_set(e, ERR_CORRUPT, "the definition of index '%.*s' is damaged", (int)name.len,
+                         (const char *)name.data);
     }
-    enum err r = index_new(database, name, row, &x, &e);
-    if (r != OK) die("%s", e.text);
+    enum err r = index_new(database, name, row, &x, e);
+    if (r != OK) return r;
     x->next = *place;
     *place = x;
     ix->counts[database]++;
+    return OK;
 }
 
 static void drop_definition(struct indexes *ix, uint8_t database, struct slice name)
@@ -101,8 +102,9 @@ static void forget(struct indexes *ix, uint8_t database)
     }
 }
 
-static void take_mutation(struct indexes *ix, const struct mutation *mu)
+static enum err take_mutation(struct indexes *ix, const struct mutation *mu, struct error *e)
 {
+    enum err r = OK;
     uint8_t database = mu->key.data[0];
     struct slice rest = slice_of(mu->key.data + KEY_HEAD_BYTES + 1,
                                  mu->key.len - KEY_HEAD_BYTES - 1);
@@ -110,7 +112,7 @@ static void take_mutation(struct indexes *ix, const struct mutation *mu)
     switch (mu->key.data[KEY_HEAD_BYTES]) {
     case INDEX_ROW_DEFINITION:
         if (is_set) {
-            put_definition(ix, database, rest, mu->value);
+            r = put_definition(ix, database, rest, mu->value, e);
         } else {
             drop_definition(ix, database, rest);
         }
@@ -122,6 +124,7 @@ static void take_mutation(struct indexes *ix, const struct mutation *mu)
         break;
     default: break;
     }
+    return r;
 }
 
 static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
@@ -134,7 +137,9 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
             forget(ix, mu->key.data[0]);
         } else if (mu->key.data[1] == SPACE_INDEX) {
             ix->versions[mu->key.data[0]] = version;
-            take_mutation(ix, mu);
+            struct error e;
+            enum err r = take_mutation(ix, mu, &e);
+            INVARIANT(r == OK); /* it was written by this layer, just now */
         }
     }
 }
@@ -190,9 +195,10 @@ static enum err read_database(struct indexes *ix, uint8_t database, struct error
         r = b->ops->scan_next(scan, &key, &entry, &ix->waiter, e);
         if (r != OK || key.len == 0) break;
         struct mutation mu = {.kind = MUTATION_SET, .key = key, .value = entry.value};
-        take_mutation(ix, &mu);
+        r = take_mutation(ix, &mu, e);
     }
     b->ops->scan_close(scan);
+    if (r != OK) forget(ix, database);
     return r;
 }
 

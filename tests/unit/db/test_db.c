@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "codec/key.h"
 #include "db/db.h"
+#include "index/index_int.h"
 
 #define TURNS_MAX 100000
 
@@ -246,11 +247,50 @@ static void it_can_be_abandoned_at_any_moment(void **state)
     bench_fini(&t);
 }
 
+static void commit_raw(struct bench *t, struct slice key, struct slice value)
+{
+    struct error e;
+    uint64_t version = 0;
+    struct backend *b = t->db->backend;
+    struct mutation mu = {.kind = MUTATION_SET, .key = key, .value = value};
+    struct batch batch = {.items = &mu, .count = 1, .time_ms = b->ops->time_ms(b)};
+    assert_int_equal(b->ops->commit(b, &batch, &version, &t->waiter, &e), OK);
+    settle(t, version);
+}
+
+/* A row that no layer wrote, or that was damaged: an error to those who need it. */
+static void rows_that_cannot_be_read_stop_their_database_only(void **state)
+{
+    static const char definition[] = {1, SPACE_INDEX, INDEX_ROW_DEFINITION, 'x'};
+    static const char request[] = {0, SPACE_IDEM, 0, 'i', 'd'};
+    static const char time[] = {0, 0, 0, 0, 0, 0, 0, 1};
+    struct bench t;
+    struct error e = {.text = ""};
+    bench_init(&t);
+    commit_raw(&t, slice_of(definition, sizeof definition), slice_str("junk"));
+    commit_raw(&t, slice_of(request, sizeof request), slice_of(time, sizeof time));
+    waiter_cancel(&t.waiter);
+    db_abandon(t.db);
+    reopen(&t);
+    for (int i = 0; indexes_ready(t.db->indexes, 1, &t.waiter, &e) == ERR_WAIT; i++) {
+        if (i == TURNS_MAX) fail_msg("never read");
+        waiter_cancel(&t.waiter);
+        turn(&t);
+    }
+    assert_int_equal(indexes_ready(t.db->indexes, 1, &t.waiter, &e), ERR_CORRUPT);
+    assert_non_null(strstr(e.text, "index 'x': its definition is damaged"));
+    assert_int_equal(indexes_ready(t.db->indexes, 0, &t.waiter, &e), OK);
+    set(&t, 1, 1);
+    assert_int_equal(get(&t, 1), 1);
+    bench_fini(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_acknowledged_is_there_after_a_close_and_after_an_end),
         cmocka_unit_test(two_do_not_know_of_each_other),
+        cmocka_unit_test(rows_that_cannot_be_read_stop_their_database_only),
         cmocka_unit_test(it_can_be_abandoned_at_any_moment),
     };
     return cmocka_run_group_tests_name("db", tests, NULL, NULL);
