@@ -6,7 +6,7 @@
 #include "index/index_int.h"
 
 #define BATCH_BYTES (1024 * 1024) /* of values in one turn, at most one more */
-#define BATCH_ROWS_MAX 10000      /* likewise of rows */
+#define BATCH_ROWS_MAX 4000       /* likewise of rows */
 
 /* ---- filling ---- */
 
