@@ -1,4 +1,4 @@
-/* IDEM: a write that is sent twice happens once, and both replies are the same (SPEC 6). */
+/* IDEM: a write that is sent twice happens once, and both replies are the same. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>

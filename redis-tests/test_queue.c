@@ -1,4 +1,4 @@
-/* Queues (SPEC 6.4) as clients meet them: replies in RESP2 and RESP3, what is refused and how, who
+/* Queues (docs/queues.md) as clients meet them: replies in RESP2 and RESP3, what is refused and how, who
  * is served first, transactions, and clients that go away.
  */
 #include <setjmp.h>

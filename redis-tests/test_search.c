@@ -1,4 +1,4 @@
-/* Text search (SPEC 6.6) as users meet it: KV.INDEX CREATE ... TEXT and KV.SEARCH: what is found by
+/* Text search (docs/search.md) as users meet it: KV.INDEX CREATE ... TEXT and KV.SEARCH: what is found by
  * which words, in which order and how it is shown, and what is refused. When it is found, and for
  * how long: test_search_state.c.
  */

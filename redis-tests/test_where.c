@@ -1,4 +1,4 @@
-/* WHERE (SPEC 6.5) on the five commands that take it: the same filter means the same for all of
+/* WHERE (docs/filters.md) on the five commands that take it: the same filter means the same for all of
  * them, wherever the entries are; cursors, transactions, and deletes while others write.
  */
 #include <setjmp.h>

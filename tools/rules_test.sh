@@ -181,6 +181,24 @@ done
 echo 'static const char name[] = "/tmp/x.XXXXXX";' | tree src/base/a.c
 holds "a template of mkstemp is no mark"
 
+# ---- papers ----
+
+for paper in SPEC DESIGN STYLE; do
+    echo "/* as in $paper 3. */" | tree src/base/a.c
+    breaks "no comment names $paper" src/base/a.c:1 "names a paper"
+done
+for path in docs/a.md conf/a.conf include/a.h tests/a.c redis-tests/a.sh examples/a/b.py tools/a.sh; do
+    printf 'one\ntwo (DESIGN)\n' | tree "$path"
+    mkdir -p "$scratch/tree/src/base" && echo 'int x;' >"$scratch/tree/src/base/a.c"
+    breaks "no paper is named in $path" "$path:2" "names a paper"
+done
+echo 'enum x { KEY_SPECS_MAX, SPEC_BYTES, MY_DESIGN }; /* a spec, its design and style */' | tree src/base/a.c
+holds "names and words that are alike are no papers"
+printf '/* STYLE */\ntypedef int x_t;\n' | tree src/base/a.c
+"$rules" "$scratch/tree" >"$scratch/out" 2>&1
+[ $? = 1 ] && [ "$(wc -l <"$scratch/out")" = 2 ]
+verdict $? "papers and other rules are told together"
+
 # ---- and ----
 
 rm -rf "$scratch/tree" && mkdir "$scratch/tree"

@@ -1,4 +1,4 @@
-/* backend: the seam between the engine and whatever keeps the data (DESIGN 2). Above it nobody
+/* backend: the seam between the engine and whatever keeps the data. Above it nobody
  * knows SQLite, files or threads; below it nobody knows commands, users or queues.
  *
  * A transaction passes it in three steps, all on the loop thread:

@@ -1,4 +1,4 @@
-/* text: text indexes as the backend has them (DESIGN 2: text search is part of the seam). Above it
+/* text: text indexes as the backend has them: text search is part of the seam. Above it
  * a text index is a row of BACKEND_SPACE_TEXT: id (4 bytes, big-endian) -> spec; below it, whatever
  * finds words. What a spec means, and the text of a value, is told by text_ops: the backend knows
  * neither paths nor tokenizers' names.

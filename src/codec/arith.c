@@ -1,6 +1,6 @@
 /* arith: what KV.SUM, MIN, MAX, APPEND and PREPEND compute. Rules in arith.h.
  *
- * Where SPEC is silent: NaN wins MIN and MAX and -0 is less than 0, as in JavaScript; on a tie the
+ * At the edges: NaN wins MIN and MAX and -0 is less than 0, as in JavaScript; on a tie the
  * stored bytes stay. A sum of finite numbers that is not finite is an overflow. Clamping comes
  * before the overflow check, so that a counter with bounds never overflows. A sum that is NaN has
  * no place in bounds: an error.

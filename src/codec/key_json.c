@@ -1,4 +1,4 @@
-/* key_json: keys as JSON text, both ways (SPEC 2). Single pass; strings go straight into the
+/* key_json: keys as JSON text, both ways. Single pass; strings go straight into the
  * encoding. */
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* key_path: the form of keys in patterns and channel names (SPEC 2): users/#42/profile.
+/* key_path: the form of keys in patterns and channel names: users/#42/profile.
  *
  *   path   = part *("/" part)        the empty path is the empty tuple
  *   part   = string | "#" number | "#n" [-]digits | "&" hex | "!true" | "!false"

@@ -1,5 +1,5 @@
-/* idem: what makes a write safe to send twice: IDEM id (SPEC 6), and the placeholders that stand
- * for a new UUID or for the commit's own versionstamp (SPEC 6.2).
+/* idem: what makes a write safe to send twice: IDEM id, and the placeholders that stand
+ * for a new UUID or for the commit's own versionstamp.
  *
  * A command with IDEM runs as a transaction of one command: over an overlay, so that its reply is
  * known before the commit and becomes part of it. The reply is kept as RESP2 has it; a repeat gets

@@ -1,5 +1,5 @@
 /* kv_delrange: KV.DELRANGE. Up to the transaction limits it is one transaction; beyond that it goes
- * on with further transactions, and others run in between: it is then not atomic (SPEC 6.1).
+ * on with further transactions, and others run in between: it is then not atomic.
  *
  * Without WHERE, or inside a transaction, the range is read and the deletions are committed in one
  * turn. A read that must wait for the disk makes the turn useless: the scan is closed, the fetch

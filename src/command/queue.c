@@ -1,5 +1,5 @@
 /* queue: KV.ENQUEUE and KV.DEQUEUE, and the deliveries whose reply has not been written yet: when
- * the client goes before that, they are taken back and cost no attempt (SPEC 6.4).
+ * the client goes before that, they are taken back and cost no attempt.
  */
 #include "command/queue.h"
 

@@ -1,5 +1,5 @@
 /* string: the string view's values. GET, SET and relatives on keys of one string part whose values
- * are bytes, so that tools and code written for plain keys work unchanged (SPEC 6.7). They are
+ * are bytes, so that tools and code written for plain keys work unchanged. They are
  * transactions like all others; a tuple command sees the same entries.
  *
  * A value that is no bytes is not converted: WRONGTYPE.

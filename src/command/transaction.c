@@ -1,6 +1,6 @@
 /* transaction: MULTI, EXEC, DISCARD, WATCH, UNWATCH. EXEC is one transaction in one turn of the
  * loop: the queued commands run over one overlay, each sees what the earlier ones wrote, and all is
- * committed together, or, when one of them has an error, nothing (SPEC 6.2).
+ * committed together, or, when one of them has an error, nothing.
  *
  * A command that must wait for the disk ends the attempt: the overlay is dropped and EXEC runs
  * again from its start. What a command changes of its connection (SELECT, KV.FORMAT) is put back

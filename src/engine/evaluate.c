@@ -1,4 +1,4 @@
-/* evaluate: what a transaction does, from loaded entries and nothing else (DESIGN 2).
+/* evaluate: what a transaction does, from loaded entries and nothing else.
  *
  *   1. every check against the state before it; one that fails ends it as a conflict
  *   2. the operations in the order given; later ones see earlier ones (the overlay)
@@ -75,7 +75,7 @@ static enum err eval_set(struct evaluation *v, struct op *op, struct error *e)
     struct entry old = {0};
     int64_t expiry_ms = 0;
     enum err r = check_size(v, op->value, e);
-    /* A blind write reads nothing (DESIGN 1). */
+    /* A blind write reads nothing. */
     bool is_blind = op->condition == IF_ANY && op->ttl != TTL_KEEP && op->guard == NULL;
     if (r == OK && !is_blind) r = see(v, op->key, &old, e);
     if (r == OK && op->guard != NULL) r = op->guard(&old, e);

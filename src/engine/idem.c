@@ -1,4 +1,4 @@
-/* idem: the window of request ids (SPEC 6, IDEM). Client libraries re-send a command after a lost
+/* idem: the window of request ids (IDEM). Client libraries re-send a command after a lost
  * connection; a repeat of its id gets the first reply and does nothing.
  *
  * An id is a row in its own space, written in the commit that it belongs to:

@@ -1,4 +1,4 @@
-/* index: secondary and text indexes as a layer over the engine (SPEC 6.6). Of both kinds the
+/* index: secondary and text indexes as a layer over the engine. Of both kinds the
  * definitions live here; the entries of a secondary index are rows (rows.h) that every transaction
  * adds and removes together with the data (maintain.c); what a text index holds is the backend's
  * business, which reads its row of SPACE_TEXT.

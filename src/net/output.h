@@ -1,4 +1,4 @@
-/* output: what a connection has to send, and how much of it may leave (DESIGN 1, the hold rule).
+/* output: what a connection has to send, and how much of it may leave: the rule of holding.
  * Replies are appended in order; each depends on a version, and no byte of it leaves before that
  * version is durable. Marks remember where the demand rises: (start offset, version), versions
  * strictly rising, so that the part that may go is always a prefix: all before the first mark.

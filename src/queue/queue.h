@@ -1,4 +1,4 @@
-/* queue: queues as a layer over the engine (SPEC 6.4). Messages are rows in the ordered keyspace
+/* queue: queues as a layer over the engine. Messages are rows in the ordered keyspace
  * (rows.h); what happens to them is an operation of a transaction (OP_LAYER), so that it is
  * committed, journaled, replayed and flushed with everything else.
  *

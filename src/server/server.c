@@ -25,7 +25,7 @@ static void on_wake(void *arg)
 }
 
 /* The journal could not write or sync space that it had reserved. What was acknowledged is on disk;
- * nothing may be acknowledged any more (SPEC 7). */
+ * nothing may be acknowledged any more. */
 __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
 {
     (void)arg;
