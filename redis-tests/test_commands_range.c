@@ -144,7 +144,7 @@ static void list_goes_on_from_its_cursor(void **state)
     assert_true(
         strspn(cursor, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") ==
         strlen(cursor));
-    /* What is written meanwhile behind the cursor is seen, before it is not. */
+    /* What is written meanwhile after the cursor is seen, before it is not. */
     expect(c, "@", "KV.SET ['a',3.5] 0");
     expect(c, "@", "KV.SET ['a',6] 6");
     expect(c, "[0 [[['a',5] 5 @] [['a',6] 6 @]]]", "KV.LIST PREFIX ['a'] LIMIT 2 CURSOR %s",

@@ -339,7 +339,7 @@ static void timeout_closes_idle_clients(void **state)
     close(fd);
 }
 
-/* The kernel's table tells whether a keepalive timer runs (2) on the server's end of fd. */
+/* The kernel's table shows whether a keepalive timer runs (2) on the server's end of fd. */
 static int keepalive_timer(int fd)
 {
     struct sockaddr_in own;

@@ -52,7 +52,7 @@ struct node {
     struct node *elements;
 };
 
-/* No bulk string in what COMMAND tells has a line end in it. */
+/* No bulk string in a reply of COMMAND has a line end in it. */
 static void node_read(struct node *n)
 {
     const char *line = raw_line(fd);

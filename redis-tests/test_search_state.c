@@ -370,7 +370,7 @@ static void a_large_index_is_filled_in_the_background(void **state)
         assert_true(now >= percent && now < 100);
         percent = now;
         refused++;
-        /* Meanwhile: writes before and behind where the filling is, and all else. */
+        /* Meanwhile: writes before and after where the filling is, and all else. */
         expect(c, "@", "KV.SET ['b',%d] {'t':'changed'}", i * 7 % (MANY / 2));
         expect(c, ":1", "KV.DEL ['b',%d]", MANY - 1 - i);
         expect(c, "@", "KV.SET ['b',%d] {'t':'new'}", MANY + i);

@@ -283,7 +283,7 @@ static void set_receive_buffer(redisContext *l, int bytes)
     setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
-/* The number behind `"value":"` of a message about key n, in *n too. */
+/* The number after `"value":"` of a message about key n, in *n too. */
 static unsigned message_value(const redisReply *r, unsigned *n)
 {
     const char *json = r->element[2]->str;
@@ -481,7 +481,7 @@ static void who_cannot_be_told_of_a_change_is_closed(void **state)
     set_late_keys(w);
     expect_closed(crowd);
     expect_closed(key);
-    assert_true(testserver_has_logged(s, "more changes than can be told to those who watch"));
+    assert_true(testserver_has_logged(s, "more changes than can be sent to those who watch"));
     /* These are told once of a commit, in it. */
     expect_next(poll, "[[['k',1999] 1 @]]");
     expect(exec, "(nil)", "EXEC");

@@ -64,7 +64,7 @@ static enum err add_string(struct key_writer *w, struct slice part)
         }
         buf_append_byte(out, c);
     }
-    if (out->is_failed) return OK; /* told at the end */
+    if (out->is_failed) return OK; /* an error at the end */
     struct slice text = slice_of(out->data + from, out->len - from);
     if (utf8_valid_bytes(text) != text.len) return bad(w, "string is not UTF-8");
     key_end_text(out, from);

@@ -1,7 +1,7 @@
 /* value_json_int: the reader of typed JSON, shared by value_from_json.c (plain JSON) and
  * value_tags.c (what {"$tag":..} means).
  *
- * Whether {"$set":[..]} is a tag or an object with more members is known only behind the value, and
+ * Whether {"$set":[..]} is a tag or an object with more members is known only after the value, and
  * looking ahead at every level would read deep text many times. So the first time it matters, the
  * members of that object and of all objects inside it are counted in one sweep (value_tags.c), and
  * the counts are used up, one per '{', as the reader gets there.

@@ -50,7 +50,7 @@ size_t watches_channel_bytes(const struct client *c);
 /* Every 10 ms or so: sends what slow subscribers have room for. */
 void watches_tick(struct env *env);
 /* queue.c, queue_receipt.c, queue_admin.c, queue_dead.c */
-/* The reply ended before `end`: what came behind was dropped. */
+/* The reply ended before `end`: what came after was dropped. */
 void unsent_cut(struct client *c, uint64_t end);
 /* The client is gone: what it has not been sent is taken back. */
 void unsent_end(struct env *env, struct client *c);
@@ -79,9 +79,9 @@ extern const struct command cmd_subscribe, cmd_psubscribe, cmd_ssubscribe, cmd_u
     cmd_punsubscribe, cmd_sunsubscribe, cmd_pubsub;
 /* publish.c */
 struct publications *publications_new(void);
-/* What is still to be told is not. */
+/* What is still to be sent is not. */
 void publications_free(struct env *env);
-/* Goes on with what is being told to many. True when there is more. */
+/* Goes on with what is being sent to many. True when there is more. */
 bool publications_turn(struct env *env);
 /* For one attempt of EXEC. *counts, owned by the caller, is kept for the next one. */
 struct exec_messages *exec_messages_new(struct arena *arena, struct exec_counts **counts);

@@ -295,7 +295,7 @@ static enum err where_turn(struct request *rq, struct delrange *d, struct txn *t
 
 /* ---- a turn ---- */
 
-/* The next transaction begins behind `last`. */
+/* The next transaction begins after `last`. */
 static void advance(struct delrange *d, struct slice last)
 {
     buf_clear(&d->start, SIZE_MAX);

@@ -207,7 +207,7 @@ static enum err create_existing(struct request *rq, const struct definition *wan
     }
     return error_set(
         &rq->error, ERR_SYNTAX,
-        "there is an index '%.*s' with another definition: KV.INDEX INFO %.*s tells it", len, name,
+        "there is an index '%.*s' with another definition: KV.INDEX INFO %.*s shows it", len, name,
         len, name);
 }
 
@@ -283,7 +283,7 @@ static const struct command sub_create = {
               "[TOKENIZE tokenizer]> [IF NOT EXISTS]",
     .reply = "OK; with IF NOT EXISTS 0 when there is one that is equal, an error when one of the "
              "name is another. What is there already is added in the background, if it is much; "
-             "INFO tells how far that is. `-DUPLICATE name key key` of a UNIQUE index that cannot "
+             "INFO shows how far that is. `-DUPLICATE name key key` of a UNIQUE index that cannot "
              "be.",
     .run = create_run,
     .own_words = create_own_words,

@@ -197,7 +197,7 @@ static enum err set_run(struct request *rq)
     return OK;
 }
 
-/* What was there is told with GET only. */
+/* What was there is answered with GET only. */
 static unsigned set_key_flags(const struct slice *argv, size_t argc)
 {
     for (size_t i = 3; i < argc; i++) {

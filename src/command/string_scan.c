@@ -397,7 +397,7 @@ const struct command cmd_keys = {
 
 /* ---- RANDOMKEY ---- */
 
-/* The first plain key at or behind a random place, or else the first of all. The place is a word of
+/* The first plain key at or after a random place, or else the first of all. The place is a word of
  * random letters between the first and the last key. */
 static enum err key_from(struct request *rq, struct slice after, struct slice *name)
 {

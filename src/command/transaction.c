@@ -329,7 +329,7 @@ static enum err exec_refused(struct request *rq, size_t i, const struct request 
                      q->command->name, err_prefix(r), inner->error.text);
 }
 
-/* What the queued commands took and answered, told when EXEC is over. */
+/* What the queued commands took and answered, recorded when EXEC is over. */
 struct lap {
     int64_t took_us;
     enum err result;

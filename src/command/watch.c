@@ -3,7 +3,7 @@
  *
  *   {"key":..,"value":..,"versionstamp":..,"commit":..}     in the subscriber's format
  *
- * A change is written into the subscriber's output at once, behind its version: it leaves when the
+ * A change is written into the subscriber's output at once, with its version: it leaves when the
  * commit is durable. A subscriber that does not keep up gets no ever-growing buffer: from
  * BACKLOG_BYTES of unsent output on, a change is only noted by its key, and when there is room
  * again the newest state of each noted key is sent, in the order of their last changes.
@@ -296,7 +296,7 @@ static bool note_send(struct env *env, struct client_watches *x)
         if (r == ERR_WAIT) return false;
         if (r != OK) {
             log_warning("watch: %s", e.text);
-            x->is_overrun = true; /* better no connection than a change that is not told */
+            x->is_overrun = true; /* better no connection than a change that is not sent */
             return false;
         }
         c.exists = entry.exists;
@@ -335,7 +335,7 @@ static void watches_lost(struct env *env)
     for (struct client *c = env->clients.next; c != &env->clients;) {
         struct client *next = c->next;
         if (c->watches != NULL) {
-            log_warning("client %s closed: more changes than can be told to those who watch",
+            log_warning("client %s closed: more changes than can be sent to those who watch",
                         c->address);
             env->client_close(env->server, c);
         }
@@ -393,7 +393,7 @@ bool watch_is_channel(struct slice name, bool is_pattern)
            slice_has_prefix(name, slice_str(PREFIX_CHANNEL));
 }
 
-/* The key behind the channel's name in any form: JSON, MessagePack, path. */
+/* The key after the channel's name in any form: JSON, MessagePack, path. */
 static enum err channel_key(struct request *rq, struct slice name, bool allow_empty,
                             struct slice *key)
 {
@@ -463,7 +463,7 @@ void watch_reply_first(struct request *rq, struct slice name, const struct watch
                        .exists = t->entry.exists,
                        .value = t->entry.value,
                        .version = t->entry.version};
-    /* Of what is not there, the newest commit is the one that it is told as of. */
+    /* Of what is not there, the newest commit is the one that it is shown as of. */
     uint64_t commit = t->entry.exists ? t->entry.version : b->ops->version_newest(b);
     if (commit > rq->depends) rq->depends = commit;
     put_message(rq->w->out, ch, &c, commit);

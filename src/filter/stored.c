@@ -40,7 +40,7 @@ static void set_bigint(struct stored *s, struct slice twos)
     while (twos.len > 1 && twos.data[0] == fill && twos.data[1] >> 7 == fill >> 7) {
         twos = slice_of(twos.data + 1, twos.len - 1);
     }
-    /* Below 2^64 in size: at most 8 bytes behind a byte of nothing but sign. */
+    /* Below 2^64 in size: at most 8 bytes after a byte of nothing but sign. */
     bool is_short = twos.len <= 8 || (twos.len == 9 && twos.data[0] == fill);
     uint64_t u = fill == 0 ? 0 : UINT64_MAX;
     for (size_t i = 0; is_short && i < twos.len; i++) u = u << 8 | twos.data[i];

@@ -24,7 +24,7 @@ static struct scan_range fill_range(struct arena *arena, const struct index *x)
     return range;
 }
 
-/* Why it failed: told by INFO and by who asks the index. */
+/* Why it failed: shown by INFO, and to who asks the index. */
 static void fail(struct view *v, struct definition *d, struct slice key, struct slice owner,
                  const struct error *why)
 {

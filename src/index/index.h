@@ -107,7 +107,7 @@ ERR_MUST_USE enum err index_bounds(const struct index *x, const struct index_que
 bool index_row_owner(const struct index *x, struct slice key, struct slice value,
                      struct arena *arena, struct slice *owner, bool *is_multi);
 /* Is `row` the first (or, in reverse, the last) row of the entry within [start, end)? So that an
- * entry with several rows in a range is told once. */
+ * entry with several rows in a range is shown once. */
 bool index_row_leads(const struct index *x, struct slice owner, struct slice value,
                      struct slice row, const struct scan_range *range);
 

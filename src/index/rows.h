@@ -15,7 +15,7 @@
  *   string  02 body
  *   number  15 00 -inf | 01 ~(exponent body) negative | 02 zero | 03 exponent body | 04 +inf
  *           Numbers, bigints and u64 alike, by value: the value is 0.1xxx (binary) * 2^(exponent -
- *           2^31), exponent 4 bytes big-endian, body the bits behind the point, without trailing
+ *           2^31), exponent 4 bytes big-endian, body the bits after the point, without trailing
  *           zero bytes. NaN is not indexed.
  *   date    19 ms since 1970 + 2^63, 8 bytes big-endian
  *   false   26

@@ -456,7 +456,7 @@ void conn_read_all(struct net *n)
         if (n->late_first == NULL) n->late_last = &n->late_first;
         c->is_readable = false;
         if (c->state != CONN_DEAD) conn_read(c);
-        /* That connections end takes time too, and no command tells how much. */
+        /* That connections end takes time too, and no command says how much. */
         if (++reads % LOOK_EVERY == 0) n->env->now_us = clock_mono_us();
     }
 }

@@ -36,7 +36,7 @@ struct output_limit {
 void output_init(struct output *o);
 void output_fini(struct output *o);
 /* Everything appended to o->bytes since the last call needs `version` (0 or already durable:
- * nothing of its own, but it stays behind what is held before it). */
+ * nothing of its own, but what is held before it holds it too). */
 void output_mark(struct output *o, uint64_t version, uint64_t durable);
 /* The bytes that may be written now. */
 struct slice output_ready(struct output *o, uint64_t durable);

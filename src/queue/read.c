@@ -1,4 +1,4 @@
-/* read: what is told of queues without changing them. */
+/* read: what is shown of queues without changing them. */
 #include <stdlib.h>
 
 #include "queue/queue_int.h"

@@ -166,7 +166,7 @@ static unsigned test_delay_ms(const char *name, const char *what)
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
  * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one.
- * TUPLED_TEST_LATE_BYTES: of keys whose changes are told late, at most (src/watch).
+ * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
@@ -248,7 +248,7 @@ int server_run(struct config *config, const char *executable)
         if (closed != OK) log_warning("stopping: %s; the journal has everything", closing.text);
         if (r == OK) r = closed;
     }
-    /* The close may have told the end of a backup. */
+    /* The close may have brought the end of a backup. */
     if (has_commands) command_fini(&s.env);
     buf_fini(&s.backup_dir);
     net_free(s.net);

@@ -6,7 +6,7 @@
 #include "codec/key.h"
 
 #define TURN_WORK 20000       /* watchers told and patterns matched in one turn, about */
-#define LATE_BYTES (64 << 20) /* of keys whose changes are still to be told, at most */
+#define LATE_BYTES (64 << 20) /* of keys whose changes are still to be sent, at most */
 #define WORK_BYTES 256        /* of a value that are copied, or of a pattern: one more */
 
 /* A key, prefix or pattern that somebody watches. */
@@ -39,7 +39,7 @@ struct watch {
     struct watched_name *flush_at; /* of late_first, a flush under way: who is told next */
     int flush_kind;                /* the kind of flush_at; WATCH_KINDS = it has not begun */
     bool is_lost;
-    struct buf path; /* of the key being told to patterns */
+    struct buf path; /* of the key being matched with patterns */
 };
 
 static void tell(struct watch *x, const struct watched_name *n, const struct change *c)
@@ -118,7 +118,7 @@ static void tell_name_of_flush(struct watch *x, const struct watched_name *n, ui
     tell(x, n, &c);
 }
 
-/* ---- what cannot be told in the turn of its commit ---- */
+/* ---- what cannot be sent in the turn of its commit ---- */
 
 static void late_drop(struct watch *x, struct late *l)
 {

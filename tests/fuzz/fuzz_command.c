@@ -220,7 +220,7 @@ static size_t value_end(struct slice s, size_t at, int proto, unsigned depth)
     return next;
 }
 
-/* One whole reply, and nothing behind it. */
+/* One whole reply, and nothing after it. */
 static void check_reply(const struct request *rq, const struct buf *out, int proto)
 {
     /* A frame for each channel. */

@@ -1,6 +1,6 @@
 /* journal_format: the bytes of a journal segment. Little-endian, as the machines it runs on.
  *
- *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; behind
+ *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; after
  *             the last one zeros (the space is reserved and written beforehand) or what a power
  *             failure left
  *   header    magic "TUPLEDJ\n", format u32, reserved u32, number u64, version_before u64 (the last

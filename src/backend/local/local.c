@@ -55,7 +55,7 @@ struct load_job {
     struct job job; /* first */
     struct local *local;
     struct pooled_reader *reader;
-    struct slice key; /* owned, behind the struct */
+    struct slice key; /* owned, after the struct */
     uint64_t retire_generation;
     struct entry entry;
     enum err result;

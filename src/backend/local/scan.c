@@ -208,7 +208,7 @@ static void fetch_describe(struct scan *s, bool may_wait)
     s->fetch.rows_max = rows;
 }
 
-/* Narrows the range to what lies behind the chunk that was used up. The bounds are buffers of our
+/* Narrows the range to what lies after the chunk that was used up. The bounds are buffers of our
  * own; going forward the next start is the last key and a zero byte: its successor. */
 static void range_advance(struct scan *s)
 {
@@ -381,7 +381,7 @@ static void merge_pass(struct scan *s, struct slice key)
     buf_append(&s->last, key.data, key.len);
 }
 
-/* The scan's place is at `key`: *is_live when it is a row to be handed out. Moves on. */
+/* The scan's place is at `key`: *is_live when it is a row to be returned. Moves on. */
 static enum err merge_take(struct scan *s, struct slice key, struct entry *out, bool *is_live,
                            struct waiter *w, struct error *e)
 {

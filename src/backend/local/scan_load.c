@@ -14,7 +14,7 @@ struct lookup {
     struct slice *keys; /* those that no memtable knows, in the order asked */
     struct entry *entries;
     size_t count;
-    bool is_done; /* fetched and not yet handed out */
+    bool is_done; /* fetched and not yet returned */
     enum err result;
     struct error error;
 };

@@ -62,7 +62,7 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
 }
 
 /* replacing(x, expiry, large): x, and notes that the UPSERT found a row, with that expiry and that
- * large value. It is how one statement writes and tells whether the number of entries grew. */
+ * large value. It is how one statement writes and shows whether the number of entries grew. */
 static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct store *s = sqlite3_user_data(ctx);

@@ -265,7 +265,7 @@ enum err store_text_define(struct store *s, struct slice key, const struct slice
     memcpy(&big, key.data + 2, sizeof big);
     struct text_table **at = table_find(s, key.data[0], __builtin_bswap32(big));
     enum err r = OK;
-    /* A replay tells what is known. */
+    /* A replay brings what is known already. */
     if (*at != NULL && spec != NULL && slice_eq((*at)->spec, *spec)) return OK;
     if (*at != NULL) r = table_drop(s, at, e);
     if (r != OK || spec == NULL) return r;
@@ -401,7 +401,7 @@ static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *ro
     return r;
 }
 
-/* Entries behind the position, below the prefix. */
+/* Entries after the position, below the prefix. */
 static void fill_bounds(const struct text_table *t, struct buf *start, struct buf *end)
 {
     uint8_t head[2] = {t->database, STORE_SPACE_COUNTED};
