@@ -12,39 +12,19 @@
 
 #include "client.h"
 #include "codec/base64.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 20000
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
     static const char *const args[] = {"--enable-debug-command", "yes", "--memtable-age", "100",
                                        NULL};
+    group_opens(&c, &d, NULL);
     server = testserver_start(&(struct testserver_options){.args = args});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
     return 0;
 }
 
@@ -392,12 +372,7 @@ static void a_feed_goes_on_over_the_gap_of_a_restart(void **state)
 {
     char stamp[32];
     snprintf(stamp, sizeof stamp, "%s", ask(c, "KV.SET ['before'] 1"));
-    redisFree(c);
-    redisFree(d);
-    testserver_kill(server);
-    testserver_again(server);
-    c = testserver_connect(server);
-    d = testserver_connect(server);
+    group_again(true);
     say(c, "KV.CHANGES %s BLOCK 15000", stamp);
     load_flush(c);
     wait_for_figure("blocked_clients", 1);
@@ -407,7 +382,7 @@ static void a_feed_goes_on_over_the_gap_of_a_restart(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, enter, leave)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_dedup_id_counts_once_in_one_transaction),
         TEST(each_retry_has_its_own_delay),
@@ -424,5 +399,5 @@ int main(void)
         TEST(a_delete_that_covers_a_set_is_told_with_its_own_commit),
         TEST(a_feed_goes_on_over_the_gap_of_a_restart),
     };
-    return cmocka_run_group_tests_name("corners", tests, start, stop);
+    return cmocka_run_group_tests_name("corners", tests, start, group_stop);
 }

@@ -13,28 +13,22 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
-static struct testserver *server;
 static redisContext *sender;
 
 static int start(void **state)
 {
+    group_opens(&sender, NULL);
     server = testserver_start(NULL);
-    sender = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(sender);
-    testserver_free(server);
+    group_connect();
     return 0;
 }
 
 static void send_line(int fd, const char *line)
 {
-    raw_send(fd, line, strlen(line));
+    raw_say(fd, line);
     raw_send(fd, "\r\n", 2);
 }
 
@@ -413,5 +407,5 @@ int main(void)
         cmocka_unit_test(patterns_and_names_have_limits),
         cmocka_unit_test(config_get_takes_a_bounded_number_of_patterns),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -13,39 +13,25 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "search_help.h"
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start_with("--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
     return 0;
 }
 
 static int enter(void **state)
 {
-    c = testserver_connect(server);
-    d = testserver_connect(server);
+    group_enter(state);
     for (int i = 1; i >= 0; i--) {
         expect(c, "+OK", "SELECT %d", i);
         drop_indexes(c);
     }
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
     return 0;
 }
 
@@ -593,7 +579,7 @@ static void replies_in_resp3_and_messagepack(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(words_phrases_beginnings_and_operators),
         TEST(a_wrong_query_says_what_and_where),
@@ -613,5 +599,5 @@ int main(void)
         TEST(wrong_options_are_refused),
         TEST(replies_in_resp3_and_messagepack),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -14,24 +14,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 20000
 
-static struct testserver *server;
 static redisContext *c; /* who writes */
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start(NULL);
-    c = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
+    group_connect();
     return 0;
 }
 
@@ -675,5 +669,5 @@ int main(void)
         cmocka_unit_test(poll_tells_what_differs),
         cmocka_unit_test(a_blocked_poll_ends_with_a_change),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }
