@@ -77,7 +77,7 @@ void index_id_write(uint32_t id, uint8_t out[INDEX_ID_BYTES]);
 
 /* The part of a stored value; false: it is of a type that is not indexed (nothing was appended). */
 bool index_part(struct slice value, struct buf *out);
-/* Behind the part at `at`; 0 when there is none. */
+/* After the part at `at`; 0 when there is none. */
 size_t index_part_end(struct slice key, size_t at);
 /* First bytes of all parts of the type of this one: the range [*low, *high) of first bytes. */
 void index_part_type(struct slice part, uint8_t *low, uint8_t *high);

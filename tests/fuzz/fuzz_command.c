@@ -193,7 +193,7 @@ static void turn(void)
     command_tick(&env);
 }
 
-/* Behind the RESP value at `at`; 0 when there is no well-formed one. A RESP2 reply has only its
+/* After the RESP value at `at`; 0 when there is no well-formed one. A RESP2 reply has only its
  * types. */
 static size_t value_end(struct slice s, size_t at, int proto, unsigned depth)
 {
