@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/bytes.h"
 #include "codec/bigint.h"
 #include "codec/date.h"
 #include "codec/pack.h"
@@ -98,10 +99,7 @@ static const uint8_t *read_ext(struct stored *s, const struct pack_item *item, c
         if (body.len == 0) return read_bad(s, next);
         set_bigint(s, body);
         return next;
-    case EXT_U64:
-        set_integer(s, false, 0);
-        for (size_t i = 0; i < body.len; i++) s->u = s->u << 8 | body.data[i];
-        return next;
+    case EXT_U64: set_integer(s, false, get_uint(body.data, body.len)); return next;
     case EXT_TYPED: s->kind = STORED_TYPED; return next;
     case EXT_SET: return read_container(s, STORED_SET, body);
     case EXT_MAP: return read_container(s, STORED_MAP, body);
