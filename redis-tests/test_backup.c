@@ -100,11 +100,7 @@ static const char *info_text(redisContext *by, const char *field)
 
 static void wait_until_saved(redisContext *by)
 {
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(by, "rdb_bgsave_in_progress") != 0) {
-        if (testserver_now_ms() > until) fail_msg("the backup does not end");
-        testserver_pause();
-    }
+    load_wait_info(by, "rdb_bgsave_in_progress", 0);
 }
 
 /* A server on a new directory with nothing but a copy of the file. */

@@ -268,11 +268,7 @@ static void say_now(redisContext *to, const char *command)
 
 static void wait_for_blocked(int count)
 {
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(d, "blocked_clients") != count) {
-        if (testserver_now_ms() > until) fail_msg("blocked_clients is not %d", count);
-        testserver_pause();
-    }
+    load_wait_info(d, "blocked_clients", count);
 }
 
 static void a_matching_change_wakes_and_no_other(void **state)

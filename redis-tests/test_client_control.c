@@ -248,11 +248,7 @@ static void clients_that_go_away_while_paused_are_forgotten(void **state)
 
 static void wait_for_blocked(int count)
 {
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(e, "blocked_clients") != count) {
-        if (testserver_now_ms() > until) fail_msg("blocked_clients is not %d", count);
-        testserver_pause();
-    }
+    load_wait_info(e, "blocked_clients", count);
 }
 
 static void a_blocked_client_that_goes_away_is_forgotten(void **state)

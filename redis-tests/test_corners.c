@@ -28,15 +28,6 @@ static int start(void **state)
     return 0;
 }
 
-static void wait_for_figure(const char *field, long long wanted)
-{
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(d, field) != wanted) {
-        if (testserver_now_ms() > until) fail_msg("%s never is %lld", field, wanted);
-        testserver_pause();
-    }
-}
-
 /* ---- queues ---- */
 
 static void a_dedup_id_counts_once_in_one_transaction(void **state)
@@ -174,8 +165,8 @@ static void a_new_index_keeps_its_rows_while_those_of_an_old_one_go(void **state
     expect(c, "+OK", "FLUSHDB");
     expect(c, "+OK", "KV.INDEX CREATE new PREFIX ['u'] ON 1 n");
     expect(c, "@", "KV.SET ['u',1] {'n':1}");
-    wait_for_figure("store_cleaning", 0);
-    wait_for_figure("memtable_entries", 0);
+    load_wait_info(d, "store_cleaning", 0);
+    load_wait_info(d, "memtable_entries", 0);
     expect(c, "[0 [[['u',1] *]]]", "KV.FIND new 1");
     expect(c, ":1", "KV.INDEX DROP new");
 }
@@ -271,15 +262,15 @@ static void blocked_clients_are_counted_until_their_wait_ends(void **state)
     say(e, "KV.POLL BLOCK 50 KEYS 1 ['k'] NONE");
     load_flush(e);
     expect_next(e, "(nil)");
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     say(e, "KV.POLL BLOCK 0 KEYS 1 ['k'] NONE");
     load_flush(e);
-    wait_for_figure("blocked_clients", 2);
+    load_wait_info(d, "blocked_clients", 2);
     expect(d, "*", "KV.ENQUEUE q 1");
     expect_next(c, "[[q *]]");
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     redisFree(e); /* gone in the middle of its wait */
-    wait_for_figure("blocked_clients", 0);
+    load_wait_info(d, "blocked_clients", 0);
 }
 
 static void flush_often(redisContext *by, int times)
@@ -292,11 +283,7 @@ static void flush_often(redisContext *by, int times)
         expect_next(by, "@");
         expect_next(by, "+OK");
     }
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(by, "memtable_entries") > 0) {
-        if (testserver_now_ms() > until) fail_msg("what was flushed is never applied");
-        testserver_pause();
-    }
+    load_wait_info(by, "memtable_entries", 0);
 }
 
 /* The release build: what ASan's is given back it keeps for a while. */
@@ -375,7 +362,7 @@ static void a_feed_goes_on_over_the_gap_of_a_restart(void **state)
     group_again(true);
     say(c, "KV.CHANGES %s BLOCK 15000", stamp);
     load_flush(c);
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     expect(d, "@", "KV.SET ['after'] 2");
     expect_next(c, "[@ [[['after'] 2 @ (nil)]]]");
 }

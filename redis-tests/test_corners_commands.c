@@ -27,15 +27,6 @@ static int start(void **state)
     return 0;
 }
 
-static void wait_for_figure(const char *field, long long wanted)
-{
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(d, field) != wanted) {
-        if (testserver_now_ms() > until) fail_msg("%s never is %lld", field, wanted);
-        testserver_pause();
-    }
-}
-
 /* ---- CLIENT ---- */
 
 static void a_pause_of_writes_holds_an_exec_that_publishes(void **state)
@@ -45,7 +36,7 @@ static void a_pause_of_writes_holds_an_exec_that_publishes(void **state)
     expect(d, "+OK", "CLIENT PAUSE 20000 WRITE");
     say(c, "EXEC");
     load_flush(c);
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     expect(d, "+OK", "CLIENT UNPAUSE");
     expect_next(c, "[:0]");
 }
@@ -345,7 +336,7 @@ static void a_queue_that_is_only_waited_for_is_none(void **state)
 {
     say(c, "KV.DEQUEUE waited BLOCK 1000000");
     load_flush(c);
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     expect(d, "[]", "KV.QUEUE LIST");
     expect(d, "*", "KV.ENQUEUE waited 1");
     expect_next(c, "[[waited * 1 :1 *]]");
