@@ -6,6 +6,7 @@
  * waits for, and returns ERR_WAIT. It is run again when it is woken, and asks client_block_end why.
  */
 #include "base/clock.h"
+#include "base/list.h"
 #include "command/commands.h"
 #include "index/index.h"
 #include "queue/queue.h"
@@ -28,15 +29,7 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
         c->block_waiter = rq->waiter;
         c->block_end = BLOCK_GOES_ON;
         c->block_deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
-        if (env->blocked == NULL) {
-            c->block_next = c->block_prev = c;
-            env->blocked = c;
-        } else {
-            c->block_next = env->blocked;
-            c->block_prev = env->blocked->block_prev;
-            c->block_prev->block_next = c;
-            c->block_next->block_prev = c;
-        }
+        RING_ADD(env->blocked, c, block_next, block_prev);
     }
     return error_set(&rq->error, ERR_WAIT, "blocked");
 }
@@ -50,8 +43,7 @@ void client_block_clear(struct client *c, struct env *env)
 {
     if (c->block_waiter == NULL) return;
     c->block_waiter = NULL;
-    c->block_next->block_prev = c->block_prev;
-    c->block_prev->block_next = c->block_next;
+    RING_UNLINK(c, block_next, block_prev);
     if (env->blocked == c) env->blocked = c->block_next == c ? NULL : c->block_next;
 }
 

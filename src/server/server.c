@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/random.h"
 #include "command/backup.h"
 #include "command/memory.h"
@@ -127,7 +128,7 @@ static void fill_env(struct server *s, const char *executable)
     env->debug_is_allowed = c->enable_debug_command == CONFIG_DEBUG_YES;
     env->debug_is_local = c->enable_debug_command == CONFIG_DEBUG_LOCAL;
     env->started_ms = clock_wall_ms();
-    env->clients.next = env->clients.prev = &env->clients;
+    RING_INIT(&env->clients, next, prev);
     env->server = s;
     env->client_close = on_client_close;
     env->client_write = on_client_write;

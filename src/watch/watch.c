@@ -2,6 +2,7 @@
 
 #include "base/glob.h"
 #include "base/htab.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "codec/key.h"
 
@@ -123,8 +124,7 @@ static void tell_name_of_flush(struct watch *x, const struct watched_name *n, ui
 static void late_drop(struct watch *x, struct late *l)
 {
     if (!l->is_flush) htab_remove(&x->late, l->hash, &l->name);
-    *(l->prev != NULL ? &l->prev->next : &x->late_first) = l->next;
-    *(l->next != NULL ? &l->next->prev : &x->late_last) = l->prev;
+    LIST_UNLINK(x->late_first, x->late_last, l, next, prev);
     x->late_bytes -= sizeof *l + l->name.len;
     mem_free(l);
 }
@@ -152,9 +152,7 @@ static void late_add(struct watch *x, struct slice key, uint64_t version, bool i
     l->hash = hash;
     l->version = version;
     l->is_flush = is_flush;
-    l->prev = x->late_last;
-    *(x->late_last != NULL ? &x->late_last->next : &x->late_first) = l;
-    x->late_last = l;
+    LIST_APPEND(x->late_first, x->late_last, l, next, prev);
     x->late_bytes += sizeof *l + key.len;
     if (!is_flush) htab_insert(&x->late, hash, &l->name);
 }
@@ -285,15 +283,12 @@ static struct watched_name *name_of(struct watch *x, enum watch_kind kind, struc
     uint64_t hash = hash_bytes(name);
     struct watched_name *n = htab_find(&x->tables[kind], hash, name);
     if (n != NULL) return n;
-    struct watched_name **head = &x->names[kind][name.data[0]];
     n = mem_new(sizeof *n + name.len);
     memcpy(n + 1, name.data, name.len);
     n->name = slice_of(n + 1, name.len);
     n->hash = hash;
     n->kind = kind;
-    n->next = *head;
-    if (*head != NULL) (*head)->prev = n;
-    *head = n;
+    STACK_PUSH(x->names[kind][name.data[0]], n, next, prev);
     x->name_count++;
     htab_insert(&x->tables[kind], hash, &n->name);
     return n;
@@ -306,10 +301,7 @@ void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct 
     w->name = n;
     w->kind = kind;
     w->since = x->newest;
-    w->next = NULL;
-    w->prev = n->last[w->is_once];
-    *(w->prev != NULL ? &w->prev->next : &n->first[w->is_once]) = w;
-    n->last[w->is_once] = w;
+    LIST_APPEND(n->first[w->is_once], n->last[w->is_once], w, next, prev);
     x->watchers++;
 }
 
@@ -319,14 +311,12 @@ void watch_remove(struct watch *x, struct watcher *w)
     if (n == NULL) return;
     w->name = NULL;
     x->watchers--;
-    *(w->prev != NULL ? &w->prev->next : &n->first[w->is_once]) = w->next;
-    *(w->next != NULL ? &w->next->prev : &n->last[w->is_once]) = w->prev;
+    LIST_UNLINK(n->first[w->is_once], n->last[w->is_once], w, next, prev);
     if (n->first[0] != NULL || n->first[1] != NULL) return;
     htab_remove(&x->tables[n->kind], n->hash, &n->name);
     if (x->flush_at == n) x->flush_at = n->next;
     x->name_count--;
-    *(n->prev != NULL ? &n->prev->next : &x->names[n->kind][n->name.data[0]]) = n->next;
-    if (n->next != NULL) n->next->prev = n->prev;
+    STACK_UNLINK(x->names[n->kind][n->name.data[0]], n, next, prev);
     mem_free(n);
 }
 
