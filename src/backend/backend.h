@@ -52,6 +52,12 @@ struct entry {
     uint64_t depends;
 };
 
+/* What is answered depends on this version too. */
+static inline void depends_raise(uint64_t *depends, uint64_t version)
+{
+    if (version > *depends) *depends = version;
+}
+
 enum mutation_kind {
     MUTATION_SET = 1,
     MUTATION_DELETE = 2,

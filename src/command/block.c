@@ -34,6 +34,15 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
     return error_set(&rq->error, ERR_WAIT, "blocked");
 }
 
+enum err client_yield(struct request *rq, struct engine_scan *scan)
+{
+    struct backend *b = engine_backend(rq->env->engine);
+    enum err r = scan == NULL ? OK : engine_scan_pause(scan, &rq->error);
+    if (r != OK) return r;
+    b->ops->yield(b, rq->waiter);
+    return error_set(&rq->error, ERR_WAIT, "a long command lets others run");
+}
+
 enum block_end client_block_end(const struct client *c)
 {
     return c->block_waiter == NULL ? BLOCK_GOES_ON : c->block_end;

@@ -10,6 +10,9 @@
 /* The command waits, 0 = for ever, for what rq->waiter was put into a list of, or for a later call
  * of client_block_stop: always ERR_WAIT. The deadline is that of the first call. */
 ERR_MUST_USE enum err client_block(struct request *rq, int64_t timeout_ms);
+/* A long command lets others run and is run again in the next turn: ERR_WAIT. `scan` (may be NULL)
+ * is paused until then; its errors. */
+ERR_MUST_USE enum err client_yield(struct request *rq, struct engine_scan *scan);
 /* Why it is run again; BLOCK_GOES_ON also when it was never blocked. */
 enum block_end client_block_end(const struct client *c);
 /* CLIENT UNBLOCK; false when it is not blocked. */

@@ -152,7 +152,7 @@ enum err idem_run(struct request *rq)
     fingerprint(rq, q.fingerprint);
     if (outer == NULL) rq->overlay = own = engine_begin(rq->env->engine, rq->arena);
     r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);
-    if (q.depends > rq->depends) rq->depends = q.depends;
+    depends_raise(&rq->depends, q.depends);
     if (r == OK && q.is_repeat) {
         resp_replay(rq->w, q.reply);
     } else if (r == OK) {
@@ -167,6 +167,6 @@ enum err idem_run(struct request *rq)
     }
     uint64_t version = 0;
     r = engine_end(own, &version, rq->waiter, &rq->error);
-    if (version > rq->depends) rq->depends = version;
+    depends_raise(&rq->depends, version);
     return r;
 }

@@ -180,12 +180,8 @@ static enum err look_at(struct request *rq, struct find *k, const struct index *
 
 static enum err let_others_run(struct request *rq, struct find *k)
 {
-    struct backend *b = engine_backend(rq->env->engine);
-    enum err r = engine_scan_pause(k->scan, &rq->error);
-    if (r != OK) return r;
     k->work = 0;
-    b->ops->yield(b, rq->waiter);
-    return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
+    return client_yield(rq, k->scan);
 }
 
 /* Answers what is left of the batch; *is_full: the page is, before the end of it. With a filter
@@ -224,7 +220,7 @@ static enum err load_batch(struct request *rq, struct find *k, struct entry *ent
     if (!*has_entries) return OK;
     enum err r = engine_scan_load(k->scan, k->owners, k->count, entries, rq->waiter, &rq->error);
     for (size_t n = 0; n < k->count && r == OK; n++) {
-        if (entries[n].depends > rq->depends) rq->depends = entries[n].depends;
+        depends_raise(&rq->depends, entries[n].depends);
     }
     return r;
 }
@@ -267,8 +263,7 @@ static enum err kv_find_run(struct request *rq)
     }
     if (r == OK) r = find_walk(rq, k, x, &is_done);
     if (r != OK) return r;
-    uint64_t depends = engine_scan_depends(k->scan);
-    if (depends > rq->depends) rq->depends = depends;
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
     rq->env->stats.reads++;
     return page_reply(rq, &k->page, is_done);
 }

@@ -16,7 +16,7 @@ static enum err definitions_begin(struct request *rq)
     struct indexes *ix = rq->env->indexes;
     enum err r = indexes_ready(ix, rq->client->database, rq->waiter, &rq->error);
     uint64_t version = indexes_version(ix, rq->client->database);
-    if (version > rq->depends) rq->depends = version;
+    depends_raise(&rq->depends, version);
     return r;
 }
 
@@ -231,7 +231,7 @@ static enum err create_run(struct request *rq)
     struct op op = index_create_op(&x);
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
     r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r != OK) return r;
     rq->env->stats.writes++;
     resp_simple(rq->w, "OK");
@@ -299,7 +299,7 @@ static enum err drop_run(struct request *rq)
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
     enum err r = definitions_begin(rq);
     if (r == OK) r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r != OK) return r;
     rq->env->stats.writes++;
     resp_int(rq->w, op.is_met);

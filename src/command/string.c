@@ -62,7 +62,7 @@ static enum err commit_ops(struct request *rq, struct op *ops, size_t count)
                     .count = count,
                     .arena = rq->arena};
     enum err r = engine_commit(rq->env->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r == OK) rq->env->stats.writes++;
     return r;
 }

@@ -401,7 +401,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         enum err r = command_call(&inner);
         laps[i] = (struct lap){observe_lap(rq->env), r};
         client_drop_pending(rq->client);
-        if (inner.depends > rq->depends) rq->depends = inner.depends;
+        depends_raise(&rq->depends, inner.depends);
         if (r == OK && rq->w->out->len - mark > reply_max) {
             r = error_set(&inner.error, ERR_LIMIT,
                           "the reply of EXEC is larger than max-transaction-size (%zu)", reply_max);
@@ -441,7 +441,7 @@ static enum err exec_attempt(struct request *rq)
         return r;
     }
     r = engine_end(o, &version, rq->waiter, &rq->error);
-    if (version > rq->depends) rq->depends = version;
+    depends_raise(&rq->depends, version);
     if (r == OK) exec_messages_send(rq);
     return r;
 }

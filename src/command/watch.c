@@ -456,7 +456,7 @@ void watch_reply_first(struct request *rq, struct slice name, const struct watch
                        .version = t->entry.version};
     /* Of what is not there, the newest commit is the one that it is shown as of. */
     uint64_t commit = t->entry.exists ? t->entry.version : b->ops->version_newest(b);
-    if (commit > rq->depends) rq->depends = commit;
+    depends_raise(&rq->depends, commit);
     put_message(rq->w->out, ch, &c, commit);
 }
 

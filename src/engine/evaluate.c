@@ -33,7 +33,7 @@ static void write_absence(struct evaluation *v, struct slice key)
 static enum err see(struct evaluation *v, struct slice key, struct entry *out, struct error *e)
 {
     enum err r = engine_get(v->engine, v->overlay, key, out, v->waiter, e);
-    if (r == OK && out->depends > v->txn->depends) v->txn->depends = out->depends;
+    if (r == OK) depends_raise(&v->txn->depends, out->depends);
     return r;
 }
 
@@ -182,7 +182,7 @@ static struct view view_of(struct evaluation *v)
 
 static void view_depends(struct evaluation *v, const struct view *view)
 {
-    if (view->depends > v->txn->depends) v->txn->depends = view->depends;
+    depends_raise(&v->txn->depends, view->depends);
 }
 
 static enum err eval_layer(struct evaluation *v, struct op *op, struct error *e)
@@ -367,7 +367,7 @@ enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w, struct
     v.now_ms = own.now_ms;
     r = evaluate(&v, e);
     if (r == OK && !t->is_conflict) r = overlay_commit(&own, &t->version, w, e);
-    if (r == OK && t->version > t->depends) t->depends = t->version;
+    if (r == OK) depends_raise(&t->depends, t->version);
     overlay_fini(&own);
     return r;
 }
