@@ -253,7 +253,7 @@ struct backend_ops {
     /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn.
      */
     void (*turn_end)(struct backend *b);
-    /* Tells `w` in the next turn: somebody pauses so that others run. */
+    /* Wakes `w` in the next turn: somebody pauses so that others run. */
     void (*yield)(struct backend *b, struct waiter *w);
     /* Every 10 ms or so. */
     void (*tick)(struct backend *b);

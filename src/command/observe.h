@@ -52,7 +52,7 @@ void latency_free(struct latency *l);
 void latency_add(struct env *env, enum latency_event event, int64_t took_us);
 
 /* monitor.c */
-/* Tells every monitor the command; uses rq->scratch. */
+/* Shows every monitor the command; uses rq->scratch. */
 void monitor_feed(struct request *rq);
 /* The client is no longer sent anything; harmless when it was not. */
 void monitor_stop(struct env *env, struct client *c);

@@ -90,7 +90,7 @@ static void deliver(void *arg, struct subscriber *s, struct slice pattern)
     if (!frame->is_failed) m->env->client_write(m->env->server, c, buf_slice(frame), p->depends);
 }
 
-/* Tells some more of those that listen. *work is what it may take, and then what is left. */
+/* Sends it to some more of those that listen. *work is what it may take, and then what is left. */
 static bool publication_go_on(struct env *env, struct publication *p, int64_t *work)
 {
     struct message m = {.env = env, .publication = p};
