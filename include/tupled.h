@@ -51,7 +51,7 @@ extern "C" {
  * mistake in the program, or for two programs that use the key; the text names both types */
 #define TUPLED_WRONGTYPE "WRONGTYPE"
 /* something is larger, longer or more than a limit allows. To do: make it smaller, or split it;
- * KV.LIMITS tells the limits, the text names the setting if there is one */
+ * KV.LIMITS shows the limits, the text names the setting if there is one */
 #define TUPLED_LIMIT "LIMIT"
 /* the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a double, or
  * 255 bytes of a bigint; nothing was changed. To do: keep a bigint there in place of a number */
@@ -67,7 +67,7 @@ extern "C" {
  * do: do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on */
 #define TUPLED_CORRUPT "CORRUPT"
 /* the index is still being filled; the percentage follows. To do: ask again later; KV.INDEX INFO
- * tells how far it is */
+ * shows how far it is */
 #define TUPLED_INDEXING "INDEXING"
 /* the history asked for is no longer kept, or not of this database; the oldest versionstamp that is
  * follows. To do: read everything again with KV.LIST, then go on from the KV.VERSION of before

@@ -232,6 +232,11 @@ void raw_send(int fd, const char *bytes, size_t len)
     }
 }
 
+void raw_say(int fd, const char *text)
+{
+    raw_send(fd, text, strlen(text));
+}
+
 /* Up to len bytes, fewer at the end of the stream or when nothing comes. */
 static size_t raw_read(int fd, char *to, size_t len)
 {

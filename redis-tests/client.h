@@ -43,6 +43,8 @@ bool text_fits(const char *text, const char *pattern);
 /* A socket connected to the server; close it with close(). */
 int raw_connect(const struct testserver *s);
 void raw_send(int fd, const char *bytes, size_t len);
+/* raw_send of a string. */
+void raw_say(int fd, const char *text);
 /* The next bytes must be these (given as a string); waits for 10 s at most. */
 #define raw_expect(fd, wanted) raw_expect_at(__FILE__, __LINE__, (fd), (wanted))
 void raw_expect_at(const char *file, int line, int fd, const char *wanted);

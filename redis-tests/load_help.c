@@ -15,6 +15,8 @@
 
 #include "client.h"
 
+#define WAIT_MS 60000
+
 /* ---- connections ----------------------------------------------------------------------------- */
 
 void load_open(struct load_client *l, const struct testserver *s)
@@ -200,6 +202,15 @@ long long load_info(redisContext *c, const char *field)
     long long n = strtoll(at + strlen(start), NULL, 10);
     freeReplyObject(r);
     return n;
+}
+
+void load_wait_info(redisContext *c, const char *field, long long wanted)
+{
+    long until = testserver_now_ms() + WAIT_MS;
+    while (load_info(c, field) != wanted) {
+        if (testserver_now_ms() > until) fail_msg("%s never is %lld", field, wanted);
+        testserver_pause();
+    }
 }
 
 static long long figure_of(const redisReply *stats, const char *name, size_t len)

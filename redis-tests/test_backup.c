@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 15000
@@ -23,7 +24,6 @@
 #define MOVERS 6
 #define RESTORED_STEP (1ull << 40)
 
-static struct testserver *server;
 static redisContext *c;
 static char backups[400]; /* the directory */
 static char restored[400];
@@ -41,14 +41,13 @@ static int enter(void **state)
     if (mkdtemp(restored) == NULL) return 1;
     server = testserver_start(NULL);
     snprintf(backups, sizeof backups, "%s/backups", testserver_dir(server));
-    c = testserver_connect(server);
+    group_connect();
     return 0;
 }
 
 static int leave(void **state)
 {
-    redisFree(c);
-    testserver_free(server);
+    group_stop(state);
     nftw(restored, forget_one, 16, FTW_DEPTH | FTW_PHYS);
     return 0;
 }
@@ -101,11 +100,7 @@ static const char *info_text(redisContext *by, const char *field)
 
 static void wait_until_saved(redisContext *by)
 {
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(by, "rdb_bgsave_in_progress") != 0) {
-        if (testserver_now_ms() > until) fail_msg("the backup does not end");
-        testserver_pause();
-    }
+    load_wait_info(by, "rdb_bgsave_in_progress", 0);
 }
 
 /* A server on a new directory with nothing but a copy of the file. */
@@ -245,10 +240,7 @@ static void a_kill_in_the_middle_does_not_stop_the_next(void **state)
 {
     fill_large();
     expect(c, "+Background saving started", "BGSAVE");
-    testserver_kill(server);
-    testserver_again(server);
-    redisFree(c);
-    c = testserver_connect(server);
+    group_again(true);
     expect(c, ":2500", "KV.COUNT");
     expect(c, "+OK", "SAVE");
     assert_int_equal(files(backups, ".part", NULL, 0), 0);
@@ -458,5 +450,6 @@ int main(void)
         TEST(flushed_and_deleted_data_is_not_in_it),
         TEST(a_backup_beside_an_old_journal_is_refused),
     };
+    group_opens(&c, NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

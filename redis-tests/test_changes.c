@@ -14,36 +14,20 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 20000
 #define NOTHING_MS 50 /* what has not come by then does not come */
 
-static struct testserver *server;
 static redisContext *c, *d;
-
-static void connect_again(void)
-{
-    if (c != NULL) redisFree(c);
-    if (d != NULL) redisFree(d);
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-}
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start_with("--journal-segment-size", "4mb", "--max-transaction-size", "2mb",
                                    NULL);
-    connect_again();
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    redisFree(d);
-    c = d = NULL;
-    testserver_free(server);
+    group_connect();
     return 0;
 }
 
@@ -113,21 +97,21 @@ static void resp3_and_messagepack_have_the_same_shape(void **state)
     raw_send(fd, "HELLO 3\r\nECHO end\r\n", 19);
     while (strcmp(raw_line(fd), "end") != 0) continue;
     snprintf(command, sizeof command, "KV.CHANGES %s\r\n", v.text);
-    raw_send(fd, command, strlen(command));
+    raw_say(fd, command);
     snprintf(wanted, sizeof wanted,
              "*2\r\n$20\r\n%s\r\n*1\r\n*4\r\n$5\r\n[\"m\"]\r\n$1\r\n5\r\n$20\r\n%s\r\n_\r\n",
              s.text, s.text);
     raw_expect(fd, wanted);
     raw_send(fd, "KV.FORMAT MSGPACK\r\n", 19);
     raw_expect(fd, "+OK\r\n");
-    raw_send(fd, command, strlen(command));
+    raw_say(fd, command);
     snprintf(wanted, sizeof wanted,
              "*2\r\n$20\r\n%s\r\n*1\r\n*4\r\n$3\r\n\x91\xa1m\r\n$1\r\n\x05\r\n$20\r\n%s\r\n_\r\n",
              s.text, s.text);
     raw_expect(fd, wanted);
     close(fd);
     fd = raw_connect(server);
-    raw_send(fd, command, strlen(command));
+    raw_say(fd, command);
     snprintf(wanted, sizeof wanted,
              "*2\r\n$20\r\n%s\r\n*1\r\n*4\r\n$5\r\n[\"m\"]\r\n$1\r\n5\r\n$20\r\n%s\r\n$-1\r\n",
              s.text, s.text);
@@ -284,11 +268,7 @@ static void say_now(redisContext *to, const char *command)
 
 static void wait_for_blocked(int count)
 {
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(d, "blocked_clients") != count) {
-        if (testserver_now_ms() > until) fail_msg("blocked_clients is not %d", count);
-        testserver_pause();
-    }
+    load_wait_info(d, "blocked_clients", count);
 }
 
 static void a_matching_change_wakes_and_no_other(void **state)
@@ -510,7 +490,7 @@ static void the_feed_goes_on_after_a_stop_and_a_kill(void **state)
         redisFree(waiting);
         redisFree(reading);
         testserver_again(server);
-        connect_again();
+        group_connect();
         const char *row = text("[['r',%d] 1 %s (nil)]", round, a.text);
         expect_rows(a, text("[%s]", row), text("KV.CHANGES %s", v.text));
         expect_rows(a, "[]", text("KV.CHANGES %s BLOCK 10", a.text));
@@ -763,9 +743,7 @@ static void a_copy_outlives_kills_of_the_server(void **state)
         for (int i = 0; i < 500; i++) say(d, any_write());
         load_flush(d);
         for (uint64_t i = load_below(10); i > 0; i--) (void)copy_changes(&next, "COUNT 20 BLOCK 1");
-        testserver_kill(server);
-        testserver_again(server);
-        connect_again();
+        group_again(true);
         copy_compare(&next);
     }
 }
@@ -795,5 +773,5 @@ int main(void)
         cmocka_unit_test(a_missing_segment_is_stale),
         cmocka_unit_test(the_feed_goes_on_after_a_stop_and_a_kill),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -10,33 +10,26 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 10000
 #define QUIET_MS 60 /* nothing comes within this when nothing should */
 
-static struct testserver *server;
 static redisContext *c, *d, *e; /* fresh for each test */
 static int fd;
 
 static int start(void **state)
 {
+    group_opens(&c, &d, &e, NULL);
+    group_opens_raw(&fd);
     server = testserver_start(NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
     return 0;
 }
 
 static int enter(void **state)
 {
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    e = testserver_connect(server);
-    fd = raw_connect(server);
+    group_connect();
     expect(c, "+OK", "CLIENT UNPAUSE");
     expect(c, "+OK", "FLUSHALL");
     return 0;
@@ -45,16 +38,7 @@ static int enter(void **state)
 static int leave(void **state)
 {
     expect(e, "+OK", "CLIENT UNPAUSE");
-    redisFree(c);
-    redisFree(d);
-    redisFree(e);
-    close(fd);
-    return 0;
-}
-
-static void tell(const char *bytes)
-{
-    raw_send(fd, bytes, strlen(bytes));
+    return group_leave(state);
 }
 
 #define send_off(by, ...)                                                                          \
@@ -67,62 +51,66 @@ static void tell(const char *bytes)
 
 static void replies_can_be_switched_off_and_on(void **state)
 {
-    tell("CLIENT REPLY OFF\r\nSET a 1\r\nGET a\r\nNOSUCH\r\nGET\r\nCLIENT REPLY SKIP\r\nPING\r\n"
-         "PING\r\nCLIENT REPLY ON\r\nGET a\r\n");
+    raw_say(fd,
+            "CLIENT REPLY OFF\r\nSET a 1\r\nGET a\r\nNOSUCH\r\nGET\r\nCLIENT REPLY SKIP\r\nPING\r\n"
+            "PING\r\nCLIENT REPLY ON\r\nGET a\r\n");
     raw_expect(fd, "+OK\r\n$1\r\n1\r\n");
-    tell("CLIENT REPLY ON\r\nPING\r\n");
+    raw_say(fd, "CLIENT REPLY ON\r\nPING\r\n");
     raw_expect(fd, "+OK\r\n+PONG\r\n");
 }
 
 static void one_reply_can_be_skipped(void **state)
 {
-    tell("CLIENT REPLY SKIP\r\nSET a 1\r\nGET a\r\nPING\r\n");
+    raw_say(fd, "CLIENT REPLY SKIP\r\nSET a 1\r\nGET a\r\nPING\r\n");
     raw_expect(fd, "$1\r\n1\r\n+PONG\r\n");
-    tell("CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nSET a 2\r\nGET a\r\n");
+    raw_say(fd, "CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nSET a 2\r\nGET a\r\n");
     raw_expect(fd, "$1\r\n2\r\n");
-    tell("CLIENT REPLY SKIP\r\nNOSUCH\r\nPING\r\n");
+    raw_say(fd, "CLIENT REPLY SKIP\r\nNOSUCH\r\nPING\r\n");
     raw_expect(fd, "+PONG\r\n");
-    tell("CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n");
+    raw_say(fd, "CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n");
     raw_expect(fd, "+OK\r\n+PONG\r\n");
-    tell("CLIENT REPLY SKIP\r\nWAIT 1 30\r\nPING\r\n"); /* one that comes later, too */
+    raw_say(fd, "CLIENT REPLY SKIP\r\nWAIT 1 30\r\nPING\r\n"); /* one that comes later, too */
     raw_expect(fd, "+PONG\r\n");
 }
 
 /* Frames of subscribing are no replies but messages, whatever the protocol; errors are replies. */
 static void confirmations_of_subscribing_are_always_sent(void **state)
 {
-    tell(
+    raw_say(
+        fd,
         "CLIENT REPLY OFF\r\nSUBSCRIBE a kv:watch:w\r\nSUBSCRIBE kv:x\r\nUNSUBSCRIBE a\r\nPING\r\n");
     raw_expect(fd, "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
                    "*3\r\n$9\r\nsubscribe\r\n$10\r\nkv:watch:w\r\n:2\r\n"
                    "*3\r\n$7\r\nmessage\r\n$10\r\nkv:watch:w\r\n");
     raw_bulk(fd);
     raw_expect(fd, "*3\r\n$11\r\nunsubscribe\r\n$1\r\na\r\n:1\r\n");
-    tell("UNSUBSCRIBE\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\n");
+    raw_say(fd, "UNSUBSCRIBE\r\nCLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\n");
     raw_expect(fd, "*3\r\n$11\r\nunsubscribe\r\n$10\r\nkv:watch:w\r\n:0\r\n+OK\r\n");
-    tell("CLIENT REPLY SKIP\r\nPSUBSCRIBE p*\r\nPUNSUBSCRIBE\r\nPING\r\n");
+    raw_say(fd, "CLIENT REPLY SKIP\r\nPSUBSCRIBE p*\r\nPUNSUBSCRIBE\r\nPING\r\n");
     raw_expect(fd, "*3\r\n$10\r\npsubscribe\r\n$2\r\np*\r\n:1\r\n"
                    "*3\r\n$12\r\npunsubscribe\r\n$2\r\np*\r\n:0\r\n+PONG\r\n");
 }
 
 static void a_write_without_a_reply_does_not_hold_back_what_follows(void **state)
 {
-    tell("CLIENT REPLY OFF\r\n");
-    for (int i = 0; i < 100; i++) tell("INCR n\r\n");
-    tell("CLIENT REPLY ON\r\nGET n\r\n");
+    raw_say(fd, "CLIENT REPLY OFF\r\n");
+    for (int i = 0; i < 100; i++) raw_say(fd, "INCR n\r\n");
+    raw_say(fd, "CLIENT REPLY ON\r\nGET n\r\n");
     raw_expect(fd, "+OK\r\n$3\r\n100\r\n");
 }
 
 static void transactions_go_on_without_replies(void **state)
 {
-    tell("CLIENT REPLY OFF\r\nMULTI\r\nSET a 1\r\nINCR a\r\nEXEC\r\nCLIENT REPLY ON\r\nGET a\r\n");
+    raw_say(
+        fd,
+        "CLIENT REPLY OFF\r\nMULTI\r\nSET a 1\r\nINCR a\r\nEXEC\r\nCLIENT REPLY ON\r\nGET a\r\n");
     raw_expect(fd, "+OK\r\n$1\r\n2\r\n");
-    tell("MULTI\r\nCLIENT REPLY OFF\r\nEXEC\r\n");
+    raw_say(fd, "MULTI\r\nCLIENT REPLY OFF\r\nEXEC\r\n");
     raw_expect(fd, "+OK\r\n-ERR Command not allowed inside a transaction\r\n-EXECABORT ");
     raw_line(fd);
-    tell("CLIENT REPLY OFF\r\nRESET\r\nPING\r\n");
+    raw_say(fd, "CLIENT REPLY OFF\r\nRESET\r\nPING\r\n");
     raw_expect(fd, "+RESET\r\n+PONG\r\n");
-    tell("CLIENT REPLY OFF\r\nQUIT\r\n");
+    raw_say(fd, "CLIENT REPLY OFF\r\nQUIT\r\n");
     raw_expect_end(fd);
 }
 
@@ -260,11 +248,7 @@ static void clients_that_go_away_while_paused_are_forgotten(void **state)
 
 static void wait_for_blocked(int count)
 {
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(e, "blocked_clients") != count) {
-        if (testserver_now_ms() > until) fail_msg("blocked_clients is not %d", count);
-        testserver_pause();
-    }
+    load_wait_info(e, "blocked_clients", count);
 }
 
 static void a_blocked_client_that_goes_away_is_forgotten(void **state)
@@ -406,5 +390,5 @@ int main(void)
         TEST(a_server_stops_while_clients_wait),
         TEST(no_evict_is_taken_and_changes_nothing),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

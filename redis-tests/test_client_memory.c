@@ -123,7 +123,7 @@ static void who_holds_most_is_closed_but_never_with_no_evict(void **state)
     testserver_free(s);
 }
 
-/* CLIENT LIST tells what is counted. */
+/* CLIENT LIST shows what is counted. */
 static void what_is_counted_is_what_is_told(void **state)
 {
     struct testserver *s = start_with("0");

@@ -9,20 +9,13 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 15000
 #define YEAR_MS "31622400000"
 
-static struct testserver *server;
 static redisContext *c;
-
-static int leave(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
-    return 0;
-}
 
 /* An entry, a delayed message and a lease: each ends after a moment. */
 static void all_that_ends_does(void)
@@ -60,15 +53,7 @@ static void a_clock_that_jumped_a_year_and_back_stops_nothing(void **state)
     assert_true(testserver_has_logged(server, "the system's clock is "));
     /* The journal knows the time: it goes on after a crash as after a clean stop. */
     for (int i = 0; i < 2; i++) {
-        redisFree(c);
-        c = NULL;
-        if (i == 0) {
-            testserver_kill(server);
-        } else {
-            testserver_stop(server);
-        }
-        testserver_again(server);
-        c = testserver_connect(server);
+        group_again(i == 0);
         assert_true(load_info(c, "transaction_time_ahead_ms") > 31000000000LL);
         expect(c, "1", "KV.GET ['long']");
         all_that_ends_does();
@@ -81,7 +66,8 @@ static void a_clock_that_jumped_a_year_and_back_stops_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_clock_that_jumped_a_year_and_back_stops_nothing, leave),
+        cmocka_unit_test_teardown(a_clock_that_jumped_a_year_and_back_stops_nothing, group_stop),
     };
+    group_opens(&c, NULL);
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

@@ -9,31 +9,17 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--max-transaction-ops", "100", "--max-transaction-size", "64kb",
                                    "--max-value-size", "40kb", NULL);
-    c = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    expect(c, "+RESET", "RESET");
-    expect(c, "+OK", "FLUSHALL");
     return 0;
 }
 
@@ -275,7 +261,7 @@ static void optimistic_writers_lose_no_update(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(operations_apply_in_order_and_see_each_other),
         TEST(everything_written_shares_the_version),
@@ -294,5 +280,5 @@ int main(void)
         TEST(a_counter_of_many_clients_is_exact),
         TEST(optimistic_writers_lose_no_update),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -9,37 +9,15 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--enable-debug-command", "local", "--databases", "4", NULL);
-    c = testserver_connect(server);
     return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    expect(c, "+RESET", "RESET");
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static void restart(void)
-{
-    redisFree(c);
-    testserver_stop(server);
-    testserver_again(server);
-    c = testserver_connect(server);
 }
 
 static void databases_do_not_see_each_other(void **state)
@@ -97,7 +75,7 @@ static void a_flush_is_kept_over_a_restart(void **state)
     expect_many(c, 100, "@");
     expect(c, "+OK", "FLUSHDB");
     expect(c, "@", "KV.SET ['after'] 1");
-    restart();
+    group_again(false);
     expect(c, "[0 [['after']]]", "KV.LIST KEYSONLY");
     expect(c, ":1", "DBSIZE");
 }
@@ -116,7 +94,7 @@ static void a_restart_changes_nothing(void **state)
     const char *entry = ask(c, "KV.GET ['k',42] WITHVERSION");
     assert_int_equal(strlen(digest), 32);
     assert_string_equal(ask(c, "DEBUG DIGEST"), digest);
-    restart();
+    group_again(false);
     assert_string_equal(ask(c, "DEBUG DIGEST"), digest);
     assert_string_equal(ask(c, "KV.VERSION"), version);
     assert_string_equal(ask(c, "KV.GET ['k',42] WITHVERSION"), entry);
@@ -132,10 +110,7 @@ static void a_kill_loses_nothing_acknowledged(void **state)
     expect_many(c, 300, "@");
     const char *digest = ask(c, "DEBUG DIGEST");
     const char *version = ask(c, "KV.VERSION");
-    redisFree(c);
-    testserver_kill(server);
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(true);
     assert_string_equal(ask(c, "DEBUG DIGEST"), digest);
     assert_true(strcmp(ask(c, "KV.ATOMIC"), version) > 0);
 }
@@ -192,7 +167,7 @@ static void a_value_of_16_mb_is_kept(void **state)
     memset(value + 1, 'w', len);
     expect(c, "-LIMIT value of * bytes is larger than max-value-size (16777216)*",
            "KV.SET ['big'] [%b,1]", value, len + 2);
-    restart();
+    group_again(false);
     r = ask_reply(c, "KV.GET ['big']");
     assert_int_equal(r->len, len + 2);
     assert_int_equal(r->str[len], 'v');
@@ -279,7 +254,7 @@ static void shutdown_stops_the_server(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(databases_do_not_see_each_other),
         TEST(select_knows_how_many_there_are),
@@ -297,5 +272,5 @@ int main(void)
         TEST(an_acknowledgement_waits_for_the_sync),
         TEST(shutdown_stops_the_server),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -9,30 +9,16 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--max-value-size", "4kb", NULL);
-    c = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    expect(c, "+RESET", "RESET");
-    expect(c, "+OK", "FLUSHALL");
     return 0;
 }
 
@@ -404,7 +390,7 @@ static void the_format_is_of_the_connection(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(keys_come_back_in_their_canonical_form),
         TEST(malformed_keys_are_refused_with_a_reason),
@@ -423,5 +409,5 @@ int main(void)
         TEST(malformed_msgpack_values_are_refused),
         TEST(the_format_is_of_the_connection),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -10,30 +10,16 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start(NULL);
-    c = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    expect(c, "+RESET", "RESET");
-    expect(c, "+OK", "FLUSHALL");
     return 0;
 }
 
@@ -436,7 +422,7 @@ static void arrays_grow_past_the_small_encodings(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(get_tells_the_value_and_its_version),
         TEST(get_refuses_what_it_does_not_know),
@@ -464,5 +450,5 @@ int main(void)
         TEST(append_and_prepend_join_arrays),
         TEST(arrays_grow_past_the_small_encodings),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

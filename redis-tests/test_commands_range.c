@@ -9,32 +9,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
 #define MANY 5000
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--max-transaction-ops", "100", "--max-transaction-size", "64kb",
                                    NULL);
-    c = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
-    return 0;
-}
-
-static int clean(void **state)
-{
-    expect(c, "+RESET", "RESET");
-    expect(c, "+OK", "FLUSHALL");
     return 0;
 }
 
@@ -144,7 +130,7 @@ static void list_goes_on_from_its_cursor(void **state)
     assert_true(
         strspn(cursor, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") ==
         strlen(cursor));
-    /* What is written meanwhile behind the cursor is seen, before it is not. */
+    /* What is written meanwhile after the cursor is seen, before it is not. */
     expect(c, "@", "KV.SET ['a',3.5] 0");
     expect(c, "@", "KV.SET ['a',6] 6");
     expect(c, "[0 [[['a',5] 5 @] [['a',6] 6 @]]]", "KV.LIST PREFIX ['a'] LIMIT 2 CURSOR %s",
@@ -188,10 +174,7 @@ static void a_cursor_is_good_after_a_restart(void **state)
     char cursor[300];
     put_some();
     cursor_of(ask(c, "KV.LIST PREFIX ['a'] LIMIT 2 REVERSE"), cursor);
-    redisFree(c);
-    testserver_stop(server);
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(false);
     expect(c, "[0 [['a',3] ['a',2] ['a',1]]]", "KV.LIST PREFIX ['a'] KEYSONLY REVERSE CURSOR %s",
            cursor);
 }
@@ -387,7 +370,7 @@ static void a_filter_is_never_ignored(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup(name, clean)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(list_covers_a_prefix_and_not_the_prefix_itself),
         TEST(list_bounds_are_inclusive_and_exclusive_also_in_reverse),
@@ -409,5 +392,5 @@ int main(void)
         TEST(delrange_gets_past_many_dead_entries),
         TEST(a_filter_is_never_ignored),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -21,16 +21,17 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "server/config.h"
 
 #define LIMIT_MS 20000
 
-static struct testserver *server;
 static redisContext *c; /* fresh for each test */
 static char scratch[64];
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     snprintf(scratch, sizeof scratch, "/tmp/test_config.XXXXXX");
     if (mkdtemp(scratch) == NULL) return -1;
     server = testserver_start(NULL);
@@ -40,29 +41,27 @@ static int start(void **state)
 static int stop(void **state)
 {
     char command[128];
-    testserver_free(server);
+    group_stop(state);
     snprintf(command, sizeof command, "rm -rf '%s'", scratch);
     return system(command) == 0 ? 0 : -1;
 }
 
 static int enter(void **state)
 {
-    c = testserver_connect(server);
+    group_connect();
     return 0;
 }
 
 /* Every setting back to its default, and none of the values of the test. */
 static int leave(void **state)
 {
-    redisFree(c);
-    c = testserver_connect(server);
+    group_connect();
     for (size_t i = 0; i < config_count(); i++) {
         if (!config_is_mutable(i)) continue;
         expect(c, "+OK", "CONFIG SET %s %s", config_name(i), config_default(i));
     }
     expect(c, "+OK", "FLUSHALL");
-    redisFree(c);
-    return 0;
+    return group_leave(state);
 }
 
 static const char *in_scratch(const char *name)
@@ -339,7 +338,7 @@ static void timeout_closes_idle_clients(void **state)
     close(fd);
 }
 
-/* The kernel's table tells whether a keepalive timer runs (2) on the server's end of fd. */
+/* The kernel's table shows whether a keepalive timer runs (2) on the server's end of fd. */
 static int keepalive_timer(int fd)
 {
     struct sockaddr_in own;

@@ -12,49 +12,20 @@
 
 #include "client.h"
 #include "codec/base64.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 20000
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
     static const char *const args[] = {"--enable-debug-command", "yes", "--memtable-age", "100",
                                        NULL};
+    group_opens(&c, &d, NULL);
     server = testserver_start(&(struct testserver_options){.args = args});
     return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
-    return 0;
-}
-
-static void wait_for_figure(const char *field, long long wanted)
-{
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(d, field) != wanted) {
-        if (testserver_now_ms() > until) fail_msg("%s never is %lld", field, wanted);
-        testserver_pause();
-    }
 }
 
 /* ---- queues ---- */
@@ -194,8 +165,8 @@ static void a_new_index_keeps_its_rows_while_those_of_an_old_one_go(void **state
     expect(c, "+OK", "FLUSHDB");
     expect(c, "+OK", "KV.INDEX CREATE new PREFIX ['u'] ON 1 n");
     expect(c, "@", "KV.SET ['u',1] {'n':1}");
-    wait_for_figure("store_cleaning", 0);
-    wait_for_figure("memtable_entries", 0);
+    load_wait_info(d, "store_cleaning", 0);
+    load_wait_info(d, "memtable_entries", 0);
     expect(c, "[0 [[['u',1] *]]]", "KV.FIND new 1");
     expect(c, ":1", "KV.INDEX DROP new");
 }
@@ -291,15 +262,15 @@ static void blocked_clients_are_counted_until_their_wait_ends(void **state)
     say(e, "KV.POLL BLOCK 50 KEYS 1 ['k'] NONE");
     load_flush(e);
     expect_next(e, "(nil)");
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     say(e, "KV.POLL BLOCK 0 KEYS 1 ['k'] NONE");
     load_flush(e);
-    wait_for_figure("blocked_clients", 2);
+    load_wait_info(d, "blocked_clients", 2);
     expect(d, "*", "KV.ENQUEUE q 1");
     expect_next(c, "[[q *]]");
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     redisFree(e); /* gone in the middle of its wait */
-    wait_for_figure("blocked_clients", 0);
+    load_wait_info(d, "blocked_clients", 0);
 }
 
 static void flush_often(redisContext *by, int times)
@@ -312,11 +283,7 @@ static void flush_often(redisContext *by, int times)
         expect_next(by, "@");
         expect_next(by, "+OK");
     }
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(by, "memtable_entries") > 0) {
-        if (testserver_now_ms() > until) fail_msg("what was flushed is never applied");
-        testserver_pause();
-    }
+    load_wait_info(by, "memtable_entries", 0);
 }
 
 /* The release build: what ASan's is given back it keeps for a while. */
@@ -392,22 +359,17 @@ static void a_feed_goes_on_over_the_gap_of_a_restart(void **state)
 {
     char stamp[32];
     snprintf(stamp, sizeof stamp, "%s", ask(c, "KV.SET ['before'] 1"));
-    redisFree(c);
-    redisFree(d);
-    testserver_kill(server);
-    testserver_again(server);
-    c = testserver_connect(server);
-    d = testserver_connect(server);
+    group_again(true);
     say(c, "KV.CHANGES %s BLOCK 15000", stamp);
     load_flush(c);
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     expect(d, "@", "KV.SET ['after'] 2");
     expect_next(c, "[@ [[['after'] 2 @ (nil)]]]");
 }
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, enter, leave)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_dedup_id_counts_once_in_one_transaction),
         TEST(each_retry_has_its_own_delay),
@@ -424,5 +386,5 @@ int main(void)
         TEST(a_delete_that_covers_a_set_is_told_with_its_own_commit),
         TEST(a_feed_goes_on_over_the_gap_of_a_restart),
     };
-    return cmocka_run_group_tests_name("corners", tests, start, stop);
+    return cmocka_run_group_tests_name("corners", tests, start, group_stop);
 }

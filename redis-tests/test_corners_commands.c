@@ -12,48 +12,19 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 20000
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
     static const char *const args[] = {"--enable-debug-command", "yes", NULL};
+    group_opens(&c, &d, NULL);
     server = testserver_start(&(struct testserver_options){.args = args});
     return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
-    return 0;
-}
-
-static void wait_for_figure(const char *field, long long wanted)
-{
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(d, field) != wanted) {
-        if (testserver_now_ms() > until) fail_msg("%s never is %lld", field, wanted);
-        testserver_pause();
-    }
 }
 
 /* ---- CLIENT ---- */
@@ -65,7 +36,7 @@ static void a_pause_of_writes_holds_an_exec_that_publishes(void **state)
     expect(d, "+OK", "CLIENT PAUSE 20000 WRITE");
     say(c, "EXEC");
     load_flush(c);
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     expect(d, "+OK", "CLIENT UNPAUSE");
     expect_next(c, "[:0]");
 }
@@ -121,7 +92,7 @@ static void no_part_of_a_reply_over_the_hard_limit_is_sent(void **state)
     free(value);
     expect(c, "+OK", "CONFIG SET client-output-buffer-limit %s", "normal 100kb 0 0");
     int fd = raw_connect(server);
-    raw_send(fd, get, strlen(get));
+    raw_say(fd, get);
     raw_expect_end(fd);
     close(fd);
     expect(c, "+OK", "CONFIG SET client-output-buffer-limit %s", "normal 0 0 0");
@@ -349,12 +320,12 @@ static void another_prefetch_holds_at_once(void **state)
     static const char hello[] = "HELLO 3\r\nKV.QUEUE PREFETCH 1\r\nSUBSCRIBE kv:queue:q\r\n";
     static const char more[] = "KV.QUEUE PREFETCH 2\r\n";
     int fd = raw_connect(server);
-    raw_send(fd, hello, strlen(hello));
+    raw_say(fd, hello);
     read_until(fd, "kv:queue:q");
     for (int i = 1; i <= 2; i++) expect(c, "*", "KV.ENQUEUE q %d", i);
     read_until(fd, "\"value\":1,");
     assert_int_equal(load_queue(c, "q", "leased"), 1);
-    raw_send(fd, more, strlen(more));
+    raw_say(fd, more);
     expect(c, "*", "KV.ENQUEUE q 3");
     read_until(fd, "\"value\":2,");
     assert_int_equal(load_queue(c, "q", "leased"), 2);
@@ -365,7 +336,7 @@ static void a_queue_that_is_only_waited_for_is_none(void **state)
 {
     say(c, "KV.DEQUEUE waited BLOCK 1000000");
     load_flush(c);
-    wait_for_figure("blocked_clients", 1);
+    load_wait_info(d, "blocked_clients", 1);
     expect(d, "[]", "KV.QUEUE LIST");
     expect(d, "*", "KV.ENQUEUE waited 1");
     expect_next(c, "[[waited * 1 :1 *]]");
@@ -455,7 +426,7 @@ static void a_range_has_one_type(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, enter, leave)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_pause_of_writes_holds_an_exec_that_publishes),
         TEST(a_pause_of_all_after_one_of_writes_is_of_all),
@@ -488,5 +459,5 @@ int main(void)
         TEST(an_index_of_other_paths_is_another),
         TEST(a_range_has_one_type),
     };
-    return cmocka_run_group_tests_name("corners of commands", tests, start, stop);
+    return cmocka_run_group_tests_name("corners of commands", tests, start, group_stop);
 }

@@ -583,8 +583,8 @@ struct segment {
     uint8_t *bytes; /* owned */
     size_t len;
     size_t last_data; /* offset of the last batch that holds a transaction */
-    size_t end;       /* behind the last batch */
-    bool is_marked;   /* the last batch holds none: it tells that those before are durable */
+    size_t end;       /* after the last batch */
+    bool is_marked;   /* the last batch holds none: it proves that those before are durable */
 };
 
 static void segment_read(struct segment *seg, const char *dir)

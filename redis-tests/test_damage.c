@@ -15,33 +15,19 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define PAGE_BYTES 4096
 #define ENTRIES 3000
 #define LIMIT_MS 30000
 
-static struct testserver *server;
 static redisContext *c;
 
-static int leave(void **state)
+static void stop_server(void)
 {
-    if (c != NULL) redisFree(c);
-    c = NULL;
-    testserver_free(server);
-    server = NULL;
-    return 0;
-}
-
-static void restart(bool is_killed)
-{
-    redisFree(c);
-    c = NULL;
-    if (is_killed) {
-        testserver_kill(server);
-    } else {
-        testserver_stop(server);
-    }
+    group_disconnect();
+    testserver_stop(server);
 }
 
 static int open_database(void)
@@ -124,7 +110,7 @@ static int damage_some_page(long *page)
             c = testserver_connect(server);
             damaged = check_all(1);
             if (damaged > 0) break;
-            restart(false);
+            stop_server();
         }
         flip(i);
     }
@@ -158,7 +144,7 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     expect(c, "[state never *", "KV.VERIFY STATUS");
     verify("[state good pages :* pages-total :* damaged :0 took-ms :* places []]");
     expect(c, ":0", "KV.VERIFY STOP");
-    restart(false);
+    stop_server();
     int damaged = damage_some_page(&page);
     assert_true(damaged > 0 && damaged < ENTRIES / 4);
     assert_true(health_is("damaged"));
@@ -175,18 +161,11 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     assert_int_equal(load_info(c, "store_failing"), 0);
     expect(c, "-CORRUPT entries of this index have no place *", "KV.SEARCH words any");
     assert_int_equal(check_all(2), 0);
-    restart(true);
-    testserver_again(server);
-    c = testserver_connect(server);
-    if (load_info(c, "store_failing")) {
-        char cmd[600];
-        snprintf(cmd, 600, "cat %s/../log >&2", testserver_dir(server));
-        system(cmd);
-    }
+    group_again(true);
     assert_int_equal(check_all(2), 0);
     assert_true(health_is("damaged"));
     /* The page is whole again: what was put aside goes to its place. */
-    restart(false);
+    stop_server();
     flip(page);
     testserver_again(server);
     c = testserver_connect(server);
@@ -209,7 +188,7 @@ static void no_damaged_page_makes_anybody_wait(void **state)
     for (int i = 0; i < 200; i++) expect(c, "@", "KV.SET ['u',%d] {'n':%d}", i, i);
     ask(c, "KV.ENQUEUE jobs {'n':1}");
     expect(c, "@", "KV.SET ['i'] 1 IDEM one");
-    restart(false);
+    stop_server();
     long pages = pages_of_database();
     long refused = 0;
     unsigned errors = 0;
@@ -235,7 +214,7 @@ static void no_damaged_page_makes_anybody_wait(void **state)
         expect(c, "+OK", "SELECT 1");
         const char *got = ask(c, "KV.GET ['none']");
         assert_true(strcmp(got, "(nil)") == 0 || text_fits(got, "-CORRUPT *"));
-        restart(false);
+        stop_server();
         flip(page);
     }
     assert_true(errors > 0 && refused < pages / 2);
@@ -274,7 +253,7 @@ static void a_damaged_dead_letter_stays_and_the_others_begin_anew(void **state)
         freeReplyObject(r);
     }
     wait_for_apply();
-    restart(false);
+    stop_server();
     flip(page_with("letter-300-"));
     testserver_again(server);
     c = testserver_connect(server);
@@ -348,11 +327,13 @@ static void a_damaged_segment_of_the_journal_is_found_by_a_verification(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(a_damaged_page_stops_only_those_it_concerns, leave),
-        cmocka_unit_test_teardown(a_damaged_dead_letter_stays_and_the_others_begin_anew, leave),
+        cmocka_unit_test_teardown(a_damaged_page_stops_only_those_it_concerns, group_stop),
+        cmocka_unit_test_teardown(a_damaged_dead_letter_stays_and_the_others_begin_anew,
+                                  group_stop),
         cmocka_unit_test_teardown(a_damaged_segment_of_the_journal_is_found_by_a_verification,
-                                  leave),
-        cmocka_unit_test_teardown(no_damaged_page_makes_anybody_wait, leave),
+                                  group_stop),
+        cmocka_unit_test_teardown(no_damaged_page_makes_anybody_wait, group_stop),
     };
+    group_opens(&c, NULL);
     return cmocka_run_group_tests_name("damage", tests, NULL, NULL);
 }

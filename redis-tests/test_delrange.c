@@ -127,7 +127,7 @@ static void expect_done(uint64_t begin)
     assert_true(d.told > 10000);
     assert_true(d.written > WRITERS);
     assert_int_equal(count_matches(begin), 0);
-    /* Of one transaction nothing older than itself is left, of several what was written behind it.
+    /* Of one transaction nothing older than itself is left, of several what was written after it.
      */
     if (d.transactions == 1) assert_int_equal(count_matches(d.version), 0);
     for (unsigned k = 0; k < KEYS; k++) there += d.keys[k].mark != 0;

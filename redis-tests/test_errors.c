@@ -9,33 +9,15 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "tupled.h"
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--max-value-size", "4kb", "--max-transaction-ops", "10", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
     return 0;
 }
 
@@ -298,7 +280,7 @@ static void an_index_may_be_made_if_it_is_not_there(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(arithmetic_has_codes_of_its_own),
         TEST(bounds_have_a_code_of_their_own),
@@ -317,5 +299,5 @@ int main(void)
         TEST(kv_exists_counts_live_keys),
         TEST(an_index_may_be_made_if_it_is_not_there),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

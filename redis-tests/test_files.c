@@ -16,22 +16,13 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 20000
 #define MB (1 << 20)
 
-static struct testserver *server;
 static redisContext *c;
-
-static int leave(void **state)
-{
-    if (c != NULL) redisFree(c);
-    c = NULL;
-    testserver_free(server);
-    server = NULL;
-    return 0;
-}
 
 static const char *path_of(const char *name)
 {
@@ -113,19 +104,11 @@ static void an_empty_server_takes_little_space(void **state)
     expect(c, "@", "KV.SET ['a'] 1");
     assert_true(look(testserver_dir(server), 0600, 0700) < 24 * MB);
     for (int i = 0; i < 10; i++) {
-        redisFree(c);
-        c = NULL;
-        testserver_kill(server);
-        testserver_again(server);
-        c = testserver_connect(server);
+        group_again(true);
         expect(c, "@", "KV.SET ['a'] %d", i);
     }
     assert_true(look(testserver_dir(server), 0600, 0700) < 32 * MB);
-    redisFree(c);
-    c = NULL;
-    testserver_stop(server);
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(false);
     expect(c, "9", "KV.GET ['a']");
     assert_true(load_info(c, "journal_bytes") < 24 * MB);
 }
@@ -144,11 +127,7 @@ static void a_large_transaction_is_no_trouble_for_small_segments(void **state)
         freeReplyObject(r);
         expect(c, "@", "KV.SET ['small'] %d", i);
     }
-    redisFree(c);
-    c = NULL;
-    testserver_kill(server);
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(true);
     expect(c, ":4", "KV.COUNT PREFIX ['v']");
     expect(c, "3", "KV.GET ['small']");
     free(value);
@@ -182,7 +161,7 @@ static void a_file_that_goes_stops_the_server(const char *name, bool is_replaced
     testserver_ends(server, 1);
     assert_true(
         testserver_has_logged(server, "was removed or replaced while the server was running"));
-    leave(NULL);
+    group_stop(NULL);
 }
 
 static void files_that_are_removed_or_replaced_are_noticed(void **state)
@@ -236,24 +215,21 @@ static void sighup_opens_the_log_anew(void **state)
     }
     expect(c, "+PONG", "PING");
     assert_int_equal(rename(old, path_of("../log.2")), 0);
-    redisFree(c);
-    c = NULL;
-    testserver_stop(server);
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(false);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(files_are_private, leave),
-        cmocka_unit_test_teardown(files_are_for_the_group_when_it_is_asked_for, leave),
-        cmocka_unit_test_teardown(a_directory_that_is_open_is_told, leave),
-        cmocka_unit_test_teardown(an_empty_server_takes_little_space, leave),
-        cmocka_unit_test_teardown(a_large_transaction_is_no_trouble_for_small_segments, leave),
-        cmocka_unit_test_teardown(files_that_are_removed_or_replaced_are_noticed, leave),
-        cmocka_unit_test_teardown(unfinished_backups_are_removed_at_the_start, leave),
-        cmocka_unit_test_teardown(sighup_opens_the_log_anew, leave),
+        cmocka_unit_test_teardown(files_are_private, group_stop),
+        cmocka_unit_test_teardown(files_are_for_the_group_when_it_is_asked_for, group_stop),
+        cmocka_unit_test_teardown(a_directory_that_is_open_is_told, group_stop),
+        cmocka_unit_test_teardown(an_empty_server_takes_little_space, group_stop),
+        cmocka_unit_test_teardown(a_large_transaction_is_no_trouble_for_small_segments, group_stop),
+        cmocka_unit_test_teardown(files_that_are_removed_or_replaced_are_noticed, group_stop),
+        cmocka_unit_test_teardown(unfinished_backups_are_removed_at_the_start, group_stop),
+        cmocka_unit_test_teardown(sighup_opens_the_log_anew, group_stop),
     };
+    group_opens(&c, NULL);
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }

@@ -9,32 +9,14 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
     return 0;
 }
 
@@ -302,7 +284,7 @@ static void it_is_told_of_every_command(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_command_may_say_its_format),
         TEST(a_pool_is_not_trusted_to_have_kept_a_format),
@@ -320,5 +302,5 @@ int main(void)
         TEST(other_words_are_refused),
         TEST(it_is_told_of_every_command),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

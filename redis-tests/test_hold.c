@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define DELAY_MS 300
@@ -19,13 +20,13 @@
 #define LIMIT_MS 5000   /* nothing takes longer */
 #define TOGETHER_MS 200 /* replies released by one sync come within this */
 
-static struct testserver *server;
 static redisContext *writer, *reader, *other, *watcher; /* of each test */
 static long written_ms;                                 /* when the unsynced write was sent */
 
 static int start(void **state)
 {
     static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
+    group_opens(&writer, &reader, &other, &watcher, NULL);
     server = testserver_start(&(struct testserver_options){.env = env});
     redisContext *c = testserver_connect(server);
     expect(c, "@",
@@ -38,27 +39,9 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
 static int enter(void **state)
 {
-    writer = testserver_connect(server);
-    reader = testserver_connect(server);
-    other = testserver_connect(server);
-    watcher = testserver_connect(server);
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(writer);
-    redisFree(reader);
-    redisFree(other);
-    redisFree(watcher);
+    group_connect();
     return 0;
 }
 
@@ -523,7 +506,7 @@ static void an_unsynced_definition_is_held(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_set_is_answered_after_the_sync),
         TEST(an_unsynced_value_is_held),
@@ -553,5 +536,5 @@ int main(void)
         TEST(a_reader_that_pipelines_gets_what_it_may_have),
         cmocka_unit_test(nothing_is_shown_that_a_kill_takes_back),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

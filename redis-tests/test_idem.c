@@ -1,4 +1,4 @@
-/* IDEM: a write that is sent twice happens once, and both replies are the same (SPEC 6). */
+/* IDEM: a write that is sent twice happens once, and both replies are the same. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,36 +12,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define DELAY_MS 300
 #define LIMIT_MS 15000
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--enable-debug-command", "local", "--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
     return 0;
 }
 
@@ -405,18 +387,6 @@ static void an_id_that_left_the_window_is_new(void **state)
 
 /* ---- restarts, holding ----------------------------------------------------------------------- */
 
-static void again(bool is_killed)
-{
-    redisFree(c);
-    if (is_killed) {
-        testserver_kill(server);
-    } else {
-        testserver_stop(server);
-    }
-    testserver_again(server);
-    c = testserver_connect(server);
-}
-
 static void a_repeat_after_a_restart_gets_the_first_reply(void **state)
 {
     char *first[WRITES];
@@ -429,7 +399,7 @@ static void a_repeat_after_a_restart_gets_the_first_reply(void **state)
     expect(c, "+OK", "SELECT 3");
     expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM id0");
     for (int round = 0; round < 3; round++) {
-        again(round != 1);
+        group_again(round != 1);
         const char *digest = ask(c, "DEBUG DIGEST");
         for (size_t i = 0; i < WRITES; i++) {
             snprintf(text, sizeof text, " IDEM id%zu", i);
@@ -451,7 +421,7 @@ static void many_ids_are_known_right_after_a_start(void **state)
         say(c, "KV.SUM ['n'] 1 IDEM id%d", i);
         if (i % 1000 == 999) expect_many(c, 1000, "[* @]");
     }
-    again(true);
+    group_again(true);
     for (int i = 0; i < 12000; i += 1000) {
         char wanted[40];
         snprintf(wanted, sizeof wanted, "[%d @]", i + 1);
@@ -465,7 +435,7 @@ static void a_window_that_ended_while_the_server_was_down_is_over(void **state)
     long until = testserver_now_ms() + LIMIT_MS;
     expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM a");
     expect(c, "+OK", "CONFIG SET idem-window 1");
-    again(true); /* with the window that it was started with */
+    group_again(true); /* with the window that it was started with */
     expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM a");
     expect(c, "+OK", "CONFIG SET idem-window 1");
     while (strncmp(ask(c, "KV.SUM ['n'] 1 IDEM a"), "[1 ", 3) == 0) {
@@ -512,7 +482,7 @@ static void a_repeat_of_what_is_not_durable_is_held(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_repeat_does_nothing_and_gets_the_first_reply),
         TEST(the_same_id_for_something_else_is_an_error),
@@ -533,5 +503,5 @@ int main(void)
         TEST(a_window_that_ended_while_the_server_was_down_is_over),
         TEST(a_repeat_of_what_is_not_durable_is_held),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

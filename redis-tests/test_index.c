@@ -12,24 +12,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 60000
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start(NULL);
-    c = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
+    group_connect();
     return 0;
 }
 
@@ -429,19 +423,13 @@ static void indexes_are_there_after_a_restart(void **state)
     write_many("m", 20000, 100);
     expect(c, "+OK", "KV.INDEX CREATE mail PREFIX ['u'] ON 1 mail UNIQUE");
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['m'] ON 1 n");
-    redisFree(c);
-    testserver_kill(server); /* while it is being filled */
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(true); /* while it is being filled */
     expect(c, "-DUPLICATE mail ['u',1]", "KV.SET ['u',9] {'mail':'ada@x'}");
     wait_ready("n");
     redisReply *r = ask_reply(c, "KV.FIND n 7 KEYSONLY LIMIT 1000");
     assert_int_equal(r->element[1]->elements, 200);
     freeReplyObject(r);
-    redisFree(c);
-    testserver_stop(server);
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(false);
     expect(c, "-DUPLICATE mail ['u',1]", "KV.SET ['u',9] {'mail':'ada@x'}");
     r = ask_reply(c, "KV.FIND n 7 LIMIT 1000");
     assert_int_equal(r->element[1]->elements, 200);
@@ -651,5 +639,5 @@ int main(void)
         cmocka_unit_test(an_index_can_be_kept_by_hand),
         cmocka_unit_test(a_transaction_changes_a_bounded_number_of_rows),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

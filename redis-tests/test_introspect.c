@@ -11,34 +11,16 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
-static struct testserver *server;
 static redisContext *c; /* RESP2, fresh for each test */
 static int fd;          /* likewise: what hiredis cannot read, RESP3 and replies that are deep */
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
+    group_opens_raw(&fd);
     server = testserver_start_with("--enable-debug-command", "yes", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    fd = raw_connect(server);
-    return 0;
-}
-
-static int leave(void **state)
-{
-    close(fd);
-    redisFree(c);
     return 0;
 }
 
@@ -52,7 +34,7 @@ struct node {
     struct node *elements;
 };
 
-/* No bulk string in what COMMAND tells has a line end in it. */
+/* No bulk string in a reply of COMMAND has a line end in it. */
 static void node_read(struct node *n)
 {
     const char *line = raw_line(fd);
@@ -83,7 +65,7 @@ static void node_free(struct node *n)
 
 static void node_ask(struct node *n, const char *command)
 {
-    raw_send(fd, command, strlen(command));
+    raw_say(fd, command);
     raw_send(fd, "\r\n", 2);
     node_read(n);
 }
@@ -577,7 +559,7 @@ static void a_transaction_takes_only_what_a_rollback_takes_back(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(every_command_has_redis_shape_in_resp2),
         TEST(every_command_has_redis_shape_in_resp3),
@@ -588,5 +570,5 @@ int main(void)
         TEST(getkeys_refuses_as_redis_does),
         TEST(a_transaction_takes_only_what_a_rollback_takes_back),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -12,38 +12,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 60000
 #define BIG_BYTES (4 << 20)
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start(&(struct testserver_options){.is_release = true});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
     return 0;
 }
 
@@ -168,10 +148,12 @@ static void the_work_of_a_client_that_is_gone_ends(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_long_look_is_made_by_a_thread, enter, leave),
-        cmocka_unit_test_setup_teardown(more_work_than_is_allowed_is_refused, enter, leave),
-        cmocka_unit_test_setup_teardown(work_of_many_rows_is_added_up, enter, leave),
-        cmocka_unit_test_setup_teardown(the_work_of_a_client_that_is_gone_ends, enter, leave),
+        cmocka_unit_test_setup_teardown(a_long_look_is_made_by_a_thread, group_enter, group_leave),
+        cmocka_unit_test_setup_teardown(more_work_than_is_allowed_is_refused, group_enter,
+                                        group_leave),
+        cmocka_unit_test_setup_teardown(work_of_many_rows_is_added_up, group_enter, group_leave),
+        cmocka_unit_test_setup_teardown(the_work_of_a_client_that_is_gone_ends, group_enter,
+                                        group_leave),
     };
-    return cmocka_run_group_tests_name("long work", tests, start, stop);
+    return cmocka_run_group_tests_name("long work", tests, start, group_stop);
 }

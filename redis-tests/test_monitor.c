@@ -9,43 +9,19 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
 #define WAIT_MS 20000
 
-static struct testserver *server;
 static int fd;          /* fresh for each test */
 static redisContext *c; /* likewise */
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
+    group_opens_raw(&fd);
     server = testserver_start(NULL);
     return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    fd = raw_connect(server);
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    close(fd);
-    redisFree(c);
-    return 0;
-}
-
-static void tell(const char *bytes)
-{
-    raw_send(fd, bytes, strlen(bytes));
 }
 
 /* The monitor's next line must be of that command of c; quotes are as on the wire. */
@@ -57,7 +33,7 @@ static void expect_shown(const char *wanted)
 
 static void monitor_shows_what_others_do(void **state)
 {
-    tell("MONITOR\r\n");
+    raw_say(fd, "MONITOR\r\n");
     raw_expect(fd, "+OK\r\n");
     expect(c, "(nil)", "KV.GET ['a']");
     expect(c, "a\x01\xff\n", "ECHO %b", "a\x01\xff\n", (size_t)4);
@@ -82,7 +58,7 @@ static void monitor_shows_what_others_do(void **state)
 
 static void monitor_shows_a_command_that_waits_once(void **state)
 {
-    tell("MONITOR\r\n");
+    raw_say(fd, "MONITOR\r\n");
     raw_expect(fd, "+OK\r\n");
     expect(c, "+OK", "CLIENT PAUSE 50");
     expect(c, "@", "KV.SET ['a'] 1");
@@ -93,7 +69,7 @@ static void monitor_shows_a_command_that_waits_once(void **state)
 
 static void a_monitor_sees_itself_behind_its_replies(void **state)
 {
-    tell("MONITOR\r\nPING\r\nKV.SET '[\"a\"]' 1\r\nPING\r\n");
+    raw_say(fd, "MONITOR\r\nPING\r\nKV.SET '[\"a\"]' 1\r\nPING\r\n");
     raw_expect(fd, "+OK\r\n+PONG\r\n");
     expect_shown("*] \"PING\"");
     raw_expect(fd, "$20\r\n");
@@ -107,15 +83,15 @@ static void reset_ends_a_monitor(void **state)
 {
     redisContext *other = testserver_connect(server);
     expect(c, "+OK", "CLIENT SETNAME other");
-    tell("CLIENT SETNAME m\r\nMONITOR\r\nMONITOR\r\n");
+    raw_say(fd, "CLIENT SETNAME m\r\nMONITOR\r\nMONITOR\r\n");
     raw_expect(fd, "+OK\r\n+OK\r\n+OK\r\n");
     assert_true(text_fits(ask(c, "CLIENT LIST"), "*name=m age=* flags=O *"));
-    tell("RESET\r\n");
+    raw_say(fd, "RESET\r\n");
     raw_expect(fd, "+RESET\r\n");
     assert_true(text_fits(ask(c, "CLIENT LIST"), "*flags=N *"));
     assert_null(strstr(ask(c, "CLIENT LIST"), "flags=O"));
     expect(c, "+PONG", "PING");
-    tell("ECHO x\r\n");
+    raw_say(fd, "ECHO x\r\n");
     raw_expect(fd, "$1\r\nx\r\n"); /* and nothing before it */
     redisFree(other);
 }
@@ -182,7 +158,7 @@ static void a_monitor_that_does_not_read_is_closed(void **state)
 
 static void the_commands_of_a_transaction_are_shown_before_exec(void **state)
 {
-    tell("MONITOR\r\n");
+    raw_say(fd, "MONITOR\r\n");
     raw_expect(fd, "+OK\r\n");
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "PING");
@@ -194,7 +170,7 @@ static void the_commands_of_a_transaction_are_shown_before_exec(void **state)
     expect_shown("*] \"EXEC\"");
 }
 
-/* A line of somebody else's command comes behind replies that wait for the disk, not before them.
+/* A line of somebody else's command comes after replies that wait for the disk, not before them.
  */
 static void lines_keep_their_place_behind_held_replies(void **state)
 {
@@ -206,7 +182,7 @@ static void lines_keep_their_place_behind_held_replies(void **state)
     raw_send(monitor, "MONITOR\r\n", 9);
     raw_expect(monitor, "+OK\r\n");
     const char *set = "KV.SET '[\"a\"]' 1\r\n";
-    raw_send(monitor, set, strlen(set));
+    raw_say(monitor, set);
     while (strstr(ask(other, "CLIENT LIST"), "cmd=kv.set") == NULL) testserver_pause();
     expect(other, "+PONG", "PING");
     raw_expect(monitor, "$20\r\n");
@@ -220,7 +196,7 @@ static void lines_keep_their_place_behind_held_replies(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(monitor_shows_what_others_do),
         TEST(monitor_shows_a_command_that_waits_once),
@@ -232,5 +208,5 @@ int main(void)
         TEST(the_commands_of_a_transaction_are_shown_before_exec),
         TEST(lines_keep_their_place_behind_held_replies),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

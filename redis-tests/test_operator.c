@@ -11,47 +11,29 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define WAIT_MS 20000
 
-static struct testserver *server;
 static int fd;          /* fresh for each test */
 static redisContext *c; /* likewise */
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
+    group_opens_raw(&fd);
     server = testserver_start_with("--enable-debug-command", "yes", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
     return 0;
 }
 
 static int enter(void **state)
 {
-    fd = raw_connect(server);
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
+    group_enter(state);
     expect(c, "+OK", "CONFIG SET slowlog-log-slower-than 10000 latency-monitor-threshold 0");
     expect(c, "+OK", "CONFIG SET latency-tracking yes slowlog-max-len 128");
     expect(c, "+OK", "CONFIG RESETSTAT");
     return 0;
-}
-
-static int leave(void **state)
-{
-    close(fd);
-    redisFree(c);
-    return 0;
-}
-
-static void tell(const char *bytes)
-{
-    raw_send(fd, bytes, strlen(bytes));
 }
 
 /* The line of INFO that begins with `name`, without its end; "" when there is none. */
@@ -117,7 +99,7 @@ static void time_of_a_command_is_its_own(void **state)
 static void time_is_divided_among_pipelined_commands(void **state)
 {
     long long usec = 0;
-    tell("PING\r\nDEBUG SLEEP 0.2\r\nPING\r\nPING\r\n");
+    raw_say(fd, "PING\r\nDEBUG SLEEP 0.2\r\nPING\r\nPING\r\n");
     raw_expect(fd, "+PONG\r\n+OK\r\n+PONG\r\n+PONG\r\n");
     const char *line = info_line("commandstats", "cmdstat_ping:");
     assert_int_equal(sscanf(line, "cmdstat_ping:calls=3,usec=%lld", &usec), 1);
@@ -147,7 +129,7 @@ static void errors_are_counted_by_their_code(void **state)
     expect_line("errorstats", "errorstat_WRONGPASS:", "errorstat_WRONGPASS:count=2");
     expect_line("errorstats", "errorstat_WRONGTYPE:", "errorstat_WRONGTYPE:count=1");
     expect_line("stats", "total_error_replies:", "total_error_replies:7");
-    tell("*x\r\n");
+    raw_say(fd, "*x\r\n");
     raw_expect(fd, "-ERR Protocol error: invalid multibulk length\r\n");
     expect_line("errorstats", "errorstat_ERR:", "errorstat_ERR:count=4");
     for (int i = 0; i < 300; i++) expect(c, "-ERR *", "NOSUCH%d", i);
@@ -272,7 +254,7 @@ static void info_has_the_sections_asked_for(void **state)
     expect_sections("nosuch stats", "Stats ");
     expect(c, "# Modules\r\n", "INFO modules");
     expect(c, "", "INFO nosuch");
-    tell("HELLO 3\r\nINFO nosuch\r\nINFO modules\r\n");
+    raw_say(fd, "HELLO 3\r\nINFO nosuch\r\nINFO modules\r\n");
     for (int i = 0; i < 26; i++) raw_line(fd);
     raw_expect(fd, "=4\r\ntxt:\r\n=15\r\ntxt:# Modules\r\n\r\n");
 }
@@ -407,7 +389,7 @@ static void histogram_is_cumulative_in_powers_of_two(void **state)
     freeReplyObject(r);
     expect(c, "[config|resetstat [calls :1 histogram_usec [*]]]", "LATENCY HISTOGRAM config");
     expect(c, "[]", "LATENCY HISTOGRAM nosuch kv.set");
-    tell("HELLO 3\r\nLATENCY HISTOGRAM nosuch\r\nLATENCY HISTOGRAM debug\r\n");
+    raw_say(fd, "HELLO 3\r\nLATENCY HISTOGRAM nosuch\r\nLATENCY HISTOGRAM debug\r\n");
     for (int i = 0; i < 26; i++) raw_line(fd);
     raw_expect(fd, "%0\r\n%1\r\n$5\r\ndebug\r\n%2\r\n$5\r\ncalls\r\n:1\r\n"
                    "$14\r\nhistogram_usec\r\n%1\r\n:");
@@ -439,7 +421,7 @@ static void events_over_the_threshold_are_kept(void **state)
     expect(c, ":1", "LATENCY RESET command nosuch fast-command");
     expect(c, "[[loop-turn *]]", "LATENCY LATEST");
     expect(c, ":1", "LATENCY RESET");
-    tell("HELLO 3\r\nLATENCY DOCTOR\r\n");
+    raw_say(fd, "HELLO 3\r\nLATENCY DOCTOR\r\n");
     for (int i = 0; i < 26; i++) raw_line(fd);
     assert_int_equal(strncmp(raw_line(fd), "=", 1), 0);
     raw_expect(fd, "txt:Nothing took");
@@ -576,7 +558,7 @@ static void memory_tells_figures(void **state)
     expect(c, "*.\n", "MEMORY DOCTOR");
     expect(c, "allocator: *\n", "MEMORY MALLOC-STATS");
     expect(c, "+OK", "MEMORY PURGE");
-    tell("HELLO 3\r\nMEMORY STATS\r\n");
+    raw_say(fd, "HELLO 3\r\nMEMORY STATS\r\n");
     for (int i = 0; i < 26; i++) raw_line(fd);
     raw_expect(fd, "%21\r\n$14\r\npeak.allocated\r\n:");
 }
@@ -641,10 +623,10 @@ static void debug_shows_every_type(void **state)
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             char command[64];
             snprintf(command, sizeof command, "DEBUG PROTOCOL %s\r\n", rows[i].type);
-            tell(command);
+            raw_say(fd, command);
             raw_expect(fd, proto == 2 ? rows[i].resp2 : rows[i].resp3);
         }
-        tell("HELLO 3\r\n");
+        raw_say(fd, "HELLO 3\r\n");
         for (int i = 0; i < (proto == 2 ? 26 : 0); i++) raw_line(fd);
     }
     expect(c, "-ERR Wrong protocol type name*", "DEBUG PROTOCOL nosuch");
@@ -715,9 +697,9 @@ static void debug_works_between_multi_and_exec(void **state)
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "DEBUG JMAP");
     expect(c, "-EXECABORT command 1 debug: ERR unknown subcommand or *", "EXEC");
-    tell("HELLO 3\r\nECHO end-of-hello\r\n");
+    raw_say(fd, "HELLO 3\r\nECHO end-of-hello\r\n");
     while (strcmp(raw_line(fd), "end-of-hello") != 0) continue;
-    tell("MULTI\r\nDEBUG PROTOCOL push\r\nEXEC\r\n");
+    raw_say(fd, "MULTI\r\nDEBUG PROTOCOL push\r\nEXEC\r\n");
     raw_expect(fd, "+OK\r\n+QUEUED\r\n-EXECABORT ");
     raw_line(fd);
 }
@@ -770,7 +752,7 @@ static void there_are_no_clusters_modules_and_replicas(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(commands_are_counted),
         TEST(subcommands_are_counted_by_their_names),
@@ -803,5 +785,5 @@ int main(void)
         TEST(debug_is_refused_unless_it_is_enabled),
         TEST(there_are_no_clusters_modules_and_replicas),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -13,40 +13,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static struct testserver *server;
 static int fd;
 
 static int start(void **state)
 {
+    group_opens_raw(&fd);
     server = testserver_start_with("--client-query-buffer-limit", "2mb", "--proto-max-bulk-len",
                                    "1mb", "--databases", "5", NULL);
     return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    fd = raw_connect(server);
-    return 0;
-}
-
-static int leave(void **state)
-{
-    close(fd);
-    return 0;
-}
-
-static void tell(const char *bytes)
-{
-    raw_send(fd, bytes, strlen(bytes));
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -67,14 +45,14 @@ static void inline_commands_are_split_with_quotes(void **state)
         {"KV.COUNT PREFIX '[\"nothing here\"]'\r\n", ":0\r\n"},
     };
     for (size_t i = 0; i < COUNT(pairs); i++) {
-        tell(pairs[i][0]);
+        raw_say(fd, pairs[i][0]);
         raw_expect(fd, pairs[i][1]);
     }
 }
 
 static void nothing_is_answered_to_nothing(void **state)
 {
-    tell("\r\n\r\n\n  \r\n*0\r\n*-1\r\n*-10\r\nPING\r\n*0\r\n*1\r\n$4\r\nPING\r\n");
+    raw_say(fd, "\r\n\r\n\n  \r\n*0\r\n*-1\r\n*-10\r\nPING\r\n*0\r\n*1\r\n$4\r\nPING\r\n");
     raw_expect(fd, "+PONG\r\n+PONG\r\n");
 }
 
@@ -86,7 +64,7 @@ static void a_pipeline_in_one_write_is_answered_in_order(void **state)
         sprintf(out + strlen(out), "*2\r\n$4\r\nECHO\r\n$3\r\n%03d\r\n", i);
         sprintf(wanted + strlen(wanted), "$3\r\n%03d\r\n", i);
     }
-    tell(out);
+    raw_say(fd, out);
     raw_expect(fd, wanted);
 }
 
@@ -118,9 +96,9 @@ static void an_argument_of_many_reads_arrives_whole(void **state)
     char *out = malloc(len + 1);
     memset(out, 'e', len);
     out[len] = '\0';
-    tell("*2\r\n$4\r\nECHO\r\n$1000000\r\n");
+    raw_say(fd, "*2\r\n$4\r\nECHO\r\n$1000000\r\n");
     raw_send(fd, out, len);
-    tell("\r\n");
+    raw_say(fd, "\r\n");
     raw_expect(fd, "$1000000\r\n");
     raw_expect(fd, out);
     raw_expect(fd, "\r\n");
@@ -137,7 +115,7 @@ static void a_hundred_thousand_arguments_are_read(void **state)
     raw_send(fd, out, len);
     raw_expect(fd, "-ERR wrong number of arguments for 'ping' command\r\n");
     free(out);
-    tell("PING\r\n");
+    raw_say(fd, "PING\r\n");
     raw_expect(fd, "+PONG\r\n");
 }
 
@@ -169,7 +147,7 @@ static void protocol_errors_have_their_text_and_close(void **state)
     for (size_t i = 0; i < COUNT(pairs); i++) {
         char wanted[100];
         snprintf(wanted, sizeof wanted, "-ERR Protocol error: %s\r\n", pairs[i][1]);
-        tell(pairs[i][0]);
+        raw_say(fd, pairs[i][0]);
         raw_expect(fd, wanted);
         raw_expect_end(fd);
         close(fd);
@@ -189,8 +167,8 @@ static void lines_without_an_end_are_refused(void **state)
     for (size_t i = 0; i < COUNT(pairs); i++) {
         char wanted[100];
         snprintf(wanted, sizeof wanted, "-ERR Protocol error: %s\r\n", pairs[i][1]);
-        tell(pairs[i][0]);
-        tell(filler);
+        raw_say(fd, pairs[i][0]);
+        raw_say(fd, filler);
         raw_expect(fd, wanted);
         raw_expect_end(fd);
         close(fd);
@@ -200,14 +178,14 @@ static void lines_without_an_end_are_refused(void **state)
 
 static void what_came_before_a_protocol_error_is_answered_first(void **state)
 {
-    tell("PING\r\n*2\r\n$4\r\nECHO\r\n$1\r\na\r\n*x\r\n*1\r\n$4\r\nPING\r\n");
+    raw_say(fd, "PING\r\n*2\r\n$4\r\nECHO\r\n$1\r\na\r\n*x\r\n*1\r\n$4\r\nPING\r\n");
     raw_expect(fd, "+PONG\r\n$1\r\na\r\n-ERR Protocol error: invalid multibulk length\r\n");
     raw_expect_end(fd);
 }
 
 static void a_write_before_a_protocol_error_is_acknowledged_and_done(void **state)
 {
-    tell("KV.SET '[\"p\"]' 1\r\n*x\r\nKV.SET '[\"p\"]' 2\r\n");
+    raw_say(fd, "KV.SET '[\"p\"]' 1\r\n*x\r\nKV.SET '[\"p\"]' 2\r\n");
     const char *stamp = raw_bulk(fd);
     assert_true(text_fits(stamp, "@"));
     raw_expect(fd, "-ERR Protocol error: invalid multibulk length\r\n");
@@ -226,14 +204,14 @@ static void web_pages_get_nowhere(void **state)
         "*2\r\n$4\r\nPOST\r\n$1\r\n/\r\n",
     };
     for (size_t i = 0; i < COUNT(requests); i++) {
-        tell(requests[i]);
+        raw_say(fd, requests[i]);
         raw_expect_end(fd);
         close(fd);
         fd = raw_connect(server);
     }
-    tell("GET / HTTP/1.1\r\n");
+    raw_say(fd, "GET / HTTP/1.1\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'get' command\r\n");
-    tell("Host: localhost\r\nKV.SET '[\"web\"]' 1\r\n");
+    raw_say(fd, "Host: localhost\r\nKV.SET '[\"web\"]' 1\r\n");
     raw_expect_end(fd);
     redisContext *c = testserver_connect(server);
     expect(c, "(nil)", "KV.GET ['web']");
@@ -242,9 +220,9 @@ static void web_pages_get_nowhere(void **state)
 
 static void big_counts_reserve_no_memory(void **state)
 {
-    tell("*1000000\r\n$4\r\nPING\r\n");
+    raw_say(fd, "*1000000\r\n$4\r\nPING\r\n");
     int other = raw_connect(server);
-    raw_send(other, "*2\r\n$4\r\nECHO\r\n$1000000\r\n", strlen("*2\r\n$4\r\nECHO\r\n$1000000\r\n"));
+    raw_say(other, "*2\r\n$4\r\nECHO\r\n$1000000\r\n");
     redisContext *c = testserver_connect(server);
     expect(c, "+PONG", "PING");
     redisFree(c);
@@ -255,7 +233,7 @@ static void a_request_larger_than_the_query_buffer_closes(void **state)
 {
     static char part[100 * 1024 + 1];
     memset(part, 'x', sizeof part - 1);
-    tell("*1000\r\n$4\r\nPING\r\n");
+    raw_say(fd, "*1000\r\n$4\r\nPING\r\n");
     bool is_closed = false;
     for (int i = 0; i < 60 && !is_closed; i++) {
         char head[32];
@@ -274,7 +252,7 @@ static void a_request_larger_than_the_query_buffer_closes(void **state)
 
 static void unknown_commands_have_the_text_that_clients_look_for(void **state)
 {
-    tell("FOO\r\nFOO a 'b c'\r\nclient foo\r\nCONFIG\r\nKV.SET x\r\nGET\r\nclient|id\r\n");
+    raw_say(fd, "FOO\r\nFOO a 'b c'\r\nclient foo\r\nCONFIG\r\nKV.SET x\r\nGET\r\nclient|id\r\n");
     raw_expect(fd, "-ERR unknown command 'FOO', with args beginning with: \r\n");
     raw_expect(fd, "-ERR unknown command 'FOO', with args beginning with: 'a' 'b c' \r\n");
     raw_expect(fd, "-ERR unknown subcommand 'foo'. Try CLIENT HELP.\r\n");
@@ -291,13 +269,13 @@ static void an_unknown_command_with_many_arguments_is_cut_short(void **state)
 {
     char out[8000] = "*601\r\n$3\r\nFOO\r\n";
     for (int i = 0; i < 600; i++) strcat(out, i % 2 ? "$0\r\n\r\n" : "$1\r\na\r\n");
-    tell(out);
+    raw_say(fd, out);
     assert_true(
         text_fits(raw_line(fd), "-ERR unknown command 'FOO', with args beginning with: 'a' '' *"));
     static char name[5000];
     memset(name, 'n', sizeof name - 1);
-    tell(name);
-    tell("\r\n*2\r\n$1\r\n\n\r\n$3\r\n\r\n-\r\nPING\r\n");
+    raw_say(fd, name);
+    raw_say(fd, "\r\n*2\r\n$1\r\n\n\r\n$3\r\n\r\n-\r\nPING\r\n");
     const char *line = raw_line(fd);
     assert_true(text_fits(line, "-ERR unknown command 'nnnn*"));
     assert_in_range(strlen(line), 100, 400);
@@ -306,7 +284,7 @@ static void an_unknown_command_with_many_arguments_is_cut_short(void **state)
 
 static void arity_errors_name_the_subcommand(void **state)
 {
-    tell("CLIENT SETNAME\r\nCONFIG GET\r\nECHO\r\nECHO a b\r\nRESET x\r\nPING a b\r\n");
+    raw_say(fd, "CLIENT SETNAME\r\nCONFIG GET\r\nECHO\r\nECHO a b\r\nRESET x\r\nPING a b\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'client|setname' command\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'config|get' command\r\n");
     raw_expect(fd, "-ERR wrong number of arguments for 'echo' command\r\n");
@@ -330,7 +308,7 @@ static void maxclients_refuses_with_a_line(void **state)
     raw_expect(refused, "-ERR max number of clients reached\r\n");
     raw_expect_end(refused);
     close(refused);
-    raw_send(fds[1], "FOO\r\nINFO stats\r\n", strlen("FOO\r\nINFO stats\r\n"));
+    raw_say(fds[1], "FOO\r\nINFO stats\r\n");
     raw_line(fds[1]);
     assert_non_null(strstr(raw_bulk(fds[1]), "rejected_connections:1\r\n"));
     close(fds[0]);
@@ -413,7 +391,7 @@ static void a_client_that_does_not_read_is_not_read_from(void **state)
 
 static void a_half_closed_connection_still_gets_its_replies(void **state)
 {
-    tell("PING\r\nKV.SET '[\"half\"]' 1\r\nECHO end\r\n");
+    raw_say(fd, "PING\r\nKV.SET '[\"half\"]' 1\r\nECHO end\r\n");
     shutdown(fd, SHUT_WR);
     raw_expect(fd, "+PONG\r\n$20\r\n");
     assert_true(text_fits(raw_line(fd), "@"));
@@ -434,7 +412,7 @@ static void an_idle_client_is_closed(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(inline_commands_are_split_with_quotes),
         TEST(nothing_is_answered_to_nothing),
@@ -459,5 +437,5 @@ int main(void)
         TEST(a_half_closed_connection_still_gets_its_replies),
         TEST(an_idle_client_is_closed),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

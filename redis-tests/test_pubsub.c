@@ -13,32 +13,26 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
-static struct testserver *server;
 static redisContext *sender;
 
 static int start(void **state)
 {
+    group_opens(&sender, NULL);
     server = testserver_start(NULL);
-    sender = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(sender);
-    testserver_free(server);
+    group_connect();
     return 0;
 }
 
 static void send_line(int fd, const char *line)
 {
-    raw_send(fd, line, strlen(line));
+    raw_say(fd, line);
     raw_send(fd, "\r\n", 2);
 }
 
-/* Reads the whole of HELLO's map by asking for an echo behind it. */
+/* Reads the whole of HELLO's map by asking for an echo after it. */
 static int listener3(void)
 {
     int fd = raw_connect(server);
@@ -95,7 +89,7 @@ static void resp3_frames_are_pushes(void **state)
     send_line(fd, "PING"); /* no restriction, and replies are replies */
     raw_expect(fd, "+PONG\r\n");
     send_line(fd, "PUBLISH a own");
-    raw_expect(fd, ":2\r\n" /* behind the reply of who is both */
+    raw_expect(fd, ":2\r\n" /* after the reply of who is both */
                    ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$3\r\nown\r\n"
                    ">4\r\n$8\r\npmessage\r\n$1\r\n?\r\n$1\r\na\r\n$3\r\nown\r\n");
     send_line(fd, "UNSUBSCRIBE");
@@ -318,7 +312,7 @@ static void connections_are_served_in_the_order_in_which_they_sent(void **state)
         all[i] = connect_unix(path);
         expect(all[i], "+PONG", "PING");
     }
-    /* The kernel tells first of the connection it told of last, if that has something again. */
+    /* The kernel names first the connection that it named last, if that has something again. */
     expect(busy, "+PONG", "PING");
     say(busy, "DEBUG SLEEP 0.3");
     load_flush(busy);
@@ -413,5 +407,5 @@ int main(void)
         cmocka_unit_test(patterns_and_names_have_limits),
         cmocka_unit_test(config_get_takes_a_bounded_number_of_patterns),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -1,4 +1,4 @@
-/* Queues (SPEC 6.4) as clients meet them: replies in RESP2 and RESP3, what is refused and how, who
+/* Queues (docs/queues.md) as clients meet them: replies in RESP2 and RESP3, what is refused and how, who
  * is served first, transactions, and clients that go away.
  */
 #include <setjmp.h>
@@ -12,39 +12,17 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 15000
 
-static struct testserver *server;
 static redisContext *c, *d, *e;
 
 static int start(void **state)
 {
+    group_opens(&c, &d, &e, NULL);
     server = testserver_start_with("--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    e = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
-    redisFree(e);
     return 0;
 }
 
@@ -704,7 +682,7 @@ static void settings_take_effect_while_it_runs(void **state)
     testserver_free(s);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
 
 /* ---- a worker that always dies ---- */
 
@@ -795,5 +773,5 @@ int main(void)
         TEST(settings_take_effect_while_it_runs),
 
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -193,7 +193,7 @@ if ! command -v redis-benchmark >/dev/null; then
     finish
 fi
 
-# benchmark <name> <argument>...: it ends with status 0 and tells a rate.
+# benchmark <name> <argument>...: it ends with status 0 and prints a rate.
 benchmark() {
     local name=$1
     shift

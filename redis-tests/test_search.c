@@ -1,4 +1,4 @@
-/* Text search (SPEC 6.6) as users meet it: KV.INDEX CREATE ... TEXT and KV.SEARCH: what is found by
+/* Text search (docs/search.md) as users meet it: KV.INDEX CREATE ... TEXT and KV.SEARCH: what is found by
  * which words, in which order and how it is shown, and what is refused. When it is found, and for
  * how long: test_search_state.c.
  */
@@ -13,39 +13,25 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "search_help.h"
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start_with("--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
     return 0;
 }
 
 static int enter(void **state)
 {
-    c = testserver_connect(server);
-    d = testserver_connect(server);
+    group_enter(state);
     for (int i = 1; i >= 0; i--) {
         expect(c, "+OK", "SELECT %d", i);
         drop_indexes(c);
     }
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
     return 0;
 }
 
@@ -120,22 +106,22 @@ static void a_wrong_query_says_what_and_where(void **state)
         {"{c0}:dog", "-ERR query: no path '{c0}' at offset 0; *"},
         {"-title:dog", "-ERR query: no path '-title' at offset 0; *"},
         {"12:30", "-ERR query: no path '12' at offset 0; *"},
-        {"dog OR", "-ERR query: OR with nothing behind it at offset 4"},
+        {"dog OR", "-ERR query: OR with nothing after it at offset 4"},
         {"AND dog", "-ERR query: AND with nothing before it at offset 0"},
         {"NOT dog", "-ERR query: NOT with nothing before it at offset 0"},
-        {"dog AND OR fox", "-ERR query: AND with nothing behind it at offset 4"},
+        {"dog AND OR fox", "-ERR query: AND with nothing after it at offset 4"},
         {"dog 'lazy", "-ERR query: a quote that is not closed at offset 4"},
         {"(dog", "-ERR query: a parenthesis that is not closed at offset 0"},
         {"dog)", "-ERR query: a parenthesis that was not opened at offset 3"},
         {"dog ()", "-ERR query: parentheses with nothing in them at offset 4"},
-        {"title:", "-ERR query: a path with nothing to search for behind it at offset 0"},
-        {"title:tags:dog", "-ERR query: a path with nothing to search for behind it at offset 0"},
+        {"title:", "-ERR query: a path with nothing to search for after it at offset 0"},
+        {"title:tags:dog", "-ERR query: a path with nothing to search for after it at offset 0"},
         {"title:(tags:dog)", "-ERR query: a path inside of another path's parentheses at offset 7"},
         {"d*g", "-ERR query: a '*' that is not at the end of a word or phrase at offset 1"},
         {"*", "-ERR query: a '*' that is not at the end of a word or phrase at offset 0"},
         {"NEAR()", "-ERR query: NEAR without words at offset 0"},
         {"NEAR(a b", "-ERR query: a NEAR that is not closed at offset 0"},
-        {"NEAR(a b, x)", "-ERR query: NEAR's comma without a number of at most 6 digits behind it "
+        {"NEAR(a b, x)", "-ERR query: NEAR's comma without a number of at most 6 digits after it "
                          "at offset 10"},
         {"NEAR(a (b))", "-ERR query: NEAR with something else than words, phrases and a number at "
                         "offset 7"},
@@ -593,7 +579,7 @@ static void replies_in_resp3_and_messagepack(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(words_phrases_beginnings_and_operators),
         TEST(a_wrong_query_says_what_and_where),
@@ -613,5 +599,5 @@ int main(void)
         TEST(wrong_options_are_refused),
         TEST(replies_in_resp3_and_messagepack),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -17,42 +17,28 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 #include "search_help.h"
 
 #define LIMIT_MS 15000
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start_with("--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
     return 0;
 }
 
 static int enter(void **state)
 {
-    c = testserver_connect(server);
-    d = testserver_connect(server);
+    group_enter(state);
     for (int i = 1; i >= 0; i--) {
         expect(c, "+OK", "SELECT %d", i);
         drop_indexes(c);
     }
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
     return 0;
 }
 
@@ -370,7 +356,7 @@ static void a_large_index_is_filled_in_the_background(void **state)
         assert_true(now >= percent && now < 100);
         percent = now;
         refused++;
-        /* Meanwhile: writes before and behind where the filling is, and all else. */
+        /* Meanwhile: writes before and after where the filling is, and all else. */
         expect(c, "@", "KV.SET ['b',%d] {'t':'changed'}", i * 7 % (MANY / 2));
         expect(c, ":1", "KV.DEL ['b',%d]", MANY - 1 - i);
         expect(c, "@", "KV.SET ['b',%d] {'t':'new'}", MANY + i);
@@ -580,7 +566,7 @@ static void a_restored_backup_answers_the_same(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_search_sees_the_write_before_it),
         TEST(every_way_of_writing_is_indexed),
@@ -598,5 +584,5 @@ int main(void)
         TEST(a_kill_at_any_moment_loses_no_word),
         TEST(a_restored_backup_answers_the_same),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

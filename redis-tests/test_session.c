@@ -11,41 +11,17 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 
-static struct testserver *server;
 static int fd;          /* fresh for each test */
 static redisContext *c; /* likewise */
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
+    group_opens_raw(&fd);
     server = testserver_start_with("--databases", "5", NULL);
     return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    fd = raw_connect(server);
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    close(fd);
-    redisFree(c);
-    return 0;
-}
-
-static void tell(const char *bytes)
-{
-    raw_send(fd, bytes, strlen(bytes));
 }
 
 /* ---- HELLO ----------------------------------------------------------------------------------- */
@@ -70,23 +46,25 @@ static void expect_hello(const char *header, int proto)
 
 static void hello_answers_seven_pairs(void **state)
 {
-    tell("HELLO\r\n");
+    raw_say(fd, "HELLO\r\n");
     expect_hello("*14\r\n", 2);
-    tell("HELLO 2\r\n");
+    raw_say(fd, "HELLO 2\r\n");
     expect_hello("*14\r\n", 2);
-    tell("HELLO 3\r\n");
+    raw_say(fd, "HELLO 3\r\n");
     expect_hello("%7\r\n", 3);
-    tell("hello\r\n"); /* keeps the protocol */
+    raw_say(fd, "hello\r\n"); /* keeps the protocol */
     expect_hello("%7\r\n", 3);
-    tell("HELLO 2\r\nKV.GET '[1]'\r\n");
+    raw_say(fd, "HELLO 2\r\nKV.GET '[1]'\r\n");
     expect_hello("*14\r\n", 2);
     raw_expect(fd, "$-1\r\n");
 }
 
 static void hello_refuses_what_it_does_not_speak(void **state)
 {
-    tell("HELLO 4\r\nHELLO 1\r\nHELLO abc\r\nHELLO 3 FOO\r\nHELLO 3 SETNAME\r\nHELLO 3 AUTH a\r\n"
-         "HELLO 3 SETNAME 'a b'\r\nHELLO 3 AUTH nobody x\r\nKV.GET '[1]'\r\n");
+    raw_say(
+        fd,
+        "HELLO 4\r\nHELLO 1\r\nHELLO abc\r\nHELLO 3 FOO\r\nHELLO 3 SETNAME\r\nHELLO 3 AUTH a\r\n"
+        "HELLO 3 SETNAME 'a b'\r\nHELLO 3 AUTH nobody x\r\nKV.GET '[1]'\r\n");
     raw_expect(fd, "-NOPROTO unsupported protocol version\r\n");
     raw_expect(fd, "-NOPROTO unsupported protocol version\r\n");
     raw_expect(fd, "-ERR Protocol version is not an integer or out of range\r\n");
@@ -100,9 +78,9 @@ static void hello_refuses_what_it_does_not_speak(void **state)
 
 static void hello_sets_the_name(void **state)
 {
-    tell("HELLO 3 AUTH default any SETNAME lib:1\r\n");
+    raw_say(fd, "HELLO 3 AUTH default any SETNAME lib:1\r\n");
     expect_hello("%7\r\n", 3);
-    tell("CLIENT GETNAME\r\n");
+    raw_say(fd, "CLIENT GETNAME\r\n");
     raw_expect(fd, "$5\r\nlib:1\r\n");
 }
 
@@ -124,41 +102,43 @@ static void auth_says_that_there_is_no_password(void **state)
 
 static void resp3_has_its_own_nil_and_map_and_text(void **state)
 {
-    tell("HELLO 3\r\n");
+    raw_say(fd, "HELLO 3\r\n");
     expect_hello("%7\r\n", 3);
-    tell("KV.GET '[1]'\r\nKV.GET '[1]' WITHVERSION\r\nKV.MGET '[1]' '[2]'\r\nCLIENT GETNAME\r\n");
+    raw_say(
+        fd,
+        "KV.GET '[1]'\r\nKV.GET '[1]' WITHVERSION\r\nKV.MGET '[1]' '[2]'\r\nCLIENT GETNAME\r\n");
     raw_expect(fd, "_\r\n_\r\n*2\r\n_\r\n_\r\n_\r\n");
-    tell("CONFIG GET databases\r\nCONFIG GET nosuch\r\n");
+    raw_say(fd, "CONFIG GET databases\r\nCONFIG GET nosuch\r\n");
     raw_expect(fd, "%1\r\n$9\r\ndatabases\r\n$1\r\n5\r\n%0\r\n");
-    tell("INFO cluster\r\nINFO nosuch\r\n");
+    raw_say(fd, "INFO cluster\r\nINFO nosuch\r\n");
     raw_expect(fd, "=34\r\ntxt:# Cluster\r\ncluster_enabled:0\r\n\r\n=4\r\ntxt:\r\n");
-    tell("KV.LIMITS\r\n");
+    raw_say(fd, "KV.LIMITS\r\n");
     assert_int_equal(raw_line(fd)[0], '%');
 }
 
 static void resp3_data_is_the_same_as_in_resp2(void **state)
 {
     static const char command[] = "KV.SET '[\"a\"]' 1 NX\r\n";
-    tell("HELLO 3\r\n");
+    raw_say(fd, "HELLO 3\r\n");
     expect_hello("%7\r\n", 3);
-    tell(command);
+    raw_say(fd, command);
     assert_true(text_fits(raw_bulk(fd), "@"));
-    tell(command);
+    raw_say(fd, command);
     raw_expect(fd, "_\r\n");
-    tell("KV.ATOMIC CHECK '[\"a\"]' NONE\r\nKV.ATOMIC DETAILS CHECK '[\"b\"]' "
-         "00000000000000010000\r\n");
+    raw_say(fd, "KV.ATOMIC CHECK '[\"a\"]' NONE\r\nKV.ATOMIC DETAILS CHECK '[\"b\"]' "
+                "00000000000000010000\r\n");
     raw_expect(fd, "_\r\n*2\r\n_\r\n*1\r\n*2\r\n:0\r\n_\r\n");
-    tell("KV.LIST\r\n");
+    raw_say(fd, "KV.LIST\r\n");
     raw_expect(fd, "*2\r\n$1\r\n0\r\n*1\r\n*3\r\n$5\r\n[\"a\"]\r\n$1\r\n1\r\n$20\r\n");
     assert_true(text_fits(raw_line(fd), "@"));
-    tell("KV.COUNT\r\nKV.DEL '[\"a\"]'\r\n");
+    raw_say(fd, "KV.COUNT\r\nKV.DEL '[\"a\"]'\r\n");
     raw_expect(fd, ":1\r\n:1\r\n");
 }
 
 static void resp2_has_nil_of_two_kinds(void **state)
 {
-    tell("KV.GET '[1]'\r\nKV.GET '[1]' WITHVERSION\r\nKV.MGET '[1]'\r\n"
-         "KV.ATOMIC CHECK '[1]' 00000000000000010000\r\nKV.SET '[1]' 1 XX\r\n");
+    raw_say(fd, "KV.GET '[1]'\r\nKV.GET '[1]' WITHVERSION\r\nKV.MGET '[1]'\r\n"
+                "KV.ATOMIC CHECK '[1]' 00000000000000010000\r\nKV.SET '[1]' 1 XX\r\n");
     raw_expect(fd, "$-1\r\n*-1\r\n*1\r\n*-1\r\n*-1\r\n$-1\r\n");
 }
 
@@ -179,19 +159,19 @@ static void ping_and_echo_answer(void **state)
 
 static void reset_brings_everything_back(void **state)
 {
-    tell("HELLO 3 SETNAME me\r\n");
+    raw_say(fd, "HELLO 3 SETNAME me\r\n");
     expect_hello("%7\r\n", 3);
-    tell("SELECT 3\r\nKV.FORMAT MSGPACK\r\nKV.SET '[\"a\"]' \"\\x01\"\r\n");
+    raw_say(fd, "SELECT 3\r\nKV.FORMAT MSGPACK\r\nKV.SET '[\"a\"]' \"\\x01\"\r\n");
     raw_expect(fd, "+OK\r\n+OK\r\n");
     assert_true(text_fits(raw_bulk(fd), "@"));
-    tell("RESET\r\nCLIENT GETNAME\r\nKV.FORMAT\r\nKV.GET '[\"a\"]'\r\n"
-         "SELECT 3\r\nKV.GET '[\"a\"]'\r\n");
+    raw_say(fd, "RESET\r\nCLIENT GETNAME\r\nKV.FORMAT\r\nKV.GET '[\"a\"]'\r\n"
+                "SELECT 3\r\nKV.GET '[\"a\"]'\r\n");
     raw_expect(fd, "+RESET\r\n$-1\r\n$4\r\nJSON\r\n$-1\r\n+OK\r\n$1\r\n1\r\n");
 }
 
 static void quit_answers_and_closes(void **state)
 {
-    tell("PING\r\nQUIT\r\nPING\r\n");
+    raw_say(fd, "PING\r\nQUIT\r\nPING\r\n");
     raw_expect(fd, "+PONG\r\n+OK\r\n");
     raw_expect_end(fd);
 }
@@ -296,7 +276,7 @@ static void client_list_has_a_line_for_each(void **state)
 
 static void client_kill_closes_others_and_itself(void **state)
 {
-    tell("CLIENT ID\r\n");
+    raw_say(fd, "CLIENT ID\r\n");
     long long id = atoll(raw_line(fd) + 1);
     expect(c, ":0", "CLIENT KILL ID 999999");
     expect(c, "-ERR No such client", "CLIENT KILL 127.0.0.1:1");
@@ -307,7 +287,7 @@ static void client_kill_closes_others_and_itself(void **state)
     raw_expect_end(fd);
     close(fd);
     fd = raw_connect(server);
-    tell("CLIENT INFO\r\n");
+    raw_say(fd, "CLIENT INFO\r\n");
     char address[64] = "";
     assert_int_equal(sscanf(strstr(raw_bulk(fd), " addr="), " addr=%63s", address), 1);
     expect(c, "+OK", "CLIENT KILL %s", address);
@@ -436,7 +416,7 @@ static void info_counts_what_happens(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(hello_answers_seven_pairs),
         TEST(hello_refuses_what_it_does_not_speak),
@@ -460,5 +440,5 @@ int main(void)
         TEST(info_has_the_sections_and_fields_tools_read),
         TEST(info_counts_what_happens),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -11,36 +11,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 15000
 #define KEYS_MAX 20000
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--databases", "16", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
     return 0;
 }
 
@@ -418,10 +400,7 @@ static void a_cursor_does_not_survive_a_restart(void **state)
     redisReply *r = ask_reply(c, "SCAN 0");
     snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
     freeReplyObject(r);
-    redisFree(c);
-    testserver_stop(server);
-    testserver_again(server);
-    c = testserver_connect(server);
+    group_again(false);
     expect(c, "-ERR invalid cursor: *", "SCAN %s", cursor);
     assert_int_equal(scan_all("COUNT 7").keys, 100);
 }
@@ -510,7 +489,7 @@ static void expire_takes_options_and_times_as_redis_does(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(values_are_any_bytes),
         TEST(a_value_over_the_limit_is_refused),
@@ -531,5 +510,5 @@ int main(void)
         TEST(a_random_key_is_one_of_them),
         TEST(expire_takes_options_and_times_as_redis_does),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

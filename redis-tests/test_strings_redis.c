@@ -15,36 +15,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 15000
 #define KEYS_MAX 20000
 
-static struct testserver *server;
 static redisContext *c;
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start_with("--databases", "16", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
     return 0;
 }
 
@@ -513,9 +495,9 @@ static void the_string_view_answers_as_redis_does(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(the_string_view_answers_as_redis_does),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

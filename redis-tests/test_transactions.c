@@ -11,37 +11,17 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 15000
 
-static struct testserver *server;
 static redisContext *c, *d; /* fresh for each test; d: somebody else */
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start_with("--enable-debug-command", "local", "--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
     return 0;
 }
 
@@ -144,7 +124,7 @@ static void resp3_has_its_nil_for_a_conflict_and_inside(void **state)
     static const char multi[] = "HELLO 3\r\nWATCH '[\"a\"]'\r\nKV.SET '[\"a\"]' 1\r\nMULTI\r\n"
                                 "PING\r\nEXEC\r\nMULTI\r\nKV.GET '[\"b\"]'\r\nCONFIG GET port\r\n"
                                 "KV.SET '[\"a\"]' 2 NX\r\nEXEC\r\n";
-    raw_send(fd, multi, strlen(multi));
+    raw_say(fd, multi);
     for (const char *line = raw_line(fd); strcmp(line, "*0") != 0; line = raw_line(fd)) {
         assert_int_not_equal(line[0], '-');
     }
@@ -576,7 +556,7 @@ static void a_failed_watch_watches_nothing(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(exec_answers_each_command_in_order),
         TEST(an_empty_exec_is_an_empty_array_and_takes_no_version),
@@ -611,5 +591,5 @@ int main(void)
         TEST(a_key_watched_twice_keeps_what_it_was_first),
         TEST(a_failed_watch_watches_nothing),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -13,37 +13,17 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 15000
 
-static struct testserver *server;
 static redisContext *c, *d; /* fresh for each test; d: somebody else */
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start_with("--enable-debug-command", "local", "--databases", "4", NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
-    return 0;
-}
-
-static int enter(void **state)
-{
-    c = testserver_connect(server);
-    d = testserver_connect(server);
-    expect(c, "+OK", "FLUSHALL");
-    return 0;
-}
-
-static int leave(void **state)
-{
-    redisFree(c);
-    redisFree(d);
     return 0;
 }
 
@@ -413,7 +393,7 @@ static void unwatch_of_an_attempt_that_waited_does_not_count(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(more_commands_than_the_limit_are_not_queued),
         TEST(twenty_thousand_keys_are_one_transaction),
@@ -430,5 +410,5 @@ int main(void)
         TEST(exec_over_cold_data_parks_and_is_still_atomic),
         TEST(unwatch_of_an_attempt_that_waited_does_not_count),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

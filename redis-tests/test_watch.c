@@ -14,24 +14,18 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 
 #define LIMIT_MS 20000
 
-static struct testserver *server;
 static redisContext *c; /* who writes */
 
 static int start(void **state)
 {
+    group_opens(&c, NULL);
     server = testserver_start(NULL);
-    c = testserver_connect(server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    redisFree(c);
-    testserver_free(server);
+    group_connect();
     return 0;
 }
 
@@ -283,7 +277,7 @@ static void set_receive_buffer(redisContext *l, int bytes)
     setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
 
-/* The number behind `"value":"` of a message about key n, in *n too. */
+/* The number after `"value":"` of a message about key n, in *n too. */
 static unsigned message_value(const redisReply *r, unsigned *n)
 {
     const char *json = r->element[2]->str;
@@ -481,7 +475,7 @@ static void who_cannot_be_told_of_a_change_is_closed(void **state)
     set_late_keys(w);
     expect_closed(crowd);
     expect_closed(key);
-    assert_true(testserver_has_logged(s, "more changes than can be told to those who watch"));
+    assert_true(testserver_has_logged(s, "more changes than can be sent to those who watch"));
     /* These are told once of a commit, in it. */
     expect_next(poll, "[[['k',1999] 1 @]]");
     expect(exec, "(nil)", "EXEC");
@@ -675,5 +669,5 @@ int main(void)
         cmocka_unit_test(poll_tells_what_differs),
         cmocka_unit_test(a_blocked_poll_ends_with_a_change),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -1,4 +1,4 @@
-/* WHERE (SPEC 6.5) on the five commands that take it: the same filter means the same for all of
+/* WHERE (docs/filters.md) on the five commands that take it: the same filter means the same for all of
  * them, wherever the entries are; cursors, transactions, and deletes while others write.
  */
 #include <setjmp.h>
@@ -12,41 +12,32 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "group.h"
 #include "load_help.h"
 #include "search_help.h"
 
 #define LIMIT_MS 20000
 
-static struct testserver *server;
 static redisContext *c, *d;
 
 static int start(void **state)
 {
+    group_opens(&c, &d, NULL);
     server = testserver_start(NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    testserver_free(server);
     return 0;
 }
 
 static int enter(void **state)
 {
-    c = testserver_connect(server);
-    d = testserver_connect(server);
+    group_enter(state);
     drop_indexes(c);
-    expect(c, "+OK", "FLUSHALL");
     return 0;
 }
 
 static int leave(void **state)
 {
     expect(c, "+OK", "CONFIG SET max-transaction-ops 10000");
-    redisFree(c);
-    redisFree(d);
-    return 0;
+    return group_leave(state);
 }
 
 /* ---- sets of numbered entries ---------------------------------------------------------------- */
@@ -654,5 +645,5 @@ int main(void)
         TEST(a_delete_is_about_one_state_while_others_write),
         TEST(a_delete_of_many_transactions_misses_nothing_either),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

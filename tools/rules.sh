@@ -7,15 +7,17 @@
 #   calls    names that are banned, or at home in one folder (the table below says why)
 #   sizes    a file 800 lines, a function 70 lines and 6 parameters, a line 100 columns
 #   words    no typedef of structs, unions and enums, no type ..._t, no open work marks
+#   papers   no text names SPEC, DESIGN or STYLE, which readers of the repository do not have
 #
-# Read are src/ and include/. POSIX sh and awk only. It is no C parser: it takes out comments and
-# strings, and relies on the layout that clang-format keeps (a function's braces in column 1).
+# Read are src/ and include/, for papers all texts. POSIX sh and awk only. It is no C parser: it takes
+# out comments and strings, and relies on the layout that clang-format keeps (a function's braces in
+# column 1).
 
 cd "${1:-$(dirname "$0")/..}" || exit 2
 LC_ALL=C
 export LC_ALL
 
-# rank folder (DESIGN 3)
+# rank folder (src/README.md says what each is)
 RANKS='
 0 base
 1 codec
@@ -48,7 +50,7 @@ setjmp longjmp sigsetjmp siglongjmp | - | errors are returned
 localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
-sqlite3* | src/backend/ | nothing above the seam knows SQLite (DESIGN 2)
+sqlite3* | src/backend/ | nothing above the seam (src/backend/backend.h) knows SQLite
 pthread_* | src/base/ src/backend/ src/net/ src/server/ | threads are made where messages move between them
 ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
 open openat creat fopen freopen fdopen fdatasync fsync sync_file_range | src/base/ | file access goes through base/file, where faults are injected
@@ -62,7 +64,7 @@ setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ | 
 
 # headers | where they are allowed | why not elsewhere
 HEADERS='
-sqlite3.h | src/backend/ | nothing above the seam knows SQLite (DESIGN 2)
+sqlite3.h | src/backend/ | nothing above the seam (src/backend/backend.h) knows SQLite
 ev.h | src/net/ src/server/ | the loop belongs to net
 pthread.h | src/base/ src/backend/ src/net/ src/server/ | threads are made where messages move between them
 threads.h | - | threads are pthreads
@@ -72,8 +74,17 @@ sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ 
 files=$(find src include -type f \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort)
 [ -n "$files" ] || { echo "rules: no files in src and include of $PWD" >&2; exit 2; }
 
+papers_are_named() {
+    find README.md Makefile src include tests redis-tests conf docs examples tools -type f \
+        ! -path 'tests/fuzz/corpus/*' ! -path 'tools/rules*.sh' -exec awk '
+        /(^|[^A-Za-z0-9_])(SPEC|DESIGN|STYLE)([^A-Za-z0-9_]|$)/ {
+            print FILENAME ":" FNR ": names a paper that readers do not have: say it, or name a file they have"
+        }' {} + 2>/dev/null | sort | grep .
+}
+
+verdict=0
 # shellcheck disable=SC2086
-RANKS="$RANKS" CALLS="$CALLS" HEADERS="$HEADERS" exec awk '
+RANKS="$RANKS" CALLS="$CALLS" HEADERS="$HEADERS" awk '
 function broken(line, what) {
     printf "%s:%d: %s\n", FILENAME, line, what
     count++
@@ -292,4 +303,6 @@ END {
     file_end()
     exit count > 0
 }
-' $files
+' $files || verdict=$?
+if papers_are_named && [ $verdict = 0 ]; then verdict=1; fi
+exit $verdict

@@ -127,9 +127,9 @@ call_holds "the backend may call sqlite3_*" src/backend/local/a.c "sqlite3_step(
 call "pthread_* is for base, backend, net, server" src/queue/a.c "pthread_create(x);"
 call "pthread types are not for features" src/queue/a.c "pthread_t x;"
 call_holds "the backend may call pthread_*" src/backend/local/a.c "pthread_create(x);"
-call "a call behind a call is seen" src/engine/a.c "x(y, atoi(z));"
-call "a call behind a string is seen" src/engine/a.c "x(\"a\\\\\", '\"', atoi(z));"
-call "a call behind a comment is seen" src/engine/a.c "/* x */ atoi(z);"
+call "a call after a call is seen" src/engine/a.c "x(y, atoi(z));"
+call "a call after a string is seen" src/engine/a.c "x(\"a\\\\\", '\"', atoi(z));"
+call "a call after a comment is seen" src/engine/a.c "/* x */ atoi(z);"
 call_holds "a member is no call" src/engine/a.c "ops->write(x); ops.open(x);"
 call_holds "a longer name is another name" src/engine/a.c "file_write(x); my_free(x); freed(x);"
 call_holds "a name without brackets is no call" src/engine/a.c "int open = 1; x.free = open;"
@@ -180,6 +180,24 @@ for mark in TODO FIXME XXX; do
 done
 echo 'static const char name[] = "/tmp/x.XXXXXX";' | tree src/base/a.c
 holds "a template of mkstemp is no mark"
+
+# ---- papers ----
+
+for paper in SPEC DESIGN STYLE; do
+    echo "/* as in $paper 3. */" | tree src/base/a.c
+    breaks "no comment names $paper" src/base/a.c:1 "names a paper"
+done
+for path in docs/a.md conf/a.conf include/a.h tests/a.c redis-tests/a.sh examples/a/b.py tools/a.sh; do
+    printf 'one\ntwo (DESIGN)\n' | tree "$path"
+    mkdir -p "$scratch/tree/src/base" && echo 'int x;' >"$scratch/tree/src/base/a.c"
+    breaks "no paper is named in $path" "$path:2" "names a paper"
+done
+echo 'enum x { KEY_SPECS_MAX, SPEC_BYTES, MY_DESIGN }; /* a spec, its design and style */' | tree src/base/a.c
+holds "names and words that are alike are no papers"
+printf '/* STYLE */\ntypedef int x_t;\n' | tree src/base/a.c
+"$rules" "$scratch/tree" >"$scratch/out" 2>&1
+[ $? = 1 ] && [ "$(wc -l <"$scratch/out")" = 2 ]
+verdict $? "papers and other rules are told together"
 
 # ---- and ----
 

@@ -10,7 +10,7 @@ const client = createClient({ socket: { host: "127.0.0.1", port } });
 const listener = client.duplicate();
 await Promise.all([client.connect(), listener.connect()]);
 
-// Subscribe first, then read: a change in between comes twice rather than not at all. `commit` tells which
+// Subscribe first, then read: a change in between comes twice rather than not at all. `commit` says which
 // of two states of a key is the newer one: versionstamps are text that sorts.
 const newest = new Map();
 const waiting = [];

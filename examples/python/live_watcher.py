@@ -15,7 +15,7 @@ def main():
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 6379
     client = redis.Redis(port=port, decode_responses=True)
 
-    # Subscribe first, then read: a change in between comes twice rather than not at all. `commit` tells
+    # Subscribe first, then read: a change in between comes twice rather than not at all. `commit` says
     # which of two states of a key is the newer one: versionstamps are text that sorts.
     channel = client.pubsub(ignore_subscribe_messages=True)
     channel.subscribe("kv:prefix:" + PREFIX)

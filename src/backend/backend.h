@@ -1,13 +1,13 @@
-/* backend: the seam between the engine and whatever keeps the data (DESIGN 2). Above it nobody
+/* backend: the seam between the engine and whatever keeps the data. Above it nobody
  * knows SQLite, files or threads; below it nobody knows commands, users or queues.
  *
  * A transaction passes it in three steps, all on the loop thread:
  *
  *   load       the entries that it may touch. ERR_WAIT = they are being fetched; ask again when the
- *              waiter is told. What was loaded stays good until the end of the turn.
+ *              waiter is woken. What was loaded stays good until the end of the turn.
  *   evaluate   (the engine) from loaded entries only, no I/O.
  *   commit     the resulting mutations: the newest state has them at once, `version` names them,
- *              and on_durable tells when nothing can take them back.
+ *              and on_durable is called when nothing can take them back.
  *
  * Keys here are internal keys: database byte, space byte, tuple bytes; order is memcmp. Values are
  * opaque. Expiry is a number kept with the entry: the engine decides what it means.
@@ -39,7 +39,7 @@ void waiter_list_init(struct waiter_list *l);
 void waiter_add(struct waiter_list *l, struct waiter *w);
 /* No longer waiting; harmless when it is in no list. */
 void waiter_cancel(struct waiter *w);
-/* Takes every waiter out and tells it; those added meanwhile stay. */
+/* Takes every waiter out and wakes it; those added meanwhile stay. */
 void waiter_wake_all(struct waiter_list *l);
 /* As wake_all for at most n, the oldest first. */
 void waiter_wake(struct waiter_list *l, size_t n);
@@ -51,6 +51,12 @@ struct entry {
     struct slice value; /* borrowed until the end of the turn */
     uint64_t depends;
 };
+
+/* What is answered depends on this version too. */
+static inline void depends_raise(uint64_t *depends, uint64_t version)
+{
+    if (version > *depends) *depends = version;
+}
 
 enum mutation_kind {
     MUTATION_SET = 1,
@@ -75,7 +81,7 @@ struct batch {
     int64_t time_ms; /* transaction time */
 };
 
-/* Which rows a scan hands out, judged by their values. Embedded in its owner; the scan keeps a
+/* Which rows a scan returns, judged by their values. Embedded in its owner; the scan keeps a
  * reference as long as any thread may look. */
 struct row_filter {
     size_t passes; /* over a value that a look at it takes, at most */
@@ -174,13 +180,13 @@ struct changes_row {
     struct mutation mutation;
 };
 
-/* A part of the history: what was committed behind a version, oldest first, whole commits, durable
+/* A part of the history: what was committed after a version, oldest first, whole commits, durable
  * ones only. Read in the background. Owned by the caller until done(), which always comes. */
 struct changes_request {
-    uint64_t after;          /* commits behind this version ... */
+    uint64_t after;          /* commits after this version ... */
     uint64_t until;          /* ... once this one, of a commit or 0, is durable */
     struct slice start, end; /* keys in [start, end), and flushes of start's database; borrowed */
-    size_t rows_max;         /* ends behind the commit with which there are this many rows ... */
+    size_t rows_max;         /* ends after the commit with which there are this many rows ... */
     size_t bytes_max;        /* ... or so many bytes of keys and values, or earlier */
     void (*done)(struct changes_request *q); /* on the loop thread, never inside the call */
     void *arg;
@@ -189,7 +195,7 @@ struct changes_request {
     struct changes_row *rows;
     size_t count;
     uint64_t next; /* up to here, `after` included, every row is in this answer: go on from here */
-    bool is_end;   /* nothing behind `next` was durable when the reading began */
+    bool is_end;   /* nothing after `next` was durable when the reading began */
     uint64_t oldest; /* with ERR_STALE: the oldest `after` that is good now */
     bool is_damaged; /* with ERR_STALE: that is why; the error says where */
     enum err result; /* ERR_STALE: what followed `after` is not there, or never was: no gap is
@@ -200,16 +206,16 @@ struct changes_request {
 struct text_request; /* backend/text.h */
 
 struct backend_ops {
-    /* The newest state of one key. ERR_WAIT: `w` will be told. */
+    /* The newest state of one key. ERR_WAIT: `w` will be woken. */
     enum err (*load)(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
                      struct error *e);
-    /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be told);
+    /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be woken);
      * ERR_DISK_FULL. */
     enum err (*admit)(struct backend *b, struct waiter *w, struct error *e);
     /* As admit, before each of the many transactions of bulk work: it waits sooner, while others
      * still write freely, so that they are not slowed down for its sake. */
     enum err (*admit_bulk)(struct backend *b, struct waiter *w, struct error *e);
-    /* All of it or nothing: OK with *version; ERR_WAIT (`w` will be told), ERR_DISK_FULL,
+    /* All of it or nothing: OK with *version; ERR_WAIT (`w` will be woken), ERR_DISK_FULL,
      * ERR_LIMIT. */
     enum err (*commit)(struct backend *b, const struct batch *batch, uint64_t *version,
                        struct waiter *w, struct error *e);
@@ -217,12 +223,12 @@ struct backend_ops {
     enum err (*scan_open)(struct backend *b, const struct scan_range *range, struct scan **out,
                           struct error *e);
     /* The next live row: *key and *out (borrowed until the next call on the scan or the end of the
-     * turn). OK with key->len 0 at the end; ERR_WAIT: `w` will be told; ERR_LIMIT: open too long.
+     * turn). OK with key->len 0 at the end; ERR_WAIT: `w` will be woken; ERR_LIMIT: open too long.
      */
     enum err (*scan_next)(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
                           struct error *e);
     /* The entries of these keys as the scan sees them, borrowed as its rows are. All of them, or
-     * ERR_WAIT: `w` will be told, ask again for the same. */
+     * ERR_WAIT: `w` will be woken, ask again for the same. */
     enum err (*scan_load)(struct scan *s, const struct slice *keys, size_t count, struct entry *out,
                           struct waiter *w, struct error *e);
     /* Newest version not yet durable among all that the scan has passed so far. */
@@ -247,7 +253,7 @@ struct backend_ops {
     /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn.
      */
     void (*turn_end)(struct backend *b);
-    /* Tells `w` in the next turn: somebody pauses so that others run. */
+    /* Wakes `w` in the next turn: somebody pauses so that others run. */
     void (*yield)(struct backend *b, struct waiter *w);
     /* Every 10 ms or so. */
     void (*tick)(struct backend *b);

@@ -1,6 +1,6 @@
-/* text: text indexes as the backend has them (DESIGN 2: text search is part of the seam). Above it
+/* text: text indexes as the backend has them: text search is part of the seam. Above it
  * a text index is a row of BACKEND_SPACE_TEXT: id (4 bytes, big-endian) -> spec; below it, whatever
- * finds words. What a spec means, and the text of a value, is told by text_ops: the backend knows
+ * finds words. What a spec means, and the text of a value, is known to text_ops: the backend knows
  * neither paths nor tokenizers' names.
  */
 #ifndef BACKEND_TEXT_H
@@ -48,7 +48,7 @@ struct text_request {
     struct slice expression; /* of FTS5, columns c0, c1 ...; borrowed. len 0: only tell the state */
     struct row_filter *filter; /* referenced meanwhile; NULL = every entry */
     uint64_t offset, limit;
-    size_t bytes_max; /* of keys, values and texts: the answer ends behind the hit with them */
+    size_t bytes_max; /* of keys, values and texts: the answer ends after the hit with them */
     int64_t now_ms;   /* entries that expired by then are no hits */
     size_t column_count;
     bool with_texts;

@@ -1,24 +1,22 @@
 #include "backend/backend.h"
 
+#include "base/list.h"
+
 void waiter_list_init(struct waiter_list *l)
 {
-    l->head.next = l->head.prev = &l->head;
+    RING_INIT(&l->head, next, prev);
 }
 
 void waiter_add(struct waiter_list *l, struct waiter *w)
 {
     INVARIANT(w->next == NULL);
-    w->prev = l->head.prev;
-    w->next = &l->head;
-    l->head.prev->next = w;
-    l->head.prev = w;
+    RING_INSERT(&l->head, w, next, prev);
 }
 
 void waiter_cancel(struct waiter *w)
 {
     if (w->next == NULL) return;
-    w->next->prev = w->prev;
-    w->prev->next = w->next;
+    RING_UNLINK(w, next, prev);
     w->next = w->prev = NULL;
 }
 

@@ -49,7 +49,7 @@ void arena_reset(struct arena *a)
     a->held_bytes = keep->bytes;
 }
 
-/* A request larger than a quarter of a chunk gets a chunk of its own, behind the current one, so
+/* A request larger than a quarter of a chunk gets a chunk of its own, after the current one, so
  * that the rest of the current one is not wasted. */
 void *arena_alloc_try(struct arena *a, size_t bytes)
 {

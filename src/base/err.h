@@ -48,7 +48,7 @@
       "look for a mistake in the program, or for two programs that use the key; the text "         \
       "names both types")                                                                          \
     X(LIMIT, "something is larger, longer or more than a limit allows",                            \
-      "make it smaller, or split it; KV.LIMITS tells the limits, the text names the setting"       \
+      "make it smaller, or split it; KV.LIMITS shows the limits, the text names the setting"       \
       " if there is one")                                                                          \
     X(OVERFLOW,                                                                                    \
       "the result is a number that the type cannot hold: beyond +-(2^53-1), the range of a "       \
@@ -67,7 +67,7 @@
       "follows",                                                                                   \
       "do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on")    \
     X(INDEXING, "the index is still being filled; the percentage follows",                         \
-      "ask again later; KV.INDEX INFO tells how far it is")                                        \
+      "ask again later; KV.INDEX INFO shows how far it is")                                        \
     X(STALE,                                                                                       \
       "the history asked for is no longer kept, or not of this database; the oldest "              \
       "versionstamp that is follows",                                                              \

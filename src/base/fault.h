@@ -12,7 +12,7 @@ extern int fault_is_armed; /* read by fault_hit only */
 /* Fail the nth call (1 = the next one) of points whose name begins with `prefix`; once, or from
  * then on for ever when `is_sticky`. n = 0 disarms. Any thread. */
 void fault_arm(const char *prefix, uint64_t nth, bool is_sticky);
-/* Calls seen since fault_arm; tells a fault loop when it is through. */
+/* Calls seen since fault_arm; by this a fault loop sees that it is through. */
 uint64_t fault_calls(void);
 /* True when an armed fault was delivered since fault_arm. */
 bool fault_was_hit(void);

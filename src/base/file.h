@@ -42,13 +42,13 @@ ERR_MUST_USE enum err file_truncate(struct file *f, uint64_t bytes, struct error
 ERR_MUST_USE enum err file_read_all(const char *path, struct buf *out, size_t bytes_max,
                                     struct error *e);
 ERR_MUST_USE enum err file_write_all(const char *path, struct slice bytes, struct error *e);
-/* As write_all for a file that is there: the one behind symbolic links is replaced, and its
- * permissions are kept. Refuses a file that nobody may write, or that the caller may not. */
+/* As write_all for a file that is there: symbolic links are followed, and its permissions
+ * are kept. Refuses a file that nobody may write, or that the caller may not. */
 ERR_MUST_USE enum err file_rewrite_all(const char *path, struct slice bytes, struct error *e);
 bool file_exists(const char *path);
 
 enum file_kind { FILE_KIND_NONE, FILE_KIND_SOCKET, FILE_KIND_OTHER };
-/* What is at the path; *inode (may be NULL) tells one file from its successor. */
+/* What is at the path; *inode (may be NULL) differs between a file and its successor. */
 enum file_kind file_kind_of(const char *path, uint64_t *inode);
 /* Is what is at the path the file that `fd` has open? False too when that cannot be told. */
 bool file_is_at(const char *path, int fd);

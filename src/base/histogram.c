@@ -6,7 +6,7 @@
 #define SUBS (1u << HISTOGRAM_SUBS_BITS)
 #define US_MAX ((UINT64_C(1) << HISTOGRAM_POWERS) - 1)
 
-/* 100 us = 1100100b: power 6, and behind its leading one the next 5 bits, 10010b: the 18th of the
+/* 100 us = 1100100b: power 6, and after its leading one the next 5 bits, 10010b: the 18th of the
  * 32 buckets of 64 .. 127. */
 static size_t bucket_of(uint64_t us)
 {

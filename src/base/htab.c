@@ -39,7 +39,7 @@ void *htab_find(const struct htab *h, uint64_t hash, struct slice key)
         const struct htab_slot *s = &h->slots[i];
         if (s->item == NULL) return NULL;
         if (s->hash != hash) continue;
-        /* Very likely it: what is behind its first cache line is needed next, so ask for all at
+        /* Very likely it: what is after its first cache line is needed next, so ask for all at
          * once instead of missing them one after the other. */
         __builtin_prefetch((const char *)s->item + 64);
         __builtin_prefetch((const char *)s->item + 128);

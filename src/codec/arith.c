@@ -1,6 +1,6 @@
 /* arith: what KV.SUM, MIN, MAX, APPEND and PREPEND compute. Rules in arith.h.
  *
- * Where SPEC is silent: NaN wins MIN and MAX and -0 is less than 0, as in JavaScript; on a tie the
+ * At the edges: NaN wins MIN and MAX and -0 is less than 0, as in JavaScript; on a tie the
  * stored bytes stay. A sum of finite numbers that is not finite is an overflow. Clamping comes
  * before the overflow check, so that a counter with bounds never overflows. A sum that is NaN has
  * no place in bounds: an error.
@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "base/bytes.h"
 #include "codec/bigint.h"
 #include "codec/number.h"
 #include "codec/pack.h"
@@ -86,7 +87,7 @@ static void read_amount(struct slice bytes, struct amount *a)
         from_twos(a, item.body);
     } else if (item.type == PACK_EXT && item.ext == EXT_U64) {
         a->kind = KIND_U64;
-        for (size_t i = 0; i < item.body.len; i++) a->u = a->u << 8 | item.body.data[i];
+        a->u = get_uint(item.body.data, item.body.len);
     }
 }
 

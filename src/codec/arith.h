@@ -1,4 +1,4 @@
-/* arith: the mutations that compute (KV.SUM, MIN, MAX, APPEND, PREPEND; SPEC 6.1) as pure functions
+/* arith: the mutations that compute (KV.SUM, MIN, MAX, APPEND, PREPEND) as pure functions
  * on stored bytes. `old` is the stored value, or NULL when the key is absent. All values have
  * passed value_check. The result is appended to `out` in its smallest encoding; on error out is as
  * before.

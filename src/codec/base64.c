@@ -78,3 +78,32 @@ void base64_encode(struct slice bytes, struct buf *out)
     }
     out->len = (size_t)(to - out->data);
 }
+
+bool base64url_decode(struct slice text, struct buf *out)
+{
+    uint32_t bits = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+        unsigned weight = c == '-' ? 62 : c == '_' ? 63 : c == '+' || c == '/' ? 64 : weights[c];
+        if (weight == 64) return false;
+        bits = bits << 6 | weight;
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            buf_append_byte(out, (uint8_t)(bits >> count));
+        }
+    }
+    return count < 6 && (bits & ((1u << count) - 1)) == 0;
+}
+
+void base64url_encode(struct slice bytes, struct buf *out)
+{
+    size_t from = out->len;
+    base64_encode(bytes, out);
+    while (out->len > from && out->data[out->len - 1] == '=') out->len--;
+    for (size_t i = from; i < out->len; i++) {
+        if (out->data[i] == '+') out->data[i] = '-';
+        if (out->data[i] == '/') out->data[i] = '_';
+    }
+}

@@ -1,5 +1,6 @@
 #include "codec/date.h"
 
+#include "base/bytes.h"
 #include "codec/pack.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -101,13 +102,6 @@ bool date_parse(struct slice text, int64_t *ms)
     return *ms >= -DATE_MS_MAX && *ms <= DATE_MS_MAX;
 }
 
-static uint64_t load(const uint8_t *p, size_t bytes)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < bytes; i++) v = v << 8 | p[i];
-    return v;
-}
-
 bool date_from_ext(struct slice body, int64_t *ms, bool *is_invalid)
 {
     *is_invalid = body.len == 1 && body.data[0] == 0xff;
@@ -116,14 +110,14 @@ bool date_from_ext(struct slice body, int64_t *ms, bool *is_invalid)
     int64_t seconds = 0;
     uint64_t nanos = 0;
     if (body.len == 4) {
-        seconds = (int64_t)load(body.data, 4);
+        seconds = (int64_t)get_uint(body.data, 4);
     } else if (body.len == 8) {
-        uint64_t both = load(body.data, 8);
+        uint64_t both = get_uint(body.data, 8);
         nanos = both >> 34;
         seconds = (int64_t)(both & ((UINT64_C(1) << 34) - 1));
     } else if (body.len == 12) {
-        nanos = load(body.data, 4);
-        seconds = (int64_t)load(body.data + 4, 8);
+        nanos = get_uint(body.data, 4);
+        seconds = (int64_t)get_uint(body.data + 4, 8);
     } else {
         return false;
     }

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "base/bytes.h"
 #include "codec/bigint.h"
 #include "codec/number.h"
 #include "codec/pack.h"
@@ -109,8 +110,7 @@ void key_add_number(struct buf *out, double number)
     uint8_t *to = buf_reserve(out, 9);
     if (to == NULL) return;
     to[0] = TAG_NUMBER;
-    bits = __builtin_bswap64(bits);
-    memcpy(to + 1, &bits, 8);
+    put_u64(to + 1, bits);
     out->len += 9;
 }
 
@@ -156,11 +156,9 @@ static bool next_bigint(uint8_t tag, struct slice key, size_t *at, struct key_pa
 
 static bool next_number(struct slice key, size_t *at, struct key_part *part)
 {
-    uint64_t bits;
     if (key.len - *at < 8) return false;
-    memcpy(&bits, key.data + *at, 8);
+    uint64_t bits = get_u64(key.data + *at);
     *at += 8;
-    bits = __builtin_bswap64(bits);
     bits = (bits & SIGN_BIT) != 0 ? bits ^ SIGN_BIT : ~bits;
     memcpy(&part->number, &bits, 8);
     part->type = KEY_NUMBER;

@@ -8,7 +8,7 @@
  *                              else the sign bit flipped)
  *   false   26    true  27
  *
- * Pure functions over bytes: no I/O, no globals, any thread. SPEC 2 is the contract for every text
+ * Pure functions over bytes: no I/O, no globals, any thread. docs/formats.md has every text
  * form. All writers append to a `struct buf` and leave it as it was when they fail.
  */
 #ifndef CODEC_KEY_H
@@ -48,7 +48,7 @@ ERR_MUST_USE enum err key_from_json(struct slice text, bool allow_empty,
                                     const struct placeholders *p, struct buf *out, struct error *e);
 ERR_MUST_USE enum err key_from_msgpack(struct slice bytes, bool allow_empty, struct buf *out,
                                        struct error *e);
-/* The path form of SPEC 2 (`users/#42/profile`); printable ASCII only. */
+/* The path form (`users/#42/profile`); printable ASCII only. */
 ERR_MUST_USE enum err key_from_path(struct slice path, bool allow_empty, struct buf *out,
                                     struct error *e);
 

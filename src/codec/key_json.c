@@ -1,7 +1,8 @@
-/* key_json: keys as JSON text, both ways (SPEC 2). Single pass; strings go straight into the
+/* key_json: keys as JSON text, both ways. Single pass; strings go straight into the
  * encoding. */
 #include <math.h>
 
+#include "base/bytes.h"
 #include "codec/base64.h"
 #include "codec/bigint.h"
 #include "codec/json_lex.h"
@@ -244,10 +245,7 @@ static void text_to_json(const struct key_part *part, struct buf *out)
 /* `magnitude` is minimal. */
 static bool is_beyond_safe(struct slice magnitude)
 {
-    uint64_t n = 0;
-    if (magnitude.len > 8) return true;
-    for (size_t i = 0; i < magnitude.len; i++) n = n << 8 | magnitude.data[i];
-    return n > NUMBER_SAFE_MAX;
+    return magnitude.len > 8 || get_uint(magnitude.data, magnitude.len) > NUMBER_SAFE_MAX;
 }
 
 static void bigint_to_json(const struct key_part *part, bool is_bare, struct buf *out)

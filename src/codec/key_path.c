@@ -1,4 +1,4 @@
-/* key_path: the form of keys in patterns and channel names (SPEC 2): users/#42/profile.
+/* key_path: the form of keys in patterns and channel names: users/#42/profile.
  *
  *   path   = part *("/" part)        the empty path is the empty tuple
  *   part   = string | "#" number | "#n" [-]digits | "&" hex | "!true" | "!false"
@@ -64,7 +64,7 @@ static enum err add_string(struct key_writer *w, struct slice part)
         }
         buf_append_byte(out, c);
     }
-    if (out->is_failed) return OK; /* told at the end */
+    if (out->is_failed) return OK; /* an error at the end */
     struct slice text = slice_of(out->data + from, out->len - from);
     if (utf8_valid_bytes(text) != text.len) return bad(w, "string is not UTF-8");
     key_end_text(out, from);

@@ -1,13 +1,7 @@
 #include "codec/pack.h"
 
+#include "base/bytes.h"
 #include "codec/number.h"
-
-static uint64_t load(const uint8_t *p, unsigned bytes)
-{
-    uint64_t v = 0;
-    for (unsigned i = 0; i < bytes; i++) v = v << 8 | p[i];
-    return v;
-}
 
 static uint8_t *store(uint8_t *p, uint64_t v, unsigned bytes)
 {
@@ -30,7 +24,7 @@ static enum pack_result read_scalar(uint8_t c, const uint8_t **at, const uint8_t
 {
     unsigned bytes = c == 0xca ? 4 : c == 0xcb ? 8 : 1u << (c & 3);
     if ((size_t)(end - *at) < bytes) return PACK_TRUNCATED;
-    uint64_t u = load(*at, bytes);
+    uint64_t u = get_uint(*at, bytes);
     *at += bytes;
     if (c == 0xca) {
         uint32_t bits = (uint32_t)u;
@@ -71,7 +65,7 @@ static enum pack_result read_long(uint8_t c, const uint8_t **at, const uint8_t *
     }
     unsigned width = widths[c - 0xc4];
     if ((size_t)(end - *at) < width) return PACK_TRUNCATED;
-    uint64_t n = load(*at, width);
+    uint64_t n = get_uint(*at, width);
     *at += width;
     if (c >= 0xdc) {
         item->type = c <= 0xdd ? PACK_ARRAY : PACK_MAP;

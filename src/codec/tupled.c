@@ -243,7 +243,7 @@ static uint64_t load(const unsigned char *p, size_t bytes)
     return v;
 }
 
-/* `bytes` bytes of a big-endian number, then the reader is behind them; 0 when there are not as
+/* `bytes` bytes of a big-endian number, then the reader is after them; 0 when there are not as
  * many. */
 static int take(struct tupled_key_reader *r, size_t bytes, uint64_t *value)
 {

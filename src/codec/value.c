@@ -8,6 +8,7 @@
  */
 #include "codec/value_int.h"
 
+#include "base/bytes.h"
 #include "codec/bigint.h"
 #include "codec/date.h"
 #include "codec/names.h"
@@ -79,10 +80,7 @@ int value_typed_code(struct slice name)
 
 void value_pack_bigint(struct buf *out, bool is_negative, struct slice magnitude)
 {
-    uint64_t u = 0;
-    if (magnitude.len <= 8) {
-        for (size_t i = 0; i < magnitude.len; i++) u = u << 8 | magnitude.data[i];
-    }
+    uint64_t u = magnitude.len <= 8 ? get_uint(magnitude.data, magnitude.len) : 0;
     if (u > NUMBER_SAFE_MAX && !is_negative) {
         pack_uint(out, u);
     } else if (u > NUMBER_SAFE_MAX && u <= (uint64_t)INT64_MAX + 1) {

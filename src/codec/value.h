@@ -1,4 +1,4 @@
-/* value: what is stored under a key. The stored form is MessagePack with the extensions of SPEC 3;
+/* value: what is stored under a key. The stored form is MessagePack with the extensions below;
  * the text form is typed JSON. Pure functions over bytes; single pass, no tree; depth at most
  * VALUE_DEPTH_MAX, kept in a counter, and the limit is an error, never a stack overflow.
  */
@@ -11,7 +11,7 @@
 
 #define VALUE_DEPTH_MAX 128
 
-/* The MessagePack extensions of the stored form (SPEC 3). */
+/* The MessagePack extensions of the stored form (docs/formats.md). */
 enum value_ext {
     EXT_DATE = -1,
     EXT_UNDEFINED = 0x00,
@@ -26,9 +26,9 @@ enum value_ext {
     EXT_TYPED = 0x74
 };
 
-/* ERR_VALUE "invalid value: <what> at offset <n>" unless `bytes` is exactly one well-formed value
- * (SPEC 3: trailing bytes, bad UTF-8, duplicate map keys, unknown or malformed extensions, u64
- * below the top level, depth). What passes is stored to the byte. */
+/* ERR_VALUE "invalid value: <what> at offset <n>" unless `bytes` is exactly one well-formed value.
+ * Refused are trailing bytes, bad UTF-8, duplicate map keys, unknown or malformed extensions, u64
+ * below the top level, too much depth. What passes is stored to the byte. */
 ERR_MUST_USE enum err value_check(struct slice bytes, struct error *e);
 
 /* Typed JSON -> MessagePack in its smallest encoding, appended. `p` NULL: placeholders are an

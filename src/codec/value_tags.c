@@ -1,4 +1,4 @@
-/* value_tags: typed JSON's tags on their way in. The rule (SPEC 3): an object whose only name is a
+/* value_tags: typed JSON's tags on their way in. The rule: an object whose only name is a
  * tag is that tag; so is one with exactly "$id" and "value", in this order. A plain object that
  * looks like one is written {"$object":{..}}. */
 #include "codec/base64.h"

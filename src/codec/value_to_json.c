@@ -8,6 +8,7 @@
  * Nearly every map is a plain object, though. So at first none is walked: each is written as an
  * object until one turns out to be something else, which starts the whole value again, with walks.
  */
+#include "base/bytes.h"
 #include "codec/base64.h"
 #include "codec/bigint.h"
 #include "codec/date.h"
@@ -250,15 +251,13 @@ static void render_bigint(struct render *r, struct slice twos)
 
 static void render_ext(struct render *r, int8_t ext, struct slice body)
 {
-    uint64_t u = 0;
     switch (ext) {
     case EXT_DATE: render_date(r, body); break;
     case EXT_UNDEFINED: text(r, "{\"$undefined\":true}"); break;
     case EXT_BIGINT: render_bigint(r, body); break;
     case EXT_U64:
-        for (size_t i = 0; i < body.len; i++) u = u << 8 | body.data[i];
         text(r, "{\"$u64\":\"");
-        buf_append_u64(r->out, u);
+        buf_append_u64(r->out, get_uint(body.data, body.len));
         text(r, "\"}");
         break;
     case EXT_TYPED: render_typed(r, body); break;

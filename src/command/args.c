@@ -260,7 +260,7 @@ enum err range_resolve(struct request *rq, const struct range_args *range, struc
 enum err request_get(struct request *rq, struct slice key, struct entry *out)
 {
     enum err r = engine_get(rq->env->db->engine, rq->overlay, key, out, rq->waiter, &rq->error);
-    if (r == OK && out->depends > rq->depends) rq->depends = out->depends;
+    if (r == OK) depends_raise(&rq->depends, out->depends);
     return r;
 }
 

@@ -1,4 +1,4 @@
-/* args: reading the arguments of a command. Every error names the word that is wrong (SPEC 6). */
+/* args: reading the arguments of a command. Every error names the word that is wrong. */
 #ifndef COMMAND_ARGS_H
 #define COMMAND_ARGS_H
 

@@ -6,6 +6,7 @@
  * waits for, and returns ERR_WAIT. It is run again when it is woken, and asks client_block_end why.
  */
 #include "base/clock.h"
+#include "base/list.h"
 #include "command/commands.h"
 #include "index/index.h"
 #include "queue/queue.h"
@@ -28,17 +29,18 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
         c->block_waiter = rq->waiter;
         c->block_end = BLOCK_GOES_ON;
         c->block_deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
-        if (env->blocked == NULL) {
-            c->block_next = c->block_prev = c;
-            env->blocked = c;
-        } else {
-            c->block_next = env->blocked;
-            c->block_prev = env->blocked->block_prev;
-            c->block_prev->block_next = c;
-            c->block_next->block_prev = c;
-        }
+        RING_ADD(env->blocked, c, block_next, block_prev);
     }
     return error_set(&rq->error, ERR_WAIT, "blocked");
+}
+
+enum err client_yield(struct request *rq, struct engine_scan *scan)
+{
+    struct backend *b = engine_backend(rq->env->db->engine);
+    enum err r = scan == NULL ? OK : engine_scan_pause(scan, &rq->error);
+    if (r != OK) return r;
+    b->ops->yield(b, rq->waiter);
+    return error_set(&rq->error, ERR_WAIT, "a long command lets others run");
 }
 
 enum block_end client_block_end(const struct client *c)
@@ -50,8 +52,7 @@ void client_block_clear(struct client *c, struct env *env)
 {
     if (c->block_waiter == NULL) return;
     c->block_waiter = NULL;
-    c->block_next->block_prev = c->block_prev;
-    c->block_prev->block_next = c->block_next;
+    RING_UNLINK(c, block_next, block_prev);
     if (env->blocked == c) env->blocked = c->block_next == c ? NULL : c->block_next;
 }
 

@@ -291,7 +291,7 @@ CLIENT_SUB(getname, "getname", 2, CMD_FAST, "The connection's name.", "");
 CLIENT_SUB(setname, "setname", 3, CMD_FAST | CMD_NO_MULTI, "Names the connection.",
            "connection-name");
 CLIENT_SUB(setinfo, "setinfo", 4, CMD_FAST | CMD_NO_MULTI,
-           "Tells the name and version of the client library.",
+           "Sets the name and version of the client library.",
            "<LIB-NAME libname | LIB-VER libver>");
 CLIENT_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
 CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",

@@ -3,6 +3,7 @@
 #include <ctype.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "command/commands.h"
 #include "command/observe.h"
 #include "command/touched.h"
@@ -131,10 +132,7 @@ void client_init(struct client *c, struct env *env)
     c->proto = 2;
     c->format = env->default_format;
     c->created_ms = c->active_ms = clock_wall_ms();
-    c->next = &env->clients;
-    c->prev = env->clients.prev;
-    env->clients.prev->next = c;
-    env->clients.prev = c;
+    RING_INSERT(&env->clients, c, next, prev);
     env->client_count++;
 }
 
@@ -161,7 +159,6 @@ void client_fini(struct client *c, struct env *env)
     (void)client_end_listening(c, env, &work);
     client_block_clear(c, env);
     monitor_stop(env, c);
-    c->next->prev = c->prev;
-    c->prev->next = c->next;
+    RING_UNLINK(c, next, prev);
     env->client_count--;
 }

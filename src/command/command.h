@@ -1,12 +1,12 @@
 /* command: the commands, from parsed arguments to a reply. One table (table.c) dispatches them and
- * is what COMMAND tells. A command is one `const struct command` above its function; nothing here
+ * is what COMMAND shows. A command is one `const struct command` above its function; nothing here
  * knows sockets.
  *
  * A command function reads rq->argv, writes its reply through rq->w, raises rq->depends to the
  * newest version its answer depends on, and returns OK; or ERR_WAIT after the backend took
  * rq->waiter (what it wrote is dropped and it is called again with the same arguments when the
- * waiter is told); or another error, described in rq->error (what it wrote is dropped and the error
- * is the reply).
+ * waiter is woken); or another error, described in rq->error (what it wrote is dropped, and the
+ * error is the reply).
  *
  * What must survive from one call to the next is kept in client->pending, whose owner is the
  * command.
@@ -44,7 +44,7 @@ struct client_watches; /* what it watches: watch.c */
 struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
 struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
 struct touched_ranges;
-struct publications;  /* messages being told to many: publish.c */
+struct publications;  /* messages being sent to many: publish.c */
 struct exec_messages; /* what EXEC publishes: publish.c */
 struct exec_counts;
 struct multi;        /* the queue of MULTI: transaction.c */
@@ -191,7 +191,7 @@ struct env {
     void *server; /* argument of the calls below */
     void (*client_close)(void *server, struct client *c);
     /* Sends bytes of one whole message to any client, also to one whose command is running: they
-     * come behind the replies that are in its output, and behind the one being made, and are held
+     * come after the replies that are in its output, and after the one being made, and are held
      * until `version` is durable. Never closes the client inside the call; one whose output is over
      * its limit is closed later. */
     void (*client_write)(void *server, struct client *c, struct slice bytes, uint64_t version);
@@ -203,7 +203,7 @@ struct env {
     bool (*config_is_mutable)(void *server, size_t i);
     void (*config_value)(void *server, size_t i, struct buf *out);
     /* All of them, or an error and none; *failed is then the one it is about. ERR_WAIT: they are in
-     * force, and the waiter is told when what they promise about earlier writes is true. */
+     * force, and the waiter is woken when what they promise about earlier writes is true. */
     enum err (*config_set)(void *server, const struct config_change *changes, size_t count,
                            size_t *failed, struct waiter *w, struct error *e);
     /* Into config_file, which must not be "". */
@@ -268,7 +268,7 @@ struct command {
     const char *since;   /* first version of this server */
     const char *summary; /* one line */
     const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
-    const char *brief;   /* what COMMAND DOCS tells in its place, where a hint must fit a line */
+    const char *brief;   /* what COMMAND DOCS shows in its place, where a hint must fit a line */
     const char *reply;   /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
@@ -295,7 +295,7 @@ const struct command *command_of_words(const struct slice *argv, size_t argc,
 const struct command *command_find_sub(const struct command *c, struct slice name);
 /* "config" or "config|get"; *parent is set of a subcommand, else NULL. */
 const struct command *command_find_full(struct slice name, const struct command **parent);
-/* HELP of the container that the request names: its subcommands, told from the table. */
+/* HELP of the container that the request names: its subcommands, taken from the table. */
 enum err command_help_run(struct request *rq);
 
 void client_init(struct client *c, struct env *env);

@@ -10,6 +10,9 @@
 /* The command waits, 0 = for ever, for what rq->waiter was put into a list of, or for a later call
  * of client_block_stop: always ERR_WAIT. The deadline is that of the first call. */
 ERR_MUST_USE enum err client_block(struct request *rq, int64_t timeout_ms);
+/* A long command lets others run and is run again in the next turn: ERR_WAIT. `scan` (may be NULL)
+ * is paused until then; its errors. */
+ERR_MUST_USE enum err client_yield(struct request *rq, struct engine_scan *scan);
 /* Why it is run again; BLOCK_GOES_ON also when it was never blocked. */
 enum block_end client_block_end(const struct client *c);
 /* CLIENT UNBLOCK; false when it is not blocked. */
@@ -50,7 +53,7 @@ size_t watches_channel_bytes(const struct client *c);
 /* Every 10 ms or so: sends what slow subscribers have room for. */
 void watches_tick(struct env *env);
 /* queue.c, queue_receipt.c, queue_admin.c, queue_dead.c */
-/* The reply ended before `end`: what came behind was dropped. */
+/* The reply ended before `end`: what came after was dropped. */
 void unsent_cut(struct client *c, uint64_t end);
 /* The client is gone: what it has not been sent is taken back. */
 void unsent_end(struct env *env, struct client *c);
@@ -79,9 +82,9 @@ extern const struct command cmd_subscribe, cmd_psubscribe, cmd_ssubscribe, cmd_u
     cmd_punsubscribe, cmd_sunsubscribe, cmd_pubsub;
 /* publish.c */
 struct publications *publications_new(void);
-/* What is still to be told is not. */
+/* What is still to be sent is not. */
 void publications_free(struct env *env);
-/* Goes on with what is being told to many. True when there is more. */
+/* Goes on with what is being sent to many. True when there is more. */
 bool publications_turn(struct env *env);
 /* For one attempt of EXEC. *counts, owned by the caller, is kept for the next one. */
 struct exec_messages *exec_messages_new(struct arena *arena, struct exec_counts **counts);

@@ -103,7 +103,7 @@ const struct command cmd_hello = {
     .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI,
     .group = "connection",
     .since = "0.1.0",
-    .summary = "Chooses the protocol; tells about server and connection.",
+    .summary = "Chooses the protocol; describes server and connection.",
     .syntax = "[protover [AUTH username password] [SETNAME clientname]]",
     .run = hello_run,
 };

@@ -77,13 +77,7 @@ static enum err digest_turn(struct request *rq, struct digest *d)
     for (unsigned i = 0; d->at < d->count; i++) {
         struct slice key;
         struct entry entry;
-        if (i == DIGEST_SLICE_ROWS) {
-            struct backend *b = engine_backend(rq->env->db->engine);
-            enum err r = engine_scan_pause(d->scans[d->at], &rq->error);
-            if (r != OK) return r;
-            b->ops->yield(b, rq->waiter);
-            return error_set(&rq->error, ERR_WAIT, "a long read lets others run");
-        }
+        if (i == DIGEST_SLICE_ROWS) return client_yield(rq, d->scans[d->at]);
         enum err r = engine_scan_next(d->scans[d->at], &key, &entry, rq->waiter, &rq->error);
         if (r != OK) return r;
         if (key.len == 0) {
@@ -103,8 +97,7 @@ static enum err digest_run(struct request *rq)
     if (r == OK) r = digest_turn(rq, d);
     if (r != OK) return r;
     for (unsigned i = 0; i < d->count; i++) {
-        uint64_t depends = engine_scan_depends(d->scans[i]);
-        if (depends > rq->depends) rq->depends = depends;
+        depends_raise(&rq->depends, engine_scan_depends(d->scans[i]));
     }
     XXH128_hash_t sum = XXH3_128bits_digest(d->state);
     char text[40];

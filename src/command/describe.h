@@ -20,7 +20,7 @@ const char *command_full_name(const struct command *parent, const struct command
 const char *command_module(const struct command *parent, const struct command *c,
                            struct arena *arena);
 size_t subcommand_count(const struct command *c);
-/* As COMMAND INFO tells it: IDEM may follow what the table's arity counts. */
+/* As COMMAND INFO shows it: IDEM may follow what the table's arity counts. */
 int command_arity(const struct command *c);
 /* "write", "fast", ...; `args` is what command_arguments gave. */
 void command_flag_words(const struct command *parent, const struct command *c,

@@ -202,7 +202,7 @@ enum err command_run(struct request *rq)
     }
     rq->argv = argv;
     rq->argc = argc;
-    if (rq->depends > rq->client->depends) rq->client->depends = rq->depends;
+    depends_raise(&rq->client->depends, rq->depends);
     if (!is_queued) {
         observe_ran(rq, r);
     } else if (r != OK) {

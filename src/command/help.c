@@ -1,4 +1,4 @@
-/* help: the subcommand HELP of every container, told from the table. */
+/* help: the subcommand HELP of every container, taken from the table. */
 #include <ctype.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* idem: what makes a write safe to send twice: IDEM id (SPEC 6), and the placeholders that stand
- * for a new UUID or for the commit's own versionstamp (SPEC 6.2).
+/* idem: what makes a write safe to send twice: IDEM id, and the placeholders that stand
+ * for a new UUID or for the commit's own versionstamp.
  *
  * A command with IDEM runs as a transaction of one command: over an overlay, so that its reply is
  * known before the commit and becomes part of it. The reply is kept as RESP2 has it; a repeat gets
@@ -152,7 +152,7 @@ enum err idem_run(struct request *rq)
     fingerprint(rq, q.fingerprint);
     if (outer == NULL) rq->overlay = own = engine_begin(rq->env->db->engine, rq->arena);
     r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);
-    if (q.depends > rq->depends) rq->depends = q.depends;
+    depends_raise(&rq->depends, q.depends);
     if (r == OK && q.is_repeat) {
         resp_replay(rq->w, q.reply);
     } else if (r == OK) {
@@ -167,6 +167,6 @@ enum err idem_run(struct request *rq)
     }
     uint64_t version = 0;
     r = engine_end(own, &version, rq->waiter, &rq->error);
-    if (version > rq->depends) rq->depends = version;
+    depends_raise(&rq->depends, version);
     return r;
 }

@@ -1,4 +1,4 @@
-/* introspect: COMMAND and its subcommands, told from the one table that dispatches. */
+/* introspect: COMMAND and its subcommands, taken from the one table that dispatches. */
 #include <strings.h>
 
 #include "base/glob.h"

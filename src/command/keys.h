@@ -16,7 +16,7 @@ enum key_flag {
     KEY_RW = 1 << 1,     /* what is there matters for what is written */
     KEY_OW = 1 << 2,     /* it does not */
     KEY_RM = 1 << 3,     /* deleted */
-    KEY_ACCESS = 1 << 4, /* something of the value is told */
+    KEY_ACCESS = 1 << 4, /* something of the value is shown */
     KEY_UPDATE = 1 << 5,
     KEY_INSERT = 1 << 6,
     KEY_DELETE = 1 << 7,

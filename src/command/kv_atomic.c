@@ -217,7 +217,7 @@ static enum err kv_atomic_run(struct request *rq)
                     .count = a.count,
                     .arena = rq->arena};
     r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r != OK && r != ERR_WAIT && t.failed_op < t.count) {
         struct error inner = rq->error;
         return error_set(&rq->error, r, "%s (operation %zu)", inner.text, t.failed_op);

@@ -1,4 +1,4 @@
-/* kv_changes: KV.CHANGES: what was committed behind a version, from the backend's history.
+/* kv_changes: KV.CHANGES: what was committed after a version, from the backend's history.
  *
  *            .--- there is more ---.
  *            v                     |
@@ -9,7 +9,7 @@
  *     `--client gone--> GONE --the backend answers--> freed
  *
  * A part of the history at a time, so that nobody waits for a long one. The watcher of a call with
- * BLOCK is set before the first read: what commits later is told by it, what was committed before
+ * BLOCK is set before the first read: what commits later is seen by it, what was committed before
  * is read. While it says nothing, no commit can match, and the call need not look at them: a quiet
  * prefix does not become stale while others write much.
  */
@@ -38,7 +38,7 @@ struct feed {
     uint64_t count;
     int64_t block_ms; /* -1 = without BLOCK */
     uint64_t wanted;  /* up to this version there may be something that matches */
-    uint64_t quiet;   /* from this version on the watcher has told all that matched */
+    uint64_t quiet;   /* from this version on the watcher has seen all that matched */
     uint64_t rows;
     struct buf entries; /* of the page, encoded */
 };
@@ -354,7 +354,7 @@ const struct command kv_changes = {
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
-    .summary = "What was committed behind a versionstamp, oldest first; 0 = from the beginning.",
+    .summary = "What was committed after a versionstamp, oldest first; 0 = from the beginning.",
     .syntax = "versionstamp [PREFIX key] [COUNT count] [BLOCK milliseconds]",
     .reply =
         "`[next, [[key, value, versionstamp, expiry ms] ...]]`, whole commits; `next` is where to "

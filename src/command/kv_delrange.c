@@ -1,5 +1,5 @@
 /* kv_delrange: KV.DELRANGE. Up to the transaction limits it is one transaction; beyond that it goes
- * on with further transactions, and others run in between: it is then not atomic (SPEC 6.1).
+ * on with further transactions, and others run in between: it is then not atomic.
  *
  * Without WHERE, or inside a transaction, the range is read and the deletions are committed in one
  * turn. A read that must wait for the disk makes the turn useless: the scan is closed, the fetch
@@ -142,8 +142,7 @@ static bool pace_learn(const struct request *rq, struct delrange *d, size_t coun
 static void scan_depends(struct request *rq, const struct engine_scan *scan)
 {
     if (scan == NULL) return;
-    uint64_t depends = engine_scan_depends(scan);
-    if (depends > rq->depends) rq->depends = depends;
+    depends_raise(&rq->depends, engine_scan_depends(scan));
 }
 
 /* Reads up to a transaction's worth of keys in this turn. *is_last: the range has no more. */
@@ -200,13 +199,7 @@ static enum err gather(struct request *rq, struct delrange *d)
     for (unsigned i = 0;; i++) {
         struct slice key;
         struct entry entry;
-        if (i == SLICE_KEYS) {
-            struct backend *b = engine_backend(rq->env->db->engine);
-            enum err r = engine_scan_pause(d->scan, &rq->error);
-            if (r != OK) return r;
-            b->ops->yield(b, rq->waiter);
-            return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
-        }
+        if (i == SLICE_KEYS) return client_yield(rq, d->scan);
         enum err r = engine_scan_next(d->scan, &key, &entry, rq->waiter, &rq->error);
         if (r != OK) return r;
         d->is_last = key.len == 0;
@@ -295,7 +288,7 @@ static enum err where_turn(struct request *rq, struct delrange *d, struct txn *t
 
 /* ---- a turn ---- */
 
-/* The next transaction begins behind `last`. */
+/* The next transaction begins after `last`. */
 static void advance(struct delrange *d, struct slice last)
 {
     buf_clear(&d->start, SIZE_MAX);
@@ -321,7 +314,7 @@ static enum err delrange_turn(struct request *rq, struct delrange *d, bool *is_l
     if (r != OK) return r;
     d->is_admitted = false;
     if (t.count > 0) {
-        if (t.depends > rq->depends) rq->depends = t.depends;
+        depends_raise(&rq->depends, t.depends);
         rq->env->stats.writes++;
         d->removed += t.count;
         d->limit -= t.count;
@@ -362,11 +355,7 @@ static enum err kv_delrange_run(struct request *rq)
             "the range does not fit into max-transaction-ops or -size; inside MULTI it "
             "is removed in one transaction or not at all");
     }
-    if (!is_last) {
-        struct backend *b = engine_backend(rq->env->db->engine);
-        b->ops->yield(b, rq->waiter);
-        return error_set(&rq->error, ERR_WAIT, "a long delete lets others run");
-    }
+    if (!is_last) return client_yield(rq, NULL);
     resp_int(rq->w, (int64_t)d->removed);
     return OK;
 }

@@ -20,17 +20,17 @@ struct found_row {
 struct find {
     struct pending pending; /* first */
     struct engine_scan *scan;
-    struct buf start, end; /* what was asked for; the scan's range begins behind the cursor */
+    struct buf start, end; /* what was asked for; the scan's range begins after the cursor */
     uint32_t id;           /* of the index */
     struct page page;
-    /* Rows that were read and not yet told. */
+    /* Rows that were read and not yet answered. */
     struct arena arena;
     struct found_row batch[BATCH_ROWS];
-    size_t at;     /* the next of the batch to be told */
+    size_t at;     /* the next of the batch to be answered */
     uint64_t work; /* of the filter, in this turn */
     struct slice owners[BATCH_ROWS];
     size_t count;
-    bool is_end; /* there are no rows behind them */
+    bool is_end; /* there are no rows after them */
 };
 
 static size_t find_bytes(const struct pending *p)
@@ -110,7 +110,7 @@ static enum err find_begin(struct request *rq, struct find *k, const struct inde
     enum err r = parse_find(rq, k, &query, &a);
     if (r == OK) r = index_bounds(x, &query, rq->arena, &start, &end, &rq->error);
     if (r != OK) return r;
-    /* An entry with several rows is told at the first of the whole range, not of what is left. */
+    /* An entry with several rows is shown at the first of the whole range, not of what is left. */
     buf_append(&k->start, start.data, start.len);
     buf_append(&k->end, end.data, end.len);
     r = page_begin(rq, &k->page, &a, &start, &end);
@@ -180,15 +180,11 @@ static enum err look_at(struct request *rq, struct find *k, const struct index *
 
 static enum err let_others_run(struct request *rq, struct find *k)
 {
-    struct backend *b = engine_backend(rq->env->db->engine);
-    enum err r = engine_scan_pause(k->scan, &rq->error);
-    if (r != OK) return r;
     k->work = 0;
-    b->ops->yield(b, rq->waiter);
-    return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
+    return client_yield(rq, k->scan);
 }
 
-/* Tells what is left of the batch; *is_full: the page is, before all of it was told. With a filter
+/* Answers what is left of the batch; *is_full: the page is, before the end of it. With a filter
  * a full page does not look whether another entry matches, which may be far away. */
 static enum err tell_batch(struct request *rq, struct find *k, const struct index *x,
                            const struct entry *entries, bool *is_full)
@@ -224,7 +220,7 @@ static enum err load_batch(struct request *rq, struct find *k, struct entry *ent
     if (!*has_entries) return OK;
     enum err r = engine_scan_load(k->scan, k->owners, k->count, entries, rq->waiter, &rq->error);
     for (size_t n = 0; n < k->count && r == OK; n++) {
-        if (entries[n].depends > rq->depends) rq->depends = entries[n].depends;
+        depends_raise(&rq->depends, entries[n].depends);
     }
     return r;
 }
@@ -267,8 +263,7 @@ static enum err kv_find_run(struct request *rq)
     }
     if (r == OK) r = find_walk(rq, k, x, &is_done);
     if (r != OK) return r;
-    uint64_t depends = engine_scan_depends(k->scan);
-    if (depends > rq->depends) rq->depends = depends;
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
     rq->env->stats.reads++;
     return page_reply(rq, &k->page, is_done);
 }

@@ -16,7 +16,7 @@ static enum err definitions_begin(struct request *rq)
     struct indexes *ix = rq->env->db->indexes;
     enum err r = indexes_ready(ix, rq->client->database, rq->waiter, &rq->error);
     uint64_t version = indexes_version(ix, rq->client->database);
-    if (version > rq->depends) rq->depends = version;
+    depends_raise(&rq->depends, version);
     return r;
 }
 
@@ -207,7 +207,7 @@ static enum err create_existing(struct request *rq, const struct definition *wan
     }
     return error_set(
         &rq->error, ERR_SYNTAX,
-        "there is an index '%.*s' with another definition: KV.INDEX INFO %.*s tells it", len, name,
+        "there is an index '%.*s' with another definition: KV.INDEX INFO %.*s shows it", len, name,
         len, name);
 }
 
@@ -231,7 +231,7 @@ static enum err create_run(struct request *rq)
     struct op op = index_create_op(&x);
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
     r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r != OK) return r;
     rq->env->stats.writes++;
     resp_simple(rq->w, "OK");
@@ -283,7 +283,7 @@ static const struct command sub_create = {
               "[TOKENIZE tokenizer]> [IF NOT EXISTS]",
     .reply = "OK; with IF NOT EXISTS 0 when there is one that is equal, an error when one of the "
              "name is another. What is there already is added in the background, if it is much; "
-             "INFO tells how far that is. `-DUPLICATE name key key` of a UNIQUE index that cannot "
+             "INFO shows how far that is. `-DUPLICATE name key key` of a UNIQUE index that cannot "
              "be.",
     .run = create_run,
     .own_words = create_own_words,
@@ -299,7 +299,7 @@ static enum err drop_run(struct request *rq)
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
     enum err r = definitions_begin(rq);
     if (r == OK) r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r != OK) return r;
     rq->env->stats.writes++;
     resp_int(rq->w, op.is_met);

@@ -66,11 +66,7 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
         struct slice key;
         struct entry entry;
         if (i == SLICE_ROWS && rq->overlay == NULL && (k->is_count || p->rows + 1 < p->limit)) {
-            struct backend *b = engine_backend(rq->env->db->engine);
-            enum err r = engine_scan_pause(k->scan, &rq->error);
-            if (r != OK) return r;
-            b->ops->yield(b, rq->waiter);
-            return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
+            return client_yield(rq, k->scan);
         }
         enum err r = engine_scan_next(k->scan, &key, &entry, rq->waiter, &rq->error);
         if (r != OK) return r;
@@ -87,8 +83,7 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
 
 static void walk_depends(struct request *rq, const struct walk *k)
 {
-    uint64_t depends = engine_scan_depends(k->scan);
-    if (depends > rq->depends) rq->depends = depends;
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
 }
 
 /* ---- KV.LIST ---- */

@@ -11,7 +11,7 @@ static enum err commit(struct request *rq, struct txn *t)
     t->database = rq->client->database;
     t->arena = rq->arena;
     enum err r = engine_commit(rq->env->db->engine, t, rq->waiter, &rq->error);
-    if (t->depends > rq->depends) rq->depends = t->depends;
+    depends_raise(&rq->depends, t->depends);
     if (r == OK) rq->env->stats.writes++;
     return r;
 }

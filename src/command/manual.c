@@ -114,7 +114,7 @@ static void write_group(struct buf *out, struct arena *arena, const char *group,
         if (strcmp(c->group, group) != 0) continue;
         if (is_first) buf_printf(out, "\n## %s\n", title);
         is_first = false;
-        /* A container that is nothing by itself is told by its subcommands. */
+        /* A container that is nothing by itself is described by its subcommands. */
         if (c->run != NULL) write_command(out, arena, NULL, c);
         for (size_t k = 0; k < subcommand_count(c); k++) {
             write_command(out, arena, c, c->subcommands[k]);

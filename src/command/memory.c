@@ -61,7 +61,7 @@ void memory_measure(struct env *env, struct memory_figures *out)
 static enum err key_of_any_form(struct request *rq, struct slice arg, struct slice *key)
 {
     uint8_t first = arg.len > 0 ? arg.data[0] : 0;
-    /* Heads of a MessagePack array; of those with a length behind, UTF-8 has no 00 there. */
+    /* Heads of a MessagePack array; of those with a length after them, UTF-8 has no 00 there. */
     bool is_pack = (first & 0xf0) == 0x90 ||
                    ((first == 0xdc || first == 0xdd) && arg.len > 1 && arg.data[1] == 0);
     if (first == '[' || is_pack || arg.len > KEY_BYTES_MAX) return arg_key(rq, arg, key);
@@ -218,7 +218,7 @@ static enum err malloc_stats_run(struct request *rq)
     }
 
 MEMORY_SUB(doctor, "doctor", 2, 0, "What is unusual about the memory, in words.", "");
-MEMORY_SUB(malloc_stats, "malloc-stats", 2, 0, "What the allocator tells.", "");
+MEMORY_SUB(malloc_stats, "malloc-stats", 2, 0, "What the allocator reports.", "");
 MEMORY_SUB(purge, "purge", 2, CMD_NO_MULTI, "Gives free memory back to the system.", "");
 MEMORY_SUB(stats, "stats", 2, 0, "Where the memory is.", "");
 COMMAND_HELP("server");

@@ -60,7 +60,7 @@ void monitor_feed(struct request *rq)
     const struct client *first = env->monitors;
     struct client *c = env->monitors;
     do {
-        /* A line that memory is too small for is not told. */
+        /* A line that memory is too small for is not sent. */
         if (!line->is_failed) env->client_write(env->server, c, buf_slice(line), 0);
         c = c->monitor_next;
     } while (c != first);

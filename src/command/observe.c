@@ -61,7 +61,7 @@ void observe_turn(struct env *env, double seconds)
     latency_add(env, LATENCY_LOOP_TURN, (int64_t)(seconds * 1e6));
 }
 
-/* Of AUTH every word; of HELLO the two behind AUTH, whatever else is wrong with it. */
+/* Of AUTH every word; of HELLO the two after AUTH, whatever else is wrong with it. */
 static bool word_is_secret(const struct request *rq, size_t i)
 {
     if (rq->command == &cmd_auth) return i >= 1;

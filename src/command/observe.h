@@ -1,4 +1,4 @@
-/* observe: what is kept and told of a command after it ran: its statistics, the slow log, the
+/* observe: what is kept and shown of a command after it ran: its statistics, the slow log, the
  * latency monitor, the clients that said MONITOR. command_run calls it; observers see a command
  * once, when it has its reply, however often it had to wait.
  *
@@ -52,9 +52,9 @@ void latency_free(struct latency *l);
 void latency_add(struct env *env, enum latency_event event, int64_t took_us);
 
 /* monitor.c */
-/* Tells every monitor the command; uses rq->scratch. */
+/* Shows every monitor the command; uses rq->scratch. */
 void monitor_feed(struct request *rq);
-/* The client is no longer told; harmless when it was not. */
+/* The client is no longer sent anything; harmless when it was not. */
 void monitor_stop(struct env *env, struct client *c);
 
 #endif

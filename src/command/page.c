@@ -1,6 +1,7 @@
 #include "command/page.h"
 
 #include "base/htab.h"
+#include "codec/base64.h"
 #include "command/client_memory.h"
 #include "command/commands.h"
 #include "command/where.h"
@@ -9,40 +10,6 @@
 #define CURSOR_HEAD_BYTES 9   /* format, fingerprint */
 #define CURSOR_CHARS_MAX 8192 /* more than any place takes: a key, a row of an index */
 
-static const char base64_digits[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-/* URL-safe base64 without padding (RFC 4648, 5). */
-static void base64url_write(struct slice in, struct buf *out)
-{
-    for (size_t i = 0; i < in.len; i += 3) {
-        size_t n = in.len - i < 3 ? in.len - i : 3;
-        uint32_t v = (uint32_t)in.data[i] << 16;
-        if (n > 1) v |= (uint32_t)in.data[i + 1] << 8;
-        if (n > 2) v |= in.data[i + 2];
-        for (size_t k = 0; k <= n; k++) {
-            buf_append_byte(out, (uint8_t)base64_digits[(v >> (18 - 6 * k)) & 63]);
-        }
-    }
-}
-
-static bool base64url_read(struct slice in, struct buf *out)
-{
-    uint32_t bits = 0;
-    unsigned count = 0;
-    for (size_t i = 0; i < in.len; i++) {
-        const char *digit = in.data[i] == 0 ? NULL : strchr(base64_digits, in.data[i]);
-        if (digit == NULL) return false;
-        bits = bits << 6 | (uint32_t)(digit - base64_digits);
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            buf_append_byte(out, (uint8_t)(bits >> count));
-        }
-    }
-    return count < 6 && (bits & ((1u << count) - 1)) == 0;
-}
-
 static void reply_cursor(struct request *rq, const struct page *p)
 {
     buf_clear(rq->scratch, SIZE_MAX);
@@ -50,7 +17,7 @@ static void reply_cursor(struct request *rq, const struct page *p)
     buf_append(rq->scratch, &p->fingerprint, sizeof p->fingerprint);
     buf_append(rq->scratch, p->last.data, p->last.len);
     struct resp_mark mark = resp_bulk_begin(rq->w, 10);
-    base64url_write(buf_slice(rq->scratch), rq->w->out);
+    base64url_encode(buf_slice(rq->scratch), rq->w->out);
     resp_bulk_end(rq->w, mark);
 }
 
@@ -63,7 +30,7 @@ static enum err read_cursor(struct request *rq, struct slice text, uint64_t fing
     buf_clear(rq->scratch, SIZE_MAX);
     /* One that can never be right is not decoded: it may have a hundred megabytes. */
     bool is_good = text.len > 0 && text.len <= CURSOR_CHARS_MAX &&
-                   base64url_read(text, rq->scratch);
+                   base64url_decode(text, rq->scratch);
     struct slice c = buf_slice(rq->scratch);
     is_good = is_good && c.data != NULL && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES &&
               c.data[0] == CURSOR_FORMAT;

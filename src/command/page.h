@@ -39,7 +39,7 @@ ERR_MUST_USE enum err page_begin(struct request *rq, struct page *p, const struc
                                  struct slice *start, struct slice *end);
 /* Nothing more fits. */
 bool page_is_full(const struct page *p);
-/* `place`: where the next page goes on behind. */
+/* `place`: the next page goes on after it. */
 void page_add(struct request *rq, struct page *p, struct slice key, const struct entry *entry,
               struct slice place);
 ERR_MUST_USE enum err page_reply(struct request *rq, const struct page *p, bool is_done);

@@ -3,7 +3,7 @@
  * A message follows the writes of the connection that published it: it is held in the receiver's
  * output until all that the publisher had seen or written is durable.
  *
- * A message that very many listen to, or that is matched against very many patterns, is told to
+ * A message that very many listen to, or that is matched against very many patterns, is sent to
  * some of them in each turn of the loop. It then belongs to env->publications, goes on also when
  * its publisher is gone, and whoever publishes meanwhile waits: so messages stay in one order for
  * everybody, and what is kept is what one command published.
@@ -12,11 +12,11 @@
 #include "command/args.h"
 #include "command/commands.h"
 
-#define TURN_WORK 4000000 /* nanoseconds, about, that one command or one turn tells messages for */
+#define TURN_WORK 4000000 /* nanoseconds, about, that one command or one turn sends messages for */
 #define WRITE_WORK 200    /* of a message to one receiver, beside its bytes */
 #define BYTES_PER_WORK 4  /* copied in a nanosecond */
 
-/* A message that is being told, or will be. */
+/* A message that is being sent, or will be. */
 struct publication {
     struct publication *next;
     struct publishing *publisher; /* that waits for it; NULL = nobody does */
@@ -27,14 +27,14 @@ struct publication {
 };
 
 struct publications {
-    struct publication *first, *last; /* the first is being told */
+    struct publication *first, *last; /* the first is being sent */
     struct waiter_list waiters;       /* until there is none */
 };
 
 /* Of a client whose PUBLISH takes several turns. */
 struct publishing {
     struct pending pending;          /* first */
-    struct publication *publication; /* NULL = all were told */
+    struct publication *publication; /* NULL = all were sent */
     size_t told;
 };
 
@@ -55,7 +55,7 @@ struct exec_counts {
 
 /* ---- one message ---- */
 
-/* While it is told in one turn. */
+/* While it is sent in one turn. */
 struct outgoing {
     struct env *env;
     struct publication *publication;
@@ -90,7 +90,7 @@ static void deliver(void *arg, struct subscriber *s, struct slice pattern)
     if (!frame->is_failed) m->env->client_write(m->env->server, c, buf_slice(frame), p->depends);
 }
 
-/* Tells some more of those that listen. *work is what it may take, and then what is left. */
+/* Sends it to some more of those that listen. *work is what it may take, and then what is left. */
 static bool publication_go_on(struct env *env, struct publication *p, int64_t *work)
 {
     struct outgoing m = {.env = env, .publication = p};
@@ -188,7 +188,7 @@ static void publishing_free(struct pending *p)
 static enum err wait_for_others(struct request *rq)
 {
     waiter_add(&rq->env->publications->waiters, rq->waiter);
-    return error_set(&rq->error, ERR_WAIT, "a message is being told to many");
+    return error_set(&rq->error, ERR_WAIT, "a message is being sent to many");
 }
 
 static enum err publish_alone(struct request *rq, struct publication *p, size_t *told)

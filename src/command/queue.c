@@ -1,5 +1,5 @@
 /* queue: KV.ENQUEUE and KV.DEQUEUE, and the deliveries whose reply has not been written yet: when
- * the client goes before that, they are taken back and cost no attempt (SPEC 6.4).
+ * the client goes before that, they are taken back and cost no attempt.
  */
 #include "command/queue.h"
 
@@ -176,7 +176,7 @@ enum err queue_commit(struct request *rq, struct op *ops, size_t count)
                     .count = count,
                     .arena = rq->arena};
     enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r == OK) rq->env->stats.writes++;
     return r;
 }
@@ -191,7 +191,7 @@ void queue_view_begin(struct request *rq, struct queue_reading *r)
 
 void queue_view_end(struct request *rq, struct queue_reading *r)
 {
-    if (r->view.depends > rq->depends) rq->depends = r->view.depends;
+    depends_raise(&rq->depends, r->view.depends);
     engine_discard(r->own);
 }
 

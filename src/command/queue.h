@@ -14,7 +14,7 @@
 ERR_MUST_USE enum err arg_queue(struct request *rq, struct slice arg);
 /* `queue v` and the options of KV.ENQUEUE from o->at on, as far as they go. */
 ERR_MUST_USE enum err parse_enqueue(struct options *o, struct queue_enqueue *x);
-/* The keys of UNDELIVERED among those options; moves *at behind them. False: they are wrong. */
+/* The keys of UNDELIVERED among those options; moves *at after them. False: they are wrong. */
 bool keys_of_enqueue(const struct slice *argv, size_t argc, size_t *at, struct key_uses *out);
 /* ERR_SYNTAX unless it may once have been a receipt. */
 ERR_MUST_USE enum err arg_receipt(struct request *rq, struct slice arg, struct receipt *out);

@@ -72,9 +72,7 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
     d->done = *total;
     d->is_admitted = false;
     if (x.done + x.damaged > 0) d->after = x.last;
-    struct backend *b = engine_backend(rq->env->db->engine);
-    b->ops->yield(b, rq->waiter);
-    return error_set(&rq->error, ERR_WAIT, "a long removal lets others run");
+    return client_yield(rq, NULL);
 }
 
 /* ---- LIST, STATS ---- */

@@ -4,6 +4,7 @@
  *   {"queue":..,"id":..,"value":..,"attempt":..,"receipt":..}     in the subscriber's format
  */
 #include "base/htab.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "codec/pack.h"
 #include "codec/utf8.h"
@@ -162,9 +163,7 @@ void queue_subscribe(struct request *rq, struct slice name)
     ch->client = c;
     ch->format = c->format;
     ch->sub = (struct push_sub){.client = &x->push, .has_room = has_room, .deliver = deliver};
-    ch->next = x->first;
-    if (x->first != NULL) x->first->prev = ch;
-    x->first = ch;
+    STACK_PUSH(x->first, ch, next, prev);
     htab_insert(&x->channels, hash, &ch->name);
     push_subscribe(rq->env->db->queues, &ch->sub, c->database, queue_of_channel(ch->name));
 }
@@ -174,8 +173,7 @@ static void channel_end(struct queue_channel *ch, enum push_end end)
     struct client_pushes *x = ch->client->pushes;
     push_unsubscribe(ch->env->db->queues, &ch->sub, end, ch->client->stream_sent);
     htab_remove(&x->channels, ch->hash, &ch->name);
-    *(ch->prev != NULL ? &ch->prev->next : &x->first) = ch->next;
-    if (ch->next != NULL) ch->next->prev = ch->prev;
+    STACK_UNLINK(x->first, ch, next, prev);
     mem_free(ch);
 }
 

@@ -1,5 +1,5 @@
 /* string: the string view's values. GET, SET and relatives on keys of one string part whose values
- * are bytes, so that tools and code written for plain keys work unchanged (SPEC 6.7). They are
+ * are bytes, so that tools and code written for plain keys work unchanged. They are
  * transactions like all others; a tuple command sees the same entries.
  *
  * A value that is no bytes is not converted: WRONGTYPE.
@@ -62,7 +62,7 @@ static enum err commit_ops(struct request *rq, struct op *ops, size_t count)
                     .count = count,
                     .arena = rq->arena};
     enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
-    if (t.depends > rq->depends) rq->depends = t.depends;
+    depends_raise(&rq->depends, t.depends);
     if (r == OK) rq->env->stats.writes++;
     return r;
 }
@@ -197,7 +197,7 @@ static enum err set_run(struct request *rq)
     return OK;
 }
 
-/* What was there is told with GET only. */
+/* What was there is answered with GET only. */
 static unsigned set_key_flags(const struct slice *argv, size_t argc)
 {
     for (size_t i = 3; i < argc; i++) {

@@ -142,8 +142,7 @@ static enum err plain_next(struct request *rq, struct plain_walk *k, struct slic
         buf_append(&k->neighbour, head.data, head.len);
     }
     if (++k->neighbours < NEIGHBOURS_MAX) return OK;
-    uint64_t depends = engine_scan_depends(k->scan);
-    if (depends > rq->depends) rq->depends = depends;
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
     engine_scan_close(k->scan);
     k->scan = NULL;
     k->neighbours = 0;
@@ -170,8 +169,7 @@ static struct slice plain_name(struct request *rq, struct slice key)
 static void walk_depends(struct request *rq, const struct plain_walk *k)
 {
     if (k->scan == NULL) return;
-    uint64_t depends = engine_scan_depends(k->scan);
-    if (depends > rq->depends) rq->depends = depends;
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
 }
 
 /* ---- SCAN ---- */
@@ -339,11 +337,7 @@ static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done
         struct entry entry;
         bool is_plain = false;
         if ((i == STEPS_MAX || matched > NAME_BYTES_MAX) && rq->overlay == NULL) {
-            struct backend *b = engine_backend(rq->env->db->engine);
-            enum err r = engine_scan_pause(k->walk.scan, &rq->error);
-            if (r != OK) return r;
-            b->ops->yield(b, rq->waiter);
-            return error_set(&rq->error, ERR_WAIT, "a long range lets others run");
+            return client_yield(rq, k->walk.scan);
         }
         enum err r = plain_next(rq, &k->walk, &key, &entry, &is_plain);
         if (r != OK) return r;
@@ -397,7 +391,7 @@ const struct command cmd_keys = {
 
 /* ---- RANDOMKEY ---- */
 
-/* The first plain key at or behind a random place, or else the first of all. The place is a word of
+/* The first plain key at or after a random place, or else the first of all. The place is a word of
  * random letters between the first and the last key. */
 static enum err key_from(struct request *rq, struct slice after, struct slice *name)
 {
@@ -434,9 +428,7 @@ static enum err last_key(struct request *rq, struct slice *out)
     enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &scan, &rq->error);
     if (r == OK) r = engine_scan_next(scan, &key, &entry, rq->waiter, &rq->error);
     if (r == OK) *out = arena_copy(rq->arena, key);
-    if (r == OK && engine_scan_depends(scan) > rq->depends) {
-        rq->depends = engine_scan_depends(scan);
-    }
+    if (r == OK) depends_raise(&rq->depends, engine_scan_depends(scan));
     engine_scan_close(scan);
     return r;
 }

@@ -65,7 +65,7 @@ const char *arg_type_name(enum arg_type type);
 const char *command_syntax(const struct command *c, struct arena *arena);
 /* The same, read: the table's own strings are right (a test reads them all). */
 void command_arguments(const struct command *c, struct arena *arena, struct syntax_args *out);
-/* What COMMAND DOCS tells, from which redis-cli makes its hints: the same, or the brief form. */
+/* What COMMAND DOCS shows, from which redis-cli makes its hints: the same, or the brief form. */
 void command_hint(const struct command *c, struct arena *arena, struct syntax_args *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "command/touched.h"
 
+#include "base/list.h"
 #include "base/mem.h"
 
 struct touched_ranges {
@@ -36,7 +37,7 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 struct touched_ranges *touched_new(struct engine *g)
 {
     struct touched_ranges *t = mem_new(sizeof *t);
-    t->head.next = t->head.prev = &t->head;
+    RING_INIT(&t->head, next, prev);
     struct layer layer = {.on_commit = on_commit, .arg = t};
     engine_add_layer(g, &layer);
     return t;
@@ -53,19 +54,13 @@ void touched_begin(struct touched_ranges *t, struct touched *range, struct slice
     touched_end(range);
     range->start = start;
     range->end = end;
-    range->next = &t->head;
-    range->prev = t->head.prev;
-    t->head.prev->next = range;
-    t->head.prev = range;
+    RING_INSERT(&t->head, range, next, prev);
 }
 
 void touched_end(struct touched *range)
 {
     buf_fini(&range->keys);
-    if (range->next != NULL) {
-        range->next->prev = range->prev;
-        range->prev->next = range->next;
-    }
+    if (range->next != NULL) RING_UNLINK(range, next, prev);
     *range = (struct touched){0};
 }
 

@@ -1,6 +1,6 @@
 /* transaction: MULTI, EXEC, DISCARD, WATCH, UNWATCH. EXEC is one transaction in one turn of the
  * loop: the queued commands run over one overlay, each sees what the earlier ones wrote, and all is
- * committed together, or, when one of them has an error, nothing (SPEC 6.2).
+ * committed together, or, when one of them has an error, nothing.
  *
  * A command that must wait for the disk ends the attempt: the overlay is dropped and EXEC runs
  * again from its start. What a command changes of its connection (SELECT, KV.FORMAT) is put back
@@ -329,7 +329,7 @@ static enum err exec_refused(struct request *rq, size_t i, const struct request 
                      q->command->name, err_prefix(r), inner->error.text);
 }
 
-/* What the queued commands took and answered, told when EXEC is over. */
+/* What the queued commands took and answered, recorded when EXEC is over. */
 struct lap {
     int64_t took_us;
     enum err result;
@@ -402,7 +402,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         enum err r = command_call(&inner);
         laps[i] = (struct lap){observe_lap(rq->env), r};
         client_drop_pending(rq->client);
-        if (inner.depends > rq->depends) rq->depends = inner.depends;
+        depends_raise(&rq->depends, inner.depends);
         if (r == OK && rq->w->out->len - mark > reply_max) {
             r = error_set(&inner.error, ERR_LIMIT,
                           "the reply of EXEC is larger than max-transaction-size (%zu)", reply_max);
@@ -442,7 +442,7 @@ static enum err exec_attempt(struct request *rq)
         return r;
     }
     r = engine_end(o, &version, rq->waiter, &rq->error);
-    if (version > rq->depends) rq->depends = version;
+    depends_raise(&rq->depends, version);
     if (r == OK) exec_messages_send(rq);
     return r;
 }

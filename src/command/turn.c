@@ -1,5 +1,5 @@
 /* turn: what each turn of the loop costs in processor time, which is how long everybody else had to
- * wait for it at least. INFO tells the longest (loop_turn_max_usec). With a bound, which tests set,
+ * wait for it at least. INFO shows the longest (loop_turn_max_usec). With a bound, which tests set,
  * a turn that is over it is logged together with its most costly command.
  *
  * Processor time and not time of day: a crowded machine does not make a turn long.

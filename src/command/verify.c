@@ -1,4 +1,4 @@
-/* verify: KV.VERIFY: reads everything that is stored in the background; tells what is damaged. */
+/* verify: KV.VERIFY: reads everything that is stored in the background; shows what is damaged. */
 #include "command/commands.h"
 
 static enum err start_run(struct request *rq)
@@ -93,7 +93,7 @@ const struct command kv_verify = {
     .flags = CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
-    .summary = "Reads everything that is stored in the background and tells what is damaged.",
+    .summary = "Reads everything that is stored in the background and shows what is damaged.",
     .syntax = "",
     .subcommands = verify_subcommands,
 };

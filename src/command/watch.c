@@ -3,7 +3,7 @@
  *
  *   {"key":..,"value":..,"versionstamp":..,"commit":..}     in the subscriber's format
  *
- * A change is written into the subscriber's output at once, behind its version: it leaves when the
+ * A change is written into the subscriber's output at once, with its version: it leaves when the
  * commit is durable. A subscriber that does not keep up gets no ever-growing buffer: from
  * BACKLOG_BYTES of unsent output on, a change is only noted by its key, and when there is room
  * again the newest state of each noted key is sent, in the order of their last changes.
@@ -14,6 +14,7 @@
 #include "watch/watch.h"
 
 #include "base/htab.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "codec/key.h"
@@ -205,25 +206,19 @@ static void noted_remove(struct env *env, struct client *c)
 
 static void note_unlink(struct client_watches *x, struct note *n)
 {
-    *(n->prev != NULL ? &n->prev->next : &x->note_first) = n->next;
-    *(n->next != NULL ? &n->next->prev : &x->note_last) = n->prev;
+    LIST_UNLINK(x->note_first, x->note_last, n, next, prev);
 }
 
 static void note_append(struct client_watches *x, struct note *n)
 {
-    n->next = NULL;
-    n->prev = x->note_last;
-    *(x->note_last != NULL ? &x->note_last->next : &x->note_first) = n;
-    x->note_last = n;
+    LIST_APPEND(x->note_first, x->note_last, n, next, prev);
 }
 
 static void note_drop(struct env *env, struct client_watches *x, struct note *n)
 {
     htab_remove(&x->notes, n->hash, &n->name);
     note_unlink(x, n);
-    *(n->channel_prev != NULL ? &n->channel_prev->channel_next
-                              : &n->channel->notes) = n->channel_next;
-    if (n->channel_next != NULL) n->channel_next->channel_prev = n->channel_prev;
+    STACK_UNLINK(n->channel->notes, n, channel_next, channel_prev);
     x->note_bytes -= sizeof *n + n->name.len;
     mem_free(n);
     if (x->note_first == NULL) noted_remove(env, x->client);
@@ -250,9 +245,7 @@ static void note_change(struct watch_channel *ch, const struct change *c)
         n->name = slice_of(n + 1, key.len);
         n->hash = hash;
         n->channel = ch;
-        n->channel_next = ch->notes;
-        if (ch->notes != NULL) ch->notes->channel_prev = n;
-        ch->notes = n;
+        STACK_PUSH(ch->notes, n, channel_next, channel_prev);
         x->note_bytes += sizeof *n + key.len;
         client_memory_grow(ch->env, sizeof *n + key.len);
         htab_insert(&x->notes, hash, &n->name);
@@ -296,7 +289,7 @@ static bool note_send(struct env *env, struct client_watches *x)
         if (r == ERR_WAIT) return false;
         if (r != OK) {
             log_warning("watch: %s", e.text);
-            x->is_overrun = true; /* better no connection than a change that is not told */
+            x->is_overrun = true; /* better no connection than a change that is not sent */
             return false;
         }
         c.exists = entry.exists;
@@ -335,7 +328,7 @@ static void watches_lost(struct env *env)
     for (struct client *c = env->clients.next; c != &env->clients;) {
         struct client *next = c->next;
         if (c->watches != NULL) {
-            log_warning("client %s closed: more changes than can be told to those who watch",
+            log_warning("client %s closed: more changes than can be sent to those who watch",
                         c->address);
             env->client_close(env->server, c);
         }
@@ -393,7 +386,7 @@ bool watch_is_channel(struct slice name, bool is_pattern)
            slice_has_prefix(name, slice_str(PREFIX_CHANNEL));
 }
 
-/* The key behind the channel's name in any form: JSON, MessagePack, path. */
+/* The key after the channel's name in any form: JSON, MessagePack, path. */
 static enum err channel_key(struct request *rq, struct slice name, bool allow_empty,
                             struct slice *key)
 {
@@ -445,9 +438,7 @@ void watch_subscribe(struct request *rq, struct slice name, const struct watch_t
     ch->client = rq->client;
     ch->format = rq->client->format;
     ch->watcher.changed = on_changed;
-    ch->next = x->first;
-    if (x->first != NULL) x->first->prev = ch;
-    x->first = ch;
+    STACK_PUSH(x->first, ch, next, prev);
     htab_insert(table, hash, &ch->name);
     x->channel_bytes += channel_cost(ch);
     client_memory_grow(rq->env, channel_cost(ch));
@@ -463,9 +454,9 @@ void watch_reply_first(struct request *rq, struct slice name, const struct watch
                        .exists = t->entry.exists,
                        .value = t->entry.value,
                        .version = t->entry.version};
-    /* Of what is not there, the newest commit is the one that it is told as of. */
+    /* Of what is not there, the newest commit is the one that it is shown as of. */
     uint64_t commit = t->entry.exists ? t->entry.version : b->ops->version_newest(b);
-    if (commit > rq->depends) rq->depends = commit;
+    depends_raise(&rq->depends, commit);
     put_message(rq->w->out, ch, &c, commit);
 }
 
@@ -475,8 +466,7 @@ static void channel_end(struct env *env, struct client_watches *x, struct watch_
     htab_remove(&x->channels[ch->watcher.kind == WATCH_PATTERN], ch->hash, &ch->name);
     x->channel_bytes -= channel_cost(ch);
     watch_remove(env->db->watch, &ch->watcher);
-    *(ch->prev != NULL ? &ch->prev->next : &x->first) = ch->next;
-    if (ch->next != NULL) ch->next->prev = ch->prev;
+    STACK_UNLINK(x->first, ch, next, prev);
     mem_free(ch);
 }
 

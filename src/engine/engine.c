@@ -87,7 +87,7 @@ uint64_t engine_version_next(struct engine *g)
 
 #define NAMED_BYTES_MAX 120 /* of a key, in an error */
 
-/* A damaged entry is told by its key. */
+/* A damaged entry is named by its key. */
 static enum err name_key(struct slice key, struct error *e)
 {
     struct buf text;

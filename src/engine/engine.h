@@ -4,9 +4,9 @@
  *
  * Keys here are internal keys, made by engine_key_begin and the tuple's bytes: database, space,
  * tuple. Features (expiry, later indexes and queues) are layers: they see the mutations of every
- * transaction before it commits, may add their own, and are told after; no command calls them.
+ * transaction before it commits, may add their own, and are called after; no command calls them.
  *
- * ERR_WAIT from any call: nothing has happened; the waiter will be told; call again with the same
+ * ERR_WAIT from any call: nothing has happened; the waiter will be woken; call again with the same
  * arguments, from the start.
  */
 #ifndef ENGINE_ENGINE_H
@@ -247,7 +247,7 @@ struct data_change {
     struct slice value;
     int64_t expiry_ms;
     /* Before, as it was stored: an expired entry that was not swept yet is there. Known only when
-     * the transaction itself had written it; else view_stored tells. */
+     * the transaction itself had written it; else view_stored says so. */
     bool is_known;
     struct entry before;
 };
@@ -290,7 +290,7 @@ struct view {
 struct layer_op {
     /* With the checks, against the state before the transaction. NULL = it is none. */
     enum err (*check)(struct layer_op *op, struct view *v, bool *holds, struct error *e);
-    /* In its turn. *is_met tells whether it did what it was to do. */
+    /* In its turn. *is_met: whether it did what it was to do. */
     enum err (*apply)(struct layer_op *op, struct view *v, bool *is_met, struct error *e);
 };
 

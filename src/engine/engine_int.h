@@ -41,7 +41,7 @@ struct engine {
     bool had_large; /* a transaction that is not small, since it was last asked */
 };
 
-/* Runs the layers, commits, tells the layers. The set's own mutations are there already. */
+/* Runs the layers, commits, notifies the layers. The set's own mutations are there already. */
 ERR_MUST_USE enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *version,
                                         struct waiter *w, struct error *e);
 

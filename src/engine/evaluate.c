@@ -1,4 +1,4 @@
-/* evaluate: what a transaction does, from loaded entries and nothing else (DESIGN 2).
+/* evaluate: what a transaction does, from loaded entries and nothing else.
  *
  *   1. every check against the state before it; one that fails ends it as a conflict
  *   2. the operations in the order given; later ones see earlier ones (the overlay)
@@ -33,7 +33,7 @@ static void write_absence(struct evaluation *v, struct slice key)
 static enum err see(struct evaluation *v, struct slice key, struct entry *out, struct error *e)
 {
     enum err r = engine_get(v->engine, v->overlay, key, out, v->waiter, e);
-    if (r == OK && out->depends > v->txn->depends) v->txn->depends = out->depends;
+    if (r == OK) depends_raise(&v->txn->depends, out->depends);
     return r;
 }
 
@@ -75,7 +75,7 @@ static enum err eval_set(struct evaluation *v, struct op *op, struct error *e)
     struct entry old = {0};
     int64_t expiry_ms = 0;
     enum err r = check_size(v, op->value, e);
-    /* A blind write reads nothing (DESIGN 1). */
+    /* A blind write reads nothing. */
     bool is_blind = op->condition == IF_ANY && op->ttl != TTL_KEEP && op->guard == NULL;
     if (r == OK && !is_blind) r = see(v, op->key, &old, e);
     if (r == OK && op->guard != NULL) r = op->guard(&old, e);
@@ -182,7 +182,7 @@ static struct view view_of(struct evaluation *v)
 
 static void view_depends(struct evaluation *v, const struct view *view)
 {
-    if (view->depends > v->txn->depends) v->txn->depends = view->depends;
+    depends_raise(&v->txn->depends, view->depends);
 }
 
 static enum err eval_layer(struct evaluation *v, struct op *op, struct error *e)
@@ -367,7 +367,7 @@ enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w, struct
     v.now_ms = own.now_ms;
     r = evaluate(&v, e);
     if (r == OK && !t->is_conflict) r = overlay_commit(&own, &t->version, w, e);
-    if (r == OK && t->version > t->depends) t->depends = t->version;
+    if (r == OK) depends_raise(&t->depends, t->version);
     overlay_fini(&own);
     return r;
 }

@@ -10,6 +10,7 @@
  * database. A look begins at swept_ms and not at the start of the space, where the tombstones of
  * rows already removed lie.
  */
+#include "base/bytes.h"
 #include "engine/overlay.h"
 
 #define TIME_BYTES 8
@@ -19,11 +20,10 @@
 static struct slice row_key(struct arena *arena, struct slice key, int64_t expiry_ms)
 {
     struct slice tuple = engine_key_tuple(key);
-    uint64_t time = __builtin_bswap64((uint64_t)expiry_ms);
     uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
     p[0] = key.data[0];
     p[1] = SPACE_EXPIRY;
-    memcpy(p + KEY_HEAD_BYTES, &time, TIME_BYTES);
+    put_u64(p + KEY_HEAD_BYTES, (uint64_t)expiry_ms);
     memcpy(p + KEY_HEAD_BYTES + TIME_BYTES, tuple.data, tuple.len);
     return slice_of(p, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
 }
@@ -64,12 +64,15 @@ void expiry_fini(struct expiry *x)
     arena_fini(&x->arena);
 }
 
+static int64_t row_time_ms(struct slice row)
+{
+    return (int64_t)get_u64(row.data + KEY_HEAD_BYTES);
+}
+
 /* The removal of what one row is about. */
 static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row, struct error *e)
 {
-    uint64_t time = 0;
     struct entry entry;
-    memcpy(&time, row.data + KEY_HEAD_BYTES, TIME_BYTES);
     struct slice copy = arena_copy(&x->arena, row);
     struct slice tuple = slice_of(copy.data + KEY_HEAD_BYTES + TIME_BYTES,
                                   copy.len - KEY_HEAD_BYTES - TIME_BYTES);
@@ -81,19 +84,12 @@ static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row,
     enum err r = x->engine->backend->ops->load(x->engine->backend, data_key, &entry, &x->waiter, e);
     if (r != OK) return r;
     int64_t expiry_ms = entry.expiry_ms > 0 ? entry.expiry_ms : entry.expiry_ms != 0;
-    if (entry.exists && expiry_ms == (int64_t)__builtin_bswap64(time)) {
+    if (entry.exists && expiry_ms == row_time_ms(copy)) {
         overlay_delete(o, data_key);
         x->expired++;
     }
     overlay_delete(o, copy);
     return OK;
-}
-
-static int64_t row_time_ms(struct slice row)
-{
-    uint64_t time = 0;
-    memcpy(&time, row.data + KEY_HEAD_BYTES, TIME_BYTES);
-    return (int64_t)__builtin_bswap64(time);
 }
 
 /* Less than asked for after a batch that did not fit into a transaction. */
@@ -121,8 +117,7 @@ static enum err sweep_collect(struct expiry *x, uint8_t database, struct overlay
                               int64_t *next_due_ms, struct error *e)
 {
     uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {database, SPACE_EXPIRY};
-    uint64_t swept = __builtin_bswap64((uint64_t)x->swept_ms[database]);
-    memcpy(start + KEY_HEAD_BYTES, &swept, TIME_BYTES);
+    put_u64(start + KEY_HEAD_BYTES, (uint64_t)x->swept_ms[database]);
     uint8_t end[KEY_HEAD_BYTES] = {database, SPACE_EXPIRY + 1};
     struct backend *b = x->engine->backend;
     unsigned batch = batch_max(x);

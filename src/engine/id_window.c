@@ -4,20 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/mem.h"
 
 static void list_unlink(struct id_list *l, struct id_entry *x)
 {
-    *(x->prev != NULL ? &x->prev->next : &l->first) = x->next;
-    *(x->next != NULL ? &x->next->prev : &l->last) = x->prev;
+    LIST_UNLINK(l->first, l->last, x, next, prev);
 }
 
 static void list_append(struct id_list *l, struct id_entry *x)
 {
-    x->next = NULL;
-    x->prev = l->last;
-    *(l->last != NULL ? &l->last->next : &l->first) = x;
-    l->last = x;
+    LIST_APPEND(l->first, l->last, x, next, prev);
 }
 
 void id_window_init(struct id_window *w)

@@ -1,4 +1,4 @@
-/* idem: the window of request ids (SPEC 6, IDEM). Client libraries re-send a command after a lost
+/* idem: the window of request ids (IDEM). Client libraries re-send a command after a lost
  * connection; a repeat of its id gets the first reply and does nothing.
  *
  * An id is a row in its own space, written in the commit that it belongs to:
@@ -12,6 +12,7 @@
  * Invariants: once read, an id is in memory exactly when its row is in the newest state. A flush of
  * a database forgets its ids with all else that was in it.
  */
+#include "base/bytes.h"
 #include "engine/overlay.h"
 
 #define ROW_HEAD_BYTES (8 + IDEM_FINGERPRINT_BYTES)
@@ -21,9 +22,7 @@
 
 static int64_t row_time_ms(struct slice value)
 {
-    uint64_t time = 0;
-    memcpy(&time, value.data, sizeof time);
-    return (int64_t)__builtin_bswap64(time);
+    return (int64_t)get_u64(value.data);
 }
 
 static void idem_on_commit(void *arg, uint64_t version, const struct write_set *ws)
@@ -106,8 +105,7 @@ enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, 
 void idem_keep(struct overlay *o, const struct idem_request *q, struct slice reply)
 {
     uint8_t *value = arena_alloc(o->arena, ROW_HEAD_BYTES + reply.len);
-    uint64_t time = __builtin_bswap64((uint64_t)o->now_ms);
-    memcpy(value, &time, 8);
+    put_u64(value, (uint64_t)o->now_ms);
     memcpy(value + 8, q->fingerprint, IDEM_FINGERPRINT_BYTES);
     memcpy(value + ROW_HEAD_BYTES, reply.data, reply.len);
     overlay_set(o, request_key(o, q), slice_of(value, ROW_HEAD_BYTES + reply.len), 0);

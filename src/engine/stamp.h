@@ -1,5 +1,5 @@
 /* stamp: versionstamps as clients see them: 20 hex digits, the 64-bit commit version and 16 zero
- * bits (SPEC 5). What a check expects is a stamp or NONE.
+ * bits. What a check expects is a stamp or NONE.
  */
 #ifndef ENGINE_STAMP_H
 #define ENGINE_STAMP_H

@@ -19,14 +19,14 @@ enum err view_stored(struct view *v, struct slice key, struct entry *out, struct
     *out = (struct entry){0};
     if (v->overlay->flushed[key.data[0]]) return OK;
     enum err r = b->ops->load(b, key, out, v->waiter, e);
-    if (r == OK && out->depends > v->depends) v->depends = out->depends;
+    if (r == OK) depends_raise(&v->depends, out->depends);
     return r;
 }
 
 enum err view_get(struct view *v, struct slice key, struct entry *out, struct error *e)
 {
     enum err r = engine_get(v->engine, v->overlay, key, out, v->waiter, e);
-    if (r == OK && out->depends > v->depends) v->depends = out->depends;
+    if (r == OK) depends_raise(&v->depends, out->depends);
     return r;
 }
 

@@ -1,6 +1,6 @@
-/* filter: WHERE (SPEC 6.5): a JSON object, compiled once, run on stored MessagePack bytes without
- * building a tree. Fails closed: whatever it does not know is an error when it is compiled, and
- * what is unknown about a value does not match.
+/* filter: WHERE (docs/filters.md): a JSON object, compiled once, run on stored MessagePack
+ * bytes without building a tree. Fails closed: whatever it does not know is an error when it is
+ * compiled, and what is unknown about a value does not match.
  *
  * Conditions are three-valued: a missing or null field makes a comparison unknown; unknown does not
  * match, also under $not. So is an order between different types (or with NaN, or the invalid

@@ -1,5 +1,5 @@
 /* filter_compile: the text of a filter into nodes: objects, $and, $or, $not and fields. What is
- * behind a field is read in filter_operand.c. The text is read with the lexer of typed JSON, so
+ * after a field is read in filter_operand.c. The text is read with the lexer of typed JSON, so
  * that it is as strict as values are.
  */
 #include <stdarg.h>
@@ -128,7 +128,7 @@ static struct node *join(struct compile *c, enum node_kind kind, struct node *fi
     return node;
 }
 
-/* The array behind $and or $or. */
+/* The array after $and or $or. */
 static struct node *read_alternatives(struct compile *c, enum node_kind kind)
 {
     static const char what[] = "takes an array of one or more objects";
@@ -204,7 +204,7 @@ static struct node *read_field(struct compile *c, struct slice name)
     return node;
 }
 
-/* One name and what is behind it. `from`: where the names of this object begin. */
+/* One name and what is after it. `from`: where the names of this object begin. */
 static struct node *read_member(struct compile *c, size_t from)
 {
     struct slice raw = {0};

@@ -14,7 +14,7 @@
 /* In this order: "and" is the least, "or" the greatest, "not" what is left to 2. */
 enum truth { IS_FALSE, IS_UNKNOWN, IS_TRUE };
 
-/* What an operator wants behind it. */
+/* What an operator wants after it. */
 enum operand {
     OPERAND_LITERAL, /* any value */
     OPERAND_LIST,    /* an array of them */

@@ -1,4 +1,4 @@
-/* filter_operand: what stands behind a field: a literal, or operators and their operands.
+/* filter_operand: what stands after a field: a literal, or operators and their operands.
  *
  * Literals are typed JSON, read by value_from_json. There is more to say no to than there: an
  * object in a literal whose names begin with '$', and which is no tag, is a misplaced operator. It
@@ -41,7 +41,7 @@ struct shape {
     struct slice operator_name; /* the first that begins with '$' and is no tag, or one; raw */
 };
 
-/* The cursor is at the value behind the name. */
+/* The cursor is at the value after the name. */
 static void shape_add(struct shape *shape, struct slice raw, bool has_escape, struct json *j)
 {
     uint8_t next = json_peek(j);

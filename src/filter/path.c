@@ -92,7 +92,7 @@ static bool read_name(struct reader *r)
     return step != NULL;
 }
 
-/* Behind '['. */
+/* After '['. */
 static bool read_index(struct reader *r)
 {
     static const char what[] = "an index is [0], [1], .. or, from the end, [#-1], [#-2], ..";

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/bytes.h"
 #include "codec/bigint.h"
 #include "codec/date.h"
 #include "codec/pack.h"
@@ -40,7 +41,7 @@ static void set_bigint(struct stored *s, struct slice twos)
     while (twos.len > 1 && twos.data[0] == fill && twos.data[1] >> 7 == fill >> 7) {
         twos = slice_of(twos.data + 1, twos.len - 1);
     }
-    /* Below 2^64 in size: at most 8 bytes behind a byte of nothing but sign. */
+    /* Below 2^64 in size: at most 8 bytes after a byte of nothing but sign. */
     bool is_short = twos.len <= 8 || (twos.len == 9 && twos.data[0] == fill);
     uint64_t u = fill == 0 ? 0 : UINT64_MAX;
     for (size_t i = 0; is_short && i < twos.len; i++) u = u << 8 | twos.data[i];
@@ -98,10 +99,7 @@ static const uint8_t *read_ext(struct stored *s, const struct pack_item *item, c
         if (body.len == 0) return read_bad(s, next);
         set_bigint(s, body);
         return next;
-    case EXT_U64:
-        set_integer(s, false, 0);
-        for (size_t i = 0; i < body.len; i++) s->u = s->u << 8 | body.data[i];
-        return next;
+    case EXT_U64: set_integer(s, false, get_uint(body.data, body.len)); return next;
     case EXT_TYPED: s->kind = STORED_TYPED; return next;
     case EXT_SET: return read_container(s, STORED_SET, body);
     case EXT_MAP: return read_container(s, STORED_MAP, body);

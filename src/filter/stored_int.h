@@ -42,7 +42,7 @@ struct stored {
         double d;
     };
     struct slice
-        body; /* borrowed; of containers: from the first item, it may go on behind the last */
+        body; /* borrowed; of containers: from the first item, it may go on after the last */
     bool is_negative;
 };
 

@@ -17,14 +17,14 @@ static struct scan_range fill_range(struct arena *arena, const struct index *x)
     struct scan_range range = {.with_values = true, .is_undivided = true};
     struct slice ignored;
     engine_range_below(arena, x->database, d->prefix, &range.start, &range.end);
-    /* Behind a key come first those that lie below it. */
+    /* After a key come first those that lie below it. */
     if (d->position.len > 0) {
         engine_range_below(arena, x->database, d->position, &range.start, &ignored);
     }
     return range;
 }
 
-/* Why it failed: told by INFO and by who asks the index. */
+/* Why it failed: shown by INFO, and to who asks the index. */
 static void fail(struct view *v, struct definition *d, struct slice key, struct slice owner,
                  const struct error *why)
 {
@@ -107,9 +107,7 @@ static enum err fill_batch(struct indexes *ix, struct view *v, const struct inde
     *d = x->definition;
     enum err r = engine_scan_open(ix->engine, v->overlay, &range, &scan, e);
     if (r == OK) r = fill_rows(v, x, scan, rows_max, d, e);
-    if (scan != NULL && engine_scan_depends(scan) > v->depends) {
-        v->depends = engine_scan_depends(scan);
-    }
+    if (scan != NULL) depends_raise(&v->depends, engine_scan_depends(scan));
     engine_scan_close(scan);
     return r;
 }

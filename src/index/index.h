@@ -1,4 +1,4 @@
-/* index: secondary and text indexes as a layer over the engine (SPEC 6.6). Of both kinds the
+/* index: secondary and text indexes as a layer over the engine. Of both kinds the
  * definitions live here; the entries of a secondary index are rows (rows.h) that every transaction
  * adds and removes together with the data (maintain.c); what a text index holds is the backend's
  * business, which reads its row of SPACE_TEXT.
@@ -107,7 +107,7 @@ ERR_MUST_USE enum err index_bounds(const struct index *x, const struct index_que
 bool index_row_owner(const struct index *x, struct slice key, struct slice value,
                      struct arena *arena, struct slice *owner, bool *is_multi);
 /* Is `row` the first (or, in reverse, the last) row of the entry within [start, end)? So that an
- * entry with several rows in a range is told once. */
+ * entry with several rows in a range is shown once. */
 bool index_row_leads(const struct index *x, struct slice owner, struct slice value,
                      struct slice row, const struct scan_range *range);
 

@@ -144,7 +144,7 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     }
 }
 
-/* The definitions are not of the data: they are written again behind the flush, as of an index that
+/* The definitions are not of the data: they are written again after the flush, as of an index that
  * is empty and complete. */
 static enum err flushed(void *arg, struct view *v, struct error *e)
 {

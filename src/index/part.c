@@ -4,6 +4,7 @@
 #include <math.h>
 #include <xxhash.h>
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "codec/bigint.h"
 #include "codec/date.h"
@@ -60,8 +61,9 @@ static void add_finite(struct buf *out, bool is_negative, uint32_t exponent, str
     buf_append_byte(out, PART_NUMBER);
     buf_append_byte(out, is_negative ? NUMBER_NEGATIVE : NUMBER_POSITIVE);
     size_t from = out->len;
-    uint32_t biased = __builtin_bswap32(exponent + EXPONENT_BIAS);
-    buf_append(out, &biased, EXPONENT_BYTES);
+    uint8_t biased[EXPONENT_BYTES];
+    put_u32(biased, exponent + EXPONENT_BIAS);
+    buf_append(out, biased, sizeof biased);
     add_body(out, bits);
     if (!is_negative || out->is_failed) return;
     for (size_t i = from; i < out->len; i++) out->data[i] = (uint8_t)~out->data[i];
@@ -80,8 +82,9 @@ static void add_top(struct buf *out, bool is_negative, uint32_t exponent, uint64
         add_class(out, NUMBER_ZERO);
         return;
     }
-    uint64_t big = __builtin_bswap64(top);
-    add_finite(out, is_negative, exponent, slice_of(&big, sizeof big));
+    uint8_t big[8];
+    put_u64(big, top);
+    add_finite(out, is_negative, exponent, slice_of(big, sizeof big));
 }
 
 static void add_integer(struct buf *out, bool is_negative, uint64_t magnitude)
@@ -139,22 +142,19 @@ static bool add_date(struct buf *out, struct slice body)
     int64_t ms = 0;
     bool is_invalid = false;
     if (!date_from_ext(body, &ms, &is_invalid) || is_invalid) return false;
-    uint64_t big = __builtin_bswap64((uint64_t)ms ^ (UINT64_C(1) << 63));
+    uint8_t big[8];
+    put_u64(big, (uint64_t)ms ^ (UINT64_C(1) << 63));
     buf_append_byte(out, PART_DATE);
-    buf_append(out, &big, sizeof big);
+    buf_append(out, big, sizeof big);
     return true;
 }
 
 static bool add_ext(struct buf *out, const struct pack_item *item)
 {
-    uint64_t u = 0;
     switch (item->ext) {
     case EXT_DATE: return add_date(out, item->body);
     case EXT_BIGINT: add_twos(out, item->body); return true;
-    case EXT_U64:
-        memcpy(&u, item->body.data, sizeof u);
-        add_integer(out, false, __builtin_bswap64(u));
-        return true;
+    case EXT_U64: add_integer(out, false, get_u64(item->body.data)); return true;
     default: return false;
     }
 }
@@ -178,7 +178,7 @@ bool index_part(struct slice value, struct buf *out)
 
 /* ---- reading ---- */
 
-/* Behind a body; `flip` is ff in a negative number, where every byte is inverted. 0 = no end. */
+/* After a body; `flip` is ff in a negative number, where every byte is inverted. 0 = no end. */
 static size_t body_end(struct slice key, size_t at, uint8_t flip)
 {
     for (; at + 1 < key.len; at++) {

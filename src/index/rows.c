@@ -1,5 +1,6 @@
 #include "index/rows.h"
 
+#include "base/bytes.h"
 #include "codec/pack.h"
 
 #define DEFINITION_FORMAT 1
@@ -18,15 +19,12 @@ struct slice index_row_key(struct arena *arena, uint8_t database, enum index_row
 
 void index_id_write(uint32_t id, uint8_t out[INDEX_ID_BYTES])
 {
-    uint32_t big = __builtin_bswap32(id);
-    memcpy(out, &big, INDEX_ID_BYTES);
+    put_u32(out, id);
 }
 
 uint32_t index_id_read(struct slice bytes)
 {
-    uint32_t big = 0;
-    memcpy(&big, bytes.data, INDEX_ID_BYTES);
-    return __builtin_bswap32(big);
+    return get_u32(bytes.data);
 }
 
 struct slice index_id_key(struct arena *arena, uint8_t database, enum space space, uint32_t id)

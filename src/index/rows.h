@@ -15,7 +15,7 @@
  *   string  02 body
  *   number  15 00 -inf | 01 ~(exponent body) negative | 02 zero | 03 exponent body | 04 +inf
  *           Numbers, bigints and u64 alike, by value: the value is 0.1xxx (binary) * 2^(exponent -
- *           2^31), exponent 4 bytes big-endian, body the bits behind the point, without trailing
+ *           2^31), exponent 4 bytes big-endian, body the bits after the point, without trailing
  *           zero bytes. NaN is not indexed.
  *   date    19 ms since 1970 + 2^63, 8 bytes big-endian
  *   false   26
@@ -77,7 +77,7 @@ void index_id_write(uint32_t id, uint8_t out[INDEX_ID_BYTES]);
 
 /* The part of a stored value; false: it is of a type that is not indexed (nothing was appended). */
 bool index_part(struct slice value, struct buf *out);
-/* Behind the part at `at`; 0 when there is none. */
+/* After the part at `at`; 0 when there is none. */
 size_t index_part_end(struct slice key, size_t at);
 /* First bytes of all parts of the type of this one: the range [*low, *high) of first bytes. */
 void index_part_type(struct slice part, uint8_t *low, uint8_t *high);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "command/client_memory.h"
@@ -51,21 +52,16 @@ void conn_queue(struct conn *c)
 
 static void conn_hold(struct conn *c)
 {
-    struct conn *head = &c->net->held;
     if (c->is_held) return;
     c->is_held = true;
-    c->held_prev = head->held_prev;
-    c->held_next = head;
-    head->held_prev->held_next = c;
-    head->held_prev = c;
+    RING_INSERT(&c->net->held, c, held_next, held_prev);
 }
 
 static void conn_unhold(struct conn *c)
 {
     if (!c->is_held) return;
     c->is_held = false;
-    c->held_prev->held_next = c->held_next;
-    c->held_next->held_prev = c->held_prev;
+    RING_UNLINK(c, held_next, held_prev);
 }
 
 static void conn_ready(struct waiter *w)
@@ -456,7 +452,7 @@ void conn_read_all(struct net *n)
         if (n->late_first == NULL) n->late_last = &n->late_first;
         c->is_readable = false;
         if (c->state != CONN_DEAD) conn_read(c);
-        /* That connections end takes time too, and no command tells how much. */
+        /* That connections end takes time too, and no command says how much. */
         if (++reads % LOOK_EVERY == 0) n->env->now_us = clock_mono_us();
     }
 }

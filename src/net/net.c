@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "command/client_memory.h"
@@ -183,7 +184,7 @@ struct net *net_new(void)
     n->run_last = &n->run_first;
     n->late_last = &n->late_first;
     n->flush_last = &n->flush_first;
-    n->held.held_next = n->held.held_prev = &n->held;
+    RING_INIT(&n->held, held_next, held_prev);
     arena_init(&n->arena, ARENA_CHUNK_BYTES);
     ev_async_init(&n->wake, on_wake);
     n->wake.data = n;

@@ -55,7 +55,7 @@ void net_client_close(struct net *n, struct client *c);
 /* Loop thread: bytes of its buffers. */
 void net_client_buffers(const struct client *c, size_t *input, size_t *output);
 /* Loop thread: sends bytes (one whole message, copied) to any client, also from inside its own
- * command: they come behind every reply that is in its output and behind the one being made. They
+ * command: they come after every reply that is in its output and after the one being made. They
  * are sent at the end of the turn, and not before `version` is durable. Never closes the connection
  * inside the call: one whose output would be over the hard limit gets nothing more and is closed at
  * the end of the turn. */

@@ -16,7 +16,7 @@
 
 /* A connection's life:
  *
- *   CONN_READING --command must wait--> CONN_PARKED --waiter told--> CONN_READING
+ *   CONN_READING --command must wait--> CONN_PARKED --waiter woken--> CONN_READING
  *        |                                   |
  *        | QUIT, protocol error              | peer gone, killed
  *        v                                   v
@@ -44,7 +44,7 @@ struct conn {
     bool is_flush_queued;    /* in net->flush_first: somebody else wrote to it */
     bool is_overrun;         /* what was written to it did not fit: to be closed */
     bool is_crowded;         /* the same, because all clients together hold too much */
-    struct buf behind;       /* owned; messages that come behind the reply being made ... */
+    struct buf behind;       /* owned; messages that come after the reply being made ... */
     uint64_t behind_version; /* ... and need this version */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;
@@ -69,7 +69,7 @@ struct net {
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
     uint64_t unix_inode; /* of the Unix socket's file, to remove no other; 0 = none */
-    /* Those that the loop told of in this turn. libev tells of the last event first: each is put
+    /* Those with an event in this turn. libev reports the last event first: each is put
      * before the others here, which is the order in which the bytes came. So a SUBSCRIBE that was
      * sent before a PUBLISH of another connection is served before it. */
     struct conn *readable;
@@ -88,7 +88,7 @@ struct net {
     struct arena arena;                     /* of the request being run */
     struct buf scratch;
     uint64_t next_id;
-    uint64_t durable;   /* as last told */
+    uint64_t durable;   /* as last heard */
     int64_t refused_us; /* last log line about maxclients */
     bool is_stopping;
     bool is_signalled;

@@ -38,7 +38,7 @@ void output_mark(struct output *o, uint64_t version, uint64_t durable)
     uint64_t start = o->marked;
     o->marked = o->base + o->bytes.len;
     if (version <= durable || start == o->marked) return;
-    /* Behind something held it waits anyway; a demand that is not higher adds nothing. */
+    /* After something held it waits anyway; a demand that is not higher adds nothing. */
     if (o->mark_count > 0 && version <= mark_at(o, o->mark_count - 1)->version) return;
     if (o->mark_count == o->mark_cap) marks_grow(o);
     *mark_at(o, o->mark_count++) = (struct output_mark){.start = start, .version = version};

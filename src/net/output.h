@@ -1,4 +1,4 @@
-/* output: what a connection has to send, and how much of it may leave (DESIGN 1, the hold rule).
+/* output: what a connection has to send, and how much of it may leave: the rule of holding.
  * Replies are appended in order; each depends on a version, and no byte of it leaves before that
  * version is durable. Marks remember where the demand rises: (start offset, version), versions
  * strictly rising, so that the part that may go is always a prefix: all before the first mark.
@@ -36,7 +36,7 @@ struct output_limit {
 void output_init(struct output *o);
 void output_fini(struct output *o);
 /* Everything appended to o->bytes since the last call needs `version` (0 or already durable:
- * nothing of its own, but it stays behind what is held before it). */
+ * nothing of its own, but what is held before it holds it too). */
 void output_mark(struct output *o, uint64_t version, uint64_t durable);
 /* The bytes that may be written now. */
 struct slice output_ready(struct output *o, uint64_t durable);

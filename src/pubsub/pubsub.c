@@ -1,6 +1,7 @@
 #include "pubsub/pubsub.h"
 
 #include "base/glob.h"
+#include "base/list.h"
 #include "base/mem.h"
 
 /* A name that somebody listens to. */
@@ -55,9 +56,7 @@ static struct topic *topic_of(struct pubsub *p, enum pubsub_kind kind, uint64_t 
     if (name.len > 0) memcpy(t + 1, name.data, name.len);
     t->name = slice_of(t + 1, name.len);
     t->hash = hash;
-    t->prev = p->last[kind];
-    *(t->prev != NULL ? &t->prev->next : &p->first[kind]) = t;
-    p->last[kind] = t;
+    LIST_APPEND(p->first[kind], p->last[kind], t, next, prev);
     htab_insert(&p->topics[kind], hash, &t->name);
     return t;
 }
@@ -69,8 +68,7 @@ static void topic_drop(struct pubsub *p, enum pubsub_kind kind, struct topic *t)
         if (d->pattern == t) d->pattern = t->next;
     }
     htab_remove(&p->topics[kind], t->hash, &t->name);
-    *(t->prev != NULL ? &t->prev->next : &p->first[kind]) = t->next;
-    *(t->next != NULL ? &t->next->prev : &p->last[kind]) = t->prev;
+    LIST_UNLINK(p->first[kind], p->last[kind], t, next, prev);
     mem_free(t);
 }
 
@@ -86,13 +84,9 @@ bool pubsub_subscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind k
     n->serial = ++p->serial;
     n->topic = t;
     n->subscriber = s;
-    n->topic_prev = t->last;
-    *(t->last != NULL ? &t->last->topic_next : &t->first) = n;
-    t->last = n;
+    LIST_APPEND(t->first, t->last, n, topic_next, topic_prev);
     t->count++;
-    n->own_prev = s->last[kind];
-    *(s->last[kind] != NULL ? &s->last[kind]->own_next : &s->first[kind]) = n;
-    s->last[kind] = n;
+    LIST_APPEND(s->first[kind], s->last[kind], n, own_next, own_prev);
     htab_insert(&s->subscriptions[kind], hash, &n->name);
     s->name_bytes += name.len;
     return true;
@@ -107,10 +101,8 @@ static void subscription_end(struct pubsub *p, enum pubsub_kind kind, struct sub
     }
     htab_remove(&s->subscriptions[kind], n->hash, &n->name);
     s->name_bytes -= n->name.len;
-    *(n->own_prev != NULL ? &n->own_prev->own_next : &s->first[kind]) = n->own_next;
-    *(n->own_next != NULL ? &n->own_next->own_prev : &s->last[kind]) = n->own_prev;
-    *(n->topic_prev != NULL ? &n->topic_prev->topic_next : &t->first) = n->topic_next;
-    *(n->topic_next != NULL ? &n->topic_next->topic_prev : &t->last) = n->topic_prev;
+    LIST_UNLINK(s->first[kind], s->last[kind], n, own_next, own_prev);
+    LIST_UNLINK(t->first, t->last, n, topic_next, topic_prev);
     mem_free(n);
     if (--t->count == 0) topic_drop(p, kind, t);
 }

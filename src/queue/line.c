@@ -4,6 +4,7 @@
  *
  * A consumer is told once when there is a message for it, and keeps its place until it goes.
  */
+#include "base/list.h"
 #include "base/mem.h"
 #include "queue/queue_int.h"
 
@@ -57,9 +58,8 @@ struct consumer *consumer_new(struct queues *qs, uint8_t database, const struct 
         struct queue *q = queue_make(qs, database, names[i]);
         if (stands_in(c, q)) continue;
         struct place *p = &c->places[c->count++];
-        *p = (struct place){.consumer = c, .queue = q, .prev = q->line_last};
-        *(q->line_last != NULL ? &q->line_last->next : &q->line_first) = p;
-        q->line_last = p;
+        *p = (struct place){.consumer = c, .queue = q};
+        LIST_APPEND(q->line_first, q->line_last, p, next, prev);
         q->line_count++;
         queue_activate(qs, q);
     }
@@ -78,8 +78,7 @@ void consumer_free(struct consumer *c)
     for (size_t i = 0; i < c->count; i++) {
         struct place *p = &c->places[i];
         struct queue *q = p->queue;
-        *(p->prev != NULL ? &p->prev->next : &q->line_first) = p->next;
-        *(p->next != NULL ? &p->next->prev : &q->line_last) = p->prev;
+        LIST_UNLINK(q->line_first, q->line_last, p, next, prev);
         q->line_count--;
         /* What was promised to it goes to the next. */
         line_wake(q);

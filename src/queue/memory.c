@@ -1,6 +1,7 @@
 /* memory: what is known of each queue without a read: its figures, its first rows by time. Changed
  * by commits only, and filled from the store where a window ends.
  */
+#include "base/list.h"
 #include "base/mem.h"
 #include "queue/queue_int.h"
 
@@ -56,10 +57,7 @@ struct queue *queue_make(struct queues *qs, uint8_t database, struct slice name)
     q->name = name_of(q->key);
     q->queues = qs;
     windows_empty(q);
-    q->next = &qs->all;
-    q->prev = qs->all.prev;
-    q->prev->next = q;
-    qs->all.prev = q;
+    RING_INSERT(&qs->all, q, next, prev);
     htab_insert(&qs->table, hash, &q->key);
     return q;
 }
@@ -68,8 +66,7 @@ static void queue_free(struct queues *qs, struct queue *q)
 {
     queue_deactivate(q);
     htab_remove(&qs->table, q->hash, &q->key);
-    q->prev->next = q->next;
-    q->next->prev = q->prev;
+    RING_UNLINK(q, next, prev);
     window_fini(&q->ready);
     window_fini(&q->upcoming);
     window_fini(&q->leases);
@@ -84,17 +81,13 @@ void queue_drop_unused(struct queues *qs, struct queue *q)
 void queue_activate(struct queues *qs, struct queue *q)
 {
     if (q->active_next != NULL) return;
-    q->active_next = &qs->active;
-    q->active_prev = qs->active.active_prev;
-    q->active_prev->active_next = q;
-    qs->active.active_prev = q;
+    RING_INSERT(&qs->active, q, active_next, active_prev);
 }
 
 void queue_deactivate(struct queue *q)
 {
     if (q->active_next == NULL) return;
-    q->active_prev->active_next = q->active_next;
-    q->active_next->active_prev = q->active_prev;
+    RING_UNLINK(q, active_next, active_prev);
     q->active_next = q->active_prev = NULL;
 }
 

@@ -7,6 +7,7 @@
  * Invariant: a delivery is in `pushed` from its commit to the commit that ends it, and counts as
  * unacknowledged of its client for as long.
  */
+#include "base/list.h"
 #include "base/mem.h"
 #include "queue/queue_int.h"
 
@@ -48,8 +49,7 @@ static void pushed_drop(struct queues *qs, struct pushed *p)
 {
     struct push_client *c = p->client;
     htab_remove(&qs->pushed, p->hash, &p->key);
-    *(p->prev != NULL ? &p->prev->next : &c->first) = p->next;
-    if (p->next != NULL) p->next->prev = p->prev;
+    STACK_UNLINK(c->first, p, next, prev);
     c->unacked--;
     qs->push_is_due = true;
     mem_free(p);
@@ -67,9 +67,7 @@ static void pushed_add(struct queues *qs, struct push_sub *s, const struct deliv
     p->receipt = d->delivered;
     p->receipt.queue = slice_of(key + 2, d->queue.len);
     p->end = end;
-    p->next = s->client->first;
-    if (p->next != NULL) p->next->prev = p;
-    s->client->first = p;
+    STACK_PUSH(s->client->first, p, next, prev);
     s->client->unacked++;
     htab_insert(&qs->pushed, p->hash, &p->key);
 }
@@ -242,14 +240,7 @@ static struct push_ring *ring_of(struct queues *qs, uint8_t database, struct sli
     r->hash = hash;
     r->queues = qs;
     r->waiter.ready = ring_ready;
-    if (qs->rings == NULL) {
-        r->next = r->prev = r;
-        qs->rings = r;
-    } else {
-        r->next = qs->rings;
-        r->prev = qs->rings->prev;
-        r->prev->next = r->next->prev = r;
-    }
+    RING_ADD(qs->rings, r, next, prev);
     htab_insert(&qs->ring_table, hash, &r->key);
     return r;
 }
@@ -261,8 +252,7 @@ static void ring_free(struct push_ring *r)
     waiter_cancel(&r->waiter);
     htab_remove(&qs->ring_table, r->hash, &r->key);
     if (qs->rings == r) qs->rings = r->next == r ? NULL : r->next;
-    r->prev->next = r->next;
-    r->next->prev = r->prev;
+    RING_UNLINK(r, next, prev);
     mem_free(r);
 }
 
@@ -270,14 +260,7 @@ void push_subscribe(struct queues *qs, struct push_sub *s, uint8_t database, str
 {
     struct push_ring *r = ring_of(qs, database, name);
     s->ring = r;
-    if (r->next_sub == NULL) {
-        s->next = s->prev = s;
-        r->next_sub = s;
-    } else {
-        s->next = r->next_sub;
-        s->prev = r->next_sub->prev;
-        s->prev->next = s->next->prev = s;
-    }
+    RING_ADD(r->next_sub, s, next, prev);
     qs->push_is_due = true;
 }
 
@@ -296,8 +279,7 @@ void push_unsubscribe(struct queues *qs, struct push_sub *s, enum push_end end, 
         ring_free(r);
     } else {
         if (r->next_sub == s) r->next_sub = s->next;
-        s->prev->next = s->next;
-        s->next->prev = s->prev;
+        RING_UNLINK(s, next, prev);
     }
     s->ring = NULL;
 }

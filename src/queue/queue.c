@@ -1,5 +1,6 @@
 #include "queue/queue.h"
 
+#include "base/list.h"
 #include "base/mem.h"
 #include "queue/queue_int.h"
 
@@ -164,8 +165,8 @@ struct queues *queues_new(const struct queue_options *o)
     htab_init(&qs->table);
     htab_init(&qs->ring_table);
     htab_init(&qs->pushed);
-    qs->all.next = qs->all.prev = &qs->all;
-    qs->active.active_next = qs->active.active_prev = &qs->active;
+    RING_INIT(&qs->all, next, prev);
+    RING_INIT(&qs->active, active_next, active_prev);
     id_window_init(&qs->dedup);
     waiter_list_init(&qs->pending);
     waiter_list_init(&qs->blocked);

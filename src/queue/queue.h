@@ -1,4 +1,4 @@
-/* queue: queues as a layer over the engine (SPEC 6.4). Messages are rows in the ordered keyspace
+/* queue: queues as a layer over the engine. Messages are rows in the ordered keyspace
  * (rows.h); what happens to them is an operation of a transaction (OP_LAYER), so that it is
  * committed, journaled, replayed and flushed with everything else.
  *
@@ -177,7 +177,7 @@ struct shown {
 struct queue_page {
     struct slice queue;
     enum space space;  /* SPACE_READY: first due first; SPACE_DEAD: newest first */
-    struct slot after; /* a page begins behind this, when has_after */
+    struct slot after; /* a page begins after this, when has_after */
     bool has_after;
     size_t max;
     /* results */
@@ -197,7 +197,7 @@ ERR_MUST_USE enum err queue_dead_get(struct queues *qs, struct view *v, struct s
 /* Stands in the line of each queue: first come, first served. Not while it is running. */
 struct consumer *consumer_new(struct queues *qs, uint8_t database, const struct slice *names,
                               size_t count);
-/* `w` is told when there is a message for it. */
+/* `w` is woken when there is a message for it. */
 void consumer_wait(struct consumer *c, struct waiter *w);
 /* May be NULL. */
 void consumer_free(struct consumer *c);

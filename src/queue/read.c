@@ -1,4 +1,4 @@
-/* read: what is told of queues without changing them. */
+/* read: what is shown of queues without changing them. */
 #include <stdlib.h>
 
 #include "queue/queue_int.h"
@@ -35,7 +35,7 @@ enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size
     *out = arena_alloc(v->arena, (qs->table.count + 1) * sizeof **out);
     if (r != OK) return r;
     for (struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
-        if (q->version > v->depends) v->depends = q->version;
+        depends_raise(&v->depends, q->version);
         if (q->key.data[0] == v->database && q->exists) (*out)[(*count)++] = q->name;
     }
     qsort(*out, *count, sizeof **out, compare);
@@ -123,8 +123,7 @@ static enum err page_scan(struct touch *t, struct queue_page *p, struct found *f
         f->row = arena_copy(v->arena, entry.value);
     }
     if (scan != NULL) {
-        uint64_t depends = engine_scan_depends(scan);
-        if (depends > v->depends) v->depends = depends;
+        depends_raise(&v->depends, engine_scan_depends(scan));
     }
     engine_scan_close(scan);
     return r;

@@ -7,32 +7,6 @@
 #define MESSAGE_FORMAT 1
 #define RECEIPT_HEAD_BYTES (ID_BYTES + 12)
 
-void put_u32(uint8_t *p, uint32_t v)
-{
-    v = __builtin_bswap32(v);
-    memcpy(p, &v, sizeof v);
-}
-
-void put_u64(uint8_t *p, uint64_t v)
-{
-    v = __builtin_bswap64(v);
-    memcpy(p, &v, sizeof v);
-}
-
-uint32_t get_u32(const uint8_t *p)
-{
-    uint32_t v = 0;
-    memcpy(&v, p, sizeof v);
-    return __builtin_bswap32(v);
-}
-
-uint64_t get_u64(const uint8_t *p)
-{
-    uint64_t v = 0;
-    memcpy(&v, p, sizeof v);
-    return __builtin_bswap64(v);
-}
-
 /* ---- keys ---- */
 
 static bool has_incarnation(enum space space)

@@ -23,6 +23,7 @@
 #ifndef QUEUE_ROWS_H
 #define QUEUE_ROWS_H
 
+#include "base/bytes.h"
 #include "engine/engine.h"
 
 #define QUEUE_NAME_BYTES_MAX 255
@@ -81,11 +82,6 @@ struct receipt {
     uint32_t attempt;
 };
 
-void put_u32(uint8_t *p, uint32_t v);
-void put_u64(uint8_t *p, uint64_t v);
-uint32_t get_u32(const uint8_t *p);
-uint64_t get_u64(const uint8_t *p);
-
 /* Which rows of a queue: the incarnation counts only in the spaces whose keys have one. */
 struct row_place {
     uint8_t database;
@@ -102,7 +98,7 @@ struct slice row_key_end(struct arena *arena, const struct row_place *place, enu
 bool row_split(struct slice key, struct row_place *place, struct slice *rest);
 
 struct slot slot_of(int64_t time_ms, const struct message_id *id);
-/* Behind every slot of that time. */
+/* After every slot of that time. */
 struct slot slot_end(int64_t time_ms);
 int64_t slot_time_ms(const struct slot *s);
 struct message_id slot_id(const struct slot *s);

@@ -54,7 +54,7 @@ enum err touch_begin(struct touch *t, struct queues *qs, struct view *v, struct 
     if (t->queue != NULL) {
         r = queue_advance(t->queue, v->now_ms, v->waiter, e);
         if (r != OK) return r;
-        if (t->queue->version > v->depends) v->depends = t->queue->version;
+        depends_raise(&v->depends, t->queue->version);
     }
     if (view_own(v, touch_key(t, SPACE_QUEUE, NULL, 0), &own)) {
         t->exists = own.exists;

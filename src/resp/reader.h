@@ -28,7 +28,7 @@ struct resp_reader {
     size_t begin;          /* first byte of the command being read */
     size_t at;             /* next byte to look at */
     struct resp_arg *args; /* owned; arguments found so far */
-    struct slice *argv;    /* owned; what resp_reader_next hands out */
+    struct slice *argv;    /* owned; what resp_reader_next gives */
     size_t args_cap;
     size_t argc;
     size_t args_left;       /* arguments still to come; 0 = READ_START */

@@ -126,7 +126,7 @@ static unsigned parse_phrase(struct query *q)
     return node;
 }
 
-/* The number behind the comma; the words are limited, and so is what it may say. */
+/* The number after the comma; the words are limited, and so is what it may say. */
 static void parse_distance(struct query *q)
 {
     query_next(&q->r);
@@ -134,7 +134,7 @@ static void parse_distance(struct query *q)
     if (q->r.token != TOKEN_WORD || q->r.is_prefix || q->r.body.len > NEAR_DISTANCE_DIGITS ||
         !slice_to_u64(q->r.body, &distance)) {
         query_bad(&q->r, ERR_SYNTAX, q->r.token_at,
-                  "NEAR's comma without a number of at most 6 digits behind it");
+                  "NEAR's comma without a number of at most 6 digits after it");
         return;
     }
     buf_append_str(&q->leaves, ", ");
@@ -207,11 +207,11 @@ static void bad_operator(struct query *q, enum token operator, size_t at, const 
 }
 
 /* At the place of an item is none: says whose it would have been. When it is no operator's, whoever
- * sees the next token tells. */
+ * sees the next token says so. */
 static void bad_operand(struct query *q)
 {
     if (q->r.before != TOKEN_END) {
-        bad_operator(q, q->r.before, q->r.before_at, "behind");
+        bad_operator(q, q->r.before, q->r.before_at, "after");
     } else if (q->r.token >= TOKEN_AND) {
         bad_operator(q, q->r.token, q->r.token_at, "before");
     }
@@ -233,7 +233,7 @@ static unsigned parse_item(struct query *q)
         q->column = q->r.path;
         query_next(&q->r);
         if (q->r.token == TOKEN_PATH || !begins_item(q->r.token)) {
-            query_bad(&q->r, ERR_SYNTAX, at, "a path with nothing to search for behind it");
+            query_bad(&q->r, ERR_SYNTAX, at, "a path with nothing to search for after it");
         }
     }
     switch (q->r.token) {

@@ -10,7 +10,7 @@
  *                                                      n: at most 6 digits, default 10
  *
  * Operators are upper-case; `path` is one of the index's, as it was given when the index was made;
- * of several that fit, the longest. Inside of the parentheses behind a path there is no other path.
+ * of several that fit, the longest. Inside of the parentheses after a path there is no other path.
  * A word ends at a blank, a quote or a parenthesis (in NEAR at a comma too); other characters are
  * part of it, and if the tokenizer cuts it up it is a phrase. A word with a colon that is no path
  * is an error. A quote inside of a phrase is written twice.

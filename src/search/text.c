@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "base/bytes.h"
 #include "codec/bigint.h"
 #include "codec/number.h"
 #include "codec/pack.h"
@@ -199,13 +200,9 @@ static void gather_ext(struct gather *g, int8_t ext, struct slice body)
 {
     const uint8_t *at = body.data, *end = at + body.len;
     struct pack_item head = {0};
-    uint64_t u = 0;
     switch (ext) {
     case EXT_BIGINT: gather_bigint(g, body); return;
-    case EXT_U64:
-        for (size_t i = 0; i < body.len; i++) u = u << 8 | body.data[i];
-        gather_integer(g, false, u);
-        return;
+    case EXT_U64: gather_integer(g, false, get_uint(body.data, body.len)); return;
     case EXT_ID:
     case EXT_MAP:
     case EXT_SET: break;

@@ -15,7 +15,7 @@
 
 #define INCLUDE_DEPTH_MAX 8
 
-/* How much of a name or a line an error repeats: the reason behind it must still fit. */
+/* How much of a name or a line an error repeats: the reason after it must still fit. */
 #define SHOWN_BYTES 56
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static uint8_t unescape(struct slice line, size_t *at)
     }
 }
 
-/* One word from *at, which is no blank; false for unbalanced quotes or a byte behind a closing
+/* One word from *at, which is no blank; false for unbalanced quotes or a byte after a closing
  * quote. */
 static bool split_word(struct slice line, size_t *at, struct buf *text)
 {

@@ -6,7 +6,7 @@
  * conf/tupled.conf repeats it for people, and a test compares the two. The last line wins. What is
  * refused: an unknown name, a value outside its range, a second guess of what was meant.
  *
- * It only knows what was asked for. It opens no port, makes no directory, and tells no module that
+ * It only knows what was asked for. It opens no port, makes no directory, and calls no module that
  * a setting has changed: whoever calls config_set does. Owned by the loop thread after the start.
  */
 #ifndef SERVER_CONFIG_H

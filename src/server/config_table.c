@@ -339,7 +339,7 @@ static enum err set_bind(struct config *c, const struct setting *s, const struct
 }
 
 /* `1gb` for all classes, or Redis's groups `class hard soft soft-seconds`; its class of replicas is
- * kept and told, and means nothing here. */
+ * kept and shown, and means nothing here. */
 static enum err set_output_limit(struct config *c, const struct slice *words, size_t count,
                                  struct error *e)
 {

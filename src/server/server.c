@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/list.h"
 #include "base/random.h"
 #include "command/backup.h"
 #include "command/memory.h"
@@ -23,7 +24,7 @@ static void on_wake(void *arg)
 }
 
 /* The journal could not write or sync space that it had reserved. What was acknowledged is on disk;
- * nothing may be acknowledged any more (SPEC 7). */
+ * nothing may be acknowledged any more. */
 __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
 {
     (void)arg;
@@ -110,7 +111,7 @@ static void fill_env(struct server *s, const char *executable)
     env->debug_is_allowed = c->enable_debug_command == CONFIG_DEBUG_YES;
     env->debug_is_local = c->enable_debug_command == CONFIG_DEBUG_LOCAL;
     env->started_ms = clock_wall_ms();
-    env->clients.next = env->clients.prev = &env->clients;
+    RING_INIT(&env->clients, next, prev);
     env->server = s;
     env->client_close = on_client_close;
     env->client_write = on_client_write;
@@ -149,7 +150,7 @@ static unsigned test_delay_ms(const char *name, const char *what)
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
  * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one.
- * TUPLED_TEST_LATE_BYTES: of keys whose changes are told late, at most (src/watch).
+ * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {

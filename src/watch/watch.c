@@ -2,11 +2,12 @@
 
 #include "base/glob.h"
 #include "base/htab.h"
+#include "base/list.h"
 #include "base/mem.h"
 #include "codec/key.h"
 
 #define TURN_WORK 20000       /* watchers told and patterns matched in one turn, about */
-#define LATE_BYTES (64 << 20) /* of keys whose changes are still to be told, at most */
+#define LATE_BYTES (64 << 20) /* of keys whose changes are still to be sent, at most */
 #define WORK_BYTES 256        /* of a value that are copied, or of a pattern: one more */
 
 /* A key, prefix or pattern that somebody watches. */
@@ -39,7 +40,7 @@ struct watch {
     struct watched_name *flush_at; /* of late_first, a flush under way: who is told next */
     int flush_kind;                /* the kind of flush_at; WATCH_KINDS = it has not begun */
     bool is_lost;
-    struct buf path; /* of the key being told to patterns */
+    struct buf path; /* of the key being matched with patterns */
 };
 
 static void tell(struct watch *x, const struct watched_name *n, const struct change *c)
@@ -118,13 +119,12 @@ static void tell_name_of_flush(struct watch *x, const struct watched_name *n, ui
     tell(x, n, &c);
 }
 
-/* ---- what cannot be told in the turn of its commit ---- */
+/* ---- what cannot be sent in the turn of its commit ---- */
 
 static void late_drop(struct watch *x, struct late *l)
 {
     if (!l->is_flush) htab_remove(&x->late, l->hash, &l->name);
-    *(l->prev != NULL ? &l->prev->next : &x->late_first) = l->next;
-    *(l->next != NULL ? &l->next->prev : &x->late_last) = l->prev;
+    LIST_UNLINK(x->late_first, x->late_last, l, next, prev);
     x->late_bytes -= sizeof *l + l->name.len;
     mem_free(l);
 }
@@ -152,9 +152,7 @@ static void late_add(struct watch *x, struct slice key, uint64_t version, bool i
     l->hash = hash;
     l->version = version;
     l->is_flush = is_flush;
-    l->prev = x->late_last;
-    *(x->late_last != NULL ? &x->late_last->next : &x->late_first) = l;
-    x->late_last = l;
+    LIST_APPEND(x->late_first, x->late_last, l, next, prev);
     x->late_bytes += sizeof *l + key.len;
     if (!is_flush) htab_insert(&x->late, hash, &l->name);
 }
@@ -285,15 +283,12 @@ static struct watched_name *name_of(struct watch *x, enum watch_kind kind, struc
     uint64_t hash = hash_bytes(name);
     struct watched_name *n = htab_find(&x->tables[kind], hash, name);
     if (n != NULL) return n;
-    struct watched_name **head = &x->names[kind][name.data[0]];
     n = mem_new(sizeof *n + name.len);
     memcpy(n + 1, name.data, name.len);
     n->name = slice_of(n + 1, name.len);
     n->hash = hash;
     n->kind = kind;
-    n->next = *head;
-    if (*head != NULL) (*head)->prev = n;
-    *head = n;
+    STACK_PUSH(x->names[kind][name.data[0]], n, next, prev);
     x->name_count++;
     htab_insert(&x->tables[kind], hash, &n->name);
     return n;
@@ -306,10 +301,7 @@ void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct 
     w->name = n;
     w->kind = kind;
     w->since = x->newest;
-    w->next = NULL;
-    w->prev = n->last[w->is_once];
-    *(w->prev != NULL ? &w->prev->next : &n->first[w->is_once]) = w;
-    n->last[w->is_once] = w;
+    LIST_APPEND(n->first[w->is_once], n->last[w->is_once], w, next, prev);
     x->watchers++;
 }
 
@@ -319,14 +311,12 @@ void watch_remove(struct watch *x, struct watcher *w)
     if (n == NULL) return;
     w->name = NULL;
     x->watchers--;
-    *(w->prev != NULL ? &w->prev->next : &n->first[w->is_once]) = w->next;
-    *(w->next != NULL ? &w->next->prev : &n->last[w->is_once]) = w->prev;
+    LIST_UNLINK(n->first[w->is_once], n->last[w->is_once], w, next, prev);
     if (n->first[0] != NULL || n->first[1] != NULL) return;
     htab_remove(&x->tables[n->kind], n->hash, &n->name);
     if (x->flush_at == n) x->flush_at = n->next;
     x->name_count--;
-    *(n->prev != NULL ? &n->prev->next : &x->names[n->kind][n->name.data[0]]) = n->next;
-    if (n->next != NULL) n->next->prev = n->prev;
+    STACK_UNLINK(x->names[n->kind][n->name.data[0]], n, next, prev);
     mem_free(n);
 }
 

@@ -1,8 +1,8 @@
 /* watch: who wants to know of changes: to one key, to whatever lies below a prefix, to keys whose
- * path form matches a pattern. A layer over the engine's commits: no command tells it anything.
+ * path form matches a pattern. A layer over the engine's commits: no command calls it.
  *
  * A watcher is called once for every change, in commit order, inside the commit that makes it: not
- * yet durable. It may take note of it and pass it on behind that version, no more: it must not
+ * yet durable. It may take note of it and pass it on with that version, no more: it must not
  * commit, nor add or remove watchers. A commit costs O(parts of the key) for each key, whatever the
  * number of watchers of other keys; patterns cost one match each.
  *
@@ -50,7 +50,7 @@ void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct 
 /* Harmless when it was not added. */
 void watch_remove(struct watch *x, struct watcher *w);
 size_t watch_count(const struct watch *x);
-/* At the end of each turn of the loop: tells a part of what is late. True while there is more. */
+/* At the end of each turn of the loop: sends a part of what is late. True while there is more. */
 bool watch_turn(struct watch *x);
 /* Has so much been late that it was given up, since this was last asked? Then nobody but those with
  * is_once may trust that he was told of everything. */

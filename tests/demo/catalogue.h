@@ -28,7 +28,7 @@ void demo_fail(const char *format, ...) __attribute__((noreturn, format(printf, 
  * complete. True when all of them were there. */
 bool questions_index(redisContext *c);
 /* Asks what one asks of a catalogue; fails unless each answer is the one that the packages give.
- * Quiet: tells only that all is well. */
+ * Quiet: says only that all is well. */
 void questions_ask(redisContext *c, const struct package *packages, size_t count, bool is_quiet);
 
 #endif

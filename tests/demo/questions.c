@@ -20,7 +20,7 @@
 #define SEARCH_PAGE 10000
 #define FIND_PAGE 1000
 
-/* A package as words: in lower case, one blank before each and behind the last. */
+/* A package as words: in lower case, one blank before each and after the last. */
 struct item {
     const struct package *package;
     char *name;

@@ -194,7 +194,7 @@ static void turn(void)
     command_tick(&env);
 }
 
-/* Behind the RESP value at `at`; 0 when there is no well-formed one. A RESP2 reply has only its
+/* After the RESP value at `at`; 0 when there is no well-formed one. A RESP2 reply has only its
  * types. */
 static size_t value_end(struct slice s, size_t at, int proto, unsigned depth)
 {
@@ -221,7 +221,7 @@ static size_t value_end(struct slice s, size_t at, int proto, unsigned depth)
     return next;
 }
 
-/* One whole reply, and nothing behind it. */
+/* One whole reply, and nothing after it. */
 static void check_reply(const struct request *rq, const struct buf *out, int proto)
 {
     /* A frame for each channel. */

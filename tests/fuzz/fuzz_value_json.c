@@ -2,7 +2,7 @@
  * jansson, where it can follow:
  *   - it refuses, we accept: integers beyond 64 bits (bigints here), depth above its 2048 is above
  *     ours, real numbers that underflow are fine with both;
- *   - it accepts, we refuse: only for what SPEC 3 adds (tags, depth, Map keys). */
+ *   - it accepts, we refuse: only for what typed JSON adds (tags, depth, Map keys). */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ struct unsynced {
     char *path;
     uint64_t offset;
     size_t len;
-    uint8_t *before; /* what was there; zeros behind the end of the file */
+    uint8_t *before; /* what was there; zeros after the end of the file */
 };
 
 struct power {

@@ -1,4 +1,4 @@
-/* apply: from memtables to the store, behind the journal; and how writers are slowed when the store
+/* apply: from memtables to the store, after the journal; and how writers are slowed when the store
  * cannot follow.
  *
  * Back-pressure: below half of write_buffer_bytes writers are free. Above, they share a budget that

@@ -1,5 +1,6 @@
 #include "backend/local/cache.h"
 
+#include "base/list.h"
 #include "base/mem.h"
 
 #define EVICTIONS_MAX 4096 /* in one go: a smaller cache-size must not stop the loop */
@@ -23,8 +24,7 @@ static void cache_remove(struct cache *c, struct cache_entry *entry)
     if (entry->next == entry) {
         c->hand = NULL;
     } else {
-        entry->next->prev = entry->prev;
-        entry->prev->next = entry->next;
+        RING_UNLINK(entry, next, prev);
         if (c->hand == entry) c->hand = entry->next;
     }
     entry->next = c->dying;
@@ -113,15 +113,7 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
     memcpy(entry->bytes, key.data, key.len);
     if (value->value.len > 0) memcpy(entry->bytes + key.len, value->value.data, value->value.len);
     entry->key = slice_of(entry->bytes, key.len);
-    if (c->hand == NULL) {
-        c->hand = entry->next = entry->prev = entry;
-    } else {
-        /* Behind the hand: it is the last that the hand will reach. */
-        entry->next = c->hand;
-        entry->prev = c->hand->prev;
-        entry->prev->next = entry;
-        c->hand->prev = entry;
-    }
+    RING_ADD(c->hand, entry, next, prev); /* the last that the hand will reach */
     htab_insert(&c->points, hash, &entry->key);
     c->bytes += entry_bytes(entry);
     cache_evict(c);

@@ -8,7 +8,7 @@
  * writes elsewhere now.
  *
  * Places: where in a segment the newest readers stopped, so that following the end of the journal
- * costs what is new. A place says that all versions above its own lie at or behind its offset; the
+ * costs what is new. A place says that all versions above its own lie at or after its offset; the
  * batch there may hold older ones too.
  *
  * Gaps: versions follow each other without one except where a start skipped those that were only

@@ -26,7 +26,7 @@ struct damage {
 
 /* A read failed with ERR_CORRUPT or ERR_IO; other errors are no damage. Logs it, not each time. */
 void damage_note(struct damage *d, const struct error *e);
-/* ... and it was made by a thread: `hash` tells what was asked. Any error. */
+/* ... and it was made by a thread: `hash` is of what was asked. Any error. */
 void damage_note_read(struct damage *d, uint64_t hash, const struct error *e);
 /* Did this read fail within the last second? Then *e is why. */
 bool damage_find(const struct damage *d, uint64_t hash, struct error *e);

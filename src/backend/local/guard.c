@@ -23,7 +23,7 @@ static bool is_there(struct local *l, const char *name, int fd)
 static void stop(struct local *l, const char *name)
 {
     struct error e;
-    l->is_guarded = true; /* told once */
+    l->is_guarded = true; /* logged once */
     (void)error_set(
         &e, ERR_IO,
         "%s/%s was removed or replaced while the server was running: what it writes now "

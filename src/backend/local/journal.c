@@ -257,7 +257,7 @@ bool journal_is_failed(const struct journal *j)
     return j->is_failed;
 }
 
-/* After the last sync a batch without transactions tells what was durable: without it, damage of
+/* After the last sync a batch without transactions says what was durable: without it, damage of
  * the last acknowledged batch could not be told from a torn tail. */
 static void journal_mark(struct journal *j, int64_t now_us, int64_t time_ms)
 {

@@ -11,7 +11,7 @@
  *   SEGMENT_PREPARING --zeros synced--> SEGMENT_SPARE --current one is full--> SEGMENT_CURRENT
  *       --no room for a record--> SEGMENT_FULL --applied, not retained--> removed
  *
- * Loop thread, but for the jobs inside. A failed write or sync of reserved space is told to
+ * Loop thread, but for the jobs inside. A failed write or sync of reserved space is reported to
  * on_fatal and nothing is acknowledged any more.
  */
 #ifndef BACKEND_LOCAL_JOURNAL_H
@@ -99,12 +99,12 @@ struct journal_pin {
     uint64_t last_version; /* UINT64_MAX while it is still written to */
 };
 
-/* The oldest version behind which no commit is missing in the journal. */
+/* The oldest version after which no commit is missing in the journal. */
 uint64_t journal_oldest(const struct journal *j);
-/* The segment that holds what comes right behind `after`, at least journal_oldest. False: there is
+/* The segment that holds what comes right after `after`, at least journal_oldest. False: there is
  * none yet. */
 bool journal_pin(struct journal *j, uint64_t after, struct journal_pin *pin);
-/* `is_damaged`: it could not be read to its end, and history now begins behind it. */
+/* `is_damaged`: it could not be read to its end, and history now begins after it. */
 void journal_unpin(struct journal_pin *pin, bool is_damaged);
 
 struct journal_stats {

@@ -1,6 +1,6 @@
 /* journal_format: the bytes of a journal segment. Little-endian, as the machines it runs on.
  *
- *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; behind
+ *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; after
  *             the last one zeros (the space is reserved and written beforehand) or what a power
  *             failure left
  *   header    magic "TUPLEDJ\n", format u32, reserved u32, number u64, version_before u64 (the last
@@ -13,8 +13,7 @@
  * The checksum of a batch (XXH3, everything but magic, length and itself) is seeded with the
  * database id and the segment's number: what an earlier use of the same disk blocks left behind
  * never passes. `durable version` is what was known to be synced when the batch was written: damage
- * at or below the highest one found is loss, damage above it is a tail that nobody was promised
- * (DESIGN 1).
+ * at or below the highest one found is loss, damage above it is a tail that nobody was promised.
  */
 #ifndef BACKEND_LOCAL_JOURNAL_FORMAT_H
 #define BACKEND_LOCAL_JOURNAL_FORMAT_H

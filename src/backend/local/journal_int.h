@@ -34,7 +34,7 @@ struct sealed_batch {
     struct sealed_batch *next;
     struct segment *segment;
     uint64_t offset;
-    size_t header_at; /* in bytes: behind the segment header when the batch is a segment's first */
+    size_t header_at; /* in bytes: after the segment header when the batch is a segment's first */
     struct batch_header header;
     struct buf bytes;
 };
@@ -61,9 +61,9 @@ struct journal {
     uint64_t retained_count;
     uint64_t next_number;
     uint64_t new_bytes;           /* size of segments prepared from now on; see segments.c */
-    uint64_t applied;             /* as last told by journal_release ... */
+    uint64_t applied;             /* as journal_release last said ... */
     int64_t released_ms;          /* ... and when */
-    struct sealed_batch *filling; /* never NULL; payload grows behind the headers' room */
+    struct sealed_batch *filling; /* never NULL; payload grows after the headers' room */
     struct sealed_batch *sealed;  /* waiting for the thread, oldest first */
     struct sealed_batch **sealed_end;
     struct sealed_batch *unused;
@@ -73,7 +73,7 @@ struct journal {
     uint64_t version_written; /* in the file, synced or not */
     uint64_t version_acknowledged;
     uint64_t version_synced;
-    uint64_t version_marked; /* highest durable version that a batch on disk tells */
+    uint64_t version_marked; /* highest durable version that a batch on disk names */
     int64_t appended_us;     /* monotonic */
     int64_t synced_us;
     int64_t prepare_failed_us; /* 0 = it did not */

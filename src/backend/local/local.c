@@ -55,7 +55,7 @@ struct load_job {
     struct job job; /* first */
     struct local *local;
     struct pooled_reader *reader;
-    struct slice key; /* owned, behind the struct */
+    struct slice key; /* owned, after the struct */
     uint64_t retire_generation;
     struct entry entry;
     enum err result;
@@ -222,7 +222,7 @@ static void local_turn_end(struct backend *b)
     cache_turn_end(&l->cache);
 }
 
-/* Tells of a system clock that was set back, or was ahead when the journal was written. */
+/* Logs a system clock that was set back, or was ahead when the journal was written. */
 static void time_watch(struct local *l)
 {
     int64_t ahead_ms = steady_ahead_ms(&l->time);

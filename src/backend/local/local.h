@@ -1,4 +1,4 @@
-/* local: the backend on this machine: journal + memtables + SQLite (DESIGN 1).
+/* local: the backend on this machine: journal + memtables + SQLite.
  *
  *   commit -> journal (durable) -+-> memtable (newest state) -> frozen -> store (SQLite) -> dropped
  *   load   <- memtable, frozen memtables, entry cache, SQLite

@@ -148,7 +148,7 @@ void changes_free(struct changes *c);
 void local_changes(struct backend *b, struct changes_request *q);
 /* Begins those that waited for a version. */
 void local_changes_try(struct local *l);
-/* Those that still wait are told that the server stops. */
+/* Those that still wait learn that the server stops. */
 void local_changes_stop(struct local *l);
 
 /* search.c */
@@ -157,7 +157,7 @@ void searches_free(struct searches *s);
 void local_search(struct backend *b, struct text_request *q);
 /* Begins those whose barrier was reached. */
 void local_searches_try(struct local *l);
-/* Those that still wait are told that the server stops. */
+/* Those that still wait learn that the server stops. */
 void local_searches_stop(struct local *l);
 /* The next slice of a text index that is being filled, if there is one. */
 void local_fill_try(struct local *l);
@@ -188,7 +188,7 @@ void local_scan_close(struct scan *s);
 
 /* versions.c: see there. */
 ERR_MUST_USE enum err versions_open(struct local *l, uint64_t last_version, struct error *e);
-/* May the next version be given? OK; ERR_WAIT (room_waiters are told); ERR_DISK_FULL, ERR_IO. */
+/* May the next version be given? OK; ERR_WAIT (room_waiters are woken); ERR_DISK_FULL, ERR_IO. */
 ERR_MUST_USE enum err versions_ready(struct local *l, struct error *e);
 ERR_MUST_USE enum err versions_close(struct local *l, struct error *e);
 

@@ -1,4 +1,4 @@
-/* page_sum: what tells that a page of tupled.db is the one that was written. Pure functions.
+/* page_sum: what proves that a page of tupled.db is the one that was written. Pure functions.
  *
  * In the database file the last PAGE_SUM_BYTES of each page (SQLite's reserved bytes, which its
  * shell leaves alone) hold

@@ -208,7 +208,7 @@ static void fetch_describe(struct scan *s, bool may_wait)
     s->fetch.rows_max = rows;
 }
 
-/* Narrows the range to what lies behind the chunk that was used up. The bounds are buffers of our
+/* Narrows the range to what lies after the chunk that was used up. The bounds are buffers of our
  * own; going forward the next start is the last key and a zero byte: its successor. */
 static void range_advance(struct scan *s)
 {
@@ -349,7 +349,7 @@ static bool merge_peek(struct scan *s, struct slice key, struct entry *out, bool
     }
     *is_matched = s->filter == NULL;
     if (found != NULL) {
-        if (found->version > s->depends) s->depends = found->version;
+        depends_raise(&s->depends, found->version);
         if (found->is_tombstone || found->version < s->flushed) return false;
         *out = (struct entry){.exists = true,
                               .version = found->version,
@@ -381,7 +381,7 @@ static void merge_pass(struct scan *s, struct slice key)
     buf_append(&s->last, key.data, key.len);
 }
 
-/* The scan's place is at `key`: *is_live when it is a row to be handed out. Moves on. */
+/* The scan's place is at `key`: *is_live when it is a row to be returned. Moves on. */
 static enum err merge_take(struct scan *s, struct slice key, struct entry *out, bool *is_live,
                            struct waiter *w, struct error *e)
 {
@@ -410,7 +410,7 @@ enum err local_scan_next(struct scan *s, struct slice *key, struct entry *out, s
 {
     struct local *l = s->local;
     *key = slice_of(NULL, 0);
-    if (s->depends < s->flushed) s->depends = s->flushed;
+    depends_raise(&s->depends, s->flushed);
     if (!s->is_placed && clock_mono_us() - s->opened_us > l->options.scan_ms_max * 1000) {
         return error_set(e, ERR_LIMIT, "the scan took longer than scan-timeout (%lld ms)",
                          (long long)l->options.scan_ms_max);

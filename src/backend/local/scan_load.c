@@ -14,7 +14,7 @@ struct lookup {
     struct slice *keys; /* those that no memtable knows, in the order asked */
     struct entry *entries;
     size_t count;
-    bool is_done; /* fetched and not yet handed out */
+    bool is_done; /* fetched and not yet returned */
     enum err result;
     struct error error;
 };
@@ -35,7 +35,7 @@ static bool from_memory(struct scan *s, struct slice key, struct entry *out)
         const struct mem_version *v = memtable_get(s->layers[i].memtable, hash, key);
         if (v != NULL) v = mem_version_at(v, s->version);
         if (v == NULL) continue;
-        if (v->version > s->depends) s->depends = v->version;
+        depends_raise(&s->depends, v->version);
         if (v->is_tombstone || v->version < s->flushed) return true;
         *out = (struct entry){.exists = true,
                               .version = v->version,
@@ -133,7 +133,7 @@ static enum err hand_out(struct scan *s, const struct slice *keys, size_t count,
 enum err local_scan_load(struct scan *s, const struct slice *keys, size_t count, struct entry *out,
                          struct waiter *w, struct error *e)
 {
-    if (s->depends < s->flushed) s->depends = s->flushed;
+    depends_raise(&s->depends, s->flushed);
     if (s->state == SCAN_FETCHING) {
         waiter_add(&s->waiters, w);
         return error_set(e, ERR_WAIT, "entries are being read");

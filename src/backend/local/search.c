@@ -79,7 +79,7 @@ static void search_nothing(struct job *job)
     (void)job;
 }
 
-/* Also an error is told later. */
+/* An error too is reported later. */
 static void search_begin(struct search_job *k)
 {
     struct local *l = k->local;
@@ -161,7 +161,7 @@ static bool search_is_due(const struct local *l, struct search_job *k)
          */
         return !l->is_applying || !concerns(l->apply.memtable, q);
     }
-    /* Memtables are applied in order: what this one waits for is behind a failing one. */
+    /* Memtables are applied in order: what this one waits for is after a failing one. */
     if (l->apply_failures == 0) return false;
     q->result = error_set(&q->error, l->apply_error.code, "store failing: %s", l->apply_error.text);
     return true;

@@ -55,7 +55,7 @@ void segment_free(struct segment *s)
     mem_free(s);
 }
 
-/* Background thread. Reserving first tells about a full disk at once; the zeros make the later
+/* Background thread. Reserving first shows a full disk at once; the zeros make the later
  * syncs cheap (no extent is converted while somebody waits). */
 static void segment_prepare_run(struct job *job)
 {

@@ -3,6 +3,7 @@
 #include "backend/local/page_sum.h"
 #include "backend/local/store_text.h"
 #include "backend/local/vfs.h"
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -62,7 +63,7 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
 }
 
 /* replacing(x, expiry, large): x, and notes that the UPSERT found a row, with that expiry and that
- * large value. It is how one statement writes and tells whether the number of entries grew. */
+ * large value. It is how one statement writes and shows whether the number of entries grew. */
 static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct store *s = sqlite3_user_data(ctx);
@@ -87,15 +88,9 @@ static enum err store_prepare(struct store *s, sqlite3_stmt **stmt, const char *
 #define HEADER_FORMAT_AT 60 /* PRAGMA user_version */
 #define HEADER_APPLICATION_AT 68
 
-static uint32_t header_u32(const uint8_t *header, int at)
-{
-    return (uint32_t)header[at] << 24 | (uint32_t)header[at + 1] << 16 |
-           (uint32_t)header[at + 2] << 8 | header[at + 3];
-}
-
 static enum err header_check(const char *path, const uint8_t *h, struct error *e)
 {
-    uint32_t format = header_u32(h, HEADER_FORMAT_AT);
+    uint32_t format = get_u32(h + HEADER_FORMAT_AT);
     bool has_sum = h[HEADER_RESERVED_AT] == PAGE_SUM_BYTES;
     if (has_sum && page_sum_check(h, 1) != PAGE_GOOD) {
         return error_set(e, ERR_CORRUPT, "%s: its first page is damaged: a wrong checksum", path);
@@ -103,7 +98,7 @@ static enum err header_check(const char *path, const uint8_t *h, struct error *e
     if (memcmp(h, HEADER_MAGIC, sizeof HEADER_MAGIC) != 0) {
         return error_set(e, ERR_CORRUPT, "%s is not a database: its beginning is damaged", path);
     }
-    if (header_u32(h, HEADER_APPLICATION_AT) != APPLICATION_ID) {
+    if (get_u32(h + HEADER_APPLICATION_AT) != APPLICATION_ID) {
         return error_set(e, ERR_FORMAT, "%s is a SQLite database, but not one of tupled", path);
     }
     if (format > STORE_FORMAT) {

@@ -1,5 +1,5 @@
 /* store: the bulk of the data in one SQLite database, tupled.db. Written only by the store thread,
- * from frozen memtables, behind the journal; read by readers, each a connection of its own.
+ * from frozen memtables, after the journal; read by readers, each a connection of its own.
  *
  *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v) WITHOUT ROWID
  *   large(id INTEGER PRIMARY KEY, v BLOB): values that are too long for kv (store_large.c)
@@ -68,7 +68,7 @@ struct store_progress {
 };
 
 /* Store thread: writes what m holds. On an error the database is as some
- * earlier slice left it, and *progress tells that state. */
+ * earlier slice left it, and *progress is that state. */
 ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
                                   struct store_progress *progress, struct error *e);
 /* Store thread: removes the next slice of what is forgotten; *has_more: there is more to remove. */
@@ -97,7 +97,7 @@ struct store_reader;
 struct vfs_collected; /* vfs.h */
 
 /* store_verify.c: reads everything that a pinned reader sees. ERR_CORRUPT: something is damaged:
- * the pages that are, in *out, which counts all that were read; or *e tells. Any thread; takes as
+ * the pages that are, in *out, which counts all that were read; or *e why not. Any thread; takes as
  * long as it takes: *is_stopping (atomic) ends it early. */
 ERR_MUST_USE enum err store_verify(struct store_reader *r, struct vfs_collected *out,
                                    const bool *is_stopping, struct error *e);
@@ -115,7 +115,7 @@ void store_reader_close(struct store_reader *r);
 /* With may_wait false, ERR_WAIT instead of waiting for the disk. */
 ERR_MUST_USE enum err store_get(struct store_reader *r, struct slice key, bool may_wait,
                                 struct entry *out, struct error *e);
-/* Ends the borrowing of what store_get handed out. */
+/* Ends the borrowing of what store_get gave. */
 void store_get_end(struct store_reader *r);
 /* Fixes what this reader sees until store_unpin. */
 ERR_MUST_USE enum err store_pin(struct store_reader *r, struct error *e);
@@ -135,7 +135,7 @@ struct store_chunk {
     size_t count;
     bool is_last;     /* the range ends with these */
     bool is_filtered; /* by the fetch's filter */
-    struct buf last;  /* with a filter: the last key that was looked at, handed out or not */
+    struct buf last;  /* with a filter: the last key that was looked at, returned or not */
 };
 
 struct store_fetch {
@@ -146,7 +146,7 @@ struct store_fetch {
     bool may_wait;
     size_t rows_max;
     const struct row_filter *filter; /* NULL = every row */
-    size_t looks_max;                /* with a filter: ends behind so many rows, matching or not */
+    size_t looks_max;                /* with a filter: ends after so many rows, matching or not */
 };
 
 /* Fills `out`, which is empty. At most rows_max rows or about a megabyte. */

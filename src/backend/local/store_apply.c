@@ -213,7 +213,7 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
 }
 
 /* Text indexes that the memtable makes or drops, before any entry of it is written: in its order
- * they come behind the entries. */
+ * they come after the entries. */
 static enum err apply_texts(struct store *s, const struct memtable *m, struct store_progress *p,
                             struct error *e)
 {

@@ -1,6 +1,6 @@
 /* store_search: a text search on what a pinned reader sees. FTS5 gives the rows, best first (BM25);
  * each is looked up in kv, where expired entries and those that the filter refuses drop out, before
- * OFFSET and LIMIT count. Only for the hits that are told are texts made.
+ * OFFSET and LIMIT count. Only for the hits that are shown are texts made.
  *
  * The expression was written by search/query.c; numbers are all that gets into the SQL here.
  */
@@ -27,9 +27,9 @@ struct search {
     int64_t deadline_us;
     sqlite3 *db;
     sqlite3_stmt *hits, *doc, *texts;
-    sqlite3_int64 *rows;   /* of the hits that are told */
+    sqlite3_int64 *rows;   /* of the hits that are shown */
     struct wanted *wanted; /* they, by row */
-    uint64_t passed;       /* hits before the first that is told */
+    uint64_t passed;       /* hits before the first that is shown */
     size_t cap, bytes;
 };
 
@@ -120,7 +120,7 @@ static enum err add_hit(struct search *x, struct slice key, const struct entry *
     return OK;
 }
 
-/* The row of x->hits, if its entry is one to be told. */
+/* The row of x->hits, if its entry is one to be shown. */
 static enum err look_at(struct search *x)
 {
     struct text_request *q = x->q;

@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "base/bytes.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "codec/key.h"
@@ -259,17 +260,16 @@ enum err store_text_flush(struct store *s, uint8_t database, struct error *e)
 enum err store_text_define(struct store *s, struct slice key, const struct slice *spec,
                            struct error *e)
 {
-    uint32_t big = 0;
     struct text_table *t = NULL;
-    if (s->text_ops == NULL || key.len != 2 + sizeof big) return OK;
-    memcpy(&big, key.data + 2, sizeof big);
-    struct text_table **at = table_find(s, key.data[0], __builtin_bswap32(big));
+    if (s->text_ops == NULL || key.len != 2 + sizeof(uint32_t)) return OK;
+    uint32_t id = get_u32(key.data + 2);
+    struct text_table **at = table_find(s, key.data[0], id);
     enum err r = OK;
-    /* A replay tells what is known. */
+    /* A replay brings what is known already. */
     if (*at != NULL && spec != NULL && slice_eq((*at)->spec, *spec)) return OK;
     if (*at != NULL) r = table_drop(s, at, e);
     if (r != OK || spec == NULL) return r;
-    r = table_new(s, key.data[0], __builtin_bswap32(big), *spec, &t, e);
+    r = table_new(s, key.data[0], id, *spec, &t, e);
     if (r != OK) return r;
     table_link(s, t);
     return table_create(s, t, e);
@@ -401,7 +401,7 @@ static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *ro
     return r;
 }
 
-/* Entries behind the position, below the prefix. */
+/* Entries after the position, below the prefix. */
 static void fill_bounds(const struct text_table *t, struct buf *start, struct buf *end)
 {
     uint8_t head[2] = {t->database, STORE_SPACE_COUNTED};

@@ -58,6 +58,6 @@ enum err store_verify(struct store_reader *r, struct vfs_collected *out, const b
         return error_set(e, ERR_IO, "the verification was stopped");
     }
     if (result != OK || found.code == OK) return result;
-    /* Damaged pages are told by their places; what else is wrong, in SQLite's words. */
+    /* Damaged pages are named by their places; what else is wrong, in SQLite's words. */
     return out->damaged > 0 ? ERR_CORRUPT : error_set(e, ERR_CORRUPT, "%s", found.text);
 }

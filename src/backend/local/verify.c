@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-#define SEGMENTS_MAX 4 /* damaged ones, whose places are told */
+#define SEGMENTS_MAX 4 /* damaged ones, whose places are shown */
 #define NO_DATABASE 0xff
 
 struct verification {
@@ -132,7 +132,7 @@ enum err local_verify_start(struct backend *b, struct error *e)
     struct pooled_reader *reader = NULL;
     if (l->verification != NULL && l->verification->is_running) {
         return error_set(e, ERR_SYNTAX,
-                         "a verification is running; KV.VERIFY STATUS tells how far");
+                         "a verification is running; KV.VERIFY STATUS shows how far");
     }
     enum err r = reader_take(l, &reader, e);
     if (r != OK) return r;

@@ -14,7 +14,7 @@
 
 #define FORMAT 1
 #define BLOCK (1ULL << 24)
-#define RESTORED_STEP (1ULL << 40) /* a backup started on its own: SPEC 5 */
+#define RESTORED_STEP (1ULL << 40) /* for a backup that is started as a database of its own */
 #define FILE_BYTES_MAX 256
 #define RETRY_US 1000000
 

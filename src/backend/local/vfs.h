@@ -10,7 +10,7 @@
  *
  * Every page is checked when it is read, and gets its checksum when it is written: page_sum.h. A
  * page that is not what was written, or cannot be read, makes the statement end with
- * SQLITE_NOTADB; vfs_damage tells where.
+ * SQLITE_NOTADB; vfs_damage says where.
  */
 #ifndef BACKEND_LOCAL_VFS_H
 #define BACKEND_LOCAL_VFS_H

@@ -8,7 +8,7 @@
  * threads, the loop, or a client, would wait for that long.
  *
  * With 0 threads nothing runs by itself: worker_poll runs the queue, one job a call, so that the
- * simulation decides when (DESIGN 6).
+ * simulation decides when (tests/sim).
  */
 #ifndef BACKEND_LOCAL_WORKER_H
 #define BACKEND_LOCAL_WORKER_H

@@ -51,7 +51,7 @@ void rig_mark(struct rig *r);
 struct slice key_of(unsigned database, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 struct slice key_low(unsigned database);  /* before all keys of the database */
-struct slice key_high(unsigned database); /* behind them */
+struct slice key_high(unsigned database); /* after them */
 
 /* Commits, waiting where it says so; gives up on any other error. */
 ERR_MUST_USE enum err rig_try_commit(struct rig *r, const struct mutation *items, size_t count,

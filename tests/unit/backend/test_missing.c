@@ -156,7 +156,7 @@ static uint64_t follow(struct missing *m, uint64_t after, enum err *r)
     return last;
 }
 
-/* From before the hole nobody gets past it; behind it the feed goes on. */
+/* From before the hole nobody gets past it; after it the feed goes on. */
 static void expect_hole(struct missing *m, bool restarts)
 {
     enum err r = OK;

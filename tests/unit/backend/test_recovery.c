@@ -389,7 +389,7 @@ static void a_leftover_between_two_segments_is_skipped(void **state)
     buf_fini(&zeros);
 }
 
-/* Both batches are written by one job, so neither tells that the other is durable. But the journal
+/* Both batches are written by one job, so neither says that the other is durable. But the journal
  * moves to the next segment only after the one left behind was synced. */
 static void damage_in_a_segment_that_was_left_is_refused(void **state)
 {

@@ -196,7 +196,7 @@ static void an_index_is_filled_with_what_was_there(void **state)
     assert_int_equal(q.result, ERR_INDEXING);
     assert_in_range(q.percent, 1, 99);
     arena_fini(&q.arena);
-    write_word(&t, 0, 9); /* while it is being filled, before and behind its position */
+    write_word(&t, 0, 9); /* while it is being filled, before and after its position */
     write_word(&t, 199, 9);
     write_word(&t, 100, 0);
     rig_settle(&t.rig);

@@ -111,7 +111,7 @@ static size_t make_few_letters(struct rng *r, uint8_t *key)
     return len;
 }
 
-/* All share 24 bytes, or a part of them, and differ far behind. */
+/* All share 24 bytes, or a part of them, and differ only far from their beginning. */
 static size_t make_long_prefix(struct rng *r, uint8_t *key)
 {
     memcpy(key, "a prefix of 24 bytes ...", 24);

@@ -19,7 +19,7 @@ struct calls {
     unsigned last;
 };
 
-/* "u00007-...": tells its number. */
+/* "u00007-...": shows its number. */
 static void give_uuid(void *arg, unsigned n, char out[UUID_CHARS])
 {
     char text[UUID_CHARS + 1];

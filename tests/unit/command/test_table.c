@@ -1,4 +1,4 @@
-/* Tests of the command table: what COMMAND tells and dispatch relies on. */
+/* Tests of the command table: what COMMAND shows and dispatch relies on. */
 #include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 
 #include "filter/stored_int.h"
 
-/* The text behind `mark`, to the end of the JSON value that begins there. */
+/* The text after `mark`, to the end of the JSON value that begins there. */
 static struct slice member(const char *line, const char *mark, const char *end_mark)
 {
     const char *from = strstr(line, mark);

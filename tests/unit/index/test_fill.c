@@ -81,7 +81,7 @@ static void a_flush_makes_an_index_that_failed_whole(void **state)
     ibench_close(&t);
 }
 
-/* Wherever the end of the room is: before, inside of or behind a character. */
+/* Wherever the end of the room is: before, inside of or after a character. */
 static void why_it_failed_ends_with_a_whole_character(void **state)
 {
     for (size_t dots = 0; dots < 3; dots++) {

@@ -127,7 +127,7 @@ static void an_offer_over_what_was_judged_is_an_offer(void **state)
     ibench_close(&t);
 }
 
-/* A set that does not fit is an error, also behind an offer. */
+/* A set that does not fit is an error, also after an offer. */
 static void a_certain_write_behind_an_offer_is_judged_as_such(void **state)
 {
     struct ibench t;

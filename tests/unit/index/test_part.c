@@ -8,7 +8,7 @@
 
 static struct error e;
 
-/* The part of a value, with something behind it; good until the fourth next call. */
+/* The part of a value, with something after it; good until the fourth next call. */
 static struct slice part_of(const char *json)
 {
     static struct buf rooms[4];

@@ -1,4 +1,4 @@
-/* Tests of queues: what SPEC 6.4 says, to the millisecond, over restarts. */
+/* Tests of queues: what docs/queues.md says, to the millisecond, over restarts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -321,13 +321,13 @@ static void random_queries_find_what_the_model_says(void **state)
 static void operators_need_both_sides(void **state)
 {
     assert_string_equal("query: AND with nothing before it at offset 0", translate("AND a"));
-    assert_string_equal("query: AND with nothing behind it at offset 2", translate("a AND"));
+    assert_string_equal("query: AND with nothing after it at offset 2", translate("a AND"));
     assert_string_equal("query: OR with nothing before it at offset 0", translate("OR a"));
-    assert_string_equal("query: OR with nothing behind it at offset 3", translate("(a OR )"));
+    assert_string_equal("query: OR with nothing after it at offset 3", translate("(a OR )"));
     assert_string_equal("query: NOT with nothing before it at offset 1", translate(" NOT a"));
-    assert_string_equal("query: NOT with nothing behind it at offset 4", translate("a   NOT"));
-    assert_string_equal("query: AND with nothing behind it at offset 2", translate("a AND OR b"));
-    assert_string_equal("query: AND with nothing behind it at offset 2", translate("a AND NOT b"));
+    assert_string_equal("query: NOT with nothing after it at offset 4", translate("a   NOT"));
+    assert_string_equal("query: AND with nothing after it at offset 2", translate("a AND OR b"));
+    assert_string_equal("query: AND with nothing after it at offset 2", translate("a AND NOT b"));
     assert_string_equal("query: OR with nothing before it at offset 5", translate("a b (OR c)"));
     assert_string_equal("query: AND with nothing before it at offset 0", translate("AND"));
     assert_int_equal(ERR_SYNTAX, e.code);
@@ -350,13 +350,13 @@ static void a_colon_belongs_to_a_path(void **state)
     assert_string_equal("query: no path 'c0' at offset 0; there are: name, text, tags[0].x; put a "
                         "word with a colon in quotes",
                         translate("c0:x"));
-    assert_string_equal("query: a path with nothing to search for behind it at offset 2",
+    assert_string_equal("query: a path with nothing to search for after it at offset 2",
                         translate("a name:"));
-    assert_string_equal("query: a path with nothing to search for behind it at offset 1",
+    assert_string_equal("query: a path with nothing to search for after it at offset 1",
                         translate("(name:)"));
-    assert_string_equal("query: a path with nothing to search for behind it at offset 0",
+    assert_string_equal("query: a path with nothing to search for after it at offset 0",
                         translate("name:OR b"));
-    assert_string_equal("query: a path with nothing to search for behind it at offset 0",
+    assert_string_equal("query: a path with nothing to search for after it at offset 0",
                         translate("name:text:b"));
     assert_string_equal("query: a path inside of another path's parentheses at offset 8",
                         translate("name:(a text:b)"));
@@ -425,7 +425,7 @@ static void near_takes_words_and_a_number(void **state)
     assert_string_equal(what, translate("NEAR(a OR b)"));
     assert_string_equal(what, translate("NEAR(a NEAR(b c))"));
     static const char number[] =
-        "query: NEAR's comma without a number of at most 6 digits behind it at offset 8";
+        "query: NEAR's comma without a number of at most 6 digits after it at offset 8";
     assert_string_equal(number, translate("NEAR(a, b)"));
     assert_string_equal(number, translate("NEAR(a, )"));
     assert_string_equal(number, translate("NEAR(a, -1)"));

@@ -186,7 +186,7 @@ static void a_transaction_tells_the_last_state_of_each_key_once(void **state)
     };
     commit(&t, 0, ops, 4, false);
     expect_told(&t, "all a=1|all b=0|");
-    /* One that fails tells nothing. */
+    /* One that fails notifies nobody. */
     struct op check = {.kind = OP_CHECK, .key = key(&t, 0, "a"), .expected = {.is_none = true}};
     struct op both[] = {check, ops[0]};
     commit(&t, 0, both, 2, false);
