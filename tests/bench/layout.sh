@@ -1,0 +1,58 @@
+#!/bin/bash
+# layout: layouts of the store side by side (bench_layout.c says which, and what is measured). Every round
+# has all layouts in turn. Prints medians as Markdown; docs/benchmarks.md keeps them.
+#
+#   tests/bench/layout.sh entries value-bytes rounds loads layout[/page-bytes] ...
+#
+# `loads`: in how many of the rounds the database is made anew; 1 where that takes long. Value-bytes 0 is a
+# mixture. The lines that bench_layout prints are added to build/layout/figures. The databases lie in
+# build/layout and are removed at the end. A-plain and A-mmap read the database of A, which comes before them.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+entries=$1 value=$2 rounds=$3 loads=$4
+shift 4
+figures=build/layout/figures
+make -s build/release/tests/bench/bench_layout
+mkdir -p build/layout
+dir=$(mktemp -d "$PWD/build/layout/data.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+
+# The size of pages is fixed in page_sum.h: a copy with another stands before it.
+build() { # page-bytes
+    local to=build/layout/$1
+    mkdir -p "$to/backend/local"
+    sed "s/^#define PAGE_BYTES 4096$/#define PAGE_BYTES $1/" src/backend/local/page_sum.h \
+        >"$to/backend/local/page_sum.h"
+    gcc -std=gnu11 -D_GNU_SOURCE "-I$to" -Isrc -Iinclude -Itests -O2 -g -Wall -o "$to/bench_layout" \
+        tests/bench/bench_layout.c tests/bench/help.c src/backend/local/{vfs,page_sum}.c \
+        src/backend/local/store*.c build/release/libserver.a \
+        -lhiredis -lev -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
+}
+
+bench() { # layout[/page-bytes] seed step ...
+    local layout=${1%/*} page=${1#"${1%/*}"} seed=$2 program=build/release/tests/bench/bench_layout
+    local file=$dir/$layout${page:+.${page#/}}.db
+    case $layout in A-*) file=$dir/A.db ;; esac
+    [ -z "$page" ] || program=build/layout$page/bench_layout
+    shift 2
+    [ "$1" != load ] || rm -f "$file"*
+    "$program" "$layout" "$file" "$entries" "$value" "$seed" "$@" | tee -a "$dir/figures"
+}
+
+for layout in "$@"; do
+    [ "$layout" = "${layout#*/}" ] || build "${layout#*/}"
+done
+for round in $(seq "$rounds"); do
+    for layout in "$@"; do
+        case $layout in
+        A-*) bench "$layout" "$round" read disk scan count ;;
+        *)
+            [ "$round" -gt "$loads" ] || bench "$layout" "$round" load size
+            bench "$layout" "$round" write size read disk scan count
+            ;;
+        esac
+    done
+done >&2
+cat "$dir/figures" >>"$figures"
+echo "$entries entries, values of $value bytes, $rounds rounds, $loads loads; median (lowest-highest)"
+tests/bench/layout_table.sh "$dir/figures"
