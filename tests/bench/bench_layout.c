@@ -9,7 +9,8 @@
  *
  * Steps:
  *   load     all entries in random order, in sorted batches, each a transaction with a checkpoint
- *   write    overwrites random ones, a tenth of all, likewise
+ *   fill     the same, but the first nine tenths in batches that are ten times as large, unmeasured
+ *   write    overwrites random ones, a twentieth of all, in sorted batches as above
  *   size     of the file
  *   read     look-ups of random keys, the system's page cache warm, SQLite's small
  *   disk     the same, the system's page cache empty
@@ -35,6 +36,7 @@
 #include "codec/key.h"
 
 #define BATCH 50000
+#define FILL_BATCH 500000
 #define WRITER_CACHE_BYTES (64u << 20) /* store-cache-size */
 #define READER_CACHE_BYTES (16u << 20)
 #define MMAP_BYTES "2147418112" /* the most that SQLite takes */
@@ -326,46 +328,52 @@ static uint64_t version_any(struct bench *b)
     return 2 * VERSION_FIRST + rng_below(&b->rng, VERSION_FIRST);
 }
 
-static void write_all(struct bench *b, bool is_new)
+/* The entries from `first` on if they are new, and else any. */
+static void write_some(struct bench *b, bool is_new, uint64_t first, uint64_t count, size_t batch)
 {
-    struct entry_key *keys = mem_alloc(BATCH * sizeof *keys);
-    uint64_t count = is_new ? b->entries : b->entries / 10;
-    uint64_t written_before = written();
-    int64_t from_us = bench_now_us();
-    int64_t last_from_us = from_us;
-    uint64_t last = 0; /* of the last fifth */
-    b->bytes = 0;
+    struct entry_key *keys = mem_alloc(batch * sizeof *keys);
     for (uint64_t done = 0; done < count;) {
-        size_t n = count - done < BATCH ? count - done : BATCH;
-        if (last == 0 && done >= count / 5 * 4) {
-            last = count - done;
-            last_from_us = bench_now_us();
-        }
+        size_t n = count - done < batch ? count - done : batch;
         for (size_t i = 0; i < n; i++) {
-            entry_key_set(&keys[i], is_new ? done + i : rng_below(&b->rng, b->entries));
+            entry_key_set(&keys[i], is_new ? first + done + i : rng_below(&b->rng, b->entries));
         }
-        write_batch(b, keys, n, is_new ? VERSION_FIRST + done : version_any(b));
+        write_batch(b, keys, n, is_new ? VERSION_FIRST + first + done : version_any(b));
         done += n;
     }
-    int64_t now_us = bench_now_us();
-    print(b, "entries/s", (double)count * 1e6 / (double)(now_us - from_us));
-    if (is_new) print(b, "last/s", (double)last * 1e6 / (double)(now_us - last_from_us));
+    mem_free(keys);
+}
+
+static void write_measured(struct bench *b, bool is_new, uint64_t first, uint64_t count)
+{
+    uint64_t written_before = written();
+    int64_t from_us = bench_now_us();
+    b->bytes = 0;
+    write_some(b, is_new, first, count, BATCH);
+    print(b, "entries/s", (double)count * 1e6 / (double)(bench_now_us() - from_us));
     print(b, "written", (double)(written() - written_before) / (double)b->bytes);
     sqlite3_wal_checkpoint_v2(b->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    mem_free(keys);
 }
 
 static void step_load(struct bench *b)
 {
     open_writer(b, true);
-    write_all(b, true);
+    write_measured(b, true, 0, b->entries);
+    close_all(b);
+}
+
+static void step_fill(struct bench *b)
+{
+    uint64_t first = b->entries / 10 * 9;
+    open_writer(b, true);
+    write_some(b, true, 0, first, FILL_BATCH);
+    write_measured(b, true, first, b->entries - first);
     close_all(b);
 }
 
 static void step_write(struct bench *b)
 {
     open_writer(b, false);
-    write_all(b, false);
+    write_measured(b, false, 0, b->entries / 20);
     close_all(b);
 }
 
@@ -523,8 +531,9 @@ static void step_count(struct bench *b)
 static const struct {
     const char *name;
     void (*run)(struct bench *b);
-} steps[] = {{"load", step_load}, {"write", step_write}, {"size", step_size},  {"read", step_read},
-             {"disk", step_disk}, {"scan", step_scan},   {"count", step_count}};
+} steps[] = {{"load", step_load}, {"fill", step_fill},  {"write", step_write},
+             {"size", step_size}, {"read", step_read},  {"disk", step_disk},
+             {"scan", step_scan}, {"count", step_count}};
 
 static void step_run(struct bench *b, const char *name)
 {
@@ -534,7 +543,7 @@ static void step_run(struct bench *b, const char *name)
         steps[i].run(b);
         return;
     }
-    fail(b, "no such step; they are load write size read disk scan count");
+    fail(b, "no such step; they are load fill write size read disk scan count");
 }
 
 int main(int argc, char **argv)

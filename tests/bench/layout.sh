@@ -2,14 +2,14 @@
 # layout: layouts of the store side by side (bench_layout.c says which, and what is measured). Every round
 # has all layouts in turn. Prints medians as Markdown; docs/benchmarks.md keeps them.
 #
-#   tests/bench/layout.sh entries value-bytes rounds loads layout[/page-bytes] ...
+#   tests/bench/layout.sh entries value-bytes rounds load|fill layout[/page-bytes] ...
 #
-# `loads`: in how many of the rounds the database is made anew; 1 where that takes long. Value-bytes 0 is a
+# load: every round makes its databases; fill: only the first does, in a faster way. Value-bytes 0 is a
 # mixture. The lines that bench_layout prints are added to build/layout/figures. The databases lie in
 # build/layout and are removed at the end. A-plain and A-mmap read the database of A, which comes before them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-entries=$1 value=$2 rounds=$3 loads=$4
+entries=$1 value=$2 rounds=$3 making=$4
 shift 4
 figures=build/layout/figures
 make -s build/release/tests/bench/bench_layout
@@ -35,7 +35,7 @@ bench() { # layout[/page-bytes] seed step ...
     case $layout in A-*) file=$dir/A.db ;; esac
     [ -z "$page" ] || program=build/layout$page/bench_layout
     shift 2
-    [ "$1" != load ] || rm -f "$file"*
+    [ "$1" != "$making" ] || rm -f "$file"*
     "$program" "$layout" "$file" "$entries" "$value" "$seed" "$@" | tee -a "$dir/figures"
 }
 
@@ -47,12 +47,13 @@ for round in $(seq "$rounds"); do
         case $layout in
         A-*) bench "$layout" "$round" read disk scan count ;;
         *)
-            [ "$round" -gt "$loads" ] || bench "$layout" "$round" load size
-            bench "$layout" "$round" write size read disk scan count
+            [ "$making" = fill ] && [ "$round" -gt 1 ] ||
+                bench "$layout" "$round" "$making" size
+            bench "$layout" "$round" write read disk scan count
             ;;
         esac
     done
 done >&2
 cat "$dir/figures" >>"$figures"
-echo "$entries entries, values of $value bytes, $rounds rounds, $loads loads; median (lowest-highest)"
+echo "$entries entries, values of $value bytes, $rounds rounds; median (lowest-highest)"
 tests/bench/layout_table.sh "$dir/figures"
