@@ -10,7 +10,9 @@
  * Steps:
  *   load     all entries in random order, in sorted batches, each a transaction with a checkpoint
  *   fill     the same, but the first nine tenths in batches that are ten times as large, unmeasured
- *   write    overwrites random ones, a twentieth of all, in sorted batches as above
+ *   write    overwrites random ones, 250,000 times, in sorted batches as above
+ *   big      900,000 overwrites as the server does them: memtables of 300,000, sorted, each several
+ *            transactions and then a checkpoint
  *   size     of the file
  *   read     look-ups of random keys, the system's page cache warm, SQLite's small
  *   disk     the same, the system's page cache empty
@@ -37,10 +39,13 @@
 
 #define BATCH 50000
 #define FILL_BATCH 500000
+#define BIG_BATCH 300000 /* as many of 100 bytes are in 64 MB: memtable-size */
+#define BIG_TRANSACTION 20000
 #define WRITER_CACHE_BYTES (64u << 20) /* store-cache-size */
 #define READER_CACHE_BYTES (16u << 20)
 #define MMAP_BYTES "2147418112" /* the most that SQLite takes */
 #define VALUE_BYTES_MAX 2000
+#define OVERWRITES 250000
 #define READS 200000
 #define READS_DISK 10000
 #define PUTS_MAX 3
@@ -105,6 +110,8 @@ struct bench {
     sqlite3 *db;
     sqlite3_stmt *puts[PUTS_MAX], *large_put, *large_del, *large_get;
     int64_t replaced_large; /* id of the large value that a put found; 0 = none */
+    size_t batch;           /* entries between two checkpoints */
+    size_t transaction;     /* and in a transaction, at most */
     uint64_t bytes;         /* of keys and values, written or read */
     const char *step;
 };
@@ -315,9 +322,11 @@ static void put(struct bench *b, const struct entry_key *k, uint64_t version)
 static void write_batch(struct bench *b, struct entry_key *keys, size_t count, uint64_t version)
 {
     qsort(keys, count, sizeof *keys, by_key);
-    run(b, "BEGIN IMMEDIATE");
-    for (size_t i = 0; i < count; i++) put(b, &keys[i], version + i);
-    run(b, "COMMIT");
+    for (size_t i = 0; i < count; i++) {
+        if (i % b->transaction == 0) run(b, "BEGIN IMMEDIATE");
+        put(b, &keys[i], version + i);
+        if ((i + 1) % b->transaction == 0 || i + 1 == count) run(b, "COMMIT");
+    }
     int rc = sqlite3_wal_checkpoint_v2(b->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     if (rc != SQLITE_OK) fail(b, "checkpoint");
 }
@@ -329,11 +338,11 @@ static uint64_t version_any(struct bench *b)
 }
 
 /* The entries from `first` on if they are new, and else any. */
-static void write_some(struct bench *b, bool is_new, uint64_t first, uint64_t count, size_t batch)
+static void write_some(struct bench *b, bool is_new, uint64_t first, uint64_t count)
 {
-    struct entry_key *keys = mem_alloc(batch * sizeof *keys);
+    struct entry_key *keys = mem_alloc(b->batch * sizeof *keys);
     for (uint64_t done = 0; done < count;) {
-        size_t n = count - done < batch ? count - done : batch;
+        size_t n = count - done < b->batch ? count - done : b->batch;
         for (size_t i = 0; i < n; i++) {
             entry_key_set(&keys[i], is_new ? first + done + i : rng_below(&b->rng, b->entries));
         }
@@ -348,33 +357,43 @@ static void write_measured(struct bench *b, bool is_new, uint64_t first, uint64_
     uint64_t written_before = written();
     int64_t from_us = bench_now_us();
     b->bytes = 0;
-    write_some(b, is_new, first, count, BATCH);
+    write_some(b, is_new, first, count);
     print(b, "entries/s", (double)count * 1e6 / (double)(bench_now_us() - from_us));
     print(b, "written", (double)(written() - written_before) / (double)b->bytes);
     sqlite3_wal_checkpoint_v2(b->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    close_all(b);
 }
 
 static void step_load(struct bench *b)
 {
     open_writer(b, true);
+    b->batch = b->transaction = BATCH;
     write_measured(b, true, 0, b->entries);
-    close_all(b);
 }
 
 static void step_fill(struct bench *b)
 {
     uint64_t first = b->entries / 10 * 9;
     open_writer(b, true);
-    write_some(b, true, 0, first, FILL_BATCH);
+    b->batch = b->transaction = FILL_BATCH;
+    write_some(b, true, 0, first);
+    b->batch = b->transaction = BATCH;
     write_measured(b, true, first, b->entries - first);
-    close_all(b);
 }
 
 static void step_write(struct bench *b)
 {
     open_writer(b, false);
-    write_measured(b, false, 0, b->entries / 20);
-    close_all(b);
+    b->batch = b->transaction = BATCH;
+    write_measured(b, false, 0, OVERWRITES);
+}
+
+static void step_big(struct bench *b)
+{
+    open_writer(b, false);
+    b->batch = BIG_BATCH;
+    b->transaction = BIG_TRANSACTION;
+    write_measured(b, false, 0, 3 * (uint64_t)BIG_BATCH);
 }
 
 static void step_size(struct bench *b)
@@ -531,9 +550,9 @@ static void step_count(struct bench *b)
 static const struct {
     const char *name;
     void (*run)(struct bench *b);
-} steps[] = {{"load", step_load}, {"fill", step_fill},  {"write", step_write},
-             {"size", step_size}, {"read", step_read},  {"disk", step_disk},
-             {"scan", step_scan}, {"count", step_count}};
+} steps[] = {{"load", step_load}, {"fill", step_fill}, {"write", step_write},
+             {"big", step_big},   {"size", step_size}, {"read", step_read},
+             {"disk", step_disk}, {"scan", step_scan}, {"count", step_count}};
 
 static void step_run(struct bench *b, const char *name)
 {
@@ -543,7 +562,7 @@ static void step_run(struct bench *b, const char *name)
         steps[i].run(b);
         return;
     }
-    fail(b, "no such step; they are load fill write size read disk scan count");
+    fail(b, "no such step; they are load fill write big size read disk scan count");
 }
 
 int main(int argc, char **argv)

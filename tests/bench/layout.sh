@@ -2,15 +2,21 @@
 # layout: layouts of the store side by side (bench_layout.c says which, and what is measured). Every round
 # has all layouts in turn. Prints medians as Markdown; docs/benchmarks.md keeps them.
 #
-#   tests/bench/layout.sh entries value-bytes rounds load|fill layout[/page-bytes] ...
+#   tests/bench/layout.sh entries value-bytes rounds load|once|fill layout[/page-bytes] ...
 #
-# load: every round makes its databases; fill: only the first does, in a faster way. Value-bytes 0 is a
-# mixture. The lines that bench_layout prints are added to build/layout/figures. The databases lie in
-# build/layout and are removed at the end. A-plain and A-mmap read the database of A, which comes before them.
+# load: every round makes its databases; once: only the first does; fill: likewise, in a faster way.
+# Value-bytes 0 is a mixture. The lines that bench_layout prints are added to build/layout/figures. The
+# databases lie in build/layout and are removed at the end. A-plain and A-mmap read the database of A, which
+# must come before them.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 entries=$1 value=$2 rounds=$3 making=$4
 shift 4
+case $making in
+fill) make_step=fill writes="write big" ;;
+load | once) make_step=load writes=write ;;
+*) echo "layout: $making: must be load, once or fill" >&2; exit 1 ;;
+esac
 figures=build/layout/figures
 make -s build/release/tests/bench/bench_layout
 mkdir -p build/layout
@@ -35,7 +41,7 @@ bench() { # layout[/page-bytes] seed step ...
     case $layout in A-*) file=$dir/A.db ;; esac
     [ -z "$page" ] || program=build/layout$page/bench_layout
     shift 2
-    [ "$1" != "$making" ] || rm -f "$file"*
+    [ "$1" != "$make_step" ] || rm -f "$file"*
     "$program" "$layout" "$file" "$entries" "$value" "$seed" "$@" | tee -a "$dir/figures"
 }
 
@@ -45,11 +51,14 @@ done
 for round in $(seq "$rounds"); do
     for layout in "$@"; do
         case $layout in
-        A-*) bench "$layout" "$round" read disk scan count ;;
+        A-mmap) bench "$layout" "$round" read scan count ;; # what is mapped does not leave the page cache
+        A-plain) bench "$layout" "$round" read disk scan count ;;
         *)
-            [ "$making" = fill ] && [ "$round" -gt 1 ] ||
-                bench "$layout" "$round" "$making" size
-            bench "$layout" "$round" write read disk scan count
+            if [ "$making" = load ] || [ "$round" = 1 ]; then
+                bench "$layout" "$round" "$make_step" size
+            fi
+            # shellcheck disable=SC2086
+            bench "$layout" "$round" $writes read disk scan count
             ;;
         esac
     done

@@ -10,7 +10,8 @@ function text(x) { return x >= 100 ? sprintf("%d", x) : sprintf("%.2f", x) }
     figures[id, ++n[id]] = $7
 }
 END {
-    column_count = split("load entries/s,load written,fill entries/s,fill written,write entries/s,write written,read reads/s," \
+    column_count = split("load entries/s,load written,fill entries/s,fill written," \
+        "write entries/s,write written,big entries/s,big written,read reads/s," \
         "read pages,disk reads/s,disk pages,scan 100,scan 100-pages/100,scan 10000,scan 10000-pages/100," \
         "count 10000,count 10000-pages/100,size MB", columns, ",")
     printf "| |"; for (c = 1; c <= column_count; c++) printf " %s |", columns[c]
