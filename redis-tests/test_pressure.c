@@ -287,8 +287,8 @@ static void push(bool is_release, int total)
     assert_true(parked >= (is_release ? 20 : 5)); /* or nothing was tested */
     assert_true(reader.count > 20);
     /* Readers that had to wait for room would each be parked, most of the time: a third as many reads
-     * as there were waits. Those that need not are served between: several reads to a wait. */
-    if (is_release && reader.count <= parked) {
+     * as there were waits. Those that need not are served between: about as many reads as waits, or several. */
+    if (is_release && 3 * (long long)reader.count <= 2 * parked) {
         fail_msg("only %u reads were answered while writers were parked %lld times", reader.count,
                  parked);
     }
