@@ -140,9 +140,9 @@ static const char *binary_of(const struct testserver *s)
     return s->is_release ? "build/tupled" : "build/asan/tupled";
 }
 
-/* What a turn of the loop may take of the processor: 250 ms at the limits, and a fifth of that for
- * small work (src/command/turn.c). Here half as much more, since on a crowded machine the same work
- * takes more processor time too; and a sanitizer makes everything several times slower. */
+/* What a turn of the loop may take of the processor: 250 ms at the limits, 50 ms for small work. Here
+ * 400 and 160 (src/command/turn.c), since on a crowded machine the same work takes up to three times
+ * the processor time; and a sanitizer makes everything several times slower. */
 static long turn_ms_of(const struct testserver *s)
 {
     return s->turn_ms_max != 0 ? s->turn_ms_max : s->is_release ? TURN_MS : TURN_MS * ASAN_FACTOR;

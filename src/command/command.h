@@ -118,7 +118,7 @@ struct env_stats {
 /* The turn of the loop that is running (turn.c), in processor time. */
 struct turn {
     int64_t begin_us;
-    int64_t bound_us; /* longer turns are logged, and those of small work that take a fifth of it;
+    int64_t bound_us; /* longer turns are logged, and those of small work that take 40 % of it;
                        * 0 = none, and the rest of it is not kept */
     uint64_t bytes;   /* of its commands */
     uint64_t queued;  /* commands that EXEC ran */

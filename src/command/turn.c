@@ -10,7 +10,7 @@
 #include "command/commands.h"
 #include "command/observe.h"
 
-#define SMALL_PART 5 /* of the bound, for turns of small work */
+#define SMALL_PERCENT 40 /* of the bound, for turns of small work */
 
 static int64_t cpu_us(void)
 {
@@ -53,7 +53,7 @@ static int64_t bound_us(const struct env *env, size_t bytes)
     const struct turn *t = &env->turn;
     bool is_large = engine_take_large(env->db->engine) || t->queued > ENGINE_SMALL_OPS ||
                     bytes + t->bytes > ENGINE_SMALL_BYTES;
-    return is_large ? t->bound_us : t->bound_us / SMALL_PART;
+    return is_large ? t->bound_us : t->bound_us * SMALL_PERCENT / 100;
 }
 
 void turn_end(struct env *env, size_t bytes)
