@@ -141,7 +141,7 @@ static const char *binary_of(const struct testserver *s)
 }
 
 /* What a turn of the loop may take of the processor: 250 ms at the limits, 50 ms for small work. Here
- * 400 and 160 (src/command/turn.c), since on a crowded machine the same work takes up to three times
+ * 400 and 160 (src/request/turn.c), since on a crowded machine the same work takes up to three times
  * the processor time; and a sanitizer makes everything several times slower. */
 static long turn_ms_of(const struct testserver *s)
 {

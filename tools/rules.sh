@@ -31,9 +31,19 @@ RANKS='
 4 search
 4 index
 5 db
-6 command
+6 request
+7 command/admin
+7 command/catalog
+7 command/channel
+7 command/index
+7 command/kv
+7 command/observe
+7 command/queue
+7 command/session
+7 command/string
 7 net
-8 server
+8 command
+9 server
 '
 
 # names (a * at the end: any rest) | where they are allowed (path prefixes, - = nowhere) | why not elsewhere
@@ -135,9 +145,10 @@ function code_of(text,    out, i, n, c, two, quote) {
     return out
 }
 
-function folder_of(path,    part) {
-    split(path, part, "/")
-    return part[1]
+# The families of commands are folders of their own: none includes another.
+function folder_of(path,    part, n) {
+    n = split(path, part, "/")
+    return part[1] == "command" && n > 2 ? part[1] "/" part[2] : part[1]
 }
 
 function check_include(text,    path, folder, own) {

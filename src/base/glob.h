@@ -2,7 +2,7 @@
  * `?` any byte, `[abc]`, `[a-z]`, `[^abc]`, `\x` the byte x itself. Bytes, not characters.
  *
  * A pattern has at most GLOB_BYTES_MAX bytes; whoever takes one from a client checks it
- * (arg_pattern in command/args.h). Nothing is tried twice: what comes before the first star is
+ * (arg_pattern in request/args.h). Nothing is tried twice: what comes before the first star is
  * compared, and from there on all ways to match are followed at once, 64 places of the pattern in
  * one step. The worst case of a match of p and t bytes is t * p / 64 steps, and 256 * p once, to
  * make the pattern ready. At the limit that is half a millisecond for a text of 16 KB, 30 ms for a

@@ -415,3 +415,15 @@ const char *value_type_name(struct slice bytes)
     }
     return "nothing";
 }
+
+bool value_bytes_of(struct slice value, struct slice *bytes)
+{
+    size_t head = value.len == 0          ? 0
+                  : value.data[0] == 0xc4 ? 2
+                  : value.data[0] == 0xc5 ? 3
+                  : value.data[0] == 0xc6 ? 5
+                                          : 0;
+    if (head == 0) return false;
+    *bytes = slice_of(value.data + head, value.len - head);
+    return true;
+}

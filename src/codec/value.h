@@ -47,6 +47,9 @@ void value_to_bare_json(struct slice bytes, struct buf *out);
 /* The name a person would use: "number", "bigint", "u64", "string", "array", "object", "Map".. */
 const char *value_type_name(struct slice bytes);
 
+/* The bytes of a value that is bytes (a Uint8Array); false for any other. */
+bool value_bytes_of(struct slice value, struct slice *bytes);
+
 /* One encoded value at the start of `bytes` (which has passed value_check): its length in bytes. */
 size_t value_length(struct slice bytes);
 

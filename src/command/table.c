@@ -1,28 +1,139 @@
-/* table: every command, sorted by name (a test checks it). */
-#include "command/commands.h"
+/* table: every command, sorted by name (a test checks it), and every feature. */
+#include "request/command.h"
+#include "request/feature.h"
 
-const struct command *const command_table[] = {
-    &cmd_append,     &cmd_asking,    &cmd_auth,      &cmd_bgsave,       &cmd_client,
-    &cmd_cluster,    &cmd_command,   &cmd_config,    &cmd_dbsize,       &cmd_debug,
-    &cmd_decr,       &cmd_decrby,    &cmd_del,       &cmd_discard,      &cmd_echo,
-    &cmd_exec,       &cmd_exists,    &cmd_expire,    &cmd_expireat,     &cmd_flushall,
-    &cmd_flushdb,    &cmd_get,       &cmd_getdel,    &cmd_getset,       &cmd_hello,
-    &cmd_incr,       &cmd_incrby,    &cmd_info,      &cmd_keys,         &kv_ack,
-    &kv_append,      &kv_atomic,     &kv_changes,    &kv_count,         &kv_del,
-    &kv_delrange,    &kv_dequeue,    &kv_dlq,        &kv_enqueue,       &kv_exists,
-    &kv_expire,      &kv_expireat,   &kv_extend,     &kv_find,          &kv_format,
-    &kv_get,         &kv_index,      &kv_limits,     &kv_list,          &kv_max,
-    &kv_mget,        &kv_min,        &kv_nack,       &kv_persist,       &kv_pexpire,
-    &kv_pexpireat,   &kv_poll,       &kv_prepend,    &kv_pttl,          &kv_queue,
-    &kv_search,      &kv_set,        &kv_sum,        &kv_ttl,           &kv_verify,
-    &kv_version,     &cmd_lastsave,  &cmd_latency,   &cmd_lolwut,       &cmd_memory,
-    &cmd_mget,       &cmd_module,    &cmd_monitor,   &cmd_mset,         &cmd_multi,
-    &cmd_persist,    &cmd_pexpire,   &cmd_pexpireat, &cmd_ping,         &cmd_psetex,
-    &cmd_psubscribe, &cmd_pttl,      &cmd_publish,   &cmd_pubsub,       &cmd_punsubscribe,
-    &cmd_quit,       &cmd_randomkey, &cmd_readonly,  &cmd_readwrite,    &cmd_reset,
-    &cmd_role,       &cmd_save,      &cmd_scan,      &cmd_select,       &cmd_set,
-    &cmd_setex,      &cmd_setnx,     &cmd_shutdown,  &cmd_slowlog,      &cmd_spublish,
-    &cmd_ssubscribe, &cmd_strlen,    &cmd_subscribe, &cmd_sunsubscribe, &cmd_time,
-    &cmd_ttl,        &cmd_type,      &cmd_unlink,    &cmd_unsubscribe,  &cmd_unwatch,
-    &cmd_wait,       &cmd_watch,     NULL,
-};
+/* A command is a `const struct command` above its function, in a file of its family. */
+#define COMMANDS(X)                                                                                \
+    X(cmd_append)                                                                                  \
+    X(cmd_asking)                                                                                  \
+    X(cmd_auth)                                                                                    \
+    X(cmd_bgsave)                                                                                  \
+    X(cmd_client)                                                                                  \
+    X(cmd_cluster)                                                                                 \
+    X(cmd_command)                                                                                 \
+    X(cmd_config)                                                                                  \
+    X(cmd_dbsize)                                                                                  \
+    X(cmd_debug)                                                                                   \
+    X(cmd_decr)                                                                                    \
+    X(cmd_decrby)                                                                                  \
+    X(cmd_del)                                                                                     \
+    X(cmd_discard)                                                                                 \
+    X(cmd_echo)                                                                                    \
+    X(cmd_exec)                                                                                    \
+    X(cmd_exists)                                                                                  \
+    X(cmd_expire)                                                                                  \
+    X(cmd_expireat)                                                                                \
+    X(cmd_flushall)                                                                                \
+    X(cmd_flushdb)                                                                                 \
+    X(cmd_get)                                                                                     \
+    X(cmd_getdel)                                                                                  \
+    X(cmd_getset)                                                                                  \
+    X(cmd_hello)                                                                                   \
+    X(cmd_incr)                                                                                    \
+    X(cmd_incrby)                                                                                  \
+    X(cmd_info)                                                                                    \
+    X(cmd_keys)                                                                                    \
+    X(kv_ack)                                                                                      \
+    X(kv_append)                                                                                   \
+    X(kv_atomic)                                                                                   \
+    X(kv_changes)                                                                                  \
+    X(kv_count)                                                                                    \
+    X(kv_del)                                                                                      \
+    X(kv_delrange)                                                                                 \
+    X(kv_dequeue)                                                                                  \
+    X(kv_dlq)                                                                                      \
+    X(kv_enqueue)                                                                                  \
+    X(kv_exists)                                                                                   \
+    X(kv_expire)                                                                                   \
+    X(kv_expireat)                                                                                 \
+    X(kv_extend)                                                                                   \
+    X(kv_find)                                                                                     \
+    X(kv_format)                                                                                   \
+    X(kv_get)                                                                                      \
+    X(kv_index)                                                                                    \
+    X(kv_limits)                                                                                   \
+    X(kv_list)                                                                                     \
+    X(kv_max)                                                                                      \
+    X(kv_mget)                                                                                     \
+    X(kv_min)                                                                                      \
+    X(kv_nack)                                                                                     \
+    X(kv_persist)                                                                                  \
+    X(kv_pexpire)                                                                                  \
+    X(kv_pexpireat)                                                                                \
+    X(kv_poll)                                                                                     \
+    X(kv_prepend)                                                                                  \
+    X(kv_pttl)                                                                                     \
+    X(kv_queue)                                                                                    \
+    X(kv_search)                                                                                   \
+    X(kv_set)                                                                                      \
+    X(kv_sum)                                                                                      \
+    X(kv_ttl)                                                                                      \
+    X(kv_verify)                                                                                   \
+    X(kv_version)                                                                                  \
+    X(cmd_lastsave)                                                                                \
+    X(cmd_latency)                                                                                 \
+    X(cmd_lolwut)                                                                                  \
+    X(cmd_memory)                                                                                  \
+    X(cmd_mget)                                                                                    \
+    X(cmd_module)                                                                                  \
+    X(cmd_monitor)                                                                                 \
+    X(cmd_mset)                                                                                    \
+    X(cmd_multi)                                                                                   \
+    X(cmd_persist)                                                                                 \
+    X(cmd_pexpire)                                                                                 \
+    X(cmd_pexpireat)                                                                               \
+    X(cmd_ping)                                                                                    \
+    X(cmd_psetex)                                                                                  \
+    X(cmd_psubscribe)                                                                              \
+    X(cmd_pttl)                                                                                    \
+    X(cmd_publish)                                                                                 \
+    X(cmd_pubsub)                                                                                  \
+    X(cmd_punsubscribe)                                                                            \
+    X(cmd_quit)                                                                                    \
+    X(cmd_randomkey)                                                                               \
+    X(cmd_readonly)                                                                                \
+    X(cmd_readwrite)                                                                               \
+    X(cmd_reset)                                                                                   \
+    X(cmd_role)                                                                                    \
+    X(cmd_save)                                                                                    \
+    X(cmd_scan)                                                                                    \
+    X(cmd_select)                                                                                  \
+    X(cmd_set)                                                                                     \
+    X(cmd_setex)                                                                                   \
+    X(cmd_setnx)                                                                                   \
+    X(cmd_shutdown)                                                                                \
+    X(cmd_slowlog)                                                                                 \
+    X(cmd_spublish)                                                                                \
+    X(cmd_ssubscribe)                                                                              \
+    X(cmd_strlen)                                                                                  \
+    X(cmd_subscribe)                                                                               \
+    X(cmd_sunsubscribe)                                                                            \
+    X(cmd_time)                                                                                    \
+    X(cmd_ttl)                                                                                     \
+    X(cmd_type)                                                                                    \
+    X(cmd_unlink)                                                                                  \
+    X(cmd_unsubscribe)                                                                             \
+    X(cmd_unwatch)                                                                                 \
+    X(cmd_wait)                                                                                    \
+    X(cmd_watch)
+
+#define DECLARE(name) extern const struct command name;
+COMMANDS(DECLARE)
+
+#define ADDRESS(name) &name,
+const struct command *const command_table[] = {COMMANDS(ADDRESS) NULL};
+
+#define FEATURES(X)                                                                                \
+    X(backup_feature)                                                                              \
+    X(latency_feature)                                                                             \
+    X(monitor_feature)                                                                             \
+    X(push_feature)                                                                                \
+    X(scan_feature)                                                                                \
+    X(slowlog_feature)                                                                             \
+    X(unsent_feature)                                                                              \
+    X(watch_feature)
+
+#define DECLARE_FEATURE(name) extern const struct feature name;
+FEATURES(DECLARE_FEATURE)
+
+const struct feature *const feature_table[] = {FEATURES(ADDRESS) NULL};

@@ -8,9 +8,9 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "command/client_memory.h"
-#include "command/observe.h"
 #include "net/net_int.h"
+#include "request/client_memory.h"
+#include "request/observe.h"
 
 #define READ_BYTES (16 * 1024)       /* of one client in one turn ... */
 #define READ_BIG_BYTES (1024 * 1024) /* ... but for one big argument */

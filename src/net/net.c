@@ -6,9 +6,9 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "command/client_memory.h"
-#include "command/observe.h"
 #include "net/net_int.h"
+#include "request/client_memory.h"
+#include "request/observe.h"
 
 #define ARENA_CHUNK_BYTES (64 * 1024)
 #define TICK_S 0.01

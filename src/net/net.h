@@ -5,8 +5,8 @@
 #ifndef NET_NET_H
 #define NET_NET_H
 
-#include "command/command.h"
 #include "net/output.h"
+#include "request/command.h"
 
 struct net;
 

@@ -11,9 +11,9 @@
 #include "base/file.h"
 #include "base/list.h"
 #include "base/random.h"
-#include "command/backup.h"
-#include "command/memory.h"
-#include "command/observe.h"
+#include "command/observe/memory.h"
+#include "request/backup.h"
+#include "request/observe.h"
 #include "server/server_int.h"
 #include "tupled.h"
 

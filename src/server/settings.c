@@ -5,7 +5,7 @@
  */
 #include <sys/resource.h>
 
-#include "command/client_memory.h"
+#include "request/client_memory.h"
 #include "server/server_int.h"
 
 #define RESERVED_FILES 64 /* beside one per client */

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "command/command.h"
-#include "command/manual.h"
+#include "command/catalog/manual.h"
+#include "request/command.h"
 
 /* A file, or the part of it between two lines. */
 static const struct part {

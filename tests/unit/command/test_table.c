@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "command/command.h"
+#include "request/command.h"
 
 static void check_command(const struct command *c, const struct command *parent)
 {

@@ -1,0 +1,378 @@
+/* debug: DEBUG, for tests; enable-debug-command says who may use it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "request/block.h"
+
+static enum err debug_allowed(struct request *rq)
+{
+    const struct env *env = rq->env;
+    if (env->debug_is_allowed || (env->debug_is_local && rq->client->is_local)) return OK;
+    return error_set(
+        &rq->error, ERR_SYNTAX,
+        "DEBUG command not allowed. If the enable-debug-command option is set to "
+        "\"local\", you can run it from a local connection, otherwise you need to set this "
+        "option in the configuration file, and then restart the server.");
+}
+
+/* A digest of everything live: databases, keys, versions, expiries and values, at one moment. */
+struct digest {
+    struct pending pending; /* first */
+    struct engine_scan *scans[256];
+    uint8_t count;
+    uint8_t at;
+    uint64_t entries;
+    XXH3_state_t *state;
+};
+
+#define DIGEST_SLICE_ROWS 1000
+
+static void digest_free(struct pending *p)
+{
+    struct digest *d = (struct digest *)p;
+    for (unsigned i = 0; i < d->count; i++) engine_scan_close(d->scans[i]);
+    XXH3_freeState(d->state);
+    mem_free(d);
+}
+
+static enum err digest_begin(struct request *rq)
+{
+    struct digest *d = mem_new(sizeof *d);
+    d->pending.free = digest_free;
+    rq->client->pending = &d->pending;
+    d->state = XXH3_createState();
+    if (d->state == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a digest");
+    XXH3_128bits_reset(d->state);
+    for (uint8_t i = 0; i < rq->env->databases; i++) {
+        uint8_t start[KEY_HEAD_BYTES] = {i, SPACE_DATA};
+        uint8_t end[KEY_HEAD_BYTES] = {i, SPACE_DATA + 1};
+        struct scan_range range = {.start = slice_of(start, sizeof start),
+                                   .end = slice_of(end, sizeof end),
+                                   .with_values = true};
+        enum err r = engine_scan_open(rq->env->db->engine, NULL, &range, &d->scans[i], &rq->error);
+        if (r != OK) return r;
+        d->count = (uint8_t)(i + 1);
+        /* All see one moment, this one, whenever their turn comes. */
+        r = engine_scan_pause(d->scans[i], &rq->error);
+        if (r != OK) return r;
+    }
+    return OK;
+}
+
+static void digest_add(struct digest *d, struct slice key, const struct entry *entry)
+{
+    uint64_t head[4] = {key.len, entry->version, (uint64_t)entry->expiry_ms, entry->value.len};
+    XXH3_128bits_update(d->state, head, sizeof head);
+    XXH3_128bits_update(d->state, key.data, key.len);
+    XXH3_128bits_update(d->state, entry->value.data, entry->value.len);
+    d->entries++;
+}
+
+static enum err digest_turn(struct request *rq, struct digest *d)
+{
+    for (unsigned i = 0; d->at < d->count; i++) {
+        struct slice key;
+        struct entry entry;
+        if (i == DIGEST_SLICE_ROWS) return client_yield(rq, d->scans[d->at]);
+        enum err r = engine_scan_next(d->scans[d->at], &key, &entry, rq->waiter, &rq->error);
+        if (r != OK) return r;
+        if (key.len == 0) {
+            d->at++;
+        } else {
+            digest_add(d, key, &entry);
+        }
+    }
+    return OK;
+}
+
+static enum err digest_run(struct request *rq)
+{
+    enum err r = debug_allowed(rq);
+    if (r == OK && rq->client->pending == NULL) r = digest_begin(rq);
+    struct digest *d = (struct digest *)rq->client->pending;
+    if (r == OK) r = digest_turn(rq, d);
+    if (r != OK) return r;
+    for (unsigned i = 0; i < d->count; i++) {
+        depends_raise(&rq->depends, engine_scan_depends(d->scans[i]));
+    }
+    XXH128_hash_t sum = XXH3_128bits_digest(d->state);
+    char text[40];
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < 16; i++) {
+        text[i] = digits[(sum.high64 >> (60 - 4 * i)) & 15];
+        text[16 + i] = digits[(sum.low64 >> (60 - 4 * i)) & 15];
+    }
+    resp_bulk(rq->w, slice_of(text, 32));
+    return OK;
+}
+
+/* ---- SLEEP, ERROR, SET-ACTIVE-EXPIRE, LOG, PROTOCOL ---- */
+
+#define SLEEP_S_MAX 86400
+
+/* A plain decimal number, with an exponent at most. Redis sleeps for 0 when it is none. */
+static bool parse_seconds(struct slice arg, double *seconds)
+{
+    char text[32];
+    char *end = NULL;
+    if (arg.len == 0 || arg.len >= sizeof text) return false;
+    for (size_t i = 0; i < arg.len; i++) {
+        uint8_t c = arg.data[i];
+        bool is_in_number = c == '.' || ((c == 'e' || c == 'E' || c == '-' || c == '+') && i > 0);
+        if (!is_in_number && (c < '0' || c > '9')) return false;
+        text[i] = (char)c;
+    }
+    text[arg.len] = '\0';
+    *seconds = strtod(text, &end);
+    return end != text && *end == '\0' && *seconds >= 0 && *seconds <= SLEEP_S_MAX;
+}
+
+static enum err sleep_run(struct request *rq)
+{
+    double seconds = 0;
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    if (!parse_seconds(rq->argv[2], &seconds)) {
+        return error_set(&rq->error, ERR_SYNTAX, "value is not a valid float");
+    }
+    clock_sleep_us((int64_t)(seconds * 1e6));
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+#define STEP_MS_MAX (100LL * 366 * 86400 * 1000)
+
+/* A system clock that is set wrong, and set right again. */
+static enum err clock_run(struct request *rq)
+{
+    int64_t ms = 0;
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    if (!slice_to_i64(rq->argv[2], &ms) || ms < -STEP_MS_MAX || ms > STEP_MS_MAX) {
+        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
+    }
+    clock_step_wall_ms(ms);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+/* Whatever its first word is: for tests of what clients make of errors. */
+static enum err error_run(struct request *rq)
+{
+    struct slice arg = rq->argv[2];
+    char text[512];
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    snprintf(text, sizeof text, "%.*s", (int)(arg.len < sizeof text ? arg.len : sizeof text - 1),
+             (const char *)arg.data);
+    resp_error_line(rq->w, text);
+    return OK;
+}
+
+static enum err set_active_expire_run(struct request *rq)
+{
+    struct slice arg = rq->argv[2];
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    if (arg.len != 1 || (arg.data[0] != '0' && arg.data[0] != '1')) {
+        return error_set(&rq->error, ERR_SYNTAX, "SET-ACTIVE-EXPIRE takes 0 or 1");
+    }
+    engine_set_active_expire(rq->env->db->engine, arg.data[0] == '1');
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+static enum err log_run(struct request *rq)
+{
+    struct slice arg = rq->argv[2];
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    char text[512];
+    int n = (int)(arg.len < sizeof text ? arg.len : sizeof text);
+    for (int i = 0; i < n; i++) text[i] = (char)(arg.data[i] < ' ' ? ' ' : arg.data[i]);
+    log_warning("DEBUG LOG: %.*s", n, text);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+static void example_string(struct resp_writer *w)
+{
+    resp_bulk_str(w, "Hello World");
+}
+
+static void example_integer(struct resp_writer *w)
+{
+    resp_int(w, 12345);
+}
+
+static void example_double(struct resp_writer *w)
+{
+    resp_double(w, 3.141);
+}
+
+static void example_array(struct resp_writer *w)
+{
+    resp_array(w, 3);
+    for (int i = 0; i < 3; i++) resp_int(w, i);
+}
+
+static void example_set(struct resp_writer *w)
+{
+    resp_set(w, 3);
+    for (int i = 0; i < 3; i++) resp_int(w, i);
+}
+
+static void example_map(struct resp_writer *w)
+{
+    resp_map(w, 3);
+    for (int i = 0; i < 3; i++) {
+        resp_int(w, i);
+        resp_bool(w, i == 1);
+    }
+}
+
+/* Nothing else here sends attributes: clients exist that stop at them. */
+static void example_attribute(struct resp_writer *w)
+{
+    if (w->proto == 3) {
+        buf_append_str(w->out, "|1\r\n");
+        resp_bulk_str(w, "key-popularity");
+        resp_array(w, 2);
+        resp_bulk_str(w, "key:123");
+        resp_int(w, 90);
+    }
+    resp_bulk_str(w, "Some real reply following the attribute");
+}
+
+/* A push is no reply: one follows. */
+static void example_push(struct resp_writer *w)
+{
+    resp_push(w, 2);
+    resp_bulk_str(w, "server-cpu-usage");
+    resp_int(w, 42);
+    resp_bulk_str(w, "Some real reply following the push reply");
+}
+
+static void example_verbatim(struct resp_writer *w)
+{
+    resp_text(w, slice_str("This is a verbatim\nstring"));
+}
+
+static void example_true(struct resp_writer *w)
+{
+    resp_bool(w, true);
+}
+
+static void example_false(struct resp_writer *w)
+{
+    resp_bool(w, false);
+}
+
+static void example_bignum(struct resp_writer *w)
+{
+    static const char digits[] = "1234567999999999999999999999999999999";
+    if (w->proto == 3) {
+        buf_append_byte(w->out, '(');
+        buf_append_str(w->out, digits);
+        buf_append(w->out, "\r\n", 2);
+    } else {
+        resp_bulk_str(w, digits);
+    }
+}
+
+static const struct {
+    const char *word;
+    void (*write)(struct resp_writer *w);
+} examples[] = {
+    {"STRING", example_string}, {"INTEGER", example_integer},
+    {"DOUBLE", example_double}, {"NULL", resp_nil},
+    {"ARRAY", example_array},   {"SET", example_set},
+    {"MAP", example_map},       {"ATTRIB", example_attribute},
+    {"PUSH", example_push},     {"VERBATIM", example_verbatim},
+    {"TRUE", example_true},     {"FALSE", example_false},
+    {"BIGNUM", example_bignum},
+};
+
+static enum err protocol_run(struct request *rq)
+{
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
+        if (!slice_is_word(rq->argv[2], examples[i].word)) continue;
+        if (examples[i].write == example_push && rq->w->proto != 3) {
+            return error_set(&rq->error, ERR_SYNTAX, "RESP2 is not supported by this command");
+        }
+        if (examples[i].write == example_push && rq->messages != NULL) {
+            return error_set(&rq->error, ERR_SYNTAX, "a push is no reply of a command in EXEC");
+        }
+        examples[i].write(rq->w);
+        return OK;
+    }
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "Wrong protocol type name. Please use one of the following: "
+                     "string|integer|double|null|array|set|map|attrib|push|verbatim|true|false|"
+                     "bignum");
+}
+
+/* What is none of the subcommands; in Redis's words for DEBUG. */
+static enum err other_run(struct request *rq)
+{
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "unknown subcommand or wrong number of arguments for '%.*s'. Try DEBUG HELP.",
+                     (int)(rq->argv[1].len < 128 ? rq->argv[1].len : 128),
+                     (const char *)rq->argv[1].data);
+}
+
+#define DEBUG_SUB(id, word, words, more, text, arguments)                                          \
+    static const struct command sub_##id = {                                                       \
+        .name = word,                                                                              \
+        .arity = words,                                                                            \
+        .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
+        .group = "server",                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = id##_run,                                                                           \
+    }
+
+DEBUG_SUB(clock, "clock", 3, 0,
+          "Sets the clock of the machine, as the server sees it, forward (or back).",
+          "milliseconds");
+/* It takes many turns, and EXEC has one. */
+DEBUG_SUB(digest, "digest", 2, CMD_NO_MULTI,
+          "A digest of every live entry of every database, at one moment.", "");
+DEBUG_SUB(error, "error", 3, 0, "Replies with this error.", "message");
+DEBUG_SUB(log, "log", 3, 0, "Writes a line into the log.", "message");
+DEBUG_SUB(
+    protocol, "protocol", 3, 0, "A reply of a type.",
+    "<STRING | INTEGER | DOUBLE | NULL | ARRAY | SET | MAP | ATTRIB | PUSH | VERBATIM | TRUE | "
+    "FALSE | BIGNUM>");
+DEBUG_SUB(set_active_expire, "set-active-expire", 3, 0,
+          "Whether entries that have expired are removed by themselves; readers see no difference.",
+          "zero-or-one");
+DEBUG_SUB(sleep, "sleep", 3, 0, "Stops the whole server for so many seconds; decimals are allowed.",
+          "duration");
+COMMAND_HELP("server");
+
+static const struct command *const debug_subcommands[] = {
+    &sub_clock, &sub_digest, &sub_error, &sub_help, &sub_log, &sub_protocol, &sub_set_active_expire,
+    &sub_sleep, NULL,
+};
+
+const struct command cmd_debug = {
+    .name = "debug",
+    .arity = -2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "For tests; see enable-debug-command.",
+    .syntax = "",
+    .run = other_run,
+    .subcommands = debug_subcommands,
+};

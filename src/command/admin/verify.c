@@ -1,0 +1,99 @@
+/* verify: KV.VERIFY: reads everything that is stored in the background; shows what is damaged. */
+#include "request/command.h"
+
+static enum err start_run(struct request *rq)
+{
+    struct backend *b = engine_backend(rq->env->db->engine);
+    enum err r = b->ops->verify_start(b, &rq->error);
+    if (r == OK) resp_simple(rq->w, "OK");
+    return r;
+}
+
+static const struct command sub_start = {
+    .name = "start",
+    .arity = 2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Begins to read everything that is stored, in the background.",
+    .syntax = "",
+    .run = start_run,
+};
+
+static enum err stop_run(struct request *rq)
+{
+    struct backend *b = engine_backend(rq->env->db->engine);
+    resp_int(rq->w, b->ops->verify_stop(b));
+    return OK;
+}
+
+static const struct command sub_stop = {
+    .name = "stop",
+    .arity = 2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Ends the reading early.",
+    .syntax = "",
+    .reply = "1, or 0 when nothing is being read.",
+    .run = stop_run,
+};
+
+static enum err status_run(struct request *rq)
+{
+    static const char *const states[] = {
+        [VERIFY_NEVER] = "never",     [VERIFY_RUNNING] = "running", [VERIFY_GOOD] = "good",
+        [VERIFY_DAMAGED] = "damaged", [VERIFY_STOPPED] = "stopped", [VERIFY_FAILED] = "failed"};
+    struct backend *b = engine_backend(rq->env->db->engine);
+    struct verify_figures f;
+    b->ops->verify_figures(b, &f);
+    resp_map(rq->w, 6);
+    resp_bulk_str(rq->w, "state");
+    resp_bulk_str(rq->w, states[f.state]);
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {{"pages", f.pages},
+                {"pages-total", f.pages_total},
+                {"damaged", f.damaged},
+                {"took-ms", (uint64_t)f.took_ms}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        resp_bulk_str(rq->w, rows[i].name);
+        resp_int(rq->w, (int64_t)rows[i].value);
+    }
+    resp_bulk_str(rq->w, "places");
+    resp_array(rq->w, f.place_count);
+    for (size_t i = 0; i < f.place_count; i++) resp_bulk_str(rq->w, f.places[i]);
+    return OK;
+}
+
+static const struct command sub_status = {
+    .name = "status",
+    .arity = 2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_FORMAT,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "How far the reading is, or what the last one found.",
+    .syntax = "",
+    .reply =
+        "state (never, running, good, damaged, stopped, failed); pages: read so far; pages-total: "
+        "that there are, about; damaged: pages, and segments of the journal; took-ms; places: "
+        "where the first 16 damaged ones lie. A map, or a flat array in RESP2.",
+    .run = status_run,
+};
+
+COMMAND_HELP("server");
+
+static const struct command *const verify_subcommands[] = {&sub_help, &sub_start, &sub_status,
+                                                           &sub_stop, NULL};
+
+const struct command kv_verify = {
+    .name = "kv.verify",
+    .arity = -2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Reads everything that is stored in the background and shows what is damaged.",
+    .syntax = "",
+    .subcommands = verify_subcommands,
+};

@@ -1,0 +1,97 @@
+/* fixed: commands of Redis that have one answer here: about clusters, modules and replicas, of
+ * which there are none, and LOLWUT.
+ */
+#include "request/command.h"
+
+static enum err no_cluster_run(struct request *rq)
+{
+    return error_set(&rq->error, ERR_SYNTAX, "This instance has cluster support disabled");
+}
+
+#define NO_CLUSTER(id, word, words, more, of_group, arguments)                                     \
+    const struct command cmd_##id = {                                                              \
+        .name = word,                                                                              \
+        .arity = words,                                                                            \
+        .flags = more,                                                                             \
+        .group = of_group,                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = "An error: there are no clusters.",                                             \
+        .syntax = arguments,                                                                       \
+        .run = no_cluster_run,                                                                     \
+    }
+
+NO_CLUSTER(cluster, "cluster", -2, 0, "cluster", "subcommand [argument ...]");
+NO_CLUSTER(readonly, "readonly", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
+NO_CLUSTER(readwrite, "readwrite", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
+NO_CLUSTER(asking, "asking", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
+
+static enum err role_run(struct request *rq)
+{
+    resp_array(rq->w, 3);
+    resp_bulk_str(rq->w, "master");
+    resp_int(rq->w, 0);
+    resp_array(rq->w, 0);
+    return OK;
+}
+
+const struct command cmd_role = {
+    .name = "role",
+    .arity = 1,
+    .flags = CMD_FAST | CMD_DANGEROUS,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "That this server is a master without replicas.",
+    .syntax = "",
+    .run = role_run,
+};
+
+/* Any words: VERSION and its numbers draw the same. */
+static enum err lolwut_run(struct request *rq)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    buf_printf(rq->scratch, "[\"t\",[\"u\",[\"p\",[\"l\",[\"e\",[\"d\"]]]]]]\n\nTupled ver. %s\n",
+               rq->env->version);
+    resp_text(rq->w, buf_slice(rq->scratch));
+    return OK;
+}
+
+const struct command cmd_lolwut = {
+    .name = "lolwut",
+    .arity = -1,
+    .flags = CMD_READ | CMD_FAST,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "A small drawing, and the version.",
+    .syntax = "[VERSION version]",
+    .run = lolwut_run,
+};
+
+static enum err list_run(struct request *rq)
+{
+    resp_array(rq->w, 0);
+    return OK;
+}
+
+static const struct command sub_list = {
+    .name = "list",
+    .arity = 2,
+    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "The loaded modules: none.",
+    .syntax = "",
+    .run = list_run,
+};
+COMMAND_HELP("server");
+
+static const struct command *const module_subcommands[] = {&sub_help, &sub_list, NULL};
+
+const struct command cmd_module = {
+    .name = "module",
+    .arity = -2,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Commands about modules, of which there are none.",
+    .syntax = "",
+    .subcommands = module_subcommands,
+};

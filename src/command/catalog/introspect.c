@@ -1,0 +1,311 @@
+/* introspect: COMMAND and its subcommands, taken from the one table that dispatches. */
+#include <strings.h>
+
+#include "base/glob.h"
+#include "command/catalog/docs.h"
+#include "request/args.h"
+#include "request/describe.h"
+#include "request/format.h"
+#include "request/idem.h"
+#include "request/keys.h"
+
+/* ---- COMMAND, COMMAND INFO ---- */
+
+static void reply_words(struct resp_writer *w, const struct words *words)
+{
+    resp_set(w, words->count);
+    for (size_t i = 0; i < words->count; i++) resp_simple(w, words->items[i]);
+}
+
+static void reply_key_flags(struct resp_writer *w, unsigned flags, bool is_incomplete)
+{
+    size_t count = is_incomplete;
+    unsigned flag = 0;
+    for (size_t i = 0; key_flag_name(i, &flag) != NULL; i++) count += (flags & flag) != 0;
+    resp_set(w, count);
+    for (size_t i = 0; key_flag_name(i, &flag) != NULL; i++) {
+        if ((flags & flag) != 0) resp_simple(w, key_flag_name(i, &flag));
+    }
+    if (is_incomplete) resp_simple(w, "incomplete");
+}
+
+/* "type", its name, "spec": the caller adds the map of it. */
+static void reply_spec_type(struct resp_writer *w, const char *part, const char *type)
+{
+    resp_bulk_str(w, part);
+    resp_map(w, 2);
+    resp_bulk_str(w, "type");
+    resp_bulk_str(w, type);
+    resp_bulk_str(w, "spec");
+}
+
+static void reply_number(struct resp_writer *w, const char *name, int value)
+{
+    resp_bulk_str(w, name);
+    resp_int(w, value);
+}
+
+static void reply_find_range(struct resp_writer *w, int last, int step)
+{
+    reply_spec_type(w, "find_keys", "range");
+    resp_map(w, 3);
+    reply_number(w, "lastkey", last);
+    reply_number(w, "keystep", step);
+    reply_number(w, "limit", 0);
+}
+
+static void reply_key_spec(struct resp_writer *w, const struct command *c, const struct key_spec *s)
+{
+    resp_map(w, 3);
+    resp_bulk_str(w, "flags");
+    reply_key_flags(w, c->key_flags, s->place == KEYS_UNKNOWN);
+    if (s->place == KEYS_FIXED) {
+        reply_spec_type(w, "begin_search", "index");
+        resp_map(w, 1);
+        reply_number(w, "index", c->first_key);
+        reply_find_range(w, c->last_key < 0 ? c->last_key : c->last_key - c->first_key,
+                         c->key_step);
+    } else if (s->place == KEYS_KEYWORD) {
+        reply_spec_type(w, "begin_search", "keyword");
+        resp_map(w, 2);
+        resp_bulk_str(w, "keyword");
+        resp_bulk_str(w, s->keyword);
+        reply_number(w, "startfrom", 1);
+        reply_find_range(w, s->is_multiple ? -1 : 0, 1);
+    } else {
+        reply_spec_type(w, "begin_search", "unknown");
+        resp_map(w, 0);
+        reply_spec_type(w, "find_keys", "unknown");
+        resp_map(w, 0);
+    }
+}
+
+/* The ten elements of a COMMAND INFO entry. */
+static void reply_info(struct request *rq, const struct command *parent, const struct command *c)
+{
+    struct resp_writer *w = rq->w;
+    struct syntax_args args;
+    struct words words;
+    struct key_spec specs[KEY_SPECS_MAX];
+    command_arguments(c, rq->arena, &args);
+    resp_array(w, 10);
+    resp_bulk_str(w, command_full_name(parent, c, rq->arena));
+    resp_int(w, command_arity(c));
+    command_flag_words(parent, c, &args, &words);
+    reply_words(w, &words);
+    resp_int(w, c->first_key);
+    resp_int(w, c->last_key);
+    resp_int(w, c->key_step);
+    command_categories(parent, c, rq->arena, &words);
+    reply_words(w, &words);
+    resp_array(w, 0); /* tips: there is no cluster to be told how to spread it */
+    size_t count = key_specs(c, &args, specs);
+    resp_array(w, count);
+    for (size_t i = 0; i < count; i++) reply_key_spec(w, c, &specs[i]);
+    resp_array(w, subcommand_count(c));
+    for (size_t i = 0; i < subcommand_count(c); i++) reply_info(rq, c, c->subcommands[i]);
+}
+
+static enum err command_all_run(struct request *rq)
+{
+    resp_array(rq->w, command_count());
+    for (size_t i = 0; i < command_count(); i++) reply_info(rq, NULL, command_table[i]);
+    return OK;
+}
+
+static enum err info_run(struct request *rq)
+{
+    if (rq->argc == 2) return command_all_run(rq);
+    resp_array(rq->w, rq->argc - 2);
+    for (size_t i = 2; i < rq->argc; i++) {
+        const struct command *parent = NULL;
+        const struct command *c = command_find_full(rq->argv[i], &parent);
+        if (c == NULL) {
+            resp_nil(rq->w); /* a missing bulk, not array: as Redis 7.0 */
+        } else {
+            reply_info(rq, parent, c);
+        }
+    }
+    return OK;
+}
+
+static enum err count_run(struct request *rq)
+{
+    resp_int(rq->w, (int64_t)command_count());
+    return OK;
+}
+
+/* ---- COMMAND LIST ---- */
+
+struct filter {
+    enum { LIST_ALL, LIST_MODULE, LIST_CATEGORY, LIST_PATTERN } kind;
+    struct slice word;
+    struct glob *glob; /* LIST_PATTERN */
+};
+
+/* `lower` in any case. */
+static bool word_is(struct slice word, const char *lower)
+{
+    size_t len = strlen(lower);
+    return word.len == len && strncasecmp((const char *)word.data, lower, len) == 0;
+}
+
+static bool filter_fits(const struct filter *f, struct arena *arena, const struct command *parent,
+                        const struct command *c)
+{
+    const char *module = NULL;
+    struct words words;
+    switch (f->kind) {
+    case LIST_ALL: return true;
+    case LIST_MODULE:
+        module = command_module(parent, c, arena);
+        return module != NULL && slice_eq(slice_str(module), f->word);
+    case LIST_CATEGORY:
+        command_categories(parent, c, arena, &words);
+        for (size_t i = 0; i < words.count; i++) {
+            if (word_is(f->word, words.items[i] + 1)) return true;
+        }
+        return false;
+    case LIST_PATTERN: break;
+    }
+    return glob_fits(f->glob, slice_str(command_full_name(parent, c, arena)));
+}
+
+/* Writes those that fit, or only counts them. */
+static size_t list_names(struct request *rq, const struct filter *f, bool writes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < command_count(); i++) {
+        const struct command *parent = command_table[i];
+        if (filter_fits(f, rq->arena, NULL, parent)) {
+            count++;
+            if (writes) resp_bulk_str(rq->w, parent->name);
+        }
+        for (size_t k = 0; k < subcommand_count(parent); k++) {
+            const struct command *c = parent->subcommands[k];
+            if (!filter_fits(f, rq->arena, parent, c)) continue;
+            count++;
+            if (writes) resp_bulk_str(rq->w, command_full_name(parent, c, rq->arena));
+        }
+    }
+    return count;
+}
+
+static enum err list_run(struct request *rq)
+{
+    struct filter f = {.kind = LIST_ALL};
+    bool is_good = rq->argc == 2;
+    if (rq->argc == 5 && slice_is_word(rq->argv[2], "FILTERBY")) {
+        f.word = rq->argv[4];
+        if (slice_is_word(rq->argv[3], "MODULE")) f.kind = LIST_MODULE;
+        if (slice_is_word(rq->argv[3], "ACLCAT")) f.kind = LIST_CATEGORY;
+        if (slice_is_word(rq->argv[3], "PATTERN")) f.kind = LIST_PATTERN;
+        is_good = f.kind != LIST_ALL;
+    }
+    if (!is_good) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    if (f.kind == LIST_PATTERN) {
+        enum err r = arg_pattern(rq, f.word);
+        if (r != OK) return r;
+        f.glob = arena_alloc(rq->arena, sizeof *f.glob);
+        glob_init(f.glob, f.word, true);
+    }
+    resp_array(rq->w, list_names(rq, &f, false));
+    list_names(rq, &f, true);
+    return OK;
+}
+
+/* ---- COMMAND GETKEYS ---- */
+
+/* The keys of the command that the request's arguments are; in Redis's words when there are none.
+ */
+static enum err find_keys(struct request *rq, struct key_uses *out)
+{
+    const struct command *parent = NULL;
+    struct request asked = *rq;
+    asked.argv = rq->argv + 2;
+    asked.argc = rq->argc - 2;
+    asked.command = command_of_words(asked.argv, asked.argc, &parent);
+    if (asked.command == NULL) {
+        return error_set(&rq->error, ERR_SYNTAX, "Invalid command specified");
+    }
+    if (!command_has_keys(asked.command)) {
+        return error_set(&rq->error, ERR_SYNTAX, "The command has no key arguments");
+    }
+    bool is_good = (asked.command->flags & CMD_IDEM) == 0 || idem_take(&asked);
+    format_take(&asked);
+    if (is_good && !command_arity_fits(asked.command, asked.argc)) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "Invalid number of arguments specified for command");
+    }
+    is_good = is_good && command_keys(asked.command, asked.argv, asked.argc, out);
+    if (!is_good) {
+        return error_set(&rq->error, ERR_SYNTAX, "Invalid arguments specified for command");
+    }
+    return OK;
+}
+
+static enum err getkeys_run(struct request *rq)
+{
+    struct key_uses uses = {.arena = rq->arena};
+    enum err r = find_keys(rq, &uses);
+    if (r != OK) return r;
+    resp_array(rq->w, uses.count);
+    for (size_t i = 0; i < uses.count; i++) resp_bulk(rq->w, uses.items[i].word);
+    return OK;
+}
+
+static enum err getkeysandflags_run(struct request *rq)
+{
+    struct key_uses uses = {.arena = rq->arena};
+    enum err r = find_keys(rq, &uses);
+    if (r != OK) return r;
+    resp_array(rq->w, uses.count);
+    for (size_t i = 0; i < uses.count; i++) {
+        resp_array(rq->w, 2);
+        resp_bulk(rq->w, uses.items[i].word);
+        reply_key_flags(rq->w, uses.items[i].flags, false);
+    }
+    return OK;
+}
+
+/* ---- the commands ---- */
+
+#define COMMAND_SUB(id, words, text, arguments, function)                                          \
+    static const struct command sub_##id = {                                                       \
+        .name = #id,                                                                               \
+        .arity = words,                                                                            \
+        .group = "server",                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = function,                                                                           \
+    }
+
+COMMAND_SUB(count, 2, "The number of commands.", "", count_run);
+COMMAND_SUB(docs, -2, "What commands do, and their arguments.", "[command-name ...]",
+            command_docs_run);
+COMMAND_SUB(getkeys, -4, "The keys among the words of a command.",
+            "command argument [argument ...]", getkeys_run);
+COMMAND_SUB(getkeysandflags, -4, "The keys among the words of a command, and what it does to each.",
+            "command argument [argument ...]", getkeysandflags_run);
+COMMAND_SUB(info, -2, "Arity, flags, key positions and ACL categories.", "[command-name ...]",
+            info_run);
+COMMAND_SUB(list, -2, "The names of commands and subcommands.",
+            "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]", list_run);
+
+COMMAND_HELP("server");
+
+static const struct command *const command_subcommands[] = {
+    &sub_count, &sub_docs, &sub_getkeys, &sub_getkeysandflags,
+    &sub_help,  &sub_info, &sub_list,    NULL};
+
+const struct command cmd_command = {
+    .name = "command",
+    .arity = -1,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "All commands; its subcommands tell more.",
+    .syntax = "",
+    .run = command_all_run,
+    .subcommands = command_subcommands,
+};

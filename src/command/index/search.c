@@ -1,0 +1,272 @@
+/* kv_search: KV.SEARCH: full-text search. The query is made into an expression of the store's,
+ * which a query thread runs once everything that was acknowledged is in the store.
+ *
+ *   SEARCHING --the backend answers--> DONE --> reply
+ *       `--client gone--> GONE --the backend answers--> freed
+ */
+#include "search/query.h"
+
+#include "backend/text.h"
+#include "base/mem.h"
+#include "codec/number.h"
+#include "command/index/index_int.h"
+#include "request/args.h"
+#include "request/where.h"
+
+#define SEARCH_LIMIT_DEFAULT 10
+#define SNIPPET_WORDS_MAX 64 /* FTS5's own limit */
+#define ARENA_CHUNK_BYTES (64u << 10)
+
+/* Above the seam and below it they are the same rows. */
+_Static_assert((int)SPACE_TEXT == BACKEND_SPACE_TEXT, "the space of text indexes");
+
+enum search_state { SEARCH_NEW, SEARCH_RUNNING, SEARCH_DONE, SEARCH_GONE };
+
+struct search {
+    struct pending pending; /* first */
+    struct text_request request;
+    enum search_state state;
+    struct waiter_list waiters; /* the connection's, while RUNNING */
+    struct row_filter *where;   /* owned reference; NULL = every entry */
+    struct arena arena;         /* of the arguments */
+    bool with_scores;
+    size_t path_count;
+    struct slice paths[INDEX_PATHS_MAX];
+};
+
+static void search_move(struct search *s, enum search_state to)
+{
+    static const unsigned allowed[] = {
+        [SEARCH_NEW] = 1u << SEARCH_RUNNING,
+        [SEARCH_RUNNING] = 1u << SEARCH_DONE | 1u << SEARCH_GONE,
+        [SEARCH_DONE] = 0,
+        [SEARCH_GONE] = 0,
+    };
+    INVARIANT((allowed[s->state] & 1u << to) != 0);
+    s->state = to;
+}
+
+static void search_destroy(struct search *s)
+{
+    where_unref(s->where);
+    arena_fini(&s->request.arena);
+    arena_fini(&s->arena);
+    mem_free(s);
+}
+
+static void search_free(struct pending *p)
+{
+    struct search *s = (struct search *)p;
+    if (s->state == SEARCH_RUNNING) {
+        search_move(s, SEARCH_GONE);
+        __atomic_store_n(&s->request.is_cancelled, true, __ATOMIC_RELAXED);
+    } else {
+        search_destroy(s);
+    }
+}
+
+static void on_done(struct text_request *q)
+{
+    struct search *s = q->arg;
+    if (s->state == SEARCH_GONE) {
+        search_destroy(s);
+        return;
+    }
+    search_move(s, SEARCH_DONE);
+    waiter_wake_all(&s->waiters);
+}
+
+static struct search *search_new(struct request *rq, const struct index *x)
+{
+    const struct definition *d = &x->definition;
+    struct search *s = mem_new(sizeof *s);
+    s->pending.free = search_free;
+    waiter_list_init(&s->waiters);
+    arena_init(&s->arena, 4096);
+    arena_init(&s->request.arena, ARENA_CHUNK_BYTES);
+    s->path_count = d->path_count;
+    for (size_t i = 0; i < d->path_count; i++) s->paths[i] = arena_copy(&s->arena, d->paths[i]);
+    engine_range_below(&s->arena, x->database, d->prefix, &s->request.start, &s->request.end);
+    s->request.database = x->database;
+    s->request.id = d->id;
+    s->request.column_count = d->path_count;
+    s->request.bytes_max = LIST_PAGE_BYTES_MAX;
+    s->request.now_ms = engine_time_ms(rq->env->db->engine);
+    s->request.done = on_done;
+    s->request.arg = s;
+    return s;
+}
+
+/* Asks the backend; always ERR_WAIT. */
+static enum err search_start(struct request *rq, struct search *s)
+{
+    struct backend *b = engine_backend(rq->env->db->engine);
+    search_move(s, SEARCH_RUNNING);
+    s->request.filter = s->where;
+    rq->client->pending = &s->pending;
+    waiter_add(&s->waiters, rq->waiter);
+    b->ops->search(b, &s->request);
+    return error_set(&rq->error, ERR_WAIT, "the search is running");
+}
+
+/* ---- arguments ---- */
+
+/* FTS5 takes text up to a NUL. */
+static enum err take_mark(struct options *o, struct search *s, struct slice *mark)
+{
+    struct slice arg = {0};
+    enum err r = options_argument(o, "HIGHLIGHT", &arg);
+    if (r != OK) return r;
+    if (arg.len > 0 && memchr(arg.data, 0, arg.len) != NULL) {
+        return error_set(&o->rq->error, ERR_SYNTAX, "HIGHLIGHT: a mark holds a NUL byte");
+    }
+    *mark = arena_copy(&s->arena, arg);
+    return OK;
+}
+
+static enum err take_option(struct options *o, struct search *s)
+{
+    struct text_request *q = &s->request;
+    struct slice arg = {0};
+    int64_t n = 0;
+    enum err r = OK;
+    if (options_take(o, "LIMIT", 0)) {
+        r = options_integer(o, "LIMIT", 1, LIST_LIMIT_MAX, &n);
+        q->limit = (uint64_t)n;
+    } else if (options_take(o, "OFFSET", 1)) {
+        r = options_integer(o, "OFFSET", 0, INT64_MAX, &n);
+        q->offset = (uint64_t)n;
+    } else if (options_take(o, "WHERE", 2)) {
+        r = options_argument(o, "WHERE", &arg);
+        if (r == OK) r = arg_where(o->rq, arg, &s->where);
+    } else if (options_take(o, "WITHSCORES", 3)) {
+        s->with_scores = true;
+    } else if (options_take(o, "HIGHLIGHT", 4)) {
+        q->with_texts = true;
+        r = take_mark(o, s, &q->open);
+        if (r == OK) r = take_mark(o, s, &q->close);
+    } else if (options_take(o, "SNIPPET", 5)) {
+        q->with_texts = true;
+        r = options_integer(o, "SNIPPET", 1, SNIPPET_WORDS_MAX, &n);
+        q->snippet_words = (unsigned)n;
+    } else {
+        r = options_unknown(o);
+    }
+    return r;
+}
+
+static enum err search_begin(struct request *rq, struct search *s)
+{
+    struct options o = {.rq = rq, .at = 3};
+    enum err r = OK;
+    s->request.limit = SEARCH_LIMIT_DEFAULT;
+    buf_clear(rq->scratch, SIZE_MAX);
+    r = query_to_fts5(rq->argv[2], s->paths, s->path_count, rq->scratch, &rq->error);
+    if (r == OK) s->request.expression = arena_copy(&s->arena, buf_slice(rq->scratch));
+    while (r == OK && o.at < rq->argc) r = take_option(&o, s);
+    return r == OK ? search_start(rq, s) : r;
+}
+
+/* ---- the reply ---- */
+
+static void reply_texts(struct request *rq, const struct search *s, const struct text_hit *hit)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->path_count && hit->texts != NULL; i++) {
+        count += hit->texts[i].data != NULL;
+    }
+    resp_map(rq->w, count);
+    for (size_t i = 0; i < s->path_count && hit->texts != NULL; i++) {
+        if (hit->texts[i].data == NULL) continue;
+        resp_bulk(rq->w, s->paths[i]);
+        resp_bulk(rq->w, hit->texts[i]);
+    }
+}
+
+static void reply_hit(struct request *rq, const struct search *s, const struct text_hit *hit)
+{
+    char stamp[STAMP_CHARS];
+    bool with_more = s->with_scores || s->request.with_texts;
+    resp_array(rq->w, with_more ? 5 : 3);
+    reply_key(rq->w, rq->format, hit->key);
+    reply_value(rq->w, rq->format, hit->value);
+    stamp_format(hit->version, stamp);
+    resp_bulk(rq->w, slice_of(stamp, STAMP_CHARS));
+    if (!with_more) return;
+    char score[NUMBER_TEXT_BYTES];
+    resp_bulk(rq->w, slice_of(score, number_format(hit->score, score)));
+    reply_texts(rq, s, hit);
+}
+
+static enum err kv_search_run(struct request *rq)
+{
+    struct search *s = (struct search *)rq->client->pending;
+    if (s == NULL) {
+        const struct index *x = NULL;
+        enum err r = arg_index(rq, rq->argv[1], INDEX_TEXT, &x);
+        if (r != OK) return r;
+        s = search_new(rq, x);
+        r = search_begin(rq, s);
+        if (rq->client->pending == NULL) search_destroy(s);
+        return r;
+    }
+    if (s->state == SEARCH_RUNNING) {
+        waiter_add(&s->waiters, rq->waiter);
+        return error_set(&rq->error, ERR_WAIT, "the search is running");
+    }
+    if (s->request.result != OK) {
+        rq->error = s->request.error;
+        return s->request.result;
+    }
+    rq->env->stats.reads++;
+    resp_array(rq->w, s->request.count);
+    for (size_t i = 0; i < s->request.count; i++) reply_hit(rq, s, &s->request.hits[i]);
+    return OK;
+}
+
+/* HIGHLIGHT open close: any words. */
+static size_t kv_search_own_words(const struct slice *argv, size_t argc)
+{
+    size_t end = 0;
+    for (size_t at = 3; at < argc;) {
+        bool is_highlight = slice_is_word(argv[at], "HIGHLIGHT");
+        bool is_alone = slice_is_word(argv[at], "WITHSCORES");
+        at += is_highlight ? 3 : is_alone ? 1 : 2;
+        if (is_highlight) end = at;
+    }
+    return end;
+}
+
+const struct command kv_search = {
+    .name = "kv.search",
+    .arity = -3,
+    .flags = CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "Entries by the words in their text, best first.",
+    .syntax = "name query [LIMIT count] [OFFSET offset] [WHERE filter] [WITHSCORES] "
+              "[HIGHLIGHT open close] [SNIPPET words]",
+    .reply =
+        "`[[key, value, versionstamp] ...]`, best first (BM25); with WITHSCORES, HIGHLIGHT or "
+        "SNIPPET each is `[key, value, versionstamp, score, {path: text}]`: a higher score is "
+        "better, the texts are of the paths where something was found. Sees every acknowledged "
+        "write. `-INDEXING percent` while the index is being filled.",
+    .run = kv_search_run,
+    .own_words = kv_search_own_words,
+};
+
+/* ---- the state of a text index, for KV.INDEX INFO ---- */
+
+enum err text_state(struct request *rq, const struct index *x, unsigned *percent)
+{
+    struct search *s = (struct search *)rq->client->pending;
+    if (s == NULL) return search_start(rq, search_new(rq, x));
+    if (s->state == SEARCH_RUNNING) {
+        waiter_add(&s->waiters, rq->waiter);
+        return error_set(&rq->error, ERR_WAIT, "the state is being read");
+    }
+    *percent = s->request.percent;
+    if (s->request.result == OK || s->request.result == ERR_INDEXING) return OK;
+    rq->error = s->request.error;
+    return s->request.result;
+}

@@ -1,0 +1,93 @@
+/* string_keys: the string view's commands about keys, whatever their values: DEL, UNLINK, EXISTS,
+ * TYPE, and those that are a KV.* command with a plain word for its key.
+ */
+#include "codec/value.h"
+#include "command/kv/kv_int.h"
+#include "request/args.h"
+#include "request/command.h"
+#include "request/keys.h"
+
+#define KEYS_COMMAND(id, word, words, more, uses, last, function, text, arguments)                 \
+    const struct command cmd_##id = {                                                              \
+        .name = word,                                                                              \
+        .arity = words,                                                                            \
+        .flags = CMD_STRING | CMD_KEYSPACE | CMD_FAST | (more),                                    \
+        .first_key = 1,                                                                            \
+        .last_key = last,                                                                          \
+        .key_step = 1,                                                                             \
+        .key_flags = uses,                                                                         \
+        .group = "generic",                                                                        \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = function,                                                                           \
+    }
+
+KEYS_COMMAND(del, "del", -2, CMD_WRITE, KEY_RM | KEY_DELETE, -1, kv_del_run, "Deletes plain keys.",
+             "key [key ...]");
+KEYS_COMMAND(unlink, "unlink", -2, CMD_WRITE, KEY_RM | KEY_DELETE, -1, kv_del_run, "As DEL.",
+             "key [key ...]");
+KEYS_COMMAND(ttl, "ttl", 2, CMD_READ, KEY_RO | KEY_ACCESS, 1, kv_ttl_run,
+             "Seconds until a plain key expires; -1 never, -2 absent.", "key");
+KEYS_COMMAND(pttl, "pttl", 2, CMD_READ, KEY_RO | KEY_ACCESS, 1, kv_pttl_run,
+             "Milliseconds until a plain key expires; -1 never, -2 absent.", "key");
+KEYS_COMMAND(expire, "expire", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_expire_run,
+             "Lets a plain key expire in so many seconds; 1 or 0.",
+             "key seconds [NX | XX | GT | LT]");
+KEYS_COMMAND(pexpire, "pexpire", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_pexpire_run,
+             "Lets a plain key expire in so many milliseconds; 1 or 0.",
+             "key milliseconds [NX | XX | GT | LT]");
+KEYS_COMMAND(expireat, "expireat", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_expireat_run,
+             "Lets a plain key expire at a Unix time; 1 or 0.",
+             "key unix-time-seconds [NX | XX | GT | LT]");
+KEYS_COMMAND(pexpireat, "pexpireat", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_pexpireat_run,
+             "Lets a plain key expire at a Unix time in milliseconds; 1 or 0.",
+             "key unix-time-milliseconds [NX | XX | GT | LT]");
+KEYS_COMMAND(persist, "persist", 2, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_persist_run,
+             "Takes the expiry off a plain key; 1 when it had one, else 0.", "key");
+
+static enum err read_plain(struct request *rq, struct slice arg, struct entry *entry)
+{
+    struct slice key;
+    enum err r = arg_string_key(rq, arg, &key);
+    if (r != OK) return r;
+    rq->env->stats.reads++;
+    return request_get(rq, key, entry);
+}
+
+/* A key given twice counts twice, as in Redis. */
+static enum err exists_run(struct request *rq)
+{
+    int64_t found = 0;
+    for (size_t i = 1; i < rq->argc; i++) {
+        struct entry entry;
+        enum err r = read_plain(rq, rq->argv[i], &entry);
+        if (r != OK) return r;
+        found += entry.exists;
+    }
+    resp_int(rq->w, found);
+    return OK;
+}
+KEYS_COMMAND(exists, "exists", -2, CMD_READ, KEY_RO, -1, exists_run,
+             "How many of these plain keys are there.", "key [key ...]");
+
+/* Bytes are Redis's `string`, so a string of ours is `text`; every other value has the name of its
+ * own type. */
+static enum err type_run(struct request *rq)
+{
+    struct entry entry;
+    struct slice bytes;
+    enum err r = read_plain(rq, rq->argv[1], &entry);
+    if (r != OK) return r;
+    if (!entry.exists) {
+        resp_simple(rq->w, "none");
+    } else if (value_bytes_of(entry.value, &bytes)) {
+        resp_simple(rq->w, "string");
+    } else {
+        const char *name = value_type_name(entry.value);
+        resp_simple(rq->w, strcmp(name, "string") == 0 ? "text" : name);
+    }
+    return OK;
+}
+KEYS_COMMAND(type, "type", 2, CMD_READ, KEY_RO, 1, type_run,
+             "string for bytes, else the kind of value; none when absent.", "key");

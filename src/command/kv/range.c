@@ -1,0 +1,206 @@
+/* kv_range: KV.LIST and KV.COUNT: a page, or the number, of a range as it was at one moment. A long
+ * range is walked in slices, so that other clients are served in between; the scan keeps what it
+ * sees.
+ */
+#include "base/mem.h"
+#include "request/args.h"
+#include "request/block.h"
+#include "request/keys.h"
+#include "request/page.h"
+#include "request/where.h"
+
+#define SLICE_ROWS 1000 /* walked before others get a turn */
+
+struct walk {
+    struct pending pending; /* first */
+    struct engine_scan *scan;
+    bool is_count;
+    uint64_t counted;
+    struct page page; /* of KV.COUNT: its filter alone */
+};
+
+static size_t walk_bytes(const struct pending *p)
+{
+    return page_bytes(&((const struct walk *)p)->page);
+}
+
+static void walk_free(struct pending *p)
+{
+    struct walk *k = (struct walk *)p;
+    engine_scan_close(k->scan);
+    page_fini(&k->page);
+    mem_free(k);
+}
+
+/* ---- walking ---- */
+
+static enum err walk_open(struct request *rq, struct walk *k, struct slice start, struct slice end)
+{
+    const struct page *p = &k->page;
+    struct scan_range range = {.start = start,
+                               .end = end,
+                               .is_reverse = p->is_reverse,
+                               .is_undivided = rq->overlay != NULL,
+                               .with_values = !k->is_count && !p->keys_only,
+                               .filter = p->where,
+                               .rows_hint = k->is_count ? 0 : (size_t)p->limit + 1};
+    k->pending.free = walk_free;
+    k->pending.bytes = walk_bytes;
+    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
+    rq->client->pending = &k->pending;
+    return r;
+}
+
+/* A full page looks one row further, so that the last page says that it is; but not through a
+ * filter, which may have to look far. */
+static bool is_over(const struct walk *k)
+{
+    return !k->is_count && k->page.where != NULL && page_is_full(&k->page);
+}
+
+/* Walks until the range ends (*is_done), the page is full, or others should run (ERR_WAIT). */
+static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
+{
+    struct page *p = &k->page;
+    *is_done = false;
+    for (unsigned i = 0; !is_over(k); i++) {
+        struct slice key;
+        struct entry entry;
+        if (i == SLICE_ROWS && rq->overlay == NULL && (k->is_count || p->rows + 1 < p->limit)) {
+            return client_yield(rq, k->scan);
+        }
+        enum err r = engine_scan_next(k->scan, &key, &entry, rq->waiter, &rq->error);
+        if (r != OK) return r;
+        *is_done = key.len == 0;
+        if (*is_done || (!k->is_count && page_is_full(p))) return OK;
+        if (k->is_count) {
+            k->counted++;
+        } else {
+            page_add(rq, p, key, &entry, key);
+        }
+    }
+    return OK;
+}
+
+static void walk_depends(struct request *rq, const struct walk *k)
+{
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
+}
+
+/* ---- KV.LIST ---- */
+
+static enum err list_begin(struct request *rq, struct walk *k)
+{
+    struct range_args range = {0};
+    struct page_args a = {.cursor = slice_str("0")};
+    struct options o = {.rq = rq, .at = 1};
+    struct slice start = {0};
+    struct slice end = {0};
+    k->page.limit = PAGE_LIMIT_DEFAULT;
+    while (o.at < rq->argc) {
+        bool is_taken = false;
+        enum err r = options_range(&o, &range, &is_taken);
+        if (r == OK && !is_taken) r = options_page(&o, &k->page, &a, &is_taken);
+        if (r == OK && !is_taken) r = options_unknown(&o);
+        if (r != OK) return r;
+    }
+    enum err r = range_resolve(rq, &range, &start, &end);
+    if (r == OK) r = page_begin(rq, &k->page, &a, &start, &end);
+    if (r == OK) r = walk_open(rq, k, start, end);
+    return r;
+}
+
+static enum err kv_list_run(struct request *rq)
+{
+    struct walk *k = (struct walk *)rq->client->pending;
+    bool is_done = false;
+    enum err r = OK;
+    if (k == NULL) {
+        k = mem_new(sizeof *k);
+        r = list_begin(rq, k);
+        if (rq->client->pending == NULL) walk_free(&k->pending);
+    }
+    if (r == OK) r = walk_run(rq, k, &is_done);
+    if (r != OK) return r;
+    walk_depends(rq, k);
+    rq->env->stats.reads++;
+    return page_reply(rq, &k->page, is_done);
+}
+
+const struct command kv_list = {
+    .name = "kv.list",
+    .arity = -1,
+    .flags = CMD_READ | CMD_FORMAT,
+    .key_flags = KEY_RO | KEY_ACCESS,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary =
+        "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
+    .syntax =
+        "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] "
+        "[WHERE filter]",
+    .reply =
+        "`[cursor, [entry ...]]`, from one snapshot. An entry is `[key, value, versionstamp]`, "
+        "with KEYSONLY the key. START is in the range, END is not, with REVERSE too. Cursor 0: "
+        "done.",
+    .run = kv_list_run,
+    .keys = keys_of_range,
+};
+
+/* ---- KV.COUNT ---- */
+
+static enum err count_begin(struct request *rq, struct walk *k)
+{
+    struct range_args range = {0};
+    struct options o = {.rq = rq, .at = 1};
+    struct slice start = {0};
+    struct slice end = {0};
+    k->is_count = true;
+    while (o.at < rq->argc) {
+        bool is_taken = false;
+        enum err r = options_range(&o, &range, &is_taken);
+        if (r == OK && !is_taken && options_take(&o, "WHERE", 4)) {
+            struct slice arg = {0};
+            r = options_argument(&o, "WHERE", &arg);
+            if (r == OK) r = arg_where(rq, arg, &k->page.where);
+        } else if (r == OK && !is_taken) {
+            r = options_unknown(&o);
+        }
+        if (r != OK) return r;
+    }
+    enum err r = range_resolve(rq, &range, &start, &end);
+    if (r == OK) r = walk_open(rq, k, start, end);
+    return r;
+}
+
+static enum err kv_count_run(struct request *rq)
+{
+    struct walk *k = (struct walk *)rq->client->pending;
+    bool is_done = false;
+    enum err r = OK;
+    if (k == NULL) {
+        k = mem_new(sizeof *k);
+        r = count_begin(rq, k);
+        if (rq->client->pending == NULL) walk_free(&k->pending);
+    }
+    if (r == OK) r = walk_run(rq, k, &is_done);
+    if (r != OK) return r;
+    walk_depends(rq, k);
+    rq->env->stats.reads++;
+    resp_int(rq->w, (int64_t)k->counted);
+    return OK;
+}
+
+const struct command kv_count = {
+    .name = "kv.count",
+    .arity = -1,
+    .flags = CMD_READ | CMD_KEYSPACE | CMD_FORMAT,
+    .key_flags = KEY_RO,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "The number of live entries in a range, or of those that match a filter.",
+    .syntax = "[PREFIX key] [START key] [END key] [WHERE filter]",
+    .reply = "The number.",
+    .run = kv_count_run,
+    .keys = keys_of_range,
+};

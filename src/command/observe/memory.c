@@ -1,0 +1,253 @@
+#include "command/observe/memory.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "codec/key.h"
+#include "request/args.h"
+#include "request/keys.h"
+
+/* What an entry costs beside its key and value, about: the struct in the memtable or the cache and
+ * its slot in the table. */
+#define ENTRY_OVERHEAD_BYTES 64
+
+static uint64_t resident_bytes(void)
+{
+    /* "size resident shared ...", in pages */
+    uint64_t resident = 0;
+    struct buf text;
+    struct error ignored;
+    buf_init(&text);
+    if (file_read_all("/proc/self/statm", &text, 4096, &ignored) == OK) {
+        const uint8_t *from = memchr(text.data, ' ', text.len);
+        const uint8_t *end = text.data + text.len;
+        const uint8_t *to = from == NULL ? NULL : memchr(from + 1, ' ', (size_t)(end - from - 1));
+        if (to != NULL) (void)slice_to_u64(slice_of(from + 1, (size_t)(to - from - 1)), &resident);
+    }
+    buf_fini(&text);
+    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void memory_measure(struct env *env, struct memory_figures *out)
+{
+    struct backend *b = engine_backend(env->db->engine);
+    struct backend_stats s;
+    struct mem_stats m;
+    struct rusage usage;
+    b->ops->stats(b, &s);
+    mem_stats(&m);
+    getrusage(RUSAGE_SELF, &usage);
+    *out = (struct memory_figures){.used = m.used, .resident = resident_bytes()};
+    uint64_t resident_peak = (uint64_t)usage.ru_maxrss * 1024;
+    /* Below this the allocator is not glibc's (a sanitizer's) and does not tell. */
+    if (out->used < s.memtable_bytes + s.cache_bytes || out->used == 0) out->used = out->resident;
+    if (out->used > env->memory_peak) env->memory_peak = out->used;
+    if (resident_peak > env->memory_peak) env->memory_peak = resident_peak;
+    out->peak = env->memory_peak;
+    out->startup = env->memory_startup;
+    out->dataset = s.memtable_bytes + s.cache_bytes;
+    out->overhead = out->used - (out->dataset < out->used ? out->dataset : out->used);
+    client_memory_sum(env, &out->client_memory);
+    out->clients = out->client_memory.total;
+    out->system = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    out->fragmentation = (double)out->resident / (double)(out->used > 0 ? out->used : 1);
+}
+
+/* ---- MEMORY ---- */
+
+/* A tuple in any of its forms, or a word: the key of one string part. */
+static enum err key_of_any_form(struct request *rq, struct slice arg, struct slice *key)
+{
+    uint8_t first = arg.len > 0 ? arg.data[0] : 0;
+    /* Heads of a MessagePack array; of those with a length after them, UTF-8 has no 00 there. */
+    bool is_pack = (first & 0xf0) == 0x90 ||
+                   ((first == 0xdc || first == 0xdd) && arg.len > 1 && arg.data[1] == 0);
+    if (first == '[' || is_pack || arg.len > KEY_BYTES_MAX) return arg_key(rq, arg, key);
+    buf_clear(rq->scratch, SIZE_MAX);
+    engine_key_begin(rq->scratch, rq->client->database);
+    size_t head = rq->scratch->len;
+    key_add_string(rq->scratch, arg);
+    struct slice tuple = slice_of(rq->scratch->data + head, rq->scratch->len - head);
+    enum err r = key_check(tuple, &rq->error);
+    if (r == OK) *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    return r;
+}
+
+static enum err usage_run(struct request *rq)
+{
+    struct slice key = {0};
+    struct entry entry;
+    int64_t samples = 0;
+    enum err r = OK;
+    if (rq->argc == 5 && slice_is_word(rq->argv[3], "SAMPLES")) {
+        r = arg_integer(rq, rq->argv[4], "SAMPLES", 0, INT64_MAX, &samples);
+    } else if (rq->argc != 3) {
+        r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    }
+    if (r == OK) r = key_of_any_form(rq, rq->argv[2], &key);
+    if (r == OK) {
+        r = request_get(rq, key, &entry);
+    }
+    if (r != OK) return r;
+    if (entry.exists) {
+        resp_int(rq->w, (int64_t)(key.len + entry.value.len + ENTRY_OVERHEAD_BYTES));
+    } else {
+        resp_nil(rq->w);
+    }
+    return OK;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (double)part * 100 / (double)whole;
+}
+
+static enum err stats_run(struct request *rq)
+{
+    struct backend *b = engine_backend(rq->env->db->engine);
+    struct backend_stats s;
+    struct memory_figures f;
+    b->ops->stats(b, &s);
+    memory_measure(rq->env, &f);
+    uint64_t keys = 0;
+    for (uint8_t i = 0; i < rq->env->databases; i++) {
+        struct backend_count count;
+        b->ops->count(b, i, &count);
+        keys += count.entries;
+    }
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {
+        {"peak.allocated", f.peak},
+        {"total.allocated", f.used},
+        {"startup.allocated", f.startup},
+        {"replication.backlog", 0},
+        {"clients.slaves", 0},
+        {"clients.normal", f.clients},
+        {"cluster.links", 0},
+        {"aof.buffer", 0},
+        {"memtable.bytes", s.memtable_bytes},
+        {"memtable.entries", s.memtable_entries},
+        {"cache.bytes", s.cache_bytes},
+        {"cache.entries", s.cache_entries},
+        {"overhead.total", f.overhead},
+        {"keys.count", keys},
+        {"keys.bytes-per-key", keys == 0 ? 0 : f.dataset / keys},
+        {"dataset.bytes", f.dataset},
+        {"allocator.allocated", f.used},
+        {"allocator.resident", f.resident},
+    };
+    size_t count = sizeof rows / sizeof rows[0];
+    resp_map(rq->w, count + 3);
+    for (size_t i = 0; i < count; i++) {
+        resp_bulk_str(rq->w, rows[i].name);
+        resp_int(rq->w, (int64_t)rows[i].value);
+    }
+    resp_bulk_str(rq->w, "dataset.percentage");
+    resp_double(rq->w, percent(f.dataset, f.used));
+    resp_bulk_str(rq->w, "peak.percentage");
+    resp_double(rq->w, percent(f.used, f.peak));
+    resp_bulk_str(rq->w, "fragmentation");
+    resp_double(rq->w, f.fragmentation);
+    return OK;
+}
+
+static enum err doctor_run(struct request *rq)
+{
+    struct memory_figures f;
+    struct buf *out = rq->scratch;
+    buf_clear(out, SIZE_MAX);
+    memory_measure(rq->env, &f);
+    if (f.fragmentation > 1.5 && f.resident - f.used > 64u << 20) {
+        buf_printf(out,
+                   "%.1f times as much memory is resident as is allocated: much was freed and not "
+                   "given back. MEMORY PURGE gives back what it can.\n",
+                   f.fragmentation);
+    }
+    if (f.peak > f.used + f.used / 2 && f.peak > 256u << 20) {
+        buf_append_str(out, "Once there was half as much again in use: a peak of load, or large "
+                            "values.\n");
+    }
+    if (f.clients > 256u << 20) {
+        buf_append_str(out, "Connections hold much: CLIENT LIST shows whose output (omem) or input "
+                            "(qbuf) it is.\n");
+    }
+    if (f.resident > f.system / 4 * 3) {
+        buf_append_str(out, "Three quarters of the machine's memory are used: lower cache-size, "
+                            "memtable-size or store-cache-size.\n");
+    }
+    if (out->len == 0) buf_append_str(out, "Nothing is wrong with the memory.\n");
+    resp_text(rq->w, buf_slice(out));
+    return OK;
+}
+
+static enum err purge_run(struct request *rq)
+{
+    mem_trim();
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+static enum err malloc_stats_run(struct request *rq)
+{
+    struct mem_stats m;
+    struct buf *out = rq->scratch;
+    mem_stats(&m);
+    buf_clear(out, SIZE_MAX);
+    buf_printf(out,
+               "allocator: libc\nallocated: %zu\n  of which in mappings of their own: %zu in %zu\n"
+               "free, kept: %zu\nheld in arenas: %zu\n",
+               m.used, m.mapped, m.mappings, m.free, m.arena);
+    resp_text(rq->w, buf_slice(out));
+    return OK;
+}
+
+#define MEMORY_SUB(id, word, words, more, text, arguments)                                         \
+    static const struct command sub_##id = {                                                       \
+        .name = word,                                                                              \
+        .arity = words,                                                                            \
+        .flags = (more),                                                                           \
+        .group = "server",                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = id##_run,                                                                           \
+    }
+
+MEMORY_SUB(doctor, "doctor", 2, 0, "What is unusual about the memory, in words.", "");
+MEMORY_SUB(malloc_stats, "malloc-stats", 2, 0, "What the allocator reports.", "");
+MEMORY_SUB(purge, "purge", 2, CMD_NO_MULTI, "Gives free memory back to the system.", "");
+MEMORY_SUB(stats, "stats", 2, 0, "Where the memory is.", "");
+COMMAND_HELP("server");
+
+static const struct command sub_usage = {
+    .name = "usage",
+    .arity = -3,
+    .flags = CMD_READ,
+    .first_key = 2,
+    .last_key = 2,
+    .key_step = 1,
+    .key_flags = KEY_RO,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Bytes of a key, its value and what keeping it costs, about.",
+    .syntax = "key [SAMPLES count]",
+    .run = usage_run,
+};
+
+static const struct command *const memory_subcommands[] = {
+    &sub_doctor, &sub_help, &sub_malloc_stats, &sub_purge, &sub_stats, &sub_usage, NULL,
+};
+
+const struct command cmd_memory = {
+    .name = "memory",
+    .arity = -2,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Commands about memory.",
+    .syntax = "",
+    .subcommands = memory_subcommands,
+};

@@ -1,0 +1,121 @@
+/* monitor: MONITOR. A client that said it gets a line for every command of every client, as Redis
+ * writes it:
+ *
+ *   +1795178653.423515 [0 127.0.0.1:33678] "memory" "usage" "a\n" "SAMPLES" "0"
+ *
+ * Commands of administration are not shown, nor are passwords. A monitor that does not read costs
+ * what client-output-buffer-limit allows; then it is closed.
+ */
+#include "base/clock.h"
+#include "request/command.h"
+#include "request/feature.h"
+#include "request/observe.h"
+
+#define SCRATCH_KEEP_BYTES (64 * 1024)
+
+static void append_quoted(struct buf *out, struct slice word)
+{
+    static const char digits[] = "0123456789abcdef";
+    static const char special[] = "\\\"\n\r\t\a\b";
+    static const char letters[] = "\\\"nrtab";
+    buf_append_byte(out, '"');
+    for (size_t i = 0; i < word.len; i++) {
+        uint8_t c = word.data[i];
+        const char *at = c == 0 ? NULL : strchr(special, c);
+        if (at != NULL) {
+            buf_append_byte(out, '\\');
+            buf_append_byte(out, (uint8_t)letters[at - special]);
+        } else if (c >= ' ' && c <= '~') {
+            buf_append_byte(out, c);
+        } else {
+            const char hex[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+            buf_append(out, hex, sizeof hex);
+        }
+    }
+    buf_append_byte(out, '"');
+}
+
+/* A Unix socket's address is "path:0" and shown as "unix:path". */
+static void append_address(struct buf *out, const struct client *c)
+{
+    size_t len = strlen(c->address);
+    if (c->is_unix && len > 2) len -= 2;
+    buf_printf(out, "%s%.*s", c->is_unix ? "unix:" : "", (int)len, c->address);
+}
+
+/* Shows every monitor the command; uses rq->scratch. */
+static void monitor_feed(struct request *rq, int64_t took_us)
+{
+    struct env *env = rq->env;
+    (void)took_us;
+    if (env->monitors == NULL || (rq->command->flags & CMD_ADMIN) != 0) return;
+    struct buf *line = rq->scratch;
+    int64_t now_us = clock_wall_us();
+    buf_clear(line, SIZE_MAX);
+    buf_printf(line, "+%lld.%06lld [%d ", (long long)(now_us / 1000000),
+               (long long)(now_us % 1000000), rq->client->database);
+    append_address(line, rq->client);
+    buf_append_byte(line, ']');
+    for (size_t i = 0; i < rq->argc; i++) {
+        buf_append_byte(line, ' ');
+        append_quoted(line, observe_word(rq, i));
+    }
+    buf_append(line, "\r\n", 2);
+    const struct client *first = env->monitors;
+    struct client *c = env->monitors;
+    do {
+        /* A line that memory is too small for is not sent. */
+        if (!line->is_failed) env->client_write(env->server, c, buf_slice(line), 0);
+        c = c->monitor_next;
+    } while (c != first);
+    buf_clear(line, SCRATCH_KEEP_BYTES);
+}
+
+static void monitor_start(struct env *env, struct client *c)
+{
+    if (c->is_monitor) return;
+    c->is_monitor = true;
+    if (env->monitors == NULL) {
+        env->monitors = c->monitor_next = c->monitor_prev = c;
+        return;
+    }
+    c->monitor_next = env->monitors;
+    c->monitor_prev = env->monitors->monitor_prev;
+    c->monitor_prev->monitor_next = c;
+    env->monitors->monitor_prev = c;
+}
+
+/* The client is no longer sent anything; harmless when it was not. */
+static void monitor_stop(struct env *env, struct client *c)
+{
+    if (!c->is_monitor) return;
+    c->is_monitor = false;
+    if (env->monitors == c) env->monitors = c->monitor_next == c ? NULL : c->monitor_next;
+    c->monitor_next->monitor_prev = c->monitor_prev;
+    c->monitor_prev->monitor_next = c->monitor_next;
+    c->monitor_next = c->monitor_prev = NULL;
+}
+
+const struct feature monitor_feature = {
+    .client_gone = monitor_stop,
+    .client_reset = monitor_stop,
+    .command_done = monitor_feed,
+};
+
+static enum err monitor_run(struct request *rq)
+{
+    monitor_start(rq->env, rq->client);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+const struct command cmd_monitor = {
+    .name = "monitor",
+    .arity = 1,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .group = "server",
+    .since = "0.1.0",
+    .summary = "Shows every command of every client as it is run, until RESET or QUIT.",
+    .syntax = "",
+    .run = monitor_run,
+};

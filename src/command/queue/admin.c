@@ -1,0 +1,238 @@
+/* queue_admin: KV.QUEUE: what there is in the queues. */
+#include "base/mem.h"
+#include "command/queue/queue_int.h"
+#include "request/args.h"
+#include "request/block.h"
+
+#define PEEK_DEFAULT 10
+#define BULK_MAX 250 /* messages of one transaction of a long removal */
+
+/* ---- long removals ---- */
+
+struct bulk_pending {
+    struct pending pending; /* first */
+    uint64_t done;
+    uint64_t damaged;    /* passed over */
+    struct error damage; /* of the first of them */
+    struct slot after;   /* how far it is */
+    bool is_admitted;    /* the next transaction may be made */
+};
+
+static void bulk_free(struct pending *p)
+{
+    mem_free(p);
+}
+
+/* All that can be read were seen to. */
+static enum err tell_damage(struct request *rq, const struct error *first, uint64_t damaged,
+                            uint64_t done)
+{
+    char text[ERROR_TEXT_BYTES];
+    memcpy(text, first->text, sizeof text);
+    return error_set(&rq->error, ERR_CORRUPT,
+                     "%s: dead letters that cannot be read stay: %llu; done: %llu", text,
+                     (unsigned long long)damaged, (unsigned long long)done);
+}
+
+enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice queue,
+                        uint64_t *total)
+{
+    struct bulk_pending *d = (struct bulk_pending *)rq->client->pending;
+    size_t max = rq->overlay != NULL ? engine_limits(rq->env->db->engine)->ops_max : BULK_MAX;
+    struct queue_bulk x = {.queues = rq->env->db->queues,
+                           .kind = kind,
+                           .queue = queue,
+                           .max = max,
+                           .is_whole = rq->overlay != NULL};
+    struct op op = queue_bulk_op(&x);
+    enum err r = OK;
+    if (d != NULL) {
+        x.after = d->after;
+        if (!d->is_admitted) r = engine_admit_bulk(rq->env->db->engine, rq->waiter, &rq->error);
+        d->is_admitted = r == OK;
+    }
+    if (r == OK) r = request_commit(rq, &op, 1);
+    if (r != OK) return r;
+    if (x.is_more && rq->overlay != NULL) {
+        return error_set(&rq->error, ERR_LIMIT,
+                         "more messages than max-transaction-ops (%zu); with IDEM and inside MULTI "
+                         "it is one transaction or nothing",
+                         max);
+    }
+    *total = x.done + (d != NULL ? d->done : 0);
+    uint64_t damaged = x.damaged + (d != NULL ? d->damaged : 0);
+    const struct error *first = d != NULL && d->damaged > 0 ? &d->damage : &x.damage;
+    if (!x.is_more) return damaged == 0 ? OK : tell_damage(rq, first, damaged, *total);
+    if (d == NULL) {
+        d = mem_new(sizeof *d);
+        d->pending.free = bulk_free;
+        rq->client->pending = &d->pending;
+    }
+    if (damaged > 0) d->damage = *first;
+    d->damaged = damaged;
+    d->done = *total;
+    d->is_admitted = false;
+    if (x.done + x.damaged > 0) d->after = x.last;
+    return client_yield(rq, NULL);
+}
+
+/* ---- LIST, STATS ---- */
+
+static enum err list_run(struct request *rq)
+{
+    struct queue_reading r;
+    struct slice *names = NULL;
+    size_t count = 0;
+    queue_view_begin(rq, &r);
+    enum err result = queue_names(rq->env->db->queues, &r.view, &names, &count, &rq->error);
+    queue_view_end(rq, &r);
+    if (result != OK) return result;
+    resp_array(rq->w, count);
+    for (size_t i = 0; i < count; i++) resp_bulk(rq->w, names[i]);
+    return OK;
+}
+
+static const struct command sub_list = {
+    .name = "list",
+    .arity = 2,
+    .flags = CMD_READ | CMD_FORMAT,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "The names of the queues in the selected database.",
+    .syntax = "",
+    .reply = "Names, sorted.",
+    .run = list_run,
+};
+
+static enum err stats_run(struct request *rq)
+{
+    struct queue_reading reading;
+    struct queue_stats s;
+    enum err r = arg_queue(rq, rq->argv[2]);
+    if (r != OK) return r;
+    queue_view_begin(rq, &reading);
+    r = queue_stats(rq->env->db->queues, &reading.view, rq->argv[2], &s, &rq->error);
+    queue_view_end(rq, &reading);
+    if (r != OK) return r;
+    const struct counts *c = &s.counts;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } rows[] = {{"ready", c->ready},
+                {"delayed", c->delayed},
+                {"leased", c->leased},
+                {"dead", c->dead},
+                {"oldest-ms", (uint64_t)s.oldest_ms},
+                {"enqueued", c->enqueued},
+                {"delivered", c->delivered},
+                {"acked", c->acked},
+                {"nacked", c->nacked},
+                {"expired", c->expired}};
+    const size_t count = sizeof rows / sizeof rows[0];
+    resp_map(rq->w, count);
+    for (size_t i = 0; i < count; i++) {
+        resp_bulk_str(rq->w, rows[i].name);
+        resp_int(rq->w, (int64_t)rows[i].value);
+    }
+    return OK;
+}
+
+static const struct command sub_stats = {
+    .name = "stats",
+    .arity = 3,
+    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "The figures of a queue, in O(1).",
+    .syntax = "queue",
+    .reply =
+        "ready, delayed, leased, dead: messages now; oldest-ms: for how long the first one has "
+        "been ready; enqueued, delivered, acked, nacked, expired: since the queue was first "
+        "used. A map, or a flat array in RESP2.",
+    .run = stats_run,
+};
+
+/* ---- PEEK, PURGE ---- */
+
+static enum err peek_run(struct request *rq)
+{
+    struct options o = {.rq = rq, .at = 3};
+    struct queue_reading reading;
+    int64_t count = PEEK_DEFAULT;
+    enum err r = arg_queue(rq, rq->argv[2]);
+    if (r == OK && options_take(&o, "COUNT", 0)) {
+        struct slice arg;
+        r = options_argument(&o, "COUNT", &arg);
+        if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, QUEUE_COUNT_MAX, &count);
+    }
+    if (r == OK && o.at < rq->argc) r = options_unknown(&o);
+    if (r != OK) return r;
+    struct queue_page p = {.queue = rq->argv[2], .space = SPACE_READY, .max = (size_t)count};
+    queue_view_begin(rq, &reading);
+    r = queue_page(rq->env->db->queues, &reading.view, &p, &rq->error);
+    queue_view_end(rq, &reading);
+    if (r != OK) return r;
+    resp_array(rq->w, p.count);
+    for (size_t i = 0; i < p.count; i++) {
+        char id[ID_CHARS];
+        id_format(&p.items[i].id, id);
+        resp_array(rq->w, 4);
+        resp_bulk(rq->w, slice_of(id, ID_CHARS));
+        reply_value(rq->w, rq->format, p.items[i].value);
+        resp_int(rq->w, p.items[i].attempts);
+        resp_int(rq->w, p.items[i].time_ms);
+    }
+    return OK;
+}
+
+static const struct command sub_peek = {
+    .name = "peek",
+    .arity = -3,
+    .flags = CMD_READ | CMD_FORMAT,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "The next messages, delayed ones too, without taking them.",
+    .syntax = "queue [COUNT count]",
+    .reply = "`[[id, value, attempts so far, due at ms] ...]`, what is due first comes first.",
+    .run = peek_run,
+};
+
+static enum err purge_run(struct request *rq)
+{
+    struct queue_bulk x = {.queues = rq->env->db->queues, .kind = BULK_PURGE, .queue = rq->argv[2]};
+    struct op op = queue_bulk_op(&x);
+    enum err r = arg_queue(rq, rq->argv[2]);
+    if (r == OK) r = request_commit(rq, &op, 1);
+    if (r == OK) resp_int(rq->w, (int64_t)x.done);
+    return r;
+}
+
+static const struct command sub_purge = {
+    .name = "purge",
+    .arity = 3,
+    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "Removes all messages of a queue, leased ones too; dead letters stay.",
+    .syntax = "queue",
+    .reply = "The number removed.",
+    .run = purge_run,
+};
+
+COMMAND_HELP("queue");
+
+static const struct command *const queue_subcommands[] = {
+    &sub_help, &sub_list, &sub_peek, &queue_prefetch, &sub_purge, &sub_stats, NULL,
+};
+
+const struct command kv_queue = {
+    .name = "kv.queue",
+    .arity = -2,
+    .flags = CMD_READ,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "Commands about queues.",
+    .syntax = "",
+    .brief = "<LIST | STATS queue | PEEK queue | PURGE queue | PREFETCH count>",
+    .subcommands = queue_subcommands,
+};

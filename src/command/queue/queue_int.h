@@ -1,0 +1,22 @@
+/* queue_int: what the commands of queues share. */
+#ifndef COMMAND_QUEUE_QUEUE_INT_H
+#define COMMAND_QUEUE_QUEUE_INT_H
+
+#include "request/enqueue.h"
+
+/* A transaction to read in: rq's, or one of its own; end it with queue_view_end. */
+struct queue_reading {
+    struct overlay *own;
+    struct view view;
+};
+void queue_view_begin(struct request *rq, struct queue_reading *r);
+void queue_view_end(struct request *rq, struct queue_reading *r);
+/* Runs a bulk operation until nothing is left, in as many transactions as it takes (inside EXEC and
+ * IDEM one); *total counts. Between them the command waits. */
+ERR_MUST_USE enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice queue,
+                                     uint64_t *total);
+
+/* push.c */
+extern const struct command queue_prefetch;
+
+#endif

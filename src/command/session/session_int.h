@@ -1,0 +1,14 @@
+/* session_int: what the commands about connections share. */
+#ifndef COMMAND_SESSION_SESSION_INT_H
+#define COMMAND_SESSION_SESSION_INT_H
+
+#include "request/command.h"
+
+/* connection.c */
+ERR_MUST_USE enum err client_set_name(struct request *rq, struct slice name);
+
+/* client_control.c: subcommands of CLIENT */
+extern const struct command client_reply, client_pause, client_unpause, client_unblock,
+    client_no_evict;
+
+#endif

@@ -1,0 +1,339 @@
+#include "request/args.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/glob.h"
+#include "codec/key.h"
+#include "codec/utf8.h"
+#include "codec/value.h"
+#include "request/format.h"
+#include "request/hint.h"
+#include "request/keys.h"
+
+/* At most this much of a client's word is shown back to it. */
+#define SHOWN_MAX 64
+
+static int shown(struct slice s)
+{
+    return (int)(s.len < SHOWN_MAX ? s.len : SHOWN_MAX);
+}
+
+static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, struct slice *key)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    engine_key_begin(rq->scratch, rq->client->database);
+    enum err r = format_read_key(rq->format, arg, allow_empty, rq->placeholders, rq->scratch,
+                                 &rq->error);
+    if (r != OK) {
+        hint_key(rq, arg);
+        return rq->error.code;
+    }
+    *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    return OK;
+}
+
+enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    engine_key_begin(rq->scratch, rq->client->database);
+    size_t valid = utf8_valid_bytes(arg);
+    if (valid < arg.len) {
+        return error_set(&rq->error, ERR_KEY,
+                         "invalid key: not UTF-8 at offset %zu; a plain key is a string", valid);
+    }
+    if (arg.len < KEY_BYTES_MAX) key_add_string(rq->scratch, arg);
+    if (arg.len >= KEY_BYTES_MAX || rq->scratch->len > KEY_HEAD_BYTES + KEY_BYTES_MAX) {
+        return error_set(&rq->error, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
+    }
+    *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    return OK;
+}
+
+enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
+{
+    if ((rq->command->flags & CMD_STRING) != 0) return arg_string_key(rq, arg, key);
+    return key_of(rq, arg, false, key);
+}
+
+enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key)
+{
+    uint8_t first = arg.len > 0 ? arg.data[0] : 0;
+    bool is_tuple = first == '[' || (first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd;
+    return is_tuple ? arg_key(rq, arg, key) : arg_string_key(rq, arg, key);
+}
+
+enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
+{
+    if (rq->format == FORMAT_MSGPACK) {
+        *value = arg;
+        return value_check(arg, &rq->error);
+    }
+    buf_clear(rq->scratch, SIZE_MAX);
+    enum err r = value_from_json(arg, rq->placeholders, rq->scratch, &rq->error);
+    if (r != OK) {
+        hint_value(rq, arg);
+        return r;
+    }
+    uint8_t *copy = arena_alloc_try(rq->arena, rq->scratch->len);
+    if (copy == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    memcpy(copy, rq->scratch->data, rq->scratch->len);
+    *value = slice_of(copy, rq->scratch->len);
+    return OK;
+}
+
+enum err arg_integer(struct request *rq, struct slice arg, const char *what, int64_t min,
+                     int64_t max, int64_t *out)
+{
+    if (!slice_to_i64(arg, out)) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "value is not an integer or out of range: %s '%.*s'", what, shown(arg),
+                         (const char *)arg.data);
+    }
+    if (*out < min || *out > max) {
+        return error_set(&rq->error, ERR_SYNTAX, "%s must be between %lld and %lld, not %lld", what,
+                         (long long)min, (long long)max, (long long)*out);
+    }
+    return OK;
+}
+
+enum err arg_pattern(struct request *rq, struct slice arg)
+{
+    if (arg.len <= GLOB_BYTES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "the pattern has %zu bytes; %d are allowed", arg.len,
+                     GLOB_BYTES_MAX);
+}
+
+enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out)
+{
+    return stamp_parse(arg, out, &rq->error);
+}
+
+/* A word seen before is not taken again: it stays at o->at, where options_unknown finds it. */
+bool options_take(struct options *o, const char *word, unsigned bit)
+{
+    if (o->at >= o->rq->argc || !slice_is_word(o->rq->argv[o->at], word)) return false;
+    if (o->seen & (1ull << bit)) return false;
+    o->seen |= 1ull << bit;
+    o->at++;
+    return true;
+}
+
+enum err options_argument(struct options *o, const char *word, struct slice *arg)
+{
+    if (o->at >= o->rq->argc) {
+        return error_set(&o->rq->error, ERR_SYNTAX, "syntax error: %s needs an argument", word);
+    }
+    *arg = o->rq->argv[o->at++];
+    return OK;
+}
+
+enum err options_integer(struct options *o, const char *word, int64_t min, int64_t max,
+                         int64_t *out)
+{
+    struct slice arg = {0};
+    enum err r = options_argument(o, word, &arg);
+    return r == OK ? arg_integer(o->rq, arg, word, min, max, out) : r;
+}
+
+enum err options_unknown(struct options *o)
+{
+    struct slice word = o->rq->argv[o->at];
+    if (hint_misplaced(o->rq, word)) return ERR_SYNTAX;
+    for (size_t i = 1; i < o->at; i++) {
+        struct slice earlier = o->rq->argv[i];
+        if (earlier.len != word.len || word.len > 15) continue;
+        char upper[16] = "";
+        for (size_t k = 0; k < word.len; k++) {
+            uint8_t c = earlier.data[k];
+            upper[k] = (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
+        }
+        if (slice_is_word(word, upper)) {
+            return error_set(&o->rq->error, ERR_SYNTAX,
+                             "syntax error: '%.*s' is given twice or contradicts an earlier option",
+                             shown(word), (const char *)word.data);
+        }
+    }
+    (void)error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
+                    (const char *)word.data);
+    if (o->rq->command->keys == keys_of_range && word.len > 0 && word.data[0] == '[') {
+        error_add(&o->rq->error, "; a range is PREFIX key, or START key END key");
+    }
+    return ERR_SYNTAX;
+}
+
+bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, int64_t *ms)
+{
+    int64_t end_ms = 0;
+    if (__builtin_mul_overflow(n, unit_ms, ms)) return false;
+    if (ttl != TTL_AFTER) return true;
+    return !__builtin_add_overflow(engine_time_ms(rq->env->db->engine), *ms, &end_ms);
+}
+
+enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
+{
+    static const struct {
+        const char *word;
+        enum op_ttl ttl;
+        int64_t unit_ms;
+    } words[] = {{"EX", TTL_AFTER, 1000},
+                 {"PX", TTL_AFTER, 1},
+                 {"EXAT", TTL_AT, 1000},
+                 {"PXAT", TTL_AT, 1},
+                 {"KEEPTTL", TTL_KEEP, 0}};
+    struct request *rq = o->rq;
+    *is_taken = false;
+    if (o->at >= rq->argc) return OK;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (!slice_is_word(rq->argv[o->at], words[i].word)) continue;
+        if (o->seen & (1ull << OPTION_TTL)) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "syntax error: '%s' is a second expiry option; only one is allowed",
+                             words[i].word);
+        }
+        o->seen |= 1ull << OPTION_TTL;
+        o->at++;
+        *is_taken = true;
+        op->ttl = words[i].ttl;
+        if (op->ttl == TTL_KEEP) return OK;
+        struct slice arg = {0};
+        int64_t n = 0;
+        enum err r = options_argument(o, words[i].word, &arg);
+        if (r != OK) return r;
+        if (!slice_to_i64(arg, &n)) {
+            return error_set(&rq->error, ERR_SYNTAX,
+                             "value is not an integer or out of range: %s '%.*s'", words[i].word,
+                             shown(arg), (const char *)arg.data);
+        }
+        if (n <= 0 || !ttl_fits(rq, op->ttl, n, words[i].unit_ms, &op->ttl_ms)) {
+            return error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command: %s %lld",
+                             rq->command->name, words[i].word, (long long)n);
+        }
+        return OK;
+    }
+    return OK;
+}
+
+enum err options_range(struct options *o, struct range_args *range, bool *is_taken)
+{
+    static const struct {
+        const char *word;
+        unsigned bit;
+    } words[] = {{"PREFIX", OPTION_PREFIX}, {"START", OPTION_START}, {"END", OPTION_END}};
+    struct slice *targets[] = {&range->prefix, &range->start, &range->end};
+    *is_taken = false;
+    for (size_t i = 0; i < 3; i++) {
+        struct slice arg = {0};
+        if (!options_take(o, words[i].word, words[i].bit)) continue;
+        *is_taken = true;
+        enum err r = options_argument(o, words[i].word, &arg);
+        if (r == OK) r = key_of(o->rq, arg, words[i].bit == OPTION_PREFIX, targets[i]);
+        return r;
+    }
+    return OK;
+}
+
+enum err range_resolve(struct request *rq, const struct range_args *range, struct slice *start,
+                       struct slice *end)
+{
+    struct slice prefix = range->prefix;
+    if (prefix.data == NULL) {
+        buf_clear(rq->scratch, SIZE_MAX);
+        engine_key_begin(rq->scratch, rq->client->database);
+        prefix = arena_copy(rq->arena, buf_slice(rq->scratch));
+    }
+    engine_range_below(rq->arena, prefix.data[0], engine_key_tuple(prefix), start, end);
+    if (range->start.data != NULL) {
+        if (slice_cmp(range->start, *start) < 0 || slice_cmp(range->start, *end) > 0) {
+            return error_set(&rq->error, ERR_SYNTAX, "START is not below PREFIX");
+        }
+        *start = range->start;
+    }
+    if (range->end.data != NULL) {
+        if (!slice_has_prefix(range->end, prefix)) {
+            return error_set(&rq->error, ERR_SYNTAX, "END is not below PREFIX");
+        }
+        *end = range->end;
+    }
+    if (slice_cmp(*start, *end) > 0) {
+        if (range->start.data == NULL) {
+            *start = *end; /* END is the prefix itself: nothing lies before it */
+            return OK;
+        }
+        return error_set(&rq->error, ERR_SYNTAX, "START is greater than END");
+    }
+    return OK;
+}
+
+enum err request_get(struct request *rq, struct slice key, struct entry *out)
+{
+    enum err r = engine_get(rq->env->db->engine, rq->overlay, key, out, rq->waiter, &rq->error);
+    if (r == OK) depends_raise(&rq->depends, out->depends);
+    return r;
+}
+
+enum err check_ops(struct request *rq, size_t keys)
+{
+    size_t max = engine_limits(rq->env->db->engine)->ops_max;
+    char name[32];
+    size_t i = 0;
+    if (keys <= max) return OK;
+    for (; rq->command->name[i] != '\0' && i + 1 < sizeof name; i++) {
+        name[i] = (char)toupper((unsigned char)rq->command->name[i]);
+    }
+    name[i] = '\0';
+    return error_set(&rq->error, ERR_LIMIT, "%s of %zu keys is more than max-transaction-ops (%zu)",
+                     name, keys, max);
+}
+
+/* ---- replies ---- */
+
+void reply_stamp(struct request *rq, uint64_t version)
+{
+    char stamp[STAMP_CHARS];
+    stamp_format(version, stamp);
+    resp_bulk(rq->w, slice_of(stamp, STAMP_CHARS));
+}
+
+void reply_key(struct resp_writer *w, enum format format, struct slice key)
+{
+    struct resp_mark mark = resp_bulk_begin(w, key.len);
+    format_write_key(format, engine_key_tuple(key), w->out);
+    resp_bulk_end(w, mark);
+}
+
+void reply_value(struct resp_writer *w, enum format format, struct slice value)
+{
+    if (format == FORMAT_MSGPACK) {
+        resp_bulk(w, value);
+        return;
+    }
+    /* Text is a little longer than MessagePack. */
+    struct resp_mark mark = resp_bulk_begin(w, value.len + value.len / 8);
+    format_write_value(format, value, w->out);
+    resp_bulk_end(w, mark);
+}
+
+void reply_entry(struct resp_writer *w, enum format format, struct slice key,
+                 const struct entry *entry)
+{
+    char stamp[STAMP_CHARS];
+    resp_array(w, 3);
+    reply_key(w, format, key);
+    reply_value(w, format, entry->value);
+    stamp_format(entry->version, stamp);
+    resp_bulk(w, slice_of(stamp, STAMP_CHARS));
+}
+
+enum err request_commit(struct request *rq, struct op *ops, size_t count)
+{
+    struct txn t = {.overlay = rq->overlay,
+                    .database = rq->client->database,
+                    .ops = ops,
+                    .count = count,
+                    .arena = rq->arena};
+    enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
+    depends_raise(&rq->depends, t.depends);
+    if (r == OK) rq->env->stats.writes++;
+    return r;
+}

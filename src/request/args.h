@@ -1,0 +1,80 @@
+/* args: reading the arguments of a command. Every error names the word that is wrong. */
+#ifndef REQUEST_ARGS_H
+#define REQUEST_ARGS_H
+
+#include "request/command.h"
+
+/* A key in JSON or MessagePack, or, for a command of the string view, as arg_string_key; *key is
+ * the internal data key, in the arena. */
+ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice *key);
+/* A plain word as the string view has it: the key of that one string part. */
+ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key);
+/* Any form: JSON and MessagePack by their first byte, every other word as arg_string_key. */
+ERR_MUST_USE enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key);
+/* A value in the format of the request; *value is its stored form, in the arena or the request. */
+ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
+/* A decimal integer within [min, max]; `what` names it in the error. */
+ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,
+                                  int64_t min, int64_t max, int64_t *out);
+/* A glob pattern: ERR_LIMIT when it is longer than one may be (base/glob.h). Every pattern of a
+ * client goes through here. */
+ERR_MUST_USE enum err arg_pattern(struct request *rq, struct slice arg);
+ERR_MUST_USE enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out);
+
+/* Walks options that come in any order. */
+struct options {
+    struct request *rq;
+    size_t at;     /* next word */
+    uint64_t seen; /* bit per option of the caller's numbering */
+};
+
+/* Takes `word` if it is next and was not taken before; one taken before stays for options_unknown.
+ */
+bool options_take(struct options *o, const char *word, unsigned bit);
+/* The argument that must follow the word just taken. */
+ERR_MUST_USE enum err options_argument(struct options *o, const char *word, struct slice *arg);
+/* The same, an integer within [min, max]. */
+ERR_MUST_USE enum err options_integer(struct options *o, const char *word, int64_t min, int64_t max,
+                                      int64_t *out);
+/* The error for the word at o->at: unknown, or given twice. */
+ERR_MUST_USE enum err options_unknown(struct options *o);
+
+/* The time that n units mean, in ms; false when it is beyond the clock (as Redis sees it). */
+bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, int64_t *ms);
+/* EX, PX, EXAT, PXAT, KEEPTTL at o->at, if one is there: *is_taken. Fills op->ttl, op->ttl_ms. */
+ERR_MUST_USE enum err options_ttl(struct options *o, struct op *op, bool *is_taken);
+#define OPTION_TTL 63 /* the bit that options_ttl uses */
+
+/* PREFIX k, START k, END k of a range command. */
+struct range_args {
+    struct slice prefix, start, end; /* internal keys; data NULL = not given */
+};
+ERR_MUST_USE enum err options_range(struct options *o, struct range_args *range, bool *is_taken);
+#define OPTION_PREFIX 62
+#define OPTION_START 61
+#define OPTION_END 60
+/* The internal range they mean; ERR_SYNTAX when they contradict each other. */
+ERR_MUST_USE enum err range_resolve(struct request *rq, const struct range_args *range,
+                                    struct slice *start, struct slice *end);
+
+/* The live entry as the transaction of the request sees it; raises rq->depends. */
+ERR_MUST_USE enum err request_get(struct request *rq, struct slice key, struct entry *out);
+
+/* Operations of one transaction, in the connection's database; raises rq->depends. */
+ERR_MUST_USE enum err request_commit(struct request *rq, struct op *ops, size_t count);
+
+/* ERR_LIMIT, before anything is done, when a command of so many keys is more than a transaction may
+ * have. */
+ERR_MUST_USE enum err check_ops(struct request *rq, size_t keys);
+
+/* ---- replies ---- */
+
+void reply_stamp(struct request *rq, uint64_t version);
+/* `key` internal. */
+void reply_key(struct resp_writer *w, enum format format, struct slice key);
+void reply_value(struct resp_writer *w, enum format format, struct slice value);
+/* [k, v, vs] */
+void reply_entry(struct resp_writer *w, enum format format, struct slice key,
+                 const struct entry *entry);
+
+#endif

@@ -1,0 +1,158 @@
+/* block: commands that wait. A blocked command (WAIT; later those with BLOCK) is parked until what
+ * it waits for is there, its time is over, or CLIENT UNBLOCK; CLIENT PAUSE parks commands before
+ * they run.
+ *
+ * A blocking command calls client_block with its time, puts rq->waiter into the list of what it
+ * waits for, and returns ERR_WAIT. It is run again when it is woken, and asks client_block_end why.
+ */
+#include "request/block.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "request/args.h"
+#include "request/transaction.h"
+
+/* ---- blocked commands ---- */
+
+static int64_t now_ms(void)
+{
+    return clock_mono_us() / 1000;
+}
+
+enum err client_block(struct request *rq, int64_t timeout_ms)
+{
+    struct client *c = rq->client;
+    struct env *env = rq->env;
+    int64_t max_ms = rq->command == &cmd_wait ? 0 : env->block_max_ms;
+    if (max_ms != 0 && (timeout_ms == 0 || timeout_ms > max_ms)) timeout_ms = max_ms;
+    if (c->block_waiter == NULL) {
+        c->block_waiter = rq->waiter;
+        c->block_end = BLOCK_GOES_ON;
+        c->block_deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
+        RING_ADD(env->blocked, c, block_next, block_prev);
+    }
+    return error_set(&rq->error, ERR_WAIT, "blocked");
+}
+
+enum err client_yield(struct request *rq, struct engine_scan *scan)
+{
+    struct backend *b = engine_backend(rq->env->db->engine);
+    enum err r = scan == NULL ? OK : engine_scan_pause(scan, &rq->error);
+    if (r != OK) return r;
+    b->ops->yield(b, rq->waiter);
+    return error_set(&rq->error, ERR_WAIT, "a long command lets others run");
+}
+
+enum block_end client_block_end(const struct client *c)
+{
+    return c->block_waiter == NULL ? BLOCK_GOES_ON : c->block_end;
+}
+
+void client_block_clear(struct client *c, struct env *env)
+{
+    if (c->block_waiter == NULL) return;
+    c->block_waiter = NULL;
+    RING_UNLINK(c, block_next, block_prev);
+    if (env->blocked == c) env->blocked = c->block_next == c ? NULL : c->block_next;
+}
+
+static void block_finish(struct client *c, enum block_end end)
+{
+    struct waiter *w = c->block_waiter;
+    c->block_end = end;
+    waiter_cancel(w);
+    w->ready(w);
+}
+
+bool client_block_stop(struct client *c, bool is_error)
+{
+    if (c->block_waiter == NULL || c->block_end != BLOCK_GOES_ON) return false;
+    block_finish(c, is_error ? BLOCK_FAILED : BLOCK_ENDED);
+    return true;
+}
+
+/* ---- CLIENT PAUSE ---- */
+
+void clients_pause(struct env *env, int64_t ms, bool is_write)
+{
+    int64_t until_ms = now_ms() + ms;
+    bool is_paused = env->pause_until_ms != 0;
+    /* As in Redis: a second pause can make the first one longer and stricter, not weaker. */
+    if (!is_paused || until_ms > env->pause_until_ms) env->pause_until_ms = until_ms;
+    env->pause_is_write = is_write && (!is_paused || env->pause_is_write);
+}
+
+void clients_unpause(struct env *env)
+{
+    env->pause_until_ms = 0;
+    waiter_wake_all(&env->paused);
+}
+
+/* Messages count as writes, as in Redis. CLIENT UNPAUSE always runs, which Redis does not grant: a
+ * pause of all commands that was a mistake can be ended. */
+bool pause_holds(struct request *rq)
+{
+    const struct env *env = rq->env;
+    const struct command *c = rq->command;
+    if (env->pause_until_ms == 0 || (c->flags & CMD_UNPAUSED) != 0) return false;
+    bool may_write = (c->flags & (CMD_WRITE | CMD_PUBLISHES)) != 0;
+    if (c == &cmd_exec) may_write = multi_may_write(rq->client->multi);
+    if (env->pause_is_write && !may_write) return false;
+    if (now_ms() >= env->pause_until_ms) return false;
+    waiter_add(&rq->env->paused, rq->waiter);
+    return true;
+}
+
+void client_block_tick(struct env *env)
+{
+    if (env->pause_until_ms != 0 && now_ms() >= env->pause_until_ms) clients_unpause(env);
+    if (env->blocked == NULL) return;
+    int64_t now = now_ms();
+    struct client *last = env->blocked->block_prev;
+    for (struct client *c = env->blocked;; c = c->block_next) {
+        if (c->block_end == BLOCK_GOES_ON && now >= c->block_deadline_ms) {
+            block_finish(c, BLOCK_TIMED_OUT);
+        }
+        if (c == last) return;
+    }
+}
+
+/* ---- WAIT ---- */
+
+/* There is nobody to replicate to: the answer is 0, when the time is over, as Redis gives it. The
+ * connection's own writes are on disk by then: no reply overtakes them. */
+static enum err wait_run(struct request *rq)
+{
+    int64_t replicas = 0;
+    int64_t timeout_ms = 0;
+    enum err r = arg_integer(rq, rq->argv[1], "numreplicas", 0, INT32_MAX, &replicas);
+    if (r == OK && !slice_to_i64(rq->argv[2], &timeout_ms)) {
+        r = error_set(&rq->error, ERR_SYNTAX, "timeout is not an integer or out of range");
+    }
+    if (r == OK && timeout_ms < 0) r = error_set(&rq->error, ERR_SYNTAX, "timeout is negative");
+    if (r == OK && timeout_ms > INT64_MAX - now_ms()) {
+        r = error_set(&rq->error, ERR_SYNTAX, "timeout is out of range");
+    }
+    if (r != OK) return r;
+    enum block_end end = client_block_end(rq->client);
+    if (end == BLOCK_FAILED) {
+        return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
+    }
+    if (replicas > 0 && end == BLOCK_GOES_ON && rq->overlay == NULL) {
+        waiter_add(&rq->env->blocked_waiters, rq->waiter);
+        return client_block(rq, timeout_ms);
+    }
+    resp_int(rq->w, 0);
+    return OK;
+}
+
+const struct command cmd_wait = {
+    .name = "wait",
+    .arity = 3,
+    .flags = CMD_CONNECTION | CMD_BLOCKING,
+    .group = "generic",
+    .since = "0.1.0",
+    .summary = "Waits for replicas, of which there are none: 0 when the time is over.",
+    .syntax = "numreplicas timeout",
+    .run = wait_run,
+};

@@ -1,0 +1,29 @@
+/* block: commands that wait for something other than the disk, and CLIENT PAUSE. */
+#ifndef REQUEST_BLOCK_H
+#define REQUEST_BLOCK_H
+
+#include "request/command.h"
+
+/* The command waits, 0 = for ever, for what rq->waiter was put into a list of, or for a later call
+ * of client_block_stop: always ERR_WAIT. The deadline is that of the first call. */
+ERR_MUST_USE enum err client_block(struct request *rq, int64_t timeout_ms);
+/* A long command lets others run and is run again in the next turn: ERR_WAIT. `scan` (may be NULL)
+ * is paused until then; its errors. */
+ERR_MUST_USE enum err client_yield(struct request *rq, struct engine_scan *scan);
+/* Why it is run again; BLOCK_GOES_ON also when it was never blocked. */
+enum block_end client_block_end(const struct client *c);
+/* CLIENT UNBLOCK; false when it is not blocked. */
+bool client_block_stop(struct client *c, bool is_error);
+/* The command has its reply, or the client is gone. */
+void client_block_clear(struct client *c, struct env *env);
+/* Those whose time is over go on. */
+void client_block_tick(struct env *env);
+void clients_pause(struct env *env, int64_t ms, bool is_write);
+void clients_unpause(struct env *env);
+/* The command must wait for the end of a pause: rq->waiter was taken. A pause of all holds whatever
+ * can run, from whoever, but CLIENT UNPAUSE. */
+bool pause_holds(struct request *rq);
+
+extern const struct command cmd_wait;
+
+#endif

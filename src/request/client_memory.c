@@ -1,0 +1,167 @@
+#include "request/client_memory.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "request/feature.h"
+#include "request/transaction.h"
+
+/* ---- what is held ---- */
+
+void client_memory_measure(const struct env *env, const struct client *c, struct client_memory *out)
+{
+    *out = (struct client_memory){0};
+    env->client_buffers(env->server, c, &out->input, &out->output);
+    out->channels = pubsub_bytes(&c->subscriber);
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->client_bytes != NULL) (*f)->client_bytes(c, out);
+    }
+    out->multi = c->watched_bytes + (c->multi != NULL ? multi_bytes(c->multi) : 0);
+    const struct pending *p = c->pending;
+    if (p != NULL && p->bytes != NULL) out->pending = p->bytes(p);
+    out->total = sizeof *c + out->input + out->output + out->notes + out->channels + out->multi +
+                 out->pending;
+}
+
+static void add(struct client_memory *sum, const struct client_memory *one)
+{
+    sum->input += one->input;
+    sum->output += one->output;
+    sum->notes += one->notes;
+    sum->channels += one->channels;
+    sum->multi += one->multi;
+    sum->pending += one->pending;
+    sum->total += one->total;
+}
+
+void client_memory_sum(const struct env *env, struct client_memory *out)
+{
+    *out = (struct client_memory){0};
+    for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+        struct client_memory one;
+        client_memory_measure(env, c, &one);
+        add(out, &one);
+    }
+}
+
+/* ---- the bound ---- */
+
+void client_memory_grow(struct env *env, size_t bytes)
+{
+    env->memory_grown += bytes;
+}
+
+bool client_memory_is_tight(const struct env *env, size_t bytes)
+{
+    uint64_t held = env->memory_clients + env->memory_grown + bytes;
+    return env->memory_clients_max != 0 && held > env->memory_clients_max / 2;
+}
+
+bool client_memory_is_full(const struct env *env, size_t bytes)
+{
+    uint64_t held = env->memory_clients + env->memory_grown + bytes;
+    return env->memory_clients_max != 0 && held > 2 * env->memory_clients_max;
+}
+
+struct holder {
+    struct client *client;
+    struct client_memory held;
+};
+
+static int most_first(const void *a, const void *b)
+{
+    const struct holder *x = a;
+    const struct holder *y = b;
+    return x->held.total > y->held.total ? -1 : x->held.total < y->held.total;
+}
+
+static void evict(struct env *env, const struct holder *h)
+{
+    const struct client_memory *m = &h->held;
+    log_warning(
+        "client id=%llu addr=%s name=%s closed: it holds most, %zu bytes (input %zu, output "
+        "%zu, notes %zu, channels %zu, transaction %zu, pages %zu), and all clients "
+        "together %llu, more than maxmemory-clients (%llu)",
+        (unsigned long long)h->client->id, h->client->address, h->client->name, m->total, m->input,
+        m->output, m->notes, m->channels, m->multi, m->pending,
+        (unsigned long long)env->memory_clients, (unsigned long long)env->memory_clients_max);
+    env->stats.evicted_clients++;
+    env->memory_clients -= m->total < env->memory_clients ? m->total : env->memory_clients;
+    env->client_close(env->server, h->client);
+}
+
+void client_memory_check(struct env *env, bool is_due)
+{
+    uint64_t max = env->memory_clients_max;
+    bool may_be_over = max != 0 && env->memory_clients + env->memory_grown > max;
+    if (!is_due && !may_be_over) return;
+    struct holder *holders = mem_alloc((env->client_count + 1) * sizeof *holders);
+    size_t count = 0;
+    env->memory_clients = env->memory_grown = 0;
+    for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+        struct holder *h = &holders[count];
+        h->client = c;
+        client_memory_measure(env, c, &h->held);
+        env->memory_clients += h->held.total;
+        count += !c->is_no_evict && (c->pending == NULL || !c->pending->is_short);
+    }
+    if (max != 0 && env->memory_clients > max) qsort(holders, count, sizeof *holders, most_first);
+    for (size_t i = 0; i < count && max != 0 && env->memory_clients > max; i++) {
+        evict(env, &holders[i]);
+    }
+    mem_free(holders);
+}
+
+/* ---- the machine ---- */
+
+/* A number in a file; UINT64_MAX when there is none, or "max". */
+static uint64_t number_in(const char *path)
+{
+    struct buf text;
+    struct error ignored;
+    uint64_t n = UINT64_MAX;
+    buf_init(&text);
+    if (file_read_all(path, &text, 4096, &ignored) == OK) {
+        size_t len = 0;
+        while (len < text.len && text.data[len] >= '0' && text.data[len] <= '9') len++;
+        if (!slice_to_u64(slice_of(text.data, len), &n)) n = UINT64_MAX;
+    }
+    buf_fini(&text);
+    return n;
+}
+
+/* Of this process's own control group: "0::/path". */
+static uint64_t own_group_bytes(void)
+{
+    struct buf text;
+    struct buf path;
+    struct error ignored;
+    uint64_t bytes = UINT64_MAX;
+    buf_init(&text);
+    buf_init(&path);
+    if (file_read_all("/proc/self/cgroup", &text, 4096, &ignored) == OK &&
+        slice_has_prefix(buf_slice(&text), slice_str("0::/"))) {
+        const uint8_t *end = memchr(text.data, '\n', text.len);
+        size_t len = end == NULL ? text.len : (size_t)(end - text.data);
+        buf_append_str(&path, "/sys/fs/cgroup");
+        buf_append(&path, text.data + 3, len - 3);
+        buf_append(&path, "/memory.max", sizeof "/memory.max");
+        buf_require(&path);
+        bytes = number_in((const char *)path.data);
+    }
+    buf_fini(&path);
+    buf_fini(&text);
+    return bytes;
+}
+
+uint64_t machine_memory_bytes(void)
+{
+    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t all = number_in("/sys/fs/cgroup/memory.max");
+    uint64_t own = own_group_bytes();
+    if (all < bytes) bytes = all;
+    return own < bytes ? own : bytes;
+}

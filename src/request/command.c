@@ -1,0 +1,199 @@
+#include "request/command.h"
+#include "request/block.h"
+#include "request/feature.h"
+
+#include <ctype.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "request/block.h"
+#include "request/observe.h"
+#include "request/publication.h"
+#include "request/touched.h"
+#include "request/transaction.h"
+
+#define NAME_BYTES_MAX 32
+#define END_WORK 1000 /* channels and notes of a client that end at once with it */
+#define BUCKETS 512   /* power of two, several times the number of commands */
+
+/* ---- finding ---- */
+
+static uint32_t name_hash(struct slice name)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+    for (size_t i = 0; i < name.len; i++) h = (h ^ (name.data[i] | 0x20u)) * 16777619u;
+    return h;
+}
+
+static bool name_is(const char *name, struct slice given)
+{
+    for (size_t i = 0; i < given.len; i++) {
+        if (name[i] == '\0' || tolower(given.data[i]) != name[i]) return false;
+    }
+    return name[given.len] == '\0';
+}
+
+/* Built at the first call from the constant table; loop thread only. */
+static const struct command *const *find_index(void)
+{
+    static const struct command *buckets[BUCKETS];
+    static bool is_built;
+    if (!is_built) {
+        for (const struct command *const *c = command_table; *c != NULL; c++) {
+            size_t i = name_hash(slice_str((*c)->name)) % BUCKETS;
+            while (buckets[i] != NULL) i = (i + 1) % BUCKETS;
+            buckets[i] = *c;
+        }
+        is_built = true;
+    }
+    return buckets;
+}
+
+const struct command *command_find(struct slice name)
+{
+    const struct command *const *buckets = find_index();
+    if (name.len > NAME_BYTES_MAX) return NULL;
+    for (size_t i = name_hash(name) % BUCKETS; buckets[i] != NULL; i = (i + 1) % BUCKETS) {
+        if (name_is(buckets[i]->name, name)) return buckets[i];
+    }
+    return NULL;
+}
+
+const struct command *command_find_sub(const struct command *c, struct slice name)
+{
+    if (c->subcommands == NULL) return NULL;
+    for (const struct command *const *s = c->subcommands; *s != NULL; s++) {
+        if (name_is((*s)->name, name)) return *s;
+    }
+    return NULL;
+}
+
+const struct command *command_find_full(struct slice name, const struct command **parent)
+{
+    const uint8_t *bar = name.len == 0 ? NULL : memchr(name.data, '|', name.len);
+    *parent = NULL;
+    if (bar == NULL) return command_find(name);
+    size_t len = (size_t)(bar - name.data);
+    *parent = command_find(slice_of(name.data, len));
+    if (*parent == NULL) return NULL;
+    return command_find_sub(*parent, slice_of(bar + 1, name.len - len - 1));
+}
+
+const struct command *command_of_words(const struct slice *argv, size_t argc,
+                                       const struct command **parent)
+{
+    const struct command *c = command_find(argv[0]);
+    *parent = NULL;
+    if (c == NULL || c->subcommands == NULL || argc < 2) return c;
+    const struct command *sub = command_find_sub(c, argv[1]);
+    bool takes_any = (c->flags & CMD_ANY_WORD) != 0;
+    if (sub == NULL) return takes_any ? c : NULL;
+    if (takes_any && !command_arity_fits(sub, argc)) return c; /* it has words for that too */
+    *parent = c;
+    return sub;
+}
+
+size_t command_count(void)
+{
+    size_t n = 0;
+    while (command_table[n] != NULL) n++;
+    return n;
+}
+
+bool command_arity_fits(const struct command *c, size_t argc)
+{
+    return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
+}
+
+void command_init(struct env *env)
+{
+    waiter_list_init(&env->paused);
+    waiter_list_init(&env->blocked_waiters);
+    env->pubsub = pubsub_new();
+    env->publications = publications_new();
+    env->queue_prefetch = 16;
+    env->touched = touched_new(env->db->engine);
+    observe_init(env);
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->open != NULL) (*f)->open(env);
+    }
+}
+
+void command_fini(struct env *env)
+{
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->close != NULL) (*f)->close(env);
+    }
+    touched_free(env->touched);
+    observe_fini(env);
+    publications_free(env);
+    pubsub_free(env->pubsub);
+}
+
+bool command_turn(struct env *env)
+{
+    return publications_turn(env);
+}
+
+void command_tick(struct env *env)
+{
+    client_block_tick(env);
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->tick != NULL) (*f)->tick(env);
+    }
+}
+
+/* ---- clients ---- */
+
+void client_init(struct client *c, struct env *env)
+{
+    c->proto = 2;
+    c->format = env->default_format;
+    c->created_ms = c->active_ms = clock_wall_ms();
+    RING_INSERT(&env->clients, c, next, prev);
+    env->client_count++;
+}
+
+void client_drop_pending(struct client *c)
+{
+    struct pending *p = c->pending;
+    if (p == NULL) return;
+    c->pending = NULL;
+    p->free(p);
+}
+
+bool client_end_listening(struct client *c, struct env *env, size_t *work)
+{
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->client_end != NULL && !(*f)->client_end(env, c, work)) return false;
+    }
+    return pubsub_leave(env->pubsub, &c->subscriber, work);
+}
+
+size_t client_subscriptions(const struct client *c)
+{
+    return pubsub_count(&c->subscriber, PUBSUB_CHANNEL) +
+           pubsub_count(&c->subscriber, PUBSUB_PATTERN) +
+           pubsub_count(&c->subscriber, PUBSUB_SHARD);
+}
+
+void client_reset(struct client *c, struct env *env)
+{
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->client_reset != NULL) (*f)->client_reset(env, c);
+    }
+}
+
+void client_fini(struct client *c, struct env *env)
+{
+    client_drop_pending(c);
+    client_end_transaction(c);
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->client_gone != NULL) (*f)->client_gone(env, c);
+    }
+    size_t work = END_WORK;
+    (void)client_end_listening(c, env, &work);
+    client_block_clear(c, env);
+    RING_UNLINK(c, next, prev);
+    env->client_count--;
+}

@@ -1,0 +1,355 @@
+/* command: the commands, from parsed arguments to a reply. One table (src/command/table.c)
+ * dispatches them and is what COMMAND shows. A command is one `const struct command` above its
+ * function; nothing here knows sockets.
+ *
+ * A command function reads rq->argv, writes its reply through rq->w, raises rq->depends to the
+ * newest version its answer depends on, and returns OK; or ERR_WAIT after the backend took
+ * rq->waiter (what it wrote is dropped and it is called again with the same arguments when the
+ * waiter is woken); or another error, described in rq->error (what it wrote is dropped, and the
+ * error is the reply).
+ *
+ * What must survive from one call to the next is kept in client->pending, whose owner is the
+ * command.
+ */
+#ifndef REQUEST_COMMAND_H
+#define REQUEST_COMMAND_H
+
+#include "base/arena.h"
+#include "base/histogram.h"
+#include "codec/placeholder.h"
+#include "db/db.h"
+#include "pubsub/pubsub.h"
+#include "resp/writer.h"
+
+enum format {
+    FORMAT_JSON,
+    FORMAT_MSGPACK,
+    FORMAT_JSON_BARE, /* bigints beyond +-(2^53-1) are integer literals, in and out */
+};
+
+struct env;
+struct client;
+
+/* State of a command that takes several turns. */
+struct pending {
+    void (*free)(struct pending *p);          /* also called when the client goes away */
+    size_t (*bytes)(const struct pending *p); /* held by it; NULL = little */
+    bool is_short; /* ends by itself: the client is not closed for want of memory until then */
+};
+
+#define CLIENT_NAME_MAX 128
+
+struct client_watches; /* what it watches: watch.c */
+struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
+struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
+struct touched_ranges;
+struct publications;  /* messages being sent to many: publish.c */
+struct exec_messages; /* what EXEC publishes: publish.c */
+struct exec_counts;
+struct multi;        /* the queue of MULTI: transaction.c */
+struct watched;      /* a key of WATCH: transaction.c */
+struct scan_cursors; /* string_scan.c */
+struct key_uses;     /* keys.h */
+struct backup;       /* src/request/backup.h */
+struct uuid_table;   /* the UUIDs of a transaction: idem.c */
+
+enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
+
+/* Why a blocked command is run again. */
+enum block_end { BLOCK_GOES_ON, BLOCK_TIMED_OUT, BLOCK_ENDED, BLOCK_FAILED };
+
+/* What the commands know of a connection. The first part is theirs, the second is net's to fill. */
+struct client {
+    uint64_t id;
+    uint8_t database;
+    int proto; /* 2 or 3 */
+    enum format format;
+    char name[CLIENT_NAME_MAX];
+    char lib_name[CLIENT_NAME_MAX];
+    char lib_version[CLIENT_NAME_MAX];
+    struct pending *pending; /* owned; NULL = none */
+    struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
+    struct watched *watched; /* owned */
+    size_t watched_bytes;    /* of these */
+    struct subscriber subscriber;
+    struct client_watches *watches; /* owned; NULL = none: watch.c */
+    uint64_t depends;               /* newest version that any of its replies depended on */
+    enum reply_mode reply_mode;
+    struct client_pushes *pushes; /* owned; NULL = none */
+    size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
+    struct unsent *unsent;        /* owned, oldest first; NULL = none */
+    struct unsent *unsent_last;
+    bool is_no_evict; /* CLIENT NO-EVICT: it is not closed for want of memory */
+    /* While a command of it is blocked (block.c). */
+    struct waiter *block_waiter; /* NULL = none is */
+    int64_t block_deadline_ms;   /* INT64_MAX = never */
+    enum block_end block_end;
+    struct client *block_next, *block_prev; /* env->blocked */
+    const struct command *last_command;
+    const struct command *last_parent; /* when that is a subcommand; else NULL */
+    bool closes_after_reply;           /* QUIT, or a protocol error */
+    bool is_waiting;                   /* its command is parked */
+    int64_t spent_us;                  /* by its waiting command, in the runs it had so far */
+    bool is_monitor;
+    struct client *monitor_next, *monitor_prev; /* env->monitors, while it is one */
+
+    struct client *next, *prev; /* env->clients */
+    char address[128];          /* host:port, or path:0 of a Unix socket */
+    char local_address[128];
+    bool is_local; /* from this machine: loopback or Unix socket */
+    bool is_unix;
+    int fd;
+    int64_t created_ms;
+    int64_t active_ms; /* of its last command */
+    size_t input_bytes, output_bytes;
+    /* Offsets in the stream of all that it was ever sent: of the first byte that is in the output
+     * now, and of the end of what was written to the socket. */
+    uint64_t stream_base, stream_sent;
+};
+
+struct env_stats {
+    uint64_t connections, commands, rejected, errors, net_in_bytes, net_out_bytes;
+    uint64_t reads, writes, hits, misses, protocol_errors;
+    uint64_t expired_before; /* engine_expired_count when the statistics were reset */
+    uint64_t evicted_clients;
+    int64_t turn_max_us; /* processor time of the longest turn of the loop */
+};
+
+/* The turn of the loop that is running (turn.c), in processor time. */
+struct turn {
+    int64_t begin_us;
+    int64_t bound_us; /* longer turns are logged, and those of small work that take 40 % of it;
+                       * 0 = none, and the rest of it is not kept */
+    uint64_t bytes;   /* of its commands */
+    uint64_t queued;  /* commands that EXEC ran */
+    int64_t command_us;
+    int64_t longest_us; /* of its commands */
+    const struct command *longest, *longest_parent;
+    unsigned commands;
+};
+
+struct config_change {
+    size_t setting; /* below config_count */
+    struct slice value;
+};
+
+/* What the commands need of the server; `server` fills it in. Calls go upward by these pointers. */
+struct env {
+    struct db *db; /* owned by the server */
+    const char *version;
+    const char *config_file; /* "" = none */
+    const char *executable;
+    uint16_t port;
+    uint8_t databases;
+    enum format default_format;
+    bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
+    uint64_t clients_max;
+    bool debug_is_allowed;
+    bool debug_is_local;
+    char run_id[41];
+    int64_t started_ms;
+    struct client clients; /* head of the circular list */
+    uint64_t client_count;
+    uint64_t waiting_count;
+    struct env_stats stats;
+    struct uuid_clock uuid_clock;
+    struct scan_cursors *scan_cursors; /* owned */
+    struct pubsub *pubsub;             /* owned */
+    struct publications *publications; /* owned */
+    struct client *noted;              /* clients with changes to be sent: watch.c */
+    struct touched_ranges *touched;    /* owned */
+    size_t queue_prefetch;
+    int64_t block_max_ms;  /* 0 = no bound */
+    bool is_stopping;      /* clients go because the server does */
+    struct backup *backup; /* owned */
+    const char *backup_dir;
+    /* CLIENT PAUSE (block.c). */
+    int64_t pause_until_ms; /* monotonic; 0 = not paused */
+    bool pause_is_write;    /* only commands that may write wait */
+    struct waiter_list paused;
+    struct client *blocked; /* circular list; NULL = nobody */
+    struct waiter_list blocked_waiters;
+    /* Settings; server changes them while it runs. */
+    bool tracks_latency;
+    int64_t slowlog_slower_than_us; /* -1 = the slow log is off */
+    uint64_t slowlog_max;           /* entries */
+    uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
+    struct percentiles percentiles; /* of INFO latencystats */
+    /* Of observe.c, made by observe_init and owned. */
+    struct command_stats *command_stats;
+    struct slowlog *slowlog;
+    struct latency *latency;
+    uint64_t memory_startup; /* bytes used when the server had started */
+    uint64_t memory_peak;
+    /* Of client_memory.c. */
+    uint64_t memory_clients_max; /* maxmemory-clients in bytes; 0 = no bound */
+    uint64_t memory_clients;     /* when it was last added up */
+    uint64_t memory_grown;       /* since then, about */
+    struct client *monitors;     /* circular list without head; NULL = nobody listens */
+    int64_t now_us;              /* monotonic: when the last command ended, or something later */
+    struct turn turn;
+    void *server; /* argument of the calls below */
+    void (*client_close)(void *server, struct client *c);
+    /* Sends bytes of one whole message to any client, also to one whose command is running: they
+     * come after the replies that are in its output, and after the one being made, and are held
+     * until `version` is durable. Never closes the client inside the call; one whose output is over
+     * its limit is closed later. */
+    void (*client_write)(void *server, struct client *c, struct slice bytes, uint64_t version);
+    /* Bytes of a client's input and output buffers. */
+    void (*client_buffers)(void *server, const struct client *c, size_t *input, size_t *output);
+    void (*shutdown)(void *server);
+    size_t (*config_count)(void *server);
+    const char *(*config_name)(void *server, size_t i);
+    bool (*config_is_mutable)(void *server, size_t i);
+    void (*config_value)(void *server, size_t i, struct buf *out);
+    /* All of them, or an error and none; *failed is then the one it is about. ERR_WAIT: they are in
+     * force, and the waiter is woken when what they promise about earlier writes is true. */
+    enum err (*config_set)(void *server, const struct config_change *changes, size_t count,
+                           size_t *failed, struct waiter *w, struct error *e);
+    /* Into config_file, which must not be "". */
+    enum err (*config_rewrite)(void *server, struct error *e);
+};
+
+struct request {
+    struct env *env;
+    struct client *client;
+    const struct command *command;
+    struct slice *argv;
+    size_t argc;
+    struct arena *arena; /* until the reply is written */
+    struct buf *scratch; /* cleared by whoever uses it */
+    struct resp_writer *w;
+    struct waiter *waiter;
+    uint64_t depends;
+    struct error error;
+    /* NULL outside EXEC and IDEM; else all reads and writes go through it, nothing may take more
+     * than this turn, and a blocking command answers at once. */
+    struct overlay *overlay;
+    const struct placeholders *placeholders; /* NULL = the command does not write */
+    struct exec_messages *messages; /* NULL outside EXEC; publishing waits for its commit */
+    struct uuid_table *uuids;       /* NULL = none yet */
+    struct slice idem;              /* the id given with IDEM; data NULL = none */
+    enum format format;             /* of its values, and of those in the reply */
+    bool has_format;                /* its own words said it: not the connection's */
+};
+
+enum command_flag {
+    CMD_READ = 1 << 0,
+    CMD_WRITE = 1 << 1,
+    CMD_ADMIN = 1 << 2,
+    CMD_FAST = 1 << 3,
+    CMD_NO_AUTH = 1 << 4,
+    CMD_CONNECTION = 1 << 5,
+    CMD_DANGEROUS = 1 << 6,
+    CMD_KEYSPACE = 1 << 7,
+    CMD_IDEM = 1 << 9,      /* takes IDEM id, as its last words */
+    CMD_NO_MULTI = 1 << 10, /* refused between MULTI and EXEC */
+    CMD_TRANSACTION = 1 << 11,
+    CMD_STRING = 1 << 12, /* of the string view: its keys are plain words */
+    /* A container whose run() answers what is none of its subcommands, or has too many words for
+     * one: in Redis it is a plain command, and so all of it is counted as one. */
+    CMD_ANY_WORD = 1 << 8,
+    CMD_IDEM_FIRST = 1 << 13, /* with CMD_IDEM: its first words, not its last */
+    CMD_BLOCKING = 1 << 14,   /* may wait for something other than the disk */
+    CMD_PUBSUB = 1 << 15,
+    CMD_SUBSCRIBED = 1 << 16, /* allowed in RESP2 while the connection listens to something */
+    CMD_FORMAT = 1 << 17,     /* takes FORMAT and its word, as its last words before IDEM */
+    CMD_UNQUEUED = 1 << 18,   /* runs at once, also between MULTI and EXEC */
+    CMD_PUBLISHES = 1 << 19,  /* sends messages: counts as a write while writes are paused */
+    CMD_UNPAUSED = 1 << 20,   /* runs also while everything is paused */
+};
+
+struct command {
+    const char *name;                  /* lower case; of a subcommand its own part */
+    int arity;                         /* number of words with the name; negative = at least */
+    unsigned flags;                    /* enum command_flag */
+    int first_key, last_key, key_step; /* as COMMAND INFO; 0 = no keys in fixed places */
+    unsigned key_flags;                /* enum key_flag: what becomes of its keys */
+    /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
+    unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
+    const char *group;   /* of COMMAND DOCS */
+    const char *since;   /* first version of this server */
+    const char *summary; /* one line */
+    const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
+    const char *brief;   /* what COMMAND DOCS shows in its place, where a hint must fit a line */
+    const char *reply;   /* one line for the manual; NULL = the summary says it */
+    enum err (*run)(struct request *rq);
+    /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
+     * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them
+     * anyway; the keys before the wrong word are there. */
+    bool (*keys)(const struct slice *argv, size_t argc, struct key_uses *out);
+    /* Of a command that takes a number of words that may be any: where they end, counted from the
+     * name. FORMAT before that is one of them. NULL: it has none. */
+    size_t (*own_words)(const struct slice *argv, size_t argc);
+    const struct command *const *subcommands; /* NULL-ended, or NULL */
+    /* Is the i-th word a password? NULL: none is. Such words are in no log. */
+    bool (*is_secret)(const struct slice *argv, size_t argc, size_t i);
+};
+
+/* Every command, NULL-ended, sorted by name: src/command/table.c. */
+extern const struct command *const command_table[];
+size_t command_count(void);
+/* `argc` counts the name; IDEM and FORMAT must be off. */
+bool command_arity_fits(const struct command *c, size_t argc);
+/* By name in any case; NULL when there is none. */
+const struct command *command_find(struct slice name);
+/* The command of words that begin with its name, and how it is called as a subcommand; NULL when
+ * there is none, or when a container has no such subcommand. */
+const struct command *command_of_words(const struct slice *argv, size_t argc,
+                                       const struct command **parent);
+const struct command *command_find_sub(const struct command *c, struct slice name);
+/* "config" or "config|get"; *parent is set of a subcommand, else NULL. */
+const struct command *command_find_full(struct slice name, const struct command **parent);
+/* HELP of the container that the request names: its subcommands, taken from the table. */
+enum err command_help_run(struct request *rq);
+/* The subcommand HELP of a container: a struct of its own, so that it is counted apart. */
+#define COMMAND_HELP(of_group)                                                                     \
+    static const struct command sub_help = {                                                       \
+        .name = "help",                                                                            \
+        .arity = 2,                                                                                \
+        .group = of_group,                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = "The subcommands.",                                                             \
+        .syntax = "",                                                                              \
+        .run = command_help_run,                                                                   \
+    }
+
+/* What HELLO and INFO call the version of Redis that libraries may take this server for: those that
+ * gate features by it find what they expect. */
+#define REDIS_COMPATIBLE_VERSION "7.0.15"
+/* Of one page of KV.LIST and its like. */
+#define LIST_LIMIT_MAX 10000
+#define LIST_PAGE_BYTES_MAX (16u << 20)
+
+void client_init(struct client *c, struct env *env);
+/* Drops what a command left pending. */
+void client_drop_pending(struct client *c);
+/* It is in no list any more. It may still have channels: client_end_listening, until it is true. */
+void client_fini(struct client *c, struct env *env);
+/* Ends at most *work of what it listens to and of what is noted for it. True when none is left. */
+bool client_end_listening(struct client *c, struct env *env, size_t *work);
+
+/* It ends its session itself: what is pushed to it is given back, it shows no commands any more. */
+void client_reset(struct client *c, struct env *env);
+
+/* Channels, patterns and shard channels that it listens to. */
+size_t client_subscriptions(const struct client *c);
+
+/* Runs one command: OK = a reply (maybe an error) was appended to rq->w->out, ERR_WAIT = parked. */
+enum err command_run(struct request *rq);
+/* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number.
+ * False: the error reply was written. */
+bool command_resolve(struct request *rq);
+/* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
+enum err command_call(struct request *rq);
+/* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
+void command_tick(struct env *env);
+/* At the end of every turn of the loop, before db_turn_end. True when there is more to do, so that
+ * the loop must not sleep. */
+bool command_turn(struct env *env);
+
+/* What `server` calls when env is filled, and at the end, when clients and database are gone. */
+void command_init(struct env *env);
+void command_fini(struct env *env);
+
+#endif

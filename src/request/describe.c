@@ -1,0 +1,98 @@
+#include "request/describe.h"
+
+#include <stdio.h>
+
+#include "request/keys.h"
+
+/* In the order of Redis's own replies. */
+static const struct {
+    unsigned flag;
+    const char *name;     /* among the flags of COMMAND INFO; NULL = none */
+    const char *category; /* NULL = none */
+} flag_words[] = {
+    {CMD_WRITE, "write", "@write"},        {CMD_READ, "readonly", "@read"},
+    {CMD_KEYSPACE, NULL, "@keyspace"},     {CMD_STRING, NULL, "@string"},
+    {CMD_ADMIN, "admin", "@admin"},        {CMD_DANGEROUS, NULL, "@dangerous"},
+    {CMD_PUBSUB, "pubsub", "@pubsub"},     {CMD_BLOCKING, "blocking", "@blocking"},
+    {CMD_CONNECTION, NULL, "@connection"}, {CMD_TRANSACTION, NULL, "@transaction"},
+    {CMD_FAST, "fast", "@fast"},           {CMD_NO_AUTH, "no_auth", NULL},
+    {CMD_NO_MULTI, "no_multi", NULL},
+};
+#define FLAG_COUNT (sizeof flag_words / sizeof flag_words[0])
+
+static void words_add(struct words *w, const char *word)
+{
+    INVARIANT(w->count < WORDS_MAX);
+    w->items[w->count++] = word;
+}
+
+const char *command_full_name(const struct command *parent, const struct command *c,
+                              struct arena *arena)
+{
+    if (parent == NULL) return c->name;
+    size_t size = strlen(parent->name) + strlen(c->name) + 2;
+    char *name = arena_alloc(arena, size);
+    snprintf(name, size, "%s|%s", parent->name, c->name);
+    return name;
+}
+
+const char *command_module(const struct command *parent, const struct command *c,
+                           struct arena *arena)
+{
+    const char *name = parent != NULL ? parent->name : c->name;
+    const char *dot = strchr(name, '.');
+    if (dot == NULL) return NULL;
+    size_t len = (size_t)(dot - name);
+    char *module = arena_alloc(arena, len + 1);
+    memcpy(module, name, len);
+    module[len] = '\0';
+    return module;
+}
+
+size_t subcommand_count(const struct command *c)
+{
+    size_t n = 0;
+    while (c->subcommands != NULL && c->subcommands[n] != NULL) n++;
+    return n;
+}
+
+int command_arity(const struct command *c)
+{
+    bool takes_more = (c->flags & (CMD_IDEM | CMD_FORMAT)) != 0;
+    return takes_more && c->arity > 0 ? -c->arity : c->arity;
+}
+
+void command_flag_words(const struct command *parent, const struct command *c,
+                        const struct syntax_args *args, struct words *out)
+{
+    const char *name = parent != NULL ? parent->name : c->name;
+    *out = (struct words){0};
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if ((c->flags & flag_words[i].flag) == 0 || flag_words[i].name == NULL) continue;
+        words_add(out, flag_words[i].name);
+    }
+    if (strchr(name, '.') != NULL) words_add(out, "module");
+    if (command_has_keys(c) && keys_are_optional(args)) words_add(out, "no_mandatory_keys");
+    if (keys_are_movable(c)) words_add(out, "movablekeys");
+}
+
+void command_categories(const struct command *parent, const struct command *c, struct arena *arena,
+                        struct words *out)
+{
+    const char *module = command_module(parent, c, arena);
+    unsigned flags = c->flags;
+    /* What is about keys of any kind is no string command in Redis, though words name the keys. */
+    if ((flags & CMD_KEYSPACE) != 0) flags &= ~(unsigned)CMD_STRING;
+    *out = (struct words){0};
+    for (size_t i = 0; i < FLAG_COUNT; i++) {
+        if ((flags & flag_words[i].flag) == 0 || flag_words[i].category == NULL) continue;
+        words_add(out, flag_words[i].category);
+    }
+    if ((flags & CMD_FAST) == 0) words_add(out, "@slow");
+    if (module != NULL) {
+        size_t size = strlen(module) + 2;
+        char *category = arena_alloc(arena, size);
+        snprintf(category, size, "@%s", module);
+        words_add(out, category);
+    }
+}

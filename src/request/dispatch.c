@@ -1,0 +1,220 @@
+/* dispatch: a command's way from its words to its reply.
+ *
+ *   resolve   name, subcommand, IDEM and FORMAT off, number of arguments
+ *   pause     CLIENT PAUSE: parked before anything happens, also before it is queued
+ *   queue     between MULTI and EXEC: kept for EXEC
+ *   call      run, over an overlay when it is one of EXEC's or has an IDEM
+ *   reply     an error becomes its line; CLIENT REPLY may drop it
+ *
+ * Whatever answers ERR_WAIT leaves no trace but what it keeps in client->pending, and comes again
+ * from the top.
+ */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "request/block.h"
+#include "request/feature.h"
+#include "request/format.h"
+#include "request/idem.h"
+#include "request/observe.h"
+#include "request/transaction.h"
+
+#define NAME_BYTES_MAX 32
+
+/* Redis's words for a name it does not know; clients look for them. */
+static void reply_unknown(struct request *rq)
+{
+    char line[512];
+    int n = snprintf(line, sizeof line, "ERR unknown command '%.*s', with args beginning with: ",
+                     (int)(rq->argv[0].len < 128 ? rq->argv[0].len : 128),
+                     (const char *)rq->argv[0].data);
+    size_t shown = 0; /* with quotes and blanks: even empty arguments use up the line */
+    for (size_t i = 1; i < rq->argc && shown < 128; i++) {
+        size_t room = 128 - shown;
+        size_t len = rq->argv[i].len < room ? rq->argv[i].len : room;
+        n += snprintf(line + n, sizeof line - (size_t)n, "'%.*s' ", (int)len,
+                      (const char *)rq->argv[i].data);
+        shown += len + 3;
+    }
+    resp_error_line(rq->w, line);
+}
+
+static void reply_unknown_subcommand(struct request *rq, const struct command *parent)
+{
+    char line[256];
+    char upper[NAME_BYTES_MAX];
+    snprintf(upper, sizeof upper, "%s", parent->name);
+    for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
+    snprintf(line, sizeof line, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+             (int)(rq->argv[1].len < 128 ? rq->argv[1].len : 128), (const char *)rq->argv[1].data,
+             upper);
+    resp_error_line(rq->w, line);
+}
+
+/* Redis's words, then, for a command that Redis does not have, how it is written. */
+static void reply_wrong_number(struct request *rq, const struct command *parent,
+                               const struct command *c)
+{
+    char line[512];
+    const char *name = parent != NULL ? parent->name : c->name;
+    int n = snprintf(line, sizeof line, "ERR wrong number of arguments for '%s%s%s' command",
+                     parent != NULL ? name : "", parent != NULL ? "|" : "", c->name);
+    if (strncmp(name, "kv.", 3) == 0) {
+        char upper[2 * NAME_BYTES_MAX + 2];
+        snprintf(upper, sizeof upper, "%s%s%s", name, parent != NULL ? " " : "",
+                 parent != NULL ? c->name : "");
+        for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
+        snprintf(line + n, sizeof line - (size_t)n, "; it is: %s%s%s", upper,
+                 c->syntax[0] != '\0' ? " " : "", c->syntax);
+    }
+    resp_error_line(rq->w, line);
+}
+
+bool command_resolve(struct request *rq)
+{
+    const struct command *parent = NULL;
+    const struct command *c = command_of_words(rq->argv, rq->argc, &parent);
+    rq->command = NULL;
+    rq->idem = slice_of(NULL, 0);
+    if (c == NULL) {
+        parent = command_find(rq->argv[0]);
+        if (parent == NULL) {
+            reply_unknown(rq);
+        } else {
+            stats_reject(rq->env, parent);
+            reply_unknown_subcommand(rq, parent);
+        }
+        return false;
+    }
+    rq->command = c;
+    if ((c->flags & CMD_IDEM) != 0 && !idem_take(rq)) {
+        stats_reject(rq->env, c);
+        resp_error(rq->w, &rq->error);
+        return false;
+    }
+    format_take(rq);
+    if (!command_arity_fits(c, rq->argc)) {
+        stats_reject(rq->env, c);
+        reply_wrong_number(rq, parent, c);
+        return false;
+    }
+    rq->client->last_command = c;
+    rq->client->last_parent = parent;
+    return true;
+}
+
+enum err command_call(struct request *rq)
+{
+    struct placeholders placeholders;
+    rq->placeholders = NULL;
+    if (!rq->has_format) rq->format = rq->client->format;
+    if ((rq->command->flags & CMD_WRITE) != 0) {
+        placeholders = request_placeholders(rq);
+        rq->placeholders = &placeholders;
+    }
+    enum err r = rq->idem.data != NULL ? idem_run(rq) : rq->command->run(rq);
+    rq->placeholders = NULL;
+    if (r == OK && rq->w->out->is_failed) {
+        /* The reply does not fit into memory; what is there of it cannot be sent. */
+        rq->w->out->is_failed = false;
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory while building the reply");
+    }
+    return r;
+}
+
+/* What was written from `mark` on is dropped, with what is known about it. */
+static void reply_cut(struct request *rq, size_t mark)
+{
+    rq->w->out->len = mark;
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->reply_cut != NULL) (*f)->reply_cut(rq->client, rq->client->stream_base + mark);
+    }
+}
+
+/* The frames of subscribing and unsubscribing are messages more than replies. */
+static bool is_push(const struct request *rq, enum err r)
+{
+    unsigned both = CMD_PUBSUB | CMD_SUBSCRIBED;
+    return r == OK && (rq->command->flags & both) == both;
+}
+
+/* CLIENT REPLY OFF and SKIP: what was written from `mark` on is not for the client, unless it is
+ * pushed (as in Redis). */
+static void reply_mode_apply(struct request *rq, size_t mark, bool is_pushed)
+{
+    struct client *c = rq->client;
+    if (c->reply_mode == REPLY_ON) return;
+    if (c->reply_mode == REPLY_SKIP_NEXT) {
+        c->reply_mode = REPLY_SKIP; /* this was CLIENT REPLY SKIP itself, which has no reply */
+    } else if (c->reply_mode == REPLY_SKIP) {
+        c->reply_mode = REPLY_ON;
+    }
+    if (is_pushed) return;
+    reply_cut(rq, mark);
+    rq->depends = 0;
+}
+
+static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
+{
+    *is_queued = multi_queues(rq);
+    enum err r = OK;
+    if (rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
+        client_subscriptions(rq->client) > 0) {
+        *is_queued = false;
+        r = error_set(&rq->error, ERR_SYNTAX,
+                      "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
+                      "RESET are allowed in this context",
+                      rq->command->name);
+    } else if (pause_holds(rq)) {
+        return ERR_WAIT;
+    } else if (*is_queued) {
+        r = multi_queue(rq);
+    } else {
+        r = command_call(rq);
+    }
+    if (r == ERR_WAIT) {
+        reply_cut(rq, mark);
+        return ERR_WAIT;
+    }
+    client_drop_pending(rq->client);
+    client_block_clear(rq->client, rq->env);
+    if (r != OK) {
+        reply_cut(rq, mark);
+        resp_error(rq->w, &rq->error);
+    }
+    return r;
+}
+
+enum err command_run(struct request *rq)
+{
+    size_t mark = rq->w->out->len;
+    struct slice *argv = rq->argv;
+    size_t argc = rq->argc;
+    bool is_queued = false;
+    rq->depends = 0;
+    rq->overlay = NULL;
+    rq->uuids = NULL;
+    rq->messages = NULL;
+    if (!command_resolve(rq)) {
+        if (rq->client->multi != NULL) multi_abort(rq->client->multi);
+        stats_error(rq->env, ERR_SYNTAX);
+        reply_mode_apply(rq, mark, false);
+        return OK;
+    }
+    enum err r = run_resolved(rq, mark, &is_queued);
+    if (r == ERR_WAIT) {
+        observe_parked(rq);
+        return ERR_WAIT;
+    }
+    rq->argv = argv;
+    rq->argc = argc;
+    depends_raise(&rq->client->depends, rq->depends);
+    if (!is_queued) {
+        observe_ran(rq, r);
+    } else if (r != OK) {
+        stats_reject(rq->env, rq->command);
+        stats_error(rq->env, r);
+    }
+    reply_mode_apply(rq, mark, is_push(rq, r));
+    return OK;
+}

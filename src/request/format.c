@@ -1,0 +1,111 @@
+/* format: how values travel: KV.FORMAT for a connection, FORMAT as the last words of a command for
+ * that command alone, which also holds when connections are shared.
+ *
+ * A command whose own words may be anything says where they end (own_words): two queues of the
+ * names FORMAT and JSON in KV.DEQUEUE's ALSO are queues. Elsewhere no word of a command that ends
+ * so means anything: keys, values, versionstamps, receipts and ids never read FORMAT or JSON.
+ */
+#include "request/format.h"
+
+#include "codec/key.h"
+#include "codec/value.h"
+#include "request/args.h"
+
+/* ---- forms ---- */
+
+enum err format_read_key(enum format format, struct slice arg, bool allow_empty,
+                         const struct placeholders *p, struct buf *out, struct error *e)
+{
+    if (format == FORMAT_JSON_BARE) return key_from_bare_arg(arg, allow_empty, p, out, e);
+    return key_from_arg(arg, allow_empty, p, out, e);
+}
+
+void format_write_key(enum format format, struct slice tuple, struct buf *out)
+{
+    switch (format) {
+    case FORMAT_JSON: key_to_json(tuple, out); break;
+    case FORMAT_MSGPACK: key_to_msgpack(tuple, out); break;
+    case FORMAT_JSON_BARE: key_to_bare_json(tuple, out); break;
+    }
+}
+
+void format_write_value(enum format format, struct slice value, struct buf *out)
+{
+    switch (format) {
+    case FORMAT_JSON: value_to_json(value, out); break;
+    case FORMAT_MSGPACK: buf_append(out, value.data, value.len); break;
+    case FORMAT_JSON_BARE: value_to_bare_json(value, out); break;
+    }
+}
+
+/* ---- words ---- */
+
+/* JSON, JSON BARE or MSGPACK; all of the words. */
+static bool format_of_words(const struct env *env, const struct slice *words, size_t count,
+                            enum format *out)
+{
+    if (count == 2 && slice_is_word(words[0], "JSON") && slice_is_word(words[1], "BARE")) {
+        *out = FORMAT_JSON_BARE;
+        return true;
+    }
+    if (count == 1 && slice_is_word(words[0], "JSON")) {
+        *out = env->bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
+        return true;
+    }
+    *out = FORMAT_MSGPACK;
+    return count == 1 && slice_is_word(words[0], "MSGPACK");
+}
+
+void format_take(struct request *rq)
+{
+    const struct command *c = rq->command;
+    enum format format = FORMAT_JSON;
+    /* The shortest form of the command comes before it. */
+    size_t least = (size_t)(c->arity < 0 ? -c->arity : c->arity);
+    rq->has_format = false;
+    rq->format = rq->client->format;
+    if ((c->flags & CMD_FORMAT) == 0) return;
+    for (size_t words = 1; words <= 2 && rq->argc >= least + 1 + words; words++) {
+        size_t at = rq->argc - 1 - words;
+        if (!slice_is_word(rq->argv[at], "FORMAT")) continue;
+        if (!format_of_words(rq->env, rq->argv + at + 1, words, &format)) continue;
+        if (c->own_words != NULL && c->own_words(rq->argv, rq->argc) > at) return;
+        rq->has_format = true;
+        rq->format = format;
+        rq->argc = at;
+        return;
+    }
+}
+
+/* ---- KV.FORMAT ---- */
+
+static enum err kv_format_run(struct request *rq)
+{
+    static const char *const names[] = {"JSON", "MSGPACK", "JSON BARE"};
+    struct client *c = rq->client;
+    enum format format = FORMAT_JSON;
+    if (rq->argc == 1) {
+        resp_bulk_str(rq->w, names[c->format]);
+        return OK;
+    }
+    if (!format_of_words(rq->env, rq->argv + 1, rq->argc - 1, &format)) {
+        struct options o = {.rq = rq, .at = 1};
+        if (format_of_words(rq->env, rq->argv + 1, 1, &format)) o.at++;
+        return options_unknown(&o);
+    }
+    c->format = format;
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+const struct command kv_format = {
+    .name = "kv.format",
+    .arity = -1,
+    .flags = CMD_FAST | CMD_CONNECTION,
+    .group = "kv",
+    .since = "0.1.0",
+    .summary = "How this connection sends values and gets values and keys back; alone shows it.",
+    .syntax = "[JSON [BARE] | MSGPACK]",
+    .reply = "OK; without a word the format in use.",
+    .run = kv_format_run,
+};

@@ -1,0 +1,173 @@
+/* idem: what makes a write safe to send twice: IDEM id, and the placeholders that stand
+ * for a new UUID or for the commit's own versionstamp.
+ *
+ * A command with IDEM runs as a transaction of one command: over an overlay, so that its reply is
+ * known before the commit and becomes part of it. The reply is kept as RESP2 has it; a repeat gets
+ * it in the protocol of its connection.
+ */
+#include "request/idem.h"
+
+#include <xxhash.h>
+
+#include "base/random.h"
+
+/* ---- placeholders ---- */
+
+struct uuid {
+    bool is_set;
+    uint8_t bytes[UUID_BYTES];
+};
+
+struct uuid_table {
+    struct uuid *items; /* by number; in the arena */
+    unsigned cap;
+};
+
+struct uuid_table *uuid_table_new(struct arena *arena)
+{
+    struct uuid_table *t = arena_alloc(arena, sizeof *t);
+    *t = (struct uuid_table){0};
+    return t;
+}
+
+static void placeholder_uuid(void *arg, unsigned n, char out[UUID_CHARS])
+{
+    struct request *rq = arg;
+    if (rq->uuids == NULL) rq->uuids = uuid_table_new(rq->arena);
+    struct uuid_table *t = rq->uuids;
+    if (n >= t->cap) {
+        unsigned cap = t->cap == 0 ? 16 : t->cap * 2;
+        while (cap <= n) cap *= 2;
+        struct uuid *items = arena_alloc(rq->arena, cap * sizeof *items);
+        memset(items, 0, cap * sizeof *items);
+        if (t->cap > 0) memcpy(items, t->items, t->cap * sizeof *items);
+        *t = (struct uuid_table){.items = items, .cap = cap};
+    }
+    struct uuid *u = &t->items[n];
+    if (!u->is_set) {
+        uint8_t random[10];
+        random_system(random, sizeof random);
+        uuid_next(&rq->env->uuid_clock, engine_time_ms(rq->env->db->engine), random, u->bytes);
+        u->is_set = true;
+    }
+    uuid_format(u->bytes, out);
+}
+
+/* Whatever is read from now on until the commit is read in one turn: no other commit comes first.
+ */
+static void placeholder_versionstamp(void *arg, char out[VERSIONSTAMP_CHARS])
+{
+    struct request *rq = arg;
+    stamp_format(engine_version_next(rq->env->db->engine), out);
+}
+
+struct placeholders request_placeholders(struct request *rq)
+{
+    return (struct placeholders){
+        .uuid = placeholder_uuid, .versionstamp = placeholder_versionstamp, .arg = rq};
+}
+
+/* ---- IDEM ---- */
+
+bool idem_take(struct request *rq)
+{
+    const struct command *c = rq->command;
+    rq->idem = slice_of(NULL, 0);
+    if ((c->flags & CMD_IDEM_FIRST) != 0) {
+        if (rq->argc < 2 || !slice_is_word(rq->argv[1], "IDEM")) return true;
+        if (rq->argc == 2) {
+            (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: IDEM needs an argument");
+            return false;
+        }
+        struct slice *argv = arena_alloc(rq->arena, (rq->argc - 2) * sizeof *argv);
+        argv[0] = rq->argv[0];
+        memcpy(argv + 1, rq->argv + 3, (rq->argc - 3) * sizeof *argv);
+        rq->idem = rq->argv[2];
+        rq->argv = argv;
+    } else {
+        /* The shortest form of the command comes before it. */
+        size_t least = (size_t)(c->arity < 0 ? -c->arity : c->arity);
+        if (rq->argc < least + 2 || !slice_is_word(rq->argv[rq->argc - 2], "IDEM")) return true;
+        rq->idem = rq->argv[rq->argc - 1];
+    }
+    rq->argc -= 2;
+    if (rq->idem.len == 0 || rq->idem.len > IDEM_ID_BYTES_MAX) {
+        (void)error_set(&rq->error, ERR_SYNTAX, "IDEM must be an id of 1 to %d bytes, not %zu",
+                        IDEM_ID_BYTES_MAX, rq->idem.len);
+        return false;
+    }
+    return true;
+}
+
+/* Of the command and its arguments, which mean something else in another format or database. */
+static void fingerprint(const struct request *rq, uint8_t out[IDEM_FINGERPRINT_BYTES])
+{
+    XXH3_state_t *state = XXH3_createState();
+    INVARIANT(state != NULL);
+    XXH3_128bits_reset(state);
+    uint8_t format = (uint8_t)rq->format;
+    XXH3_128bits_update(state, &format, 1);
+    XXH3_128bits_update(state, rq->command->name, strlen(rq->command->name) + 1);
+    for (size_t i = 1; i < rq->argc; i++) {
+        uint64_t len = rq->argv[i].len;
+        XXH3_128bits_update(state, &len, sizeof len);
+        XXH3_128bits_update(state, rq->argv[i].data, rq->argv[i].len);
+    }
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
+    XXH3_freeState(state);
+    memcpy(out, canonical.digest, IDEM_FINGERPRINT_BYTES);
+}
+
+/* Runs the command over `o` and keeps its reply there, if it has something to commit. */
+static enum err run_and_keep(struct request *rq, struct overlay *o, const struct idem_request *q)
+{
+    struct resp_writer *w = rq->w;
+    int proto = w->proto;
+    size_t mark = w->out->len;
+    unsigned changes = engine_overlay_changes(o);
+    w->proto = 2;
+    enum err r = rq->command->run(rq);
+    w->proto = proto;
+    if (r == OK && w->out->is_failed) {
+        r = error_set(&rq->error, ERR_NOMEM, "out of memory while building the reply");
+    }
+    if (r != OK) return r;
+    struct slice reply = slice_of(w->out->data + mark, w->out->len - mark);
+    if (engine_overlay_changes(o) != changes) idem_keep(o, q, reply);
+    if (proto == 3) {
+        reply = arena_copy(rq->arena, reply);
+        w->out->len = mark;
+        resp_replay(w, reply);
+    }
+    return OK;
+}
+
+enum err idem_run(struct request *rq)
+{
+    struct overlay *outer = rq->overlay;
+    struct overlay *own = NULL;
+    struct idem_request q = {
+        .database = rq->client->database, .user = slice_str("default"), .id = rq->idem};
+    enum err r = OK;
+    fingerprint(rq, q.fingerprint);
+    if (outer == NULL) rq->overlay = own = engine_begin(rq->env->db->engine, rq->arena);
+    r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);
+    depends_raise(&rq->depends, q.depends);
+    if (r == OK && q.is_repeat) {
+        resp_replay(rq->w, q.reply);
+    } else if (r == OK) {
+        if (own != NULL) r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
+        if (r == OK) r = run_and_keep(rq, rq->overlay, &q);
+    }
+    rq->overlay = outer;
+    if (own == NULL) return r;
+    if (r != OK || q.is_repeat) {
+        engine_discard(own);
+        return r;
+    }
+    uint64_t version = 0;
+    r = engine_end(own, &version, rq->waiter, &rq->error);
+    depends_raise(&rq->depends, version);
+    return r;
+}

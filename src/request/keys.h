@@ -1,0 +1,83 @@
+/* keys: which words of a command are keys, and what becomes of them: for COMMAND GETKEYS, and for
+ * whoever must know before a command runs.
+ *
+ * Most commands say it with first_key, last_key and key_step; those whose keys stand elsewhere have
+ * a function `keys`. The keys are words as the client sent them, in whatever form.
+ */
+#ifndef REQUEST_KEYS_H
+#define REQUEST_KEYS_H
+
+#include "request/command.h"
+#include "request/syntax.h"
+
+/* As in Redis's key specifications; the first four exclude one another. */
+enum key_flag {
+    KEY_RO = 1 << 0,     /* neither the value nor that it is there changes */
+    KEY_RW = 1 << 1,     /* what is there matters for what is written */
+    KEY_OW = 1 << 2,     /* it does not */
+    KEY_RM = 1 << 3,     /* deleted */
+    KEY_ACCESS = 1 << 4, /* something of the value is shown */
+    KEY_UPDATE = 1 << 5,
+    KEY_INSERT = 1 << 6,
+    KEY_DELETE = 1 << 7,
+    /* Bounds of a range: all keys below it, from it on, up to it. */
+    KEY_PREFIX = 1 << 8,
+    KEY_START = 1 << 9,
+    KEY_END = 1 << 10,
+    KEY_VARIABLE = 1 << 11, /* other words may make it less */
+};
+
+struct key_use {
+    struct slice word; /* borrowed from argv */
+    unsigned flags;    /* enum key_flag */
+};
+
+struct key_uses {
+    struct arena *arena;   /* of items; the caller sets it, all else zero */
+    struct key_use *items; /* in the order of the words */
+    size_t count, cap;
+    bool is_open; /* a range without PREFIX or without both bounds: keys it does not name */
+};
+
+/* For the functions `keys`. Without one of KEY_RO to KEY_RM, the command's own key_flags are added
+ * by command_keys. */
+void key_uses_add(struct key_uses *u, struct slice word, unsigned flags);
+/* A function `keys`: PREFIX k, START k, END k among the options of a range command. */
+bool keys_of_range(const struct slice *argv, size_t argc, struct key_uses *out);
+
+/* Does any of its words name a key? */
+bool command_has_keys(const struct command *c);
+/* Adds the keys of a command's words, which are those run() gets: IDEM and FORMAT are taken off,
+ * their number was checked. False: the command will refuse the words; keys before the wrong one
+ * were added. */
+bool command_keys(const struct command *c, const struct slice *argv, size_t argc,
+                  struct key_uses *out);
+
+/* Where keys stand, for COMMAND INFO. */
+enum key_place {
+    KEYS_FIXED,   /* first_key, last_key, key_step */
+    KEYS_KEYWORD, /* right after a token */
+    KEYS_UNKNOWN, /* ask COMMAND GETKEYS */
+};
+
+struct key_spec {
+    enum key_place place;
+    const char *keyword; /* of KEYS_KEYWORD */
+    bool is_multiple;    /* keys up to the end follow the keyword */
+};
+
+#define KEY_SPECS_MAX 8
+
+/* The key specifications of a command, whose arguments `args` are then numbered by them. The
+ * result is how many there are. */
+size_t key_specs(const struct command *c, struct syntax_args *args,
+                 struct key_spec specs[KEY_SPECS_MAX]);
+/* Has the command keys, and are all of them in optional arguments? */
+bool keys_are_optional(const struct syntax_args *args);
+/* Can first_key, last_key and key_step not tell all keys? */
+bool keys_are_movable(const struct command *c);
+
+/* "RO", "access", ... of the bit, for those that Redis has; NULL when i is past the last. */
+const char *key_flag_name(size_t i, unsigned *flag);
+
+#endif

@@ -1,0 +1,164 @@
+#include "request/page.h"
+
+#include "base/htab.h"
+#include "codec/base64.h"
+#include "request/args.h"
+#include "request/client_memory.h"
+#include "request/where.h"
+
+#define CURSOR_FORMAT 1
+#define CURSOR_HEAD_BYTES 9   /* format, fingerprint */
+#define CURSOR_CHARS_MAX 8192 /* more than any place takes: a key, a row of an index */
+
+static void reply_cursor(struct request *rq, const struct page *p)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    buf_append_byte(rq->scratch, CURSOR_FORMAT);
+    buf_append(rq->scratch, &p->fingerprint, sizeof p->fingerprint);
+    buf_append(rq->scratch, p->last.data, p->last.len);
+    struct resp_mark mark = resp_bulk_begin(rq->w, 10);
+    base64url_encode(buf_slice(rq->scratch), rq->w->out);
+    resp_bulk_end(rq->w, mark);
+}
+
+/* The place in a cursor, in the arena; len 0: the cursor is "0", from the beginning. */
+static enum err read_cursor(struct request *rq, struct slice text, uint64_t fingerprint,
+                            struct slice *last)
+{
+    *last = slice_of(NULL, 0);
+    if (text.len == 1 && text.data[0] == '0') return OK;
+    buf_clear(rq->scratch, SIZE_MAX);
+    /* One that can never be right is not decoded: it may have a hundred megabytes. */
+    bool is_good = text.len > 0 && text.len <= CURSOR_CHARS_MAX &&
+                   base64url_decode(text, rq->scratch);
+    struct slice c = buf_slice(rq->scratch);
+    is_good = is_good && c.data != NULL && c.len > CURSOR_HEAD_BYTES + KEY_HEAD_BYTES &&
+              c.data[0] == CURSOR_FORMAT;
+    if (!is_good) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
+    if (memcmp(c.data + 1, &fingerprint, sizeof fingerprint) != 0) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "invalid cursor: it belongs to another range or direction");
+    }
+    *last = arena_copy(rq->arena, slice_of(c.data + CURSOR_HEAD_BYTES, c.len - CURSOR_HEAD_BYTES));
+    return OK;
+}
+
+static enum err narrow(struct request *rq, struct slice last, bool is_reverse, struct slice *start,
+                       struct slice *end)
+{
+    if (last.len == 0) return OK;
+    if (slice_cmp(last, *start) < 0 || slice_cmp(last, *end) >= 0) {
+        return error_set(&rq->error, ERR_SYNTAX, "invalid cursor: it is outside the range");
+    }
+    if (is_reverse) {
+        *end = last;
+        return OK;
+    }
+    uint8_t *p = arena_alloc(rq->arena, last.len + 1); /* its successor */
+    memcpy(p, last.data, last.len);
+    p[last.len] = 0;
+    *start = slice_of(p, last.len + 1);
+    return OK;
+}
+
+static uint64_t fingerprint_of(struct request *rq, const struct page *p, struct slice start,
+                               struct slice end, struct slice where)
+{
+    buf_clear(rq->scratch, SIZE_MAX);
+    buf_append_byte(rq->scratch, p->is_reverse);
+    buf_append_u64(rq->scratch, start.len);
+    buf_append(rq->scratch, start.data, start.len);
+    buf_append(rq->scratch, end.data, end.len);
+    if (where.len > 0) {
+        buf_append_byte(rq->scratch, 0);
+        buf_append(rq->scratch, where.data, where.len);
+    }
+    return hash_bytes(buf_slice(rq->scratch));
+}
+
+enum err page_begin(struct request *rq, struct page *p, const struct page_args *a,
+                    struct slice *start, struct slice *end)
+{
+    struct slice last;
+    p->fingerprint = fingerprint_of(rq, p, *start, *end, a->where);
+    enum err r = read_cursor(rq, a->cursor, p->fingerprint, &last);
+    return r == OK ? narrow(rq, last, p->is_reverse, start, end) : r;
+}
+
+/* ---- options ---- */
+
+enum err options_page(struct options *o, struct page *p, struct page_args *a, bool *is_taken)
+{
+    struct slice arg = {0};
+    int64_t limit = 0;
+    enum err r = OK;
+    *is_taken = true;
+    if (options_take(o, "REVERSE", OPTION_PAGE)) {
+        p->is_reverse = true;
+    } else if (options_take(o, "KEYSONLY", OPTION_PAGE + 1)) {
+        p->keys_only = true;
+    } else if (options_take(o, "LIMIT", OPTION_PAGE + 2)) {
+        r = options_argument(o, "LIMIT", &arg);
+        if (r == OK) r = arg_integer(o->rq, arg, "LIMIT", 1, LIST_LIMIT_MAX, &limit);
+        p->limit = (uint64_t)limit;
+    } else if (options_take(o, "CURSOR", OPTION_PAGE + 3)) {
+        r = options_argument(o, "CURSOR", &a->cursor);
+    } else if (options_take(o, "WHERE", OPTION_PAGE + 4)) {
+        r = options_argument(o, "WHERE", &a->where);
+        if (r == OK) r = arg_where(o->rq, a->where, &p->where);
+    } else {
+        *is_taken = false;
+    }
+    return r;
+}
+
+/* ---- entries ---- */
+
+void page_fini(struct page *p)
+{
+    where_unref(p->where);
+    buf_fini(&p->entries);
+    buf_fini(&p->last);
+}
+
+size_t page_bytes(const struct page *p)
+{
+    return p->entries.cap + p->last.cap;
+}
+
+bool page_is_full(const struct page *p)
+{
+    return p->rows == p->limit || p->entries.len >= LIST_PAGE_BYTES_MAX;
+}
+
+void page_add(struct request *rq, struct page *p, struct slice key, const struct entry *entry,
+              struct slice place)
+{
+    struct resp_writer w = {.out = &p->entries, .proto = rq->client->proto};
+    size_t before = p->entries.cap;
+    p->rows++;
+    if (p->keys_only) {
+        reply_key(&w, rq->format, key);
+    } else {
+        reply_entry(&w, rq->format, key, entry);
+    }
+    client_memory_grow(rq->env, p->entries.cap - before);
+    buf_clear(&p->last, SIZE_MAX);
+    buf_append(&p->last, place.data, place.len);
+}
+
+enum err page_reply(struct request *rq, const struct page *p, bool is_done)
+{
+    if (p->entries.is_failed || p->last.is_failed) {
+        return error_set(&rq->error, ERR_NOMEM, "no memory for the page");
+    }
+    resp_array(rq->w, 2);
+    if (is_done) {
+        resp_bulk_str(rq->w, "0");
+    } else {
+        reply_cursor(rq, p);
+    }
+    resp_array(rq->w, p->rows);
+    buf_append(rq->w->out, p->entries.data, p->entries.len);
+    return OK;
+}

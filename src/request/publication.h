@@ -1,0 +1,28 @@
+/* publication: sending a message to all who listen to a channel, in as many turns as that takes. */
+#ifndef REQUEST_PUBLICATION_H
+#define REQUEST_PUBLICATION_H
+
+#include "request/command.h"
+
+static inline struct client *client_of_subscriber(struct subscriber *s)
+{
+    return (struct client *)(void *)((char *)s - offsetof(struct client, subscriber));
+}
+
+/* Sends it to all who listen now, and counts them; in EXEC, with its commit. ERR_WAIT: others are
+ * being sent. */
+ERR_MUST_USE enum err publication_send(struct request *rq, bool is_shard, struct slice channel,
+                                       struct slice payload, size_t *told);
+
+struct publications *publications_new(void);
+/* What is still to be sent is not. */
+void publications_free(struct env *env);
+/* Goes on with what is being sent to many. True when there is more. */
+bool publications_turn(struct env *env);
+/* For one attempt of EXEC. *counts, owned by the caller, is kept for the next one. */
+struct exec_messages *exec_messages_new(struct arena *arena, struct exec_counts **counts);
+void exec_counts_free(struct exec_counts *c); /* may be NULL */
+/* After the commit: sends rq->messages in their order; rq->depends is what they depend on. */
+void exec_messages_send(struct request *rq);
+
+#endif

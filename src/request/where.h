@@ -1,0 +1,12 @@
+/* where: WHERE of a command: a compiled filter, as scans take it. */
+#ifndef REQUEST_WHERE_H
+#define REQUEST_WHERE_H
+
+#include "request/command.h"
+
+/* The filter of the JSON text, with transaction time for $now. The caller has one reference; scans
+ * take their own. */
+ERR_MUST_USE enum err arg_where(struct request *rq, struct slice json, struct row_filter **out);
+void where_unref(struct row_filter *f); /* may be NULL */
+
+#endif

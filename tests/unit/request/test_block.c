@@ -1,0 +1,246 @@
+/* block: clients whose command is blocked: who is in the list, who is woken and why, and when their
+ * time is over. The loop is not there: whoever is woken is a waiter of the test.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "request/block.h"
+
+#define CLIENTS 4
+#define LIMIT_MS 20000
+#define LONG_MS 1000000
+
+struct blocked {
+    struct client client; /* first */
+    struct waiter waiter;
+    unsigned woken;
+};
+
+struct bench {
+    char dir[64];
+    struct env env;
+    struct blocked c[CLIENTS];
+};
+
+static void on_wake(void *arg)
+{
+    (void)arg;
+}
+
+static void on_fatal(void *arg, const struct error *e)
+{
+    (void)arg;
+    fail_msg("%s", e->text);
+}
+
+static void on_ready(struct waiter *w)
+{
+    struct blocked *b = (struct blocked *)(void *)((char *)w - offsetof(struct blocked, waiter));
+    b->woken++;
+}
+
+static void open_bench(struct bench *t)
+{
+    *t = (struct bench){0};
+    struct error e;
+    snprintf(t->dir, sizeof t->dir, "/tmp/test_block.XXXXXX");
+    assert_non_null(mkdtemp(t->dir));
+    struct db_options options = {.local = {.dir = t->dir,
+                                           .segment_bytes = 64 << 10,
+                                           .memtable_bytes = 64 << 10,
+                                           .memtable_age_ms = 1000,
+                                           .write_buffer_bytes = 1 << 20,
+                                           .store_cache_bytes = 1 << 20,
+                                           .query_threads = 1,
+                                           .scan_ms_max = 60000,
+                                           .is_inline = true,
+                                           .wake = on_wake,
+                                           .on_fatal = on_fatal},
+                                 .engine = {.value_bytes_max = 1000,
+                                            .txn_bytes_max = 10000,
+                                            .ops_max = 100,
+                                            .expire_batch = 3,
+                                            .idem_window_ms = 600000,
+                                            .idem_entries_max = 1000,
+                                            .databases = 4},
+                                 .queues = {.lease_ms = 30000,
+                                            .dedup_window_ms = 300000,
+                                            .dedup_entries_max = 1000,
+                                            .dead_age_ms = 1000000,
+                                            .dead_length = 1000}};
+    assert_int_equal(db_open(&options, &t->env.db, &e), OK);
+    t->env.clients.next = t->env.clients.prev = &t->env.clients;
+    command_init(&t->env);
+    for (int i = 0; i < CLIENTS; i++) t->c[i].waiter.ready = on_ready;
+}
+
+static void close_bench(struct bench *t)
+{
+    char command[96];
+    struct error e;
+    assert_int_equal(db_close(t->env.db, &e), OK);
+    command_fini(&t->env);
+    snprintf(command, sizeof command, "rm -rf '%s'", t->dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* Its command is run, and waits. */
+static void block(struct bench *t, int i, int64_t timeout_ms)
+{
+    struct blocked *b = &t->c[i];
+    struct request rq = {.env = &t->env, .client = &b->client, .waiter = &b->waiter};
+    if (b->waiter.next == NULL) waiter_add(&t->env.blocked_waiters, &b->waiter);
+    assert_int_equal(client_block(&rq, timeout_ms), ERR_WAIT);
+}
+
+/* "0 2": those in the list, in the order of their blocking. */
+static const char *listed(struct bench *t)
+{
+    static char text[64];
+    text[0] = '\0';
+    struct client *first = t->env.blocked;
+    struct client *c = first;
+    if (first == NULL) return text;
+    do {
+        size_t len = strlen(text);
+        snprintf(text + len, sizeof text - len, "%s%td", len > 0 ? " " : "",
+                 (struct blocked *)c - t->c);
+        assert_ptr_equal(c->block_next->block_prev, c);
+        c = c->block_next;
+    } while (c != first);
+    return text;
+}
+
+static void who_blocks_is_listed_until_it_is_cleared(void **state)
+{
+    struct bench t;
+    open_bench(&t);
+    assert_string_equal(listed(&t), "");
+    for (int i = 0; i < CLIENTS; i++) block(&t, i, 0);
+    assert_string_equal(listed(&t), "0 1 2 3");
+    block(&t, 2, 0); /* its command is run again, and waits on */
+    assert_string_equal(listed(&t), "0 1 2 3");
+    client_block_clear(&t.c[1].client, &t.env); /* in the middle */
+    assert_string_equal(listed(&t), "0 2 3");
+    client_block_clear(&t.c[1].client, &t.env); /* harmless */
+    client_block_clear(&t.c[0].client, &t.env); /* the first */
+    assert_string_equal(listed(&t), "2 3");
+    client_block_clear(&t.c[3].client, &t.env); /* the last */
+    assert_string_equal(listed(&t), "2");
+    block(&t, 0, 0);
+    assert_string_equal(listed(&t), "2 0");
+    client_block_clear(&t.c[2].client, &t.env);
+    client_block_clear(&t.c[0].client, &t.env);
+    assert_string_equal(listed(&t), "");
+    command_tick(&t.env);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(t.c[i].woken, 0);
+        waiter_cancel(&t.c[i].waiter);
+    }
+    close_bench(&t);
+}
+
+/* Ticks until somebody was woken, which must be all of these and no other. */
+static void tick_until_woken(struct bench *t, int i)
+{
+    int64_t until_us = clock_mono_us() + LIMIT_MS * 1000;
+    while (t->c[i].woken == 0) {
+        if (clock_mono_us() > until_us) fail_msg("%d is never woken", i);
+        command_tick(&t->env);
+    }
+}
+
+static void time_ends_the_waiting_of_those_whose_it_is(void **state)
+{
+    struct bench t;
+    open_bench(&t);
+    block(&t, 0, LONG_MS);
+    block(&t, 1, 1);
+    block(&t, 2, 0); /* for ever */
+    block(&t, 3, 1);
+    block(&t, 1, LONG_MS); /* run again: the time is that of the first */
+    tick_until_woken(&t, 1);
+    tick_until_woken(&t, 3);
+    for (int i = 0; i < 5; i++) command_tick(&t.env);
+    assert_int_equal(t.c[1].woken, 1); /* once, and out of the list that it stood in */
+    assert_null(t.c[1].waiter.next);
+    assert_int_equal(t.c[3].woken, 1);
+    assert_int_equal(client_block_end(&t.c[1].client), BLOCK_TIMED_OUT);
+    assert_int_equal(client_block_end(&t.c[3].client), BLOCK_TIMED_OUT);
+    assert_int_equal(t.c[0].woken + t.c[2].woken, 0);
+    assert_int_equal(client_block_end(&t.c[0].client), BLOCK_GOES_ON);
+    /* Until it is run it is listed; then it is not, and may block again. */
+    assert_string_equal(listed(&t), "0 1 2 3");
+    client_block_clear(&t.c[1].client, &t.env);
+    assert_int_equal(client_block_end(&t.c[1].client), BLOCK_GOES_ON);
+    block(&t, 1, LONG_MS);
+    assert_string_equal(listed(&t), "0 2 3 1");
+    command_tick(&t.env);
+    assert_int_equal(t.c[1].woken, 1);
+    for (int i = 0; i < CLIENTS; i++) {
+        client_block_clear(&t.c[i].client, &t.env);
+        waiter_cancel(&t.c[i].waiter);
+    }
+    close_bench(&t);
+}
+
+static void somebody_else_ends_it_once(void **state)
+{
+    struct bench t;
+    open_bench(&t);
+    assert_false(client_block_stop(&t.c[0].client, false));
+    block(&t, 0, 1);
+    block(&t, 1, 0);
+    assert_true(client_block_stop(&t.c[0].client, false));
+    assert_true(client_block_stop(&t.c[1].client, true));
+    assert_int_equal(client_block_end(&t.c[0].client), BLOCK_ENDED);
+    assert_int_equal(client_block_end(&t.c[1].client), BLOCK_FAILED);
+    assert_false(client_block_stop(&t.c[0].client, true)); /* it is over */
+    /* Neither does its time end it a second time. */
+    block(&t, 2, 1);
+    tick_until_woken(&t, 2);
+    assert_int_equal(t.c[0].woken, 1);
+    assert_int_equal(client_block_end(&t.c[0].client), BLOCK_ENDED);
+    for (int i = 0; i < CLIENTS; i++) client_block_clear(&t.c[i].client, &t.env);
+    assert_string_equal(listed(&t), "");
+    close_bench(&t);
+}
+
+/* block-max bounds what clients ask for, also for ever, but for WAIT. */
+static void block_max_is_a_bound(void **state)
+{
+    struct bench t;
+    open_bench(&t);
+    t.env.block_max_ms = 1;
+    struct request rq = {
+        .env = &t.env, .client = &t.c[3].client, .waiter = &t.c[3].waiter, .command = &cmd_wait};
+    assert_int_equal(client_block(&rq, 0), ERR_WAIT);
+    block(&t, 0, 0);
+    block(&t, 1, LONG_MS);
+    tick_until_woken(&t, 0);
+    tick_until_woken(&t, 1);
+    assert_int_equal(client_block_end(&t.c[0].client), BLOCK_TIMED_OUT);
+    assert_int_equal(client_block_end(&t.c[1].client), BLOCK_TIMED_OUT);
+    assert_int_equal(t.c[3].woken, 0);
+    assert_true(t.c[3].client.block_deadline_ms == INT64_MAX);
+    for (int i = 0; i < CLIENTS; i++) client_block_clear(&t.c[i].client, &t.env);
+    close_bench(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_blocks_is_listed_until_it_is_cleared),
+        cmocka_unit_test(time_ends_the_waiting_of_those_whose_it_is),
+        cmocka_unit_test(somebody_else_ends_it_once),
+        cmocka_unit_test(block_max_is_a_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
