@@ -9,8 +9,9 @@
  *   commit     the resulting mutations: the newest state has them at once, `version` names them,
  *              and on_durable is called when nothing can take them back.
  *
- * Keys here are internal keys: database byte, space byte, tuple bytes; order is memcmp. Values are
- * opaque. Expiry is a number kept with the entry: the engine decides what it means.
+ * Keys here are internal keys: the database's number (2 bytes, big-endian), space byte, tuple
+ * bytes; order is memcmp. Values are opaque. Expiry is a number kept with the entry: the engine
+ * decides what it means.
  *
  * Invariants: versions only grow and are never given twice, whatever was lost; `depends` of a read
  * is the newest version not yet durable that was examined for it (0 = none): no answer made from it
@@ -22,6 +23,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "base/err.h"
 
 /* Somebody who waits for the backend; embedded in the waiting object, in at most one list. */
@@ -44,6 +46,31 @@ void waiter_wake_all(struct waiter_list *l);
 /* As wake_all for at most n, the oldest first. */
 void waiter_wake(struct waiter_list *l, size_t n);
 
+#define KEY_HEAD_BYTES 3
+#define DATABASES_MAX 65536
+/* The head of a key, for an array's initializer. Space 0 is none: of keys that name a database. */
+#define KEY_HEAD(database, space)                                                                  \
+    (uint8_t)((unsigned)(database) >> 8), (uint8_t)(database), (uint8_t)(space)
+
+static inline uint16_t key_database(struct slice key)
+{
+    return (uint16_t)(key.data[0] << 8 | key.data[1]);
+}
+
+static inline uint8_t key_space(struct slice key)
+{
+    return key.data[2];
+}
+
+/* Writes the head; what follows it goes to the result. */
+static inline uint8_t *key_head_write(uint8_t *out, uint16_t database, uint8_t space)
+{
+    out[0] = (uint8_t)(database >> 8);
+    out[1] = (uint8_t)database;
+    out[2] = space;
+    return out + KEY_HEAD_BYTES;
+}
+
 struct entry {
     bool exists;
     uint64_t version;   /* of the last write; 0 when unknown (absent in the store) */
@@ -61,8 +88,8 @@ static inline void depends_raise(uint64_t *depends, uint64_t version)
 enum mutation_kind {
     MUTATION_SET = 1,
     MUTATION_DELETE = 2,
-    MUTATION_FLUSH = 3,  /* everything written before to one database: key is its one byte; of the
-                         * same batch, only what follows it may name that database */
+    MUTATION_FLUSH = 3,  /* everything written before to one database: key is its head with space 0;
+                         * of the same batch, only what follows it may name that database */
     MUTATION_FORGET = 4, /* all keys in [key, value), of one database and of no counted space, are
                           * never read or written again: they go from the disk in the background.
                           * Until then a scan may still meet them. */
@@ -78,6 +105,9 @@ struct mutation {
 struct batch {
     const struct mutation *items; /* applied in order */
     size_t count;
+    const struct entry
+        *before;     /* what each replaces; NULL = not known, then counts may be off until
+                                 * it is in the store */
     int64_t time_ms; /* transaction time */
 };
 
@@ -107,7 +137,7 @@ ERR_MUST_USE enum err row_filter_check(const struct row_filter *f, struct slice 
 
 struct scan_range {
     struct slice start; /* inclusive */
-    struct slice end;   /* exclusive; same first byte (database) as start */
+    struct slice end;   /* exclusive; same database as start */
     bool is_reverse;
     bool with_values;
     bool is_undivided; /* ends within its turn or not at all: never yields, only waits for the disk
@@ -124,6 +154,7 @@ struct scan; /* a pass over a range at one version */
 struct backend_count {
     uint64_t entries;
     uint64_t expiring; /* those of them that have an expiry */
+    uint64_t bytes;    /* of keys, without heads, and values, of all spaces */
 };
 
 /* Figures for INFO. Bytes unless named otherwise. */
@@ -240,7 +271,10 @@ struct backend_ops {
     /* The entries of a database in the data space. Exact for what the store has applied; before
      * that an overwrite or delete of a key that is not in memory is counted as if the key were new.
      */
-    void (*count)(struct backend *b, uint8_t database, struct backend_count *out);
+    void (*count)(struct backend *b, uint16_t database, struct backend_count *out);
+    /* The first database from `from` on that may hold something, also what only layers know of.
+     * False: there is none. */
+    bool (*database_next)(struct backend *b, uint32_t from, uint16_t *out);
     uint64_t (*version_durable)(struct backend *b);
     uint64_t (*version_newest)(struct backend *b);
     /* That of the next commit: the evaluator may put it into what it commits. */

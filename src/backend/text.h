@@ -42,7 +42,7 @@ struct text_hit {
 /* A search: sees everything that was committed before it. Owned by the caller until done(), which
  * always comes. */
 struct text_request {
-    uint8_t database;
+    uint16_t database;
     uint32_t id;             /* of the index */
     struct slice start, end; /* all data keys that it covers; borrowed */
     struct slice expression; /* of FTS5, columns c0, c1 ...; borrowed. len 0: only tell the state */

@@ -21,9 +21,8 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
     db->engine = engine_new(&engine);
     db->watch = watch_new(db->engine, options->late_bytes_max);
     queues.engine = db->engine;
-    queues.databases = engine.databases;
     db->queues = queues_new(&queues);
-    db->indexes = indexes_new(db->engine, engine.databases);
+    db->indexes = indexes_new(db->engine);
     *out = db;
     return OK;
 }
@@ -33,7 +32,6 @@ enum err db_set_options(struct db *db, const struct db_options *options, struct 
 {
     struct queue_options queues = options->queues;
     queues.engine = db->engine;
-    queues.databases = engine_limits(db->engine)->databases;
     engine_set_limits(db->engine, &options->engine);
     queues_set_options(db->queues, &queues);
     return local_set_options(db->backend, &options->local, w, e);
@@ -69,7 +67,6 @@ void db_tick(struct db *db)
     db->backend->ops->tick(db->backend);
     engine_tick(db->engine);
     queues_tick(db->queues);
-    indexes_tick(db->indexes);
 }
 
 /* The layers that hold scans and waiters of the backend go before it; who watches is told by

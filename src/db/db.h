@@ -27,8 +27,8 @@ struct db {
 
 struct db_options {
     struct local_options local;   /* db_open sets text_ops */
-    struct engine_options engine; /* without the backend; its `databases` are everybody's */
-    struct queue_options queues;  /* without engine and databases */
+    struct engine_options engine; /* without the backend */
+    struct queue_options queues;  /* without the engine */
     size_t late_bytes_max;        /* of watches; 0 = the default */
     /* Versions up to this one are acknowledged; NULL = nobody asks. */
     void (*on_durable)(void *arg, uint64_t version);

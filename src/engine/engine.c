@@ -11,6 +11,7 @@ struct engine *engine_new(const struct engine_options *options)
     struct engine *g = mem_new(sizeof *g);
     g->options = *options;
     g->backend = options->backend;
+    start_init(&g->start, g);
     expiry_init(&g->expiry, g);
     idem_init(&g->idem, g);
     return g;
@@ -21,6 +22,7 @@ void engine_free(struct engine *g)
     if (g == NULL) return;
     idem_fini(&g->idem);
     expiry_fini(&g->expiry);
+    start_fini(&g->start);
     mem_free(g);
 }
 
@@ -44,18 +46,17 @@ void engine_set_limits(struct engine *g, const struct engine_options *limits)
     g->options.idem_entries_max = limits->idem_entries_max;
 }
 
-void engine_key_begin(struct buf *out, uint8_t database)
+void engine_key_begin(struct buf *out, uint16_t database)
 {
-    uint8_t head[KEY_HEAD_BYTES] = {database, SPACE_DATA};
+    uint8_t head[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_DATA)};
     buf_append(out, head, sizeof head);
 }
 
-static struct slice data_bound(struct arena *arena, uint8_t database, struct slice tuple,
+static struct slice data_bound(struct arena *arena, uint16_t database, struct slice tuple,
                                uint8_t last)
 {
     uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + tuple.len + 1);
-    p[0] = database;
-    p[1] = SPACE_DATA;
+    key_head_write(p, database, SPACE_DATA);
     bytes_copy(p + KEY_HEAD_BYTES, tuple.data, tuple.len);
     p[KEY_HEAD_BYTES + tuple.len] = last;
     return slice_of(p, KEY_HEAD_BYTES + tuple.len + 1);
@@ -63,11 +64,23 @@ static struct slice data_bound(struct arena *arena, uint8_t database, struct sli
 
 /* Below a tuple lie the keys that begin with its bytes and go on with a part; a part's first byte
  * is between 00 and ff, exclusively, so [P 00, P ff) holds them all and nothing else. */
-void engine_range_below(struct arena *arena, uint8_t database, struct slice tuple,
+void engine_range_below(struct arena *arena, uint16_t database, struct slice tuple,
                         struct slice *start, struct slice *end)
 {
     *start = data_bound(arena, database, tuple, 0x00);
     *end = data_bound(arena, database, tuple, 0xff);
+}
+
+bool engine_database_next(struct engine *g, const struct overlay *o, uint32_t from, uint16_t *out)
+{
+    bool is_found = g->backend->ops->database_next(g->backend, from, out);
+    for (size_t i = 0; o != NULL && i < o->count; i++) {
+        uint16_t database = key_database(o->items[i]->key);
+        if (database < from || (is_found && database >= *out)) continue;
+        *out = database;
+        is_found = true;
+    }
+    return is_found;
 }
 
 int64_t engine_time_ms(struct engine *g)
@@ -91,7 +104,7 @@ uint64_t engine_version_next(struct engine *g)
 static enum err name_key(struct slice key, struct error *e)
 {
     struct buf text;
-    if (e == NULL || key.data[1] != SPACE_DATA) return ERR_CORRUPT;
+    if (e == NULL || key_space(key) != SPACE_DATA) return ERR_CORRUPT;
     struct error why = *e;
     buf_init(&text);
     key_to_json(engine_key_tuple(key), &text);
@@ -112,7 +125,7 @@ enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struc
             overlay_entry(o, own, out);
             return OK;
         }
-        if (o->flushed[key.data[0]]) {
+        if (overlay_is_flushed(o, key_database(key))) {
             *out = (struct entry){0};
             return OK;
         }
@@ -159,7 +172,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
         g->had_large = g->had_large || range->filter != NULL; /* it may look at very much */
         s->own_count = overlay_range(o, range->start, range->end, &s->own);
     }
-    if (o == NULL || !o->flushed[range->start.data[0]]) {
+    if (o == NULL || !overlay_is_flushed(o, key_database(range->start))) {
         struct scan_range below = *range;
         if (o != NULL) below.looks_max = o->rows_left + 1;
         r = g->backend->ops->scan_open(g->backend, &below, &s->scan, e);
@@ -311,6 +324,7 @@ enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *ver
 
 void engine_tick(struct engine *g)
 {
+    start_tick(&g->start);
     expiry_sweep(&g->expiry);
     idem_tick(&g->idem);
 }

@@ -36,9 +36,6 @@ enum space {
     SPACE_TEXT = 13, /* the backend reads this one: BACKEND_SPACE_TEXT */
 };
 
-#define KEY_HEAD_BYTES 2 /* database, space */
-#define DATABASES_MAX 16
-
 struct engine;
 struct overlay;
 struct layer_op;
@@ -49,7 +46,6 @@ struct engine_options {
     uint64_t txn_bytes_max;
     size_t ops_max;
     unsigned expire_batch; /* entries removed by one transaction of the sweeper */
-    uint8_t databases;
     int64_t idem_window_ms;
     uint64_t idem_entries_max;
 };
@@ -63,9 +59,9 @@ const struct engine_options *engine_limits(const struct engine *g);
 void engine_set_limits(struct engine *g, const struct engine_options *limits);
 
 /* Appends the head of a data key: the tuple's bytes follow. */
-void engine_key_begin(struct buf *out, uint8_t database);
+void engine_key_begin(struct buf *out, uint16_t database);
 /* The data keys that lie below the tuple: [*start, *end), in the arena. */
-void engine_range_below(struct arena *arena, uint8_t database, struct slice tuple,
+void engine_range_below(struct arena *arena, uint16_t database, struct slice tuple,
                         struct slice *start, struct slice *end);
 /* The tuple part of a data key. */
 static inline struct slice engine_key_tuple(struct slice key)
@@ -137,7 +133,7 @@ struct op {
 struct txn {
     struct overlay *overlay; /* NULL: a transaction of its own, committed at once; else one of those
                               * between engine_begin and engine_end */
-    uint8_t database;
+    uint16_t database;
     bool commits_always; /* takes a version even when it changes nothing (KV.ATOMIC) */
     bool has_flush;      /* everything in the database is removed first */
     struct op *ops;
@@ -179,7 +175,7 @@ uint64_t engine_version_next(struct engine *g);
 #define IDEM_FINGERPRINT_BYTES 16
 
 struct idem_request {
-    uint8_t database;
+    uint16_t database;
     struct slice user, id;                       /* at most IDEM_ID_BYTES_MAX each */
     uint8_t fingerprint[IDEM_FINGERPRINT_BYTES]; /* of the command and its arguments */
     /* results of idem_find */
@@ -204,6 +200,9 @@ uint64_t engine_idem_count(const struct engine *g);
  * answer depends on out->depends, whatever it is. */
 ERR_MUST_USE enum err engine_get(struct engine *g, struct overlay *o, struct slice key,
                                  struct entry *out, struct waiter *w, struct error *e);
+/* The first database from `from` on that has something, as the overlay (may be NULL) has it; one
+ * that it flushed counts. False: there is none. */
+bool engine_database_next(struct engine *g, const struct overlay *o, uint32_t from, uint16_t *out);
 /* Transaction time of what is evaluated now. */
 int64_t engine_time_ms(struct engine *g);
 bool engine_is_expired(const struct entry *entry, int64_t now_ms);
@@ -258,7 +257,7 @@ struct layer {
     /* At the end of each evaluation, what it changed: the layer adds what follows, in the same
      * transaction (indexes). May wait; its error refuses the evaluation. May be NULL; not called
      * for a database of which is_idle says that nothing follows. */
-    bool (*is_idle)(const void *arg, uint8_t database);
+    bool (*is_idle)(const void *arg, uint16_t database);
     enum err (*derive)(void *arg, struct view *v, struct data_change *changes, size_t count,
                        struct error *e);
     /* The evaluation has flushed v's database, and nothing came after: may write what must not go
@@ -280,7 +279,7 @@ struct view {
     struct overlay *overlay;
     struct arena *arena; /* as long as the reply */
     struct waiter *waiter;
-    uint8_t database;
+    uint16_t database;
     int64_t now_ms;   /* transaction time */
     uint64_t version; /* that the commit gets */
     uint64_t depends; /* of the reply; the operation raises it by what it knows from elsewhere */
@@ -307,7 +306,7 @@ struct view_row {
 };
 
 /* For reads outside of an operation. */
-struct view view_over(struct engine *g, struct overlay *o, uint8_t database, struct waiter *w);
+struct view view_over(struct engine *g, struct overlay *o, uint16_t database, struct waiter *w);
 /* What is stored below the transaction, expired or not; raises v->depends. */
 ERR_MUST_USE enum err view_stored(struct view *v, struct slice key, struct entry *out,
                                   struct error *e);

@@ -4,26 +4,46 @@
 
 #include "engine/engine.h"
 #include "engine/id_window.h"
-#include "engine/start_read.h"
+#include "engine/start.h"
+
+/* Reading what layers keep in memory (start.c). */
+struct start_failure;
+
+struct start {
+    struct engine *engine;
+    struct start_space spaces[START_SPACES_MAX]; /* by rank */
+    size_t count;
+    size_t at;              /* the space that is being read; count = all were */
+    uint32_t next_database; /* of it */
+    /* What is being read: of the space `at`, or something that failed before. */
+    size_t space;
+    uint16_t database;
+    struct scan *scan;              /* NULL = nothing is */
+    bool is_flushed;                /* since the scan was opened */
+    struct start_failure *failures; /* owned */
+    int64_t again_us;               /* failed ones are tried again then; monotonic */
+    struct waiter waiter;
+    struct waiter_list pending; /* who came before the rows were read */
+};
 
 /* The window of request ids (idem.c). */
 struct idem {
     struct engine *engine;
     struct id_window ids;
-    bool is_forgotten[DATABASES_MAX]; /* flushed while the rows were being read */
-    struct waiter waiter;             /* of the sweeper and of the reading at the start */
-    struct waiter_list pending;       /* requests that came before the rows were read */
-    struct scan *scan;                /* of the reading */
-    uint8_t reading;                  /* database of `scan` */
-    struct start_read start;
+    struct waiter waiter; /* of the sweeper */
     struct arena arena;
+};
+
+struct expiry_database {
+    int64_t next_due_ms; /* no entry of it expires before; 0 = look */
+    int64_t swept_ms;    /* no row of it has an earlier time: where a look begins */
 };
 
 struct expiry {
     struct engine *engine;
-    int64_t next_due_ms[DATABASES_MAX]; /* no entry of the database expires before; 0 = look */
-    int64_t swept_ms[DATABASES_MAX];    /* no row of the database has an earlier time: where a look
-                                           begins */
+    struct sparse databases; /* of struct expiry_database; owned; of those that may have rows */
+    int64_t next_due_ms;     /* the earliest of theirs */
+    bool has_begun;          /* `databases` has those that were there at the start */
     struct waiter waiter;
     struct arena arena;
     uint64_t expired;
@@ -36,6 +56,7 @@ struct engine {
     struct backend *backend;
     struct layer layers[LAYERS_MAX];
     size_t layer_count;
+    struct start start;
     struct expiry expiry;
     struct idem idem;
     bool had_large; /* a transaction that is not small, since it was last asked */
@@ -48,13 +69,18 @@ ERR_MUST_USE enum err engine_commit_set(struct engine *g, struct write_set *ws, 
 /* Lets the layers add what follows from what was written to o since the last time. */
 ERR_MUST_USE enum err engine_derive(struct view *v, struct error *e);
 
+void start_init(struct start *s, struct engine *g);
+void start_fini(struct start *s);
+/* Every 10 ms or so. */
+void start_tick(struct start *s);
+
 void expiry_init(struct expiry *x, struct engine *g);
 void expiry_fini(struct expiry *x);
 void expiry_sweep(struct expiry *x);
 
 void idem_init(struct idem *m, struct engine *g);
 void idem_fini(struct idem *m);
-/* Reads the rows after a start; removes what left the window. */
+/* Removes what left the window. */
 void idem_tick(struct idem *m);
 
 #endif

@@ -6,11 +6,11 @@
  * while the entry still has that time; overwriting an entry does not look for its old row (a blind
  * write reads nothing), so the sweeper finds stale rows and drops them.
  *
- * Invariants: next_due_ms[database] and swept_ms[database] <= the earliest time of any row of that
- * database. A look begins at swept_ms and not at the start of the space, where the tombstones of
- * rows already removed lie.
+ * Invariants: next_due_ms and swept_ms of a database are at most the earliest time of any row of
+ * that database; one that has none is not in the map. A look begins at swept_ms and not at the start
+ * of the space, where the tombstones of rows already removed lie.
  */
-#include "base/bytes.h"
+#include "base/mem.h"
 #include "engine/overlay.h"
 
 #define TIME_BYTES 8
@@ -21,11 +21,21 @@ static struct slice row_key(struct arena *arena, struct slice key, int64_t expir
 {
     struct slice tuple = engine_key_tuple(key);
     uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
-    p[0] = key.data[0];
-    p[1] = SPACE_EXPIRY;
+    key_head_write(p, key_database(key), SPACE_EXPIRY);
     put_u64(p + KEY_HEAD_BYTES, (uint64_t)expiry_ms);
     memcpy(p + KEY_HEAD_BYTES + TIME_BYTES, tuple.data, tuple.len);
     return slice_of(p, KEY_HEAD_BYTES + TIME_BYTES + tuple.len);
+}
+
+/* That of the database; of a new one `from_ms` is the earliest row. */
+static struct expiry_database *database_of(struct expiry *x, uint16_t database, int64_t from_ms)
+{
+    struct expiry_database **at = (struct expiry_database **)sparse_slot(&x->databases, database);
+    if (*at == NULL) {
+        *at = mem_new(sizeof **at);
+        (*at)->next_due_ms = (*at)->swept_ms = from_ms;
+    }
+    return *at;
 }
 
 static void expiry_before_commit(void *arg, struct write_set *ws)
@@ -34,13 +44,15 @@ static void expiry_before_commit(void *arg, struct write_set *ws)
     size_t count = ws->count;
     for (size_t i = 0; i < count; i++) {
         struct mutation mu = ws->items[i];
-        if (mu.kind != MUTATION_SET || mu.expiry_ms == 0 || mu.key.data[1] != SPACE_DATA) continue;
+        if (mu.kind != MUTATION_SET || mu.expiry_ms == 0) continue;
+        if (key_space(mu.key) != SPACE_DATA) continue;
         int64_t time_ms = mu.expiry_ms > 0 ? mu.expiry_ms : 1;
         struct slice row = row_key(ws->arena, mu.key, time_ms);
         write_set_add(ws, MUTATION_SET, row, slice_of(NULL, 0), 0);
-        uint8_t database = mu.key.data[0];
-        if (time_ms < x->next_due_ms[database]) x->next_due_ms[database] = time_ms;
-        if (time_ms < x->swept_ms[database]) x->swept_ms[database] = time_ms;
+        struct expiry_database *d = database_of(x, key_database(mu.key), time_ms);
+        if (time_ms < d->next_due_ms) d->next_due_ms = time_ms;
+        if (time_ms < d->swept_ms) d->swept_ms = time_ms;
+        if (time_ms < x->next_due_ms) x->next_due_ms = time_ms;
     }
 }
 
@@ -60,7 +72,10 @@ void expiry_init(struct expiry *x, struct engine *g)
 
 void expiry_fini(struct expiry *x)
 {
+    struct expiry_database *d;
     waiter_cancel(&x->waiter);
+    for (uint32_t i = 0; (d = sparse_next(&x->databases, &i)) != NULL; i++) mem_free(d);
+    sparse_fini(&x->databases);
     arena_fini(&x->arena);
 }
 
@@ -77,8 +92,7 @@ static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row,
     struct slice tuple = slice_of(copy.data + KEY_HEAD_BYTES + TIME_BYTES,
                                   copy.len - KEY_HEAD_BYTES - TIME_BYTES);
     uint8_t *key = arena_alloc(&x->arena, KEY_HEAD_BYTES + tuple.len);
-    key[0] = row.data[0];
-    key[1] = SPACE_DATA;
+    key_head_write(key, key_database(row), SPACE_DATA);
     memcpy(key + KEY_HEAD_BYTES, tuple.data, tuple.len);
     struct slice data_key = slice_of(key, KEY_HEAD_BYTES + tuple.len);
     enum err r = x->engine->backend->ops->load(x->engine->backend, data_key, &entry, &x->waiter, e);
@@ -113,12 +127,12 @@ static void batch_learn(struct expiry *x, enum err result)
 
 /* Collects due rows of a database, a batch at most; *next_due_ms is the time of the first that is
  * left. Undivided: the look is over within this turn, whatever lies in the way, or tried again. */
-static enum err sweep_collect(struct expiry *x, uint8_t database, struct overlay *o,
+static enum err sweep_collect(struct expiry *x, uint16_t database, struct overlay *o,
                               int64_t *next_due_ms, struct error *e)
 {
-    uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {database, SPACE_EXPIRY};
-    put_u64(start + KEY_HEAD_BYTES, (uint64_t)x->swept_ms[database]);
-    uint8_t end[KEY_HEAD_BYTES] = {database, SPACE_EXPIRY + 1};
+    uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {KEY_HEAD(database, SPACE_EXPIRY)};
+    put_u64(start + KEY_HEAD_BYTES, (uint64_t)database_of(x, database, 0)->swept_ms);
+    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_EXPIRY + 1)};
     struct backend *b = x->engine->backend;
     unsigned batch = batch_max(x);
     struct scan_range range = {.start = slice_of(start, sizeof start),
@@ -141,7 +155,7 @@ static enum err sweep_collect(struct expiry *x, uint8_t database, struct overlay
     return r;
 }
 
-static void sweep_database(struct expiry *x, uint8_t database)
+static void sweep_database(struct expiry *x, uint16_t database)
 {
     struct error e;
     int64_t next_due_ms = 0;
@@ -159,25 +173,50 @@ static void sweep_database(struct expiry *x, uint8_t database)
     } else {
         engine_discard(o);
     }
+    struct expiry_database *d = database_of(x, database, 0);
     if (r == OK) {
-        x->next_due_ms[database] = x->swept_ms[database] = next_due_ms;
+        d->next_due_ms = d->swept_ms = next_due_ms;
     } else {
         x->expired = expired;
     }
+    if (r == OK && next_due_ms == INT64_MAX) {
+        *sparse_slot(&x->databases, database) = NULL;
+        mem_free(d);
+    }
     batch_learn(x, r);
     /* What is damaged is not asked for at every tick. */
-    if (r == ERR_CORRUPT) x->next_due_ms[database] = now_ms + DAMAGED_PAUSE_MS;
+    if (r == ERR_CORRUPT) d->next_due_ms = now_ms + DAMAGED_PAUSE_MS;
     arena_reset(&x->arena);
+}
+
+/* Those that have something now may have rows. */
+static void begin(struct expiry *x)
+{
+    struct backend *b = x->engine->backend;
+    uint16_t database = 0;
+    for (uint32_t i = 0; b->ops->database_next(b, i, &database); i = (uint32_t)database + 1) {
+        struct expiry_database *d = database_of(x, database, 0);
+        d->next_due_ms = d->swept_ms = 0;
+    }
+    x->next_due_ms = 0;
+    x->has_begun = true;
 }
 
 void expiry_sweep(struct expiry *x)
 {
     int64_t now_ms = engine_time_ms(x->engine);
     if (x->is_off) return;
-    for (uint8_t i = 0; i < x->engine->options.databases; i++) {
-        if (x->next_due_ms[i] > now_ms) continue;
+    if (!x->has_begun) begin(x);
+    if (x->next_due_ms > now_ms) return;
+    struct expiry_database *d;
+    for (uint32_t i = 0; (d = sparse_next(&x->databases, &i)) != NULL; i++) {
+        if (d->next_due_ms > now_ms) continue;
         /* Still waiting for a read of an earlier look. */
         if (x->waiter.next != NULL) return;
-        sweep_database(x, i);
+        sweep_database(x, (uint16_t)i);
+    }
+    x->next_due_ms = INT64_MAX;
+    for (uint32_t i = 0; (d = sparse_next(&x->databases, &i)) != NULL; i++) {
+        if (d->next_due_ms < x->next_due_ms) x->next_due_ms = d->next_due_ms;
     }
 }

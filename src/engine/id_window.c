@@ -20,31 +20,49 @@ static void list_append(struct id_list *l, struct id_entry *x)
 void id_window_init(struct id_window *w)
 {
     *w = (struct id_window){0};
-    for (unsigned i = 0; i < DATABASES_MAX; i++) htab_init(&w->databases[i].table);
 }
 
 void id_window_fini(struct id_window *w)
 {
-    for (unsigned i = 0; i < DATABASES_MAX; i++) {
-        id_window_forget(w, (uint8_t)i);
-        htab_fini(&w->databases[i].table);
-    }
+    for (uint32_t i = 0; id_window_next(w, &i); i++) id_window_forget(w, (uint16_t)i);
+    sparse_fini(&w->databases);
     id_window_free_dropped(w, UINT32_MAX);
+}
+
+bool id_window_next(const struct id_window *w, uint32_t *at)
+{
+    return sparse_next(&w->databases, at) != NULL;
 }
 
 const struct id_entry *id_window_find(const struct id_window *w, struct slice key)
 {
-    return htab_find(&w->databases[key.data[0]].table, hash_bytes(key), key);
+    const struct id_list *l = sparse_get(&w->databases, key_database(key));
+    return l == NULL ? NULL : htab_find(&l->table, hash_bytes(key), key);
 }
 
-const struct id_entry *id_window_oldest(const struct id_window *w, uint8_t database)
+const struct id_entry *id_window_oldest(const struct id_window *w, uint16_t database)
 {
-    return w->databases[database].first;
+    const struct id_list *l = sparse_get(&w->databases, database);
+    return l == NULL ? NULL : l->first;
+}
+
+static void list_free(struct id_window *w, uint16_t database)
+{
+    void **at = sparse_slot(&w->databases, database);
+    struct id_list *l = *at;
+    *at = NULL;
+    htab_fini(&l->table);
+    mem_free(l);
 }
 
 void id_window_put(struct id_window *w, struct slice key, int64_t time_ms)
 {
-    struct id_list *l = &w->databases[key.data[0]];
+    struct id_list **at = (struct id_list **)sparse_slot(&w->databases, key_database(key));
+    struct id_list *l = *at;
+    if (l == NULL) {
+        l = *at = mem_new(sizeof *l);
+        htab_init(&l->table);
+    }
     uint64_t hash = hash_bytes(key);
     struct id_entry *x = htab_find(&l->table, hash, key);
     if (x == NULL) {
@@ -63,13 +81,15 @@ void id_window_put(struct id_window *w, struct slice key, int64_t time_ms)
 
 void id_window_remove(struct id_window *w, struct slice key)
 {
-    struct id_list *l = &w->databases[key.data[0]];
-    struct id_entry *x = htab_find(&l->table, hash_bytes(key), key);
+    struct id_list *l = sparse_get(&w->databases, key_database(key));
+    struct id_entry *x = l == NULL ? NULL : htab_find(&l->table, hash_bytes(key), key);
     if (x == NULL) return;
+    uint16_t database = key_database(key); /* the key may be the entry's own */
     htab_remove(&l->table, x->hash, &x->key);
     list_unlink(l, x);
     mem_free(x);
     w->count--;
+    if (l->table.count == 0) list_free(w, database);
 }
 
 static int compare_time(const void *a, const void *b)
@@ -79,11 +99,11 @@ static int compare_time(const void *a, const void *b)
     return ((*x)->time_ms > (*y)->time_ms) - ((*x)->time_ms < (*y)->time_ms);
 }
 
-void id_window_sort(struct id_window *w, uint8_t database)
+void id_window_sort(struct id_window *w, uint16_t database)
 {
-    struct id_list *l = &w->databases[database];
+    struct id_list *l = sparse_get(&w->databases, database);
     size_t count = 0;
-    if (l->table.count < 2) return;
+    if (l == NULL || l->table.count < 2) return;
     struct id_entry **all = mem_alloc(l->table.count * sizeof(struct id_entry *));
     for (struct id_entry *x = l->first; x != NULL; x = x->next) all[count++] = x;
     qsort(all, count, sizeof(struct id_entry *), compare_time);
@@ -92,17 +112,16 @@ void id_window_sort(struct id_window *w, uint8_t database)
     mem_free(all);
 }
 
-void id_window_forget(struct id_window *w, uint8_t database)
+void id_window_forget(struct id_window *w, uint16_t database)
 {
-    struct id_list *l = &w->databases[database];
+    struct id_list *l = sparse_get(&w->databases, database);
+    if (l == NULL) return;
     w->count -= l->table.count;
-    htab_fini(&l->table);
-    htab_init(&l->table);
     if (l->last != NULL) {
         l->last->next = w->dropped;
         w->dropped = l->first;
     }
-    l->first = l->last = NULL;
+    list_free(w, database);
 }
 
 void id_window_free_dropped(struct id_window *w, unsigned max)

@@ -16,7 +16,6 @@
 #include "engine/overlay.h"
 
 #define ROW_HEAD_BYTES (8 + IDEM_FINGERPRINT_BYTES)
-#define READ_ROWS 5000 /* after a start, in one tick */
 #define FREE_ENTRIES 5000
 #define ARENA_BYTES (64 * 1024)
 
@@ -32,9 +31,8 @@ static void idem_on_commit(void *arg, uint64_t version, const struct write_set *
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
-            id_window_forget(&m->ids, mu->key.data[0]);
-            m->is_forgotten[mu->key.data[0]] = true;
-        } else if (mu->key.data[1] != SPACE_IDEM) {
+            id_window_forget(&m->ids, key_database(mu->key));
+        } else if (key_space(mu->key) != SPACE_IDEM) {
             continue;
         } else if (mu->kind == MUTATION_SET) {
             id_window_put(&m->ids, mu->key, row_time_ms(mu->value));
@@ -50,11 +48,10 @@ static struct slice request_key(struct overlay *o, const struct idem_request *q)
 {
     size_t len = KEY_HEAD_BYTES + 1 + q->user.len + q->id.len;
     uint8_t *p = arena_alloc(o->arena, len);
-    p[0] = q->database;
-    p[1] = SPACE_IDEM;
-    p[2] = (uint8_t)q->user.len;
-    memcpy(p + 3, q->user.data, q->user.len);
-    memcpy(p + 3 + q->user.len, q->id.data, q->id.len);
+    uint8_t *at = key_head_write(p, q->database, SPACE_IDEM);
+    *at++ = (uint8_t)q->user.len;
+    memcpy(at, q->user.data, q->user.len);
+    memcpy(at + q->user.len, q->id.data, q->id.len);
     return slice_of(p, len);
 }
 
@@ -64,7 +61,7 @@ static bool is_known(struct overlay *o, const struct idem_request *q, struct sli
     struct engine *g = o->engine;
     const struct written *own = overlay_find(o, key);
     if (own != NULL && !own->is_flushed) return own->exists;
-    if (o->flushed[q->database]) return false;
+    if (overlay_is_flushed(o, q->database)) return false;
     const struct id_entry *x = id_window_find(&g->idem.ids, key);
     return x != NULL && o->now_ms - x->time_ms < g->options.idem_window_ms;
 }
@@ -76,8 +73,7 @@ enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, 
     struct entry entry;
     q->is_repeat = false;
     q->depends = 0;
-    enum err r = start_read_check(&g->idem.start, q->database, e);
-    if (r == ERR_WAIT) waiter_add(&g->idem.pending, w);
+    enum err r = engine_start_check(g, SPACE_IDEM, q->database, w, e);
     if (r != OK) return r;
     if (!is_known(o, q, key)) {
         if (g->idem.ids.count + o->idem_rows < g->options.idem_entries_max) return OK;
@@ -114,64 +110,19 @@ void idem_keep(struct overlay *o, const struct idem_request *q, struct slice rep
 
 /* ---- reading them after a start ---- */
 
-static enum err read_open(struct idem *m, struct error *e)
+static enum err idem_row(void *arg, struct slice key, const struct entry *entry, struct error *e)
 {
-    struct backend *b = m->engine->backend;
-    uint8_t start[KEY_HEAD_BYTES] = {m->reading, SPACE_IDEM};
-    uint8_t end[KEY_HEAD_BYTES] = {m->reading, SPACE_IDEM + 1};
-    struct scan_range range = {.start = slice_of(start, sizeof start),
-                               .end = slice_of(end, sizeof end),
-                               .with_values = true};
-    return b->ops->scan_open(b, &range, &m->scan, e);
+    struct idem *m = arg;
+    (void)e;
+    if (entry->value.len < ROW_HEAD_BYTES) return OK; /* who repeats the id is told */
+    id_window_put(&m->ids, key, row_time_ms(entry->value));
+    return OK;
 }
 
-/* Up to *rows of them, which it counts down. *is_done: the database has no more. */
-static enum err read_slice(struct idem *m, unsigned *rows, bool *is_done, struct error *e)
+static void idem_read(void *arg, uint16_t database, bool is_good)
 {
-    struct backend *b = m->engine->backend;
-    *is_done = false;
-    for (; *rows > 0; --*rows) {
-        struct slice key;
-        struct entry entry;
-        enum err r = b->ops->scan_next(m->scan, &key, &entry, &m->waiter, e);
-        if (r != OK) return r;
-        if (key.len == 0) {
-            *is_done = true;
-            return OK;
-        }
-        if (m->is_forgotten[m->reading] || entry.value.len < ROW_HEAD_BYTES) continue;
-        id_window_put(&m->ids, key, row_time_ms(entry.value));
-    }
-    return b->ops->scan_pause(m->scan, e);
-}
-
-/* The database's rows, or a part of them: false when the rest must wait. */
-static bool read_database(struct idem *m, unsigned *rows)
-{
-    struct error e;
-    bool is_done = false;
-    enum err r = m->scan != NULL ? OK : read_open(m, &e);
-    if (r == OK) r = read_slice(m, rows, &is_done, &e);
-    if (r == ERR_WAIT || (r == OK && !is_done)) return false;
-    m->engine->backend->ops->scan_close(m->scan);
-    m->scan = NULL;
-    if (r == OK) {
-        id_window_sort(&m->ids, m->reading);
-        start_read_done(&m->start, m->reading);
-    } else {
-        start_read_failed(&m->start, m->reading, &e);
-    }
-    return true;
-}
-
-static void read_rows(struct idem *m)
-{
-    unsigned rows = READ_ROWS;
-    if (m->waiter.next != NULL) return; /* a page is being fetched */
-    while (rows > 0 && (m->scan != NULL || start_read_next(&m->start, &m->reading))) {
-        if (!read_database(m, &rows)) return;
-    }
-    if (start_read_is_over(&m->start)) waiter_wake_all(&m->pending);
+    struct idem *m = arg;
+    if (is_good) id_window_sort(&m->ids, database);
 }
 
 /* ---- removing what left the window ---- */
@@ -198,13 +149,12 @@ static void sweep(struct idem *m, const struct id_entry *oldest, int64_t now_ms)
 void idem_tick(struct idem *m)
 {
     id_window_free_dropped(&m->ids, FREE_ENTRIES);
-    read_rows(m);
-    if (!start_read_is_over(&m->start) || m->scan != NULL) return;
+    if (!engine_start_is_over(m->engine, SPACE_IDEM)) return;
     if (m->ids.count == 0 || m->waiter.next != NULL) return;
     int64_t now_ms = engine_time_ms(m->engine);
-    for (uint8_t i = 0; i < m->engine->options.databases; i++) {
-        const struct id_entry *oldest = id_window_oldest(&m->ids, i);
-        if (oldest == NULL || m->waiter.next != NULL) continue;
+    for (uint32_t i = 0; id_window_next(&m->ids, &i); i++) {
+        const struct id_entry *oldest = id_window_oldest(&m->ids, (uint16_t)i);
+        if (m->waiter.next != NULL) continue;
         if (now_ms - oldest->time_ms < m->engine->options.idem_window_ms) continue;
         sweep(m, oldest, now_ms);
     }
@@ -222,17 +172,21 @@ void idem_init(struct idem *m, struct engine *g)
 {
     struct layer layer = {.on_commit = idem_on_commit, .arg = m};
     *m = (struct idem){.engine = g, .waiter = {.ready = nothing_ready}};
-    waiter_list_init(&m->pending);
-    start_read_init(&m->start, "request ids", g->options.databases);
+    struct start_space rows = {.space = SPACE_IDEM,
+                               .what = "request ids",
+                               .rank = 4,
+                               .row = idem_row,
+                               .done = idem_read,
+                               .arg = m};
     id_window_init(&m->ids);
     arena_init(&m->arena, ARENA_BYTES);
     engine_add_layer(g, &layer);
+    engine_read_at_start(g, &rows);
 }
 
 void idem_fini(struct idem *m)
 {
     waiter_cancel(&m->waiter);
-    if (m->scan != NULL) m->engine->backend->ops->scan_close(m->scan);
     id_window_fini(&m->ids);
     arena_fini(&m->arena);
 }

@@ -16,6 +16,7 @@ void overlay_init(struct overlay *o, struct engine *g, struct arena *arena)
 void overlay_fini(struct overlay *o)
 {
     htab_fini(&o->index);
+    sparse_fini(&o->flushed);
     size_t rows = OVERLAY_ROWS_MAX - o->rows_left;
     if (o->ops + o->derived + rows > ENGINE_SMALL_OPS || o->bytes > ENGINE_SMALL_BYTES) {
         o->engine->had_large = true;
@@ -73,7 +74,7 @@ static struct written *written_of(struct overlay *o, struct slice key)
     struct written *w = find(o, key, &hash);
     if (w != NULL) {
         w->is_flushed = w->is_offer = false;
-        if (!w->is_dirty && key.data[1] == SPACE_DATA) make_dirty(o, w, false);
+        if (!w->is_dirty && key_space(key) == SPACE_DATA) make_dirty(o, w, false);
         return w;
     }
     if (o->count == o->cap) {
@@ -87,9 +88,9 @@ static struct written *written_of(struct overlay *o, struct slice key)
     *w = (struct written){.key = key};
     o->items[o->count++] = w;
     o->bytes += key.len;
-    INVARIANT(key.data[1] <= SPACE_TEXT);
-    o->keys[key.data[1]]++;
-    if (key.data[1] == SPACE_DATA) make_dirty(o, w, true);
+    INVARIANT(key_space(key) <= SPACE_TEXT);
+    o->keys[key_space(key)]++;
+    if (key_space(key) == SPACE_DATA) make_dirty(o, w, true);
     if (o->count > OVERLAY_LINEAR_MAX) add_to_index(o, w, hash);
     return w;
 }
@@ -111,17 +112,17 @@ void overlay_delete(struct overlay *o, struct slice key)
     w->expiry_ms = 0;
 }
 
-void overlay_flush(struct overlay *o, uint8_t database)
+void overlay_flush(struct overlay *o, uint16_t database)
 {
-    o->flushed[database] = true;
+    *sparse_slot(&o->flushed, database) = o;
     for (size_t i = 0; i < o->count; i++) {
         struct written *w = o->items[i];
-        if (w->key.data[0] != database) continue;
+        if (key_database(w->key) != database) continue;
         w->exists = false;
         w->is_flushed = true;
     }
     for (struct forgotten **at = &o->forgotten; *at != NULL;) {
-        if ((*at)->start.data[0] == database) {
+        if (key_database((*at)->start) == database) {
             *at = (*at)->next;
         } else {
             at = &(*at)->next;
@@ -212,11 +213,10 @@ void overlay_entry(const struct overlay *o, const struct written *w, struct entr
 
 void overlay_write_set(struct overlay *o, struct write_set *ws)
 {
-    for (unsigned i = 0; i < DATABASES_MAX; i++) {
-        if (!o->flushed[i]) continue;
-        uint8_t *database = arena_alloc(o->arena, 1);
-        *database = (uint8_t)i;
-        write_set_add(ws, MUTATION_FLUSH, slice_of(database, 1), slice_of(NULL, 0), 0);
+    for (uint32_t i = 0; sparse_next(&o->flushed, &i) != NULL; i++) {
+        uint8_t *head = arena_alloc(o->arena, KEY_HEAD_BYTES);
+        key_head_write(head, (uint16_t)i, 0);
+        write_set_add(ws, MUTATION_FLUSH, slice_of(head, KEY_HEAD_BYTES), slice_of(NULL, 0), 0);
     }
     for (const struct forgotten *f = o->forgotten; f != NULL; f = f->next) {
         write_set_add(ws, MUTATION_FORGET, f->start, f->end, 0);

@@ -9,6 +9,7 @@
 #define ENGINE_OVERLAY_H
 
 #include "base/htab.h"
+#include "base/sparse.h"
 #include "engine/engine_int.h"
 
 /* Rows that the scans of one EXEC may pass: it runs in one turn of the loop. */
@@ -38,19 +39,19 @@ struct overlay {
     size_t sorted_count, sorted_cap;
     struct written *dirty; /* the newest first */
     size_t dirty_count;
-    struct htab index;   /* used above OVERLAY_LINEAR_MAX */
-    uint64_t bytes;      /* of keys and values */
-    size_t ops;          /* evaluated */
-    size_t rows_left;    /* that scans over it may still pass */
-    size_t derived;      /* rows that layers looked at to derive */
-    size_t idem_rows;    /* request ids that it would add */
-    uint64_t version;    /* that its commit gets; 0 = not asked for */
-    int64_t now_ms;      /* transaction time */
-    unsigned changes;    /* evaluations that would commit something */
-    uint32_t sequence;   /* numbers given out by view_sequence */
-    bool commits_always; /* even when nothing was written */
-    bool flushed[DATABASES_MAX];
-    struct forgotten { /* see MUTATION_FORGET; in the arena */
+    struct htab index;     /* used above OVERLAY_LINEAR_MAX */
+    uint64_t bytes;        /* of keys and values */
+    size_t ops;            /* evaluated */
+    size_t rows_left;      /* that scans over it may still pass */
+    size_t derived;        /* rows that layers looked at to derive */
+    size_t idem_rows;      /* request ids that it would add */
+    uint64_t version;      /* that its commit gets; 0 = not asked for */
+    int64_t now_ms;        /* transaction time */
+    unsigned changes;      /* evaluations that would commit something */
+    uint32_t sequence;     /* numbers given out by view_sequence */
+    bool commits_always;   /* even when nothing was written */
+    struct sparse flushed; /* not NULL of databases that were flushed */
+    struct forgotten {     /* see MUTATION_FORGET; in the arena */
         struct forgotten *next;
         struct slice start, end;
     } * forgotten;
@@ -64,7 +65,11 @@ struct written *overlay_find(struct overlay *o, struct slice key);
 /* `key` and `value` are borrowed until the commit. */
 void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms);
 void overlay_delete(struct overlay *o, struct slice key);
-void overlay_flush(struct overlay *o, uint8_t database);
+static inline bool overlay_is_flushed(const struct overlay *o, uint16_t database)
+{
+    return sparse_get(&o->flushed, database) != NULL;
+}
+void overlay_flush(struct overlay *o, uint16_t database);
 /* What the overlay wrote in the range is written all the same, and goes with it. */
 void overlay_forget(struct overlay *o, struct slice start, struct slice end);
 /* Those of [start, end) in key order; good until the next write. */

@@ -2,7 +2,7 @@
  */
 #include "engine/overlay.h"
 
-struct view view_over(struct engine *g, struct overlay *o, uint8_t database, struct waiter *w)
+struct view view_over(struct engine *g, struct overlay *o, uint16_t database, struct waiter *w)
 {
     return (struct view){.engine = g,
                          .overlay = o,
@@ -17,7 +17,7 @@ enum err view_stored(struct view *v, struct slice key, struct entry *out, struct
 {
     struct backend *b = v->engine->backend;
     *out = (struct entry){0};
-    if (v->overlay->flushed[key.data[0]]) return OK;
+    if (overlay_is_flushed(v->overlay, key_database(key))) return OK;
     enum err r = b->ops->load(b, key, out, v->waiter, e);
     if (r == OK) depends_raise(&v->depends, out->depends);
     return r;
@@ -40,12 +40,12 @@ bool view_own(const struct view *v, struct slice key, struct entry *out)
             return true;
         }
     }
-    return v->overlay->flushed[key.data[0]];
+    return overlay_is_flushed(v->overlay, key_database(key));
 }
 
 bool view_is_flushed(const struct view *v)
 {
-    return v->overlay->flushed[v->database];
+    return overlay_is_flushed(v->overlay, v->database);
 }
 
 size_t view_range(struct view *v, struct slice start, struct slice end, struct view_row **out)

@@ -75,7 +75,7 @@ static bool add_row(const struct index *x, struct slice key, const struct found 
                     struct slice element, struct buf *out)
 {
     const struct definition *d = &x->definition;
-    uint8_t head[KEY_HEAD_BYTES + INDEX_ID_BYTES] = {x->database, SPACE_INDEX_ENTRY};
+    uint8_t head[KEY_HEAD_BYTES + INDEX_ID_BYTES] = {KEY_HEAD(x->database, SPACE_INDEX_ENTRY)};
     index_id_write(d->id, head + KEY_HEAD_BYTES);
     buf_append(out, head, sizeof head);
     for (size_t i = 0; i < d->path_count; i++) {
@@ -165,8 +165,7 @@ bool index_row_owner(const struct index *x, struct slice key, struct slice value
         tuple = slice_of(key.data + at, key.len - at);
     }
     uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + tuple.len);
-    p[0] = x->database;
-    p[1] = SPACE_DATA;
+    key_head_write(p, x->database, SPACE_DATA);
     bytes_copy(p + KEY_HEAD_BYTES, tuple.data, tuple.len);
     *owner = slice_of(p, KEY_HEAD_BYTES + tuple.len);
     return tuple.len > 0;
@@ -259,7 +258,7 @@ enum err index_bounds(const struct index *x, const struct index_query *q, struct
     struct buf to;
     uint8_t low = 0;
     uint8_t high = 0xff;
-    uint8_t bytes[KEY_HEAD_BYTES + INDEX_ID_BYTES] = {x->database, SPACE_INDEX_ENTRY};
+    uint8_t bytes[KEY_HEAD_BYTES + INDEX_ID_BYTES] = {KEY_HEAD(x->database, SPACE_INDEX_ENTRY)};
     index_id_write(x->definition.id, bytes + KEY_HEAD_BYTES);
     buf_init(&head);
     buf_init(&from);

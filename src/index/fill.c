@@ -152,7 +152,7 @@ static enum err create_check(const struct index_create *x, const struct view *v,
         return error_set(e, ERR_SYNTAX, "there is an index '%.*s' already", (int)name.len,
                          (const char *)name.data);
     }
-    if (ix->counts[v->database] >= INDEXES_MAX) {
+    if (index_count(ix, v->database) >= INDEXES_MAX) {
         return error_set(e, ERR_LIMIT, "a database has at most %d indexes", INDEXES_MAX);
     }
     return OK;
@@ -256,9 +256,9 @@ static enum err fill_apply(struct layer_op *op, struct view *v, bool *is_met, st
     return r;
 }
 
-static const struct index *first_filling(const struct indexes *ix, uint8_t database)
+static const struct index *first_filling(const struct indexes *ix, uint16_t database)
 {
-    for (const struct index *x = ix->lists[database]; x != NULL; x = x->next) {
+    for (const struct index *x = index_list(ix, database); x != NULL; x = x->next) {
         if (x->definition.kind == INDEX_VALUE && x->definition.state == INDEX_FILLING) return x;
     }
     return NULL;
@@ -269,11 +269,11 @@ static const struct index *first_filling(const struct indexes *ix, uint8_t datab
 void fill_work(struct indexes *ix)
 {
     struct backend *b = engine_backend(ix->engine);
-    for (uint8_t i = 0; i < ix->databases; i++) {
+    for (uint32_t i = 0; sparse_next(&ix->databases, &i) != NULL; i++) {
         struct error e;
-        struct index_work k = {.indexes = ix, .index = first_filling(ix, i)};
+        struct index_work k = {.indexes = ix, .index = first_filling(ix, (uint16_t)i)};
         struct op op = {.kind = OP_LAYER, .layer = &k.base};
-        struct txn t = {.database = i, .ops = &op, .count = 1, .arena = &ix->arena};
+        struct txn t = {.database = (uint16_t)i, .ops = &op, .count = 1, .arena = &ix->arena};
         if (k.index == NULL) continue;
         k.base.apply = fill_apply;
         enum err r = engine_commit(ix->engine, &t, &ix->waiter, &e);

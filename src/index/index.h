@@ -32,7 +32,7 @@ struct indexes;
 /* An index as its definition says; changes and goes with commits. */
 struct index {
     struct index *next; /* in its database, by name */
-    uint8_t database;
+    uint16_t database;
     struct definition definition; /* slices into `row` and `name` */
     struct buf row;
     const struct path *paths[INDEX_PATHS_MAX];
@@ -40,22 +40,20 @@ struct index {
 };
 
 /* Adds its layer to the engine, which must be freed after it. */
-struct indexes *indexes_new(struct engine *g, uint8_t databases);
+struct indexes *indexes_new(struct engine *g);
 void indexes_free(struct indexes *ix);
-/* Every 10 ms or so. */
-void indexes_tick(struct indexes *ix);
 /* At the end of a turn of the loop, before what was committed goes to the journal. */
 void indexes_turn(struct indexes *ix);
 /* ERR_WAIT until the definitions are read; another error: those of the database cannot be. */
-ERR_MUST_USE enum err indexes_ready(struct indexes *ix, uint8_t database, struct waiter *w,
+ERR_MUST_USE enum err indexes_ready(struct indexes *ix, uint16_t database, struct waiter *w,
                                     struct error *e);
 /* The newest commit that changed a definition of the database: what is said about definitions
  * depends on it. */
-uint64_t indexes_version(const struct indexes *ix, uint8_t database);
+uint64_t indexes_version(const struct indexes *ix, uint16_t database);
 /* NULL when there is none. Good until the next commit. */
-const struct index *index_find(const struct indexes *ix, uint8_t database, struct slice name);
+const struct index *index_find(const struct indexes *ix, uint16_t database, struct slice name);
 /* The first of the database; the others by `next`. */
-const struct index *index_first(const struct indexes *ix, uint8_t database);
+const struct index *index_first(const struct indexes *ix, uint16_t database);
 /* Of all databases; how far a text index is, only the backend knows. */
 struct indexes_totals {
     bool is_reading; /* the definitions are still being read: there may be more */

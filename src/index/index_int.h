@@ -2,25 +2,40 @@
 #ifndef INDEX_INDEX_INT_H
 #define INDEX_INDEX_INT_H
 
+#include "base/sparse.h"
 #include "codec/key.h"
-#include "engine/start_read.h"
+#include "engine/start.h"
 #include "index/index.h"
+
+/* Of a database that has, or had, indexes. */
+struct index_database {
+    struct index *list; /* by name; owned */
+    size_t count;
+    uint32_t next_id; /* as its row says; 0 = none was given */
+    uint64_t version; /* of the newest commit that changed a definition */
+};
 
 struct indexes {
     struct engine *engine;
-    uint8_t databases;
-    struct index *lists[DATABASES_MAX];
-    size_t counts[DATABASES_MAX];
-    uint32_t next_ids[DATABASES_MAX]; /* as their rows say; 0 = none was given */
-    uint64_t versions[DATABASES_MAX]; /* of the newest commit that changed a definition */
-    bool has_work;                    /* something may be to be filled */
-    size_t create_rows;               /* entries filled in by the creation itself */
-    size_t batch_rows;                /* ... and in one turn */
-    struct waiter waiter;             /* of the reading and of the work */
-    struct waiter_list pending;       /* who came before the definitions were read */
-    struct start_read start;          /* of the definitions */
-    struct arena arena;               /* of the work */
+    struct sparse databases; /* of struct index_database; owned */
+    bool has_work;           /* something may be to be filled */
+    size_t create_rows;      /* entries filled in by the creation itself */
+    size_t batch_rows;       /* ... and in one turn */
+    struct waiter waiter;    /* of the work */
+    struct arena arena;      /* of the work */
 };
+
+static inline struct index *index_list(const struct indexes *ix, uint16_t database)
+{
+    const struct index_database *d = sparse_get(&ix->databases, database);
+    return d == NULL ? NULL : d->list;
+}
+
+static inline size_t index_count(const struct indexes *ix, uint16_t database)
+{
+    const struct index_database *d = sparse_get(&ix->databases, database);
+    return d == NULL ? 0 : d->count;
+}
 
 /* Does the index hold entries with this data key? */
 static inline bool index_covers(const struct index *x, struct slice key)
@@ -44,7 +59,7 @@ struct slice index_row_value(const struct index *x, struct slice key, bool is_mu
 struct slice index_row_tuple(struct slice value);
 
 /* maintain.c */
-bool maintain_is_idle(const void *arg, uint8_t database);
+bool maintain_is_idle(const void *arg, uint16_t database);
 enum err maintain_derive(void *arg, struct view *v, struct data_change *changes, size_t count,
                          struct error *e);
 /* Rows of an entry that are to be written. */
@@ -65,8 +80,12 @@ void index_write_next_id(struct view *v, uint32_t id);
 void fill_work(struct indexes *ix);
 
 /* indexes.c */
+/* The definitions were read. */
+bool indexes_are_read(const struct indexes *ix);
+/* The last id that was given; 0 = none was. */
+uint32_t index_next_id(const struct indexes *ix, uint16_t database);
 /* An index of that definition, owned by the caller. ERR_SYNTAX: a path is wrong. */
-ERR_MUST_USE enum err index_new(uint8_t database, struct slice name, struct slice row,
+ERR_MUST_USE enum err index_new(uint16_t database, struct slice name, struct slice row,
                                 struct index **out, struct error *e);
 void index_free(struct index *x);
 

@@ -29,7 +29,7 @@ static bool index_take_row(struct index *x, struct slice row)
     return is_good;
 }
 
-enum err index_new(uint8_t database, struct slice name, struct slice row, struct index **out,
+enum err index_new(uint16_t database, struct slice name, struct slice row, struct index **out,
                    struct error *e)
 {
     struct index *x = mem_new(sizeof *x);
@@ -53,9 +53,16 @@ enum err index_new(uint8_t database, struct slice name, struct slice row, struct
     return OK;
 }
 
-static struct index **place_of(struct indexes *ix, uint8_t database, struct slice name)
+static struct index_database *database_of(struct indexes *ix, uint16_t database)
 {
-    struct index **at = &ix->lists[database];
+    struct index_database **at = (struct index_database **)sparse_slot(&ix->databases, database);
+    if (*at == NULL) *at = mem_new(sizeof **at);
+    return *at;
+}
+
+static struct index **place_of(struct indexes *ix, uint16_t database, struct slice name)
+{
+    struct index **at = &database_of(ix, database)->list;
     while (*at != NULL && slice_cmp((*at)->definition.name, name) < 0) at = &(*at)->next;
     return at;
 }
@@ -66,7 +73,7 @@ static bool is_at(struct index *const *place, struct slice name)
 }
 
 /* ERR_CORRUPT: the row is none of a definition. */
-static enum err put_definition(struct indexes *ix, uint8_t database, struct slice name,
+static enum err put_definition(struct indexes *ix, uint16_t database, struct slice name,
                                struct slice row, struct error *e)
 {
     struct index **place = place_of(ix, database, name);
@@ -81,31 +88,37 @@ static enum err put_definition(struct indexes *ix, uint8_t database, struct slic
     if (r != OK) return r;
     x->next = *place;
     *place = x;
-    ix->counts[database]++;
+    database_of(ix, database)->count++;
     return OK;
 }
 
-static void drop_definition(struct indexes *ix, uint8_t database, struct slice name)
+static void drop_definition(struct indexes *ix, uint16_t database, struct slice name)
 {
     struct index **place = place_of(ix, database, name);
     if (!is_at(place, name)) return;
     struct index *x = *place;
     *place = x->next;
-    ix->counts[database]--;
+    database_of(ix, database)->count--;
     index_free(x);
 }
 
-static void forget(struct indexes *ix, uint8_t database)
+static void forget(struct indexes *ix, uint16_t database)
 {
-    while (ix->lists[database] != NULL) {
-        drop_definition(ix, database, ix->lists[database]->definition.name);
-    }
+    const struct index *x;
+    while ((x = index_list(ix, database)) != NULL)
+        drop_definition(ix, database, x->definition.name);
+}
+
+uint32_t index_next_id(const struct indexes *ix, uint16_t database)
+{
+    const struct index_database *d = sparse_get(&ix->databases, database);
+    return d == NULL ? 0 : d->next_id;
 }
 
 static enum err take_mutation(struct indexes *ix, const struct mutation *mu, struct error *e)
 {
     enum err r = OK;
-    uint8_t database = mu->key.data[0];
+    uint16_t database = key_database(mu->key);
     struct slice rest = slice_of(mu->key.data + KEY_HEAD_BYTES + 1,
                                  mu->key.len - KEY_HEAD_BYTES - 1);
     bool is_set = mu->kind == MUTATION_SET;
@@ -119,7 +132,7 @@ static enum err take_mutation(struct indexes *ix, const struct mutation *mu, str
         break;
     case INDEX_ROW_NEXT_ID:
         if (is_set && mu->value.len == INDEX_ID_BYTES) {
-            ix->next_ids[database] = index_id_read(mu->value);
+            database_of(ix, database)->next_id = index_id_read(mu->value);
         }
         break;
     default: break;
@@ -133,10 +146,11 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
-            if (ix->counts[mu->key.data[0]] > 0) ix->versions[mu->key.data[0]] = version;
-            forget(ix, mu->key.data[0]);
-        } else if (mu->key.data[1] == SPACE_INDEX) {
-            ix->versions[mu->key.data[0]] = version;
+            uint16_t database = key_database(mu->key);
+            if (index_count(ix, database) > 0) database_of(ix, database)->version = version;
+            forget(ix, database);
+        } else if (key_space(mu->key) == SPACE_INDEX) {
+            database_of(ix, key_database(mu->key))->version = version;
             struct error e;
             enum err r = take_mutation(ix, mu, &e);
             INVARIANT(r == OK); /* it was written by this layer, just now */
@@ -151,7 +165,7 @@ static enum err flushed(void *arg, struct view *v, struct error *e)
     struct indexes *ix = arg;
     enum err r = indexes_ready(ix, v->database, v->waiter, e);
     if (r != OK) return r;
-    for (const struct index *x = ix->lists[v->database]; x != NULL; x = x->next) {
+    for (const struct index *x = index_list(ix, v->database); x != NULL; x = x->next) {
         struct definition d = x->definition;
         struct buf row;
         d.state = INDEX_READY;
@@ -171,66 +185,39 @@ static enum err flushed(void *arg, struct view *v, struct error *e)
         if (r != OK) return r;
         if (spec.exists) view_set(v, key, arena_copy(v->arena, spec.value));
     }
-    if (ix->next_ids[v->database] > 0) index_write_next_id(v, ix->next_ids[v->database]);
+    uint32_t next_id = index_next_id(ix, v->database);
+    if (next_id > 0) index_write_next_id(v, next_id);
     return OK;
 }
 
 /* ---- after a start ---- */
 
-static enum err read_database(struct indexes *ix, uint8_t database, struct error *e)
+static enum err row_read(void *arg, struct slice key, const struct entry *entry, struct error *e)
 {
-    struct backend *b = engine_backend(ix->engine);
-    uint8_t start[KEY_HEAD_BYTES] = {database, SPACE_INDEX};
-    uint8_t end[KEY_HEAD_BYTES] = {database, SPACE_INDEX + 1};
-    struct scan_range range = {.start = slice_of(start, sizeof start),
-                               .end = slice_of(end, sizeof end),
-                               .is_undivided = true,
-                               .with_values = true};
-    struct scan *scan = NULL;
-    enum err r = b->ops->scan_open(b, &range, &scan, e);
-    forget(ix, database);
-    while (r == OK) {
-        struct slice key;
-        struct entry entry;
-        r = b->ops->scan_next(scan, &key, &entry, &ix->waiter, e);
-        if (r != OK || key.len == 0) break;
-        struct mutation mu = {.kind = MUTATION_SET, .key = key, .value = entry.value};
-        r = take_mutation(ix, &mu, e);
-    }
-    b->ops->scan_close(scan);
-    if (r != OK) forget(ix, database);
-    return r;
+    struct mutation mu = {.kind = MUTATION_SET, .key = key, .value = entry->value};
+    return take_mutation(arg, &mu, e);
 }
 
-void indexes_tick(struct indexes *ix)
+static void rows_read(void *arg, uint16_t database, bool is_good)
 {
-    struct error e;
-    uint8_t database = 0;
-    /* Not while a page is being fetched. */
-    while (ix->waiter.next == NULL && start_read_next(&ix->start, &database)) {
-        enum err r = read_database(ix, database, &e);
-        if (r == ERR_WAIT) return;
-        if (r == OK) {
-            start_read_done(&ix->start, database);
-        } else {
-            start_read_failed(&ix->start, database, &e);
-        }
-    }
-    if (start_read_is_over(&ix->start)) waiter_wake_all(&ix->pending);
+    if (!is_good) forget(arg, database);
 }
 
-enum err indexes_ready(struct indexes *ix, uint8_t database, struct waiter *w, struct error *e)
+enum err indexes_ready(struct indexes *ix, uint16_t database, struct waiter *w, struct error *e)
 {
-    enum err r = start_read_check(&ix->start, database, e);
-    if (r == ERR_WAIT) waiter_add(&ix->pending, w);
-    return r;
+    return engine_start_check(ix->engine, SPACE_INDEX, database, w, e);
+}
+
+bool indexes_are_read(const struct indexes *ix)
+{
+    return engine_start_is_over(ix->engine, SPACE_INDEX);
 }
 
 /* ---- life ---- */
 
 void indexes_turn(struct indexes *ix)
 {
-    if (!start_read_is_over(&ix->start) || !ix->has_work || ix->waiter.next != NULL) return;
+    if (!indexes_are_read(ix) || !ix->has_work || ix->waiter.next != NULL) return;
     fill_work(ix);
 }
 
@@ -240,16 +227,13 @@ static void nothing_ready(struct waiter *w)
     (void)w;
 }
 
-struct indexes *indexes_new(struct engine *g, uint8_t databases)
+struct indexes *indexes_new(struct engine *g)
 {
     struct indexes *ix = mem_new(sizeof *ix);
     ix->engine = g;
-    ix->databases = databases;
     ix->create_rows = CREATE_ROWS;
     ix->batch_rows = BATCH_ROWS;
     ix->waiter.ready = nothing_ready;
-    waiter_list_init(&ix->pending);
-    start_read_init(&ix->start, "definitions of indexes", databases);
     arena_init(&ix->arena, ARENA_BYTES);
     struct layer layer = {.derive = maintain_derive,
                           .is_idle = maintain_is_idle,
@@ -257,6 +241,13 @@ struct indexes *indexes_new(struct engine *g, uint8_t databases)
                           .on_commit = on_commit,
                           .arg = ix};
     engine_add_layer(g, &layer);
+    struct start_space rows = {.space = SPACE_INDEX,
+                               .what = "definitions of indexes",
+                               .rank = 1,
+                               .row = row_read,
+                               .done = rows_read,
+                               .arg = ix};
+    engine_read_at_start(g, &rows);
     return ix;
 }
 
@@ -264,33 +255,40 @@ void indexes_free(struct indexes *ix)
 {
     if (ix == NULL) return;
     waiter_cancel(&ix->waiter);
-    for (unsigned i = 0; i < ix->databases; i++) forget(ix, (uint8_t)i);
+    struct index_database *d;
+    for (uint32_t i = 0; (d = sparse_next(&ix->databases, &i)) != NULL; i++) {
+        forget(ix, (uint16_t)i);
+        mem_free(d);
+    }
+    sparse_fini(&ix->databases);
     arena_fini(&ix->arena);
     mem_free(ix);
 }
 
-uint64_t indexes_version(const struct indexes *ix, uint8_t database)
+uint64_t indexes_version(const struct indexes *ix, uint16_t database)
 {
-    return ix->versions[database];
+    const struct index_database *d = sparse_get(&ix->databases, database);
+    return d == NULL ? 0 : d->version;
 }
 
-const struct index *index_find(const struct indexes *ix, uint8_t database, struct slice name)
+const struct index *index_find(const struct indexes *ix, uint16_t database, struct slice name)
 {
-    const struct index *x = ix->lists[database];
+    const struct index *x = index_list(ix, database);
     while (x != NULL && !slice_eq(x->definition.name, name)) x = x->next;
     return x;
 }
 
-const struct index *index_first(const struct indexes *ix, uint8_t database)
+const struct index *index_first(const struct indexes *ix, uint16_t database)
 {
-    return ix->lists[database];
+    return index_list(ix, database);
 }
 
 void indexes_totals(const struct indexes *ix, struct indexes_totals *out)
 {
-    *out = (struct indexes_totals){.is_reading = !start_read_is_over(&ix->start)};
-    for (uint8_t i = 0; i < ix->databases; i++) {
-        for (const struct index *x = ix->lists[i]; x != NULL; x = x->next) {
+    *out = (struct indexes_totals){.is_reading = !indexes_are_read(ix)};
+    const struct index_database *d;
+    for (uint32_t i = 0; (d = sparse_next(&ix->databases, &i)) != NULL; i++) {
+        for (const struct index *x = d->list; x != NULL; x = x->next) {
             bool is_text = x->definition.kind == INDEX_TEXT;
             out->text += is_text;
             out->value += !is_text;

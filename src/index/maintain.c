@@ -13,10 +13,11 @@
 
 #define LOADS_MAX 64 /* begun together */
 
-bool maintain_is_idle(const void *arg, uint8_t database)
+bool maintain_is_idle(const void *arg, uint16_t database)
 {
     const struct indexes *ix = arg;
-    return ix->start.states[database] == START_READ && ix->counts[database] == 0;
+    return index_count(ix, database) == 0 &&
+           engine_start_is_read(ix->engine, SPACE_INDEX, database);
 }
 
 /* A flush makes an index that had failed whole again. */
@@ -28,7 +29,7 @@ static bool is_kept(const struct index *x, const struct view *v)
 
 static bool is_covered(const struct indexes *ix, const struct view *v, struct slice key)
 {
-    for (const struct index *x = ix->lists[key.data[0]]; x != NULL; x = x->next) {
+    for (const struct index *x = index_list(ix, key_database(key)); x != NULL; x = x->next) {
         if (is_kept(x, v) && index_covers(x, key)) return true;
     }
     return false;
@@ -185,7 +186,8 @@ static enum err derive_change(struct indexes *ix, struct view *v, const struct d
                               struct put ***last, struct error *e)
 {
     enum err r = OK;
-    for (const struct index *x = ix->lists[c->key.data[0]]; x != NULL && r == OK; x = x->next) {
+    for (const struct index *x = index_list(ix, key_database(c->key)); x != NULL && r == OK;
+         x = x->next) {
         if (is_kept(x, v) && index_covers(x, c->key)) r = derive_one(v, x, c, last, e);
     }
     return r;
@@ -244,7 +246,7 @@ static enum err derive_offer(struct indexes *ix, struct view *v, struct data_cha
 {
     struct put *puts = NULL;
     struct put **last = &puts;
-    for (const struct index *x = ix->lists[c->key.data[0]]; x != NULL; x = x->next) {
+    for (const struct index *x = index_list(ix, key_database(c->key)); x != NULL; x = x->next) {
         if (!is_kept(x, v) || !index_covers(x, c->key)) continue;
         enum err r = offer_fits(v, x, c, e);
         if (r == ERR_DUPLICATE || r == ERR_TYPE || r == ERR_LIMIT) {
@@ -264,7 +266,7 @@ enum err maintain_derive(void *arg, struct view *v, struct data_change *changes,
     struct put *puts = NULL;
     struct put **last = &puts;
     enum err r = indexes_ready(ix, v->database, v->waiter, e);
-    if (r == OK && ix->counts[v->database] == 0) return OK;
+    if (r == OK && index_count(ix, v->database) == 0) return OK;
     if (r == OK) r = load_before(ix, v, changes, count, e);
     for (size_t i = 0; i < count && r == OK; i++) {
         if (!changes[i].is_offer) r = derive_change(ix, v, &changes[i], &last, e);

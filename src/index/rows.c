@@ -6,14 +6,12 @@
 #define DEFINITION_FORMAT 1
 #define DEFINITION_MEMBERS 11
 
-struct slice index_row_key(struct arena *arena, uint8_t database, enum index_row row,
+struct slice index_row_key(struct arena *arena, uint16_t database, enum index_row row,
                            struct slice rest)
 {
     uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + 1 + rest.len);
-    p[0] = database;
-    p[1] = SPACE_INDEX;
-    p[2] = (uint8_t)row;
-    bytes_copy(p + 3, rest.data, rest.len);
+    *key_head_write(p, database, SPACE_INDEX) = (uint8_t)row;
+    bytes_copy(p + KEY_HEAD_BYTES + 1, rest.data, rest.len);
     return slice_of(p, KEY_HEAD_BYTES + 1 + rest.len);
 }
 
@@ -27,11 +25,10 @@ uint32_t index_id_read(struct slice bytes)
     return get_u32(bytes.data);
 }
 
-struct slice index_id_key(struct arena *arena, uint8_t database, enum space space, uint32_t id)
+struct slice index_id_key(struct arena *arena, uint16_t database, enum space space, uint32_t id)
 {
     uint8_t *p = arena_alloc(arena, KEY_HEAD_BYTES + INDEX_ID_BYTES);
-    p[0] = database;
-    p[1] = (uint8_t)space;
+    key_head_write(p, database, (uint8_t)space);
     index_id_write(id, p + KEY_HEAD_BYTES);
     return slice_of(p, KEY_HEAD_BYTES + INDEX_ID_BYTES);
 }

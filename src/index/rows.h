@@ -69,9 +69,9 @@ void definition_write(const struct definition *d, struct buf *out);
 bool definition_read(struct slice row, struct definition *out);
 
 /* Row keys, in the arena. */
-struct slice index_row_key(struct arena *arena, uint8_t database, enum index_row row,
+struct slice index_row_key(struct arena *arena, uint16_t database, enum index_row row,
                            struct slice rest);
-struct slice index_id_key(struct arena *arena, uint8_t database, enum space space, uint32_t id);
+struct slice index_id_key(struct arena *arena, uint16_t database, enum space space, uint32_t id);
 uint32_t index_id_read(struct slice bytes); /* INDEX_ID_BYTES */
 void index_id_write(uint32_t id, uint8_t out[INDEX_ID_BYTES]);
 

@@ -41,7 +41,7 @@ enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct err
 struct sweep {
     struct layer_op base;
     struct queues *queues;
-    uint8_t database;
+    uint16_t database;
 };
 
 static enum err sweep_apply(struct layer_op *base, struct view *v, bool *is_met, struct error *e)
@@ -61,12 +61,12 @@ static enum err sweep_apply(struct layer_op *base, struct view *v, bool *is_met,
 void dedup_tick(struct queues *qs, int64_t now_ms)
 {
     id_window_free_dropped(&qs->dedup, FREE_ENTRIES);
-    for (uint8_t i = 0; i < qs->options.databases; i++) {
-        const struct id_entry *oldest = id_window_oldest(&qs->dedup, i);
-        if (oldest == NULL || now_ms - oldest->time_ms < qs->options.dedup_window_ms) continue;
-        struct sweep s = {.base = {.apply = sweep_apply}, .queues = qs, .database = i};
+    for (uint32_t i = 0; id_window_next(&qs->dedup, &i); i++) {
+        const struct id_entry *oldest = id_window_oldest(&qs->dedup, (uint16_t)i);
+        if (now_ms - oldest->time_ms < qs->options.dedup_window_ms) continue;
+        struct sweep s = {.base = {.apply = sweep_apply}, .queues = qs, .database = (uint16_t)i};
         struct op op = {.kind = OP_LAYER, .layer = &s.base};
-        struct txn t = {.database = i, .ops = &op, .count = 1, .arena = &qs->arena};
+        struct txn t = {.database = (uint16_t)i, .ops = &op, .count = 1, .arena = &qs->arena};
         struct error e;
         if (qs->waiter.next != NULL) return;
         enum err r = engine_commit(qs->engine, &t, &qs->waiter, &e);
@@ -74,4 +74,22 @@ void dedup_tick(struct queues *qs, int64_t now_ms)
         (void)r;
         arena_reset(&qs->arena);
     }
+}
+
+/* ---- after a start ---- */
+
+enum err dedup_row(void *arg, struct slice key, const struct entry *entry, struct error *e)
+{
+    struct queues *qs = arg;
+    (void)e;
+    if (entry->value.len >= 8) {
+        id_window_put(&qs->dedup, key, (int64_t)get_u64(entry->value.data));
+    }
+    return OK;
+}
+
+void dedup_read(void *arg, uint16_t database, bool is_good)
+{
+    struct queues *qs = arg;
+    if (is_good) id_window_sort(&qs->dedup, database);
 }

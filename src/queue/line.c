@@ -49,7 +49,7 @@ static bool stands_in(const struct consumer *c, const struct queue *q)
     return false;
 }
 
-struct consumer *consumer_new(struct queues *qs, uint8_t database, const struct slice *names,
+struct consumer *consumer_new(struct queues *qs, uint16_t database, const struct slice *names,
                               size_t count)
 {
     struct consumer *c = mem_new(sizeof *c + count * sizeof c->places[0]);

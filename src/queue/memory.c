@@ -5,8 +5,7 @@
 #include "base/mem.h"
 #include "queue/queue_int.h"
 
-#define READ_ROWS 5000 /* after a start, in one tick */
-#define FILL_ROWS 256  /* at least, when the store is asked */
+#define FILL_ROWS 256 /* at least, when the store is asked */
 #define ADVANCE_MAX 5000
 
 static struct slice name_of(struct slice key)
@@ -14,19 +13,17 @@ static struct slice name_of(struct slice key)
     return slice_of(key.data + KEY_HEAD_BYTES + 1, key.len - KEY_HEAD_BYTES - 1);
 }
 
-static struct slice key_of(uint8_t database, struct slice name,
+static struct slice key_of(uint16_t database, struct slice name,
                            uint8_t out[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX])
 {
-    out[0] = database;
-    out[1] = SPACE_QUEUE;
-    out[2] = (uint8_t)name.len;
+    *key_head_write(out, database, SPACE_QUEUE) = (uint8_t)name.len;
     bytes_copy(out + KEY_HEAD_BYTES + 1, name.data, name.len);
     return slice_of(out, KEY_HEAD_BYTES + 1 + name.len);
 }
 
 /* ---- the table ---- */
 
-struct queue *queue_find(struct queues *qs, uint8_t database, struct slice name)
+struct queue *queue_find(struct queues *qs, uint16_t database, struct slice name)
 {
     uint8_t raw[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX];
     struct slice key = key_of(database, name, raw);
@@ -43,7 +40,7 @@ static void windows_empty(struct queue *q)
     window_init_empty(&q->leases);
 }
 
-struct queue *queue_make(struct queues *qs, uint8_t database, struct slice name)
+struct queue *queue_make(struct queues *qs, uint16_t database, struct slice name)
 {
     uint8_t raw[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX];
     struct slice key = key_of(database, name, raw);
@@ -123,11 +120,11 @@ static void on_counts(struct queue *q, const struct mutation *mu)
     q->counts = after;
 }
 
-static void on_flush(struct queues *qs, uint8_t database, uint64_t version)
+static void on_flush(struct queues *qs, uint16_t database, uint64_t version)
 {
     for (struct queue *q = qs->all.next; q != &qs->all;) {
         struct queue *next = q->next;
-        if (q->key.data[0] == database) {
+        if (key_database(q->key) == database) {
             q->exists = false;
             q->counts = (struct counts){0};
             q->version = version;
@@ -138,7 +135,6 @@ static void on_flush(struct queues *qs, uint8_t database, uint64_t version)
     }
     id_window_forget(&qs->dedup, database);
     push_on_flush(qs, database);
-    if (qs->reading == database) qs->is_forgotten = true;
 }
 
 static void on_dedup(struct queues *qs, const struct mutation *mu)
@@ -161,7 +157,7 @@ static void on_slot(struct queues *qs, const struct mutation *mu)
     struct queue *q = queue_find(qs, place.database, place.queue);
     if (q == NULL || !q->exists || q->counts.incarnation != place.incarnation) return;
     memcpy(s.bytes, rest.data, SLOT_BYTES);
-    if (mu->key.data[1] == SPACE_READY) {
+    if (key_space(mu->key) == SPACE_READY) {
         on_ready(q, &s, is_set);
     } else if (is_set) {
         window_set(&q->leases, &s);
@@ -177,14 +173,14 @@ static bool on_figures(struct queues *qs, uint64_t version, const struct write_s
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
-            on_flush(qs, mu->key.data[0], version);
-        } else if (mu->key.data[1] == SPACE_QUEUE) {
-            struct queue *q = queue_make(qs, mu->key.data[0], name_of(mu->key));
+            on_flush(qs, key_database(mu->key), version);
+        } else if (key_space(mu->key) == SPACE_QUEUE) {
+            struct queue *q = queue_make(qs, key_database(mu->key), name_of(mu->key));
             q->version = version;
             queue_activate(qs, q);
             on_counts(q, mu);
             has_any = true;
-        } else if (mu->key.data[1] == SPACE_DEDUP) {
+        } else if (key_space(mu->key) == SPACE_DEDUP) {
             on_dedup(qs, mu);
         }
     }
@@ -198,15 +194,15 @@ void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws)
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH || mu->kind == MUTATION_FORGET) continue;
-        uint8_t space = mu->key.data[1];
+        uint8_t space = key_space(mu->key);
         if (space == SPACE_READY || space == SPACE_LEASE) on_slot(qs, mu);
         if (space == SPACE_STATE) push_on_state(qs, mu);
     }
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH || mu->kind == MUTATION_FORGET) continue;
-        if (mu->key.data[1] != SPACE_QUEUE) continue;
-        struct queue *q = queue_find(qs, mu->key.data[0], name_of(mu->key));
+        if (key_space(mu->key) != SPACE_QUEUE) continue;
+        struct queue *q = queue_find(qs, key_database(mu->key), name_of(mu->key));
         line_wake(q);
         queue_drop_unused(qs, q);
     }
@@ -226,7 +222,7 @@ static enum err fill(struct queue *q, enum space space, struct window *w, size_t
     struct scan *scan = NULL;
     uint8_t from[SLOT_BYTES + 1] = {0};
     struct row_place place = {
-        .database = q->key.data[0], .queue = q->name, .incarnation = q->counts.incarnation};
+        .database = key_database(q->key), .queue = q->name, .incarnation = q->counts.incarnation};
     memcpy(from, w->covered.bytes, SLOT_BYTES);
     arena_init(&arena, 1024);
     struct scan_range range = {.start = row_key(&arena, &place, space, slice_of(from, sizeof from)),
@@ -291,90 +287,21 @@ enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w, struct
 /* ---- after a start ---- */
 
 /* A queue as its row has it; of its other rows nothing is known. */
-static void queue_recover(struct queues *qs, struct slice key, struct slice row)
+enum err memory_row(void *arg, struct slice key, const struct entry *entry, struct error *e)
 {
+    struct queues *qs = arg;
     const struct slot none = {0};
-    struct queue *q = queue_make(qs, key.data[0], name_of(key));
-    if (q->exists) return; /* used since */
+    struct row_place place;
+    struct slice rest;
+    (void)e;
+    if (!row_split(key, &place, &rest) || rest.len != 0) return OK;
+    struct queue *q = queue_make(qs, place.database, place.queue);
+    if (q->exists) return OK; /* used since */
     q->exists = true;
-    counts_read(row, &q->counts);
+    counts_read(entry->value, &q->counts);
     window_init(&q->ready, &none);
     window_init(&q->upcoming, &q->counts.split);
     window_init(&q->leases, &none);
     queue_activate(qs, q);
-}
-
-static enum err read_open(struct queues *qs, struct error *e)
-{
-    struct backend *b = engine_backend(qs->engine);
-    uint8_t space = qs->reads_dedup ? SPACE_DEDUP : SPACE_QUEUE;
-    uint8_t start[KEY_HEAD_BYTES] = {qs->reading, space};
-    uint8_t end[KEY_HEAD_BYTES] = {qs->reading, (uint8_t)(space + 1)};
-    struct scan_range range = {.start = slice_of(start, sizeof start),
-                               .end = slice_of(end, sizeof end),
-                               .with_values = true};
-    qs->is_forgotten = false;
-    return b->ops->scan_open(b, &range, &qs->scan, e);
-}
-
-/* Of the database and space being read: up to *rows of them, which it counts down. */
-static enum err read_slice(struct queues *qs, unsigned *rows, bool *is_done, struct error *e)
-{
-    struct backend *b = engine_backend(qs->engine);
-    *is_done = false;
-    for (; *rows > 0; --*rows) {
-        struct slice key;
-        struct row_place place;
-        struct slice rest;
-        struct entry entry;
-        enum err r = b->ops->scan_next(qs->scan, &key, &entry, &qs->waiter, e);
-        if (r != OK) return r;
-        if (key.len == 0) {
-            *is_done = true;
-            return OK;
-        }
-        if (qs->is_forgotten || !row_split(key, &place, &rest)) continue;
-        if (qs->reads_dedup && entry.value.len >= 8) {
-            id_window_put(&qs->dedup, key, (int64_t)get_u64(entry.value.data));
-        } else if (!qs->reads_dedup && rest.len == 0) {
-            queue_recover(qs, key, entry.value);
-        }
-    }
-    return b->ops->scan_pause(qs->scan, e);
-}
-
-/* The rows of a database, or a part of them: false when the rest must wait. First its queues, then
- * its dedup ids. */
-static bool read_database(struct queues *qs, unsigned *rows)
-{
-    struct error e;
-    bool is_done = false;
-    enum err r = qs->scan != NULL ? OK : read_open(qs, &e);
-    if (r == OK) r = read_slice(qs, rows, &is_done, &e);
-    if (r == ERR_WAIT || (r == OK && !is_done)) return false;
-    engine_backend(qs->engine)->ops->scan_close(qs->scan);
-    qs->scan = NULL;
-    if (r != OK) {
-        start_read_failed(&qs->start, qs->reading, &e);
-        qs->reads_dedup = false;
-        return true;
-    }
-    if (qs->reads_dedup) {
-        id_window_sort(&qs->dedup, qs->reading);
-        start_read_done(&qs->start, qs->reading);
-    }
-    qs->reads_dedup = !qs->reads_dedup;
-    return true;
-}
-
-void memory_read(struct queues *qs)
-{
-    unsigned rows = READ_ROWS;
-    if (qs->waiter.next != NULL) return; /* a page is being fetched */
-    while (rows > 0) {
-        bool is_under_way = qs->scan != NULL || qs->reads_dedup;
-        if (!is_under_way && !start_read_next(&qs->start, &qs->reading)) break;
-        if (!read_database(qs, &rows)) return;
-    }
-    if (start_read_is_over(&qs->start)) waiter_wake_all(&qs->pending);
+    return OK;
 }

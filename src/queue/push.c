@@ -35,14 +35,14 @@ struct pushed {
 
 /* ---- deliveries ---- */
 
-static struct slice pushed_key(uint8_t database, struct slice queue, const uint8_t *id,
+static struct slice pushed_key(uint16_t database, struct slice queue, const uint8_t *id,
                                uint8_t *out)
 {
-    out[0] = database;
-    out[1] = (uint8_t)queue.len;
-    bytes_copy(out + 2, queue.data, queue.len);
-    memcpy(out + 2 + queue.len, id, ID_BYTES);
-    return slice_of(out, 2 + queue.len + ID_BYTES);
+    size_t head = KEY_HEAD_BYTES + 1;
+    *key_head_write(out, database, 0) = (uint8_t)queue.len;
+    bytes_copy(out + head, queue.data, queue.len);
+    memcpy(out + head + queue.len, id, ID_BYTES);
+    return slice_of(out, head + queue.len + ID_BYTES);
 }
 
 static void pushed_drop(struct queues *qs, struct pushed *p)
@@ -58,14 +58,14 @@ static void pushed_drop(struct queues *qs, struct pushed *p)
 static void pushed_add(struct queues *qs, struct push_sub *s, const struct delivery *d,
                        uint64_t end)
 {
-    struct pushed *p = mem_new(sizeof *p + 2 + d->queue.len + ID_BYTES);
+    struct pushed *p = mem_new(sizeof *p + KEY_HEAD_BYTES + 1 + d->queue.len + ID_BYTES);
     uint8_t *key = (uint8_t *)(p + 1);
-    p->key = pushed_key(s->ring->key.data[0], d->queue, d->delivered.id.bytes, key);
+    p->key = pushed_key(key_database(s->ring->key), d->queue, d->delivered.id.bytes, key);
     p->hash = hash_bytes(p->key);
     p->ring = s->ring;
     p->client = s->client;
     p->receipt = d->delivered;
-    p->receipt.queue = slice_of(key + 2, d->queue.len);
+    p->receipt.queue = slice_of(key + KEY_HEAD_BYTES + 1, d->queue.len);
     p->end = end;
     STACK_PUSH(s->client->first, p, next, prev);
     s->client->unacked++;
@@ -75,7 +75,7 @@ static void pushed_add(struct queues *qs, struct push_sub *s, const struct deliv
 /* The row STATE of a message was written: is the delivery over? */
 void push_on_state(struct queues *qs, const struct mutation *mu)
 {
-    uint8_t raw[2 + QUEUE_NAME_BYTES_MAX + ID_BYTES];
+    uint8_t raw[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX + ID_BYTES];
     struct row_place place;
     struct slice id;
     struct state s;
@@ -90,12 +90,11 @@ void push_on_state(struct queues *qs, const struct mutation *mu)
     if (!is_same) pushed_drop(qs, p);
 }
 
-static struct slice ring_key(uint8_t database, struct slice name,
-                             uint8_t out[1 + QUEUE_NAME_BYTES_MAX])
+static struct slice ring_key(uint16_t database, struct slice name,
+                             uint8_t out[KEY_HEAD_BYTES + QUEUE_NAME_BYTES_MAX])
 {
-    out[0] = database;
-    bytes_copy(out + 1, name.data, name.len);
-    return slice_of(out, 1 + name.len);
+    bytes_copy(key_head_write(out, database, 0), name.data, name.len);
+    return slice_of(out, KEY_HEAD_BYTES + name.len);
 }
 
 /* Nothing that the ring handed out is under way any more. */
@@ -114,17 +113,17 @@ static void ring_drop_pushed(struct push_ring *r)
 
 void push_on_purge(struct queues *qs, const struct queue *q)
 {
-    uint8_t raw[1 + QUEUE_NAME_BYTES_MAX];
-    struct slice key = ring_key(q->key.data[0], q->name, raw);
+    uint8_t raw[KEY_HEAD_BYTES + QUEUE_NAME_BYTES_MAX];
+    struct slice key = ring_key(key_database(q->key), q->name, raw);
     if (qs->pushed.count == 0) return;
     struct push_ring *r = htab_find(&qs->ring_table, hash_bytes(key), key);
     if (r != NULL) ring_drop_pushed(r);
 }
 
-void push_on_flush(struct queues *qs, uint8_t database)
+void push_on_flush(struct queues *qs, uint16_t database)
 {
     for (struct push_ring *r = qs->rings; r != NULL;) {
-        if (r->key.data[0] == database) ring_drop_pushed(r);
+        if (key_database(r->key) == database) ring_drop_pushed(r);
         r = r->next;
         if (r == qs->rings) return;
     }
@@ -167,7 +166,7 @@ static enum err ring_take(struct push_ring *r, size_t room, struct queue_dequeue
                           uint64_t *version)
 {
     struct queues *qs = r->queues;
-    struct slice name = slice_of(r->key.data + 1, r->key.len - 1);
+    struct slice name = engine_key_tuple(r->key);
     struct error e;
     *x = (struct queue_dequeue){.queues = qs,
                                 .names = &name,
@@ -176,7 +175,7 @@ static enum err ring_take(struct push_ring *r, size_t room, struct queue_dequeue
                                 .lease_ms = qs->options.lease_ms,
                                 .consumer = r->consumer};
     struct op op = queue_dequeue_op(x);
-    struct txn t = {.database = r->key.data[0], .ops = &op, .count = 1, .arena = &qs->arena};
+    struct txn t = {.database = key_database(r->key), .ops = &op, .count = 1, .arena = &qs->arena};
     enum err result = engine_commit(qs->engine, &t, &r->waiter, &e);
     *version = t.version;
     return result;
@@ -196,8 +195,8 @@ static void ring_run(struct push_ring *r)
     enum err result = ring_take(r, room, &x, &version);
     if (result == OK && x.count == 0) {
         if (r->consumer == NULL) {
-            struct slice name = slice_of(r->key.data + 1, r->key.len - 1);
-            r->consumer = consumer_new(qs, r->key.data[0], &name, 1);
+            struct slice name = engine_key_tuple(r->key);
+            r->consumer = consumer_new(qs, key_database(r->key), &name, 1);
         }
         consumer_wait(r->consumer, &r->waiter);
     } else if (result == OK) {
@@ -227,9 +226,9 @@ static void ring_ready(struct waiter *w)
 
 /* ---- subscribing ---- */
 
-static struct push_ring *ring_of(struct queues *qs, uint8_t database, struct slice name)
+static struct push_ring *ring_of(struct queues *qs, uint16_t database, struct slice name)
 {
-    uint8_t raw[1 + QUEUE_NAME_BYTES_MAX];
+    uint8_t raw[KEY_HEAD_BYTES + QUEUE_NAME_BYTES_MAX];
     struct slice wanted = ring_key(database, name, raw);
     uint64_t hash = hash_bytes(wanted);
     struct push_ring *r = htab_find(&qs->ring_table, hash, wanted);
@@ -256,7 +255,7 @@ static void ring_free(struct push_ring *r)
     mem_free(r);
 }
 
-void push_subscribe(struct queues *qs, struct push_sub *s, uint8_t database, struct slice name)
+void push_subscribe(struct queues *qs, struct push_sub *s, uint16_t database, struct slice name)
 {
     struct push_ring *r = ring_of(qs, database, name);
     s->ring = r;
@@ -272,7 +271,7 @@ void push_unsubscribe(struct queues *qs, struct push_sub *s, enum push_end end, 
         next = p->next;
         if (p->ring != r) continue;
         bool is_seen = end == PUSH_LOST && p->end <= sent;
-        queue_give_back(qs, r->key.data[0], &p->receipt, is_seen);
+        queue_give_back(qs, key_database(r->key), &p->receipt, is_seen);
         pushed_drop(qs, p);
     }
     if (s->next == s) {

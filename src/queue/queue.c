@@ -12,19 +12,19 @@
 
 struct returned {
     struct returned *next;
-    uint8_t database;
+    uint16_t database;
     bool is_seen;           /* it counts as an attempt */
     struct receipt receipt; /* the queue's name follows the struct */
 };
 
 /* ---- deliveries that nobody saw ---- */
 
-void queue_return(struct queues *qs, uint8_t database, const struct receipt *r)
+void queue_return(struct queues *qs, uint16_t database, const struct receipt *r)
 {
     queue_give_back(qs, database, r, false);
 }
 
-void queue_give_back(struct queues *qs, uint8_t database, const struct receipt *r, bool is_seen)
+void queue_give_back(struct queues *qs, uint16_t database, const struct receipt *r, bool is_seen)
 {
     struct returned *x = mem_alloc(sizeof *x + r->queue.len);
     bytes_copy((uint8_t *)(x + 1), r->queue.data, r->queue.len);
@@ -42,7 +42,7 @@ static void returned_drop(struct queues *qs)
     mem_free(x);
 }
 
-static enum err commit(struct queues *qs, uint8_t database, struct op *ops, size_t count)
+static enum err commit(struct queues *qs, uint16_t database, struct op *ops, size_t count)
 {
     struct error e;
     struct txn t = {.database = database, .ops = ops, .count = count, .arena = &qs->arena};
@@ -54,7 +54,7 @@ static bool take_back(struct queues *qs)
 {
     struct queue_settle *settles = arena_alloc(&qs->arena, RETURNS_MAX * sizeof *settles);
     struct op *ops = arena_alloc(&qs->arena, RETURNS_MAX * sizeof *ops);
-    uint8_t database = qs->returned->database;
+    uint16_t database = qs->returned->database;
     size_t max = engine_limits(qs->engine)->ops_max;
     size_t count = 0;
     if (max > RETURNS_MAX) max = RETURNS_MAX;
@@ -84,12 +84,17 @@ static void take_back_all(struct queues *qs)
 
 /* ---- the tick ---- */
 
+bool queues_are_read(const struct queues *qs)
+{
+    return engine_start_is_over(qs->engine, SPACE_DEDUP);
+}
+
 static void bulk(struct queues *qs, struct queue *q, enum bulk_kind kind)
 {
     struct queue_bulk x = {.queues = qs, .kind = kind, .queue = q->name, .max = SWEEP_MAX};
     struct op op = queue_bulk_op(&x);
     /* Not now: the next tick tries again. */
-    if (commit(qs, q->key.data[0], &op, 1) == OK && kind == BULK_TRIM && x.done > 0) {
+    if (commit(qs, key_database(q->key), &op, 1) == OK && kind == BULK_TRIM && x.done > 0) {
         q->dead_from_ms = slot_time_ms(&x.last);
     }
     arena_reset(&qs->arena);
@@ -125,8 +130,7 @@ static void tick_queue(struct queues *qs, struct queue *q, int64_t now_ms)
 
 void queues_tick(struct queues *qs)
 {
-    memory_read(qs);
-    if (!start_read_is_over(&qs->start) || qs->scan != NULL) return;
+    if (!queues_are_read(qs)) return;
     int64_t now_ms = engine_time_ms(qs->engine);
     take_back_all(qs);
     for (struct queue *q = qs->active.active_next; q != &qs->active;) {
@@ -142,7 +146,7 @@ void queues_tick(struct queues *qs)
 
 void queues_turn(struct queues *qs)
 {
-    if (!start_read_is_over(&qs->start)) return;
+    if (!queues_are_read(qs)) return;
     if (qs->returned != NULL) take_back_all(qs);
     for (int i = 0; i < PUSH_ROUNDS && qs->push_is_due; i++) push_run(qs);
 }
@@ -160,7 +164,6 @@ struct queues *queues_new(const struct queue_options *o)
     struct queues *qs = mem_new(sizeof *qs);
     qs->options = *o;
     qs->engine = o->engine;
-    start_read_init(&qs->start, "queues", o->databases);
     qs->waiter.ready = nothing_ready;
     htab_init(&qs->table);
     htab_init(&qs->ring_table);
@@ -168,12 +171,21 @@ struct queues *queues_new(const struct queue_options *o)
     RING_INIT(&qs->all, next, prev);
     RING_INIT(&qs->active, active_next, active_prev);
     id_window_init(&qs->dedup);
-    waiter_list_init(&qs->pending);
     waiter_list_init(&qs->blocked);
     qs->returned_last = &qs->returned;
     arena_init(&qs->arena, ARENA_BYTES);
     struct layer layer = {.on_commit = memory_on_commit, .arg = qs};
     engine_add_layer(o->engine, &layer);
+    struct start_space rows = {
+        .space = SPACE_QUEUE, .what = "queues", .rank = 2, .row = memory_row, .arg = qs};
+    struct start_space ids = {.space = SPACE_DEDUP,
+                              .what = "dedup ids",
+                              .rank = 3,
+                              .row = dedup_row,
+                              .done = dedup_read,
+                              .arg = qs};
+    engine_read_at_start(o->engine, &rows);
+    engine_read_at_start(o->engine, &ids);
     return qs;
 }
 
@@ -181,10 +193,9 @@ struct queues *queues_new(const struct queue_options *o)
 void queues_free(struct queues *qs)
 {
     if (qs == NULL) return;
-    if (start_read_is_over(&qs->start)) take_back_all(qs);
+    if (queues_are_read(qs)) take_back_all(qs);
     while (qs->returned != NULL) returned_drop(qs);
     waiter_cancel(&qs->waiter);
-    if (qs->scan != NULL) engine_backend(qs->engine)->ops->scan_close(qs->scan);
     INVARIANT(qs->rings == NULL && qs->pushed.count == 0);
     htab_fini(&qs->ring_table);
     htab_fini(&qs->pushed);

@@ -35,7 +35,6 @@ struct consumer;
 
 struct queue_options {
     struct engine *engine;
-    uint8_t databases;
     int64_t lease_ms; /* when DEQUEUE does not say */
     int64_t dedup_window_ms;
     uint64_t dedup_entries_max;
@@ -46,7 +45,7 @@ struct queue_options {
 /* Adds its layer to the engine, which must be freed after it. */
 struct queues *queues_new(const struct queue_options *o);
 void queues_free(struct queues *qs);
-/* engine and databases of these must not change. */
+/* The engine of these must not change. */
 void queues_set_options(struct queues *qs, const struct queue_options *o);
 const struct queue_options *queues_options(const struct queues *qs);
 /* Every 10 ms or so. */
@@ -139,7 +138,7 @@ struct op queue_bulk_op(struct queue_bulk *x);
 
 /* The delivery was not seen by anybody: it is taken back as soon as possible, and does not count.
  * Copied. */
-void queue_return(struct queues *qs, uint8_t database, const struct receipt *r);
+void queue_return(struct queues *qs, uint16_t database, const struct receipt *r);
 
 /* ---- reads ---- */
 
@@ -195,7 +194,7 @@ ERR_MUST_USE enum err queue_dead_get(struct queues *qs, struct view *v, struct s
 /* ---- waiting ---- */
 
 /* Stands in the line of each queue: first come, first served. Not while it is running. */
-struct consumer *consumer_new(struct queues *qs, uint8_t database, const struct slice *names,
+struct consumer *consumer_new(struct queues *qs, uint16_t database, const struct slice *names,
                               size_t count);
 /* `w` is woken when there is a message for it. */
 void consumer_wait(struct consumer *c, struct waiter *w);
@@ -229,7 +228,7 @@ enum push_end {
     PUSH_ENDED, /* as it wished, or the server stops: nothing counts */
 };
 
-void push_subscribe(struct queues *qs, struct push_sub *s, uint8_t database, struct slice name);
+void push_subscribe(struct queues *qs, struct push_sub *s, uint16_t database, struct slice name);
 /* Its deliveries are given back. `sent`: so much of the client's stream was written. */
 void push_unsubscribe(struct queues *qs, struct push_sub *s, enum push_end end, uint64_t sent);
 

@@ -3,7 +3,7 @@
 #define QUEUE_QUEUE_INT_H
 
 #include "engine/id_window.h"
-#include "engine/start_read.h"
+#include "engine/start.h"
 #include "queue/queue.h"
 #include "queue/window.h"
 
@@ -34,18 +34,12 @@ struct returned; /* a delivery to be taken back */
 struct queues {
     struct queue_options options;
     struct engine *engine;
-    struct htab table;          /* of struct queue, by key */
-    struct queue all;           /* head */
-    struct queue active;        /* head */
-    struct id_window dedup;     /* the ids given with DEDUP (dedup.c) */
-    struct waiter waiter;       /* of the tick */
-    struct waiter_list pending; /* operations that came before the rows were read */
-    struct waiter_list blocked; /* consumers */
-    struct scan *scan;          /* of the reading */
-    uint8_t reading;            /* database of `scan` */
-    struct start_read start;
-    bool reads_dedup;                           /* its dedup ids, after its queues */
-    bool is_forgotten;                          /* flushed while it was being read */
+    struct htab table;                          /* of struct queue, by key */
+    struct queue all;                           /* head */
+    struct queue active;                        /* head */
+    struct id_window dedup;                     /* the ids given with DEDUP (dedup.c) */
+    struct waiter waiter;                       /* of the tick */
+    struct waiter_list blocked;                 /* consumers */
     struct returned *returned, **returned_last; /* oldest first; owned */
     struct arena arena;                         /* of the tick */
     struct htab ring_table;                     /* of struct push_ring */
@@ -65,8 +59,8 @@ struct touch {
 };
 
 /* memory.c */
-struct queue *queue_find(struct queues *qs, uint8_t database, struct slice name);
-struct queue *queue_make(struct queues *qs, uint8_t database, struct slice name);
+struct queue *queue_find(struct queues *qs, uint16_t database, struct slice name);
+struct queue *queue_make(struct queues *qs, uint16_t database, struct slice name);
 /* Forgets a queue that has no row and nobody waiting. */
 void queue_drop_unused(struct queues *qs, struct queue *q);
 void queue_activate(struct queues *qs, struct queue *q);
@@ -78,14 +72,19 @@ ERR_MUST_USE enum err queue_fill(struct queue *q, enum space space, size_t want,
 ERR_MUST_USE enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w,
                                     struct error *e);
 void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws);
-/* A slice of the rows after a start. */
-void memory_read(struct queues *qs);
+/* After a start, as struct start_space has it: a row of SPACE_QUEUE. */
+enum err memory_row(void *arg, struct slice key, const struct entry *entry, struct error *e);
+/* All queues and dedup ids are there. */
+bool queues_are_read(const struct queues *qs);
 void memory_fini(struct queues *qs);
 
 /* dedup.c */
 /* Has the id been seen? If not, the transaction writes it. ERR_TRYAGAIN: no room. */
 ERR_MUST_USE enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct error *e);
 void dedup_tick(struct queues *qs, int64_t now_ms);
+/* After a start, as struct start_space has them: a row of SPACE_DEDUP, and their end. */
+enum err dedup_row(void *arg, struct slice key, const struct entry *entry, struct error *e);
+void dedup_read(void *arg, uint16_t database, bool is_good);
 
 /* touch.c */
 /* ERR_WAIT until the rows are read. */
@@ -128,11 +127,11 @@ uint64_t queue_bytes_max(const struct engine *g);
 
 /* queue.c */
 /* As queue_return; is_seen: it counts, and comes again after its backoff. */
-void queue_give_back(struct queues *qs, uint8_t database, const struct receipt *r, bool is_seen);
+void queue_give_back(struct queues *qs, uint16_t database, const struct receipt *r, bool is_seen);
 
 /* push.c */
 void push_on_state(struct queues *qs, const struct mutation *mu);
-void push_on_flush(struct queues *qs, uint8_t database);
+void push_on_flush(struct queues *qs, uint16_t database);
 /* The queue was purged. */
 void push_on_purge(struct queues *qs, const struct queue *q);
 void push_run(struct queues *qs);

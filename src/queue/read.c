@@ -36,7 +36,7 @@ enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size
     if (r != OK) return r;
     for (struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
         depends_raise(&v->depends, q->version);
-        if (q->key.data[0] == v->database && q->exists) (*out)[(*count)++] = q->name;
+        if (key_database(q->key) == v->database && q->exists) (*out)[(*count)++] = q->name;
     }
     qsort(*out, *count, sizeof **out, compare);
     return OK;
@@ -44,7 +44,7 @@ enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size
 
 void queues_totals(const struct queues *qs, struct queues_totals *out)
 {
-    *out = (struct queues_totals){.is_reading = !start_read_is_over(&qs->start)};
+    *out = (struct queues_totals){.is_reading = !queues_are_read(qs)};
     for (const struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
         if (!q->exists) continue;
         out->queues++;

@@ -22,9 +22,7 @@ struct slice row_key(struct arena *arena, const struct row_place *place, enum sp
     size_t head = KEY_HEAD_BYTES + 1 + queue.len;
     size_t incarnation = has_incarnation(space) ? INCARNATION_BYTES : 0;
     uint8_t *p = arena_alloc(arena, head + incarnation + rest.len);
-    p[0] = place->database;
-    p[1] = (uint8_t)space;
-    p[2] = (uint8_t)queue.len;
+    *key_head_write(p, place->database, (uint8_t)space) = (uint8_t)queue.len;
     bytes_copy(p + KEY_HEAD_BYTES + 1, queue.data, queue.len);
     if (incarnation > 0) put_u64(p + head, place->incarnation);
     bytes_copy(p + head + incarnation, rest.data, rest.len);
@@ -42,11 +40,11 @@ struct slice row_key_end(struct arena *arena, const struct row_place *place, enu
 bool row_split(struct slice key, struct row_place *place, struct slice *rest)
 {
     size_t head = KEY_HEAD_BYTES + 1;
-    if (key.len < head || key.len - head < key.data[2]) return false;
-    *place = (struct row_place){.database = key.data[0],
-                                .queue = slice_of(key.data + head, key.data[2])};
-    head += key.data[2];
-    if (has_incarnation((enum space)key.data[1])) {
+    if (key.len < head || key.len - head < key.data[KEY_HEAD_BYTES]) return false;
+    *place = (struct row_place){.database = key_database(key),
+                                .queue = slice_of(key.data + head, key.data[KEY_HEAD_BYTES])};
+    head += key.data[KEY_HEAD_BYTES];
+    if (has_incarnation((enum space)key_space(key))) {
         if (key.len - head < INCARNATION_BYTES) return false;
         place->incarnation = get_u64(key.data + head);
         head += INCARNATION_BYTES;

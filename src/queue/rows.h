@@ -84,7 +84,7 @@ struct receipt {
 
 /* Which rows of a queue: the incarnation counts only in the spaces whose keys have one. */
 struct row_place {
-    uint8_t database;
+    uint16_t database;
     struct slice queue;
     uint64_t incarnation;
 };

@@ -47,8 +47,8 @@ enum err touch_begin(struct touch *t, struct queues *qs, struct view *v, struct 
 {
     struct entry own;
     *t = (struct touch){.queues = qs, .view = v, .name = name};
-    enum err r = start_read_check(&qs->start, v->database, e);
-    if (r == ERR_WAIT) waiter_add(&qs->pending, v->waiter);
+    enum err r = engine_start_check(qs->engine, SPACE_QUEUE, v->database, v->waiter, e);
+    if (r == OK) r = engine_start_check(qs->engine, SPACE_DEDUP, v->database, v->waiter, e);
     if (r != OK) return r;
     t->queue = queue_find(qs, v->database, name);
     if (t->queue != NULL) {
@@ -144,8 +144,7 @@ static void bury(struct touch *t, const struct message_id *id, const struct mess
     for (size_t i = 0; i < m->undelivered_count; i++) {
         size_t len = (size_t)at[0] << 8 | at[1];
         uint8_t *key = arena_alloc(v->arena, KEY_HEAD_BYTES + len);
-        key[0] = v->database;
-        key[1] = SPACE_DATA;
+        key_head_write(key, v->database, SPACE_DATA);
         memcpy(key + KEY_HEAD_BYTES, at + 2, len);
         view_offer(v, slice_of(key, KEY_HEAD_BYTES + len), m->value);
         at += 2 + len;

@@ -61,7 +61,7 @@ enum block_end { BLOCK_GOES_ON, BLOCK_TIMED_OUT, BLOCK_ENDED, BLOCK_FAILED };
 /* What the commands know of a connection. The first part is theirs, the second is net's to fill. */
 struct client {
     uint64_t id;
-    uint8_t database;
+    uint16_t database;
     int proto; /* 2 or 3 */
     enum format format;
     char name[CLIENT_NAME_MAX];
@@ -140,7 +140,7 @@ struct env {
     const char *config_file; /* "" = none */
     const char *executable;
     uint16_t port;
-    uint8_t databases;
+    uint16_t databases;
     enum format default_format;
     bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
     uint64_t clients_max;

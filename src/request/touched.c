@@ -29,7 +29,7 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
         for (size_t i = 0; i < ws->count; i++) {
             const struct mutation *mu = &ws->items[i];
             /* What a flush removed is gone when the walk ends; what matters is written after it. */
-            if (mu->kind == MUTATION_SET && mu->key.data[1] == SPACE_DATA) note(range, mu->key);
+            if (mu->kind == MUTATION_SET && key_space(mu->key) == SPACE_DATA) note(range, mu->key);
         }
     }
 }

@@ -457,7 +457,7 @@ static enum err exec_run(struct request *rq)
         return error_set(&rq->error, ERR_EXECABORT,
                          "Transaction discarded because of previous errors.");
     }
-    uint8_t database = c->database;
+    uint16_t database = c->database;
     enum format format = c->format;
     turn_exec(rq->env, c->multi);
     enum err r = exec_attempt(rq);

@@ -64,7 +64,6 @@ static struct engine_options settings_engine(const struct server *s)
         .txn_bytes_max = txn_bytes_max,
         .ops_max = c->max_transaction_ops,
         .expire_batch = (unsigned)c->expire_batch,
-        .databases = (uint8_t)c->databases,
         .idem_window_ms = (int64_t)c->idem_window_s * 1000,
         .idem_entries_max = c->idem_entries_max,
     };

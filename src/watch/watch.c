@@ -4,6 +4,7 @@
 #include "base/htab.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "base/sparse.h"
 #include "codec/key.h"
 
 #define TURN_WORK 20000       /* watchers told and patterns matched in one turn, about */
@@ -30,7 +31,7 @@ struct late {
 
 struct watch {
     struct htab tables[WATCH_KINDS];
-    struct watched_name *names[WATCH_KINDS][DATABASES_MAX];
+    struct sparse names[WATCH_KINDS]; /* of struct watched_name: the first of each database */
     size_t watchers, name_count;
     uint64_t newest; /* version of the last commit */
     size_t work;     /* done in this turn */
@@ -42,6 +43,16 @@ struct watch {
     bool is_lost;
     struct buf path; /* of the key being matched with patterns */
 };
+
+static struct watched_name *first_of(const struct watch *x, int kind, uint16_t database)
+{
+    return sparse_get(&x->names[kind], database);
+}
+
+static struct watched_name **place_of_first(struct watch *x, int kind, uint16_t database)
+{
+    return (struct watched_name **)sparse_slot(&x->names[kind], database);
+}
 
 static void tell(struct watch *x, const struct watched_name *n, const struct change *c)
 {
@@ -91,13 +102,14 @@ static void tell_names(struct watch *x, const struct change *c, bool is_once)
 
 static void tell_patterns(struct watch *x, const struct change *c)
 {
-    struct watched_name *n = x->names[WATCH_PATTERN][c->key.data[0]];
+    struct watched_name *n = first_of(x, WATCH_PATTERN, key_database(c->key));
     if (n == NULL) return;
     buf_clear(&x->path, SIZE_MAX);
     key_to_path(engine_key_tuple(c->key), &x->path);
     buf_require(&x->path);
     for (; n != NULL; n = n->next) {
-        struct slice pattern = slice_of(n->name.data + 1, n->name.len - 1);
+        struct slice pattern = slice_of(n->name.data + KEY_HEAD_BYTES,
+                                        n->name.len - KEY_HEAD_BYTES);
         x->work += 1 + pattern.len / WORK_BYTES;
         if (glob_match(pattern, buf_slice(&x->path))) tell(x, n, c);
     }
@@ -160,14 +172,14 @@ static void late_add(struct watch *x, struct slice key, uint64_t version, bool i
 /* Goes on with a flush: those who have begun to watch since then are before flush_at. */
 static void late_flush(struct watch *x, struct late *l)
 {
-    uint8_t database = l->name.data[0];
+    uint16_t database = key_database(l->name);
     if (x->flush_kind == WATCH_KINDS) {
         x->flush_kind = 0;
-        x->flush_at = x->names[0][database];
+        x->flush_at = first_of(x, 0, database);
     }
     while (x->work < TURN_WORK) {
         while (x->flush_at == NULL && ++x->flush_kind < WATCH_KINDS) {
-            x->flush_at = x->names[x->flush_kind][database];
+            x->flush_at = first_of(x, x->flush_kind, database);
         }
         if (x->flush_at == NULL) {
             late_drop(x, l);
@@ -205,10 +217,10 @@ bool watch_take_loss(struct watch *x)
 /* ---- commits ---- */
 
 /* Everybody who watches something in the database. */
-static void on_flush(struct watch *x, uint8_t database, uint64_t version)
+static void on_flush(struct watch *x, uint16_t database, uint64_t version)
 {
     for (int k = 0; k < WATCH_KINDS; k++) {
-        for (struct watched_name *n = x->names[k][database]; n != NULL; n = n->next) {
+        for (struct watched_name *n = first_of(x, k, database); n != NULL; n = n->next) {
             struct change c = {.version = version};
             if (k == WATCH_KEY) c.key = n->name;
             tell_once(n, &c);
@@ -216,11 +228,12 @@ static void on_flush(struct watch *x, uint8_t database, uint64_t version)
     }
     bool is_late = x->late_first != NULL || x->work + x->name_count > TURN_WORK;
     for (int k = 0; k < WATCH_KINDS && !is_late; k++) {
-        for (struct watched_name *n = x->names[k][database]; n != NULL; n = n->next) {
+        for (struct watched_name *n = first_of(x, k, database); n != NULL; n = n->next) {
             tell_name_of_flush(x, n, version, false);
         }
     }
-    if (is_late) late_add(x, slice_of(&database, 1), version, true);
+    const uint8_t head[] = {KEY_HEAD(database, 0)};
+    if (is_late) late_add(x, slice_of(head, sizeof head), version, true);
 }
 
 static void on_change(struct watch *x, const struct change *c)
@@ -241,10 +254,10 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
-            on_flush(x, mu->key.data[0], version);
+            on_flush(x, key_database(mu->key), version);
             continue;
         }
-        if (mu->key.data[1] != SPACE_DATA) continue;
+        if (key_space(mu->key) != SPACE_DATA) continue;
         bool has_ended = mu->expiry_ms != 0 && mu->expiry_ms <= ws->time_ms;
         struct change c = {.key = mu->key,
                            .exists = mu->kind == MUTATION_SET && !has_ended,
@@ -273,7 +286,10 @@ void watch_free(struct watch *x)
     INVARIANT(x->watchers == 0);
     late_forget(x);
     htab_fini(&x->late);
-    for (int k = 0; k < WATCH_KINDS; k++) htab_fini(&x->tables[k]);
+    for (int k = 0; k < WATCH_KINDS; k++) {
+        htab_fini(&x->tables[k]);
+        sparse_fini(&x->names[k]);
+    }
     buf_fini(&x->path);
     mem_free(x);
 }
@@ -288,7 +304,8 @@ static struct watched_name *name_of(struct watch *x, enum watch_kind kind, struc
     n->name = slice_of(n + 1, name.len);
     n->hash = hash;
     n->kind = kind;
-    STACK_PUSH(x->names[kind][name.data[0]], n, next, prev);
+    struct watched_name **first = place_of_first(x, kind, key_database(name));
+    STACK_PUSH(*first, n, next, prev);
     x->name_count++;
     htab_insert(&x->tables[kind], hash, &n->name);
     return n;
@@ -296,7 +313,7 @@ static struct watched_name *name_of(struct watch *x, enum watch_kind kind, struc
 
 void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct slice name)
 {
-    INVARIANT(w->name == NULL && name.len > 0 && name.data[0] < DATABASES_MAX);
+    INVARIANT(w->name == NULL && name.len >= KEY_HEAD_BYTES);
     struct watched_name *n = name_of(x, kind, name);
     w->name = n;
     w->kind = kind;
@@ -316,7 +333,8 @@ void watch_remove(struct watch *x, struct watcher *w)
     htab_remove(&x->tables[n->kind], n->hash, &n->name);
     if (x->flush_at == n) x->flush_at = n->next;
     x->name_count--;
-    STACK_UNLINK(x->names[n->kind][n->name.data[0]], n, next, prev);
+    struct watched_name **first = place_of_first(x, n->kind, key_database(n->name));
+    STACK_UNLINK(*first, n, next, prev);
     mem_free(n);
 }
 

@@ -492,7 +492,7 @@ static void step_disk(struct bench *b)
 /* `rows` from each of `places`. */
 static void scan(struct bench *b, const char *columns, int rows, int places, const char *what)
 {
-    static const uint8_t end[] = {0, STORE_SPACE_COUNTED + 1};
+    static const uint8_t end[] = {KEY_HEAD(0, STORE_SPACE_COUNTED + 1)};
     char sql[120];
     bool has_value = strchr(columns, 'v') != NULL;
     uint64_t seen = 0;

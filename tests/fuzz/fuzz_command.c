@@ -153,8 +153,7 @@ static void start(void)
                                             .ops_max = 200,
                                             .expire_batch = 100,
                                             .idem_window_ms = 60000,
-                                            .idem_entries_max = 1000,
-                                            .databases = 16},
+                                            .idem_entries_max = 1000},
                                  .queues = {.lease_ms = 30000,
                                             .dedup_window_ms = 300000,
                                             .dedup_entries_max = 1000,
@@ -316,7 +315,7 @@ static void feed(struct slice input)
 static void drop_indexes(void)
 {
     struct peer *p = &peers[0];
-    for (uint8_t i = 0; i < env.databases; i++) {
+    for (uint16_t i = 0; i < env.databases; i++) {
         for (const struct index *x; (x = index_first(env.db->indexes, i)) != NULL;) {
             struct slice words[3] = {slice_str("KV.INDEX"), slice_str("DROP"), x->definition.name};
             p->client.database = i;

@@ -61,7 +61,8 @@ void index_check_open(struct index_check *c)
 {
     c->waiter.ready = on_ready;
     arena_init(&c->arena, 65536);
-    for (int i = 0; !start_read_is_over(&c->db->indexes->start) && i < TURNS_MAX; i++) turn(c);
+    for (int i = 0; !engine_start_is_over(c->db->engine, SPACE_INDEX) && i < TURNS_MAX; i++)
+        turn(c);
     create(c, "value", INDEX_VALUE);
     create(c, "text", INDEX_TEXT);
 }
@@ -81,10 +82,11 @@ struct row {
 
 static size_t read_space(struct index_check *c, enum space space, struct row *out)
 {
-    uint8_t start[2] = {0, (uint8_t)space};
-    uint8_t end[2] = {0, (uint8_t)(space + 1)};
-    struct scan_range range = {
-        .start = slice_of(start, 2), .end = slice_of(end, 2), .with_values = true};
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(0, space)};
+    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(0, (uint8_t)(space + 1))};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
+                               .with_values = true};
     struct scan *scan = NULL;
     struct error e;
     size_t count = 0;
@@ -123,16 +125,16 @@ static void told(struct text_request *q)
 static size_t search(struct index_check *c, struct slice value, int64_t now_ms)
 {
     const struct index *x = index_find(c->db->indexes, 0, slice_str("text"));
-    static const uint8_t start[] = {0, SPACE_DATA};
-    static const uint8_t end[] = {0, SPACE_DATA + 1};
+    static const uint8_t start[] = {KEY_HEAD(0, SPACE_DATA)};
+    static const uint8_t end[] = {KEY_HEAD(0, SPACE_DATA + 1)};
     struct buf word = {0};
     bool is_done = false;
     buf_append_byte(&word, '"');
     value_to_json(value, &word);
     buf_append_byte(&word, '"');
     struct text_request q = {.id = x->definition.id,
-                             .start = slice_of(start, 2),
-                             .end = slice_of(end, 2),
+                             .start = slice_of(start, sizeof start),
+                             .end = slice_of(end, sizeof end),
                              .expression = buf_slice(&word),
                              .limit = ROWS_MAX,
                              .bytes_max = SIZE_MAX,

@@ -133,8 +133,7 @@ static struct db_options options_of(struct sim *s)
                                           .ops_max = 100,
                                           .expire_batch = 5,
                                           .idem_window_ms = 600000,
-                                          .idem_entries_max = 1000,
-                                          .databases = DATABASES + 1},
+                                          .idem_entries_max = 1000},
                                .queues = {.lease_ms = 30000,
                                           .dedup_window_ms = QUEUE_CHECK_DEDUP_MS,
                                           .dedup_entries_max = 1000,
@@ -164,7 +163,7 @@ static struct slice sim_key(struct sim *s, int database, int k)
 {
     struct buf key = {0};
     char name[16];
-    engine_key_begin(&key, (uint8_t)database);
+    engine_key_begin(&key, (uint16_t)database);
     snprintf(name, sizeof name, "k%d", k);
     key_add_string(&key, slice_str(name));
     struct slice kept = arena_copy(&s->arena, buf_slice(&key));
@@ -198,10 +197,10 @@ static bool is_live(const struct sim *s, const struct model_entry *m)
 
 static void read_database(struct sim *s, int database, struct model *out)
 {
-    uint8_t start[2] = {(uint8_t)database, SPACE_DATA};
-    uint8_t end[2] = {(uint8_t)database, SPACE_DATA + 1};
-    struct scan_range range = {.start = slice_of(start, 2),
-                               .end = slice_of(end, 2),
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD((uint16_t)database, SPACE_DATA)};
+    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD((uint16_t)database, SPACE_DATA + 1)};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
                                .is_reverse = rng_below(&s->rng, 2) == 0,
                                .with_values = true};
     struct engine_scan *scan = NULL;
@@ -217,7 +216,7 @@ static void read_database(struct sim *s, int database, struct model *out)
         }
         if (r != OK) fail_msg("scan: %s", e.text);
         if (key.len == 0) break;
-        int k = atoi((const char *)key.data + 4);
+        int k = atoi((const char *)key.data + KEY_HEAD_BYTES + 2);
         assert_in_range(k, 0, KEYS - 1);
         out->entries[database][k] = (struct model_entry){.exists = true,
                                                          .value = value_read(entry.value),
@@ -339,7 +338,7 @@ static void plan(struct sim *s, struct planned *p)
     int database = (int)rng_below(&s->rng, DATABASES);
     *p = (struct planned){.after = s->now};
     p->txn = (struct txn){
-        .database = (uint8_t)database, .commits_always = true, .ops = p->ops, .arena = &s->arena};
+        .database = (uint16_t)database, .commits_always = true, .ops = p->ops, .arena = &s->arena};
     if (rng_below(&s->rng, 60) == 0) {
         p->txn.has_flush = true;
         memset(p->after.entries[database], 0, sizeof p->after.entries[database]);

@@ -102,14 +102,30 @@ static void aside_take(struct local *l, const struct store_aside *aside)
 }
 
 /* What was aside of a database that is flushed. */
-static void aside_flush(struct local *l, uint8_t database, uint64_t version)
+static void aside_flush(struct local *l, uint16_t database, uint64_t version)
 {
-    struct omap_iter it = omap_seek(&l->aside->order, slice_of(&database, 1));
+    const uint8_t head[KEY_HEAD_BYTES] = {KEY_HEAD(database, 0)};
+    struct omap_iter it = omap_seek(&l->aside->order, slice_of(head, sizeof head));
     for (struct mem_entry *entry = omap_peek(&it); entry != NULL; entry = omap_peek(&it)) {
-        if (entry->key.data[0] != database) break;
+        if (key_database(entry->key) != database) break;
         struct mutation mu = {.kind = MUTATION_DELETE, .key = entry->key};
         if (entry->newest->version < version) memtable_put(l->aside, entry->hash, &mu, version);
         omap_next(&it);
+    }
+}
+
+static void cache_flush(struct local *l, uint16_t database, uint64_t version)
+{
+    (void)version;
+    cache_forget_database(&l->cache, database);
+}
+
+static void each_flush(struct local *l, const struct memtable *m,
+                       void (*flush)(struct local *l, uint16_t database, uint64_t version))
+{
+    const struct mem_database *d = NULL;
+    for (uint32_t i = 0; m->has_flush && (d = sparse_next(&m->databases, &i)) != NULL; i++) {
+        if (d->flushed != 0) flush(l, (uint16_t)i, d->flushed);
     }
 }
 
@@ -120,9 +136,7 @@ static void apply_done(struct job *job)
     l->is_applying = false;
     if (a->progress.damage.code != OK) damage_note(&l->damage, &a->progress.damage);
     if (a->result == OK) {
-        for (uint8_t i = 0; i < DATABASES_MAX; i++) {
-            if (a->memtable->flushed[i] != 0) aside_flush(l, i, a->memtable->flushed[i]);
-        }
+        each_flush(l, a->memtable, aside_flush);
     }
     aside_take(l, &a->progress.aside);
     store_applied_set(l->store, &a->progress);
@@ -150,9 +164,7 @@ static void apply_done(struct job *job)
         double rate = (double)bytes * 1e6 / (double)a->spent_us;
         l->apply_rate = l->apply_rate == 0 ? rate : 0.7 * l->apply_rate + 0.3 * rate;
     }
-    for (uint8_t i = 0; i < DATABASES_MAX; i++) {
-        if (m->flushed[i] != 0) cache_forget_database(&l->cache, i);
-    }
+    each_flush(l, m, cache_flush);
     l->retiring = m;
     l->retire_generation++;
     m->retire_at = omap_seek(&m->order, slice_of(NULL, 0));
@@ -239,7 +251,7 @@ void local_retire_slice(struct local *l, size_t entries_max)
             return;
         }
         const struct mem_version *v = entry->newest;
-        bool is_flushed = v->version < m->flushed[entry->key.data[0]];
+        bool is_flushed = v->version < memtable_flushed(m, key_database(entry->key));
         struct entry value = {.exists = !v->is_tombstone,
                               .version = v->version,
                               .expiry_ms = v->expiry_ms,

@@ -45,11 +45,17 @@ void cache_fini(struct cache *c)
     while (c->hand != NULL) cache_remove(c, c->hand);
     free_dying(c);
     htab_fini(&c->points);
+    sparse_fini(&c->generations);
+}
+
+static uint32_t generation(const struct cache *c, struct slice key)
+{
+    return (uint32_t)(uintptr_t)sparse_get(&c->generations, key_database(key));
 }
 
 static bool is_current(const struct cache *c, const struct cache_entry *entry)
 {
-    return entry->generation == c->generations[entry->key.data[0]];
+    return entry->generation == generation(c, entry->key);
 }
 
 const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice key)
@@ -108,7 +114,7 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
         .expiry_ms = value->expiry_ms,
         .value_len = value->value.len,
         .exists = value->exists,
-        .generation = c->generations[key.data[0]],
+        .generation = generation(c, key),
     };
     memcpy(entry->bytes, key.data, key.len);
     if (value->value.len > 0) memcpy(entry->bytes + key.len, value->value.data, value->value.len);
@@ -127,7 +133,8 @@ void cache_refresh(struct cache *c, uint64_t hash, struct slice key, const struc
     (void)cache_put(c, hash, key, value);
 }
 
-void cache_forget_database(struct cache *c, uint8_t database)
+void cache_forget_database(struct cache *c, uint16_t database)
 {
-    c->generations[database]++;
+    void **at = sparse_slot(&c->generations, database);
+    *at = (void *)((uintptr_t)*at + 1);
 }

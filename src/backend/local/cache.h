@@ -28,7 +28,7 @@ struct cache {
     struct cache_entry *dying; /* evicted in this turn; readers may still hold their values */
     size_t bytes;
     size_t bytes_max;
-    uint32_t generations[DATABASES_MAX];
+    struct sparse generations; /* of databases that were flushed: a number, not a pointer */
     uint64_t hits, misses;
 };
 
@@ -46,7 +46,7 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
                                     const struct entry *value);
 /* As put, but only if the key is there already or the cache has room without evicting. */
 void cache_refresh(struct cache *c, uint64_t hash, struct slice key, const struct entry *value);
-void cache_forget_database(struct cache *c, uint8_t database);
+void cache_forget_database(struct cache *c, uint16_t database);
 /* Frees what was evicted since the last call, and evicts a part of what is too much. */
 void cache_turn_end(struct cache *c);
 

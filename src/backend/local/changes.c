@@ -76,7 +76,7 @@ static enum err window_fill(struct changes_job *k, struct file *f, size_t want)
 
 static bool is_wanted(const struct changes_request *q, const struct mutation *mu)
 {
-    if (mu->kind == MUTATION_FLUSH) return mu->key.data[0] == q->start.data[0];
+    if (mu->kind == MUTATION_FLUSH) return key_database(mu->key) == key_database(q->start);
     return slice_cmp(mu->key, q->start) >= 0 && slice_cmp(mu->key, q->end) < 0;
 }
 

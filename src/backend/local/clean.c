@@ -10,7 +10,7 @@
 static void clean_run(struct job *job)
 {
     struct clean_job *c = (struct clean_job *)job;
-    c->result = store_clean(c->local->store, &c->has_more, &c->error);
+    c->result = store_clean(c->local->store, &c->progress, &c->has_more, &c->error);
     if (c->result == OK) store_checkpoint(c->local->store);
 }
 
@@ -19,6 +19,7 @@ static void clean_done(struct job *job)
     struct clean_job *c = (struct clean_job *)job;
     struct local *l = c->local;
     l->is_cleaning = false;
+    store_applied_set(l->store, &c->progress);
     range_cache_forget(&l->range_cache);
     if (c->result != OK) {
         damage_note(&l->damage, &c->error);

@@ -20,7 +20,7 @@
 
 #include "backend/backend.h"
 
-#define JOURNAL_FORMAT 1
+#define JOURNAL_FORMAT 2
 #define JOURNAL_HEADER_BYTES 64
 #define JOURNAL_BATCH_BYTES 56
 #define JOURNAL_TXN_BYTES 24

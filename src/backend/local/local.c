@@ -36,7 +36,7 @@ static bool load_from_memory(const struct local *l, uint64_t hash, struct slice 
                              struct entry *out)
 {
     for (const struct memtable *m = l->active; m != NULL; m = m->older) {
-        uint64_t flushed = m->flushed[key.data[0]];
+        uint64_t flushed = memtable_flushed(m, key_database(key));
         const struct mem_version *v = memtable_get(m, hash, key);
         if (v != NULL && v->version >= flushed) {
             entry_from_memory(v, out);
@@ -138,25 +138,35 @@ enum err local_load(struct backend *b, struct slice key, struct entry *out, stru
 
 /* ---- committing ---- */
 
-/* What a mutation does to the counts, as far as memory knows the entry before. */
-static void count_change(struct local *l, uint64_t hash, const struct mutation *mu)
+/* What a mutation does to the counts. Where the caller does not know the entry before, `before`
+ * NULL, memory may, which is asked for user data only: the rest is corrected by the store. */
+static void count_change(struct local *l, uint64_t hash, const struct mutation *mu,
+                         const struct entry *before)
 {
     struct entry old = {0};
-    uint8_t database = mu->key.data[0];
-    if (!load_from_memory(l, hash, mu->key, &old)) {
+    uint16_t database = key_database(mu->key);
+    if (before != NULL) {
+        old = *before;
+    } else if (key_space(mu->key) == STORE_SPACE_COUNTED &&
+               !load_from_memory(l, hash, mu->key, &old)) {
         const struct cache_entry *cached = cache_peek(&l->cache, hash, mu->key);
         if (cached != NULL) entry_from_cache(cached, &old);
     }
     bool is_set = mu->kind == MUTATION_SET;
-    l->active->grown[database] += is_set - old.exists;
-    l->active->grown_expiring[database] += (is_set && mu->expiry_ms != 0) -
-                                           (old.exists && old.expiry_ms != 0);
+    struct mem_database *d = memtable_database(l->active, database);
+    if (key_space(mu->key) == STORE_SPACE_COUNTED) {
+        d->entries += is_set - old.exists;
+        d->expiring += (is_set && mu->expiry_ms != 0) - (old.exists && old.expiry_ms != 0);
+    }
+    d->bytes += is_set ? (int64_t)(mu->key.len + mu->value.len - KEY_HEAD_BYTES) : 0;
+    d->bytes -= old.exists ? (int64_t)(mu->key.len + old.value.len - KEY_HEAD_BYTES) : 0;
 }
 
-void local_remember(struct local *l, const struct mutation *mu, uint64_t version)
+void local_remember(struct local *l, const struct mutation *mu, const struct entry *before,
+                    uint64_t version)
 {
     if (mu->kind == MUTATION_FLUSH) {
-        memtable_flush(l->active, mu->key.data[0], version);
+        memtable_flush(l->active, key_database(mu->key), version);
         return;
     }
     if (mu->kind == MUTATION_FORGET) {
@@ -164,7 +174,7 @@ void local_remember(struct local *l, const struct mutation *mu, uint64_t version
         return;
     }
     uint64_t hash = hash_bytes(mu->key);
-    if (mu->key.data[1] == STORE_SPACE_COUNTED) count_change(l, hash, mu);
+    count_change(l, hash, mu, before);
     memtable_put(l->active, hash, mu, version);
 }
 
@@ -180,7 +190,10 @@ static enum err local_commit(struct backend *b, const struct batch *batch, uint6
     *version = l->version_newest = l->version_next++;
     steady_at_least(&l->time, batch->time_ms);
     journal_append(l->journal, *version, batch);
-    for (size_t i = 0; i < batch->count; i++) local_remember(l, &batch->items[i], *version);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct entry *before = batch->before != NULL ? &batch->before[i] : NULL;
+        local_remember(l, &batch->items[i], before, *version);
+    }
     l->write_budget -= (double)bytes + 128;
     return OK;
 }
@@ -265,24 +278,43 @@ static void local_yield(struct backend *b, struct waiter *w)
 
 /* ---- figures ---- */
 
-static void local_count(struct backend *b, uint8_t database, struct backend_count *out)
+static void local_count(struct backend *b, uint16_t database, struct backend_count *out)
 {
     const struct local *l = local_of(b);
-    int64_t count = 0;
-    int64_t expiring = 0;
-    bool is_flushed = false;
-    for (const struct memtable *m = l->active; m != NULL && !is_flushed; m = m->older) {
+    struct mem_database sum = {0};
+    for (const struct memtable *m = l->active; m != NULL && sum.flushed == 0; m = m->older) {
         if (m->state == MEM_APPLIED || m->state == MEM_ASIDE) break;
-        count += m->grown[database];
-        expiring += m->grown_expiring[database];
-        is_flushed = m->flushed[database] != 0;
+        const struct mem_database *d = sparse_get(&m->databases, database);
+        if (d == NULL) continue;
+        sum.entries += d->entries;
+        sum.expiring += d->expiring;
+        sum.bytes += d->bytes;
+        sum.flushed = d->flushed;
     }
-    if (!is_flushed) {
-        count += (int64_t)store_entries(l->store, database);
-        expiring += (int64_t)store_expiring(l->store, database);
+    if (sum.flushed == 0) {
+        struct store_counts stored = store_count(l->store, database);
+        sum.entries += (int64_t)stored.entries;
+        sum.expiring += (int64_t)stored.expiring;
+        sum.bytes += (int64_t)stored.bytes;
     }
-    *out = (struct backend_count){.entries = count > 0 ? (uint64_t)count : 0,
-                                  .expiring = expiring > 0 ? (uint64_t)expiring : 0};
+    *out = (struct backend_count){.entries = sum.entries > 0 ? (uint64_t)sum.entries : 0,
+                                  .expiring = sum.expiring > 0 ? (uint64_t)sum.expiring : 0,
+                                  .bytes = sum.bytes > 0 ? (uint64_t)sum.bytes : 0};
+}
+
+static bool local_database_next(struct backend *b, uint32_t from, uint16_t *out)
+{
+    const struct local *l = local_of(b);
+    uint32_t first = from;
+    bool is_found = store_database_next(l->store, &first);
+    for (const struct memtable *m = l->active; m != NULL; m = m->older) {
+        uint32_t at = from;
+        if (sparse_next(&m->databases, &at) == NULL) continue;
+        if (!is_found || at < first) first = at;
+        is_found = true;
+    }
+    *out = (uint16_t)first;
+    return is_found;
 }
 
 static uint64_t local_version_durable(struct backend *b)
@@ -439,6 +471,7 @@ static const struct backend_ops local_ops = {
     .scan_pause = local_scan_pause,
     .scan_close = local_scan_close,
     .count = local_count,
+    .database_next = local_database_next,
     .version_durable = local_version_durable,
     .version_newest = local_version_newest,
     .version_next = local_version_next,

@@ -41,6 +41,7 @@ struct apply_job {
 struct clean_job {
     struct job job; /* first */
     struct local *local;
+    struct store_progress progress;
     bool has_more;
     enum err result;
     struct error error;
@@ -113,7 +114,8 @@ static inline struct local *local_of(struct backend *b)
 }
 
 /* local.c: a mutation becomes part of the newest state. */
-void local_remember(struct local *l, const struct mutation *mu, uint64_t version);
+void local_remember(struct local *l, const struct mutation *mu, const struct entry *before,
+                    uint64_t version);
 
 enum err local_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
                     struct error *e);

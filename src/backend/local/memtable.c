@@ -37,6 +37,7 @@ bool memtable_unref(struct memtable *m)
 void memtable_free(struct memtable *m)
 {
     htab_fini(&m->points);
+    sparse_fini(&m->databases);
     arena_fini(&m->arena);
     mem_free(m);
 }
@@ -90,13 +91,21 @@ void memtable_put(struct memtable *m, uint64_t hash, const struct mutation *mu, 
     entry->newest = v;
 }
 
-void memtable_flush(struct memtable *m, uint8_t database, uint64_t version)
+void memtable_flush(struct memtable *m, uint16_t database, uint64_t version)
 {
-    INVARIANT(database < DATABASES_MAX);
     memtable_cover(m, version);
-    m->flushed[database] = version;
-    m->grown[database] = 0;
-    m->grown_expiring[database] = 0;
+    *memtable_database(m, database) = (struct mem_database){.flushed = version};
+    m->has_flush = true;
+}
+
+struct mem_database *memtable_database(struct memtable *m, uint16_t database)
+{
+    struct mem_database *d = sparse_get(&m->databases, database);
+    if (d != NULL) return d;
+    d = arena_alloc(&m->arena, sizeof *d);
+    *d = (struct mem_database){0};
+    *sparse_slot(&m->databases, database) = d;
+    return d;
 }
 
 void memtable_forget(struct memtable *m, struct slice start, struct slice end, uint64_t version)

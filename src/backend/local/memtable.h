@@ -20,8 +20,7 @@
 #include "base/arena.h"
 #include "base/htab.h"
 #include "base/omap.h"
-
-#define DATABASES_MAX 16
+#include "base/sparse.h"
 
 enum mem_state { MEM_ACTIVE, MEM_FROZEN, MEM_APPLYING, MEM_APPLIED, MEM_ASIDE };
 
@@ -40,6 +39,13 @@ struct mem_entry {
     struct mem_version *newest;
 };
 
+/* What a memtable's writes did to a database, as far as it is known; since its flush here. */
+struct mem_database {
+    uint64_t flushed; /* version of the last flush of it here; 0 = none */
+    int64_t entries, expiring;
+    int64_t bytes; /* of all spaces; keys without heads, and values */
+};
+
 /* MUTATION_FORGET. */
 struct mem_range {
     struct mem_range *next;
@@ -55,12 +61,11 @@ struct memtable {
     struct omap order;
     uint64_t version_first; /* 0 = empty */
     uint64_t version_last;
-    struct mem_range *forgotten;     /* in no order; in the arena */
-    uint64_t flushed[DATABASES_MAX]; /* version of the last flush of a database here; 0 = none */
-    int64_t grown[DATABASES_MAX]; /* entries its writes added, as far as known; since its flush */
-    int64_t grown_expiring[DATABASES_MAX]; /* likewise of those that have an expiry */
-    int64_t born_us;                       /* monotonic time of the first write */
-    struct omap_iter retire_at; /* loop thread: how far its entries went into the cache */
+    struct mem_range *forgotten; /* in no order; in the arena */
+    struct sparse databases;     /* struct mem_database of those it names; in the arena */
+    bool has_flush;              /* of some database */
+    int64_t born_us;             /* monotonic time of the first write */
+    struct omap_iter retire_at;  /* loop thread: how far its entries went into the cache */
 };
 
 /* `entries_hint`: as many entries as are likely; 0 = unknown. */
@@ -74,7 +79,15 @@ void memtable_free(struct memtable *m);
 /* Moves to the next state; asserts that it is the next. */
 void memtable_move(struct memtable *m, enum mem_state to);
 void memtable_put(struct memtable *m, uint64_t hash, const struct mutation *mu, uint64_t version);
-void memtable_flush(struct memtable *m, uint8_t database, uint64_t version);
+void memtable_flush(struct memtable *m, uint16_t database, uint64_t version);
+/* That of the database, made if need be. */
+struct mem_database *memtable_database(struct memtable *m, uint16_t database);
+static inline uint64_t memtable_flushed(const struct memtable *m, uint16_t database)
+{
+    if (!m->has_flush) return 0;
+    const struct mem_database *d = sparse_get(&m->databases, database);
+    return d == NULL ? 0 : d->flushed;
+}
 void memtable_forget(struct memtable *m, struct slice start, struct slice end, uint64_t version);
 /* The entry's newest version, or NULL when the memtable knows nothing of the key. Flushes are the
  * caller's business. */

@@ -138,11 +138,11 @@ static enum err replay_txn(struct recovery *rec, struct txn_view *txn, struct er
     struct mutation mu;
     uint32_t seen = 0;
     while (mutation_read(&txn->bytes, &mu)) {
-        bool fits = mu.key.data[0] < DATABASES_MAX;
-        if (!fits)
-            return error_set(e, ERR_CORRUPT, "version %llu names an unknown database",
-                             (unsigned long long)txn->version);
-        local_remember(l, &mu, txn->version);
+        if (mu.key.len < KEY_HEAD_BYTES) {
+            return error_set(e, ERR_CORRUPT, "version %llu has a key of %zu bytes",
+                             (unsigned long long)txn->version, mu.key.len);
+        }
+        local_remember(l, &mu, NULL, txn->version);
         seen++;
     }
     if (seen != txn->mutations || txn->bytes.len != 0) {

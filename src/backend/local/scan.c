@@ -108,7 +108,7 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
         scan_free(s);
         return error_set(e, ERR_NOMEM, "no memory for a scan");
     }
-    uint8_t database = range->start.data[0];
+    uint16_t database = key_database(range->start);
     for (struct memtable *m = l->active; m != NULL; m = m->older) {
         if (m->state == MEM_ASIDE && memtable_is_empty(m)) continue;
         if (s->layer_count == LAYERS_MAX) {
@@ -117,7 +117,8 @@ enum err local_scan_open(struct backend *b, const struct scan_range *range, stru
         }
         memtable_ref(m);
         s->layers[s->layer_count++] = (struct layer){.memtable = m};
-        if (m->flushed[database] > s->flushed) s->flushed = m->flushed[database];
+        uint64_t flushed = memtable_flushed(m, database);
+        if (flushed > s->flushed) s->flushed = flushed;
     }
     if (s->flushed != 0) s->is_store_done = true;
     if (slice_cmp(buf_slice(&s->start), buf_slice(&s->end)) >= 0) s->is_store_done = true;

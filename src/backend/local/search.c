@@ -104,8 +104,8 @@ static void search_begin(struct search_job *k)
 /* Has the memtable anything in [start, end), or a definition of a text index? */
 static bool concerns(const struct memtable *m, const struct text_request *q)
 {
-    uint8_t text[2] = {q->database, BACKEND_SPACE_TEXT};
-    if (m->flushed[q->database] != 0) return true;
+    uint8_t text[] = {KEY_HEAD(q->database, BACKEND_SPACE_TEXT)};
+    if (memtable_flushed(m, q->database) != 0) return true;
     struct omap_iter it = omap_seek(&m->order, q->start);
     const struct mem_entry *entry = omap_peek(&it);
     if (entry != NULL && slice_cmp(entry->key, q->end) < 0) return true;

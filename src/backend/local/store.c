@@ -62,14 +62,15 @@ enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, s
     return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
 }
 
-/* replacing(x, expiry, large): x, and notes that the UPSERT found a row, with that expiry and that
- * large value. It is how one statement writes and shows whether the number of entries grew. */
+/* replacing(x, expiry, large, bytes): x, and notes that the UPSERT found a row, with that expiry,
+ * that large value and so many bytes. It is how one statement writes and shows what it replaced. */
 static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
     struct store *s = sqlite3_user_data(ctx);
     (void)argc;
-    s->replaced++;
-    s->replaced_expiring += sqlite3_value_int64(argv[1]) != 0;
+    s->replaced = (struct store_change){.entries = 1,
+                                        .expiring = sqlite3_value_int64(argv[1]) != 0,
+                                        .bytes = sqlite3_value_int64(argv[3]) - KEY_HEAD_BYTES};
     s->replaced_large = sqlite3_value_int64(argv[2]);
     sqlite3_result_value(ctx, argv[0]);
 }
@@ -151,7 +152,7 @@ static enum err store_check_format(const char *path, struct error *e)
 
 static enum err store_create(struct store *s, struct error *e)
 {
-    char sql[1024];
+    char sql[1400];
     uint8_t id[DATABASE_ID_BYTES];
     char hex[2 * DATABASE_ID_BYTES + 1];
     random_system(id, sizeof id);
@@ -162,6 +163,8 @@ static enum err store_create(struct store *s, struct error *e)
              " exp INTEGER NOT NULL, v NOT NULL) WITHOUT ROWID;"
              "CREATE TABLE IF NOT EXISTS large(id INTEGER PRIMARY KEY, v BLOB NOT NULL);"
              "CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+             "CREATE TABLE IF NOT EXISTS counts(d INTEGER PRIMARY KEY, entries INTEGER NOT NULL,"
+             " expiring INTEGER NOT NULL, bytes INTEGER NOT NULL);"
              "CREATE TABLE IF NOT EXISTS aside(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
              " exp INTEGER NOT NULL, v BLOB) WITHOUT ROWID;"
              "CREATE TABLE IF NOT EXISTS forgotten(start BLOB PRIMARY KEY, end BLOB NOT NULL)"
@@ -173,63 +176,83 @@ static enum err store_create(struct store *s, struct error *e)
     return store_exec(s, sql, "set up the tables", e);
 }
 
-/* "<prefix><database>" */
-static bool count_name(const char *name, const char *first, uint64_t *database)
+void store_progress_fini(struct store_progress *p)
 {
-    struct slice s = slice_str(name);
-    struct slice prefix = slice_str(first);
-    if (!slice_has_prefix(s, prefix)) return false;
-    return slice_to_u64(slice_of(s.data + prefix.len, s.len - prefix.len), database) &&
-           *database < DATABASES_MAX;
+    store_counts_fini(&p->counts);
+    store_counts_fini(&p->slice);
+    store_aside_fini(&p->aside);
 }
 
-enum err store_read_meta(struct store *s, struct store_progress *state, struct error *e)
+static enum err read_counts(struct store *s, struct sparse *counts, struct error *e)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = SQLITE_OK;
+    enum err r = store_prepare(s, &stmt, "SELECT d, entries, expiring, bytes FROM counts", e);
+    if (r != OK) return r;
+    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct store_counts c = {.entries = (uint64_t)sqlite3_column_int64(stmt, 1),
+                                 .expiring = (uint64_t)sqlite3_column_int64(stmt, 2),
+                                 .bytes = (uint64_t)sqlite3_column_int64(stmt, 3)};
+        sqlite3_int64 database = sqlite3_column_int64(stmt, 0);
+        if (database < 0 || database >= DATABASES_MAX) continue;
+        store_counts_put(counts, (uint16_t)database, &c);
+    }
+    r = store_error(e, s->db, rc, "read the counts");
+    sqlite3_finalize(stmt);
+    return r;
+}
+
+enum err store_read_meta(struct store *s, struct store_progress *p, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     enum err r = store_prepare(s, &stmt, "SELECT name, value FROM meta", e);
     if (r != OK) return r;
     bool has_id = false;
     int rc = SQLITE_OK;
-    *state = (struct store_progress){0};
+    struct store_progress state = {0};
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(stmt, 0);
-        uint64_t database = 0;
         if (strcmp(name, "applied") == 0) {
-            state->applied = (uint64_t)sqlite3_column_int64(stmt, 1);
+            state.applied = (uint64_t)sqlite3_column_int64(stmt, 1);
         } else if (strcmp(name, "database_id") == 0) {
             has_id = sqlite3_column_bytes(stmt, 1) == DATABASE_ID_BYTES;
             if (has_id) memcpy(s->database_id, sqlite3_column_blob(stmt, 1), DATABASE_ID_BYTES);
-        } else if (count_name(name, "entries.", &database)) {
-            state->entries[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
-        } else if (count_name(name, "expiring.", &database)) {
-            state->expiring[database] = (uint64_t)sqlite3_column_int64(stmt, 1);
         }
     }
     r = store_error(e, s->db, rc, "read the database's state");
     sqlite3_finalize(stmt);
-    if (r == OK && !has_id) return error_set(e, ERR_CORRUPT, "%s has lost its identity", s->path);
+    if (r == OK && !has_id) r = error_set(e, ERR_CORRUPT, "%s has lost its identity", s->path);
+    if (r == OK) r = read_counts(s, &state.counts, e);
+    if (r == OK) {
+        *p = state;
+    } else {
+        store_progress_fini(&state);
+    }
     return r;
 }
 
 static enum err store_prepare_all(struct store *s, struct error *e)
 {
-    int rc = sqlite3_create_function_v2(s->db, "replacing", 3, SQLITE_UTF8, s, replacing, NULL,
+    int rc = sqlite3_create_function_v2(s->db, "replacing", 4, SQLITE_UTF8, s, replacing, NULL,
                                         NULL, NULL);
     enum err r = store_error(e, s->db, rc, "register a function");
     if (r == OK) {
         r = store_prepare(s, &s->put,
                           "INSERT INTO kv VALUES(?1,?2,?3,?4) ON CONFLICT(k) DO UPDATE SET "
                           "ver=replacing(excluded.ver, kv.exp, CASE typeof(kv.v) WHEN 'integer' "
-                          "THEN kv.v END), exp=excluded.exp, v=excluded.v",
+                          "THEN kv.v END, " STORE_ROW_BYTES("kv.") "), exp=excluded.exp, "
+                                                                   "v=excluded.v",
                           e);
     }
     if (r == OK)
-        r = store_prepare(s, &s->del, "DELETE FROM kv WHERE k=?1 RETURNING exp, " STORE_LARGE_ID,
-                          e);
+        r = store_prepare(
+            s, &s->del,
+            "DELETE FROM kv WHERE k=?1 RETURNING exp, " STORE_LARGE_ID ", " STORE_ROW_BYTES(""), e);
     if (r == OK) {
         r = store_prepare(s, &s->del_range,
                           "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 "
-                          "LIMIT " FLUSH_SLICE_ROWS ") RETURNING " STORE_LARGE_ID,
+                          "LIMIT " FLUSH_SLICE_ROWS ") RETURNING " STORE_LARGE_ID
+                          ", " STORE_ROW_BYTES(""),
                           e);
     }
     if (r == OK) r = store_prepare(s, &s->large_put, "INSERT INTO large(v) VALUES(?1)", e);
@@ -248,6 +271,19 @@ static enum err store_prepare_all(struct store *s, struct error *e)
     if (r == OK) {
         r = store_prepare(s, &s->meta_put, "INSERT OR REPLACE INTO meta VALUES(?1,?2)", e);
     }
+    if (r == OK) {
+        r = store_prepare(s, &s->counts_put, "INSERT OR REPLACE INTO counts VALUES(?1,?2,?3,?4)",
+                          e);
+    }
+    if (r == OK) r = store_prepare(s, &s->counts_del, "DELETE FROM counts WHERE d=?1", e);
+    return r;
+}
+
+static enum err state_read(struct store *s, struct error *e)
+{
+    struct store_progress p;
+    enum err r = store_read_meta(s, &p, e);
+    if (r == OK) store_applied_set(s, &p);
     return r;
 }
 
@@ -265,7 +301,7 @@ enum err store_open(const struct store_options *options, struct store **out, str
     if (r == OK) r = store_exec(s, "PRAGMA synchronous=FULL", "set up the database", e);
     if (r == OK) r = store_create(s, e);
     if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL", "set up the database", e);
-    if (r == OK) r = store_read_meta(s, &s->state, e);
+    if (r == OK) r = state_read(s, e);
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) r = store_text_open(s, e);
     if (r == OK) r = store_aside_open(s, e);
@@ -285,13 +321,15 @@ void store_close(struct store *s)
     if (s == NULL) return;
     store_text_close(s);
     store_aside_close(s);
-    sqlite3_stmt *stmts[] = {s->put,       s->del,       s->begin,     s->commit,    s->rollback,
-                             s->meta_put,  s->del_range, s->savepoint, s->release,   s->rollback_to,
-                             s->aside_put, s->probe,     s->large_put, s->large_del, s->large_get};
+    sqlite3_stmt *stmts[] = {
+        s->put,       s->del,       s->begin,     s->commit,      s->rollback,  s->meta_put,
+        s->del_range, s->savepoint, s->release,   s->rollback_to, s->aside_put, s->probe,
+        s->large_put, s->large_del, s->large_get, s->counts_put,  s->counts_del};
     for (size_t i = 0; i < sizeof stmts / sizeof stmts[0]; i++) sqlite3_finalize(stmts[i]);
     int rc = sqlite3_close(s->db);
     if (rc != SQLITE_OK) log_warning("store: closing: %s", sqlite3_errstr(rc));
     file_close(&s->nowait_file);
+    store_counts_fini(&s->counts);
     mem_free(s->path);
     mem_free(s);
 }
@@ -303,23 +341,39 @@ const uint8_t *store_database_id(const struct store *s)
 
 uint64_t store_applied(const struct store *s)
 {
-    return s->state.applied;
+    return s->applied;
 }
 
-uint64_t store_entries(const struct store *s, uint8_t database)
+struct store_counts store_count(const struct store *s, uint16_t database)
 {
-    return database < DATABASES_MAX ? s->state.entries[database] : 0;
+    return store_counts_get(&s->counts, database);
 }
 
-uint64_t store_expiring(const struct store *s, uint8_t database)
+bool store_database_next(const struct store *s, uint32_t *at)
 {
-    return database < DATABASES_MAX ? s->state.expiring[database] : 0;
+    return sparse_next(&s->counts, at) != NULL;
 }
 
-void store_applied_set(struct store *s, const struct store_progress *progress)
+/* One that holds nothing any more costs nothing any more. */
+static bool is_empty(const struct store_counts *c)
 {
-    s->state = *progress;
-    store_aside_fini(&s->state.aside);
+    return c->entries == 0 && c->expiring == 0 && c->bytes == 0;
+}
+
+void store_applied_set(struct store *s, struct store_progress *progress)
+{
+    const struct store_counts *c;
+    s->applied = progress->applied;
+    for (uint32_t i = 0; (c = sparse_next(&progress->counts, &i)) != NULL; i++) {
+        if (!is_empty(c)) {
+            store_counts_put(&s->counts, (uint16_t)i, c);
+        } else if (sparse_get(&s->counts, (uint16_t)i) != NULL) {
+            void **slot = sparse_slot(&s->counts, (uint16_t)i);
+            mem_free(*slot);
+            *slot = NULL;
+        }
+    }
+    store_progress_fini(progress);
 }
 
 int store_fd(const struct store *s)

@@ -3,8 +3,8 @@
  *
  *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v) WITHOUT ROWID
  *   large(id INTEGER PRIMARY KEY, v BLOB): values that are too long for kv (store_large.c)
- *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied',
- *     'entries.<db>', 'expiring.<db>'
+ *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied'
+ *   counts(d INTEGER PRIMARY KEY, entries, expiring, bytes): store_counts.h
  *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
  *     damaged and can therefore not be written. They are newer than what kv may have of them.
  *   forgotten(start BLOB PRIMARY KEY, end BLOB): ranges of kv that nobody reads any more
@@ -24,9 +24,10 @@
 #include "backend/backend.h"
 #include "backend/local/journal_format.h"
 #include "backend/local/memtable.h"
+#include "backend/local/store_counts.h"
 #include "base/arena.h"
 
-#define STORE_FORMAT 3
+#define STORE_FORMAT 4
 #define STORE_SPACE_COUNTED 1 /* the space byte of the entries that are counted: user data */
 
 struct store;
@@ -48,8 +49,9 @@ void store_close(struct store *s);
 const uint8_t *store_database_id(const struct store *s);
 /* State that the last whole apply left; loop thread, while no apply runs. */
 uint64_t store_applied(const struct store *s);
-uint64_t store_entries(const struct store *s, uint8_t database);
-uint64_t store_expiring(const struct store *s, uint8_t database);
+struct store_counts store_count(const struct store *s, uint16_t database);
+/* The first database from *at on that has figures, which *at then is. */
+bool store_database_next(const struct store *s, uint32_t *at);
 
 /* Entries of a memtable that were put aside: they last, but only memory finds them. */
 struct store_aside {
@@ -59,20 +61,22 @@ struct store_aside {
 
 struct store_progress {
     uint64_t applied;
-    uint64_t entries[DATABASES_MAX];  /* of the data space */
-    uint64_t expiring[DATABASES_MAX]; /* those of them that have an expiry */
-    uint64_t rows;                    /* written by this apply */
-    bool is_filling;                  /* a text index is not filled in yet */
-    struct store_aside aside;         /* of this apply; store_applied_set frees it */
-    struct error damage;              /* met by this apply; OK = none */
+    struct sparse counts;     /* struct store_counts of the databases that changed; owned */
+    struct sparse slice;      /* struct store_change of the slice under way; owned */
+    uint64_t rows;            /* written by this apply */
+    bool is_filling;          /* a text index is not filled in yet */
+    struct store_aside aside; /* of this apply */
+    struct error damage;      /* met by this apply; OK = none */
 };
 
 /* Store thread: writes what m holds. On an error the database is as some
  * earlier slice left it, and *progress is that state. */
 ERR_MUST_USE enum err store_apply(struct store *s, const struct memtable *m,
                                   struct store_progress *progress, struct error *e);
-/* Store thread: removes the next slice of what is forgotten; *has_more: there is more to remove. */
-ERR_MUST_USE enum err store_clean(struct store *s, bool *has_more, struct error *e);
+/* Store thread: removes the next slice of what is forgotten; *has_more: there is more to remove. On
+ * an error nothing was removed. */
+ERR_MUST_USE enum err store_clean(struct store *s, struct store_progress *progress, bool *has_more,
+                                  struct error *e);
 /* The database file, open for reading. */
 int store_fd(const struct store *s);
 /* Loop thread, while no job of the store runs: is there something to remove? */
@@ -82,8 +86,8 @@ ERR_MUST_USE enum err store_aside_read(struct store *s,
                                        void (*each)(void *arg, const struct mutation *mu,
                                                     uint64_t version),
                                        void *arg, struct error *e);
-/* Loop thread, after an apply: what it reported becomes the state. */
-void store_applied_set(struct store *s, const struct store_progress *progress);
+/* Loop thread, after an apply or a clean: what it reported becomes the state, and is freed. */
+void store_applied_set(struct store *s, struct store_progress *progress);
 /* Store thread: fills in the next slice of a text index; *is_filling: there is more to do. */
 ERR_MUST_USE enum err store_fill(struct store *s, bool *is_filling, struct error *e);
 /* Loop thread, while no job of the store runs. */

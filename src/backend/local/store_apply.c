@@ -5,7 +5,6 @@
  * (store_aside.c).
  */
 #include <sched.h>
-#include <stdio.h>
 
 #include "backend/local/store_text.h"
 #include "base/log.h"
@@ -29,34 +28,58 @@ static enum err put_meta(struct store *s, const char *name, uint64_t value, stru
     return store_run(s, s->meta_put, "record the state", e);
 }
 
-/* Ends a slice. The counts go with it, so that they are right after a crash at any point. */
-enum err store_commit(struct store *s, const struct store_progress *p, struct error *e)
+static struct store_counts counts_now(const struct store *s, const struct store_progress *p,
+                                      uint16_t database)
+{
+    const struct sparse *from = sparse_get(&p->counts, database) != NULL ? &p->counts : &s->counts;
+    return store_counts_get(from, database);
+}
+
+static enum err put_counts(struct store *s, uint16_t database, const struct store_counts *c,
+                           struct error *e)
+{
+    bool is_empty = c->entries == 0 && c->expiring == 0 && c->bytes == 0;
+    sqlite3_stmt *stmt = is_empty ? s->counts_del : s->counts_put;
+    sqlite3_bind_int(stmt, 1, database);
+    if (!is_empty) {
+        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)c->entries);
+        sqlite3_bind_int64(stmt, 3, (sqlite3_int64)c->expiring);
+        sqlite3_bind_int64(stmt, 4, (sqlite3_int64)c->bytes);
+    }
+    return store_run(s, stmt, "record the counts", e);
+}
+
+enum err store_commit(struct store *s, struct store_progress *p, struct error *e)
 {
     enum err r = OK;
-    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
-        char name[24];
-        if (p->entries[i] == 0 && s->state.entries[i] == 0) continue;
-        snprintf(name, sizeof name, "entries.%u", i);
-        r = put_meta(s, name, p->entries[i], e);
-        snprintf(name, sizeof name, "expiring.%u", i);
-        if (r == OK) r = put_meta(s, name, p->expiring[i], e);
+    const struct store_change *d;
+    for (uint32_t i = 0; r == OK && (d = sparse_next(&p->slice, &i)) != NULL; i++) {
+        struct store_counts c = counts_now(s, p, (uint16_t)i);
+        c.entries += (uint64_t)d->entries;
+        c.expiring += (uint64_t)d->expiring;
+        c.bytes += (uint64_t)d->bytes;
+        store_counts_put(&p->counts, (uint16_t)i, &c);
+        r = put_counts(s, (uint16_t)i, &c, e);
     }
+    store_counts_fini(&p->slice);
     if (r == OK) r = store_run(s, s->commit, "commit", e);
     return r;
 }
 
 static bool is_counted(struct slice key)
 {
-    return key.len >= 2 && key.data[1] == STORE_SPACE_COUNTED;
+    return key.len >= KEY_HEAD_BYTES && key_space(key) == STORE_SPACE_COUNTED;
 }
 
-/* s->replaced and s->replaced_expiring say whether there was a row, and one with an expiry. */
+/* s->replaced says whether there was a row, and what. */
 static enum err delete_run(struct store *s, struct error *e)
 {
     int rc = sqlite3_step(s->del);
     if (rc == SQLITE_ROW) {
-        s->replaced = 1;
-        s->replaced_expiring = sqlite3_column_int64(s->del, 0) != 0;
+        s->replaced = (struct store_change){.entries = 1,
+                                            .expiring = sqlite3_column_int64(s->del, 0) != 0,
+                                            .bytes = sqlite3_column_int64(s->del, 2) -
+                                                     KEY_HEAD_BYTES};
         s->replaced_large = sqlite3_column_int64(s->del, 1);
         rc = sqlite3_step(s->del);
     }
@@ -80,8 +103,8 @@ static enum err bind_value(struct store *s, sqlite3_stmt *stmt, int at, struct s
     return r;
 }
 
-enum err store_apply_entry(struct store *s, const struct mem_entry *entry, struct store_progress *p,
-                           struct error *e)
+enum err store_apply_entry(struct store *s, const struct mem_entry *entry,
+                           struct store_change *change, struct error *e)
 {
     const struct mem_version *v = entry->newest;
     sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
@@ -92,42 +115,50 @@ enum err store_apply_entry(struct store *s, const struct mem_entry *entry, struc
         sqlite3_bind_int64(stmt, 3, v->expiry_ms);
         r = bind_value(s, stmt, 4, slice_of(v->value, v->value_len), e);
     }
-    s->replaced = s->replaced_expiring = 0;
+    s->replaced = (struct store_change){0};
     s->replaced_large = 0;
     if (r == OK) r = v->is_tombstone ? delete_run(s, e) : store_run(s, stmt, "write an entry", e);
     if (r == OK && s->replaced_large != 0) r = store_large_delete(s, s->replaced_large, e);
     if (r != OK) return r;
-    p->rows++;
+    *change = (struct store_change){.bytes = -s->replaced.bytes};
+    if (!v->is_tombstone) {
+        change->bytes += (int64_t)(entry->key.len + v->value_len - KEY_HEAD_BYTES);
+    }
     if (!is_counted(entry->key)) return OK;
     if (s->texts != NULL) {
         struct slice value = slice_of(v->value, v->value_len);
         r = store_text_entry(s, entry->key, v->is_tombstone ? NULL : &value, e);
         if (r != OK) return r;
     }
-    uint8_t database = entry->key.data[0];
-    p->entries[database] += !v->is_tombstone;
-    p->entries[database] -= s->replaced;
-    p->expiring[database] += !v->is_tombstone && v->expiry_ms != 0;
-    p->expiring[database] -= s->replaced_expiring;
+    change->entries = !v->is_tombstone - s->replaced.entries;
+    change->expiring = (!v->is_tombstone && v->expiry_ms != 0) - s->replaced.expiring;
     return OK;
 }
 
 /* Removes a whole database in slices of its own; the rows written after the flush come from the
  * memtable again. */
-static enum err apply_flush(struct store *s, uint8_t database, struct store_progress *p,
+static enum err apply_flush(struct store *s, uint16_t database, struct store_progress *p,
                             struct error *e)
 {
-    uint8_t bounds[2] = {database, (uint8_t)(database + 1)};
+    const uint8_t start[] = {KEY_HEAD(database, 0)};
+    const uint8_t end[] = {KEY_HEAD(database, 0xff)};
     for (;;) {
         enum err r = store_run(s, s->begin, "begin", e);
         if (r != OK) return r;
-        sqlite3_bind_blob(s->del_range, 1, &bounds[0], 1, SQLITE_STATIC);
-        sqlite3_bind_blob(s->del_range, 2, &bounds[1], 1, SQLITE_STATIC);
+        sqlite3_bind_blob(s->del_range, 1, start, sizeof start, SQLITE_STATIC);
+        sqlite3_bind_blob(s->del_range, 2, end, sizeof end, SQLITE_STATIC);
         int removed = 0;
-        r = store_delete_rows(s, s->del_range, "flush a database", &removed, e);
+        int64_t bytes = 0;
+        r = store_delete_rows(s, s->del_range, "flush a database", &removed, &bytes, e);
         if (r == OK) r = store_aside_flush(s, database, e);
         if (r == OK) r = store_text_flush(s, database, e);
-        if (removed == 0) p->entries[database] = p->expiring[database] = 0;
+        struct store_counts now = counts_now(s, p, database);
+        if (removed == 0) {
+            store_change_add(&p->slice, database,
+                             &(struct store_change){.entries = -(int64_t)now.entries,
+                                                    .expiring = -(int64_t)now.expiring,
+                                                    .bytes = -(int64_t)now.bytes});
+        }
         if (r == OK) r = store_commit(s, p, e);
         if (r != OK || removed == 0) return r;
     }
@@ -135,22 +166,30 @@ static enum err apply_flush(struct store *s, uint8_t database, struct store_prog
 
 static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
 {
-    uint8_t database = entry->key.data[0];
-    return database < DATABASES_MAX && entry->newest->version < m->flushed[database];
+    return entry->newest->version < memtable_flushed(m, key_database(entry->key));
+}
+
+static void entry_counts(struct store_progress *p, const struct mem_entry *entry,
+                         const struct store_change *change)
+{
+    p->rows++;
+    store_change_add(&p->slice, key_database(entry->key), change);
 }
 
 /* As store_apply_entry where damage was met: what cannot be written is put aside. */
 static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
                                 struct store_progress *p, struct error *e)
 {
-    struct store_progress before = *p;
+    struct store_change change;
     enum err r = store_run(s, s->savepoint, "set a savepoint", e);
-    if (r == OK) r = store_apply_entry(s, entry, p, e);
+    if (r == OK) r = store_apply_entry(s, entry, &change, e);
     if (r == OK) r = store_probe(s, entry->key, e);
-    if (r == OK) return store_run(s, s->release, "release a savepoint", e);
+    if (r == OK) {
+        entry_counts(p, entry, &change);
+        return store_run(s, s->release, "release a savepoint", e);
+    }
     if (r != ERR_CORRUPT) return r;
     struct error ignored;
-    *p = before;
     r = store_run(s, s->rollback_to, "go back to a savepoint", &ignored);
     if (r == OK) r = store_run(s, s->release, "release a savepoint", &ignored);
     return r == OK ? store_aside_put(s, entry, p, e) : r;
@@ -172,7 +211,9 @@ static enum err slice_entries(struct store *s, const struct memtable *m, struct 
         } else if (is_careful) {
             r = apply_carefully(s, entry, p, e);
         } else {
-            r = store_apply_entry(s, entry, p, e);
+            struct store_change change;
+            r = store_apply_entry(s, entry, &change, e);
+            if (r == OK) entry_counts(p, entry, &change);
         }
         if (++i % YIELD_ROWS == 0) sched_yield();
     }
@@ -191,15 +232,17 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
                             struct store_progress *p, struct error *e)
 {
     struct omap_iter begin = *it;
-    struct store_progress before = *p;
+    uint64_t rows = p->rows;
+    size_t aside_count = p->aside.count;
     enum err r = store_run(s, s->begin, "begin", e);
     if (r == OK) r = slice_entries(s, m, it, false, p, e);
     if (r == ERR_CORRUPT) {
         p->damage = *e;
-        before.damage = *e;
         roll_back(s);
+        store_counts_fini(&p->slice);
         *it = begin;
-        *p = before;
+        p->rows = rows;
+        p->aside.count = aside_count;
         r = store_run(s, s->begin, "begin", e);
         if (r == OK) r = slice_entries(s, m, it, true, p, e);
     }
@@ -212,26 +255,35 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
     return r;
 }
 
+/* Those of one database that the memtable makes or drops. */
+static enum err apply_texts_of(struct store *s, const struct memtable *m, uint16_t database,
+                               struct store_progress *p, struct error *e)
+{
+    const uint8_t start[] = {KEY_HEAD(database, BACKEND_SPACE_TEXT)};
+    struct slice prefix = slice_of(start, sizeof start);
+    struct omap_iter it = omap_seek(&m->order, prefix);
+    const struct mem_entry *entry = omap_peek(&it);
+    if (entry == NULL || !slice_has_prefix(entry->key, prefix)) return OK;
+    enum err r = store_run(s, s->begin, "begin", e);
+    for (; r == OK && entry != NULL; omap_next(&it), entry = omap_peek(&it)) {
+        const struct mem_version *v = entry->newest;
+        struct slice spec = slice_of(v->value, v->value_len);
+        if (!slice_has_prefix(entry->key, prefix)) break;
+        if (is_flushed(m, entry)) continue;
+        r = store_text_define(s, entry->key, v->is_tombstone ? NULL : &spec, e);
+    }
+    if (r == OK) r = store_commit(s, p, e);
+    return r;
+}
+
 /* Text indexes that the memtable makes or drops, before any entry of it is written: in its order
  * they come after the entries. */
 static enum err apply_texts(struct store *s, const struct memtable *m, struct store_progress *p,
                             struct error *e)
 {
     enum err r = OK;
-    for (uint8_t i = 0; i < DATABASES_MAX && r == OK; i++) {
-        uint8_t start[2] = {i, BACKEND_SPACE_TEXT};
-        struct omap_iter it = omap_seek(&m->order, slice_of(start, sizeof start));
-        const struct mem_entry *entry = omap_peek(&it);
-        if (entry == NULL || !slice_has_prefix(entry->key, slice_of(start, sizeof start))) continue;
-        r = store_run(s, s->begin, "begin", e);
-        for (; r == OK && entry != NULL; omap_next(&it), entry = omap_peek(&it)) {
-            const struct mem_version *v = entry->newest;
-            struct slice spec = slice_of(v->value, v->value_len);
-            if (!slice_has_prefix(entry->key, slice_of(start, sizeof start))) break;
-            if (is_flushed(m, entry)) continue;
-            r = store_text_define(s, entry->key, v->is_tombstone ? NULL : &spec, e);
-        }
-        if (r == OK) r = store_commit(s, p, e);
+    for (uint32_t i = 0; r == OK && sparse_next(&m->databases, &i) != NULL; i++) {
+        r = apply_texts_of(s, m, (uint16_t)i, p, e);
     }
     /* On little, the index is complete when this is. */
     struct error ignored;
@@ -246,13 +298,11 @@ static enum err apply_texts(struct store *s, const struct memtable *m, struct st
 enum err store_apply(struct store *s, const struct memtable *m, struct store_progress *progress,
                      struct error *e)
 {
-    struct store_progress p = s->state;
+    struct store_progress p = {.applied = s->applied};
     enum err r = store_text_found(s, e);
-    p.rows = 0;
-    p.aside = (struct store_aside){0};
-    p.damage.code = OK;
-    for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
-        if (m->flushed[i] != 0) r = apply_flush(s, (uint8_t)i, &p, e);
+    const struct mem_database *d;
+    for (uint32_t i = 0; r == OK && (d = sparse_next(&m->databases, &i)) != NULL; i++) {
+        if (d->flushed != 0) r = apply_flush(s, (uint16_t)i, &p, e);
     }
     if (r == OK && s->text_ops != NULL) r = apply_texts(s, m, &p, e);
     struct omap_iter it = omap_seek(&m->order, slice_of(NULL, 0));
@@ -261,10 +311,11 @@ enum err store_apply(struct store *s, const struct memtable *m, struct store_pro
     } while (r == OK && omap_peek(&it) != NULL);
     if (r != OK) {
         roll_back(s);
-        store_aside_fini(&p.aside);
+        store_progress_fini(&p);
         /* Slices before the failed one stand; their counts must too. */
         struct error ignored;
-        if (store_read_meta(s, progress, &ignored) != OK) *progress = s->state;
+        *progress = (struct store_progress){.applied = s->applied};
+        (void)!store_read_meta(s, progress, &ignored);
         progress->is_filling = store_text_is_filling(s);
         return r;
     }

@@ -77,11 +77,11 @@ enum err store_aside_put(struct store *s, const struct mem_entry *entry, struct 
     return OK;
 }
 
-enum err store_aside_flush(struct store *s, uint8_t database, struct error *e)
+enum err store_aside_flush(struct store *s, uint16_t database, struct error *e)
 {
     char sql[80];
     if (s->aside.count == 0) return OK;
-    snprintf(sql, sizeof sql, "DELETE FROM aside WHERE substr(k,1,1)=x'%02x'", database);
+    snprintf(sql, sizeof sql, "DELETE FROM aside WHERE substr(k,1,2)=x'%04x'", database);
     return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), "flush a database");
 }
 
@@ -107,10 +107,10 @@ static bool put_back(struct store *s, sqlite3_stmt *row, struct store_progress *
                               .is_tombstone = is_tombstone};
     if (len > 0) memcpy(v->value, sqlite3_column_blob(row, 3), len);
     struct mem_entry entry = {.key = key, .newest = v};
-    struct store_progress before = *p;
-    enum err r = store_apply_entry(s, &entry, p, &why);
+    struct store_change change;
+    enum err r = store_apply_entry(s, &entry, &change, &why);
     if (r == OK) r = store_probe(s, key, &why);
-    if (r != OK) *p = before;
+    if (r == OK) store_change_add(&p->slice, key_database(key), &change);
     mem_free(v);
     return r == OK;
 }
@@ -143,15 +143,16 @@ static enum err put_back_all(struct store *s, struct store_progress *p, struct e
 
 enum err store_aside_open(struct store *s, struct error *e)
 {
-    struct store_progress p = s->state;
+    struct store_progress p = {.applied = s->applied};
     htab_init(&s->aside);
     enum err r = store_run(s, s->begin, "begin", e);
     if (r == OK) r = put_back_all(s, &p, e);
     if (r == OK) r = store_commit(s, &p, e);
     if (r == OK) {
-        s->state = p;
+        store_applied_set(s, &p);
         return OK;
     }
+    store_progress_fini(&p);
     sqlite3_step(s->rollback);
     sqlite3_reset(s->rollback);
     return r;

@@ -36,6 +36,7 @@ static void bind_range(sqlite3_stmt *stmt, sqlite3_stmt *row)
 
 struct cleaning {
     sqlite3_stmt *first, *remove, *remove_aside, *end;
+    struct store_progress *progress;
 };
 
 /* In a transaction. *rows counts what was removed. Of a damaged range the rest stays, which harms
@@ -43,12 +44,15 @@ struct cleaning {
 static enum err clean_range(struct store *s, struct cleaning *c, int *rows, struct error *e)
 {
     struct error why;
+    uint16_t database = key_database(
+        slice_of(sqlite3_column_blob(c->first, 0), (size_t)sqlite3_column_bytes(c->first, 0)));
     bind_range(c->remove, c->first);
     bind_range(c->remove_aside, c->first);
     enum err r = store_run(s, s->savepoint, "set a savepoint", e);
     if (r != OK) return r;
     int removed = 0;
-    r = store_delete_rows(s, c->remove, "clean up", &removed, &why);
+    struct store_change change = {0};
+    r = store_delete_rows(s, c->remove, "clean up", &removed, &change.bytes, &why);
     if (r != OK) removed = 0;
     bool is_damaged = r == ERR_CORRUPT;
     if (is_damaged) r = store_run(s, s->rollback_to, "go back to a savepoint", &why);
@@ -57,6 +61,10 @@ static enum err clean_range(struct store *s, struct cleaning *c, int *rows, stru
     if (r == OK && (is_damaged || removed < SLICE_ROWS)) r = store_run(s, c->end, "clean up", &why);
     if (r == OK) r = store_run(s, s->release, "release a savepoint", &why);
     if (r != OK && e != NULL) *e = why;
+    if (r == OK && removed > 0) {
+        change.bytes = -change.bytes;
+        store_change_add(&c->progress->slice, database, &change);
+    }
     *rows += removed + 1;
     return r;
 }
@@ -77,14 +85,16 @@ static enum err clean_slice(struct store *s, struct cleaning *c, bool *has_more,
     return r;
 }
 
-enum err store_clean(struct store *s, bool *has_more, struct error *e)
+enum err store_clean(struct store *s, struct store_progress *progress, bool *has_more,
+                     struct error *e)
 {
-    struct cleaning c = {0};
+    struct cleaning c = {.progress = progress};
+    *progress = (struct store_progress){.applied = s->applied};
     enum err r = prepare(s, &c.first, "SELECT start, end FROM forgotten LIMIT 1", e);
     if (r == OK) {
         r = prepare(s, &c.remove,
                     "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 LIMIT ?3)"
-                    " RETURNING " STORE_LARGE_ID,
+                    " RETURNING " STORE_LARGE_ID ", " STORE_ROW_BYTES(""),
                     e);
     }
     if (r == OK) r = prepare(s, &c.remove_aside, "DELETE FROM aside WHERE k>=?1 AND k<?2", e);
@@ -95,7 +105,10 @@ enum err store_clean(struct store *s, bool *has_more, struct error *e)
     sqlite3_finalize(c.remove);
     sqlite3_finalize(c.remove_aside);
     sqlite3_finalize(c.end);
-    if (r == OK) return store_run(s, s->commit, "commit", e);
+    if (r == OK) r = store_commit(s, progress, e);
+    if (r == OK) return OK;
+    store_progress_fini(progress);
+    *progress = (struct store_progress){.applied = s->applied};
     if (!sqlite3_get_autocommit(s->db)) {
         sqlite3_step(s->rollback);
         sqlite3_reset(s->rollback);

@@ -44,17 +44,18 @@ enum err store_value(sqlite3_stmt *row, int column, struct slice *value, struct 
     return OK;
 }
 
-/* The statement returns the ids of large values among what it deleted, and NULL for others. */
 enum err store_delete_rows(struct store *s, sqlite3_stmt *stmt, const char *what, int *removed,
-                           struct error *e)
+                           int64_t *bytes, struct error *e)
 {
     int64_t *ids = NULL;
     size_t count = 0;
     size_t cap = 0;
     int rc;
     *removed = 0;
+    *bytes = 0;
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         ++*removed;
+        *bytes += sqlite3_column_int64(stmt, 1) - KEY_HEAD_BYTES;
         if (sqlite3_column_type(stmt, 0) != SQLITE_INTEGER) continue;
         if (count == cap) {
             cap = cap == 0 ? 64 : 2 * cap;

@@ -64,7 +64,7 @@ static enum err check_state(struct search *x)
     sqlite3_int64 entries = 0;
     int rc = sqlite3_prepare_v2(
         x->db,
-        "SELECT is_complete, filled, (SELECT value FROM meta WHERE name='entries.'||?1)"
+        "SELECT is_complete, filled, (SELECT entries FROM counts WHERE d=?1)"
         " FROM text WHERE d=?1 AND i=?2",
         -1, &stmt, NULL);
     if (rc == SQLITE_OK) {

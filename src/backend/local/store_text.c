@@ -24,7 +24,7 @@ enum text_stmt {
 
 struct text_table {
     struct text_table *next;
-    uint8_t database;
+    uint16_t database;
     uint32_t id;
     struct arena arena; /* of the definition and the spec */
     struct slice spec;
@@ -120,7 +120,7 @@ static void table_free(struct text_table *t)
 
 /* ---- which there are ---- */
 
-static enum err table_new(struct store *s, uint8_t database, uint32_t id, struct slice spec,
+static enum err table_new(struct store *s, uint16_t database, uint32_t id, struct slice spec,
                           struct text_table **out, struct error *e)
 {
     struct text_table *t = mem_new(sizeof *t);
@@ -143,7 +143,7 @@ static void table_link(struct store *s, struct text_table *t)
     s->texts = t;
 }
 
-static struct text_table **table_find(struct store *s, uint8_t database, uint32_t id)
+static struct text_table **table_find(struct store *s, uint16_t database, uint32_t id)
 {
     struct text_table **at = &s->texts;
     while (*at != NULL && ((*at)->database != database || (*at)->id != id)) at = &(*at)->next;
@@ -244,7 +244,7 @@ static enum err table_drop(struct store *s, struct text_table **at, struct error
     return run_sql(s, sql, e);
 }
 
-enum err store_text_flush(struct store *s, uint8_t database, struct error *e)
+enum err store_text_flush(struct store *s, uint16_t database, struct error *e)
 {
     enum err r = OK;
     for (struct text_table **at = &s->texts; *at != NULL && r == OK;) {
@@ -261,15 +261,15 @@ enum err store_text_define(struct store *s, struct slice key, const struct slice
                            struct error *e)
 {
     struct text_table *t = NULL;
-    if (s->text_ops == NULL || key.len != 2 + sizeof(uint32_t)) return OK;
-    uint32_t id = get_u32(key.data + 2);
-    struct text_table **at = table_find(s, key.data[0], id);
+    if (s->text_ops == NULL || key.len != KEY_HEAD_BYTES + sizeof(uint32_t)) return OK;
+    uint32_t id = get_u32(key.data + KEY_HEAD_BYTES);
+    struct text_table **at = table_find(s, key_database(key), id);
     enum err r = OK;
     /* A replay brings what is known already. */
     if (*at != NULL && spec != NULL && slice_eq((*at)->spec, *spec)) return OK;
     if (*at != NULL) r = table_drop(s, at, e);
     if (r != OK || spec == NULL) return r;
-    r = table_new(s, key.data[0], id, *spec, &t, e);
+    r = table_new(s, key_database(key), id, *spec, &t, e);
     if (r != OK) return r;
     table_link(s, t);
     return table_create(s, t, e);
@@ -279,8 +279,8 @@ enum err store_text_define(struct store *s, struct slice key, const struct slice
 
 static bool covers(const struct text_table *t, struct slice key)
 {
-    struct slice tuple = slice_of(key.data + 2, key.len - 2);
-    return key.data[0] == t->database && key_is_below(tuple, t->definition.prefix);
+    struct slice tuple = slice_of(key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
+    return key_database(key) == t->database && key_is_below(tuple, t->definition.prefix);
 }
 
 /* *id 0 = it has no row. */
@@ -404,7 +404,7 @@ static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *ro
 /* Entries after the position, below the prefix. */
 static void fill_bounds(const struct text_table *t, struct buf *start, struct buf *end)
 {
-    uint8_t head[2] = {t->database, STORE_SPACE_COUNTED};
+    uint8_t head[] = {KEY_HEAD(t->database, STORE_SPACE_COUNTED)};
     struct slice prefix = t->definition.prefix;
     buf_append(start, t->position.data, t->position.len);
     if (t->position.len == 0) {

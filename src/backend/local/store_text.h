@@ -23,7 +23,7 @@
 ERR_MUST_USE enum err store_text_open(struct store *s, struct error *e);
 void store_text_close(struct store *s);
 /* The database is empty: its indexes are gone. In a transaction. */
-ERR_MUST_USE enum err store_text_flush(struct store *s, uint8_t database, struct error *e);
+ERR_MUST_USE enum err store_text_flush(struct store *s, uint16_t database, struct error *e);
 /* A row of BACKEND_SPACE_TEXT: `spec` NULL = removed. In a transaction. */
 ERR_MUST_USE enum err store_text_define(struct store *s, struct slice key, const struct slice *spec,
                                         struct error *e);

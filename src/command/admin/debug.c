@@ -19,12 +19,14 @@ static enum err debug_allowed(struct request *rq)
         "option in the configuration file, and then restart the server.");
 }
 
+/* Each needs a reader of its own. */
+#define DIGEST_DATABASES_MAX 24
+
 /* A digest of everything live: databases, keys, versions, expiries and values, at one moment. */
 struct digest {
     struct pending pending; /* first */
-    struct engine_scan *scans[256];
-    uint8_t count;
-    uint8_t at;
+    struct engine_scan *scans[DIGEST_DATABASES_MAX];
+    size_t count, at;
     uint64_t entries;
     XXH3_state_t *state;
 };
@@ -47,17 +49,25 @@ static enum err digest_begin(struct request *rq)
     d->state = XXH3_createState();
     if (d->state == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a digest");
     XXH3_128bits_reset(d->state);
-    for (uint8_t i = 0; i < rq->env->databases; i++) {
-        uint8_t start[KEY_HEAD_BYTES] = {i, SPACE_DATA};
-        uint8_t end[KEY_HEAD_BYTES] = {i, SPACE_DATA + 1};
+    struct engine *g = rq->env->db->engine;
+    uint16_t i = 0;
+    for (uint32_t at = 0; engine_database_next(g, NULL, at, &i); at = (uint32_t)i + 1) {
+        if (d->count == DIGEST_DATABASES_MAX) {
+            return error_set(&rq->error, ERR_LIMIT,
+                             "more than %d databases are in use: too many for one digest",
+                             DIGEST_DATABASES_MAX);
+        }
+        uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(i, SPACE_DATA)};
+        uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(i, SPACE_DATA + 1)};
         struct scan_range range = {.start = slice_of(start, sizeof start),
                                    .end = slice_of(end, sizeof end),
                                    .with_values = true};
-        enum err r = engine_scan_open(rq->env->db->engine, NULL, &range, &d->scans[i], &rq->error);
+        struct engine_scan **scan = &d->scans[d->count];
+        enum err r = engine_scan_open(g, NULL, &range, scan, &rq->error);
         if (r != OK) return r;
-        d->count = (uint8_t)(i + 1);
+        d->count++;
         /* All see one moment, this one, whenever their turn comes. */
-        r = engine_scan_pause(d->scans[i], &rq->error);
+        r = engine_scan_pause(*scan, &rq->error);
         if (r != OK) return r;
     }
     return OK;

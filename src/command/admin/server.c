@@ -66,13 +66,16 @@ static enum err flushall_run(struct request *rq)
         r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
         if (r == OK) own = engine_begin(rq->env->db->engine, rq->arena);
     }
-    for (unsigned i = 0; r == OK && i < rq->env->databases; i++) {
-        struct txn t = {.overlay = own != NULL ? own : rq->overlay,
-                        .database = (uint8_t)i,
+    struct engine *g = rq->env->db->engine;
+    struct overlay *o = own != NULL ? own : rq->overlay;
+    uint16_t i = 0;
+    for (uint32_t at = 0; r == OK && engine_database_next(g, o, at, &i); at = (uint32_t)i + 1) {
+        struct txn t = {.overlay = o,
+                        .database = i,
                         .commits_always = true,
                         .has_flush = true,
                         .arena = rq->arena};
-        r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
+        r = engine_commit(g, &t, rq->waiter, &rq->error);
     }
     if (own != NULL && r == OK) {
         r = engine_end(own, &version, rq->waiter, &rq->error);

@@ -407,11 +407,11 @@ enum err watch_parse(struct request *rq, struct slice name, bool is_pattern, str
     size_t head = strlen(KEY_CHANNEL);
     t->entry = (struct entry){0};
     if (is_pattern) {
-        uint8_t *p = arena_alloc(rq->arena, 1 + name.len - head);
-        p[0] = rq->client->database;
-        memcpy(p + 1, name.data + head, name.len - head);
+        uint8_t *p = arena_alloc(rq->arena, KEY_HEAD_BYTES + name.len - head);
+        uint8_t *glob = key_head_write(p, rq->client->database, 0);
+        bytes_copy(glob, name.data + head, name.len - head);
         t->kind = WATCH_PATTERN;
-        t->name = slice_of(p, 1 + name.len - head);
+        t->name = slice_of(p, KEY_HEAD_BYTES + name.len - head);
         return OK;
     }
     if (slice_has_prefix(name, slice_str(PREFIX_CHANNEL))) {

@@ -188,10 +188,10 @@ static enum err parse_changes(struct request *rq, struct feed *f, struct range_a
     return r;
 }
 
-static void feed_watch(struct feed *f, uint8_t database, struct slice prefix)
+static void feed_watch(struct feed *f, uint16_t database, struct slice prefix)
 {
     struct backend *b = engine_backend(f->env->db->engine);
-    uint8_t head[KEY_HEAD_BYTES] = {database, SPACE_DATA};
+    uint8_t head[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_DATA)};
     if (prefix.data == NULL) prefix = slice_of(head, sizeof head);
     f->wanted = b->ops->version_newest(b);
     f->quiet = b->ops->version_next(b);

@@ -208,7 +208,8 @@ static void write_cluster(struct request *rq, struct buf *out)
 static void write_keyspace(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
-    for (uint8_t i = 0; i < rq->env->databases; i++) {
+    uint16_t i = 0;
+    for (uint32_t at = 0; b->ops->database_next(b, at, &i); at = (uint32_t)i + 1) {
         struct backend_count count;
         b->ops->count(b, i, &count);
         if (count.entries == 0) continue;

@@ -112,9 +112,10 @@ static enum err stats_run(struct request *rq)
     b->ops->stats(b, &s);
     memory_measure(rq->env, &f);
     uint64_t keys = 0;
-    for (uint8_t i = 0; i < rq->env->databases; i++) {
+    uint16_t database = 0;
+    for (uint32_t at = 0; b->ops->database_next(b, at, &database); at = (uint32_t)database + 1) {
         struct backend_count count;
-        b->ops->count(b, i, &count);
+        b->ops->count(b, database, &count);
         keys += count.entries;
     }
     const struct {

@@ -74,7 +74,7 @@ const struct command kv_enqueue = {
 struct unsent {
     struct unsent *next;
     uint64_t end; /* of its reply, in the stream of the connection's output */
-    uint8_t database;
+    uint16_t database;
     size_t count;
     struct receipt receipts[]; /* names of queues follow */
 };

@@ -27,7 +27,7 @@
 
 struct scan_cursor {
     uint64_t id;
-    uint8_t database;
+    uint16_t database;
     struct buf key; /* owned: the last one given */
 };
 
@@ -70,7 +70,7 @@ const struct feature scan_feature = {
     .close = scan_close,
 };
 
-static uint64_t cursor_add(struct scan_cursors *t, uint8_t database, struct slice key)
+static uint64_t cursor_add(struct scan_cursors *t, uint16_t database, struct slice key)
 {
     uint64_t id = t->next_id++;
     struct scan_cursor *row = &t->rows[id % CURSORS_MAX];
@@ -108,9 +108,9 @@ static void plain_fini(struct plain_walk *k)
     buf_fini(&k->neighbour);
 }
 
-static void plain_start(struct plain_walk *k, uint8_t database, struct slice after)
+static void plain_start(struct plain_walk *k, uint16_t database, struct slice after)
 {
-    uint8_t head[KEY_HEAD_BYTES + 1] = {database, SPACE_DATA, STRING_TAG};
+    uint8_t head[KEY_HEAD_BYTES + 1] = {KEY_HEAD(database, SPACE_DATA), STRING_TAG};
     memcpy(k->end, head, sizeof head);
     k->end[KEY_HEAD_BYTES] = STRING_TAG + 1;
     buf_clear(&k->place, SIZE_MAX);
@@ -432,8 +432,8 @@ static enum err key_from(struct request *rq, struct slice after, struct slice *n
 /* The last row of the view, plain or not; len 0 = there is none. */
 static enum err last_key(struct request *rq, struct slice *out)
 {
-    uint8_t start[KEY_HEAD_BYTES + 1] = {rq->client->database, SPACE_DATA, STRING_TAG};
-    uint8_t end[KEY_HEAD_BYTES + 1] = {rq->client->database, SPACE_DATA, STRING_TAG + 1};
+    uint8_t start[KEY_HEAD_BYTES + 1] = {KEY_HEAD(rq->client->database, SPACE_DATA), STRING_TAG};
+    uint8_t end[KEY_HEAD_BYTES + 1] = {KEY_HEAD(rq->client->database, SPACE_DATA), STRING_TAG + 1};
     struct scan_range range = {.start = slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
                                .is_reverse = true,

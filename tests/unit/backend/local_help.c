@@ -190,19 +190,18 @@ struct slice key_of(unsigned database, const char *format, ...)
     static char keys[KEYS][KEY_BYTES];
     static unsigned next;
     char *key = keys[next++ % KEYS];
-    key[0] = (char)database;
-    key[1] = 1;
+    char *rest = (char *)key_head_write((uint8_t *)key, (uint16_t)database, 1);
     va_list args;
     va_start(args, format);
-    int len = vsnprintf(key + 2, KEY_BYTES - 2, format, args);
+    int len = vsnprintf(rest, KEY_BYTES - KEY_HEAD_BYTES, format, args);
     va_end(args);
-    assert_true(len >= 0 && len < KEY_BYTES - 2);
-    return slice_of(key, (size_t)len + 2);
+    assert_true(len >= 0 && len < KEY_BYTES - KEY_HEAD_BYTES);
+    return slice_of(key, (size_t)len + KEY_HEAD_BYTES);
 }
 
 struct slice key_low(unsigned database)
 {
-    return slice_of(key_of(database, "%s", "").data, 1);
+    return slice_of(key_of(database, "%s", "").data, 2);
 }
 
 struct slice key_high(unsigned database)
@@ -255,9 +254,11 @@ uint64_t rig_delete(struct rig *r, struct slice key)
     return rig_write(r, (struct mutation){.kind = MUTATION_DELETE, .key = key});
 }
 
-uint64_t rig_flush(struct rig *r, uint8_t database)
+uint64_t rig_flush(struct rig *r, uint16_t database)
 {
-    return rig_write(r, (struct mutation){.kind = MUTATION_FLUSH, .key = slice_of(&database, 1)});
+    const uint8_t head[] = {KEY_HEAD(database, 0)};
+    return rig_write(r,
+                     (struct mutation){.kind = MUTATION_FLUSH, .key = slice_of(head, sizeof head)});
 }
 
 /* ---- reading ---- */
@@ -319,7 +320,7 @@ void rig_scan_text(struct rig *r, struct slice start, struct slice end, bool is_
     buf_clear(out, SIZE_MAX);
     while (rig_scan_next(r, s, &key, &entry)) {
         if (out->len > 0) buf_append_byte(out, ' ');
-        buf_append(out, key.data + 2, key.len - 2);
+        buf_append(out, key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
     }
     buf_append_byte(out, '\0');
     r->b->ops->scan_close(s);
@@ -370,6 +371,6 @@ const char *rig_segment_path(const struct rig *r, uint64_t number)
 uint64_t backend_entries(struct backend *b, unsigned database)
 {
     struct backend_count count;
-    b->ops->count(b, (uint8_t)database, &count);
+    b->ops->count(b, (uint16_t)database, &count);
     return count.entries;
 }

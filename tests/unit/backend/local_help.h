@@ -59,7 +59,7 @@ ERR_MUST_USE enum err rig_try_commit(struct rig *r, const struct mutation *items
 /* One mutation; the version. */
 uint64_t rig_set(struct rig *r, struct slice key, struct slice value);
 uint64_t rig_delete(struct rig *r, struct slice key);
-uint64_t rig_flush(struct rig *r, uint8_t database);
+uint64_t rig_flush(struct rig *r, uint16_t database);
 
 /* Loads, waiting. */
 ERR_MUST_USE enum err rig_try_load(struct rig *r, struct slice key, struct entry *out,

@@ -266,7 +266,7 @@ static void step_commit(struct model *m)
         entries[i] = (struct model_entry){.seed = rng_next(&m->rng)};
         if (i == 0 && pick(m, 200) == 0) {
             mu[i].kind = MUTATION_FLUSH;
-            mu[i].key.len = 1;
+            mu[i].key.len = KEY_HEAD_BYTES;
         }
         if (mu[i].kind != MUTATION_SET) continue;
         struct slice value = model_value(entries[i].seed);

@@ -16,9 +16,9 @@ static struct slice key(unsigned database, unsigned number)
     static char keys[4][24];
     static unsigned next;
     char *k = keys[next++ % 4];
-    int len = snprintf(k + 1, sizeof keys[0] - 1, "\x01%08u", number);
-    k[0] = (char)database;
-    return slice_of(k, (size_t)len + 1);
+    char *rest = (char *)key_head_write((uint8_t *)k, (uint16_t)database, 1);
+    int len = snprintf(rest, sizeof keys[0] - KEY_HEAD_BYTES, "%08u", number);
+    return slice_of(k, (size_t)len + KEY_HEAD_BYTES);
 }
 
 static const struct cache_entry *put(struct cache *c, struct slice k, uint64_t version,

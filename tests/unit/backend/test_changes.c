@@ -49,13 +49,13 @@ static void reader_fini(struct reader *t)
 
 static void begin(struct reader *t, uint64_t after, size_t rows_max)
 {
-    static const uint8_t start[] = {0, 1};
-    static const uint8_t end[] = {0, 2};
+    static const uint8_t start[] = {0, 0, 1};
+    static const uint8_t end[] = {0, 0, 2};
     t->is_done = false;
     t->q.after = after;
     t->q.until = 0;
-    t->q.start = slice_of(start, 2);
-    t->q.end = slice_of(end, 2);
+    t->q.start = slice_of(start, sizeof start);
+    t->q.end = slice_of(end, sizeof end);
     t->q.rows_max = rows_max;
     t->q.bytes_max = SIZE_MAX;
     arena_reset(&t->q.arena);
@@ -93,7 +93,7 @@ static const char *rows_text(struct reader *t)
             buf_append_byte(&t->text, '!');
             continue;
         }
-        buf_append(&t->text, mu->key.data + 2, mu->key.len - 2);
+        buf_append(&t->text, mu->key.data + KEY_HEAD_BYTES, mu->key.len - KEY_HEAD_BYTES);
         buf_append_byte(&t->text, mu->kind == MUTATION_SET ? '=' : '-');
         buf_append(&t->text, mu->value.data, mu->value.len);
     }
@@ -254,7 +254,7 @@ static void other_keys_and_databases_are_passed_over(void **state)
     rig_open(&t.rig);
     (void)set(&t, "x1", "1");
     (void)rig_set(&t.rig, key_of(1, "x1"), slice_str("other"));
-    (void)rig_set(&t.rig, slice_of("\0\2x1", 4), slice_str("other space"));
+    (void)rig_set(&t.rig, slice_of("\0\0\2x1", 5), slice_str("other space"));
     (void)rig_flush(&t.rig, 0);
     (void)rig_flush(&t.rig, 1);
     uint64_t x2 = set(&t, "x2", "2");
@@ -262,15 +262,15 @@ static void other_keys_and_databases_are_passed_over(void **state)
     rig_settle(&t.rig);
     expect_rows(&t, 0, 100, "x1=1 | ! | x2=2 | y=3");
     begin(&t, 0, 100);
-    t.q.start = slice_of("\0\1x", 3);
-    t.q.end = slice_of("\0\1y", 3);
+    t.q.start = slice_of("\0\0\1x", 4);
+    t.q.end = slice_of("\0\0\1y", 4);
     t.rig.b->ops->changes(t.rig.b, &t.q);
     assert_int_equal(finish(&t), OK);
     assert_string_equal(rows_text(&t), "x1=1 | ! | x2=2");
     assert_int_equal(t.q.next, last);
     begin(&t, x2, 100);
-    t.q.start = slice_of("\0\1x", 3);
-    t.q.end = slice_of("\0\1y", 3);
+    t.q.start = slice_of("\0\0\1x", 4);
+    t.q.end = slice_of("\0\0\1y", 4);
     t.rig.b->ops->changes(t.rig.b, &t.q);
     assert_int_equal(finish(&t), OK);
     assert_int_equal(t.q.count, 0);

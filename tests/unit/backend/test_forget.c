@@ -16,7 +16,7 @@
 
 static struct slice row_of(unsigned range, unsigned row, uint8_t *out)
 {
-    int n = snprintf((char *)out, 32, "%c%cr%u-%06u", 1, SPACE, range, row);
+    int n = snprintf((char *)out, 32, "%c%c%cr%u-%06u", 0, 1, SPACE, range, row);
     return slice_of(out, (size_t)n);
 }
 
@@ -49,9 +49,10 @@ static void forget(struct rig *r, unsigned range)
 
 static unsigned count_space(struct rig *r)
 {
-    uint8_t start[2] = {1, SPACE};
-    uint8_t end[2] = {1, SPACE + 1};
-    struct scan_range range = {.start = slice_of(start, 2), .end = slice_of(end, 2)};
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(1, SPACE)};
+    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(1, SPACE + 1)};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end)};
     struct scan *s = NULL;
     struct slice key;
     struct entry entry;
@@ -141,7 +142,10 @@ static void it_is_removed_in_slices(void **state)
     unsigned slices = 0;
     assert_int_equal(last, ROWS);
     for (bool has_more = true; has_more;) {
-        assert_int_equal(store_clean(local_of(r.b)->store, &has_more, NULL), OK);
+        struct store *store = local_of(r.b)->store;
+        struct store_progress progress;
+        assert_int_equal(store_clean(store, &progress, &has_more, NULL), OK);
+        store_applied_set(store, &progress);
         range_cache_forget(&local_of(r.b)->range_cache);
         unsigned left = count_space(&r);
         assert_true(left <= last && last - left <= ROWS / 2);

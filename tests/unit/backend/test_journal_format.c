@@ -159,8 +159,8 @@ static void impossible_mutations_are_refused(void **state)
 static uint8_t *batch_make(const struct segment_id *id, size_t *len, size_t *payload_bytes)
 {
     struct mutation items[2] = {
-        {.kind = MUTATION_SET, .key = slice_str("\x01\x01key"), .value = slice_str("value")},
-        {.kind = MUTATION_DELETE, .key = slice_str("\x01\x01other")}};
+        {.kind = MUTATION_SET, .key = slice_of("\0\1\1key", 6), .value = slice_str("value")},
+        {.kind = MUTATION_DELETE, .key = slice_of("\0\1\1other", 8)}};
     struct batch batch = {.items = items, .count = 2, .time_ms = 1234};
     struct buf payload;
     buf_init(&payload);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 
-#define KEY slice_str("\x01\x01key")
+#define KEY slice_str("\x01\x01\x01key")
 
 static void put(struct memtable *m, struct slice key, const char *value, uint64_t version)
 {
@@ -79,12 +79,12 @@ static void the_last_of_two_writes_of_one_transaction_counts(void **state)
 static void keys_and_values_are_copied(void **state)
 {
     struct memtable *m = memtable_new(0);
-    char key[] = "\x01\x01mine";
+    char key[] = "\x01\x01\x01mine";
     char value[] = "mine too";
     put(m, slice_str(key), value, 1);
     memset(key, 'x', sizeof key - 1);
     memset(value, 'x', sizeof value - 1);
-    struct slice want = slice_str("\x01\x01mine");
+    struct slice want = slice_str("\x01\x01\x01mine");
     expect_version(memtable_get(m, hash_bytes(want), want), 1, "mine too");
     if (memtable_unref(m)) memtable_free(m);
 }
@@ -94,12 +94,12 @@ static void a_flush_is_noted_per_database_and_makes_it_not_empty(void **state)
     struct memtable *m = memtable_new(0);
     memtable_flush(m, 4, 7);
     assert_false(memtable_is_empty(m));
-    assert_int_equal(m->flushed[4], 7);
-    assert_int_equal(m->flushed[3], 0);
+    assert_int_equal(memtable_flushed(m, 4), 7);
+    assert_int_equal(memtable_flushed(m, 3), 0);
     assert_int_equal(m->version_last, 7);
     put(m, KEY, "x", 7);
     memtable_flush(m, 4, 9);
-    assert_int_equal(m->flushed[4], 9);
+    assert_int_equal(memtable_flushed(m, 4), 9);
     if (memtable_unref(m)) memtable_free(m);
 }
 
@@ -142,9 +142,9 @@ static void many_random_writes_are_found_and_in_order(void **state)
     size_t distinct = 0;
     size_t bytes = 0;
     for (uint64_t version = 1; version <= 5000; version++) {
-        char key[16] = "\x01\x01";
+        char key[16] = "\x01\x01\x01";
         unsigned number = (unsigned)rng_below(&rng, KEYS);
-        snprintf(key + 2, sizeof key - 2, "%03u", number);
+        snprintf(key + 3, sizeof key - 3, "%03u", number);
         distinct += last[number] == 0;
         last[number] = version;
         put(m, slice_str(key), "value", version);
@@ -156,8 +156,8 @@ static void many_random_writes_are_found_and_in_order(void **state)
     struct omap_iter it = omap_seek(&m->order, slice_of(NULL, 0));
     for (unsigned i = 0; i < KEYS; i++) {
         if (last[i] == 0) continue;
-        char key[16] = "\x01\x01";
-        snprintf(key + 2, sizeof key - 2, "%03u", i);
+        char key[16] = "\x01\x01\x01";
+        snprintf(key + 3, sizeof key - 3, "%03u", i);
         const struct mem_entry *entry = omap_peek(&it);
         assert_non_null(entry);
         assert_true(slice_eq(entry->key, slice_str(key)));

@@ -125,12 +125,12 @@ static void a_start_needs_every_segment_that_is_not_applied(void **state)
 
 static enum err ask(struct missing *m, uint64_t after)
 {
-    static const uint8_t start[] = {0, 1};
-    static const uint8_t end[] = {0, 2};
+    static const uint8_t start[] = {0, 0, 1};
+    static const uint8_t end[] = {0, 0, 2};
     m->is_done = false;
     m->q.after = after;
-    m->q.start = slice_of(start, 2);
-    m->q.end = slice_of(end, 2);
+    m->q.start = slice_of(start, sizeof start);
+    m->q.end = slice_of(end, sizeof end);
     m->q.rows_max = 10;
     m->q.bytes_max = SIZE_MAX;
     arena_reset(&m->q.arena);

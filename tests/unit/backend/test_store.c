@@ -65,10 +65,9 @@ static struct slice key_in(unsigned database, unsigned space, unsigned number)
     static char keys[8][16];
     static unsigned next;
     char *k = keys[next++ % 8];
-    k[0] = (char)database;
-    k[1] = (char)space;
-    int len = snprintf(k + 2, sizeof keys[0] - 2, "%06u", number);
-    return slice_of(k, (size_t)len + 2);
+    char *rest = (char *)key_head_write((uint8_t *)k, (uint16_t)database, (uint8_t)space);
+    int len = snprintf(rest, sizeof keys[0] - KEY_HEAD_BYTES, "%06u", number);
+    return slice_of(k, (size_t)len + KEY_HEAD_BYTES);
 }
 
 static struct slice key(unsigned database, unsigned number)
@@ -107,7 +106,7 @@ static void random_writes(struct bench *b, struct memtable *m, unsigned count)
         uint64_t what = rng_below(&b->rng, 100);
         uint64_t version = ++b->version;
         if (what == 0) {
-            memtable_flush(m, (uint8_t)database, version);
+            memtable_flush(m, (uint16_t)database, version);
             memset(b->model[database], 0, sizeof b->model[database]);
         } else if (what < 35) {
             put(m, MUTATION_DELETE, key(database, number), version);
@@ -227,7 +226,7 @@ static void check_counts(struct bench *b)
     for (unsigned database = 0; database < DATABASES; database++) {
         uint64_t live = 0;
         for (unsigned i = 0; i < KEYS; i++) live += b->model[database][i] != 0;
-        assert_int_equal(store_entries(b->store, (uint8_t)database), live);
+        assert_int_equal(store_count(b->store, (uint16_t)database).entries, live);
     }
 }
 
@@ -390,7 +389,7 @@ static void counts_are_exact_after_an_apply_that_failed_halfway(void **state)
         fault_arm("", 0, false);
         store_applied_set(b.store, &progress);
         if (r != OK) assert_int_equal(store_applied(b.store), 0);
-        uint64_t entries = store_entries(b.store, 0);
+        uint64_t entries = store_count(b.store, 0).entries;
         uint64_t rows = 0;
         struct entry e;
         for (unsigned i = 0; i < ROWS; i++) {
@@ -400,7 +399,7 @@ static void counts_are_exact_after_an_apply_that_failed_halfway(void **state)
         }
         assert_int_equal(rows, entries);
         apply(&b, m);
-        assert_int_equal(store_entries(b.store, 0), ROWS);
+        assert_int_equal(store_count(b.store, 0).entries, ROWS);
         bench_fini(&b);
     }
 }

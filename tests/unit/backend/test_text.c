@@ -60,9 +60,9 @@ static void step(struct bench *t)
 
 static struct slice text_key(unsigned id)
 {
-    static uint8_t key[6] = {0, BACKEND_SPACE_TEXT};
+    static uint8_t key[KEY_HEAD_BYTES + 4] = {KEY_HEAD(0, BACKEND_SPACE_TEXT)};
     uint32_t big = __builtin_bswap32(id);
-    memcpy(key + 2, &big, sizeof big);
+    memcpy(key + KEY_HEAD_BYTES, &big, sizeof big);
     return slice_of(key, sizeof key);
 }
 
@@ -132,7 +132,13 @@ static void ask(struct bench *t, struct text_request *q, unsigned id, const char
 
 static unsigned number_of(struct slice key)
 {
-    return (unsigned)strtoul((const char *)key.data + 2, NULL, 10);
+    uint64_t number = 0;
+    struct slice digits = slice_of(key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
+    while (digits.len > 1 && digits.data[0] == '0') {
+        digits = slice_of(digits.data + 1, digits.len - 1);
+    }
+    assert_true(slice_to_u64(digits, &number));
+    return (unsigned)number;
 }
 
 /* Every word finds the entries that have it, and no others. */

@@ -63,8 +63,7 @@ static enum err try_open(struct bench *t, struct error *e)
                                             .ops_max = 100,
                                             .expire_batch = 3,
                                             .idem_window_ms = 600000,
-                                            .idem_entries_max = 1000,
-                                            .databases = 4},
+                                            .idem_entries_max = 1000},
                                  .queues = {.lease_ms = 30000,
                                             .dedup_window_ms = 300000,
                                             .dedup_entries_max = 1000,
@@ -261,8 +260,8 @@ static void commit_raw(struct bench *t, struct slice key, struct slice value)
 /* A row that no layer wrote, or that was damaged: an error to those who need it. */
 static void rows_that_cannot_be_read_stop_their_database_only(void **state)
 {
-    static const char definition[] = {1, SPACE_INDEX, INDEX_ROW_DEFINITION, 'x'};
-    static const char request[] = {0, SPACE_IDEM, 0, 'i', 'd'};
+    static const uint8_t definition[] = {KEY_HEAD(1, SPACE_INDEX), INDEX_ROW_DEFINITION, 'x'};
+    static const uint8_t request[] = {KEY_HEAD(0, SPACE_IDEM), 0, 'i', 'd'};
     static const char time[] = {0, 0, 0, 0, 0, 0, 0, 1};
     struct bench t;
     struct error e = {.text = ""};

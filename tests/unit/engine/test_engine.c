@@ -30,8 +30,7 @@ static void bench_engine(struct bench *t)
                                      .ops_max = 20,
                                      .expire_batch = 3,
                                      .idem_window_ms = 600000,
-                                     .idem_entries_max = 1000,
-                                     .databases = 4};
+                                     .idem_entries_max = 1000};
     t->g = engine_new(&options);
 }
 
@@ -123,9 +122,10 @@ static void expect(struct bench *t, const char *name, const char *wanted)
 
 static size_t rows_in_space(struct bench *t, uint8_t space)
 {
-    uint8_t start[2] = {0, space};
-    uint8_t end[2] = {0, (uint8_t)(space + 1)};
-    struct scan_range range = {.start = slice_of(start, 2), .end = slice_of(end, 2)};
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(0, space)};
+    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(0, (uint8_t)(space + 1))};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end)};
     struct scan *scan = NULL;
     size_t rows = 0;
     struct backend *b = t->rig.b;
@@ -315,9 +315,9 @@ static void mirror_before(void *arg, struct write_set *ws)
     size_t count = ws->count;
     (void)arg;
     for (size_t i = 0; i < count; i++) {
-        if (ws->items[i].key.data[1] != SPACE_DATA) continue;
+        if (key_space(ws->items[i].key) != SPACE_DATA) continue;
         struct slice copy = arena_copy(ws->arena, ws->items[i].key);
-        ((uint8_t *)(uintptr_t)copy.data)[1] = 9;
+        ((uint8_t *)(uintptr_t)copy.data)[2] = 9;
         write_set_add(ws, ws->items[i].kind, copy, ws->items[i].value, 0);
     }
 }
@@ -374,7 +374,7 @@ static void an_earlier_time_is_earlier_than_none(void **state)
     bench_close(&t);
 }
 
-static bool is_never_idle(const void *arg, uint8_t database)
+static bool is_never_idle(const void *arg, uint16_t database)
 {
     return false;
 }

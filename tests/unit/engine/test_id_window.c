@@ -15,7 +15,7 @@
 #define STEPS 20000
 
 struct model {
-    char text[2][IDS][16];
+    char text[2][IDS][24];
     int64_t time_ms[2][IDS]; /* 0: not there */
 };
 
@@ -23,13 +23,13 @@ static void model_init(struct model *m)
 {
     memset(m, 0, sizeof *m);
     for (int d = 0; d < 2; d++) {
-        for (int i = 0; i < IDS; i++) snprintf(m->text[d][i], 16, "%cid %d", d, i);
+        for (int i = 0; i < IDS; i++) snprintf(m->text[d][i], 24, "%c%cid %d", 0, d, i);
     }
 }
 
 static struct slice key_of(const struct model *m, int d, int i)
 {
-    return slice_of(m->text[d][i], 4 + strlen(m->text[d][i] + 4));
+    return slice_of(m->text[d][i], 5 + strlen(m->text[d][i] + 5));
 }
 
 /* Every id of the model is there with its time, none beside, and the oldest comes first. */

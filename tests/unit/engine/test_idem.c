@@ -32,8 +32,7 @@ static void bench_engine(struct bench *t)
                                      .ops_max = 50,
                                      .expire_batch = 3,
                                      .idem_window_ms = WINDOW_MS,
-                                     .idem_entries_max = IDS_MAX,
-                                     .databases = DATABASES};
+                                     .idem_entries_max = IDS_MAX};
     t->g = engine_new(&options);
 }
 
@@ -70,7 +69,7 @@ static void at(int64_t ms)
     clock_set_fake_ms(START_MS + ms);
 }
 
-static struct slice key_in(struct bench *t, uint8_t database, const char *name)
+static struct slice key_in(struct bench *t, uint16_t database, const char *name)
 {
     struct buf b = {0};
     engine_key_begin(&b, database);
@@ -80,7 +79,7 @@ static struct slice key_in(struct bench *t, uint8_t database, const char *name)
     return kept;
 }
 
-static struct idem_request request(uint8_t database, const char *id, uint8_t arguments)
+static struct idem_request request(uint16_t database, const char *id, uint8_t arguments)
 {
     struct idem_request q = {.database = database, .user = slice_str("ann"), .id = slice_str(id)};
     memset(q.fingerprint, arguments, sizeof q.fingerprint);
@@ -124,11 +123,12 @@ static unsigned once(struct bench *t, struct idem_request q)
     return n;
 }
 
-static size_t rows(struct bench *t, uint8_t database)
+static size_t rows(struct bench *t, uint16_t database)
 {
-    uint8_t start[2] = {database, SPACE_IDEM};
-    uint8_t stop[2] = {database, SPACE_IDEM + 1};
-    struct scan_range range = {.start = slice_of(start, 2), .end = slice_of(stop, 2)};
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_IDEM)};
+    uint8_t stop[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_IDEM + 1)};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(stop, sizeof stop)};
     struct scan *scan = NULL;
     size_t count = 0;
     struct backend *b = t->rig.b;
@@ -143,7 +143,7 @@ static size_t rows(struct bench *t, uint8_t database)
     return count;
 }
 
-static void flush(struct bench *t, uint8_t database)
+static void flush(struct bench *t, uint16_t database)
 {
     struct txn txn = {.database = database, .has_flush = true, .arena = &t->arena};
     assert_int_equal(engine_commit(t->g, &txn, &t->rig.waiter, &t->e), OK);

@@ -31,8 +31,7 @@ static void bench_engine(struct bench *t)
                                      .ops_max = 50,
                                      .expire_batch = 3,
                                      .idem_window_ms = 600000,
-                                     .idem_entries_max = 1000,
-                                     .databases = 4};
+                                     .idem_entries_max = 1000};
     t->g = engine_new(&options);
 }
 
@@ -55,7 +54,7 @@ static void bench_close(struct bench *t)
     clock_set_fake_ms(0);
 }
 
-static struct slice key_in(struct bench *t, uint8_t database, const char *name)
+static struct slice key_in(struct bench *t, uint16_t database, const char *name)
 {
     struct buf b = {0};
     engine_key_begin(&b, database);
@@ -120,7 +119,7 @@ static struct op run(struct bench *t, struct op op)
     return op;
 }
 
-static void flush(struct bench *t, uint8_t database)
+static void flush(struct bench *t, uint16_t database)
 {
     struct txn txn = {.overlay = t->o, .database = database, .has_flush = true, .arena = &t->arena};
     assert_int_equal(engine_commit(t->g, &txn, &t->rig.waiter, &t->e), OK);
@@ -157,10 +156,10 @@ static void expect(struct bench *t, const char *name, const char *wanted)
 static void expect_range(struct bench *t, const char *from, const char *to, bool is_reverse,
                          const char *wanted)
 {
-    uint8_t low[2] = {0, SPACE_DATA};
-    uint8_t high[2] = {0, SPACE_DATA + 1};
-    struct scan_range range = {.start = from == NULL ? slice_of(low, 2) : key(t, from),
-                               .end = to == NULL ? slice_of(high, 2) : key(t, to),
+    uint8_t low[KEY_HEAD_BYTES] = {KEY_HEAD(0, SPACE_DATA)};
+    uint8_t high[KEY_HEAD_BYTES] = {KEY_HEAD(0, SPACE_DATA + 1)};
+    struct scan_range range = {.start = from == NULL ? slice_of(low, sizeof low) : key(t, from),
+                               .end = to == NULL ? slice_of(high, sizeof high) : key(t, to),
                                .is_reverse = is_reverse,
                                .is_undivided = true,
                                .with_values = true};
@@ -173,7 +172,8 @@ static void expect_range(struct bench *t, const char *from, const char *to, bool
         assert_int_equal(engine_scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
         if (k.len == 0) break;
         if (out.len > 0) buf_append_byte(&out, ' ');
-        buf_append(&out, k.data + 3, k.len - 4); /* of a tuple of one string */
+        buf_append(&out, k.data + KEY_HEAD_BYTES + 1,
+                   k.len - KEY_HEAD_BYTES - 2); /* of a tuple of one string */
         buf_append_byte(&out, '=');
         value_to_json(entry.value, &out);
         assert_true(entry.exists);
@@ -186,9 +186,10 @@ static void expect_range(struct bench *t, const char *from, const char *to, bool
 
 static size_t rows_in_space(struct bench *t, uint8_t space)
 {
-    uint8_t start[2] = {0, space};
-    uint8_t stop[2] = {0, (uint8_t)(space + 1)};
-    struct scan_range range = {.start = slice_of(start, 2), .end = slice_of(stop, 2)};
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(0, space)};
+    uint8_t stop[KEY_HEAD_BYTES] = {KEY_HEAD(0, (uint8_t)(space + 1))};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(stop, sizeof stop)};
     struct scan *scan = NULL;
     size_t rows = 0;
     struct backend *b = t->rig.b;
@@ -319,10 +320,10 @@ static void a_filter_is_asked_about_what_was_written(void **state)
     run(&t, set(&t, "c", "3"));
     run(&t, set(&t, "d", "4"));
     for (int is_reverse = 0; is_reverse < 2; is_reverse++) {
-        uint8_t low[2] = {0, SPACE_DATA};
-        uint8_t high[2] = {0, SPACE_DATA + 1};
-        struct scan_range range = {.start = slice_of(low, 2),
-                                   .end = slice_of(high, 2),
+        uint8_t low[KEY_HEAD_BYTES] = {KEY_HEAD(0, SPACE_DATA)};
+        uint8_t high[KEY_HEAD_BYTES] = {KEY_HEAD(0, SPACE_DATA + 1)};
+        struct scan_range range = {.start = slice_of(low, sizeof low),
+                                   .end = slice_of(high, sizeof high),
                                    .is_reverse = is_reverse,
                                    .is_undivided = true,
                                    .with_values = true,
@@ -335,7 +336,7 @@ static void a_filter_is_asked_about_what_was_written(void **state)
             struct entry entry;
             assert_int_equal(engine_scan_next(scan, &k, &entry, &t.rig.waiter, &t.e), OK);
             if (k.len == 0) break;
-            found[i] = (char)k.data[3];
+            found[i] = (char)k.data[KEY_HEAD_BYTES + 1];
         }
         engine_scan_close(scan);
         assert_string_equal(found, is_reverse ? "db" : "bd");
@@ -419,7 +420,7 @@ static void a_flush_takes_the_ranges_forgotten_in_its_database_alone(void **stat
     overlay_write_set(t.o, &ws);
     bool is_forgotten[3] = {false};
     for (size_t i = 0; i < ws.count; i++) {
-        if (ws.items[i].kind == MUTATION_FORGET) is_forgotten[ws.items[i].key.data[0]] = true;
+        if (ws.items[i].kind == MUTATION_FORGET) is_forgotten[key_database(ws.items[i].key)] = true;
     }
     assert_true(is_forgotten[0]);
     assert_false(is_forgotten[1]);
@@ -598,13 +599,13 @@ static void bytes_are_counted_over_all_evaluations(void **state)
 {
     struct bench t;
     struct txn txn;
-    char text[904];
+    char text[900];
     char name[16];
     enum err r = OK;
     bench_open(&t);
     memset(text, 'x', sizeof text);
-    text[0] = text[901] = '"';
-    text[902] = '\0';
+    text[0] = text[897] = '"';
+    text[898] = '\0';
     begin(&t);
     int i = 0;
     for (; i < 20 && r == OK; i++) {
@@ -624,10 +625,11 @@ static void bytes_are_counted_over_all_evaluations(void **state)
 static void rows_that_scans_pass_are_limited_over_all_of_them(void **state)
 {
     struct bench t;
-    uint8_t low[2] = {0, SPACE_DATA};
-    uint8_t high[2] = {0, SPACE_DATA + 1};
-    struct scan_range range = {
-        .start = slice_of(low, 2), .end = slice_of(high, 2), .is_undivided = true};
+    uint8_t low[KEY_HEAD_BYTES] = {KEY_HEAD(0, SPACE_DATA)};
+    uint8_t high[KEY_HEAD_BYTES] = {KEY_HEAD(0, SPACE_DATA + 1)};
+    struct scan_range range = {.start = slice_of(low, sizeof low),
+                               .end = slice_of(high, sizeof high),
+                               .is_undivided = true};
     bench_open(&t);
     for (int i = 0; i < 40; i++) {
         char name[16];

@@ -19,10 +19,9 @@ static void bench_engine(struct ibench *t)
                                      .ops_max = 100,
                                      .expire_batch = 5,
                                      .idem_window_ms = 10000,
-                                     .idem_entries_max = 100,
-                                     .databases = 1};
+                                     .idem_entries_max = 100};
     t->g = engine_new(&options);
-    t->ix = indexes_new(t->g, 1);
+    t->ix = indexes_new(t->g);
     t->ix->create_rows = t->ix->batch_rows = t->rows;
 }
 
@@ -70,7 +69,6 @@ void ibench_crash(struct ibench *t)
 void ibench_turn(struct ibench *t)
 {
     engine_tick(t->g);
-    indexes_tick(t->ix);
     indexes_turn(t->ix);
     rig_step(&t->rig);
 }
@@ -79,7 +77,7 @@ void ibench_settle(struct ibench *t)
 {
     for (int i = 0; i < STEPS_MAX; i++) {
         ibench_turn(t);
-        if (!start_read_is_over(&t->ix->start) || t->ix->has_work) continue;
+        if (!engine_start_is_over(t->ix->engine, SPACE_INDEX) || t->ix->has_work) continue;
         struct backend_stats stats;
         t->rig.b->ops->stats(t->rig.b, &stats);
         if (!stats.has_garbage) return;
@@ -101,7 +99,7 @@ enum err ibench_run(struct ibench *t, struct op *ops, size_t count)
         enum err r = engine_commit(t->g, &txn, &w, &t->e);
         if (r != ERR_WAIT) return r;
         waiter_cancel(&w);
-        indexes_tick(t->ix);
+        engine_tick(t->g);
         rig_step(&t->rig);
     }
     fail_msg("it waits for ever: %s", t->e.text);
@@ -182,10 +180,11 @@ struct stored {
 /* Everything of a space, in the arena. */
 static struct stored *all_of(struct ibench *t, enum space space, size_t *count)
 {
-    uint8_t start[2] = {0, (uint8_t)space};
-    uint8_t end[2] = {0, (uint8_t)(space + 1)};
-    struct scan_range range = {
-        .start = slice_of(start, 2), .end = slice_of(end, 2), .with_values = true};
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(0, space)};
+    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(0, (uint8_t)(space + 1))};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
+                               .with_values = true};
     struct stored *rows = arena_alloc(&t->arena, 20000 * sizeof *rows);
     struct scan *scan = NULL;
     struct slice key;
@@ -276,7 +275,8 @@ void ibench_audit(struct ibench *t)
 {
     size_t row_count = 0;
     size_t data_count = 0;
-    for (int i = 0; !start_read_is_over(&t->ix->start) && i < STEPS_MAX; i++) ibench_turn(t);
+    for (int i = 0; !engine_start_is_over(t->ix->engine, SPACE_INDEX) && i < STEPS_MAX; i++)
+        ibench_turn(t);
     const struct stored *rows = all_of(t, SPACE_INDEX_ENTRY, &row_count);
     const struct stored *data = all_of(t, SPACE_DATA, &data_count);
     for (size_t i = 0; i < row_count; i++) audit_row(t, &rows[i], data, data_count);

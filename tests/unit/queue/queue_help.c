@@ -19,11 +19,9 @@ static void bench_engine(struct qbench *t)
                                      .ops_max = 50,
                                      .expire_batch = 100,
                                      .idem_window_ms = 10000,
-                                     .idem_entries_max = 100,
-                                     .databases = QBENCH_DATABASES};
+                                     .idem_entries_max = 100};
     t->g = engine_new(&options);
     struct queue_options queues = {.engine = t->g,
-                                   .databases = QBENCH_DATABASES,
                                    .lease_ms = 30000,
                                    .dedup_window_ms = 10000,
                                    .dedup_entries_max = 20,
@@ -118,7 +116,7 @@ static void waiter_told(struct waiter *w)
     (void)w;
 }
 
-bool run(struct qbench *t, uint8_t database, struct op *ops, size_t count)
+bool run(struct qbench *t, uint16_t database, struct op *ops, size_t count)
 {
     struct waiter w = {.ready = waiter_told};
     for (int i = 0; i < 1000; i++) {

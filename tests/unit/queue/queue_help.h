@@ -37,7 +37,7 @@ void at(struct qbench *t, int64_t ms);
 void tick(struct qbench *t);
 
 /* One transaction of these operations: true = committed, false = a conflict. */
-bool run(struct qbench *t, uint8_t database, struct op *ops, size_t count);
+bool run(struct qbench *t, uint16_t database, struct op *ops, size_t count);
 
 struct enqueue_options {
     int64_t delay_ms;

@@ -25,9 +25,10 @@ static struct queue_enqueue enqueue_of(struct qbench *t, const char *queue, cons
 /* Rows of database 0 in the space. */
 static size_t space_rows(struct qbench *t, enum space space)
 {
-    uint8_t start[2] = {0, (uint8_t)space};
-    uint8_t end[2] = {0, (uint8_t)(space + 1)};
-    struct scan_range range = {.start = slice_of(start, 2), .end = slice_of(end, 2)};
+    uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(0, space)};
+    uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(0, (uint8_t)(space + 1))};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end)};
     struct scan *scan = NULL;
     struct slice key;
     struct entry entry;

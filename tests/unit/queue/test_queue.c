@@ -503,6 +503,7 @@ static void a_flush_while_rows_are_read_takes_them_too(void **state)
         put(&t, name, "1");
     }
     qbench_restart_cold(&t);
+    engine_tick(t.g);
     queues_tick(t.qs);
     queues_totals(t.qs, &totals);
     assert_true(totals.is_reading && totals.queues > 0);

@@ -54,8 +54,7 @@ static void open_bench_with(struct bench *t, size_t late_bytes_max)
                                      .ops_max = 500,
                                      .expire_batch = 3,
                                      .idem_window_ms = 600000,
-                                     .idem_entries_max = 1000,
-                                     .databases = 4};
+                                     .idem_entries_max = 1000};
     t->g = engine_new(&options);
     t->x = watch_new(t->g, late_bytes_max);
 }
@@ -76,7 +75,7 @@ static void close_bench(struct bench *t)
     clock_set_fake_ms(0);
 }
 
-static struct slice key(struct bench *t, uint8_t database, const char *path)
+static struct slice key(struct bench *t, uint16_t database, const char *path)
 {
     struct buf b = {0};
     engine_key_begin(&b, database);
@@ -93,15 +92,15 @@ static void add(struct bench *t, struct named *n, enum watch_kind kind, struct s
     watch_add(t->x, &n->watcher, kind, name);
 }
 
-static void add_pattern(struct bench *t, struct named *n, uint8_t database, const char *glob)
+static void add_pattern(struct bench *t, struct named *n, uint16_t database, const char *glob)
 {
     char text[100];
-    text[0] = (char)database;
-    snprintf(text + 1, sizeof text - 1, "%s", glob);
-    add(t, n, WATCH_PATTERN, slice_of(text, 1 + strlen(glob)));
+    char *rest = (char *)key_head_write((uint8_t *)text, database, 0);
+    snprintf(rest, sizeof text - KEY_HEAD_BYTES, "%s", glob);
+    add(t, n, WATCH_PATTERN, slice_of(text, KEY_HEAD_BYTES + strlen(glob)));
 }
 
-static void commit(struct bench *t, uint8_t database, struct op *ops, size_t count, bool is_flush)
+static void commit(struct bench *t, uint16_t database, struct op *ops, size_t count, bool is_flush)
 {
     struct txn txn = {.database = database,
                       .commits_always = true,
@@ -112,7 +111,7 @@ static void commit(struct bench *t, uint8_t database, struct op *ops, size_t cou
     assert_int_equal(engine_commit(t->g, &txn, &t->rig.waiter, &t->e), OK);
 }
 
-static void set(struct bench *t, uint8_t database, const char *path, int64_t ttl_ms)
+static void set(struct bench *t, uint16_t database, const char *path, int64_t ttl_ms)
 {
     static const uint8_t one[] = {1};
     struct op op = {.kind = OP_SET, .key = key(t, database, path), .value = slice_of(one, 1)};
