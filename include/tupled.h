@@ -69,6 +69,12 @@ extern "C" {
 /* the index is still being filled; the percentage follows. To do: ask again later; KV.INDEX INFO
  * shows how far it is */
 #define TUPLED_INDEXING "INDEXING"
+/* the database holds as much as its limits (KV.DB LIMIT) allow. To do: remove something, or raise
+ * the limit; reading and removing go on */
+#define TUPLED_QUOTA "QUOTA"
+/* there is no such database, or the selected one was dropped. To do: KV.DB LIST shows those there
+ * are; SELECT one of them */
+#define TUPLED_NODB "NODB"
 /* the history asked for is no longer kept, or not of this database; the oldest versionstamp that is
  * follows. To do: read everything again with KV.LIST, then go on from the KV.VERSION of before
  * that */

@@ -30,6 +30,7 @@ RANKS='
 4 queue
 4 search
 4 index
+4 database
 5 db
 6 request
 7 command/admin

@@ -105,10 +105,9 @@ struct mutation {
 struct batch {
     const struct mutation *items; /* applied in order */
     size_t count;
-    const struct entry
-        *before;     /* what each replaces; NULL = not known, then counts may be off until
-                                 * it is in the store */
-    int64_t time_ms; /* transaction time */
+    const struct entry **before; /* what each replaces; NULL, or NULL of one: not known, then counts
+                                  * may be off until it is in the store */
+    int64_t time_ms;             /* transaction time */
 };
 
 /* Which rows a scan returns, judged by their values. Embedded in its owner; the scan keeps a
@@ -153,8 +152,9 @@ struct scan; /* a pass over a range at one version */
 
 struct backend_count {
     uint64_t entries;
-    uint64_t expiring; /* those of them that have an expiry */
-    uint64_t bytes;    /* of keys, without heads, and values, of all spaces */
+    uint64_t expiring;     /* those of them that have an expiry */
+    uint64_t bytes;        /* of keys, without heads, and values, of all spaces */
+    uint64_t stored_bytes; /* of these, what the store has */
 };
 
 /* Figures for INFO. Bytes unless named otherwise. */
@@ -272,6 +272,9 @@ struct backend_ops {
      * that an overwrite or delete of a key that is not in memory is counted as if the key were new.
      */
     void (*count)(struct backend *b, uint16_t database, struct backend_count *out);
+    /* Is all that was written up to `version` in the store? Then it is counted exactly. ERR_WAIT:
+     * it soon will be, and `w` be woken. */
+    enum err (*settle)(struct backend *b, uint64_t version, struct waiter *w, struct error *e);
     /* The first database from `from` on that may hold something, also what only layers know of.
      * False: there is none. */
     bool (*database_next)(struct backend *b, uint32_t from, uint16_t *out);

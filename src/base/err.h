@@ -32,7 +32,9 @@
       "EXECABORT") /* a transaction was not run, or refused with all that is in it */              \
     X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */                       \
     X(ERR_DUPLICATE, "DUPLICATE") /* a unique index has another owner for the value */             \
-    X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */
+    X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */                               \
+    X(ERR_QUOTA, "QUOTA")         /* the database is full */                                       \
+    X(ERR_NODB, "NODB")           /* there is no such database, or no more */
 
 /* The codes, for clients: word, when it is the first word of an error, what to do then. The table
  * in docs/protocol.md and the list in include/tupled.h are written from this one (`make docs`).
@@ -68,6 +70,10 @@
       "do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on")    \
     X(INDEXING, "the index is still being filled; the percentage follows",                         \
       "ask again later; KV.INDEX INFO shows how far it is")                                        \
+    X(QUOTA, "the database holds as much as its limits (KV.DB LIMIT) allow",                       \
+      "remove something, or raise the limit; reading and removing go on")                          \
+    X(NODB, "there is no such database, or the selected one was dropped",                          \
+      "KV.DB LIST shows those there are; SELECT one of them")                                      \
     X(STALE,                                                                                       \
       "the history asked for is no longer kept, or not of this database; the oldest "              \
       "versionstamp that is follows",                                                              \

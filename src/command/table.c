@@ -38,6 +38,7 @@
     X(kv_atomic)                                                                                   \
     X(kv_changes)                                                                                  \
     X(kv_count)                                                                                    \
+    X(kv_db)                                                                                       \
     X(kv_del)                                                                                      \
     X(kv_delrange)                                                                                 \
     X(kv_dequeue)                                                                                  \

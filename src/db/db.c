@@ -19,6 +19,8 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
     db_on_durable(db, options->on_durable, options->on_durable_arg);
     engine.backend = db->backend;
     db->engine = engine_new(&engine);
+    unsigned fixed = options->databases == 0 ? DATABASE_FIXED_MAX : options->databases;
+    db->databases = databases_new(db->engine, fixed);
     db->watch = watch_new(db->engine, options->late_bytes_max);
     queues.engine = db->engine;
     db->queues = queues_new(&queues);
@@ -66,6 +68,7 @@ void db_tick(struct db *db)
 {
     db->backend->ops->tick(db->backend);
     engine_tick(db->engine);
+    databases_tick(db->databases);
     queues_tick(db->queues);
 }
 
@@ -75,6 +78,7 @@ static void layers_free(struct db *db)
 {
     queues_free(db->queues);
     indexes_free(db->indexes);
+    databases_free(db->databases);
     engine_free(db->engine);
 }
 

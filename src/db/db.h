@@ -12,6 +12,7 @@
 #define DB_DB_H
 
 #include "backend/local/local.h"
+#include "database/database.h"
 #include "engine/engine.h"
 #include "index/index.h"
 #include "queue/queue.h"
@@ -20,6 +21,7 @@
 struct db {
     struct backend *backend;
     struct engine *engine;
+    struct databases *databases;
     struct watch *watch;
     struct queues *queues;
     struct indexes *indexes;
@@ -30,6 +32,7 @@ struct db_options {
     struct engine_options engine; /* without the backend */
     struct queue_options queues;  /* without the engine */
     size_t late_bytes_max;        /* of watches; 0 = the default */
+    unsigned databases;           /* that are there from the start; 0 = 16 */
     /* Versions up to this one are acknowledged; NULL = nobody asks. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;

@@ -312,7 +312,13 @@ enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *ver
         if (g->layers[i].before_commit == NULL) continue;
         g->layers[i].before_commit(g->layers[i].arg, ws);
     }
-    struct batch batch = {.items = ws->items, .count = ws->count, .time_ms = ws->time_ms};
+    for (size_t i = 0; i < g->layer_count; i++) {
+        if (g->layers[i].admit == NULL) continue;
+        enum err r = g->layers[i].admit(g->layers[i].arg, ws, w, e);
+        if (r != OK) return r;
+    }
+    struct batch batch = {
+        .items = ws->items, .count = ws->count, .before = ws->before, .time_ms = ws->time_ms};
     enum err r = g->backend->ops->commit(g->backend, &batch, version, w, e);
     if (r != OK) return r;
     for (size_t i = 0; i < g->layer_count; i++) {

@@ -33,7 +33,9 @@ enum space {
     /* Of the indexes; index/rows.h says what is in them. */
     SPACE_INDEX = 11,
     SPACE_INDEX_ENTRY = 12,
-    SPACE_TEXT = 13, /* the backend reads this one: BACKEND_SPACE_TEXT */
+    SPACE_TEXT = 13,     /* the backend reads this one: BACKEND_SPACE_TEXT */
+    SPACE_DATABASE = 14, /* of the catalog; database/database.h says what is in it */
+    SPACE_END,
 };
 
 struct engine;
@@ -136,6 +138,7 @@ struct txn {
     uint16_t database;
     bool commits_always; /* takes a version even when it changes nothing (KV.ATOMIC) */
     bool has_flush;      /* everything in the database is removed first */
+    bool is_drop;        /* with has_flush: what would stay of it (definitions of indexes) too */
     struct op *ops;
     size_t count;
     struct arena *arena; /* for results and scratch; lives as long as the reply needs them */
@@ -233,6 +236,8 @@ struct write_set {
     size_t count, cap;
     struct arena *arena;
     int64_t time_ms;
+    const struct entry **before; /* what each replaces, in the arena; NULL = not looked up */
+    bool is_exempt;              /* the server's own work: no limit of a database refuses it */
 };
 
 void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice key,
@@ -265,6 +270,8 @@ struct layer {
     enum err (*flushed)(void *arg, struct view *v, struct error *e);
     /* Sees the mutations made so far and may add others. May be NULL. */
     void (*before_commit)(void *arg, struct write_set *ws);
+    /* When the set is complete: may refuse it, or wait, and fill in `before`. May be NULL. */
+    enum err (*admit)(void *arg, struct write_set *ws, struct waiter *w, struct error *e);
     /* After the commit, in commit order; not yet durable. May be NULL. */
     void (*on_commit)(void *arg, uint64_t version, const struct write_set *ws);
     void *arg;
@@ -326,6 +333,8 @@ void view_set_expiring(struct view *v, struct slice key, struct slice value, int
  * are part of. */
 void view_offer(struct view *v, struct slice key, struct slice value);
 void view_delete(struct view *v, struct slice key);
+/* The transaction is work of the server's own: no limit of a database refuses it. */
+void view_exempt(struct view *v);
 /* Nobody reads or writes a key of [start, end) after this transaction; they are removed in the
  * background. Borrowed until the commit. */
 void view_forget(struct view *v, struct slice start, struct slice end);

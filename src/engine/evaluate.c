@@ -284,7 +284,7 @@ static enum err eval_flushed(struct evaluation *v, struct error *e)
     struct view view = view_of(v);
     enum err r = OK;
     overlay_flush(v->overlay, v->txn->database);
-    for (size_t i = 0; i < g->layer_count && r == OK; i++) {
+    for (size_t i = 0; i < g->layer_count && r == OK && !v->txn->is_drop; i++) {
         if (g->layers[i].flushed != NULL) r = g->layers[i].flushed(g->layers[i].arg, &view, e);
     }
     return r;

@@ -130,7 +130,7 @@ static void idem_read(void *arg, uint16_t database, bool is_good)
 static void sweep(struct idem *m, const struct id_entry *oldest, int64_t now_ms)
 {
     struct backend *b = m->engine->backend;
-    struct write_set ws = {.arena = &m->arena, .time_ms = now_ms};
+    struct write_set ws = {.arena = &m->arena, .time_ms = now_ms, .is_exempt = true};
     int64_t end_ms = now_ms - m->engine->options.idem_window_ms;
     uint64_t version = 0;
     struct error e;

@@ -88,7 +88,7 @@ static struct written *written_of(struct overlay *o, struct slice key)
     *w = (struct written){.key = key};
     o->items[o->count++] = w;
     o->bytes += key.len;
-    INVARIANT(key_space(key) <= SPACE_TEXT);
+    INVARIANT(key_space(key) < SPACE_END);
     o->keys[key_space(key)]++;
     if (key_space(key) == SPACE_DATA) make_dirty(o, w, true);
     if (o->count > OVERLAY_LINEAR_MAX) add_to_index(o, w, hash);
@@ -213,6 +213,7 @@ void overlay_entry(const struct overlay *o, const struct written *w, struct entr
 
 void overlay_write_set(struct overlay *o, struct write_set *ws)
 {
+    ws->is_exempt = o->is_exempt;
     for (uint32_t i = 0; sparse_next(&o->flushed, &i) != NULL; i++) {
         uint8_t *head = arena_alloc(o->arena, KEY_HEAD_BYTES);
         key_head_write(head, (uint16_t)i, 0);

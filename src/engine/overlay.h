@@ -50,12 +50,13 @@ struct overlay {
     unsigned changes;      /* evaluations that would commit something */
     uint32_t sequence;     /* numbers given out by view_sequence */
     bool commits_always;   /* even when nothing was written */
+    bool is_exempt;        /* see view_exempt */
     struct sparse flushed; /* not NULL of databases that were flushed */
     struct forgotten {     /* see MUTATION_FORGET; in the arena */
         struct forgotten *next;
         struct slice start, end;
     } * forgotten;
-    size_t keys[SPACE_TEXT + 1]; /* of all databases, by space */
+    size_t keys[SPACE_END]; /* of all databases, by space */
 };
 
 void overlay_init(struct overlay *o, struct engine *g, struct arena *arena);

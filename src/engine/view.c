@@ -79,6 +79,7 @@ void view_offer(struct view *v, struct slice key, struct slice value)
     bool is_certain = own != NULL && own->is_dirty && !own->is_offer;
     overlay_set(v->overlay, key, value, 0);
     overlay_find(v->overlay, key)->is_offer = !is_certain;
+    view_exempt(v);
 }
 
 void view_delete(struct view *v, struct slice key)
@@ -114,4 +115,9 @@ size_t view_keys(const struct view *v, enum space space)
 uint64_t view_bytes(const struct view *v)
 {
     return v->overlay->bytes;
+}
+
+void view_exempt(struct view *v)
+{
+    v->overlay->is_exempt = true;
 }

@@ -249,6 +249,7 @@ static enum err fill_apply(struct layer_op *op, struct view *v, bool *is_met, st
     const struct index_work *k = (const struct index_work *)op;
     struct definition d;
     *is_met = true;
+    view_exempt(v);
     enum err r = fill_batch(k->indexes, v, k->index, k->indexes->batch_rows, &d, e);
     /* That it failed is what there is to write; rows that were added go when it is dropped. */
     if (r == ERR_DUPLICATE || r == ERR_TYPE) r = OK;

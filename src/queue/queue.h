@@ -161,6 +161,8 @@ struct queues_totals {
 };
 
 /* Walks all queues: for people who ask, not for every tick. */
+/* Those of one database. */
+size_t queues_count(const struct queues *qs, uint16_t database);
 void queues_totals(const struct queues *qs, struct queues_totals *out);
 
 /* A message that nobody gets: PEEK, KV.DLQ. */

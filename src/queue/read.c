@@ -42,6 +42,15 @@ enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size
     return OK;
 }
 
+size_t queues_count(const struct queues *qs, uint16_t database)
+{
+    size_t count = 0;
+    for (const struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
+        count += q->exists && key_database(q->key) == database;
+    }
+    return count;
+}
+
 void queues_totals(const struct queues *qs, struct queues_totals *out)
 {
     *out = (struct queues_totals){.is_reading = !queues_are_read(qs)};

@@ -242,7 +242,7 @@ enum err range_resolve(struct request *rq, const struct range_args *range, struc
         engine_key_begin(rq->scratch, rq->client->database);
         prefix = arena_copy(rq->arena, buf_slice(rq->scratch));
     }
-    engine_range_below(rq->arena, prefix.data[0], engine_key_tuple(prefix), start, end);
+    engine_range_below(rq->arena, key_database(prefix), engine_key_tuple(prefix), start, end);
     if (range->start.data != NULL) {
         if (slice_cmp(range->start, *start) < 0 || slice_cmp(range->start, *end) > 0) {
             return error_set(&rq->error, ERR_SYNTAX, "START is not below PREFIX");

@@ -62,7 +62,10 @@ enum block_end { BLOCK_GOES_ON, BLOCK_TIMED_OUT, BLOCK_ENDED, BLOCK_FAILED };
 struct client {
     uint64_t id;
     uint16_t database;
-    int proto; /* 2 or 3 */
+    uint64_t database_created; /* as struct database has it: another one may get the number */
+    bool has_entered;          /* the waiting command has counted against the database's rate ... */
+    bool is_throttled;         /* ... or waits for that */
+    int proto;                 /* 2 or 3 */
     enum format format;
     char name[CLIENT_NAME_MAX];
     char lib_name[CLIENT_NAME_MAX];

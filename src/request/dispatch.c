@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "request/block.h"
+#include "request/database.h"
 #include "request/feature.h"
 #include "request/format.h"
 #include "request/idem.h"
@@ -170,12 +171,15 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
     } else if (*is_queued) {
         r = multi_queue(rq);
     } else {
-        r = command_call(rq);
+        r = request_enter(rq);
+        if (r == OK) r = command_call(rq);
+        if (r == ERR_NODB) client_end_transaction(rq->client);
     }
     if (r == ERR_WAIT) {
         reply_cut(rq, mark);
         return ERR_WAIT;
     }
+    rq->client->has_entered = false;
     client_drop_pending(rq->client);
     client_block_clear(rq->client, rq->env);
     if (r != OK) {

@@ -458,11 +458,13 @@ static enum err exec_run(struct request *rq)
                          "Transaction discarded because of previous errors.");
     }
     uint16_t database = c->database;
+    uint64_t created = c->database_created;
     enum format format = c->format;
     turn_exec(rq->env, c->multi);
     enum err r = exec_attempt(rq);
     if (r != OK) {
         c->database = database;
+        c->database_created = created;
         c->format = format;
     }
     if (r != ERR_WAIT) client_end_transaction(c);

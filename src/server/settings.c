@@ -86,7 +86,8 @@ struct db_options settings_db(const struct server *s)
     return (struct db_options){.local = settings_local(s),
                                .engine = settings_engine(s),
                                .queues = settings_queues(s),
-                               .late_bytes_max = s->late_bytes_max};
+                               .late_bytes_max = s->late_bytes_max,
+                               .databases = (unsigned)s->config->databases};
 }
 
 struct net_options settings_net(struct server *s)

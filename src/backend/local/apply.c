@@ -165,6 +165,7 @@ static void apply_done(struct job *job)
         l->apply_rate = l->apply_rate == 0 ? rate : 0.7 * l->apply_rate + 0.3 * rate;
     }
     each_flush(l, m, cache_flush);
+    waiter_wake_all(&l->settle_waiters);
     l->retiring = m;
     l->retire_generation++;
     m->retire_at = omap_seek(&m->order, slice_of(NULL, 0));

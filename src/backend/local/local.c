@@ -191,7 +191,7 @@ static enum err local_commit(struct backend *b, const struct batch *batch, uint6
     steady_at_least(&l->time, batch->time_ms);
     journal_append(l->journal, *version, batch);
     for (size_t i = 0; i < batch->count; i++) {
-        const struct entry *before = batch->before != NULL ? &batch->before[i] : NULL;
+        const struct entry *before = batch->before != NULL ? batch->before[i] : NULL;
         local_remember(l, &batch->items[i], before, *version);
     }
     l->write_budget -= (double)bytes + 128;
@@ -282,6 +282,7 @@ static void local_count(struct backend *b, uint16_t database, struct backend_cou
 {
     const struct local *l = local_of(b);
     struct mem_database sum = {0};
+    struct store_counts stored = store_count(l->store, database);
     for (const struct memtable *m = l->active; m != NULL && sum.flushed == 0; m = m->older) {
         if (m->state == MEM_APPLIED || m->state == MEM_ASIDE) break;
         const struct mem_database *d = sparse_get(&m->databases, database);
@@ -292,14 +293,25 @@ static void local_count(struct backend *b, uint16_t database, struct backend_cou
         sum.flushed = d->flushed;
     }
     if (sum.flushed == 0) {
-        struct store_counts stored = store_count(l->store, database);
         sum.entries += (int64_t)stored.entries;
         sum.expiring += (int64_t)stored.expiring;
         sum.bytes += (int64_t)stored.bytes;
     }
     *out = (struct backend_count){.entries = sum.entries > 0 ? (uint64_t)sum.entries : 0,
                                   .expiring = sum.expiring > 0 ? (uint64_t)sum.expiring : 0,
-                                  .bytes = sum.bytes > 0 ? (uint64_t)sum.bytes : 0};
+                                  .bytes = sum.bytes > 0 ? (uint64_t)sum.bytes : 0,
+                                  .stored_bytes = stored.bytes};
+}
+
+static enum err local_settle(struct backend *b, uint64_t version, struct waiter *w, struct error *e)
+{
+    struct local *l = local_of(b);
+    if (store_applied(l->store) >= version) return OK;
+    const struct memtable *m = l->active;
+    if (m->version_first != 0 && m->version_first <= version) local_freeze(l);
+    waiter_add(&l->settle_waiters, w);
+    l->options.wake(l->options.arg);
+    return error_set(e, ERR_WAIT, "what was written is being counted");
 }
 
 static bool local_database_next(struct backend *b, uint32_t from, uint16_t *out)
@@ -471,6 +483,7 @@ static const struct backend_ops local_ops = {
     .scan_pause = local_scan_pause,
     .scan_close = local_scan_close,
     .count = local_count,
+    .settle = local_settle,
     .database_next = local_database_next,
     .version_durable = local_version_durable,
     .version_newest = local_version_newest,
@@ -617,6 +630,7 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     l->budget_us = clock_mono_us();
     cache_init(&l->cache, (size_t)options->cache_bytes - range_cache_bytes(options));
     range_cache_init(&l->range_cache, range_cache_bytes(options));
+    waiter_list_init(&l->settle_waiters);
     waiter_list_init(&l->room_waiters);
     waiter_list_init(&l->throttled);
     waiter_list_init(&l->throttled_bulk);

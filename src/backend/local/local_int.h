@@ -101,6 +101,7 @@ struct local {
     double write_budget; /* bytes that throttled writers may still write; see apply.c */
     int64_t budget_us;
     int64_t bulk_us; /* bulk work was last admitted although writers are throttled */
+    struct waiter_list settle_waiters; /* for the next apply */
     struct waiter_list room_waiters, throttled, throttled_bulk, yielded;
     struct damage damage;
     struct verification *verification; /* the last one; NULL = there was none */

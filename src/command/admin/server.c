@@ -57,6 +57,18 @@ const struct command cmd_flushdb = {
     .run = flushdb_run,
 };
 
+/* The first database from `from` on that FLUSHALL empties: those that are always there, also when
+ * nothing is in them, and of the others those that have something. */
+static bool next_flushed(const struct request *rq, const struct overlay *o, uint32_t from,
+                         uint16_t *out)
+{
+    if (from < rq->env->databases) {
+        *out = (uint16_t)from;
+        return true;
+    }
+    return engine_database_next(rq->env->db->engine, o, from, out) && *out != DATABASE_CATALOG;
+}
+
 static enum err flushall_run(struct request *rq)
 {
     uint64_t version = 0;
@@ -69,7 +81,7 @@ static enum err flushall_run(struct request *rq)
     struct engine *g = rq->env->db->engine;
     struct overlay *o = own != NULL ? own : rq->overlay;
     uint16_t i = 0;
-    for (uint32_t at = 0; r == OK && engine_database_next(g, o, at, &i); at = (uint32_t)i + 1) {
+    for (uint32_t at = 0; r == OK && next_flushed(rq, o, at, &i); at = (uint32_t)i + 1) {
         struct txn t = {.overlay = o,
                         .database = i,
                         .commits_always = true,

@@ -22,6 +22,7 @@
 #include "codec/value.h"
 #include "request/args.h"
 #include "request/command.h"
+#include "request/database.h"
 #include "request/feature.h"
 #include "request/format.h"
 #include "request/hint.h"
@@ -406,6 +407,7 @@ enum err watch_parse(struct request *rq, struct slice name, bool is_pattern, str
 {
     size_t head = strlen(KEY_CHANNEL);
     t->entry = (struct entry){0};
+    if (request_database(rq) != OK) return rq->error.code;
     if (is_pattern) {
         uint8_t *p = arena_alloc(rq->arena, KEY_HEAD_BYTES + name.len - head);
         uint8_t *glob = key_head_write(p, rq->client->database, 0);

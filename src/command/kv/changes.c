@@ -166,6 +166,10 @@ static enum err parse_changes(struct request *rq, struct feed *f, struct range_a
 {
     struct options o = {.rq = rq, .at = 2};
     enum err r = arg_after(rq, rq->argv[1], &f->request.after);
+    /* Of a database that was made, nothing older is its own. */
+    if (f->request.after < rq->client->database_created) {
+        f->request.after = rq->client->database_created;
+    }
     f->count = COUNT_DEFAULT;
     f->block_ms = -1;
     while (r == OK && o.at < rq->argc) {

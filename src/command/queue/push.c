@@ -11,6 +11,7 @@
 #include "codec/value.h"
 #include "command/queue/queue_int.h"
 #include "request/args.h"
+#include "request/database.h"
 #include "request/feature.h"
 #include "request/format.h"
 
@@ -137,7 +138,8 @@ static struct slice queue_of_channel(struct slice name)
 
 static enum err queue_check_channel(struct request *rq, struct slice name)
 {
-    return arg_queue(rq, queue_of_channel(name));
+    enum err r = request_database(rq);
+    return r == OK ? arg_queue(rq, queue_of_channel(name)) : r;
 }
 
 static size_t prefetch_of(const struct env *env, const struct client *c)

@@ -2,6 +2,7 @@
  * connect with these (reference: docs/protocol.md).
  */
 #include "command/session/session_int.h"
+#include "request/database.h"
 #include "request/transaction.h"
 
 #include <stdio.h>
@@ -225,6 +226,7 @@ static enum err reset_run(struct request *rq)
         return error_set(&rq->error, ERR_WAIT, "channels are being ended");
     }
     c->database = 0;
+    c->database_created = 0;
     c->proto = rq->w->proto = 2;
     c->format = rq->env->default_format;
     c->name[0] = '\0';
@@ -247,14 +249,22 @@ const struct command cmd_reset = {
 
 static enum err select_run(struct request *rq)
 {
+    struct databases *all = rq->env->db->databases;
+    struct slice name = rq->argv[1];
     int64_t n = 0;
-    if (!slice_to_i64(rq->argv[1], &n)) {
-        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
-    }
-    if (n < 0 || n >= rq->env->databases) {
+    enum err r = databases_ready(all, rq->waiter, &rq->error);
+    if (r == ERR_WAIT) return r;
+    const struct database *d = database_find(all, name);
+    if (d == NULL && r != OK) return r;
+    if (d == NULL && slice_to_i64(name, &n)) {
         return error_set(&rq->error, ERR_SYNTAX, "DB index is out of range");
     }
-    rq->client->database = (uint8_t)n;
+    if (d == NULL) {
+        return error_set(&rq->error, ERR_NODB, "there is no database '%.*s'; KV.DB LIST shows them",
+                         (int)(name.len < DATABASE_NAME_MAX ? name.len : DATABASE_NAME_MAX),
+                         (const char *)name.data);
+    }
+    client_select(rq->client, d);
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -266,6 +276,6 @@ const struct command cmd_select = {
     .group = "connection",
     .since = "0.1.0",
     .summary = "Chooses the database of this connection.",
-    .syntax = "index",
+    .syntax = "<index | name>",
     .run = select_run,
 };

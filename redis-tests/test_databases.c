@@ -1,0 +1,300 @@
+/* KV.DB: databases with names and limits: what a client that selected one sees when it is renamed or
+ * dropped, quotas under many writers and over restarts and kills, rates, many databases. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "group.h"
+#include "load_help.h"
+
+#define WRITERS 64
+#define MANY 1500
+
+static redisContext *c, *d; /* fresh for each test */
+
+static int start(void **state)
+{
+    group_opens(&c, &d, NULL);
+    server = testserver_start_with("--enable-debug-command", "yes", NULL);
+    return 0;
+}
+
+/* The databases that a test has made go with it. */
+static int leave(void **state)
+{
+    group_connect();
+    redisReply *list = ask_reply(c, "KV.DB LIST");
+    for (size_t i = 0; i < list->elements; i++) {
+        const redisReply *one = list->element[i];
+        if (one->element[0]->integer < 16) continue;
+        expect(c, "+OK", "KV.DB DROP %s", one->element[1]->str);
+    }
+    freeReplyObject(list);
+    expect(c, "+OK", "KV.DB LIMIT 3 MAXENTRIES 0 MAXBYTES 0 RATE 0");
+    return group_leave(state);
+}
+
+static long long info(const char *name, const char *field)
+{
+    long long found = -1;
+    redisReply *r = ask_reply(c, "KV.DB INFO %s", name);
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    for (size_t i = 0; i + 1 < r->elements; i += 2) {
+        if (strcmp(r->element[i]->str, field) == 0) found = r->element[i + 1]->integer;
+    }
+    freeReplyObject(r);
+    assert_true(found >= 0);
+    return found;
+}
+
+static void a_database_has_a_name_and_a_number(void **state)
+{
+    long long number = ask_integer(c, "KV.DB CREATE shop COMMENT %s", "all that is sold");
+    assert_in_range(number, 16, 65534);
+    expect(c, "+OK", "SELECT shop");
+    expect(c, "*", "KV.SET %s 1", "[\"a\"]");
+    expect(d, "+OK", "SELECT %lld", number);
+    expect(d, "*", "KV.GET %s", "[\"a\"]");
+    expect(d, ":1", "DBSIZE");
+    expect(c, "-ERR there is a database 'shop' already", "KV.DB CREATE shop");
+    expect(c, "-ERR a name of digits alone means a number*", "KV.DB CREATE 77");
+    expect(c, "-ERR the name of a database has 1 to 64 of*", "KV.DB CREATE a/b");
+    expect(c, "-NODB there is no database 'other'*", "SELECT other");
+    expect(c, "-ERR DB index is out of range", "SELECT 60000");
+    expect(c, "-ERR DB index is out of range", "SELECT 65535");
+    expect(c, "-ERR databases 0 to 15 are always there*", "KV.DB DROP 3");
+    expect(c, "+OK", "KV.DB RENAME shop store");
+    expect(c, ":1", "DBSIZE"); /* who had selected it has it still */
+    expect(c, "-NODB*", "SELECT shop");
+    expect(c, "+OK", "SELECT store");
+    group_again(true);
+    expect(c, "+OK", "SELECT store");
+    expect(c, ":1", "DBSIZE");
+    expect(c, "+OK", "FLUSHALL");
+    expect(c, ":0", "DBSIZE");
+    assert_int_equal(info("store", "number"), number);
+    assert_int_equal(info("store", "operations"), 3);
+}
+
+static void who_selected_a_dropped_database_is_told(void **state)
+{
+    expect(c, ":*", "KV.DB CREATE gone");
+    expect(c, "+OK", "SELECT gone");
+    expect(d, "+OK", "SELECT gone");
+    expect(c, "*", "KV.SET %s 1", "[\"a\"]");
+    expect(c, "+OK", "KV.INDEX CREATE i PREFIX %s ON 1 $", "[]");
+    say(d, "KV.DEQUEUE q BLOCK 0");
+    load_flush(d);
+    while (strstr(ask(c, "CLIENT LIST"), "cmd=kv.dequeue") == NULL) testserver_pause();
+    expect(c, "+OK", "KV.DB DROP gone");
+    expect_next(d, "-NODB the database that was selected*");
+    expect(c, "-NODB*", "KV.GET %s", "[\"a\"]");
+    expect(c, "-NODB*", "SUBSCRIBE kv:watch:%s", "[\"a\"]");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.GET %s", "[\"a\"]");
+    expect(c, "-NODB*", "EXEC");
+    expect(c, "-ERR EXEC without MULTI", "EXEC");
+    expect(c, "+PONG", "PING");
+    /* One of the same name is another one. */
+    expect(c, ":*", "KV.DB CREATE gone");
+    expect(c, "-NODB*", "DBSIZE");
+    expect(c, "+OK", "SELECT gone");
+    expect(c, ":0", "DBSIZE");
+    assert_int_equal(info("gone", "indexes"), 0);
+    expect(c, "+OK", "SELECT 0");
+}
+
+static void a_full_database_refuses_what_adds_and_nothing_else(void **state)
+{
+    expect(c, ":*", "KV.DB CREATE small MAXENTRIES 3");
+    expect(c, "+OK", "SELECT small");
+    for (int i = 0; i < 3; i++) expect(c, "*", "KV.SET [%d] 1", i);
+    expect(c, "-QUOTA database 'small' holds 3 of 3 entries", "KV.SET [3] 1");
+    expect(c, "*", "KV.SET [1] 2");                   /* one that is there */
+    expect(c, "*", "KV.ATOMIC DEL [0] SET [3] 1 x "); /* malformed: nothing happens */
+    expect(c, "*", "KV.ATOMIC DEL [0] SET [4] 1");
+    expect(c, "-QUOTA*", "KV.ATOMIC DEL [1] SET [5] 1 SET [6] 1");
+    expect(c, ":3", "DBSIZE");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "KV.SET [7] 1");
+    expect(c, "+QUEUED", "KV.SET [8] 1");
+    expect(c, "-*QUOTA*", "EXEC");
+    expect(c, ":3", "DBSIZE");
+    expect(c, ":2", "KV.DEL [1] [2]");
+    expect(c, "*", "KV.SET [9] 1");
+    expect(c, "+OK", "FLUSHDB");
+    for (int i = 0; i < 3; i++) expect(c, "*", "KV.SET [%d] 1", i);
+    expect(c, "-QUOTA*", "KV.SET [3] 1");
+    expect(c, "+OK", "KV.DB LIMIT small MAXENTRIES 4");
+    expect(c, "*", "KV.SET [3] 1 PX 100000");
+    expect(c, "-QUOTA*", "KV.SET [4] 1");
+    expect(c, "+OK", "KV.DB LIMIT small MAXENTRIES 0");
+    expect(c, "*", "KV.SET [4] 1");
+}
+
+static void messages_count_and_a_full_queue_can_be_worked_off(void **state)
+{
+    char value[600];
+    memset(value, 'x', sizeof value);
+    value[0] = value[sizeof value - 2] = '"';
+    value[sizeof value - 1] = '\0';
+    expect(c, ":*", "KV.DB CREATE jobs MAXBYTES 5000");
+    expect(c, "+OK", "SELECT jobs");
+    int count = 0;
+    while (strncmp(ask(c, "KV.ENQUEUE q %s", value), "-QUOTA", 6) != 0) count++;
+    assert_in_range(count, 3, 8);
+    expect(c, "-QUOTA database 'jobs' holds * KB of 4.9 KB, and this would be more",
+           "KV.SET [1] %s", value);
+    for (int i = 0; i < count; i++) {
+        redisReply *r = ask_reply(c, "KV.DEQUEUE q");
+        assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+        expect(c, ":1", "KV.ACK %s", r->element[0]->element[4]->str);
+        freeReplyObject(r);
+    }
+    expect(c, "*", "KV.ENQUEUE q %s", value);
+    assert_in_range(info("jobs", "bytes"), 600, 2000);
+    assert_int_equal(info("jobs", "queues"), 1);
+}
+
+/* Some of what is in the way is in the store, some in memory, some in the journal alone. */
+static void a_quota_survives_restarts_and_kills(void **state)
+{
+    expect(c, ":*", "KV.DB CREATE kept MAXENTRIES 50");
+    expect(c, "+OK", "SELECT kept");
+    for (int i = 0; i < 40; i++) expect(c, "*", "KV.SET [%d] 1", i);
+    for (int round = 0; round < 3; round++) {
+        group_again(round != 1);
+        expect(c, "+OK", "SELECT kept");
+        for (int i = 0; i < 40; i++) expect(c, "*", "KV.SET [%d] 2", i); /* adds nothing */
+        for (int i = 40; i < 50; i++) expect(c, "*", "KV.SET [%d] 1", i);
+        expect(c, "-QUOTA database 'kept' holds 50 of 50 entries", "KV.SET [50] 1");
+        expect(c, ":50", "DBSIZE");
+        for (int i = 40; i < 50; i++) expect(c, ":1", "KV.DEL [%d]", i);
+        expect(c, ":40", "DBSIZE");
+    }
+}
+
+/* A limit set on what was written without a look: the count is exact from then on. */
+static void a_limit_may_come_later(void **state)
+{
+    expect(c, "+OK", "SELECT 3");
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 30; i++) expect(c, "*", "KV.SET [%d] %d", i, round);
+    }
+    expect(c, "+OK", "KV.DB LIMIT 3 MAXENTRIES 31");
+    expect(c, "*", "KV.SET [30] 1");
+    expect(c, "-QUOTA database '3' holds 31 of 31 entries", "KV.SET [31] 1");
+    expect(c, ":31", "DBSIZE");
+}
+
+static void a_quota_holds_under_many_writers(void **state)
+{
+    redisContext *writers[WRITERS];
+    unsigned refused = 0;
+    expect(c, ":*", "KV.DB CREATE busy MAXENTRIES 500");
+    expect(c, "+OK", "SELECT busy");
+    for (int w = 0; w < WRITERS; w++) {
+        writers[w] = testserver_connect(server);
+        say(writers[w], "SELECT busy");
+        for (int i = 0; i < 20; i++) {
+            say(writers[w], "KV.SET [%d] %d", w * 20 + i, i);
+            if (i % 4 == 3) say(writers[w], "KV.DEL [%d]", w * 20 + i);
+        }
+    }
+    for (int w = 0; w < WRITERS; w++) {
+        for (int i = 0; i < 26; i++) {
+            redisReply *r = NULL;
+            assert_int_equal(redisGetReply(writers[w], (void **)&r), REDIS_OK);
+            refused += r->type == REDIS_REPLY_ERROR && strncmp(r->str, "QUOTA", 5) == 0;
+            if (r->type == REDIS_REPLY_ERROR) assert_memory_equal(r->str, "QUOTA", 5);
+            freeReplyObject(r);
+        }
+        redisFree(writers[w]);
+    }
+    assert_true(refused > 0);
+    expect(c, ":500", "DBSIZE");
+    assert_int_equal(info("busy", "entries"), 500);
+}
+
+static void over_a_rate_commands_wait_and_are_not_refused(void **state)
+{
+    expect(c, ":*", "KV.DB CREATE slow RATE 100");
+    expect(c, "+OK", "SELECT slow");
+    long from_ms = testserver_now_ms();
+    for (int i = 0; i < 60; i++) say(c, "KV.SET [%d] 1", i);
+    for (int i = 0; i < 60; i++) expect_next(c, "*");
+    assert_true(testserver_now_ms() - from_ms >= 400); /* a tenth of a second's are free */
+    expect(d, "+PONG", "PING");
+    expect(c, "+OK", "SELECT 0");
+    assert_true(info("slow", "throttled") > 0);
+    assert_int_equal(info("slow", "operations"), 60);
+    expect(c, "+OK", "KV.DB LIMIT slow RATE 0");
+    expect(c, "+OK", "SELECT slow");
+    expect(c, ":60", "DBSIZE");
+}
+
+static void the_feed_begins_with_the_database(void **state)
+{
+    expect(c, "*", "KV.SET %s 1", "[\"before\"]");
+    expect(c, ":*", "KV.DB CREATE feed");
+    expect(c, "+OK", "SELECT feed");
+    expect(c, "*", "KV.SET %s 1", "[\"after\"]");
+    expect(c, "[@ [[['after'] 1 @ (nil)]]]", "KV.CHANGES 0");
+}
+
+static void many_databases_cost_what_is_in_them(void **state)
+{
+    long long before = ask_integer(c, "KV.DB CREATE first");
+    expect(c, "+OK", "KV.DB DROP first");
+    for (int i = 0; i < MANY; i++) say(c, "KV.DB CREATE db.%d", i);
+    for (int i = 0; i < MANY; i++) expect_next(c, ":*");
+    for (int i = 0; i < MANY; i++) {
+        say(c, "SELECT db.%d", i);
+        say(c, "KV.SET [1] %d", i);
+        say(c, "KV.ENQUEUE q 1");
+    }
+    for (int i = 0; i < 3 * MANY; i++) expect_next(c, "*");
+    group_again(true);
+    for (int i = 0; i < MANY; i += 97) {
+        expect(c, "+OK", "SELECT db.%d", i);
+        expect(c, ":1", "DBSIZE");
+        char name[20];
+        snprintf(name, sizeof name, "db.%d", i);
+        assert_int_equal(info(name, "queues"), 1);
+    }
+    expect(c, "+OK", "SELECT 0");
+    for (int i = 0; i < MANY; i++) say(c, "KV.DB DROP db.%d", i);
+    for (int i = 0; i < MANY; i++) expect_next(c, "+OK");
+    group_again(false);
+    redisReply *list = ask_reply(c, "KV.DB LIST");
+    assert_int_equal(list->elements, 16);
+    freeReplyObject(list);
+    /* A number is not given again so soon. */
+    assert_true(ask_integer(c, "KV.DB CREATE last") > before + MANY);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, leave)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_database_has_a_name_and_a_number),
+        TEST(who_selected_a_dropped_database_is_told),
+        TEST(a_full_database_refuses_what_adds_and_nothing_else),
+        TEST(messages_count_and_a_full_queue_can_be_worked_off),
+        TEST(a_quota_survives_restarts_and_kills),
+        TEST(a_limit_may_come_later),
+        TEST(a_quota_holds_under_many_writers),
+        TEST(over_a_rate_commands_wait_and_are_not_refused),
+        TEST(the_feed_begins_with_the_database),
+        TEST(many_databases_cost_what_is_in_them),
+    };
+    return cmocka_run_group_tests(tests, start, group_stop);
+}

@@ -1,0 +1,100 @@
+/* database: databases with names and limits, as a layer. Every key begins with the number of its
+ * database; what a number is called and may hold are rows of the catalog, which is the database
+ * DATABASE_CATALOG: nothing flushes it, nobody selects it.
+ *
+ *   head (DATABASE_CATALOG, SPACE_DATABASE), number (2 bytes, big-endian) -> MessagePack array:
+ *     format 1, name, comment, bytes_max, entries_max, rate, created (version), created (ms)
+ *   ..., DATABASE_CATALOG -> the newest number that was given (2 bytes, big-endian)
+ *
+ * The numbers below `fixed` are always there and have a row only when something was said of them.
+ * Numbers are given in ascending order and come again only after the highest: then nobody has
+ * selected them, and the feed passes over what is older than the database.
+ *
+ * Limits (quota.c): what would add to a database that is full is refused with ERR_QUOTA; so that
+ * the figures are exact, each entry that is written in a database with limits is looked up before.
+ * Rates: a token bucket of a tenth of a second; commands wait for their turn.
+ */
+#ifndef DATABASE_DATABASE_H
+#define DATABASE_DATABASE_H
+
+#include "engine/engine.h"
+
+#define DATABASE_CATALOG 65535
+#define DATABASE_NAME_MAX 64
+#define DATABASE_COMMENT_MAX 256
+#define DATABASE_FIXED_MAX 16
+
+struct database_limits {
+    uint64_t bytes_max, entries_max; /* 0 = none */
+    uint64_t rate;                   /* operations per second; 0 = any number */
+};
+
+struct database {
+    uint16_t number;
+    struct slice name, comment; /* owned */
+    struct database_limits limits;
+    uint64_t created;   /* version; 0 = it was always there */
+    int64_t created_ms; /* Unix time; 0 = it was always there */
+    bool has_row;
+    /* Since the start. */
+    uint64_t operations;     /* commands */
+    uint64_t throttled;      /* of them, those that had to wait for the rate */
+    int64_t free_us;         /* monotonic: when the bucket is full again */
+    uint64_t exact_from;     /* its figures are exact once this version is in the store */
+    struct waiter_list late; /* commands that wait for the rate */
+};
+
+struct databases;
+
+/* Adds its layer to the engine, which must be freed after it. `fixed`: as many are there from the
+ * start. */
+struct databases *databases_new(struct engine *g, unsigned fixed);
+void databases_free(struct databases *x);
+/* Every 10 ms or so: wakes who waited for a rate. */
+void databases_tick(struct databases *x);
+
+/* ERR_WAIT until the catalog is read. */
+ERR_MUST_USE enum err databases_ready(struct databases *x, struct waiter *w, struct error *e);
+/* The database; NULL when there is none of the number. Good until the next commit. */
+struct database *database_get(struct databases *x, uint16_t number);
+/* By name, or by number written in digits; NULL = there is none. */
+struct database *database_find(struct databases *x, struct slice name);
+/* The next one from *at on, which *at then is; NULL at the end. Those that have always been there
+ * are among them. */
+struct database *database_next(struct databases *x, uint32_t *at);
+
+/* Is there room in its rate for `cost` commands? Then they are taken from it. ERR_WAIT: `w` will be
+ * woken. */
+ERR_MUST_USE enum err database_take(struct database *d, uint64_t cost, struct waiter *w,
+                                    struct error *e);
+/* The same without waiting: what was begun is counted. */
+void database_charge(struct database *d, uint64_t cost);
+
+/* ---- changes: operations of one transaction each ---- */
+
+enum database_change {
+    DATABASE_CREATE, /* name, limits, comment; `number` is the result */
+    DATABASE_LIMIT,  /* number, limits, comment: all of them as they shall be */
+    DATABASE_RENAME, /* number, name */
+    DATABASE_DROP,   /* number; its rows go by txn.has_flush and txn.is_drop */
+};
+
+struct database_op {
+    struct layer_op base; /* database_op's; first */
+    struct databases *databases;
+    enum database_change change;
+    uint16_t number;
+    struct slice name, comment;
+    struct database_limits limits;
+    /* Is the number still selected by somebody? Asked before a number is given again. */
+    bool (*is_used)(void *arg, uint16_t number);
+    void *arg;
+};
+
+/* ERR_SYNTAX: the name is taken or wrong, or the change is not for this database. ERR_LIMIT: there
+ * are too many. */
+struct op database_op(struct database_op *x);
+/* ERR_SYNTAX unless it can be a name: 1 to 64 of A-Z a-z 0-9 _ . -, not digits alone. */
+ERR_MUST_USE enum err database_name_check(struct slice name, struct error *e);
+
+#endif

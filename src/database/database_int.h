@@ -1,0 +1,28 @@
+/* database_int: what the files of this folder share. */
+#ifndef DATABASE_DATABASE_INT_H
+#define DATABASE_DATABASE_INT_H
+
+#include "base/sparse.h"
+#include "database/database.h"
+#include "engine/start.h"
+
+struct databases {
+    struct engine *engine;
+    struct sparse numbers; /* of struct database; owned */
+    unsigned fixed;
+    uint16_t last_number; /* that was given; 0 = none was */
+    size_t limited;       /* databases with MAXBYTES or MAXENTRIES */
+    bool is_waiting;      /* somebody waits for a rate */
+    bool is_read;         /* the catalog is */
+};
+
+static inline bool has_quota(const struct database *d)
+{
+    return d->limits.bytes_max != 0 || d->limits.entries_max != 0;
+}
+
+/* quota.c, as struct layer has it: may the write set be committed? Fills ws->before. */
+ERR_MUST_USE enum err quota_admit(void *arg, struct write_set *ws, struct waiter *w,
+                                  struct error *e);
+
+#endif

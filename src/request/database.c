@@ -1,0 +1,67 @@
+#include "request/database.h"
+
+#include "request/block.h"
+#include "request/transaction.h"
+
+void client_select(struct client *c, const struct database *d)
+{
+    c->database = d->number;
+    c->database_created = d->created;
+}
+
+static enum err find(struct request *rq, struct database **out)
+{
+    const struct client *c = rq->client;
+    struct databases *all = rq->env->db->databases;
+    struct database *d = database_get(all, c->database);
+    *out = d;
+    if (d != NULL && d->created == c->database_created) return OK;
+    return error_set(&rq->error, ERR_NODB,
+                     "the database that was selected (%u) has been dropped: SELECT another",
+                     c->database);
+}
+
+enum err request_database(struct request *rq)
+{
+    struct database *d;
+    return find(rq, &d);
+}
+
+/* EXEC costs as much as what it runs. */
+static uint64_t cost_of(const struct request *rq)
+{
+    const struct multi *m = rq->client->multi;
+    return rq->command == &cmd_exec && m != NULL ? multi_count(m) : 1;
+}
+
+enum err request_enter(struct request *rq)
+{
+    struct client *c = rq->client;
+    unsigned concerned = CMD_READ | CMD_WRITE | CMD_KEYSPACE;
+    struct database *d;
+    bool is_exec = rq->command == &cmd_exec && c->multi != NULL;
+    if ((rq->command->flags & concerned) == 0 && !is_exec) return OK;
+    enum err r = find(rq, &d);
+    if (r != OK || c->has_entered) return r;
+    r = database_take(d, cost_of(rq), rq->waiter, &rq->error);
+    if (r == ERR_WAIT && !c->is_throttled) d->throttled++;
+    c->is_throttled = r == ERR_WAIT;
+    c->has_entered = r == OK;
+    return r;
+}
+
+bool client_uses(void *env, uint16_t number)
+{
+    struct env *x = env;
+    for (const struct client *c = x->clients.next; c != &x->clients; c = c->next) {
+        if (c->database == number) return true;
+    }
+    return false;
+}
+
+void clients_leave(struct env *env, uint16_t number)
+{
+    for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+        if (c->database == number) (void)client_block_stop(c, false);
+    }
+}
