@@ -20,7 +20,6 @@
 #define KB (UINT64_C(1) << 10)
 #define MB (UINT64_C(1) << 20)
 #define GB (UINT64_C(1) << 30)
-#define TICK_MS 10
 #define ARENA_CHUNK_BYTES (64 * 1024)
 
 /* ---- options ---- */
@@ -216,15 +215,14 @@ static void fill_env(struct tupled_db *db, const char *dir)
 static enum err open_poll(struct tupled_db *db, struct error *e)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
-    struct itimerspec every = {.it_interval = {.tv_nsec = TICK_MS * 1000000L},
-                               .it_value = {.tv_nsec = TICK_MS * 1000000L}};
+    struct itimerspec first = {.it_value = {.tv_nsec = 1}}; /* each tick sets the next */
     db->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     db->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     db->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     bool is_good = db->poll_fd >= 0 && db->wake_fd >= 0 && db->timer_fd >= 0 &&
                    epoll_ctl(db->poll_fd, EPOLL_CTL_ADD, db->wake_fd, &event) == 0 &&
                    epoll_ctl(db->poll_fd, EPOLL_CTL_ADD, db->timer_fd, &event) == 0 &&
-                   timerfd_settime(db->timer_fd, 0, &every, NULL) == 0;
+                   timerfd_settime(db->timer_fd, 0, &first, NULL) == 0;
     if (is_good) return OK;
     return error_set(e, ERR_IO, "cannot make what the database waits with: %s", strerror(errno));
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "base/list.h"
@@ -145,7 +146,9 @@ static void tick(struct tupled_db *db)
 {
     int64_t now_us = clock_mono_us();
     if (now_us - db->tick_us >= TICK_US) {
+        struct itimerspec next = {.it_value = {.tv_nsec = TICK_US * 1000L}};
         db->tick_us = now_us;
+        (void)timerfd_settime(db->timer_fd, 0, &next, NULL);
         db_tick(db->env.db);
         command_tick(&db->env);
     }

@@ -210,6 +210,7 @@ static void a_message_is_taken_acknowledged_and_given_back(void **state)
     bench_init(&t, NULL);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 0, &m, &e), TUPLED_NO);
     assert_null(m);
+    assert_int_equal(tupled_dequeue(t.db, "q", 1, 100, &m, &e), TUPLED_NO); /* after some ticks */
     assert_int_equal(tupled_enqueue(t.db, "q", tupled_text("\"a\""), &once, id, &e), TUPLED_YES);
     assert_int_equal(strlen(id), 24);
     assert_int_equal(tupled_enqueue(t.db, "q", tupled_text("\"a\""), &once, NULL, &e), TUPLED_NO);
@@ -480,6 +481,20 @@ static void messagepack_goes_in_and_comes_out(void **state)
     bench_fini(&t);
 }
 
+static void a_wait_of_a_driven_database_ends_with_its_time(void **state)
+{
+    struct bench t;
+    struct tupled_options o;
+    struct tupled_error e;
+    struct tupled_messages *m = NULL;
+    tupled_options_init(&o);
+    o.is_driven = 1;
+    bench_init(&t, &o);
+    assert_int_equal(tupled_dequeue(t.db, "q", 1, 100, &m, &e), TUPLED_NO);
+    assert_null(m);
+    bench_fini(&t);
+}
+
 static void the_callers_loop_drives_it(void **state)
 {
     struct bench t;
@@ -537,6 +552,7 @@ int main(void)
         cmocka_unit_test(a_watch_tells_the_state_and_every_change),
         cmocka_unit_test(messagepack_goes_in_and_comes_out),
         cmocka_unit_test(the_callers_loop_drives_it),
+        cmocka_unit_test(a_wait_of_a_driven_database_ends_with_its_time),
         cmocka_unit_test(what_was_written_is_there_after_a_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
