@@ -70,6 +70,7 @@ void call_fail(struct tupled_db *db, struct call *c, const struct error *e)
     struct seat *s = c->seat;
     leave_list(c);
     c->state = CALL_RUNNING;
+    if (s != NULL) seat_waits(s, false);
     if (s != NULL && !s->is_kept) {
         s->call = NULL;
         seat_free(s);
@@ -189,13 +190,13 @@ static void run(struct tupled_db *db, struct call *c)
     if (r == ERR_WAIT) {
         /* Woken already, before it was parked: a waiter in no list has nobody to wake it. */
         bool is_ready = s->waiter.next == NULL;
-        s->client.is_waiting = true;
+        seat_waits(s, true);
         c->state = is_ready ? CALL_READY : CALL_PARKED;
         struct call *ring = is_ready ? &db->ready : &db->parked;
         RING_INSERT(ring, c, next, prev);
         return;
     }
-    s->client.is_waiting = false;
+    seat_waits(s, false);
     c->depends = rq.depends;
     if (c->kind == CALL_SUBSCRIBE) take_first_frames(c);
     hold(db, c);

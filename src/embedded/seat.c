@@ -52,6 +52,14 @@ void seat_give(struct seat *s)
     s->db->free_seats = s;
 }
 
+void seat_waits(struct seat *s, bool waits)
+{
+    if (s->client.is_waiting == waits) return;
+    s->client.is_waiting = waits;
+    if (waits) s->db->env.waiting_count++;
+    if (!waits) s->db->env.waiting_count--;
+}
+
 void seat_free(struct seat *s)
 {
     struct env *env = &s->db->env;

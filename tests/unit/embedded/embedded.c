@@ -2,15 +2,15 @@
 
 #include <time.h>
 
-static void open_it(struct bench *t)
+static void open_it(struct host *t)
 {
     struct tupled_error e;
     if (tupled_open(t->dir, &t->options, &t->db, &e) < 0) fail_msg("%s", e.text);
 }
 
-void bench_init(struct bench *t, const struct tupled_options *o)
+void host_init(struct host *t, const struct tupled_options *o)
 {
-    *t = (struct bench){.dir = "/tmp/test_embedded.XXXXXX"};
+    *t = (struct host){.dir = "/tmp/test_embedded.XXXXXX"};
     assert_non_null(mkdtemp(t->dir));
     tupled_options_init(&t->options);
     if (o != NULL) t->options = *o;
@@ -20,14 +20,14 @@ void bench_init(struct bench *t, const struct tupled_options *o)
     open_it(t);
 }
 
-void bench_reopen(struct bench *t)
+void host_reopen(struct host *t)
 {
     struct tupled_error e;
     if (tupled_close(t->db, &e) < 0) fail_msg("%s", e.text);
     open_it(t);
 }
 
-void bench_fini(struct bench *t)
+void host_fini(struct host *t)
 {
     char command[96];
     struct tupled_error e;
@@ -36,7 +36,7 @@ void bench_fini(struct bench *t)
     assert_int_equal(system(command), 0);
 }
 
-size_t split(char *text, struct tupled_bytes *words)
+size_t host_split(char *text, struct tupled_bytes *words)
 {
     size_t count = 0;
     for (char *p = text; *p != '\0';) {
@@ -55,12 +55,12 @@ static int run(struct tupled_db *db, struct tupled_session *s, const char *line,
     char text[512];
     struct tupled_bytes words[WORDS_MAX_OF_A_LINE];
     snprintf(text, sizeof text, "%s", line);
-    size_t count = split(text, words);
+    size_t count = host_split(text, words);
     if (s != NULL) return tupled_session_command(s, words, count, out, e);
     return tupled_command(db, words, count, out, e);
 }
 
-struct tupled_reply *ask(struct bench *t, const char *line)
+struct tupled_reply *host_ask(struct host *t, const char *line)
 {
     struct tupled_reply *r = NULL;
     struct tupled_error e;
@@ -68,12 +68,12 @@ struct tupled_reply *ask(struct bench *t, const char *line)
     return r;
 }
 
-void say(struct bench *t, const char *line)
+void host_say(struct host *t, const char *line)
 {
-    tupled_free(ask(t, line));
+    tupled_free(host_ask(t, line));
 }
 
-struct tupled_reply *ask_in(struct tupled_session *s, const char *line)
+struct tupled_reply *host_ask_in(struct tupled_session *s, const char *line)
 {
     struct tupled_reply *r = NULL;
     struct tupled_error e;
@@ -81,13 +81,13 @@ struct tupled_reply *ask_in(struct tupled_session *s, const char *line)
     return r;
 }
 
-struct tupled_reply *say_in(struct tupled_session *s, const char *line)
+struct tupled_reply *host_say_in(struct tupled_session *s, const char *line)
 {
-    tupled_free(ask_in(s, line));
+    tupled_free(host_ask_in(s, line));
     return NULL;
 }
 
-void refuse(struct bench *t, const char *line, const char *text)
+void host_refuse(struct host *t, const char *line, const char *text)
 {
     struct tupled_reply *r = NULL;
     struct tupled_error e;
@@ -97,7 +97,7 @@ void refuse(struct bench *t, const char *line, const char *text)
     if (strstr(e.text, text) == NULL) fail_msg("%s: %s", line, e.text);
 }
 
-void assert_value(struct bench *t, struct tupled_bytes key, const char *json)
+void host_has(struct host *t, struct tupled_bytes key, const char *json)
 {
     struct tupled_entry *entry = NULL;
     struct tupled_error e;
@@ -106,7 +106,7 @@ void assert_value(struct bench *t, struct tupled_bytes key, const char *json)
     tupled_free(entry);
 }
 
-int await_page(struct bench *t, struct tupled_page **out, const struct tupled_bytes *value)
+int host_await_page(struct host *t, struct tupled_page **out, const struct tupled_bytes *value)
 {
     for (int i = 0; i < 20000; i++) {
         struct tupled_error e;

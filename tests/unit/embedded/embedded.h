@@ -22,28 +22,28 @@
 #define KEY2 tupled_text("[\"users\",2]")
 #define WORDS_MAX_OF_A_LINE 32
 
-struct bench {
+struct host {
     char dir[64];
     struct tupled_options options;
     struct tupled_db *db;
 };
 
 /* `o` NULL: small defaults. */
-void bench_init(struct bench *t, const struct tupled_options *o);
-void bench_reopen(struct bench *t);
+void host_init(struct host *t, const struct tupled_options *o);
+void host_reopen(struct host *t);
 /* Closes it, and removes the directory. */
-void bench_fini(struct bench *t);
+void host_fini(struct host *t);
 /* The words of a line, parted by blanks; `text` is cut up. */
-size_t split(char *text, struct tupled_bytes *words);
+size_t host_split(char *text, struct tupled_bytes *words);
 /* Runs the line; it must not be an error. */
-struct tupled_reply *ask(struct bench *t, const char *line);
-void say(struct bench *t, const char *line);
-struct tupled_reply *ask_in(struct tupled_session *s, const char *line);
-struct tupled_reply *say_in(struct tupled_session *s, const char *line); /* NULL: freed */
+struct tupled_reply *host_ask(struct host *t, const char *line);
+void host_say(struct host *t, const char *line);
+struct tupled_reply *host_ask_in(struct tupled_session *s, const char *line);
+struct tupled_reply *host_say_in(struct tupled_session *s, const char *line); /* NULL: freed */
 /* It must be an error with this in its text. */
-void refuse(struct bench *t, const char *line, const char *text);
-void assert_value(struct bench *t, struct tupled_bytes key, const char *json);
+void host_refuse(struct host *t, const char *line, const char *text);
+void host_has(struct host *t, struct tupled_bytes key, const char *json);
 /* KV.FIND by_name, or without a value KV.SEARCH people, as soon as they are filled. */
-int await_page(struct bench *t, struct tupled_page **out, const struct tupled_bytes *value);
+int host_await_page(struct host *t, struct tupled_page **out, const struct tupled_bytes *value);
 
 #endif

@@ -5,11 +5,11 @@
 
 static void what_is_set_is_got_and_deleted(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_entry *entry = NULL;
     struct tupled_error e;
     char stamp[TUPLED_STAMP_BYTES];
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_get(t.db, KEY1, &entry, &e), TUPLED_NO);
     assert_null(entry);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("{\"n\":1}"), NULL, stamp, &e), TUPLED_YES);
@@ -22,52 +22,52 @@ static void what_is_set_is_got_and_deleted(void **state)
     tupled_free(entry);
     assert_int_equal(tupled_delete(t.db, KEY1, &e), TUPLED_YES);
     assert_int_equal(tupled_delete(t.db, KEY1, &e), TUPLED_NO);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void conditions_of_a_set_that_do_not_hold_change_nothing(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
     char stamp[TUPLED_STAMP_BYTES];
     struct tupled_set_options absent = {.condition = TUPLED_IF_ABSENT};
     struct tupled_set_options present = {.condition = TUPLED_IF_PRESENT, .ttl_ms = 100000};
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &present, NULL, &e), TUPLED_NO);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &absent, stamp, &e), TUPLED_YES);
     struct tupled_set_options version = {.condition = TUPLED_IF_VERSION, .versionstamp = stamp};
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("2"), &absent, NULL, &e), TUPLED_NO);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("3"), &version, NULL, &e), TUPLED_YES);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("4"), &version, NULL, &e), TUPLED_NO);
-    assert_value(&t, KEY1, "3");
+    host_has(&t, KEY1, "3");
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("5"), &present, NULL, &e), TUPLED_YES);
     struct tupled_entry *entry = NULL;
     assert_int_equal(tupled_get(t.db, KEY1, &entry, &e), TUPLED_YES);
     assert_true(entry->expiry_ms > 0);
     tupled_free(entry);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void a_request_id_makes_a_repeat_harmless(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
     char first[TUPLED_STAMP_BYTES];
     char again[TUPLED_STAMP_BYTES];
     struct tupled_set_options o = {.idem = "r1"};
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &o, first, &e), TUPLED_YES);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &o, again, &e), TUPLED_YES);
     assert_string_equal(first, again);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void errors_come_back_with_their_code(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_entry *entry = NULL;
     struct tupled_error e;
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_get(t.db, tupled_text("[broken"), &entry, &e), TUPLED_FAILED);
     assert_null(entry);
     assert_string_equal(e.code, "ERR");
@@ -80,16 +80,16 @@ static void errors_come_back_with_their_code(void **state)
     assert_string_equal(e.code, "WRONGTYPE");
     assert_int_equal(tupled_atomic_commit(t.db, a, NULL, NULL), TUPLED_FAILED);
     tupled_atomic_free(a);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void a_transaction_happens_whole_or_says_which_check_failed(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
     struct tupled_commit commit;
     char stamp[TUPLED_STAMP_BYTES];
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     struct tupled_atomic *a = tupled_atomic_new();
     tupled_atomic_check(a, KEY1, NULL);
     tupled_atomic_set(a, KEY1, tupled_text("1"));
@@ -108,8 +108,8 @@ static void a_transaction_happens_whole_or_says_which_check_failed(void **state)
     assert_string_equal(commit.current, stamp);
     assert_string_equal(commit.versionstamp, "");
     tupled_atomic_free(a);
-    assert_value(&t, KEY2, "6");
-    assert_value(&t, tupled_text("[\"x\"]"), "[0,1]");
+    host_has(&t, KEY2, "6");
+    host_has(&t, tupled_text("[\"x\"]"), "[0,1]");
 
     a = tupled_atomic_new();
     tupled_atomic_delete(a, KEY2);
@@ -119,15 +119,15 @@ static void a_transaction_happens_whole_or_says_which_check_failed(void **state)
     assert_int_equal(commit.failed_operation, 2);
     assert_string_equal(commit.current, "");
     tupled_atomic_free(a);
-    assert_value(&t, KEY2, "6");
-    bench_fini(&t);
+    host_has(&t, KEY2, "6");
+    host_fini(&t);
 }
 
 static void pages_follow_one_another(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     for (int i = 0; i < 25; i++) {
         char key[32];
         snprintf(key, sizeof key, "[\"n\",%d]", i);
@@ -169,27 +169,27 @@ static void pages_follow_one_another(void **state)
     assert_string_equal(page->entries[0].key.data, "[\"n\",5]");
     assert_null(page->entries[0].value.data);
     tupled_free(page);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void indexes_and_text_are_found(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
     struct tupled_page *page = NULL;
     struct tupled_bytes ada = tupled_text("\"Ada\"");
-    bench_init(&t, NULL);
-    say(&t, "KV.INDEX CREATE by_name PREFIX [\"users\"] ON 1 name");
-    say(&t, "KV.INDEX CREATE people PREFIX [\"users\"] TEXT 1 name");
+    host_init(&t, NULL);
+    host_say(&t, "KV.INDEX CREATE by_name PREFIX [\"users\"] ON 1 name");
+    host_say(&t, "KV.INDEX CREATE people PREFIX [\"users\"] TEXT 1 name");
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("{\"name\":\"Ada\"}"), NULL, NULL, &e),
                      TUPLED_YES);
     assert_int_equal(tupled_set(t.db, KEY2, tupled_text("{\"name\":\"Grace\"}"), NULL, NULL, &e),
                      TUPLED_YES);
-    assert_int_equal(await_page(&t, &page, &ada), TUPLED_YES);
+    assert_int_equal(host_await_page(&t, &page, &ada), TUPLED_YES);
     assert_int_equal(page->count, 1);
     assert_string_equal(page->entries[0].key.data, "[\"users\",1]");
     tupled_free(page);
-    assert_int_equal(await_page(&t, &page, NULL), TUPLED_YES);
+    assert_int_equal(host_await_page(&t, &page, NULL), TUPLED_YES);
     assert_int_equal(page->count, 1);
     assert_string_equal(page->entries[0].value.data, "{\"name\":\"Grace\"}");
     assert_true(page->entries[0].score > 0);
@@ -197,17 +197,17 @@ static void indexes_and_text_are_found(void **state)
     struct tupled_range range = {.values = &ada, .value_count = 1};
     assert_int_equal(tupled_find(t.db, "none", &range, &page, &e), TUPLED_FAILED);
     assert_null(page);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void a_message_is_taken_acknowledged_and_given_back(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
     struct tupled_messages *m = NULL;
     char id[TUPLED_ID_BYTES];
     struct tupled_enqueue_options once = {.dedup = "d1"};
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 0, &m, &e), TUPLED_NO);
     assert_null(m);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 100, &m, &e), TUPLED_NO); /* after some ticks */
@@ -234,24 +234,24 @@ static void a_message_is_taken_acknowledged_and_given_back(void **state)
     assert_int_equal(commit.failed_operation, 0);
     tupled_atomic_free(a);
     tupled_free(m);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void a_session_keeps_what_a_connection_would(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
     struct tupled_session *s = NULL;
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_session_open(t.db, &s, &e), TUPLED_YES);
-    refuse(&t, "SELECT 1", "tupled_session_open");
-    say_in(s, "SELECT 1");
-    say_in(s, "KV.SET [\"a\"] 1");
-    say_in(s, "MULTI");
-    say_in(s, "KV.SET [\"b\"] 2");
-    struct tupled_reply *r = say_in(s, "KV.GET [\"b\"]");
+    host_refuse(&t, "SELECT 1", "tupled_session_open");
+    host_say_in(s, "SELECT 1");
+    host_say_in(s, "KV.SET [\"a\"] 1");
+    host_say_in(s, "MULTI");
+    host_say_in(s, "KV.SET [\"b\"] 2");
+    struct tupled_reply *r = host_say_in(s, "KV.GET [\"b\"]");
     tupled_free(r);
-    r = ask_in(s, "EXEC");
+    r = host_ask_in(s, "EXEC");
     assert_int_equal(r->type, TUPLED_REPLY_ARRAY);
     assert_int_equal(r->count, 2);
     assert_string_equal(r->items[1].text, "2");
@@ -260,26 +260,26 @@ static void a_session_keeps_what_a_connection_would(void **state)
     assert_int_equal(tupled_get(t.db, tupled_text("[\"a\"]"), &entry, &e), TUPLED_NO);
     tupled_session_close(s);
     assert_int_equal(tupled_session_open(t.db, &s, &e), TUPLED_YES);
-    say_in(s, "MULTI"); /* the close of the database ends it */
-    bench_fini(&t);
+    host_say_in(s, "MULTI"); /* the close of the database ends it */
+    host_fini(&t);
 }
 
 static void what_needs_a_server_says_so(void **state)
 {
-    struct bench t;
-    bench_init(&t, NULL);
-    refuse(&t, "SHUTDOWN", "tupled_close");
-    refuse(&t, "SUBSCRIBE a", "tupled_watch_key");
-    refuse(&t, "MONITOR", "clients");
-    refuse(&t, "CLIENT KILL ID 1", "clients");
-    refuse(&t, "CLIENT NONSENSE", "clients");
-    refuse(&t, "CONFIG GET *", "tupled_open");
-    refuse(&t, "config nonsense", "tupled_open");
-    refuse(&t, "MULTI", "tupled_session_open");
-    refuse(&t, "DEBUG SLEEP 1", "tests");
-    refuse(&t, "HELLO 3", "connection");
-    refuse(&t, "NONSENSE", "unknown command");
-    bench_fini(&t);
+    struct host t;
+    host_init(&t, NULL);
+    host_refuse(&t, "SHUTDOWN", "tupled_close");
+    host_refuse(&t, "SUBSCRIBE a", "tupled_watch_key");
+    host_refuse(&t, "MONITOR", "clients");
+    host_refuse(&t, "CLIENT KILL ID 1", "clients");
+    host_refuse(&t, "CLIENT NONSENSE", "clients");
+    host_refuse(&t, "CONFIG GET *", "tupled_open");
+    host_refuse(&t, "config nonsense", "tupled_open");
+    host_refuse(&t, "MULTI", "tupled_session_open");
+    host_refuse(&t, "DEBUG SLEEP 1", "tests");
+    host_refuse(&t, "HELLO 3", "connection");
+    host_refuse(&t, "NONSENSE", "unknown command");
+    host_fini(&t);
 }
 
 /* ---- callbacks ---- */
@@ -357,10 +357,10 @@ static void on_commit(void *arg, int outcome, const struct tupled_commit *commit
 
 static void calls_with_a_callback_give_it_what_the_others_return(void **state)
 {
-    struct bench t;
+    struct host t;
     struct heard h;
     heard_init(&h);
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     h.db = t.db;
     for (int i = 0; i < 100; i++) {
         char value[16];
@@ -369,7 +369,7 @@ static void calls_with_a_callback_give_it_what_the_others_return(void **state)
                          TUPLED_YES);
     }
     heard_await(&h, 100);
-    assert_value(&t, KEY1, "99");
+    host_has(&t, KEY1, "99");
     assert_int_equal(h.yes, 100);
     assert_int_equal(tupled_get_async(t.db, KEY1, on_entry, &h), TUPLED_YES);
     heard_await(&h, 101);
@@ -388,8 +388,8 @@ static void calls_with_a_callback_give_it_what_the_others_return(void **state)
     assert_int_equal(tupled_atomic_commit_async(t.db, a, on_commit, &h), TUPLED_YES);
     tupled_atomic_free(a);
     heard_await(&h, 104);
-    assert_value(&t, KEY2, "77");
-    bench_fini(&t);
+    host_has(&t, KEY2, "77");
+    host_fini(&t);
 }
 
 static void on_change(void *arg, const struct tupled_change *c, const struct tupled_error *e)
@@ -406,7 +406,7 @@ static void on_change(void *arg, const struct tupled_change *c, const struct tup
 
 static void a_watch_tells_the_state_and_every_change(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
     struct tupled_watch *key = NULL;
     struct tupled_watch *below = NULL;
@@ -414,7 +414,7 @@ static void a_watch_tells_the_state_and_every_change(void **state)
     struct heard b;
     heard_init(&h);
     heard_init(&b);
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_watch_key(t.db, KEY1, on_change, &h, &key, &e), TUPLED_YES);
     assert_int_equal(
         tupled_watch_prefix(t.db, tupled_text("[\"users\"]"), on_change, &b, &below, &e),
@@ -437,19 +437,19 @@ static void a_watch_tells_the_state_and_every_change(void **state)
     heard_await(&b, 3);
     assert_string_equal(h.value, "gone");
     tupled_unwatch(key);
-    say(&t, "FLUSHDB");
+    host_say(&t, "FLUSHDB");
     heard_await(&b, 4);
     assert_string_equal(b.last, "");
     assert_int_equal(h.count, 3);
     assert_int_equal(tupled_watch_key(t.db, tupled_text("[x"), on_change, &h, &key, &e),
                      TUPLED_FAILED);
     assert_null(key);
-    bench_fini(&t); /* ends the other one */
+    host_fini(&t); /* ends the other one */
 }
 
 static void messagepack_goes_in_and_comes_out(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_options o;
     struct tupled_error e;
     struct tupled_entry *entry = NULL;
@@ -460,7 +460,7 @@ static void messagepack_goes_in_and_comes_out(void **state)
     heard_init(&h);
     tupled_options_init(&o);
     o.format = TUPLED_MSGPACK;
-    bench_init(&t, &o);
+    host_init(&t, &o);
     struct tupled_bytes value = {map, sizeof map};
     struct tupled_bytes packed = {key, sizeof key};
     assert_int_equal(tupled_watch_key(t.db, packed, on_change, &h, &w, &e), TUPLED_YES);
@@ -478,26 +478,26 @@ static void messagepack_goes_in_and_comes_out(void **state)
     assert_int_equal(page->count, 1);
     assert_memory_equal(page->entries[0].key.data, key, sizeof key);
     tupled_free(page);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void a_wait_of_a_driven_database_ends_with_its_time(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_options o;
     struct tupled_error e;
     struct tupled_messages *m = NULL;
     tupled_options_init(&o);
     o.is_driven = 1;
-    bench_init(&t, &o);
+    host_init(&t, &o);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 100, &m, &e), TUPLED_NO);
     assert_null(m);
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void the_callers_loop_drives_it(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_options o;
     struct tupled_error e;
     struct tupled_watch *w = NULL;
@@ -505,10 +505,10 @@ static void the_callers_loop_drives_it(void **state)
     heard_init(&h);
     tupled_options_init(&o);
     o.is_driven = 1;
-    bench_init(&t, &o);
+    host_init(&t, &o);
     assert_true(tupled_fd(t.db) >= 0);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
-    assert_value(&t, KEY1, "1");
+    host_has(&t, KEY1, "1");
     assert_int_equal(tupled_watch_key(t.db, KEY1, on_change, &h, &w, &e), TUPLED_YES);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(tupled_set_async(t.db, KEY1, tupled_text("2"), NULL, on_stamp, &h),
@@ -521,18 +521,18 @@ static void the_callers_loop_drives_it(void **state)
         assert_string_equal(e.code, "");
     }
     assert_string_equal(h.value, "2");
-    bench_fini(&t);
+    host_fini(&t);
 }
 
 static void what_was_written_is_there_after_a_close(void **state)
 {
-    struct bench t;
+    struct host t;
     struct tupled_error e;
-    bench_init(&t, NULL);
+    host_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
-    bench_reopen(&t);
-    assert_value(&t, KEY1, "1");
-    bench_fini(&t);
+    host_reopen(&t);
+    host_has(&t, KEY1, "1");
+    host_fini(&t);
 }
 
 int main(void)
