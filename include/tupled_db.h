@@ -372,8 +372,9 @@ void tupled_session_close(struct tupled_session *s);
 
 /* `outcome` and what comes with it are what the call of the same name would have returned. The
  * callback is called once, always, unless the call itself returned FAILED, which means that there
- * was no memory for it or that the database is being closed; never inside the call. A reply, an
- * entry: the callback's to free (tupled_free), NULL when there is none. */
+ * was no memory for it or that the database is being closed; never inside the call. Nothing but
+ * memory bounds how many calls may be under way. A reply, an entry: the callback's to free
+ * (tupled_free), NULL when there is none. */
 typedef void tupled_on_reply(void *arg, int outcome, struct tupled_reply *reply,
                              const struct tupled_error *e);
 typedef void tupled_on_entry(void *arg, int outcome, struct tupled_entry *entry,

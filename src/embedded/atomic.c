@@ -184,7 +184,7 @@ int tupled_atomic_commit(struct tupled_db *db, const struct tupled_atomic *a,
     struct slice *words = words_of(a, &count, e);
     if (words == NULL) return TUPLED_FAILED;
     int outcome = typed_run(db, words, count, &r, e);
-    if (outcome > 0) outcome = take_commit(r, out);
+    if (r != NULL) outcome = take_commit(r, out);
     mem_free(r);
     mem_free(words);
     return outcome;
@@ -194,12 +194,9 @@ static void finish_commit(struct call *c)
 {
     struct tupled_error e;
     struct tupled_commit commit = {0};
-    int outcome = reply_outcome(buf_slice(&c->out), &e);
-    struct tupled_reply *r = outcome < 0 ? NULL : reply_parse(buf_slice(&c->out), NULL);
-    if (outcome > 0 && r == NULL) {
-        outcome = error_give(&e, ERR_NOMEM, "out of memory for a result; the commit was made");
-    }
-    if (outcome > 0) outcome = take_commit(r, &commit);
+    struct tupled_reply *r = NULL;
+    int outcome = call_tree(c, &r, &e);
+    if (r != NULL) outcome = take_commit(r, &commit);
     mem_free(r);
     ((tupled_on_commit *)c->callback)(c->arg, outcome, &commit, &e);
 }

@@ -250,8 +250,7 @@ static void drive(struct tupled_db *db, struct call *c)
 {
     for (;;) {
         __atomic_store_n(&db->is_woken, 0, __ATOMIC_RELEASE);
-        pthread_mutex_lock(&db->lock);
-        db->sink_before = log_use(&db->sink);
+        db_take(db);
         db_turn(db);
         bool is_done = c->state == CALL_DONE;
         bool is_busy = db->is_busy;
@@ -261,21 +260,10 @@ static void drive(struct tupled_db *db, struct call *c)
     }
 }
 
-static void sleep_on(struct tupled_db *db, struct call *c)
-{
-    c->is_slept_on = true;
-    db->sleepers++;
-    db_leave(db);
-    futex_await(&c->is_done);
-    pthread_mutex_lock(&db->lock);
-    db->sleepers--;
-    if (db->sleepers == 0 && db->is_closing) pthread_cond_broadcast(&db->idle);
-    pthread_mutex_unlock(&db->lock);
-}
-
 void call_run(struct tupled_db *db, struct call *c)
 {
     bool is_driver = db_is_driver(db);
+    __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
     db_enter(db);
     call_start(db, c);
     if (c->kind != CALL_GET || c->state != CALL_DONE || ++db->runs % TURN_EVERY == 0) db_step(db);
@@ -285,8 +273,11 @@ void call_run(struct tupled_db *db, struct call *c)
         db_leave(db);
         drive(db, c);
     } else {
-        sleep_on(db, c);
+        c->is_slept_on = true;
+        db_leave(db);
+        futex_await(&c->is_done);
     }
+    __atomic_sub_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
 }
 
 /* ---- asynchronous ---- */
@@ -310,6 +301,7 @@ struct call *call_new(enum call_kind kind, const struct slice *argv, size_t argc
 
 int call_submit(struct tupled_db *db, struct call *c)
 {
+    __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
     pthread_mutex_lock(&db->queue_lock);
     bool is_closed = db->is_closed_to_calls;
     if (!is_closed) {
@@ -321,8 +313,9 @@ int call_submit(struct tupled_db *db, struct call *c)
     pthread_mutex_unlock(&db->queue_lock);
     if (is_closed) {
         call_free(c);
-        return TUPLED_FAILED;
+    } else {
+        db_wake(db);
     }
-    db_wake(db);
-    return TUPLED_YES;
+    __atomic_sub_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
+    return is_closed ? TUPLED_FAILED : TUPLED_YES;
 }

@@ -2,6 +2,7 @@
  * place of settings; its threads, and ours, have all signals blocked from their first moment.
  */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -335,9 +336,8 @@ static void end_calls(struct tupled_db *db)
     } else {
         (void)db_thread(db);
     }
-    pthread_mutex_lock(&db->lock);
-    while (db->sleepers > 0) pthread_cond_wait(&db->idle, &db->lock);
-    pthread_mutex_unlock(&db->lock);
+    /* They have their results, and need no more than a processor to be out of here. */
+    while (__atomic_load_n(&db->users, __ATOMIC_ACQUIRE) > 0) sched_yield();
 }
 
 static void end_seats(struct tupled_db *db)
@@ -404,8 +404,7 @@ int tupled_turn(struct tupled_db *db, struct tupled_error *e)
     error_none(e);
     (void)epoll_wait(db->poll_fd, events, 2, 0);
     __atomic_store_n(&db->is_woken, 0, __ATOMIC_RELEASE);
-    pthread_mutex_lock(&db->lock);
-    db->sink_before = log_use(&db->sink);
+    db_take(db);
     db_turn(db);
     struct error failure = db->failure;
     db_leave(db);

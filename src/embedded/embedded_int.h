@@ -99,6 +99,7 @@ struct tupled_db {
     bool has_thread;
     pthread_t thread;
     int is_woken; /* atomic: wake_fd was written and not yet looked at */
+    size_t users; /* atomic: threads that are inside; they may touch it until they have counted */
 
     pthread_mutex_t queue_lock; /* guards the next three; taken last */
     struct call *queue_first, **queue_last;
@@ -106,7 +107,7 @@ struct tupled_db {
     size_t queued; /* atomic */
 
     pthread_mutex_t lock; /* guards all below, and the engine */
-    pthread_cond_t idle;  /* nobody sleeps, or no callback of a watch runs: somebody waits for it */
+    pthread_cond_t idle;  /* no callback of a watch runs: somebody waits for that */
     struct env env;
     struct buf backup_dir;
     struct arena arena;
@@ -125,7 +126,6 @@ struct tupled_db {
     struct tupled_watch *delivering; /* its callback is running */
     unsigned delivering_depth;       /* callbacks are being called ... */
     pthread_t deliverer;             /* ... by this thread */
-    size_t sleepers;
     unsigned runs;
     int64_t tick_us, slow_tick_us; /* of the last ones */
     bool is_busy;                  /* another turn is wanted at once */
@@ -136,7 +136,9 @@ struct tupled_db {
 
 /* ---- turn.c ---- */
 
-/* Takes the lock and starts what is queued. */
+/* Takes the lock. */
+void db_take(struct tupled_db *db);
+/* The same, and starts what is queued. */
 void db_enter(struct tupled_db *db);
 /* Gives the lock back, and wakes whom this has given a result. */
 void db_leave(struct tupled_db *db);
@@ -232,6 +234,8 @@ struct words {
     char numbers[NUMBERS_MAX][24];
     size_t number_count;
 };
+/* The tree of what a call that is done has; or its error, and *out is NULL. */
+int call_tree(struct call *c, struct tupled_reply **out, struct tupled_error *e);
 void words_add(struct words *w, const char *word);
 void words_bytes(struct words *w, struct tupled_bytes bytes);
 void words_number(struct words *w, int64_t n);

@@ -58,10 +58,16 @@ static void start_queued(struct tupled_db *db, size_t max)
     }
 }
 
-void db_enter(struct tupled_db *db)
+void db_take(struct tupled_db *db)
 {
+    __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
     pthread_mutex_lock(&db->lock);
     db->sink_before = log_use(&db->sink);
+}
+
+void db_enter(struct tupled_db *db)
+{
+    db_take(db);
     start_queued(db, SIZE_MAX);
 }
 
@@ -79,6 +85,7 @@ void db_leave(struct tupled_db *db)
         woken = c->next;
         futex_done(&c->is_done); /* the call is its thread's from here on */
     }
+    __atomic_sub_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
 }
 
 /* ---- turns ---- */
@@ -228,8 +235,7 @@ void *db_thread(void *arg)
     bool is_over = false;
     while (!is_over) {
         __atomic_store_n(&db->is_woken, 0, __ATOMIC_RELEASE);
-        pthread_mutex_lock(&db->lock);
-        db->sink_before = log_use(&db->sink);
+        db_take(db);
         db_turn(db);
         if (db->is_closing) db_end_waiting(db);
         is_over = db->is_closing && is_drained(db);

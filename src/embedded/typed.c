@@ -34,14 +34,15 @@ static void words_option(struct words *w, const char *name, struct tupled_bytes 
     words_bytes(w, value);
 }
 
-/* The tree of what a call has, or its error. */
-static int take_tree(struct call *c, struct tupled_reply **out, struct tupled_error *e)
+int call_tree(struct call *c, struct tupled_reply **out, struct tupled_error *e)
 {
     int outcome = reply_outcome(buf_slice(&c->out), e);
     *out = NULL;
     if (outcome < 0) return outcome;
     *out = reply_parse(buf_slice(&c->out), NULL);
-    return *out != NULL ? outcome : error_give(e, ERR_NOMEM, "out of memory for a reply");
+    return *out != NULL
+               ? outcome
+               : error_give(e, ERR_NOMEM, "out of memory for a reply; the command was carried out");
 }
 
 int typed_run(struct tupled_db *db, struct slice *argv, size_t argc, struct tupled_reply **out,
@@ -49,7 +50,7 @@ int typed_run(struct tupled_db *db, struct slice *argv, size_t argc, struct tupl
 {
     struct call c = {.kind = CALL_TYPED, .argv = argv, .argc = argc};
     call_run(db, &c);
-    int outcome = take_tree(&c, out, e);
+    int outcome = call_tree(&c, out, e);
     buf_fini(&c.out);
     return outcome;
 }
@@ -95,7 +96,7 @@ static int command_on(struct tupled_db *db, struct seat *seat, const struct tupl
     c.argv = copy_words(words, count, e);
     if (c.argv == NULL) return TUPLED_FAILED;
     call_run(db, &c);
-    int outcome = take_tree(&c, out, e);
+    int outcome = call_tree(&c, out, e);
     buf_fini(&c.out);
     mem_free(c.argv);
     return outcome;
@@ -111,7 +112,7 @@ static void finish_reply(struct call *c)
 {
     struct tupled_error e;
     struct tupled_reply *reply = NULL;
-    int outcome = take_tree(c, &reply, &e);
+    int outcome = call_tree(c, &reply, &e);
     ((tupled_on_reply *)c->callback)(c->arg, outcome, reply, &e);
 }
 

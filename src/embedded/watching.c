@@ -279,6 +279,7 @@ void tupled_unwatch(struct tupled_watch *w)
 {
     if (w == NULL) return;
     struct tupled_db *db = w->db;
+    __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL); /* db_leave takes it off again */
     pthread_mutex_lock(&db->lock);
     bool is_inside = db->delivering == w && pthread_equal(db->deliverer, pthread_self()) != 0;
     w->seat->watch = NULL; /* nothing more comes ... */

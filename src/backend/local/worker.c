@@ -103,7 +103,9 @@ struct worker *worker_new(const struct worker_options *options)
     pthread_cond_init(&w->idle, NULL);
     for (unsigned i = 0; i < options->threads; i++) {
         if (pthread_create(&w->threads[i], NULL, worker_main, w) != 0) {
-            die("cannot start thread %s", options->name);
+            w->options.threads = i; /* those that there are end */
+            worker_free(w);
+            return NULL;
         }
     }
     return w;

@@ -3,6 +3,8 @@
  */
 #include "unit/embedded/embedded.h"
 
+#include "base/fault.h"
+
 static void what_is_set_is_got_and_deleted(void **state)
 {
     struct host t;
@@ -481,6 +483,34 @@ static void messagepack_goes_in_and_comes_out(void **state)
     host_fini(&t);
 }
 
+static void reads_wait_for_the_disk(void **state)
+{
+    for (int is_driven = 0; is_driven < 2; is_driven++) {
+        struct host t;
+        struct tupled_options o;
+        struct tupled_page *page = NULL;
+        struct tupled_error e;
+        struct heard h;
+        heard_init(&h);
+        tupled_options_init(&o);
+        o.is_driven = is_driven;
+        host_init(&t, &o);
+        assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
+        assert_int_equal(tupled_set(t.db, KEY2, tupled_text("2"), NULL, NULL, &e), TUPLED_YES);
+        fault_set_read_delay_ms(20);
+        host_reopen(&t); /* nothing is in memory */
+        assert_int_equal(tupled_get_async(t.db, KEY2, on_entry, &h), TUPLED_YES);
+        host_has(&t, KEY1, "1");
+        struct tupled_range all = {0};
+        assert_int_equal(tupled_list(t.db, &all, &page, &e), TUPLED_YES);
+        assert_int_equal(page->count, 2);
+        tupled_free(page);
+        host_fini(&t); /* calls back, if that has not been done */
+        assert_int_equal(h.count, 1);
+        fault_set_read_delay_ms(0);
+    }
+}
+
 static void a_wait_of_a_driven_database_ends_with_its_time(void **state)
 {
     struct host t;
@@ -553,6 +583,7 @@ int main(void)
         cmocka_unit_test(messagepack_goes_in_and_comes_out),
         cmocka_unit_test(the_callers_loop_drives_it),
         cmocka_unit_test(a_wait_of_a_driven_database_ends_with_its_time),
+        cmocka_unit_test(reads_wait_for_the_disk),
         cmocka_unit_test(what_was_written_is_there_after_a_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

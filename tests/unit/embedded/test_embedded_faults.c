@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -113,6 +114,27 @@ static void a_damaged_database_is_an_error(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* As a user who has all the threads that he may have. */
+static void no_threads_are_an_error(void **state)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char dir[] = "/tmp/test_embedded.XXXXXX";
+        struct rlimit none = {1, 1};
+        struct tupled_db *db = NULL;
+        struct tupled_error e = {{0}, {0}};
+        if (geteuid() == 0 && setuid(65534) != 0) _exit(2);
+        if (mkdtemp(dir) == NULL || setrlimit(RLIMIT_NPROC, &none) != 0) _exit(3);
+        int outcome = tupled_open(dir, NULL, &db, &e);
+        (void)rmdir(dir);
+        _exit(outcome < 0 && strstr(e.text, "threads") != NULL ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static void options_out_of_their_range_are_named(void **state)
 {
     struct tupled_options o;
@@ -204,13 +226,13 @@ static void files_that_somebody_removes_stop_the_database(void **state)
     struct host t;
     struct tupled_error e;
     struct tupled_watch *w = NULL;
-    char command[96];
+    char path[96];
     int ends = 0;
     int failed = 0;
     host_init(&t, NULL);
     assert_int_equal(tupled_watch_key(t.db, KEY1, on_change, &ends, &w, &e), TUPLED_YES);
-    snprintf(command, sizeof command, "rm -rf '%s'", t.dir);
-    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/LOCK", t.dir);
+    assert_int_equal(unlink(path), 0);
     await(&ends, 1);
     assert_int_equal(tupled_set_async(t.db, KEY1, tupled_text("1"), NULL, on_stamp, &failed),
                      TUPLED_YES);
@@ -458,6 +480,7 @@ int main(void)
         cmocka_unit_test(directories_that_cannot_be_used_are_refused),
         cmocka_unit_test(a_directory_that_is_only_to_be_read_is_refused),
         cmocka_unit_test(a_damaged_database_is_an_error),
+        cmocka_unit_test(no_threads_are_an_error),
         cmocka_unit_test(options_out_of_their_range_are_named),
         cmocka_unit_test(defaults_are_those_of_the_server),
         cmocka_unit_test(a_journal_that_cannot_be_synced_stops_the_database_not_the_program),
