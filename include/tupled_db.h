@@ -23,7 +23,8 @@
  *
  * RESULTS. A call returns TUPLED_YES (1: it was done, or it is there), TUPLED_NO (0: nothing was
  * there, or a condition did not hold, and nothing was changed) or TUPLED_FAILED (-1: an error, and
- * nothing was changed unless the text says that it is not known). The library never ends the
+ * nothing was changed unless the text says that it is not known; only commands that are several
+ * transactions, such as KV.DELRANGE of very much, may have done a part). The library never ends the
  * program for an error, sets no signal handler, changes no signal mask but those of its own
  * threads, and prints nothing. What ends the program: no memory for a small structure of its own,
  * and a broken invariant, which is a defect.
@@ -41,12 +42,12 @@
  * what is in memory) is carried out by the thread that makes it; a write waits until it is durable,
  * together with those of other threads. A call that is made when another one has given its result
  * sees what that has done; calls that are under way at the same time, those with a callback too,
- * may take effect in any order. Callbacks come from the library's own thread (or from
- * tupled_turn), one at a time; they may make any call but tupled_close, and should be short, as
- * everybody's callbacks wait meanwhile. All threads of the library have all signals blocked. Do not
- * cancel a thread inside a call, and make no call from a signal handler.
+ * may take effect in any order. Callbacks come from a thread of the library's (or from
+ * tupled_turn), one at a time; they may make any call but tupled_close. One that takes long keeps
+ * the others waiting. All threads of the library have all signals blocked. Do not cancel a thread
+ * inside a call, and make no call from a signal handler.
  *
- * YOUR OWN LOOP. With `is_driven` the library has no thread for turns and callbacks (only those
+ * YOUR OWN LOOP. With `is_driven` the library has no threads for turns and callbacks (only those
  * that read and write files): tupled_fd is readable when there is something to do, and then
  * tupled_turn does it and calls callbacks. Calls that wait must then be made by the thread that
  * makes the turns; those with a callback by any.

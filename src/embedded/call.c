@@ -262,7 +262,7 @@ static void drive(struct tupled_db *db, struct call *c)
 
 void call_run(struct tupled_db *db, struct call *c)
 {
-    bool is_driver = db_is_driver(db);
+    bool is_driver = db->options.is_driven != 0;
     __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
     db_enter(db);
     call_start(db, c);

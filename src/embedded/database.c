@@ -235,6 +235,7 @@ static struct tupled_db *db_new(void)
     pthread_mutex_init(&db->lock, NULL);
     pthread_mutex_init(&db->queue_lock, NULL);
     pthread_cond_init(&db->idle, NULL);
+    pthread_cond_init(&db->news, NULL);
     db->queue_last = &db->queue_first;
     db->done_last = &db->done_first;
     db->frame_last = &db->frame_first;
@@ -255,18 +256,30 @@ static void db_free(struct tupled_db *db)
     buf_fini(&db->scratch);
     arena_fini(&db->arena);
     pthread_cond_destroy(&db->idle);
+    pthread_cond_destroy(&db->news);
     pthread_mutex_destroy(&db->queue_lock);
     pthread_mutex_destroy(&db->lock);
     mem_free(db);
 }
 
-static enum err start_thread(struct tupled_db *db, struct error *e)
+static void end_callbacks(struct tupled_db *db)
+{
+    pthread_mutex_lock(&db->lock);
+    db->are_callbacks_over = true;
+    pthread_cond_signal(&db->news);
+    pthread_mutex_unlock(&db->lock);
+    pthread_join(db->callback_thread, NULL);
+}
+
+static enum err start_threads(struct tupled_db *db, struct error *e)
 {
     if (db->options.is_driven != 0) return OK;
-    pthread_mutex_lock(&db->lock); /* it looks at db->thread */
-    int code = pthread_create(&db->thread, NULL, db_thread, db);
-    db->has_thread = code == 0;
-    pthread_mutex_unlock(&db->lock);
+    int code = pthread_create(&db->callback_thread, NULL, db_callback_thread, db);
+    if (code == 0) {
+        (void)pthread_setname_np(db->callback_thread, "callbacks");
+        code = pthread_create(&db->thread, NULL, db_thread, db);
+        if (code != 0) end_callbacks(db);
+    }
     if (code == 0) (void)pthread_setname_np(db->thread, "tupled");
     if (code == 0) return OK;
     return error_set(e, ERR_IO, "cannot start a thread: %s", strerror(code));
@@ -279,7 +292,7 @@ static enum err open_engine(struct tupled_db *db, const char *dir, struct error 
     if (r != OK) return r;
     fill_env(db, dir);
     db->durable = db_durable(db->env.db);
-    r = start_thread(db, e);
+    r = start_threads(db, e);
     if (r == OK) return OK;
     db_abandon(db->env.db); /* nothing was written */
     command_fini(&db->env);
@@ -330,11 +343,13 @@ static void end_calls(struct tupled_db *db)
     db_enter(db);
     db->is_closing = true;
     db_leave(db);
-    if (db->has_thread) {
+    if (db->options.is_driven != 0) {
+        (void)db_thread(db);
+        while (db->has_news) (void)db_deliver(db); /* nobody else is here any more */
+    } else {
         db_wake(db);
         pthread_join(db->thread, NULL);
-    } else {
-        (void)db_thread(db);
+        end_callbacks(db);
     }
     /* They have their results, and need no more than a processor to be out of here. */
     while (__atomic_load_n(&db->users, __ATOMIC_ACQUIRE) > 0) sched_yield();

@@ -9,7 +9,8 @@
  * There is no loop that owns the engine: whoever holds the database's lock does. A call is carried
  * out by the thread that makes it, if nothing has to be waited for; else that thread ends the turn,
  * which hands what was committed to the journal, and sleeps. The library's own thread (or the
- * caller's, with is_driven) makes the turns that nobody else has reason to make.
+ * caller's, with is_driven) makes the turns that nobody else has reason to make; another one calls
+ * back.
  *
  *   asynchronous: CALL_QUEUED --the next holder of the lock--> runs
  *   synchronous:  runs --ERR_WAIT--> CALL_PARKED --its waiter is woken--> CALL_READY --> runs
@@ -96,9 +97,8 @@ struct tupled_db {
     struct log_sink sink;
     const struct log_sink *sink_before; /* of the thread that has the lock */
     int poll_fd, wake_fd, timer_fd;
-    bool has_thread;
-    pthread_t thread;
-    int is_woken; /* atomic: wake_fd was written and not yet looked at */
+    pthread_t thread, callback_thread; /* unless it is driven by the caller */
+    int is_woken;                      /* atomic: wake_fd was written and not yet looked at */
     size_t users; /* atomic: threads that are inside; they may touch it until they have counted */
 
     pthread_mutex_t queue_lock; /* guards the next three; taken last */
@@ -107,6 +107,7 @@ struct tupled_db {
     size_t queued; /* atomic */
 
     pthread_mutex_t lock; /* guards all below, and the engine */
+    pthread_cond_t news;  /* for callback_thread */
     pthread_cond_t idle;  /* no callback of a watch runs: somebody waits for that */
     struct env env;
     struct buf backup_dir;
@@ -131,7 +132,8 @@ struct tupled_db {
     bool is_busy;                  /* another turn is wanted at once */
     bool has_news;                 /* for whoever makes callbacks */
     bool is_closing;
-    struct error failure; /* OK = it works */
+    bool are_callbacks_over; /* when there is no more news */
+    struct error failure;    /* OK = it works */
 };
 
 /* ---- turn.c ---- */
@@ -152,10 +154,10 @@ void db_wake(struct tupled_db *db);
 void db_sleep(struct tupled_db *db);
 /* Calls callbacks. Without the lock. True when there is more to do, so that nobody must sleep. */
 bool db_deliver(struct tupled_db *db);
-/* The library's own thread, until the database closes. */
+/* The library's own threads, until the database closes: turns; callbacks, so that one that takes
+ * long stops nothing but other callbacks. */
 void *db_thread(void *arg);
-/* Is the calling thread the one that makes the turns? */
-bool db_is_driver(const struct tupled_db *db);
+void *db_callback_thread(void *arg);
 /* Something went so wrong that nothing may go on; the first reason stays. With the lock. */
 void db_fail(struct tupled_db *db, const struct error *e);
 /* For db_options. */

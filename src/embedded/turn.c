@@ -18,12 +18,6 @@
 #define SLOW_TICK_US 100000
 #define STARTS_MAX 1000 /* queued calls that one turn starts */
 
-bool db_is_driver(const struct tupled_db *db)
-{
-    return db->options.is_driven != 0 ||
-           (db->has_thread && pthread_equal(pthread_self(), db->thread) != 0);
-}
-
 void db_wake(struct tupled_db *db)
 {
     if (__atomic_exchange_n(&db->is_woken, 1, __ATOMIC_ACQ_REL) != 0) return;
@@ -74,12 +68,13 @@ void db_enter(struct tupled_db *db)
 void db_leave(struct tupled_db *db)
 {
     struct call *woken = db->woken;
-    bool wants_turn = db->is_busy || db->has_news || db->ready.next != &db->ready;
+    bool is_driven = db->options.is_driven != 0;
+    bool wants_turn = db->is_busy || db->ready.next != &db->ready || (is_driven && db->has_news);
     db->woken = NULL;
     (void)log_use(db->sink_before);
+    if (db->has_news && !is_driven) pthread_cond_signal(&db->news);
     pthread_mutex_unlock(&db->lock);
-    /* The library's thread looks by itself before it sleeps. */
-    if (wants_turn && (db->options.is_driven != 0 || !db_is_driver(db))) db_wake(db);
+    if (wants_turn) db_wake(db);
     while (woken != NULL) {
         struct call *c = woken;
         woken = c->next;
@@ -239,8 +234,22 @@ void *db_thread(void *arg)
         db_turn(db);
         if (db->is_closing) db_end_waiting(db);
         is_over = db->is_closing && is_drained(db);
-        db_leave(db);
-        if (!db_deliver(db) && !is_over) db_sleep(db);
+        db_leave(db); /* wakes us when there is more to do */
+        if (!is_over) db_sleep(db);
+    }
+    return NULL;
+}
+
+void *db_callback_thread(void *arg)
+{
+    struct tupled_db *db = arg;
+    bool is_over = false;
+    while (!is_over) {
+        pthread_mutex_lock(&db->lock);
+        while (!db->has_news && !db->are_callbacks_over) pthread_cond_wait(&db->news, &db->lock);
+        is_over = db->are_callbacks_over && !db->has_news;
+        pthread_mutex_unlock(&db->lock);
+        (void)db_deliver(db);
     }
     return NULL;
 }

@@ -449,6 +449,57 @@ static void a_watch_tells_the_state_and_every_change(void **state)
     host_fini(&t); /* ends the other one */
 }
 
+struct slow {
+    struct heard heard; /* first */
+    pthread_mutex_t gate;
+    bool is_at_end; /* of what was written */
+};
+
+static void on_change_slowly(void *arg, const struct tupled_change *c, const struct tupled_error *e)
+{
+    struct slow *s = arg;
+    assert_non_null(c);
+    pthread_mutex_lock(&s->gate);
+    s->is_at_end = c->value.len > 0 && ((const char *)c->value.data)[1] == 'z';
+    pthread_mutex_unlock(&s->gate);
+    heard_one(&s->heard, 1);
+}
+
+static void a_slow_callback_gets_the_newest_state(void **state)
+{
+    struct host t;
+    struct tupled_error e;
+    struct tupled_watch *w = NULL;
+    struct slow s = {.gate = PTHREAD_MUTEX_INITIALIZER};
+    static char big[8192];
+    const size_t writes = 200; /* more bytes than are kept for one who does not listen */
+    heard_init(&s.heard);
+    memset(big, 'x', sizeof big);
+    big[0] = big[sizeof big - 1] = '"';
+    host_init(&t, NULL);
+    assert_int_equal(tupled_watch_key(t.db, KEY1, on_change_slowly, &s, &w, &e), TUPLED_YES);
+    heard_await(&s.heard, 1);
+    pthread_mutex_lock(&s.gate);
+    for (size_t i = 0; i < writes; i++) {
+        if (i == writes - 1) big[1] = 'z';
+        struct tupled_bytes value = {big, sizeof big};
+        struct tupled_bytes set[] = {tupled_text("KV.SET"), KEY1, value};
+        struct tupled_reply *r = NULL;
+        assert_int_equal(tupled_command(t.db, set, 3, &r, &e), TUPLED_YES);
+        tupled_free(r);
+    }
+    pthread_mutex_unlock(&s.gate);
+    for (bool is_at_end = false; !is_at_end;) {
+        host_say(&t, "PING");
+        pthread_mutex_lock(&s.gate);
+        is_at_end = s.is_at_end;
+        pthread_mutex_unlock(&s.gate);
+    }
+    tupled_unwatch(w);
+    assert_true(s.heard.count < writes);
+    host_fini(&t);
+}
+
 static void messagepack_goes_in_and_comes_out(void **state)
 {
     struct host t;
@@ -480,6 +531,51 @@ static void messagepack_goes_in_and_comes_out(void **state)
     assert_int_equal(page->count, 1);
     assert_memory_equal(page->entries[0].key.data, key, sizeof key);
     tupled_free(page);
+    host_fini(&t);
+}
+
+struct order {
+    size_t written, read, read_too_early;
+};
+
+static void on_written(void *arg, int outcome, const char *stamp, const struct tupled_error *e)
+{
+    assert_int_equal(outcome, TUPLED_YES);
+    ((struct order *)arg)->written++;
+}
+
+static void on_read(void *arg, int outcome, struct tupled_entry *entry,
+                    const struct tupled_error *e)
+{
+    struct order *o = arg;
+    if (outcome == TUPLED_YES && o->written == 0) o->read_too_early++;
+    o->read++;
+    tupled_free(entry);
+}
+
+/* A read that saw a write is answered when the write is durable, which takes a while here. */
+static void no_result_is_given_before_what_it_depends_on_is_durable(void **state)
+{
+    struct host t;
+    struct tupled_options o;
+    struct tupled_error e;
+    struct order order = {0};
+    struct pollfd p = {.events = POLLIN};
+    tupled_options_init(&o);
+    o.is_driven = 1;
+    host_init(&t, &o);
+    host_say(&t, "KV.COUNT"); /* what is read at the start has been */
+    fault_set_sync_delay_ms(100);
+    assert_int_equal(tupled_set_async(t.db, KEY1, tupled_text("1"), NULL, on_written, &order),
+                     TUPLED_YES);
+    assert_int_equal(tupled_get_async(t.db, KEY1, on_read, &order), TUPLED_YES);
+    p.fd = tupled_fd(t.db);
+    while (order.read < 1 || order.written < 1) {
+        assert_int_equal(poll(&p, 1, 20000), 1);
+        while (tupled_turn(t.db, &e) == TUPLED_YES) continue;
+    }
+    fault_set_sync_delay_ms(0);
+    assert_int_equal(order.read_too_early, 0);
     host_fini(&t);
 }
 
@@ -584,6 +680,8 @@ int main(void)
         cmocka_unit_test(the_callers_loop_drives_it),
         cmocka_unit_test(a_wait_of_a_driven_database_ends_with_its_time),
         cmocka_unit_test(reads_wait_for_the_disk),
+        cmocka_unit_test(no_result_is_given_before_what_it_depends_on_is_durable),
+        cmocka_unit_test(a_slow_callback_gets_the_newest_state),
         cmocka_unit_test(what_was_written_is_there_after_a_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
