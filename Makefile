@@ -5,6 +5,7 @@
 #   asan     gcc, ASan + UBSan            build/asan/
 #   tsan     gcc, TSan                    build/tsan/
 #   fuzz     clang, libFuzzer + sanitizers build/fuzz/
+#   pic      gcc, optimised, for libraries build/libtupled.a, build/libtupled.so.0, build/pic/
 # src/server/main.c is the only file with main(); all else goes into build/<flavour>/libserver.a, which
 # every test links.
 
@@ -77,17 +78,22 @@ CC_release := $(CC)
 CC_asan := $(CC)
 CC_tsan := $(CC)
 CC_fuzz := $(CLANG)
+CC_pic := $(CC)
 SANITIZE_asan := -fsanitize=address,undefined -fno-sanitize-recover=all
 SANITIZE_tsan := -fsanitize=thread
 SANITIZE_fuzz := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 # Link-time optimisation: the way of a command goes through many small files (10 % of pipelined KV.GET).
-# One partition, so that no second make runs inside; fat objects, so that libtupled.a needs none of it.
+# One partition, so that no second make runs inside.
 CFLAGS_release := -O2 -g -Werror -flto=1 -flto-partition=one -ffat-lto-objects
+# Both libraries are linked from one object of this flavour. The linker optimises across files there too,
+# and what comes out is an ordinary object (nolto-rel), which any linker and compiler can use.
+CFLAGS_pic := -O2 -g -Werror -fPIC -fvisibility=hidden -flto=1 -flto-partition=one
 CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
 LIBS := -lev -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
+EMBEDDED_LIBS := -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
 
@@ -95,6 +101,11 @@ LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
 
 MAIN := src/server/main.c
 LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c))
+# What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
+# alone, so that a program that needs only these links nothing else.
+KEY_SRCS := src/codec/tupled.c
+EMBEDDED_SRCS := $(filter-out src/net/% src/server/% $(KEY_SRCS),$(LIB_SRCS))
+EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c redis-tests/*.c)
 
 UNIT := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
@@ -112,14 +123,16 @@ ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS))
 TSAN_PROGRAMS := $(patsubst %.c,build/tsan/%,$(TSAN))
 FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
+EXAMPLE_PROGRAMS := $(patsubst %.c,build/%,$(EXAMPLES))
+LIBRARIES := build/libtupled.a build/libtupled.so.0 build/libtupled.pc
 HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim mutants
-.PHONY: docs install clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
-all: $(if $(HAS_MAIN),build/tupled) build/libtupled.a ## build/tupled and build/libtupled.a (default)
+all: $(if $(HAS_MAIN),build/tupled) $(LIBRARIES) ## build/tupled and libtupled, static and shared (default)
 
 deps: ## install the Debian packages that building and running needs, if any is missing
 	$(call need,$(RUN_PACKAGES))
@@ -175,10 +188,18 @@ mutants: test-deps ## plants bugs (tests/mutants) and sees whether the tests cat
 	@$(PMAKE) test-build
 	@exec tests/mutants.sh
 
+examples: $(EXAMPLE_PROGRAMS) ## the programs of examples/embedded, with libtupled
+
 install: all ## PREFIX (/usr/local), DESTDIR, SYSCONFDIR; an existing tupled.conf is kept
 	install -D -m 755 build/tupled $(DESTDIR)$(PREFIX)/bin/tupled
 	install -D -m 644 build/libtupled.a $(DESTDIR)$(PREFIX)/lib/libtupled.a
+	install -D -m 755 build/libtupled.so.0 $(DESTDIR)$(PREFIX)/lib/libtupled.so.0
+	ln -sf libtupled.so.0 $(DESTDIR)$(PREFIX)/lib/libtupled.so
+	sed 's|@PREFIX@|$(PREFIX)|' build/libtupled.pc >build/libtupled.pc.installed
+	install -D -m 644 build/libtupled.pc.installed $(DESTDIR)$(PREFIX)/lib/pkgconfig/libtupled.pc
 	install -D -m 644 include/tupled.h $(DESTDIR)$(PREFIX)/include/tupled.h
+	install -D -m 644 include/tupled_db.h $(DESTDIR)$(PREFIX)/include/tupled_db.h
+	install -D -m 644 docs/man/tupled_db.3 $(DESTDIR)$(PREFIX)/share/man/man3/tupled_db.3
 	@if [ -e "$(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf" ]; then echo "tupled.conf is kept"; else \
 	    echo install -D -m 644 conf/tupled.conf $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf; \
 	    install -D -m 644 conf/tupled.conf $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf; fi
@@ -193,9 +214,9 @@ help: ## this list
 
 fuzz-build: $(FUZZ_PROGRAMS)
 bench-build: all $(BENCH_PROGRAMS)
-test-build: all fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled)
+test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled)
 # Everything gcc compiles, for `make check`.
-check-build: all $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(BENCH_PROGRAMS)
+check-build: all examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(BENCH_PROGRAMS)
 
 # ---- how ----------------------------------------------------------------------------------------------
 
@@ -254,16 +275,38 @@ endef
 $(foreach d,tests/bench tests/demo,$(eval $(call bench_programs,$(d))))
 
 FUZZ_MAIN_fuzz := -fsanitize=fuzzer
-$(foreach f,release asan tsan fuzz,$(eval $(call flavour,$(f))))
+$(foreach f,release asan tsan fuzz pic,$(eval $(call flavour,$(f))))
 
 build/tupled: build/release/tupled
 	@cp -f $< $@.new && mv -f $@.new $@
 
-# For other programs: stands alone on standard headers (include/tupled.h).
-build/libtupled.a: build/release/obj/src/codec/tupled.o
-	@mkdir -p $(@D)
+# For other programs: the engine (include/tupled_db.h) and keys (include/tupled.h), an object each, in which
+# only what those headers declare is global; all else is hidden, and made local.
+build/pic/libtupled.o: $(patsubst %.c,build/pic/obj/%.o,$(EMBEDDED_SRCS)) build/pic/objects
+build/pic/libkeys.o: $(patsubst %.c,build/pic/obj/%.o,$(KEY_SRCS)) build/pic/objects
+build/pic/libtupled.o build/pic/libkeys.o:
+	@echo "  link $@"
+	@$(COMPILE_pic) -r -flinker-output=nolto-rel -o $@.all $(filter %.o,$^)
+	@objcopy --localize-hidden $@.all $@ && rm -f $@.all
+
+build/libtupled.a: build/pic/libtupled.o build/pic/libkeys.o
 	@echo "  ar   $@"
-	@rm -f $@; ar rcs $@ $<
+	@rm -f $@; ar rcs $@ $^
+
+build/libtupled.so.0: build/pic/libtupled.o build/pic/libkeys.o src/embedded/libtupled.map
+	@echo "  link $@"
+	@$(CC) -shared -Wl,-soname,libtupled.so.0 -Wl,--version-script=src/embedded/libtupled.map \
+	    -Wl,--no-undefined -o $@ $(filter %.o,$^) $(LINK_FLAGS) $(EMBEDDED_LIBS)
+	@ln -sf libtupled.so.0 build/libtupled.so
+
+build/libtupled.pc: src/embedded/libtupled.pc.in include/tupled.h
+	@mkdir -p $(@D)
+	@sed "s|@VERSION@|$$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/tupled.h)|" $< >$@
+
+build/examples/%: examples/%.c build/libtupled.a include/tupled_db.h
+	@mkdir -p $(@D)
+	@echo "  link $@"
+	@$(CC) -std=c11 -Wall -Wextra -Werror -O2 -Iinclude -o $@ $< build/libtupled.a $(LINK_FLAGS) $(EMBEDDED_LIBS)
 
 # Objects stay: only the final programs are named as goals.
 .SECONDARY:

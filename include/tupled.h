@@ -31,6 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define TUPLED_VERSION "0.1.0"
 
@@ -181,6 +182,7 @@ int tupled_part_int64(const struct tupled_key_part *part, int64_t *value);
 #define TUPLED_BIGINT_TEXT_BYTES 617
 int tupled_part_digits(const struct tupled_key_part *part, char out[TUPLED_BIGINT_TEXT_BYTES]);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -45,6 +45,7 @@ RANKS='
 7 net
 8 command
 9 server
+9 embedded
 '
 
 # names (a * at the end: any rest) | where they are allowed (path prefixes, - = nowhere) | why not elsewhere
@@ -62,7 +63,7 @@ localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
 sqlite3* | src/backend/ | nothing above the seam (src/backend/backend.h) knows SQLite
-pthread_* | src/base/ src/backend/ src/net/ src/server/ | threads are made where messages move between them
+pthread_* | src/base/ src/backend/ src/net/ src/server/ src/embedded/ | threads are made where messages move between them
 ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
 open openat creat fopen freopen fdopen fdatasync fsync sync_file_range | src/base/ | file access goes through base/file, where faults are injected
 preadv2 | src/base/ src/backend/ | only the VFS of the store asks what is in the page cache
@@ -77,7 +78,7 @@ setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ | 
 HEADERS='
 sqlite3.h | src/backend/ | nothing above the seam (src/backend/backend.h) knows SQLite
 ev.h | src/net/ src/server/ | the loop belongs to net
-pthread.h | src/base/ src/backend/ src/net/ src/server/ | threads are made where messages move between them
+pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ | threads are made where messages move between them
 threads.h | - | threads are pthreads
 sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ | sockets live in net
 '
@@ -158,7 +159,7 @@ function check_include(text,    path, folder, own) {
     sub(/[">].*/, "", path)
     if ((path in header_where) && !is_allowed(header_where[path]))
         broken(FNR, "<" path "> is not for this folder: " header_why[path])
-    if (substr(text, 1, 1) != "\"" || path == "tupled.h") return
+    if (substr(text, 1, 1) != "\"" || path == "tupled.h" || path == "tupled_db.h") return
     if (index(path, "/") == 0) {
         broken(FNR, "\"" path "\" is included without its folder")
         return

@@ -12,6 +12,7 @@
 static int log_fd = STDOUT_FILENO;
 static char log_path[4096]; /* set once, by log_open; "" = standard output */
 static enum log_level log_least = LOG_LEVEL_NOTICE;
+static _Thread_local const struct log_sink *log_mine;
 
 enum err log_open(const char *path, enum log_level level, struct error *e)
 {
@@ -41,8 +42,37 @@ void log_set_level(enum log_level level)
     __atomic_store_n(&log_least, level, __ATOMIC_RELAXED);
 }
 
+const struct log_sink *log_use(const struct log_sink *sink)
+{
+    const struct log_sink *before = log_mine;
+    log_mine = sink;
+    return before;
+}
+
+const struct log_sink *log_used(void)
+{
+    return log_mine;
+}
+
+__attribute__((format(printf, 3, 0))) static void sink_line(const struct log_sink *sink,
+                                                            enum log_level level,
+                                                            const char *format, va_list args)
+{
+    char text[1024];
+    if (level < sink->least || sink->line == NULL) return;
+    vsnprintf(text, sizeof text, format, args);
+    sink->line(sink->arg, level, text);
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
+    va_list args;
+    if (log_mine != NULL) {
+        va_start(args, format);
+        sink_line(log_mine, level, format, args);
+        va_end(args);
+        return;
+    }
     if (level < __atomic_load_n(&log_least, __ATOMIC_RELAXED)) return;
     char line[1024];
     int64_t now_ms = clock_wall_ms();
@@ -53,7 +83,6 @@ void log_line(enum log_level level, const char *format, ...)
     strftime(date, sizeof date, "%d %b %Y %H:%M:%S", &tm);
     int n = snprintf(line, sizeof line, "%d:M %s.%03d %c ", (int)getpid(), date,
                      (int)(now_ms % 1000), ".-*#"[level]);
-    va_list args;
     va_start(args, format);
     int m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
     va_end(args);

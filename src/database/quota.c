@@ -1,10 +1,10 @@
-/* quota: MAXBYTES and MAXENTRIES. What a write set would add to a database is known once every entry
- * that it writes was looked up; the backend then counts exactly (batch.before).
+/* quota: MAXBYTES and MAXENTRIES. What a write set would add to a database is known once every
+ * entry that it writes was looked up; the backend then counts exactly (batch.before).
  *
- * Refused is what makes user data, messages or index rows more than they were while the database is
- * over a limit, or would be. Rows that only say how far a message is (taken, acknowledged) may come:
- * a full queue can be worked off. So may what the server itself does (write_set.is_exempt): dead
- * letters, index filling.
+ * Refused is what makes user data, messages or index rows more than they were while the database
+ * is over a limit, or would be. Rows that only say how far a message is (taken, acknowledged) may
+ * come: a full queue can be worked off. So may what the server itself does (write_set.is_exempt):
+ * dead letters, index filling.
  */
 #include <stdio.h>
 

@@ -7,8 +7,8 @@
  * write reads nothing), so the sweeper finds stale rows and drops them.
  *
  * Invariants: next_due_ms and swept_ms of a database are at most the earliest time of any row of
- * that database; one that has none is not in the map. A look begins at swept_ms and not at the start
- * of the space, where the tombstones of rows already removed lie.
+ * that database; one that has none is not in the map. A look begins at swept_ms and not at the
+ * start of the space, where the tombstones of rows already removed lie.
  */
 #include "base/mem.h"
 #include "engine/overlay.h"

@@ -33,25 +33,21 @@ static bool name_is(const char *name, struct slice given)
     return name[given.len] == '\0';
 }
 
-/* Built at the first call from the constant table; loop thread only. */
-static const struct command *const *find_index(void)
+static const struct command *buckets[BUCKETS]; /* constant after index_build */
+
+/* From the constant table, before main: a program may have several engines, each in a thread of its
+ * own, and none of them is the first. */
+__attribute__((constructor)) static void index_build(void)
 {
-    static const struct command *buckets[BUCKETS];
-    static bool is_built;
-    if (!is_built) {
-        for (const struct command *const *c = command_table; *c != NULL; c++) {
-            size_t i = name_hash(slice_str((*c)->name)) % BUCKETS;
-            while (buckets[i] != NULL) i = (i + 1) % BUCKETS;
-            buckets[i] = *c;
-        }
-        is_built = true;
+    for (const struct command *const *c = command_table; *c != NULL; c++) {
+        size_t i = name_hash(slice_str((*c)->name)) % BUCKETS;
+        while (buckets[i] != NULL) i = (i + 1) % BUCKETS;
+        buckets[i] = *c;
     }
-    return buckets;
 }
 
 const struct command *command_find(struct slice name)
 {
-    const struct command *const *buckets = find_index();
     if (name.len > NAME_BYTES_MAX) return NULL;
     for (size_t i = name_hash(name) % BUCKETS; buckets[i] != NULL; i = (i + 1) % BUCKETS) {
         if (name_is(buckets[i]->name, name)) return buckets[i];

@@ -10,8 +10,9 @@ rounds=${BENCH_ROUNDS:-5}
 quiet_s=${BENCH_QUIET_S:-0}
 sustained_s=${BENCH_SUSTAINED_S:-300}
 sustained_keys=${BENCH_SUSTAINED_KEYS:-10000000}
-only=${BENCH_ONLY:-set get atomic list queue paced indexes search where find count-p99 memory sustained}
+only=${BENCH_ONLY:-set get atomic list queue paced embedded indexes search where find count-p99 memory sustained}
 paced=build/release/tests/bench/bench_paced
+embedded=build/release/tests/bench/bench_embedded
 queue=build/release/tests/bench/bench_queue
 search=build/release/tests/bench/bench_search
 where=build/release/tests/bench/bench_where
@@ -197,6 +198,31 @@ if wants paced; then
     done
     awk -v a="$(median <"$dir/busy")" -v b="$(median <"$dir/idle")" \
         'BEGIN { printf "\np99 while writing / idle p99: **%.2f** (asked: < 3)\n", a / b }'
+fi
+if wants embedded; then
+    echo
+    echo "libtupled in a program beside the server, the same keys and values, /s, in turn:"
+    echo
+    echo "| work | libtupled | tupled, redis-benchmark | ratio | asked |"
+    echo "| --- | --- | --- | --- | --- |"
+    beside() { # work, asked, mode, count, seconds, clients of the server, requests, "words..." (array by name)
+        local -n words=$8
+        : >"$dir/a"
+        : >"$dir/b"
+        for _ in $(seq "$rounds"); do
+            quiet
+            rate "$tport" "$6" 1 "$7" "${words[@]}" >>"$dir/b"
+            rm -rf "$dir/embedded"
+            $embedded "$3" "$dir/embedded" "$4" "$5" >>"$dir/a"
+        done
+        row "$1" "$2" "$dir/a" "$dir/b"
+        rm -rf "$dir/embedded"
+    }
+    beside "durable sets, 8 threads that wait, beside 8 clients" "-" set 8 5 8 40000 set_t
+    beside "durable sets, 50 with callbacks, beside 50 clients" "-" set-async 50 5 50 200000 set_t
+    beside "reads, 8 threads that wait, beside 8 clients" ">= 2" get 8 3 8 150000 get_t
+    beside "reads, 1 thread, beside 50 clients" "-" get 1 3 50 200000 get_t
+    beside "reads, in the loop of the program, beside 50 clients" ">= 5" get-driven 50 3 50 200000 get_t
 fi
 stop_tupled
 rm -rf "$dir/tupled"

@@ -643,7 +643,10 @@ enum err local_open(const struct local_options *options, struct backend **out, s
     l->store_worker = local_worker(l, "store", 1, STORE_NICE);
     l->query_worker = local_worker(l, "query", options->query_threads, 0);
     l->long_worker = local_worker(l, "long", options->query_threads, LONG_NICE);
-    enum err r = local_lock(l, e);
+    bool has_threads = l->journal_worker != NULL && l->store_worker != NULL &&
+                       l->query_worker != NULL && l->long_worker != NULL;
+    enum err r = has_threads ? local_lock(l, e)
+                             : error_set(e, ERR_IO, "the system gives no more threads");
     if (r == OK) r = local_open_store(l, e);
     if (r == OK) r = local_recover(l, &found, e);
     if (r == OK) r = versions_open(l, found.last_version, e);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #define THREADS_MAX 64
@@ -19,6 +20,7 @@ struct job_queue {
 
 struct worker {
     struct worker_options options;
+    const struct log_sink *log; /* of whoever made it */
     pthread_t threads[THREADS_MAX];
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;  /* a job was posted, or stop */
@@ -56,6 +58,7 @@ static void *worker_main(void *arg)
 {
     struct worker *w = arg;
     pthread_setname_np(pthread_self(), w->options.name);
+    log_use(w->log);
     if (w->options.nice != 0) {
         /* Linux keeps a priority per thread; failing to lower it is no reason to stop. */
         (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), w->options.nice);
@@ -92,6 +95,7 @@ struct worker *worker_new(const struct worker_options *options)
     INVARIANT(options->threads <= THREADS_MAX);
     struct worker *w = mem_new(sizeof *w);
     w->options = *options;
+    w->log = log_used();
     queue_init(&w->queued);
     queue_init(&w->finished);
     pthread_mutex_init(&w->lock, NULL);
@@ -99,7 +103,9 @@ struct worker *worker_new(const struct worker_options *options)
     pthread_cond_init(&w->idle, NULL);
     for (unsigned i = 0; i < options->threads; i++) {
         if (pthread_create(&w->threads[i], NULL, worker_main, w) != 0) {
-            die("cannot start thread %s", options->name);
+            w->options.threads = i; /* those that there are end */
+            worker_free(w);
+            return NULL;
         }
     }
     return w;

@@ -32,6 +32,7 @@ struct worker_options {
     void *arg;
 };
 
+/* NULL: the system gives no more threads. */
 struct worker *worker_new(const struct worker_options *options);
 /* First in, first out. */
 void worker_post(struct worker *w, struct job *job);

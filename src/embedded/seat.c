@@ -1,0 +1,106 @@
+/* seat: what commands take for a connection. Calls borrow one while they run; sessions and watches
+ * have one of their own.
+ */
+#include <stdio.h>
+
+#include "base/list.h"
+#include "base/mem.h"
+#include "embedded/embedded_int.h"
+
+#define LISTEN_WORK 100000
+
+/* Its command can go on: in the next turn, not inside of this call. */
+static void on_ready(struct waiter *w)
+{
+    struct seat *s = (struct seat *)(void *)((char *)w - offsetof(struct seat, waiter));
+    struct call *c = s->call;
+    if (c == NULL || c->state != CALL_PARKED) return;
+    RING_UNLINK(c, next, prev);
+    c->state = CALL_READY;
+    RING_INSERT(&s->db->ready, c, next, prev);
+}
+
+static struct seat *seat_new(struct tupled_db *db)
+{
+    struct seat *s = mem_new(sizeof *s);
+    s->db = db;
+    s->client.id = ++db->next_id;
+    s->client.fd = -1;
+    s->client.is_local = true;
+    snprintf(s->client.address, sizeof s->client.address, "embedded:0");
+    snprintf(s->client.local_address, sizeof s->client.local_address, "embedded:0");
+    s->waiter.ready = on_ready;
+    client_init(&s->client, &db->env);
+    s->client.proto = 3;
+    s->client.database = (uint16_t)db->options.database;
+    return s;
+}
+
+struct seat *seat_take(struct tupled_db *db)
+{
+    struct seat *s = db->free_seats;
+    if (s == NULL) return seat_new(db);
+    db->free_seats = s->next;
+    return s;
+}
+
+void seat_give(struct seat *s)
+{
+    s->call = NULL;
+    if (s->is_kept) return;
+    s->next = s->db->free_seats;
+    s->db->free_seats = s;
+}
+
+void seat_waits(struct seat *s, bool waits)
+{
+    if (s->client.is_waiting == waits) return;
+    s->client.is_waiting = waits;
+    if (waits) s->db->env.waiting_count++;
+    if (!waits) s->db->env.waiting_count--;
+}
+
+void seat_free(struct seat *s)
+{
+    struct env *env = &s->db->env;
+    waiter_cancel(&s->waiter);
+    client_fini(&s->client, env);
+    for (size_t work = LISTEN_WORK; !client_end_listening(&s->client, env, &work);) {
+        work = LISTEN_WORK;
+    }
+    mem_free(s);
+}
+
+void seats_free(struct tupled_db *db)
+{
+    while (db->free_seats != NULL) {
+        struct seat *s = db->free_seats;
+        db->free_seats = s->next;
+        seat_free(s);
+    }
+}
+
+void seat_on_write(void *arg, struct client *c, struct slice bytes, uint64_t version)
+{
+    struct seat *s = (struct seat *)(void *)c;
+    (void)arg;
+    if (s->watch != NULL) frame_add(s->watch, bytes, version);
+}
+
+void seat_on_close(void *arg, struct client *c)
+{
+    struct seat *s = (struct seat *)(void *)c;
+    struct error e;
+    (void)arg;
+    if (s->watch == NULL) return;
+    (void)error_set(&e, ERR_LIMIT,
+                    "the callback was too slow: more changes wait than are kept; watch again");
+    watch_end(s->watch, &e);
+}
+
+void seat_on_buffers(void *arg, const struct client *c, size_t *input, size_t *output)
+{
+    (void)arg;
+    *input = c->input_bytes;
+    *output = c->output_bytes;
+}
