@@ -43,6 +43,8 @@ void waiter_cancel(struct waiter *w);
 void waiter_wake_all(struct waiter_list *l);
 /* As wake_all for at most n, the oldest first. */
 void waiter_wake(struct waiter_list *l, size_t n);
+/* Takes every waiter out and wakes none. */
+void waiter_drop_all(struct waiter_list *l);
 
 struct entry {
     bool exists;

@@ -62,9 +62,9 @@ static void on_shutdown(void *arg)
 static enum err open_database(struct server *s, struct error *e)
 {
     struct db_options options = settings_db(s);
-    options.local.wake = on_wake;
-    options.local.on_fatal = on_fatal;
-    options.local.arg = s;
+    options.pipeline.wake = on_wake;
+    options.pipeline.on_fatal = on_fatal;
+    options.pipeline.arg = s;
     return db_open(&options, &s->env.db, e);
 }
 

@@ -14,15 +14,16 @@
 #define YIELD_ROWS 32 /* some 30 us of work: see worker.h */
 #define SLICE_BYTES (8u << 20)
 
-enum err store_run(struct store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
+enum err store_run(struct sqlite_store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
 {
+    if (store_is_given_up(s)) return store_given_up(e);
     int rc = sqlite3_step(stmt);
     enum err r = store_error(e, s->db, rc, what);
     sqlite3_reset(stmt);
     return r;
 }
 
-static enum err put_meta(struct store *s, const char *name, uint64_t value, struct error *e)
+static enum err put_meta(struct sqlite_store *s, const char *name, uint64_t value, struct error *e)
 {
     sqlite3_bind_text(s->meta_put, 1, name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s->meta_put, 2, (sqlite3_int64)value);
@@ -30,7 +31,7 @@ static enum err put_meta(struct store *s, const char *name, uint64_t value, stru
 }
 
 /* Ends a slice. The counts go with it, so that they are right after a crash at any point. */
-enum err store_commit(struct store *s, const struct store_progress *p, struct error *e)
+enum err store_commit(struct sqlite_store *s, const struct store_progress *p, struct error *e)
 {
     enum err r = OK;
     for (unsigned i = 0; i < DATABASES_MAX && r == OK; i++) {
@@ -51,7 +52,7 @@ static bool is_counted(struct slice key)
 }
 
 /* s->replaced and s->replaced_expiring say whether there was a row, and one with an expiry. */
-static enum err delete_run(struct store *s, struct error *e)
+static enum err delete_run(struct sqlite_store *s, struct error *e)
 {
     int rc = sqlite3_step(s->del);
     if (rc == SQLITE_ROW) {
@@ -66,7 +67,7 @@ static enum err delete_run(struct store *s, struct error *e)
 }
 
 /* The statement's value: itself, or the id that it has as a large one. */
-static enum err bind_value(struct store *s, sqlite3_stmt *stmt, int at, struct slice value,
+static enum err bind_value(struct sqlite_store *s, sqlite3_stmt *stmt, int at, struct slice value,
                            struct error *e)
 {
     int64_t id = 0;
@@ -80,8 +81,8 @@ static enum err bind_value(struct store *s, sqlite3_stmt *stmt, int at, struct s
     return r;
 }
 
-enum err store_apply_entry(struct store *s, const struct mem_entry *entry, struct store_progress *p,
-                           struct error *e)
+enum err store_apply_entry(struct sqlite_store *s, const struct mem_entry *entry,
+                           struct store_progress *p, struct error *e)
 {
     const struct mem_version *v = entry->newest;
     sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
@@ -114,7 +115,7 @@ enum err store_apply_entry(struct store *s, const struct mem_entry *entry, struc
 
 /* Removes a whole database in slices of its own; the rows written after the flush come from the
  * memtable again. */
-static enum err apply_flush(struct store *s, uint8_t database, struct store_progress *p,
+static enum err apply_flush(struct sqlite_store *s, uint8_t database, struct store_progress *p,
                             struct error *e)
 {
     uint8_t bounds[2] = {database, (uint8_t)(database + 1)};
@@ -140,7 +141,7 @@ static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
 }
 
 /* As store_apply_entry where damage was met: what cannot be written is put aside. */
-static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
+static enum err apply_carefully(struct sqlite_store *s, const struct mem_entry *entry,
                                 struct store_progress *p, struct error *e)
 {
     struct store_progress before = *p;
@@ -157,8 +158,9 @@ static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
 }
 
 /* From `it` on; the transaction is ended by the caller. */
-static enum err slice_entries(struct store *s, const struct memtable *m, struct omap_iter *it,
-                              bool is_careful, struct store_progress *p, struct error *e)
+static enum err slice_entries(struct sqlite_store *s, const struct memtable *m,
+                              struct omap_iter *it, bool is_careful, struct store_progress *p,
+                              struct error *e)
 {
     enum err r = OK;
     size_t bytes = 0;
@@ -179,7 +181,7 @@ static enum err slice_entries(struct store *s, const struct memtable *m, struct 
     return r;
 }
 
-static void roll_back(struct store *s)
+static void roll_back(struct sqlite_store *s)
 {
     if (s->text_ops != NULL) store_text_rollback(s);
     if (sqlite3_get_autocommit(s->db)) return;
@@ -187,7 +189,7 @@ static void roll_back(struct store *s)
     sqlite3_reset(s->rollback);
 }
 
-static enum err apply_slice(struct store *s, const struct memtable *m, struct omap_iter *it,
+static enum err apply_slice(struct sqlite_store *s, const struct memtable *m, struct omap_iter *it,
                             struct store_progress *p, struct error *e)
 {
     struct omap_iter begin = *it;
@@ -214,8 +216,8 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
 
 /* Text indexes that the memtable makes or drops, before any entry of it is written: in its order
  * they come after the entries. */
-static enum err apply_texts(struct store *s, const struct memtable *m, struct store_progress *p,
-                            struct error *e)
+static enum err apply_texts(struct sqlite_store *s, const struct memtable *m,
+                            struct store_progress *p, struct error *e)
 {
     enum err r = OK;
     for (uint8_t i = 0; i < DATABASES_MAX && r == OK; i++) {
@@ -243,8 +245,17 @@ static enum err apply_texts(struct store *s, const struct memtable *m, struct st
     return r;
 }
 
-enum err store_apply(struct store *s, const struct memtable *m, struct store_progress *progress,
-                     struct error *e)
+void store_checkpoint(struct sqlite_store *s)
+{
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
+        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
+    }
+}
+
+/* On an error *progress is what earlier slices left. */
+static enum err apply_memtable(struct sqlite_store *s, const struct memtable *m,
+                               struct store_progress *progress, struct error *e)
 {
     struct store_progress p = s->state;
     enum err r = store_text_found(s, e);
@@ -261,7 +272,7 @@ enum err store_apply(struct store *s, const struct memtable *m, struct store_pro
     } while (r == OK && omap_peek(&it) != NULL);
     if (r != OK) {
         roll_back(s);
-        store_aside_fini(&p.aside);
+        store_progress_fini(&p);
         /* Slices before the failed one stand; their counts must too. */
         struct error ignored;
         if (store_read_meta(s, progress, &ignored) != OK) *progress = s->state;
@@ -273,22 +284,22 @@ enum err store_apply(struct store *s, const struct memtable *m, struct store_pro
     return OK;
 }
 
-enum err store_fill(struct store *s, bool *is_filling, struct error *e)
+enum err sqlite_apply(struct store *store, const struct memtable *m,
+                      struct store_progress *progress, struct error *e)
 {
-    enum err r = store_text_fill(s, e);
-    *is_filling = store_text_is_filling(s);
+    struct sqlite_store *s = sqlite_of(store);
+    enum err r = apply_memtable(s, m, progress, e);
+    s->state = *progress;
+    s->state.aside = (struct store_aside){0}; /* the caller's */
+    if (r == OK) store_checkpoint(s);
     return r;
 }
 
-bool store_is_filling(const struct store *s)
+enum err sqlite_fill(struct store *store, bool *is_filling, struct error *e)
 {
-    return store_text_is_filling(s);
-}
-
-void store_checkpoint(struct store *s)
-{
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
-        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
-    }
+    struct sqlite_store *s = sqlite_of(store);
+    enum err r = store_text_fill(s, e);
+    *is_filling = store_text_is_filling(s);
+    if (r == OK) store_checkpoint(s);
+    return r;
 }

@@ -3,7 +3,7 @@
 
 #define SLICE_ROWS 5000
 
-enum err store_forget(struct store *s, const struct memtable *m, struct error *e)
+enum err store_forget(struct sqlite_store *s, const struct memtable *m, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     if (m->forgotten == NULL) return OK;
@@ -19,7 +19,8 @@ enum err store_forget(struct store *s, const struct memtable *m, struct error *e
     return r;
 }
 
-static enum err prepare(struct store *s, sqlite3_stmt **stmt, const char *sql, struct error *e)
+static enum err prepare(struct sqlite_store *s, sqlite3_stmt **stmt, const char *sql,
+                        struct error *e)
 {
     return store_error(e, s->db, sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL), "clean up");
 }
@@ -40,7 +41,7 @@ struct cleaning {
 
 /* In a transaction. *rows counts what was removed. Of a damaged range the rest stays, which harms
  * nobody. */
-static enum err clean_range(struct store *s, struct cleaning *c, int *rows, struct error *e)
+static enum err clean_range(struct sqlite_store *s, struct cleaning *c, int *rows, struct error *e)
 {
     struct error why;
     bind_range(c->remove, c->first);
@@ -61,7 +62,8 @@ static enum err clean_range(struct store *s, struct cleaning *c, int *rows, stru
     return r;
 }
 
-static enum err clean_slice(struct store *s, struct cleaning *c, bool *has_more, struct error *e)
+static enum err clean_slice(struct sqlite_store *s, struct cleaning *c, bool *has_more,
+                            struct error *e)
 {
     enum err r = OK;
     int rows = 0;
@@ -77,8 +79,9 @@ static enum err clean_slice(struct store *s, struct cleaning *c, bool *has_more,
     return r;
 }
 
-enum err store_clean(struct store *s, bool *has_more, struct error *e)
+enum err sqlite_clean(struct store *store, bool *has_more, struct error *e)
 {
+    struct sqlite_store *s = sqlite_of(store);
     struct cleaning c = {0};
     enum err r = prepare(s, &c.first, "SELECT start, end FROM forgotten LIMIT 1", e);
     if (r == OK) {
@@ -95,7 +98,9 @@ enum err store_clean(struct store *s, bool *has_more, struct error *e)
     sqlite3_finalize(c.remove);
     sqlite3_finalize(c.remove_aside);
     sqlite3_finalize(c.end);
-    if (r == OK) return store_run(s, s->commit, "commit", e);
+    if (r == OK) r = store_run(s, s->commit, "commit", e);
+    if (r == OK) store_checkpoint(s);
+    if (r == OK) return OK;
     if (!sqlite3_get_autocommit(s->db)) {
         sqlite3_step(s->rollback);
         sqlite3_reset(s->rollback);
@@ -103,7 +108,7 @@ enum err store_clean(struct store *s, bool *has_more, struct error *e)
     return r;
 }
 
-bool store_has_garbage(struct store *s)
+bool store_has_garbage(const struct sqlite_store *s)
 {
     sqlite3_stmt *stmt = NULL;
     bool has_garbage = false;

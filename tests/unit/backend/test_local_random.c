@@ -10,44 +10,44 @@
 #include "unit/backend/local_model.h"
 
 static void run(uint64_t seed, unsigned steps, unsigned keys, const char *fault,
-                void (*change)(struct local_options *o))
+                void (*change)(struct rig *r))
 {
     struct rig r;
     struct model_options options = {
         .seed = seed, .steps = steps, .keys = keys, .reopen_every = 1000, .fault = fault};
     rig_init(&r);
-    r.options.segment_bytes = 1 << 20;
-    if (change != NULL) change(&r.options);
+    r.local.segment_bytes = 1 << 20;
+    if (change != NULL) change(&r);
     rig_open(&r);
     model_run(&r, &options);
     rig_close(&r);
     rig_fini(&r);
 }
 
-static void small_memtables(struct local_options *o)
+static void small_memtables(struct rig *r)
 {
-    o->memtable_bytes = 300 * 1024;
-    o->memtable_age_ms = 1;
+    r->options.memtable_bytes = 300 * 1024;
+    r->options.memtable_age_ms = 1;
 }
 
-static void a_tiny_cache(struct local_options *o)
+static void a_tiny_cache(struct rig *r)
 {
-    small_memtables(o);
-    o->cache_bytes = 2000;
+    small_memtables(r);
+    r->options.cache_bytes = 2000;
 }
 
-static void lazy_syncs(struct local_options *o)
+static void lazy_syncs(struct rig *r)
 {
-    small_memtables(o);
-    o->durability = DURABILITY_INTERVAL;
-    o->interval_ms = 1;
+    small_memtables(r);
+    r->local.durability = DURABILITY_INTERVAL;
+    r->local.interval_ms = 1;
 }
 
-static void no_syncs(struct local_options *o)
+static void no_syncs(struct rig *r)
 {
-    o->durability = DURABILITY_NEVER;
-    o->segment_bytes = 64 * 1024;
-    o->memtable_bytes = 600 * 1024;
+    r->local.durability = DURABILITY_NEVER;
+    r->local.segment_bytes = 64 * 1024;
+    r->options.memtable_bytes = 600 * 1024;
 }
 
 static void answers_are_those_of_the_model(void **state)

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "backend/local/worker.h"
+#include "backend/worker.h"
 #include "base/mem.h"
 
 #define JOBS 500
