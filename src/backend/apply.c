@@ -73,7 +73,7 @@ static void apply_failed(struct pipeline *p, struct apply_job *a)
 {
     memtable_move(a->memtable, MEM_FROZEN);
     damage_note(&p->damage, &a->error);
-    if (p->apply_failures++ == 0)
+    if (p->apply_failures++ == 0 && !p->damage.is_over)
         log_warning("store: %s; the data is safe in the journal", a->error.text);
     p->apply_error = a->error;
     int64_t delay_us = 100000LL << (p->apply_failures < 6 ? p->apply_failures : 6);
@@ -151,7 +151,9 @@ static void apply_done(struct job *job)
         p->apply_rate = p->apply_rate == 0 ? rate : 0.7 * p->apply_rate + 0.3 * rate;
     }
     for (uint8_t i = 0; i < DATABASES_MAX; i++) {
-        if (m->flushed[i] != 0) cache_forget_database(&p->cache, i);
+        if (m->flushed[i] == 0) continue;
+        cache_forget_database(&p->cache, i);
+        kept_flush(&p->kept, i);
     }
     p->retiring = m;
     p->retire_generation++;
@@ -226,8 +228,9 @@ void pipeline_retire_slice(struct pipeline *p, size_t entries_max)
     for (size_t i = 0; i < entries_max; i++) {
         const struct mem_entry *entry = omap_peek(&m->retire_at);
         if (entry == NULL) {
-            unlink_oldest(p, m);
             range_cache_forget(&p->range_cache);
+            kept_forget_pages(&p->kept, m);
+            unlink_oldest(p, m);
             p->retiring = NULL;
             p->retire_generation++;
             return;
@@ -239,6 +242,7 @@ void pipeline_retire_slice(struct pipeline *p, size_t entries_max)
                               .expiry_ms = v->expiry_ms,
                               .value = slice_of(v->value, v->value_len)};
         if (!is_flushed) cache_refresh(&p->cache, entry->hash, entry->key, &value);
+        if (!is_flushed) kept_refresh(&p->kept, entry->hash, entry->key, &value);
         omap_next(&m->retire_at);
     }
     p->options.wake(p->options.arg);

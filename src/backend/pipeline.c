@@ -57,6 +57,7 @@ static enum err pipeline_commit(struct backend *b, const struct batch *batch, ui
     journal_append(j, *version, batch);
     for (size_t i = 0; i < batch->count; i++) pipeline_remember(p, &batch->items[i], *version);
     p->write_budget -= (double)bytes + 128;
+    if (w != NULL && w->keep_id != 0) kept_end_used(&p->kept, w);
     return OK;
 }
 
@@ -87,6 +88,11 @@ static void pipeline_poll(struct backend *b)
     pipeline_wake(p, &p->yielded);
 }
 
+static void pipeline_run_over(struct backend *b, struct waiter *w)
+{
+    kept_end(&pipeline_of(b)->kept, w);
+}
+
 static void pipeline_turn_end(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
@@ -95,6 +101,7 @@ static void pipeline_turn_end(struct backend *b)
     pipeline_retire_slice(p, RETIRE_ENTRIES);
     pipeline_apply_next(p);
     cache_turn_end(&p->cache);
+    kept_turn_end(&p->kept);
 }
 
 /* Logs a system clock that was set back, or was ahead when the journal was written. */
@@ -131,6 +138,7 @@ static void pipeline_tick(struct backend *b)
     pipeline_budget_tick(p);
     p->journal->ops->tick(p->journal, pipeline_time_ms(b));
     time_watch(p);
+    kept_sweep(&p->kept, clock_mono_us());
     if (p->journal->is_disk_full) release(p);
 }
 
@@ -282,6 +290,7 @@ static void pipeline_free(struct pipeline *p)
     }
     cache_fini(&p->cache);
     range_cache_fini(&p->range_cache);
+    kept_fini(&p->kept);
     pipeline_verify_free(p);
     changes_free(p->changes);
     searches_free(p->searches);
@@ -330,6 +339,7 @@ void pipeline_abandon(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     requests_stop(p);
+    p->damage.is_over = true;
     p->store->ops->give_up(p->store);
     workers_free(p);
     store_end(p);
@@ -354,6 +364,7 @@ static const struct backend_ops pipeline_ops = {
     .version_next = pipeline_version_next,
     .time_ms = pipeline_time_ms,
     .poll = pipeline_poll,
+    .run_over = pipeline_run_over,
     .turn_end = pipeline_turn_end,
     .yield = pipeline_yield,
     .tick = pipeline_tick,
@@ -431,6 +442,7 @@ static struct pipeline *pipeline_new(const struct pipeline_options *options)
     p->budget_us = clock_mono_us();
     cache_init(&p->cache, (size_t)options->cache_bytes - range_cache_bytes(options));
     range_cache_init(&p->range_cache, range_cache_bytes(options));
+    kept_init(&p->kept);
     waiter_list_init(&p->room_waiters);
     waiter_list_init(&p->throttled);
     waiter_list_init(&p->throttled_bulk);

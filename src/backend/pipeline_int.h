@@ -7,6 +7,7 @@
 
 #include "backend/cache.h"
 #include "backend/damage.h"
+#include "backend/kept.h"
 #include "backend/pipeline.h"
 #include "backend/range_cache.h"
 #include "backend/worker.h"
@@ -56,6 +57,7 @@ struct pipeline {
     unsigned readers_open;
     struct cache cache;
     struct range_cache range_cache;
+    struct kept kept;
     struct memtable *active;  /* head of the list, newest first */
     struct memtable *aside;   /* its end: entries that the store can not take (store_aside.c) */
     uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
@@ -102,6 +104,9 @@ void pipeline_remember(struct pipeline *p, const struct mutation *mu, uint64_t v
 /* load.c */
 enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
                        struct error *e);
+/* As load, but it begins no read: ERR_WAIT, and nobody waits. */
+enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *out,
+                           struct error *e);
 /* The newest state of a key as far as memory knows it, cache included; without a trace there. */
 bool pipeline_peek(const struct pipeline *p, uint64_t hash, struct slice key, struct entry *out);
 

@@ -133,12 +133,6 @@ uint64_t pipeline_scan_depends(const struct scan *s)
 
 /* ---- rows from the store ---- */
 
-/* What is being asked for. */
-static uint64_t fetch_hash(const struct scan *s)
-{
-    return hash_bytes(s->fetch.start) ^ (hash_bytes(s->fetch.end) << 1) ^ s->is_reverse;
-}
-
 static void fetch_run(struct job *job)
 {
     struct scan *s = (struct scan *)job;
@@ -152,9 +146,9 @@ static void fetch_done(struct job *job)
     s->chunk_at = 0;
     if (s->fetch_result == OK && s->chunk->is_last) s->is_store_done = true;
     if (s->fetch_result != OK) {
-        damage_note_read(&s->pipeline->damage, fetch_hash(s), &s->fetch_error);
+        damage_note(&s->pipeline->damage, &s->fetch_error);
     }
-    /* Told even when it was closed: whoever begins anew finds the pages in memory. */
+    /* Told even when it was closed: whoever waits here waits nowhere else. */
     pipeline_wake(s->pipeline, &s->waiters);
     if (s->is_closed) scan_free(s);
 }
@@ -194,11 +188,13 @@ static void range_advance(struct scan *s)
 /* Rows of a fresh scan, from what the cache remembers or from pages that are in memory; else
  * ERR_WAIT. Without a filter an empty chunk that is not the last does not exist: a fetch gives rows
  * or waits. */
-static enum err fetch_now(struct scan *s, struct error *e)
+static enum err fetch_now(struct scan *s, struct waiter *w, struct error *e)
 {
     struct pipeline *p = s->pipeline;
     fetch_describe(s, false);
+    size_t at = 0;
     struct shared_chunk *known = range_cache_get(&p->range_cache, &s->fetch);
+    if (known == NULL && s->is_undivided) known = kept_page_get(p, &s->fetch, w, &at);
     if (known != NULL) {
         scan_take_chunk(s, known);
     } else {
@@ -210,7 +206,7 @@ static enum err fetch_now(struct scan *s, struct error *e)
             range_cache_put(&p->range_cache, &s->fetch, s->shared);
         }
     }
-    s->chunk_at = 0;
+    s->chunk_at = at;
     if (s->chunk->is_last) s->is_store_done = true;
     return OK;
 }
@@ -228,14 +224,11 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
         return error_set(e, ERR_NOMEM, "no memory for a scan");
     }
     if (s->state == SCAN_FRESH) {
-        enum err r = fetch_now(s, e);
+        enum err r = fetch_now(s, w, e);
         if (r == OK) return OK;
         if (r != ERR_WAIT && e != NULL) damage_note(&s->pipeline->damage, e);
         if (r != ERR_WAIT) return r;
-        struct error failed;
-        if (damage_find(&s->pipeline->damage, fetch_hash(s), &failed)) {
-            return error_set(e, failed.code, "%s", failed.text);
-        }
+        if (s->is_undivided) return kept_page_fetch(s->pipeline, &s->fetch, w, e);
         s->pipeline->store_waits++;
         r = pipeline_scan_pause(s, e);
         if (r != OK) return r;

@@ -14,7 +14,7 @@ struct lookup {
     struct slice *keys; /* those that no memtable knows, in the order asked */
     struct entry *entries;
     size_t count;
-    bool is_done; /* fetched and not yet returned */
+    bool is_done; /* fetched; an error was not yet told */
     enum err result;
     struct error error;
 };
@@ -80,6 +80,7 @@ static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t co
     u->keys = arena_alloc(&u->arena, count * sizeof *u->keys);
     u->entries = arena_alloc(&u->arena, count * sizeof *u->entries);
     u->count = 0;
+    u->is_done = false;
     for (size_t i = 0; i < count; i++) {
         struct entry known;
         if (!from_memory(s, keys[i], &known)) {
@@ -92,23 +93,19 @@ static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t co
     return error_set(e, ERR_WAIT, "entries are being read");
 }
 
-/* What the lookup brought, put between what the memtables know. */
-static enum err hand_out(struct scan *s, const struct slice *keys, size_t count, struct entry *out,
-                         struct error *e)
+/* What the lookup brought, put between what the memtables know. It stays until something else is
+ * asked for: who asks again after another wait finds it. False: it is of other keys. */
+static bool hand_out(struct scan *s, const struct slice *keys, size_t count, struct entry *out)
 {
-    struct lookup *u = s->lookup;
+    const struct lookup *u = s->lookup;
     size_t at = 0;
-    u->is_done = false;
-    if (u->result != OK) {
-        *e = u->error;
-        return u->result;
-    }
+    if (u == NULL || !u->is_done) return false;
     for (size_t i = 0; i < count; i++) {
         if (from_memory(s, keys[i], &out[i])) continue;
-        INVARIANT(at < u->count && slice_eq(u->keys[at], keys[i]));
+        if (at == u->count || !slice_eq(u->keys[at], keys[i])) return false;
         out[i] = u->entries[at++];
     }
-    return OK;
+    return true;
 }
 
 enum err pipeline_scan_load(struct scan *s, const struct slice *keys, size_t count,
@@ -119,15 +116,18 @@ enum err pipeline_scan_load(struct scan *s, const struct slice *keys, size_t cou
         waiter_add(&s->waiters, w);
         return error_set(e, ERR_WAIT, "entries are being read");
     }
-    if (s->lookup != NULL && s->lookup->is_done) return hand_out(s, keys, count, out, e);
+    if (s->lookup != NULL && s->lookup->is_done && s->lookup->result != OK) {
+        s->lookup->is_done = false;
+        *e = s->lookup->error;
+        return s->lookup->result;
+    }
+    if (hand_out(s, keys, count, out)) return OK;
     for (size_t i = 0; i < count; i++) {
         if (from_memory(s, keys[i], &out[i])) continue;
         /* Within its first turn the newest state is what it sees. */
-        enum err r = s->state == SCAN_FRESH
-                         ? pipeline_load(&s->pipeline->base, keys[i], &out[i], w, e)
-                         : ERR_WAIT;
+        enum err r = ERR_WAIT;
+        if (s->state == SCAN_FRESH) r = pipeline_load_now(s->pipeline, keys[i], &out[i], e);
         if (r == OK) continue;
-        waiter_cancel(w);
         return r == ERR_WAIT ? lookup_begin(s, keys, count, w, e) : r;
     }
     return OK;

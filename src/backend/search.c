@@ -219,7 +219,7 @@ static void fill_done(struct job *job)
     struct pipeline *p = f->pipeline;
     p->searches->is_filling = false;
     if (f->result != OK) {
-        log_warning("store: filling a text index: %s", f->error.text);
+        if (!p->damage.is_over) log_warning("store: filling a text index: %s", f->error.text);
         p->searches->fill_retry_us = clock_mono_us() + FILL_RETRY_US;
         return;
     }

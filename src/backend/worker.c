@@ -158,9 +158,8 @@ static bool run_picked(struct worker *w)
     return true;
 }
 
-static bool run_inline(struct worker *w)
+static bool run_first(struct worker *w)
 {
-    if (w->options.pick != NULL) return run_picked(w);
     struct job *job = queue_pop(&w->queued);
     if (job == NULL) return false;
     job->run(job);
@@ -170,7 +169,7 @@ static bool run_inline(struct worker *w)
 
 bool worker_poll(struct worker *w)
 {
-    if (w->options.threads == 0) return run_inline(w);
+    if (w->options.threads == 0) return w->options.pick != NULL ? run_picked(w) : run_first(w);
     pthread_mutex_lock(&w->lock);
     struct job_queue finished = w->finished;
     if (finished.first == NULL) {
@@ -205,7 +204,8 @@ void worker_free(struct worker *w)
     pthread_cond_broadcast(&w->work);
     pthread_mutex_unlock(&w->lock);
     for (unsigned i = 0; i < w->options.threads; i++) pthread_join(w->threads[i], NULL);
-    while (worker_poll(w)) continue;
+    /* What the end of a job posts finds no thread any more. */
+    while (worker_poll(w) || (w->options.threads > 0 && run_first(w))) continue;
     pthread_cond_destroy(&w->idle);
     pthread_cond_destroy(&w->work);
     pthread_mutex_destroy(&w->lock);

@@ -66,7 +66,9 @@ void db_tick(struct db *db);
 /* Scans and watchers of the owner must be gone; waiters may still wait and are not woken. All that
  * was committed is in the store or, on an error, in the journal. Frees in any case. */
 ERR_MUST_USE enum err db_close(struct db *db, struct error *e);
-/* As the end of the process would: nothing is applied or synced any more. Frees. */
+/* At any moment, also after on_lost: as the end of the process would, nothing is applied or synced
+ * any more, and it waits for no I/O that journal and store can give up. Scans and watchers of the
+ * owner must be gone; waiters are let go and not woken. Frees. */
 void db_abandon(struct db *db);
 
 #endif

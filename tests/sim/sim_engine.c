@@ -5,6 +5,9 @@
  * acknowledged ones; and the indexes over one database must hold what its entries say. Queues are in
  * a database of their own and go through the same (queue_check.h).
  *
+ * A third of the runs is over a journal and a store that answer late, in another order, and fail
+ * (tests/late); the journal may also be lost to somebody else, which is as a power failure then.
+ *
  * A run is a seed: `SIM_SEED=n` repeats it. SIM_SECONDS (with TUPLED_LONG=1) says how long to go
  * on.
  */
@@ -22,6 +25,7 @@
 #include "base/mem.h"
 #include "codec/key.h"
 #include "db/db.h"
+#include "late/late.h"
 #include "sim/index_check.h"
 #include "sim/power.h"
 #include "sim/queue_check.h"
@@ -56,6 +60,7 @@ struct sim {
     struct power *power;
     char dir[64];
     struct db *db;
+    struct late *late; /* stands below the pipeline in a third of the runs; else NULL */
     struct index_check indexes;
     struct queue_check queues;
     struct arena arena;
@@ -83,6 +88,13 @@ static void on_fatal(void *arg, const struct error *e)
     struct sim *s = arg;
     (void)e;
     s->is_fatal = true;
+}
+
+static void on_lost(void *arg, const struct error *e)
+{
+    struct sim *s = arg;
+    (void)e;
+    s->is_fatal = true; /* what was not acknowledged is gone, as after a power failure */
 }
 
 static void on_wake(void *arg)
@@ -150,6 +162,12 @@ static void sim_open(struct sim *s)
     struct error e = {.text = ""};
     struct db_options options = options_of(s);
     s->is_fatal = false;
+    options.pipeline.on_lost = on_lost;
+    if (s->late != NULL) {
+        options.pipeline.pick = late_pick;
+        options.pipeline.pick_arg = s->late;
+        options.wrap = (struct db_wrap){.wrap = late_wrap_db, .arg = s->late};
+    }
     if (db_open(&options, &s->db, &e) != OK) fail_msg("start refused: %s", e.text);
     s->indexes = (struct index_check){.db = s->db, .turn = turn_of, .arg = s};
     s->queues.db = s->db;
@@ -197,7 +215,8 @@ static bool is_live(const struct sim *s, const struct model_entry *m)
 
 /* ---- reading everything ---- */
 
-static void read_database(struct sim *s, int database, struct model *out)
+/* False after a fatal error. */
+static bool read_database(struct sim *s, int database, struct model *out)
 {
     uint8_t start[2] = {(uint8_t)database, SPACE_DATA};
     uint8_t end[2] = {(uint8_t)database, SPACE_DATA + 1};
@@ -213,8 +232,10 @@ static void read_database(struct sim *s, int database, struct model *out)
         struct entry entry;
         enum err r = engine_scan_next(scan, &key, &entry, &s->waiter, &e);
         if (r == ERR_WAIT) {
-            assert_true(sim_turn(s));
-            continue;
+            waiter_cancel(&s->waiter);
+            if (sim_turn(s)) continue;
+            engine_scan_close(scan);
+            return false;
         }
         if (r != OK) fail_msg("scan: %s", e.text);
         if (key.len == 0) break;
@@ -226,6 +247,7 @@ static void read_database(struct sim *s, int database, struct model *out)
                                                          .version = entry.version};
     }
     engine_scan_close(scan);
+    return true;
 }
 
 static bool same_state(const struct sim *s, const struct model *found, const struct model *wanted)
@@ -258,7 +280,9 @@ static bool check_all(struct sim *s)
 {
     struct model found = {0};
     struct queue_model queues;
-    for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
+    for (int d = 0; d < DATABASES; d++) {
+        if (!read_database(s, d, &found)) return false;
+    }
     assert_true(same_state(s, &found, &s->now));
     if (!queue_check_read(&s->queues, &queues)) return false;
     assert_true(same_queues(s, &queues, &s->queues.now));
@@ -366,6 +390,7 @@ static bool run_transaction(struct sim *s)
     plan(s, &p);
     enum err r = OK;
     while ((r = engine_commit(s->db->engine, &p.txn, &s->waiter, &e)) == ERR_WAIT) {
+        waiter_cancel(&s->waiter);
         if (!sim_turn(s)) return false;
     }
     if (r == ERR_IO && s->is_fatal) return false;
@@ -407,7 +432,7 @@ static void match_log(struct sim *s, uint64_t acknowledged)
 {
     struct model found = {0};
     struct queue_model queues;
-    for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
+    for (int d = 0; d < DATABASES; d++) assert_true(read_database(s, d, &found));
     assert_true(queue_check_read(&s->queues, &queues));
     for (size_t i = s->log_count; i-- > 0;) {
         if (!same_state(s, &found, &s->log[i].after)) continue;
@@ -446,7 +471,9 @@ static void stop_cleanly(struct sim *s)
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
-    if (db_close(s->db, &e) != OK) fail_msg("stop: %s", e.text);
+    /* An apply that fails at the stop leaves what it had to write in the journal. */
+    enum err r = db_close(s->db, &e);
+    if (r != OK && !(r == ERR_IO && s->late != NULL)) fail_msg("stop: %s", e.text);
     sim_open(s);
     s->log[0] = (struct commit){.after = s->now, .queues = s->queues.now};
     s->log_count = 1;
@@ -472,6 +499,15 @@ static void step(struct sim *s)
         goes_on = check_all(s);
     } else if (what < 98) {
         /* The nth file operation from here fails, and the power with it. */
+        if (s->late != NULL && rng_below(&s->rng, 3) == 0) {
+            late_lose(s->late); /* told with the next turn */
+            for (uint64_t i = rng_below(&s->rng, 4); i > 0 && goes_on; i--) {
+                goes_on = run_transaction(s);
+            }
+            if (goes_on) assert_false(sim_turn(s));
+            fail_power(s);
+            return;
+        }
         fault_arm(rng_below(&s->rng, 2) == 0 ? "file.write" : "file.sync",
                   1 + rng_below(&s->rng, 6), false);
     } else if (what < 99) {
@@ -481,14 +517,26 @@ static void step(struct sim *s)
     }
     if (!goes_on || s->is_fatal) fail_power(s);
     if (s->log_count == LOG_MAX) stop_cleanly(s);
+    s->db->backend->ops->run_over(s->db->backend, &s->waiter);
     arena_reset(&s->arena);
+}
+
+static struct late *late_of(uint64_t seed)
+{
+    struct late_options options = {.seed = seed,
+                                   .wait_percent = 90,
+                                   .apply_fail_percent = 10,
+                                   .idle_percent = 40,
+                                   .hold_polls = 4};
+    return seed % 3 == 0 ? late_new(&options) : NULL;
 }
 
 static void simulate(uint64_t seed)
 {
     struct sim *s = mem_new(sizeof *s);
     char command[96];
-    printf("seed %llu\n", (unsigned long long)seed);
+    s->late = late_of(seed);
+    printf("seed %llu%s\n", (unsigned long long)seed, s->late != NULL ? ", late" : "");
     rng_init(&s->rng, seed);
     snprintf(s->dir, sizeof s->dir, "/tmp/tupled-sim-XXXXXX");
     assert_non_null(mkdtemp(s->dir));
@@ -509,7 +557,9 @@ static void simulate(uint64_t seed)
     struct error e;
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
-    assert_int_equal(db_close(s->db, &e), OK);
+    enum err closed = db_close(s->db, &e);
+    assert_true(closed == OK || (closed == ERR_IO && s->late != NULL));
+    late_free(s->late);
     power_unwatch(s->power);
     clock_set_fake_ms(0);
     arena_fini(&s->arena);

@@ -170,7 +170,7 @@ ERR_MUST_USE enum err journal_recover(struct file_journal *j, struct journal_rep
 
 /* history.c */
 struct places *places_new(void);
-void places_free(struct places *p);
+void places_free(struct places *c);
 bool history_begin(struct journal *journal, struct journal_read *r);
 void history_run(struct journal *journal, struct journal_read *r);
 void history_end(struct journal *journal, struct journal_read *r);

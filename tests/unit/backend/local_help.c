@@ -86,7 +86,13 @@ enum err rig_try_open(struct rig *r, struct error *e)
     assert_null(r->b);
     struct store *store = NULL;
     enum err result = local_open(&r->local, &r->journal, &store, e);
-    if (result == OK) result = pipeline_open(&r->options, r->journal, store, &r->b, e);
+    struct journal *journal = r->journal;
+    if (r->late != NULL) {
+        r->options.pick = late_pick;
+        r->options.pick_arg = r->late;
+        if (result == OK) late_wrap(r->late, &journal, &store);
+    }
+    if (result == OK) result = pipeline_open(&r->options, journal, store, &r->b, e);
     if (result != OK) {
         assert_null(r->b);
         return result;

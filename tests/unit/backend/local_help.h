@@ -11,6 +11,7 @@
 
 #include "backend/local/local.h"
 #include "backend/pipeline_int.h"
+#include "late/late.h"
 
 #define STEPS_MAX 20000 /* what does not happen within these many steps never does */
 
@@ -19,6 +20,7 @@ struct rig {
     struct journal *journal; /* the backend's */
     struct pipeline_options options;
     struct local_options local;
+    struct late *late; /* stands between, when it is not NULL; the test's */
     char dir[64];
     uint64_t durable; /* told by on_durable */
     struct waiter waiter;

@@ -18,10 +18,12 @@ static void run(uint64_t seed, unsigned steps, unsigned keys, const char *fault,
     rig_init(&r);
     r.local.segment_bytes = 1 << 20;
     if (change != NULL) change(&r);
+    struct late *late = r.late;
     rig_open(&r);
     model_run(&r, &options);
     rig_close(&r);
     rig_fini(&r);
+    late_free(late);
 }
 
 static void small_memtables(struct rig *r)
@@ -48,6 +50,16 @@ static void no_syncs(struct rig *r)
     r->local.durability = DURABILITY_NEVER;
     r->local.segment_bytes = 64 * 1024;
     r->options.memtable_bytes = 600 * 1024;
+}
+
+/* Over a journal and a store that are late, with caches of next to nothing. */
+static void late(struct rig *r)
+{
+    static uint64_t seed;
+    struct late_options options = {
+        .seed = ++seed, .wait_percent = 90, .idle_percent = 30, .hold_polls = 3};
+    a_tiny_cache(r);
+    r->late = late_new(&options);
 }
 
 static void answers_are_those_of_the_model(void **state)
@@ -81,6 +93,11 @@ static void answers_are_right_when_nothing_is_in_the_page_cache(void **state)
     run(54, 3000, MODEL_KEYS_MAX, "vfs.nowait", small_memtables);
 }
 
+static void answers_are_right_when_everything_is_late(void **state)
+{
+    for (uint64_t seed = 61; seed <= 64; seed++) run(seed, 2000, 100, NULL, late);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +106,7 @@ int main(void)
         cmocka_unit_test(answers_are_right_with_a_tiny_cache),
         cmocka_unit_test(answers_are_right_under_weaker_durabilities),
         cmocka_unit_test(answers_are_right_when_nothing_is_in_the_page_cache),
+        cmocka_unit_test(answers_are_right_when_everything_is_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
