@@ -45,20 +45,28 @@ static struct keep *keep_find(const struct kept *k, const struct waiter *w)
     return keep != NULL && keep->id == owner->keep_id ? keep : NULL;
 }
 
+/* From where the last one was found: freed ones lie anywhere. */
+static size_t slot_free(struct kept *k)
+{
+    size_t slot = k->slot_next;
+    if (k->keep_count == k->keep_cap) {
+        slot = k->keep_cap;
+        k->keep_cap = slot == 0 ? 16 : 2 * slot;
+        INVARIANT(k->keep_cap < (1u << SLOT_BITS));
+        k->keeps = mem_resize(k->keeps, k->keep_cap * sizeof *k->keeps);
+        memset(&k->keeps[slot], 0, (k->keep_cap - slot) * sizeof *k->keeps);
+    }
+    while (k->keeps[slot] != NULL) slot = (slot + 1) % k->keep_cap;
+    k->slot_next = (slot + 1) % k->keep_cap;
+    return slot;
+}
+
 static struct keep *keep_make(struct kept *k, struct waiter *w)
 {
     struct waiter *owner = w->keep_for != NULL ? w->keep_for : w;
     struct keep *keep = keep_find(k, w);
     if (keep == NULL) {
-        size_t slot = 0;
-        if (k->keep_count == k->keep_cap) {
-            slot = k->keep_cap;
-            k->keep_cap = slot == 0 ? 16 : 2 * slot;
-            INVARIANT(k->keep_cap < (1u << SLOT_BITS));
-            k->keeps = mem_resize(k->keeps, k->keep_cap * sizeof *k->keeps);
-            memset(&k->keeps[slot], 0, (k->keep_cap - slot) * sizeof *k->keeps);
-        }
-        while (k->keeps[slot] != NULL) slot++;
+        size_t slot = slot_free(k);
         keep = mem_new(sizeof *keep);
         keep->id = ++k->numbers << SLOT_BITS | slot;
         owner->keep_id = keep->id;

@@ -65,7 +65,7 @@ struct keep;
 struct kept {
     struct htab entries; /* of struct kept_entry */
     struct keep **keeps; /* owned; by slot, NULL = free */
-    size_t keep_count, keep_cap;
+    size_t keep_count, keep_cap, slot_next;
     uint64_t numbers; /* given to keeps */
     size_t bytes;     /* of entries */
     size_t pages;

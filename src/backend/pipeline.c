@@ -335,16 +335,22 @@ static enum err pipeline_close(struct backend *b, struct error *e)
     return r == OK ? closed : r;
 }
 
+/* Nothing more is applied or synced. */
+static void pipeline_drop(struct pipeline *p)
+{
+    workers_free(p);
+    store_end(p);
+    p->journal->ops->abandon(p->journal);
+    pipeline_free(p);
+}
+
 void pipeline_abandon(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     requests_stop(p);
     p->damage.is_over = true;
     p->store->ops->give_up(p->store);
-    workers_free(p);
-    store_end(p);
-    p->journal->ops->abandon(p->journal);
-    pipeline_free(p);
+    pipeline_drop(p);
 }
 
 static const struct backend_ops pipeline_ops = {
@@ -479,7 +485,9 @@ enum err pipeline_open(const struct pipeline_options *options, struct journal *j
     enum err r = read_state(p, e);
     if (r == OK) r = pipeline_replay(p, e);
     if (r != OK) {
-        pipeline_abandon(&p->base);
+        /* A store that is given up leaves more behind than one that is closed. */
+        p->is_closing = true;
+        pipeline_drop(p);
         return r;
     }
     p->version_told = p->version_newest;

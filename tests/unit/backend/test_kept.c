@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "unit/backend/local_help.h"
 
 #define KEYS 8
@@ -257,6 +258,63 @@ static void what_is_applied_meanwhile_is_what_is_found(void **state)
     }
 }
 
+static enum err load_one(struct rig *r, int i, struct waiter *w)
+{
+    struct entry entry;
+    return r->b->ops->load(r->b, key_of(0, "a%d", i), &entry, w, NULL);
+}
+
+static void what_is_read_ahead_is_kept_and_a_commit_ends_what_was_used(void **state)
+{
+    struct rig r;
+    struct command owner = {.waiter.ready = command_ready};
+    open_late(&r, (struct late_options){.wait_percent = 100});
+    for (int i = 0; i < KEYS; i++) {
+        struct waiter nobody = {.ready = command_ready, .keep_for = &owner.waiter};
+        assert_int_equal(load_one(&r, i, &nobody), ERR_WAIT);
+        waiter_cancel(&nobody);
+    }
+    for (int i = 0; reads(&r) < KEYS; i++) {
+        assert_true(i < STEPS_MAX);
+        rig_step(&r);
+    }
+    for (int i = 0; i < 20; i++) rig_step(&r);
+    struct mutation mu = {.kind = MUTATION_SET, .key = key_of(0, "c"), .value = slice_str("1")};
+    struct batch batch = {.items = &mu, .count = 1};
+    uint64_t version = 0;
+    for (int i = 0; i < KEYS; i++) {
+        assert_int_equal(load_one(&r, i, &owner.waiter), OK);
+        size_t bytes = pipeline_of(r.b)->kept.bytes;
+        assert_int_equal(r.b->ops->commit(r.b, &batch, &version, &owner.waiter, NULL), OK);
+        assert_true(pipeline_of(r.b)->kept.bytes < bytes);
+        rig_step(&r);
+    }
+    assert_int_equal(reads(&r), KEYS);
+    assert_int_equal(pipeline_of(r.b)->kept.bytes, 0);
+    close_late(&r);
+}
+
+/* Nobody says that a layer's work is over: what it does not ask for any more goes by itself. */
+static void what_nobody_asks_for_goes_after_a_while(void **state)
+{
+    struct rig r;
+    struct command owner = {.waiter.ready = command_ready};
+    open_late(&r, (struct late_options){.wait_percent = 100});
+    clock_set_fake_ms(1700000000000);
+    assert_int_equal(load_one(&r, 0, &owner.waiter), ERR_WAIT);
+    for (int i = 0; owner.waiter.next != NULL; i++) {
+        assert_true(i < STEPS_MAX);
+        rig_step(&r);
+    }
+    assert_int_equal(load_one(&r, 0, &owner.waiter), OK);
+    assert_true(pipeline_of(r.b)->kept.bytes > 0);
+    clock_set_fake_ms(1700000000000 + 120000);
+    rig_step(&r);
+    assert_int_equal(pipeline_of(r.b)->kept.bytes, 0);
+    assert_int_equal(load_one(&r, 0, &owner.waiter), ERR_WAIT);
+    close_late(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +324,8 @@ int main(void)
         cmocka_unit_test(what_a_command_has_fetched_goes_when_it_has_run),
         cmocka_unit_test(a_failed_read_is_told_once_and_then_tried_again),
         cmocka_unit_test(what_is_applied_meanwhile_is_what_is_found),
+        cmocka_unit_test(what_is_read_ahead_is_kept_and_a_commit_ends_what_was_used),
+        cmocka_unit_test(what_nobody_asks_for_goes_after_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
