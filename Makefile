@@ -26,7 +26,7 @@ export CRASH_SECONDS ?= 600
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash sim mutants deps test-deps bench-deps demo-deps
+LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon mutants deps test-deps bench-deps demo-deps
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
@@ -106,7 +106,7 @@ LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c))
 KEY_SRCS := src/codec/tupled.c
 EMBEDDED_SRCS := $(filter-out src/net/% src/server/% $(KEY_SRCS),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
-TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c redis-tests/*.c)
+TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 
 UNIT := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
 SIM := $(wildcard tests/sim/sim_*.c)
@@ -116,7 +116,8 @@ BENCH := $(wildcard tests/bench/bench_*.c tests/demo/demo_*.c)
 # Whatever else lies there in C is help for those programs: a fake disk, a server starter, a model. That of
 # benchmarks and demo stands apart, as they are built where the tests' libraries need not be.
 BENCH_HELP := $(filter-out $(BENCH),$(wildcard tests/bench/*.c tests/demo/*.c))
-HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP),$(TEST_TREE))
+LATE_MAIN := tests/late/late_main.c
+HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 
 ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS))
@@ -129,8 +130,8 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
-.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim mutants
-.PHONY: docs install examples clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim late
+.PHONY: mutants abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled) $(LIBRARIES) ## build/tupled and libtupled, static and shared (default)
 
@@ -184,6 +185,14 @@ sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
 	@$(PMAKE) test-build
 	@TUPLED_LONG=1 TEST_TIMEOUT=$$((SIM_SECONDS + 300)) tests/run.sh sim
 
+late: test-deps ## redis-tests against a server whose journal and store are late (tests/late)
+	@$(PMAKE) test-build
+	@TUPLED_LATE=1 tests/run.sh redis
+
+abandon: test-deps ## drops databases at 10,000 random moments
+	@$(PMAKE) test-build
+	@TUPLED_LONG=1 TEST_TIMEOUT=3600 tests/run.sh unit -- db/test_abandon
+
 mutants: test-deps ## plants bugs (tests/mutants) and sees whether the tests catch them; hours
 	@$(PMAKE) test-build
 	@exec tests/mutants.sh
@@ -214,7 +223,7 @@ help: ## this list
 
 fuzz-build: $(FUZZ_PROGRAMS)
 bench-build: all $(BENCH_PROGRAMS)
-test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled)
+test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late)
 # Everything gcc compiles, for `make check`.
 check-build: all examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(BENCH_PROGRAMS)
 
@@ -253,6 +262,10 @@ build/$(1)/libhelp.a: $$(HELP_$(1)) build/$(1)/objects
 build/$(1)/tupled: build/$(1)/obj/$$(MAIN:.c=.o) build/$(1)/libserver.a
 	@echo "  link $$@"
 	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(LIBS)
+
+build/$(1)/tupled-late: build/$(1)/obj/$$(LATE_MAIN:.c=.o) build/$(1)/libhelp.a build/$(1)/libserver.a
+	@echo "  link $$@"
+	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)
 
 build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libhelp.a build/$(1)/libserver.a
 	@mkdir -p $$(@D)

@@ -676,7 +676,7 @@ static void expect_all_keys(struct testserver *s)
 static void expect_refusal(struct testserver *s, const struct segment *seg, size_t batch)
 {
     char wanted[700];
-    size_t at = batch + JOURNAL_BATCH_BYTES + JOURNAL_TXN_BYTES + 5;
+    size_t at = batch + JOURNAL_BATCH_BYTES + TXN_BYTES + 5;
     uint8_t damaged = seg->bytes[at] ^ 0x10;
     struct testserver_options o = {.is_release = true, .dir = testserver_dir(s)};
     segment_write(seg, at, &damaged, 1);

@@ -179,6 +179,7 @@ static void lines_keep_their_place_behind_held_replies(void **state)
     struct testserver *slow = testserver_start(&o);
     redisContext *other = testserver_connect(slow);
     int monitor = raw_connect(slow);
+    expect(other, "@", "KV.SET ['first'] 1"); /* what the start reads is there now */
     raw_send(monitor, "MONITOR\r\n", 9);
     raw_expect(monitor, "+OK\r\n");
     const char *set = "KV.SET '[\"a\"]' 1\r\n";

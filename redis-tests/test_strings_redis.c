@@ -349,7 +349,6 @@ static const char *const both[] = {
     "RESET",
     "EXEC",
     "SELECT 99",
-    "SELECT a",
     /* connections */
     "WAIT 0 0",
     "WAIT 1 5",

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs the tests, one program after another, and ends with the line
 #     N passed, N failed, N skipped
-# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash]... [-- substring of a path]
-#   without words: unit sim fuzz tools redis. `make test` builds what it runs.
+# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash|late]... [-- substring of a path]
+#   without words: unit sim fuzz tools redis late. `make test` builds what it runs.
 #
 #   unit   tests/unit/*/test_*.c   cmocka programs, built with ASan + UBSan; those with "tsan: yes" in
 #   sim    tests/sim/sim_*.c       their first five lines run a second time, built with TSan
@@ -10,13 +10,14 @@
 #   tools  tools/*_test.sh         tests of the house's own tools
 #   redis  redis-tests/test_*      scripts and cmocka programs that start servers themselves
 #   crash  redis-tests/test_crash* only those (they are in redis too)
+#   late   a few of redis-tests against build/asan/tupled-late, whose journal and store are late
 #
 # A cmocka program speaks TAP; a script prints `ok - name`, `not ok - name`, `skip - name: why`. A
 # program also fails, as one more test, when it crashes, times out, ends with an error that no test
 # accounts for, reports fewer tests than it announced, or reports none.
 #
 # Environment: TEST_TIMEOUT (s, per program, 300), FUZZ_SHORT_SECONDS (5), FUZZ_SECONDS (with
-# TUPLED_LONG=1). Tests are told TUPLED_BIN, TUPLED_ASAN_BIN, and TUPLED_LONG=1 in a long campaign.
+# TUPLED_LONG=1), TUPLED_LATE (all servers are tupled-late). Tests are told TUPLED_BIN, TUPLED_ASAN_BIN, and TUPLED_LONG=1 in a long campaign.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -28,7 +29,7 @@ timeout_s=${TEST_TIMEOUT:-300}
 fuzz_s=${FUZZ_SHORT_SECONDS:-5}
 [ -z "${TUPLED_LONG:-}" ] || fuzz_s=${FUZZ_SECONDS:-600}
 export TUPLED_BIN=$root/build/tupled
-export TUPLED_ASAN_BIN=$root/build/asan/tupled
+export TUPLED_ASAN_BIN=$root/build/asan/tupled${TUPLED_LATE:+-late}
 export CMOCKA_MESSAGE_OUTPUT=TAP
 # Exit codes of their own, and our handlers before cmocka's: a crash shows its stack.
 export ASAN_OPTIONS=exitcode=99:handle_segv=2:handle_sigbus=2:handle_sigfpe=2:detect_stack_use_after_return=1
@@ -172,13 +173,13 @@ groups=()
 filter=''
 while [ $# -gt 0 ]; do
     case $1 in
-    unit | sim | fuzz | tools | redis | crash) groups+=("$1") ;;
+    unit | sim | fuzz | tools | redis | crash | late) groups+=("$1") ;;
     --) filter=${2:-} && break ;;
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
-[ ${#groups[@]} -gt 0 ] || groups=(unit sim fuzz tools redis)
+[ ${#groups[@]} -gt 0 ] || groups=(unit sim fuzz tools redis late)
 
 for group in "${groups[@]}"; do
     case $group in
@@ -197,6 +198,13 @@ for group in "${groups[@]}"; do
     crash)
         scripts redis-tests/test_crash*.sh
         c_programs redis-tests/test_crash*.c
+        ;;
+    late)
+        export TUPLED_ASAN_BIN=$root/build/asan/tupled-late
+        for name in commands_kv commands_atomic commands_range transactions idem queue; do
+            wanted "redis-tests/test_$name.c" || continue
+            run "redis-tests/test_$name.c (late)" "$root/build/asan/redis-tests/test_$name"
+        done
         ;;
     esac
 done

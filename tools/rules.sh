@@ -3,7 +3,8 @@
 # ends with 1 then.    Usage: tools/rules.sh [root of the tree]
 #
 #   ranks    a folder of src/ includes only folders of lower rank, and its own (the table below)
-#   private  "x/y_int.h" is included in x only; "backend/local/..." in src/backend and src/server only
+#   private  "x/y_int.h" is included in x only; "backend/local/..." in src/backend/local, src/db and src/server
+#            only; src/backend itself includes no file access (base/file.h)
 #   calls    names that are banned, or at home in one folder (the table below says why)
 #   sizes    a file 800 lines, a function 70 lines and 6 parameters, a line 100 columns
 #   words    no typedef of structs, unions and enums, no type ..._t, no open work marks
@@ -62,11 +63,11 @@ setjmp longjmp sigsetjmp siglongjmp | - | errors are returned
 localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
-sqlite3* | src/backend/ | nothing above the seam (src/backend/backend.h) knows SQLite
+sqlite3* | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
 pthread_* | src/base/ src/backend/ src/net/ src/server/ src/embedded/ | threads are made where messages move between them
 ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
 open openat creat fopen freopen fdopen fdatasync fsync sync_file_range | src/base/ | file access goes through base/file, where faults are injected
-preadv2 | src/base/ src/backend/ | only the VFS of the store asks what is in the page cache
+preadv2 | src/base/ src/backend/local/ | only the VFS of the store asks what is in the page cache
 pread preadv pwrite pwritev pwritev2 ftruncate truncate fallocate posix_fallocate | src/base/ | file access goes through base/file, where faults are injected
 rename renameat unlink unlinkat remove mkdir rmdir link symlink flock opendir mkstemp mkdtemp | src/base/ | file access goes through base/file, where faults are injected
 read readv write writev | src/base/ src/net/ | files: base/file; sockets: net
@@ -76,7 +77,7 @@ setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ | 
 
 # headers | where they are allowed | why not elsewhere
 HEADERS='
-sqlite3.h | src/backend/ | nothing above the seam (src/backend/backend.h) knows SQLite
+sqlite3.h | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
 ev.h | src/net/ src/server/ | the loop belongs to net
 pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ | threads are made where messages move between them
 threads.h | - | threads are pthreads
@@ -177,8 +178,10 @@ function check_include(text,    path, folder, own) {
     if (own in rank && folder != own && rank[folder] >= rank[own])
         broken(FNR, own " (rank " rank[own] ") may not include " folder " (rank " rank[folder] ")")
     if (path ~ /_int\.h$/ && folder != own) broken(FNR, "\"" path "\" is private to " folder)
-    if (path ~ /^backend\/local\// && own != "backend" && own != "db" && own != "server")
-        broken(FNR, "\"" path "\": only backend, db and server know the local backend")
+    if (path ~ /^backend\/local\// && FILENAME !~ /^src\/(backend\/local|db|server)\//)
+        broken(FNR, "\"" path "\": only backend/local, db and server know what is on this machine")
+    if (path == "base/file.h" && FILENAME ~ /^src\/backend\/[^\/]*$/)
+        broken(FNR, "\"" path "\": the pipeline knows no files: journal.h and store.h are below it")
 }
 
 # Names in a line of code: those followed by "(" are calls, unless they are members.

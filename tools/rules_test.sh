@@ -86,7 +86,15 @@ breaks "an unknown folder has no rank" src/server/a.c:1 "has no rank"
 echo 'int x;' | tree src/extra/a.c
 breaks "a new folder needs a rank" src/extra/a.c:1 "has no rank"
 echo '#include "backend/local/x.h"' | tree src/engine/a.c
-breaks "the engine does not know the local backend" src/engine/a.c:1 "only backend, db and server"
+breaks "the engine does not know the local backend" src/engine/a.c:1 "only backend/local, db and server"
+echo '#include "backend/local/x.h"' | tree src/backend/a.c
+breaks "the pipeline does not know what is on this machine" src/backend/a.c:1 "only backend/local, db and server"
+echo '#include "base/file.h"' | tree src/backend/a.c
+breaks "the pipeline knows no files" src/backend/a.c:1 "knows no files"
+echo '#include "base/file.h"' | tree src/backend/local/a.c
+holds "what is on this machine has files"
+echo '#include <sqlite3.h>' | tree src/backend/a.c
+breaks "sqlite3.h stays below the store" src/backend/a.c:1 "<sqlite3.h>"
 echo '#include "backend/local/x.h"' | tree src/server/a.c
 holds "the server knows the local backend"
 echo '#include "backend/local/x.h"' | tree src/backend/local/a.c
@@ -96,7 +104,7 @@ breaks "a private header stays in its folder" src/queue/a.c:1 "private"
 echo '#include <sqlite3.h>' | tree src/engine/a.c
 breaks "sqlite3.h stays in the backend" src/engine/a.c:1 "<sqlite3.h>"
 echo '#include <sqlite3.h>' | tree src/backend/local/a.c
-holds "the backend includes sqlite3.h"
+holds "the store of this machine includes sqlite3.h"
 echo '#include <sys/socket.h>' | tree src/command/a.c
 breaks "socket headers stay in net" src/command/a.c:1 "<sys/socket.h>"
 echo '#include <ev.h>' | tree src/queue/a.c

@@ -26,9 +26,13 @@
 #include "base/bytes.h"
 #include "base/err.h"
 
-/* Somebody who waits for the backend; embedded in the waiting object, in at most one list. */
+/* Somebody who waits for the backend; embedded in the waiting object, in at most one list. What is
+ * fetched while he waits is kept for him until he has run (backend_ops.run_over): he finds it when
+ * he asks again, however slow the store is and whatever others fetch. */
 struct waiter {
     struct waiter *next, *prev; /* of the list that holds it; NULL = in none */
+    uint64_t keep_id;           /* the backend's: what is kept for it; 0 = nothing */
+    struct waiter *keep_for;    /* what this one fetches is kept for that one; NULL = for itself */
     /* On the loop thread: ask again, in a later turn or step; not from inside this call. */
     void (*ready)(struct waiter *waiter);
 };
@@ -45,6 +49,8 @@ void waiter_cancel(struct waiter *w);
 void waiter_wake_all(struct waiter_list *l);
 /* As wake_all for at most n, the oldest first. */
 void waiter_wake(struct waiter_list *l, size_t n);
+/* Takes every waiter out and wakes none. */
+void waiter_drop_all(struct waiter_list *l);
 
 #define KEY_HEAD_BYTES 3
 #define DATABASES_MAX 65536
@@ -287,6 +293,10 @@ struct backend_ops {
     int64_t (*time_ms)(struct backend *b);
     /* After the wake callback: collect what threads finished; runs callbacks and waiters. */
     void (*poll)(struct backend *b);
+    /* What `w` waits for has run to its end, or never will: what was kept for it goes. A commit
+     * with this waiter ends what has answered it. Need be called only while keep_id is not 0; where
+     * nobody calls it, what is kept goes after a minute without use. */
+    void (*run_over)(struct backend *b, struct waiter *w);
     /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn.
      */
     void (*turn_end)(struct backend *b);

@@ -38,3 +38,8 @@ void waiter_wake_all(struct waiter_list *l)
 {
     waiter_wake(l, SIZE_MAX);
 }
+
+void waiter_drop_all(struct waiter_list *l)
+{
+    while (l->head.next != &l->head) waiter_cancel(l->head.next);
+}

@@ -7,11 +7,18 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
 {
     struct db *db = mem_new(sizeof *db);
     struct local_options local = options->local;
+    struct journal *journal = NULL;
+    struct store *store = NULL;
     struct engine_options engine = options->engine;
     struct queue_options queues = options->queues;
     *out = NULL;
     local.text_ops = &search_text_ops;
-    enum err r = local_open(&local, &db->backend, e);
+    enum err r = local_open(&local, &journal, &store, e);
+    db->journal = journal;
+    if (r == OK && options->wrap.wrap != NULL) {
+        options->wrap.wrap(options->wrap.arg, &journal, &store);
+    }
+    if (r == OK) r = pipeline_open(&options->pipeline, journal, store, &db->backend, e);
     if (r != OK) {
         mem_free(db);
         return r;
@@ -36,7 +43,8 @@ enum err db_set_options(struct db *db, const struct db_options *options, struct 
     queues.engine = db->engine;
     engine_set_limits(db->engine, &options->engine);
     queues_set_options(db->queues, &queues);
-    return local_set_options(db->backend, &options->local, w, e);
+    local_set_options(db->journal, &options->local);
+    return pipeline_set_options(db->backend, &options->pipeline, w, e);
 }
 
 void db_on_durable(struct db *db, void (*on_durable)(void *arg, uint64_t version), void *arg)
@@ -94,7 +102,7 @@ enum err db_close(struct db *db, struct error *e)
 void db_abandon(struct db *db)
 {
     layers_free(db);
-    local_abandon(db->backend);
+    pipeline_abandon(db->backend);
     watch_free(db->watch);
     mem_free(db);
 }

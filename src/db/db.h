@@ -12,6 +12,7 @@
 #define DB_DB_H
 
 #include "backend/local/local.h"
+#include "backend/pipeline.h"
 #include "database/database.h"
 #include "engine/engine.h"
 #include "index/index.h"
@@ -20,6 +21,7 @@
 
 struct db {
     struct backend *backend;
+    struct journal *journal; /* of this machine; the backend's */
     struct engine *engine;
     struct databases *databases;
     struct watch *watch;
@@ -27,22 +29,30 @@ struct db {
     struct indexes *indexes;
 };
 
+/* What tests put between a pipeline and its journal and store: replaces both. */
+struct db_wrap {
+    void (*wrap)(void *arg, struct journal **journal, struct store **store); /* NULL = nothing */
+    void *arg;
+};
+
 struct db_options {
+    struct pipeline_options pipeline;
     struct local_options local;   /* db_open sets text_ops */
     struct engine_options engine; /* without the backend */
     struct queue_options queues;  /* without the engine */
     size_t late_bytes_max;        /* of watches; 0 = the default */
     unsigned databases;           /* that are there from the start; 0 = 16 */
+    struct db_wrap wrap;
     /* Versions up to this one are acknowledged; NULL = nobody asks. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;
 };
 
-/* Opens and recovers: errors of local_open. What layers keep in memory is read in the turns that
- * follow. */
+/* Opens and recovers: errors of local_open and pipeline_open. What layers keep in memory is read in
+ * the turns that follow. */
 ERR_MUST_USE enum err db_open(const struct db_options *options, struct db **out, struct error *e);
-/* Takes what may change while it is open: of `local` what local_set_options takes, whose results
- * these are; the limits of `engine`; all of `queues`. Others are ignored. */
+/* Takes what may change while it is open: what local_set_options and pipeline_set_options take,
+ * whose results these are; the limits of `engine`; all of `queues`. Others are ignored. */
 ERR_MUST_USE enum err db_set_options(struct db *db, const struct db_options *options,
                                      struct waiter *w, struct error *e);
 /* From now on. For a loop that is made after the database. */
@@ -59,7 +69,9 @@ void db_tick(struct db *db);
 /* Scans and watchers of the owner must be gone; waiters may still wait and are not woken. All that
  * was committed is in the store or, on an error, in the journal. Frees in any case. */
 ERR_MUST_USE enum err db_close(struct db *db, struct error *e);
-/* As the end of the process would: nothing is applied or synced any more. Frees. */
+/* At any moment, also after on_lost: as the end of the process would, nothing is applied or synced
+ * any more, and it waits for no I/O that journal and store can give up. Scans and watchers of the
+ * owner must be gone; waiters are let go and not woken. Frees. */
 void db_abandon(struct db *db);
 
 #endif

@@ -73,6 +73,7 @@ void call_fail(struct tupled_db *db, struct call *c, const struct error *e)
     leave_list(c);
     c->state = CALL_RUNNING;
     if (s != NULL) seat_waits(s, false);
+    if (s != NULL) seat_run_over(s);
     if (s != NULL && !s->is_kept) {
         s->call = NULL;
         seat_free(s);
@@ -199,6 +200,7 @@ static void run(struct tupled_db *db, struct call *c)
         return;
     }
     seat_waits(s, false);
+    seat_run_over(s);
     c->depends = rq.depends;
     if (c->kind == CALL_SUBSCRIBE) take_first_frames(c);
     hold(db, c);

@@ -136,6 +136,15 @@ static struct db_options engine_options(struct tupled_db *db, const char *dir)
     uint64_t possible = o->journal_segment_bytes / 3 * 2;
     bool is_interval = o->durability == TUPLED_INTERVAL;
     return (struct db_options){
+        .pipeline = {.memtable_bytes = o->memtable_bytes,
+                     .memtable_age_ms = (int64_t)o->memtable_age_ms,
+                     .write_buffer_bytes = o->write_buffer_bytes,
+                     .cache_bytes = o->cache_bytes,
+                     .query_threads = o->query_threads,
+                     .scan_ms_max = 60000,
+                     .wake = on_wake,
+                     .on_fatal = on_fatal,
+                     .arg = db},
         .local = {.dir = dir,
                   .durability = o->durability == TUPLED_ALWAYS ? DURABILITY_ALWAYS
                                 : is_interval                  ? DURABILITY_INTERVAL
@@ -144,16 +153,7 @@ static struct db_options engine_options(struct tupled_db *db, const char *dir)
                   .segment_bytes = o->journal_segment_bytes,
                   .retention_ms = (int64_t)o->changes_retention_ms,
                   .retention_bytes = o->changes_retention_bytes,
-                  .memtable_bytes = o->memtable_bytes,
-                  .memtable_age_ms = (int64_t)o->memtable_age_ms,
-                  .write_buffer_bytes = o->write_buffer_bytes,
-                  .cache_bytes = o->cache_bytes,
-                  .store_cache_bytes = o->store_cache_bytes,
-                  .query_threads = o->query_threads,
-                  .scan_ms_max = 60000,
-                  .wake = on_wake,
-                  .on_fatal = on_fatal,
-                  .arg = db},
+                  .store_cache_bytes = o->store_cache_bytes},
         .engine = {.value_bytes_max = o->value_bytes_max,
                    .txn_bytes_max = o->transaction_bytes_max < possible ? o->transaction_bytes_max
                                                                         : possible,

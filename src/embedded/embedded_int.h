@@ -185,6 +185,8 @@ void call_fail(struct tupled_db *db, struct call *c, const struct error *e);
 
 struct seat *seat_take(struct tupled_db *db);
 void seat_give(struct seat *s);
+/* Its command is over: what was fetched for it is no longer kept. */
+void seat_run_over(struct seat *s);
 /* Its command is parked, or no longer. */
 void seat_waits(struct seat *s, bool waits);
 /* Ends it as a connection ends. */

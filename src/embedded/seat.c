@@ -52,6 +52,12 @@ void seat_give(struct seat *s)
     s->db->free_seats = s;
 }
 
+void seat_run_over(struct seat *s)
+{
+    struct backend *b = s->db->env.db->backend;
+    if (s->waiter.keep_id != 0) b->ops->run_over(b, &s->waiter);
+}
+
 void seat_waits(struct seat *s, bool waits)
 {
     if (s->client.is_waiting == waits) return;

@@ -49,8 +49,8 @@ static enum err load_before(const struct indexes *ix, struct view *v, struct dat
     for (size_t i = 0, begun = 0; i < count && begun < LOADS_MAX; i++) {
         struct data_change *c = &changes[i];
         struct error ignored;
-        struct waiter nobody = {.ready = nobody_ready};
         struct waiter *own = v->waiter;
+        struct waiter nobody = {.ready = nobody_ready, .keep_for = own};
         if (c->is_known || !is_covered(ix, v, c->key)) continue;
         if (result != OK) v->waiter = &nobody;
         enum err r = view_stored(v, c->key, &c->before, result == OK ? e : &ignored);

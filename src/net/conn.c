@@ -64,6 +64,13 @@ static void conn_unhold(struct conn *c)
     RING_UNLINK(c, held_next, held_prev);
 }
 
+/* Of the command that waited: it has run, or never will. */
+static void conn_run_over(struct conn *c)
+{
+    struct backend *b = c->net->env->db->backend;
+    if (c->waiter.keep_id != 0) b->ops->run_over(b, &c->waiter);
+}
+
 static void conn_ready(struct waiter *w)
 {
     struct conn *c = (struct conn *)((char *)w - offsetof(struct conn, waiter));
@@ -80,6 +87,7 @@ void conn_kill(struct conn *c)
     if (c->state == CONN_DEAD) return;
     conn_move(c, CONN_DEAD);
     waiter_cancel(&c->waiter);
+    conn_run_over(c);
     conn_unhold(c);
     ev_io_stop(n->loop, &c->read_io);
     ev_io_stop(n->loop, &c->write_io);
@@ -289,6 +297,7 @@ static bool conn_execute(struct conn *c)
         return false;
     }
     c->is_command_waiting = false;
+    conn_run_over(c);
     output_mark(&c->output, rq.depends, n->durable);
     conn_take_behind(c);
     if (c->client.closes_after_reply) {

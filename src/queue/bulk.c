@@ -113,7 +113,7 @@ static void dead_fetch(struct touch *t, const struct slot *slots, size_t count)
     for (size_t i = 0, begun = 0; i < count && begun < LOADS_MAX; i++) {
         struct error ignored;
         struct entry row;
-        struct waiter nobody = {.ready = nobody_ready};
+        struct waiter nobody = {.ready = nobody_ready, .keep_for = own};
         struct message_id id = slot_id(&slots[i]);
         t->view->waiter = &nobody;
         if (view_get(t->view, touch_dead_key(t, SPACE_MESSAGE, &id), &row, &ignored) != OK) begun++;

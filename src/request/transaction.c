@@ -354,7 +354,7 @@ static void nobody_ready(struct waiter *w)
 }
 
 /* The reads that the commands from `from` on are going to wait for are begun together, so that an
- * EXEC over many keys on disk is not attempted once for each. What they bring stays in the cache.
+ * EXEC over many keys on disk is not attempted once for each. What they bring is kept for it.
  */
 static void exec_prefetch(struct request *rq, size_t from)
 {
@@ -367,7 +367,7 @@ static void exec_prefetch(struct request *rq, size_t from)
         if (m->commands[i].has_format) inner.format = m->commands[i].format;
         if (!command_keys(inner.command, m->commands[i].argv, m->commands[i].argc, &uses)) continue;
         for (size_t k = 0; k < uses.count && begun < PREFETCH_MAX; k++) {
-            struct waiter w = {.ready = nobody_ready};
+            struct waiter w = {.ready = nobody_ready, .keep_for = rq->waiter};
             struct slice key;
             struct entry entry;
             if (arg_key(&inner, uses.items[k].word, &key) != OK) continue;

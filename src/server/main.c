@@ -31,7 +31,7 @@ int main(int argc, char **argv)
         print_help();
         status = 0;
     } else {
-        status = server_run(&config, argv[0]);
+        status = server_run(&config, argv[0], NULL);
     }
     config_fini(&config);
     return status;

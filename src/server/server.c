@@ -59,12 +59,13 @@ static void on_shutdown(void *arg)
     net_stop(s->net);
 }
 
-static enum err open_database(struct server *s, struct error *e)
+static enum err open_database(struct server *s, const struct db_wrap *wrap, struct error *e)
 {
     struct db_options options = settings_db(s);
-    options.local.wake = on_wake;
-    options.local.on_fatal = on_fatal;
-    options.local.arg = s;
+    options.pipeline.wake = on_wake;
+    options.pipeline.on_fatal = on_fatal;
+    options.pipeline.arg = s;
+    if (wrap != NULL) options.wrap = *wrap;
     return db_open(&options, &s->env.db, e);
 }
 
@@ -189,7 +190,7 @@ static void warn_if_open(const struct config *c)
         c->dir, c->data_group_access == CONFIG_YES ? "750" : "700");
 }
 
-int server_run(struct config *config, const char *executable)
+int server_run(struct config *config, const char *executable, const struct db_wrap *wrap)
 {
     struct server s = {.config = config};
     struct error e = {0};
@@ -202,7 +203,7 @@ int server_run(struct config *config, const char *executable)
                    config->dir);
         read_test_environment(&s);
         settings_limit_clients(&s);
-        r = open_database(&s, &e);
+        r = open_database(&s, wrap, &e);
     }
     if (r == OK) {
         fill_env(&s, executable);

@@ -31,11 +31,18 @@ static struct local_options settings_local(const struct server *s)
         .segment_bytes = c->journal_segment_bytes,
         .retention_ms = (int64_t)c->changes_retention_age_s * 1000,
         .retention_bytes = c->changes_retention_bytes,
+        .store_cache_bytes = c->store_cache_bytes,
+    };
+}
+
+static struct pipeline_options settings_pipeline(const struct server *s)
+{
+    const struct config *c = s->config;
+    return (struct pipeline_options){
         .memtable_bytes = c->memtable_bytes,
         .memtable_age_ms = (int64_t)c->memtable_age_ms,
         .write_buffer_bytes = c->write_buffer_bytes,
         .cache_bytes = c->cache_bytes,
-        .store_cache_bytes = c->store_cache_bytes,
         .query_threads = (unsigned)c->query_threads,
         .scan_ms_max = (int64_t)c->scan_timeout_ms,
     };
@@ -83,7 +90,8 @@ static struct queue_options settings_queues(const struct server *s)
 
 struct db_options settings_db(const struct server *s)
 {
-    return (struct db_options){.local = settings_local(s),
+    return (struct db_options){.pipeline = settings_pipeline(s),
+                               .local = settings_local(s),
                                .engine = settings_engine(s),
                                .queues = settings_queues(s),
                                .late_bytes_max = s->late_bytes_max,

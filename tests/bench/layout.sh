@@ -31,7 +31,7 @@ build() { # page-bytes
         >"$to/backend/local/page_sum.h"
     gcc -std=gnu11 -D_GNU_SOURCE "-I$to" -Isrc -Iinclude -Itests -O2 -g -Wall -o "$to/bench_layout" \
         tests/bench/bench_layout.c tests/bench/help.c src/backend/local/{vfs,page_sum}.c \
-        src/backend/local/store*.c build/release/libserver.a \
+        src/backend/local/{sqlite_store,store_}*.c build/release/libserver.a \
         -lhiredis -lev -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 }
 

@@ -63,8 +63,11 @@ static bool commit_op(struct queue_check *c, struct op op, bool *is_met, uint64_
 static bool bulk(struct queue_check *c, enum bulk_kind kind, unsigned queue, size_t *done,
                  uint64_t *version)
 {
-    struct queue_bulk x = {
-        .queues = c->db->queues, .kind = kind, .queue = slice_str(names[queue]), .max = 1000};
+    struct queue_bulk x = {.queues = c->db->queues,
+                           .kind = kind,
+                           .queue = slice_str(names[queue]),
+                           .max = 1000,
+                           .is_whole = true};
     bool is_met = false;
     bool goes_on = commit_op(c, queue_bulk_op(&x), &is_met, version);
     if (goes_on) assert_false(x.is_more);

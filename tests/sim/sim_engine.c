@@ -5,6 +5,9 @@
  * acknowledged ones; and the indexes over one database must hold what its entries say. Queues are in
  * a database of their own and go through the same (queue_check.h).
  *
+ * A third of the runs is over a journal and a store that answer late, in another order, and fail
+ * (tests/late); the journal may also be lost to somebody else, which is as a power failure then.
+ *
  * A run is a seed: `SIM_SEED=n` repeats it. SIM_SECONDS (with TUPLED_LONG=1) says how long to go
  * on.
  */
@@ -22,6 +25,7 @@
 #include "base/mem.h"
 #include "codec/key.h"
 #include "db/db.h"
+#include "late/late.h"
 #include "sim/index_check.h"
 #include "sim/power.h"
 #include "sim/queue_check.h"
@@ -56,6 +60,7 @@ struct sim {
     struct power *power;
     char dir[64];
     struct db *db;
+    struct late *late; /* stands below the pipeline in a third of the runs; else NULL */
     struct index_check indexes;
     struct queue_check queues;
     struct arena arena;
@@ -85,6 +90,13 @@ static void on_fatal(void *arg, const struct error *e)
     s->is_fatal = true;
 }
 
+static void on_lost(void *arg, const struct error *e)
+{
+    struct sim *s = arg;
+    (void)e;
+    s->is_fatal = true; /* what was not acknowledged is gone, as after a power failure */
+}
+
 static void on_wake(void *arg)
 {
     (void)arg;
@@ -112,35 +124,36 @@ static bool turn_of(void *arg)
 
 static struct db_options options_of(struct sim *s)
 {
-    return (struct db_options){.local = {.dir = s->dir,
-                                         .durability = DURABILITY_ALWAYS,
-                                         .segment_bytes = 256 * 1024,
-                                         .retention_ms = 3600000,
-                                         .retention_bytes = 4 * 256 * 1024,
-                                         .memtable_bytes = 1 << 20,
-                                         .memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000),
-                                         .write_buffer_bytes = 16 << 20,
-                                         .cache_bytes = 4096 + rng_below(&s->rng, 65536),
-                                         .store_cache_bytes = 1 << 20,
-                                         .query_threads = 1,
-                                         .scan_ms_max = 60000,
-                                         .is_inline = true,
-                                         .wake = on_wake,
-                                         .on_fatal = on_fatal,
-                                         .arg = s},
-                               .engine = {.value_bytes_max = 1 << 20,
-                                          .txn_bytes_max = 1 << 20,
-                                          .ops_max = 100,
-                                          .expire_batch = 5,
-                                          .idem_window_ms = 600000,
-                                          .idem_entries_max = 1000},
-                               .queues = {.lease_ms = 30000,
-                                          .dedup_window_ms = QUEUE_CHECK_DEDUP_MS,
-                                          .dedup_entries_max = 1000,
-                                          .dead_age_ms = INT64_MAX / 2,
-                                          .dead_length = 1000},
-                               .on_durable = on_durable,
-                               .on_durable_arg = s};
+    return (struct db_options){
+        .pipeline = {.memtable_bytes = 1 << 20,
+                     .memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000),
+                     .write_buffer_bytes = 16 << 20,
+                     .cache_bytes = 4096 + rng_below(&s->rng, 65536),
+                     .query_threads = 1,
+                     .scan_ms_max = 60000,
+                     .is_inline = true,
+                     .wake = on_wake,
+                     .on_fatal = on_fatal,
+                     .arg = s},
+        .local = {.dir = s->dir,
+                  .durability = DURABILITY_ALWAYS,
+                  .segment_bytes = 256 * 1024,
+                  .retention_ms = 3600000,
+                  .retention_bytes = 4 * 256 * 1024,
+                  .store_cache_bytes = 1 << 20},
+        .engine = {.value_bytes_max = 1 << 20,
+                   .txn_bytes_max = 1 << 20,
+                   .ops_max = 100,
+                   .expire_batch = 5,
+                   .idem_window_ms = 600000,
+                   .idem_entries_max = 1000},
+        .queues = {.lease_ms = 30000,
+                   .dedup_window_ms = QUEUE_CHECK_DEDUP_MS,
+                   .dedup_entries_max = 1000,
+                   .dead_age_ms = INT64_MAX / 2,
+                   .dead_length = 1000},
+        .on_durable = on_durable,
+        .on_durable_arg = s};
 }
 
 static void sim_open(struct sim *s)
@@ -148,6 +161,12 @@ static void sim_open(struct sim *s)
     struct error e = {.text = ""};
     struct db_options options = options_of(s);
     s->is_fatal = false;
+    options.pipeline.on_lost = on_lost;
+    if (s->late != NULL) {
+        options.pipeline.pick = late_pick;
+        options.pipeline.pick_arg = s->late;
+        options.wrap = (struct db_wrap){.wrap = late_wrap_db, .arg = s->late};
+    }
     if (db_open(&options, &s->db, &e) != OK) fail_msg("start refused: %s", e.text);
     s->indexes = (struct index_check){.db = s->db, .turn = turn_of, .arg = s};
     s->queues.db = s->db;
@@ -195,7 +214,8 @@ static bool is_live(const struct sim *s, const struct model_entry *m)
 
 /* ---- reading everything ---- */
 
-static void read_database(struct sim *s, int database, struct model *out)
+/* False after a fatal error. */
+static bool read_database(struct sim *s, int database, struct model *out)
 {
     uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD((uint16_t)database, SPACE_DATA)};
     uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD((uint16_t)database, SPACE_DATA + 1)};
@@ -211,8 +231,10 @@ static void read_database(struct sim *s, int database, struct model *out)
         struct entry entry;
         enum err r = engine_scan_next(scan, &key, &entry, &s->waiter, &e);
         if (r == ERR_WAIT) {
-            assert_true(sim_turn(s));
-            continue;
+            waiter_cancel(&s->waiter);
+            if (sim_turn(s)) continue;
+            engine_scan_close(scan);
+            return false;
         }
         if (r != OK) fail_msg("scan: %s", e.text);
         if (key.len == 0) break;
@@ -224,6 +246,7 @@ static void read_database(struct sim *s, int database, struct model *out)
                                                          .version = entry.version};
     }
     engine_scan_close(scan);
+    return true;
 }
 
 static bool same_state(const struct sim *s, const struct model *found, const struct model *wanted)
@@ -256,7 +279,9 @@ static bool check_all(struct sim *s)
 {
     struct model found = {0};
     struct queue_model queues;
-    for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
+    for (int d = 0; d < DATABASES; d++) {
+        if (!read_database(s, d, &found)) return false;
+    }
     assert_true(same_state(s, &found, &s->now));
     if (!queue_check_read(&s->queues, &queues)) return false;
     assert_true(same_queues(s, &queues, &s->queues.now));
@@ -364,6 +389,7 @@ static bool run_transaction(struct sim *s)
     plan(s, &p);
     enum err r = OK;
     while ((r = engine_commit(s->db->engine, &p.txn, &s->waiter, &e)) == ERR_WAIT) {
+        waiter_cancel(&s->waiter);
         if (!sim_turn(s)) return false;
     }
     if (r == ERR_IO && s->is_fatal) return false;
@@ -405,7 +431,7 @@ static void match_log(struct sim *s, uint64_t acknowledged)
 {
     struct model found = {0};
     struct queue_model queues;
-    for (int d = 0; d < DATABASES; d++) read_database(s, d, &found);
+    for (int d = 0; d < DATABASES; d++) assert_true(read_database(s, d, &found));
     assert_true(queue_check_read(&s->queues, &queues));
     for (size_t i = s->log_count; i-- > 0;) {
         if (!same_state(s, &found, &s->log[i].after)) continue;
@@ -444,7 +470,9 @@ static void stop_cleanly(struct sim *s)
     waiter_cancel(&s->waiter);
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
-    if (db_close(s->db, &e) != OK) fail_msg("stop: %s", e.text);
+    /* An apply that fails at the stop leaves what it had to write in the journal. */
+    enum err r = db_close(s->db, &e);
+    if (r != OK && !(r == ERR_IO && s->late != NULL)) fail_msg("stop: %s", e.text);
     sim_open(s);
     s->log[0] = (struct commit){.after = s->now, .queues = s->queues.now};
     s->log_count = 1;
@@ -470,6 +498,15 @@ static void step(struct sim *s)
         goes_on = check_all(s);
     } else if (what < 98) {
         /* The nth file operation from here fails, and the power with it. */
+        if (s->late != NULL && rng_below(&s->rng, 3) == 0) {
+            late_lose(s->late); /* told with the next turn */
+            for (uint64_t i = rng_below(&s->rng, 4); i > 0 && goes_on; i--) {
+                goes_on = run_transaction(s);
+            }
+            if (goes_on) assert_false(sim_turn(s));
+            fail_power(s);
+            return;
+        }
         fault_arm(rng_below(&s->rng, 2) == 0 ? "file.write" : "file.sync",
                   1 + rng_below(&s->rng, 6), false);
     } else if (what < 99) {
@@ -479,14 +516,26 @@ static void step(struct sim *s)
     }
     if (!goes_on || s->is_fatal) fail_power(s);
     if (s->log_count == LOG_MAX) stop_cleanly(s);
+    s->db->backend->ops->run_over(s->db->backend, &s->waiter);
     arena_reset(&s->arena);
+}
+
+static struct late *late_of(uint64_t seed)
+{
+    struct late_options options = {.seed = seed,
+                                   .wait_percent = 90,
+                                   .apply_fail_percent = 10,
+                                   .idle_percent = 40,
+                                   .hold_polls = 4};
+    return seed % 3 == 0 ? late_new(&options) : NULL;
 }
 
 static void simulate(uint64_t seed)
 {
     struct sim *s = mem_new(sizeof *s);
     char command[96];
-    printf("seed %llu\n", (unsigned long long)seed);
+    s->late = late_of(seed);
+    printf("seed %llu%s\n", (unsigned long long)seed, s->late != NULL ? ", late" : "");
     rng_init(&s->rng, seed);
     snprintf(s->dir, sizeof s->dir, "/tmp/tupled-sim-XXXXXX");
     assert_non_null(mkdtemp(s->dir));
@@ -507,7 +556,9 @@ static void simulate(uint64_t seed)
     struct error e;
     index_check_close(&s->indexes);
     queue_check_close(&s->queues);
-    assert_int_equal(db_close(s->db, &e), OK);
+    enum err closed = db_close(s->db, &e);
+    assert_true(closed == OK || (closed == ERR_IO && s->late != NULL));
+    late_free(s->late);
     power_unwatch(s->power);
     clock_set_fake_ms(0);
     arena_fini(&s->arena);

@@ -7,8 +7,7 @@
  *             version in the journal before this segment), database id 16 bytes, checksum u64, pad
  *   batch     magic u32, payload bytes u32, checksum u64, first version u64, last version u64,
  *             durable version u64, time ms i64, transactions u32, reserved u32; payload
- *   payload   transactions: version u64, time ms i64, mutations u32, bytes u32; mutations
- *   mutation  kind u8, pad u8, key bytes u16, value bytes u32, expiry ms i64, key, value
+ *   payload   transactions (backend/txn.h)
  *
  * The checksum of a batch (XXH3, everything but magic, length and itself) is seeded with the
  * database id and the segment's number: what an earlier use of the same disk blocks left behind
@@ -18,13 +17,11 @@
 #ifndef BACKEND_LOCAL_JOURNAL_FORMAT_H
 #define BACKEND_LOCAL_JOURNAL_FORMAT_H
 
-#include "backend/backend.h"
+#include "backend/txn.h"
 
 #define JOURNAL_FORMAT 2
 #define JOURNAL_HEADER_BYTES 64
 #define JOURNAL_BATCH_BYTES 56
-#define JOURNAL_TXN_BYTES 24
-#define JOURNAL_MUTATION_BYTES 16
 #define DATABASE_ID_BYTES 16
 
 struct segment_id {
@@ -47,25 +44,10 @@ struct batch_header {
     uint32_t transactions;
 };
 
-struct txn_view {
-    uint64_t version;
-    int64_t time_ms;
-    uint32_t mutations;
-    struct slice bytes; /* of the mutations */
-};
-
 void segment_header_write(const struct segment_header *h, uint8_t out[JOURNAL_HEADER_BYTES]);
 /* ERR_CORRUPT when it is no header, ERR_FORMAT when it is a newer one. */
 ERR_MUST_USE enum err segment_header_read(const uint8_t in[JOURNAL_HEADER_BYTES],
                                           struct segment_header *h, struct error *e);
-
-/* Appends one transaction to a payload. */
-void txn_write(struct buf *out, uint64_t version, const struct batch *batch);
-/* Bytes txn_write will append. */
-size_t txn_bytes(const struct batch *batch);
-/* Takes the first transaction, or mutation, off `bytes`; false at the end or on damage. */
-bool txn_read(struct slice *bytes, struct txn_view *txn);
-bool mutation_read(struct slice *bytes, struct mutation *mu);
 
 /* `batch` points to JOURNAL_BATCH_BYTES followed by the payload: fills the header in. */
 void batch_seal(uint8_t *batch, const struct batch_header *h, const struct segment_id *id);

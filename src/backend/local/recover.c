@@ -12,12 +12,11 @@
  */
 #include <stdlib.h>
 
-#include "backend/local/local_int.h"
+#include "backend/local/file_journal_int.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 
-#define FROZEN_MAX 2 /* memtables waiting for the store while replaying */
 #define CUT_BYTES_MIN (64u << 10)
 
 struct found_segment {
@@ -28,7 +27,8 @@ struct found_segment {
 };
 
 struct recovery {
-    struct local *local;
+    struct file_journal *journal;
+    struct journal_replay *replay;
     struct found_segment *segments; /* by number */
     size_t count;
     uint64_t last_version;    /* of the last good batch */
@@ -59,13 +59,13 @@ static int by_number(const void *a, const void *b)
 static void segment_path(const struct recovery *rec, size_t i, struct buf *out)
 {
     buf_clear(out, SIZE_MAX);
-    journal_path(out, rec->local->dir, rec->segments[i].number);
+    journal_path(out, rec->journal->dir, rec->segments[i].number);
 }
 
 static struct segment_id segment_identity(const struct recovery *rec, size_t i)
 {
     struct segment_id id = {.number = rec->segments[i].number};
-    memcpy(id.database_id, store_database_id(rec->local->store), DATABASE_ID_BYTES);
+    memcpy(id.database_id, rec->journal->options.database_id, DATABASE_ID_BYTES);
     return id;
 }
 
@@ -88,7 +88,7 @@ static enum err headers_read(struct recovery *rec, struct error *e)
         enum err header = segment_header_read(bytes, &s->header, e);
         if (header == ERR_FORMAT) r = header;
         s->has_header = header == OK && s->header.id.number == s->number;
-        if (s->has_header && memcmp(s->header.id.database_id, store_database_id(rec->local->store),
+        if (s->has_header && memcmp(s->header.id.database_id, rec->journal->options.database_id,
                                     DATABASE_ID_BYTES) != 0) {
             r = error_set(e, ERR_CORRUPT, "%s belongs to another database than tupled.db",
                           (char *)path.data);
@@ -132,65 +132,21 @@ static enum err segment_read(struct recovery *rec, size_t i, struct error *e)
     return r;
 }
 
-static enum err replay_txn(struct recovery *rec, struct txn_view *txn, struct error *e)
-{
-    struct local *l = rec->local;
-    struct mutation mu;
-    uint32_t seen = 0;
-    while (mutation_read(&txn->bytes, &mu)) {
-        if (mu.key.len < KEY_HEAD_BYTES) {
-            return error_set(e, ERR_CORRUPT, "version %llu has a key of %zu bytes",
-                             (unsigned long long)txn->version, mu.key.len);
-        }
-        local_remember(l, &mu, NULL, txn->version);
-        seen++;
-    }
-    if (seen != txn->mutations || txn->bytes.len != 0) {
-        return error_set(e, ERR_CORRUPT, "version %llu has a malformed record",
-                         (unsigned long long)txn->version);
-    }
-    l->version_newest = txn->version;
-    rec->replayed++;
-    return OK;
-}
-
-/* Memory stays bounded during a long replay: beyond a few memtables the store must catch up. */
-static enum err replay_make_room(struct local *l, struct error *e)
-{
-    if (memtable_bytes(l->active) < l->options.memtable_bytes) return OK;
-    local_freeze(l);
-    local_retire_slice(l, SIZE_MAX);
-    local_apply_next(l);
-    while (l->frozen_count > FROZEN_MAX) {
-        worker_drain(l->store_worker);
-        while (worker_poll(l->store_worker)) continue;
-        local_retire_slice(l, SIZE_MAX);
-        if (l->apply_failures > 0) {
-            /* A full disk is no reason to refuse reads: go on in memory. There is not much more
-             * than write_buffer_bytes to replay, admission saw to that. */
-            if (local_unapplied_bytes(l) < 2 * l->options.write_buffer_bytes) return OK;
-            *e = l->apply_error;
-            return l->apply_error.code;
-        }
-        local_apply_next(l);
-    }
-    return OK;
-}
-
 static enum err replay_batch(struct recovery *rec, const uint8_t *batch,
                              const struct batch_header *h, struct error *e)
 {
     struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h->payload_bytes);
     struct txn_view txn;
-    uint64_t applied = store_applied(rec->local->store);
     enum err r = OK;
     while (r == OK && txn_read(&payload, &txn)) {
         if (txn.time_ms > rec->time_ms) rec->time_ms = txn.time_ms;
-        if (txn.version > applied) r = replay_txn(rec, &txn, e);
+        if (txn.version <= rec->replay->after) continue;
+        rec->journal->base.synced = txn.version;
+        rec->replayed++;
+        r = rec->replay->take(rec->replay, &txn, e);
     }
     if (r == OK && payload.len != 0)
         r = error_set(e, ERR_CORRUPT, "a batch has a malformed record");
-    if (r == OK) r = replay_make_room(rec->local, e);
     return r;
 }
 
@@ -336,7 +292,7 @@ static enum err segment_cut(struct recovery *rec, size_t i, size_t offset, struc
 
 static enum err segments_replay(struct recovery *rec, size_t first, struct error *e)
 {
-    uint64_t applied = store_applied(rec->local->store);
+    uint64_t applied = rec->replay->after;
     if (rec->count == 0) return OK;
     if (rec->segments[first].has_header) {
         rec->last_version = rec->segments[first].header.version_before;
@@ -346,7 +302,7 @@ static enum err segments_replay(struct recovery *rec, size_t first, struct error
                          "the journal begins after version %llu, but the database ends at %llu: "
                          "segments are missing in %s",
                          (unsigned long long)rec->last_version, (unsigned long long)applied,
-                         rec->local->dir);
+                         rec->journal->dir);
     }
     for (size_t i = first, next = 0; i < rec->count; i = next) {
         size_t offset = 0;
@@ -363,42 +319,40 @@ static enum err segments_replay(struct recovery *rec, size_t first, struct error
 }
 
 /* What is left in the list becomes the retained history. */
-static void recovered_fill(const struct recovery *rec, struct recovered *out)
+static void retain_found(const struct recovery *rec)
 {
-    out->segments = mem_new((rec->count + 1) * sizeof *out->segments);
     for (size_t i = 0; i < rec->count; i++) {
         const struct found_segment *s = &rec->segments[i];
         size_t next = i + 1;
         while (next < rec->count && !rec->segments[next].has_header) next++;
         uint64_t last = rec->last_version;
         if (next < rec->count) last = rec->segments[next].header.version_before;
-        out->segments[out->segment_count++] = (struct journal_old_segment){
-            .number = s->number,
-            .version_before = s->has_header ? s->header.version_before : last,
-            .last_version = last,
-            .last_time_ms = rec->time_ms,
-            .bytes = rec->segments[i].bytes};
+        struct old_segment old = {.number = s->number,
+                                  .version_before = s->has_header ? s->header.version_before : last,
+                                  .last_version = last,
+                                  .last_time_ms = rec->time_ms,
+                                  .bytes = s->bytes};
+        segment_add_old(rec->journal, &old);
     }
 }
 
-enum err local_recover(struct local *l, struct recovered *out, struct error *e)
+enum err journal_recover(struct file_journal *j, struct journal_replay *replay,
+                         uint64_t *last_version, struct error *e)
 {
-    struct recovery rec = {.local = l};
-    uint64_t applied = store_applied(l->store);
-    l->version_newest = applied;
-    enum err r = dir_list(l->dir, found_add, &rec, e);
+    struct recovery rec = {.journal = j, .replay = replay};
+    enum err r = dir_list(j->dir, found_add, &rec, e);
     if (rec.count > 0) qsort(rec.segments, rec.count, sizeof *rec.segments, by_number);
-    out->next_number = rec.count > 0 ? rec.segments[rec.count - 1].number + 1 : 1;
+    j->next_number = rec.count > 0 ? rec.segments[rec.count - 1].number + 1 : 1;
     if (r == OK) r = headers_read(&rec, e);
     if (r == OK) r = spares_remove(&rec, e);
-    if (r == OK) r = segments_replay(&rec, first_needed(&rec, applied), e);
+    if (r == OK) r = segments_replay(&rec, first_needed(&rec, replay->after), e);
     if (r == OK) {
-        out->last_version = rec.last_version > applied ? rec.last_version : applied;
-        steady_at_least(&l->time, rec.time_ms);
-        recovered_fill(&rec, out);
+        *last_version = rec.last_version > replay->after ? rec.last_version : replay->after;
+        replay->time_ms = rec.time_ms;
+        retain_found(&rec);
         if (rec.replayed > 0) {
             log_notice("recovered %llu transactions, up to version %llu",
-                       (unsigned long long)rec.replayed, (unsigned long long)out->last_version);
+                       (unsigned long long)rec.replayed, (unsigned long long)*last_version);
         }
     }
     mem_free(rec.segments);

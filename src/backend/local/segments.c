@@ -11,7 +11,7 @@
  */
 #include <stdio.h>
 
-#include "backend/local/journal_int.h"
+#include "backend/local/file_journal_int.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -115,26 +115,28 @@ static void segment_reuse_run(struct job *job)
 static void segment_prepare_done(struct job *job)
 {
     struct segment *s = (struct segment *)job;
-    struct journal *j = s->journal;
+    struct file_journal *j = s->journal;
     j->is_preparing = false;
     if (s->result != OK) {
         if (j->prepare_failed_us == 0) log_warning("journal: %s", s->error.text);
         j->prepare_failed_us = clock_mono_us();
+        j->base.is_disk_full = true;
         j->prepare_error = s->error;
         segment_free(s);
     } else {
         if (j->prepare_failed_us != 0) log_notice("journal: space is available again");
         j->prepare_failed_us = 0;
+        j->base.is_disk_full = false;
         segment_move(s, SEGMENT_SPARE);
         s->next = j->spares;
         j->spares = s;
         j->spare_count++;
         journal_prepare(j);
     }
-    j->options.on_room(j->options.arg);
+    j->base.owner.on_room(&j->base);
 }
 
-struct segment *segment_new(struct journal *j)
+struct segment *segment_new(struct file_journal *j)
 {
     struct segment *s = mem_new(sizeof *s);
     s->journal = j;
@@ -164,15 +166,15 @@ static void segment_remove_done(struct job *job)
     segment_free(s);
 }
 
-static void segment_remove(struct journal *j, struct segment *s)
+static void segment_remove(struct file_journal *j, struct segment *s)
 {
     s->job.run = segment_remove_run;
     s->job.done = segment_remove_done;
-    worker_post(j->options.background, &s->job);
+    worker_post(j->background, &s->job);
 }
 
 /* The oldest retained segment if nobody needs it any more, taken out of the list; else NULL. */
-static struct segment *retained_take(struct journal *j)
+static struct segment *retained_take(struct file_journal *j)
 {
     struct segment *s = j->retained;
     if (s == NULL || s->last_version > j->applied || s->batches_in_flight > 0) return NULL;
@@ -188,7 +190,7 @@ static struct segment *retained_take(struct journal *j)
     return s;
 }
 
-void journal_prepare(struct journal *j)
+void journal_prepare(struct file_journal *j)
 {
     if (j->is_preparing || j->is_closing || j->spare_count >= SPARES_WANTED) return;
     struct segment *s = segment_new(j);
@@ -201,10 +203,10 @@ void journal_prepare(struct journal *j)
         segment_remove(j, old);
     }
     j->is_preparing = true;
-    worker_post(j->options.background, &s->job);
+    worker_post(j->background, &s->job);
 }
 
-static void journal_retain(struct journal *j, struct segment *s)
+static void journal_retain(struct file_journal *j, struct segment *s)
 {
     s->next = NULL;
     *j->retained_end = s;
@@ -213,7 +215,7 @@ static void journal_retain(struct journal *j, struct segment *s)
     j->retained_count++;
 }
 
-void journal_add_old(struct journal *j, const struct journal_old_segment *old)
+void segment_add_old(struct file_journal *j, const struct old_segment *old)
 {
     struct segment *s = mem_new(sizeof *s);
     s->journal = j;
@@ -228,17 +230,18 @@ void journal_add_old(struct journal *j, const struct journal_old_segment *old)
     journal_retain(j, s);
 }
 
-void journal_release(struct journal *j, uint64_t applied, int64_t now_ms)
+void journal_release(struct journal *journal, uint64_t applied, int64_t time_ms)
 {
+    struct file_journal *j = file_journal_of(journal);
     struct segment *s = NULL;
     j->applied = applied;
-    j->released_ms = now_ms;
+    j->released_ms = time_ms;
     journal_prepare(j);
     while ((s = retained_take(j)) != NULL) segment_remove(j, s);
 }
 
 /* The one with the lowest number: recovery reads segments in the order of their numbers. */
-static struct segment *spare_take(struct journal *j)
+static struct segment *spare_take(struct file_journal *j)
 {
     struct segment **lowest = &j->spares;
     for (struct segment **at = &j->spares; *at != NULL; at = &(*at)->next) {
@@ -251,13 +254,13 @@ static struct segment *spare_take(struct journal *j)
     return s;
 }
 
-static void grow(struct journal *j, uint64_t bytes)
+static void grow(struct file_journal *j, uint64_t bytes)
 {
     while (j->new_bytes < bytes) j->new_bytes *= 2;
     if (j->new_bytes > j->options.segment_bytes) j->new_bytes = j->options.segment_bytes;
 }
 
-static void segment_start(struct journal *j, struct segment *s, uint64_t last_version)
+static void segment_start(struct file_journal *j, struct segment *s, uint64_t last_version)
 {
     segment_move(s, SEGMENT_CURRENT);
     s->current_us = clock_mono_us();
@@ -267,7 +270,7 @@ static void segment_start(struct journal *j, struct segment *s, uint64_t last_ve
     journal_prepare(j);
 }
 
-void segment_advance(struct journal *j)
+void segment_advance(struct file_journal *j)
 {
     struct segment *full = j->current;
     INVARIANT(j->spares != NULL);
@@ -276,10 +279,10 @@ void segment_advance(struct journal *j)
         segment_move(full, SEGMENT_FULL);
         journal_retain(j, full);
     }
-    segment_start(j, spare_take(j), j->version_last);
+    segment_start(j, spare_take(j), j->base.version_last);
 }
 
-bool segment_spare_fits(struct journal *j, uint64_t bytes)
+bool segment_spare_fits(struct file_journal *j, uint64_t bytes)
 {
     while (j->spares != NULL) {
         struct segment *next = spare_take(j);
@@ -296,14 +299,14 @@ bool segment_spare_fits(struct journal *j, uint64_t bytes)
     return false;
 }
 
-uint64_t segments_bytes(const struct journal *j)
+uint64_t segments_bytes(const struct file_journal *j)
 {
     uint64_t bytes = j->current != NULL ? j->current->bytes : 0;
     for (const struct segment *s = j->spares; s != NULL; s = s->next) bytes += s->bytes;
     return bytes;
 }
 
-enum err segment_first(struct journal *j, struct error *e)
+enum err segment_first(struct file_journal *j, struct error *e)
 {
     j->new_bytes = j->options.segment_bytes < START_BYTES ? j->options.segment_bytes : START_BYTES;
     struct segment *s = segment_new(j);
@@ -317,15 +320,16 @@ enum err segment_first(struct journal *j, struct error *e)
          */
         log_warning("journal: %s; writes are refused until there is space", e->text);
         j->prepare_failed_us = clock_mono_us();
+        j->base.is_disk_full = true;
         j->prepare_error = *e;
         return OK;
     }
     segment_move(s, SEGMENT_SPARE);
-    segment_start(j, s, j->version_last);
+    segment_start(j, s, j->base.version_last);
     return OK;
 }
 
-int journal_current(const struct journal *j, char *name, size_t name_bytes)
+int journal_current(const struct file_journal *j, char *name, size_t name_bytes)
 {
     if (j->current == NULL) return -1;
     snprintf(name, name_bytes, "journal-%020llu.log", (unsigned long long)j->current->id.number);
@@ -336,29 +340,30 @@ int journal_current(const struct journal *j, char *name, size_t name_bytes)
 
 /* Recovery may have found that the store is ahead of the journal, or left out what it did not need
  * to read: only an unbroken chain counts. */
-uint64_t journal_oldest(const struct journal *j)
+uint64_t journal_oldest(const struct journal *journal)
 {
-    uint64_t oldest = j->version_last;
+    const struct file_journal *j = (const struct file_journal *)journal;
+    uint64_t oldest = j->base.version_last;
     uint64_t end = UINT64_MAX;
     for (const struct segment *s = j->retained; s != NULL; s = s->next) {
         if (s->version_before != end) oldest = s->version_before;
         end = s->last_version;
         if (s->is_damaged) oldest = end;
     }
-    uint64_t last = j->current != NULL ? j->current->version_before : j->version_last;
+    uint64_t last = j->current != NULL ? j->current->version_before : j->base.version_last;
     if (last != end) oldest = last;
     if (j->current != NULL && j->current->is_damaged) oldest = j->current->last_version;
     return oldest;
 }
 
-bool journal_pin(struct journal *j, uint64_t after, struct journal_pin *pin)
+bool segment_pin(struct file_journal *j, uint64_t after, struct segment_pin *pin)
 {
     struct segment *found = NULL;
     for (struct segment *s = j->retained; s != NULL; s = s->next) {
         if (s->version_before <= after) found = s;
     }
     if (j->current != NULL && j->current->version_before <= after) found = j->current;
-    *pin = (struct journal_pin){.segment = found};
+    *pin = (struct segment_pin){.segment = found};
     if (found == NULL) return false;
     found->pins++;
     pin->id = found->id;
@@ -368,7 +373,7 @@ bool journal_pin(struct journal *j, uint64_t after, struct journal_pin *pin)
     return true;
 }
 
-void journal_unpin(struct journal_pin *pin, bool is_damaged)
+void segment_unpin(struct segment_pin *pin, bool is_damaged)
 {
     if (pin->segment == NULL) return;
     INVARIANT(pin->segment->pins > 0);
@@ -385,7 +390,7 @@ static void cut_unused(struct segment *s)
     if (file_truncate(&s->file, s->used, &e) != OK) log_warning("journal: %s", e.text);
 }
 
-void segments_close(struct journal *j)
+void segments_close(struct file_journal *j)
 {
     while (j->retained != NULL) {
         struct segment *next = j->retained->next;

@@ -13,29 +13,30 @@
 #define YIELD_ROWS 32 /* some 30 us of work: see worker.h */
 #define SLICE_BYTES (8u << 20)
 
-enum err store_run(struct store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
+enum err store_run(struct sqlite_store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
 {
+    if (store_is_given_up(s)) return store_given_up(e);
     int rc = sqlite3_step(stmt);
     enum err r = store_error(e, s->db, rc, what);
     sqlite3_reset(stmt);
     return r;
 }
 
-static enum err put_meta(struct store *s, const char *name, uint64_t value, struct error *e)
+static enum err put_meta(struct sqlite_store *s, const char *name, uint64_t value, struct error *e)
 {
     sqlite3_bind_text(s->meta_put, 1, name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s->meta_put, 2, (sqlite3_int64)value);
     return store_run(s, s->meta_put, "record the state", e);
 }
 
-static struct store_counts counts_now(const struct store *s, const struct store_progress *p,
+static struct store_counts counts_now(const struct sqlite_store *s, const struct store_progress *p,
                                       uint16_t database)
 {
     const struct sparse *from = sparse_get(&p->counts, database) != NULL ? &p->counts : &s->counts;
     return store_counts_get(from, database);
 }
 
-static enum err put_counts(struct store *s, uint16_t database, const struct store_counts *c,
+static enum err put_counts(struct sqlite_store *s, uint16_t database, const struct store_counts *c,
                            struct error *e)
 {
     bool is_empty = c->entries == 0 && c->expiring == 0 && c->bytes == 0;
@@ -49,11 +50,11 @@ static enum err put_counts(struct store *s, uint16_t database, const struct stor
     return store_run(s, stmt, "record the counts", e);
 }
 
-enum err store_commit(struct store *s, struct store_progress *p, struct error *e)
+enum err store_commit(struct sqlite_store *s, struct store_progress *p, struct error *e)
 {
     enum err r = OK;
     const struct store_change *d;
-    for (uint32_t i = 0; r == OK && (d = sparse_next(&p->slice, &i)) != NULL; i++) {
+    for (uint32_t i = 0; r == OK && (d = sparse_next(&s->slice, &i)) != NULL; i++) {
         struct store_counts c = counts_now(s, p, (uint16_t)i);
         c.entries += (uint64_t)d->entries;
         c.expiring += (uint64_t)d->expiring;
@@ -61,7 +62,7 @@ enum err store_commit(struct store *s, struct store_progress *p, struct error *e
         store_counts_put(&p->counts, (uint16_t)i, &c);
         r = put_counts(s, (uint16_t)i, &c, e);
     }
-    store_counts_fini(&p->slice);
+    store_counts_fini(&s->slice);
     if (r == OK) r = store_run(s, s->commit, "commit", e);
     return r;
 }
@@ -72,7 +73,7 @@ static bool is_counted(struct slice key)
 }
 
 /* s->replaced says whether there was a row, and what. */
-static enum err delete_run(struct store *s, struct error *e)
+static enum err delete_run(struct sqlite_store *s, struct error *e)
 {
     int rc = sqlite3_step(s->del);
     if (rc == SQLITE_ROW) {
@@ -89,7 +90,7 @@ static enum err delete_run(struct store *s, struct error *e)
 }
 
 /* The statement's value: itself, or the id that it has as a large one. */
-static enum err bind_value(struct store *s, sqlite3_stmt *stmt, int at, struct slice value,
+static enum err bind_value(struct sqlite_store *s, sqlite3_stmt *stmt, int at, struct slice value,
                            struct error *e)
 {
     int64_t id = 0;
@@ -103,7 +104,7 @@ static enum err bind_value(struct store *s, sqlite3_stmt *stmt, int at, struct s
     return r;
 }
 
-enum err store_apply_entry(struct store *s, const struct mem_entry *entry,
+enum err store_apply_entry(struct sqlite_store *s, const struct mem_entry *entry,
                            struct store_change *change, struct error *e)
 {
     const struct mem_version *v = entry->newest;
@@ -137,7 +138,7 @@ enum err store_apply_entry(struct store *s, const struct mem_entry *entry,
 
 /* Removes a whole database in slices of its own; the rows written after the flush come from the
  * memtable again. */
-static enum err apply_flush(struct store *s, uint16_t database, struct store_progress *p,
+static enum err apply_flush(struct sqlite_store *s, uint16_t database, struct store_progress *p,
                             struct error *e)
 {
     const uint8_t start[] = {KEY_HEAD(database, 0)};
@@ -154,7 +155,7 @@ static enum err apply_flush(struct store *s, uint16_t database, struct store_pro
         if (r == OK) r = store_text_flush(s, database, e);
         struct store_counts now = counts_now(s, p, database);
         if (removed == 0) {
-            store_change_add(&p->slice, database,
+            store_change_add(&s->slice, database,
                              &(struct store_change){.entries = -(int64_t)now.entries,
                                                     .expiring = -(int64_t)now.expiring,
                                                     .bytes = -(int64_t)now.bytes});
@@ -169,15 +170,15 @@ static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
     return entry->newest->version < memtable_flushed(m, key_database(entry->key));
 }
 
-static void entry_counts(struct store_progress *p, const struct mem_entry *entry,
-                         const struct store_change *change)
+static void entry_counts(struct sqlite_store *s, struct store_progress *p,
+                         const struct mem_entry *entry, const struct store_change *change)
 {
     p->rows++;
-    store_change_add(&p->slice, key_database(entry->key), change);
+    store_change_add(&s->slice, key_database(entry->key), change);
 }
 
 /* As store_apply_entry where damage was met: what cannot be written is put aside. */
-static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
+static enum err apply_carefully(struct sqlite_store *s, const struct mem_entry *entry,
                                 struct store_progress *p, struct error *e)
 {
     struct store_change change;
@@ -185,7 +186,7 @@ static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
     if (r == OK) r = store_apply_entry(s, entry, &change, e);
     if (r == OK) r = store_probe(s, entry->key, e);
     if (r == OK) {
-        entry_counts(p, entry, &change);
+        entry_counts(s, p, entry, &change);
         return store_run(s, s->release, "release a savepoint", e);
     }
     if (r != ERR_CORRUPT) return r;
@@ -196,8 +197,9 @@ static enum err apply_carefully(struct store *s, const struct mem_entry *entry,
 }
 
 /* From `it` on; the transaction is ended by the caller. */
-static enum err slice_entries(struct store *s, const struct memtable *m, struct omap_iter *it,
-                              bool is_careful, struct store_progress *p, struct error *e)
+static enum err slice_entries(struct sqlite_store *s, const struct memtable *m,
+                              struct omap_iter *it, bool is_careful, struct store_progress *p,
+                              struct error *e)
 {
     enum err r = OK;
     size_t bytes = 0;
@@ -213,14 +215,14 @@ static enum err slice_entries(struct store *s, const struct memtable *m, struct 
         } else {
             struct store_change change;
             r = store_apply_entry(s, entry, &change, e);
-            if (r == OK) entry_counts(p, entry, &change);
+            if (r == OK) entry_counts(s, p, entry, &change);
         }
         if (++i % YIELD_ROWS == 0) sched_yield();
     }
     return r;
 }
 
-static void roll_back(struct store *s)
+static void roll_back(struct sqlite_store *s)
 {
     if (s->text_ops != NULL) store_text_rollback(s);
     if (sqlite3_get_autocommit(s->db)) return;
@@ -228,7 +230,7 @@ static void roll_back(struct store *s)
     sqlite3_reset(s->rollback);
 }
 
-static enum err apply_slice(struct store *s, const struct memtable *m, struct omap_iter *it,
+static enum err apply_slice(struct sqlite_store *s, const struct memtable *m, struct omap_iter *it,
                             struct store_progress *p, struct error *e)
 {
     struct omap_iter begin = *it;
@@ -239,7 +241,7 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
     if (r == ERR_CORRUPT) {
         p->damage = *e;
         roll_back(s);
-        store_counts_fini(&p->slice);
+        store_counts_fini(&s->slice);
         *it = begin;
         p->rows = rows;
         p->aside.count = aside_count;
@@ -256,7 +258,7 @@ static enum err apply_slice(struct store *s, const struct memtable *m, struct om
 }
 
 /* Those of one database that the memtable makes or drops. */
-static enum err apply_texts_of(struct store *s, const struct memtable *m, uint16_t database,
+static enum err apply_texts_of(struct sqlite_store *s, const struct memtable *m, uint16_t database,
                                struct store_progress *p, struct error *e)
 {
     const uint8_t start[] = {KEY_HEAD(database, BACKEND_SPACE_TEXT)};
@@ -278,8 +280,8 @@ static enum err apply_texts_of(struct store *s, const struct memtable *m, uint16
 
 /* Text indexes that the memtable makes or drops, before any entry of it is written: in its order
  * they come after the entries. */
-static enum err apply_texts(struct store *s, const struct memtable *m, struct store_progress *p,
-                            struct error *e)
+static enum err apply_texts(struct sqlite_store *s, const struct memtable *m,
+                            struct store_progress *p, struct error *e)
 {
     enum err r = OK;
     for (uint32_t i = 0; r == OK && sparse_next(&m->databases, &i) != NULL; i++) {
@@ -295,8 +297,17 @@ static enum err apply_texts(struct store *s, const struct memtable *m, struct st
     return r;
 }
 
-enum err store_apply(struct store *s, const struct memtable *m, struct store_progress *progress,
-                     struct error *e)
+void store_checkpoint(struct sqlite_store *s)
+{
+    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
+        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
+    }
+}
+
+/* On an error *progress is what earlier slices left. */
+static enum err apply_memtable(struct sqlite_store *s, const struct memtable *m,
+                               struct store_progress *progress, struct error *e)
 {
     struct store_progress p = {.applied = s->applied};
     enum err r = store_text_found(s, e);
@@ -311,6 +322,7 @@ enum err store_apply(struct store *s, const struct memtable *m, struct store_pro
     } while (r == OK && omap_peek(&it) != NULL);
     if (r != OK) {
         roll_back(s);
+        store_counts_fini(&s->slice);
         store_progress_fini(&p);
         /* Slices before the failed one stand; their counts must too. */
         struct error ignored;
@@ -324,22 +336,22 @@ enum err store_apply(struct store *s, const struct memtable *m, struct store_pro
     return OK;
 }
 
-enum err store_fill(struct store *s, bool *is_filling, struct error *e)
+enum err sqlite_apply(struct store *store, const struct memtable *m,
+                      struct store_progress *progress, struct error *e)
 {
-    enum err r = store_text_fill(s, e);
-    *is_filling = store_text_is_filling(s);
+    struct sqlite_store *s = sqlite_of(store);
+    enum err r = apply_memtable(s, m, progress, e);
+    s->applied = progress->applied;
+    store_counts_merge(&s->counts, &progress->counts);
+    if (r == OK) store_checkpoint(s);
     return r;
 }
 
-bool store_is_filling(const struct store *s)
+enum err sqlite_fill(struct store *store, bool *is_filling, struct error *e)
 {
-    return store_text_is_filling(s);
-}
-
-void store_checkpoint(struct store *s)
-{
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
-        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
-    }
+    struct sqlite_store *s = sqlite_of(store);
+    enum err r = store_text_fill(s, e);
+    *is_filling = store_text_is_filling(s);
+    if (r == OK) store_checkpoint(s);
+    return r;
 }

@@ -1,6 +1,6 @@
 /* store_aside: entries that belong into a part of kv that is damaged. They are kept in a table of
  * their own, so that the apply can go on and the journal be let go; and in memory, in front of the
- * store, by the loop (local_int.h: aside). At a start each is tried in its place again: somebody
+ * store, by the loop (pipeline_int.h: aside). At a start each is tried in its place again: somebody
  * may have put back the file as it was.
  *
  * A key that is aside stays there until then: what memory holds of it must not be older than kv.
@@ -17,12 +17,12 @@ struct aside_key {
     struct slice key; /* first: the table looks here; its bytes follow the struct */
 };
 
-bool store_aside_has(const struct store *s, struct slice key)
+bool store_aside_has(const struct sqlite_store *s, struct slice key)
 {
     return s->aside.count > 0 && htab_find(&s->aside, hash_bytes(key), key) != NULL;
 }
 
-static void remember(struct store *s, struct slice key)
+static void remember(struct sqlite_store *s, struct slice key)
 {
     if (store_aside_has(s, key)) return;
     struct aside_key *k = mem_alloc(sizeof *k + key.len);
@@ -31,7 +31,7 @@ static void remember(struct store *s, struct slice key)
     htab_insert(&s->aside, hash_bytes(key), &k->key);
 }
 
-void store_aside_close(struct store *s)
+void store_aside_close(struct sqlite_store *s)
 {
     for (size_t i = 0; s->aside.slots != NULL && i <= s->aside.mask; i++) {
         mem_free(s->aside.slots[i].item);
@@ -39,14 +39,8 @@ void store_aside_close(struct store *s)
     htab_fini(&s->aside);
 }
 
-void store_aside_fini(struct store_aside *a)
-{
-    mem_free(a->entries);
-    *a = (struct store_aside){0};
-}
-
-enum err store_aside_put(struct store *s, const struct mem_entry *entry, struct store_progress *p,
-                         struct error *e)
+enum err store_aside_put(struct sqlite_store *s, const struct mem_entry *entry,
+                         struct store_progress *p, struct error *e)
 {
     const struct mem_version *v = entry->newest;
     struct store_aside *a = &p->aside;
@@ -77,7 +71,7 @@ enum err store_aside_put(struct store *s, const struct mem_entry *entry, struct 
     return OK;
 }
 
-enum err store_aside_flush(struct store *s, uint16_t database, struct error *e)
+enum err store_aside_flush(struct sqlite_store *s, uint16_t database, struct error *e)
 {
     char sql[80];
     if (s->aside.count == 0) return OK;
@@ -85,7 +79,7 @@ enum err store_aside_flush(struct store *s, uint16_t database, struct error *e)
     return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), "flush a database");
 }
 
-enum err store_probe(struct store *s, struct slice key, struct error *e)
+enum err store_probe(struct sqlite_store *s, struct slice key, struct error *e)
 {
     sqlite3_bind_blob(s->probe, 1, key.data, (int)key.len, SQLITE_STATIC);
     return store_run(s, s->probe, "look an entry up", e);
@@ -94,7 +88,7 @@ enum err store_probe(struct store *s, struct slice key, struct error *e)
 /* ---- at a start ---- */
 
 /* One row back into its place. False when that is not to be had yet. */
-static bool put_back(struct store *s, sqlite3_stmt *row, struct store_progress *p)
+static bool put_back(struct sqlite_store *s, sqlite3_stmt *row)
 {
     struct error why;
     bool is_tombstone = sqlite3_column_type(row, 3) == SQLITE_NULL;
@@ -110,12 +104,12 @@ static bool put_back(struct store *s, sqlite3_stmt *row, struct store_progress *
     struct store_change change;
     enum err r = store_apply_entry(s, &entry, &change, &why);
     if (r == OK) r = store_probe(s, key, &why);
-    if (r == OK) store_change_add(&p->slice, key_database(key), &change);
+    if (r == OK) store_change_add(&s->slice, key_database(key), &change);
     mem_free(v);
     return r == OK;
 }
 
-static enum err put_back_all(struct store *s, struct store_progress *p, struct error *e)
+static enum err put_back_all(struct sqlite_store *s, struct error *e)
 {
     sqlite3_stmt *rows = NULL;
     sqlite3_stmt *drop = NULL;
@@ -127,7 +121,7 @@ static enum err put_back_all(struct store *s, struct store_progress *p, struct e
     while (r == OK && (rc = sqlite3_step(rows)) == SQLITE_ROW) {
         r = store_run(s, s->savepoint, "set a savepoint", e);
         if (r != OK) break;
-        if (put_back(s, rows, p)) {
+        if (put_back(s, rows)) {
             sqlite3_bind_value(drop, 1, sqlite3_column_value(rows, 0));
             r = store_run(s, drop, "put an entry back", e);
         } else {
@@ -141,27 +135,30 @@ static enum err put_back_all(struct store *s, struct store_progress *p, struct e
     return r;
 }
 
-enum err store_aside_open(struct store *s, struct error *e)
+enum err store_aside_open(struct sqlite_store *s, struct error *e)
 {
     struct store_progress p = {.applied = s->applied};
     htab_init(&s->aside);
     enum err r = store_run(s, s->begin, "begin", e);
-    if (r == OK) r = put_back_all(s, &p, e);
+    if (r == OK) r = put_back_all(s, e);
     if (r == OK) r = store_commit(s, &p, e);
     if (r == OK) {
-        store_applied_set(s, &p);
+        store_counts_merge(&s->counts, &p.counts);
+        store_progress_fini(&p);
         return OK;
     }
+    store_counts_fini(&s->slice);
     store_progress_fini(&p);
     sqlite3_step(s->rollback);
     sqlite3_reset(s->rollback);
     return r;
 }
 
-enum err store_aside_read(struct store *s,
-                          void (*each)(void *arg, const struct mutation *mu, uint64_t version),
-                          void *arg, struct error *e)
+enum err sqlite_aside_read(struct store *store,
+                           void (*each)(void *arg, const struct mutation *mu, uint64_t version),
+                           void *arg, struct error *e)
 {
+    struct sqlite_store *s = sqlite_of(store);
     sqlite3_stmt *rows = NULL;
     int rc = sqlite3_prepare_v2(s->db, "SELECT k,ver,exp,v FROM aside", -1, &rows, NULL);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {

@@ -57,8 +57,8 @@ static enum err make_own(sqlite3 *db, struct error *e)
     return store_error(e, db, sqlite3_exec(db, sql, NULL, NULL, NULL), "finish the backup");
 }
 
-enum err store_backup(struct store_reader *r, const char *path, const bool *is_stopping,
-                      struct error *e)
+static enum err copy_to(struct sqlite_reader *r, const char *path, const bool *is_stopping,
+                        struct error *e)
 {
     sqlite3 *to = NULL;
     struct file f = {.fd = -1};
@@ -68,11 +68,47 @@ enum err store_backup(struct store_reader *r, const char *path, const bool *is_s
     }
     enum err result = store_connect(path, 1 << 20, true, &to, e);
     if (result != OK) return result;
-    result = copy_pages(to, store_reader_db(r), is_stopping, e);
+    result = copy_pages(to, r->db, is_stopping, e);
     if (result == OK) result = make_own(to, e);
     sqlite3_close(to);
     if (result == OK) result = file_open(&f, path, FILE_WRITE_OLD, e);
     if (result == OK) result = file_sync(&f, e);
     file_close(&f);
     return result;
+}
+
+static void directory_of(const char *path, struct buf *out)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        buf_append_str(out, ".");
+    } else {
+        buf_append(out, path, slash == path ? 1 : (size_t)(slash - path));
+    }
+    buf_append_byte(out, '\0');
+    buf_require(out);
+}
+
+/* Written under another name, synced, and renamed. */
+enum err sqlite_copy(struct store_reader *reader, const char *path, const bool *is_stopping,
+                     struct error *e)
+{
+    struct buf part;
+    struct buf dir;
+    struct error ignored;
+    buf_init(&part);
+    buf_init(&dir);
+    buf_printf(&part, "%s.part", path);
+    buf_append_byte(&part, '\0');
+    buf_require(&part);
+    directory_of(path, &dir);
+    const char *part_path = (char *)part.data;
+    enum err r = dir_make((char *)dir.data, e);
+    if (r == OK) r = copy_to(sqlite_reader_of(reader), part_path, is_stopping, e);
+    if (r == OK) r = file_rename(part_path, path, e);
+    if (r == OK) r = dir_sync((char *)dir.data, e);
+    if (r != OK && file_exists(part_path)) (void)!file_remove(part_path, &ignored);
+    buf_fini(&part);
+    buf_fini(&dir);
+    return r;
 }

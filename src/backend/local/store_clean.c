@@ -3,7 +3,7 @@
 
 #define SLICE_ROWS 5000
 
-enum err store_forget(struct store *s, const struct memtable *m, struct error *e)
+enum err store_forget(struct sqlite_store *s, const struct memtable *m, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     if (m->forgotten == NULL) return OK;
@@ -19,7 +19,8 @@ enum err store_forget(struct store *s, const struct memtable *m, struct error *e
     return r;
 }
 
-static enum err prepare(struct store *s, sqlite3_stmt **stmt, const char *sql, struct error *e)
+static enum err prepare(struct sqlite_store *s, sqlite3_stmt **stmt, const char *sql,
+                        struct error *e)
 {
     return store_error(e, s->db, sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL), "clean up");
 }
@@ -36,12 +37,11 @@ static void bind_range(sqlite3_stmt *stmt, sqlite3_stmt *row)
 
 struct cleaning {
     sqlite3_stmt *first, *remove, *remove_aside, *end;
-    struct store_progress *progress;
 };
 
 /* In a transaction. *rows counts what was removed. Of a damaged range the rest stays, which harms
  * nobody. */
-static enum err clean_range(struct store *s, struct cleaning *c, int *rows, struct error *e)
+static enum err clean_range(struct sqlite_store *s, struct cleaning *c, int *rows, struct error *e)
 {
     struct error why;
     uint16_t database = key_database(
@@ -63,13 +63,14 @@ static enum err clean_range(struct store *s, struct cleaning *c, int *rows, stru
     if (r != OK && e != NULL) *e = why;
     if (r == OK && removed > 0) {
         change.bytes = -change.bytes;
-        store_change_add(&c->progress->slice, database, &change);
+        store_change_add(&s->slice, database, &change);
     }
     *rows += removed + 1;
     return r;
 }
 
-static enum err clean_slice(struct store *s, struct cleaning *c, bool *has_more, struct error *e)
+static enum err clean_slice(struct sqlite_store *s, struct cleaning *c, bool *has_more,
+                            struct error *e)
 {
     enum err r = OK;
     int rows = 0;
@@ -85,10 +86,11 @@ static enum err clean_slice(struct store *s, struct cleaning *c, bool *has_more,
     return r;
 }
 
-enum err store_clean(struct store *s, struct store_progress *progress, bool *has_more,
-                     struct error *e)
+enum err sqlite_clean(struct store *store, struct store_progress *progress, bool *has_more,
+                      struct error *e)
 {
-    struct cleaning c = {.progress = progress};
+    struct sqlite_store *s = sqlite_of(store);
+    struct cleaning c = {0};
     *progress = (struct store_progress){.applied = s->applied};
     enum err r = prepare(s, &c.first, "SELECT start, end FROM forgotten LIMIT 1", e);
     if (r == OK) {
@@ -106,7 +108,12 @@ enum err store_clean(struct store *s, struct store_progress *progress, bool *has
     sqlite3_finalize(c.remove_aside);
     sqlite3_finalize(c.end);
     if (r == OK) r = store_commit(s, progress, e);
-    if (r == OK) return OK;
+    if (r == OK) {
+        store_counts_merge(&s->counts, &progress->counts);
+        store_checkpoint(s);
+        return OK;
+    }
+    store_counts_fini(&s->slice);
     store_progress_fini(progress);
     *progress = (struct store_progress){.applied = s->applied};
     if (!sqlite3_get_autocommit(s->db)) {
@@ -116,7 +123,7 @@ enum err store_clean(struct store *s, struct store_progress *progress, bool *has
     return r;
 }
 
-bool store_has_garbage(struct store *s)
+bool store_has_garbage(const struct sqlite_store *s)
 {
     sqlite3_stmt *stmt = NULL;
     bool has_garbage = false;

@@ -1,26 +1,30 @@
-/* store_int: what store.c and store_read.c share. */
+/* store_int: what the files of the SQLite store share. */
 #ifndef BACKEND_LOCAL_STORE_INT_H
 #define BACKEND_LOCAL_STORE_INT_H
 
 #include <sqlite3.h>
 
-#include "backend/local/store.h"
+#include "backend/local/sqlite_store.h"
 #include "backend/local/vfs.h"
 #include "base/file.h"
 
 struct text_table; /* store_text.c */
 
-struct store {
-    sqlite3 *db; /* the writer's connection */
+struct sqlite_store {
+    struct store base; /* first */
+    sqlite3 *db;       /* the writer's connection */
     sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
     sqlite3_stmt *counts_put, *counts_del, *savepoint, *rollback_to, *release, *aside_put, *probe;
     sqlite3_stmt *large_put, *large_del, *large_get;
-    char *path; /* owned */
+    bool is_given_up;              /* atomic */
+    char *path;                    /* owned */
+    struct sqlite_reader *readers; /* open ones; loop thread */
     uint64_t reader_cache_bytes;
     struct file nowait_file; /* the database file, for vfs_nowait_begin; outlives all connections */
     uint8_t database_id[DATABASE_ID_BYTES];
     uint64_t applied;     /* as the last whole apply left it ... */
-    struct sparse counts; /* ... struct store_counts; owned */
+    struct sparse counts; /* ... struct store_counts; owned; store thread */
+    struct sparse slice;  /* struct store_change of the slice under way; owned; store thread */
     /* The row that `put` found there: noted by the SQL function `replacing`. */
     struct store_change replaced;
     int64_t replaced_large;          /* id of the large value that went with it; 0 = none */
@@ -33,17 +37,64 @@ struct store {
 
 /* Translates a SQLite result code; OK for SQLITE_OK, _ROW and _DONE. */
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what);
-sqlite3 *store_reader_db(struct store_reader *r);
-const struct text_ops *store_reader_text_ops(const struct store_reader *r);
+struct sqlite_reader {
+    struct store_reader base;   /* first */
+    struct sqlite_store *store; /* borrowed */
+    struct sqlite_reader *next; /* of the store's open ones; see sqlite_give_up */
+    sqlite3 *db;
+    sqlite3_stmt *get, *forward, *backward, *large, *begin, *commit, *touch;
+    bool is_pinned;
+};
+
+static inline struct sqlite_store *sqlite_of(struct store *s)
+{
+    return (struct sqlite_store *)s;
+}
+
+static inline struct sqlite_reader *sqlite_reader_of(struct store_reader *r)
+{
+    return (struct sqlite_reader *)r;
+}
+
+/* What a store can do (backend/store.h), by the files that do it. */
+ERR_MUST_USE enum err sqlite_apply(struct store *store, const struct memtable *m,
+                                   struct store_progress *progress, struct error *e);
+ERR_MUST_USE enum err sqlite_fill(struct store *store, bool *is_filling, struct error *e);
+ERR_MUST_USE enum err sqlite_clean(struct store *store, struct store_progress *progress,
+                                   bool *has_more, struct error *e);
+ERR_MUST_USE enum err sqlite_aside_read(struct store *store,
+                                        void (*each)(void *arg, const struct mutation *mu,
+                                                     uint64_t version),
+                                        void *arg, struct error *e);
+ERR_MUST_USE enum err sqlite_reader_open(struct store *store, struct store_reader **out,
+                                         struct error *e);
+void sqlite_reader_close(struct store_reader *reader);
+ERR_MUST_USE enum err sqlite_get(struct store_reader *reader, struct slice key, bool may_wait,
+                                 struct entry *out, struct error *e);
+void sqlite_get_end(struct store_reader *reader);
+ERR_MUST_USE enum err sqlite_get_many(struct store_reader *reader, const struct slice *keys,
+                                      size_t count, struct arena *arena, struct entry *out,
+                                      struct error *e);
+ERR_MUST_USE enum err sqlite_pin(struct store_reader *reader, struct error *e);
+void sqlite_unpin(struct store_reader *reader);
+ERR_MUST_USE enum err sqlite_fetch(struct store_reader *reader, const struct store_fetch *f,
+                                   struct store_chunk *out, struct error *e);
+ERR_MUST_USE enum err sqlite_verify(struct store_reader *reader, struct store_found *out,
+                                    const bool *is_stopping, struct error *e);
+uint64_t sqlite_pages(struct store_reader *reader);
+ERR_MUST_USE enum err sqlite_copy(struct store_reader *reader, const char *path,
+                                  const bool *is_stopping, struct error *e);
+void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us);
+
 ERR_MUST_USE enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer,
                                     sqlite3 **out, struct error *e);
 
 /* Runs a statement without rows. */
-ERR_MUST_USE enum err store_run(struct store *s, sqlite3_stmt *stmt, const char *what,
+ERR_MUST_USE enum err store_run(struct sqlite_store *s, sqlite3_stmt *stmt, const char *what,
                                 struct error *e);
 /* The state as the database has it; on an error *p is as it was. */
-ERR_MUST_USE enum err store_read_meta(struct store *s, struct store_progress *p, struct error *e);
-void store_progress_fini(struct store_progress *p);
+ERR_MUST_USE enum err store_read_meta(struct sqlite_store *s, struct store_progress *p,
+                                      struct error *e);
 
 /* store_large.c: values longer than this are kept in a table of their own. */
 #define STORE_INLINE_MAX 900
@@ -55,9 +106,9 @@ void store_progress_fini(struct store_progress *p);
     "length(" kv "k)+CASE typeof(" kv "v) WHEN 'integer' THEN "                                    \
     "(SELECT length(v) FROM large WHERE id=" kv "v) ELSE length(" kv "v) END"
 /* In the transaction under way. */
-ERR_MUST_USE enum err store_large_put(struct store *s, struct slice value, int64_t *id,
+ERR_MUST_USE enum err store_large_put(struct sqlite_store *s, struct slice value, int64_t *id,
                                       struct error *e);
-ERR_MUST_USE enum err store_large_delete(struct store *s, int64_t id, struct error *e);
+ERR_MUST_USE enum err store_large_delete(struct sqlite_store *s, int64_t id, struct error *e);
 /* The value whose id is in this column of `row`, by a statement of STORE_LARGE_SQL: borrowed until
  * that is reset, by the caller, also on error. */
 ERR_MUST_USE enum err store_large_get(sqlite3_stmt *get, sqlite3_stmt *row, int column,
@@ -67,32 +118,45 @@ ERR_MUST_USE enum err store_value(sqlite3_stmt *row, int column, struct slice *v
                                   struct error *e);
 /* Runs DELETE FROM kv ... RETURNING STORE_LARGE_ID, STORE_ROW_BYTES, and removes the large values
  * too. *bytes: of keys and values, as they are counted. */
-ERR_MUST_USE enum err store_delete_rows(struct store *s, sqlite3_stmt *stmt, const char *what,
-                                        int *removed, int64_t *bytes, struct error *e);
+ERR_MUST_USE enum err store_delete_rows(struct sqlite_store *s, sqlite3_stmt *stmt,
+                                        const char *what, int *removed, int64_t *bytes,
+                                        struct error *e);
 
 /* store_apply.c: one entry into the transaction under way: *change is what it does to the counts of
- * its database, which the caller adds to p->slice when the entry is to stay. */
-ERR_MUST_USE enum err store_apply_entry(struct store *s, const struct mem_entry *entry,
+ * its database, which the caller adds to s->slice when the entry is to stay. */
+ERR_MUST_USE enum err store_apply_entry(struct sqlite_store *s, const struct mem_entry *entry,
                                         struct store_change *change, struct error *e);
 /* Ends the transaction. The counts go with it, so that they are right after a crash at any point:
- * p->slice becomes part of p->counts. */
-ERR_MUST_USE enum err store_commit(struct store *s, struct store_progress *p, struct error *e);
+ * s->slice becomes part of p->counts. */
+ERR_MUST_USE enum err store_commit(struct sqlite_store *s, struct store_progress *p,
+                                   struct error *e);
 
 /* store_clean.c: the ranges that the memtable forgets; in the transaction under way. */
-ERR_MUST_USE enum err store_forget(struct store *s, const struct memtable *m, struct error *e);
+ERR_MUST_USE enum err store_forget(struct sqlite_store *s, const struct memtable *m,
+                                   struct error *e);
 
 /* store_aside.c: entries whose place in the table is damaged. Store thread, or opening. */
-ERR_MUST_USE enum err store_aside_open(struct store *s, struct error *e);
-void store_aside_close(struct store *s);
-bool store_aside_has(const struct store *s, struct slice key);
+ERR_MUST_USE enum err store_aside_open(struct sqlite_store *s, struct error *e);
+void store_aside_close(struct sqlite_store *s);
+bool store_aside_has(const struct sqlite_store *s, struct slice key);
 /* In the transaction under way. ERR_CORRUPT: there is too much already. */
-ERR_MUST_USE enum err store_aside_put(struct store *s, const struct mem_entry *entry,
+ERR_MUST_USE enum err store_aside_put(struct sqlite_store *s, const struct mem_entry *entry,
                                       struct store_progress *p, struct error *e);
 /* Can the key be looked up? An entry in an inner page of the tree can be replaced without its
  * neighbours, but not found without them. */
-ERR_MUST_USE enum err store_probe(struct store *s, struct slice key, struct error *e);
+ERR_MUST_USE enum err store_probe(struct sqlite_store *s, struct slice key, struct error *e);
 /* The database is flushed; in the transaction under way. */
-ERR_MUST_USE enum err store_aside_flush(struct store *s, uint16_t database, struct error *e);
-void store_aside_fini(struct store_aside *a);
+ERR_MUST_USE enum err store_aside_flush(struct sqlite_store *s, uint16_t database, struct error *e);
+/* Moves the write-ahead log into the database file as far as readers allow. */
+void store_checkpoint(struct sqlite_store *s);
+
+static inline bool store_is_given_up(const struct sqlite_store *s)
+{
+    return __atomic_load_n(&s->is_given_up, __ATOMIC_RELAXED);
+}
+enum err store_given_up(struct error *e);
+
+/* store_clean.c */
+bool store_has_garbage(const struct sqlite_store *s);
 
 #endif

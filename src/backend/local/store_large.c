@@ -8,7 +8,7 @@
 #include "backend/local/store_int.h"
 #include "base/mem.h"
 
-enum err store_large_put(struct store *s, struct slice value, int64_t *id, struct error *e)
+enum err store_large_put(struct sqlite_store *s, struct slice value, int64_t *id, struct error *e)
 {
     sqlite3_bind_blob64(s->large_put, 1, value.data, value.len, SQLITE_STATIC);
     enum err r = store_run(s, s->large_put, "write a value", e);
@@ -17,7 +17,7 @@ enum err store_large_put(struct store *s, struct slice value, int64_t *id, struc
     return r;
 }
 
-enum err store_large_delete(struct store *s, int64_t id, struct error *e)
+enum err store_large_delete(struct sqlite_store *s, int64_t id, struct error *e)
 {
     sqlite3_bind_int64(s->large_del, 1, id);
     return store_run(s, s->large_del, "remove a value", e);
@@ -44,8 +44,8 @@ enum err store_value(sqlite3_stmt *row, int column, struct slice *value, struct 
     return OK;
 }
 
-enum err store_delete_rows(struct store *s, sqlite3_stmt *stmt, const char *what, int *removed,
-                           int64_t *bytes, struct error *e)
+enum err store_delete_rows(struct sqlite_store *s, sqlite3_stmt *stmt, const char *what,
+                           int *removed, int64_t *bytes, struct error *e)
 {
     int64_t *ids = NULL;
     size_t count = 0;

@@ -6,30 +6,26 @@
 #include "base/fault.h"
 #include "base/mem.h"
 
-#define CHUNK_ARENA_BYTES (64 * 1024)
 #define CHUNK_BYTES_MAX (1u << 20)
 #define FETCH_WORK (64u << 20) /* of a filter, in one job: others want the thread too */
 #define YIELD_ROWS 64          /* read on a query thread, some 20 us: see worker.h */
 
-struct store_reader {
-    struct store *store; /* borrowed */
-    sqlite3 *db;
-    sqlite3_stmt *get, *forward, *backward, *large, *begin, *commit, *touch;
-    bool is_pinned;
-};
-
-static enum err reader_prepare(struct store_reader *r, sqlite3_stmt **stmt, const char *sql,
+static enum err reader_prepare(struct sqlite_reader *r, sqlite3_stmt **stmt, const char *sql,
                                struct error *e)
 {
     int rc = sqlite3_prepare_v3(r->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
     return store_error(e, r->db, rc, "prepare a statement");
 }
 
-enum err store_reader_open(struct store *s, struct store_reader **out, struct error *e)
+enum err sqlite_reader_open(struct store *store, struct store_reader **out, struct error *e)
 {
-    struct store_reader *r = mem_new(sizeof *r);
+    struct sqlite_store *s = sqlite_of(store);
+    struct sqlite_reader *r = mem_new(sizeof *r);
     *out = NULL;
+    r->base.ops = store->ops;
     r->store = s;
+    r->next = s->readers;
+    s->readers = r;
     enum err rc = store_connect(s->path, s->reader_cache_bytes, false, &r->db, e);
     if (rc == OK) rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=?1", e);
     if (rc == OK) rc = reader_prepare(r, &r->large, STORE_LARGE_SQL, e);
@@ -46,26 +42,19 @@ enum err store_reader_open(struct store *s, struct store_reader **out, struct er
     if (rc == OK)
         rc = reader_prepare(r, &r->touch, "SELECT value FROM meta WHERE name='applied'", e);
     if (rc != OK) {
-        store_reader_close(r);
+        sqlite_reader_close(&r->base);
         return rc;
     }
-    *out = r;
+    *out = &r->base;
     return OK;
 }
 
-sqlite3 *store_reader_db(struct store_reader *r)
+void sqlite_reader_close(struct store_reader *reader)
 {
-    return r->db;
-}
-
-const struct text_ops *store_reader_text_ops(const struct store_reader *r)
-{
-    return r->store->text_ops;
-}
-
-void store_reader_close(struct store_reader *r)
-{
-    if (r == NULL) return;
+    struct sqlite_reader *r = sqlite_reader_of(reader);
+    struct sqlite_reader **at = &r->store->readers;
+    while (*at != r) at = &(*at)->next;
+    *at = r->next;
     sqlite3_finalize(r->get);
     sqlite3_finalize(r->large);
     sqlite3_finalize(r->forward);
@@ -78,7 +67,7 @@ void store_reader_close(struct store_reader *r)
 }
 
 /* One step; a read that was refused because it would wait is ERR_WAIT. */
-static enum err reader_step(struct store_reader *r, sqlite3_stmt *stmt, bool may_wait, int *rc,
+static enum err reader_step(struct sqlite_reader *r, sqlite3_stmt *stmt, bool may_wait, int *rc,
                             struct error *e)
 {
     if (may_wait) {
@@ -96,7 +85,7 @@ static enum err reader_step(struct store_reader *r, sqlite3_stmt *stmt, bool may
 
 /* The value in this column of the row, itself or the large one that it names: borrowed until the
  * row goes and large_end. */
-static enum err reader_value(struct store_reader *r, sqlite3_stmt *row, int column, bool may_wait,
+static enum err reader_value(struct sqlite_reader *r, sqlite3_stmt *row, int column, bool may_wait,
                              struct slice *value, struct error *e)
 {
     if (sqlite3_column_type(row, column) != SQLITE_INTEGER) {
@@ -111,7 +100,7 @@ static enum err reader_value(struct store_reader *r, sqlite3_stmt *row, int colu
     return result;
 }
 
-static void large_end(struct store_reader *r)
+static void large_end(struct sqlite_reader *r)
 {
     sqlite3_reset(r->large);
 }
@@ -122,12 +111,14 @@ static void bind_slice(sqlite3_stmt *stmt, int at, struct slice s)
                       SQLITE_STATIC);
 }
 
-enum err store_get(struct store_reader *r, struct slice key, bool may_wait, struct entry *out,
-                   struct error *e)
+enum err sqlite_get(struct store_reader *reader, struct slice key, bool may_wait, struct entry *out,
+                    struct error *e)
 {
+    struct sqlite_reader *r = sqlite_reader_of(reader);
     int rc = SQLITE_OK;
     unsigned delay_ms = fault_read_delay_ms();
     *out = (struct entry){0};
+    if (store_is_given_up(r->store)) return store_given_up(e);
     if (delay_ms > 0 && !may_wait) return error_set(e, ERR_WAIT, "the disk is slow");
     if (delay_ms > 0) clock_sleep_us((int64_t)delay_ms * 1000);
     bind_slice(r->get, 1, key);
@@ -138,19 +129,42 @@ enum err store_get(struct store_reader *r, struct slice key, bool may_wait, stru
         out->expiry_ms = sqlite3_column_int64(r->get, 1);
         result = reader_value(r, r->get, 2, may_wait, &out->value, e);
     }
-    if (result != OK || rc != SQLITE_ROW) store_get_end(r);
+    if (result != OK || rc != SQLITE_ROW) sqlite_get_end(reader);
     return result;
 }
 
-void store_get_end(struct store_reader *r)
+void sqlite_get_end(struct store_reader *reader)
 {
+    struct sqlite_reader *r = sqlite_reader_of(reader);
     sqlite3_reset(r->get);
     large_end(r);
 }
 
-/* BEGIN alone fixes nothing: the snapshot is taken by the first read. */
-enum err store_pin(struct store_reader *r, struct error *e)
+static enum err copy_value(struct arena *arena, struct entry *entry, struct error *e)
 {
+    uint8_t *copy = arena_alloc_try(arena, entry->value.len + 1);
+    if (copy == NULL) return error_set(e, ERR_NOMEM, "no memory for a value");
+    bytes_copy(copy, entry->value.data, entry->value.len);
+    entry->value.data = copy;
+    return OK;
+}
+
+enum err sqlite_get_many(struct store_reader *reader, const struct slice *keys, size_t count,
+                         struct arena *arena, struct entry *out, struct error *e)
+{
+    enum err r = OK;
+    for (size_t i = 0; i < count && r == OK; i++) {
+        r = sqlite_get(reader, keys[i], true, &out[i], e);
+        if (r == OK && out[i].exists) r = copy_value(arena, &out[i], e);
+        sqlite_get_end(reader);
+    }
+    return r;
+}
+
+/* BEGIN alone fixes nothing: the snapshot is taken by the first read. */
+enum err sqlite_pin(struct store_reader *reader, struct error *e)
+{
+    struct sqlite_reader *r = sqlite_reader_of(reader);
     INVARIANT(!r->is_pinned);
     int rc = sqlite3_step(r->begin);
     sqlite3_reset(r->begin);
@@ -160,29 +174,17 @@ enum err store_pin(struct store_reader *r, struct error *e)
     }
     enum err result = store_error(e, r->db, rc, "pin a snapshot");
     r->is_pinned = true;
-    if (result != OK) store_unpin(r);
+    if (result != OK) sqlite_unpin(reader);
     return result;
 }
 
-void store_unpin(struct store_reader *r)
+void sqlite_unpin(struct store_reader *reader)
 {
+    struct sqlite_reader *r = sqlite_reader_of(reader);
     if (!r->is_pinned) return;
     sqlite3_step(r->commit);
     sqlite3_reset(r->commit);
     r->is_pinned = false;
-}
-
-void store_chunk_init(struct store_chunk *c)
-{
-    *c = (struct store_chunk){0};
-    arena_init(&c->arena, CHUNK_ARENA_BYTES);
-}
-
-void store_chunk_fini(struct store_chunk *c)
-{
-    arena_fini(&c->arena);
-    buf_fini(&c->last);
-    *c = (struct store_chunk){0};
 }
 
 static struct slice column_slice(sqlite3_stmt *stmt, int at)
@@ -226,7 +228,7 @@ static enum err chunk_look(struct store_chunk *c, const struct row_filter *filte
 }
 
 /* The statement's row, if it is wanted. */
-static enum err fetch_row(struct store_reader *r, const struct store_fetch *f, sqlite3_stmt *stmt,
+static enum err fetch_row(struct sqlite_reader *r, const struct store_fetch *f, sqlite3_stmt *stmt,
                           struct store_chunk *out, struct fetched *n, struct error *e)
 {
     struct slice value = {0};
@@ -247,11 +249,12 @@ static enum err fetch_row(struct store_reader *r, const struct store_fetch *f, s
     return result;
 }
 
-enum err store_fetch(struct store_reader *r, const struct store_fetch *f, struct store_chunk *out,
-                     struct error *e)
+enum err sqlite_fetch(struct store_reader *reader, const struct store_fetch *f,
+                      struct store_chunk *out, struct error *e)
 {
+    struct sqlite_reader *r = sqlite_reader_of(reader);
     sqlite3_stmt *stmt = f->is_reverse ? r->backward : r->forward;
-    enum err result = OK;
+    enum err result = store_is_given_up(r->store) ? store_given_up(e) : OK;
     struct fetched n = {0};
     arena_reset(&out->arena);
     buf_clear(&out->last, SIZE_MAX);

@@ -22,7 +22,7 @@ struct wanted {
 };
 
 struct search {
-    struct store_reader *reader;
+    struct sqlite_reader *reader;
     struct text_request *q;
     int64_t deadline_us;
     sqlite3 *db;
@@ -131,14 +131,14 @@ static enum err look_at(struct search *x)
     if (r == OK && rc == SQLITE_ROW) {
         struct slice key = slice_of(sqlite3_column_blob(x->doc, 0),
                                     (size_t)sqlite3_column_bytes(x->doc, 0));
-        r = store_get(x->reader, key, true, &entry, &q->error);
+        r = sqlite_get(&x->reader->base, key, true, &entry, &q->error);
         bool is_hit = r == OK && entry.exists && !has_expired(x, &entry);
         if (is_hit && q->filter != NULL) {
             r = row_filter_check(q->filter, entry.value, ROW_WORK_MAX, &q->error);
             is_hit = r == OK && q->filter->matches(q->filter, entry.value);
         }
         if (is_hit && x->passed++ >= q->offset) r = add_hit(x, key, &entry);
-        store_get_end(x->reader);
+        sqlite_get_end(&x->reader->base);
     }
     sqlite3_reset(x->doc);
     return r;
@@ -241,7 +241,7 @@ static enum err prepare_texts(struct search *x)
 static enum err take_texts(struct search *x, struct text_hit *hit)
 {
     struct text_request *q = x->q;
-    const struct text_ops *ops = store_reader_text_ops(x->reader);
+    const struct text_ops *ops = x->reader->store->text_ops;
     hit->texts = arena_alloc(&q->arena, q->column_count * sizeof *hit->texts);
     for (size_t i = 0; i < q->column_count; i++) {
         int column = (int)(2 * i) + 1;
@@ -310,10 +310,10 @@ static enum err make_texts(struct search *x)
     return r;
 }
 
-void store_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us)
+void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us)
 {
-    struct search x = {
-        .reader = reader, .q = q, .deadline_us = deadline_us, .db = store_reader_db(reader)};
+    struct sqlite_reader *r = sqlite_reader_of(reader);
+    struct search x = {.reader = r, .q = q, .deadline_us = deadline_us, .db = r->db};
     q->count = 0;
     sqlite3_progress_handler(x.db, PROGRESS_STEPS, on_progress, &x);
     q->result = check_state(&x);

@@ -37,12 +37,12 @@ struct text_table {
 
 /* ---- statements ---- */
 
-static enum err run_sql(struct store *s, const char *sql, struct error *e)
+static enum err run_sql(struct sqlite_store *s, const char *sql, struct error *e)
 {
     return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), "change a text index");
 }
 
-static enum err stmt_end(struct store *s, sqlite3_stmt *stmt, struct error *e)
+static enum err stmt_end(struct sqlite_store *s, sqlite3_stmt *stmt, struct error *e)
 {
     int rc = sqlite3_step(stmt);
     enum err r = store_error(e, s->db, rc, "write a text index");
@@ -91,7 +91,7 @@ static void stmt_sql(const struct text_table *t, enum text_stmt which, struct bu
     buf_require(sql);
 }
 
-static enum err prepare_one(struct store *s, struct text_table *t, enum text_stmt which,
+static enum err prepare_one(struct sqlite_store *s, struct text_table *t, enum text_stmt which,
                             struct error *e)
 {
     struct buf sql;
@@ -103,7 +103,7 @@ static enum err prepare_one(struct store *s, struct text_table *t, enum text_stm
     return store_error(e, s->db, rc, "open a text index");
 }
 
-static enum err table_prepare(struct store *s, struct text_table *t, struct error *e)
+static enum err table_prepare(struct sqlite_store *s, struct text_table *t, struct error *e)
 {
     enum err r = OK;
     for (int i = 0; i < STMT_COUNT && r == OK; i++) r = prepare_one(s, t, (enum text_stmt)i, e);
@@ -120,7 +120,7 @@ static void table_free(struct text_table *t)
 
 /* ---- which there are ---- */
 
-static enum err table_new(struct store *s, uint16_t database, uint32_t id, struct slice spec,
+static enum err table_new(struct sqlite_store *s, uint16_t database, uint32_t id, struct slice spec,
                           struct text_table **out, struct error *e)
 {
     struct text_table *t = mem_new(sizeof *t);
@@ -137,20 +137,20 @@ static enum err table_new(struct store *s, uint16_t database, uint32_t id, struc
     return OK;
 }
 
-static void table_link(struct store *s, struct text_table *t)
+static void table_link(struct sqlite_store *s, struct text_table *t)
 {
     t->next = s->texts;
     s->texts = t;
 }
 
-static struct text_table **table_find(struct store *s, uint16_t database, uint32_t id)
+static struct text_table **table_find(struct sqlite_store *s, uint16_t database, uint32_t id)
 {
     struct text_table **at = &s->texts;
     while (*at != NULL && ((*at)->database != database || (*at)->id != id)) at = &(*at)->next;
     return at;
 }
 
-static enum err table_load(struct store *s, sqlite3_stmt *stmt, struct error *e)
+static enum err table_load(struct sqlite_store *s, sqlite3_stmt *stmt, struct error *e)
 {
     struct text_table *t = NULL;
     struct slice spec = slice_of(sqlite3_column_blob(stmt, 2),
@@ -165,7 +165,7 @@ static enum err table_load(struct store *s, sqlite3_stmt *stmt, struct error *e)
     return table_prepare(s, t, e);
 }
 
-enum err store_text_open(struct store *s, struct error *e)
+enum err store_text_open(struct sqlite_store *s, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     if (s->text_ops == NULL) return OK;
@@ -184,7 +184,7 @@ enum err store_text_open(struct store *s, struct error *e)
     return r;
 }
 
-void store_text_close(struct store *s)
+void store_text_close(struct sqlite_store *s)
 {
     while (s->texts != NULL) {
         struct text_table *t = s->texts;
@@ -194,7 +194,7 @@ void store_text_close(struct store *s)
 }
 
 /* How far the filling is. */
-static enum err table_save(struct store *s, const struct text_table *t, struct error *e)
+static enum err table_save(struct sqlite_store *s, const struct text_table *t, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO text VALUES(?1,?2,?3,?4,?5,?6)", -1,
@@ -212,7 +212,7 @@ static enum err table_save(struct store *s, const struct text_table *t, struct e
     return r;
 }
 
-static enum err table_create(struct store *s, struct text_table *t, struct error *e)
+static enum err table_create(struct sqlite_store *s, struct text_table *t, struct error *e)
 {
     struct buf sql;
     buf_init(&sql);
@@ -231,7 +231,7 @@ static enum err table_create(struct store *s, struct text_table *t, struct error
 }
 
 /* The statements must be gone before the tables are. */
-static enum err table_drop(struct store *s, struct text_table **at, struct error *e)
+static enum err table_drop(struct sqlite_store *s, struct text_table **at, struct error *e)
 {
     struct text_table *t = *at;
     char sql[256];
@@ -244,7 +244,7 @@ static enum err table_drop(struct store *s, struct text_table **at, struct error
     return run_sql(s, sql, e);
 }
 
-enum err store_text_flush(struct store *s, uint16_t database, struct error *e)
+enum err store_text_flush(struct sqlite_store *s, uint16_t database, struct error *e)
 {
     enum err r = OK;
     for (struct text_table **at = &s->texts; *at != NULL && r == OK;) {
@@ -257,7 +257,7 @@ enum err store_text_flush(struct store *s, uint16_t database, struct error *e)
     return r;
 }
 
-enum err store_text_define(struct store *s, struct slice key, const struct slice *spec,
+enum err store_text_define(struct sqlite_store *s, struct slice key, const struct slice *spec,
                            struct error *e)
 {
     struct text_table *t = NULL;
@@ -284,8 +284,8 @@ static bool covers(const struct text_table *t, struct slice key)
 }
 
 /* *id 0 = it has no row. */
-static enum err doc_find(struct store *s, struct text_table *t, struct slice key, sqlite3_int64 *id,
-                         struct error *e)
+static enum err doc_find(struct sqlite_store *s, struct text_table *t, struct slice key,
+                         sqlite3_int64 *id, struct error *e)
 {
     sqlite3_stmt *stmt = t->stmts[STMT_DOC_FIND];
     *id = 0;
@@ -298,7 +298,7 @@ static enum err doc_find(struct store *s, struct text_table *t, struct slice key
     return r;
 }
 
-static enum err delete_id(struct store *s, struct text_table *t, enum text_stmt which,
+static enum err delete_id(struct sqlite_store *s, struct text_table *t, enum text_stmt which,
                           sqlite3_int64 id, struct error *e)
 {
     sqlite3_bind_int64(t->stmts[which], 1, id);
@@ -306,7 +306,7 @@ static enum err delete_id(struct store *s, struct text_table *t, enum text_stmt 
 }
 
 /* The texts of a value; false when it has none. */
-static bool texts_of(const struct store *s, const struct text_table *t, struct slice value,
+static bool texts_of(const struct sqlite_store *s, const struct text_table *t, struct slice value,
                      struct buf texts[TEXT_COLUMNS_MAX])
 {
     bool has_text = false;
@@ -317,8 +317,8 @@ static bool texts_of(const struct store *s, const struct text_table *t, struct s
     return has_text;
 }
 
-static enum err doc_add(struct store *s, struct text_table *t, struct slice key, sqlite3_int64 id,
-                        const struct buf texts[TEXT_COLUMNS_MAX], struct error *e)
+static enum err doc_add(struct sqlite_store *s, struct text_table *t, struct slice key,
+                        sqlite3_int64 id, const struct buf texts[TEXT_COLUMNS_MAX], struct error *e)
 {
     enum err r = OK;
     if (id == 0) {
@@ -337,7 +337,7 @@ static enum err doc_add(struct store *s, struct text_table *t, struct slice key,
     return stmt_end(s, stmt, e);
 }
 
-static enum err table_entry(struct store *s, struct text_table *t, struct slice key,
+static enum err table_entry(struct sqlite_store *s, struct text_table *t, struct slice key,
                             const struct slice *value, struct error *e)
 {
     struct buf texts[TEXT_COLUMNS_MAX];
@@ -355,7 +355,7 @@ static enum err table_entry(struct store *s, struct text_table *t, struct slice 
     return r;
 }
 
-enum err store_text_entry(struct store *s, struct slice key, const struct slice *value,
+enum err store_text_entry(struct sqlite_store *s, struct slice key, const struct slice *value,
                           struct error *e)
 {
     enum err r = OK;
@@ -367,21 +367,21 @@ enum err store_text_entry(struct store *s, struct slice key, const struct slice 
 
 /* ---- filling ---- */
 
-static struct text_table *first_filling(const struct store *s)
+static struct text_table *first_filling(const struct sqlite_store *s)
 {
     struct text_table *t = s->texts;
     while (t != NULL && t->is_complete) t = t->next;
     return t;
 }
 
-bool store_text_is_filling(const struct store *s)
+bool store_text_is_filling(const struct sqlite_store *s)
 {
     return first_filling(s) != NULL;
 }
 
 /* *bytes grows by those of its value. */
-static enum err fill_row(struct store *s, struct text_table *t, sqlite3_stmt *rows, size_t *bytes,
-                         struct error *e)
+static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_stmt *rows,
+                         size_t *bytes, struct error *e)
 {
     sqlite3_int64 id = 0;
     struct slice key = slice_of(sqlite3_column_blob(rows, 0),
@@ -419,7 +419,7 @@ static void fill_bounds(const struct text_table *t, struct buf *start, struct bu
     buf_require(end);
 }
 
-static enum err fill_slice(struct store *s, struct text_table *t, struct error *e)
+static enum err fill_slice(struct sqlite_store *s, struct text_table *t, struct error *e)
 {
     struct buf start;
     struct buf end;
@@ -450,7 +450,7 @@ static enum err fill_slice(struct store *s, struct text_table *t, struct error *
     return r;
 }
 
-enum err store_text_fill(struct store *s, struct error *e)
+enum err store_text_fill(struct sqlite_store *s, struct error *e)
 {
     struct text_table *t = first_filling(s);
     if (t == NULL) return OK;
@@ -464,7 +464,7 @@ enum err store_text_fill(struct store *s, struct error *e)
 
 /* What memory says of the indexes is read again: a transaction that was taken back may have made or
  * dropped some. */
-void store_text_rollback(struct store *s)
+void store_text_rollback(struct sqlite_store *s)
 {
     struct error ignored;
     store_text_close(s);
@@ -473,7 +473,7 @@ void store_text_rollback(struct store *s)
     if (store_text_found(s, &ignored) != OK) log_warning("store: %s", ignored.text);
 }
 
-enum err store_text_found(struct store *s, struct error *e)
+enum err store_text_found(struct sqlite_store *s, struct error *e)
 {
     if (!s->has_lost_texts) return OK;
     store_text_close(s);

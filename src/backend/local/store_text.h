@@ -20,23 +20,23 @@
 #include "backend/text.h"
 
 /* Reads which indexes there are. */
-ERR_MUST_USE enum err store_text_open(struct store *s, struct error *e);
-void store_text_close(struct store *s);
+ERR_MUST_USE enum err store_text_open(struct sqlite_store *s, struct error *e);
+void store_text_close(struct sqlite_store *s);
 /* The database is empty: its indexes are gone. In a transaction. */
-ERR_MUST_USE enum err store_text_flush(struct store *s, uint16_t database, struct error *e);
+ERR_MUST_USE enum err store_text_flush(struct sqlite_store *s, uint16_t database, struct error *e);
 /* A row of BACKEND_SPACE_TEXT: `spec` NULL = removed. In a transaction. */
-ERR_MUST_USE enum err store_text_define(struct store *s, struct slice key, const struct slice *spec,
-                                        struct error *e);
+ERR_MUST_USE enum err store_text_define(struct sqlite_store *s, struct slice key,
+                                        const struct slice *spec, struct error *e);
 /* An entry of the data space is written; `value` NULL = removed. In its transaction. */
-ERR_MUST_USE enum err store_text_entry(struct store *s, struct slice key, const struct slice *value,
-                                       struct error *e);
+ERR_MUST_USE enum err store_text_entry(struct sqlite_store *s, struct slice key,
+                                       const struct slice *value, struct error *e);
 /* Is there an index that is not filled in yet? */
-bool store_text_is_filling(const struct store *s);
+bool store_text_is_filling(const struct sqlite_store *s);
 /* Fills in the next slice of it, in a transaction of its own. */
-ERR_MUST_USE enum err store_text_fill(struct store *s, struct error *e);
+ERR_MUST_USE enum err store_text_fill(struct sqlite_store *s, struct error *e);
 /* Are the indexes known? After a rollback that could not read them again this tries once more. */
-ERR_MUST_USE enum err store_text_found(struct store *s, struct error *e);
+ERR_MUST_USE enum err store_text_found(struct sqlite_store *s, struct error *e);
 /* Takes back the transaction under way, and what it made of the indexes. */
-void store_text_rollback(struct store *s);
+void store_text_rollback(struct sqlite_store *s);
 
 #endif

@@ -21,11 +21,12 @@ static int look(void *arg)
     return __atomic_load_n(k->is_stopping, __ATOMIC_RELAXED);
 }
 
-uint64_t store_pages(struct store_reader *r)
+uint64_t sqlite_pages(struct store_reader *reader)
 {
+    struct sqlite_reader *r = sqlite_reader_of(reader);
     sqlite3_stmt *stmt = NULL;
     uint64_t pages = 0;
-    int rc = sqlite3_prepare_v2(store_reader_db(r), "PRAGMA page_count", -1, &stmt, NULL);
+    int rc = sqlite3_prepare_v2(r->db, "PRAGMA page_count", -1, &stmt, NULL);
     if (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
         pages = (uint64_t)sqlite3_column_int64(stmt, 0);
     }
@@ -33,16 +34,17 @@ uint64_t store_pages(struct store_reader *r)
     return pages;
 }
 
-enum err store_verify(struct store_reader *r, struct vfs_collected *out, const bool *is_stopping,
-                      struct error *e)
+enum err sqlite_verify(struct store_reader *reader, struct store_found *out,
+                       const bool *is_stopping, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
-    sqlite3 *db = store_reader_db(r);
+    sqlite3 *db = sqlite_reader_of(reader)->db;
+    struct vfs_collected collected = {.found = out};
     struct error found = {.code = OK};
     struct looking looking = {.is_stopping = is_stopping};
     int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(" MESSAGES_MAX ")", -1, &stmt, NULL);
     sqlite3_progress_handler(db, STEPS, look, &looking);
-    vfs_collect(out);
+    vfs_collect(&collected);
     while (rc == SQLITE_OK || rc == SQLITE_ROW) {
         rc = sqlite3_step(stmt);
         const char *text = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;

@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 
-#include "backend/local/local_int.h"
+#include "backend/local/file_journal_int.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/htab.h"
@@ -18,9 +18,9 @@
 #define FILE_BYTES_MAX 256
 #define RETRY_US 1000000
 
-static void versions_path(const struct local *l, struct buf *out)
+static void versions_path(const struct file_journal *j, struct buf *out)
 {
-    buf_printf(out, "%s/versions", l->dir);
+    buf_printf(out, "%s/versions", j->dir);
     buf_append_byte(out, '\0');
     buf_require(out);
 }
@@ -30,15 +30,15 @@ static void id_hex(const uint8_t *id, char out[2 * DATABASE_ID_BYTES + 1])
     for (size_t i = 0; i < DATABASE_ID_BYTES; i++) snprintf(out + 2 * i, 3, "%02x", id[i]);
 }
 
-static enum err versions_write(struct local *l, uint64_t end, struct error *e)
+static enum err versions_write(struct file_journal *j, uint64_t end, struct error *e)
 {
     struct buf path;
     struct buf text;
     char id[2 * DATABASE_ID_BYTES + 1];
     buf_init(&path);
     buf_init(&text);
-    versions_path(l, &path);
-    id_hex(store_database_id(l->store), id);
+    versions_path(j, &path);
+    id_hex(j->options.database_id, id);
     buf_printf(&text, "tupled-versions 1 %s %llu ", id, (unsigned long long)end);
     uint64_t sum = hash_bytes(buf_slice(&text));
     buf_printf(&text, "%016llx\n", (unsigned long long)sum);
@@ -60,7 +60,8 @@ static struct slice take_word(struct slice *rest)
     return word;
 }
 
-static enum err versions_parse(struct local *l, struct slice text, uint64_t *end, struct error *e)
+static enum err versions_parse(struct file_journal *j, struct slice text, uint64_t *end,
+                               struct error *e)
 {
     struct slice rest = text;
     char own_id[2 * DATABASE_ID_BYTES + 1];
@@ -73,44 +74,51 @@ static enum err versions_parse(struct local *l, struct slice text, uint64_t *end
     uint64_t hash = hash_bytes(slice_of(text.data, text.len - rest.len));
     snprintf(sum, sizeof sum, "%016llx\n", (unsigned long long)hash);
     if (!is_good || !slice_eq(rest, slice_str(sum))) {
-        return error_set(e, ERR_CORRUPT, "%s/versions is damaged", l->dir);
+        return error_set(e, ERR_CORRUPT, "%s/versions is damaged", j->dir);
     }
     if (format > FORMAT) {
         return error_set(e, ERR_FORMAT,
                          "%s/versions has format %llu, newer than format %d, the newest that this "
                          "program reads; start a newer tupled",
-                         l->dir, (unsigned long long)format, FORMAT);
+                         j->dir, (unsigned long long)format, FORMAT);
     }
-    id_hex(store_database_id(l->store), own_id);
+    id_hex(j->options.database_id, own_id);
     if (!slice_eq(id, slice_str(own_id))) {
         return error_set(e, ERR_CORRUPT, "%s/versions belongs to another database than tupled.db",
-                         l->dir);
+                         j->dir);
     }
     return OK;
 }
 
-static enum err versions_read(struct local *l, uint64_t *end, struct error *e)
+static enum err versions_read(struct file_journal *j, uint64_t *end, struct error *e)
 {
     struct buf path;
     struct buf text;
     buf_init(&path);
     buf_init(&text);
-    versions_path(l, &path);
+    versions_path(j, &path);
     *end = 0;
     enum err r = OK;
     if (file_exists((char *)path.data)) {
         r = file_read_all((char *)path.data, &text, FILE_BYTES_MAX, e);
-        if (r == OK) r = versions_parse(l, buf_slice(&text), end, e);
+        if (r == OK) r = versions_parse(j, buf_slice(&text), end, e);
     }
     buf_fini(&path);
     buf_fini(&text);
     return r;
 }
 
-enum err versions_open(struct local *l, uint64_t last_version, struct error *e)
+static void set_reserved(struct file_journal *j, uint64_t end)
+{
+    j->version_reserved = end;
+    j->base.versions_low = end > BLOCK / 2 ? end - BLOCK / 2 : 0;
+}
+
+enum err versions_open(struct file_journal *j, uint64_t last_version, uint64_t *version_next,
+                       struct error *e)
 {
     uint64_t next = 0;
-    enum err r = versions_read(l, &next, e);
+    enum err r = versions_read(j, &next, e);
     if (r != OK) return r;
     if (next == 0) {
         next = last_version == 0 ? 1 : last_version + RESTORED_STEP;
@@ -119,60 +127,60 @@ enum err versions_open(struct local *l, uint64_t last_version, struct error *e)
         }
     }
     if (next <= last_version) next = last_version + 1;
-    r = versions_write(l, next + BLOCK, e);
+    r = versions_write(j, next + BLOCK, e);
     if (r != OK && r != ERR_DISK_FULL) return r;
-    l->version_next = next;
-    l->version_reserved = r == OK ? next + BLOCK : next; /* none yet; reads need none */
+    *version_next = next;
+    set_reserved(j, r == OK ? next + BLOCK : next); /* none yet; reads need none */
     return OK;
 }
 
 static void reserve_run(struct job *job)
 {
     struct versions_job *v = (struct versions_job *)job;
-    v->result = versions_write(v->local, v->reserve, &v->error);
+    v->result = versions_write(v->journal, v->reserve, &v->error);
 }
 
 static void reserve_done(struct job *job)
 {
     struct versions_job *v = (struct versions_job *)job;
-    struct local *l = v->local;
-    l->is_reserving = false;
+    struct file_journal *j = v->journal;
+    j->is_reserving = false;
     if (v->result == OK) {
-        l->version_reserved = v->reserve;
-        l->versions_failed_us = 0;
+        set_reserved(j, v->reserve);
+        j->versions_failed_us = 0;
     } else {
-        if (l->versions_failed_us == 0) log_warning("versions: %s", v->error.text);
-        l->versions_failed_us = clock_mono_us();
+        if (j->versions_failed_us == 0) log_warning("versions: %s", v->error.text);
+        j->versions_failed_us = clock_mono_us();
     }
-    waiter_wake_all(&l->room_waiters);
+    j->base.owner.on_room(&j->base);
 }
 
-static void versions_reserve(struct local *l)
+static void reserve_block(struct file_journal *j, uint64_t next)
 {
-    bool failed = l->versions_failed_us != 0;
-    if (l->is_reserving || l->is_closing) return;
-    if (failed && clock_mono_us() - l->versions_failed_us < RETRY_US) return;
-    l->is_reserving = true;
-    l->versions.job.run = reserve_run;
-    l->versions.job.done = reserve_done;
-    l->versions.local = l;
-    l->versions.reserve = l->version_next + BLOCK;
-    worker_post(l->query_worker, &l->versions.job);
+    bool failed = j->versions_failed_us != 0;
+    if (j->is_reserving || j->is_closing) return;
+    if (failed && clock_mono_us() - j->versions_failed_us < RETRY_US) return;
+    j->is_reserving = true;
+    j->versions.job.run = reserve_run;
+    j->versions.job.done = reserve_done;
+    j->versions.journal = j;
+    j->versions.reserve = next + BLOCK;
+    worker_post(j->background, &j->versions.job);
 }
 
 /* Reserves ahead when half of the block is used. */
-enum err versions_ready(struct local *l, struct error *e)
+enum err versions_reserve(struct journal *journal, uint64_t next, struct error *e)
 {
-    uint64_t left = l->version_reserved - l->version_next;
-    if (left < BLOCK / 2) versions_reserve(l);
-    if (left > 0) return OK;
-    if (l->is_reserving) return error_set(e, ERR_WAIT, "versions are being reserved");
-    bool is_full = l->versions.result == ERR_DISK_FULL;
+    struct file_journal *j = file_journal_of(journal);
+    reserve_block(j, next);
+    if (next < j->version_reserved) return OK;
+    if (j->is_reserving) return error_set(e, ERR_WAIT, "versions are being reserved");
+    bool is_full = j->versions.result == ERR_DISK_FULL;
     return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%sno version can be reserved (%s)",
-                     is_full ? "disk full: " : "", l->versions.error.text);
+                     is_full ? "disk full: " : "", j->versions.error.text);
 }
 
-enum err versions_close(struct local *l, struct error *e)
+enum err versions_close(struct file_journal *j, uint64_t next, struct error *e)
 {
-    return versions_write(l, l->version_next, e);
+    return versions_write(j, next, e);
 }

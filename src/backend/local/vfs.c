@@ -23,7 +23,7 @@ struct vfs_file {
     sqlite3_file *real;        /* after this struct, in the memory SQLite gave */
 };
 
-static _Thread_local char damage[VFS_DAMAGE_BYTES];
+static _Thread_local char damage[STORE_PLACE_BYTES];
 
 static _Thread_local struct vfs_collected *collected;
 
@@ -99,11 +99,14 @@ static int file_close_(sqlite3_file *file)
 static void collect(const struct vfs_file *f, sqlite3_int64 offset)
 {
     struct vfs_collected *c = collected;
-    if (c->damaged > 0 && c->last_file == f && c->last_offset == offset) return;
+    struct store_found *found = c->found;
+    if (found->damaged > 0 && c->last_file == f && c->last_offset == offset) return;
     c->last_file = f;
     c->last_offset = offset;
-    if (c->damaged < VFS_PLACES_MAX) memcpy(c->places[c->damaged], damage, sizeof damage);
-    __atomic_fetch_add(&c->damaged, 1, __ATOMIC_RELEASE);
+    if (found->damaged < STORE_PLACES_MAX) {
+        memcpy(found->places[found->damaged], damage, sizeof damage);
+    }
+    __atomic_fetch_add(&found->damaged, 1, __ATOMIC_RELEASE);
 }
 
 /* Of all codes SQLITE_NOTADB: after an I/O error SQLite rolls the transaction back, and after
@@ -162,7 +165,7 @@ static bool is_page(const struct vfs_file *f, int len, sqlite3_int64 offset)
 
 static int check(const struct vfs_file *f, void *page, sqlite3_int64 offset)
 {
-    if (collected != NULL) __atomic_fetch_add(&collected->pages, 1, __ATOMIC_RELAXED);
+    if (collected != NULL) __atomic_fetch_add(&collected->found->pages, 1, __ATOMIC_RELAXED);
     if (f->kind == VFS_DATABASE) return check_page(f, page, offset);
     return is_frame_checked(f) ? check_frame(f, page, offset) : SQLITE_OK;
 }

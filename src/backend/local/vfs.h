@@ -15,7 +15,7 @@
 #ifndef BACKEND_LOCAL_VFS_H
 #define BACKEND_LOCAL_VFS_H
 
-#include "base/err.h"
+#include "backend/store.h"
 
 #define VFS_NAME "tupled"
 
@@ -31,18 +31,15 @@ bool vfs_nowait_end(void);
 
 /* Where the last page that this thread could not read lies, and what is wrong with it; NULL =
  * nothing since vfs_damage_forget. */
-#define VFS_DAMAGE_BYTES 160
 const char *vfs_damage(void);
 void vfs_damage_forget(void);
 
 /* From here until it is called with NULL, every page that this thread reads is counted, and where
  * those that are damaged lie is noted. */
-#define VFS_PLACES_MAX 16
 struct vfs_collected {
-    uint64_t pages, damaged;
+    struct store_found *found;
     const void *last_file; /* where the last one lies */
     int64_t last_offset;
-    char places[VFS_PLACES_MAX][VFS_DAMAGE_BYTES]; /* of the first that are damaged */
 };
 void vfs_collect(struct vfs_collected *to);
 

@@ -174,7 +174,7 @@ static enum err collect(struct request *rq, struct delrange *d, struct txn *t, b
     }
     scan_depends(rq, scan);
     engine_scan_close(scan);
-    t->count = pace(rq, d, t->count, *is_last);
+    if (r == OK) t->count = pace(rq, d, t->count, *is_last); /* one that waits has not seen all */
     return r;
 }
 

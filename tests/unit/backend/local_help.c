@@ -52,22 +52,22 @@ void rig_init(struct rig *r)
     snprintf(r->dir, sizeof r->dir, "/tmp/test_local.XXXXXX");
     assert_non_null(mkdtemp(r->dir));
     assert_int_equal(sem_init(&r->wakes, 0, 0), 0);
-    r->options = (struct local_options){.dir = r->dir,
-                                        .durability = DURABILITY_ALWAYS,
-                                        .segment_bytes = 64 * 1024,
-                                        .retention_ms = -1,
-                                        .retention_bytes = 0,
-                                        .memtable_bytes = 1 << 20,
-                                        .memtable_age_ms = 1000000,
-                                        .write_buffer_bytes = 64 << 20,
-                                        .cache_bytes = 1 << 20,
-                                        .store_cache_bytes = 1 << 20,
-                                        .query_threads = 2,
-                                        .scan_ms_max = 600000,
-                                        .is_inline = true,
-                                        .wake = rig_wake,
-                                        .on_fatal = rig_fatal,
-                                        .arg = r};
+    r->local = (struct local_options){.dir = r->dir,
+                                      .durability = DURABILITY_ALWAYS,
+                                      .segment_bytes = 64 * 1024,
+                                      .retention_ms = -1,
+                                      .retention_bytes = 0,
+                                      .store_cache_bytes = 1 << 20};
+    r->options = (struct pipeline_options){.memtable_bytes = 1 << 20,
+                                           .memtable_age_ms = 1000000,
+                                           .write_buffer_bytes = 64 << 20,
+                                           .cache_bytes = 1 << 20,
+                                           .query_threads = 2,
+                                           .scan_ms_max = 600000,
+                                           .is_inline = true,
+                                           .wake = rig_wake,
+                                           .on_fatal = rig_fatal,
+                                           .arg = r};
 }
 
 void rig_fini(struct rig *r)
@@ -84,7 +84,15 @@ void rig_fini(struct rig *r)
 enum err rig_try_open(struct rig *r, struct error *e)
 {
     assert_null(r->b);
-    enum err result = local_open(&r->options, &r->b, e);
+    struct store *store = NULL;
+    enum err result = local_open(&r->local, &r->journal, &store, e);
+    struct journal *journal = r->journal;
+    if (r->late != NULL) {
+        r->options.pick = late_pick;
+        r->options.pick_arg = r->late;
+        if (result == OK) late_wrap(r->late, &journal, &store);
+    }
+    if (result == OK) result = pipeline_open(&r->options, journal, store, &r->b, e);
     if (result != OK) {
         assert_null(r->b);
         return result;
@@ -119,8 +127,14 @@ void rig_abandon(struct rig *r)
 {
     if (r->b == NULL) return;
     waiter_cancel(&r->waiter);
-    local_abandon(r->b);
+    pipeline_abandon(r->b);
     r->b = NULL;
+}
+
+enum err rig_set_options(struct rig *r, struct error *e)
+{
+    local_set_options(r->journal, &r->local);
+    return pipeline_set_options(r->b, &r->options, &r->waiter, e);
 }
 
 void rig_crash(struct rig *r)
@@ -151,7 +165,7 @@ void rig_settle(struct rig *r)
     for (int i = 0; r->durable < r->b->ops->version_newest(r->b); i++) {
         /* The newest version after a start may be one that was only reserved: nothing to wait for.
          */
-        if (local_of(r->b)->version_told == r->b->ops->version_newest(r->b)) return;
+        if (pipeline_of(r->b)->version_told == r->b->ops->version_newest(r->b)) return;
         assert_true(i < STEPS_MAX && !r->is_fatal);
         rig_step(r);
     }
@@ -159,9 +173,9 @@ void rig_settle(struct rig *r)
 
 void rig_apply(struct rig *r)
 {
-    struct local *l = local_of(r->b);
+    struct pipeline *l = pipeline_of(r->b);
     rig_settle(r);
-    local_freeze(l);
+    pipeline_freeze(l);
     for (int i = 0; l->frozen_count > 0 || l->retiring != NULL; i++) {
         assert_true(i < STEPS_MAX && !r->is_fatal);
         rig_step(r);

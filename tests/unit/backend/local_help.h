@@ -9,13 +9,18 @@
 
 #include <semaphore.h>
 
-#include "backend/local/local_int.h"
+#include "backend/local/local.h"
+#include "backend/pipeline_int.h"
+#include "late/late.h"
 
 #define STEPS_MAX 20000 /* what does not happen within these many steps never does */
 
 struct rig {
-    struct backend *b; /* NULL = closed */
-    struct local_options options;
+    struct backend *b;       /* NULL = closed */
+    struct journal *journal; /* the backend's */
+    struct pipeline_options options;
+    struct local_options local;
+    struct late *late; /* stands between, when it is not NULL; the test's */
     char dir[64];
     uint64_t durable; /* told by on_durable */
     struct waiter waiter;
@@ -35,6 +40,8 @@ void rig_open(struct rig *r);
 void rig_close(struct rig *r);
 /* The process's end. */
 void rig_abandon(struct rig *r);
+/* Its options as they are now; the waiter may be told. */
+ERR_MUST_USE enum err rig_set_options(struct rig *r, struct error *e);
 /* Abandons and opens. */
 void rig_crash(struct rig *r);
 

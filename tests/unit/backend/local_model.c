@@ -317,8 +317,8 @@ static void compare_all(struct model *m)
             scan_read(m, &o, m->options.keys + 1);
             assert_null(o.scan);
         }
-        bool is_at_rest = local_of(m->r->b)->frozen_count == 0 &&
-                          memtable_is_empty(local_of(m->r->b)->active);
+        bool is_at_rest = pipeline_of(m->r->b)->frozen_count == 0 &&
+                          memtable_is_empty(pipeline_of(m->r->b)->active);
         if (is_at_rest) assert_int_equal(backend_entries(m->r->b, database), live);
     }
 }
@@ -348,7 +348,7 @@ static void model_step(struct model *m)
     } else if (what < 80) {
         step_scan(m);
     } else if (what < 82) {
-        local_freeze(local_of(m->r->b));
+        pipeline_freeze(pipeline_of(m->r->b));
     } else if (what < 83) {
         rig_apply(m->r);
         compare_all(m);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "backend/local/cache.h"
+#include "backend/cache.h"
 #include "base/random.h"
 
 /* Key `number` of a database; good until the fourth next call. */

@@ -35,8 +35,8 @@ static void reader_init(struct reader *t)
 {
     *t = (struct reader){.q = {.done = on_done, .arg = t}};
     rig_init(&t->rig);
-    t->rig.options.retention_ms = ALWAYS_MS;
-    t->rig.options.retention_bytes = UINT64_MAX;
+    t->rig.local.retention_ms = ALWAYS_MS;
+    t->rig.local.retention_bytes = UINT64_MAX;
     arena_init(&t->q.arena, 4096);
 }
 
@@ -370,7 +370,7 @@ static void a_tail_that_was_lost_is_stale(void **state)
     struct file f;
     uint64_t numbers[8];
     reader_init(&t);
-    t.rig.options.durability = DURABILITY_NEVER;
+    t.rig.local.durability = DURABILITY_NEVER;
     rig_open(&t.rig);
     uint64_t kept = set(&t, "kept", "1");
     rig_settle(&t.rig);
@@ -440,7 +440,7 @@ static void what_retention_let_go_is_stale_and_the_rest_is_there(void **state)
 {
     struct reader t;
     reader_init(&t);
-    t.rig.options.retention_bytes = 200 * 1024;
+    t.rig.local.retention_bytes = 200 * 1024;
     rig_open(&t.rig);
     for (int i = 0; i < 5; i++) {
         uint64_t last = fill(&t, 200);
@@ -473,13 +473,13 @@ static void a_segment_being_read_stays(void **state)
     size_t before = rig_segments(&t.rig, numbers, 64);
     begin(&t, 0, 10);
     t.rig.b->ops->changes(t.rig.b, &t.q);
-    t.rig.options.retention_bytes = 0;
-    assert_int_equal(local_set_options(t.rig.b, &t.rig.options, &t.rig.waiter, &e), OK);
+    t.rig.local.retention_bytes = 0;
+    assert_int_equal(rig_set_options(&t.rig, &e), OK);
     assert_int_equal(rig_segments(&t.rig, numbers, 64), before);
     assert_int_equal(finish(&t), OK);
     assert_int_equal(t.q.count, 10);
     assert_int_equal(t.q.rows[0].version, 1);
-    assert_int_equal(local_set_options(t.rig.b, &t.rig.options, &t.rig.waiter, &e), OK);
+    assert_int_equal(rig_set_options(&t.rig, &e), OK);
     for (int i = 0; i < 20; i++) rig_step(&t.rig);
     assert_true(rig_segments(&t.rig, numbers, 64) < before);
     assert_int_equal(ask(&t, 0, 10), ERR_STALE);
@@ -491,7 +491,7 @@ static void following_reads_only_what_is_new(void **state)
 {
     struct reader t;
     reader_init(&t);
-    t.rig.options.segment_bytes = 16 << 20;
+    t.rig.local.segment_bytes = 16 << 20;
     t.rig.options.memtable_bytes = 64 << 20;
     rig_open(&t.rig);
     uint64_t last = 0;
@@ -603,7 +603,7 @@ static void a_reader_follows_while_segments_are_used_again(void **state)
     uint64_t stale = 0;
     reader_init(&t);
     t.rig.options.is_inline = false;
-    t.rig.options.retention_bytes = 150 * 1024;
+    t.rig.local.retention_bytes = 150 * 1024;
     t.rig.options.memtable_bytes = 100 * 1024;
     rig_open(&t.rig);
     uint64_t at = 0;

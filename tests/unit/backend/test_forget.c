@@ -83,7 +83,7 @@ static void a_forgotten_range_goes_and_its_neighbours_stay(void **state)
 {
     struct rig r;
     rig_init(&r);
-    r.options.segment_bytes = 4 << 20;
+    r.local.segment_bytes = 4 << 20;
     rig_open(&r);
     for (unsigned i = 1; i <= 3; i++) write_range(&r, i, i == 2 ? ROWS : 100);
     rig_set(&r, key_of(1, "a"), slice_str("1"));
@@ -105,7 +105,7 @@ static void removing_goes_on_after_a_crash_and_a_stop(void **state)
     for (unsigned moment = 0; moment < 4; moment++) {
         struct rig r;
         rig_init(&r);
-        r.options.segment_bytes = 4 << 20;
+        r.local.segment_bytes = 4 << 20;
         rig_open(&r);
         write_range(&r, 1, ROWS);
         write_range(&r, 2, 10);
@@ -132,21 +132,22 @@ static void it_is_removed_in_slices(void **state)
 {
     struct rig r;
     rig_init(&r);
-    r.options.segment_bytes = 4 << 20;
+    r.local.segment_bytes = 4 << 20;
     rig_open(&r);
     write_range(&r, 1, ROWS);
     forget(&r, 1);
-    local_of(r.b)->clean_again_us = INT64_MAX; /* not by itself */
+    pipeline_of(r.b)->clean_again_us = INT64_MAX; /* not by itself */
     rig_apply(&r);
     unsigned last = count_space(&r);
     unsigned slices = 0;
     assert_int_equal(last, ROWS);
     for (bool has_more = true; has_more;) {
-        struct store *store = local_of(r.b)->store;
+        struct pipeline *p = pipeline_of(r.b);
         struct store_progress progress;
-        assert_int_equal(store_clean(store, &progress, &has_more, NULL), OK);
-        store_applied_set(store, &progress);
-        range_cache_forget(&local_of(r.b)->range_cache);
+        assert_int_equal(store_clean(p->store, &progress, &has_more, NULL), OK);
+        store_counts_merge(&p->counts, &progress.counts);
+        store_progress_fini(&progress);
+        range_cache_forget(&p->range_cache);
         unsigned left = count_space(&r);
         assert_true(left <= last && last - left <= ROWS / 2);
         slices += left < last;

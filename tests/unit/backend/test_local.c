@@ -116,7 +116,7 @@ static void the_newest_write_wins_wherever_the_older_ones_are(void **state)
     rig_expect(&r, key, "1");
     rig_set(&r, key, slice_str("2"));
     rig_expect(&r, key, "2");
-    local_freeze(local_of(r.b));
+    pipeline_freeze(pipeline_of(r.b));
     rig_expect(&r, key, "2");
     rig_delete(&r, key);
     rig_expect(&r, key, NULL);
@@ -156,10 +156,11 @@ static void a_second_server_on_the_directory_is_refused(void **state)
 {
     struct rig r;
     struct error e;
-    struct backend *second = NULL;
+    struct journal *second = NULL;
+    struct store *store = NULL;
     rig_init(&r);
     rig_open(&r);
-    assert_int_equal(local_open(&r.options, &second, &e), ERR_LOCKED);
+    assert_int_equal(local_open(&r.local, &second, &store, &e), ERR_LOCKED);
     assert_null(second);
     assert_non_null(strstr(e.text, r.dir));
     rig_set(&r, key_of(0, "a"), slice_str("1"));
@@ -298,7 +299,7 @@ static void a_flush_hides_everything_and_survives(void **state)
         rig_set(&r, key_of(2, "%02d", i), slice_str("old"));
         rig_set(&r, key_of(3, "%02d", i), slice_str("other"));
         if (i == 30) rig_apply(&r);
-        if (i == 60) local_freeze(local_of(r.b));
+        if (i == 60) pipeline_freeze(pipeline_of(r.b));
     }
     rig_flush(&r, 2);
     rig_set(&r, key_of(2, "17"), slice_str("new"));
@@ -352,7 +353,7 @@ static void writers_are_held_while_the_store_is_behind_and_go_on_later(void **st
     struct error e;
     rig_init(&r);
     r.options.write_buffer_bytes = 2 << 20;
-    r.options.segment_bytes = 1 << 20;
+    r.local.segment_bytes = 1 << 20;
     clock_set_fake_ms(1000000);
     rig_open(&r);
     uint8_t *value = calloc(1, 50000);

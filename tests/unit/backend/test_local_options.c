@@ -18,7 +18,7 @@ static enum err set_options(struct rig *r)
     struct error e = {.text = ""};
     waiter_cancel(&r->waiter); /* of an earlier call */
     r->is_ready = false;
-    enum err result = local_set_options(r->b, &r->options, &r->waiter, &e);
+    enum err result = rig_set_options(r, &e);
     assert_true(result == OK || result == ERR_WAIT);
     return result;
 }
@@ -33,26 +33,26 @@ static void set_options_now(struct rig *r)
 
 static struct journal *journal_of(struct rig *r)
 {
-    return local_of(r->b)->journal;
+    return pipeline_of(r->b)->journal;
 }
 
 static void a_write_under_way_is_acknowledged_by_the_durability_of_now(void **state)
 {
     struct rig r;
     rig_init(&r);
-    r.options.durability = DURABILITY_NEVER;
+    r.local.durability = DURABILITY_NEVER;
     rig_open(&r);
     uint64_t before = r.durable;
     uint64_t version = rig_set(&r, key_of(0, "a"), slice_str("1"));
     r.b->ops->turn_end(r.b); /* a job without a sync is posted */
-    r.options.durability = DURABILITY_ALWAYS;
+    r.local.durability = DURABILITY_ALWAYS;
     assert_int_equal(set_options(&r), OK); /* nothing was acknowledged without a sync */
     r.b->ops->poll(r.b);                   /* it ends */
     assert_int_equal(r.durable, before);
-    assert_true(journal_synced(journal_of(&r)) < version);
+    assert_true(journal_of(&r)->synced < version);
     rig_settle(&r);
     assert_int_equal(r.durable, version);
-    assert_int_equal(journal_synced(journal_of(&r)), version);
+    assert_int_equal(journal_of(&r)->synced, version);
     rig_close(&r);
     rig_fini(&r);
 }
@@ -61,16 +61,16 @@ static void choosing_always_waits_for_what_was_acknowledged(void **state)
 {
     struct rig r;
     rig_init(&r);
-    r.options.durability = DURABILITY_NEVER;
+    r.local.durability = DURABILITY_NEVER;
     rig_open(&r);
     uint64_t version = rig_set(&r, key_of(0, "a"), slice_str("1"));
     rig_settle(&r);
     assert_int_equal(r.durable, version);
-    assert_true(journal_synced(journal_of(&r)) < version);
-    r.options.durability = DURABILITY_ALWAYS;
+    assert_true(journal_of(&r)->synced < version);
+    r.local.durability = DURABILITY_ALWAYS;
     assert_int_equal(set_options(&r), ERR_WAIT);
     set_options_now(&r);
-    assert_int_equal(journal_synced(journal_of(&r)), version);
+    assert_int_equal(journal_of(&r)->synced, version);
     rig_close(&r);
     rig_fini(&r);
 }
@@ -83,7 +83,7 @@ static void a_weaker_durability_syncs_less(void **state)
     rig_open(&r);
     rig_set(&r, key_of(0, "a"), slice_str("1"));
     rig_settle(&r);
-    r.options.durability = DURABILITY_NEVER;
+    r.local.durability = DURABILITY_NEVER;
     assert_int_equal(set_options(&r), OK);
     r.b->ops->stats(r.b, &stats);
     uint64_t syncs = stats.journal_syncs;
@@ -91,7 +91,7 @@ static void a_weaker_durability_syncs_less(void **state)
     rig_settle(&r);
     r.b->ops->stats(r.b, &stats);
     assert_int_equal(stats.journal_syncs, syncs);
-    assert_true(journal_synced(journal_of(&r)) < version);
+    assert_true(journal_of(&r)->synced < version);
     rig_close(&r);
     rig_fini(&r);
 }
@@ -104,14 +104,14 @@ static void under_always_all_that_is_acknowledged_is_synced(void **state)
     bool is_promised = true; /* the last change was to always, and was answered with OK */
     rig_init(&r);
     rng_init(&rng, 20261120);
-    r.options.interval_ms = 3;
+    r.local.interval_ms = 3;
     clock_set_fake_ms(START_MS);
     rig_open(&r);
     for (int i = 0; i < 20000; i++) {
         switch (rng_below(&rng, 6)) {
         case 0:
-            r.options.durability = (enum durability)rng_below(&rng, 3);
-            is_promised = set_options(&r) == OK && r.options.durability == DURABILITY_ALWAYS;
+            r.local.durability = (enum durability)rng_below(&rng, 3);
+            is_promised = set_options(&r) == OK && r.local.durability == DURABILITY_ALWAYS;
             break;
         case 1:
             waiter_cancel(&r.waiter);
@@ -122,10 +122,10 @@ static void under_always_all_that_is_acknowledged_is_synced(void **state)
         case 4: clock_set_fake_ms(START_MS + i); break;
         default: r.b->ops->tick(r.b); break;
         }
-        assert_true(journal_acknowledged(journal_of(&r)) >= r.durable);
-        if (is_promised) assert_true(r.durable <= journal_synced(journal_of(&r)));
+        assert_true(journal_of(&r)->acknowledged >= r.durable);
+        if (is_promised) assert_true(r.durable <= journal_of(&r)->synced);
     }
-    r.options.durability = DURABILITY_ALWAYS;
+    r.local.durability = DURABILITY_ALWAYS;
     set_options_now(&r);
     rig_settle(&r);
     rig_close(&r);
@@ -141,10 +141,10 @@ static void a_smaller_memtable_is_frozen(void **state)
     rig_open(&r);
     for (int i = 0; i < 100; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
     rig_settle(&r);
-    assert_int_equal(store_applied(local_of(r.b)->store), 0);
+    assert_int_equal(pipeline_of(r.b)->applied, 0);
     r.options.memtable_bytes = 10000;
     assert_int_equal(set_options(&r), OK);
-    for (int i = 0; store_applied(local_of(r.b)->store) == 0; i++) {
+    for (int i = 0; pipeline_of(r.b)->applied == 0; i++) {
         assert_true(i < STEPS_MAX);
         rig_step(&r);
     }
@@ -161,10 +161,10 @@ static void a_younger_memtable_age_applies_what_is_little(void **state)
     rig_set(&r, key_of(0, "a"), slice_str("1"));
     clock_set_fake_ms(START_MS + 100);
     for (int i = 0; i < 20; i++) rig_step(&r);
-    assert_int_equal(store_applied(local_of(r.b)->store), 0);
+    assert_int_equal(pipeline_of(r.b)->applied, 0);
     r.options.memtable_age_ms = 100;
     assert_int_equal(set_options(&r), OK);
-    for (int i = 0; store_applied(local_of(r.b)->store) == 0; i++) {
+    for (int i = 0; pipeline_of(r.b)->applied == 0; i++) {
         assert_true(i < STEPS_MAX);
         rig_step(&r);
     }
@@ -210,20 +210,21 @@ static void bulk_work_waits_while_others_still_write(void **state)
     rig_init(&r);
     clock_set_fake_ms(START_MS);
     rig_open(&r);
-    struct local *l = local_of(r.b);
+    struct pipeline *l = pipeline_of(r.b);
     for (int i = 0; i < 20; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
     for (int i = 0; i < 10; i++) assert_true(bulk_may_go_on(&r));
-    local_budget_tick(l);
-    r.options.write_buffer_bytes = local_unapplied_bytes(l) * 4 / 3; /* half of it is the level */
+    pipeline_budget_tick(l);
+    r.options.write_buffer_bytes = pipeline_unapplied_bytes(l) * 4 /
+                                   3; /* half of it is the level */
     assert_int_equal(set_options(&r), OK);
     assert_true(bulk_may_go_on(&r));
     for (int i = 1; i <= 3; i++) { /* others are admitted; it is once in a while */
         assert_int_equal(r.b->ops->admit(r.b, &r.waiter, &e), OK);
         assert_false(bulk_may_go_on(&r));
-        local_budget_tick(l);
+        pipeline_budget_tick(l);
         assert_false(r.is_ready);
         clock_set_fake_ms(START_MS + 100 * i);
-        local_budget_tick(l);
+        pipeline_budget_tick(l);
         assert_true(r.is_ready);
         assert_true(bulk_may_go_on(&r));
     }
@@ -243,8 +244,8 @@ static void less_retention_lets_segments_go(void **state)
     uint64_t numbers[64];
     static char value[20000];
     rig_init(&r);
-    r.options.retention_ms = 1000000;
-    r.options.retention_bytes = 1 << 30;
+    r.local.retention_ms = 1000000;
+    r.local.retention_bytes = 1 << 30;
     clock_set_fake_ms(START_MS);
     rig_open(&r);
     for (int i = 0; i < 30; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
@@ -252,13 +253,13 @@ static void less_retention_lets_segments_go(void **state)
     for (int i = 0; i < 50; i++) rig_step(&r);
     size_t before = rig_segments(&r, numbers, 64);
     assert_true(before > 8);
-    r.options.retention_bytes = 4 * 64 * 1024;
+    r.local.retention_bytes = 4 * 64 * 1024;
     assert_int_equal(set_options(&r), OK);
     for (int i = 0; rig_segments(&r, numbers, 64) > 4 + 3; i++) { /* current and two spares */
         assert_true(i < STEPS_MAX);
         rig_step(&r);
     }
-    r.options.retention_ms = 0;
+    r.local.retention_ms = 0;
     clock_set_fake_ms(START_MS + 10000);
     rig_set(&r, key_of(0, "later"), slice_str("1"));
     rig_settle(&r);
@@ -277,7 +278,7 @@ static void a_smaller_cache_is_emptied_and_a_larger_one_fills(void **state)
     rig_init(&r);
     r.options.cache_bytes = 8 << 20;
     rig_open(&r);
-    struct local *l = local_of(r.b);
+    struct pipeline *l = pipeline_of(r.b);
     for (int i = 0; i < 10000; i++) rig_expect(&r, key_of(0, "%d", i), NULL);
     size_t full = l->cache.bytes;
     assert_true(full > 1000000);

@@ -10,44 +10,56 @@
 #include "unit/backend/local_model.h"
 
 static void run(uint64_t seed, unsigned steps, unsigned keys, const char *fault,
-                void (*change)(struct local_options *o))
+                void (*change)(struct rig *r))
 {
     struct rig r;
     struct model_options options = {
         .seed = seed, .steps = steps, .keys = keys, .reopen_every = 1000, .fault = fault};
     rig_init(&r);
-    r.options.segment_bytes = 1 << 20;
-    if (change != NULL) change(&r.options);
+    r.local.segment_bytes = 1 << 20;
+    if (change != NULL) change(&r);
+    struct late *late = r.late;
     rig_open(&r);
     model_run(&r, &options);
     rig_close(&r);
     rig_fini(&r);
+    late_free(late);
 }
 
-static void small_memtables(struct local_options *o)
+static void small_memtables(struct rig *r)
 {
-    o->memtable_bytes = 300 * 1024;
-    o->memtable_age_ms = 1;
+    r->options.memtable_bytes = 300 * 1024;
+    r->options.memtable_age_ms = 1;
 }
 
-static void a_tiny_cache(struct local_options *o)
+static void a_tiny_cache(struct rig *r)
 {
-    small_memtables(o);
-    o->cache_bytes = 2000;
+    small_memtables(r);
+    r->options.cache_bytes = 2000;
 }
 
-static void lazy_syncs(struct local_options *o)
+static void lazy_syncs(struct rig *r)
 {
-    small_memtables(o);
-    o->durability = DURABILITY_INTERVAL;
-    o->interval_ms = 1;
+    small_memtables(r);
+    r->local.durability = DURABILITY_INTERVAL;
+    r->local.interval_ms = 1;
 }
 
-static void no_syncs(struct local_options *o)
+static void no_syncs(struct rig *r)
 {
-    o->durability = DURABILITY_NEVER;
-    o->segment_bytes = 64 * 1024;
-    o->memtable_bytes = 600 * 1024;
+    r->local.durability = DURABILITY_NEVER;
+    r->local.segment_bytes = 64 * 1024;
+    r->options.memtable_bytes = 600 * 1024;
+}
+
+/* Over a journal and a store that are late, with caches of next to nothing. */
+static void late(struct rig *r)
+{
+    static uint64_t seed;
+    struct late_options options = {
+        .seed = ++seed, .wait_percent = 90, .idle_percent = 30, .hold_polls = 3};
+    a_tiny_cache(r);
+    r->late = late_new(&options);
 }
 
 static void answers_are_those_of_the_model(void **state)
@@ -81,6 +93,11 @@ static void answers_are_right_when_nothing_is_in_the_page_cache(void **state)
     run(54, 3000, MODEL_KEYS_MAX, "vfs.nowait", small_memtables);
 }
 
+static void answers_are_right_when_everything_is_late(void **state)
+{
+    for (uint64_t seed = 61; seed <= 64; seed++) run(seed, 2000, 100, NULL, late);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +106,7 @@ int main(void)
         cmocka_unit_test(answers_are_right_with_a_tiny_cache),
         cmocka_unit_test(answers_are_right_under_weaker_durabilities),
         cmocka_unit_test(answers_are_right_when_nothing_is_in_the_page_cache),
+        cmocka_unit_test(answers_are_right_when_everything_is_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

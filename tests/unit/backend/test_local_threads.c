@@ -20,12 +20,12 @@ static void run(uint64_t seed, const char *fault, enum durability durability)
                                     .fault = fault};
     rig_init(&r);
     r.options.is_inline = false;
-    r.options.segment_bytes = 1 << 18;
+    r.local.segment_bytes = 1 << 18;
     r.options.memtable_bytes = 300 * 1024;
     r.options.memtable_age_ms = 5;
     r.options.cache_bytes = 20000;
-    r.options.durability = durability;
-    r.options.interval_ms = 2;
+    r.local.durability = durability;
+    r.local.interval_ms = 2;
     rig_open(&r);
     model_run(&r, &options);
     rig_close(&r);
@@ -61,7 +61,7 @@ static void a_start_after_abandoned_work_finds_all_that_was_acknowledged(void **
             versions[i] = rig_set(&r, key_of(0, "%d.%d", round, i), slice_str("x"));
             if (i % 8 == 7) rig_step(&r);
         }
-        local_freeze(local_of(r.b));
+        pipeline_freeze(pipeline_of(r.b));
         /* The sync runs on its own thread; some of it must be through. */
         for (int i = 0; i < 100000 && r.durable < versions[0]; i++) rig_step(&r);
         durable = r.durable;

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "backend/local/memtable.h"
+#include "backend/memtable.h"
 #include "base/clock.h"
 #include "base/random.h"
 

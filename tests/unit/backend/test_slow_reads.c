@@ -31,7 +31,7 @@ static void reads_wait(bool they_do)
 
 /* The next read of a thread sees the store as it is now, whatever is applied until it runs: a read
  * that has begun, and that the disk takes long for. */
-static void next_read_is_of_now(struct local *l)
+static void next_read_is_of_now(struct pipeline *l)
 {
     struct pooled_reader *reader = NULL;
     assert_int_equal(reader_take(l, &reader, NULL), OK);
@@ -49,12 +49,12 @@ static void run_jobs(struct worker *thread)
 /* Everything that was committed is in the store, and no thread has read anything meanwhile. */
 static void apply_without_reads(struct rig *r)
 {
-    struct local *l = local_of(r->b);
-    local_freeze(l);
+    struct pipeline *l = pipeline_of(r->b);
+    pipeline_freeze(l);
     for (int i = 0; l->frozen_count > 0 || l->retiring != NULL; i++) {
         assert_true(i < STEPS_MAX);
         r->b->ops->turn_end(r->b);
-        if (worker_poll(l->journal_worker)) journal_submit(l->journal);
+        if (l->journal->ops->poll(l->journal)) journal_submit(l->journal);
         worker_poll(l->store_worker);
     }
 }
@@ -65,7 +65,7 @@ static void a_read_that_an_apply_overtakes_is_not_remembered(void **state)
     struct entry entry;
     struct error e;
     open_with_one(&r);
-    struct local *l = local_of(r.b);
+    struct pipeline *l = pipeline_of(r.b);
     reads_wait(true);
     next_read_is_of_now(l);
     assert_int_equal(r.b->ops->load(r.b, key_of(0, "k"), &entry, &r.waiter, &e), ERR_WAIT);
@@ -99,7 +99,7 @@ static void a_read_that_nothing_overtakes_is_remembered(void **state)
     open_with_one(&r);
     reads_wait(true);
     assert_int_equal(r.b->ops->load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), ERR_WAIT);
-    run_jobs(local_of(r.b)->query_worker);
+    run_jobs(pipeline_of(r.b)->query_worker);
     assert_true(r.is_ready);
     assert_int_equal(r.b->ops->load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), OK);
     assert_true(entry.exists);
@@ -122,7 +122,7 @@ static struct scan *open_scan(struct rig *r, struct row_filter *filter)
  * there for others. */
 static void close_and_finish(struct rig *r, struct scan *s, struct worker *thread)
 {
-    struct local *l = local_of(r->b);
+    struct pipeline *l = pipeline_of(r->b);
     waiter_cancel(&r->waiter);
     r->b->ops->scan_close(s);
     assert_int_equal(l->scans_open, 1);
@@ -149,7 +149,7 @@ static void a_scan_may_be_closed_while_its_rows_are_fetched(void **state)
     reads_wait(true);
     struct scan *s = open_scan(&r, NULL);
     assert_int_equal(r.b->ops->scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
-    close_and_finish(&r, s, local_of(r.b)->query_worker);
+    close_and_finish(&r, s, pipeline_of(r.b)->query_worker);
 }
 
 static void a_scan_may_be_closed_while_its_entries_are_fetched(void **state)
@@ -161,7 +161,7 @@ static void a_scan_may_be_closed_while_its_entries_are_fetched(void **state)
     struct scan *s = open_scan(&r, NULL);
     struct slice key = key_of(0, "k");
     assert_int_equal(r.b->ops->scan_load(s, &key, 1, &entry, &r.waiter, NULL), ERR_WAIT);
-    close_and_finish(&r, s, local_of(r.b)->query_worker);
+    close_and_finish(&r, s, pipeline_of(r.b)->query_worker);
 }
 
 struct counted_filter {
@@ -199,7 +199,7 @@ static void a_scan_may_be_closed_while_its_filter_looks(void **state)
     assert_int_equal(r.b->ops->scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
     assert_int_equal(f.looks, 0);
     assert_int_equal(f.refs, 1);
-    close_and_finish(&r, s, local_of(r.b)->long_worker);
+    close_and_finish(&r, s, pipeline_of(r.b)->long_worker);
     assert_int_equal(f.looks, 1);
     assert_int_equal(f.refs, 0);
 }
@@ -237,7 +237,7 @@ static void entries_that_are_flushed_while_they_are_fetched_are_seen(void **stat
     rig_flush(&r, 0);
     rig_set(&r, key_of(0, "none"), slice_str("later"));
     apply_without_reads(&r);
-    run_jobs(local_of(r.b)->query_worker);
+    run_jobs(pipeline_of(r.b)->query_worker);
     assert_true(r.is_ready);
     assert_int_equal(r.b->ops->scan_load(s, keys, 3, entries, &r.waiter, NULL), OK);
     assert_true(entries[0].exists && slice_eq(entries[0].value, slice_str("1")));
@@ -260,7 +260,7 @@ static void entries_that_were_flushed_before_are_not(void **state)
     struct rig r;
     open_with_one(&r);
     rig_set(&r, key_of(0, "old"), slice_str("o"));
-    local_freeze(local_of(r.b));
+    pipeline_freeze(pipeline_of(r.b));
     rig_set(&r, key_of(0, "same"), slice_str("s"));
     rig_flush(&r, 0);
     uint64_t newest = rig_set(&r, key_of(0, "new"), slice_str("n"));

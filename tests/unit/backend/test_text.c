@@ -34,7 +34,7 @@ static void bench_open_with(struct bench *t, unsigned threads)
     *t = (struct bench){.now_ms = START_MS};
     clock_set_fake_ms(t->now_ms);
     rig_init(&t->rig);
-    t->rig.options.text_ops = &search_text_ops;
+    t->rig.local.text_ops = &search_text_ops;
     t->rig.options.is_inline = threads == 0;
     if (threads > 0) t->rig.options.query_threads = threads;
     rig_open(&t->rig);
@@ -317,7 +317,7 @@ static void work(struct bench *t, unsigned round)
     if (round == 2) define(t, 2);
     if (round == 3) rig_delete(&t->rig, text_key(2));
     rig_settle(&t->rig);
-    local_freeze(local_of(t->rig.b));
+    pipeline_freeze(pipeline_of(t->rig.b));
     for (int i = 0; i < 40; i++) step(t);
 }
 
@@ -331,7 +331,7 @@ static void run_with_fault(const char *point, uint64_t nth, bool *was_hit)
     work(&t, 3);
     *was_hit = fault_was_hit();
     fault_arm("", 0, false);
-    for (int i = 0; i < 1000 && local_of(t.rig.b)->frozen_count > 0; i++) step(&t);
+    for (int i = 0; i < 1000 && pipeline_of(t.rig.b)->frozen_count > 0; i++) step(&t);
     wait_complete(&t, 1);
     expect_words(&t, 1, 3);
     rig_crash(&t.rig);

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "backend/local/worker.h"
+#include "backend/worker.h"
 #include "base/mem.h"
 
 #define JOBS 500
@@ -181,6 +181,72 @@ static void a_finished_job_may_be_posted_again_by_its_callback(void **state)
     }
 }
 
+static void freeing_runs_what_the_end_of_a_job_posts(void **state)
+{
+    for (unsigned threads = 0; threads < 3; threads++) {
+        struct test_job job = {.job = {.run = job_run, .done = again_done}};
+        again_on = worker_make(threads);
+        again_left = 5;
+        worker_post(again_on, &job.job);
+        worker_free(again_on);
+        assert_int_equal(job.runs, 6);
+        assert_int_equal(job.dones, 6);
+    }
+}
+
+static unsigned pick_last(void *arg, unsigned count)
+{
+    unsigned *idle = arg;
+    if (*idle == 0) return count - 1;
+    --*idle;
+    return count;
+}
+
+static void picked_jobs_overtake_each_other_but_for_those_in_order(void **state)
+{
+    for (unsigned ordered = 0; ordered < 2; ordered++) {
+        unsigned idle = 3;
+        struct worker_options options = {.name = "test",
+                                         .wake = wake,
+                                         .pick = pick_last,
+                                         .pick_arg = &idle,
+                                         .is_ordered = ordered};
+        struct test_job *jobs = jobs_make();
+        run_count = done_count = 0;
+        struct worker *w = worker_new(&options);
+        for (unsigned i = 0; i < JOBS; i++) worker_post(w, &jobs[i].job);
+        for (unsigned i = 0; i < 3; i++) assert_false(worker_poll(w));
+        assert_int_equal(run_count, 0);
+        while (worker_poll(w)) continue;
+        for (unsigned i = 0; i < JOBS; i++) {
+            assert_int_equal(done_order[i], ordered ? i : JOBS - 1 - i);
+        }
+        expect_all_done(jobs);
+        worker_free(w);
+        mem_free(jobs);
+    }
+}
+
+static unsigned pick_none(void *arg, unsigned count)
+{
+    return count;
+}
+
+static void a_drain_leaves_nothing_to_pick(void **state)
+{
+    struct worker_options options = {.name = "test", .wake = wake, .pick = pick_none};
+    struct test_job *jobs = jobs_make();
+    run_count = done_count = 0;
+    struct worker *w = worker_new(&options);
+    for (unsigned i = 0; i < JOBS; i++) worker_post(w, &jobs[i].job);
+    assert_false(worker_poll(w));
+    worker_drain(w);
+    while (worker_poll(w)) continue;
+    expect_all_done(jobs);
+    worker_free(w);
+    mem_free(jobs);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +256,9 @@ int main(void)
         cmocka_unit_test(freeing_runs_and_collects_what_is_queued),
         cmocka_unit_test(without_threads_a_poll_runs_one_job),
         cmocka_unit_test(a_finished_job_may_be_posted_again_by_its_callback),
+        cmocka_unit_test(freeing_runs_what_the_end_of_a_job_posts),
+        cmocka_unit_test(picked_jobs_overtake_each_other_but_for_those_in_order),
+        cmocka_unit_test(a_drain_leaves_nothing_to_pick),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,348 @@
+/* apply: from memtables to the store, after the journal; and how writers are slowed when the store
+ * cannot follow.
+ *
+ * Back-pressure: below half of write_buffer_bytes writers are free. Above, they share a budget that
+ * is refilled at the rate the store was seen to apply, times a factor that falls from 1.5 to 0.5 as
+ * the buffer fills: the level settles where writing and applying are equal, and nobody stands
+ * still.
+ *
+ * Bulk work stops where the budget begins: what it can write by itself fills half of the buffer,
+ * and others go on writing freely. While they keep the level above that, it gets one transaction
+ * now and then, so that it comes to its end whatever they do.
+ */
+#include "backend/pipeline_int.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define APPLY_RETRY_US_MAX 5000000
+#define BUDGET_SPAN_S 0.05    /* at most this much of the rate is saved up */
+#define APPLY_RATE_START 20e6 /* bytes a second, until one was measured */
+#define APPLY_RATE_MIN 1e6
+#define BULK_PAUSE_US 100000 /* between transactions of bulk work while writers are throttled */
+
+uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
+{
+    return p->unapplied_bytes + memtable_bytes(p->active);
+}
+
+void pipeline_freeze(struct pipeline *p)
+{
+    struct memtable *m = p->active;
+    if (memtable_is_empty(m)) return;
+    memtable_move(m, MEM_FROZEN);
+    p->unapplied_bytes += memtable_bytes(m);
+    p->frozen_count++;
+    /* The next one is likely to be as large, if this one is full. */
+    bool is_full = memtable_bytes(m) >= p->options.memtable_bytes;
+    p->active = memtable_new(is_full ? m->order.count : 0);
+    p->active->older = m;
+}
+
+void pipeline_freeze_if_due(struct pipeline *p)
+{
+    struct memtable *m = p->active;
+    if (memtable_is_empty(m)) return;
+    size_t bytes = memtable_bytes(m);
+    bool is_big = bytes >= p->options.memtable_bytes;
+    /* From half of the write buffer on writers wait for the store: it must have work by then. */
+    if (p->frozen_count == 0 && bytes >= p->options.write_buffer_bytes / 2) is_big = true;
+    /* Age matters only when the store is idle: many small memtables would slow every read. */
+    bool is_old = clock_mono_us() - m->born_us >= p->options.memtable_age_ms * 1000;
+    if (is_big || (is_old && p->frozen_count == 0)) pipeline_freeze(p);
+}
+
+static struct memtable *oldest_frozen(const struct pipeline *p)
+{
+    struct memtable *found = NULL;
+    for (struct memtable *m = p->active->older; m != NULL; m = m->older) {
+        if (m->state == MEM_FROZEN) found = m;
+    }
+    return found;
+}
+
+static void apply_run(struct job *job)
+{
+    struct apply_job *a = (struct apply_job *)job;
+    int64_t begin_us = clock_mono_us();
+    a->result = store_apply(a->pipeline->store, a->memtable, &a->progress, &a->error);
+    a->spent_us = clock_mono_us() - begin_us;
+}
+
+static void apply_failed(struct pipeline *p, struct apply_job *a)
+{
+    memtable_move(a->memtable, MEM_FROZEN);
+    damage_note(&p->damage, &a->error);
+    if (p->apply_failures++ == 0 && !p->damage.is_over)
+        log_warning("store: %s; the data is safe in the journal", a->error.text);
+    p->apply_error = a->error;
+    int64_t delay_us = 100000LL << (p->apply_failures < 6 ? p->apply_failures : 6);
+    if (delay_us > APPLY_RETRY_US_MAX) delay_us = APPLY_RETRY_US_MAX;
+    p->apply_retry_us = clock_mono_us() + delay_us;
+}
+
+/* What the store put aside is found in memory from now on. */
+static void aside_take(struct pipeline *p, const struct store_aside *aside)
+{
+    for (size_t i = 0; i < aside->count; i++) {
+        const struct mem_entry *entry = aside->entries[i];
+        const struct mem_version *v = entry->newest;
+        struct mutation mu = {.kind = v->is_tombstone ? MUTATION_DELETE : MUTATION_SET,
+                              .key = entry->key,
+                              .value = slice_of(v->value, v->value_len),
+                              .expiry_ms = v->expiry_ms};
+        memtable_put(p->aside, entry->hash, &mu, v->version);
+    }
+    if (aside->count > 0) {
+        log_warning("store: %zu entries have no place because tupled.db is damaged; they are kept "
+                    "beside it",
+                    aside->count);
+    }
+}
+
+/* What was aside of a database that is flushed. */
+static void aside_flush(struct pipeline *p, uint16_t database, uint64_t version)
+{
+    const uint8_t head[KEY_HEAD_BYTES] = {KEY_HEAD(database, 0)};
+    struct omap_iter it = omap_seek(&p->aside->order, slice_of(head, sizeof head));
+    for (struct mem_entry *entry = omap_peek(&it); entry != NULL; entry = omap_peek(&it)) {
+        if (key_database(entry->key) != database) break;
+        struct mutation mu = {.kind = MUTATION_DELETE, .key = entry->key};
+        if (entry->newest->version < version) memtable_put(p->aside, entry->hash, &mu, version);
+        omap_next(&it);
+    }
+}
+
+static void cache_flush(struct pipeline *p, uint16_t database, uint64_t version)
+{
+    (void)version;
+    cache_forget_database(&p->cache, database);
+    kept_flush(&p->kept, database);
+}
+
+static void each_flush(struct pipeline *p, const struct memtable *m,
+                       void (*flush)(struct pipeline *p, uint16_t database, uint64_t version))
+{
+    const struct mem_database *d = NULL;
+    for (uint32_t i = 0; m->has_flush && (d = sparse_next(&m->databases, &i)) != NULL; i++) {
+        if (d->flushed != 0) flush(p, (uint16_t)i, d->flushed);
+    }
+}
+
+static void apply_done(struct job *job)
+{
+    struct apply_job *a = (struct apply_job *)job;
+    struct pipeline *p = a->pipeline;
+    p->is_applying = false;
+    if (a->progress.damage.code != OK) damage_note(&p->damage, &a->progress.damage);
+    if (a->result == OK) each_flush(p, a->memtable, aside_flush);
+    aside_take(p, &a->progress.aside);
+    p->applied = a->progress.applied;
+    store_counts_merge(&p->counts, &a->progress.counts);
+    store_progress_fini(&a->progress);
+    p->text_is_filling = a->progress.is_filling;
+    if (a->memtable->forgotten != NULL) p->has_garbage = true;
+    if (a->result != OK) {
+        apply_failed(p, a);
+        return;
+    }
+    if (p->apply_failures > 0) log_notice("store: applying again");
+    p->apply_failures = 0;
+    p->apply_retry_us = 0;
+    struct memtable *m = a->memtable;
+    memtable_move(m, MEM_APPLIED);
+    p->unapplied_bytes -= memtable_bytes(m);
+    p->frozen_count--;
+    p->applies++;
+    p->apply_us += (uint64_t)a->spent_us;
+    p->apply_rows += a->progress.rows;
+    log_verbose("store: applied %llu rows of %zu MB in %lld ms",
+                (unsigned long long)a->progress.rows, memtable_bytes(m) >> 20,
+                (long long)a->spent_us / 1000);
+    if (memtable_bytes(m) > (1u << 20) && a->spent_us > 0) {
+        size_t bytes = memtable_bytes(m);
+        double rate = (double)bytes * 1e6 / (double)a->spent_us;
+        p->apply_rate = p->apply_rate == 0 ? rate : 0.7 * p->apply_rate + 0.3 * rate;
+    }
+    each_flush(p, m, cache_flush);
+    pipeline_wake(p, &p->settle_waiters);
+    p->retiring = m;
+    p->retire_generation++;
+    m->retire_at = omap_seek(&m->order, slice_of(NULL, 0));
+    if (p->is_started) {
+        p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
+    }
+}
+
+/* One memtable at a time, the oldest first, and only when its versions cannot be lost any more: the
+ * store must never hold what the journal may lose. */
+void pipeline_apply_next(struct pipeline *p)
+{
+    if (p->is_applying || p->retiring != NULL) return;
+    pipeline_backup_try(p); /* they want to see the store between two applies */
+    if (p->frozen_count > 0) pipeline_searches_try(p);
+    struct memtable *m = oldest_frozen(p);
+    if (m == NULL || clock_mono_us() < p->apply_retry_us) return;
+    if (p->journal->synced < m->version_last) {
+        p->journal->ops->want_sync(p->journal);
+        return;
+    }
+    memtable_move(m, MEM_APPLYING);
+    p->is_applying = true;
+    p->apply.job.run = apply_run;
+    p->apply.job.done = apply_done;
+    p->apply.pipeline = p;
+    p->apply.memtable = m;
+    worker_post(p->store_worker, &p->apply.job);
+}
+
+struct free_job {
+    struct job job; /* first */
+    struct memtable *memtable;
+};
+
+static void free_run(struct job *job)
+{
+    memtable_free(((struct free_job *)job)->memtable);
+}
+
+static void free_done(struct job *job)
+{
+    mem_free(job);
+}
+
+void pipeline_unref_memtable(struct pipeline *p, struct memtable *m)
+{
+    if (!memtable_unref(m)) return;
+    struct free_job *j = mem_new(sizeof *j);
+    j->job.run = free_run;
+    j->job.done = free_done;
+    j->memtable = m;
+    worker_post(p->query_worker, &j->job);
+}
+
+static void unlink_oldest(struct pipeline *p, struct memtable *m)
+{
+    struct memtable *newer = p->active;
+    while (newer->older != m) newer = newer->older;
+    INVARIANT(m->older == p->aside);
+    newer->older = p->aside;
+    pipeline_unref_memtable(p, m);
+}
+
+/* An applied memtable leaves the read path only after the cache no longer contradicts what it said.
+ * A slice at a time: it may have half a million entries. */
+void pipeline_retire_slice(struct pipeline *p, size_t entries_max)
+{
+    struct memtable *m = p->retiring;
+    if (m == NULL) return;
+    for (size_t i = 0; i < entries_max; i++) {
+        const struct mem_entry *entry = omap_peek(&m->retire_at);
+        if (entry == NULL) {
+            range_cache_forget(&p->range_cache);
+            kept_forget_pages(&p->kept, m);
+            unlink_oldest(p, m);
+            p->retiring = NULL;
+            p->retire_generation++;
+            return;
+        }
+        const struct mem_version *v = entry->newest;
+        bool is_flushed = v->version < memtable_flushed(m, key_database(entry->key));
+        struct entry value = {.exists = !v->is_tombstone,
+                              .version = v->version,
+                              .expiry_ms = v->expiry_ms,
+                              .value = slice_of(v->value, v->value_len)};
+        if (!is_flushed) cache_refresh(&p->cache, entry->hash, entry->key, &value);
+        if (!is_flushed) kept_refresh(&p->kept, entry->hash, entry->key, &value);
+        omap_next(&m->retire_at);
+    }
+    p->options.wake(p->options.arg);
+}
+
+enum err pipeline_apply_all(struct pipeline *p, struct error *e)
+{
+    pipeline_freeze(p);
+    while (p->frozen_count > 0) {
+        p->apply_retry_us = 0;
+        if (p->journal->synced < p->version_newest) p->journal->ops->settle(p->journal);
+        if (p->journal->is_failed) {
+            return error_set(e, ERR_IO, "the journal failed; what it does not hold is lost");
+        }
+        pipeline_retire_slice(p, SIZE_MAX);
+        pipeline_apply_next(p);
+        worker_drain(p->store_worker);
+        while (worker_poll(p->store_worker)) continue;
+        if (p->apply_failures > 0) {
+            *e = p->apply_error;
+            return p->apply_error.code;
+        }
+    }
+    pipeline_retire_slice(p, SIZE_MAX);
+    return OK;
+}
+
+/* ---- admission ---- */
+
+static double buffer_level(const struct pipeline *p)
+{
+    double half = (double)p->options.write_buffer_bytes / 2;
+    uint64_t bytes = pipeline_unapplied_bytes(p);
+    return ((double)bytes - half) / half;
+}
+
+enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e)
+{
+    struct pipeline *p = pipeline_of(b);
+    double level = buffer_level(p);
+    if (level <= 0) return OK;
+    if (level < 1 && p->write_budget > 0) return OK;
+    if (level >= 1 && p->apply_failures > 0) {
+        bool is_full = p->apply_error.code == ERR_DISK_FULL;
+        return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s",
+                         is_full ? "" : "store failing: ", p->apply_error.text);
+    }
+    if (level >= 1)
+        log_verbose("store: writers wait, %llu MB are unapplied",
+                    (unsigned long long)pipeline_unapplied_bytes(p) >> 20);
+    p->throttles++;
+    waiter_add(&p->throttled, w);
+    return error_set(e, ERR_WAIT, "writes are slowed down to what the disk can follow");
+}
+
+static bool bulk_is_due(const struct pipeline *p)
+{
+    double level = buffer_level(p);
+    if (level <= 0) return true;
+    return level < 1 && p->write_budget > 0 && clock_mono_us() - p->bulk_us >= BULK_PAUSE_US;
+}
+
+enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
+{
+    struct pipeline *p = pipeline_of(b);
+    if (bulk_is_due(p)) {
+        if (buffer_level(p) > 0) p->bulk_us = clock_mono_us();
+        return OK;
+    }
+    if (buffer_level(p) >= 1) return pipeline_admit(b, w, e);
+    waiter_add(&p->throttled_bulk, w);
+    return error_set(e, ERR_WAIT, "bulk work waits until the disk has followed");
+}
+
+void pipeline_budget_tick(struct pipeline *p)
+{
+    int64_t now_us = clock_mono_us();
+    double passed_s = (double)(now_us - p->budget_us) / 1e6;
+    double level = buffer_level(p);
+    double rate = p->apply_rate > 0 ? p->apply_rate : APPLY_RATE_START;
+    p->budget_us = now_us;
+    if (level > 0) rate *= 1.5 - level;
+    if (rate < APPLY_RATE_MIN) rate = APPLY_RATE_MIN;
+    p->write_budget += rate * passed_s;
+    /* What was written while writing was free is no debt. */
+    if (level <= 0 || p->write_budget > rate * BUDGET_SPAN_S) {
+        p->write_budget = rate * BUDGET_SPAN_S;
+    }
+    bool is_full = level >= 1 && p->apply_failures == 0;
+    if (!is_full && p->write_budget > 0) waiter_wake_all(&p->throttled);
+    if (bulk_is_due(p)) waiter_wake(&p->throttled_bulk, 1);
+}

@@ -1,0 +1,41 @@
+/* clean: what is forgotten (MUTATION_FORGET) is removed from the store, a slice at a time, between
+ * applies, on the store thread: nobody waits for it, and nothing of it passes the journal. It goes
+ * on after a restart.
+ */
+#include "backend/pipeline_int.h"
+#include "base/clock.h"
+
+#define AGAIN_US 5000000
+
+static void clean_run(struct job *job)
+{
+    struct clean_job *c = (struct clean_job *)job;
+    c->result = store_clean(c->pipeline->store, &c->progress, &c->has_more, &c->error);
+}
+
+static void clean_done(struct job *job)
+{
+    struct clean_job *c = (struct clean_job *)job;
+    struct pipeline *p = c->pipeline;
+    p->is_cleaning = false;
+    store_counts_merge(&p->counts, &c->progress.counts);
+    store_progress_fini(&c->progress);
+    range_cache_forget(&p->range_cache);
+    if (c->result != OK) {
+        damage_note(&p->damage, &c->error);
+        p->clean_again_us = clock_mono_us() + AGAIN_US;
+        return;
+    }
+    p->has_garbage = c->has_more;
+    pipeline_clean_try(p);
+}
+
+void pipeline_clean_try(struct pipeline *p)
+{
+    if (!p->has_garbage || p->is_cleaning || p->is_closing || p->is_applying) return;
+    if (clock_mono_us() < p->clean_again_us) return;
+    p->is_cleaning = true;
+    p->clean.job = (struct job){.run = clean_run, .done = clean_done};
+    p->clean.pipeline = p;
+    worker_post(p->store_worker, &p->clean.job);
+}

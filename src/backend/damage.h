@@ -1,0 +1,19 @@
+/* damage: what of the store could not be read, for the log and INFO. Loop thread. Who asked for it
+ * is told by whoever read it for him: the scan, or what is kept for him (kept.h).
+ */
+#ifndef BACKEND_DAMAGE_H
+#define BACKEND_DAMAGE_H
+
+#include "base/err.h"
+
+struct damage {
+    uint64_t count;    /* reads that failed */
+    struct error last; /* OK = none */
+    int64_t logged_us;
+    bool is_over; /* everything is given up: what fails now says nothing */
+};
+
+/* A read failed with ERR_CORRUPT or ERR_IO; other errors are no damage. Logs it, not each time. */
+void damage_note(struct damage *d, const struct error *e);
+
+#endif

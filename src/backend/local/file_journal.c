@@ -1,0 +1,420 @@
+/* file_journal: batches and the journal thread. Files are segments.c's. */
+#include "backend/local/file_journal_int.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define PREPARE_RETRY_US 1000000
+#define MARKER_IDLE_US 100000
+#define BATCH_KEEP_BYTES (4u << 20)
+#define SLOW_SYNC_US 100000
+#define SEGMENT_MARGIN 4096 /* room kept in a segment for the last durable mark */
+
+/* ---- filling and sealing ---- */
+
+static struct sealed_batch *batch_new(struct file_journal *j)
+{
+    struct sealed_batch *b = j->unused;
+    if (b != NULL) {
+        j->unused = b->next;
+        buf_clear(&b->base.bytes, BATCH_KEEP_BYTES);
+    } else {
+        b = mem_new(sizeof *b);
+    }
+    b->next = NULL;
+    b->segment = NULL;
+    b->base.first_version = b->base.last_version = 0;
+    b->base.transactions = 0;
+    b->base.head_bytes = JOURNAL_HEADER_BYTES + JOURNAL_BATCH_BYTES;
+    /* Room for both headers; the segment's is used only by the first batch of one. */
+    static const uint8_t zeros[JOURNAL_HEADER_BYTES + JOURNAL_BATCH_BYTES];
+    buf_append(&b->base.bytes, zeros, sizeof zeros);
+    return b;
+}
+
+static bool filling_is_empty(const struct file_journal *j)
+{
+    return j->base.filling->transactions == 0;
+}
+
+void journal_set_room(struct file_journal *j)
+{
+    const struct segment *s = j->current;
+    size_t fixed = JOURNAL_BATCH_BYTES + 8 + SEGMENT_MARGIN;
+    bool has_none = s == NULL || j->base.is_failed || s->used + fixed > s->bytes;
+    uint64_t room = has_none ? 0 : s->bytes - s->used - fixed;
+    j->base.room = room < UINT32_MAX ? (size_t)room : UINT32_MAX - 1;
+}
+
+void journal_seal(struct file_journal *j)
+{
+    struct sealed_batch *b = (struct sealed_batch *)j->base.filling;
+    struct buf *bytes = &b->base.bytes;
+    struct segment *s = j->current;
+    if (bytes->is_failed) die("out of memory for a journal batch");
+    b->header = (struct batch_header){.payload_bytes = (uint32_t)journal_filled(&j->base),
+                                      .first_version = b->base.first_version,
+                                      .last_version = b->base.last_version,
+                                      .durable_version = j->base.synced,
+                                      .time_ms = b->base.time_ms,
+                                      .transactions = b->base.transactions};
+    while (bytes->len % 8 != 0) buf_append_byte(bytes, 0);
+    b->segment = s;
+    b->header_at = JOURNAL_HEADER_BYTES;
+    b->offset = s->used;
+    if (s->used == JOURNAL_HEADER_BYTES) {
+        struct segment_header h = {.id = s->id, .format = JOURNAL_FORMAT};
+        h.version_before = s->last_version;
+        segment_header_write(&h, bytes->data);
+        b->header_at = 0;
+        b->offset = 0;
+    }
+    s->used += bytes->len - JOURNAL_HEADER_BYTES;
+    s->last_version = b->header.last_version;
+    s->last_time_ms = b->header.time_ms;
+    s->batches_in_flight++;
+    if (b->header.transactions > 0) j->sealed_us = 0;
+    INVARIANT(s->used <= s->bytes);
+    *j->sealed_end = b;
+    j->sealed_end = &b->next;
+    j->base.filling = &batch_new(j)->base;
+    journal_set_room(j);
+}
+
+static void journal_next_segment(struct file_journal *j)
+{
+    if (!filling_is_empty(j)) journal_seal(j);
+    segment_advance(j);
+    journal_set_room(j);
+}
+
+static enum err journal_reserve(struct journal *journal, size_t bytes, struct error *e)
+{
+    struct file_journal *j = file_journal_of(journal);
+    if (j->base.is_failed) return error_set(e, ERR_IO, "the journal failed; restart the server");
+    size_t fixed = JOURNAL_HEADER_BYTES + JOURNAL_BATCH_BYTES + 8 + SEGMENT_MARGIN;
+    if (bytes + fixed > j->options.segment_bytes) {
+        return error_set(e, ERR_LIMIT, "transaction of %zu bytes is larger than a journal segment",
+                         bytes);
+    }
+    if (segment_spare_fits(j, bytes + fixed)) {
+        journal_next_segment(j);
+        return OK;
+    }
+    if (j->prepare_failed_us != 0) {
+        return error_set(e, ERR_DISK_FULL, "disk full: no journal space (%s)",
+                         j->prepare_error.text);
+    }
+    journal_prepare(j);
+    log_verbose("journal: writers wait for a segment");
+    return error_set(e, ERR_WAIT, "a journal segment is being prepared");
+}
+
+/* ---- the journal thread ---- */
+
+/* Moving on to the next segment syncs the one left behind, whatever the durability: so at most one
+ * has unsynced bytes, and a later sync of that one covers all. */
+static enum err write_batches(struct write_job *w)
+{
+    enum err r = OK;
+    for (struct sealed_batch *b = w->batches; b != NULL && r == OK; b = b->next) {
+        batch_seal(b->base.bytes.data + JOURNAL_HEADER_BYTES, &b->header, &b->segment->id);
+        if (w->unsynced != NULL && w->unsynced != b->segment) {
+            r = file_sync(&w->unsynced->file, &w->error);
+        }
+        struct slice bytes = slice_of(b->base.bytes.data + b->header_at,
+                                      b->base.bytes.len - b->header_at);
+        if (r == OK) r = file_write_at(&b->segment->file, b->offset, bytes, &w->error);
+        w->unsynced = b->segment;
+    }
+    if (r == OK && w->wants_sync && w->unsynced != NULL) {
+        r = file_sync(&w->unsynced->file, &w->error);
+        if (r == OK) w->unsynced = NULL;
+    }
+    return r;
+}
+
+static void write_run(struct job *job)
+{
+    struct write_job *w = (struct write_job *)job;
+    int64_t begin_us = clock_mono_us();
+    w->result = write_batches(w);
+    w->sync_us = clock_mono_us() - begin_us;
+}
+
+/* By the durability of now, not of when the job began: a job without a sync that was under way when
+ * `always` was chosen acknowledges nothing, and another one follows that syncs. */
+static void journal_acknowledge(struct file_journal *j)
+{
+    bool is_always = j->options.durability == DURABILITY_ALWAYS;
+    uint64_t version = is_always ? j->base.synced : j->version_written;
+    if (version > j->base.acknowledged) j->base.acknowledged = version;
+    if (is_always && j->base.synced < j->version_written) j->wants_sync = true;
+}
+
+void file_journal_set_options(struct journal *journal, const struct file_journal_options *options)
+{
+    struct file_journal *j = file_journal_of(journal);
+    j->base.is_always = options->durability == DURABILITY_ALWAYS;
+    j->options.durability = options->durability;
+    j->options.interval_ms = options->interval_ms;
+    j->options.retention_ms = options->retention_ms;
+    j->options.retention_bytes = options->retention_bytes;
+    journal_acknowledge(j);
+}
+
+static void write_done(struct job *job)
+{
+    struct write_job *w = (struct write_job *)job;
+    struct file_journal *j = w->journal;
+    j->base.is_busy = false;
+    j->unsynced = w->unsynced;
+    uint64_t last = j->version_written;
+    while (w->batches != NULL) {
+        struct sealed_batch *b = w->batches;
+        w->batches = b->next;
+        last = b->header.last_version;
+        if (b->header.durable_version > j->version_marked) {
+            j->version_marked = b->header.durable_version;
+        }
+        b->segment->batches_in_flight--;
+        if (b->segment->state == SEGMENT_FULL && b->segment->batches_in_flight == 0 &&
+            w->unsynced != b->segment) {
+            file_close(&b->segment->file);
+        }
+        b->next = j->unused;
+        j->unused = b;
+        j->batches++;
+    }
+    if (w->result != OK) {
+        j->base.is_failed = true;
+        journal_set_room(j);
+        j->base.owner.on_fatal(&j->base, &w->error);
+        return;
+    }
+    j->version_written = last;
+    if (w->wants_sync) {
+        j->base.synced = last;
+        j->synced_us = clock_mono_us();
+        j->syncs++;
+        j->sync_us += (uint64_t)w->sync_us;
+        if (w->sync_us > SLOW_SYNC_US) {
+            log_verbose("journal: a sync took %lld ms", (long long)w->sync_us / 1000);
+        }
+    }
+    journal_acknowledge(j);
+}
+
+static void journal_start_job(struct file_journal *j, bool wants_sync)
+{
+    j->job.batches = j->sealed;
+    j->sealed = NULL;
+    j->sealed_end = &j->sealed;
+    j->job.wants_sync = wants_sync;
+    j->base.is_busy = true;
+    j->wants_sync = false;
+    worker_post(j->writer, &j->job.job);
+}
+
+static void journal_hand_over(struct journal *journal)
+{
+    struct file_journal *j = file_journal_of(journal);
+    if (j->base.is_busy || j->base.is_failed) return;
+    if (!filling_is_empty(j)) journal_seal(j);
+    if (j->sealed == NULL && !j->wants_sync) return;
+    journal_start_job(j, j->options.durability == DURABILITY_ALWAYS || j->wants_sync);
+}
+
+static void journal_want_sync(struct journal *journal)
+{
+    struct file_journal *j = file_journal_of(journal);
+    if (j->base.synced < j->base.version_last) j->wants_sync = true;
+}
+
+static bool has_room_for_mark(const struct file_journal *j)
+{
+    return j->current != NULL && j->current->used + JOURNAL_BATCH_BYTES + 8 <= j->current->bytes;
+}
+
+/* After the last sync a batch without transactions says what was durable: without it, damage of
+ * the last acknowledged batch could not be told from a torn tail. */
+static void journal_mark(struct file_journal *j, int64_t now_us, int64_t time_ms)
+{
+    if (j->sealed_us == 0) {
+        j->sealed_us = now_us;
+        return;
+    }
+    bool is_idle = !j->base.is_busy && j->sealed == NULL && filling_is_empty(j);
+    if (!is_idle || j->base.synced <= j->version_marked) return;
+    if (now_us - j->sealed_us < MARKER_IDLE_US || !has_room_for_mark(j)) return;
+    j->base.filling->first_version = j->base.version_last + 1;
+    j->base.filling->last_version = j->base.version_last;
+    j->base.filling->time_ms = time_ms;
+    journal_seal(j);
+    journal_start_job(j, j->options.durability == DURABILITY_ALWAYS);
+}
+
+static void journal_tick(struct journal *journal, int64_t time_ms)
+{
+    struct file_journal *j = file_journal_of(journal);
+    int64_t now_us = clock_mono_us();
+    guard_tick(j);
+    if (j->base.is_failed) return;
+    if (j->prepare_failed_us != 0 && now_us - j->prepare_failed_us > PREPARE_RETRY_US) {
+        journal_prepare(j);
+    }
+    if (j->options.durability == DURABILITY_INTERVAL && j->base.synced < j->base.version_last &&
+        now_us - j->synced_us >= (int64_t)j->options.interval_ms * 1000) {
+        j->wants_sync = true;
+    }
+    journal_hand_over(journal);
+    journal_mark(j, now_us, time_ms);
+}
+
+static bool journal_poll(struct journal *journal)
+{
+    struct file_journal *j = file_journal_of(journal);
+    bool has_written = worker_poll(j->writer);
+    worker_poll(j->background);
+    return has_written;
+}
+
+static void journal_stats(const struct journal *journal, struct journal_stats *out)
+{
+    const struct file_journal *j = (const struct file_journal *)journal;
+    *out = (struct journal_stats){
+        .bytes = j->retained_bytes + segments_bytes(j),
+        .segments = j->retained_count + 1 + j->spare_count,
+        .syncs = j->syncs,
+        .sync_us = j->sync_us,
+        .batches = j->batches,
+    };
+}
+
+/* ---- opening and closing ---- */
+
+static struct worker *journal_worker(const struct file_journal *j, const char *name)
+{
+    const struct journal_owner *owner = &j->base.owner;
+    struct worker_options options = {.name = name,
+                                     .threads = owner->is_inline ? 0 : 1,
+                                     .wake = owner->wake,
+                                     .arg = owner->wake_arg};
+    return worker_new(&options);
+}
+
+static enum err journal_start(struct journal *journal, struct journal_replay *r, struct error *e)
+{
+    struct file_journal *j = file_journal_of(journal);
+    uint64_t last_version = 0;
+    enum err result = journal_recover(j, r, &last_version, e);
+    if (result != OK) return result;
+    result = versions_open(j, last_version, &r->version_next, e);
+    if (result != OK) return result;
+    j->writer = journal_worker(j, "journal");
+    j->background = journal_worker(j, "segments");
+    if (j->writer == NULL || j->background == NULL) {
+        return error_set(e, ERR_IO, "the system gives no more threads");
+    }
+    j->base.version_last = j->version_written = last_version;
+    j->base.acknowledged = j->base.synced = last_version;
+    j->version_marked = last_version;
+    j->base.filling = &batch_new(j)->base;
+    result = segment_first(j, e);
+    journal_set_room(j);
+    return result;
+}
+
+static void batches_free(struct sealed_batch *b)
+{
+    while (b != NULL) {
+        struct sealed_batch *next = b->next;
+        buf_fini(&b->base.bytes);
+        mem_free(b);
+        b = next;
+    }
+}
+
+static void journal_free(struct file_journal *j)
+{
+    worker_free(j->writer);
+    segments_close(j);
+    batches_free((struct sealed_batch *)j->base.filling);
+    batches_free(j->sealed);
+    batches_free(j->unused);
+    batches_free(j->job.batches);
+    places_free(j->places);
+    file_unlock(j->options.lock_fd);
+    mem_free(j->dir);
+    mem_free(j);
+}
+
+static void journal_settle(struct journal *journal)
+{
+    struct file_journal *j = file_journal_of(journal);
+    while (!j->base.is_failed && (j->base.is_busy || j->base.synced < j->base.version_last)) {
+        journal_want_sync(journal);
+        journal_hand_over(journal);
+        worker_drain(j->writer);
+        worker_poll(j->writer);
+    }
+}
+
+static enum err journal_close(struct journal *journal, uint64_t version_next, struct error *e)
+{
+    struct file_journal *j = file_journal_of(journal);
+    enum err r = OK;
+    bool has_started = j->background != NULL;
+    j->is_closing = true;
+    if (has_started) {
+        journal_settle(journal);
+        worker_free(j->background);
+        j->is_closed_clean = !j->base.is_failed;
+    }
+    if (has_started && version_next != 0) r = versions_close(j, version_next, e);
+    journal_free(j);
+    return r;
+}
+
+static void journal_abandon(struct journal *journal)
+{
+    struct file_journal *j = file_journal_of(journal);
+    j->is_closing = true;
+    worker_free(j->background);
+    journal_free(j);
+}
+
+static const struct journal_ops file_journal_ops = {
+    .start = journal_start,
+    .reserve = journal_reserve,
+    .submit = journal_hand_over,
+    .want_sync = journal_want_sync,
+    .settle = journal_settle,
+    .poll = journal_poll,
+    .tick = journal_tick,
+    .release = journal_release,
+    .versions_reserve = versions_reserve,
+    .oldest = journal_oldest,
+    .read_begin = history_begin,
+    .read_run = history_run,
+    .read_end = history_end,
+    .stats = journal_stats,
+    .close = journal_close,
+    .abandon = journal_abandon,
+};
+
+struct journal *file_journal_new(const struct file_journal_options *options)
+{
+    struct file_journal *j = mem_new(sizeof *j);
+    j->base.ops = &file_journal_ops;
+    j->options = *options;
+    size_t len = strlen(options->dir) + 1;
+    j->dir = memcpy(mem_alloc(len), options->dir, len);
+    j->options.dir = j->dir;
+    j->base.is_always = options->durability == DURABILITY_ALWAYS;
+    j->retained_end = &j->retained;
+    j->sealed_end = &j->sealed;
+    j->job = (struct write_job){.job = {.run = write_run, .done = write_done}, .journal = j};
+    j->places = places_new();
+    return &j->base;
+}

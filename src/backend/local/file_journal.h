@@ -1,0 +1,49 @@
+/* file_journal: the journal of this machine, in segment files. backend/journal.h has the contract.
+ * When the journal thread is free the batch that was filled is sealed and handed over: written,
+ * synced, acknowledged, while the next one fills.
+ *
+ *   append -> filling -> sealed -> [journal thread: checksum, write, fdatasync] -> acknowledged
+ *
+ * Space: every segment is reserved and written with zeros before its first use, so that a sync
+ * changes no metadata and a full disk is met before a write is accepted, never after. One spare is
+ * kept ahead.
+ *
+ *   SEGMENT_PREPARING --zeros synced--> SEGMENT_SPARE --current one is full--> SEGMENT_CURRENT
+ *       --no room for a record--> SEGMENT_FULL --applied, not retained--> removed
+ *
+ * Loop thread, but for the jobs inside. A failed write or sync of reserved space is reported to
+ * on_fatal and nothing is acknowledged any more. It never loses its place to somebody else: on_lost
+ * is not called.
+ */
+#ifndef BACKEND_LOCAL_FILE_JOURNAL_H
+#define BACKEND_LOCAL_FILE_JOURNAL_H
+
+#include "backend/journal.h"
+#include "backend/local/journal_format.h"
+
+enum durability { DURABILITY_ALWAYS, DURABILITY_INTERVAL, DURABILITY_NEVER };
+
+struct file_journal_options {
+    const char *dir; /* copied */
+    int lock_fd;     /* of dir/LOCK; the journal's now: unlocked when it ends */
+    int store_fd;    /* of dir/tupled.db, to be guarded (guard.c); good until the journal ends */
+    uint8_t database_id[DATABASE_ID_BYTES];
+    uint64_t segment_bytes;
+    enum durability durability;
+    unsigned interval_ms;     /* DURABILITY_INTERVAL */
+    int64_t retention_ms;     /* segments younger than this are kept ... */
+    uint64_t retention_bytes; /* ... as long as together they are smaller than this */
+};
+
+/* Nothing is read or written before `start`. */
+struct journal *file_journal_new(const struct file_journal_options *options);
+/* Durability, its interval and retention of these options apply from now on; others are ignored.
+ * Going to DURABILITY_ALWAYS, what was acknowledged before is synced as soon as the thread can;
+ * until `acknowledged` is no more than `synced` it may still be lost. */
+void file_journal_set_options(struct journal *j, const struct file_journal_options *options);
+
+/* dir/journal-<number>.log; the inverse gives false for other names. */
+void journal_path(struct buf *out, const char *dir, uint64_t number);
+bool journal_number(const char *name, uint64_t *number);
+
+#endif

@@ -1,0 +1,239 @@
+/* history: what was committed, read from the segments by worker threads.
+ *
+ * One read is of a bounded part of one segment, which is pinned meanwhile and no longer: a reader
+ * that is too slow finds its history gone (ERR_STALE), it never keeps the disk full. Only what was
+ * durable at its beginning is looked at: the journal thread wrote it whole before, and writes
+ * elsewhere now.
+ *
+ * Places: where in a segment the newest readers stopped, so that following the end of the journal
+ * costs what is new. A place says that all versions above its own lie at or after its offset; the
+ * batch there may hold older ones too.
+ *
+ * Gaps: versions follow each other without one except where a start skipped those that were only
+ * reserved: between two segments. A client that knows a version in there has it from a history that
+ * is no more (a tail lost under a weak durability, or what a restored backup undid): ERR_STALE.
+ */
+#include "backend/local/file_journal_int.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define PLACES 256
+#define READ_BYTES_MAX (8u << 20) /* of one read */
+#define CHUNK_BYTES_MIN (16u << 10)
+#define CHUNK_BYTES_MAX (1u << 20)
+
+struct place {
+    uint64_t number; /* of the segment; 0 = unused */
+    uint64_t version;
+    uint64_t offset;
+    uint64_t used; /* higher = later; 0 = its reader went on from it */
+};
+
+struct places {
+    struct place place[PLACES];
+    uint64_t uses;
+};
+
+struct reading {
+    struct segment_pin pin;
+    uint64_t end;   /* of the durable versions the last in this segment */
+    uint64_t place; /* version of the place it began at; 0 = the segment's beginning */
+    uint64_t version, offset;
+    struct buf window;  /* of the segment's bytes ... */
+    uint64_t window_at; /* ... from here on */
+    size_t chunk_bytes;
+};
+
+/* ---- reading; any thread ---- */
+
+/* The window has `want` bytes from k->offset on; the segment is known to have them. */
+static enum err window_fill(struct reading *k, struct file *f, size_t want, struct error *e)
+{
+    uint64_t left = k->pin.bytes - k->offset;
+    if (k->window_at + k->window.len >= k->offset + want) return OK;
+    size_t n = want > k->chunk_bytes ? want : k->chunk_bytes;
+    if (n > left) n = (size_t)left;
+    buf_clear(&k->window, SIZE_MAX);
+    k->window_at = k->offset;
+    uint8_t *p = buf_reserve(&k->window, n);
+    if (p == NULL) return error_set(e, ERR_NOMEM, "no memory to read the journal");
+    enum err r = file_read_at(f, k->offset, p, n, e);
+    if (r == OK) k->window.len = n;
+    if (k->chunk_bytes < CHUNK_BYTES_MAX) k->chunk_bytes *= 2;
+    return r;
+}
+
+/* Gives out the commits of a batch; *is_through false when the taker is full before its end. */
+static enum err take_batch(struct journal_read *r, const struct batch_header *h,
+                           struct slice payload, bool *is_through)
+{
+    struct reading *k = r->reading;
+    struct error *e = &r->error;
+    struct txn_view txn;
+    bool is_first = k->version == k->pin.version_before;
+    *is_through = true;
+    if (h->transactions > 0 && h->first_version > k->version + 1) {
+        if (!is_first) return error_set(e, ERR_CORRUPT, "versions are missing");
+        if (r->after > k->version && r->after < h->first_version) {
+            return error_set(e, ERR_STALE,
+                             "the one given is of a history that a restart or a restore undid");
+        }
+    }
+    while (txn_read(&payload, &txn)) {
+        uint64_t version = txn.version;
+        bool is_full = false;
+        enum err result = OK;
+        if (version > r->after) result = r->take(r, &txn, &is_full, e);
+        if (result != OK) return result;
+        if (is_full) {
+            *is_through = false;
+            return OK;
+        }
+        if (version > k->version) k->version = version;
+    }
+    if (payload.len != 0) return error_set(e, ERR_CORRUPT, "a malformed record");
+    return OK;
+}
+
+static enum err read_batches(struct journal_read *read, struct file *f)
+{
+    struct reading *k = read->reading;
+    struct error *e = &read->error;
+    uint64_t begin = k->offset;
+    bool is_through = true;
+    while (is_through && k->version < k->end && k->offset - begin < READ_BYTES_MAX) {
+        struct batch_header h;
+        size_t room = (size_t)(k->pin.bytes - k->offset);
+        if (room < JOURNAL_BATCH_BYTES) return error_set(e, ERR_CORRUPT, "it ends too early");
+        enum err r = window_fill(k, f, JOURNAL_BATCH_BYTES, e);
+        if (r != OK) return r;
+        if (!batch_peek(k->window.data + (k->offset - k->window_at), room, &h)) {
+            return error_set(e, ERR_CORRUPT, "a batch is missing");
+        }
+        size_t bytes = batch_bytes(h.payload_bytes);
+        r = window_fill(k, f, bytes, e);
+        if (r != OK) return r;
+        const uint8_t *batch = k->window.data + (k->offset - k->window_at);
+        if (!batch_verify(batch, &h, &k->pin.id)) {
+            return error_set(e, ERR_CORRUPT, "a damaged batch");
+        }
+        struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h.payload_bytes);
+        r = take_batch(read, &h, payload, &is_through);
+        if (r != OK) return r;
+        if (is_through) k->offset += bytes;
+    }
+    return OK;
+}
+
+void history_run(struct journal *journal, struct journal_read *r)
+{
+    const char *dir = file_journal_of(journal)->dir; /* as long as the journal is open */
+    struct reading *k = r->reading;
+    struct file f = {.fd = -1};
+    struct buf path;
+    buf_init(&path);
+    journal_path(&path, dir, k->pin.id.number);
+    r->result = file_open(&f, (char *)path.data, FILE_READ, &r->error);
+    /* Somebody has removed it, and asking again would be of no use. */
+    if (r->result == ERR_IO && !file_exists((char *)path.data)) {
+        r->result = error_set(&r->error, ERR_CORRUPT, "its file is missing");
+    }
+    if (r->result == OK) r->result = read_batches(r, &f);
+    file_close(&f);
+    buf_fini(&path);
+    buf_fini(&k->window);
+}
+
+/* ---- places; loop thread ---- */
+
+static struct place *place_find(struct places *c, uint64_t number, uint64_t version)
+{
+    struct place *best = NULL;
+    for (size_t i = 0; i < PLACES; i++) {
+        struct place *p = &c->place[i];
+        if (p->number != number || p->version > version) continue;
+        if (best == NULL || p->version > best->version) best = p;
+    }
+    return best;
+}
+
+static void reading_place(struct places *c, struct reading *k, uint64_t after)
+{
+    struct place *p = place_find(c, k->pin.id.number, after);
+    k->version = k->pin.version_before;
+    k->offset = JOURNAL_HEADER_BYTES;
+    if (p == NULL) return;
+    p->used = ++c->uses;
+    k->place = k->version = p->version;
+    k->offset = p->offset;
+}
+
+/* The place that its reader left is the first to be forgotten, so that a fast one does not use up
+ * all of them. */
+static void reading_remember(struct places *c, const struct reading *k)
+{
+    struct place *oldest = &c->place[0];
+    if (k->version == k->place || k->version == k->pin.version_before) return;
+    struct place *left = place_find(c, k->pin.id.number, k->place);
+    if (left != NULL && left->version == k->place) left->used = 0;
+    struct place *same = place_find(c, k->pin.id.number, k->version);
+    if (same != NULL && same->version == k->version) {
+        same->offset = k->offset;
+        same->used = ++c->uses;
+        return;
+    }
+    for (size_t i = 1; i < PLACES; i++) {
+        if (c->place[i].used < oldest->used) oldest = &c->place[i];
+    }
+    *oldest = (struct place){
+        .number = k->pin.id.number, .version = k->version, .offset = k->offset, .used = ++c->uses};
+}
+
+struct places *places_new(void)
+{
+    return mem_new(sizeof(struct places));
+}
+
+void places_free(struct places *c)
+{
+    mem_free(c);
+}
+
+/* ---- begin and end; loop thread ---- */
+
+bool history_begin(struct journal *journal, struct journal_read *r)
+{
+    struct file_journal *j = file_journal_of(journal);
+    struct segment_pin pin;
+    if (!segment_pin(j, r->after, &pin)) return false;
+    struct reading *k = mem_new(sizeof *k);
+    r->reading = k;
+    r->result = OK;
+    r->is_damaged = false;
+    k->pin = pin;
+    k->chunk_bytes = CHUNK_BYTES_MIN;
+    k->end = r->until < pin.last_version ? r->until : pin.last_version;
+    reading_place(j->places, k, r->after);
+    return true;
+}
+
+/* What was found before an error is good; who asks again meets the error at once. */
+void history_end(struct journal *journal, struct journal_read *r)
+{
+    struct reading *k = r->reading;
+    r->next = k->version > r->after ? k->version : r->after;
+    r->is_damaged = r->result == ERR_CORRUPT;
+    if (r->is_damaged) {
+        struct error why = r->error;
+        log_warning("journal: segment %llu at offset %llu: %s: the change feed begins after it",
+                    (unsigned long long)k->pin.id.number, (unsigned long long)k->offset, why.text);
+        r->result = error_set(
+            &r->error, ERR_STALE, "segment %llu of the journal is damaged at offset %llu: %s",
+            (unsigned long long)k->pin.id.number, (unsigned long long)k->offset, why.text);
+    }
+    if (r->result == OK) reading_remember(file_journal_of(journal)->places, k);
+    segment_unpin(&k->pin, r->is_damaged);
+    mem_free(k);
+    r->reading = NULL;
+}

@@ -1,0 +1,48 @@
+/* sqlite_store: the store of this machine, one SQLite database, tupled.db. Written only by the
+ * store thread; each reader is a connection of its own. backend/store.h has the contract.
+ *
+ *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v) WITHOUT ROWID
+ *   large(id INTEGER PRIMARY KEY, v BLOB): values that are too long for kv (store_large.c)
+ *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied'
+ *   counts(d INTEGER PRIMARY KEY, entries, expiring, bytes): backend/store_counts.h
+ *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
+ *     damaged and can therefore not be written. They are newer than what kv may have of them.
+ *   forgotten(start BLOB PRIMARY KEY, end BLOB): ranges of kv that nobody reads any more
+ *
+ * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
+ * ms or 0, `v` the value, or an integer, the id of a large one. application_id is "tupl",
+ * user_version the format. Every page has a checksum (page_sum.h).
+ *
+ * Applying a memtable is several transactions (slices), each durable at its COMMIT; the last one
+ * moves 'applied'. A crash in between leaves a mixture that the journal's replay makes whole again,
+ * because replay is idempotent; and while the server runs the memtable stays in front of the
+ * mixture.
+ *
+ * may_wait false: what is in the page cache is read, what is not is refused (vfs.h).
+ */
+#ifndef BACKEND_LOCAL_SQLITE_STORE_H
+#define BACKEND_LOCAL_SQLITE_STORE_H
+
+#include "backend/local/journal_format.h"
+#include "backend/store.h"
+
+#define STORE_FORMAT 4
+
+struct text_ops;
+
+struct sqlite_options {
+    const char *path;
+    uint64_t cache_bytes; /* page cache of the writer; a reader gets reader_cache_bytes */
+    uint64_t reader_cache_bytes;
+    const struct text_ops *text_ops; /* NULL = text indexes are not kept; backend/text.h */
+};
+
+/* Opens or creates. ERR_FORMAT when it is newer than this program or no database of ours. */
+ERR_MUST_USE enum err sqlite_open(const struct sqlite_options *options, struct store **out,
+                                  struct error *e);
+/* Borrowed; DATABASE_ID_BYTES. */
+const uint8_t *sqlite_database_id(const struct store *s);
+/* The database file, open for reading. */
+int sqlite_fd(const struct store *s);
+
+#endif

@@ -1,0 +1,53 @@
+/* pipeline: the backend (backend.h) over a journal and a store, whatever these are.
+ *
+ *   commit -> journal (durable) -+-> memtable (newest state) -> frozen -> store -> dropped
+ *   load   <- memtable, frozen memtables, entry cache, store
+ *
+ * It knows no files and no SQL: what lasts is behind journal.h and store.h.
+ */
+#ifndef BACKEND_PIPELINE_H
+#define BACKEND_PIPELINE_H
+
+#include "backend/journal.h"
+#include "backend/store.h"
+
+struct pipeline_options {
+    uint64_t memtable_bytes;     /* frozen when it holds this much ... */
+    int64_t memtable_age_ms;     /* ... or is this old */
+    uint64_t write_buffer_bytes; /* unapplied data at which writers stop; slowed from half of it */
+    uint64_t cache_bytes;        /* entry cache */
+    unsigned query_threads;
+    int64_t scan_ms_max;                         /* a scan may be open this long */
+    bool is_inline;                              /* no threads: simulation; see worker.h ... */
+    unsigned (*pick)(void *arg, unsigned count); /* ... too; NULL = the first */
+    void *pick_arg;
+    void (*wake)(void *arg); /* any thread: poll is wanted */
+    /* The journal failed: stop the process. */
+    void (*on_fatal)(void *arg, const struct error *e);
+    /* The journal is somebody else's now: what was not acknowledged is lost. Nothing is
+     * acknowledged any more; pipeline_abandon, but not from within this call. NULL = as on_fatal.
+     */
+    void (*on_lost)(void *arg, const struct error *e);
+    void *arg;
+};
+
+/* Takes both, which are new, also on an error; starts them, recovers. Errors: those of the start of
+ * the journal, of reading the store. */
+ERR_MUST_USE enum err pipeline_open(const struct pipeline_options *options, struct journal *journal,
+                                    struct store *store, struct backend **out, struct error *e);
+
+/* Takes the options that may change while it is open: memtable_*, write_buffer_bytes, cache_bytes,
+ * scan_ms_max; others are ignored. They are read by the loop thread alone, which calls this, so
+ * they apply at once. ERR_WAIT: they do, but what an earlier, weaker durability of the journal
+ * acknowledged is still being synced, and the waiter will be told; call again. OK: under the
+ * strongest durability all that was ever acknowledged is synced. */
+ERR_MUST_USE enum err pipeline_set_options(struct backend *b,
+                                           const struct pipeline_options *options, struct waiter *w,
+                                           struct error *e);
+
+/* At any moment: as the end of the process would, nothing is applied or synced any more. Waits for
+ * no I/O that the journal or the store can give up. Scans must be closed; waiters are let go and
+ * not woken; requests (backup, changes, search) end with an error. Frees. */
+void pipeline_abandon(struct backend *b);
+
+#endif

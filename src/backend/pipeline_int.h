@@ -1,0 +1,190 @@
+/* pipeline_int: the pipeline's own parts: pipeline.c (commit, turns), load.c (single keys),
+ * readers.c, apply.c (memtables to the store, back-pressure), scan.c (ranges), replay.c (the
+ * start), backup.c, changes.c, search.c, verify.c, clean.c.
+ */
+#ifndef BACKEND_PIPELINE_INT_H
+#define BACKEND_PIPELINE_INT_H
+
+#include "backend/cache.h"
+#include "backend/damage.h"
+#include "backend/kept.h"
+#include "backend/pipeline.h"
+#include "backend/range_cache.h"
+#include "backend/worker.h"
+#include "base/steady.h"
+
+#define READERS_MAX 32 /* beside the loop's own: pinned scans and loads under way */
+
+struct pooled_reader {
+    struct pooled_reader *next; /* in the list of idle ones */
+    struct store_reader *reader;
+};
+
+struct pipeline;
+struct pipeline_backup; /* backup.c */
+struct changes;         /* changes.c */
+struct searches;        /* search.c */
+
+struct apply_job {
+    struct job job; /* first */
+    struct pipeline *pipeline;
+    struct memtable *memtable;
+    struct store_progress progress;
+    int64_t spent_us;
+    enum err result;
+    struct error error;
+};
+
+/* clean.c */
+struct clean_job {
+    struct job job; /* first */
+    struct pipeline *pipeline;
+    struct store_progress progress;
+    bool has_more;
+    enum err result;
+    struct error error;
+};
+
+struct pipeline {
+    struct backend base; /* first */
+    struct pipeline_options options;
+    struct worker *store_worker, *query_worker;
+    struct worker *long_worker;  /* as query_worker, for what takes long: filtered scans, search */
+    struct journal *journal;     /* owned */
+    struct store *store;         /* owned */
+    uint64_t applied;            /* what it has, as the last apply said ... */
+    struct sparse counts;        /* ... struct store_counts; owned */
+    struct store_reader *reader; /* the loop's own; never waits, never pinned */
+    struct pooled_reader *idle_readers;
+    unsigned readers_open;
+    struct cache cache;
+    struct range_cache range_cache;
+    struct kept kept;
+    struct memtable *active;  /* head of the list, newest first */
+    struct memtable *aside;   /* its end: entries that the store can not take (store_aside.c) */
+    uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
+    unsigned frozen_count;
+    struct memtable *retiring;  /* applied, its entries going into the cache; oldest of the list */
+    uint64_t retire_generation; /* changes when a retirement begins or ends */
+    uint64_t version_newest;    /* of the last commit */
+    uint64_t version_next;      /* to be given; a start skips what was reserved */
+    uint64_t version_told;      /* last on_durable */
+    struct steady time;         /* transaction time */
+    int64_t time_ahead_told_ms; /* in the log; 0 = it is not ahead */
+    struct pipeline_backup *backup; /* under way; NULL = none is */
+    struct changes *changes;        /* owned */
+    struct searches *searches;      /* owned */
+    bool text_is_filling;           /* the store has a text index that is not filled in yet */
+    struct apply_job apply;
+    struct clean_job clean;
+    bool has_garbage, is_cleaning; /* of forgotten ranges */
+    int64_t clean_again_us;        /* not before; after an error */
+    bool is_started;               /* the journal takes appends */
+    bool is_applying, is_closing;
+    int64_t apply_retry_us; /* not before; 0 = at once */
+    unsigned apply_failures;
+    struct error apply_error;
+    double apply_rate;   /* memtable bytes a second that the store follows */
+    double write_budget; /* bytes that throttled writers may still write; see apply.c */
+    int64_t budget_us;
+    int64_t bulk_us; /* bulk work was last admitted although writers are throttled */
+    struct waiter_list room_waiters, throttled, throttled_bulk, yielded;
+    struct waiter_list settle_waiters; /* for the next apply */
+    struct damage damage;
+    struct verification *verification; /* the last one; NULL = there was none */
+    uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
+    unsigned scans_open;
+};
+
+static inline struct pipeline *pipeline_of(struct backend *b)
+{
+    return (struct pipeline *)b;
+}
+
+/* pipeline.c: a mutation becomes part of the newest state. */
+void pipeline_remember(struct pipeline *p, const struct mutation *mu, const struct entry *before,
+                       uint64_t version);
+
+/* load.c */
+enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
+                       struct error *e);
+/* As load, but it begins no read: ERR_WAIT, and nobody waits. */
+enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *out,
+                           struct error *e);
+/* The newest state of a key as far as memory knows it, cache included; without a trace there. */
+bool pipeline_peek(const struct pipeline *p, uint64_t hash, struct slice key, struct entry *out);
+
+/* apply.c */
+void pipeline_freeze(struct pipeline *p);
+/* The last reference gone, a query thread frees it. */
+void pipeline_unref_memtable(struct pipeline *p, struct memtable *m);
+void pipeline_freeze_if_due(struct pipeline *p);
+void pipeline_apply_next(struct pipeline *p);
+void pipeline_retire_slice(struct pipeline *p, size_t entries_max);
+enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e);
+enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e);
+void pipeline_budget_tick(struct pipeline *p);
+/* Blocks until no memtable holds anything unapplied: start and stop only. */
+ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
+uint64_t pipeline_unapplied_bytes(const struct pipeline *p);
+
+/* As waiter_wake_all, but when everything ends: then they are let go. */
+void pipeline_wake(const struct pipeline *p, struct waiter_list *waiters);
+
+/* readers.c; loop thread */
+ERR_MUST_USE enum err reader_take(struct pipeline *p, struct pooled_reader **out, struct error *e);
+void reader_give(struct pipeline *p, struct pooled_reader *r);
+void readers_close(struct pipeline *p);
+
+/* backup.c */
+ERR_MUST_USE enum err pipeline_backup(struct backend *b, struct backup_request *q, struct error *e);
+/* Goes on if what it waits for is there. */
+void pipeline_backup_try(struct pipeline *p);
+void pipeline_backup_stop(struct pipeline *p);
+
+/* changes.c */
+struct changes *changes_new(void);
+void changes_free(struct changes *c);
+void pipeline_changes(struct backend *b, struct changes_request *q);
+/* Begins those that waited for a version. */
+void pipeline_changes_try(struct pipeline *p);
+/* Those that still wait learn that the server stops. */
+void pipeline_changes_stop(struct pipeline *p);
+
+/* search.c */
+struct searches *searches_new(void);
+void searches_free(struct searches *s);
+void pipeline_search(struct backend *b, struct text_request *q);
+/* Begins those whose barrier was reached. */
+void pipeline_searches_try(struct pipeline *p);
+/* Those that still wait learn that the server stops. */
+void pipeline_searches_stop(struct pipeline *p);
+/* The next slice of a text index that is being filled, if there is one. */
+void pipeline_fill_try(struct pipeline *p);
+
+/* clean.c: removes the next slice of what is forgotten, if there is something. */
+void pipeline_clean_try(struct pipeline *p);
+
+/* verify.c */
+struct verification;
+ERR_MUST_USE enum err pipeline_verify_start(struct backend *b, struct error *e);
+bool pipeline_verify_stop(struct backend *b);
+void pipeline_verify_figures(struct backend *b, struct verify_figures *out);
+void pipeline_verify_free(struct pipeline *p);
+
+/* scan.c */
+enum err pipeline_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
+                            struct error *e);
+enum err pipeline_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
+                            struct error *e);
+enum err pipeline_scan_load(struct scan *s, const struct slice *keys, size_t count,
+                            struct entry *out, struct waiter *w, struct error *e);
+uint64_t pipeline_scan_depends(const struct scan *s);
+enum err pipeline_scan_pause(struct scan *s, struct error *e);
+void pipeline_scan_close(struct scan *s);
+
+/* replay.c: at a start, what the journal holds beyond the store; *version_next: the first that may
+ * be given. */
+ERR_MUST_USE enum err pipeline_replay(struct pipeline *p, struct error *e);
+
+#endif

@@ -1,0 +1,134 @@
+/* scan_load: single entries as a scan sees them: from its memtables at its version, and from the
+ * store as it was pinned. What must be read is read by one job of a query thread, which owns the
+ * lookup meanwhile; the scan is SCAN_FETCHING then.
+ */
+#include "backend/scan_int.h"
+#include "base/mem.h"
+
+#define ARENA_BYTES (64 * 1024)
+
+struct lookup {
+    struct job job; /* first */
+    struct scan *scan;
+    struct arena arena; /* of keys, entries and their values */
+    struct slice *keys; /* those that no memtable knows, in the order asked */
+    struct entry *entries;
+    size_t count;
+    bool is_done; /* fetched; an error was not yet told */
+    enum err result;
+    struct error error;
+};
+
+void scan_lookup_free(struct scan *s)
+{
+    if (s->lookup == NULL) return;
+    arena_fini(&s->lookup->arena);
+    mem_free(s->lookup);
+}
+
+/* True when a memtable, or a flush, decides. */
+static bool from_memory(struct scan *s, struct slice key, struct entry *out)
+{
+    uint64_t hash = hash_bytes(key);
+    *out = (struct entry){0};
+    for (size_t i = 0; i < s->layer_count; i++) {
+        const struct mem_version *v = memtable_get(s->layers[i].memtable, hash, key);
+        if (v != NULL) v = mem_version_at(v, s->version);
+        if (v == NULL) continue;
+        depends_raise(&s->depends, v->version);
+        if (v->is_tombstone || v->version < s->flushed) return true;
+        *out = (struct entry){.exists = true,
+                              .version = v->version,
+                              .expiry_ms = v->expiry_ms,
+                              .value = slice_of(v->value, v->value_len)};
+        return true;
+    }
+    return s->flushed != 0;
+}
+
+static void lookup_run(struct job *job)
+{
+    struct lookup *u = (struct lookup *)job;
+    u->result = store_get_many(u->scan->reader->reader, u->keys, u->count, &u->arena, u->entries,
+                               &u->error);
+}
+
+static void lookup_done(struct job *job)
+{
+    struct lookup *u = (struct lookup *)job;
+    struct scan *s = u->scan;
+    s->state = SCAN_PINNED;
+    u->is_done = true;
+    if (u->result != OK) damage_note(&s->pipeline->damage, &u->error);
+    pipeline_wake(s->pipeline, &s->waiters);
+    if (s->is_closed) scan_free(s);
+}
+
+static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t count,
+                             struct waiter *w, struct error *e)
+{
+    enum err r = pipeline_scan_pause(s, e);
+    if (r != OK) return r;
+    if (s->lookup == NULL) {
+        s->lookup = mem_new(sizeof *s->lookup);
+        arena_init(&s->lookup->arena, ARENA_BYTES);
+    }
+    struct lookup *u = s->lookup;
+    arena_reset(&u->arena);
+    u->scan = s;
+    u->job = (struct job){.run = lookup_run, .done = lookup_done};
+    u->keys = arena_alloc(&u->arena, count * sizeof *u->keys);
+    u->entries = arena_alloc(&u->arena, count * sizeof *u->entries);
+    u->count = 0;
+    u->is_done = false;
+    for (size_t i = 0; i < count; i++) {
+        struct entry known;
+        if (!from_memory(s, keys[i], &known)) {
+            u->keys[u->count++] = arena_copy(&u->arena, keys[i]);
+        }
+    }
+    s->state = SCAN_FETCHING;
+    waiter_add(&s->waiters, w);
+    worker_post(s->pipeline->query_worker, &u->job);
+    return error_set(e, ERR_WAIT, "entries are being read");
+}
+
+/* What the lookup brought, put between what the memtables know. It stays until something else is
+ * asked for: who asks again after another wait finds it. False: it is of other keys. */
+static bool hand_out(struct scan *s, const struct slice *keys, size_t count, struct entry *out)
+{
+    const struct lookup *u = s->lookup;
+    size_t at = 0;
+    if (u == NULL || !u->is_done) return false;
+    for (size_t i = 0; i < count; i++) {
+        if (from_memory(s, keys[i], &out[i])) continue;
+        if (at == u->count || !slice_eq(u->keys[at], keys[i])) return false;
+        out[i] = u->entries[at++];
+    }
+    return true;
+}
+
+enum err pipeline_scan_load(struct scan *s, const struct slice *keys, size_t count,
+                            struct entry *out, struct waiter *w, struct error *e)
+{
+    depends_raise(&s->depends, s->flushed);
+    if (s->state == SCAN_FETCHING) {
+        waiter_add(&s->waiters, w);
+        return error_set(e, ERR_WAIT, "entries are being read");
+    }
+    if (s->lookup != NULL && s->lookup->is_done && s->lookup->result != OK) {
+        s->lookup->is_done = false;
+        *e = s->lookup->error;
+        return s->lookup->result;
+    }
+    if (hand_out(s, keys, count, out)) return OK;
+    for (size_t i = 0; i < count; i++) {
+        if (from_memory(s, keys[i], &out[i])) continue;
+        /* Within its first turn the newest state is what it sees. */
+        enum err r = ERR_WAIT;
+        if (s->state == SCAN_FRESH) r = pipeline_load_now(s->pipeline, keys[i], &out[i], e);
+        if (r == OK) continue;
+        return r == ERR_WAIT ? lookup_begin(s, keys, count, w, e) : r;
+    }
+    return OK;
+}
