@@ -69,11 +69,15 @@ echo '#include "resp/x.h"' | tree src/codec/a.h
 breaks "folders of one rank do not include one another" src/codec/a.h:1 "may not include resp"
 echo '#include "queue/x.h"' | tree src/watch/a.c
 breaks "features do not include one another" src/watch/a.c:1 "may not include queue"
-printf '#include "command/x.h"\n#include "base/y.h"\n#include "net/own.h"\n#include <stdio.h>\n' | tree src/net/a.c
+printf '#include "request/x.h"\n#include "base/y.h"\n#include "net/own.h"\n#include <stdio.h>\n' | tree src/net/a.c
 holds "a higher rank includes lower ones and itself"
-echo '  #  include "net/x.h"' | tree src/command/a.c
-breaks "blanks do not hide an include" src/command/a.c:1 "may not include net"
-echo '/* #include "net/x.h" */' | tree src/command/a.c
+echo '  #  include "net/x.h"' | tree src/request/a.c
+breaks "blanks do not hide an include" src/request/a.c:1 "may not include net"
+echo '#include "command/kv/x.h"' | tree src/command/queue/a.c
+breaks "a family of commands includes no other" src/command/queue/a.c:1 "may not include command/kv"
+printf '#include "command/kv/x_int.h"\n#include "request/y.h"\n' | tree src/command/kv/a.c
+holds "a family includes its own and what runs commands"
+echo '/* #include "net/x.h" */' | tree src/request/a.c
 holds "a comment includes nothing"
 echo '#include "x.h"' | tree src/base/a.c
 breaks "an include names its folder" src/base/a.c:1 "without its folder"
