@@ -45,17 +45,22 @@ void cache_fini(struct cache *c)
     while (c->hand != NULL) cache_remove(c, c->hand);
     free_dying(c);
     htab_fini(&c->points);
+    uint32_t *generation;
+    for (uint32_t i = 0; (generation = sparse_next(&c->generations, &i)) != NULL; i++) {
+        mem_free(generation);
+    }
     sparse_fini(&c->generations);
 }
 
-static uint32_t generation(const struct cache *c, struct slice key)
+static uint32_t generation_of(const struct cache *c, struct slice key)
 {
-    return (uint32_t)(uintptr_t)sparse_get(&c->generations, key_database(key));
+    const uint32_t *generation = sparse_get(&c->generations, key_database(key));
+    return generation == NULL ? 0 : *generation;
 }
 
 static bool is_current(const struct cache *c, const struct cache_entry *entry)
 {
-    return entry->generation == generation(c, entry->key);
+    return entry->generation == generation_of(c, entry->key);
 }
 
 const struct cache_entry *cache_get(struct cache *c, uint64_t hash, struct slice key)
@@ -114,7 +119,7 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
         .expiry_ms = value->expiry_ms,
         .value_len = value->value.len,
         .exists = value->exists,
-        .generation = generation(c, key),
+        .generation = generation_of(c, key),
     };
     memcpy(entry->bytes, key.data, key.len);
     if (value->value.len > 0) memcpy(entry->bytes + key.len, value->value.data, value->value.len);
@@ -135,6 +140,7 @@ void cache_refresh(struct cache *c, uint64_t hash, struct slice key, const struc
 
 void cache_forget_database(struct cache *c, uint16_t database)
 {
-    void **at = sparse_slot(&c->generations, database);
-    *at = (void *)((uintptr_t)*at + 1);
+    uint32_t **at = (uint32_t **)sparse_slot(&c->generations, database);
+    if (*at == NULL) *at = mem_new(sizeof **at);
+    ++**at;
 }

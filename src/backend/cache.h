@@ -28,7 +28,7 @@ struct cache {
     struct cache_entry *dying; /* evicted in this turn; readers may still hold their values */
     size_t bytes;
     size_t bytes_max;
-    struct sparse generations; /* of databases that were flushed: a number, not a pointer */
+    struct sparse generations; /* of databases that were flushed: uint32_t, owned */
     uint64_t hits, misses;
 };
 

@@ -4,8 +4,9 @@
 
 struct store_counts store_counts_get(const struct sparse *counts, uint16_t database)
 {
+    static const struct store_counts none;
     const struct store_counts *c = sparse_get(counts, database);
-    return c == NULL ? (struct store_counts){0} : *c;
+    return c == NULL ? none : *c;
 }
 
 void store_counts_put(struct sparse *counts, uint16_t database, const struct store_counts *c)

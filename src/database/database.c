@@ -75,16 +75,21 @@ static bool row_read(struct slice bytes, struct database *d)
 
 /* ---- what memory has of them ---- */
 
-static struct slice text_new(struct slice text)
+static void texts_set(struct database *d, struct slice name, struct slice comment)
 {
-    uint8_t *p = mem_alloc(text.len + 1);
-    if (text.len > 0) memcpy(p, text.data, text.len);
-    return slice_of(p, text.len);
+    uint8_t *p = mem_alloc(name.len + comment.len + 1);
+    if (name.len > 0) memcpy(p, name.data, name.len);
+    if (comment.len > 0) memcpy(p + name.len, comment.data, comment.len);
+    mem_free(d->texts);
+    d->texts = p;
+    d->name = slice_of(p, name.len);
+    d->comment = slice_of(p + name.len, comment.len);
 }
 
-static void text_free(struct slice text)
+static void database_free(struct database *d)
 {
-    mem_free((void *)(uintptr_t)text.data);
+    mem_free(d->texts);
+    mem_free(d);
 }
 
 static struct database *put(struct databases *x, uint16_t number)
@@ -95,8 +100,7 @@ static struct database *put(struct databases *x, uint16_t number)
     char name[8];
     int len = snprintf(name, sizeof name, "%u", number);
     d->number = number;
-    d->name = text_new(slice_of(name, (size_t)len));
-    d->comment = text_new(slice_of(NULL, 0));
+    texts_set(d, slice_of(name, (size_t)len), slice_of(NULL, 0));
     waiter_list_init(&d->late);
     return d;
 }
@@ -106,15 +110,13 @@ static void take_row(struct databases *x, uint16_t number, const struct database
 {
     struct database *d = put(x, number);
     bool had_quota = has_quota(d);
-    text_free(d->name);
-    text_free(d->comment);
-    d->name = text_new(row->name);
-    d->comment = text_new(row->comment);
+    texts_set(d, row->name, row->comment);
     d->limits = row->limits;
     d->created = row->created;
     d->created_ms = row->created_ms;
     d->has_row = true;
-    x->limited += (size_t)has_quota(d) - (size_t)had_quota;
+    if (has_quota(d) && !had_quota) x->limited++;
+    if (!has_quota(d) && had_quota) x->limited--;
     if (has_quota(d) && !had_quota) d->exact_from = version;
     if (d->limits.rate == 0) waiter_wake_all(&d->late);
 }
@@ -123,12 +125,10 @@ static void drop(struct databases *x, uint16_t number)
 {
     struct database *d = sparse_get(&x->numbers, number);
     if (d == NULL) return;
-    x->limited -= has_quota(d);
+    if (has_quota(d)) x->limited--;
     *sparse_slot(&x->numbers, number) = NULL;
     waiter_wake_all(&d->late);
-    text_free(d->name);
-    text_free(d->comment);
-    mem_free(d);
+    database_free(d);
 }
 
 struct database *database_get(struct databases *x, uint16_t number)
@@ -376,11 +376,7 @@ void databases_free(struct databases *x)
 {
     struct database *d;
     if (x == NULL) return;
-    for (uint32_t i = 0; (d = sparse_next(&x->numbers, &i)) != NULL; i++) {
-        text_free(d->name);
-        text_free(d->comment);
-        mem_free(d);
-    }
+    for (uint32_t i = 0; (d = sparse_next(&x->numbers, &i)) != NULL; i++) database_free(d);
     sparse_fini(&x->numbers);
     mem_free(x);
 }

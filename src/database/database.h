@@ -31,7 +31,8 @@ struct database_limits {
 
 struct database {
     uint16_t number;
-    struct slice name, comment; /* owned */
+    struct slice name, comment; /* in `texts` */
+    uint8_t *texts;             /* owned */
     struct database_limits limits;
     uint64_t created;   /* version; 0 = it was always there */
     int64_t created_ms; /* Unix time; 0 = it was always there */

@@ -10,8 +10,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/format.h"
-
-extern const struct command kv_get; /* src/command/kv/read.c: what a read here does too */
+#include "request/table.h"
 
 #define TURN_EVERY 64        /* reads of what is in memory */
 #define KEEP_BYTES (1 << 20) /* of scratch memory, between two calls */

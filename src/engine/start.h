@@ -31,7 +31,7 @@ struct start_space {
 };
 
 /* Before the first tick. */
-void engine_read_at_start(struct engine *g, const struct start_space *s);
+void engine_read_at_start(struct engine *g, const struct start_space *x);
 /* OK when the database's rows of the space are there; ERR_WAIT, `w` will be woken; or why they
  * cannot be read. */
 ERR_MUST_USE enum err engine_start_check(struct engine *g, enum space space, uint16_t database,

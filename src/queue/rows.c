@@ -9,7 +9,7 @@
 
 /* ---- keys ---- */
 
-static bool has_incarnation(enum space space)
+static bool has_incarnation(uint8_t space)
 {
     return space == SPACE_MESSAGE || space == SPACE_READY || space == SPACE_STATE ||
            space == SPACE_LEASE;
@@ -20,7 +20,7 @@ struct slice row_key(struct arena *arena, const struct row_place *place, enum sp
 {
     struct slice queue = place->queue;
     size_t head = KEY_HEAD_BYTES + 1 + queue.len;
-    size_t incarnation = has_incarnation(space) ? INCARNATION_BYTES : 0;
+    size_t incarnation = has_incarnation((uint8_t)space) ? INCARNATION_BYTES : 0;
     uint8_t *p = arena_alloc(arena, head + incarnation + rest.len);
     *key_head_write(p, place->database, (uint8_t)space) = (uint8_t)queue.len;
     bytes_copy(p + KEY_HEAD_BYTES + 1, queue.data, queue.len);
@@ -44,7 +44,7 @@ bool row_split(struct slice key, struct row_place *place, struct slice *rest)
     *place = (struct row_place){.database = key_database(key),
                                 .queue = slice_of(key.data + head, key.data[KEY_HEAD_BYTES])};
     head += key.data[KEY_HEAD_BYTES];
-    if (has_incarnation((enum space)key_space(key))) {
+    if (has_incarnation(key_space(key))) {
         if (key.len - head < INCARNATION_BYTES) return false;
         place->incarnation = get_u64(key.data + head);
         head += INCARNATION_BYTES;

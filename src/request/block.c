@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "request/args.h"
+#include "request/table.h"
 #include "request/transaction.h"
 
 /* ---- blocked commands ---- */

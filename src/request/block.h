@@ -24,6 +24,4 @@ void clients_unpause(struct env *env);
  * can run, from whoever, but CLIENT UNPAUSE. */
 bool pause_holds(struct request *rq);
 
-extern const struct command cmd_wait;
-
 #endif

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "request/block.h"
 #include "request/observe.h"
 #include "request/publication.h"
 #include "request/touched.h"

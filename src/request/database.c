@@ -1,6 +1,7 @@
 #include "request/database.h"
 
 #include "request/block.h"
+#include "request/table.h"
 #include "request/transaction.h"
 
 void client_select(struct client *c, const struct database *d)

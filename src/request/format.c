@@ -10,6 +10,7 @@
 #include "codec/key.h"
 #include "codec/value.h"
 #include "request/args.h"
+#include "request/table.h"
 
 /* ---- forms ---- */
 

@@ -15,6 +15,7 @@
 #include "request/keys.h"
 #include "request/observe.h"
 #include "request/publication.h"
+#include "request/table.h"
 
 #define ARENA_BYTES 4096
 #define PREFETCH_MAX 64 /* reads begun for one attempt of EXEC */

@@ -15,6 +15,4 @@ size_t client_watched_count(const struct client *c);
 /* As DISCARD; harmless when there is none. */
 void client_end_transaction(struct client *c);
 
-extern const struct command cmd_exec;
-
 #endif

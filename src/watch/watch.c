@@ -304,7 +304,7 @@ static struct watched_name *name_of(struct watch *x, enum watch_kind kind, struc
     n->name = slice_of(n + 1, name.len);
     n->hash = hash;
     n->kind = kind;
-    struct watched_name **first = place_of_first(x, kind, key_database(name));
+    struct watched_name **first = place_of_first(x, (int)kind, key_database(name));
     STACK_PUSH(*first, n, next, prev);
     x->name_count++;
     htab_insert(&x->tables[kind], hash, &n->name);
@@ -333,7 +333,7 @@ void watch_remove(struct watch *x, struct watcher *w)
     htab_remove(&x->tables[n->kind], n->hash, &n->name);
     if (x->flush_at == n) x->flush_at = n->next;
     x->name_count--;
-    struct watched_name **first = place_of_first(x, n->kind, key_database(n->name));
+    struct watched_name **first = place_of_first(x, (int)n->kind, key_database(n->name));
     STACK_UNLINK(*first, n, next, prev);
     mem_free(n);
 }

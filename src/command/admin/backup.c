@@ -11,6 +11,7 @@
 #include "engine/stamp.h"
 #include "request/command.h"
 #include "request/feature.h"
+#include "request/table.h"
 
 static void backup_open(struct env *env)
 {

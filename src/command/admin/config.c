@@ -4,6 +4,7 @@
 #include "base/glob.h"
 #include "request/args.h"
 #include "request/stats.h"
+#include "request/table.h"
 
 #define SHOWN_BYTES 128 /* of a name, in an error */
 

@@ -5,6 +5,7 @@
 #include "queue/queue.h"
 #include "request/args.h"
 #include "request/database.h"
+#include "request/table.h"
 
 /* ---- arguments ---- */
 

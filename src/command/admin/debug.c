@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "request/block.h"
+#include "request/table.h"
 
 static enum err debug_allowed(struct request *rq)
 {

@@ -1,6 +1,7 @@
 /* server: DBSIZE, FLUSHDB, FLUSHALL, TIME, SHUTDOWN. */
 #include "base/clock.h"
 #include "request/command.h"
+#include "request/table.h"
 
 static enum err dbsize_run(struct request *rq)
 {

@@ -1,5 +1,6 @@
 /* verify: KV.VERIFY: reads everything that is stored in the background; shows what is damaged. */
 #include "request/command.h"
+#include "request/table.h"
 
 static enum err start_run(struct request *rq)
 {

@@ -2,6 +2,7 @@
  * which there are none, and LOLWUT.
  */
 #include "request/command.h"
+#include "request/table.h"
 
 static enum err no_cluster_run(struct request *rq)
 {

@@ -8,6 +8,7 @@
 #include "request/format.h"
 #include "request/idem.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 /* ---- COMMAND, COMMAND INFO ---- */
 

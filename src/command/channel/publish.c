@@ -1,6 +1,7 @@
 /* publish: PUBLISH and SPUBLISH; how messages are sent is in src/request/publication.c. */
 #include "command/channel/channel_int.h"
 #include "request/publication.h"
+#include "request/table.h"
 
 static enum err publish(struct request *rq, bool is_shard)
 {

@@ -10,6 +10,7 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/feature.h"
+#include "request/table.h"
 
 #define NAMES_MAX 10000        /* of one command */
 #define UNSUBSCRIBE_NAMES 2000 /* ended in one turn */

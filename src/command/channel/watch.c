@@ -26,6 +26,7 @@
 #include "request/feature.h"
 #include "request/format.h"
 #include "request/hint.h"
+#include "request/table.h"
 
 #define BACKLOG_BYTES (256u << 10) /* of unsent output, from which changes are noted */
 #define TIGHT_BYTES                                                                                \

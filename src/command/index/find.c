@@ -7,6 +7,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/page.h"
+#include "request/table.h"
 
 #define BATCH_ROWS 64
 #define SLICE_BATCHES 8      /* before others get a turn */

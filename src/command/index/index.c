@@ -6,6 +6,7 @@
 #include "request/args.h"
 #include "request/hint.h"
 #include "request/keys.h"
+#include "request/table.h"
 #include "search/text.h"
 
 /* ---- what the commands share ---- */

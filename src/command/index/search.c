@@ -11,6 +11,7 @@
 #include "codec/number.h"
 #include "command/index/index_int.h"
 #include "request/args.h"
+#include "request/table.h"
 #include "request/where.h"
 
 #define SEARCH_LIMIT_DEFAULT 10

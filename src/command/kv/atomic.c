@@ -6,6 +6,7 @@
 #include "request/enqueue.h"
 #include "request/hint.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 struct atomic {
     struct op *ops;

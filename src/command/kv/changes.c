@@ -18,6 +18,7 @@
 #include "request/block.h"
 #include "request/client_memory.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 #define COUNT_DEFAULT 100
 #define COUNT_MAX 10000

@@ -20,6 +20,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/keys.h"
+#include "request/table.h"
 #include "request/touched.h"
 #include "request/where.h"
 

@@ -6,6 +6,7 @@
 #include "index/index.h"
 #include "queue/queue.h"
 #include "request/args.h"
+#include "request/table.h"
 #include "search/query.h"
 #include "search/text.h"
 

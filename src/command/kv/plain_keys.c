@@ -6,6 +6,7 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 #define KEYS_COMMAND(id, word, words, more, uses, last, function, text, arguments)                 \
     const struct command cmd_##id = {                                                              \

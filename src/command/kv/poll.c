@@ -5,6 +5,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/keys.h"
+#include "request/table.h"
 #include "watch/watch.h"
 
 struct poll_key {

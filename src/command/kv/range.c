@@ -7,6 +7,7 @@
 #include "request/block.h"
 #include "request/keys.h"
 #include "request/page.h"
+#include "request/table.h"
 #include "request/where.h"
 
 #define SLICE_ROWS 1000 /* walked before others get a turn */

@@ -3,6 +3,7 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 static enum err read_entry(struct request *rq, struct slice arg, struct entry *entry)
 {

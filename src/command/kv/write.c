@@ -5,6 +5,7 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 static enum err commit(struct request *rq, struct txn *t)
 {

@@ -11,6 +11,7 @@
 #include "request/backup.h"
 #include "request/command.h"
 #include "request/stats.h"
+#include "request/table.h"
 
 static unsigned long long u(uint64_t v)
 {

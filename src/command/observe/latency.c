@@ -9,6 +9,7 @@
 #include "request/command.h"
 #include "request/feature.h"
 #include "request/observe.h"
+#include "request/table.h"
 
 #define SAMPLES 160
 #define GRAPH_COLUMNS 60

@@ -8,6 +8,7 @@
 #include "codec/key.h"
 #include "request/args.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 /* What an entry costs beside its key and value, about: the struct in the memtable or the cache and
  * its slot in the table. */

@@ -10,6 +10,7 @@
 #include "request/command.h"
 #include "request/feature.h"
 #include "request/observe.h"
+#include "request/table.h"
 
 #define SCRATCH_KEEP_BYTES (64 * 1024)
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "request/feature.h"
 #include "request/observe.h"
+#include "request/table.h"
 
 #define WORDS_MAX 32
 #define WORD_BYTES_MAX 128

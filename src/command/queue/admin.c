@@ -3,6 +3,7 @@
 #include "command/queue/queue_int.h"
 #include "request/args.h"
 #include "request/block.h"
+#include "request/table.h"
 
 #define PEEK_DEFAULT 10
 #define BULK_MAX 250 /* messages of one transaction of a long removal */

@@ -1,6 +1,7 @@
 /* queue_dead: KV.DLQ: the dead letters of a queue. */
 #include "command/queue/queue_int.h"
 #include "request/args.h"
+#include "request/table.h"
 
 #define LIST_DEFAULT 100
 #define CURSOR_CHARS (2 * SLOT_BYTES)

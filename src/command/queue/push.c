@@ -14,6 +14,7 @@
 #include "request/database.h"
 #include "request/feature.h"
 #include "request/format.h"
+#include "request/table.h"
 
 #define QUEUE_CHANNEL "kv:queue:"
 #define BACKLOG_BYTES (256u << 10) /* of unsent output, from which on nothing is pushed */

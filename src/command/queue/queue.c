@@ -8,6 +8,7 @@
 #include "request/block.h"
 #include "request/feature.h"
 #include "request/hint.h"
+#include "request/table.h"
 
 #define BLOCK_MS_MAX ((int64_t)INT32_MAX * 1000)
 

@@ -3,6 +3,7 @@
  */
 #include "command/queue/queue_int.h"
 #include "request/args.h"
+#include "request/table.h"
 
 /* ---- KV.ACK ---- */
 

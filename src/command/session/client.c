@@ -5,6 +5,7 @@
 #include "command/session/session_int.h"
 #include "request/args.h"
 #include "request/client_memory.h"
+#include "request/table.h"
 #include "request/transaction.h"
 
 static enum err id_run(struct request *rq)

@@ -3,6 +3,7 @@
  */
 #include "command/session/session_int.h"
 #include "request/block.h"
+#include "request/table.h"
 
 static enum err reply_run(struct request *rq)
 {

@@ -3,6 +3,7 @@
  */
 #include "command/session/session_int.h"
 #include "request/database.h"
+#include "request/table.h"
 #include "request/transaction.h"
 
 #include <stdio.h>

@@ -17,6 +17,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/feature.h"
+#include "request/table.h"
 
 #define CURSORS_MAX 4096
 #define STEPS_MAX 1000              /* rows of a walk before others get a turn ... */

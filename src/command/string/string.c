@@ -9,6 +9,7 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/keys.h"
+#include "request/table.h"
 
 #define STRING_BYTES_MAX (512u << 20)
 #define VALUE_HEAD_BYTES 16 /* at least what pack_bin asks for beside the bytes */

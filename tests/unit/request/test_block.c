@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "request/block.h"
+#include "request/table.h"
 
 #define CLIENTS 4
 #define LIMIT_MS 20000
