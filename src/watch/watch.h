@@ -44,7 +44,7 @@ struct watcher {
 struct watch *watch_new(struct engine *g, size_t late_bytes_max);
 /* Every watcher must have been removed. */
 void watch_free(struct watch *x);
-/* `name`: an internal key; head and tuple of a prefix; a database byte and a glob over path forms.
+/* `name`: an internal key; head and tuple of a prefix; a head and a glob over path forms.
  * Copied. */
 void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct slice name);
 /* Harmless when it was not added. */
