@@ -104,7 +104,7 @@ static const struct setting settings[] = {
     {"backup-dir", SETTING_TEXT, AT(backup_dir), "", 0, 4000, NULL, FIXED,
      "directory of the files that BGSAVE makes; empty = `backups` in dir"},
     {"databases", SETTING_NUMBER, AT(databases), "16", 1, 16, NULL, FIXED,
-     "databases that SELECT may choose from"},
+     "databases that are there from the start"},
     {"durability", SETTING_DURABILITY, AT(durability), "always", 1, 60000, NULL, MUTABLE,
      "what a reply to a write means"},
     {"max-value-size", SETTING_SIZE, AT(max_value_bytes), "16mb", KB, 256 * MB, NULL, MUTABLE,
