@@ -288,7 +288,11 @@ void engine_scan_close(struct engine_scan *s)
 void engine_add_layer(struct engine *g, const struct layer *layer)
 {
     INVARIANT(g->layer_count < LAYERS_MAX);
-    g->layers[g->layer_count++] = *layer;
+    struct layer *l = &g->layers[g->layer_count++];
+    *l = *layer;
+    if (l->before_commit != NULL) g->before[g->before_count++] = l;
+    if (l->admit != NULL) g->admit[g->admit_count++] = l;
+    if (l->on_commit != NULL) g->after[g->after_count++] = l;
 }
 
 void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice key,
@@ -308,22 +312,17 @@ void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice k
 enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *version,
                            struct waiter *w, struct error *e)
 {
-    for (size_t i = 0; i < g->layer_count; i++) {
-        if (g->layers[i].before_commit == NULL) continue;
-        g->layers[i].before_commit(g->layers[i].arg, ws);
-    }
-    for (size_t i = 0; i < g->layer_count; i++) {
-        if (g->layers[i].admit == NULL) continue;
-        enum err r = g->layers[i].admit(g->layers[i].arg, ws, w, e);
+    for (size_t i = 0; i < g->before_count; i++) g->before[i]->before_commit(g->before[i]->arg, ws);
+    for (size_t i = 0; i < g->admit_count; i++) {
+        enum err r = g->admit[i]->admit(g->admit[i]->arg, ws, w, e);
         if (r != OK) return r;
     }
     struct batch batch = {
         .items = ws->items, .count = ws->count, .before = ws->before, .time_ms = ws->time_ms};
     enum err r = g->backend->ops->commit(g->backend, &batch, version, w, e);
     if (r != OK) return r;
-    for (size_t i = 0; i < g->layer_count; i++) {
-        if (g->layers[i].on_commit == NULL) continue;
-        g->layers[i].on_commit(g->layers[i].arg, *version, ws);
+    for (size_t i = 0; i < g->after_count; i++) {
+        g->after[i]->on_commit(g->after[i]->arg, *version, ws);
     }
     return OK;
 }

@@ -56,6 +56,9 @@ struct engine {
     struct backend *backend;
     struct layer layers[LAYERS_MAX];
     size_t layer_count;
+    /* Those of them that have something to do at each commit. */
+    const struct layer *before[LAYERS_MAX], *admit[LAYERS_MAX], *after[LAYERS_MAX];
+    size_t before_count, admit_count, after_count;
     struct start start;
     struct expiry expiry;
     struct idem idem;
