@@ -212,32 +212,32 @@ enum err databases_ready(struct databases *x, struct waiter *w, struct error *e)
 
 /* ---- rates ---- */
 
-enum err database_take(struct database *d, uint64_t cost, struct waiter *w, struct error *e)
+enum err database_take(struct databases *x, struct database *d, uint64_t cost, struct waiter *w,
+                       struct error *e)
 {
-    int64_t now_us = clock_mono_us();
-    if (d->limits.rate != 0 && d->free_us > now_us + BURST_US) {
-        waiter_add(&d->late, w);
-        return error_set(e, ERR_WAIT, "the database has its rate");
+    if (d->limits.rate != 0) {
+        int64_t now_us = clock_mono_us();
+        if (d->free_us > now_us + BURST_US) {
+            waiter_add(&d->late, w);
+            x->has_late = true;
+            return error_set(e, ERR_WAIT, "the database has its rate");
+        }
+        if (d->free_us < now_us) d->free_us = now_us;
+        d->free_us += (int64_t)(cost * 1000000 / d->limits.rate);
     }
-    database_charge(d, cost);
-    return OK;
-}
-
-void database_charge(struct database *d, uint64_t cost)
-{
-    int64_t now_us = clock_mono_us();
     d->operations += cost;
-    if (d->limits.rate == 0) return;
-    if (d->free_us < now_us) d->free_us = now_us;
-    d->free_us += (int64_t)(cost * 1000000 / d->limits.rate);
+    return OK;
 }
 
 void databases_tick(struct databases *x)
 {
     struct database *d;
     int64_t now_us = clock_mono_us();
+    if (!x->has_late) return;
+    x->has_late = false; /* who still has to wait says so again */
     for (uint32_t i = 0; (d = sparse_next(&x->numbers, &i)) != NULL; i++) {
         if (d->late.head.next == &d->late.head) continue;
+        x->has_late = true;
         int64_t free_us = now_us + BURST_US - d->free_us;
         if (d->limits.rate == 0) {
             waiter_wake_all(&d->late);

@@ -66,10 +66,8 @@ struct database *database_next(struct databases *x, uint32_t *at);
 
 /* Is there room in its rate for `cost` commands? Then they are taken from it. ERR_WAIT: `w` will be
  * woken. */
-ERR_MUST_USE enum err database_take(struct database *d, uint64_t cost, struct waiter *w,
-                                    struct error *e);
-/* The same without waiting: what was begun is counted. */
-void database_charge(struct database *d, uint64_t cost);
+ERR_MUST_USE enum err database_take(struct databases *x, struct database *d, uint64_t cost,
+                                    struct waiter *w, struct error *e);
 
 /* ---- changes: operations of one transaction each ---- */
 

@@ -12,7 +12,7 @@ struct databases {
     unsigned fixed;
     uint16_t last_number; /* that was given; 0 = none was */
     size_t limited;       /* databases with MAXBYTES or MAXENTRIES */
-    bool is_waiting;      /* somebody waits for a rate */
+    bool has_late;        /* somebody waits, or has waited, for a rate */
     bool is_read;         /* the catalog is */
 };
 

@@ -43,6 +43,7 @@ struct expiry {
     struct engine *engine;
     struct sparse databases; /* of struct expiry_database; owned; of those that may have rows */
     int64_t next_due_ms;     /* the earliest of theirs */
+    uint32_t sweep_from;     /* number of the database that is looked at next */
     bool has_begun;          /* `databases` has those that were there at the start */
     struct waiter waiter;
     struct arena arena;

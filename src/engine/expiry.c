@@ -16,6 +16,7 @@
 #define TIME_BYTES 8
 #define SWEEP_ARENA_BYTES (64 * 1024)
 #define DAMAGED_PAUSE_MS 1000
+#define SWEEPS_MAX 100 /* databases in one tick */
 
 static struct slice row_key(struct arena *arena, struct slice key, int64_t expiry_ms)
 {
@@ -210,12 +211,15 @@ void expiry_sweep(struct expiry *x)
     if (!x->has_begun) begin(x);
     if (x->next_due_ms > now_ms) return;
     struct expiry_database *d;
-    for (uint32_t i = 0; (d = sparse_next(&x->databases, &i)) != NULL; i++) {
+    unsigned sweeps = 0;
+    for (uint32_t i = x->sweep_from; (d = sparse_next(&x->databases, &i)) != NULL; i++) {
         if (d->next_due_ms > now_ms) continue;
+        x->sweep_from = i; /* the next tick goes on here ... */
         /* Still waiting for a read of an earlier look. */
-        if (x->waiter.next != NULL) return;
+        if (x->waiter.next != NULL || sweeps++ == SWEEPS_MAX) return;
         sweep_database(x, (uint16_t)i);
     }
+    x->sweep_from = 0; /* ... or begins anew */
     x->next_due_ms = INT64_MAX;
     for (uint32_t i = 0; (d = sparse_next(&x->databases, &i)) != NULL; i++) {
         if (d->next_due_ms < x->next_due_ms) x->next_due_ms = d->next_due_ms;

@@ -6,7 +6,8 @@
 #include "engine/engine_int.h"
 
 #define AGAIN_US 1000000
-#define READ_ROWS 5000 /* in one tick */
+#define READ_ROWS 5000   /* in one tick */
+#define READ_DATABASE 25 /* a database costs as much as so many rows, whatever is in it */
 
 struct start_failure {
     struct start_failure *next;
@@ -155,8 +156,9 @@ void start_tick(struct start *s)
     unsigned rows = READ_ROWS;
     if (s->at == s->count && s->failures == NULL) return;
     if (s->waiter.next != NULL) return; /* a page is being fetched */
-    for (; rows > 0 && (s->scan != NULL || choose(s)); rows -= rows > 0) {
+    while (rows > 0 && (s->scan != NULL || choose(s))) {
         if (!read_database(s, &rows)) return;
+        rows -= rows < READ_DATABASE ? rows : READ_DATABASE;
     }
 }
 

@@ -44,7 +44,7 @@ enum err request_enter(struct request *rq)
     if ((rq->command->flags & concerned) == 0 && !is_exec) return OK;
     enum err r = find(rq, &d);
     if (r != OK || c->has_entered) return r;
-    r = database_take(d, cost_of(rq), rq->waiter, &rq->error);
+    r = database_take(rq->env->db->databases, d, cost_of(rq), rq->waiter, &rq->error);
     if (r == ERR_WAIT && !c->is_throttled) d->throttled++;
     c->is_throttled = r == ERR_WAIT;
     c->has_entered = r == OK;

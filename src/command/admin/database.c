@@ -1,6 +1,7 @@
 /* database: KV.DB: databases with names and limits, over src/database. */
 #include "database/database.h"
 #include "base/clock.h"
+#include "engine/start.h"
 #include "index/index.h"
 #include "queue/queue.h"
 #include "request/args.h"
@@ -173,6 +174,10 @@ static enum err info_run(struct request *rq)
     struct backend *b = engine_backend(rq->env->db->engine);
     enum err r = arg_database(rq, rq->argv[2], &d);
     if (r == OK) r = indexes_ready(rq->env->db->indexes, d->number, rq->waiter, &rq->error);
+    if (r == OK) {
+        struct engine *g = rq->env->db->engine;
+        r = engine_start_check(g, SPACE_QUEUE, d->number, rq->waiter, &rq->error);
+    }
     if (r != OK) return r;
     b->ops->count(b, d->number, &count);
     rq->depends = b->ops->version_newest(b); /* the count knows every write */
