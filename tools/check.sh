@@ -65,7 +65,7 @@ step_cppcheck() {
 }
 
 step_rules() {
-    tools/rules.sh .
+    tools/rules.sh . && tools/mutants_fit.sh .
 }
 
 steps=("$@")

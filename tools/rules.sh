@@ -25,6 +25,7 @@ RANKS='
 1 resp
 2 filter
 2 backend
+3 net
 3 engine
 3 pubsub
 4 watch
@@ -43,8 +44,8 @@ RANKS='
 7 command/queue
 7 command/session
 7 command/string
-7 net
 8 command
+8 session
 9 server
 9 embedded
 '

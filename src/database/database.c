@@ -359,7 +359,10 @@ struct op database_op(struct database_op *x)
 struct databases *databases_new(struct engine *g, unsigned fixed)
 {
     struct databases *x = mem_new(sizeof *x);
-    struct layer layer = {.admit = quota_admit, .on_commit = on_commit, .arg = x};
+    struct layer layer = {.admit = quota_admit,
+                          .kinds = LAYER_SPACE(SPACE_DATABASE),
+                          .on_commit = on_commit,
+                          .arg = x};
     struct start_space rows = {.space = SPACE_DATABASE,
                                .what = "catalog of databases",
                                .rank = 0,

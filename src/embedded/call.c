@@ -37,8 +37,9 @@ static void leave_seat(struct call *c)
 {
     struct seat *s = c->seat;
     if (s == NULL) return;
-    s->client.stream_base += c->out.len;
-    s->client.stream_sent = s->client.stream_base; /* what it dequeued is the caller's now */
+    s->client.link->stream_base += c->out.len;
+    s->client.link->stream_sent =
+        s->client.link->stream_base; /* what it dequeued is the caller's now */
     seat_give(s);
     c->seat = NULL;
 }
@@ -106,9 +107,9 @@ static void hold(struct tupled_db *db, struct call *c)
 static void give_entry(struct tupled_db *db, struct call *c, const struct entry *entry)
 {
     struct slice value = entry->value;
-    if (db->env.default_format != FORMAT_MSGPACK) {
+    if (db->env.settings.default_format != FORMAT_MSGPACK) {
         buf_clear(&db->scratch, KEEP_BYTES);
-        format_write_value(db->env.default_format, entry->value, &db->scratch);
+        format_write_value(db->env.settings.default_format, entry->value, &db->scratch);
         value = buf_slice(&db->scratch);
     }
     struct tupled_entry *x = mem_alloc_try(sizeof *x + value.len + 1);

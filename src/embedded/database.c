@@ -182,33 +182,35 @@ static void on_shutdown(void *arg)
     (void)arg; /* refused before it gets here */
 }
 
+static const struct server_ops server_ops = {
+    .shutdown = on_shutdown,
+    .config_count = no_settings,
+};
+
 static void fill_env(struct tupled_db *db, const char *dir)
 {
     struct env *env = &db->env;
     uint8_t id[20];
     random_system(id, sizeof id);
-    for (size_t i = 0; i < sizeof id; i++) snprintf(env->run_id + 2 * i, 3, "%02x", id[i]);
+    for (size_t i = 0; i < sizeof id; i++) snprintf(env->about.run_id + 2 * i, 3, "%02x", id[i]);
     buf_printf(&db->backup_dir, "%s/backups", dir);
     buf_append_byte(&db->backup_dir, '\0');
     buf_require(&db->backup_dir);
-    env->backup_dir = (const char *)db->backup_dir.data;
+    env->settings.backup_dir = (const char *)db->backup_dir.data;
     command_init(env);
-    env->version = TUPLED_VERSION;
-    env->config_file = "";
-    env->executable = "";
-    env->databases = (uint16_t)db->options.databases;
-    env->default_format = db->options.format == TUPLED_MSGPACK ? FORMAT_MSGPACK : FORMAT_JSON;
-    env->clients_max = UINT32_MAX;
-    env->started_ms = clock_wall_ms();
-    env->slowlog_slower_than_us = 10000;
-    env->slowlog_max = 128;
+    env->about.version = TUPLED_VERSION;
+    env->about.config_file = "";
+    env->about.executable = "";
+    env->settings.databases = (uint16_t)db->options.databases;
+    env->settings.default_format = db->options.format == TUPLED_MSGPACK ? FORMAT_MSGPACK
+                                                                        : FORMAT_JSON;
+    env->settings.clients_max = UINT32_MAX;
+    env->about.started_ms = clock_wall_ms();
+    env->settings.slowlog_slower_than_us = 10000;
+    env->settings.slowlog_max = 128;
     env->server = db;
-    env->client_close = seat_on_close;
-    env->client_write = seat_on_write;
-    env->client_buffers = seat_on_buffers;
-    env->shutdown = on_shutdown;
-    env->config_count = no_settings;
-    backup_remove_parts(env->backup_dir);
+    env->server_ops = &server_ops;
+    backup_remove_parts(env->settings.backup_dir);
 }
 
 /* ---- opening ---- */

@@ -58,6 +58,7 @@ struct call {
 /* What the commands take for a connection. One call at a time sits on it. */
 struct seat {
     struct client client; /* first */
+    struct link link;
     struct tupled_db *db;
     struct waiter waiter;
     struct call *call;          /* NULL = none */
@@ -114,7 +115,6 @@ struct tupled_db {
     struct arena arena;
     struct buf scratch;
     uint64_t durable;
-    uint64_t next_id;
     struct call ready, parked, held;      /* heads of rings; `held` by what they depend on */
     struct call *done_first, **done_last; /* asynchronous, to be called back */
     struct call *woken;                   /* synchronous, whose threads are to be woken */
@@ -193,9 +193,6 @@ void seat_waits(struct seat *s, bool waits);
 void seat_free(struct seat *s);
 void seats_free(struct tupled_db *db);
 /* Calls of env. */
-void seat_on_write(void *arg, struct client *c, struct slice bytes, uint64_t version);
-void seat_on_close(void *arg, struct client *c);
-void seat_on_buffers(void *arg, const struct client *c, size_t *input, size_t *output);
 
 /* ---- refuse.c ---- */
 

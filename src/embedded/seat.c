@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/mem.h"
 #include "embedded/embedded_int.h"
@@ -20,17 +21,45 @@ static void on_ready(struct waiter *w)
     RING_INSERT(&s->db->ready, c, next, prev);
 }
 
+static void seat_write(struct client *c, struct slice bytes, uint64_t version)
+{
+    struct seat *s = (struct seat *)(void *)c;
+    if (s->watch != NULL) frame_add(s->watch, bytes, version);
+}
+
+static void seat_close(struct client *c)
+{
+    struct seat *s = (struct seat *)(void *)c;
+    struct error e;
+    if (s->watch == NULL) return;
+    (void)error_set(&e, ERR_LIMIT,
+                    "the callback was too slow: more changes wait than are kept; watch again");
+    watch_end(s->watch, &e);
+}
+
+static void seat_buffers(const struct client *c, size_t *input, size_t *output)
+{
+    *input = c->link->input_bytes;
+    *output = c->link->output_bytes;
+}
+
+static const struct client_ops client_ops = {
+    .write = seat_write,
+    .close = seat_close,
+    .buffers = seat_buffers,
+};
+
 static struct seat *seat_new(struct tupled_db *db)
 {
     struct seat *s = mem_new(sizeof *s);
     s->db = db;
-    s->client.id = ++db->next_id;
-    s->client.fd = -1;
-    s->client.is_local = true;
-    snprintf(s->client.address, sizeof s->client.address, "embedded:0");
-    snprintf(s->client.local_address, sizeof s->client.local_address, "embedded:0");
+    s->link.fd = -1;
+    s->link.is_local = true;
+    s->link.created_ms = s->link.active_ms = clock_wall_ms();
+    snprintf(s->link.address, sizeof s->link.address, "embedded:0");
+    snprintf(s->link.local_address, sizeof s->link.local_address, "embedded:0");
     s->waiter.ready = on_ready;
-    client_init(&s->client, &db->env);
+    client_init(&s->client, &db->env, &s->link, &client_ops);
     s->client.proto = 3;
     s->client.database = (uint16_t)db->options.database;
     return s;
@@ -84,29 +113,4 @@ void seats_free(struct tupled_db *db)
         db->free_seats = s->next;
         seat_free(s);
     }
-}
-
-void seat_on_write(void *arg, struct client *c, struct slice bytes, uint64_t version)
-{
-    struct seat *s = (struct seat *)(void *)c;
-    (void)arg;
-    if (s->watch != NULL) frame_add(s->watch, bytes, version);
-}
-
-void seat_on_close(void *arg, struct client *c)
-{
-    struct seat *s = (struct seat *)(void *)c;
-    struct error e;
-    (void)arg;
-    if (s->watch == NULL) return;
-    (void)error_set(&e, ERR_LIMIT,
-                    "the callback was too slow: more changes wait than are kept; watch again");
-    watch_end(s->watch, &e);
-}
-
-void seat_on_buffers(void *arg, const struct client *c, size_t *input, size_t *output)
-{
-    (void)arg;
-    *input = c->input_bytes;
-    *output = c->output_bytes;
 }

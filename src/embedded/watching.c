@@ -33,7 +33,7 @@ void frame_add(struct tupled_watch *w, struct slice bytes, uint64_t version)
     f->version = db->frame_version;
     *db->frame_last = f;
     db->frame_last = &f->next;
-    w->seat->client.output_bytes += f->len;
+    w->seat->client.link->output_bytes += f->len;
     if (db->frame_first == f && f->version <= db->durable) db->has_news = true;
 }
 
@@ -137,7 +137,7 @@ static struct tupled_watch *next_of(struct tupled_db *db, struct frame **frame)
     if (f != NULL && f->version <= db->durable) {
         db->frame_first = f->next;
         if (f->next == NULL) db->frame_last = &db->frame_first;
-        f->watch->seat->client.output_bytes -= f->len;
+        f->watch->seat->client.link->output_bytes -= f->len;
         *frame = f;
         return f->watch;
     }

@@ -305,6 +305,7 @@ void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice k
         ws->items = items;
         ws->cap = cap;
     }
+    ws->kinds |= kind == MUTATION_FLUSH ? LAYER_FLUSH : LAYER_SPACE(key_space(key));
     ws->items[ws->count++] = (struct mutation){
         .kind = kind, .key = key, .value = value, .expiry_ms = expiry_ms};
 }
@@ -322,7 +323,8 @@ enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *ver
     enum err r = g->backend->ops->commit(g->backend, &batch, version, w, e);
     if (r != OK) return r;
     for (size_t i = 0; i < g->after_count; i++) {
-        g->after[i]->on_commit(g->after[i]->arg, *version, ws);
+        const struct layer *l = g->after[i];
+        if ((l->kinds & ws->kinds) != 0) l->on_commit(l->arg, *version, ws);
     }
     return OK;
 }

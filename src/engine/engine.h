@@ -234,6 +234,7 @@ void engine_scan_close(struct engine_scan *s);
 struct write_set {
     struct mutation *items; /* in the arena */
     size_t count, cap;
+    unsigned kinds; /* LAYER_* of all items */
     struct arena *arena;
     int64_t time_ms;
     const struct entry **before; /* what each replaces, in the arena; NULL = not looked up */
@@ -258,6 +259,10 @@ struct data_change {
 
 struct view;
 
+/* Kinds of mutations, as bits: those of one space, and flushes of a database. */
+#define LAYER_SPACE(space) (1u << (space))
+#define LAYER_FLUSH (1u << 31)
+
 struct layer {
     /* At the end of each evaluation, what it changed: the layer adds what follows, in the same
      * transaction (indexes). May wait; its error refuses the evaluation. May be NULL; not called
@@ -272,7 +277,9 @@ struct layer {
     void (*before_commit)(void *arg, struct write_set *ws);
     /* When the set is complete: may refuse it, or wait, and fill in `before`. May be NULL. */
     enum err (*admit)(void *arg, struct write_set *ws, struct waiter *w, struct error *e);
-    /* After the commit, in commit order; not yet durable. May be NULL. */
+    /* After each commit that has something of `kinds`, in commit order; not yet durable. This is
+     * the one feed of what has changed. May be NULL. */
+    unsigned kinds;
     void (*on_commit)(void *arg, uint64_t version, const struct write_set *ws);
     void *arg;
 };

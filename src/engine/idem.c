@@ -170,7 +170,8 @@ static void nothing_ready(struct waiter *w)
 
 void idem_init(struct idem *m, struct engine *g)
 {
-    struct layer layer = {.on_commit = idem_on_commit, .arg = m};
+    struct layer layer = {
+        .kinds = LAYER_SPACE(SPACE_IDEM) | LAYER_FLUSH, .on_commit = idem_on_commit, .arg = m};
     *m = (struct idem){.engine = g, .waiter = {.ready = nothing_ready}};
     struct start_space rows = {.space = SPACE_IDEM,
                                .what = "request ids",

@@ -228,7 +228,7 @@ static void nothing_ready(struct waiter *w)
 
 void start_init(struct start *s, struct engine *g)
 {
-    struct layer layer = {.on_commit = on_commit, .arg = s};
+    struct layer layer = {.kinds = LAYER_FLUSH, .on_commit = on_commit, .arg = s};
     *s = (struct start){.engine = g, .waiter = {.ready = nothing_ready}};
     waiter_list_init(&s->pending);
     engine_add_layer(g, &layer);

@@ -238,6 +238,7 @@ struct indexes *indexes_new(struct engine *g)
     struct layer layer = {.derive = maintain_derive,
                           .is_idle = maintain_is_idle,
                           .flushed = flushed,
+                          .kinds = LAYER_SPACE(SPACE_INDEX) | LAYER_FLUSH,
                           .on_commit = on_commit,
                           .arg = ix};
     engine_add_layer(g, &layer);

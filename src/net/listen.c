@@ -57,60 +57,54 @@ static void socket_tune(const struct net *n, int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-static const char full_line[] = "-ERR max number of clients reached\r\n";
-
-/* Redis's first sentence; then what can be done here. */
-static const char denied_line[] =
-    "-DENIED Running in protected mode because protected mode is enabled and no password is set "
-    "for the default user. In this mode connections are only accepted from the loopback interface "
-    "and from the Unix socket. This version has no passwords. To accept connections from other "
-    "machines, make sure first that only those can reach the port that may read and change all "
-    "data; then either 1) send CONFIG SET protected-mode no from the machine the server runs on, "
-    "and CONFIG REWRITE to make it permanent, or 2) write protected-mode no into the server's "
-    "configuration file, or start it with --protected-mode no.\r\n";
-
-static void refuse(struct net *n, int fd, struct slice line, const char *why)
+static void refuse(struct net *n, int fd, const char *line, const char *why)
 {
-    ssize_t ignored = send(fd, line.data, line.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t ignored = send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)ignored;
     close(fd);
-    n->env->stats.rejected++;
+    n->options.counts->rejected++;
     int64_t now_us = clock_mono_us();
     if (n->refused_us != 0 && now_us - n->refused_us < REFUSED_LOG_US) return;
     n->refused_us = now_us;
     log_warning("connection refused: %s", why);
 }
 
+static void link_fill(struct link *link, const struct listener *l, int fd,
+                      const union address *peer)
+{
+    link->fd = fd;
+    link->is_unix = l->unix_path != NULL;
+    link->is_local = link->is_unix || address_is_local(peer);
+    if (link->is_unix) {
+        snprintf(link->address, sizeof link->address, "%s:0", l->unix_path);
+        snprintf(link->local_address, sizeof link->local_address, "%s:0", l->unix_path);
+        return;
+    }
+    address_format(peer, link->address, sizeof link->address);
+    union address own = {0};
+    socklen_t len = sizeof own;
+    if (getsockname(fd, &own.any, &len) == 0) {
+        address_format(&own, link->local_address, sizeof link->local_address);
+    }
+}
+
 /* A connection that was accepted: served or refused. */
 static void take_connection(const struct listener *l, int fd, const union address *peer)
 {
     struct net *n = l->net;
-    bool is_local = l->is_unix || address_is_local(peer);
-    n->env->stats.connections++;
-    if (n->env->client_count >= n->options.clients_max) {
-        refuse(n, fd, slice_str(full_line), "maxclients reached");
+    struct link link = {0};
+    n->options.counts->connections++;
+    link_fill(&link, l, fd, peer);
+    if (n->conn_count >= n->options.clients_max) {
+        refuse(n, fd, l->protocol->full, "maxclients reached");
         return;
     }
-    if (n->options.is_protected && !is_local) {
-        refuse(n, fd, slice_str(denied_line), "protected-mode, and it is from another machine");
+    if (n->options.is_protected && !link.is_local) {
+        refuse(n, fd, l->protocol->denied, "protected-mode, and it is from another machine");
         return;
     }
-    if (!l->is_unix) socket_tune(n, fd);
-    struct conn *c = conn_new(n, fd);
-    c->client.is_local = is_local;
-    c->client.is_unix = l->is_unix;
-    if (l->is_unix) {
-        snprintf(c->client.address, sizeof c->client.address, "%s:0", n->options.unix_path);
-        snprintf(c->client.local_address, sizeof c->client.local_address, "%s:0",
-                 n->options.unix_path);
-        return;
-    }
-    address_format(peer, c->client.address, sizeof c->client.address);
-    union address own = {0};
-    socklen_t len = sizeof own;
-    if (getsockname(fd, &own.any, &len) == 0) {
-        address_format(&own, c->client.local_address, sizeof c->client.local_address);
-    }
+    if (!link.is_unix) socket_tune(n, fd);
+    conn_new(n, l, &link);
 }
 
 static void on_connection(struct ev_loop *loop, ev_io *io, int events)
@@ -133,20 +127,19 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
     }
 }
 
-void listener_add(struct net *n, int fd, bool is_unix)
+struct listener *listener_add(struct net *n, const struct net_listen *given, int fd)
 {
     INVARIANT(n->listener_count < LISTENERS_MAX);
     struct listener *l = &n->listeners[n->listener_count++];
-    l->net = n;
-    l->fd = fd;
-    l->is_unix = is_unix;
+    *l = (struct listener){.net = n, .protocol = given->protocol, .arg = given->arg, .fd = fd};
     ev_io_init(&l->io, on_connection, fd, EV_READ);
     l->io.data = l;
     ev_io_start(n->loop, &l->io);
+    return l;
 }
 
-static enum err listen_on(struct net *n, const struct addrinfo *ai, const char *name,
-                          struct error *e)
+static enum err listen_on(struct net *n, const struct net_listen *l, const struct addrinfo *ai,
+                          const char *name, uint16_t *port, struct error *e)
 {
     int on = 1;
     int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -156,21 +149,21 @@ static enum err listen_on(struct net *n, const struct addrinfo *ai, const char *
     if (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, n->options.backlog) != 0) {
         int code = errno;
         close(fd);
-        return error_set(e, ERR_IO, "cannot listen on %s port %u: %s", name, n->options.port,
-                         strerror(code));
+        return error_set(e, ERR_IO, "cannot listen on %s port %u: %s", name, *port, strerror(code));
     }
-    listener_add(n, fd, false);
-    if (n->options.port == 0) {
+    (void)listener_add(n, l, fd);
+    if (*port == 0) {
         union address address = {0};
         socklen_t len = sizeof address;
         getsockname(fd, &address.any, &len);
-        n->options.port = ntohs(address.in.sin_port);
+        *port = ntohs(address.in.sin_port);
     }
     return OK;
 }
 
 /* "*" is every IPv4 address, "::*" every IPv6 one; a leading "-" means that it may be missing. */
-static enum err listen_name(struct net *n, const char *given, struct error *e)
+static enum err listen_name(struct net *n, const struct net_listen *l, const char *given,
+                            uint16_t *port, struct error *e)
 {
     bool is_optional = given[0] == '-';
     const char *name = is_optional ? given + 1 : given;
@@ -179,16 +172,16 @@ static enum err listen_name(struct net *n, const char *given, struct error *e)
     if (strcmp(name, "::*") == 0) host = "::";
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
-    char port[8];
-    snprintf(port, sizeof port, "%u", n->options.port);
-    int rc = getaddrinfo(host, port, &hints, &found);
+    char number[8];
+    snprintf(number, sizeof number, "%u", *port);
+    int rc = getaddrinfo(host, number, &hints, &found);
     enum err r = OK;
     if (rc != 0) {
         r = error_set(e, ERR_IO, "cannot listen on %s: %s", name, gai_strerror(rc));
-    } else if (n->listener_count == LISTENERS_MAX - 1) {
-        r = error_set(e, ERR_LIMIT, "more than %d addresses to listen on", LISTENERS_MAX - 1);
+    } else if (n->listener_count == LISTENERS_MAX) {
+        r = error_set(e, ERR_LIMIT, "more than %d addresses to listen on", LISTENERS_MAX);
     } else {
-        r = listen_on(n, found, name, e);
+        r = listen_on(n, l, found, name, port, e);
     }
     if (found != NULL) freeaddrinfo(found);
     if (r != OK && is_optional) {
@@ -198,15 +191,19 @@ static enum err listen_name(struct net *n, const char *given, struct error *e)
     return r;
 }
 
-enum err listen_open(struct net *n, struct error *e)
+enum err net_listen(struct net *n, const struct net_listen *l, uint16_t *port, struct error *e)
 {
-    bool is_tcp = n->options.port != 0 || n->options.is_any_port;
-    for (size_t i = 0; is_tcp && i < n->options.bind_count; i++) {
-        enum err r = listen_name(n, n->options.bind[i], e);
+    bool is_tcp = l->port != 0 || l->is_any_port;
+    size_t before = n->listener_count;
+    *port = l->port;
+    for (size_t i = 0; is_tcp && i < l->bind_count; i++) {
+        enum err r = listen_name(n, l, l->bind[i], port, e);
         if (r != OK) return r;
     }
-    if (is_tcp && n->listener_count == 0) return error_set(e, ERR_IO, "no address to listen on");
-    if (n->options.unix_path[0] != '\0') return unix_socket_open(n, e);
+    if (is_tcp && n->listener_count == before) {
+        return error_set(e, ERR_IO, "no address to listen on");
+    }
+    if (l->unix_path[0] != '\0') return unix_socket_open(n, l, e);
     if (!is_tcp) return error_set(e, ERR_IO, "port is 0 and there is no unixsocket to listen on");
     return OK;
 }
@@ -214,9 +211,10 @@ enum err listen_open(struct net *n, struct error *e)
 void listen_close(struct net *n)
 {
     for (size_t i = 0; i < n->listener_count; i++) {
-        ev_io_stop(n->loop, &n->listeners[i].io);
-        close(n->listeners[i].fd);
+        struct listener *l = &n->listeners[i];
+        ev_io_stop(n->loop, &l->io);
+        close(l->fd);
+        unix_socket_remove(l);
     }
     n->listener_count = 0;
-    unix_socket_remove(n);
 }

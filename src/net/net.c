@@ -1,45 +1,38 @@
 #include "net/net.h"
 
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/list.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "net/net_int.h"
-#include "request/client_memory.h"
-#include "request/observe.h"
 
-#define ARENA_CHUNK_BYTES (64 * 1024)
 #define TICK_S 0.01
 #define SLOW_TICK_S 0.1
 #define TURN_US_MAX 10000         /* then clients wait for the next turn ... */
 #define TURN_BYTES_MAX (4u << 20) /* ... or when so much was read and answered */
-#define FREE_WORK 5000            /* channels and notes of dead connections freed in one turn ... */
+#define FREE_WORK 5000            /* of dead sessions done in one turn ... */
 #define CONN_WORK 10              /* ... a connection counts as so many */
 #define DRAIN_US 1000000          /* a stopping server waits this long for replies that are held */
 
-static void on_wake(struct ev_loop *loop, ev_async *async, int events)
-{
-    struct net *n = async->data;
-    (void)loop;
-    (void)events;
-    if (n->env != NULL) db_poll(n->env->db);
-}
-
-/* Everybody's output up to this version may go. */
-static void on_durable(void *arg, uint64_t version)
-{
-    struct net *n = arg;
-    n->durable = version;
-    for (struct conn *c = n->held.held_next; c != &n->held; c = c->held_next) conn_queue_flush(c);
-    conn_flush_queued(n, false);
-}
+/* ---- turns ---- */
 
 bool net_turn_is_full(const struct net *n)
 {
     return n->turn_bytes >= TURN_BYTES_MAX ||
-           (n->turn_begin_us != 0 && n->env->now_us - n->turn_begin_us >= TURN_US_MAX);
+           (n->turn_begin_us != 0 && n->now_us - n->turn_begin_us >= TURN_US_MAX);
+}
+
+void net_turn_spent(struct net *n, size_t bytes, int64_t now_us)
+{
+    n->turn_bytes += bytes;
+    n->now_us = now_us;
+}
+
+void net_set_durable(struct net *n, uint64_t version)
+{
+    n->durable = version;
+    if (!n->is_open) return;
+    for (struct conn *c = n->held.held_next; c != &n->held; c = c->held_next) conn_queue_flush(c);
+    conn_flush_queued(n, false);
 }
 
 /* Those that are queued while this runs come after all that were queued before: what a full turn
@@ -53,30 +46,30 @@ static void run_queue(struct net *n)
         n->run_first = c->run_next;
         if (n->run_first == NULL) n->run_last = &n->run_first;
         c->is_queued = false;
-        if (c->state == CONN_READING) conn_run(c);
+        if (c->stream.state == STREAM_OPEN) conn_run(c);
         if (is_last) return;
     }
 }
 
-/* Dead connections, but for those whose many channels take more than *work; `all`: these too. */
+static bool forget(struct conn *c, size_t *work)
+{
+    return c->stream.session == NULL || c->stream.protocol->forget(&c->stream, work);
+}
+
+/* Dead connections, but for those whose sessions take more than *work; `all`: these too. */
 static void free_dying(struct net *n, bool all)
 {
     struct conn **at = &n->dying;
     size_t work = FREE_WORK;
-    n->is_freeing = false;
     while (*at != NULL) {
         struct conn *c = *at;
-        if (!all && work < CONN_WORK) {
-            n->is_freeing = true;
-            return;
-        }
+        if (!all && work < CONN_WORK) return;
         work -= work < CONN_WORK ? work : CONN_WORK;
-        bool is_done = client_end_listening(&c->client, n->env, &work);
+        bool is_done = forget(c, &work);
         while (all && !is_done) {
             work = FREE_WORK;
-            is_done = client_end_listening(&c->client, n->env, &work);
+            is_done = forget(c, &work);
         }
-        n->is_freeing = n->is_freeing || !is_done;
         /* Still in a queue: it is taken out there first. */
         if (!is_done || c->is_readable || c->is_queued || c->is_flush_queued) {
             at = &c->dying_next;
@@ -87,33 +80,31 @@ static void free_dying(struct net *n, bool all)
     }
 }
 
-/* The end of a turn: before the loop sleeps, what was committed goes to the journal. */
+/* The end of a turn, before the loop sleeps. */
 static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
     struct net *n = prepare->data;
+    const struct net_hooks *h = &n->options.hooks;
     (void)events;
-    n->turn_begin_us = n->env->now_us = clock_mono_us();
+    n->turn_begin_us = n->now_us = clock_mono_us();
     n->turn_bytes = 0;
+    h->turn_begin(h->arg, n->now_us);
     /* In turn, so that neither keeps the other from being served when there is too much of both. */
     if (n->is_queue_first) run_queue(n);
     conn_read_all(n);
     if (!n->is_queue_first) run_queue(n);
     n->is_queue_first = !n->is_queue_first;
-    bool is_busy = command_turn(n->env);
-    if (db_turn_end(n->env->db)) is_busy = true;
+    bool is_busy = h->turn_end(h->arg);
     conn_flush_queued(n, false);
-    client_memory_grow(n->env, n->turn_bytes);
-    client_memory_check(n->env, false);
     free_dying(n, false);
-    is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->is_freeing ||
+    h->turn_over(h->arg, n->turn_bytes, ev_time() - ev_now(loop));
+    is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->dying != NULL ||
               n->flush_first != NULL;
     if (is_busy) {
         ev_idle_start(loop, &n->idle);
     } else {
         ev_idle_stop(loop, &n->idle);
     }
-    observe_turn(n->env, ev_time() - ev_now(loop));
-    turn_end(n->env, n->turn_bytes);
 }
 
 static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
@@ -124,13 +115,20 @@ static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
     (void)events;
 }
 
-static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+static void on_wake(struct ev_loop *loop, ev_async *async, int events)
 {
-    struct net *n = timer->data;
+    const struct net *n = async->data;
     (void)loop;
     (void)events;
-    db_tick(n->env->db);
-    command_tick(n->env);
+    if (n->is_open) n->options.hooks.wake(n->options.hooks.arg);
+}
+
+static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    const struct net *n = timer->data;
+    (void)loop;
+    (void)events;
+    n->options.hooks.tick(n->options.hooks.arg);
 }
 
 static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -139,42 +137,24 @@ static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)loop;
     (void)events;
     int64_t now_ms = clock_wall_ms();
-    stats_tick(n->env);
-    client_memory_check(n->env, true);
-    struct client *head = &n->env->clients;
-    for (struct client *c = head->next; c != head;) {
-        struct client *next = c->next;
-        conn_check_limits((struct conn *)c, now_ms);
-        c = next;
+    n->options.hooks.slow_tick(n->options.hooks.arg);
+    for (struct conn *c = n->conns.next; c != &n->conns;) {
+        struct stream *s = &c->stream;
+        c = c->next;
+        s->protocol->check(s, now_ms);
+        if (s->state != STREAM_DEAD) (void)stream_check_output(s);
     }
 }
 
 static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
 {
-    struct net *n = signal->data;
+    const struct signal_call *call = signal->data;
     (void)loop;
     (void)events;
-    if (n->is_signalled) {
-        log_warning("second signal: ending at once; what is acknowledged is in the journal");
-        _exit(1);
-    }
-    n->is_signalled = true;
-    log_notice("signal %d: stopping", signal->signum);
-    net_stop(n);
+    call->f(call->arg, signal->signum);
 }
 
-static void on_sighup(struct ev_loop *loop, ev_signal *signal, int events)
-{
-    struct error e;
-    (void)loop;
-    (void)signal;
-    (void)events;
-    if (log_reopen(&e) == OK) {
-        log_notice("SIGHUP: the log goes on here");
-    } else {
-        log_warning("SIGHUP: %s", e.text);
-    }
-}
+/* ---- life ---- */
 
 struct net *net_new(void)
 {
@@ -185,7 +165,7 @@ struct net *net_new(void)
     n->late_last = &n->late_first;
     n->flush_last = &n->flush_first;
     RING_INIT(&n->held, held_next, held_prev);
-    arena_init(&n->arena, ARENA_CHUNK_BYTES);
+    RING_INIT(&n->conns, next, prev);
     ev_async_init(&n->wake, on_wake);
     n->wake.data = n;
     ev_async_start(n->loop, &n->wake);
@@ -197,14 +177,10 @@ void net_wake(struct net *n)
     ev_async_send(n->loop, &n->wake);
 }
 
-enum err net_open(struct net *n, const struct net_options *options, struct error *e)
+void net_open(struct net *n, const struct net_options *options)
 {
     n->options = *options;
-    n->env = options->env;
-    enum err r = listen_open(n, e);
-    if (r != OK) return r;
-    db_on_durable(n->env->db, on_durable, n);
-    n->durable = db_durable(n->env->db);
+    n->is_open = true;
     ev_prepare_init(&n->prepare, on_prepare);
     n->prepare.data = n;
     ev_prepare_start(n->loop, &n->prepare);
@@ -215,45 +191,28 @@ enum err net_open(struct net *n, const struct net_options *options, struct error
     ev_timer_init(&n->slow_tick, on_slow_tick, SLOW_TICK_S, SLOW_TICK_S);
     n->slow_tick.data = n;
     ev_timer_start(n->loop, &n->slow_tick);
-    return OK;
 }
 
 void net_set_options(struct net *n, const struct net_options *options)
 {
-    struct net_options *mine = &n->options;
-    mine->is_protected = options->is_protected;
-    mine->idle_s = options->idle_s;
-    mine->keepalive_s = options->keepalive_s;
-    mine->clients_max = options->clients_max;
-    mine->bulk_bytes_max = options->bulk_bytes_max;
-    mine->query_bytes_max = options->query_bytes_max;
-    mine->output_normal = options->output_normal;
-    mine->output_pubsub = options->output_pubsub;
-    struct client *head = &n->env->clients;
-    for (struct client *c = head->next; c != head; c = c->next) {
-        ((struct conn *)c)->reader.bulk_bytes_max = mine->bulk_bytes_max;
-    }
+    n->options.is_protected = options->is_protected;
+    n->options.keepalive_s = options->keepalive_s;
+    n->options.clients_max = options->clients_max;
 }
 
-uint16_t net_port(const struct net *n)
+void net_on_signal(struct net *n, int signal, void (*f)(void *arg, int signal), void *arg)
 {
-    return n->options.port;
-}
-
-void net_on_signals(struct net *n)
-{
-    ev_signal_init(&n->sigterm, on_signal, SIGTERM);
-    ev_signal_init(&n->sigint, on_signal, SIGINT);
-    n->sigterm.data = n->sigint.data = n;
-    ev_signal_init(&n->sighup, on_sighup, SIGHUP);
-    ev_signal_start(n->loop, &n->sighup);
-    ev_signal_start(n->loop, &n->sigterm);
-    ev_signal_start(n->loop, &n->sigint);
+    INVARIANT(n->signal_count < SIGNALS_MAX);
+    struct signal_call *call = &n->signals[n->signal_count++];
+    call->f = f;
+    call->arg = arg;
+    ev_signal_init(&call->signal, on_signal, signal);
+    call->signal.data = call;
+    ev_signal_start(n->loop, &call->signal);
 }
 
 void net_stop(struct net *n)
 {
-    n->is_stopping = true;
     ev_break(n->loop, EVBREAK_ALL);
 }
 
@@ -272,59 +231,37 @@ static void forget_readable(struct net *n)
 void net_run(struct net *n)
 {
     ev_now_update(n->loop); /* the first turn does not last since the loop was made */
-    turn_begin(n->env);
     ev_run(n->loop, 0);
     listen_close(n);
     forget_readable(n);
     /* Replies whose versions are being synced still go out; nothing new is read. */
     int64_t begin_us = clock_mono_us();
-    struct client *head = &n->env->clients;
-    for (struct client *c = head->next; c != head; c = c->next) {
-        ev_io_stop(n->loop, &((struct conn *)c)->read_io);
+    for (struct conn *c = n->conns.next; c != &n->conns; c = c->next) {
+        ev_io_stop(n->loop, &c->read_io);
     }
-    (void)db_turn_end(n->env->db);
+    (void)n->options.hooks.turn_end(n->options.hooks.arg);
     while (n->held.held_next != &n->held && clock_mono_us() - begin_us < DRAIN_US) {
         ev_run(n->loop, EVRUN_ONCE);
     }
 }
 
-void net_client_close(struct net *n, struct client *c)
-{
-    (void)n;
-    conn_kill((struct conn *)c);
-}
-
-void net_client_buffers(const struct client *c, size_t *input, size_t *output)
-{
-    conn_buffers((const struct conn *)c, input, output);
-}
-
-void net_client_write(struct net *n, struct client *c, struct slice bytes, uint64_t version)
-{
-    (void)n;
-    conn_write((struct conn *)c, bytes, version);
-}
-
 void net_close(struct net *n)
 {
     listen_close(n);
-    while (n->env != NULL && n->env->clients.next != &n->env->clients) {
-        conn_kill((struct conn *)n->env->clients.next);
-    }
+    while (n->conns.next != &n->conns) stream_kill(&n->conns.next->stream);
     forget_readable(n);
     for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
     n->run_first = NULL;
     n->run_last = &n->run_first;
     conn_flush_queued(n, true);
     free_dying(n, true);
+    n->is_open = false;
 }
 
 void net_free(struct net *n)
 {
     if (n == NULL) return;
     net_close(n);
-    arena_fini(&n->arena);
-    buf_fini(&n->scratch);
     ev_loop_destroy(n->loop);
     mem_free(n);
 }

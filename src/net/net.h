@@ -1,64 +1,76 @@
-/* net: the event loop, listeners, connections and timers, on libev. It moves bytes and calls
- * commands; what a command means it does not know. Everything here belongs to the loop thread, but
- * for net_wake.
+/* net: the event loop, listeners, connections and timers, on libev. It moves bytes; what they mean
+ * is the protocols' to know (stream.h), and what else belongs to a turn of the loop is done by the
+ * hooks. Everything here belongs to the loop thread, but for net_wake.
  */
 #ifndef NET_NET_H
 #define NET_NET_H
 
-#include "net/output.h"
-#include "request/command.h"
+#include "base/err.h"
+#include "net/link.h"
 
 struct net;
+struct protocol;
+
+/* What whoever runs the loop does in it. None may be NULL. */
+struct net_hooks {
+    void *arg;
+    /* net_wake was called. */
+    void (*wake)(void *arg);
+    /* A turn begins; it is now_us (monotonic). */
+    void (*turn_begin)(void *arg, int64_t now_us);
+    /* The turn's requests have run; output is sent next. True when there is more to do, so that the
+     * loop must not sleep. */
+    bool (*turn_end)(void *arg);
+    /* Output was sent. The turn read and made so many bytes and began so many seconds ago. */
+    void (*turn_over)(void *arg, size_t bytes, double seconds);
+    /* Every 10 ms, every 100 ms. */
+    void (*tick)(void *arg);
+    void (*slow_tick)(void *arg);
+};
 
 struct net_options {
-    struct env *env;
-    char *const *bind; /* addresses; borrowed until net_open returns */
+    struct net_hooks hooks;
+    struct net_counts *counts; /* added to; borrowed until net_close returns */
+    int backlog;
+    bool is_protected;    /* only connections from this machine are served */
+    uint64_t keepalive_s; /* TCP keep-alive; 0 = off */
+    uint64_t clients_max; /* connections, of all protocols */
+};
+
+/* Where connections of one protocol are accepted. */
+struct net_listen {
+    const struct protocol *protocol;
+    void *arg;         /* of protocol->begin */
+    char *const *bind; /* addresses; borrowed until net_listen returns */
     size_t bind_count;
     uint16_t port;         /* 0 = no TCP ... */
     bool is_any_port;      /* ... unless this is set: any free one (tests) */
     const char *unix_path; /* "" = none; borrowed until net_close returns */
     unsigned unix_mode;    /* permissions of it; 0 = what the umask leaves */
-    int backlog;
-    bool is_protected;    /* only connections from this machine are served */
-    uint64_t idle_s;      /* close clients idle this long; 0 = never */
-    uint64_t keepalive_s; /* TCP keep-alive; 0 = off */
-    uint64_t clients_max;
-    uint64_t bulk_bytes_max;
-    uint64_t query_bytes_max;
-    struct output_limit output_normal, output_pubsub; /* pubsub: who listens to channels */
 };
 
-/* Everything but the listeners; the database may be opened with net_wake after this. */
+/* Everything but the hooks and listeners; net_wake may be called after this. */
 struct net *net_new(void);
-/* Any thread: the database has something to collect. */
+/* Any thread: the hook `wake` is called on the loop's. */
 void net_wake(struct net *n);
-/* Listens. env->db is polled from now on. */
-ERR_MUST_USE enum err net_open(struct net *n, const struct net_options *options, struct error *e);
-/* Loop thread: what may change while connections are open, which is everything from is_protected
- * on, applies from now on, keepalive_s to new connections. The rest of the options is ignored. */
+void net_open(struct net *n, const struct net_options *options);
+/* After net_open. *port: the port listened on, 0 = none. */
+ERR_MUST_USE enum err net_listen(struct net *n, const struct net_listen *l, uint16_t *port,
+                                 struct error *e);
+/* What may change while connections are open: is_protected, clients_max, and keepalive_s for new
+ * connections. The rest of the options is ignored. */
 void net_set_options(struct net *n, const struct net_options *options);
-/* The port listened on; 0 = none. */
-uint16_t net_port(const struct net *n);
+/* Everybody's output up to this version may leave. */
+void net_set_durable(struct net *n, uint64_t version);
 /* Runs until net_stop; returns when nothing is held back any more or after a second. */
 void net_run(struct net *n);
 /* Loop thread, or a signal handler of net_on_signal's making. */
 void net_stop(struct net *n);
-/* SIGTERM and SIGINT stop the loop; a second one ends the process at once. SIGHUP opens the log
- * anew. */
-void net_on_signals(struct net *n);
-/* Closes all connections and listeners. Before the database is closed. */
+/* Calls f on the loop thread after such a signal. At most 8 of them. */
+void net_on_signal(struct net *n, int signal, void (*f)(void *arg, int signal), void *arg);
+/* Closes all connections and listeners. Before what the hooks and protocols use is closed. */
 void net_close(struct net *n);
-/* After the database is closed: until then its threads call net_wake. n may be NULL. */
+/* When nobody calls net_wake any more. n may be NULL. */
 void net_free(struct net *n);
-/* Loop thread: closes a connection now (CLIENT KILL). */
-void net_client_close(struct net *n, struct client *c);
-/* Loop thread: bytes of its buffers. */
-void net_client_buffers(const struct client *c, size_t *input, size_t *output);
-/* Loop thread: sends bytes (one whole message, copied) to any client, also from inside its own
- * command: they come after every reply that is in its output and after the one being made. They
- * are sent at the end of the turn, and not before `version` is durable. Never closes the connection
- * inside the call: one whose output would be over the hard limit gets nothing more and is closed at
- * the end of the turn. */
-void net_client_write(struct net *n, struct client *c, struct slice bytes, uint64_t version);
 
 #endif

@@ -1,4 +1,4 @@
-/* net_int: what net.c, listen.c and conn.c share. */
+/* net_int: what net.c, listen.c, unix_socket.c and conn.c share. */
 #ifndef NET_NET_INT_H
 #define NET_NET_INT_H
 
@@ -9,66 +9,57 @@
 #pragma GCC diagnostic pop
 
 #include "net/net.h"
-#include "net/output.h"
-#include "resp/reader.h"
+#include "net/stream.h"
 
-#define LISTENERS_MAX 17 /* as many as bind takes, and the Unix socket */
+#define LISTENERS_MAX 64
+#define SIGNALS_MAX 8
 
-/* A connection's life:
- *
- *   CONN_READING --command must wait--> CONN_PARKED --waiter woken--> CONN_READING
- *        |                                   |
- *        | QUIT, protocol error              | peer gone, killed
- *        v                                   v
- *   CONN_DRAINING --all sent--> CONN_DEAD <--+   (in net->dying, freed at the end of the turn)
+/* The socket of a stream. In net->dying when that is dead, freed at the end of the turn or later.
  */
-enum conn_state { CONN_READING, CONN_PARKED, CONN_DRAINING, CONN_DEAD };
-
 struct conn {
-    struct client client; /* first */
-    struct net *net;
-    enum conn_state state;
+    struct stream stream; /* first */
     ev_io read_io, write_io;
-    struct waiter waiter;
-    struct resp_reader reader;
-    struct output output;
-    struct resp_writer writer;
-    struct slice *argv; /* of the command being run or parked */
-    size_t argc;
     bool is_readable;        /* in net->readable: to be read at the end of this turn */
-    bool is_queued;          /* in net->run_queue: has commands to run without new bytes */
+    bool is_queued;          /* in net->run_queue: has something to run without new bytes */
     bool is_held;            /* in net->held: output waits for a version */
     bool is_write_blocked;   /* the socket took no more; write_io is active */
-    bool is_command_waiting; /* argv is to be run again */
-    bool has_eof;            /* the peer has closed its side; what it sent is still answered */
     bool is_flush_queued;    /* in net->flush_first: somebody else wrote to it */
-    bool is_overrun;         /* what was written to it did not fit: to be closed */
-    bool is_crowded;         /* the same, because all clients together hold too much */
-    struct buf behind;       /* owned; messages that come after the reply being made ... */
-    uint64_t behind_version; /* ... and need this version */
+    bool is_overrun;         /* what was written to it was dropped: to be killed */
+    const char *overrun_why; /* NULL = its output was over the limit */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;
+    struct conn *next, *prev; /* net->conns, until it is dead */
 };
 
 struct listener {
     ev_io io;
     struct net *net;
+    const struct protocol *protocol;
+    void *arg;
     int fd;
-    bool is_unix;
+    const char *unix_path; /* NULL = TCP */
+    uint64_t unix_inode;   /* of that file, to remove no other */
+};
+
+struct signal_call {
+    ev_signal signal;
+    void (*f)(void *arg, int signal);
+    void *arg;
 };
 
 struct net {
     struct ev_loop *loop;
     struct net_options options;
-    struct env *env;
     ev_async wake;
     ev_prepare prepare;
     ev_idle idle; /* active while run_queue is not empty: the loop must not sleep */
     ev_timer tick, slow_tick;
-    ev_signal sigterm, sigint, sighup;
+    struct signal_call signals[SIGNALS_MAX];
+    size_t signal_count;
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
-    uint64_t unix_inode; /* of the Unix socket's file, to remove no other; 0 = none */
+    struct conn conns; /* head of a circular list: those that are not dead */
+    uint64_t conn_count;
     /* Those with an event in this turn. libev reports the last event first: each is put
      * before the others here, which is the order in which the bytes came. So a SUBSCRIBE that was
      * sent before a PUBLISH of another connection is served before it. */
@@ -79,56 +70,39 @@ struct net {
     struct conn held; /* head of a circular list */
     struct conn *dying;
     bool is_queue_first; /* the next turn begins with run_first */
-    bool is_freeing;     /* some of the dying have channels that end in the turns to come */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
-    int64_t turn_begin_us;                  /* 0 = nothing yet */
-    size_t turn_bytes;                      /* of commands read and replies made */
+    int64_t turn_begin_us, now_us;          /* now_us: as last looked at */
+    size_t turn_bytes;                      /* of requests read and replies made */
     struct conn *flush_first, **flush_last; /* to be flushed at the end of the turn */
-    struct conn *running;                   /* whose command is being run; NULL = nobody's */
-    struct arena arena;                     /* of the request being run */
-    struct buf scratch;
-    uint64_t next_id;
-    uint64_t durable;   /* as last heard */
-    int64_t refused_us; /* last log line about maxclients */
-    bool is_stopping;
-    bool is_signalled;
+    uint64_t durable;                       /* as last heard */
+    int64_t refused_us;                     /* last log line about a refused connection */
+    bool is_open;
 };
 
 /* listen.c */
-ERR_MUST_USE enum err listen_open(struct net *n, struct error *e);
 void listen_close(struct net *n);
 /* Takes over a socket that listens. */
-void listener_add(struct net *n, int fd, bool is_unix);
+struct listener *listener_add(struct net *n, const struct net_listen *given, int fd);
 
 /* unix_socket.c: see there. */
-ERR_MUST_USE enum err unix_socket_open(struct net *n, struct error *e);
+ERR_MUST_USE enum err unix_socket_open(struct net *n, const struct net_listen *l, struct error *e);
 /* Removes the file, when it is still ours. */
-void unix_socket_remove(struct net *n);
+void unix_socket_remove(struct listener *l);
 
 /* conn.c */
-struct conn *conn_new(struct net *n, int fd);
-/* Runs the commands it has; loop's run queue. */
+/* The socket becomes a connection; the link is filled in by the caller first. */
+void conn_new(struct net *n, const struct listener *l, const struct link *link);
+/* Runs what it has; loop's run queue. */
 void conn_run(struct conn *c);
-void conn_queue(struct conn *c);
 /* Reads those of net->readable, and runs what came, until the turn is full. */
 void conn_read_all(struct net *n);
-/* Has this turn done so much that the rest is for the next? */
-bool net_turn_is_full(const struct net *n);
 /* Writes what may be written. */
 void conn_flush(struct conn *c);
-/* Bytes allocated for what it has received, and for what it is to be sent. */
-void conn_buffers(const struct conn *c, size_t *input, size_t *output);
-/* A message from elsewhere; as net_client_write. */
-void conn_write(struct conn *c, struct slice bytes, uint64_t version);
 /* It is flushed at the end of this turn, or in a later one when they are many. */
 void conn_queue_flush(struct conn *c);
-/* Flushes those that are queued for it, and closes those that are over their limit; not `all`: for
+/* Flushes those that are queued for it, and kills those that are over their limit; not `all`: for
  * some milliseconds. */
 void conn_flush_queued(struct net *n, bool all);
-/* Moves to CONN_DEAD; freed at the end of the turn. */
-void conn_kill(struct conn *c);
 void conn_free(struct conn *c);
-/* Time limits; every second or so. */
-void conn_check_limits(struct conn *c, int64_t now_ms);
 
 #endif

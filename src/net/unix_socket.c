@@ -49,11 +49,14 @@ static enum err remove_stale(const char *path, const struct sockaddr_un *address
     return file_remove(path, e);
 }
 
-enum err unix_socket_open(struct net *n, struct error *e)
+enum err unix_socket_open(struct net *n, const struct net_listen *l, struct error *e)
 {
-    const char *path = n->options.unix_path;
+    const char *path = l->unix_path;
     struct sockaddr_un address;
     enum err r = unix_address(path, &address, e);
+    if (r == OK && n->listener_count == LISTENERS_MAX) {
+        r = error_set(e, ERR_LIMIT, "more than %d addresses to listen on", LISTENERS_MAX);
+    }
     if (r == OK) r = remove_stale(path, &address, e);
     if (r != OK) return r;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -63,29 +66,25 @@ enum err unix_socket_open(struct net *n, struct error *e)
         close(fd);
         return r;
     }
-    (void)file_kind_of(path, &n->unix_inode);
+    struct listener *mine = listener_add(n, l, fd);
+    mine->unix_path = path;
+    (void)file_kind_of(path, &mine->unix_inode);
     /* Nobody can connect between the two: it does not listen yet. */
-    if (n->options.unix_mode != 0) r = file_chmod(path, n->options.unix_mode, e);
+    if (l->unix_mode != 0) r = file_chmod(path, l->unix_mode, e);
     if (r == OK && listen(fd, n->options.backlog) != 0) {
         r = error_set(e, ERR_IO, "cannot listen on %s: %s", path, strerror(errno));
     }
-    if (r != OK) {
-        close(fd);
-        unix_socket_remove(n);
-        return r;
-    }
-    listener_add(n, fd, true);
-    return OK;
+    return r; /* on an error listen_close closes it and removes the file */
 }
 
-void unix_socket_remove(struct net *n)
+void unix_socket_remove(struct listener *l)
 {
     uint64_t inode = 0;
     struct error e;
-    if (n->unix_inode == 0) return;
-    if (file_kind_of(n->options.unix_path, &inode) != FILE_KIND_SOCKET) return;
-    if (inode == n->unix_inode && file_remove(n->options.unix_path, &e) != OK) {
+    if (l->unix_inode == 0) return;
+    if (file_kind_of(l->unix_path, &inode) != FILE_KIND_SOCKET) return;
+    if (inode == l->unix_inode && file_remove(l->unix_path, &e) != OK) {
         log_warning("%s", e.text);
     }
-    n->unix_inode = 0;
+    l->unix_inode = 0;
 }

@@ -174,7 +174,10 @@ struct queues *queues_new(const struct queue_options *o)
     waiter_list_init(&qs->blocked);
     qs->returned_last = &qs->returned;
     arena_init(&qs->arena, ARENA_BYTES);
-    struct layer layer = {.on_commit = memory_on_commit, .arg = qs};
+    struct layer layer = {.kinds = LAYER_SPACE(SPACE_QUEUE) | LAYER_SPACE(SPACE_DEDUP) |
+                                   LAYER_FLUSH,
+                          .on_commit = memory_on_commit,
+                          .arg = qs};
     engine_add_layer(o->engine, &layer);
     struct start_space rows = {
         .space = SPACE_QUEUE, .what = "queues", .rank = 2, .row = memory_row, .arg = qs};

@@ -24,13 +24,13 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
 {
     struct client *c = rq->client;
     struct env *env = rq->env;
-    int64_t max_ms = rq->command == &cmd_wait ? 0 : env->block_max_ms;
+    int64_t max_ms = rq->command == &cmd_wait ? 0 : env->settings.block_max_ms;
     if (max_ms != 0 && (timeout_ms == 0 || timeout_ms > max_ms)) timeout_ms = max_ms;
-    if (c->block_waiter == NULL) {
-        c->block_waiter = rq->waiter;
-        c->block_end = BLOCK_GOES_ON;
-        c->block_deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
-        RING_ADD(env->blocked, c, block_next, block_prev);
+    if (c->block.waiter == NULL) {
+        c->block.waiter = rq->waiter;
+        c->block.end = BLOCK_GOES_ON;
+        c->block.deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
+        RING_ADD(env->blocked.clients, c, block.next, block.prev);
     }
     return error_set(&rq->error, ERR_WAIT, "blocked");
 }
@@ -46,28 +46,28 @@ enum err client_yield(struct request *rq, struct engine_scan *scan)
 
 enum block_end client_block_end(const struct client *c)
 {
-    return c->block_waiter == NULL ? BLOCK_GOES_ON : c->block_end;
+    return c->block.waiter == NULL ? BLOCK_GOES_ON : c->block.end;
 }
 
 void client_block_clear(struct client *c, struct env *env)
 {
-    if (c->block_waiter == NULL) return;
-    c->block_waiter = NULL;
-    RING_UNLINK(c, block_next, block_prev);
-    if (env->blocked == c) env->blocked = c->block_next == c ? NULL : c->block_next;
+    if (c->block.waiter == NULL) return;
+    c->block.waiter = NULL;
+    RING_UNLINK(c, block.next, block.prev);
+    if (env->blocked.clients == c) env->blocked.clients = c->block.next == c ? NULL : c->block.next;
 }
 
 static void block_finish(struct client *c, enum block_end end)
 {
-    struct waiter *w = c->block_waiter;
-    c->block_end = end;
+    struct waiter *w = c->block.waiter;
+    c->block.end = end;
     waiter_cancel(w);
     w->ready(w);
 }
 
 bool client_block_stop(struct client *c, bool is_error)
 {
-    if (c->block_waiter == NULL || c->block_end != BLOCK_GOES_ON) return false;
+    if (c->block.waiter == NULL || c->block.end != BLOCK_GOES_ON) return false;
     block_finish(c, is_error ? BLOCK_FAILED : BLOCK_ENDED);
     return true;
 }
@@ -77,16 +77,16 @@ bool client_block_stop(struct client *c, bool is_error)
 void clients_pause(struct env *env, int64_t ms, bool is_write)
 {
     int64_t until_ms = now_ms() + ms;
-    bool is_paused = env->pause_until_ms != 0;
+    bool is_paused = env->paused.until_ms != 0;
     /* As in Redis: a second pause can make the first one longer and stricter, not weaker. */
-    if (!is_paused || until_ms > env->pause_until_ms) env->pause_until_ms = until_ms;
-    env->pause_is_write = is_write && (!is_paused || env->pause_is_write);
+    if (!is_paused || until_ms > env->paused.until_ms) env->paused.until_ms = until_ms;
+    env->paused.is_write = is_write && (!is_paused || env->paused.is_write);
 }
 
 void clients_unpause(struct env *env)
 {
-    env->pause_until_ms = 0;
-    waiter_wake_all(&env->paused);
+    env->paused.until_ms = 0;
+    waiter_wake_all(&env->paused.waiters);
 }
 
 /* Messages count as writes, as in Redis. CLIENT UNPAUSE always runs, which Redis does not grant: a
@@ -95,23 +95,23 @@ bool pause_holds(struct request *rq)
 {
     const struct env *env = rq->env;
     const struct command *c = rq->command;
-    if (env->pause_until_ms == 0 || (c->flags & CMD_UNPAUSED) != 0) return false;
+    if (env->paused.until_ms == 0 || (c->flags & CMD_UNPAUSED) != 0) return false;
     bool may_write = (c->flags & (CMD_WRITE | CMD_PUBLISHES)) != 0;
-    if (c == &cmd_exec) may_write = multi_may_write(rq->client->multi);
-    if (env->pause_is_write && !may_write) return false;
-    if (now_ms() >= env->pause_until_ms) return false;
-    waiter_add(&rq->env->paused, rq->waiter);
+    if (c == &cmd_exec) may_write = multi_may_write(rq->client->txn.multi);
+    if (env->paused.is_write && !may_write) return false;
+    if (now_ms() >= env->paused.until_ms) return false;
+    waiter_add(&rq->env->paused.waiters, rq->waiter);
     return true;
 }
 
 void client_block_tick(struct env *env)
 {
-    if (env->pause_until_ms != 0 && now_ms() >= env->pause_until_ms) clients_unpause(env);
-    if (env->blocked == NULL) return;
+    if (env->paused.until_ms != 0 && now_ms() >= env->paused.until_ms) clients_unpause(env);
+    if (env->blocked.clients == NULL) return;
     int64_t now = now_ms();
-    struct client *last = env->blocked->block_prev;
-    for (struct client *c = env->blocked;; c = c->block_next) {
-        if (c->block_end == BLOCK_GOES_ON && now >= c->block_deadline_ms) {
+    struct client *last = env->blocked.clients->block.prev;
+    for (struct client *c = env->blocked.clients;; c = c->block.next) {
+        if (c->block.end == BLOCK_GOES_ON && now >= c->block.deadline_ms) {
             block_finish(c, BLOCK_TIMED_OUT);
         }
         if (c == last) return;
@@ -140,7 +140,7 @@ static enum err wait_run(struct request *rq)
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
     if (replicas > 0 && end == BLOCK_GOES_ON && rq->overlay == NULL) {
-        waiter_add(&rq->env->blocked_waiters, rq->waiter);
+        waiter_add(&rq->env->blocked.waiters, rq->waiter);
         return client_block(rq, timeout_ms);
     }
     resp_int(rq->w, 0);

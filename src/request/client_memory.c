@@ -11,15 +11,15 @@
 
 /* ---- what is held ---- */
 
-void client_memory_measure(const struct env *env, const struct client *c, struct client_memory *out)
+void client_memory_measure(const struct client *c, struct client_memory *out)
 {
     *out = (struct client_memory){0};
-    env->client_buffers(env->server, c, &out->input, &out->output);
+    c->ops->buffers(c, &out->input, &out->output);
     out->channels = pubsub_bytes(&c->subscriber);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->client_bytes != NULL) (*f)->client_bytes(c, out);
     }
-    out->multi = c->watched_bytes + (c->multi != NULL ? multi_bytes(c->multi) : 0);
+    out->multi = c->txn.watched_bytes + (c->txn.multi != NULL ? multi_bytes(c->txn.multi) : 0);
     const struct pending *p = c->pending;
     if (p != NULL && p->bytes != NULL) out->pending = p->bytes(p);
     out->total = sizeof *c + out->input + out->output + out->notes + out->channels + out->multi +
@@ -42,7 +42,7 @@ void client_memory_sum(const struct env *env, struct client_memory *out)
     *out = (struct client_memory){0};
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         struct client_memory one;
-        client_memory_measure(env, c, &one);
+        client_memory_measure(c, &one);
         add(out, &one);
     }
 }
@@ -51,19 +51,19 @@ void client_memory_sum(const struct env *env, struct client_memory *out)
 
 void client_memory_grow(struct env *env, size_t bytes)
 {
-    env->memory_grown += bytes;
+    env->memory.grown += bytes;
 }
 
 bool client_memory_is_tight(const struct env *env, size_t bytes)
 {
-    uint64_t held = env->memory_clients + env->memory_grown + bytes;
-    return env->memory_clients_max != 0 && held > env->memory_clients_max / 2;
+    uint64_t held = env->memory.clients + env->memory.grown + bytes;
+    return env->settings.memory_clients_max != 0 && held > env->settings.memory_clients_max / 2;
 }
 
 bool client_memory_is_full(const struct env *env, size_t bytes)
 {
-    uint64_t held = env->memory_clients + env->memory_grown + bytes;
-    return env->memory_clients_max != 0 && held > 2 * env->memory_clients_max;
+    uint64_t held = env->memory.clients + env->memory.grown + bytes;
+    return env->settings.memory_clients_max != 0 && held > 2 * env->settings.memory_clients_max;
 }
 
 struct holder {
@@ -85,31 +85,32 @@ static void evict(struct env *env, const struct holder *h)
         "client id=%llu addr=%s name=%s closed: it holds most, %zu bytes (input %zu, output "
         "%zu, notes %zu, channels %zu, transaction %zu, pages %zu), and all clients "
         "together %llu, more than maxmemory-clients (%llu)",
-        (unsigned long long)h->client->id, h->client->address, h->client->name, m->total, m->input,
-        m->output, m->notes, m->channels, m->multi, m->pending,
-        (unsigned long long)env->memory_clients, (unsigned long long)env->memory_clients_max);
+        (unsigned long long)h->client->id, h->client->link->address, h->client->name, m->total,
+        m->input, m->output, m->notes, m->channels, m->multi, m->pending,
+        (unsigned long long)env->memory.clients,
+        (unsigned long long)env->settings.memory_clients_max);
     env->stats.evicted_clients++;
-    env->memory_clients -= m->total < env->memory_clients ? m->total : env->memory_clients;
-    env->client_close(env->server, h->client);
+    env->memory.clients -= m->total < env->memory.clients ? m->total : env->memory.clients;
+    h->client->ops->close(h->client);
 }
 
 void client_memory_check(struct env *env, bool is_due)
 {
-    uint64_t max = env->memory_clients_max;
-    bool may_be_over = max != 0 && env->memory_clients + env->memory_grown > max;
+    uint64_t max = env->settings.memory_clients_max;
+    bool may_be_over = max != 0 && env->memory.clients + env->memory.grown > max;
     if (!is_due && !may_be_over) return;
     struct holder *holders = mem_alloc((env->client_count + 1) * sizeof *holders);
     size_t count = 0;
-    env->memory_clients = env->memory_grown = 0;
+    env->memory.clients = env->memory.grown = 0;
     for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         struct holder *h = &holders[count];
         h->client = c;
-        client_memory_measure(env, c, &h->held);
-        env->memory_clients += h->held.total;
+        client_memory_measure(c, &h->held);
+        env->memory.clients += h->held.total;
         count += !c->is_no_evict && (c->pending == NULL || !c->pending->is_short);
     }
-    if (max != 0 && env->memory_clients > max) qsort(holders, count, sizeof *holders, most_first);
-    for (size_t i = 0; i < count && max != 0 && env->memory_clients > max; i++) {
+    if (max != 0 && env->memory.clients > max) qsort(holders, count, sizeof *holders, most_first);
+    for (size_t i = 0; i < count && max != 0 && env->memory.clients > max; i++) {
         evict(env, &holders[i]);
     }
     mem_free(holders);

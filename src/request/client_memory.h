@@ -22,8 +22,7 @@ struct client_memory {
 };
 
 /* What one client holds; tot-mem of CLIENT LIST. */
-void client_memory_measure(const struct env *env, const struct client *c,
-                           struct client_memory *out);
+void client_memory_measure(const struct client *c, struct client_memory *out);
 /* What all of them hold. */
 void client_memory_sum(const struct env *env, struct client_memory *out);
 

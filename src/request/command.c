@@ -102,11 +102,11 @@ bool command_arity_fits(const struct command *c, size_t argc)
 
 void command_init(struct env *env)
 {
-    waiter_list_init(&env->paused);
-    waiter_list_init(&env->blocked_waiters);
+    waiter_list_init(&env->paused.waiters);
+    waiter_list_init(&env->blocked.waiters);
     env->pubsub = pubsub_new();
     env->publications = publications_new();
-    env->queue_prefetch = 16;
+    env->settings.queue_prefetch = 16;
     env->touched = touched_new(env->db->engine);
     observe_init(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
@@ -140,11 +140,13 @@ void command_tick(struct env *env)
 
 /* ---- clients ---- */
 
-void client_init(struct client *c, struct env *env)
+void client_init(struct client *c, struct env *env, struct link *link, const struct client_ops *ops)
 {
+    c->id = ++env->client_last_id;
+    c->link = link;
+    c->ops = ops;
     c->proto = 2;
-    c->format = env->default_format;
-    c->created_ms = c->active_ms = clock_wall_ms();
+    c->format = env->settings.default_format;
     RING_INSERT(&env->clients, c, next, prev);
     env->client_count++;
 }

@@ -18,6 +18,7 @@
 #include "base/histogram.h"
 #include "codec/placeholder.h"
 #include "db/db.h"
+#include "net/link.h"
 #include "pubsub/pubsub.h"
 #include "resp/writer.h"
 
@@ -58,60 +59,84 @@ enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
 /* Why a blocked command is run again. */
 enum block_end { BLOCK_GOES_ON, BLOCK_TIMED_OUT, BLOCK_ENDED, BLOCK_FAILED };
 
-/* What the commands know of a connection. The first part is theirs, the second is net's to fill. */
+/* How a client is reached: whoever made it (a session, the embedded library) knows. */
+struct client_ops {
+    /* Sends bytes of one whole message, also while its own command is running: they come after the
+     * replies that are in its output, and after the one being made, and are held until `version` is
+     * durable. Never closes the client inside the call; one whose output is over its limit is
+     * closed later. */
+    void (*write)(struct client *c, struct slice bytes, uint64_t version);
+    void (*close)(struct client *c);
+    /* Bytes of its input and output buffers. */
+    void (*buffers)(const struct client *c, size_t *input, size_t *output);
+};
+
+/* Of block.c: a command of the client that is blocked. */
+struct blocking {
+    struct waiter *waiter; /* NULL = none is */
+    int64_t deadline_ms;   /* INT64_MAX = never */
+    enum block_end end;
+    struct client *next, *prev; /* env->blocked.clients */
+};
+
+/* Of transaction.c: MULTI and WATCH. */
+struct client_transaction {
+    struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
+    struct watched *watched; /* owned */
+    size_t watched_bytes;    /* of these */
+};
+
+/* Of src/request/database.c: the database that the client has selected. */
+struct client_database {
+    uint64_t created;  /* as struct database has it: another one may get the number */
+    bool has_entered;  /* the waiting command has counted against the database's rate ... */
+    bool is_throttled; /* ... or waits for that */
+};
+
+/* What is known of a client: the connection's state beyond one command. */
 struct client {
     uint64_t id;
+    const struct client_ops *ops;
+    struct link *link;          /* borrowed of whoever made the client */
+    struct client *next, *prev; /* env->clients */
+
+    /* What it has asked for: SELECT, HELLO, CLIENT, KV.FORMAT. */
     uint16_t database;
-    uint64_t database_created; /* as struct database has it: another one may get the number */
-    bool has_entered;          /* the waiting command has counted against the database's rate ... */
-    bool is_throttled;         /* ... or waits for that */
-    int proto;                 /* 2 or 3 */
+    int proto; /* 2 or 3 */
     enum format format;
     char name[CLIENT_NAME_MAX];
     char lib_name[CLIENT_NAME_MAX];
     char lib_version[CLIENT_NAME_MAX];
-    struct pending *pending; /* owned; NULL = none */
-    struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
-    struct watched *watched; /* owned */
-    size_t watched_bytes;    /* of these */
-    struct subscriber subscriber;
-    struct client_watches *watches; /* owned; NULL = none: watch.c */
-    uint64_t depends;               /* newest version that any of its replies depended on */
     enum reply_mode reply_mode;
-    struct client_pushes *pushes; /* owned; NULL = none */
-    size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
-    struct unsent *unsent;        /* owned, oldest first; NULL = none */
-    struct unsent *unsent_last;
     bool is_no_evict; /* CLIENT NO-EVICT: it is not closed for want of memory */
-    /* While a command of it is blocked (block.c). */
-    struct waiter *block_waiter; /* NULL = none is */
-    int64_t block_deadline_ms;   /* INT64_MAX = never */
-    enum block_end block_end;
-    struct client *block_next, *block_prev; /* env->blocked */
+
+    /* Of its commands, while they run and after. */
+    struct pending *pending; /* owned; NULL = none */
+    bool is_waiting;         /* its command is parked */
+    int64_t spent_us;        /* by its waiting command, in the runs it had so far */
+    uint64_t depends;        /* newest version that any of its replies depended on */
     const struct command *last_command;
     const struct command *last_parent; /* when that is a subcommand; else NULL */
     bool closes_after_reply;           /* QUIT, or a protocol error */
-    bool is_waiting;                   /* its command is parked */
-    int64_t spent_us;                  /* by its waiting command, in the runs it had so far */
-    bool is_monitor;
-    struct client *monitor_next, *monitor_prev; /* env->monitors, while it is one */
 
-    struct client *next, *prev; /* env->clients */
-    char address[128];          /* host:port, or path:0 of a Unix socket */
-    char local_address[128];
-    bool is_local; /* from this machine: loopback or Unix socket */
-    bool is_unix;
-    int fd;
-    int64_t created_ms;
-    int64_t active_ms; /* of its last command */
-    size_t input_bytes, output_bytes;
-    /* Offsets in the stream of all that it was ever sent: of the first byte that is in the output
-     * now, and of the end of what was written to the socket. */
-    uint64_t stream_base, stream_sent;
+    struct client_database entered;
+    struct client_transaction txn;
+    struct blocking block;
+
+    /* Of features (feature.h), each the business of the file named. */
+    struct subscriber subscriber;   /* src/command/channel/pubsub.c */
+    struct client_watches *watches; /* owned; NULL = none: src/command/channel/watch.c */
+    struct client_pushes *pushes;   /* owned; NULL = none: src/command/queue/push.c */
+    size_t queue_prefetch;          /* KV.QUEUE PREFETCH; 0 = as the setting says */
+    struct unsent *unsent;          /* owned, oldest first: src/command/queue/queue.c */
+    struct unsent *unsent_last;
+    bool is_monitor; /* src/command/observe/monitor.c */
+    struct client *monitor_next, *monitor_prev;
 };
 
 struct env_stats {
-    uint64_t connections, commands, rejected, errors, net_in_bytes, net_out_bytes;
+    struct net_counts net;
+    uint64_t commands, errors;
     uint64_t reads, writes, hits, misses, protocol_errors;
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
     uint64_t evicted_clients;
@@ -136,70 +161,9 @@ struct config_change {
     struct slice value;
 };
 
-/* What the commands need of the server; `server` fills it in. Calls go upward by these pointers. */
-struct env {
-    struct db *db; /* owned by the server */
-    const char *version;
-    const char *config_file; /* "" = none */
-    const char *executable;
-    uint16_t port;
-    uint16_t databases;
-    enum format default_format;
-    bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
-    uint64_t clients_max;
-    bool debug_is_allowed;
-    bool debug_is_local;
-    char run_id[41];
-    int64_t started_ms;
-    struct client clients; /* head of the circular list */
-    uint64_t client_count;
-    uint64_t waiting_count;
-    struct env_stats stats;
-    struct uuid_clock uuid_clock;
-    struct scan_cursors *scan_cursors; /* owned */
-    struct pubsub *pubsub;             /* owned */
-    struct publications *publications; /* owned */
-    struct client *noted;              /* clients with changes to be sent: watch.c */
-    struct touched_ranges *touched;    /* owned */
-    size_t queue_prefetch;
-    int64_t block_max_ms;  /* 0 = no bound */
-    bool is_stopping;      /* clients go because the server does */
-    struct backup *backup; /* owned */
-    const char *backup_dir;
-    /* CLIENT PAUSE (block.c). */
-    int64_t pause_until_ms; /* monotonic; 0 = not paused */
-    bool pause_is_write;    /* only commands that may write wait */
-    struct waiter_list paused;
-    struct client *blocked; /* circular list; NULL = nobody */
-    struct waiter_list blocked_waiters;
-    /* Settings; server changes them while it runs. */
-    bool tracks_latency;
-    int64_t slowlog_slower_than_us; /* -1 = the slow log is off */
-    uint64_t slowlog_max;           /* entries */
-    uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
-    struct percentiles percentiles; /* of INFO latencystats */
-    /* Of observe.c, made by observe_init and owned. */
-    struct command_stats *command_stats;
-    struct slowlog *slowlog;
-    struct latency *latency;
-    uint64_t memory_startup; /* bytes used when the server had started */
-    uint64_t memory_peak;
-    /* Of client_memory.c. */
-    uint64_t memory_clients_max; /* maxmemory-clients in bytes; 0 = no bound */
-    uint64_t memory_clients;     /* when it was last added up */
-    uint64_t memory_grown;       /* since then, about */
-    struct client *monitors;     /* circular list without head; NULL = nobody listens */
-    int64_t now_us;              /* monotonic: when the last command ended, or something later */
-    struct turn turn;
-    void *server; /* argument of the calls below */
-    void (*client_close)(void *server, struct client *c);
-    /* Sends bytes of one whole message to any client, also to one whose command is running: they
-     * come after the replies that are in its output, and after the one being made, and are held
-     * until `version` is durable. Never closes the client inside the call; one whose output is over
-     * its limit is closed later. */
-    void (*client_write)(void *server, struct client *c, struct slice bytes, uint64_t version);
-    /* Bytes of a client's input and output buffers. */
-    void (*client_buffers)(void *server, const struct client *c, size_t *input, size_t *output);
+/* What commands ask of whoever runs them; `server` is env->server. NULL where there is no server:
+ * commands that need it are refused there (src/embedded/refuse.c). */
+struct server_ops {
     void (*shutdown)(void *server);
     size_t (*config_count)(void *server);
     const char *(*config_name)(void *server, size_t i);
@@ -209,8 +173,93 @@ struct env {
      * force, and the waiter is woken when what they promise about earlier writes is true. */
     enum err (*config_set)(void *server, const struct config_change *changes, size_t count,
                            size_t *failed, struct waiter *w, struct error *e);
-    /* Into config_file, which must not be "". */
+    /* Into about.config_file, which must not be "". */
     enum err (*config_rewrite)(void *server, struct error *e);
+};
+
+/* What the server says of itself; constant while it runs. */
+struct server_facts {
+    const char *version;
+    const char *config_file; /* "" = none */
+    const char *executable;
+    uint16_t port;
+    char run_id[41];
+    int64_t started_ms;
+};
+
+/* Settings that commands look at; the server changes them while it runs. */
+struct request_settings {
+    uint16_t databases;
+    enum format default_format;
+    bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
+    uint64_t clients_max;
+    bool debug_is_allowed;
+    bool debug_is_local;
+    size_t queue_prefetch;
+    int64_t block_max_ms; /* 0 = no bound */
+    bool tracks_latency;
+    int64_t slowlog_slower_than_us; /* -1 = the slow log is off */
+    uint64_t slowlog_max;           /* entries */
+    uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
+    struct percentiles percentiles; /* of INFO latencystats */
+    uint64_t memory_clients_max;    /* maxmemory-clients in bytes; 0 = no bound */
+    const char *backup_dir;
+};
+
+/* CLIENT PAUSE, of block.c. */
+struct pausing {
+    int64_t until_ms; /* monotonic; 0 = not paused */
+    bool is_write;    /* only commands that may write wait */
+    struct waiter_list waiters;
+};
+
+/* Blocked commands, of block.c. */
+struct blocked {
+    struct client *clients; /* circular list; NULL = nobody */
+    struct waiter_list waiters;
+};
+
+/* Of client_memory.c. */
+struct memory_of_clients {
+    uint64_t startup; /* bytes used when the server had started */
+    uint64_t peak;
+    uint64_t clients; /* when it was last added up */
+    uint64_t grown;   /* since then, about */
+};
+
+/* What commands run in: one for a server, or for a database in another program. */
+struct env {
+    struct db *db; /* owned by whoever made env */
+    void *server;  /* argument of the calls of server_ops */
+    const struct server_ops *server_ops;
+    struct server_facts about;
+    struct request_settings settings;
+    bool is_stopping; /* clients go because the server does */
+
+    struct client clients; /* head of the circular list */
+    uint64_t client_count;
+    uint64_t client_last_id;
+    uint64_t waiting_count;
+
+    struct env_stats stats;
+    struct command_stats *command_stats; /* owned: stats.c */
+    int64_t now_us; /* monotonic: when the last command ended, or something later */
+    struct turn turn;
+    struct uuid_clock uuid_clock;
+    struct pausing paused;
+    struct blocked blocked;
+    struct memory_of_clients memory;
+    struct pubsub *pubsub;             /* owned */
+    struct publications *publications; /* owned: publication.c */
+    struct touched_ranges *touched;    /* owned: touched.c */
+
+    /* Of features (feature.h), each the business of the file named. */
+    struct scan_cursors *scan_cursors; /* owned: src/command/string/scan.c */
+    struct client *noted;              /* with changes to be sent: src/command/channel/watch.c */
+    struct client *monitors; /* circular list without head: src/command/observe/monitor.c */
+    struct backup *backup;   /* owned: src/command/admin/backup.c */
+    struct slowlog *slowlog; /* owned: src/command/observe/slowlog.c */
+    struct latency *latency; /* owned: src/command/observe/latency.c */
 };
 
 struct request {
@@ -324,7 +373,9 @@ enum err command_help_run(struct request *rq);
 #define LIST_LIMIT_MAX 10000
 #define LIST_PAGE_BYTES_MAX (16u << 20)
 
-void client_init(struct client *c, struct env *env);
+/* `link` and `ops` outlive it. Its id is a new one. */
+void client_init(struct client *c, struct env *env, struct link *link,
+                 const struct client_ops *ops);
 /* Drops what a command left pending. */
 void client_drop_pending(struct client *c);
 /* It is in no list any more. It may still have channels: client_end_listening, until it is true. */

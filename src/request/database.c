@@ -7,7 +7,7 @@
 void client_select(struct client *c, const struct database *d)
 {
     c->database = d->number;
-    c->database_created = d->created;
+    c->entered.created = d->created;
 }
 
 static enum err find(struct request *rq, struct database **out)
@@ -16,7 +16,7 @@ static enum err find(struct request *rq, struct database **out)
     struct databases *all = rq->env->db->databases;
     struct database *d = database_get(all, c->database);
     *out = d;
-    if (d != NULL && d->created == c->database_created) return OK;
+    if (d != NULL && d->created == c->entered.created) return OK;
     return error_set(&rq->error, ERR_NODB,
                      "the database that was selected (%u) has been dropped: SELECT another",
                      c->database);
@@ -31,7 +31,7 @@ enum err request_database(struct request *rq)
 /* EXEC costs as much as what it runs. */
 static uint64_t cost_of(const struct request *rq)
 {
-    const struct multi *m = rq->client->multi;
+    const struct multi *m = rq->client->txn.multi;
     return rq->command == &cmd_exec && m != NULL ? multi_count(m) : 1;
 }
 
@@ -40,14 +40,14 @@ enum err request_enter(struct request *rq)
     struct client *c = rq->client;
     unsigned concerned = CMD_READ | CMD_WRITE | CMD_KEYSPACE;
     struct database *d;
-    bool is_exec = rq->command == &cmd_exec && c->multi != NULL;
+    bool is_exec = rq->command == &cmd_exec && c->txn.multi != NULL;
     if ((rq->command->flags & concerned) == 0 && !is_exec) return OK;
     enum err r = find(rq, &d);
-    if (r != OK || c->has_entered) return r;
+    if (r != OK || c->entered.has_entered) return r;
     r = database_take(rq->env->db->databases, d, cost_of(rq), rq->waiter, &rq->error);
-    if (r == ERR_WAIT && !c->is_throttled) d->throttled++;
-    c->is_throttled = r == ERR_WAIT;
-    c->has_entered = r == OK;
+    if (r == ERR_WAIT && !c->entered.is_throttled) d->throttled++;
+    c->entered.is_throttled = r == ERR_WAIT;
+    c->entered.has_entered = r == OK;
     return r;
 }
 

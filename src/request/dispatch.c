@@ -128,7 +128,8 @@ static void reply_cut(struct request *rq, size_t mark)
 {
     rq->w->out->len = mark;
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
-        if ((*f)->reply_cut != NULL) (*f)->reply_cut(rq->client, rq->client->stream_base + mark);
+        if ((*f)->reply_cut != NULL)
+            (*f)->reply_cut(rq->client, rq->client->link->stream_base + mark);
     }
 }
 
@@ -179,7 +180,7 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
         reply_cut(rq, mark);
         return ERR_WAIT;
     }
-    rq->client->has_entered = false;
+    rq->client->entered.has_entered = false;
     client_drop_pending(rq->client);
     client_block_clear(rq->client, rq->env);
     if (r != OK) {
@@ -200,7 +201,7 @@ enum err command_run(struct request *rq)
     rq->uuids = NULL;
     rq->messages = NULL;
     if (!command_resolve(rq)) {
-        if (rq->client->multi != NULL) multi_abort(rq->client->multi);
+        if (rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
         stats_error(rq->env, ERR_SYNTAX);
         reply_mode_apply(rq, mark, false);
         return OK;

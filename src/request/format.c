@@ -50,7 +50,7 @@ static bool format_of_words(const struct env *env, const struct slice *words, si
         return true;
     }
     if (count == 1 && slice_is_word(words[0], "JSON")) {
-        *out = env->bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
+        *out = env->settings.bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
         return true;
     }
     *out = FORMAT_MSGPACK;

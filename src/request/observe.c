@@ -35,9 +35,10 @@ void observe_done(struct request *rq, int64_t took_us, enum err result)
     struct env *env = rq->env;
     stats_add(env, rq->command, took_us, result != OK);
     if (result != OK) stats_error(env, result);
-    bool is_slow = env->slowlog_slower_than_us >= 0 && took_us >= env->slowlog_slower_than_us;
-    bool is_late = env->latency_threshold_ms != 0 &&
-                   took_us >= (int64_t)env->latency_threshold_ms * 1000;
+    bool is_slow = env->settings.slowlog_slower_than_us >= 0 &&
+                   took_us >= env->settings.slowlog_slower_than_us;
+    bool is_late = env->settings.latency_threshold_ms != 0 &&
+                   took_us >= (int64_t)env->settings.latency_threshold_ms * 1000;
     if (!is_slow && !is_late && env->monitors == NULL) return;
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->command_done != NULL) (*f)->command_done(rq, took_us);
@@ -52,8 +53,8 @@ void observe_parked(struct request *rq)
 void observe_turn(struct env *env, double seconds)
 {
     int64_t took_us = (int64_t)(seconds * 1e6);
-    if (env->latency_threshold_ms == 0) return;
-    if (took_us < (int64_t)env->latency_threshold_ms * 1000) return;
+    if (env->settings.latency_threshold_ms == 0) return;
+    if (took_us < (int64_t)env->settings.latency_threshold_ms * 1000) return;
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->turn_was_long != NULL) (*f)->turn_was_long(env, took_us);
     }

@@ -66,7 +66,7 @@ static uint64_t fingerprint_of(struct request *rq, const struct page *p, struct 
 {
     buf_clear(rq->scratch, SIZE_MAX);
     buf_append_byte(rq->scratch, p->is_reverse);
-    buf_append_u64(rq->scratch, rq->client->database_created);
+    buf_append_u64(rq->scratch, rq->client->entered.created);
     buf_append_u64(rq->scratch, start.len);
     buf_append(rq->scratch, start.data, start.len);
     buf_append(rq->scratch, end.data, end.len);

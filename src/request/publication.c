@@ -88,7 +88,7 @@ static void deliver(void *arg, struct subscriber *s, struct slice pattern)
     }
     if (frame->len == 0) frame_write(frame, c->proto, p, pattern);
     p->delivery.work -= WRITE_WORK + (int64_t)(frame->len / BYTES_PER_WORK);
-    if (!frame->is_failed) m->env->client_write(m->env->server, c, buf_slice(frame), p->depends);
+    if (!frame->is_failed) c->ops->write(c, buf_slice(frame), p->depends);
 }
 
 /* Sends it to some more of those that listen. *work is what it may take, and then what is left. */

@@ -93,7 +93,7 @@ void stats_add(struct env *env, const struct command *c, int64_t took_us, bool i
     row->calls++;
     row->usec += took_us > 0 ? (uint64_t)took_us : 0;
     row->failed += is_failed;
-    if (!env->tracks_latency) return;
+    if (!env->settings.tracks_latency) return;
     if (row->latency == NULL) row->latency = mem_new(sizeof *row->latency);
     histogram_add(row->latency, took_us);
 }
@@ -157,8 +157,8 @@ uint64_t stats_errors(const struct env *env, enum err code)
 void stats_tick(struct env *env)
 {
     struct command_stats *s = env->command_stats;
-    const uint64_t totals[RATE_COUNT] = {env->stats.commands, env->stats.net_in_bytes,
-                                         env->stats.net_out_bytes};
+    const uint64_t totals[RATE_COUNT] = {env->stats.commands, env->stats.net.in_bytes,
+                                         env->stats.net.out_bytes};
     int64_t now_us = clock_mono_us();
     int64_t passed_us = now_us - s->rate_us;
     bool is_first = s->rate_us == 0;

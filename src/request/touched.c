@@ -38,7 +38,7 @@ struct touched_ranges *touched_new(struct engine *g)
 {
     struct touched_ranges *t = mem_new(sizeof *t);
     RING_INIT(&t->head, next, prev);
-    struct layer layer = {.on_commit = on_commit, .arg = t};
+    struct layer layer = {.kinds = LAYER_SPACE(SPACE_DATA), .on_commit = on_commit, .arg = t};
     engine_add_layer(g, &layer);
     return t;
 }

@@ -70,13 +70,13 @@ void multi_abort(struct multi *m)
 
 bool multi_queues(const struct request *rq)
 {
-    return rq->client->multi != NULL && (rq->command->flags & CMD_UNQUEUED) == 0;
+    return rq->client->txn.multi != NULL && (rq->command->flags & CMD_UNQUEUED) == 0;
 }
 
 static enum err queue_refuse(struct request *rq)
 {
     const struct engine_options *limits = engine_limits(rq->env->db->engine);
-    const struct multi *m = rq->client->multi;
+    const struct multi *m = rq->client->txn.multi;
     if ((rq->command->flags & CMD_NO_MULTI) != 0) {
         return error_set(&rq->error, ERR_SYNTAX, "Command not allowed inside a transaction");
     }
@@ -97,7 +97,7 @@ static enum err queue_refuse(struct request *rq)
 /* The arguments in the connection's input are gone when the next command comes: copied. */
 enum err multi_queue(struct request *rq)
 {
-    struct multi *m = rq->client->multi;
+    struct multi *m = rq->client->txn.multi;
     enum err r = queue_refuse(rq);
     if (r != OK) {
         m->is_aborted = true;
@@ -138,9 +138,9 @@ enum err multi_queue(struct request *rq)
 
 static void multi_end(struct client *c)
 {
-    struct multi *m = c->multi;
+    struct multi *m = c->txn.multi;
     if (m == NULL) return;
-    c->multi = NULL;
+    c->txn.multi = NULL;
     arena_fini(&m->arena);
     exec_counts_free(m->counts);
     mem_free(m);
@@ -148,12 +148,12 @@ static void multi_end(struct client *c)
 
 static void watches_drop(struct client *c)
 {
-    while (c->watched != NULL) {
-        struct watched *next = c->watched->next;
-        mem_free(c->watched);
-        c->watched = next;
+    while (c->txn.watched != NULL) {
+        struct watched *next = c->txn.watched->next;
+        mem_free(c->txn.watched);
+        c->txn.watched = next;
     }
-    c->watched_bytes = 0;
+    c->txn.watched_bytes = 0;
 }
 
 void client_end_transaction(struct client *c)
@@ -165,7 +165,7 @@ void client_end_transaction(struct client *c)
 size_t client_watched_count(const struct client *c)
 {
     size_t n = 0;
-    for (const struct watched *w = c->watched; w != NULL; w = w->next) n++;
+    for (const struct watched *w = c->txn.watched; w != NULL; w = w->next) n++;
     return n;
 }
 
@@ -174,11 +174,11 @@ size_t client_watched_count(const struct client *c)
 static enum err multi_run(struct request *rq)
 {
     struct client *c = rq->client;
-    if (c->multi != NULL) {
+    if (c->txn.multi != NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "MULTI calls can not be nested");
     }
-    c->multi = mem_new(sizeof *c->multi);
-    arena_init(&c->multi->arena, ARENA_BYTES);
+    c->txn.multi = mem_new(sizeof *c->txn.multi);
+    arena_init(&c->txn.multi->arena, ARENA_BYTES);
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -196,7 +196,7 @@ const struct command cmd_multi = {
 
 static enum err discard_run(struct request *rq)
 {
-    if (rq->client->multi == NULL) {
+    if (rq->client->txn.multi == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "DISCARD without MULTI");
     }
     client_end_transaction(rq->client);
@@ -242,7 +242,7 @@ static enum err watch_run(struct request *rq)
 {
     struct client fresh = {0};
     struct client *c = rq->client;
-    if (c->multi != NULL) {
+    if (c->txn.multi != NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "WATCH inside MULTI is not allowed");
     }
     size_t max = engine_limits(rq->env->db->engine)->ops_max;
@@ -252,21 +252,21 @@ static enum err watch_run(struct request *rq)
                       max);
     }
     for (size_t i = 1; i < rq->argc && r == OK; i++) {
-        r = watch_one(rq, rq->argv[i], &fresh.watched);
+        r = watch_one(rq, rq->argv[i], &fresh.txn.watched);
     }
     if (r != OK) {
         watches_drop(&fresh);
         return r;
     }
-    struct watched **end = &fresh.watched;
+    struct watched **end = &fresh.txn.watched;
     while (*end != NULL) end = &(*end)->next;
-    *end = c->watched;
-    c->watched = fresh.watched;
-    c->watched_bytes = 0;
-    for (const struct watched *w = c->watched; w != NULL; w = w->next) {
-        c->watched_bytes += sizeof *w + w->key.len;
+    *end = c->txn.watched;
+    c->txn.watched = fresh.txn.watched;
+    c->txn.watched_bytes = 0;
+    for (const struct watched *w = c->txn.watched; w != NULL; w = w->next) {
+        c->txn.watched_bytes += sizeof *w + w->key.len;
     }
-    client_memory_grow(rq->env, c->watched_bytes);
+    client_memory_grow(rq->env, c->txn.watched_bytes);
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -311,7 +311,7 @@ const struct command cmd_unwatch = {
 static enum err watches_hold(struct request *rq, bool *hold)
 {
     *hold = true;
-    for (const struct watched *w = rq->client->watched; w != NULL; w = w->next) {
+    for (const struct watched *w = rq->client->txn.watched; w != NULL; w = w->next) {
         struct entry entry;
         enum err r = request_get(rq, w->key, &entry);
         if (r != OK) return r;
@@ -325,7 +325,7 @@ static enum err watches_hold(struct request *rq, bool *hold)
 /* The error of a queued command refuses all of them. */
 static enum err exec_refused(struct request *rq, size_t i, const struct request *inner, enum err r)
 {
-    const struct queued *q = &rq->client->multi->commands[i];
+    const struct queued *q = &rq->client->txn.multi->commands[i];
     return error_set(&rq->error, ERR_EXECABORT, "command %zu %s%s%s: %s %s", i + 1,
                      q->parent != NULL ? q->parent->name : "", q->parent != NULL ? "|" : "",
                      q->command->name, err_prefix(r), inner->error.text);
@@ -340,7 +340,7 @@ struct lap {
 static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct queued *q = &rq->client->multi->commands[i];
+        const struct queued *q = &rq->client->txn.multi->commands[i];
         struct request inner = *rq;
         inner.command = q->command;
         inner.argv = q->argv;
@@ -359,7 +359,7 @@ static void nobody_ready(struct waiter *w)
  */
 static void exec_prefetch(struct request *rq, size_t from)
 {
-    const struct multi *m = rq->client->multi;
+    const struct multi *m = rq->client->txn.multi;
     size_t begun = 0;
     for (size_t i = from; i < m->count && begun < PREFETCH_MAX; i++) {
         struct request inner = *rq;
@@ -381,7 +381,7 @@ static void exec_prefetch(struct request *rq, size_t from)
 
 static enum err exec_commands(struct request *rq, struct overlay *o)
 {
-    struct multi *m = rq->client->multi;
+    struct multi *m = rq->client->txn.multi;
     size_t reply_max = (size_t)engine_limits(rq->env->db->engine)->txn_bytes_max;
     size_t mark = rq->w->out->len;
     struct uuid_table *uuids = uuid_table_new(rq->arena);
@@ -433,7 +433,7 @@ static enum err exec_attempt(struct request *rq)
         resp_nil_array(rq->w);
         return OK;
     }
-    if (rq->client->multi->writes) {
+    if (rq->client->txn.multi->writes) {
         r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
         if (r != OK) return r;
     }
@@ -452,20 +452,20 @@ static enum err exec_attempt(struct request *rq)
 static enum err exec_run(struct request *rq)
 {
     struct client *c = rq->client;
-    if (c->multi == NULL) return error_set(&rq->error, ERR_SYNTAX, "EXEC without MULTI");
-    if (c->multi->is_aborted) {
+    if (c->txn.multi == NULL) return error_set(&rq->error, ERR_SYNTAX, "EXEC without MULTI");
+    if (c->txn.multi->is_aborted) {
         client_end_transaction(c);
         return error_set(&rq->error, ERR_EXECABORT,
                          "Transaction discarded because of previous errors.");
     }
     uint16_t database = c->database;
-    uint64_t created = c->database_created;
+    uint64_t created = c->entered.created;
     enum format format = c->format;
-    turn_exec(rq->env, c->multi);
+    turn_exec(rq->env, c->txn.multi);
     enum err r = exec_attempt(rq);
     if (r != OK) {
         c->database = database;
-        c->database_created = created;
+        c->entered.created = created;
         c->format = format;
     }
     if (r != ERR_WAIT) client_end_transaction(c);

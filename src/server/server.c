@@ -17,7 +17,7 @@
 #include "server/server_int.h"
 #include "tupled.h"
 
-static void on_wake(void *arg)
+static void on_database_wake(void *arg)
 {
     struct server *s = arg;
     net_wake(s->net);
@@ -34,35 +34,10 @@ __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
     _exit(1);
 }
 
-static void on_client_close(void *arg, struct client *c)
-{
-    struct server *s = arg;
-    net_client_close(s->net, c);
-}
-
-static void on_client_write(void *arg, struct client *c, struct slice bytes, uint64_t version)
-{
-    struct server *s = arg;
-    net_client_write(s->net, c, bytes, version);
-}
-
-static void on_client_buffers(void *arg, const struct client *c, size_t *input, size_t *output)
-{
-    (void)arg;
-    net_client_buffers(c, input, output);
-}
-
-static void on_shutdown(void *arg)
-{
-    struct server *s = arg;
-    log_notice("SHUTDOWN: stopping");
-    net_stop(s->net);
-}
-
 static enum err open_database(struct server *s, const struct db_wrap *wrap, struct error *e)
 {
     struct db_options options = settings_db(s);
-    options.pipeline.wake = on_wake;
+    options.pipeline.wake = on_database_wake;
     options.pipeline.on_fatal = on_fatal;
     options.pipeline.arg = s;
     if (wrap != NULL) options.wrap = *wrap;
@@ -73,19 +48,19 @@ void env_apply_settings(struct server *s)
 {
     const struct config *c = s->config;
     struct env *env = &s->env;
-    env->bare_bigints = c->bare_bigints == CONFIG_YES;
-    env->default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK
-                          : env->bare_bigints                        ? FORMAT_JSON_BARE
-                                                                     : FORMAT_JSON;
-    env->clients_max = c->maxclients;
-    env->tracks_latency = c->latency_tracking == CONFIG_YES;
-    env->slowlog_slower_than_us = c->slowlog_slower_than_us;
-    env->slowlog_max = c->slowlog_max;
-    env->latency_threshold_ms = c->latency_threshold_ms;
-    env->percentiles = c->percentiles;
-    env->block_max_ms = (int64_t)c->block_max_ms;
-    env->memory_clients_max = settings_client_memory(s);
-    env->queue_prefetch = (size_t)c->queue_prefetch;
+    env->settings.bare_bigints = c->bare_bigints == CONFIG_YES;
+    env->settings.default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK
+                                   : env->settings.bare_bigints               ? FORMAT_JSON_BARE
+                                                                              : FORMAT_JSON;
+    env->settings.clients_max = c->maxclients;
+    env->settings.tracks_latency = c->latency_tracking == CONFIG_YES;
+    env->settings.slowlog_slower_than_us = c->slowlog_slower_than_us;
+    env->settings.slowlog_max = c->slowlog_max;
+    env->settings.latency_threshold_ms = c->latency_threshold_ms;
+    env->settings.percentiles = c->percentiles;
+    env->settings.block_max_ms = (int64_t)c->block_max_ms;
+    env->settings.memory_clients_max = settings_client_memory(s);
+    env->settings.queue_prefetch = (size_t)c->queue_prefetch;
 }
 
 static void fill_env(struct server *s, const char *executable)
@@ -94,7 +69,7 @@ static void fill_env(struct server *s, const char *executable)
     struct env *env = &s->env;
     uint8_t id[20];
     random_system(id, sizeof id);
-    for (size_t i = 0; i < sizeof id; i++) snprintf(env->run_id + 2 * i, 3, "%02x", id[i]);
+    for (size_t i = 0; i < sizeof id; i++) snprintf(env->about.run_id + 2 * i, 3, "%02x", id[i]);
     if (c->backup_dir[0] != '\0') {
         buf_append_str(&s->backup_dir, c->backup_dir);
     } else {
@@ -102,35 +77,32 @@ static void fill_env(struct server *s, const char *executable)
     }
     buf_append_byte(&s->backup_dir, '\0');
     buf_require(&s->backup_dir);
-    env->backup_dir = (const char *)s->backup_dir.data;
+    env->settings.backup_dir = (const char *)s->backup_dir.data;
     command_init(env);
-    env->version = TUPLED_VERSION;
+    env->about.version = TUPLED_VERSION;
     bool has_file = c->file != NULL && strcmp(c->file, "-") != 0; /* standard input is none */
-    env->config_file = has_file ? c->file : "";
-    env->executable = executable;
-    env->databases = (uint8_t)c->databases;
-    env->debug_is_allowed = c->enable_debug_command == CONFIG_DEBUG_YES;
-    env->debug_is_local = c->enable_debug_command == CONFIG_DEBUG_LOCAL;
-    env->started_ms = clock_wall_ms();
+    env->about.config_file = has_file ? c->file : "";
+    env->about.executable = executable;
+    env->settings.databases = (uint8_t)c->databases;
+    env->settings.debug_is_allowed = c->enable_debug_command == CONFIG_DEBUG_YES;
+    env->settings.debug_is_local = c->enable_debug_command == CONFIG_DEBUG_LOCAL;
+    env->about.started_ms = clock_wall_ms();
     RING_INIT(&env->clients, next, prev);
     env->server = s;
-    env->client_close = on_client_close;
-    env->client_write = on_client_write;
-    env->client_buffers = on_client_buffers;
-    env->shutdown = on_shutdown;
-    settings_fill_env(s);
+    env->server_ops = &settings_ops;
     env_apply_settings(s);
     struct memory_figures figures;
     memory_measure(env, &figures);
-    env->memory_startup = figures.used;
+    env->memory.startup = figures.used;
 }
 
 static enum err open_net(struct server *s, struct error *e)
 {
-    struct net_options options = settings_net(s);
-    enum err r = net_open(s->net, &options, e);
-    if (r == OK) s->env.port = net_port(s->net);
-    return r;
+    struct session_options sessions = settings_sessions(s);
+    s->sessions = sessions_new(&s->env, &sessions);
+    loop_open(s);
+    struct net_listen listen = settings_listen(s);
+    return net_listen(s->net, &listen, &s->env.about.port, e);
 }
 
 /* 0 when it is not set. */
@@ -167,8 +139,8 @@ static void read_test_environment(struct server *s)
 static void log_ready(const struct server *s)
 {
     const struct config *c = s->config;
-    if (s->env.port != 0) {
-        log_notice("ready to accept connections on %s port %u", c->bind[0], s->env.port);
+    if (s->env.about.port != 0) {
+        log_notice("ready to accept connections on %s port %u", c->bind[0], s->env.about.port);
     }
     if (c->unixsocket[0] == '\0') return;
     log_notice("ready to accept connections on the Unix socket %s", c->unixsocket);
@@ -208,12 +180,12 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     if (r == OK) {
         fill_env(&s, executable);
         warn_if_open(config);
-        backup_remove_parts(s.env.backup_dir);
+        backup_remove_parts(s.env.settings.backup_dir);
         r = open_net(&s, &e);
     }
     if (r == OK) {
-        net_on_signals(s.net);
         log_ready(&s);
+        turn_begin(&s.env);
         net_run(s.net);
     } else {
         fprintf(stderr, "tupled: %s\n", e.text);
@@ -231,6 +203,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     }
     buf_fini(&s.backup_dir);
     net_free(s.net);
+    sessions_free(s.sessions);
     if (r == OK) log_notice("stopped");
     return r == OK ? 0 : 1;
 }

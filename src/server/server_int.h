@@ -1,16 +1,19 @@
-/* server_int: what server.c (start and stop) and settings.c (what settings mean for the parts)
- * share.
+/* server_int: what server.c (start and stop), loop.c (turns) and settings.c (what settings mean
+ * for the parts) share.
  */
 #ifndef SERVER_SERVER_INT_H
 #define SERVER_SERVER_INT_H
 
 #include "net/net.h"
 #include "server/server.h"
+#include "session/session.h"
 
 struct server {
     struct config *config;
     struct net *net;
-    struct env env;        /* its db is owned */
+    struct sessions *sessions;
+    struct env env; /* its db is owned */
+    bool is_signalled;
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */
@@ -22,12 +25,19 @@ void env_apply_settings(struct server *s);
 
 /* settings.c: what the settings say for each part. on_fatal and wake are the caller's to add. */
 struct db_options settings_db(const struct server *s);
-struct net_options settings_net(struct server *s);
+/* The hooks and counts are loop.c's to add. */
+struct net_options settings_net(const struct server *s);
+struct net_listen settings_listen(const struct server *s);
+struct session_options settings_sessions(const struct server *s);
 /* Makes sure of the descriptors that maxclients needs, or lowers the setting, with a line that says
  * so. */
 void settings_limit_clients(struct server *s);
-/* Fills in env's calls about settings. */
-void settings_fill_env(struct server *s);
+/* What commands ask of the server. */
+extern const struct server_ops settings_ops;
+
+/* loop.c: opens net, without listeners: from now on the database and the commands have their part
+ * of each turn. */
+void loop_open(struct server *s);
 
 /* maxmemory-clients in bytes; 0 = no bound. */
 uint64_t settings_client_memory(const struct server *s);

@@ -98,22 +98,37 @@ struct db_options settings_db(const struct server *s)
                                .databases = (unsigned)s->config->databases};
 }
 
-struct net_options settings_net(struct server *s)
+struct net_options settings_net(const struct server *s)
 {
     const struct config *c = s->config;
     return (struct net_options){
-        .env = &s->env,
+        .backlog = (int)c->tcp_backlog,
+        .is_protected = c->protected_mode == CONFIG_YES,
+        .keepalive_s = c->tcp_keepalive_s,
+        .clients_max = c->maxclients,
+    };
+}
+
+struct net_listen settings_listen(const struct server *s)
+{
+    const struct config *c = s->config;
+    return (struct net_listen){
+        .protocol = &session_protocol,
+        .arg = s->sessions,
         .bind = c->bind,
         .bind_count = c->bind_count,
         .port = (uint16_t)c->port,
         .is_any_port = s->is_any_port && c->port == 0,
         .unix_path = c->unixsocket,
         .unix_mode = c->unixsocketperm != 0 ? (unsigned)c->unixsocketperm : 0777 & ~s->umask_before,
-        .backlog = (int)c->tcp_backlog,
-        .is_protected = c->protected_mode == CONFIG_YES,
+    };
+}
+
+struct session_options settings_sessions(const struct server *s)
+{
+    const struct config *c = s->config;
+    return (struct session_options){
         .idle_s = c->timeout_s,
-        .keepalive_s = c->tcp_keepalive_s,
-        .clients_max = c->maxclients,
         .bulk_bytes_max = c->proto_max_bulk_bytes,
         .query_bytes_max = c->query_buffer_bytes,
         .output_normal = {c->output_normal.hard_bytes, c->output_normal.soft_bytes,
@@ -166,9 +181,11 @@ void settings_limit_clients(struct server *s)
 static enum err apply_settings(struct server *s, struct waiter *w, struct error *e)
 {
     struct net_options net = settings_net(s);
+    struct session_options sessions = settings_sessions(s);
     struct db_options db = settings_db(s);
     log_set_level(s->config->loglevel);
     net_set_options(s->net, &net);
+    sessions_set_options(s->sessions, &sessions);
     env_apply_settings(s);
     return db_set_options(s->env.db, &db, w, e);
 }
@@ -234,7 +251,7 @@ static enum err on_config_set(void *arg, const struct config_change *changes, si
 static enum err on_config_rewrite(void *arg, struct error *e)
 {
     const struct server *s = arg;
-    enum err r = config_rewrite(s->config, s->env.config_file, e);
+    enum err r = config_rewrite(s->config, s->env.about.config_file, e);
     if (r == OK) log_notice("CONFIG REWRITE executed with success.");
     if (r != OK) log_warning("CONFIG REWRITE failed: %s", e->text);
     return r;
@@ -266,13 +283,19 @@ static void on_config_value(void *arg, size_t i, struct buf *out)
     config_get(s->config, i, out);
 }
 
-void settings_fill_env(struct server *s)
+static void on_shutdown(void *arg)
 {
-    struct env *env = &s->env;
-    env->config_count = on_config_count;
-    env->config_name = on_config_name;
-    env->config_is_mutable = on_config_is_mutable;
-    env->config_value = on_config_value;
-    env->config_set = on_config_set;
-    env->config_rewrite = on_config_rewrite;
+    struct server *s = arg;
+    log_notice("SHUTDOWN: stopping");
+    net_stop(s->net);
 }
+
+const struct server_ops settings_ops = {
+    .shutdown = on_shutdown,
+    .config_count = on_config_count,
+    .config_name = on_config_name,
+    .config_is_mutable = on_config_is_mutable,
+    .config_value = on_config_value,
+    .config_set = on_config_set,
+    .config_rewrite = on_config_rewrite,
+};

@@ -33,8 +33,8 @@ struct watch {
     struct htab tables[WATCH_KINDS];
     struct sparse names[WATCH_KINDS]; /* of struct watched_name: the first of each database */
     size_t watchers, name_count;
-    uint64_t newest; /* version of the last commit */
-    size_t work;     /* done in this turn */
+    struct backend *backend;
+    size_t work; /* done in this turn */
     struct late *late_first, *late_last;
     struct htab late; /* but flushes */
     size_t late_bytes, late_bytes_max;
@@ -249,7 +249,6 @@ static void on_change(struct watch *x, const struct change *c)
 static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 {
     struct watch *x = arg;
-    x->newest = version;
     if (x->watchers == 0) return;
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
@@ -270,8 +269,10 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
 struct watch *watch_new(struct engine *g, size_t late_bytes_max)
 {
     struct watch *x = mem_new(sizeof *x);
+    x->backend = engine_backend(g);
     x->late_bytes_max = late_bytes_max == 0 ? LATE_BYTES : late_bytes_max;
-    struct layer layer = {.on_commit = on_commit, .arg = x};
+    struct layer layer = {
+        .kinds = LAYER_SPACE(SPACE_DATA) | LAYER_FLUSH, .on_commit = on_commit, .arg = x};
     for (int k = 0; k < WATCH_KINDS; k++) htab_init(&x->tables[k]);
     htab_init(&x->late);
     x->flush_kind = WATCH_KINDS;
@@ -317,7 +318,7 @@ void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct 
     struct watched_name *n = name_of(x, kind, name);
     w->name = n;
     w->kind = kind;
-    w->since = x->newest;
+    w->since = x->backend->ops->version_newest(x->backend);
     LIST_APPEND(n->first[w->is_once], n->last[w->is_once], w, next, prev);
     x->watchers++;
 }

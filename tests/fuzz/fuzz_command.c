@@ -22,7 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define POLLS_MAX 300    /* while one is parked */
 
 struct peer {
-    struct client client; /* first */
+    struct client client;
+    struct link link; /* first */
     struct waiter waiter;
     bool was_told, is_closed;
 };
@@ -51,16 +52,14 @@ static void on_ready(struct waiter *w)
     p->was_told = true;
 }
 
-static void on_client_close(void *server, struct client *c)
+static void on_client_close(struct client *c)
 {
-    (void)server;
     ((struct peer *)c)->is_closed = true;
 }
 
-static void on_client_write(void *server, struct client *c, struct slice bytes, uint64_t version)
+static void on_client_write(struct client *c, struct slice bytes, uint64_t version)
 {
     (void)version;
-    (void)server;
     (void)c;
     (void)bytes;
 }
@@ -110,10 +109,32 @@ static void remove_dir(void)
     if (system(command) != 0) perror("rm");
 }
 
+static void on_client_buffers(const struct client *c, size_t *input, size_t *output)
+{
+    *input = c->link->input_bytes;
+    *output = c->link->output_bytes;
+}
+
+static const struct client_ops client_ops = {
+    .write = on_client_write,
+    .close = on_client_close,
+    .buffers = on_client_buffers,
+};
+
+static const struct server_ops server_ops = {
+    .shutdown = on_shutdown,
+    .config_count = config_none,
+    .config_name = config_unnamed,
+    .config_is_mutable = config_fixed,
+    .config_value = config_always,
+    .config_rewrite = rewrite_none,
+};
+
 static void peer_open(struct peer *p, uint64_t id)
 {
-    *p = (struct peer){.waiter = {.ready = on_ready}, .client = {.id = id, .fd = -1}};
-    client_init(&p->client, &env);
+    *p = (struct peer){.waiter = {.ready = on_ready}, .link = {.fd = -1}};
+    client_init(&p->client, &env, &p->link, &client_ops);
+    p->client.id = id;
 }
 
 static void peer_close(struct peer *p)
@@ -121,13 +142,6 @@ static void peer_close(struct peer *p)
     waiter_cancel(&p->waiter);
     client_fini(&p->client, &env);
     for (size_t work = 1000; !client_end_listening(&p->client, &env, &work);) work = 1000;
-}
-
-static void on_client_buffers(void *arg, const struct client *c, size_t *input, size_t *output)
-{
-    (void)arg;
-    *input = c->input_bytes;
-    *output = c->output_bytes;
 }
 
 static void start(void)
@@ -162,22 +176,12 @@ static void start(void)
     struct db *db = NULL;
     if (db_open(&options, &db, &e) != OK) on_fatal(NULL, &e);
     env = (struct env){.db = db,
-                       .queue_prefetch = 16,
-                       .version = "0",
-                       .config_file = "",
-                       .executable = "",
-                       .databases = 16,
-                       .clients_max = 100,
-                       .backup_dir = "/proc/nowhere",
-                       .client_close = on_client_close,
-                       .client_write = on_client_write,
-                       .client_buffers = on_client_buffers,
-                       .shutdown = on_shutdown,
-                       .config_count = config_none,
-                       .config_name = config_unnamed,
-                       .config_is_mutable = config_fixed,
-                       .config_value = config_always,
-                       .config_rewrite = rewrite_none};
+                       .server_ops = &server_ops,
+                       .about = {.version = "0", .config_file = "", .executable = ""},
+                       .settings = {.queue_prefetch = 16,
+                                    .databases = 16,
+                                    .clients_max = 100,
+                                    .backup_dir = "/proc/nowhere"}};
     env.clients.next = env.clients.prev = &env.clients;
     command_init(&env);
     arena_init(&arena, 64 * 1024);
@@ -315,7 +319,7 @@ static void feed(struct slice input)
 static void drop_indexes(void)
 {
     struct peer *p = &peers[0];
-    for (uint16_t i = 0; i < env.databases; i++) {
+    for (uint16_t i = 0; i < env.settings.databases; i++) {
         for (const struct index *x; (x = index_first(env.db->indexes, i)) != NULL;) {
             struct slice words[3] = {slice_str("KV.INDEX"), slice_str("DROP"), x->definition.name};
             p->client.database = i;

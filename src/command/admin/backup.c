@@ -63,7 +63,7 @@ static void name_file(struct env *env)
     char stamp[STAMP_CHARS];
     stamp_format(b->ops->version_newest(b), stamp);
     buf_clear(&k->path, SIZE_MAX);
-    buf_printf(&k->path, "%s/tupled-%.*s.db", env->backup_dir, STAMP_CHARS, stamp);
+    buf_printf(&k->path, "%s/tupled-%.*s.db", env->settings.backup_dir, STAMP_CHARS, stamp);
     buf_append_byte(&k->path, '\0');
     buf_require(&k->path);
 }

@@ -78,9 +78,9 @@ static bool is_name(struct slice given, const char *name)
 /* Settings and fixed ones have one row of numbers: fixed ones follow. */
 static size_t find(const struct env *env, struct slice name)
 {
-    size_t count = env->config_count(env->server);
+    size_t count = env->server_ops->config_count(env->server);
     for (size_t i = 0; i < count; i++) {
-        if (is_name(name, env->config_name(env->server, i))) return i;
+        if (is_name(name, env->server_ops->config_name(env->server, i))) return i;
     }
     for (size_t i = 0; i < FIXED_COUNT; i++) {
         if (is_name(name, fixed[i].name)) return count + i;
@@ -93,7 +93,7 @@ static const char *fixed_value(struct request *rq, const struct fixed *f)
     if (f->value != NULL) return f->value;
     struct env *env = rq->env;
     buf_clear(rq->scratch, SIZE_MAX);
-    env->config_value(env->server, find(env, slice_str("durability")), rq->scratch);
+    env->server_ops->config_value(env->server, find(env, slice_str("durability")), rq->scratch);
     struct slice durability = buf_slice(rq->scratch);
     if (is_name(durability, "always")) return "always";
     return is_name(durability, "never") ? "no" : "everysec";
@@ -105,8 +105,8 @@ static const char *fixed_value(struct request *rq, const struct fixed *f)
 
 static const char *name_of(const struct env *env, size_t i)
 {
-    size_t count = env->config_count(env->server);
-    return i < count ? env->config_name(env->server, i) : fixed[i - count].name;
+    size_t count = env->server_ops->config_count(env->server);
+    return i < count ? env->server_ops->config_name(env->server, i) : fixed[i - count].name;
 }
 
 /* Which settings match one of the patterns, and how many. */
@@ -128,7 +128,7 @@ static size_t find_matches(struct request *rq, bool *is_wanted, size_t total)
 static enum err get_run(struct request *rq)
 {
     struct env *env = rq->env;
-    size_t count = env->config_count(env->server);
+    size_t count = env->server_ops->config_count(env->server);
     size_t total = count + FIXED_COUNT;
     if (rq->argc - 2 > PATTERNS_MAX) {
         return error_set(&rq->error, ERR_LIMIT, "%zu patterns; %d are allowed in one CONFIG GET",
@@ -149,7 +149,7 @@ static enum err get_run(struct request *rq)
             continue;
         }
         struct resp_mark mark = resp_bulk_begin(rq->w, 10);
-        env->config_value(env->server, i, rq->w->out);
+        env->server_ops->config_value(env->server, i, rq->w->out);
         resp_bulk_end(rq->w, mark);
     }
     return OK;
@@ -179,7 +179,7 @@ static enum err refuse(struct request *rq, struct slice name, const char *why)
 static enum err set_names(struct request *rq, size_t *settings, size_t pairs)
 {
     struct env *env = rq->env;
-    size_t count = env->config_count(env->server);
+    size_t count = env->server_ops->config_count(env->server);
     for (size_t i = 0; i < pairs; i++) {
         struct slice name = rq->argv[2 + 2 * i];
         size_t found = settings[i] = find(env, name);
@@ -189,7 +189,7 @@ static enum err set_names(struct request *rq, size_t *settings, size_t pairs)
                              (int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES),
                              (const char *)name.data);
         }
-        if (found < count && !env->config_is_mutable(env->server, found)) {
+        if (found < count && !env->server_ops->config_is_mutable(env->server, found)) {
             return refuse(rq, name, "can't set immutable config");
         }
         for (size_t k = 0; k < i; k++) {
@@ -204,7 +204,7 @@ static enum err set_run(struct request *rq)
     struct env *env = rq->env;
     if (rq->argc % 2 != 0) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
     size_t pairs = (rq->argc - 2) / 2;
-    size_t most = env->config_count(env->server) + FIXED_COUNT;
+    size_t most = env->server_ops->config_count(env->server) + FIXED_COUNT;
     /* One more than there are: the names are found to be double before it matters. */
     if (pairs > most + 1) pairs = most + 1;
     size_t *settings = arena_alloc(rq->arena, pairs * sizeof *settings);
@@ -215,19 +215,19 @@ static enum err set_run(struct request *rq)
     size_t count = 0;
     for (size_t i = 0; i < pairs; i++) {
         struct slice value = rq->argv[3 + 2 * i];
-        if (settings[i] < env->config_count(env->server)) {
+        if (settings[i] < env->server_ops->config_count(env->server)) {
             named[count] = 2 + 2 * i;
             changes[count++] = (struct config_change){.setting = settings[i], .value = value};
             continue;
         }
-        const struct fixed *f = &fixed[settings[i] - env->config_count(env->server)];
+        const struct fixed *f = &fixed[settings[i] - env->server_ops->config_count(env->server)];
         const char *is = fixed_value(rq, f);
         if (!is_name(value, is)) return refuse(rq, rq->argv[2 + 2 * i], f->why);
     }
     size_t failed = 0;
     struct error why = {.text = ""};
     if (count > 0) {
-        r = env->config_set(env->server, changes, count, &failed, rq->waiter, &why);
+        r = env->server_ops->config_set(env->server, changes, count, &failed, rq->waiter, &why);
     }
     if (r == ERR_WAIT) return r;
     if (r != OK) return refuse(rq, rq->argv[named[failed]], why.text);
@@ -252,10 +252,10 @@ static enum err rewrite_run(struct request *rq)
 {
     struct env *env = rq->env;
     struct error why = {.text = ""};
-    if (env->config_file[0] == '\0') {
+    if (env->about.config_file[0] == '\0') {
         return error_set(&rq->error, ERR_SYNTAX, "The server is running without a config file");
     }
-    enum err r = env->config_rewrite(env->server, &why);
+    enum err r = env->server_ops->config_rewrite(env->server, &why);
     if (r != OK) return error_set(&rq->error, r, "Rewriting config file: %s", why.text);
     resp_simple(rq->w, "OK");
     return OK;

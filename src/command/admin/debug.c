@@ -11,8 +11,9 @@
 
 static enum err debug_allowed(struct request *rq)
 {
-    const struct env *env = rq->env;
-    if (env->debug_is_allowed || (env->debug_is_local && rq->client->is_local)) return OK;
+    const struct request_settings *set = &rq->env->settings;
+    if (set->debug_is_allowed) return OK;
+    if (set->debug_is_local && rq->client->link->is_local) return OK;
     return error_set(
         &rq->error, ERR_SYNTAX,
         "DEBUG command not allowed. If the enable-debug-command option is set to "

@@ -63,7 +63,7 @@ const struct command cmd_flushdb = {
 static bool next_flushed(const struct request *rq, const struct overlay *o, uint32_t from,
                          uint16_t *out)
 {
-    if (from < rq->env->databases) {
+    if (from < rq->env->settings.databases) {
         *out = (uint16_t)from;
         return true;
     }
@@ -146,7 +146,7 @@ static enum err shutdown_run(struct request *rq)
             return error_set(&rq->error, ERR_SYNTAX, "syntax error");
         }
     }
-    rq->env->shutdown(rq->env->server);
+    rq->env->server_ops->shutdown(rq->env->server);
     return OK;
 }
 

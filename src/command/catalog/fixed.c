@@ -51,7 +51,7 @@ static enum err lolwut_run(struct request *rq)
 {
     buf_clear(rq->scratch, SIZE_MAX);
     buf_printf(rq->scratch, "[\"t\",[\"u\",[\"p\",[\"l\",[\"e\",[\"d\"]]]]]]\n\nTupled ver. %s\n",
-               rq->env->version);
+               rq->env->about.version);
     resp_text(rq->w, buf_slice(rq->scratch));
     return OK;
 }

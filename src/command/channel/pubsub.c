@@ -142,7 +142,7 @@ static enum err unsubscribe_all(struct request *rq, const struct kind *k)
     for (size_t n = 0; pubsub_first(s, k->kind, &name); n++) {
         if (n == UNSUBSCRIBE_NAMES) {
             struct slice frames = slice_of(out->data + from, out->len - from);
-            rq->env->client_write(rq->env->server, rq->client, frames, 0);
+            rq->client->ops->write(rq->client, frames, 0);
             return error_set(&rq->error, ERR_WAIT, "channels are being ended");
         }
         unsubscribe_one(rq, k, arena_copy(rq->arena, name));

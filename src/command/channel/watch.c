@@ -166,7 +166,6 @@ static void put_message(struct buf *out, const struct watch_channel *ch, const s
 
 static void send_change(struct watch_channel *ch, const struct change *c, uint64_t commit)
 {
-    struct env *env = ch->env;
     struct buf frame;
     buf_init(&frame);
     put_message(&frame, ch, c, commit);
@@ -174,7 +173,7 @@ static void send_change(struct watch_channel *ch, const struct change *c, uint64
     if (frame.is_failed) {
         ch->client->watches->is_overrun = true;
     } else {
-        env->client_write(env->server, ch->client, buf_slice(&frame), commit);
+        ch->client->ops->write(ch->client, buf_slice(&frame), commit);
     }
     buf_fini(&frame);
 }
@@ -270,7 +269,7 @@ static void on_changed(struct watcher *w, const struct change *c)
     struct client_watches *x = ch->client->watches;
     if (x->is_ended) return;
     size_t backlog = backlog_bytes(ch->env, c->value.len);
-    if (c->is_late || x->note_first != NULL || ch->client->output_bytes >= backlog) {
+    if (c->is_late || x->note_first != NULL || ch->client->link->output_bytes >= backlog) {
         note_change(ch, c);
     } else {
         send_change(ch, c, c->version);
@@ -313,12 +312,13 @@ static void nothing_ready(struct waiter *w)
 static bool notes_send(struct env *env, struct client *c, size_t *work)
 {
     struct client_watches *x = c->watches;
-    if (x->waiter.next != NULL || c->output_bytes >= backlog_bytes(env, 0) / 4) return true;
-    while (x->note_first != NULL && c->output_bytes < backlog_bytes(env, 0)) {
-        size_t before = c->output_bytes;
+    if (x->waiter.next != NULL || c->link->output_bytes >= backlog_bytes(env, 0) / 4) return true;
+    while (x->note_first != NULL && c->link->output_bytes < backlog_bytes(env, 0)) {
+        size_t before = c->link->output_bytes;
         if (*work < NOTE_WORK) return false;
         if (!note_send(env, x)) return true;
-        size_t cost = NOTE_WORK + (c->output_bytes > before ? c->output_bytes - before : 0);
+        size_t cost = NOTE_WORK +
+                      (c->link->output_bytes > before ? c->link->output_bytes - before : 0);
         *work -= cost < *work ? cost : *work;
     }
     return true;
@@ -331,8 +331,8 @@ static void watches_lost(struct env *env)
         struct client *next = c->next;
         if (c->watches != NULL) {
             log_warning("client %s closed: more changes than can be sent to those who watch",
-                        c->address);
-            env->client_close(env->server, c);
+                        c->link->address);
+            c->ops->close(c);
         }
         c = next;
     }
@@ -350,8 +350,8 @@ static void watches_tick(struct env *env)
         struct client *next = x->next;
         is_last = c == last;
         if (x->is_overrun) {
-            log_warning("client %s closed: it does not read what it watches", c->address);
-            env->client_close(env->server, c);
+            log_warning("client %s closed: it does not read what it watches", c->link->address);
+            c->ops->close(c);
         } else if (!notes_send(env, c, &work)) {
             env->noted = c; /* the next tick begins with it */
             return;

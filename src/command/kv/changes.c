@@ -124,7 +124,7 @@ static enum err feed_park(struct request *rq, struct feed *f)
     feed_move(f, FEED_PARKED);
     arena_fini(&f->request.arena); /* many may wait, and for long */
     arena_init(&f->request.arena, ARENA_CHUNK_BYTES);
-    waiter_add(&f->env->blocked_waiters, rq->waiter);
+    waiter_add(&f->env->blocked.waiters, rq->waiter);
     return client_block(rq, f->block_ms);
 }
 
@@ -168,8 +168,8 @@ static enum err parse_changes(struct request *rq, struct feed *f, struct range_a
     struct options o = {.rq = rq, .at = 2};
     enum err r = arg_after(rq, rq->argv[1], &f->request.after);
     /* Of a database that was made, nothing older is its own. */
-    if (f->request.after < rq->client->database_created) {
-        f->request.after = rq->client->database_created;
+    if (f->request.after < rq->client->entered.created) {
+        f->request.after = rq->client->entered.created;
     }
     f->count = COUNT_DEFAULT;
     f->block_ms = -1;

@@ -66,8 +66,8 @@ static enum err kv_limits_run(struct request *rq)
         {"query-depth", QUERY_DEPTH_MAX},
         {"pattern-bytes", GLOB_BYTES_MAX},
         {"channel-bytes", PUBSUB_NAME_BYTES_MAX},
-        {"databases", rq->env->databases},
-        {"clients", rq->env->clients_max},
+        {"databases", rq->env->settings.databases},
+        {"clients", rq->env->settings.clients_max},
     };
     size_t count = sizeof rows / sizeof rows[0];
     resp_map(rq->w, count);

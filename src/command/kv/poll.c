@@ -54,7 +54,7 @@ static void poll_wait(struct request *rq, const struct poll_key *keys, size_t co
         k->watchers[i].watcher.is_once = true;
         watch_add(k->watch, &k->watchers[i].watcher, WATCH_KEY, keys[i].key);
     }
-    waiter_add(&rq->env->blocked_waiters, rq->waiter);
+    waiter_add(&rq->env->blocked.waiters, rq->waiter);
     rq->client->pending = &k->pending;
 }
 

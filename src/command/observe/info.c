@@ -31,21 +31,21 @@ static void write_server(struct request *rq, struct buf *out)
     const struct env *env = rq->env;
     struct utsname name;
     uname(&name);
-    int64_t up_s = (clock_wall_ms() - env->started_ms) / 1000;
+    int64_t up_s = (clock_wall_ms() - env->about.started_ms) / 1000;
     buf_printf(out, "redis_version:%s\r\ntupled_version:%s\r\nredis_git_sha1:00000000\r\n",
-               REDIS_COMPATIBLE_VERSION, env->version);
+               REDIS_COMPATIBLE_VERSION, env->about.version);
     buf_printf(out, "redis_build_id:0\r\nredis_mode:standalone\r\nos:%s %s %s\r\narch_bits:64\r\n",
                name.sysname, name.release, name.machine);
-    buf_printf(out, "process_id:%d\r\nrun_id:%s\r\ntcp_port:%u\r\n", (int)getpid(), env->run_id,
-               env->port);
+    buf_printf(out, "process_id:%d\r\nrun_id:%s\r\ntcp_port:%u\r\n", (int)getpid(),
+               env->about.run_id, env->about.port);
     buf_printf(out, "uptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n", (long long)up_s,
                (long long)up_s / 86400);
     struct backend *b = engine_backend(env->db->engine);
     struct backend_stats stats;
     b->ops->stats(b, &stats);
     buf_printf(out, "health:%s\r\n", health(&stats));
-    buf_printf(out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\n", env->executable,
-               env->config_file);
+    buf_printf(out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\n",
+               env->about.executable, env->about.config_file);
 }
 
 static void write_clients(struct request *rq, struct buf *out)
@@ -56,9 +56,9 @@ static void write_clients(struct request *rq, struct buf *out)
     uint64_t watching = 0;
     uint64_t listening = 0;
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
-        if (c->input_bytes > input_max) input_max = c->input_bytes;
-        if (c->output_bytes > output_max) output_max = c->output_bytes;
-        watching += c->watched != NULL;
+        if (c->link->input_bytes > input_max) input_max = c->link->input_bytes;
+        if (c->link->output_bytes > output_max) output_max = c->link->output_bytes;
+        watching += c->txn.watched != NULL;
         listening += client_subscriptions(c) > 0;
     }
     buf_printf(out,
@@ -66,7 +66,7 @@ static void write_clients(struct request *rq, struct buf *out)
                "client_recent_max_input_buffer:%zu\r\nclient_recent_max_output_buffer:%zu\r\n"
                "blocked_clients:%llu\r\ntracking_clients:0\r\npubsub_clients:%llu\r\n"
                "watching_clients:%llu\r\nclients_in_timeout_table:0\r\n",
-               u(env->client_count), u(env->clients_max), input_max, output_max,
+               u(env->client_count), u(env->settings.clients_max), input_max, output_max,
                u(env->waiting_count), u(listening), u(watching));
 }
 
@@ -123,8 +123,8 @@ static void write_memory(struct request *rq, struct buf *out)
                "maxmemory_clients:%llu\r\nmem_clients_input:%zu\r\nmem_clients_output:%zu\r\n"
                "mem_clients_notes:%zu\r\nmem_clients_channels:%zu\r\n"
                "mem_clients_transactions:%zu\r\nmem_clients_pages:%zu\r\n",
-               u(rq->env->memory_clients_max), m->input, m->output, m->notes, m->channels, m->multi,
-               m->pending);
+               u(rq->env->settings.memory_clients_max), m->input, m->output, m->notes, m->channels,
+               m->multi, m->pending);
 }
 
 static void write_persistence(struct request *rq, struct buf *out)
@@ -161,8 +161,8 @@ static void write_stats(struct request *rq, struct buf *out)
                "instantaneous_ops_per_sec:%llu\r\ntotal_net_input_bytes:%llu\r\n"
                "total_net_output_bytes:%llu\r\ninstantaneous_input_kbps:%.2f\r\n"
                "instantaneous_output_kbps:%.2f\r\n",
-               u(s->connections), u(s->commands), u(stats_rate(env, RATE_COMMANDS)),
-               u(s->net_in_bytes), u(s->net_out_bytes),
+               u(s->net.connections), u(s->commands), u(stats_rate(env, RATE_COMMANDS)),
+               u(s->net.in_bytes), u(s->net.out_bytes),
                kilobytes(stats_rate(env, RATE_INPUT_BYTES)),
                kilobytes(stats_rate(env, RATE_OUTPUT_BYTES)));
     buf_printf(
@@ -172,7 +172,7 @@ static void write_stats(struct request *rq, struct buf *out)
         "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\npubsub_channels:%zu\r\n"
         "pubsub_patterns:%zu\r\npubsubshard_channels:%zu\r\nlatest_fork_usec:0\r\n"
         "total_forks:0\r\n",
-        u(s->rejected), u(engine_expired_count(env->db->engine) - s->expired_before),
+        u(s->net.rejected), u(engine_expired_count(env->db->engine) - s->expired_before),
         u(s->evicted_clients), u(s->hits), u(s->misses), pubsub_names(env->pubsub, PUBSUB_CHANNEL),
         pubsub_names(env->pubsub, PUBSUB_PATTERN), pubsub_names(env->pubsub, PUBSUB_SHARD));
     buf_printf(out,
@@ -187,7 +187,7 @@ static void write_replication(struct request *rq, struct buf *out)
 {
     buf_printf(out,
                "role:master\r\nconnected_slaves:0\r\nmaster_replid:%s\r\nmaster_repl_offset:0\r\n",
-               rq->env->run_id);
+               rq->env->about.run_id);
 }
 
 static void write_cpu(struct request *rq, struct buf *out)
@@ -335,7 +335,7 @@ static void write_errorstats(struct request *rq, struct buf *out)
 
 static void write_latencystats(struct request *rq, struct buf *out)
 {
-    const struct percentiles *p = &rq->env->percentiles;
+    const struct percentiles *p = &rq->env->settings.percentiles;
     for (size_t i = 0; i < stats_count(rq->env); i++) {
         const struct command_count *row = stats_at(rq->env, i);
         char name[STATS_NAME_BYTES];

@@ -59,7 +59,7 @@ static void latency_add(struct env *env, enum latency_event event, int64_t took_
 {
     uint64_t ms = took_us > 0 ? (uint64_t)took_us / 1000 : 0;
     struct series *s = &env->latency->series[event];
-    if (ms < env->latency_threshold_ms) return;
+    if (ms < env->settings.latency_threshold_ms) return;
     int64_t now_s = clock_wall_ms() / 1000;
     if (ms > s->ms_max) s->ms_max = ms;
     if (s->count > 0) {
@@ -77,7 +77,7 @@ static void latency_add(struct env *env, enum latency_event event, int64_t took_
 static void latency_command(struct request *rq, int64_t took_us)
 {
     bool is_fast = (rq->command->flags & CMD_FAST) != 0;
-    if (rq->env->latency_threshold_ms == 0) return;
+    if (rq->env->settings.latency_threshold_ms == 0) return;
     latency_add(rq->env, is_fast ? LATENCY_FAST_COMMAND : LATENCY_COMMAND, took_us);
 }
 
@@ -203,12 +203,12 @@ static enum err doctor_run(struct request *rq)
         describe(&all[i], event_names[i], out);
     }
     advise(all, out);
-    if (rq->env->latency_threshold_ms == 0) {
+    if (rq->env->settings.latency_threshold_ms == 0) {
         buf_append_str(out, "The latency monitor is off: CONFIG SET latency-monitor-threshold "
                             "<milliseconds> switches it on.\n");
     } else if (is_empty) {
         buf_printf(out, "Nothing took %llu ms or longer since the start or the last reset.\n",
-                   (unsigned long long)rq->env->latency_threshold_ms);
+                   (unsigned long long)rq->env->settings.latency_threshold_ms);
     }
     resp_text(rq->w, buf_slice(out));
     return OK;

@@ -44,10 +44,10 @@ void memory_measure(struct env *env, struct memory_figures *out)
     uint64_t resident_peak = (uint64_t)usage.ru_maxrss * 1024;
     /* Below this the allocator is not glibc's (a sanitizer's) and does not tell. */
     if (out->used < s.memtable_bytes + s.cache_bytes || out->used == 0) out->used = out->resident;
-    if (out->used > env->memory_peak) env->memory_peak = out->used;
-    if (resident_peak > env->memory_peak) env->memory_peak = resident_peak;
-    out->peak = env->memory_peak;
-    out->startup = env->memory_startup;
+    if (out->used > env->memory.peak) env->memory.peak = out->used;
+    if (resident_peak > env->memory.peak) env->memory.peak = resident_peak;
+    out->peak = env->memory.peak;
+    out->startup = env->memory.startup;
     out->dataset = s.memtable_bytes + s.cache_bytes;
     out->overhead = out->used - (out->dataset < out->used ? out->dataset : out->used);
     client_memory_sum(env, &out->client_memory);

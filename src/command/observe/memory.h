@@ -19,7 +19,7 @@ struct memory_figures {
 };
 
 /* Walks the allocator's free lists: for people who ask, not for every tick. Raises
- * env->memory_peak. */
+ * env->memory.peak. */
 void memory_measure(struct env *env, struct memory_figures *out);
 
 #endif

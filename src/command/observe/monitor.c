@@ -39,9 +39,9 @@ static void append_quoted(struct buf *out, struct slice word)
 /* A Unix socket's address is "path:0" and shown as "unix:path". */
 static void append_address(struct buf *out, const struct client *c)
 {
-    size_t len = strlen(c->address);
-    if (c->is_unix && len > 2) len -= 2;
-    buf_printf(out, "%s%.*s", c->is_unix ? "unix:" : "", (int)len, c->address);
+    size_t len = strlen(c->link->address);
+    if (c->link->is_unix && len > 2) len -= 2;
+    buf_printf(out, "%s%.*s", c->link->is_unix ? "unix:" : "", (int)len, c->link->address);
 }
 
 /* Shows every monitor the command; uses rq->scratch. */
@@ -66,7 +66,7 @@ static void monitor_feed(struct request *rq, int64_t took_us)
     struct client *c = env->monitors;
     do {
         /* A line that memory is too small for is not sent. */
-        if (!line->is_failed) env->client_write(env->server, c, buf_slice(line), 0);
+        if (!line->is_failed) c->ops->write(c, buf_slice(line), 0);
         c = c->monitor_next;
     } while (c != first);
     buf_clear(line, SCRATCH_KEEP_BYTES);

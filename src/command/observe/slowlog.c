@@ -19,7 +19,7 @@ struct slowlog_entry {
     uint64_t id;
     int64_t time_s; /* wall clock */
     int64_t took_us;
-    char address[sizeof((struct client *)0)->address];
+    char address[LINK_ADDRESS_MAX];
     char name[CLIENT_NAME_MAX];
     size_t count;
     struct slice words[WORDS_MAX]; /* in bytes */
@@ -80,8 +80,8 @@ static void slowlog_add(struct request *rq, int64_t took_us)
     struct slowlog *l = env->slowlog;
     size_t ends[WORDS_MAX];
     size_t count = rq->argc < WORDS_MAX ? rq->argc : WORDS_MAX;
-    if (env->slowlog_max == 0 || env->slowlog_slower_than_us < 0) return;
-    if (took_us < env->slowlog_slower_than_us) return;
+    if (env->settings.slowlog_max == 0 || env->settings.slowlog_slower_than_us < 0) return;
+    if (took_us < env->settings.slowlog_slower_than_us) return;
     buf_clear(rq->scratch, SIZE_MAX);
     for (size_t i = 0; i < count; i++) {
         append_word(rq, i, rq->scratch);
@@ -92,7 +92,7 @@ static void slowlog_add(struct request *rq, int64_t took_us)
     e->id = l->next_id++;
     e->time_s = clock_wall_ms() / 1000;
     e->took_us = took_us;
-    memcpy(e->address, rq->client->address, sizeof e->address);
+    memcpy(e->address, rq->client->link->address, sizeof e->address);
     memcpy(e->name, rq->client->name, sizeof e->name);
     e->count = count;
     bytes_copy(e->bytes, rq->scratch->data, rq->scratch->len);
@@ -109,7 +109,7 @@ static void slowlog_add(struct request *rq, int64_t took_us)
     }
     l->newest = e;
     l->count++;
-    while (l->count > env->slowlog_max) drop_oldest(l);
+    while (l->count > env->settings.slowlog_max) drop_oldest(l);
 }
 
 const struct feature slowlog_feature = {

@@ -73,7 +73,7 @@ static struct queue_channel *channel_of(struct push_sub *s)
 static bool has_room(struct push_sub *s)
 {
     const struct client *c = channel_of(s)->client;
-    return !c->closes_after_reply && c->output_bytes < BACKLOG_BYTES;
+    return !c->closes_after_reply && c->link->output_bytes < BACKLOG_BYTES;
 }
 
 static void put_json(struct buf *out, const struct delivery *d, enum format format)
@@ -103,7 +103,6 @@ static uint64_t deliver(struct push_sub *s, const struct delivery *d, uint64_t v
 {
     struct queue_channel *ch = channel_of(s);
     struct client *c = ch->client;
-    struct env *env = ch->env;
     struct buf frame;
     buf_init(&frame);
     struct resp_writer w = {.out = &frame, .proto = c->proto};
@@ -118,8 +117,8 @@ static uint64_t deliver(struct push_sub *s, const struct delivery *d, uint64_t v
     }
     resp_bulk_end(&w, mark);
     /* What does not fit into memory is never sent; its lease ends. */
-    if (!frame.is_failed) env->client_write(env->server, c, buf_slice(&frame), version);
-    uint64_t end = frame.is_failed ? UINT64_MAX : c->stream_sent + c->output_bytes;
+    if (!frame.is_failed) c->ops->write(c, buf_slice(&frame), version);
+    uint64_t end = frame.is_failed ? UINT64_MAX : c->link->stream_sent + c->link->output_bytes;
     buf_fini(&frame);
     return end;
 }
@@ -145,7 +144,7 @@ static enum err queue_check_channel(struct request *rq, struct slice name)
 
 static size_t prefetch_of(const struct env *env, const struct client *c)
 {
-    return c->queue_prefetch > 0 ? c->queue_prefetch : env->queue_prefetch;
+    return c->queue_prefetch > 0 ? c->queue_prefetch : env->settings.queue_prefetch;
 }
 
 static void queue_subscribe(struct request *rq, struct slice name)
@@ -175,7 +174,7 @@ static void queue_subscribe(struct request *rq, struct slice name)
 static void channel_end(struct queue_channel *ch, enum push_end end)
 {
     struct client_pushes *x = ch->client->pushes;
-    push_unsubscribe(ch->env->db->queues, &ch->sub, end, ch->client->stream_sent);
+    push_unsubscribe(ch->env->db->queues, &ch->sub, end, ch->client->link->stream_sent);
     htab_remove(&x->channels, ch->hash, &ch->name);
     STACK_UNLINK(x->first, ch, next, prev);
     mem_free(ch);

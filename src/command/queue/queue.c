@@ -84,7 +84,7 @@ static void unsent_add(struct request *rq, const struct queue_dequeue *x)
 {
     struct client *c = rq->client;
     size_t bytes = 0;
-    while (c->unsent != NULL && c->unsent->end <= c->stream_sent) {
+    while (c->unsent != NULL && c->unsent->end <= c->link->stream_sent) {
         struct unsent *next = c->unsent->next;
         mem_free(c->unsent);
         c->unsent = next;
@@ -92,7 +92,7 @@ static void unsent_add(struct request *rq, const struct queue_dequeue *x)
     for (size_t i = 0; i < x->count; i++) bytes += x->items[i].queue.len;
     struct unsent *u = mem_alloc(sizeof *u + x->count * sizeof u->receipts[0] + bytes);
     *u = (struct unsent){
-        .end = c->stream_base + rq->w->out->len, .database = c->database, .count = x->count};
+        .end = c->link->stream_base + rq->w->out->len, .database = c->database, .count = x->count};
     uint8_t *names = (uint8_t *)(u->receipts + x->count);
     for (size_t i = 0; i < x->count; i++) {
         struct slice name = x->items[i].queue;
@@ -125,7 +125,7 @@ static void unsent_end(struct env *env, struct client *c)
     while (c->unsent != NULL) {
         struct unsent *u = c->unsent;
         c->unsent = u->next;
-        for (size_t i = 0; u->end > c->stream_sent && i < u->count; i++) {
+        for (size_t i = 0; u->end > c->link->stream_sent && i < u->count; i++) {
             queue_return(env->db->queues, u->database, &u->receipts[i]);
         }
         mem_free(u);

@@ -65,9 +65,9 @@ static void client_flags(const struct client *c, char out[8])
     size_t n = 0;
     if (c->is_monitor) out[n++] = 'O';
     if (c->is_waiting) out[n++] = 'b';
-    if (c->multi != NULL) out[n++] = 'x';
+    if (c->txn.multi != NULL) out[n++] = 'x';
     if (client_subscriptions(c) > 0) out[n++] = 'P';
-    if (c->is_unix) out[n++] = 'U';
+    if (c->link->is_unix) out[n++] = 'U';
     if (c->is_no_evict) out[n++] = 'e';
     if (n == 0) out[n++] = 'N';
     out[n] = '\0';
@@ -75,26 +75,26 @@ static void client_flags(const struct client *c, char out[8])
 
 /* One line in the fields of Redis; those that mean nothing here are 0, so that parsers find them.
  */
-static void client_describe(const struct env *env, const struct client *c, struct buf *out)
+static void client_describe(const struct client *c, struct buf *out)
 {
     int64_t now_ms = clock_wall_ms();
     char flags[8];
     client_flags(c, flags);
     struct client_memory held;
-    client_memory_measure(env, c, &held);
-    size_t multi_mem = c->multi != NULL ? multi_bytes(c->multi) : 0;
+    client_memory_measure(c, &held);
+    size_t multi_mem = c->txn.multi != NULL ? multi_bytes(c->txn.multi) : 0;
     buf_printf(out, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d",
-               (unsigned long long)c->id, c->address, c->local_address, c->fd, c->name,
-               (long long)(now_ms - c->created_ms) / 1000,
-               (long long)(now_ms - c->active_ms) / 1000, flags, c->database);
-    buf_printf(out,
-               " sub=%zu psub=%zu ssub=%zu multi=%lld watch=%zu qbuf=%zu qbuf-free=0 argv-mem=0 "
-               "multi-mem=%zu rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
-               pubsub_count(&c->subscriber, PUBSUB_CHANNEL),
-               pubsub_count(&c->subscriber, PUBSUB_PATTERN),
-               pubsub_count(&c->subscriber, PUBSUB_SHARD),
-               c->multi != NULL ? (long long)multi_count(c->multi) : -1, client_watched_count(c),
-               c->input_bytes, multi_mem, c->output_bytes, c->output_bytes, held.total);
+               (unsigned long long)c->id, c->link->address, c->link->local_address, c->link->fd,
+               c->name, (long long)(now_ms - c->link->created_ms) / 1000,
+               (long long)(now_ms - c->link->active_ms) / 1000, flags, c->database);
+    buf_printf(
+        out,
+        " sub=%zu psub=%zu ssub=%zu multi=%lld watch=%zu qbuf=%zu qbuf-free=0 argv-mem=0 "
+        "multi-mem=%zu rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
+        pubsub_count(&c->subscriber, PUBSUB_CHANNEL), pubsub_count(&c->subscriber, PUBSUB_PATTERN),
+        pubsub_count(&c->subscriber, PUBSUB_SHARD),
+        c->txn.multi != NULL ? (long long)multi_count(c->txn.multi) : -1, client_watched_count(c),
+        c->link->input_bytes, multi_mem, c->link->output_bytes, c->link->output_bytes, held.total);
     buf_printf(out, " cmd=%s%s%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
                c->last_parent != NULL ? c->last_parent->name : "",
                c->last_parent != NULL ? "|" : "",
@@ -105,7 +105,7 @@ static void client_describe(const struct env *env, const struct client *c, struc
 static enum err info_run(struct request *rq)
 {
     buf_clear(rq->scratch, SIZE_MAX);
-    client_describe(rq->env, rq->client, rq->scratch);
+    client_describe(rq->client, rq->scratch);
     buf_append_byte(rq->scratch, '\n');
     resp_text(rq->w, buf_slice(rq->scratch));
     return OK;
@@ -132,11 +132,12 @@ static bool filter_matches(const struct filter *f, const struct client *c, const
         for (size_t i = 0; i < f->id_count; i++) found = found || f->ids[i] == (int64_t)c->id;
         if (!found) return false;
     }
-    if (f->address.data != NULL && !slice_eq(f->address, slice_str(c->address))) return false;
-    if (f->local_address.data != NULL && !slice_eq(f->local_address, slice_str(c->local_address))) {
+    if (f->address.data != NULL && !slice_eq(f->address, slice_str(c->link->address))) return false;
+    if (f->local_address.data != NULL &&
+        !slice_eq(f->local_address, slice_str(c->link->local_address))) {
         return false;
     }
-    if (f->age_s >= 0 && (clock_wall_ms() - c->created_ms) / 1000 < f->age_s) return false;
+    if (f->age_s >= 0 && (clock_wall_ms() - c->link->created_ms) / 1000 < f->age_s) return false;
     return true;
 }
 
@@ -186,7 +187,7 @@ static enum err list_run(struct request *rq)
     buf_clear(rq->scratch, SIZE_MAX);
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         if (!filter_matches(&f, c, rq->client)) continue;
-        client_describe(env, c, rq->scratch);
+        client_describe(c, rq->scratch);
         buf_append_byte(rq->scratch, '\n');
     }
     resp_text(rq->w, buf_slice(rq->scratch));
@@ -262,7 +263,7 @@ static enum err kill_run(struct request *rq)
             if (c == rq->client) {
                 c->closes_after_reply = true;
             } else {
-                env->client_close(env->server, c);
+                c->ops->close(c);
             }
         }
         c = next;

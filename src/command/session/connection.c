@@ -227,9 +227,9 @@ static enum err reset_run(struct request *rq)
         return error_set(&rq->error, ERR_WAIT, "channels are being ended");
     }
     c->database = 0;
-    c->database_created = 0;
+    c->entered.created = 0;
     c->proto = rq->w->proto = 2;
-    c->format = rq->env->default_format;
+    c->format = rq->env->settings.default_format;
     c->name[0] = '\0';
     c->reply_mode = REPLY_ON;
     c->queue_prefetch = 0;

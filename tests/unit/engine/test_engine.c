@@ -408,7 +408,10 @@ static void a_layer_adds_to_every_transaction_and_is_told_in_order(void **state)
 {
     struct bench t;
     struct mirror m = {0};
-    struct layer layer = {.before_commit = mirror_before, .on_commit = mirror_after, .arg = &m};
+    struct layer layer = {.before_commit = mirror_before,
+                          .kinds = LAYER_SPACE(SPACE_DATA),
+                          .on_commit = mirror_after,
+                          .arg = &m};
     bench_open(&t);
     engine_add_layer(t.g, &layer);
     put(&t, set(&t, "a", "1"));

@@ -18,7 +18,7 @@
 #define LIMIT_MS 20000
 #define LONG_MS 1000000
 
-struct blocked {
+struct waiting {
     struct client client; /* first */
     struct waiter waiter;
     unsigned woken;
@@ -27,7 +27,7 @@ struct blocked {
 struct bench {
     char dir[64];
     struct env env;
-    struct blocked c[CLIENTS];
+    struct waiting c[CLIENTS];
 };
 
 static void on_wake(void *arg)
@@ -43,7 +43,7 @@ static void on_fatal(void *arg, const struct error *e)
 
 static void on_ready(struct waiter *w)
 {
-    struct blocked *b = (struct blocked *)(void *)((char *)w - offsetof(struct blocked, waiter));
+    struct waiting *b = (struct waiting *)(void *)((char *)w - offsetof(struct waiting, waiter));
     b->woken++;
 }
 
@@ -93,9 +93,9 @@ static void close_bench(struct bench *t)
 /* Its command is run, and waits. */
 static void block(struct bench *t, int i, int64_t timeout_ms)
 {
-    struct blocked *b = &t->c[i];
+    struct waiting *b = &t->c[i];
     struct request rq = {.env = &t->env, .client = &b->client, .waiter = &b->waiter};
-    if (b->waiter.next == NULL) waiter_add(&t->env.blocked_waiters, &b->waiter);
+    if (b->waiter.next == NULL) waiter_add(&t->env.blocked.waiters, &b->waiter);
     assert_int_equal(client_block(&rq, timeout_ms), ERR_WAIT);
 }
 
@@ -104,15 +104,15 @@ static const char *listed(struct bench *t)
 {
     static char text[64];
     text[0] = '\0';
-    struct client *first = t->env.blocked;
+    struct client *first = t->env.blocked.clients;
     struct client *c = first;
     if (first == NULL) return text;
     do {
         size_t len = strlen(text);
         snprintf(text + len, sizeof text - len, "%s%td", len > 0 ? " " : "",
-                 (struct blocked *)c - t->c);
-        assert_ptr_equal(c->block_next->block_prev, c);
-        c = c->block_next;
+                 (struct waiting *)c - t->c);
+        assert_ptr_equal(c->block.next->block.prev, c);
+        c = c->block.next;
     } while (c != first);
     return text;
 }
@@ -217,7 +217,7 @@ static void block_max_is_a_bound(void **state)
 {
     struct bench t;
     open_bench(&t);
-    t.env.block_max_ms = 1;
+    t.env.settings.block_max_ms = 1;
     struct request rq = {
         .env = &t.env, .client = &t.c[3].client, .waiter = &t.c[3].waiter, .command = &cmd_wait};
     assert_int_equal(client_block(&rq, 0), ERR_WAIT);
@@ -228,7 +228,7 @@ static void block_max_is_a_bound(void **state)
     assert_int_equal(client_block_end(&t.c[0].client), BLOCK_TIMED_OUT);
     assert_int_equal(client_block_end(&t.c[1].client), BLOCK_TIMED_OUT);
     assert_int_equal(t.c[3].woken, 0);
-    assert_true(t.c[3].client.block_deadline_ms == INT64_MAX);
+    assert_true(t.c[3].client.block.deadline_ms == INT64_MAX);
     for (int i = 0; i < CLIENTS; i++) client_block_clear(&t.c[i].client, &t.env);
     close_bench(&t);
 }

@@ -1,0 +1,34 @@
+/* link: what is known of a connection from outside, whoever keeps it: net for those from sockets,
+ * the engine's host for those that are none. Commands show it (CLIENT LIST) and go by it.
+ */
+#ifndef NET_LINK_H
+#define NET_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LINK_ADDRESS_MAX 128
+
+struct link {
+    char address[LINK_ADDRESS_MAX]; /* host:port, or path:0 of a Unix socket */
+    char local_address[LINK_ADDRESS_MAX];
+    bool is_local; /* from this machine: loopback or Unix socket */
+    bool is_unix;
+    int fd; /* -1 = none */
+    int64_t created_ms;
+    int64_t active_ms;                /* when it last had something to run */
+    size_t input_bytes, output_bytes; /* received and not yet run; not yet sent */
+    /* Offsets in the stream of all that it was ever sent: of the first byte that is in the output
+     * now, and of the end of what was written to the socket. */
+    uint64_t stream_base, stream_sent;
+};
+
+/* Since the start, or since whoever owns them made them 0. */
+struct net_counts {
+    uint64_t connections; /* accepted, with those that were refused then */
+    uint64_t rejected;
+    uint64_t in_bytes, out_bytes;
+};
+
+#endif

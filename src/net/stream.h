@@ -1,0 +1,91 @@
+/* stream: a connection as its protocol sees it. net reads, writes, holds output back until what it
+ * depends on is durable, and shares the turns of the loop among connections; a protocol finds the
+ * requests in what came, runs them, and appends replies. Everything here is for the loop thread.
+ *
+ *   STREAM_OPEN --stream_drain--> STREAM_DRAINING --all sent--> STREAM_DEAD
+ *        |                                                          ^
+ *        +---------- peer gone, stream_kill, over a limit ----------+
+ */
+#ifndef NET_STREAM_H
+#define NET_STREAM_H
+
+#include "base/slice.h"
+#include "net/link.h"
+#include "net/output.h"
+
+struct net;
+struct stream;
+
+/* With so much unsent, protocols run nothing, and what comes meanwhile stays in the socket. */
+#define STREAM_PAUSE_BYTES (1u << 20)
+
+enum stream_state { STREAM_OPEN, STREAM_DRAINING, STREAM_DEAD };
+
+struct protocol {
+    const char *name;
+    /* What is sent to a connection that is refused: too many of them; protected mode. */
+    const char *full, *denied;
+    /* A new connection; its session. `arg` is the listener's (struct net_listen). */
+    void *(*begin)(void *arg, struct stream *s);
+    /* May more be received now? While not, net looks only whether the peer has ended, and looks
+     * again after run. */
+    bool (*wants_input)(const struct stream *s);
+    /* Where what comes may be put: *size bytes, at least 1. NULL: the stream was killed. */
+    uint8_t *(*room)(struct stream *s, size_t *size);
+    /* `bytes` have come there. run is called next. */
+    void (*received)(struct stream *s, size_t bytes);
+    /* Runs what has come, until it has to wait, is at the end, has STREAM_PAUSE_BYTES unsent (it is
+     * called again when there is room), or net_turn_is_full: then it calls stream_queue. Also
+     * called when there is nothing to do. */
+    void (*run)(struct stream *s);
+    /* The peer has closed its side while there was nothing to be received. Also called again. */
+    void (*peer_ended)(struct stream *s);
+    /* Ten times a second: kills it when it was idle too long, gives memory back. */
+    void (*check)(struct stream *s, int64_t now_ms);
+    /* Of its output; may change. */
+    const struct output_limit *(*output_limit)(const struct stream *s);
+    /* The stream is dead: nothing more is sent or received. */
+    void (*end)(struct stream *s);
+    /* Frees the session, at most *work of it, and counts that down; true when all of it is. */
+    bool (*forget)(struct stream *s, size_t *work);
+};
+
+struct stream {
+    const struct protocol *protocol;
+    void *session; /* the protocol's */
+    struct net *net;
+    struct link link;
+    enum stream_state state;
+    bool has_eof; /* the peer has closed its side; what it sent before is still answered */
+    /* To be appended to (output.bytes), then stream_mark before anything else is called. */
+    struct output output;
+};
+
+/* Nothing more of it runs than what is queued here: run is called in this turn or a later one. */
+void stream_queue(struct stream *s);
+/* All that was appended since the last mark may leave when `version` is durable; 0: at once. */
+void stream_mark(struct stream *s, uint64_t version);
+/* Appends a whole message, with its mark; sent at the end of the turn. Everything before it must
+ * have been marked. Never kills the stream inside the call: see stream_overrun. */
+void stream_append(struct stream *s, struct slice bytes, uint64_t version);
+/* Bytes that are not sent yet. */
+size_t stream_pending(const struct stream *s);
+/* Would it be over its hard limit with `more` bytes? */
+bool stream_would_overrun(const struct stream *s, size_t more);
+/* Something for it was dropped: it gets nothing more and is killed at the end of the turn. `why`:
+ * for the log; NULL = its output is over the limit. Constant text. */
+void stream_overrun(struct stream *s, const char *why);
+bool stream_is_overrun(const struct stream *s);
+/* Kills it if what it has to send is over its limit. False when it did. */
+bool stream_check_output(struct stream *s);
+/* Nothing more is read or run; it ends when all is sent. */
+void stream_drain(struct stream *s);
+/* Nothing more is read or sent. Its memory stays until the end of the turn at least. */
+void stream_kill(struct stream *s);
+
+/* Has this turn done so much that the rest is for the next? */
+bool net_turn_is_full(const struct net *n);
+/* A request was run: so many bytes were read or made, and the time is now_us (monotonic). */
+void net_turn_spent(struct net *n, size_t bytes, int64_t now_us);
+
+#endif

@@ -1,0 +1,103 @@
+/* loop: what belongs to a turn of the loop beside connections: the commands' part of it and the
+ * database's, ticks, signals.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "request/client_memory.h"
+#include "request/observe.h"
+#include "server/server_int.h"
+
+static void on_wake(void *arg)
+{
+    const struct server *s = arg;
+    db_poll(s->env.db);
+}
+
+static void on_turn_begin(void *arg, int64_t now_us)
+{
+    struct server *s = arg;
+    s->env.now_us = now_us;
+}
+
+static bool on_turn_end(void *arg)
+{
+    struct server *s = arg;
+    bool is_busy = command_turn(&s->env);
+    return db_turn_end(s->env.db) || is_busy;
+}
+
+static void on_turn_over(void *arg, size_t bytes, double seconds)
+{
+    struct server *s = arg;
+    client_memory_grow(&s->env, bytes);
+    client_memory_check(&s->env, false);
+    observe_turn(&s->env, seconds);
+    turn_end(&s->env, bytes);
+}
+
+static void on_tick(void *arg)
+{
+    struct server *s = arg;
+    db_tick(s->env.db);
+    command_tick(&s->env);
+}
+
+static void on_slow_tick(void *arg)
+{
+    struct server *s = arg;
+    stats_tick(&s->env);
+    client_memory_check(&s->env, true);
+}
+
+static void on_durable(void *arg, uint64_t version)
+{
+    struct server *s = arg;
+    net_set_durable(s->net, version);
+}
+
+static void on_stop_signal(void *arg, int signal)
+{
+    struct server *s = arg;
+    if (s->is_signalled) {
+        log_warning("second signal: ending at once; what is acknowledged is in the journal");
+        _exit(1);
+    }
+    s->is_signalled = true;
+    log_notice("signal %d: stopping", signal);
+    net_stop(s->net);
+}
+
+static void on_sighup(void *arg, int signal)
+{
+    struct error e;
+    (void)arg;
+    (void)signal;
+    if (log_reopen(&e) == OK) {
+        log_notice("SIGHUP: the log goes on here");
+    } else {
+        log_warning("SIGHUP: %s", e.text);
+    }
+}
+
+void loop_open(struct server *s)
+{
+    struct net_options options = settings_net(s);
+    options.counts = &s->env.stats.net;
+    options.hooks = (struct net_hooks){
+        .arg = s,
+        .wake = on_wake,
+        .turn_begin = on_turn_begin,
+        .turn_end = on_turn_end,
+        .turn_over = on_turn_over,
+        .tick = on_tick,
+        .slow_tick = on_slow_tick,
+    };
+    net_open(s->net, &options);
+    db_on_durable(s->env.db, on_durable, s);
+    net_set_durable(s->net, db_durable(s->env.db));
+    net_on_signal(s->net, SIGTERM, on_stop_signal, s);
+    net_on_signal(s->net, SIGINT, on_stop_signal, s);
+    net_on_signal(s->net, SIGHUP, on_sighup, s);
+}

@@ -1,0 +1,406 @@
+#include "session/session.h"
+
+#include <poll.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "request/client_memory.h"
+#include "request/observe.h"
+#include "resp/reader.h"
+
+#define READ_BYTES (16 * 1024)       /* of one client in one turn ... */
+#define READ_BIG_BYTES (1024 * 1024) /* ... but for one big argument */
+#define BIG_ARGUMENT_BYTES (32 * 1024)
+#define COMMANDS_MAX 1000 /* of one client in one turn */
+#define BEHIND_KEEP_BYTES 4096
+#define TRIM_IDLE_MS 2000 /* then the buffers of a session are given back */
+#define ARENA_CHUNK_BYTES (64 * 1024)
+
+/*   SESSION_READING --command must wait--> SESSION_PARKED --waiter woken--> SESSION_READING
+ *
+ * and the stream's own states say whether it goes on at all. */
+enum session_state { SESSION_READING, SESSION_PARKED };
+
+struct session {
+    struct client client; /* first */
+    struct stream *stream;
+    struct sessions *shared;
+    enum session_state state;
+    struct waiter waiter;
+    struct resp_reader reader;
+    struct resp_writer writer;
+    struct slice *argv; /* of the command being run or parked */
+    size_t argc;
+    bool is_command_waiting; /* argv is to be run again */
+    bool is_running;
+    struct buf behind;       /* owned; messages that come after the reply being made ... */
+    uint64_t behind_version; /* ... and need this version */
+};
+
+struct sessions {
+    struct env *env;
+    struct session_options options;
+    struct arena arena; /* of the request being run */
+    struct buf scratch;
+};
+
+struct sessions *sessions_new(struct env *env, const struct session_options *options)
+{
+    struct sessions *x = mem_new(sizeof *x);
+    x->env = env;
+    x->options = *options;
+    arena_init(&x->arena, ARENA_CHUNK_BYTES);
+    return x;
+}
+
+void sessions_free(struct sessions *x)
+{
+    if (x == NULL) return;
+    arena_fini(&x->arena);
+    buf_fini(&x->scratch);
+    mem_free(x);
+}
+
+void sessions_set_options(struct sessions *x, const struct session_options *options)
+{
+    x->options = *options;
+}
+
+/* ---- waiting ---- */
+
+static void session_move(struct session *x, enum session_state to)
+{
+    INVARIANT(x->state != to);
+    x->shared->env->waiting_count += to == SESSION_PARKED ? 1 : (uint64_t)-1;
+    x->client.is_waiting = to == SESSION_PARKED;
+    x->state = to;
+}
+
+/* Of the command that waited: it has run, or never will. */
+static void session_run_over(struct session *x)
+{
+    struct backend *b = x->shared->env->db->backend;
+    if (x->waiter.keep_id != 0) b->ops->run_over(b, &x->waiter);
+}
+
+static void on_ready(struct waiter *w)
+{
+    struct session *x = (struct session *)((char *)w - offsetof(struct session, waiter));
+    if (x->state != SESSION_PARKED) return;
+    session_move(x, SESSION_READING);
+    stream_queue(x->stream);
+}
+
+/* ---- messages from elsewhere ---- */
+
+static struct session *session_of_client(struct client *c)
+{
+    return (struct session *)c;
+}
+
+/* After the reply was marked, or dropped because the command waits. */
+static void session_take_behind(struct session *x)
+{
+    if (x->behind.len == 0) return;
+    stream_append(x->stream, buf_slice(&x->behind), x->behind_version);
+    x->behind_version = 0;
+    buf_clear(&x->behind, BEHIND_KEEP_BYTES);
+}
+
+static void session_write(struct client *client, struct slice bytes, uint64_t version)
+{
+    struct session *x = session_of_client(client);
+    struct stream *s = x->stream;
+    struct env *env = x->shared->env;
+    if (s->state != STREAM_OPEN) return;
+    if (stream_would_overrun(s, x->behind.len + bytes.len)) stream_overrun(s, NULL);
+    if (stream_is_overrun(s)) return;
+    if (!client->is_no_evict && client_memory_is_full(env, bytes.len)) {
+        env->stats.evicted_clients++;
+        stream_overrun(s, "a message for it was dropped, since all clients together hold more "
+                          "than twice maxmemory-clients");
+        return;
+    }
+    client_memory_grow(env, bytes.len);
+    if (!x->is_running) {
+        stream_append(s, bytes, version);
+        return;
+    }
+    /* Its output ends with a part of a reply that has no mark yet. */
+    buf_append(&x->behind, bytes.data, bytes.len);
+    if (version > x->behind_version) x->behind_version = version;
+    if (x->behind.is_failed) stream_overrun(s, NULL);
+}
+
+static void session_close(struct client *client)
+{
+    stream_kill(session_of_client(client)->stream);
+}
+
+static void session_buffers(const struct client *client, size_t *input, size_t *output)
+{
+    const struct session *x = (const struct session *)client;
+    *input = resp_reader_held(&x->reader);
+    *output = output_held(&x->stream->output) + x->behind.cap;
+}
+
+static const struct client_ops client_ops = {
+    .write = session_write,
+    .close = session_close,
+    .buffers = session_buffers,
+};
+
+/* ---- life ---- */
+
+static void *session_begin(void *arg, struct stream *s)
+{
+    struct session *x = mem_new(sizeof *x);
+    x->shared = arg;
+    x->stream = s;
+    x->waiter.ready = on_ready;
+    resp_reader_init(&x->reader, x->shared->options.bulk_bytes_max);
+    x->writer = (struct resp_writer){.out = &s->output.bytes, .proto = 2};
+    client_init(&x->client, x->shared->env, &s->link, &client_ops);
+    return x;
+}
+
+static void session_end(struct stream *s)
+{
+    struct session *x = s->session;
+    if (x->state == SESSION_PARKED) session_move(x, SESSION_READING);
+    waiter_cancel(&x->waiter);
+    session_run_over(x);
+    client_fini(&x->client, x->shared->env);
+}
+
+static bool session_forget(struct stream *s, size_t *work)
+{
+    struct session *x = s->session;
+    if (!client_end_listening(&x->client, x->shared->env, work)) return false;
+    resp_reader_fini(&x->reader);
+    buf_fini(&x->behind);
+    mem_free(x);
+    s->session = NULL;
+    return true;
+}
+
+/* ---- running commands ---- */
+
+/* False when the session must stop for now. */
+static bool session_execute(struct session *x)
+{
+    struct env *env = x->shared->env;
+    struct stream *s = x->stream;
+    struct request rq = {.env = env,
+                         .client = &x->client,
+                         .argv = x->argv,
+                         .argc = x->argc,
+                         .arena = &x->shared->arena,
+                         .scratch = &x->shared->scratch,
+                         .w = &x->writer,
+                         .waiter = &x->waiter};
+    x->writer.proto = x->client.proto;
+    s->link.stream_base = s->output.base;
+    x->is_running = true;
+    turn_command(env, NULL);
+    enum err r = command_run(&rq);
+    turn_command(env, &rq);
+    x->is_running = false;
+    arena_reset(&x->shared->arena);
+    if (s->state == STREAM_DEAD) return false; /* it closed itself */
+    if (r == ERR_WAIT) {
+        session_take_behind(x);
+        x->is_command_waiting = true;
+        session_move(x, SESSION_PARKED);
+        /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
+        if (x->waiter.next == NULL) on_ready(&x->waiter);
+        return false;
+    }
+    x->is_command_waiting = false;
+    session_run_over(x);
+    stream_mark(s, rq.depends);
+    session_take_behind(x);
+    if (x->client.closes_after_reply) stream_drain(s);
+    return s->state == STREAM_OPEN;
+}
+
+static void protocol_error(struct session *x, const struct error *e)
+{
+    x->shared->env->stats.protocol_errors++;
+    stats_error(x->shared->env, e->code);
+    resp_error(&x->writer, e);
+    stream_mark(x->stream, 0);
+    stream_drain(x->stream);
+}
+
+/* A web page that makes a browser talk to this port must get nowhere (cross-protocol request
+ * forgery). */
+static bool is_http(const struct session *x)
+{
+    return slice_is_word(x->argv[0], "POST") || slice_is_word(x->argv[0], "HOST:");
+}
+
+/* The next command of what came. False when there is none to be run now. */
+static bool session_next(struct session *x)
+{
+    struct error e;
+    switch (resp_reader_next(&x->reader, &x->argv, &x->argc, &e)) {
+    case RESP_MORE:
+        if (x->stream->has_eof) stream_drain(x->stream);
+        return false;
+    case RESP_BROKEN: protocol_error(x, &e); return false;
+    default: break;
+    }
+    if (!is_http(x)) return true;
+    log_warning("client %s closed: it speaks HTTP", x->stream->link.address);
+    stream_kill(x->stream);
+    return false;
+}
+
+static void session_run_all(struct session *x)
+{
+    struct stream *s = x->stream;
+    for (unsigned ran = 0; s->state == STREAM_OPEN && x->state == SESSION_READING; ran++) {
+        if (stream_pending(s) >= STREAM_PAUSE_BYTES) return;
+        if (ran == COMMANDS_MAX || (ran > 0 && net_turn_is_full(s->net))) {
+            stream_queue(s);
+            return;
+        }
+        if (!x->is_command_waiting && !session_next(x)) return;
+        uint64_t before = s->output.base + s->output.bytes.len;
+        bool goes_on = session_execute(x);
+        net_turn_spent(s->net, (size_t)(s->output.base + s->output.bytes.len - before),
+                       x->shared->env->now_us);
+        /* A reply over the hard limit is not sent at all, as in Redis, though the socket might take
+         * it in time. */
+        if (s->state != STREAM_DEAD && stream_would_overrun(s, 0)) (void)stream_check_output(s);
+        if (!goes_on) return;
+    }
+}
+
+static void session_run(struct stream *s)
+{
+    struct session *x = s->session;
+    if (x->state != SESSION_READING) return;
+    s->link.active_ms = clock_wall_ms();
+    x->shared->env->now_us = clock_mono_us();
+    session_run_all(x);
+    s->link.input_bytes = resp_reader_buffered(&x->reader);
+}
+
+/* ---- reading ---- */
+
+/* Reading also moves the bytes that the arguments of a waiting command are in. */
+static bool session_wants_input(const struct stream *s)
+{
+    const struct session *x = s->session;
+    return x->state == SESSION_READING && !x->is_command_waiting &&
+           stream_pending(s) < STREAM_PAUSE_BYTES;
+}
+
+/* For a big argument as much as has come already, so that memory follows what was sent and not what
+ * was announced. */
+static size_t read_size(const struct session *x)
+{
+    size_t missing = resp_reader_missing(&x->reader);
+    if (missing < BIG_ARGUMENT_BYTES) return READ_BYTES;
+    size_t size = resp_reader_buffered(&x->reader);
+    if (size < BIG_ARGUMENT_BYTES) size = BIG_ARGUMENT_BYTES;
+    if (size > READ_BIG_BYTES) size = READ_BIG_BYTES;
+    return size < missing ? size : missing;
+}
+
+static uint8_t *session_room(struct stream *s, size_t *size)
+{
+    struct session *x = s->session;
+    const struct session_options *o = &x->shared->options;
+    size_t wanted = read_size(x);
+    x->reader.bulk_bytes_max = o->bulk_bytes_max;
+    uint8_t *p = resp_reader_room(&x->reader, wanted, size);
+    if (p == NULL || resp_reader_buffered(&x->reader) > o->query_bytes_max) {
+        log_warning("client %s closed: its query buffer is over client-query-buffer-limit",
+                    s->link.address);
+        stream_kill(s);
+        return NULL;
+    }
+    if (*size > wanted) *size = wanted;
+    return p;
+}
+
+static void session_received(struct stream *s, size_t bytes)
+{
+    struct session *x = s->session;
+    resp_reader_fed(&x->reader, bytes);
+}
+
+/* Whoever waits for a message that may never come must not wait for somebody who has gone. Other
+ * commands are short, and their reply may still be wanted: the peer may have closed only its side.
+ */
+static void session_peer_ended(struct stream *s)
+{
+    const struct session *x = s->session;
+    if (x->client.block.waiter != NULL) stream_kill(s);
+}
+
+/* ---- limits ---- */
+
+static const struct output_limit *session_output_limit(const struct stream *s)
+{
+    const struct session *x = s->session;
+    const struct session_options *o = &x->shared->options;
+    return client_subscriptions(&x->client) > 0 ? &o->output_pubsub : &o->output_normal;
+}
+
+/* Nothing is read of a session whose command is blocked, maybe for ever: has its peer ended? Also
+ * when only its sending side has, as in Redis. */
+static bool is_abandoned(const struct session *x)
+{
+    struct pollfd p = {.fd = x->stream->link.fd, .events = POLLRDHUP};
+    return x->state == SESSION_PARKED && x->client.block.waiter != NULL && poll(&p, 1, 0) == 1;
+}
+
+static void session_check(struct stream *s, int64_t now_ms)
+{
+    struct session *x = s->session;
+    if (is_abandoned(x)) {
+        log_verbose("client %s closed: it went away while it was blocked", s->link.address);
+        stream_kill(s);
+        return;
+    }
+    int64_t idle_ms = now_ms - s->link.active_ms;
+    uint64_t idle_s = x->shared->options.idle_s;
+    bool may_idle = x->state == SESSION_PARKED || x->client.is_monitor || idle_s == 0 ||
+                    client_subscriptions(&x->client) > 0;
+    if (x->state == SESSION_READING && !x->is_command_waiting && idle_ms > TRIM_IDLE_MS) {
+        resp_reader_trim(&x->reader);
+        output_trim(&s->output);
+    }
+    if (may_idle || idle_ms <= (int64_t)idle_s * 1000) return;
+    log_verbose("client %s closed: idle", s->link.address);
+    stream_kill(s);
+}
+
+const struct protocol session_protocol = {
+    .name = "resp",
+    .full = "-ERR max number of clients reached\r\n",
+    /* Redis's first sentence; then what can be done here. */
+    .denied = "-DENIED Running in protected mode because protected mode is enabled and no password "
+              "is set for the default user. In this mode connections are only accepted from the "
+              "loopback interface and from the Unix socket. This version has no passwords. To "
+              "accept connections from other machines, make sure first that only those can reach "
+              "the port that may read and change all data; then either 1) send CONFIG SET "
+              "protected-mode no from the machine the server runs on, and CONFIG REWRITE to make "
+              "it permanent, or 2) write protected-mode no into the server's configuration file, "
+              "or start it with --protected-mode no.\r\n",
+    .begin = session_begin,
+    .wants_input = session_wants_input,
+    .room = session_room,
+    .received = session_received,
+    .run = session_run,
+    .peer_ended = session_peer_ended,
+    .check = session_check,
+    .output_limit = session_output_limit,
+    .end = session_end,
+    .forget = session_forget,
+};
