@@ -13,44 +13,6 @@
 
 /* ---- committing ---- */
 
-/* What a mutation does to the counts. Where the caller does not know the entry before, `before`
- * NULL, memory may, which is asked for user data only: the rest is corrected by the store. */
-static void count_change(struct pipeline *p, uint64_t hash, const struct mutation *mu,
-                         const struct entry *before)
-{
-    struct entry old = {0};
-    bool is_counted = key_space(mu->key) == STORE_SPACE_COUNTED;
-    if (before != NULL) {
-        old = *before;
-    } else if (is_counted) {
-        (void)pipeline_peek(p, hash, mu->key, &old);
-    }
-    bool is_set = mu->kind == MUTATION_SET;
-    struct mem_database *d = memtable_database(p->active, key_database(mu->key));
-    if (is_counted) {
-        d->entries += is_set - old.exists;
-        d->expiring += (is_set && mu->expiry_ms != 0) - (old.exists && old.expiry_ms != 0);
-    }
-    d->bytes += is_set ? (int64_t)(mu->key.len + mu->value.len - KEY_HEAD_BYTES) : 0;
-    d->bytes -= old.exists ? (int64_t)(mu->key.len + old.value.len - KEY_HEAD_BYTES) : 0;
-}
-
-void pipeline_remember(struct pipeline *p, const struct mutation *mu, const struct entry *before,
-                       uint64_t version)
-{
-    if (mu->kind == MUTATION_FLUSH) {
-        memtable_flush(p->active, key_database(mu->key), version);
-        return;
-    }
-    if (mu->kind == MUTATION_FORGET) {
-        memtable_forget(p->active, mu->key, mu->value, version);
-        return;
-    }
-    uint64_t hash = hash_bytes(mu->key);
-    count_change(p, hash, mu, before);
-    memtable_put(p->active, hash, mu, version);
-}
-
 static enum err pipeline_commit(struct backend *b, const struct batch *batch, uint64_t *version,
                                 struct waiter *w, struct error *e)
 {
@@ -277,15 +239,6 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
 }
 
 /* ---- opening and closing ---- */
-
-void pipeline_wake(const struct pipeline *p, struct waiter_list *waiters)
-{
-    if (p->is_closing) {
-        waiter_drop_all(waiters);
-    } else {
-        waiter_wake_all(waiters);
-    }
-}
 
 static void on_fatal(struct journal *j, const struct error *e)
 {

@@ -101,7 +101,7 @@ static inline struct pipeline *pipeline_of(struct backend *b)
     return (struct pipeline *)b;
 }
 
-/* pipeline.c: a mutation becomes part of the newest state. */
+/* remember.c: a mutation becomes part of the newest state. */
 void pipeline_remember(struct pipeline *p, const struct mutation *mu, const struct entry *before,
                        uint64_t version);
 
@@ -129,7 +129,14 @@ ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
 uint64_t pipeline_unapplied_bytes(const struct pipeline *p);
 
 /* As waiter_wake_all, but when everything ends: then they are let go. */
-void pipeline_wake(const struct pipeline *p, struct waiter_list *waiters);
+static inline void pipeline_wake(const struct pipeline *p, struct waiter_list *waiters)
+{
+    if (p->is_closing) {
+        waiter_drop_all(waiters);
+    } else {
+        waiter_wake_all(waiters);
+    }
+}
 
 /* readers.c; loop thread */
 ERR_MUST_USE enum err reader_take(struct pipeline *p, struct pooled_reader **out, struct error *e);

@@ -7,25 +7,11 @@
 
 #define TICK_S 0.01
 #define SLOW_TICK_S 0.1
-#define TURN_US_MAX 10000         /* then clients wait for the next turn ... */
-#define TURN_BYTES_MAX (4u << 20) /* ... or when so much was read and answered */
-#define FREE_WORK 5000            /* of dead sessions done in one turn ... */
-#define CONN_WORK 10              /* ... a connection counts as so many */
-#define DRAIN_US 1000000          /* a stopping server waits this long for replies that are held */
+#define FREE_WORK 5000   /* of dead sessions done in one turn ... */
+#define CONN_WORK 10     /* ... a connection counts as so many */
+#define DRAIN_US 1000000 /* a stopping server waits this long for replies that are held */
 
 /* ---- turns ---- */
-
-bool net_turn_is_full(const struct net *n)
-{
-    return n->turn_bytes >= TURN_BYTES_MAX ||
-           (n->turn_begin_us != 0 && n->now_us - n->turn_begin_us >= TURN_US_MAX);
-}
-
-void net_turn_spent(struct net *n, size_t bytes, int64_t now_us)
-{
-    n->turn_bytes += bytes;
-    n->now_us = now_us;
-}
 
 void net_set_durable(struct net *n, uint64_t version)
 {

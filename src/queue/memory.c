@@ -1,5 +1,5 @@
 /* memory: what is known of each queue without a read: its figures, its first rows by time. Changed
- * by commits only, and filled from the store where a window ends.
+ * by commits only (feed.c), and filled from the store where a window ends.
  */
 #include "base/list.h"
 #include "base/mem.h"
@@ -7,11 +7,6 @@
 
 #define FILL_ROWS 256 /* at least, when the store is asked */
 #define ADVANCE_MAX 5000
-
-static struct slice name_of(struct slice key)
-{
-    return slice_of(key.data + KEY_HEAD_BYTES + 1, key.len - KEY_HEAD_BYTES - 1);
-}
 
 static struct slice key_of(uint16_t database, struct slice name,
                            uint8_t out[KEY_HEAD_BYTES + 1 + QUEUE_NAME_BYTES_MAX])
@@ -30,7 +25,7 @@ struct queue *queue_find(struct queues *qs, uint16_t database, struct slice name
     return htab_find(&qs->table, hash_bytes(key), key);
 }
 
-static void windows_empty(struct queue *q)
+void queue_windows_empty(struct queue *q)
 {
     window_fini(&q->ready);
     window_fini(&q->upcoming);
@@ -51,9 +46,9 @@ struct queue *queue_make(struct queues *qs, uint16_t database, struct slice name
     memcpy(q + 1, key.data, key.len);
     q->key = slice_of(q + 1, key.len);
     q->hash = hash;
-    q->name = name_of(q->key);
+    q->name = queue_name_of(q->key);
     q->queues = qs;
-    windows_empty(q);
+    queue_windows_empty(q);
     RING_INSERT(&qs->all, q, next, prev);
     htab_insert(&qs->table, hash, &q->key);
     return q;
@@ -92,120 +87,6 @@ void memory_fini(struct queues *qs)
 {
     while (qs->all.next != &qs->all) queue_free(qs, qs->all.next);
     htab_fini(&qs->table);
-}
-
-/* ---- commits ---- */
-
-static void on_ready(struct queue *q, const struct slot *s, bool is_set)
-{
-    if (!is_set) {
-        window_remove(&q->ready, s);
-        window_remove(&q->upcoming, s);
-        return;
-    }
-    window_set(&q->ready, s);
-    if (slot_cmp(s, &q->counts.split) > 0) window_set(&q->upcoming, s);
-}
-
-/* A queue of a new incarnation has no rows but those of this commit. */
-static void on_counts(struct queue *q, const struct mutation *mu)
-{
-    struct counts after = {0};
-    q->exists = mu->kind == MUTATION_SET;
-    if (q->exists) counts_read(mu->value, &after);
-    if (q->counts.incarnation != after.incarnation) {
-        windows_empty(q);
-        push_on_purge(q->queues, q);
-    }
-    q->counts = after;
-}
-
-static void on_flush(struct queues *qs, uint16_t database, uint64_t version)
-{
-    for (struct queue *q = qs->all.next; q != &qs->all;) {
-        struct queue *next = q->next;
-        if (key_database(q->key) == database) {
-            q->exists = false;
-            q->counts = (struct counts){0};
-            q->version = version;
-            windows_empty(q);
-            queue_drop_unused(qs, q);
-        }
-        q = next;
-    }
-    id_window_forget(&qs->dedup, database);
-    push_on_flush(qs, database);
-}
-
-static void on_dedup(struct queues *qs, const struct mutation *mu)
-{
-    if (mu->kind == MUTATION_SET) {
-        id_window_put(&qs->dedup, mu->key, (int64_t)get_u64(mu->value.data));
-    } else {
-        id_window_remove(&qs->dedup, mu->key);
-    }
-}
-
-/* A row of READY or LEASE. Those of another incarnation went with a PURGE of the same commit. */
-static void on_slot(struct queues *qs, const struct mutation *mu)
-{
-    struct row_place place;
-    struct slice rest;
-    struct slot s;
-    bool is_set = mu->kind == MUTATION_SET;
-    if (!row_split(mu->key, &place, &rest) || rest.len != SLOT_BYTES) return;
-    struct queue *q = queue_find(qs, place.database, place.queue);
-    if (q == NULL || !q->exists || q->counts.incarnation != place.incarnation) return;
-    memcpy(s.bytes, rest.data, SLOT_BYTES);
-    if (key_space(mu->key) == SPACE_READY) {
-        on_ready(q, &s, is_set);
-    } else if (is_set) {
-        window_set(&q->leases, &s);
-    } else {
-        window_remove(&q->leases, &s);
-    }
-}
-
-/* The figures come first: they say which rows are ready. */
-static bool on_figures(struct queues *qs, uint64_t version, const struct write_set *ws)
-{
-    bool has_any = false;
-    for (size_t i = 0; i < ws->count; i++) {
-        const struct mutation *mu = &ws->items[i];
-        if (mu->kind == MUTATION_FLUSH) {
-            on_flush(qs, key_database(mu->key), version);
-        } else if (key_space(mu->key) == SPACE_QUEUE) {
-            struct queue *q = queue_make(qs, key_database(mu->key), name_of(mu->key));
-            q->version = version;
-            queue_activate(qs, q);
-            on_counts(q, mu);
-            has_any = true;
-        } else if (key_space(mu->key) == SPACE_DEDUP) {
-            on_dedup(qs, mu);
-        }
-    }
-    return has_any;
-}
-
-void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws)
-{
-    struct queues *qs = arg;
-    if (!on_figures(qs, version, ws)) return;
-    for (size_t i = 0; i < ws->count; i++) {
-        const struct mutation *mu = &ws->items[i];
-        if (mu->kind == MUTATION_FLUSH || mu->kind == MUTATION_FORGET) continue;
-        uint8_t space = key_space(mu->key);
-        if (space == SPACE_READY || space == SPACE_LEASE) on_slot(qs, mu);
-        if (space == SPACE_STATE) push_on_state(qs, mu);
-    }
-    for (size_t i = 0; i < ws->count; i++) {
-        const struct mutation *mu = &ws->items[i];
-        if (mu->kind == MUTATION_FLUSH || mu->kind == MUTATION_FORGET) continue;
-        if (key_space(mu->key) != SPACE_QUEUE) continue;
-        struct queue *q = queue_find(qs, key_database(mu->key), name_of(mu->key));
-        line_wake(q);
-        queue_drop_unused(qs, q);
-    }
 }
 
 /* ---- windows ---- */

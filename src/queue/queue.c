@@ -176,7 +176,7 @@ struct queues *queues_new(const struct queue_options *o)
     arena_init(&qs->arena, ARENA_BYTES);
     struct layer layer = {.kinds = LAYER_SPACE(SPACE_QUEUE) | LAYER_SPACE(SPACE_DEDUP) |
                                    LAYER_FLUSH,
-                          .on_commit = memory_on_commit,
+                          .on_commit = feed_on_commit,
                           .arg = qs};
     engine_add_layer(o->engine, &layer);
     struct start_space rows = {

@@ -61,6 +61,13 @@ struct touch {
 /* memory.c */
 struct queue *queue_find(struct queues *qs, uint16_t database, struct slice name);
 struct queue *queue_make(struct queues *qs, uint16_t database, struct slice name);
+/* The windows are empty and complete. */
+void queue_windows_empty(struct queue *q);
+/* The name in the key of a row of SPACE_QUEUE. */
+static inline struct slice queue_name_of(struct slice key)
+{
+    return slice_of(key.data + KEY_HEAD_BYTES + 1, key.len - KEY_HEAD_BYTES - 1);
+}
 /* Forgets a queue that has no row and nobody waiting. */
 void queue_drop_unused(struct queues *qs, struct queue *q);
 void queue_activate(struct queues *qs, struct queue *q);
@@ -71,12 +78,14 @@ ERR_MUST_USE enum err queue_fill(struct queue *q, enum space space, size_t want,
 /* Messages that have become due by now count as ready. */
 ERR_MUST_USE enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w,
                                     struct error *e);
-void memory_on_commit(void *arg, uint64_t version, const struct write_set *ws);
 /* After a start, as struct start_space has it: a row of SPACE_QUEUE. */
 enum err memory_row(void *arg, struct slice key, const struct entry *entry, struct error *e);
 /* All queues and dedup ids are there. */
 bool queues_are_read(const struct queues *qs);
 void memory_fini(struct queues *qs);
+
+/* feed.c: as struct layer has it. */
+void feed_on_commit(void *arg, uint64_t version, const struct write_set *ws);
 
 /* dedup.c */
 /* Has the id been seen? If not, the transaction writes it. ERR_TRYAGAIN: no room. */

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "request/args.h"
+#include "request/multi.h"
 #include "request/table.h"
-#include "request/transaction.h"
 
 /* ---- blocked commands ---- */
 
@@ -24,7 +24,7 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
 {
     struct client *c = rq->client;
     struct env *env = rq->env;
-    int64_t max_ms = rq->command == &cmd_wait ? 0 : env->settings.block_max_ms;
+    int64_t max_ms = (rq->command->flags & CMD_UNBOUNDED) != 0 ? 0 : env->settings.block_max_ms;
     if (max_ms != 0 && (timeout_ms == 0 || timeout_ms > max_ms)) timeout_ms = max_ms;
     if (c->block.waiter == NULL) {
         c->block.waiter = rq->waiter;
@@ -97,7 +97,7 @@ bool pause_holds(struct request *rq)
     const struct command *c = rq->command;
     if (env->paused.until_ms == 0 || (c->flags & CMD_UNPAUSED) != 0) return false;
     bool may_write = (c->flags & (CMD_WRITE | CMD_PUBLISHES)) != 0;
-    if (c == &cmd_exec) may_write = multi_may_write(rq->client->txn.multi);
+    if ((c->flags & CMD_RUNS_QUEUE) != 0) may_write = multi_may_write(rq->client->txn.multi);
     if (env->paused.is_write && !may_write) return false;
     if (now_ms() >= env->paused.until_ms) return false;
     waiter_add(&rq->env->paused.waiters, rq->waiter);
@@ -150,7 +150,7 @@ static enum err wait_run(struct request *rq)
 const struct command cmd_wait = {
     .name = "wait",
     .arity = 3,
-    .flags = CMD_CONNECTION | CMD_BLOCKING,
+    .flags = CMD_CONNECTION | CMD_BLOCKING | CMD_UNBOUNDED,
     .group = "generic",
     .since = "0.1.0",
     .summary = "Waits for replicas, of which there are none: 0 when the time is over.",

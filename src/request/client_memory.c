@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "request/feature.h"
-#include "request/transaction.h"
+#include "request/multi.h"
 
 /* ---- what is held ---- */
 

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "request/multi.h"
 #include "request/observe.h"
 #include "request/publication.h"
 #include "request/touched.h"
-#include "request/transaction.h"
 
 #define NAME_BYTES_MAX 32
 #define END_WORK 1000 /* channels and notes of a client that end at once with it */

@@ -47,8 +47,8 @@ struct touched_ranges;
 struct publications;  /* messages being sent to many: publish.c */
 struct exec_messages; /* what EXEC publishes: publish.c */
 struct exec_counts;
-struct multi;        /* the queue of MULTI: transaction.c */
-struct watched;      /* a key of WATCH: transaction.c */
+struct multi;        /* the queue of MULTI: multi.c */
+struct watched;      /* a key of WATCH: watched.c */
 struct scan_cursors; /* string_scan.c */
 struct key_uses;     /* keys.h */
 struct backup;       /* src/request/backup.h */
@@ -79,7 +79,7 @@ struct blocking {
     struct client *next, *prev; /* env->blocked.clients */
 };
 
-/* Of transaction.c: MULTI and WATCH. */
+/* Of multi.c and watched.c: MULTI and WATCH. */
 struct client_transaction {
     struct multi *multi;     /* owned; NULL = not between MULTI and EXEC */
     struct watched *watched; /* owned */
@@ -309,6 +309,8 @@ enum command_flag {
     CMD_UNQUEUED = 1 << 18,   /* runs at once, also between MULTI and EXEC */
     CMD_PUBLISHES = 1 << 19,  /* sends messages: counts as a write while writes are paused */
     CMD_UNPAUSED = 1 << 20,   /* runs also while everything is paused */
+    CMD_RUNS_QUEUE = 1 << 21, /* runs what MULTI has queued, and counts as all of it */
+    CMD_UNBOUNDED = 1 << 22,  /* block-max is not for it: it waits as long as it says */
 };
 
 struct command {

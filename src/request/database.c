@@ -1,8 +1,7 @@
 #include "request/database.h"
 
 #include "request/block.h"
-#include "request/table.h"
-#include "request/transaction.h"
+#include "request/multi.h"
 
 void client_select(struct client *c, const struct database *d)
 {
@@ -32,7 +31,7 @@ enum err request_database(struct request *rq)
 static uint64_t cost_of(const struct request *rq)
 {
     const struct multi *m = rq->client->txn.multi;
-    return rq->command == &cmd_exec && m != NULL ? multi_count(m) : 1;
+    return (rq->command->flags & CMD_RUNS_QUEUE) != 0 && m != NULL ? multi_count(m) : 1;
 }
 
 enum err request_enter(struct request *rq)
@@ -40,7 +39,7 @@ enum err request_enter(struct request *rq)
     struct client *c = rq->client;
     unsigned concerned = CMD_READ | CMD_WRITE | CMD_KEYSPACE;
     struct database *d;
-    bool is_exec = rq->command == &cmd_exec && c->txn.multi != NULL;
+    bool is_exec = (rq->command->flags & CMD_RUNS_QUEUE) != 0 && c->txn.multi != NULL;
     if ((rq->command->flags & concerned) == 0 && !is_exec) return OK;
     enum err r = find(rq, &d);
     if (r != OK || c->entered.has_entered) return r;

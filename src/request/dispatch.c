@@ -17,8 +17,8 @@
 #include "request/feature.h"
 #include "request/format.h"
 #include "request/idem.h"
+#include "request/multi.h"
 #include "request/observe.h"
-#include "request/transaction.h"
 
 #define NAME_BYTES_MAX 32
 

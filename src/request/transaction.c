@@ -1,4 +1,4 @@
-/* transaction: MULTI, EXEC, DISCARD, WATCH, UNWATCH. EXEC is one transaction in one turn of the
+/* transaction: MULTI, EXEC, DISCARD. EXEC is one transaction in one turn of the
  * loop: the queued commands run over one overlay, each sees what the earlier ones wrote, and all is
  * committed together, or, when one of them has an error, nothing.
  *
@@ -6,168 +6,16 @@
  * again from its start. What a command changes of its connection (SELECT, KV.FORMAT) is put back
  * then.
  */
-#include "request/transaction.h"
-
-#include "base/mem.h"
 #include "request/args.h"
-#include "request/client_memory.h"
 #include "request/idem.h"
 #include "request/keys.h"
+#include "request/multi.h"
 #include "request/observe.h"
 #include "request/publication.h"
 #include "request/table.h"
+#include "request/watched.h"
 
-#define ARENA_BYTES 4096
 #define PREFETCH_MAX 64 /* reads begun for one attempt of EXEC */
-
-struct queued {
-    const struct command *command;
-    const struct command *parent;
-    struct slice *argv;
-    size_t argc;
-    struct slice idem;
-    enum format format; /* when it has one of its own */
-    bool has_format;
-};
-
-struct multi {
-    struct arena arena; /* of the queue and its arguments */
-    struct queued *commands;
-    size_t count, cap;
-    bool is_aborted; /* a command could not be queued */
-    bool writes, publishes;
-    struct exec_counts *counts; /* owned; NULL = none */
-};
-
-struct watched {
-    struct watched *next;
-    struct slice key; /* its bytes follow the struct */
-    bool exists;
-    uint64_t version;
-};
-
-/* ---- the queue ---- */
-
-bool multi_may_write(const struct multi *m)
-{
-    return m != NULL && (m->writes || m->publishes);
-}
-
-size_t multi_count(const struct multi *m)
-{
-    return m->count;
-}
-
-size_t multi_bytes(const struct multi *m)
-{
-    return m->arena.held_bytes;
-}
-
-void multi_abort(struct multi *m)
-{
-    m->is_aborted = true;
-}
-
-bool multi_queues(const struct request *rq)
-{
-    return rq->client->txn.multi != NULL && (rq->command->flags & CMD_UNQUEUED) == 0;
-}
-
-static enum err queue_refuse(struct request *rq)
-{
-    const struct engine_options *limits = engine_limits(rq->env->db->engine);
-    const struct multi *m = rq->client->txn.multi;
-    if ((rq->command->flags & CMD_NO_MULTI) != 0) {
-        return error_set(&rq->error, ERR_SYNTAX, "Command not allowed inside a transaction");
-    }
-    if (m->count == limits->ops_max) {
-        return error_set(&rq->error, ERR_LIMIT, "more commands than max-transaction-ops (%zu)",
-                         limits->ops_max);
-    }
-    uint64_t bytes = m->arena.used_bytes;
-    for (size_t i = 0; i < rq->argc; i++) bytes += rq->argv[i].len;
-    if (bytes > limits->txn_bytes_max) {
-        return error_set(&rq->error, ERR_LIMIT,
-                         "the queued commands are larger than max-transaction-size (%llu)",
-                         (unsigned long long)limits->txn_bytes_max);
-    }
-    return OK;
-}
-
-/* The arguments in the connection's input are gone when the next command comes: copied. */
-enum err multi_queue(struct request *rq)
-{
-    struct multi *m = rq->client->txn.multi;
-    enum err r = queue_refuse(rq);
-    if (r != OK) {
-        m->is_aborted = true;
-        return r;
-    }
-    if (m->count == m->cap) {
-        size_t cap = m->cap == 0 ? 8 : m->cap * 2;
-        struct queued *commands = arena_alloc(&m->arena, cap * sizeof *commands);
-        if (m->count > 0) memcpy(commands, m->commands, m->count * sizeof *commands);
-        m->commands = commands;
-        m->cap = cap;
-    }
-    size_t before = m->arena.held_bytes;
-    struct slice *argv = arena_alloc(&m->arena, rq->argc * sizeof *argv);
-    for (size_t i = 0; i < rq->argc; i++) {
-        uint8_t *copy = arena_alloc_try(&m->arena, rq->argv[i].len);
-        if (copy == NULL) {
-            m->is_aborted = true;
-            return error_set(&rq->error, ERR_NOMEM, "no memory to queue the command");
-        }
-        if (rq->argv[i].len > 0) memcpy(copy, rq->argv[i].data, rq->argv[i].len);
-        argv[i] = slice_of(copy, rq->argv[i].len);
-    }
-    m->commands[m->count++] = (struct queued){
-        .command = rq->command,
-        .parent = rq->client->last_parent,
-        .argv = argv,
-        .argc = rq->argc,
-        .format = rq->format,
-        .has_format = rq->has_format,
-        .idem = rq->idem.data == NULL ? rq->idem : arena_copy(&m->arena, rq->idem)};
-    m->writes = m->writes || (rq->command->flags & CMD_WRITE) != 0;
-    m->publishes = m->publishes || (rq->command->flags & CMD_PUBLISHES) != 0;
-    client_memory_grow(rq->env, m->arena.held_bytes - before);
-    resp_simple(rq->w, "QUEUED");
-    return OK;
-}
-
-static void multi_end(struct client *c)
-{
-    struct multi *m = c->txn.multi;
-    if (m == NULL) return;
-    c->txn.multi = NULL;
-    arena_fini(&m->arena);
-    exec_counts_free(m->counts);
-    mem_free(m);
-}
-
-static void watches_drop(struct client *c)
-{
-    while (c->txn.watched != NULL) {
-        struct watched *next = c->txn.watched->next;
-        mem_free(c->txn.watched);
-        c->txn.watched = next;
-    }
-    c->txn.watched_bytes = 0;
-}
-
-void client_end_transaction(struct client *c)
-{
-    multi_end(c);
-    watches_drop(c);
-}
-
-size_t client_watched_count(const struct client *c)
-{
-    size_t n = 0;
-    for (const struct watched *w = c->txn.watched; w != NULL; w = w->next) n++;
-    return n;
-}
 
 /* ---- MULTI, DISCARD ---- */
 
@@ -177,8 +25,7 @@ static enum err multi_run(struct request *rq)
     if (c->txn.multi != NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "MULTI calls can not be nested");
     }
-    c->txn.multi = mem_new(sizeof *c->txn.multi);
-    arena_init(&c->txn.multi->arena, ARENA_BYTES);
+    multi_begin(c);
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -215,112 +62,7 @@ const struct command cmd_discard = {
     .run = discard_run,
 };
 
-/* ---- WATCH, UNWATCH ---- */
-
-static enum err watch_one(struct request *rq, struct slice arg, struct watched **list)
-{
-    struct slice key;
-    struct entry entry;
-    enum err r = arg_any_key(rq, arg, &key);
-    if (r == OK) {
-        r = request_get(rq, key, &entry);
-    }
-    if (r != OK) return r;
-    struct watched *w = mem_alloc(sizeof *w + key.len);
-    memcpy(w + 1, key.data, key.len);
-    *w = (struct watched){.next = *list,
-                          .key = slice_of(w + 1, key.len),
-                          .exists = entry.exists,
-                          .version = entry.exists ? entry.version : 0};
-    *list = w;
-    return OK;
-}
-
-/* All of them or, when one is wrong or must be fetched, none yet. A key watched before keeps what
- * it was then. */
-static enum err watch_run(struct request *rq)
-{
-    struct client fresh = {0};
-    struct client *c = rq->client;
-    if (c->txn.multi != NULL) {
-        return error_set(&rq->error, ERR_SYNTAX, "WATCH inside MULTI is not allowed");
-    }
-    size_t max = engine_limits(rq->env->db->engine)->ops_max;
-    enum err r = OK;
-    if (client_watched_count(c) + rq->argc - 1 > max) {
-        r = error_set(&rq->error, ERR_LIMIT, "more watched keys than max-transaction-ops (%zu)",
-                      max);
-    }
-    for (size_t i = 1; i < rq->argc && r == OK; i++) {
-        r = watch_one(rq, rq->argv[i], &fresh.txn.watched);
-    }
-    if (r != OK) {
-        watches_drop(&fresh);
-        return r;
-    }
-    struct watched **end = &fresh.txn.watched;
-    while (*end != NULL) end = &(*end)->next;
-    *end = c->txn.watched;
-    c->txn.watched = fresh.txn.watched;
-    c->txn.watched_bytes = 0;
-    for (const struct watched *w = c->txn.watched; w != NULL; w = w->next) {
-        c->txn.watched_bytes += sizeof *w + w->key.len;
-    }
-    client_memory_grow(rq->env, c->txn.watched_bytes);
-    resp_simple(rq->w, "OK");
-    return OK;
-}
-
-const struct command cmd_watch = {
-    .name = "watch",
-    .arity = -2,
-    .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .key_flags = KEY_RO,
-    .group = "transactions",
-    .since = "0.1.0",
-    .summary = "EXEC does nothing (nil) if one of these keys has another versionstamp by then.",
-    .syntax = "key [key ...]",
-    .run = watch_run,
-};
-
-/* Inside EXEC it comes too late: what was watched was compared before, and is again when EXEC had
- * to wait. */
-static enum err unwatch_run(struct request *rq)
-{
-    if (rq->overlay == NULL) watches_drop(rq->client);
-    resp_simple(rq->w, "OK");
-    return OK;
-}
-
-const struct command cmd_unwatch = {
-    .name = "unwatch",
-    .arity = 1,
-    .flags = CMD_FAST | CMD_TRANSACTION,
-    .group = "transactions",
-    .since = "0.1.0",
-    .summary = "Forgets the watched keys.",
-    .syntax = "",
-    .run = unwatch_run,
-};
-
 /* ---- EXEC ---- */
-
-static enum err watches_hold(struct request *rq, bool *hold)
-{
-    *hold = true;
-    for (const struct watched *w = rq->client->txn.watched; w != NULL; w = w->next) {
-        struct entry entry;
-        enum err r = request_get(rq, w->key, &entry);
-        if (r != OK) return r;
-        if (entry.exists != w->exists || (entry.exists && entry.version != w->version)) {
-            *hold = false;
-        }
-    }
-    return OK;
-}
 
 /* The error of a queued command refuses all of them. */
 static enum err exec_refused(struct request *rq, size_t i, const struct request *inner, enum err r)
@@ -475,7 +217,7 @@ static enum err exec_run(struct request *rq)
 const struct command cmd_exec = {
     .name = "exec",
     .arity = 1,
-    .flags = CMD_TRANSACTION | CMD_UNQUEUED,
+    .flags = CMD_TRANSACTION | CMD_UNQUEUED | CMD_RUNS_QUEUE,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Runs the queued commands as one transaction: all of it happens, or nothing.",

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "request/multi.h"
 #include "request/observe.h"
-#include "request/transaction.h"
 
 #define SMALL_PERCENT 40 /* of the bound, for turns of small work */
 

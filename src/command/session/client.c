@@ -5,8 +5,9 @@
 #include "command/session/session_int.h"
 #include "request/args.h"
 #include "request/client_memory.h"
+#include "request/multi.h"
 #include "request/table.h"
-#include "request/transaction.h"
+#include "request/watched.h"
 
 static enum err id_run(struct request *rq)
 {

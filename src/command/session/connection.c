@@ -3,8 +3,8 @@
  */
 #include "command/session/session_int.h"
 #include "request/database.h"
+#include "request/multi.h"
 #include "request/table.h"
-#include "request/transaction.h"
 
 #include <stdio.h>
 

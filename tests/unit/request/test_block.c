@@ -93,8 +93,10 @@ static void close_bench(struct bench *t)
 /* Its command is run, and waits. */
 static void block(struct bench *t, int i, int64_t timeout_ms)
 {
+    static const struct command blocking = {.name = "blocks", .flags = CMD_BLOCKING};
     struct waiting *b = &t->c[i];
-    struct request rq = {.env = &t->env, .client = &b->client, .waiter = &b->waiter};
+    struct request rq = {
+        .env = &t->env, .client = &b->client, .command = &blocking, .waiter = &b->waiter};
     if (b->waiter.next == NULL) waiter_add(&t->env.blocked.waiters, &b->waiter);
     assert_int_equal(client_block(&rq, timeout_ms), ERR_WAIT);
 }

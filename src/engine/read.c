@@ -1,0 +1,190 @@
+/* read: single entries and ranges, over what a transaction has written. */
+#include "base/mem.h"
+#include "codec/key.h"
+#include "engine/overlay.h"
+
+#define EXPIRED_SKIPS_MAX 4096 /* expired rows passed over in one call before others get a turn */
+#define NAMED_BYTES_MAX 120    /* of a key, in an error */
+
+/* A damaged entry is named by its key. */
+static enum err name_key(struct slice key, struct error *e)
+{
+    struct buf text;
+    if (e == NULL || key_space(key) != SPACE_DATA) return ERR_CORRUPT;
+    struct error why = *e;
+    buf_init(&text);
+    key_to_json(engine_key_tuple(key), &text);
+    buf_require(&text);
+    int len = (int)(text.len < NAMED_BYTES_MAX ? text.len : NAMED_BYTES_MAX);
+    (void)error_set(e, ERR_CORRUPT, "%.*s%s %s", len, (const char *)text.data,
+                    text.len > NAMED_BYTES_MAX ? "..." : "", why.text);
+    buf_fini(&text);
+    return ERR_CORRUPT;
+}
+
+enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struct entry *out,
+                    struct waiter *w, struct error *e)
+{
+    if (o != NULL) {
+        const struct written *own = overlay_find(o, key);
+        if (own != NULL) {
+            overlay_entry(o, own, out);
+            return OK;
+        }
+        if (overlay_is_flushed(o, key_database(key))) {
+            *out = (struct entry){0};
+            return OK;
+        }
+    }
+    enum err r = g->backend->ops->load(g->backend, key, out, w, e);
+    if (r == ERR_CORRUPT) return name_key(key, e);
+    if (r != OK) return r;
+    /* Most entries never expire: no need to know the time. */
+    bool may_expire = out->exists && out->expiry_ms != 0;
+    if (may_expire && engine_is_expired(out, engine_time_ms(g))) out->exists = false;
+    return OK;
+}
+
+/* ---- scans ---- */
+
+struct engine_scan {
+    struct backend *backend;
+    struct scan *scan; /* NULL: the database was flushed by the overlay */
+    int64_t now_ms;
+    bool is_undivided, is_reverse;
+    const struct row_filter *filter; /* for the overlay's rows; borrowed for the turn */
+    /* Merged into it: what the overlay wrote in the range, in order. */
+    struct overlay *overlay;
+    struct written *const *own; /* in key order, whatever the direction */
+    size_t own_count, own_at;
+    bool has_row; /* `key` and `row` are the scan's next, not yet used */
+    struct slice key;
+    struct entry row;
+};
+
+enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan_range *range,
+                          struct engine_scan **out, struct error *e)
+{
+    struct engine_scan *s = mem_new(sizeof *s);
+    s->backend = g->backend;
+    s->now_ms = o != NULL ? o->now_ms : engine_time_ms(g);
+    s->is_undivided = range->is_undivided;
+    s->is_reverse = range->is_reverse;
+    s->filter = o != NULL ? range->filter : NULL;
+    s->overlay = o;
+    enum err r = OK;
+    if (o != NULL) {
+        INVARIANT(range->is_undivided);
+        g->had_large = g->had_large || range->filter != NULL; /* it may look at very much */
+        s->own_count = overlay_range(o, range->start, range->end, &s->own);
+    }
+    if (o == NULL || !overlay_is_flushed(o, key_database(range->start))) {
+        struct scan_range below = *range;
+        if (o != NULL) below.looks_max = o->rows_left + 1;
+        r = g->backend->ops->scan_open(g->backend, &below, &s->scan, e);
+    }
+    if (r != OK) {
+        mem_free(s);
+        s = NULL;
+    }
+    *out = s;
+    return r;
+}
+
+/* The backend's next row that has not expired. */
+static enum err scan_live_row(struct engine_scan *s, struct slice *key, struct entry *out,
+                              struct waiter *w, struct error *e)
+{
+    key->len = 0;
+    if (s->scan == NULL) return OK;
+    for (unsigned skipped = 0;; skipped++) {
+        enum err r = s->backend->ops->scan_next(s->scan, key, out, w, e);
+        if (r != OK || key->len == 0 || !engine_is_expired(out, s->now_ms)) return r;
+        if (skipped < EXPIRED_SKIPS_MAX || s->is_undivided) continue;
+        r = engine_scan_pause(s, e);
+        if (r != OK) return r;
+        s->backend->ops->yield(s->backend, w);
+        return error_set(e, ERR_WAIT, "a long scan lets others run");
+    }
+}
+
+static const struct written *scan_own(const struct engine_scan *s)
+{
+    if (s->own_at == s->own_count) return NULL;
+    return s->own[s->is_reverse ? s->own_count - 1 - s->own_at : s->own_at];
+}
+
+/* One step of the merge of the backend's rows with the overlay's; the overlay wins. */
+static enum err scan_merge(struct engine_scan *s, struct slice *key, struct entry *out,
+                           struct waiter *w, struct error *e)
+{
+    for (;;) {
+        if (!s->has_row) {
+            enum err r = scan_live_row(s, &s->key, &s->row, w, e);
+            if (r != OK) return r;
+            s->has_row = true;
+        }
+        const struct written *own = scan_own(s);
+        int order = own == NULL       ? -1
+                    : s->key.len == 0 ? 1
+                    : s->is_reverse   ? slice_cmp(own->key, s->key)
+                                      : slice_cmp(s->key, own->key);
+        if (order < 0) {
+            *key = s->key;
+            *out = s->row;
+            s->has_row = s->key.len == 0;
+            return OK;
+        }
+        s->own_at++;
+        if (order == 0) s->has_row = false;
+        overlay_entry(s->overlay, own, out);
+        if (!out->exists) continue;
+        if (s->filter != NULL && !s->filter->matches(s->filter, out->value)) continue;
+        *key = own->key;
+        return OK;
+    }
+}
+
+enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry *out,
+                          struct waiter *w, struct error *e)
+{
+    if (s->overlay == NULL) return scan_live_row(s, key, out, w, e);
+    if (s->overlay->rows_left == 0) {
+        return error_set(e, ERR_LIMIT, "more rows than one transaction may read (%d)",
+                         OVERLAY_ROWS_MAX);
+    }
+    s->overlay->rows_left--;
+    return scan_merge(s, key, out, w, e);
+}
+
+enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_t count,
+                          struct entry *out, struct waiter *w, struct error *e)
+{
+    enum err r = OK;
+    for (size_t i = 0; i < count && r == OK && s->overlay != NULL; i++) {
+        r = engine_get(s->overlay->engine, s->overlay, keys[i], &out[i], w, e);
+    }
+    if (s->overlay != NULL || s->scan == NULL) return r;
+    r = s->backend->ops->scan_load(s->scan, keys, count, out, w, e);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        if (out[i].exists && engine_is_expired(&out[i], s->now_ms)) out[i].exists = false;
+    }
+    return r;
+}
+
+enum err engine_scan_pause(struct engine_scan *s, struct error *e)
+{
+    return s->backend->ops->scan_pause(s->scan, e);
+}
+
+uint64_t engine_scan_depends(const struct engine_scan *s)
+{
+    return s->scan == NULL ? 0 : s->backend->ops->scan_depends(s->scan);
+}
+
+void engine_scan_close(struct engine_scan *s)
+{
+    if (s == NULL) return;
+    if (s->scan != NULL) s->backend->ops->scan_close(s->scan);
+    mem_free(s);
+}
