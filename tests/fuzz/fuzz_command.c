@@ -14,6 +14,7 @@
 #include "request/block.h"
 #include "request/observe.h"
 #include "resp/reader.h"
+#include "unit/db/db_help.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,18 +34,6 @@ static struct peer peers[CLIENTS];
 static struct arena arena;
 static struct buf scratch;
 static char dir[64];
-
-static void on_wake(void *arg)
-{
-    (void)arg;
-}
-
-static void on_fatal(void *arg, const struct error *e)
-{
-    (void)arg;
-    fprintf(stderr, "fatal: %s\n", e->text);
-    abort();
-}
 
 static void on_ready(struct waiter *w)
 {
@@ -149,32 +138,17 @@ static void start(void)
     struct error e = {.text = ""};
     snprintf(dir, sizeof dir, "/dev/shm/fuzz-command-%d", (int)getpid());
     atexit(remove_dir);
-    struct db_options options = {.pipeline = {.memtable_bytes = 64 << 10,
-                                              .memtable_age_ms = 1000,
-                                              .write_buffer_bytes = 16 << 20,
-                                              .cache_bytes = 64 << 10,
-                                              .query_threads = 1,
-                                              .scan_ms_max = 60000,
-                                              .is_inline = true,
-                                              .wake = on_wake,
-                                              .on_fatal = on_fatal},
-                                 .local = {.dir = dir,
-                                           .durability = DURABILITY_NEVER,
-                                           .segment_bytes = 4 << 20,
-                                           .store_cache_bytes = 1 << 20},
-                                 .engine = {.value_bytes_max = 1 << 20,
-                                            .txn_bytes_max = 1 << 20,
-                                            .ops_max = 200,
-                                            .expire_batch = 100,
-                                            .idem_window_ms = 60000,
-                                            .idem_entries_max = 1000},
-                                 .queues = {.lease_ms = 30000,
-                                            .dedup_window_ms = 300000,
-                                            .dedup_entries_max = 1000,
-                                            .dead_age_ms = 1000000,
-                                            .dead_length = 1000}};
+    struct db_options options = small_db(dir);
+    options.pipeline.write_buffer_bytes = 16 << 20;
+    options.pipeline.cache_bytes = 64 << 10;
+    options.local.durability = DURABILITY_NEVER;
+    options.local.segment_bytes = 4 << 20;
+    options.engine.value_bytes_max = options.engine.txn_bytes_max = 1 << 20;
+    options.engine.ops_max = 200;
+    options.engine.expire_batch = 100;
+    options.engine.idem_window_ms = 60000;
     struct db *db = NULL;
-    if (db_open(&options, &db, &e) != OK) on_fatal(NULL, &e);
+    if (db_open(&options, &db, &e) != OK) small_fatal(NULL, &e);
     env = (struct env){.db = db,
                        .server_ops = &server_ops,
                        .about = {.version = "0", .config_file = "", .executable = ""},

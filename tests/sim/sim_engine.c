@@ -29,6 +29,7 @@
 #include "sim/index_check.h"
 #include "sim/power.h"
 #include "sim/queue_check.h"
+#include "unit/db/db_help.h"
 
 #define KEYS 40
 #define DATABASES 2 /* of the entries; one more has the queues */
@@ -124,36 +125,24 @@ static bool turn_of(void *arg)
 
 static struct db_options options_of(struct sim *s)
 {
-    return (struct db_options){
-        .pipeline = {.memtable_bytes = 1 << 20,
-                     .memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000),
-                     .write_buffer_bytes = 16 << 20,
-                     .cache_bytes = 4096 + rng_below(&s->rng, 65536),
-                     .query_threads = 1,
-                     .scan_ms_max = 60000,
-                     .is_inline = true,
-                     .wake = on_wake,
-                     .on_fatal = on_fatal,
-                     .arg = s},
-        .local = {.dir = s->dir,
-                  .durability = DURABILITY_ALWAYS,
-                  .segment_bytes = 256 * 1024,
-                  .retention_ms = 3600000,
-                  .retention_bytes = 4 * 256 * 1024,
-                  .store_cache_bytes = 1 << 20},
-        .engine = {.value_bytes_max = 1 << 20,
-                   .txn_bytes_max = 1 << 20,
-                   .ops_max = 100,
-                   .expire_batch = 5,
-                   .idem_window_ms = 600000,
-                   .idem_entries_max = 1000},
-        .queues = {.lease_ms = 30000,
-                   .dedup_window_ms = QUEUE_CHECK_DEDUP_MS,
-                   .dedup_entries_max = 1000,
-                   .dead_age_ms = INT64_MAX / 2,
-                   .dead_length = 1000},
-        .on_durable = on_durable,
-        .on_durable_arg = s};
+    struct db_options o = small_db(s->dir);
+    o.pipeline.memtable_bytes = 1 << 20;
+    o.pipeline.memtable_age_ms = 50 + (int64_t)rng_below(&s->rng, 1000);
+    o.pipeline.write_buffer_bytes = 16 << 20;
+    o.pipeline.cache_bytes = 4096 + rng_below(&s->rng, 65536);
+    o.pipeline.wake = on_wake;
+    o.pipeline.on_fatal = on_fatal;
+    o.pipeline.arg = s;
+    o.local.segment_bytes = 256 * 1024;
+    o.local.retention_ms = 3600000;
+    o.local.retention_bytes = 4 * 256 * 1024;
+    o.engine.value_bytes_max = o.engine.txn_bytes_max = 1 << 20;
+    o.engine.expire_batch = 5;
+    o.queues.dedup_window_ms = QUEUE_CHECK_DEDUP_MS;
+    o.queues.dead_age_ms = INT64_MAX / 2;
+    o.on_durable = on_durable;
+    o.on_durable_arg = s;
+    return o;
 }
 
 static void sim_open(struct sim *s)

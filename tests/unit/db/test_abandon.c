@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "db/db.h"
 #include "late/late.h"
+#include "unit/db/db_help.h"
 
 #define COMMANDS 6
 #define KEYS 12
@@ -113,35 +114,21 @@ static void backup_done(struct backup_request *q)
 static void open_db(struct round *x, bool is_late, bool is_inline)
 {
     struct error e = {.text = ""};
-    struct db_options options = {.pipeline = {.memtable_bytes = 600 << 10,
-                                              .memtable_age_ms = 1,
-                                              .write_buffer_bytes = 8 << 20,
-                                              .cache_bytes = 4000,
-                                              .query_threads = 2,
-                                              .scan_ms_max = 60000,
-                                              .is_inline = is_inline,
-                                              .wake = on_wake,
-                                              .on_fatal = on_fatal,
-                                              .on_lost = on_lost,
-                                              .arg = x},
-                                 .local = {.dir = x->dir,
-                                           .segment_bytes = 64 << 10,
-                                           .retention_ms = 1000000,
-                                           .retention_bytes = 1 << 20,
-                                           .store_cache_bytes = 1 << 20},
-                                 .engine = {.value_bytes_max = 1000,
-                                            .txn_bytes_max = 10000,
-                                            .ops_max = 100,
-                                            .expire_batch = 3,
-                                            .idem_window_ms = 600000,
-                                            .idem_entries_max = 1000},
-                                 .queues = {.lease_ms = 30000,
-                                            .dedup_window_ms = 300000,
-                                            .dedup_entries_max = 1000,
-                                            .dead_age_ms = 1000000,
-                                            .dead_length = 1000},
-                                 .on_durable = on_durable,
-                                 .on_durable_arg = x};
+    struct db_options options = small_db(x->dir);
+    options.pipeline.memtable_bytes = 600 << 10;
+    options.pipeline.memtable_age_ms = 1;
+    options.pipeline.write_buffer_bytes = 8 << 20;
+    options.pipeline.cache_bytes = 4000;
+    options.pipeline.query_threads = 2;
+    options.pipeline.is_inline = is_inline;
+    options.pipeline.wake = on_wake;
+    options.pipeline.on_fatal = on_fatal;
+    options.pipeline.on_lost = on_lost;
+    options.pipeline.arg = x;
+    options.local.retention_ms = 1000000;
+    options.local.retention_bytes = 1 << 20;
+    options.on_durable = on_durable;
+    options.on_durable_arg = x;
     if (is_late) {
         options.wrap = (struct db_wrap){.wrap = late_wrap_db, .arg = x->late};
         options.pipeline.pick = late_pick;

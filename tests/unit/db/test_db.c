@@ -12,6 +12,7 @@
 #include "codec/key.h"
 #include "db/db.h"
 #include "index/index_int.h"
+#include "unit/db/db_help.h"
 
 #define TURNS_MAX 100000
 
@@ -22,17 +23,6 @@ struct bench {
     struct waiter waiter;
     uint64_t durable;
 };
-
-static void on_wake(void *arg)
-{
-    (void)arg;
-}
-
-static void on_fatal(void *arg, const struct error *e)
-{
-    (void)arg;
-    fail_msg("%s", e->text);
-}
 
 static void on_durable(void *arg, uint64_t version)
 {
@@ -47,29 +37,11 @@ static void on_ready(struct waiter *w)
 
 static enum err try_open(struct bench *t, struct error *e)
 {
-    struct db_options options = {
-        .pipeline = {.memtable_bytes = 16 << 10,
-                     .memtable_age_ms = 10,
-                     .write_buffer_bytes = 1 << 20,
-                     .query_threads = 1,
-                     .scan_ms_max = 60000,
-                     .is_inline = true,
-                     .wake = on_wake,
-                     .on_fatal = on_fatal},
-        .local = {.dir = t->dir, .segment_bytes = 64 << 10, .store_cache_bytes = 1 << 20},
-        .engine = {.value_bytes_max = 1000,
-                   .txn_bytes_max = 10000,
-                   .ops_max = 100,
-                   .expire_batch = 3,
-                   .idem_window_ms = 600000,
-                   .idem_entries_max = 1000},
-        .queues = {.lease_ms = 30000,
-                   .dedup_window_ms = 300000,
-                   .dedup_entries_max = 1000,
-                   .dead_age_ms = 1000000,
-                   .dead_length = 1000},
-        .on_durable = on_durable,
-        .on_durable_arg = t};
+    struct db_options options = small_db(t->dir);
+    options.pipeline.memtable_bytes = 16 << 10;
+    options.pipeline.memtable_age_ms = 10;
+    options.on_durable = on_durable;
+    options.on_durable_arg = t;
     return db_open(&options, &t->db, e);
 }
 

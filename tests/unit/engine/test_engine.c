@@ -11,6 +11,7 @@
 #include "codec/value.h"
 #include "engine/engine.h"
 #include "unit/backend/local_help.h"
+#include "unit/db/db_help.h"
 
 #define START_MS 1700000000000
 
@@ -24,13 +25,8 @@ struct bench {
 
 static void bench_engine(struct bench *t)
 {
-    struct engine_options options = {.backend = t->rig.b,
-                                     .value_bytes_max = 1000,
-                                     .txn_bytes_max = 10000,
-                                     .ops_max = 20,
-                                     .expire_batch = 3,
-                                     .idem_window_ms = 600000,
-                                     .idem_entries_max = 1000};
+    struct engine_options options = small_engine(t->rig.b);
+    options.ops_max = 20;
     t->g = engine_new(&options);
 }
 

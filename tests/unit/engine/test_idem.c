@@ -11,6 +11,7 @@
 #include "codec/key.h"
 #include "engine/overlay.h"
 #include "unit/backend/local_help.h"
+#include "unit/db/db_help.h"
 
 #define START_MS 1700000000000
 #define WINDOW_MS 10000
@@ -26,13 +27,10 @@ struct bench {
 
 static void bench_engine(struct bench *t)
 {
-    struct engine_options options = {.backend = t->rig.b,
-                                     .value_bytes_max = 1000,
-                                     .txn_bytes_max = 10000,
-                                     .ops_max = 50,
-                                     .expire_batch = 3,
-                                     .idem_window_ms = WINDOW_MS,
-                                     .idem_entries_max = IDS_MAX};
+    struct engine_options options = small_engine(t->rig.b);
+    options.ops_max = 50;
+    options.idem_window_ms = WINDOW_MS;
+    options.idem_entries_max = IDS_MAX;
     t->g = engine_new(&options);
 }
 

@@ -12,6 +12,7 @@
 #include "codec/value.h"
 #include "engine/overlay.h"
 #include "unit/backend/local_help.h"
+#include "unit/db/db_help.h"
 
 #define START_MS 1700000000000
 
@@ -25,13 +26,8 @@ struct bench {
 
 static void bench_engine(struct bench *t)
 {
-    struct engine_options options = {.backend = t->rig.b,
-                                     .value_bytes_max = 1000,
-                                     .txn_bytes_max = 10000,
-                                     .ops_max = 50,
-                                     .expire_batch = 3,
-                                     .idem_window_ms = 600000,
-                                     .idem_entries_max = 1000};
+    struct engine_options options = small_engine(t->rig.b);
+    options.ops_max = 50;
     t->g = engine_new(&options);
 }
 

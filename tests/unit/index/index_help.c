@@ -10,16 +10,16 @@
 #include "base/clock.h"
 #include "codec/key.h"
 #include "codec/value.h"
+#include "unit/db/db_help.h"
 
 static void bench_engine(struct ibench *t)
 {
-    struct engine_options options = {.backend = t->rig.b,
-                                     .value_bytes_max = 100000,
-                                     .txn_bytes_max = 1000000,
-                                     .ops_max = 100,
-                                     .expire_batch = 5,
-                                     .idem_window_ms = 10000,
-                                     .idem_entries_max = 100};
+    struct engine_options options = small_engine(t->rig.b);
+    options.value_bytes_max = 100000;
+    options.txn_bytes_max = 1000000;
+    options.expire_batch = 5;
+    options.idem_window_ms = 10000;
+    options.idem_entries_max = 100;
     t->g = engine_new(&options);
     t->ix = indexes_new(t->g);
     t->ix->create_rows = t->ix->batch_rows = t->rows;

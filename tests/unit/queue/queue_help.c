@@ -10,16 +10,16 @@
 
 #include "base/clock.h"
 #include "codec/key.h"
+#include "unit/db/db_help.h"
 
 static void bench_engine(struct qbench *t)
 {
-    struct engine_options options = {.backend = t->rig.b,
-                                     .value_bytes_max = 1000,
-                                     .txn_bytes_max = 30000,
-                                     .ops_max = 50,
-                                     .expire_batch = 100,
-                                     .idem_window_ms = 10000,
-                                     .idem_entries_max = 100};
+    struct engine_options options = small_engine(t->rig.b);
+    options.txn_bytes_max = 30000;
+    options.ops_max = 50;
+    options.expire_batch = 100;
+    options.idem_window_ms = 10000;
+    options.idem_entries_max = 100;
     t->g = engine_new(&options);
     struct queue_options queues = {.engine = t->g,
                                    .lease_ms = 30000,

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "request/block.h"
 #include "request/table.h"
+#include "unit/db/db_help.h"
 
 #define CLIENTS 4
 #define LIMIT_MS 20000
@@ -30,17 +31,6 @@ struct bench {
     struct waiting c[CLIENTS];
 };
 
-static void on_wake(void *arg)
-{
-    (void)arg;
-}
-
-static void on_fatal(void *arg, const struct error *e)
-{
-    (void)arg;
-    fail_msg("%s", e->text);
-}
-
 static void on_ready(struct waiter *w)
 {
     struct waiting *b = (struct waiting *)(void *)((char *)w - offsetof(struct waiting, waiter));
@@ -53,27 +43,7 @@ static void open_bench(struct bench *t)
     struct error e;
     snprintf(t->dir, sizeof t->dir, "/tmp/test_block.XXXXXX");
     assert_non_null(mkdtemp(t->dir));
-    struct db_options options = {
-        .pipeline = {.memtable_bytes = 64 << 10,
-                     .memtable_age_ms = 1000,
-                     .write_buffer_bytes = 1 << 20,
-                     .query_threads = 1,
-                     .scan_ms_max = 60000,
-                     .is_inline = true,
-                     .wake = on_wake,
-                     .on_fatal = on_fatal},
-        .local = {.dir = t->dir, .segment_bytes = 64 << 10, .store_cache_bytes = 1 << 20},
-        .engine = {.value_bytes_max = 1000,
-                   .txn_bytes_max = 10000,
-                   .ops_max = 100,
-                   .expire_batch = 3,
-                   .idem_window_ms = 600000,
-                   .idem_entries_max = 1000},
-        .queues = {.lease_ms = 30000,
-                   .dedup_window_ms = 300000,
-                   .dedup_entries_max = 1000,
-                   .dead_age_ms = 1000000,
-                   .dead_length = 1000}};
+    struct db_options options = small_db(t->dir);
     assert_int_equal(db_open(&options, &t->env.db, &e), OK);
     t->env.clients.next = t->env.clients.prev = &t->env.clients;
     command_init(&t->env);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "codec/key.h"
 #include "unit/backend/local_help.h"
+#include "unit/db/db_help.h"
 #include "watch/watch.h"
 
 #define START_MS 1700000000000
@@ -48,13 +49,9 @@ static void open_bench_with(struct bench *t, size_t late_bytes_max)
     rig_init(&t->rig);
     rig_open(&t->rig);
     arena_init(&t->arena, 4096);
-    struct engine_options options = {.backend = t->rig.b,
-                                     .value_bytes_max = 1000,
-                                     .txn_bytes_max = 100000,
-                                     .ops_max = 500,
-                                     .expire_batch = 3,
-                                     .idem_window_ms = 600000,
-                                     .idem_entries_max = 1000};
+    struct engine_options options = small_engine(t->rig.b);
+    options.txn_bytes_max = 100000;
+    options.ops_max = 500;
     t->g = engine_new(&options);
     t->x = watch_new(t->g, late_bytes_max);
 }
