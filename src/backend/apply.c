@@ -79,6 +79,7 @@ static void apply_failed(struct pipeline *p, struct apply_job *a)
     int64_t delay_us = 100000LL << (p->apply_failures < 6 ? p->apply_failures : 6);
     if (delay_us > APPLY_RETRY_US_MAX) delay_us = APPLY_RETRY_US_MAX;
     p->apply_retry_us = clock_mono_us() + delay_us;
+    pipeline_wake(p, &p->settle_waiters); /* they are told */
 }
 
 /* What the store put aside is found in memory from now on. */
@@ -283,6 +284,13 @@ enum err pipeline_apply_all(struct pipeline *p, struct error *e)
 
 /* ---- admission ---- */
 
+enum err pipeline_store_error(const struct pipeline *p, struct error *e)
+{
+    bool is_full = p->apply_error.code == ERR_DISK_FULL;
+    return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s",
+                     is_full ? "" : "store failing: ", p->apply_error.text);
+}
+
 static double buffer_level(const struct pipeline *p)
 {
     double half = (double)p->options.write_buffer_bytes / 2;
@@ -296,11 +304,7 @@ enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e)
     double level = buffer_level(p);
     if (level <= 0) return OK;
     if (level < 1 && p->write_budget > 0) return OK;
-    if (level >= 1 && p->apply_failures > 0) {
-        bool is_full = p->apply_error.code == ERR_DISK_FULL;
-        return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s",
-                         is_full ? "" : "store failing: ", p->apply_error.text);
-    }
+    if (level >= 1 && p->apply_failures > 0) return pipeline_store_error(p, e);
     if (level >= 1)
         log_verbose("store: writers wait, %llu MB are unapplied",
                     (unsigned long long)pipeline_unapplied_bytes(p) >> 20);

@@ -279,7 +279,7 @@ struct backend_ops {
      */
     void (*count)(struct backend *b, uint16_t database, struct backend_count *out);
     /* Is all that was written up to `version` in the store? Then it is counted exactly. ERR_WAIT:
-     * it soon will be, and `w` be woken. */
+     * it soon will be, and `w` be woken. ERR_IO, ERR_DISK_FULL: the store cannot be written now. */
     enum err (*settle)(struct backend *b, uint64_t version, struct waiter *w, struct error *e);
     /* The first database from `from` on that may hold something, also what only layers know of.
      * False: there is none. */

@@ -157,6 +157,7 @@ static enum err pipeline_settle(struct backend *b, uint64_t version, struct wait
 {
     struct pipeline *p = pipeline_of(b);
     if (p->applied >= version) return OK;
+    if (p->apply_failures > 0) return pipeline_store_error(p, e);
     const struct memtable *m = p->active;
     if (m->version_first != 0 && m->version_first <= version) pipeline_freeze(p);
     waiter_add(&p->settle_waiters, w);

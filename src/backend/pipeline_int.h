@@ -127,6 +127,8 @@ void pipeline_budget_tick(struct pipeline *p);
 /* Blocks until no memtable holds anything unapplied: start and stop only. */
 ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
 uint64_t pipeline_unapplied_bytes(const struct pipeline *p);
+/* Why the store cannot be written: for whoever must wait for that. */
+enum err pipeline_store_error(const struct pipeline *p, struct error *e);
 
 /* As waiter_wake_all, but when everything ends: then they are let go. */
 static inline void pipeline_wake(const struct pipeline *p, struct waiter_list *waiters)

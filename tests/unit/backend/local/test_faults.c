@@ -407,12 +407,15 @@ static void a_store_that_cannot_write_keeps_the_data_and_goes_on_later(void **st
 {
     struct rig r;
     struct backend_stats stats;
+    struct error e;
     int64_t now_ms = START_MS;
     clock_set_fake_ms(now_ms);
     rig_init(&r);
     rig_open(&r);
     for (int i = 0; i < 50; i++) rig_set(&r, key_of(0, "%02d", i), slice_str("x"));
     rig_settle(&r);
+    uint64_t written = r.b->ops->version_newest(r.b);
+    assert_int_equal(r.b->ops->settle(r.b, written, &r.waiter, &e), ERR_WAIT);
     fault_arm("vfs.write", 1, true);
     pipeline_freeze(pipeline_of(r.b));
     for (int i = 0; i < 50; i++) {
@@ -423,12 +426,16 @@ static void a_store_that_cannot_write_keeps_the_data_and_goes_on_later(void **st
     r.b->ops->stats(r.b, &stats);
     assert_true(stats.is_store_failing);
     assert_int_equal(stats.applies, 0);
+    assert_null(r.waiter.next); /* nobody waits for what does not come */
+    assert_int_equal(r.b->ops->settle(r.b, written, &r.waiter, &e), ERR_DISK_FULL);
+    assert_non_null(strstr(e.text, "disk full"));
     rig_set(&r, key_of(0, "more"), slice_str("y"));
     fault_arm("", 0, false);
     clock_set_fake_ms(now_ms += 6000);
     rig_apply(&r);
     r.b->ops->stats(r.b, &stats);
     assert_false(stats.is_store_failing);
+    assert_int_equal(r.b->ops->settle(r.b, written, &r.waiter, &e), OK);
     assert_int_equal(backend_entries(r.b, 0), 51);
     rig_close(&r);
     rig_fini(&r);
