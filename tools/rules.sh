@@ -33,6 +33,7 @@ RANKS='
 4 search
 4 index
 4 database
+5 access
 5 db
 6 request
 7 command/admin

@@ -1,0 +1,50 @@
+/* users: all of them, by name. `default` is always there: connections that name nobody are his.
+ * Belongs to the loop thread.
+ */
+#ifndef ACCESS_USERS_H
+#define ACCESS_USERS_H
+
+#include "access/ask.h"
+
+struct users;
+
+/* Somebody may do other things now than before, or is gone (u->is_deleted). */
+typedef void users_changed(void *arg, struct user *u);
+
+/* With default `on nopass ~* &* +@all`. `catalog` outlives it. `changed` may be NULL. */
+struct users *users_new(const struct access_catalog *catalog, users_changed *changed, void *arg);
+/* When nobody holds a user any more. x may be NULL. */
+void users_free(struct users *x);
+const struct access_catalog *users_catalog(const struct users *x);
+/* New users have `allchannels` (acl-pubsub-default). */
+void users_set_channels(struct users *x, bool allows_all);
+
+/* NULL: there is none. Borrowed until the next change. */
+struct user *users_find(struct users *x, struct slice name);
+struct user *users_default(struct users *x);
+size_t users_count(const struct users *x);
+/* By name; NULL when i is past the last. */
+struct user *users_at(const struct users *x, size_t i);
+
+/* Whom the name and password are of; NULL: of nobody who is on. Takes as long for a name that is
+ * not there as for one that is. */
+struct user *users_login(struct users *x, struct slice name, struct slice password);
+/* u stays where it is, deleted or not, until as many releases. */
+struct user *users_hold(struct user *u);
+void users_release(struct user *u);
+
+/* ACL SETUSER: makes or changes one; all of the words or none. */
+ERR_MUST_USE enum err users_set(struct users *x, struct slice name, const struct slice *words,
+                                size_t count, struct error *e);
+/* False: there is none, or it is `default`. */
+bool users_delete(struct users *x, struct slice name);
+
+/* `user <name> <words>` lines: of all, by name. */
+void users_describe(const struct users *x, struct buf *out);
+/* Such lines, empty ones and comments (#) in place of all that there are; all of it or, on an
+ * error, nothing: ERR_SYNTAX says each line that is wrong, after the name `from`. A user who is in
+ * both keeps his incarnation; without a line, default is as at first. */
+ERR_MUST_USE enum err users_load(struct users *x, struct slice text, const char *from,
+                                 struct error *e);
+
+#endif
