@@ -152,15 +152,15 @@ holds "comments of several lines call nothing"
 
 # ---- sizes ----
 
-awk 'BEGIN { for (i = 0; i < 801; i++) print "int a" i ";" }' | tree src/base/a.c
-breaks "a file has at most 800 lines" src/base/a.c:801 "file of 801 lines"
-awk 'BEGIN { for (i = 0; i < 800; i++) print "int a" i ";" }' | tree src/base/a.c
-holds "a file may have 800 lines"
-awk 'BEGIN { print "int f(void)\n{"; for (i = 0; i < 68; i++) print "    a();"; print "}" }' | tree src/base/a.c
-breaks "a function has at most 70 lines" src/base/a.c:1 "function of 71 lines"
-awk 'BEGIN { print "int f(void)\n{"; for (i = 0; i < 67; i++) print "    a();"; print "}"
-    print "int g(void)\n{"; for (i = 0; i < 67; i++) print "    a();"; print "}" }' | tree src/base/a.c
-holds "functions may have 70 lines each"
+awk 'BEGIN { for (i = 0; i < 601; i++) print "int a" i ";" }' | tree src/base/a.c
+breaks "a file has at most 600 lines" src/base/a.c:601 "file of 601 lines"
+awk 'BEGIN { for (i = 0; i < 600; i++) print "int a" i ";" }' | tree src/base/a.c
+holds "a file may have 600 lines"
+awk 'BEGIN { print "int f(void)\n{"; for (i = 0; i < 48; i++) print "    a();"; print "}" }' | tree src/base/a.c
+breaks "a function has at most 50 lines" src/base/a.c:1 "function of 51 lines"
+awk 'BEGIN { print "int f(void)\n{"; for (i = 0; i < 47; i++) print "    a();"; print "}"
+    print "int g(void)\n{"; for (i = 0; i < 47; i++) print "    a();"; print "}" }' | tree src/base/a.c
+holds "functions may have 50 lines each"
 awk 'BEGIN { print "static const int x[] = {"; for (i = 0; i < 100; i++) print "    1,"; print "};" }' | tree src/base/a.c
 holds "a long table is no function"
 printf 'int f(int a, int b, int c,\n      int d, int e, int g, int h)\n{\n}\n' | tree src/base/a.c

@@ -105,13 +105,8 @@ static double percent(uint64_t part, uint64_t whole)
     return whole == 0 ? 0 : (double)part * 100 / (double)whole;
 }
 
-static enum err stats_run(struct request *rq)
+static uint64_t keys_count(struct backend *b)
 {
-    struct backend *b = engine_backend(rq->env->db->engine);
-    struct backend_stats s;
-    struct memory_figures f;
-    b->ops->stats(b, &s);
-    memory_measure(rq->env, &f);
     uint64_t keys = 0;
     uint16_t database = 0;
     for (uint32_t at = 0; b->ops->database_next(b, at, &database); at = (uint32_t)database + 1) {
@@ -119,6 +114,17 @@ static enum err stats_run(struct request *rq)
         b->ops->count(b, database, &count);
         keys += count.entries;
     }
+    return keys;
+}
+
+static enum err stats_run(struct request *rq)
+{
+    struct backend *b = engine_backend(rq->env->db->engine);
+    struct backend_stats s;
+    struct memory_figures f;
+    b->ops->stats(b, &s);
+    memory_measure(rq->env, &f);
+    uint64_t keys = keys_count(b);
     const struct {
         const char *name;
         uint64_t value;
