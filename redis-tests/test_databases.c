@@ -132,11 +132,31 @@ static void a_full_database_refuses_what_adds_and_nothing_else(void **state)
     expect(c, "+OK", "FLUSHDB");
     for (int i = 0; i < 3; i++) expect(c, "*", "KV.SET [%d] 1", i);
     expect(c, "-QUOTA*", "KV.SET [3] 1");
+    /* What is removed first makes room, in one transaction. */
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "FLUSHDB");
+    for (int i = 0; i < 3; i++) expect(c, "+QUEUED", "KV.SET [%d] 1", i);
+    expect(c, "[+OK @ @ @]", "EXEC");
+    expect(c, ":3", "DBSIZE");
     expect(c, "+OK", "KV.DB LIMIT small MAXENTRIES 4");
     expect(c, "*", "KV.SET [3] 1 PX 100000");
     expect(c, "-QUOTA*", "KV.SET [4] 1");
     expect(c, "+OK", "KV.DB LIMIT small MAXENTRIES 0");
     expect(c, "*", "KV.SET [4] 1");
+}
+
+static void what_is_as_long_as_what_it_replaces_is_no_more(void **state)
+{
+    char value[600];
+    memset(value, '1', sizeof value);
+    value[sizeof value - 1] = '\0';
+    expect(c, ":*", "KV.DB CREATE tight MAXBYTES 5000");
+    expect(c, "+OK", "SELECT tight");
+    int count = 0;
+    while (strncmp(ask(c, "SET %d %s", count, value), "-QUOTA", 6) != 0) count++;
+    assert_in_range(count, 3, 10);
+    for (int i = 0; i < count; i++) expect(c, "+OK", "SET %d %s", i, value);
+    expect(c, "-QUOTA*", "SET 0 %s%s", value, value);
 }
 
 static void messages_count_and_a_full_queue_can_be_worked_off(void **state)
@@ -247,6 +267,10 @@ static void the_feed_begins_with_the_database(void **state)
     expect(c, "+OK", "SELECT feed");
     expect(c, "*", "KV.SET %s 1", "[\"after\"]");
     expect(c, "[@ [[['after'] 1 @ (nil)]]]", "KV.CHANGES 0");
+    char from[30];
+    snprintf(from, sizeof from, "%s", ask(c, "KV.SET %s 2", "[\"seen\"]"));
+    expect(c, "*", "KV.SET %s 3", "[\"next\"]");
+    expect(c, "[@ [[['next'] 3 @ (nil)]]]", "KV.CHANGES %s", from);
 }
 
 static void many_databases_cost_what_is_in_them(void **state)
@@ -288,6 +312,7 @@ int main(void)
         TEST(a_database_has_a_name_and_a_number),
         TEST(who_selected_a_dropped_database_is_told),
         TEST(a_full_database_refuses_what_adds_and_nothing_else),
+        TEST(what_is_as_long_as_what_it_replaces_is_no_more),
         TEST(messages_count_and_a_full_queue_can_be_worked_off),
         TEST(a_quota_survives_restarts_and_kills),
         TEST(a_limit_may_come_later),

@@ -81,6 +81,23 @@ static void a_flush_makes_an_index_that_failed_whole(void **state)
     ibench_close(&t);
 }
 
+static void a_dropped_database_has_no_indexes(void **state)
+{
+    struct ibench t;
+    ibench_open(&t, 1);
+    assert_int_equal(ibench_create(&t, "x", "p", "n", false), OK);
+    assert_int_equal(ibench_set(&t, ibench_data_key(&t, "p", 1), "{\"n\":1}", 0), OK);
+    ibench_settle(&t);
+    struct txn txn = {.has_flush = true, .is_drop = true, .arena = &t.arena};
+    assert_int_equal(engine_commit(t.g, &txn, &t.rig.waiter, &t.e), OK);
+    assert_int_equal(index_count(t.ix, 0), 0);
+    ibench_crash(&t);
+    ibench_settle(&t);
+    assert_int_equal(index_count(t.ix, 0), 0);
+    ibench_audit(&t);
+    ibench_close(&t);
+}
+
 /* Wherever the end of the room is: before, inside of or after a character. */
 static void why_it_failed_ends_with_a_whole_character(void **state)
 {
@@ -103,6 +120,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_entry_is_filled_in_once),
         cmocka_unit_test(a_flush_makes_an_index_that_failed_whole),
+        cmocka_unit_test(a_dropped_database_has_no_indexes),
         cmocka_unit_test(why_it_failed_ends_with_a_whole_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
