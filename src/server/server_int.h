@@ -4,10 +4,12 @@
 #ifndef SERVER_SERVER_INT_H
 #define SERVER_SERVER_INT_H
 
+#include "base/host.h"
 #include "net/net.h"
 #include "server/server.h"
 
 struct server {
+    struct host host; /* of its threads, all */
     struct config *config;
     struct net *net;
     struct env env;        /* its db is owned */
