@@ -4,8 +4,9 @@
  *   turn      the lock, turns, waiting   reply    replies as trees
  *   call      a call from its words      refuse   commands that have no meaning here
  *             to its result              watching callbacks for changes
- *   typed, page, atomic                  guard    every way in, and out of what is broken
- *     calls for everyday, as words of commands
+ *   typed, page, atomic                  guard    every way in, and out of a database that
+ *             calls for everyday, as              is broken
+ *             words of commands
  *
  * There is no loop that owns the engine: whoever holds the database's lock does. A call is carried
  * out by the thread that makes it, if nothing has to be waited for; else that thread ends the turn,

@@ -192,18 +192,22 @@ struct nested {
     struct tupled_error e;
     int outcome;
     int is_over; /* atomic */
+    int changes; /* atomic */
+    int calls;
 };
 
 static void break_inside(void *arg, int outcome, const char *stamp, const struct tupled_error *e)
 {
     struct nested *n = arg;
     assert_int_equal(outcome, TUPLED_YES);
+    n->calls++;
     program_arm(n->t, "mem.", 1, true);
     n->outcome = tupled_set(n->t->db, KEY2, tupled_text("2"), NULL, NULL, &n->e);
     __atomic_store_n(&n->is_over, 1, __ATOMIC_RELEASE);
 }
 
-/* That thread is inside of the database twice. */
+/* That thread is inside of the database twice. The other two have their results by then, and the
+ * watch has its changes, but no callback is called any more. */
 static void a_call_from_a_callback_that_breaks_it_returns_to_the_callback(void **state)
 {
     for (int is_driven = 0; is_driven < 2; is_driven++) {
@@ -211,18 +215,28 @@ static void a_call_from_a_callback_that_breaks_it_returns_to_the_callback(void *
         struct tupled_options o;
         struct tupled_error e = {{0}, {0}};
         struct nested n = {.t = &t};
+        struct tupled_watch *w = NULL;
         tupled_options_init(&o);
         o.is_driven = is_driven;
         program_init(&t, &o);
-        assert_int_equal(tupled_set_async(t.db, KEY1, tupled_text("1"), NULL, break_inside, &n),
+        assert_int_equal(tupled_watch_prefix(t.db, KEY1, on_change, &n.changes, &w, &e),
                          TUPLED_YES);
+        db_lock(t.db); /* so that they are carried out together */
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(tupled_set_async(t.db, KEY1, tupled_text("1"), NULL, break_inside, &n),
+                             TUPLED_YES);
+        }
+        db_unlock(t.db);
         while (__atomic_load_n(&n.is_over, __ATOMIC_ACQUIRE) == 0) {
             if (is_driven) (void)tupled_turn(t.db, &e);
             pause_ms(1);
         }
         assert_is_broken(n.outcome, &n.e);
         if (is_driven) assert_is_broken(tupled_turn(t.db, &e), &e);
+        tupled_unwatch(w);
         close_and_reopen(&t);
+        assert_int_equal(n.calls, 1);
+        assert_int_equal(n.changes, 0);
         program_has(&t, KEY1, "1");
         program_fini(&t);
     }
