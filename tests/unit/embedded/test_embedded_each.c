@@ -281,11 +281,39 @@ static void a_defect_on_any_thread_is_an_error(void **state)
     survive_each("worker.job", false, 1);
 }
 
+/* What lacks memory from some moment on is an error and never the answer that nothing is there. */
+static void no_memory_for_a_reply_is_not_an_empty_reply(void **state)
+{
+    bool is_done = false;
+    for (uint64_t nth = 1; !is_done; nth++) {
+        struct program t;
+        struct tupled_error e = {{0}, {0}};
+        struct tupled_error g = {{0}, {0}};
+        struct tupled_entry *entry = NULL;
+        program_init(&t, NULL);
+        assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
+        program_arm(&t, "mem.try", nth, true);
+        int set = tupled_set(t.db, KEY1, tupled_text("2"), NULL, NULL, &e);
+        int got = tupled_get(t.db, KEY1, &entry, &g);
+        is_done = calls_of(&t) < nth;
+        program_arm(&t, "", 0, false);
+        assert_true(set == TUPLED_YES || e.text[0] != '\0');
+        assert_true(got == TUPLED_YES || g.text[0] != '\0');
+        if (is_done) assert_int_equal(set, TUPLED_YES);
+        tupled_free(entry);
+        (void)tupled_close(t.db, &e);
+        if (tupled_open(t.dir, &t.options, &t.db, &e) < 0) fail_msg("%s", e.text);
+        if (set == TUPLED_YES) program_has(&t, KEY1, "2");
+        program_fini(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_allocation_that_fails_is_an_error),
         cmocka_unit_test(allocations_that_fail_in_the_programs_loop_are_errors),
+        cmocka_unit_test(no_memory_for_a_reply_is_not_an_empty_reply),
         cmocka_unit_test(a_defect_on_any_thread_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
