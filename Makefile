@@ -267,7 +267,7 @@ build/$(1)/tupled-late: build/$(1)/obj/$$(LATE_MAIN:.c=.o) build/$(1)/libhelp.a 
 	@echo "  link $$@"
 	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)
 
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/libhelp.a build/$(1)/libserver.a
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/obj/tests/host.o build/$(1)/libhelp.a build/$(1)/libserver.a
 	@mkdir -p $$(@D)
 	@echo "  link $$@"
 	@$$(COMPILE_$(1)) $$(FUZZ_MAIN_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)

@@ -76,6 +76,9 @@ extern "C" {
 /* there is no such database, or the selected one was dropped. To do: KV.DB LIST shows those there
  * are; SELECT one of them */
 #define TUPLED_NODB "NODB"
+/* of libtupled only: a defect, or no memory for something small, has broken the database; nothing
+ * is done any more. To do: close it and open it again: what was acknowledged is there */
+#define TUPLED_BROKEN "BROKEN"
 /* the history asked for is no longer kept, or not of this database; the oldest versionstamp that is
  * follows. To do: read everything again with KV.LIST, then go on from the KV.VERSION of before
  * that */

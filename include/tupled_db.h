@@ -25,15 +25,22 @@
  * there, or a condition did not hold, and nothing was changed) or TUPLED_FAILED (-1: an error, and
  * nothing was changed unless the text says that it is not known; only commands that are several
  * transactions, such as KV.DELRANGE of very much, may have done a part). The library never ends the
- * program for an error, sets no signal handler, changes no signal mask but those of its own
- * threads, and prints nothing. What ends the program: no memory for a small structure of its own,
- * and a broken invariant, which is a defect.
+ * program, sets no signal handler, changes no signal mask but those of its own threads, and prints
+ * nothing.
  *
  * ERRORS. `code` is one of the words that the server's error replies begin with; tupled.h, a header
  * beside this one, lists them with what to do: "ERR", "LIMIT", "WRONGTYPE", "DUPLICATE", "CORRUPT",
  * "TRYAGAIN", ... `text` is a sentence for people. `e` may be NULL. When the disk can no longer be
  * trusted (a write or sync of the journal failed, or somebody removed the files), the database
  * stops: this call and all later ones fail with the reason, until it is closed and opened again.
+ *
+ * BROKEN. When there is no memory for a small structure of the library's own, or it finds a defect
+ * of its own (an invariant that does not hold), the database is broken: calls that are under way,
+ * on all threads, and all later ones fail with the code TUPLED_BROKEN, no callback is called any
+ * more, also not for calls that are under way, and the library's threads stop. Other databases of
+ * the program go on. Whether what was under way has happened is not known; what was acknowledged
+ * has. tupled_close, which fails too, ends the threads and gives back files and locks; then the
+ * directory can be opened again. The memory that a broken database has is lost.
  *
  * WHAT A RESULT PROMISES is what a reply of the server promises. A write is on disk (durability
  * TUPLED_ALWAYS, the default) when the call returns; whatever a read returns is on disk too.
@@ -165,14 +172,15 @@ int tupled_open(const char *dir, const struct tupled_options *o, struct tupled_d
 /* Calls that have been carried out get their result; those that still wait (for a message, for
  * room, for the disk) end with an error; callbacks not yet called are called. Watches and sessions
  * that are open end too and must not be used any more. Frees in any case. FAILED: not everything
- * could be moved to the database file (it is in the journal), or the call comes from a callback,
- * and then nothing was done. No other thread may begin a call. db may be NULL. */
+ * could be moved to the database file (it is in the journal), or the database is broken, or the
+ * call comes from a callback, and then nothing was done. No other thread may begin a call. db may
+ * be NULL. */
 int tupled_close(struct tupled_db *db, struct tupled_error *e);
 
 /* With is_driven: a descriptor to poll for reading; it is the library's. -1 without. */
 int tupled_fd(const struct tupled_db *db);
 /* With is_driven: does what there is to do and calls callbacks; never waits. YES: there is more to
- * do, call again without polling. FAILED: the database has stopped. */
+ * do, call again without polling. FAILED: the database has stopped, or is broken. */
 int tupled_turn(struct tupled_db *db, struct tupled_error *e);
 
 /* ---- keys and values ------------------------------------------------------------------------- */
@@ -248,7 +256,8 @@ int tupled_search(struct tupled_db *db, const char *index, struct tupled_bytes q
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* Checks first, then the rest in order; all of it or nothing. What is added is copied. A mistake
- * (no memory) is kept and told by the commit. An operation has a number, from 0. */
+ * (no memory) is kept and told by the commit; so tupled_atomic_new may give NULL, which all of
+ * these calls take. An operation has a number, from 0. */
 struct tupled_atomic *tupled_atomic_new(void);
 void tupled_atomic_free(struct tupled_atomic *a);
 /* Only if the key has this versionstamp; NULL: only if it is not there. */
@@ -372,8 +381,9 @@ void tupled_session_close(struct tupled_session *s);
 /* ---- with a callback ------------------------------------------------------------------------- */
 
 /* `outcome` and what comes with it are what the call of the same name would have returned. The
- * callback is called once, always, unless the call itself returned FAILED, which means that there
- * was no memory for it or that the database is being closed; never inside the call. Nothing but
+ * callback is called once, never inside the call, unless the call itself returned FAILED (there was
+ * no memory for it, or the database is being closed, or is broken) or the database broke before
+ * that: then tupled_close, which says so, is the end of calls under way too. Nothing but
  * memory bounds how many calls may be under way. A reply, an entry: the callback's to free
  * (tupled_free), NULL when there is none. */
 typedef void tupled_on_reply(void *arg, int outcome, struct tupled_reply *reply,

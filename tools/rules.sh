@@ -61,7 +61,8 @@ strtok strtok_r | - | cuts up its input: walk a struct slice
 alloca | - | a stack overflow is no error anyone can handle: struct arena
 rand srand random srandom drand48 | - | hidden global state: base/random
 system popen | - | starts a shell
-setjmp longjmp sigsetjmp siglongjmp | - | errors are returned
+setjmp longjmp | src/base/host.c | errors are returned; what is broken is left by host_try
+sigsetjmp siglongjmp | - | errors are returned
 localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena

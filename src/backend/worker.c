@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "base/log.h"
+#include "base/fault.h"
+#include "base/host.h"
 #include "base/mem.h"
 
 #define THREADS_MAX 64
@@ -20,7 +21,8 @@ struct job_queue {
 
 struct worker {
     struct worker_options options;
-    const struct log_sink *log; /* of whoever made it */
+    struct host *host;       /* of whoever made it; NULL = none */
+    struct host_thing thing; /* the threads */
     pthread_t threads[THREADS_MAX];
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t work;  /* a job was posted, or stop */
@@ -55,19 +57,17 @@ static struct job *queue_pop(struct job_queue *q)
     return job;
 }
 
-static void *worker_main(void *arg)
+static bool is_broken(const struct worker *w)
+{
+    return w->host != NULL && host_is_broken(w->host);
+}
+
+static void run_jobs(void *arg)
 {
     struct worker *w = arg;
-    pthread_setname_np(pthread_self(), w->options.name);
-    log_use(w->log);
-    if (w->options.nice != 0) {
-        /* Linux keeps a priority per thread; failing to lower it is no reason to stop. */
-        (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), w->options.nice);
-        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
-                      IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
-    }
     pthread_mutex_lock(&w->lock);
     for (;;) {
+        if (is_broken(w)) break;
         struct job *job = queue_pop(&w->queued);
         if (job == NULL) {
             if (w->is_stopping) break;
@@ -78,6 +78,7 @@ static void *worker_main(void *arg)
         }
         w->running++;
         pthread_mutex_unlock(&w->lock);
+        INVARIANT(!fault_hit("worker.job"));
         job->run(job);
         pthread_mutex_lock(&w->lock);
         w->running--;
@@ -88,7 +89,39 @@ static void *worker_main(void *arg)
         pthread_mutex_lock(&w->lock);
     }
     pthread_mutex_unlock(&w->lock);
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *w = arg;
+    pthread_setname_np(pthread_self(), w->options.name);
+    if (w->options.nice != 0) {
+        /* Linux keeps a priority per thread; failing to lower it is no reason to stop. */
+        (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), w->options.nice);
+        (void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0,
+                      IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+    }
+    if (host_try(w->host, run_jobs, w) && !is_broken(w)) return NULL;
+    pthread_mutex_lock(&w->lock); /* it was left inside of a job, which has no lock */
+    pthread_cond_broadcast(&w->idle);
+    pthread_mutex_unlock(&w->lock);
+    w->options.wake(w->options.arg);
     return NULL;
+}
+
+static void threads_end(struct worker *w)
+{
+    pthread_mutex_lock(&w->lock);
+    w->is_stopping = true;
+    pthread_cond_broadcast(&w->work);
+    pthread_mutex_unlock(&w->lock);
+    for (unsigned i = 0; i < w->options.threads; i++) pthread_join(w->threads[i], NULL);
+}
+
+/* Jobs, their results and the worker itself are lost. */
+static void worker_give_back(struct host_thing *t)
+{
+    threads_end((struct worker *)(void *)((char *)t - offsetof(struct worker, thing)));
 }
 
 struct worker *worker_new(const struct worker_options *options)
@@ -96,12 +129,13 @@ struct worker *worker_new(const struct worker_options *options)
     INVARIANT(options->threads <= THREADS_MAX);
     struct worker *w = mem_new(sizeof *w);
     w->options = *options;
-    w->log = log_used();
+    w->host = host_used();
     queue_init(&w->queued);
     queue_init(&w->finished);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->work, NULL);
     pthread_cond_init(&w->idle, NULL);
+    if (options->threads > 0) host_note(&w->thing, HOST_THREADS, worker_give_back);
     for (unsigned i = 0; i < options->threads; i++) {
         if (pthread_create(&w->threads[i], NULL, worker_main, w) != 0) {
             w->options.threads = i; /* those that there are end */
@@ -197,19 +231,20 @@ void worker_drain(struct worker *w)
     w->is_hurried = true;
     if (w->options.threads == 0) return;
     pthread_mutex_lock(&w->lock);
-    while (w->running > 0 || w->queued.first != NULL) pthread_cond_wait(&w->idle, &w->lock);
+    while (!is_broken(w) && (w->running > 0 || w->queued.first != NULL)) {
+        pthread_cond_wait(&w->idle, &w->lock);
+    }
     pthread_mutex_unlock(&w->lock);
+    if (is_broken(w)) host_leave();
 }
 
 void worker_free(struct worker *w)
 {
     if (w == NULL) return;
     w->is_hurried = true;
-    pthread_mutex_lock(&w->lock);
-    w->is_stopping = true;
-    pthread_cond_broadcast(&w->work);
-    pthread_mutex_unlock(&w->lock);
-    for (unsigned i = 0; i < w->options.threads; i++) pthread_join(w->threads[i], NULL);
+    threads_end(w);
+    host_forget(&w->thing);
+    if (is_broken(w)) host_leave();
     /* What the end of a job posts finds no thread any more. */
     while (worker_poll(w) || (w->options.threads > 0 && run_first(w))) continue;
     pthread_cond_destroy(&w->idle);

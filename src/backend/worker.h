@@ -1,4 +1,5 @@
-/* worker: threads that take jobs from a queue. A job is a message: from post to done it belongs to
+/* worker: threads that take jobs from a queue, with the host (base/host.h) of whoever makes them. A
+ * job is a message: from post to done it belongs to
  * the worker, before and after to the loop thread. `wake` is called from the worker's thread when a
  * job is ready to be collected, and must be safe there.
  *
@@ -44,7 +45,8 @@ struct worker *worker_new(const struct worker_options *options);
 void worker_post(struct worker *w, struct job *job);
 /* Runs done() of every finished job. True when there was one. */
 bool worker_poll(struct worker *w);
-/* Waits until queued jobs have run, ends the threads, collects, frees. */
+/* Waits until queued jobs have run, ends the threads, collects, frees. (When the host breaks,
+ * threads begin no further job, and what waits for one leaves: host_leave.) */
 void worker_free(struct worker *w);
 /* Blocks until every posted job has run (they still wait for worker_poll). With 0 threads: until it
  * says that there is nothing more, worker_poll does a step each time. */

@@ -2,13 +2,12 @@
 
 #include <time.h>
 
-/* Tests only. */
-static int64_t fake_ms;
-static int64_t step_us;
+#include "base/err.h"
+#include "base/host.h"
 
 static int64_t clock_read_us(clockid_t id)
 {
-    int64_t fake = __atomic_load_n(&fake_ms, __ATOMIC_RELAXED);
+    int64_t fake = __atomic_load_n(&host_mine->fake_ms, __ATOMIC_RELAXED);
     if (fake != 0) return fake * 1000;
     struct timespec t;
     clock_gettime(id, &t);
@@ -17,7 +16,7 @@ static int64_t clock_read_us(clockid_t id)
 
 int64_t clock_wall_us(void)
 {
-    return clock_read_us(CLOCK_REALTIME) + __atomic_load_n(&step_us, __ATOMIC_RELAXED);
+    return clock_read_us(CLOCK_REALTIME) + __atomic_load_n(&host_mine->step_us, __ATOMIC_RELAXED);
 }
 
 int64_t clock_wall_ms(void)
@@ -38,10 +37,14 @@ void clock_sleep_us(int64_t us)
 
 void clock_set_fake_ms(int64_t now_ms)
 {
-    __atomic_store_n(&fake_ms, now_ms, __ATOMIC_RELAXED);
+    struct host *h = host_used();
+    INVARIANT(h != NULL);
+    __atomic_store_n(&h->fake_ms, now_ms, __ATOMIC_RELAXED);
 }
 
 void clock_step_wall_ms(int64_t by_ms)
 {
-    __atomic_fetch_add(&step_us, by_ms * 1000, __ATOMIC_RELAXED);
+    struct host *h = host_used();
+    INVARIANT(h != NULL);
+    __atomic_fetch_add(&h->step_us, by_ms * 1000, __ATOMIC_RELAXED);
 }

@@ -1,4 +1,5 @@
-/* clock: the time, and a fake one for tests. Wall time may step; monotonic time only grows. */
+/* clock: the time, and a fake one for tests, which the host of the calling thread has (host.h): it
+ * must have one for that. Wall time may step; monotonic time only grows. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

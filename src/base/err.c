@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/host.h"
+
 const char *err_prefix(enum err code)
 {
     static const char *const prefixes[ERR_COUNT] = {[OK] = "OK",
@@ -55,6 +57,11 @@ void error_add(struct error *e, const char *format, ...)
 void die(const char *format, ...)
 {
     va_list args;
+    char why[ERROR_TEXT_BYTES];
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    host_break(why);
     va_start(args, format);
     fputs("tupled: ", stderr);
     vfprintf(stderr, format, args);

@@ -34,7 +34,8 @@
     X(ERR_DUPLICATE, "DUPLICATE") /* a unique index has another owner for the value */             \
     X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */                               \
     X(ERR_QUOTA, "QUOTA")         /* the database is full */                                       \
-    X(ERR_NODB, "NODB")           /* there is no such database, or no more */
+    X(ERR_NODB, "NODB")           /* there is no such database, or no more */                      \
+    X(ERR_BROKEN, "BROKEN")       /* of libtupled: base/host.h */
 
 /* The codes, for clients: word, when it is the first word of an error, what to do then. The table
  * in docs/protocol.md and the list in include/tupled.h are written from this one (`make docs`).
@@ -74,6 +75,10 @@
       "remove something, or raise the limit; reading and removing go on")                          \
     X(NODB, "there is no such database, or the selected one was dropped",                          \
       "KV.DB LIST shows those there are; SELECT one of them")                                      \
+    X(BROKEN,                                                                                      \
+      "of libtupled only: a defect, or no memory for something small, has broken the database; "   \
+      "nothing is done any more",                                                                  \
+      "close it and open it again: what was acknowledged is there")                                \
     X(STALE,                                                                                       \
       "the history asked for is no longer kept, or not of this database; the oldest "              \
       "versionstamp that is follows",                                                              \
@@ -127,8 +132,9 @@ enum err error_set(struct error *e, enum err code, const char *format, ...)
 /* Appends to the text that is there: what to do about it. Harmless when e is NULL. */
 void error_add(struct error *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Program ends here with the reason on stderr; for broken invariants and failed small allocations.
- */
+/* For broken invariants and failed small allocations: the host of the calling thread is broken
+ * (host.h), or, if it does not survive that or there is none, the program ends with the reason on
+ * stderr. */
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* An invariant, checked in every build. Never for bad input. */

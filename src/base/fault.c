@@ -1,79 +1,79 @@
 #include "base/fault.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-int fault_is_armed;
+#include "base/err.h"
 
-/* The one mutable global of the program, and only tests write it. */
-static struct {
-    pthread_mutex_t lock;
-    char prefix[64];
-    uint64_t nth;
-    uint64_t calls;
-    bool is_sticky;
-    bool was_hit;
-    unsigned sync_delay_ms, read_delay_ms;
-} faults = {.lock = PTHREAD_MUTEX_INITIALIZER};
+/* Of the calling thread. */
+static struct faults *mine(void)
+{
+    struct host *h = host_used();
+    INVARIANT(h != NULL);
+    return &h->faults;
+}
 
 void fault_arm(const char *prefix, uint64_t nth, bool is_sticky)
 {
-    pthread_mutex_lock(&faults.lock);
-    snprintf(faults.prefix, sizeof faults.prefix, "%s", prefix);
-    faults.nth = nth;
-    faults.calls = 0;
-    faults.is_sticky = is_sticky;
-    faults.was_hit = false;
-    __atomic_store_n(&fault_is_armed, nth > 0, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&faults.lock);
+    struct faults *f = mine();
+    pthread_mutex_lock(&f->lock);
+    snprintf(f->prefix, sizeof f->prefix, "%s", prefix);
+    f->nth = nth;
+    f->calls = 0;
+    f->is_sticky = is_sticky;
+    f->was_hit = false;
+    __atomic_store_n(&f->is_armed, nth > 0, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&f->lock);
 }
 
 uint64_t fault_calls(void)
 {
-    pthread_mutex_lock(&faults.lock);
-    uint64_t calls = faults.calls;
-    pthread_mutex_unlock(&faults.lock);
+    struct faults *f = mine();
+    pthread_mutex_lock(&f->lock);
+    uint64_t calls = f->calls;
+    pthread_mutex_unlock(&f->lock);
     return calls;
 }
 
 bool fault_was_hit(void)
 {
-    pthread_mutex_lock(&faults.lock);
-    bool was_hit = faults.was_hit;
-    pthread_mutex_unlock(&faults.lock);
+    struct faults *f = mine();
+    pthread_mutex_lock(&f->lock);
+    bool was_hit = f->was_hit;
+    pthread_mutex_unlock(&f->lock);
     return was_hit;
 }
 
 bool fault_hit_slow(const char *name)
 {
-    pthread_mutex_lock(&faults.lock);
+    struct faults *f = mine();
+    pthread_mutex_lock(&f->lock);
     bool hit = false;
-    if (faults.nth > 0 && strncmp(name, faults.prefix, strlen(faults.prefix)) == 0) {
-        faults.calls++;
-        hit = faults.is_sticky ? faults.calls >= faults.nth : faults.calls == faults.nth;
-        if (hit) faults.was_hit = true;
+    if (f->nth > 0 && strncmp(name, f->prefix, strlen(f->prefix)) == 0) {
+        f->calls++;
+        hit = f->is_sticky ? f->calls >= f->nth : f->calls == f->nth;
+        if (hit) f->was_hit = true;
     }
-    pthread_mutex_unlock(&faults.lock);
+    pthread_mutex_unlock(&f->lock);
     return hit;
 }
 
 void fault_set_sync_delay_ms(unsigned delay_ms)
 {
-    __atomic_store_n(&faults.sync_delay_ms, delay_ms, __ATOMIC_RELAXED);
+    __atomic_store_n(&mine()->sync_delay_ms, delay_ms, __ATOMIC_RELAXED);
 }
 
 unsigned fault_sync_delay_ms(void)
 {
-    return __atomic_load_n(&faults.sync_delay_ms, __ATOMIC_RELAXED);
+    return __atomic_load_n(&host_mine->faults.sync_delay_ms, __ATOMIC_RELAXED);
 }
 
 void fault_set_read_delay_ms(unsigned delay_ms)
 {
-    __atomic_store_n(&faults.read_delay_ms, delay_ms, __ATOMIC_RELAXED);
+    __atomic_store_n(&mine()->read_delay_ms, delay_ms, __ATOMIC_RELAXED);
 }
 
 unsigned fault_read_delay_ms(void)
 {
-    return __atomic_load_n(&faults.read_delay_ms, __ATOMIC_RELAXED);
+    return __atomic_load_n(&host_mine->faults.read_delay_ms, __ATOMIC_RELAXED);
 }

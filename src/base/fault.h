@@ -1,16 +1,15 @@
-/* fault: named points where a test makes the nth call fail. In production nothing is armed and a
- * point costs one load. After tarantool's errinj and SQLite's fail-the-nth-call tests.
+/* fault: named points where a test makes the nth call fail. What is armed is the host's of the
+ * calling thread (host.h), which must have one to arm something. In production nothing is armed and
+ * a point costs two loads. After tarantool's errinj and SQLite's fail-the-nth-call tests.
  */
 #ifndef BASE_FAULT_H
 #define BASE_FAULT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-extern int fault_is_armed; /* read by fault_hit only */
+#include "base/host.h"
 
 /* Fail the nth call (1 = the next one) of points whose name begins with `prefix`; once, or from
- * then on for ever when `is_sticky`. n = 0 disarms. Any thread. */
+ * then on for ever when `is_sticky`. n = 0 disarms. Any thread of the host.
+ */
 void fault_arm(const char *prefix, uint64_t nth, bool is_sticky);
 /* Calls seen since fault_arm; by this a fault loop sees that it is through. */
 uint64_t fault_calls(void);
@@ -29,8 +28,8 @@ unsigned fault_read_delay_ms(void);
 
 static inline bool fault_hit(const char *name)
 {
-    if (__builtin_expect(__atomic_load_n(&fault_is_armed, __ATOMIC_RELAXED) == 0, 1)) return false;
-    return fault_hit_slow(name);
+    int is_armed = __atomic_load_n(&host_mine->faults.is_armed, __ATOMIC_RELAXED);
+    return __builtin_expect(is_armed != 0, 0) && fault_hit_slow(name);
 }
 
 #endif

@@ -11,21 +11,37 @@
 #include <unistd.h>
 
 #include "base/fault.h"
+#include "base/host.h"
 #include "base/mem.h"
 
 #define READ_CHUNK_BYTES 4096
 
-static const struct file_observer *file_observer; /* tests only */
-
 void file_set_observer(const struct file_observer *observer)
 {
-    file_observer = observer;
+    struct host *h = host_used();
+    INVARIANT(h != NULL);
+    h->files = observer;
 }
 
 static enum err file_error(struct error *e, const char *what, const char *path, int code)
 {
     enum err kind = code == ENOSPC || code == EDQUOT ? ERR_DISK_FULL : ERR_IO;
     return error_set(e, kind, "cannot %s %s: %s", what, path, strerror(code));
+}
+
+/* The host of the thread notes what is open, for the case that it breaks. */
+static enum err file_note(int *fd, const char *path, struct error *e)
+{
+    if (host_note_fd(*fd)) return OK;
+    close(*fd);
+    *fd = -1;
+    return error_set(e, ERR_NOMEM, "no memory to open %s", path);
+}
+
+static void file_end(int fd)
+{
+    host_forget_fd(fd);
+    close(fd);
 }
 
 static int file_flags(enum file_mode mode)
@@ -46,6 +62,8 @@ enum err file_open(struct file *f, const char *path, enum file_mode mode, struct
     int fd = open(path, file_flags(mode) | O_CLOEXEC, 0644);
     if (fd < 0) return file_error(e, "open", path, errno);
     size_t len = strlen(path) + 1;
+    enum err r = file_note(&fd, path, e);
+    if (r != OK) return r;
     f->fd = fd;
     f->path = memcpy(mem_alloc(len), path, len);
     return OK;
@@ -54,7 +72,7 @@ enum err file_open(struct file *f, const char *path, enum file_mode mode, struct
 void file_close(struct file *f)
 {
     if (f->path == NULL) return;
-    if (f->fd >= 0) close(f->fd);
+    if (f->fd >= 0) file_end(f->fd);
     mem_free(f->path);
     f->fd = -1;
     f->path = NULL;
@@ -63,9 +81,8 @@ void file_close(struct file *f)
 enum err file_write_at(struct file *f, uint64_t offset, struct slice bytes, struct error *e)
 {
     if (fault_hit("file.write")) return file_error(e, "write", f->path, EIO);
-    if (file_observer != NULL) {
-        file_observer->before_write(file_observer->arg, f->path, offset, bytes);
-    }
+    const struct file_observer *observer = host_mine->files;
+    if (observer != NULL) observer->before_write(observer->arg, f->path, offset, bytes);
     while (bytes.len > 0) {
         ssize_t n = pwrite(f->fd, bytes.data, bytes.len, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
@@ -124,7 +141,8 @@ enum err file_sync(struct file *f, struct error *e)
     unsigned delay_ms = fault_sync_delay_ms();
     if (delay_ms > 0) usleep(delay_ms * 1000);
     if (fdatasync(f->fd) != 0) return file_error(e, "sync", f->path, errno);
-    if (file_observer != NULL) file_observer->after_sync(file_observer->arg, f->path);
+    const struct file_observer *observer = host_mine->files;
+    if (observer != NULL) observer->after_sync(observer->arg, f->path);
     return OK;
 }
 
@@ -297,10 +315,15 @@ enum err dir_list(const char *path, void (*each)(void *arg, const char *name), v
 {
     DIR *d = opendir(path);
     if (d == NULL) return file_error(e, "open directory", path, errno);
+    if (!host_note_fd(dirfd(d))) {
+        closedir(d);
+        return error_set(e, ERR_NOMEM, "no memory to open %s", path);
+    }
     for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d)) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         each(arg, entry->d_name);
     }
+    host_forget_fd(dirfd(d));
     closedir(d);
     return OK;
 }
@@ -309,7 +332,7 @@ enum err file_lock(const char *path, int *fd, struct error *e)
 {
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (*fd < 0) return file_error(e, "open", path, errno);
-    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return OK;
+    if (flock(*fd, LOCK_EX | LOCK_NB) == 0) return file_note(fd, path, e);
     int code = errno;
     close(*fd);
     *fd = -1;
@@ -322,5 +345,5 @@ enum err file_lock(const char *path, int *fd, struct error *e)
 
 void file_unlock(int fd)
 {
-    if (fd >= 0) close(fd);
+    if (fd >= 0) file_end(fd);
 }

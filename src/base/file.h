@@ -2,8 +2,8 @@
  * that a test can fail the nth. Every error says which file and why. Any thread; a file is used by
  * one thread at a time.
  *
- * An observer (tests only) is told of every write and sync: the simulation keeps from it what a
- * power failure may take back.
+ * An observer (tests only) of the thread's host is told of every write and sync: the simulation
+ * keeps from it what a power failure may take back.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H

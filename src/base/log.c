@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/host.h"
 
+/* Of the process: for threads whose host has no log of its own. */
 static int log_fd = STDOUT_FILENO;
 static char log_path[4096]; /* set once, by log_open; "" = standard output */
 static enum log_level log_least = LOG_LEVEL_NOTICE;
-static _Thread_local const struct log_sink *log_mine;
 
 enum err log_open(const char *path, enum log_level level, struct error *e)
 {
@@ -42,18 +43,6 @@ void log_set_level(enum log_level level)
     __atomic_store_n(&log_least, level, __ATOMIC_RELAXED);
 }
 
-const struct log_sink *log_use(const struct log_sink *sink)
-{
-    const struct log_sink *before = log_mine;
-    log_mine = sink;
-    return before;
-}
-
-const struct log_sink *log_used(void)
-{
-    return log_mine;
-}
-
 __attribute__((format(printf, 3, 0))) static void sink_line(const struct log_sink *sink,
                                                             enum log_level level,
                                                             const char *format, va_list args)
@@ -67,9 +56,9 @@ __attribute__((format(printf, 3, 0))) static void sink_line(const struct log_sin
 void log_line(enum log_level level, const char *format, ...)
 {
     va_list args;
-    if (log_mine != NULL) {
+    if (host_mine->log != NULL) {
         va_start(args, format);
-        sink_line(log_mine, level, format, args);
+        sink_line(host_mine->log, level, format, args);
         va_end(args);
         return;
     }

@@ -1,6 +1,6 @@
 /* log: lines in Redis's style, `pid:M date * text`, to stdout or a file. Any thread. An engine
- * inside of another program has a sink of its own: its threads, and those of the program while
- * they work for it, give their lines to that.
+ * inside of another program has a sink of its own, in its host (host.h): its threads, and those of
+ * the program while they work for it, give their lines to that.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -29,12 +29,6 @@ struct log_sink {
     void *arg;
     enum log_level least; /* below it they are dropped */
 };
-
-/* Lines of the calling thread go there from now on; NULL: as log_open said. Borrowed. The one
- * before. */
-const struct log_sink *log_use(const struct log_sink *sink);
-/* That of the calling thread. Whoever makes a thread hands it on. */
-const struct log_sink *log_used(void);
 
 #define log_debug(...) log_line(LOG_LEVEL_DEBUG, __VA_ARGS__)
 #define log_verbose(...) log_line(LOG_LEVEL_VERBOSE, __VA_ARGS__)

@@ -8,21 +8,21 @@
 
 void *mem_new(size_t bytes)
 {
-    void *p = calloc(1, bytes > 0 ? bytes : 1);
+    void *p = fault_hit("mem.must") ? NULL : calloc(1, bytes > 0 ? bytes : 1);
     if (p == NULL) die("out of memory allocating %zu bytes", bytes);
     return p;
 }
 
 void *mem_alloc(size_t bytes)
 {
-    void *p = malloc(bytes > 0 ? bytes : 1);
+    void *p = fault_hit("mem.must") ? NULL : malloc(bytes > 0 ? bytes : 1);
     if (p == NULL) die("out of memory allocating %zu bytes", bytes);
     return p;
 }
 
 void *mem_resize(void *old, size_t bytes)
 {
-    void *p = realloc(old, bytes > 0 ? bytes : 1);
+    void *p = fault_hit("mem.must") ? NULL : realloc(old, bytes > 0 ? bytes : 1);
     if (p == NULL) die("out of memory allocating %zu bytes", bytes);
     return p;
 }
@@ -37,6 +37,12 @@ void *mem_resize_try(void *old, size_t bytes)
 {
     if (fault_hit("mem.try")) return NULL;
     return realloc(old, bytes > 0 ? bytes : 1);
+}
+
+void *mem_new_try(size_t bytes)
+{
+    if (fault_hit("mem.try")) return NULL;
+    return calloc(1, bytes > 0 ? bytes : 1);
 }
 
 void mem_free(void *p)

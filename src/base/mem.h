@@ -1,5 +1,6 @@
-/* mem: allocation. Small allocations abort when memory is gone (there is no sensible way on); what
- * a client sizes goes through the `_try` variants after a limit check, and fails as an error.
+/* mem: allocation. When memory for something small is gone, there is no sensible way on: die
+ * (err.h; fault point "mem.must"). What a client sizes goes through the `_try` variants after a
+ * limit check, and fails as an error.
  */
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
@@ -15,6 +16,8 @@ void *mem_resize(void *old, size_t bytes);
 /* As malloc and realloc: NULL when there is no memory (fault point "mem.try"). */
 void *mem_alloc_try(size_t bytes);
 void *mem_resize_try(void *old, size_t bytes);
+/* Zeroed; NULL when there is no memory. */
+void *mem_new_try(size_t bytes);
 void mem_free(void *p);
 
 /* What the allocator says of itself, in bytes; all 0 under a sanitizer, which has its own. */

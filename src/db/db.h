@@ -1,7 +1,6 @@
 /* db: one whole database engine: a backend, the engine over it, and its layers. Whoever has a loop
  * drives it: the server, the simulation, the fuzzer of commands. It knows no socket and no signal;
- * two of them in one process share nothing but the log, the fake clock and the fault points of
- * tests.
+ * two of them in one process share nothing, if their threads have different hosts (base/host.h).
  *
  *   db_open -> ( commands ... db_turn_end; when woken: db_poll; every 10 ms or so: db_tick )
  *           -> db_close, or db_abandon

@@ -15,7 +15,7 @@ struct tupled_atomic {
 
 struct tupled_atomic *tupled_atomic_new(void)
 {
-    return mem_new(sizeof(struct tupled_atomic));
+    return mem_new_try(sizeof(struct tupled_atomic));
 }
 
 void tupled_atomic_free(struct tupled_atomic *a)
@@ -27,8 +27,10 @@ void tupled_atomic_free(struct tupled_atomic *a)
     mem_free(a);
 }
 
+/* NULL: there was no memory for it, as the commit says. */
 static void add_bytes(struct tupled_atomic *a, struct tupled_bytes word)
 {
+    if (a == NULL) return;
     buf_append(&a->bytes, word.data, word.len);
     size_t end = a->bytes.len;
     buf_append(&a->ends, &end, sizeof end);
@@ -127,6 +129,7 @@ void tupled_atomic_words(struct tupled_atomic *a, const struct tupled_bytes *wor
 
 void tupled_atomic_idem(struct tupled_atomic *a, const char *idem)
 {
+    if (a == NULL) return;
     buf_clear(&a->idem, SIZE_MAX);
     buf_append_str(&a->idem, idem);
 }
@@ -134,8 +137,8 @@ void tupled_atomic_idem(struct tupled_atomic *a, const char *idem)
 /* The words of the command, owned by the caller; NULL and *e without memory. */
 static struct slice *words_of(const struct tupled_atomic *a, size_t *count, struct tupled_error *e)
 {
-    size_t operations = a->ends.len / sizeof(size_t);
-    bool is_failed = a->bytes.is_failed || a->ends.is_failed || a->idem.is_failed;
+    size_t operations = a != NULL ? a->ends.len / sizeof(size_t) : 0;
+    bool is_failed = a == NULL || a->bytes.is_failed || a->ends.is_failed || a->idem.is_failed;
     struct slice *words = is_failed ? NULL
                                     : mem_alloc_try((HEAD_WORDS + operations) * sizeof *words);
     if (words == NULL) {

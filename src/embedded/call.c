@@ -33,6 +33,15 @@ static void write_error(struct call *c, const struct error *e)
     resp_error(&w, e);
 }
 
+int call_outcome(const struct call *c, struct tupled_error *e)
+{
+    if (c->broken != NULL) return db_broken(c->broken, e);
+    if (c->out.is_failed) {
+        return error_give(e, ERR_NOMEM, "out of memory for a reply; the command was carried out");
+    }
+    return reply_outcome(buf_slice(&c->out), e);
+}
+
 static void leave_seat(struct call *c)
 {
     struct seat *s = c->seat;
@@ -61,6 +70,7 @@ void call_done(struct tupled_db *db, struct call *c)
         db->done_last = &c->next;
         db->has_news = true;
     } else if (c->is_slept_on) {
+        STACK_UNLINK(db->sleepers, c, sleep_next, sleep_prev);
         c->next = db->woken;
         db->woken = c;
     }
@@ -264,10 +274,17 @@ static void drive(struct tupled_db *db, struct call *c)
     }
 }
 
-void call_run(struct tupled_db *db, struct call *c)
+struct running {
+    struct tupled_db *db;
+    struct call *call;
+};
+
+static void run_and_wait(void *arg)
 {
+    const struct running *r = arg;
+    struct tupled_db *db = r->db;
+    struct call *c = r->call;
     bool is_driver = db->options.is_driven != 0;
-    __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
     db_enter(db);
     call_start(db, c);
     if (c->kind != CALL_GET || c->state != CALL_DONE || ++db->runs % TURN_EVERY == 0) db_step(db);
@@ -278,10 +295,16 @@ void call_run(struct tupled_db *db, struct call *c)
         drive(db, c);
     } else {
         c->is_slept_on = true;
+        STACK_PUSH(db->sleepers, c, sleep_next, sleep_prev);
         db_leave(db);
         futex_await(&c->is_done);
     }
-    __atomic_sub_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
+}
+
+void call_run(struct tupled_db *db, struct call *c)
+{
+    struct running r = {db, c};
+    if (!db_guard(db, run_and_wait, &r)) c->broken = db;
 }
 
 /* ---- asynchronous ---- */
@@ -307,7 +330,7 @@ int call_submit(struct tupled_db *db, struct call *c)
 {
     __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
     pthread_mutex_lock(&db->queue_lock);
-    bool is_closed = db->is_closed_to_calls;
+    bool is_closed = db->is_closed_to_calls || db_is_broken(db);
     if (!is_closed) {
         c->next = NULL;
         *db->queue_last = c;

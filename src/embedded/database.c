@@ -230,9 +230,11 @@ static enum err open_poll(struct tupled_db *db, struct error *e)
     return error_set(e, ERR_IO, "cannot make what the database waits with: %s", strerror(errno));
 }
 
+/* NULL: there is no memory. */
 static struct tupled_db *db_new(void)
 {
-    struct tupled_db *db = mem_new(sizeof *db);
+    struct tupled_db *db = mem_new_try(sizeof *db);
+    if (db == NULL) return NULL;
     db->poll_fd = db->wake_fd = db->timer_fd = -1;
     pthread_mutex_init(&db->lock, NULL);
     pthread_mutex_init(&db->queue_lock, NULL);
@@ -246,14 +248,25 @@ static struct tupled_db *db_new(void)
     RING_INIT(&db->held, next, prev);
     RING_INIT(&db->env.clients, next, prev);
     arena_init(&db->arena, ARENA_CHUNK_BYTES);
+    host_init(&db->host);
+    host_inherit(&db->host, host_used());
+    db->host.log = &db->sink;
+    db->host.on_broken = db_on_broken;
+    db->host.arg = db;
     return db;
 }
 
-static void db_free(struct tupled_db *db)
+static void close_poll(struct tupled_db *db)
 {
     if (db->poll_fd >= 0) (void)close(db->poll_fd);
     if (db->wake_fd >= 0) (void)close(db->wake_fd);
     if (db->timer_fd >= 0) (void)close(db->timer_fd);
+}
+
+static void db_free(struct tupled_db *db)
+{
+    close_poll(db);
+    host_fini(&db->host);
     buf_fini(&db->backup_dir);
     buf_fini(&db->scratch);
     arena_fini(&db->arena);
@@ -261,6 +274,16 @@ static void db_free(struct tupled_db *db)
     pthread_cond_destroy(&db->news);
     pthread_mutex_destroy(&db->queue_lock);
     pthread_mutex_destroy(&db->lock);
+    mem_free(db);
+}
+
+/* Of one that is broken, in which no thread of ours or of the program's is any more: threads,
+ * files, locks. Its memory is lost, for nobody knows what of it is whole. */
+static void db_give_up(struct tupled_db *db)
+{
+    host_give_back(&db->host);
+    close_poll(db);
+    host_fini(&db->host);
     mem_free(db);
 }
 
@@ -287,47 +310,64 @@ static enum err start_threads(struct tupled_db *db, struct error *e)
     return error_set(e, ERR_IO, "cannot start a thread: %s", strerror(code));
 }
 
-static enum err open_engine(struct tupled_db *db, const char *dir, struct error *e)
+struct opening {
+    struct tupled_db *db;
+    const char *dir;
+    enum err result;
+    struct error error;
+};
+
+static void open_engine(void *arg)
 {
-    struct db_options engine = engine_options(db, dir);
-    enum err r = db_open(&engine, &db->env.db, e);
-    if (r != OK) return r;
-    fill_env(db, dir);
+    struct opening *o = arg;
+    struct tupled_db *db = o->db;
+    struct db_options engine = engine_options(db, o->dir);
+    o->result = db_open(&engine, &db->env.db, &o->error);
+    if (o->result != OK) return;
+    fill_env(db, o->dir);
     db->durable = db_durable(db->env.db);
-    r = start_threads(db, e);
-    if (r == OK) return OK;
+    o->result = start_threads(db, &o->error);
+    if (o->result == OK) return;
     db_abandon(db->env.db); /* nothing was written */
     command_fini(&db->env);
-    return r;
+}
+
+/* Its threads have all signals blocked from their first moment. False: it broke. */
+static bool open_quietly(struct opening *o)
+{
+    struct tupled_db *db = o->db;
+    sigset_t all;
+    sigset_t before;
+    db->sink = (struct log_sink){.line = db->options.log == NULL ? NULL : on_log,
+                                 .arg = db,
+                                 .least = (enum log_level)db->options.log_level};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    bool is_whole = db_guard(db, open_engine, o);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return is_whole;
 }
 
 int tupled_open(const char *dir, const struct tupled_options *o, struct tupled_db **out,
                 struct tupled_error *e)
 {
-    struct error error = {0};
-    sigset_t all;
-    sigset_t before;
     *out = NULL;
     if (dir == NULL || dir[0] == '\0' || strlen(dir) > 4000) {
         return error_give(e, ERR_SYNTAX, "the directory's name must have 1 to 4000 bytes");
     }
     struct tupled_db *db = db_new();
-    enum err r = take_options(db, o, &error);
-    if (r == OK) r = open_poll(db, &error);
-    if (r == OK) {
-        db->sink = (struct log_sink){.line = db->options.log == NULL ? NULL : on_log,
-                                     .arg = db,
-                                     .least = (enum log_level)db->options.log_level};
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        const struct log_sink *sink = log_use(&db->sink);
-        r = open_engine(db, dir, &error);
-        (void)log_use(sink);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (db == NULL) return error_give(e, ERR_NOMEM, "out of memory for a database");
+    struct opening opening = {.db = db, .dir = dir};
+    opening.result = take_options(db, o, &opening.error);
+    if (opening.result == OK) opening.result = open_poll(db, &opening.error);
+    if (opening.result == OK && !open_quietly(&opening)) {
+        (void)db_broken(db, e);
+        db_give_up(db);
+        return TUPLED_FAILED;
     }
-    if (r != OK) {
+    if (opening.result != OK) {
         db_free(db);
-        return error_give(e, r, error.text);
+        return error_give(e, opening.result, opening.error.text);
     }
     error_none(e);
     *out = db;
@@ -336,18 +376,30 @@ int tupled_open(const char *dir, const struct tupled_options *o, struct tupled_d
 
 /* ---- closing ---- */
 
+static void begin_closing(void *arg)
+{
+    struct tupled_db *db = arg;
+    db_enter(db);
+    db->is_closing = true;
+    db_leave(db);
+}
+
+static void deliver_rest(void *arg)
+{
+    struct tupled_db *db = arg;
+    while (db->has_news) (void)db_deliver(db);
+}
+
 /* No call begins any more, those that wait end, those that were carried out get their results. */
 static void end_calls(struct tupled_db *db)
 {
     pthread_mutex_lock(&db->queue_lock);
     db->is_closed_to_calls = true;
     pthread_mutex_unlock(&db->queue_lock);
-    db_enter(db);
-    db->is_closing = true;
-    db_leave(db);
+    (void)db_guard(db, begin_closing, db);
     if (db->options.is_driven != 0) {
         (void)db_thread(db);
-        while (db->has_news) (void)db_deliver(db); /* nobody else is here any more */
+        (void)db_guard(db, deliver_rest, db); /* nobody else is here any more */
     } else {
         db_wake(db);
         pthread_join(db->thread, NULL);
@@ -375,10 +427,25 @@ static void end_seats(struct tupled_db *db)
     seats_free(db);
 }
 
+static void close_engine(void *arg)
+{
+    struct opening *o = arg;
+    struct tupled_db *db = o->db;
+    if (db_is_broken(db)) host_leave();
+    db->env.is_stopping = true;
+    end_seats(db);
+    if (db->failure.code == OK) {
+        (void)db_turn_end(db->env.db);
+        o->result = db_close(db->env.db, &o->error);
+    } else {
+        db_abandon(db->env.db);
+    }
+    command_fini(&db->env);
+}
+
 int tupled_close(struct tupled_db *db, struct tupled_error *e)
 {
-    struct error error = {0};
-    enum err r = OK;
+    struct opening closing = {.db = db};
     error_none(e);
     if (db == NULL) return TUPLED_YES;
     pthread_mutex_lock(&db->lock);
@@ -388,19 +455,13 @@ int tupled_close(struct tupled_db *db, struct tupled_error *e)
         return error_give(e, ERR_SYNTAX, "tupled_close was called from a callback");
     }
     end_calls(db);
-    const struct log_sink *sink = log_use(&db->sink);
-    db->env.is_stopping = true;
-    end_seats(db);
-    if (db->failure.code == OK) {
-        (void)db_turn_end(db->env.db);
-        r = db_close(db->env.db, &error);
-    } else {
-        db_abandon(db->env.db);
+    if (!db_guard(db, close_engine, &closing)) {
+        (void)db_broken(db, e);
+        db_give_up(db);
+        return TUPLED_FAILED;
     }
-    command_fini(&db->env);
-    (void)log_use(sink);
     db_free(db);
-    return r == OK ? TUPLED_YES : error_give(e, r, error.text);
+    return closing.result == OK ? TUPLED_YES : error_give(e, closing.result, closing.error.text);
 }
 
 /* ---- driven by the caller ---- */
@@ -410,24 +471,38 @@ int tupled_fd(const struct tupled_db *db)
     return db->options.is_driven != 0 ? db->poll_fd : -1;
 }
 
+struct driven_turn {
+    struct tupled_db *db;
+    struct error failure;
+    bool has_more;
+};
+
+static void take_turn(void *arg)
+{
+    struct driven_turn *t = arg;
+    struct tupled_db *db = t->db;
+    struct epoll_event events[2];
+    (void)epoll_wait(db->poll_fd, events, 2, 0);
+    __atomic_store_n(&db->is_woken, 0, __ATOMIC_RELEASE);
+    db_take(db);
+    db_turn(db);
+    t->failure = db->failure;
+    db_leave(db);
+    t->has_more = db_deliver(db);
+}
+
 int tupled_turn(struct tupled_db *db, struct tupled_error *e)
 {
-    struct epoll_event events[2];
+    struct driven_turn t = {.db = db};
     if (db->options.is_driven == 0) {
         return error_give(e, ERR_SYNTAX,
                           "the database makes its turns itself: it was not opened "
                           "with is_driven");
     }
     error_none(e);
-    (void)epoll_wait(db->poll_fd, events, 2, 0);
-    __atomic_store_n(&db->is_woken, 0, __ATOMIC_RELEASE);
-    db_take(db);
-    db_turn(db);
-    struct error failure = db->failure;
-    db_leave(db);
-    bool has_more = db_deliver(db);
-    if (failure.code != OK) return error_give(e, failure.code, failure.text);
-    return has_more ? TUPLED_YES : TUPLED_NO;
+    if (!db_guard(db, take_turn, &t)) return db_broken(db, e);
+    if (t.failure.code != OK) return error_give(e, t.failure.code, t.failure.text);
+    return t.has_more ? TUPLED_YES : TUPLED_NO;
 }
 
 void tupled_free(void *p)

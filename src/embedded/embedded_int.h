@@ -4,7 +4,9 @@
  *   turn      the lock, turns, waiting   reply    replies as trees
  *   call      a call from its words      refuse   commands that have no meaning here
  *             to its result              watching callbacks for changes
- *   typed, page, atomic                  calls for everyday, as words of commands
+ *   typed, page, atomic                  guard    every way in, and out of a database that
+ *             calls for everyday, as              is broken
+ *             words of commands
  *
  * There is no loop that owns the engine: whoever holds the database's lock does. A call is carried
  * out by the thread that makes it, if nothing has to be waited for; else that thread ends the turn,
@@ -25,6 +27,7 @@
 
 #include <pthread.h>
 
+#include "base/host.h"
 #include "base/log.h"
 #include "request/command.h"
 #include "tupled_db.h"
@@ -48,8 +51,10 @@ struct call {
     struct buf out;             /* owned: the reply in RESP3, or an error line */
     struct tupled_entry *entry; /* owned: result of CALL_GET; NULL = not there, or an error */
     uint64_t depends;
-    bool is_slept_on;               /* a thread waits for is_done */
-    unsigned is_done;               /* futex */
+    bool is_slept_on; /* a thread waits for is_done, and it is in `sleepers` */
+    unsigned is_done; /* futex */
+    struct call *sleep_next, *sleep_prev;
+    const struct tupled_db *broken; /* that it was for; NULL = it has its result */
     void (*finish)(struct call *c); /* asynchronous: calls the callback; NULL: synchronous */
     void (*callback)(void);         /* of the type that `finish` knows */
     void *arg;
@@ -96,7 +101,7 @@ struct tupled_session {
 struct tupled_db {
     struct tupled_options options;
     struct log_sink sink;
-    const struct log_sink *sink_before; /* of the thread that has the lock */
+    struct host host; /* of all that works for it */
     int poll_fd, wake_fd, timer_fd;
     pthread_t thread, callback_thread; /* unless it is driven by the caller */
     int is_woken;                      /* atomic: wake_fd was written and not yet looked at */
@@ -108,8 +113,10 @@ struct tupled_db {
     size_t queued; /* atomic */
 
     pthread_mutex_t lock; /* guards all below, and the engine */
-    pthread_cond_t news;  /* for callback_thread */
-    pthread_cond_t idle;  /* no callback of a watch runs: somebody waits for that */
+    bool is_held;         /* atomic, both: by ... */
+    pthread_t holder;
+    pthread_cond_t news; /* for callback_thread */
+    pthread_cond_t idle; /* no callback of a watch runs: somebody waits for that */
     struct env env;
     struct buf backup_dir;
     struct arena arena;
@@ -118,6 +125,7 @@ struct tupled_db {
     struct call ready, parked, held;      /* heads of rings; `held` by what they depend on */
     struct call *done_first, **done_last; /* asynchronous, to be called back */
     struct call *woken;                   /* synchronous, whose threads are to be woken */
+    struct call *sleepers;                /* those whose threads sleep and are not in `woken` */
     struct seat *free_seats;
     struct frame *frame_first, **frame_last;
     uint64_t frame_version; /* highest that one has waited for */
@@ -136,9 +144,26 @@ struct tupled_db {
     struct error failure;    /* OK = it works */
 };
 
-/* ---- turn.c ---- */
+/* ---- guard.c ---- */
 
-/* Takes the lock. */
+/* Runs `work` for the database: no thread of it or of the program's looks at the engine outside of
+ * that. False: it was left in the middle, or never begun, as the database is broken; the lock is
+ * not held, and all who slept have been woken. */
+bool db_guard(struct tupled_db *db, void (*work)(void *arg), void *arg);
+bool db_is_broken(const struct tupled_db *db);
+/* That error; e may be NULL. Always FAILED. */
+int db_broken(const struct tupled_db *db, struct tupled_error *e);
+/* For its host. */
+void db_on_broken(void *arg);
+/* The lock, of one that may be broken: nothing that may break is done with it. */
+void db_lock(struct tupled_db *db);
+void db_unlock(struct tupled_db *db);
+/* Gives it up until a callback of a watch is over, or for no reason. */
+void db_await_idle(struct tupled_db *db);
+
+/* ---- turn.c: inside of db_guard ---- */
+
+/* Takes the lock; leaves when the database is broken. */
 void db_take(struct tupled_db *db);
 /* The same, and starts what is queued. */
 void db_enter(struct tupled_db *db);
@@ -167,11 +192,13 @@ void db_end_waiting(struct tupled_db *db);
 
 /* ---- call.c ---- */
 
-/* Carries it out and returns when it is done: c->out or c->entry. */
+/* Carries it out and returns when it is done: call_outcome, c->out and c->entry. */
 void call_run(struct tupled_db *db, struct call *c);
+/* FAILED and *e when it has an error in place of a result, else YES. */
+int call_outcome(const struct call *c, struct tupled_error *e);
 /* An asynchronous call with copies of the words; NULL when there is no memory. */
 struct call *call_new(enum call_kind kind, const struct slice *argv, size_t argc);
-/* Takes it over. FAILED: the database is being closed, and the call was freed. */
+/* Takes it over. FAILED: the database is being closed or broken, and the call was freed. */
 int call_submit(struct tupled_db *db, struct call *c);
 void call_free(struct call *c);
 /* With the lock: begins one that is new; goes on with one that is CALL_READY. */
@@ -201,8 +228,8 @@ const char *refuse_command(const struct slice *argv, size_t argc, bool is_sessio
 
 /* ---- reply.c ---- */
 
-/* A well-formed RESP3 value at the start of `bytes` as a tree, or NULL without memory. *used: its
- * length. */
+/* A RESP3 value at the start of `bytes` as a tree, or NULL: without memory, or when it is not well
+ * formed. *used: its length. */
 struct tupled_reply *reply_parse(struct slice bytes, size_t *used);
 /* The length of the value, 0 when it is not whole. */
 size_t reply_length(struct slice bytes);
@@ -227,13 +254,14 @@ void watch_end(struct tupled_watch *w, const struct error *e);
 /* ---- typed.c ---- */
 
 /* A vector of words being put together on the stack. */
-#define WORDS_MAX 24
+#define WORDS_MAX 32
 #define NUMBERS_MAX 8
 struct words {
     struct slice items[WORDS_MAX];
     size_t count;
     char numbers[NUMBERS_MAX][24];
     size_t number_count;
+    bool is_full; /* there were more words than fit; running them says so */
 };
 /* The tree of what a call that is done has; or its error, and *out is NULL. */
 int call_tree(struct call *c, struct tupled_reply **out, struct tupled_error *e);
@@ -255,7 +283,7 @@ void copy_text(char *to, size_t size, const struct tupled_reply *r);
 
 enum page_kind { PAGE_LIST, PAGE_SEARCH };
 /* Runs a command whose reply is a page of entries. */
-int page_run(struct tupled_db *db, struct slice *argv, size_t argc, enum page_kind kind,
+int page_run(struct tupled_db *db, const struct words *w, enum page_kind kind,
              struct tupled_page **out, struct tupled_error *e);
 
 #endif

@@ -40,12 +40,12 @@ static void put_entry(char **at, const struct tupled_reply *r, struct tupled_ent
     if (r->count > 3 && r->items[3].text != NULL) out->score = strtod(r->items[3].text, NULL);
 }
 
-int page_run(struct tupled_db *db, struct slice *argv, size_t argc, enum page_kind kind,
+int page_run(struct tupled_db *db, const struct words *w, enum page_kind kind,
              struct tupled_page **out, struct tupled_error *e)
 {
     struct tupled_reply *r = NULL;
     *out = NULL;
-    int outcome = typed_run(db, argv, argc, &r, e);
+    int outcome = words_run(db, w, &r, e);
     if (outcome < 0) return outcome;
     const struct tupled_reply *list = kind == PAGE_LIST ? &r->items[1] : r;
     struct tupled_page *page = mem_alloc_try(sizeof *page + list->count * sizeof page->entries[0] +

@@ -119,8 +119,9 @@ static enum tupled_reply_type type_of(char c)
     return c == '~' ? TUPLED_REPLY_SET : TUPLED_REPLY_ARRAY;
 }
 
-/* Depth first, as the bytes are; the stack has the items that are still to be filled. */
-static void fill(struct filling *f, struct tupled_reply *root)
+/* Depth first, as the bytes are; the stack has the items that are still to be filled. False: it is
+ * too deep. */
+static bool fill(struct filling *f, struct tupled_reply *root)
 {
     struct {
         struct tupled_reply *next;
@@ -135,7 +136,7 @@ static void fill(struct filling *f, struct tupled_reply *root)
         }
         struct tupled_reply *r = stack[depth - 1].next++;
         stack[depth - 1].left--;
-        if (!item_read(f->rest, &it)) return; /* it was measured: this cannot be */
+        if (depth == DEPTH_MAX || !item_read(f->rest, &it)) return false;
         f->rest = slice_of(f->rest.data + it.used, f->rest.len - it.used);
         *r = (struct tupled_reply){.type = TUPLED_REPLY_NIL};
         if (it.is_nil || strchr("*~>%", it.type) == NULL) {
@@ -145,23 +146,25 @@ static void fill(struct filling *f, struct tupled_reply *root)
         r->type = type_of(it.type);
         r->count = it.children;
         r->items = f->free_nodes;
-        INVARIANT(depth < DEPTH_MAX);
         stack[depth].next = f->free_nodes;
         stack[depth].left = it.children;
         depth++;
         f->free_nodes += it.children;
     }
+    return true;
 }
 
 struct tupled_reply *reply_parse(struct slice bytes, size_t *used)
 {
     struct sizes z;
-    bool is_whole = measure(bytes, &z);
-    INVARIANT(is_whole); /* our own commands wrote it */
+    if (!measure(bytes, &z)) return NULL;
     struct tupled_reply *root = mem_alloc_try(z.nodes * sizeof *root + z.text_bytes);
     if (root == NULL) return NULL;
     struct filling f = {.rest = bytes, .free_nodes = root + 1, .text = (char *)(root + z.nodes)};
-    fill(&f, root);
+    if (!fill(&f, root)) {
+        mem_free(root);
+        return NULL;
+    }
     if (used != NULL) *used = z.used;
     return root;
 }

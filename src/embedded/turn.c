@@ -54,9 +54,8 @@ static void start_queued(struct tupled_db *db, size_t max)
 
 void db_take(struct tupled_db *db)
 {
-    __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
-    pthread_mutex_lock(&db->lock);
-    db->sink_before = log_use(&db->sink);
+    db_lock(db);
+    if (db_is_broken(db)) host_leave();
 }
 
 void db_enter(struct tupled_db *db)
@@ -71,16 +70,14 @@ void db_leave(struct tupled_db *db)
     bool is_driven = db->options.is_driven != 0;
     bool wants_turn = db->is_busy || db->ready.next != &db->ready || (is_driven && db->has_news);
     db->woken = NULL;
-    (void)log_use(db->sink_before);
     if (db->has_news && !is_driven) pthread_cond_signal(&db->news);
-    pthread_mutex_unlock(&db->lock);
+    db_unlock(db);
     if (wants_turn) db_wake(db);
     while (woken != NULL) {
         struct call *c = woken;
         woken = c->next;
         futex_done(&c->is_done); /* the call is its thread's from here on */
     }
-    __atomic_sub_fetch(&db->users, 1, __ATOMIC_ACQ_REL);
 }
 
 /* ---- turns ---- */
@@ -186,25 +183,25 @@ void db_sleep(struct tupled_db *db)
 
 bool db_deliver(struct tupled_db *db)
 {
-    pthread_mutex_lock(&db->lock);
+    db_take(db);
     struct call *first = db->done_first;
     db->done_first = NULL;
     db->done_last = &db->done_first;
     db->has_news = false;
     db->deliverer = pthread_self();
     db->delivering_depth++;
-    pthread_mutex_unlock(&db->lock);
-    while (first != NULL) {
+    db_unlock(db);
+    while (first != NULL && !db_is_broken(db)) {
         struct call *c = first;
         first = c->next;
         c->finish(c);
         call_free(c);
     }
     while (watch_deliver(db)) continue;
-    pthread_mutex_lock(&db->lock);
+    db_lock(db);
     bool has_more = db->is_busy || db->has_news;
     db->delivering_depth--;
-    pthread_mutex_unlock(&db->lock);
+    db_unlock(db);
     return has_more;
 }
 
@@ -224,7 +221,7 @@ void db_end_waiting(struct tupled_db *db)
     while (db->parked.next != &db->parked) call_fail(db, db->parked.next, &e);
 }
 
-void *db_thread(void *arg)
+static void make_turns(void *arg)
 {
     struct tupled_db *db = arg;
     bool is_over = false;
@@ -237,19 +234,33 @@ void *db_thread(void *arg)
         db_leave(db); /* wakes us when there is more to do */
         if (!is_over) db_sleep(db);
     }
+}
+
+void *db_thread(void *arg)
+{
+    struct tupled_db *db = arg;
+    (void)db_guard(db, make_turns, db);
     return NULL;
 }
 
-void *db_callback_thread(void *arg)
+static void make_callbacks(void *arg)
 {
     struct tupled_db *db = arg;
     bool is_over = false;
     while (!is_over) {
         pthread_mutex_lock(&db->lock);
-        while (!db->has_news && !db->are_callbacks_over) pthread_cond_wait(&db->news, &db->lock);
+        while (!db->has_news && !db->are_callbacks_over && !db_is_broken(db)) {
+            pthread_cond_wait(&db->news, &db->lock);
+        }
         is_over = db->are_callbacks_over && !db->has_news;
         pthread_mutex_unlock(&db->lock);
         (void)db_deliver(db);
     }
+}
+
+void *db_callback_thread(void *arg)
+{
+    struct tupled_db *db = arg;
+    (void)db_guard(db, make_callbacks, db);
     return NULL;
 }

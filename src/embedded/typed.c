@@ -7,21 +7,26 @@
 
 /* ---- words ---- */
 
+static void words_slice(struct words *w, struct slice word)
+{
+    if (w->count == WORDS_MAX) w->is_full = true;
+    if (!w->is_full) w->items[w->count++] = word;
+}
+
 void words_add(struct words *w, const char *word)
 {
-    INVARIANT(w->count < WORDS_MAX);
-    w->items[w->count++] = slice_str(word);
+    words_slice(w, slice_str(word));
 }
 
 void words_bytes(struct words *w, struct tupled_bytes bytes)
 {
-    INVARIANT(w->count < WORDS_MAX);
-    w->items[w->count++] = slice_of(bytes.data, bytes.len);
+    words_slice(w, slice_of(bytes.data, bytes.len));
 }
 
 void words_number(struct words *w, int64_t n)
 {
-    INVARIANT(w->number_count < NUMBERS_MAX);
+    if (w->number_count == NUMBERS_MAX) w->is_full = true;
+    if (w->is_full) return;
     char *text = w->numbers[w->number_count++];
     snprintf(text, sizeof w->numbers[0], "%lld", (long long)n);
     words_add(w, text);
@@ -34,15 +39,25 @@ static void words_option(struct words *w, const char *name, struct tupled_bytes 
     words_bytes(w, value);
 }
 
+static bool words_check(const struct words *w, struct tupled_error *e)
+{
+    if (w->is_full) (void)error_give(e, ERR_LIMIT, "more words than a command of these can have");
+    return !w->is_full;
+}
+
 int call_tree(struct call *c, struct tupled_reply **out, struct tupled_error *e)
 {
-    int outcome = reply_outcome(buf_slice(&c->out), e);
+    int outcome = call_outcome(c, e);
     *out = NULL;
     if (outcome < 0) return outcome;
     *out = reply_parse(buf_slice(&c->out), NULL);
-    return *out != NULL
-               ? outcome
-               : error_give(e, ERR_NOMEM, "out of memory for a reply; the command was carried out");
+    if (*out != NULL) return outcome;
+    bool is_whole = reply_length(buf_slice(&c->out)) > 0;
+    return error_give(e, ERR_NOMEM,
+                      is_whole
+                          ? "out of memory for a reply; the command was carried out"
+                          : "the command was carried out, but the library made a reply that is "
+                            "not well formed: please report it");
 }
 
 int typed_run(struct tupled_db *db, struct slice *argv, size_t argc, struct tupled_reply **out,
@@ -59,6 +74,8 @@ int words_run(struct tupled_db *db, const struct words *w, struct tupled_reply *
               struct tupled_error *e)
 {
     struct slice argv[WORDS_MAX];
+    *out = NULL;
+    if (!words_check(w, e)) return TUPLED_FAILED;
     memcpy(argv, w->items, w->count * sizeof argv[0]);
     return typed_run(db, argv, w->count, out, e);
 }
@@ -138,17 +155,29 @@ int tupled_command_async(struct tupled_db *db, const struct tupled_bytes *words,
 
 /* ---- sessions ---- */
 
-int tupled_session_open(struct tupled_db *db, struct tupled_session **out, struct tupled_error *e)
+static void session_begin(void *arg)
 {
-    struct tupled_session *s = mem_new(sizeof *s);
-    s->db = db;
-    *out = s;
-    error_none(e);
+    struct tupled_session *s = arg;
+    struct tupled_db *db = s->db;
     db_enter(db);
     s->seat = seat_take(db);
     s->seat->is_kept = true;
     STACK_PUSH(db->sessions, s, next, prev);
     db_leave(db);
+}
+
+int tupled_session_open(struct tupled_db *db, struct tupled_session **out, struct tupled_error *e)
+{
+    struct tupled_session *s = mem_new_try(sizeof *s);
+    *out = NULL;
+    if (s == NULL) return error_give(e, ERR_NOMEM, "out of memory for a session");
+    s->db = db;
+    if (!db_guard(db, session_begin, s)) {
+        mem_free(s);
+        return db_broken(db, e);
+    }
+    *out = s;
+    error_none(e);
     return TUPLED_YES;
 }
 
@@ -158,14 +187,23 @@ int tupled_session_command(struct tupled_session *s, const struct tupled_bytes *
     return command_on(s->db, s->seat, words, count, out, e);
 }
 
+/* Its seat is lost when the database is broken. */
+static void session_end(void *arg)
+{
+    struct tupled_session *s = arg;
+    struct tupled_db *db = s->db;
+    db_lock(db);
+    STACK_UNLINK(db->sessions, s, next, prev);
+    db_unlock(db);
+    db_enter(db);
+    seat_free(s->seat);
+    db_leave(db);
+}
+
 void tupled_session_close(struct tupled_session *s)
 {
     if (s == NULL) return;
-    struct tupled_db *db = s->db;
-    db_enter(db);
-    STACK_UNLINK(db->sessions, s, next, prev);
-    seat_free(s->seat);
-    db_leave(db);
+    (void)db_guard(s->db, session_end, s);
     mem_free(s);
 }
 
@@ -175,7 +213,7 @@ static int take_entry(struct call *c, struct tupled_entry **out, struct tupled_e
 {
     *out = c->entry;
     c->entry = NULL;
-    int outcome = reply_outcome(buf_slice(&c->out), e);
+    int outcome = call_outcome(c, e);
     return outcome < 0 ? outcome : *out != NULL ? TUPLED_YES : TUPLED_NO;
 }
 
@@ -236,7 +274,7 @@ static void words_set(struct words *w, struct tupled_bytes key, struct tupled_by
 static int take_stamp(const struct call *c, char stamp[TUPLED_STAMP_BYTES], struct tupled_error *e)
 {
     struct slice r = buf_slice(&c->out);
-    int outcome = reply_outcome(r, e);
+    int outcome = call_outcome(c, e);
     stamp[0] = '\0';
     if (outcome < 0) return outcome;
     if (r.len != 5 + TUPLED_STAMP_BYTES - 1 + 2) return TUPLED_NO;
@@ -317,7 +355,7 @@ int tupled_list(struct tupled_db *db, const struct tupled_range *range, struct t
     words_option(&w, "START", range->start);
     words_option(&w, "END", range->end);
     words_range(&w, range);
-    return page_run(db, w.items, w.count, PAGE_LIST, out, e);
+    return page_run(db, &w, PAGE_LIST, out, e);
 }
 
 int tupled_find(struct tupled_db *db, const char *index, const struct tupled_range *range,
@@ -334,7 +372,7 @@ int tupled_find(struct tupled_db *db, const char *index, const struct tupled_ran
     words_option(&w, "FROM", range->start);
     words_option(&w, "TO", range->end);
     words_range(&w, range);
-    return page_run(db, w.items, w.count, PAGE_LIST, out, e);
+    return page_run(db, &w, PAGE_LIST, out, e);
 }
 
 int tupled_search(struct tupled_db *db, const char *index, struct tupled_bytes query,
@@ -353,5 +391,5 @@ int tupled_search(struct tupled_db *db, const char *index, struct tupled_bytes q
             words_number(&w, range->limit > INT64_MAX ? INT64_MAX : (int64_t)range->limit);
         }
     }
-    return page_run(db, w.items, w.count, PAGE_SEARCH, out, e);
+    return page_run(db, &w, PAGE_SEARCH, out, e);
 }

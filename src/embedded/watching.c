@@ -192,7 +192,7 @@ bool watch_deliver(struct tupled_db *db)
 {
     struct frame *f = NULL;
     pthread_mutex_lock(&db->lock);
-    struct tupled_watch *w = next_of(db, &f);
+    struct tupled_watch *w = db_is_broken(db) ? NULL : next_of(db, &f);
     db->delivering = w;
     pthread_mutex_unlock(&db->lock);
     if (w == NULL) return false;
@@ -220,19 +220,16 @@ void watch_end(struct tupled_watch *w, const struct error *e)
     w->db->has_ended_watches = w->db->has_news = true;
 }
 
-static struct tupled_watch *watch_make(struct tupled_db *db, tupled_on_change *changed, void *arg)
+static void watch_begin(void *arg)
 {
-    struct tupled_watch *w = mem_new(sizeof *w);
-    w->db = db;
-    w->changed = changed;
-    w->arg = arg;
+    struct tupled_watch *w = arg;
+    struct tupled_db *db = w->db;
     db_enter(db);
     w->seat = seat_take(db);
     w->seat->is_kept = true;
     w->seat->watch = w;
     STACK_PUSH(db->watches, w, next, prev);
     db_leave(db);
-    return w;
 }
 
 static int watch(struct tupled_watch *w, const char *head, struct tupled_bytes key,
@@ -248,49 +245,78 @@ static int watch(struct tupled_watch *w, const char *head, struct tupled_bytes k
         return error_give(e, ERR_NOMEM, "out of memory for a key");
     }
     call_run(w->db, &c);
-    int outcome = reply_outcome(buf_slice(&c.out), e);
+    int outcome = call_outcome(&c, e);
     buf_fini(&c.out);
     buf_fini(&channel);
     return outcome;
 }
 
-static int watch_open(struct tupled_watch *w, const char *head, struct tupled_bytes key,
+/* `proto` has the database and the callback. */
+static int watch_open(const struct tupled_watch *proto, const char *head, struct tupled_bytes key,
                       struct tupled_watch **out, struct tupled_error *e)
 {
+    struct tupled_watch *w = mem_new_try(sizeof *w);
+    *out = NULL;
+    if (w == NULL) return error_give(e, ERR_NOMEM, "out of memory for a watch");
+    *w = *proto;
+    if (!db_guard(w->db, watch_begin, w)) {
+        mem_free(w);
+        return db_broken(proto->db, e);
+    }
     int outcome = watch(w, head, key, e);
-    *out = outcome > 0 ? w : NULL;
-    if (outcome < 0) tupled_unwatch(w);
+    if (outcome > 0) {
+        *out = w;
+    } else {
+        tupled_unwatch(w);
+    }
     return outcome;
 }
 
 int tupled_watch_key(struct tupled_db *db, struct tupled_bytes key, tupled_on_change *changed,
                      void *arg, struct tupled_watch **out, struct tupled_error *e)
 {
-    return watch_open(watch_make(db, changed, arg), "kv:watch:", key, out, e);
+    struct tupled_watch w = {.db = db, .changed = changed, .arg = arg};
+    return watch_open(&w, "kv:watch:", key, out, e);
 }
 
 int tupled_watch_prefix(struct tupled_db *db, struct tupled_bytes prefix, tupled_on_change *changed,
                         void *arg, struct tupled_watch **out, struct tupled_error *e)
 {
-    return watch_open(watch_make(db, changed, arg), "kv:prefix:", prefix, out, e);
+    struct tupled_watch w = {.db = db, .changed = changed, .arg = arg};
+    return watch_open(&w, "kv:prefix:", prefix, out, e);
+}
+
+struct unwatching {
+    struct tupled_watch *watch;
+    bool is_inside; /* of its own callback */
+};
+
+/* The first half is done for a database that is broken too; the seat is lost then. */
+static void unwatch(void *arg)
+{
+    struct unwatching *u = arg;
+    struct tupled_watch *w = u->watch;
+    struct tupled_db *db = w->db;
+    struct seat *seat = w->seat;
+    db_lock(db);
+    u->is_inside = db->delivering == w && pthread_equal(db->deliverer, pthread_self()) != 0;
+    seat->watch = NULL; /* nothing more comes ... */
+    w->is_told = true;
+    frames_drop(w); /* ... and nothing is left */
+    while (!u->is_inside && db->delivering == w) db_await_idle(db);
+    STACK_UNLINK(db->watches, w, next, prev);
+    w->seat = NULL;
+    if (u->is_inside) w->is_ended = true;
+    db_unlock(db);
+    db_take(db);
+    seat_free(seat);
+    db_leave(db);
 }
 
 void tupled_unwatch(struct tupled_watch *w)
 {
     if (w == NULL) return;
-    struct tupled_db *db = w->db;
-    __atomic_add_fetch(&db->users, 1, __ATOMIC_ACQ_REL); /* db_leave takes it off again */
-    pthread_mutex_lock(&db->lock);
-    bool is_inside = db->delivering == w && pthread_equal(db->deliverer, pthread_self()) != 0;
-    w->seat->watch = NULL; /* nothing more comes ... */
-    w->is_told = true;
-    frames_drop(w); /* ... and nothing is left */
-    while (!is_inside && db->delivering == w) pthread_cond_wait(&db->idle, &db->lock);
-    db->sink_before = log_use(&db->sink);
-    STACK_UNLINK(db->watches, w, next, prev);
-    seat_free(w->seat);
-    w->seat = NULL;
-    if (is_inside) w->is_ended = true;
-    db_leave(db);
-    if (!is_inside) mem_free(w);
+    struct unwatching u = {.watch = w};
+    (void)db_guard(w->db, unwatch, &u);
+    if (!u.is_inside) mem_free(w);
 }

@@ -166,6 +166,8 @@ int server_run(struct config *config, const char *executable, const struct db_wr
 {
     struct server s = {.config = config};
     struct error e = {0};
+    host_init(&s.host);
+    struct host *before = host_use(&s.host);
     keep_private(&s);
     enum err r = log_open(config->logfile, config->loglevel, &e);
     signal(SIGPIPE, SIG_IGN);
@@ -205,5 +207,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     net_free(s.net);
     sessions_free(s.sessions);
     if (r == OK) log_notice("stopped");
+    (void)host_use(before);
+    host_fini(&s.host);
     return r == OK ? 0 : 1;
 }

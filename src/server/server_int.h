@@ -4,11 +4,13 @@
 #ifndef SERVER_SERVER_INT_H
 #define SERVER_SERVER_INT_H
 
+#include "base/host.h"
 #include "net/net.h"
 #include "server/server.h"
 #include "session/session.h"
 
 struct server {
+    struct host host; /* of its threads, all */
     struct config *config;
     struct net *net;
     struct sessions *sessions;

@@ -35,16 +35,14 @@ static enum err store_exec(struct sqlite_store *s, const char *sql, const char *
     return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), what);
 }
 
-enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer, sqlite3 **out,
-                       struct error *e)
+enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_bytes, bool is_writer,
+                       sqlite3 **out, struct error *e)
 {
-    enum err r = vfs_register(e);
-    if (r != OK) return r;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
     if (is_writer) flags |= SQLITE_OPEN_CREATE;
-    int rc = sqlite3_open_v2(path, out, flags, VFS_NAME);
+    int rc = sqlite3_open_v2(path, out, flags, vfs_name(v));
     if (rc != SQLITE_OK) {
-        r = store_error(e, *out, rc, "open the database");
+        enum err r = store_error(e, *out, rc, "open the database");
         sqlite3_close(*out);
         *out = NULL;
         return r;
@@ -320,8 +318,12 @@ static void sqlite_close(struct store *store)
         s->large_put, s->large_del, s->large_get, s->counts_put,  s->counts_del};
     for (size_t i = 0; i < sizeof stmts / sizeof stmts[0]; i++) sqlite3_finalize(stmts[i]);
     int rc = sqlite3_close(s->db);
-    if (rc != SQLITE_OK) log_warning("store: closing: %s", sqlite3_errstr(rc));
+    if (rc != SQLITE_OK) {
+        log_warning("store: closing: %s", sqlite3_errstr(rc));
+        s->vfs = NULL; /* as long as there is a connection */
+    }
     file_close(&s->nowait_file);
+    vfs_close(s->vfs);
     store_counts_fini(&s->counts);
     mem_free(s->path);
     mem_free(s);
@@ -360,7 +362,8 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     s->reader_cache_bytes = options->reader_cache_bytes;
     s->text_ops = options->text_ops;
     enum err r = store_check_format(s->path, e);
-    if (r == OK) r = store_connect(s->path, options->cache_bytes, true, &s->db, e);
+    if (r == OK && (s->vfs = vfs_open(e)) == NULL) r = ERR_IO;
+    if (r == OK) r = store_connect(s->vfs, s->path, options->cache_bytes, true, &s->db, e);
     if (r == OK) r = store_exec(s, "PRAGMA synchronous=FULL", "set up the database", e);
     if (r == OK) r = store_create(s, e);
     if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL", "set up the database", e);

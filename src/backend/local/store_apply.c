@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "backend/local/store_text.h"
+#include "base/fault.h"
 #include "base/log.h"
 
 #define SLICE_ROWS 20000
@@ -253,6 +254,7 @@ static enum err apply_slice(struct sqlite_store *s, const struct memtable *m, st
         r = put_meta(s, "applied", m->version_last, e);
         p->applied = m->version_last;
     }
+    INVARIANT(!fault_hit("store.apply")); /* tests: in the middle of SQLite's transaction */
     if (r == OK) r = store_commit(s, p, e);
     return r;
 }

@@ -66,7 +66,7 @@ static enum err copy_to(struct sqlite_reader *r, const char *path, const bool *i
         enum err removed = file_remove(path, e);
         if (removed != OK) return removed;
     }
-    enum err result = store_connect(path, 1 << 20, true, &to, e);
+    enum err result = store_connect(r->store->vfs, path, 1 << 20, true, &to, e);
     if (result != OK) return result;
     result = copy_pages(to, r->db, is_stopping, e);
     if (result == OK) result = make_own(to, e);

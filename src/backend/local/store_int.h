@@ -12,6 +12,7 @@ struct text_table; /* store_text.c */
 
 struct sqlite_store {
     struct store base; /* first */
+    struct vfs *vfs;   /* owned; of all connections */
     sqlite3 *db;       /* the writer's connection */
     sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
     sqlite3_stmt *counts_put, *counts_del, *savepoint, *rollback_to, *release, *aside_put, *probe;
@@ -42,6 +43,7 @@ struct sqlite_reader {
     struct sqlite_store *store; /* borrowed */
     struct sqlite_reader *next; /* of the store's open ones; see sqlite_give_up */
     sqlite3 *db;
+    struct vfs_file *file; /* its main database file */
     sqlite3_stmt *get, *forward, *backward, *large, *begin, *commit, *touch;
     bool is_pinned;
 };
@@ -86,8 +88,8 @@ ERR_MUST_USE enum err sqlite_copy(struct store_reader *reader, const char *path,
                                   const bool *is_stopping, struct error *e);
 void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us);
 
-ERR_MUST_USE enum err store_connect(const char *path, uint64_t cache_bytes, bool is_writer,
-                                    sqlite3 **out, struct error *e);
+ERR_MUST_USE enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_bytes,
+                                    bool is_writer, sqlite3 **out, struct error *e);
 
 /* Runs a statement without rows. */
 ERR_MUST_USE enum err store_run(struct sqlite_store *s, sqlite3_stmt *stmt, const char *what,

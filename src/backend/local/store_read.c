@@ -26,7 +26,8 @@ enum err sqlite_reader_open(struct store *store, struct store_reader **out, stru
     r->store = s;
     r->next = s->readers;
     s->readers = r;
-    enum err rc = store_connect(s->path, s->reader_cache_bytes, false, &r->db, e);
+    enum err rc = store_connect(s->vfs, s->path, s->reader_cache_bytes, false, &r->db, e);
+    if (rc == OK) r->file = vfs_file_of(r->db);
     if (rc == OK) rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=?1", e);
     if (rc == OK) rc = reader_prepare(r, &r->large, STORE_LARGE_SQL, e);
     if (rc == OK) {
@@ -74,9 +75,9 @@ static enum err reader_step(struct sqlite_reader *r, sqlite3_stmt *stmt, bool ma
         *rc = sqlite3_step(stmt);
         return store_error(e, r->db, *rc, "read");
     }
-    vfs_nowait_begin(r->store->nowait_file.fd);
+    vfs_nowait_begin(r->file, r->store->nowait_file.fd);
     *rc = sqlite3_step(stmt);
-    bool was_refused = vfs_nowait_end();
+    bool was_refused = vfs_nowait_end(r->file);
     if (was_refused && *rc != SQLITE_ROW && *rc != SQLITE_DONE) {
         return error_set(e, ERR_WAIT, "the data is being read from disk");
     }
@@ -92,9 +93,9 @@ static enum err reader_value(struct sqlite_reader *r, sqlite3_stmt *row, int col
         return store_value(row, column, value, e);
     }
     if (may_wait) return store_large_get(r->large, row, column, value, e);
-    vfs_nowait_begin(r->store->nowait_file.fd);
+    vfs_nowait_begin(r->file, r->store->nowait_file.fd);
     enum err result = store_large_get(r->large, row, column, value, e);
-    if (vfs_nowait_end() && result != OK) {
+    if (vfs_nowait_end(r->file) && result != OK) {
         return error_set(e, ERR_WAIT, "the data is being read from disk");
     }
     return result;

@@ -10,17 +10,31 @@
 
 #include "backend/local/page_sum.h"
 #include "base/fault.h"
+#include "base/list.h"
+#include "base/mem.h"
+
+struct vfs {
+    sqlite3_vfs base; /* first */
+    char name[32];
+    struct host_thing thing; /* the files */
+    pthread_mutex_t lock;    /* guards the next */
+    struct vfs_file *files;  /* that are open */
+};
 
 enum vfs_kind { VFS_OTHER, VFS_DATABASE, VFS_WAL };
 
 struct vfs_file {
     sqlite3_file base; /* first: SQLite's view */
     enum vfs_kind kind;
-    struct vfs_file *database; /* VFS_WAL: the file that it belongs to */
-    const char *name;          /* the last part of the path; SQLite's, as long as it is open */
-    unsigned allowed;          /* VFS_DATABASE: enum vfs_allowed */
-    bool is_checkpointing;     /* VFS_DATABASE */
-    sqlite3_file *real;        /* after this struct, in the memory SQLite gave */
+    struct vfs *vfs;
+    struct vfs_file *next, *prev; /* of its open files */
+    struct vfs_file *database;    /* VFS_WAL: the file that it belongs to */
+    const char *name;             /* the last part of the path; SQLite's, as long as it is open */
+    unsigned allowed;             /* VFS_DATABASE: enum vfs_allowed */
+    bool is_checkpointing;        /* VFS_DATABASE */
+    int nowait_fd;                /* VFS_DATABASE: -1 outside of nowait */
+    bool was_refused;             /* in there */
+    sqlite3_file *real;           /* after this struct, in the memory SQLite gave */
 };
 
 static _Thread_local char damage[STORE_PLACE_BYTES];
@@ -42,21 +56,23 @@ void vfs_damage_forget(void)
     damage[0] = '\0';
 }
 
-static _Thread_local struct {
-    int fd; /* -1 outside of nowait */
-    bool was_refused;
-} nowait = {.fd = -1};
-
-void vfs_nowait_begin(int fd)
+struct vfs_file *vfs_file_of(sqlite3 *db)
 {
-    nowait.fd = fd;
-    nowait.was_refused = false;
+    sqlite3_file *file = NULL;
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    return (struct vfs_file *)(void *)file;
 }
 
-bool vfs_nowait_end(void)
+void vfs_nowait_begin(struct vfs_file *f, int fd)
 {
-    nowait.fd = -1;
-    return nowait.was_refused;
+    f->nowait_fd = fd;
+    f->was_refused = false;
+}
+
+bool vfs_nowait_end(struct vfs_file *f)
+{
+    f->nowait_fd = -1;
+    return f->was_refused;
 }
 
 /* Whether the file ends before offset + len: then a short read is the truth, not a cache miss. */
@@ -68,18 +84,18 @@ static bool reaches_end(int fd, sqlite3_int64 offset, int len)
 
 /* True when the bytes were read without waiting. A system that knows no RWF_NOWAIT on this file
  * gets the ordinary read. */
-static bool read_nowait(void *out, int len, sqlite3_int64 offset, bool *is_refused)
+static bool read_nowait(int fd, void *out, int len, sqlite3_int64 offset, bool *is_refused)
 {
     struct iovec part = {.iov_base = out, .iov_len = (size_t)len};
     *is_refused = fault_hit("vfs.nowait");
     if (*is_refused) return false;
-    ssize_t n = preadv2(nowait.fd, &part, 1, offset, RWF_NOWAIT);
+    ssize_t n = preadv2(fd, &part, 1, offset, RWF_NOWAIT);
     if (n == len) return true;
     if (n < 0) {
         *is_refused = errno == EAGAIN;
         return false;
     }
-    *is_refused = !reaches_end(nowait.fd, offset, len);
+    *is_refused = !reaches_end(fd, offset, len);
     return false;
 }
 
@@ -90,6 +106,10 @@ static sqlite3_file *real_of(sqlite3_file *file)
 
 static int file_close_(sqlite3_file *file)
 {
+    struct vfs_file *f = (struct vfs_file *)(void *)file;
+    pthread_mutex_lock(&f->vfs->lock);
+    STACK_UNLINK(f->vfs->files, f, next, prev);
+    pthread_mutex_unlock(&f->vfs->lock);
     return real_of(file)->pMethods->xClose(real_of(file));
 }
 
@@ -172,15 +192,16 @@ static int check(const struct vfs_file *f, void *page, sqlite3_int64 offset)
 
 static int file_read_(sqlite3_file *file, void *out, int len, sqlite3_int64 offset)
 {
-    const struct vfs_file *f = (const struct vfs_file *)(const void *)file;
+    struct vfs_file *f = (struct vfs_file *)(void *)file;
     bool is_whole = is_page(f, len, offset);
-    if (nowait.fd >= 0 && f->kind == VFS_DATABASE) {
+    if (host_is_broken(host_mine)) return SQLITE_INTERRUPT; /* whoever reads is to end */
+    if (f->nowait_fd >= 0 && f->kind == VFS_DATABASE) {
         bool is_refused = false;
-        if (read_nowait(out, len, offset, &is_refused)) {
+        if (read_nowait(f->nowait_fd, out, len, offset, &is_refused)) {
             return is_whole ? check(f, out, offset) : SQLITE_OK;
         }
         if (is_refused) {
-            nowait.was_refused = true;
+            f->was_refused = true;
             return SQLITE_INTERRUPT;
         }
     }
@@ -306,7 +327,8 @@ static int vfs_open_(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 {
     struct vfs_file *f = (struct vfs_file *)(void *)file;
     const char *slash = name == NULL ? NULL : strrchr(name, '/');
-    *f = (struct vfs_file){.name = slash == NULL ? name : slash + 1};
+    struct vfs *v = (struct vfs *)(void *)vfs;
+    *f = (struct vfs_file){.name = slash == NULL ? name : slash + 1, .vfs = v, .nowait_fd = -1};
     if (flags & SQLITE_OPEN_MAIN_DB) f->kind = VFS_DATABASE;
     if (flags & SQLITE_OPEN_WAL) {
         f->kind = VFS_WAL;
@@ -315,31 +337,59 @@ static int vfs_open_(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     f->real = (sqlite3_file *)(void *)(f + 1);
     f->real->pMethods = NULL;
     int rc = real_vfs(vfs)->xOpen(real_vfs(vfs), name, f->real, flags, out);
-    if (f->real->pMethods != NULL) f->base.pMethods = &vfs_methods;
+    if (f->real->pMethods == NULL) return rc;
+    f->base.pMethods = &vfs_methods; /* it is to be closed, even after an error */
+    pthread_mutex_lock(&v->lock);
+    STACK_PUSH(v->files, f, next, prev);
+    pthread_mutex_unlock(&v->lock);
     return rc;
 }
 
-static sqlite3_vfs tupled_vfs;
-
-static void register_once(void)
+/* Connections that a thread was in when its host broke are never closed: no call of SQLite may
+ * touch them any more. But their files can be: what they have locked is free then, for others of
+ * this process too. */
+static void vfs_give_back(struct host_thing *t)
 {
-    sqlite3_vfs *real = sqlite3_vfs_find("unix");
-    if (real == NULL) return;
-    tupled_vfs = *real;
-    tupled_vfs.zName = VFS_NAME;
-    tupled_vfs.pNext = NULL;
-    tupled_vfs.szOsFile = (int)sizeof(struct vfs_file) + real->szOsFile;
-    tupled_vfs.pAppData = real;
-    tupled_vfs.xOpen = vfs_open_;
-    sqlite3_vfs_register(&tupled_vfs, 0);
+    struct vfs *v = (struct vfs *)(void *)((char *)t - offsetof(struct vfs, thing));
+    for (struct vfs_file *f = v->files; f != NULL; f = f->next) {
+        if (f->kind == VFS_DATABASE) (void)f->real->pMethods->xShmUnmap(f->real, 0);
+        (void)f->real->pMethods->xClose(f->real);
+    }
+    (void)sqlite3_vfs_unregister(&v->base);
 }
 
-enum err vfs_register(struct error *e)
+struct vfs *vfs_open(struct error *e)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, register_once);
-    if (sqlite3_vfs_find(VFS_NAME) == NULL) {
-        return error_set(e, ERR_IO, "SQLite has no unix VFS to build on");
+    sqlite3_vfs *real = sqlite3_vfs_find("unix");
+    if (real == NULL) {
+        (void)error_set(e, ERR_IO, "SQLite has no unix VFS to build on");
+        return NULL;
     }
-    return OK;
+    struct vfs *v = mem_new(sizeof *v);
+    pthread_mutex_init(&v->lock, NULL);
+    snprintf(v->name, sizeof v->name, "tupled-%p", (void *)v);
+    v->base = *real;
+    v->base.zName = v->name;
+    v->base.pNext = NULL;
+    v->base.szOsFile = (int)sizeof(struct vfs_file) + real->szOsFile;
+    v->base.pAppData = real;
+    v->base.xOpen = vfs_open_;
+    sqlite3_vfs_register(&v->base, 0);
+    host_note(&v->thing, HOST_FILES, vfs_give_back);
+    return v;
+}
+
+void vfs_close(struct vfs *v)
+{
+    if (v == NULL) return;
+    INVARIANT(v->files == NULL);
+    host_forget(&v->thing);
+    (void)sqlite3_vfs_unregister(&v->base);
+    pthread_mutex_destroy(&v->lock);
+    mem_free(v);
+}
+
+const char *vfs_name(const struct vfs *v)
+{
+    return v->name;
 }

@@ -11,23 +11,34 @@
  * Every page is checked when it is read, and gets its checksum when it is written: page_sum.h. A
  * page that is not what was written, or cannot be read, makes the statement end with
  * SQLITE_NOTADB; vfs_damage says where.
+ *
+ * Each store has a VFS of its own, which knows its open files: when the store's host (base/host.h)
+ * breaks, it closes them under SQLite's connections, and reads that are still under way end.
  */
 #ifndef BACKEND_LOCAL_VFS_H
 #define BACKEND_LOCAL_VFS_H
 
 #include "backend/store.h"
 
-#define VFS_NAME "tupled"
+struct sqlite3;
+struct vfs;
+struct vfs_file;
 
-/* Registers the VFS once a process; harmless when repeated. */
-ERR_MUST_USE enum err vfs_register(struct error *e);
+/* A VFS for the files of one store, known to SQLite by a name that no other one has. It is never
+ * SQLite's default. NULL: there is none to build on. */
+struct vfs *vfs_open(struct error *e);
+/* Its connections are closed. v may be NULL. */
+void vfs_close(struct vfs *v);
+const char *vfs_name(const struct vfs *v);
 
-/* From here to vfs_nowait_end, reads of main database files by this thread do not wait. `fd` is an
- * open descriptor of that file; it must stay open as long as any SQLite connection is on the file
- * (closing it would drop SQLite's POSIX locks). */
-void vfs_nowait_begin(int fd);
+/* The main database file of a connection, as long as that is open. */
+struct vfs_file *vfs_file_of(struct sqlite3 *db);
+/* From here to vfs_nowait_end, reads of this file do not wait. `fd` is an open descriptor of it;
+ * it must stay open as long as any SQLite connection is on the file (closing it would drop SQLite's
+ * POSIX locks). */
+void vfs_nowait_begin(struct vfs_file *f, int fd);
 /* True when a read was refused in between. */
-bool vfs_nowait_end(void);
+bool vfs_nowait_end(struct vfs_file *f);
 
 /* Where the last page that this thread could not read lies, and what is wrong with it; NULL =
  * nothing since vfs_damage_forget. */

@@ -2,15 +2,18 @@
 
 #include <time.h>
 
-static void open_it(struct host *t)
+#include "base/fault.h"
+#include "embedded/embedded_int.h"
+
+static void open_it(struct program *t)
 {
     struct tupled_error e;
     if (tupled_open(t->dir, &t->options, &t->db, &e) < 0) fail_msg("%s", e.text);
 }
 
-void host_init(struct host *t, const struct tupled_options *o)
+void program_init(struct program *t, const struct tupled_options *o)
 {
-    *t = (struct host){.dir = "/tmp/test_embedded.XXXXXX"};
+    *t = (struct program){.dir = "/tmp/test_embedded.XXXXXX"};
     assert_non_null(mkdtemp(t->dir));
     tupled_options_init(&t->options);
     if (o != NULL) t->options = *o;
@@ -20,14 +23,14 @@ void host_init(struct host *t, const struct tupled_options *o)
     open_it(t);
 }
 
-void host_reopen(struct host *t)
+void program_reopen(struct program *t)
 {
     struct tupled_error e;
     if (tupled_close(t->db, &e) < 0) fail_msg("%s", e.text);
     open_it(t);
 }
 
-void host_fini(struct host *t)
+void program_fini(struct program *t)
 {
     char command[96];
     struct tupled_error e;
@@ -36,7 +39,21 @@ void host_fini(struct host *t)
     assert_int_equal(system(command), 0);
 }
 
-size_t host_split(char *text, struct tupled_bytes *words)
+void program_arm(struct program *t, const char *prefix, uint64_t nth, bool is_sticky)
+{
+    struct host *before = host_use(&t->db->host);
+    fault_arm(prefix, nth, is_sticky);
+    (void)host_use(before);
+}
+
+void program_delay_syncs(struct program *t, unsigned delay_ms)
+{
+    struct host *before = host_use(&t->db->host);
+    fault_set_sync_delay_ms(delay_ms);
+    (void)host_use(before);
+}
+
+size_t program_split(char *text, struct tupled_bytes *words)
 {
     size_t count = 0;
     for (char *p = text; *p != '\0';) {
@@ -55,12 +72,12 @@ static int run(struct tupled_db *db, struct tupled_session *s, const char *line,
     char text[512];
     struct tupled_bytes words[WORDS_MAX_OF_A_LINE];
     snprintf(text, sizeof text, "%s", line);
-    size_t count = host_split(text, words);
+    size_t count = program_split(text, words);
     if (s != NULL) return tupled_session_command(s, words, count, out, e);
     return tupled_command(db, words, count, out, e);
 }
 
-struct tupled_reply *host_ask(struct host *t, const char *line)
+struct tupled_reply *program_ask(struct program *t, const char *line)
 {
     struct tupled_reply *r = NULL;
     struct tupled_error e;
@@ -68,12 +85,12 @@ struct tupled_reply *host_ask(struct host *t, const char *line)
     return r;
 }
 
-void host_say(struct host *t, const char *line)
+void program_say(struct program *t, const char *line)
 {
-    tupled_free(host_ask(t, line));
+    tupled_free(program_ask(t, line));
 }
 
-struct tupled_reply *host_ask_in(struct tupled_session *s, const char *line)
+struct tupled_reply *program_ask_in(struct tupled_session *s, const char *line)
 {
     struct tupled_reply *r = NULL;
     struct tupled_error e;
@@ -81,13 +98,13 @@ struct tupled_reply *host_ask_in(struct tupled_session *s, const char *line)
     return r;
 }
 
-struct tupled_reply *host_say_in(struct tupled_session *s, const char *line)
+struct tupled_reply *program_say_in(struct tupled_session *s, const char *line)
 {
-    tupled_free(host_ask_in(s, line));
+    tupled_free(program_ask_in(s, line));
     return NULL;
 }
 
-void host_refuse(struct host *t, const char *line, const char *text)
+void program_refuse(struct program *t, const char *line, const char *text)
 {
     struct tupled_reply *r = NULL;
     struct tupled_error e;
@@ -97,7 +114,7 @@ void host_refuse(struct host *t, const char *line, const char *text)
     if (strstr(e.text, text) == NULL) fail_msg("%s: %s", line, e.text);
 }
 
-void host_has(struct host *t, struct tupled_bytes key, const char *json)
+void program_has(struct program *t, struct tupled_bytes key, const char *json)
 {
     struct tupled_entry *entry = NULL;
     struct tupled_error e;
@@ -106,7 +123,8 @@ void host_has(struct host *t, struct tupled_bytes key, const char *json)
     tupled_free(entry);
 }
 
-int host_await_page(struct host *t, struct tupled_page **out, const struct tupled_bytes *value)
+int program_await_page(struct program *t, struct tupled_page **out,
+                       const struct tupled_bytes *value)
 {
     for (int i = 0; i < 20000; i++) {
         struct tupled_error e;

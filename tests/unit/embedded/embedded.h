@@ -22,28 +22,32 @@
 #define KEY2 tupled_text("[\"users\",2]")
 #define WORDS_MAX_OF_A_LINE 32
 
-struct host {
+struct program {
     char dir[64];
     struct tupled_options options;
     struct tupled_db *db;
 };
 
 /* `o` NULL: small defaults. */
-void host_init(struct host *t, const struct tupled_options *o);
-void host_reopen(struct host *t);
+void program_init(struct program *t, const struct tupled_options *o);
+void program_reopen(struct program *t);
 /* Closes it, and removes the directory. */
-void host_fini(struct host *t);
+void program_fini(struct program *t);
+/* Its faults, from now on: those that the test's thread has are taken over only at an opening. */
+void program_arm(struct program *t, const char *prefix, uint64_t nth, bool is_sticky);
+void program_delay_syncs(struct program *t, unsigned delay_ms);
 /* The words of a line, parted by blanks; `text` is cut up. */
-size_t host_split(char *text, struct tupled_bytes *words);
+size_t program_split(char *text, struct tupled_bytes *words);
 /* Runs the line; it must not be an error. */
-struct tupled_reply *host_ask(struct host *t, const char *line);
-void host_say(struct host *t, const char *line);
-struct tupled_reply *host_ask_in(struct tupled_session *s, const char *line);
-struct tupled_reply *host_say_in(struct tupled_session *s, const char *line); /* NULL: freed */
+struct tupled_reply *program_ask(struct program *t, const char *line);
+void program_say(struct program *t, const char *line);
+struct tupled_reply *program_ask_in(struct tupled_session *s, const char *line);
+struct tupled_reply *program_say_in(struct tupled_session *s, const char *line); /* NULL: freed */
 /* It must be an error with this in its text. */
-void host_refuse(struct host *t, const char *line, const char *text);
-void host_has(struct host *t, struct tupled_bytes key, const char *json);
+void program_refuse(struct program *t, const char *line, const char *text);
+void program_has(struct program *t, struct tupled_bytes key, const char *json);
 /* KV.FIND by_name, or without a value KV.SEARCH people, as soon as they are filled. */
-int host_await_page(struct host *t, struct tupled_page **out, const struct tupled_bytes *value);
+int program_await_page(struct program *t, struct tupled_page **out,
+                       const struct tupled_bytes *value);
 
 #endif

@@ -8,11 +8,11 @@
 
 static void what_is_set_is_got_and_deleted(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_entry *entry = NULL;
     struct tupled_error e;
     char stamp[TUPLED_STAMP_BYTES];
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_get(t.db, KEY1, &entry, &e), TUPLED_NO);
     assert_null(entry);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("{\"n\":1}"), NULL, stamp, &e), TUPLED_YES);
@@ -25,52 +25,52 @@ static void what_is_set_is_got_and_deleted(void **state)
     tupled_free(entry);
     assert_int_equal(tupled_delete(t.db, KEY1, &e), TUPLED_YES);
     assert_int_equal(tupled_delete(t.db, KEY1, &e), TUPLED_NO);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void conditions_of_a_set_that_do_not_hold_change_nothing(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     char stamp[TUPLED_STAMP_BYTES];
     struct tupled_set_options absent = {.condition = TUPLED_IF_ABSENT};
     struct tupled_set_options present = {.condition = TUPLED_IF_PRESENT, .ttl_ms = 100000};
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &present, NULL, &e), TUPLED_NO);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &absent, stamp, &e), TUPLED_YES);
     struct tupled_set_options version = {.condition = TUPLED_IF_VERSION, .versionstamp = stamp};
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("2"), &absent, NULL, &e), TUPLED_NO);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("3"), &version, NULL, &e), TUPLED_YES);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("4"), &version, NULL, &e), TUPLED_NO);
-    host_has(&t, KEY1, "3");
+    program_has(&t, KEY1, "3");
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("5"), &present, NULL, &e), TUPLED_YES);
     struct tupled_entry *entry = NULL;
     assert_int_equal(tupled_get(t.db, KEY1, &entry, &e), TUPLED_YES);
     assert_true(entry->expiry_ms > 0);
     tupled_free(entry);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void a_request_id_makes_a_repeat_harmless(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     char first[TUPLED_STAMP_BYTES];
     char again[TUPLED_STAMP_BYTES];
     struct tupled_set_options o = {.idem = "r1"};
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &o, first, &e), TUPLED_YES);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), &o, again, &e), TUPLED_YES);
     assert_string_equal(first, again);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void errors_come_back_with_their_code(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_entry *entry = NULL;
     struct tupled_error e;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_get(t.db, tupled_text("[broken"), &entry, &e), TUPLED_FAILED);
     assert_null(entry);
     assert_string_equal(e.code, "ERR");
@@ -83,16 +83,16 @@ static void errors_come_back_with_their_code(void **state)
     assert_string_equal(e.code, "WRONGTYPE");
     assert_int_equal(tupled_atomic_commit(t.db, a, NULL, NULL), TUPLED_FAILED);
     tupled_atomic_free(a);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void a_transaction_happens_whole_or_says_which_check_failed(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_commit commit;
     char stamp[TUPLED_STAMP_BYTES];
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     struct tupled_atomic *a = tupled_atomic_new();
     tupled_atomic_check(a, KEY1, NULL);
     tupled_atomic_set(a, KEY1, tupled_text("1"));
@@ -111,8 +111,8 @@ static void a_transaction_happens_whole_or_says_which_check_failed(void **state)
     assert_string_equal(commit.current, stamp);
     assert_string_equal(commit.versionstamp, "");
     tupled_atomic_free(a);
-    host_has(&t, KEY2, "6");
-    host_has(&t, tupled_text("[\"x\"]"), "[0,1]");
+    program_has(&t, KEY2, "6");
+    program_has(&t, tupled_text("[\"x\"]"), "[0,1]");
 
     a = tupled_atomic_new();
     tupled_atomic_delete(a, KEY2);
@@ -122,15 +122,15 @@ static void a_transaction_happens_whole_or_says_which_check_failed(void **state)
     assert_int_equal(commit.failed_operation, 2);
     assert_string_equal(commit.current, "");
     tupled_atomic_free(a);
-    host_has(&t, KEY2, "6");
-    host_fini(&t);
+    program_has(&t, KEY2, "6");
+    program_fini(&t);
 }
 
 static void pages_follow_one_another(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     for (int i = 0; i < 25; i++) {
         char key[32];
         snprintf(key, sizeof key, "[\"n\",%d]", i);
@@ -172,27 +172,27 @@ static void pages_follow_one_another(void **state)
     assert_string_equal(page->entries[0].key.data, "[\"n\",5]");
     assert_null(page->entries[0].value.data);
     tupled_free(page);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void indexes_and_text_are_found(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_page *page = NULL;
     struct tupled_bytes ada = tupled_text("\"Ada\"");
-    host_init(&t, NULL);
-    host_say(&t, "KV.INDEX CREATE by_name PREFIX [\"users\"] ON 1 name");
-    host_say(&t, "KV.INDEX CREATE people PREFIX [\"users\"] TEXT 1 name");
+    program_init(&t, NULL);
+    program_say(&t, "KV.INDEX CREATE by_name PREFIX [\"users\"] ON 1 name");
+    program_say(&t, "KV.INDEX CREATE people PREFIX [\"users\"] TEXT 1 name");
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("{\"name\":\"Ada\"}"), NULL, NULL, &e),
                      TUPLED_YES);
     assert_int_equal(tupled_set(t.db, KEY2, tupled_text("{\"name\":\"Grace\"}"), NULL, NULL, &e),
                      TUPLED_YES);
-    assert_int_equal(host_await_page(&t, &page, &ada), TUPLED_YES);
+    assert_int_equal(program_await_page(&t, &page, &ada), TUPLED_YES);
     assert_int_equal(page->count, 1);
     assert_string_equal(page->entries[0].key.data, "[\"users\",1]");
     tupled_free(page);
-    assert_int_equal(host_await_page(&t, &page, NULL), TUPLED_YES);
+    assert_int_equal(program_await_page(&t, &page, NULL), TUPLED_YES);
     assert_int_equal(page->count, 1);
     assert_string_equal(page->entries[0].value.data, "{\"name\":\"Grace\"}");
     assert_true(page->entries[0].score > 0);
@@ -200,17 +200,43 @@ static void indexes_and_text_are_found(void **state)
     struct tupled_range range = {.values = &ada, .value_count = 1};
     assert_int_equal(tupled_find(t.db, "none", &range, &page, &e), TUPLED_FAILED);
     assert_null(page);
-    host_fini(&t);
+    program_fini(&t);
+}
+
+/* As many words as a call can have: an error that the command makes, not the end of the program. */
+static void a_find_with_everything_in_it_is_answered(void **state)
+{
+    struct program t;
+    struct tupled_error e;
+    struct tupled_page *page = NULL;
+    struct tupled_bytes values[64];
+    struct tupled_range range = {.start = tupled_text("1"),
+                                 .end = tupled_text("2"),
+                                 .where = tupled_text("{\"a\":1}"),
+                                 .cursor = "x",
+                                 .limit = 5,
+                                 .is_reverse = 1,
+                                 .keys_only = 1,
+                                 .values = values};
+    program_init(&t, NULL);
+    for (size_t i = 0; i < 64; i++) values[i] = tupled_text("1");
+    for (range.value_count = 0; range.value_count <= 64; range.value_count++) {
+        assert_int_equal(tupled_find(t.db, "none", &range, &page, &e), TUPLED_FAILED);
+        assert_null(page);
+        assert_true(e.code[0] != '\0');
+    }
+    assert_string_equal(e.code, "LIMIT");
+    program_fini(&t);
 }
 
 static void a_message_is_taken_acknowledged_and_given_back(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_messages *m = NULL;
     char id[TUPLED_ID_BYTES];
     struct tupled_enqueue_options once = {.dedup = "d1"};
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 0, &m, &e), TUPLED_NO);
     assert_null(m);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 100, &m, &e), TUPLED_NO); /* after some ticks */
@@ -237,24 +263,24 @@ static void a_message_is_taken_acknowledged_and_given_back(void **state)
     assert_int_equal(commit.failed_operation, 0);
     tupled_atomic_free(a);
     tupled_free(m);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void a_session_keeps_what_a_connection_would(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_session *s = NULL;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_session_open(t.db, &s, &e), TUPLED_YES);
-    host_refuse(&t, "SELECT 1", "tupled_session_open");
-    host_say_in(s, "SELECT 1");
-    host_say_in(s, "KV.SET [\"a\"] 1");
-    host_say_in(s, "MULTI");
-    host_say_in(s, "KV.SET [\"b\"] 2");
-    struct tupled_reply *r = host_say_in(s, "KV.GET [\"b\"]");
+    program_refuse(&t, "SELECT 1", "tupled_session_open");
+    program_say_in(s, "SELECT 1");
+    program_say_in(s, "KV.SET [\"a\"] 1");
+    program_say_in(s, "MULTI");
+    program_say_in(s, "KV.SET [\"b\"] 2");
+    struct tupled_reply *r = program_say_in(s, "KV.GET [\"b\"]");
     tupled_free(r);
-    r = host_ask_in(s, "EXEC");
+    r = program_ask_in(s, "EXEC");
     assert_int_equal(r->type, TUPLED_REPLY_ARRAY);
     assert_int_equal(r->count, 2);
     assert_string_equal(r->items[1].text, "2");
@@ -263,26 +289,26 @@ static void a_session_keeps_what_a_connection_would(void **state)
     assert_int_equal(tupled_get(t.db, tupled_text("[\"a\"]"), &entry, &e), TUPLED_NO);
     tupled_session_close(s);
     assert_int_equal(tupled_session_open(t.db, &s, &e), TUPLED_YES);
-    host_say_in(s, "MULTI"); /* the close of the database ends it */
-    host_fini(&t);
+    program_say_in(s, "MULTI"); /* the close of the database ends it */
+    program_fini(&t);
 }
 
 static void what_needs_a_server_says_so(void **state)
 {
-    struct host t;
-    host_init(&t, NULL);
-    host_refuse(&t, "SHUTDOWN", "tupled_close");
-    host_refuse(&t, "SUBSCRIBE a", "tupled_watch_key");
-    host_refuse(&t, "MONITOR", "clients");
-    host_refuse(&t, "CLIENT KILL ID 1", "clients");
-    host_refuse(&t, "CLIENT NONSENSE", "clients");
-    host_refuse(&t, "CONFIG GET *", "tupled_open");
-    host_refuse(&t, "config nonsense", "tupled_open");
-    host_refuse(&t, "MULTI", "tupled_session_open");
-    host_refuse(&t, "DEBUG SLEEP 1", "tests");
-    host_refuse(&t, "HELLO 3", "connection");
-    host_refuse(&t, "NONSENSE", "unknown command");
-    host_fini(&t);
+    struct program t;
+    program_init(&t, NULL);
+    program_refuse(&t, "SHUTDOWN", "tupled_close");
+    program_refuse(&t, "SUBSCRIBE a", "tupled_watch_key");
+    program_refuse(&t, "MONITOR", "clients");
+    program_refuse(&t, "CLIENT KILL ID 1", "clients");
+    program_refuse(&t, "CLIENT NONSENSE", "clients");
+    program_refuse(&t, "CONFIG GET *", "tupled_open");
+    program_refuse(&t, "config nonsense", "tupled_open");
+    program_refuse(&t, "MULTI", "tupled_session_open");
+    program_refuse(&t, "DEBUG SLEEP 1", "tests");
+    program_refuse(&t, "HELLO 3", "connection");
+    program_refuse(&t, "NONSENSE", "unknown command");
+    program_fini(&t);
 }
 
 /* ---- callbacks ---- */
@@ -360,10 +386,10 @@ static void on_commit(void *arg, int outcome, const struct tupled_commit *commit
 
 static void calls_with_a_callback_give_it_what_the_others_return(void **state)
 {
-    struct host t;
+    struct program t;
     struct heard h;
     heard_init(&h);
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     h.db = t.db;
     for (int i = 0; i < 100; i++) {
         char value[16];
@@ -372,7 +398,7 @@ static void calls_with_a_callback_give_it_what_the_others_return(void **state)
                          TUPLED_YES);
     }
     heard_await(&h, 100);
-    host_has(&t, KEY1, "99");
+    program_has(&t, KEY1, "99");
     assert_int_equal(h.yes, 100);
     assert_int_equal(tupled_get_async(t.db, KEY1, on_entry, &h), TUPLED_YES);
     heard_await(&h, 101);
@@ -391,8 +417,8 @@ static void calls_with_a_callback_give_it_what_the_others_return(void **state)
     assert_int_equal(tupled_atomic_commit_async(t.db, a, on_commit, &h), TUPLED_YES);
     tupled_atomic_free(a);
     heard_await(&h, 104);
-    host_has(&t, KEY2, "77");
-    host_fini(&t);
+    program_has(&t, KEY2, "77");
+    program_fini(&t);
 }
 
 static void on_change(void *arg, const struct tupled_change *c, const struct tupled_error *e)
@@ -409,7 +435,7 @@ static void on_change(void *arg, const struct tupled_change *c, const struct tup
 
 static void a_watch_tells_the_state_and_every_change(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_watch *key = NULL;
     struct tupled_watch *below = NULL;
@@ -417,7 +443,7 @@ static void a_watch_tells_the_state_and_every_change(void **state)
     struct heard b;
     heard_init(&h);
     heard_init(&b);
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_watch_key(t.db, KEY1, on_change, &h, &key, &e), TUPLED_YES);
     assert_int_equal(
         tupled_watch_prefix(t.db, tupled_text("[\"users\"]"), on_change, &b, &below, &e),
@@ -440,14 +466,14 @@ static void a_watch_tells_the_state_and_every_change(void **state)
     heard_await(&b, 3);
     assert_string_equal(h.value, "gone");
     tupled_unwatch(key);
-    host_say(&t, "FLUSHDB");
+    program_say(&t, "FLUSHDB");
     heard_await(&b, 4);
     assert_string_equal(b.last, "");
     assert_int_equal(h.count, 3);
     assert_int_equal(tupled_watch_key(t.db, tupled_text("[x"), on_change, &h, &key, &e),
                      TUPLED_FAILED);
     assert_null(key);
-    host_fini(&t); /* ends the other one */
+    program_fini(&t); /* ends the other one */
 }
 
 struct slow {
@@ -468,7 +494,7 @@ static void on_change_slowly(void *arg, const struct tupled_change *c, const str
 
 static void a_slow_callback_gets_the_newest_state(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_watch *w = NULL;
     struct slow s = {.gate = PTHREAD_MUTEX_INITIALIZER};
@@ -477,7 +503,7 @@ static void a_slow_callback_gets_the_newest_state(void **state)
     heard_init(&s.heard);
     memset(big, 'x', sizeof big);
     big[0] = big[sizeof big - 1] = '"';
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_watch_key(t.db, KEY1, on_change_slowly, &s, &w, &e), TUPLED_YES);
     heard_await(&s.heard, 1);
     pthread_mutex_lock(&s.gate);
@@ -491,19 +517,19 @@ static void a_slow_callback_gets_the_newest_state(void **state)
     }
     pthread_mutex_unlock(&s.gate);
     for (bool is_at_end = false; !is_at_end;) {
-        host_say(&t, "PING");
+        program_say(&t, "PING");
         pthread_mutex_lock(&s.gate);
         is_at_end = s.is_at_end;
         pthread_mutex_unlock(&s.gate);
     }
     tupled_unwatch(w);
     assert_true(s.heard.count < writes);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void messagepack_goes_in_and_comes_out(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_options o;
     struct tupled_error e;
     struct tupled_entry *entry = NULL;
@@ -514,7 +540,7 @@ static void messagepack_goes_in_and_comes_out(void **state)
     heard_init(&h);
     tupled_options_init(&o);
     o.format = TUPLED_MSGPACK;
-    host_init(&t, &o);
+    program_init(&t, &o);
     struct tupled_bytes value = {map, sizeof map};
     struct tupled_bytes packed = {key, sizeof key};
     assert_int_equal(tupled_watch_key(t.db, packed, on_change, &h, &w, &e), TUPLED_YES);
@@ -532,7 +558,7 @@ static void messagepack_goes_in_and_comes_out(void **state)
     assert_int_equal(page->count, 1);
     assert_memory_equal(page->entries[0].key.data, key, sizeof key);
     tupled_free(page);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 #define SYNC_MS 200
@@ -569,16 +595,16 @@ static void on_read(void *arg, int outcome, struct tupled_entry *entry,
 /* Neither a write nor a read that saw it has a result before the sync, which takes a while here. */
 static void no_result_is_given_before_what_it_depends_on_is_durable(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_options o;
     struct tupled_error e;
     struct order order = {0};
     struct pollfd p = {.events = POLLIN};
     tupled_options_init(&o);
     o.is_driven = 1;
-    host_init(&t, &o);
-    host_say(&t, "KV.SET [\"other\"] 1"); /* what is read at the start has been */
-    fault_set_sync_delay_ms(SYNC_MS);
+    program_init(&t, &o);
+    program_say(&t, "KV.SET [\"other\"] 1"); /* what is read at the start has been */
+    program_delay_syncs(&t, SYNC_MS);
     order.begin_us = clock_mono_us();
     assert_int_equal(tupled_set_async(t.db, KEY1, tupled_text("1"), NULL, on_written, &order),
                      TUPLED_YES);
@@ -588,16 +614,16 @@ static void no_result_is_given_before_what_it_depends_on_is_durable(void **state
         assert_int_equal(poll(&p, 1, 20000), 1);
         while (tupled_turn(t.db, &e) == TUPLED_YES) continue;
     }
-    fault_set_sync_delay_ms(0);
+    program_delay_syncs(&t, 0);
     assert_int_equal(order.too_early, 0);
     assert_int_equal(order.seen, 1);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void reads_wait_for_the_disk(void **state)
 {
     for (int is_driven = 0; is_driven < 2; is_driven++) {
-        struct host t;
+        struct program t;
         struct tupled_options o;
         struct tupled_page *page = NULL;
         struct tupled_error e;
@@ -605,18 +631,18 @@ static void reads_wait_for_the_disk(void **state)
         heard_init(&h);
         tupled_options_init(&o);
         o.is_driven = is_driven;
-        host_init(&t, &o);
+        program_init(&t, &o);
         assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
         assert_int_equal(tupled_set(t.db, KEY2, tupled_text("2"), NULL, NULL, &e), TUPLED_YES);
         fault_set_read_delay_ms(20);
-        host_reopen(&t); /* nothing is in memory */
+        program_reopen(&t); /* nothing is in memory */
         assert_int_equal(tupled_get_async(t.db, KEY2, on_entry, &h), TUPLED_YES);
-        host_has(&t, KEY1, "1");
+        program_has(&t, KEY1, "1");
         struct tupled_range all = {0};
         assert_int_equal(tupled_list(t.db, &all, &page, &e), TUPLED_YES);
         assert_int_equal(page->count, 2);
         tupled_free(page);
-        host_fini(&t); /* calls back, if that has not been done */
+        program_fini(&t); /* calls back, if that has not been done */
         assert_int_equal(h.count, 1);
         fault_set_read_delay_ms(0);
     }
@@ -624,21 +650,21 @@ static void reads_wait_for_the_disk(void **state)
 
 static void a_wait_of_a_driven_database_ends_with_its_time(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_options o;
     struct tupled_error e;
     struct tupled_messages *m = NULL;
     tupled_options_init(&o);
     o.is_driven = 1;
-    host_init(&t, &o);
+    program_init(&t, &o);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 100, &m, &e), TUPLED_NO);
     assert_null(m);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void the_callers_loop_drives_it(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_options o;
     struct tupled_error e;
     struct tupled_watch *w = NULL;
@@ -646,10 +672,10 @@ static void the_callers_loop_drives_it(void **state)
     heard_init(&h);
     tupled_options_init(&o);
     o.is_driven = 1;
-    host_init(&t, &o);
+    program_init(&t, &o);
     assert_true(tupled_fd(t.db) >= 0);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
-    host_has(&t, KEY1, "1");
+    program_has(&t, KEY1, "1");
     assert_int_equal(tupled_watch_key(t.db, KEY1, on_change, &h, &w, &e), TUPLED_YES);
     for (int i = 0; i < 10; i++) {
         assert_int_equal(tupled_set_async(t.db, KEY1, tupled_text("2"), NULL, on_stamp, &h),
@@ -662,18 +688,18 @@ static void the_callers_loop_drives_it(void **state)
         assert_string_equal(e.code, "");
     }
     assert_string_equal(h.value, "2");
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void what_was_written_is_there_after_a_close(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
-    host_reopen(&t);
-    host_has(&t, KEY1, "1");
-    host_fini(&t);
+    program_reopen(&t);
+    program_has(&t, KEY1, "1");
+    program_fini(&t);
 }
 
 int main(void)
@@ -686,6 +712,7 @@ int main(void)
         cmocka_unit_test(a_transaction_happens_whole_or_says_which_check_failed),
         cmocka_unit_test(pages_follow_one_another),
         cmocka_unit_test(indexes_and_text_are_found),
+        cmocka_unit_test(a_find_with_everything_in_it_is_answered),
         cmocka_unit_test(a_message_is_taken_acknowledged_and_given_back),
         cmocka_unit_test(a_session_keeps_what_a_connection_would),
         cmocka_unit_test(what_needs_a_server_says_so),

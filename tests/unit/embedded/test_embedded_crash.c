@@ -81,9 +81,9 @@ static size_t kill_under_load(const char *dir, const struct tupled_options *o, s
 static void what_was_acknowledged_survives_a_kill(void **state)
 {
     static struct ack acks[2 * ACKED_EACH];
-    struct host t;
+    struct program t;
     struct tupled_error e;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     for (int i = 0; i < KILLS; i++) {
         /* Without threads of its own this process may have children that have. */
         if (tupled_close(t.db, &e) < 0) fail_msg("%s", e.text);
@@ -95,10 +95,10 @@ static void what_was_acknowledged_survives_a_kill(void **state)
             char value[16];
             snprintf(key, sizeof key, "[\"acked\",%d,%d]", acks[n].thread, acks[n].number);
             snprintf(value, sizeof value, "%d", acks[n].number);
-            host_has(&t, tupled_text(key), value);
+            program_has(&t, tupled_text(key), value);
         }
     }
-    host_fini(&t);
+    program_fini(&t);
 }
 
 int main(void)

@@ -11,7 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/fault.h"
+#include "base/clock.h"
+#include "embedded/embedded_int.h"
 #include "server/config.h"
 
 static void assert_open_fails(const char *dir, const struct tupled_options *o, const char *text)
@@ -29,31 +30,68 @@ static void assert_open_fails(const char *dir, const struct tupled_options *o, c
 
 static void two_databases_do_not_know_of_each_other(void **state)
 {
-    struct host a;
-    struct host b;
+    struct program a;
+    struct program b;
     struct tupled_error e;
     struct tupled_entry *entry = NULL;
     char stamp_a[TUPLED_STAMP_BYTES];
     char stamp_b[TUPLED_STAMP_BYTES];
-    host_init(&a, NULL);
-    host_init(&b, NULL);
+    program_init(&a, NULL);
+    program_init(&b, NULL);
     assert_int_equal(tupled_set(a.db, KEY1, tupled_text("1"), NULL, stamp_a, &e), TUPLED_YES);
     assert_int_equal(tupled_get(b.db, KEY1, &entry, &e), TUPLED_NO);
     assert_int_equal(tupled_set(b.db, KEY1, tupled_text("2"), NULL, stamp_b, &e), TUPLED_YES);
     assert_string_equal(stamp_a, stamp_b); /* each counts for itself */
-    host_fini(&a);
-    host_has(&b, KEY1, "2");
-    host_reopen(&b);
-    host_has(&b, KEY1, "2");
-    host_fini(&b);
+    program_fini(&a);
+    program_has(&b, KEY1, "2");
+    program_reopen(&b);
+    program_has(&b, KEY1, "2");
+    program_fini(&b);
+}
+
+/* The expiry, in so many milliseconds, of a key that expires 1000 s after its set. */
+static int64_t expiry_of(struct program *t)
+{
+    struct tupled_error e;
+    struct tupled_entry *entry = NULL;
+    struct tupled_set_options o = {.ttl_ms = 1000000};
+    assert_int_equal(tupled_set(t->db, KEY2, tupled_text("2"), &o, NULL, &e), TUPLED_YES);
+    assert_int_equal(tupled_get(t->db, KEY2, &entry, &e), TUPLED_YES);
+    int64_t expiry_ms = entry->expiry_ms;
+    tupled_free(entry);
+    return expiry_ms;
+}
+
+static void two_databases_have_their_own_clock_and_faults(void **state)
+{
+    const int64_t fake_ms = INT64_C(4000000000000);
+    struct program a;
+    struct program b;
+    struct tupled_error e;
+    program_init(&a, NULL);
+    program_init(&b, NULL);
+    struct host *before = host_use(&a.db->host);
+    clock_set_fake_ms(fake_ms);
+    (void)host_use(before);
+    assert_int_equal(expiry_of(&a), fake_ms + 1000000);
+    assert_true(expiry_of(&b) < fake_ms);
+    assert_true(clock_wall_ms() < fake_ms); /* of this thread */
+    program_arm(&a, "file.sync", 1, true);
+    assert_int_equal(tupled_set(b.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
+    assert_int_equal(tupled_set(a.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_FAILED);
+    assert_int_equal(tupled_set(b.db, KEY1, tupled_text("2"), NULL, NULL, &e), TUPLED_YES);
+    program_arm(&a, "", 0, false);
+    program_fini(&a);
+    program_has(&b, KEY1, "2");
+    program_fini(&b);
 }
 
 static void a_directory_in_use_is_refused(void **state)
 {
-    struct host t;
-    host_init(&t, NULL);
+    struct program t;
+    program_init(&t, NULL);
     assert_open_fails(t.dir, NULL, "is locked");
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void directories_that_cannot_be_used_are_refused(void **state)
@@ -95,12 +133,12 @@ static void a_directory_that_is_only_to_be_read_is_refused(void **state)
 
 static void a_damaged_database_is_an_error(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     char path[96];
     char command[96];
     char junk[8192];
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
     assert_int_equal(tupled_close(t.db, &e), TUPLED_YES);
     snprintf(path, sizeof path, "%s/tupled.db", t.dir);
@@ -182,22 +220,22 @@ static void defaults_are_those_of_the_server(void **state)
 
 static void a_journal_that_cannot_be_synced_stops_the_database_not_the_program(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_entry *entry = NULL;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
-    fault_arm("file.sync", 1, true);
+    program_arm(&t, "file.sync", 1, true);
     assert_int_equal(tupled_set(t.db, KEY2, tupled_text("2"), NULL, NULL, &e), TUPLED_FAILED);
     assert_non_null(strstr(e.text, "has stopped"));
     assert_int_equal(tupled_get(t.db, KEY1, &entry, &e), TUPLED_FAILED);
     assert_non_null(strstr(e.text, "open it again"));
-    fault_arm("", 0, false);
+    program_arm(&t, "", 0, false);
     assert_int_equal(tupled_set(t.db, KEY2, tupled_text("2"), NULL, NULL, &e), TUPLED_FAILED);
-    host_reopen(&t);
-    host_has(&t, KEY1, "1");
+    program_reopen(&t);
+    program_has(&t, KEY1, "1");
     assert_int_equal(tupled_set(t.db, KEY2, tupled_text("3"), NULL, NULL, &e), TUPLED_YES);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void on_change(void *arg, const struct tupled_change *c, const struct tupled_error *e)
@@ -223,13 +261,13 @@ static void await(int *count, int wanted)
 
 static void files_that_somebody_removes_stop_the_database(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     struct tupled_watch *w = NULL;
     char path[96];
     int ends = 0;
     int failed = 0;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_watch_key(t.db, KEY1, on_change, &ends, &w, &e), TUPLED_YES);
     snprintf(path, sizeof path, "%s/LOCK", t.dir);
     assert_int_equal(unlink(path), 0);
@@ -238,33 +276,33 @@ static void files_that_somebody_removes_stop_the_database(void **state)
                      TUPLED_YES);
     await(&failed, 1);
     tupled_unwatch(w);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 static void a_full_disk_refuses_writes_and_answers_reads(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_error e;
     static char big[600 << 10];
     int outcome = TUPLED_YES;
     memset(big, 'x', sizeof big);
     big[0] = big[sizeof big - 1] = '"';
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     assert_int_equal(tupled_set(t.db, KEY1, tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
-    fault_arm("file.reserve", 1, true);
+    program_arm(&t, "file.reserve", 1, true);
     for (int i = 0; i < 100 && outcome > 0; i++) { /* the segments that there are */
         outcome = tupled_set(t.db, KEY2, (struct tupled_bytes){big, sizeof big}, NULL, NULL, &e);
     }
     assert_int_equal(outcome, TUPLED_FAILED);
     assert_non_null(strstr(e.text, "disk"));
-    host_has(&t, KEY1, "1");
-    fault_arm("", 0, false);
+    program_has(&t, KEY1, "1");
+    program_arm(&t, "", 0, false);
     for (int i = 0; i < 20000 && outcome < 0; i++) { /* it is tried again from time to time */
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         outcome = tupled_set(t.db, KEY2, tupled_text("2"), NULL, NULL, &e);
     }
     assert_int_equal(outcome, TUPLED_YES);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 struct waiting {
@@ -284,10 +322,10 @@ static void *wait_for_ever(void *arg)
 }
 
 /* All of these commands are waiting. */
-static void await_blocked(struct host *t, const char *count)
+static void await_blocked(struct program *t, const char *count)
 {
     for (bool is_there = false; !is_there;) {
-        struct tupled_reply *r = host_ask(t, "INFO clients");
+        struct tupled_reply *r = program_ask(t, "INFO clients");
         is_there = strstr(r->text, count) != NULL;
         tupled_free(r);
     }
@@ -295,11 +333,11 @@ static void await_blocked(struct host *t, const char *count)
 
 static void a_close_ends_calls_that_wait(void **state)
 {
-    struct host t;
+    struct program t;
     struct waiting waiting[3];
     pthread_t threads[3];
     int failed = 0;
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     for (int i = 0; i < 3; i++) {
         waiting[i] = (struct waiting){.db = t.db};
         assert_int_equal(pthread_create(&threads[i], NULL, wait_for_ever, &waiting[i]), 0);
@@ -317,28 +355,28 @@ static void a_close_ends_calls_that_wait(void **state)
         assert_non_null(strstr(waiting[i].e.text, "closed"));
     }
     assert_int_equal(tupled_open(t.dir, &t.options, &t.db, &e), TUPLED_YES);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 /* A message that was being handed over when its database stopped comes again after its lease. */
 static void a_message_that_was_taken_and_not_given_comes_again(void **state)
 {
-    struct host t;
+    struct program t;
     struct tupled_options o;
     struct tupled_error e;
     struct tupled_messages *m = NULL;
     tupled_options_init(&o);
     o.queue_lease_ms = 100;
-    host_init(&t, &o);
+    program_init(&t, &o);
     assert_int_equal(tupled_enqueue(t.db, "q", tupled_text("1"), NULL, NULL, &e), TUPLED_YES);
-    fault_arm("file.sync", 1, true);
+    program_arm(&t, "file.sync", 1, true);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 0, &m, &e), TUPLED_FAILED);
     assert_null(m);
-    fault_arm("", 0, false);
-    host_reopen(&t);
+    program_arm(&t, "", 0, false);
+    program_reopen(&t);
     assert_int_equal(tupled_dequeue(t.db, "q", 1, 60000, &m, &e), TUPLED_YES);
     tupled_free(m);
-    host_fini(&t);
+    program_fini(&t);
 }
 
 /* ---- the host's own things ---- */
@@ -374,13 +412,13 @@ static void every_thread_but_this_one_blocks_all_signals(void)
         }
     }
     pclose(f);
-    assert_int_equal(blocking, 1);
+    assert_true(blocking > 0); /* of several kinds: a thread begins with those of the C library */
     assert_int_equal(open, 1); /* the test's own thread */
 }
 
 static void signals_stay_the_hosts(void **state)
 {
-    struct host t;
+    struct program t;
     struct sigaction mine = {.sa_handler = on_signal};
     struct sigaction before[32];
     sigset_t mask_before;
@@ -388,7 +426,7 @@ static void signals_stay_the_hosts(void **state)
     assert_int_equal(sigaction(SIGUSR1, &mine, NULL), 0);
     for (int i = 1; i < 32; i++) (void)sigaction(i, NULL, &before[i]);
     pthread_sigmask(SIG_SETMASK, NULL, &mask_before);
-    host_init(&t, NULL);
+    program_init(&t, NULL);
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
     for (int i = 1; i < 32; i++) {
         assert_int_equal(sigismember(&mask, i), sigismember(&mask_before, i));
@@ -396,11 +434,11 @@ static void signals_stay_the_hosts(void **state)
     every_thread_but_this_one_blocks_all_signals();
     for (int i = 0; i < 20; i++) {
         assert_int_equal(kill(getpid(), SIGUSR1), 0);
-        host_say(&t, "KV.SET [\"a\"] 1");
+        program_say(&t, "KV.SET [\"a\"] 1");
     }
     assert_true(signals_taken > 0);
     assert_true(pthread_equal(taken_by, pthread_self()));
-    host_fini(&t);
+    program_fini(&t);
     for (int i = 1; i < 32; i++) {
         struct sigaction after;
         if (sigaction(i, NULL, &after) != 0) continue;
@@ -434,22 +472,22 @@ static bool has_backup(struct lines *l)
 
 static void lines_of_the_log_go_to_their_own_callback(void **state)
 {
-    struct host a;
-    struct host b;
+    struct program a;
+    struct program b;
     struct tupled_options o;
     struct lines mine = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct lines other = {.lock = PTHREAD_MUTEX_INITIALIZER};
     tupled_options_init(&o);
     o.log = on_line;
     o.log_arg = &mine;
-    host_init(&a, &o);
+    program_init(&a, &o);
     o.log_arg = &other;
-    host_init(&b, &o);
-    host_say(&a, "SAVE");
-    while (!has_backup(&mine)) host_say(&a, "PING");
+    program_init(&b, &o);
+    program_say(&a, "SAVE");
+    while (!has_backup(&mine)) program_say(&a, "PING");
     assert_false(has_backup(&other));
-    host_fini(&a);
-    host_fini(&b);
+    program_fini(&a);
+    program_fini(&b);
 }
 
 static void nothing_is_printed(void **state)
@@ -461,11 +499,11 @@ static void nothing_is_printed(void **state)
     assert_int_equal(pipe(both), 0);
     fflush(stdout);
     assert_true(dup2(both[1], STDOUT_FILENO) >= 0 && dup2(both[1], STDERR_FILENO) >= 0);
-    struct host t;
-    host_init(&t, NULL);
-    host_say(&t, "SAVE");
-    host_say(&t, "KV.SET [\"a\"] 1");
-    host_fini(&t);
+    struct program t;
+    program_init(&t, NULL);
+    program_say(&t, "SAVE");
+    program_say(&t, "KV.SET [\"a\"] 1");
+    program_fini(&t);
     fflush(stdout);
     assert_true(dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0);
     close(out);
@@ -479,6 +517,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_databases_do_not_know_of_each_other),
+        cmocka_unit_test(two_databases_have_their_own_clock_and_faults),
         cmocka_unit_test(a_directory_in_use_is_refused),
         cmocka_unit_test(directories_that_cannot_be_used_are_refused),
         cmocka_unit_test(a_directory_that_is_only_to_be_read_is_refused),

@@ -90,14 +90,14 @@ static void *work(void *arg)
 
 static void eight_threads_at_once_lose_nothing(void **state)
 {
-    struct host t;
-    struct host other;
+    struct program t;
+    struct program other;
     struct one threads[THREADS];
     struct tupled_watch *w = NULL;
     struct tupled_error e;
     char sum[16];
-    host_init(&t, NULL);
-    host_init(&other, NULL);
+    program_init(&t, NULL);
+    program_init(&other, NULL);
     struct shared s = {.db = t.db, .other = other.db};
     must(tupled_watch_prefix(t.db, tupled_text("[]"), on_change, &s, &w, &e), &e);
     for (int i = 0; i < THREADS; i++) {
@@ -106,14 +106,14 @@ static void eight_threads_at_once_lose_nothing(void **state)
     }
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i].thread, NULL);
     snprintf(sum, sizeof sum, "%d", THREADS * ROUNDS);
-    host_has(&t, KEY1, sum);
-    host_reopen(&t); /* calls back what is left */
+    program_has(&t, KEY1, sum);
+    program_reopen(&t); /* calls back what is left */
     assert_int_equal(counted(&s.called), THREADS * ROUNDS);
     assert_int_equal(counted(&s.jobs), THREADS * ((ROUNDS + 7) / 8));
     assert_true(counted(&s.told) > 0);
-    host_has(&t, KEY1, sum);
-    host_fini(&t);
-    host_fini(&other);
+    program_has(&t, KEY1, sum);
+    program_fini(&t);
+    program_fini(&other);
 }
 
 struct waiter_of {
@@ -135,20 +135,20 @@ static void *wait_for_a_message(void *arg)
 static void a_close_meets_threads_that_wait(void **state)
 {
     for (int round = 0; round < 3; round++) {
-        struct host t;
+        struct program t;
         struct waiter_of waiting[THREADS];
-        host_init(&t, NULL);
+        program_init(&t, NULL);
         for (int i = 0; i < THREADS; i++) {
             waiting[i] = (struct waiter_of){.db = t.db};
             assert_int_equal(
                 pthread_create(&waiting[i].thread, NULL, wait_for_a_message, &waiting[i]), 0);
         }
         for (bool are_there = false; !are_there;) {
-            struct tupled_reply *r = host_ask(&t, "INFO clients");
+            struct tupled_reply *r = program_ask(&t, "INFO clients");
             are_there = strstr(r->text, "blocked_clients:8") != NULL;
             tupled_free(r);
         }
-        host_fini(&t);
+        program_fini(&t);
         for (int i = 0; i < THREADS; i++) {
             pthread_join(waiting[i].thread, NULL);
             assert_int_equal(waiting[i].outcome, TUPLED_FAILED);

@@ -495,9 +495,12 @@ static void database_exec(struct rig *r, const char *sql)
 {
     sqlite3 *db = NULL;
     struct error e;
-    assert_int_equal(store_connect(rig_path(r, "tupled.db"), 1 << 20, true, &db, &e), OK);
+    struct vfs *v = vfs_open(&e);
+    assert_non_null(v);
+    assert_int_equal(store_connect(v, rig_path(r, "tupled.db"), 1 << 20, true, &db, &e), OK);
     assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    vfs_close(v);
 }
 
 static void a_newer_database_format_is_refused(void **state)
