@@ -141,7 +141,7 @@ static void apply_done(struct job *job)
     store_counts_merge(&p->counts, &a->progress.counts);
     store_progress_fini(&a->progress);
     p->text_is_filling = a->progress.is_filling;
-    if (a->memtable->forgotten != NULL) p->has_garbage = true;
+    p->has_garbage = p->has_garbage || a->progress.has_garbage;
     if (a->result != OK) {
         apply_failed(p, a);
         return;

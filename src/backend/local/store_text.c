@@ -384,9 +384,14 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
                          size_t *bytes, struct error *e)
 {
     sqlite3_int64 id = 0;
-    struct slice key = slice_of(sqlite3_column_blob(rows, 0),
-                                (size_t)sqlite3_column_bytes(rows, 0));
+    struct slice placed = slice_of(sqlite3_column_blob(rows, 0),
+                                   (size_t)sqlite3_column_bytes(rows, 0));
     struct slice value;
+    buf_clear(&t->position, SIZE_MAX);
+    if (buf_reserve(&t->position, placed.len) == NULL) buf_require(&t->position);
+    store_unplace(t->position.data, placed);
+    t->position.len = placed.len - 1;
+    struct slice key = buf_slice(&t->position);
     bool is_large = sqlite3_column_type(rows, 1) == SQLITE_INTEGER;
     enum err r = is_large ? store_large_get(s->large_get, rows, 1, &value, e)
                           : store_value(rows, 1, &value, e);
@@ -394,20 +399,21 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
     if (r == OK) r = doc_find(s, t, key, &id, e);
     if (r == OK && id == 0) r = table_entry(s, t, key, &value, e);
     sqlite3_reset(s->large_get);
-    buf_clear(&t->position, SIZE_MAX);
-    buf_append(&t->position, key.data, key.len);
     t->filled++;
     sched_yield();
     return r;
 }
 
 /* Entries after the position, below the prefix. */
-static void fill_bounds(const struct text_table *t, struct buf *start, struct buf *end)
+static void fill_bounds(struct sqlite_store *s, const struct text_table *t, struct buf *start,
+                        struct buf *end)
 {
-    uint8_t head[] = {KEY_HEAD(t->database, STORE_SPACE_COUNTED)};
+    uint8_t head[] = {STORE_HEAD(t->database, s->generations[t->database], STORE_SPACE_COUNTED)};
     struct slice prefix = t->definition.prefix;
-    buf_append(start, t->position.data, t->position.len);
-    if (t->position.len == 0) {
+    if (t->position.len > 0) {
+        struct slice placed = store_place(s, buf_slice(&t->position));
+        buf_append(start, placed.data, placed.len);
+    } else {
         buf_append(start, head, sizeof head);
         buf_append(start, prefix.data, prefix.len);
     }
@@ -428,7 +434,7 @@ static enum err fill_slice(struct sqlite_store *s, struct text_table *t, struct 
     unsigned count = 0;
     buf_init(&start);
     buf_init(&end);
-    fill_bounds(t, &start, &end);
+    fill_bounds(s, t, &start, &end);
     int rc = sqlite3_prepare_v2(s->db, "SELECT k,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k", -1,
                                 &rows, NULL);
     enum err r = store_error(e, s->db, rc, "fill a text index");
