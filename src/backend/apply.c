@@ -172,6 +172,7 @@ static void apply_done(struct job *job)
     if (p->is_started) {
         p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
     }
+    pipeline_clean_try(p); /* a slice between two applies, however fast they follow */
 }
 
 /* One memtable at a time, the oldest first, and only when its versions cannot be lost any more: the

@@ -140,7 +140,8 @@ static struct db_options options_of(struct sim *s)
                   .segment_bytes = 256 * 1024,
                   .retention_ms = 3600000,
                   .retention_bytes = 4 * 256 * 1024,
-                  .store_cache_bytes = 1 << 20},
+                  .store_cache_bytes = 1 << 20,
+                  .flush_rows = rng_below(&s->rng, 2)}, /* 1: a flush moves even two rows */
         .engine = {.value_bytes_max = 1 << 20,
                    .txn_bytes_max = 1 << 20,
                    .ops_max = 100,

@@ -171,7 +171,10 @@ static enum err store_create(struct sqlite_store *s, struct error *e)
              "CREATE TABLE IF NOT EXISTS forgotten(start BLOB PRIMARY KEY, end BLOB NOT NULL,"
              " is_damaged INTEGER NOT NULL) WITHOUT ROWID;"
              "CREATE TABLE IF NOT EXISTS places(d INTEGER PRIMARY KEY, g INTEGER NOT NULL);"
+             "CREATE TABLE IF NOT EXISTS dropped(n INTEGER PRIMARY KEY,"
+             " is_damaged INTEGER NOT NULL);"
              "UPDATE forgotten SET is_damaged=0 WHERE is_damaged;"
+             "UPDATE dropped SET is_damaged=0 WHERE is_damaged;"
              "INSERT OR IGNORE INTO meta VALUES('database_id', x'%s'), ('applied', 0);"
              "PRAGMA application_id=%d; PRAGMA user_version=%d;"
              "COMMIT;",

@@ -10,6 +10,7 @@
  *   places(d INTEGER PRIMARY KEY, g INTEGER): the generation of a database's rows, if not 0
  *   forgotten(start BLOB PRIMARY KEY, end BLOB, is_damaged INTEGER): ranges of kv that nobody reads
  *     any more; what is damaged is not tried again before the next start
+ *   dropped, text, and what text names: store_text.h
  *
  * `k` is database, generation (store_place.c), space, tuple bytes; in aside it is an internal key,
  * which has no generation. `ver` the commit version, `exp` wall-clock

@@ -1,4 +1,5 @@
-/* store_clean: ranges that are forgotten: noted with the memtable that says so, or with a flush,
+/* store_clean: what is forgotten is removed in slices, each a transaction: ranges of kv, then tables
+ * of text indexes (store_dropped.c). Ranges are noted with the memtable that says so, or with a flush,
  * removed later, in slices. A range is struck off the list when no row of it is left
  * (store_place.c). Of a damaged one the rest stays, which harms nobody, and so does its place on
  * the list, until the next start: somebody may have put back the file as it was.
@@ -189,6 +190,11 @@ enum err sqlite_clean(struct store *store, struct store_progress *progress, bool
     enum err r = cleaning_prepare(&c, e);
     if (r == OK) r = store_run(s, s->begin, "begin", e);
     if (r == OK) r = clean_slice(&c, has_more, e);
+    if (r == OK && c.count == 0) {
+        r = store_dropped_clean(s, has_more, e);
+    } else {
+        *has_more = true; /* the next slice will tell */
+    }
     cleaning_fini(&c);
     if (r == OK) r = store_commit(s, progress, e);
     if (r == OK) {
@@ -210,9 +216,10 @@ bool store_has_garbage(const struct sqlite_store *s)
 {
     sqlite3_stmt *stmt = NULL;
     bool has_garbage = false;
-    if (sqlite3_prepare_v2(s->db, "SELECT 1 FROM forgotten WHERE NOT is_damaged LIMIT 1", -1, &stmt,
-                           NULL) == SQLITE_OK) {
-        has_garbage = sqlite3_step(stmt) == SQLITE_ROW;
+    const char *sql = "SELECT EXISTS(SELECT 1 FROM forgotten WHERE NOT is_damaged)"
+                      "OR EXISTS(SELECT 1 FROM dropped WHERE NOT is_damaged)";
+    if (sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL) == SQLITE_OK) {
+        has_garbage = sqlite3_step(stmt) == SQLITE_ROW && sqlite3_column_int(stmt, 0) != 0;
     }
     sqlite3_finalize(stmt);
     return has_garbage;

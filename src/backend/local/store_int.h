@@ -212,7 +212,11 @@ static inline bool store_is_given_up(const struct sqlite_store *s)
 }
 enum err store_given_up(struct error *e);
 
-/* store_clean.c: is there a forgotten range that can be removed? */
+/* store_dropped.c: removes some of the tables of text indexes that are gone, in the transaction
+ * under way; *has_more: there is more. */
+ERR_MUST_USE enum err store_dropped_clean(struct sqlite_store *s, bool *has_more, struct error *e);
+
+/* store_clean.c: is there anything forgotten that can be removed? */
 bool store_has_garbage(const struct sqlite_store *s);
 
 #endif
