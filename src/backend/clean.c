@@ -11,7 +11,9 @@
 static void clean_run(struct job *job)
 {
     struct clean_job *c = (struct clean_job *)job;
+    int64_t begin_us = clock_mono_us();
     c->result = store_clean(c->pipeline->store, &c->progress, &c->has_more, &c->error);
+    c->spent_us = clock_mono_us() - begin_us;
 }
 
 static void clean_done(struct job *job)
@@ -28,6 +30,8 @@ static void clean_done(struct job *job)
         return;
     }
     p->has_garbage = c->has_more;
+    /* The disk belongs to others as long again. Without threads they have had their turn. */
+    if (!p->options.is_inline) p->clean_again_us = clock_mono_us() + c->spent_us;
     pipeline_clean_try(p);
 }
 
