@@ -13,8 +13,8 @@
 #include "backend/local/store_text.h"
 
 #define SLICE_ROWS 20000
-#define FLUSH_BYTES (64u << 10) /* a database of few rows is emptied if they are not larger ... */
-#define FLUSH_ROWS_ALL 10000    /* ... until an apply has removed so many */
+#define ROW_BYTES 320        /* a database of few rows is emptied if they are not larger ... */
+#define FLUSH_ROWS_ALL 10000 /* ... until an apply has removed so many */
 
 struct flushing {
     struct store_moving moving;
@@ -72,7 +72,7 @@ static enum err flush_database(struct sqlite_store *s, struct flushing *f, uint1
                                struct store_progress *p, bool *is_done, struct error *e)
 {
     struct store_counts now = store_counts_now(s, p, database);
-    bool is_small = now.entries <= s->flush_rows && now.bytes <= FLUSH_BYTES;
+    bool is_small = now.entries <= s->flush_rows && now.bytes / ROW_BYTES <= s->flush_rows;
     enum err r = OK;
     *is_done = false;
     if (is_small && f->rows < FLUSH_ROWS_ALL) r = flush_small(s, f, database, is_done, e);

@@ -36,6 +36,7 @@ static void bench_open_with(struct bench *t, unsigned threads)
     clock_set_fake_ms(t->now_ms);
     rig_init(&t->rig);
     t->rig.local.text_ops = &search_text_ops;
+    t->rig.local.flush_rows = 1; /* a flush moves even two rows */
     t->rig.options.is_inline = threads == 0;
     if (threads > 0) t->rig.options.query_threads = threads;
     rig_open(&t->rig);
@@ -207,6 +208,10 @@ static void an_index_is_filled_with_what_was_there(void **state)
     struct bench t;
     struct text_request q;
     bench_open(&t);
+    for (unsigned i = 0; i < 10; i++) write_word(&t, i, 1);
+    rig_apply(&t.rig);
+    rig_flush(&t.rig, 0); /* what follows lies elsewhere */
+    rig_apply(&t.rig);
     for (unsigned i = 0; i < 3500; i++) write_word(&t, i, 1 + i % 5);
     rig_apply(&t.rig);
     define(&t, 7);

@@ -285,6 +285,33 @@ static void removing_goes_on_after_a_start(void **state)
     bench_fini(&b);
 }
 
+/* A copy has its own idea of where rows lie, and of what is still to be removed. */
+static void a_copy_is_as_the_original(void **state)
+{
+    struct bench b;
+    char path[96];
+    bool is_stopping = false;
+    bench_init(&b);
+    fill(&b, 1, 9000);
+    flush(&b, 1);
+    fill(&b, 1, 700);
+    assert_int_equal(store_pin(b.reader, NULL), OK);
+    snprintf(path, sizeof path, "%s/copy.db", b.dir);
+    assert_int_equal(b.reader->ops->copy(b.reader, path, &is_stopping, NULL), OK);
+    store_unpin(b.reader);
+    flush(&b, 1);
+    bench_close(&b);
+    memcpy(b.path, path, sizeof b.path);
+    bench_open(&b);
+    assert_int_equal(rows_seen(b.reader, 1), 700);
+    assert_int_equal(counts_of(&b, 1).entries, 700);
+    assert_true(has_garbage(&b));
+    clean(&b);
+    assert_int_equal(rows_seen(b.reader, 1), 700);
+    assert_int_equal(query_number(&b, "SELECT count(*) FROM kv"), 700);
+    bench_fini(&b);
+}
+
 static void few_rows_are_removed_at_once(void **state)
 {
     struct bench b;
@@ -449,6 +476,7 @@ int main(void)
         cmocka_unit_test(a_flush_is_short_however_much_there_was),
         cmocka_unit_test(a_reader_from_before_sees_everything),
         cmocka_unit_test(removing_goes_on_after_a_start),
+        cmocka_unit_test(a_copy_is_as_the_original),
         cmocka_unit_test(few_rows_are_removed_at_once),
         cmocka_unit_test(long_values_go_in_slices),
         cmocka_unit_test(many_databases_are_flushed_in_one_short_transaction),
