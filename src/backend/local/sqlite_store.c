@@ -173,8 +173,6 @@ static enum err store_create(struct sqlite_store *s, struct error *e)
              "CREATE TABLE IF NOT EXISTS places(d INTEGER PRIMARY KEY, g INTEGER NOT NULL);"
              "CREATE TABLE IF NOT EXISTS dropped(n INTEGER PRIMARY KEY,"
              " is_damaged INTEGER NOT NULL);"
-             "UPDATE forgotten SET is_damaged=0 WHERE is_damaged;"
-             "UPDATE dropped SET is_damaged=0 WHERE is_damaged;"
              "INSERT OR IGNORE INTO meta VALUES('database_id', x'%s'), ('applied', 0);"
              "PRAGMA application_id=%d; PRAGMA user_version=%d;"
              "COMMIT;",
@@ -369,6 +367,7 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     if (r == OK) r = store_create(s, e);
     if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL", "set up the database", e);
     if (r == OK) r = state_read(s, e);
+    if (r == OK) store_clean_again(s);
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) r = store_text_open(s, e);
     if (r == OK) r = store_aside_open(s, e);

@@ -5,6 +5,7 @@
  * may have put back the file as it was.
  */
 #include "backend/local/store_int.h"
+#include "base/log.h"
 
 #define SLICE_ROWS 5000
 #define SLICE_BYTES (8u << 20)
@@ -210,6 +211,17 @@ enum err sqlite_clean(struct store *store, struct store_progress *progress, bool
         sqlite3_reset(s->rollback);
     }
     return r;
+}
+
+void store_clean_again(struct sqlite_store *s)
+{
+    static const char *const all[] = {"UPDATE forgotten SET is_damaged=0 WHERE is_damaged",
+                                      "UPDATE dropped SET is_damaged=0 WHERE is_damaged"};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        struct error why;
+        int rc = sqlite3_exec(s->db, all[i], NULL, NULL, NULL);
+        if (store_error(&why, s->db, rc, "clean up") != OK) log_warning("store: %s", why.text);
+    }
 }
 
 bool store_has_garbage(const struct sqlite_store *s)
