@@ -304,6 +304,44 @@ static void many_databases_cost_what_is_in_them(void **state)
     assert_true(ask_integer(c, "KV.DB CREATE last") > before + MANY);
 }
 
+/* Of what was written before the flush nothing comes back, and of what came after it nothing goes,
+ * wherever the server was with removing when it was killed. */
+static void a_kill_amid_the_removing_of_a_flushed_database_harms_nothing(void **state)
+{
+    enum { ROWS = 60000, PART = 1000, ROUNDS = 3 };
+    ask_integer(c, "KV.DB CREATE big");
+    expect(c, "+OK", "CONFIG SET memtable-age 50");
+    for (int round = 1; round <= ROUNDS; round++) {
+        expect(c, "+OK", "SELECT big");
+        for (int from = 0; from < ROWS; from += PART) {
+            for (int i = from; i < from + PART; i++) say(c, "SET k%d %d", i, round);
+            expect_many(c, PART, "+OK");
+        }
+        load_wait_info(d, "memtable_entries", 0);
+        assert_int_equal(ask_integer(c, "DBSIZE"), ROWS);
+        expect(c, "+OK", "FLUSHDB");
+        expect(c, ":0", "DBSIZE");
+        expect(c, "+OK", "SET k%d new", round);
+        if (round < ROUNDS) load_wait_info(d, "memtable_entries", 0); /* the store has the flush */
+        group_again(true);
+        expect(c, "+OK", "CONFIG SET memtable-age 50");
+        expect(c, "+OK", "SELECT big");
+        expect(c, ":1", "DBSIZE");
+        expect(c, "new", "GET k%d", round);
+        expect(c, "(nil)", "GET k%d", round + 1);
+    }
+    load_wait_info(d, "memtable_entries", 0);
+    load_wait_info(d, "store_cleaning", 0);
+    expect(c, ":1", "DBSIZE");
+    assert_int_equal(info("big", "entries"), 1);
+    assert_in_range(info("big", "bytes-on-disk"), 3, 20);
+    group_again(false);
+    expect(c, "+OK", "SELECT big");
+    expect(c, ":1", "DBSIZE");
+    expect(c, "new", "GET k%d", ROUNDS);
+    expect(c, "+OK", "CONFIG SET memtable-age 5000");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, leave)
 
 int main(void)
@@ -320,6 +358,7 @@ int main(void)
         TEST(over_a_rate_commands_wait_and_are_not_refused),
         TEST(the_feed_begins_with_the_database),
         TEST(many_databases_cost_what_is_in_them),
+        TEST(a_kill_amid_the_removing_of_a_flushed_database_harms_nothing),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -142,7 +142,7 @@ static void apply_done(struct job *job)
     store_counts_merge(&p->counts, &a->progress.counts);
     store_progress_fini(&a->progress);
     p->text_is_filling = a->progress.is_filling;
-    if (a->memtable->forgotten != NULL) p->has_garbage = true;
+    p->has_garbage = p->has_garbage || a->progress.has_garbage;
     if (a->result != OK) {
         apply_failed(p, a);
         return;
@@ -173,6 +173,7 @@ static void apply_done(struct job *job)
     if (p->is_started) {
         p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
     }
+    pipeline_clean_try(p); /* a slice between two applies, however fast they follow */
 }
 
 /* One memtable at a time, the oldest first, and only when its versions cannot be lost any more: the

@@ -175,7 +175,7 @@ struct backend_stats {
     uint64_t aside_entries; /* that the store cannot take for damage, kept beside it */
     int64_t time_ahead_ms;  /* transaction time, of the system's clock; 0 = they agree */
     bool is_store_failing, is_disk_full;
-    bool has_garbage; /* forgotten ranges are still to be removed */
+    bool has_garbage; /* what was forgotten or flushed is still to be removed */
 };
 
 /* Of a verification, the last one: KV.VERIFY. */

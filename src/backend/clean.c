@@ -1,6 +1,7 @@
 /* clean: what is forgotten (MUTATION_FORGET) is removed from the store, a slice at a time, between
  * applies, on the store thread: nobody waits for it, and nothing of it passes the journal. It goes
- * on after a restart.
+ * on after a restart. What a flush leaves behind in the store is forgotten too, if the store says
+ * so (store_progress).
  */
 #include "backend/pipeline_int.h"
 #include "base/clock.h"
@@ -10,7 +11,9 @@
 static void clean_run(struct job *job)
 {
     struct clean_job *c = (struct clean_job *)job;
+    int64_t begin_us = clock_mono_us();
     c->result = store_clean(c->pipeline->store, &c->progress, &c->has_more, &c->error);
+    c->spent_us = clock_mono_us() - begin_us;
 }
 
 static void clean_done(struct job *job)
@@ -27,6 +30,8 @@ static void clean_done(struct job *job)
         return;
     }
     p->has_garbage = c->has_more;
+    /* The disk belongs to others as long again. Without threads they have had their turn. */
+    if (!p->options.is_inline) p->clean_again_us = clock_mono_us() + c->spent_us;
     pipeline_clean_try(p);
 }
 

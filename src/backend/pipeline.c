@@ -204,7 +204,7 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
     bool has_garbage = p->has_garbage;
     for (const struct memtable *m = p->active; m != NULL; m = m->older) {
         if (m->state < MEM_APPLIED) entries += m->order.count;
-        has_garbage = has_garbage || m->forgotten != NULL;
+        has_garbage = has_garbage || m->forgotten != NULL || m->has_flush;
     }
     *out = (struct backend_stats){
         .version = p->version_newest,

@@ -41,6 +41,7 @@ struct clean_job {
     struct pipeline *pipeline;
     struct store_progress progress;
     bool has_more;
+    int64_t spent_us;
     enum err result;
     struct error error;
 };
@@ -78,7 +79,7 @@ struct pipeline {
     struct apply_job apply;
     struct clean_job clean;
     bool has_garbage, is_cleaning; /* of forgotten ranges */
-    int64_t clean_again_us;        /* not before; after an error */
+    int64_t clean_again_us;        /* not before */
     bool is_started;               /* the journal takes appends */
     bool is_applying, is_closing;
     int64_t apply_retry_us; /* not before; 0 = at once */

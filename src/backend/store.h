@@ -39,7 +39,7 @@ struct store_progress {
     struct sparse counts;     /* struct store_counts of the databases that changed; owned */
     uint64_t rows;            /* written by this apply */
     bool is_filling;          /* a text index is not filled in yet */
-    bool has_garbage;         /* forgotten ranges are not removed yet */
+    bool has_garbage;         /* what was forgotten or flushed is not removed yet */
     struct store_aside aside; /* of this apply; owned */
     struct error damage;      /* met by this apply; OK = none */
 };
@@ -68,7 +68,7 @@ void store_chunk_fini(struct store_chunk *c);
 
 struct store_fetch {
     struct slice start; /* inclusive */
-    struct slice end;   /* exclusive */
+    struct slice end;   /* exclusive; of another database: the end of start's */
     bool is_reverse;
     bool with_values;
     bool may_wait;
@@ -108,7 +108,8 @@ struct store_ops {
      * slice left it, and *progress is that state; else *progress is the new one. */
     enum err (*apply)(struct store *s, const struct memtable *m, struct store_progress *progress,
                       struct error *e);
-    /* Store thread: removes the next slice of what is forgotten; *has_more: there is more. Of
+    /* Store thread: removes the next slice of what is forgotten, by memtables, or by the store when
+     * it flushed a database or dropped an index; *has_more: there is more, or may be. Of
      * *progress, which the caller ends in any case, only the counts mean something. */
     enum err (*clean)(struct store *s, struct store_progress *progress, bool *has_more,
                       struct error *e);

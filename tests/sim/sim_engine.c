@@ -136,6 +136,7 @@ static struct db_options options_of(struct sim *s)
     o.local.segment_bytes = 256 * 1024;
     o.local.retention_ms = 3600000;
     o.local.retention_bytes = 4 * 256 * 1024;
+    o.local.flush_rows = rng_below(&s->rng, 2); /* 1: a flush moves even two rows */
     o.engine.value_bytes_max = o.engine.txn_bytes_max = 1 << 20;
     o.engine.expire_batch = 5;
     o.queues.dedup_window_ms = QUEUE_CHECK_DEDUP_MS;

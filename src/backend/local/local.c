@@ -26,7 +26,8 @@ static enum err open_store(const struct local_options *options, struct store **o
     struct sqlite_options store = {.path = (char *)path.data,
                                    .cache_bytes = options->store_cache_bytes / 2,
                                    .reader_cache_bytes = options->store_cache_bytes / 16,
-                                   .text_ops = options->text_ops};
+                                   .text_ops = options->text_ops,
+                                   .flush_rows = options->flush_rows};
     enum err r = sqlite_open(&store, out, e);
     buf_fini(&path);
     return r;

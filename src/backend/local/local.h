@@ -21,6 +21,7 @@ struct local_options {
     uint64_t retention_bytes;
     uint64_t store_cache_bytes;      /* SQLite page caches together */
     const struct text_ops *text_ops; /* backend/text.h; NULL = there are no text indexes */
+    uint64_t flush_rows;             /* sqlite_store.h; 0 = as usual */
 };
 
 /* Both or none. ERR_LOCKED, ERR_CORRUPT, ERR_FORMAT, ERR_IO, ERR_DISK_FULL. The journal unlocks the

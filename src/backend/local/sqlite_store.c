@@ -9,7 +9,7 @@
 #include "base/random.h"
 
 #define APPLICATION_ID 0x7475706c /* "tupl" */
-#define FLUSH_SLICE_ROWS "20000"
+#define FLUSH_ROWS 200            /* see sqlite_options */
 
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
 {
@@ -69,7 +69,7 @@ static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
     (void)argc;
     s->replaced = (struct store_change){.entries = 1,
                                         .expiring = sqlite3_value_int64(argv[1]) != 0,
-                                        .bytes = sqlite3_value_int64(argv[3]) - KEY_HEAD_BYTES};
+                                        .bytes = sqlite3_value_int64(argv[3]) - STORE_HEAD_BYTES};
     s->replaced_large = sqlite3_value_int64(argv[2]);
     sqlite3_result_value(ctx, argv[0]);
 }
@@ -151,7 +151,7 @@ static enum err store_check_format(const char *path, struct error *e)
 
 static enum err store_create(struct sqlite_store *s, struct error *e)
 {
-    char sql[1400];
+    char sql[1600];
     uint8_t id[DATABASE_ID_BYTES];
     char hex[2 * DATABASE_ID_BYTES + 1];
     random_system(id, sizeof id);
@@ -166,8 +166,11 @@ static enum err store_create(struct sqlite_store *s, struct error *e)
              " expiring INTEGER NOT NULL, bytes INTEGER NOT NULL);"
              "CREATE TABLE IF NOT EXISTS aside(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
              " exp INTEGER NOT NULL, v BLOB) WITHOUT ROWID;"
-             "CREATE TABLE IF NOT EXISTS forgotten(start BLOB PRIMARY KEY, end BLOB NOT NULL)"
-             " WITHOUT ROWID;"
+             "CREATE TABLE IF NOT EXISTS forgotten(start BLOB PRIMARY KEY, end BLOB NOT NULL,"
+             " is_damaged INTEGER NOT NULL) WITHOUT ROWID;"
+             "CREATE TABLE IF NOT EXISTS places(d INTEGER PRIMARY KEY, g INTEGER NOT NULL);"
+             "CREATE TABLE IF NOT EXISTS dropped(n INTEGER PRIMARY KEY,"
+             " is_damaged INTEGER NOT NULL);"
              "INSERT OR IGNORE INTO meta VALUES('database_id', x'%s'), ('applied', 0);"
              "PRAGMA application_id=%d; PRAGMA user_version=%d;"
              "COMMIT;",
@@ -232,20 +235,17 @@ static enum err store_prepare_all(struct sqlite_store *s, struct error *e)
         r = store_prepare(s, &s->put,
                           "INSERT INTO kv VALUES(?1,?2,?3,?4) ON CONFLICT(k) DO UPDATE SET "
                           "ver=replacing(excluded.ver, kv.exp, CASE typeof(kv.v) WHEN 'integer' "
-                          "THEN kv.v END, " STORE_ROW_BYTES("kv.") "), exp=excluded.exp, "
-                                                                   "v=excluded.v",
+                          "THEN kv.v END, " STORE_ROW_BYTES "), exp=excluded.exp, "
+                          "v=excluded.v",
                           e);
     }
     if (r == OK)
         r = store_prepare(
             s, &s->del,
-            "DELETE FROM kv WHERE k=?1 RETURNING exp, " STORE_LARGE_ID ", " STORE_ROW_BYTES(""), e);
+            "DELETE FROM kv WHERE k=?1 RETURNING exp, " STORE_LARGE_ID ", " STORE_ROW_BYTES, e);
     if (r == OK) {
         r = store_prepare(s, &s->del_range,
-                          "DELETE FROM kv WHERE k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 "
-                          "LIMIT " FLUSH_SLICE_ROWS ") RETURNING " STORE_LARGE_ID
-                          ", " STORE_ROW_BYTES(""),
-                          e);
+                          STORE_DELETE("k IN (SELECT k FROM kv WHERE k>=?1 AND k<?2 LIMIT ?3)"), e);
     }
     if (r == OK) r = store_prepare(s, &s->large_put, "INSERT INTO large(v) VALUES(?1)", e);
     if (r == OK) r = store_prepare(s, &s->large_get, STORE_LARGE_SQL, e);
@@ -279,7 +279,7 @@ static enum err state_read(struct sqlite_store *s, struct error *e)
     s->applied = p.applied;
     store_counts_merge(&s->counts, &p.counts);
     store_progress_fini(&p);
-    return OK;
+    return store_places_read(s, e);
 }
 
 /* ---- what a store can do ---- */
@@ -325,6 +325,7 @@ static void sqlite_close(struct store *store)
     file_close(&s->nowait_file);
     vfs_close(s->vfs);
     store_counts_fini(&s->counts);
+    buf_fini(&s->placed);
     mem_free(s->path);
     mem_free(s);
 }
@@ -361,6 +362,7 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     s->path = memcpy(mem_alloc(len), options->path, len);
     s->reader_cache_bytes = options->reader_cache_bytes;
     s->text_ops = options->text_ops;
+    s->flush_rows = options->flush_rows == 0 ? FLUSH_ROWS : options->flush_rows;
     enum err r = store_check_format(s->path, e);
     if (r == OK && (s->vfs = vfs_open(e)) == NULL) r = ERR_IO;
     if (r == OK) r = store_connect(s->vfs, s->path, options->cache_bytes, true, &s->db, e);
@@ -368,6 +370,7 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     if (r == OK) r = store_create(s, e);
     if (r == OK) r = store_exec(s, "PRAGMA journal_mode=WAL", "set up the database", e);
     if (r == OK) r = state_read(s, e);
+    if (r == OK) store_clean_again(s);
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) r = store_text_open(s, e);
     if (r == OK) r = store_aside_open(s, e);

@@ -7,9 +7,13 @@
  *   counts(d INTEGER PRIMARY KEY, entries, expiring, bytes): backend/store_counts.h
  *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
  *     damaged and can therefore not be written. They are newer than what kv may have of them.
- *   forgotten(start BLOB PRIMARY KEY, end BLOB): ranges of kv that nobody reads any more
+ *   places(d INTEGER PRIMARY KEY, g INTEGER): the generation of a database's rows, if not 0
+ *   forgotten(start BLOB PRIMARY KEY, end BLOB, is_damaged INTEGER): ranges of kv that nobody reads
+ *     any more; what is damaged is not tried again before the next start
+ *   dropped, text, and what text names: store_text.h
  *
- * `k` is an internal key (database, space, tuple bytes), `ver` the commit version, `exp` wall-clock
+ * `k` is database, generation (store_place.c), space, tuple bytes; in aside it is an internal key,
+ * which has no generation. `ver` the commit version, `exp` wall-clock
  * ms or 0, `v` the value, or an integer, the id of a large one. application_id is "tupl",
  * user_version the format. Every page has a checksum (page_sum.h).
  *
@@ -26,7 +30,7 @@
 #include "backend/local/journal_format.h"
 #include "backend/store.h"
 
-#define STORE_FORMAT 4
+#define STORE_FORMAT 5
 
 struct text_ops;
 
@@ -35,6 +39,8 @@ struct sqlite_options {
     uint64_t cache_bytes; /* page cache of the writer; a reader gets reader_cache_bytes */
     uint64_t reader_cache_bytes;
     const struct text_ops *text_ops; /* NULL = text indexes are not kept; backend/text.h */
+    uint64_t flush_rows; /* a database of at most so many rows is flushed by removing them; a test
+                          * has other figures; 0 = as usual (store_flush.c) */
 };
 
 /* Opens or creates. ERR_FORMAT when it is newer than this program or no database of ours. */

@@ -30,8 +30,8 @@ static enum err put_meta(struct sqlite_store *s, const char *name, uint64_t valu
     return store_run(s, s->meta_put, "record the state", e);
 }
 
-static struct store_counts counts_now(const struct sqlite_store *s, const struct store_progress *p,
-                                      uint16_t database)
+struct store_counts store_counts_now(const struct sqlite_store *s, const struct store_progress *p,
+                                     uint16_t database)
 {
     const struct sparse *from = sparse_get(&p->counts, database) != NULL ? &p->counts : &s->counts;
     return store_counts_get(from, database);
@@ -56,7 +56,7 @@ enum err store_commit(struct sqlite_store *s, struct store_progress *p, struct e
     enum err r = OK;
     const struct store_change *d;
     for (uint32_t i = 0; r == OK && (d = sparse_next(&s->slice, &i)) != NULL; i++) {
-        struct store_counts c = counts_now(s, p, (uint16_t)i);
+        struct store_counts c = store_counts_now(s, p, (uint16_t)i);
         c.entries += (uint64_t)d->entries;
         c.expiring += (uint64_t)d->expiring;
         c.bytes += (uint64_t)d->bytes;
@@ -81,7 +81,7 @@ static enum err delete_run(struct sqlite_store *s, struct error *e)
         s->replaced = (struct store_change){.entries = 1,
                                             .expiring = sqlite3_column_int64(s->del, 0) != 0,
                                             .bytes = sqlite3_column_int64(s->del, 2) -
-                                                     KEY_HEAD_BYTES};
+                                                     STORE_HEAD_BYTES};
         s->replaced_large = sqlite3_column_int64(s->del, 1);
         rc = sqlite3_step(s->del);
     }
@@ -111,7 +111,8 @@ enum err store_apply_entry(struct sqlite_store *s, const struct mem_entry *entry
     const struct mem_version *v = entry->newest;
     sqlite3_stmt *stmt = v->is_tombstone ? s->del : s->put;
     enum err r = OK;
-    sqlite3_bind_blob(stmt, 1, entry->key.data, (int)entry->key.len, SQLITE_STATIC);
+    struct slice placed = store_place(s, entry->key);
+    sqlite3_bind_blob(stmt, 1, placed.data, (int)placed.len, SQLITE_STATIC);
     if (!v->is_tombstone) {
         sqlite3_bind_int64(stmt, 2, (sqlite3_int64)v->version);
         sqlite3_bind_int64(stmt, 3, v->expiry_ms);
@@ -135,35 +136,6 @@ enum err store_apply_entry(struct sqlite_store *s, const struct mem_entry *entry
     change->entries = !v->is_tombstone - s->replaced.entries;
     change->expiring = (!v->is_tombstone && v->expiry_ms != 0) - s->replaced.expiring;
     return OK;
-}
-
-/* Removes a whole database in slices of its own; the rows written after the flush come from the
- * memtable again. */
-static enum err apply_flush(struct sqlite_store *s, uint16_t database, struct store_progress *p,
-                            struct error *e)
-{
-    const uint8_t start[] = {KEY_HEAD(database, 0)};
-    const uint8_t end[] = {KEY_HEAD(database, 0xff)};
-    for (;;) {
-        enum err r = store_run(s, s->begin, "begin", e);
-        if (r != OK) return r;
-        sqlite3_bind_blob(s->del_range, 1, start, sizeof start, SQLITE_STATIC);
-        sqlite3_bind_blob(s->del_range, 2, end, sizeof end, SQLITE_STATIC);
-        int removed = 0;
-        int64_t bytes = 0;
-        r = store_delete_rows(s, s->del_range, "flush a database", &removed, &bytes, e);
-        if (r == OK) r = store_aside_flush(s, database, e);
-        if (r == OK) r = store_text_flush(s, database, e);
-        struct store_counts now = counts_now(s, p, database);
-        if (removed == 0) {
-            store_change_add(&s->slice, database,
-                             &(struct store_change){.entries = -(int64_t)now.entries,
-                                                    .expiring = -(int64_t)now.expiring,
-                                                    .bytes = -(int64_t)now.bytes});
-        }
-        if (r == OK) r = store_commit(s, p, e);
-        if (r != OK || removed == 0) return r;
-    }
 }
 
 static bool is_flushed(const struct memtable *m, const struct mem_entry *entry)
@@ -307,16 +279,24 @@ void store_checkpoint(struct sqlite_store *s)
     }
 }
 
+/* Databases that have no counts any more have none there either: *progress must say that. */
+static void empty_counts(const struct sqlite_store *s, struct store_progress *progress)
+{
+    static const struct store_counts none;
+    for (uint32_t i = 0; sparse_next(&s->counts, &i) != NULL; i++) {
+        if (sparse_get(&progress->counts, (uint16_t)i) == NULL) {
+            store_counts_put(&progress->counts, (uint16_t)i, &none);
+        }
+    }
+}
+
 /* On an error *progress is what earlier slices left. */
 static enum err apply_memtable(struct sqlite_store *s, const struct memtable *m,
                                struct store_progress *progress, struct error *e)
 {
     struct store_progress p = {.applied = s->applied};
     enum err r = store_text_found(s, e);
-    const struct mem_database *d;
-    for (uint32_t i = 0; r == OK && (d = sparse_next(&m->databases, &i)) != NULL; i++) {
-        if (d->flushed != 0) r = apply_flush(s, (uint16_t)i, &p, e);
-    }
+    if (r == OK) r = store_flush(s, m, &p, e);
     if (r == OK && s->text_ops != NULL) r = apply_texts(s, m, &p, e);
     struct omap_iter it = omap_seek(&m->order, slice_of(NULL, 0));
     do {
@@ -329,11 +309,13 @@ static enum err apply_memtable(struct sqlite_store *s, const struct memtable *m,
         /* Slices before the failed one stand; their counts must too. */
         struct error ignored;
         *progress = (struct store_progress){.applied = s->applied};
-        (void)!store_read_meta(s, progress, &ignored);
+        if (store_read_meta(s, progress, &ignored) == OK) empty_counts(s, progress);
         progress->is_filling = store_text_is_filling(s);
+        progress->has_garbage = store_has_garbage(s);
         return r;
     }
     p.is_filling = store_text_is_filling(s);
+    p.has_garbage = store_has_garbage(s);
     *progress = p;
     return OK;
 }

@@ -75,13 +75,15 @@ enum err store_aside_flush(struct sqlite_store *s, uint16_t database, struct err
 {
     char sql[80];
     if (s->aside.count == 0) return OK;
-    snprintf(sql, sizeof sql, "DELETE FROM aside WHERE substr(k,1,2)=x'%04x'", database);
+    snprintf(sql, sizeof sql, "DELETE FROM aside WHERE k>=x'%04x' AND k<x'%04xff'", database,
+             database);
     return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), "flush a database");
 }
 
 enum err store_probe(struct sqlite_store *s, struct slice key, struct error *e)
 {
-    sqlite3_bind_blob(s->probe, 1, key.data, (int)key.len, SQLITE_STATIC);
+    struct slice placed = store_place(s, key);
+    sqlite3_bind_blob(s->probe, 1, placed.data, (int)placed.len, SQLITE_STATIC);
     return store_run(s, s->probe, "look an entry up", e);
 }
 

@@ -15,6 +15,9 @@ struct sqlite_store {
     struct vfs *vfs;   /* owned; of all connections */
     sqlite3 *db;       /* the writer's connection */
     sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
+    struct buf placed;                  /* see store_place */
+    uint8_t generations[DATABASES_MAX]; /* of each database; store thread: store_place.c */
+    uint64_t flush_rows;                /* sqlite_options */
     sqlite3_stmt *counts_put, *counts_del, *savepoint, *rollback_to, *release, *aside_put, *probe;
     sqlite3_stmt *large_put, *large_del, *large_get;
     bool is_given_up;              /* atomic */
@@ -103,10 +106,11 @@ ERR_MUST_USE enum err store_read_meta(struct sqlite_store *s, struct store_progr
 #define STORE_LARGE_SQL "SELECT v FROM large WHERE id=?1"
 /* What kv.v is in terms of that table: its id, or NULL. */
 #define STORE_LARGE_ID "CASE typeof(v) WHEN 'integer' THEN v END"
-/* Bytes of the row's key and value, as they are counted, and the head. */
-#define STORE_ROW_BYTES(kv)                                                                        \
-    "length(" kv "k)+CASE typeof(" kv "v) WHEN 'integer' THEN "                                    \
-    "(SELECT length(v) FROM large WHERE id=" kv "v) ELSE length(" kv "v) END"
+/* Bytes of the row's key and value, as they are counted, and STORE_HEAD_BYTES. Columns have their
+ * table's name: within the SELECT a bare v is that of `large`. */
+#define STORE_ROW_BYTES                                                                            \
+    "length(kv.k)+CASE typeof(kv.v) WHEN 'integer' THEN "                                          \
+    "(SELECT length(large.v) FROM large WHERE large.id=kv.v) ELSE length(kv.v) END"
 /* In the transaction under way. */
 ERR_MUST_USE enum err store_large_put(struct sqlite_store *s, struct slice value, int64_t *id,
                                       struct error *e);
@@ -118,16 +122,68 @@ ERR_MUST_USE enum err store_large_get(sqlite3_stmt *get, sqlite3_stmt *row, int 
 /* A value in a column: borrowed until the next step. */
 ERR_MUST_USE enum err store_value(sqlite3_stmt *row, int column, struct slice *value,
                                   struct error *e);
-/* Runs DELETE FROM kv ... RETURNING STORE_LARGE_ID, STORE_ROW_BYTES, and removes the large values
- * too. *bytes: of keys and values, as they are counted. */
+#define STORE_DELETE(where)                                                                        \
+    "DELETE FROM kv WHERE " where " RETURNING " STORE_LARGE_ID ", " STORE_ROW_BYTES
+/* Runs a STORE_DELETE, and removes the large values too. *bytes: of keys and values, as they are
+ * counted. */
 ERR_MUST_USE enum err store_delete_rows(struct sqlite_store *s, sqlite3_stmt *stmt,
                                         const char *what, int *removed, int64_t *bytes,
                                         struct error *e);
+
+/* store_place.c: keys as they are in kv. */
+#define STORE_HEAD_BYTES 4
+#define STORE_HEAD(database, generation, space)                                                    \
+    (uint8_t)((unsigned)(database) >> 8), (uint8_t)(database), (uint8_t)(generation),              \
+        (uint8_t)(space)
+/* The place of a key for a reader's statement: parameters that are the key, and its database. */
+#define STORE_PLACE(key, database)                                                                 \
+    "place(" key "," database ",(SELECT g FROM places WHERE d=" database "))"
+/* Makes `place` known to a connection. */
+ERR_MUST_USE enum err store_place_register(sqlite3 *db, struct error *e);
+/* For the writer: good until the next call. Store thread. */
+struct slice store_place(struct sqlite_store *s, struct slice key);
+/* The other way: writes the key, of one byte less. */
+void store_unplace(uint8_t *out, struct slice placed);
+static inline uint8_t store_generation_of(struct slice placed)
+{
+    return placed.data[2];
+}
+void store_generation_bounds(uint16_t database, uint8_t generation, uint8_t start[STORE_HEAD_BYTES],
+                             uint8_t end[STORE_HEAD_BYTES]);
+/* At a start: into s->generations. */
+ERR_MUST_USE enum err store_places_read(struct sqlite_store *s, struct error *e);
+
+/* Databases that get another generation, within one transaction. */
+struct store_moved {
+    uint16_t database;
+    uint8_t generation;
+};
+struct store_moving {
+    sqlite3_stmt *is_taken, *merge, *forget, *put; /* owned */
+    struct store_moved *moved;                     /* owned */
+    size_t count, cap;
+};
+/* To be ended, also after an error. */
+ERR_MUST_USE enum err store_moving_begin(struct sqlite_store *s, struct store_moving *m,
+                                         struct error *e);
+/* Forgets what lies in the database's generation. *is_moved false: no other one is free, and
+ * nothing was done. The writer goes on with the old one until the end. */
+ERR_MUST_USE enum err store_move(struct sqlite_store *s, struct store_moving *m, uint16_t database,
+                                 bool *is_moved, struct error *e);
+/* After the transaction: is it committed? */
+void store_moving_end(struct sqlite_store *s, struct store_moving *m, bool is_committed);
+
+/* store_flush.c: what the memtable flushes, in transactions of its own. */
+ERR_MUST_USE enum err store_flush(struct sqlite_store *s, const struct memtable *m,
+                                  struct store_progress *p, struct error *e);
 
 /* store_apply.c: one entry into the transaction under way: *change is what it does to the counts of
  * its database, which the caller adds to s->slice when the entry is to stay. */
 ERR_MUST_USE enum err store_apply_entry(struct sqlite_store *s, const struct mem_entry *entry,
                                         struct store_change *change, struct error *e);
+/* What the store and the slices of this apply have of a database. */
+struct store_counts store_counts_now(const struct sqlite_store *s, const struct store_progress *p,
+                                     uint16_t database);
 /* Ends the transaction. The counts go with it, so that they are right after a crash at any point:
  * s->slice becomes part of p->counts. */
 ERR_MUST_USE enum err store_commit(struct sqlite_store *s, struct store_progress *p,
@@ -158,7 +214,13 @@ static inline bool store_is_given_up(const struct sqlite_store *s)
 }
 enum err store_given_up(struct error *e);
 
-/* store_clean.c */
+/* store_dropped.c: removes some of the tables of text indexes that are gone, in the transaction
+ * under way; *has_more: there is more. */
+ERR_MUST_USE enum err store_dropped_clean(struct sqlite_store *s, bool *has_more, struct error *e);
+
+/* store_clean.c: is there anything forgotten that can be removed? */
 bool store_has_garbage(const struct sqlite_store *s);
+/* At a start: what was damaged is to be tried again. Where not even that can be noted, it is not. */
+void store_clean_again(struct sqlite_store *s);
 
 #endif

@@ -55,7 +55,7 @@ enum err store_delete_rows(struct sqlite_store *s, sqlite3_stmt *stmt, const cha
     *bytes = 0;
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
         ++*removed;
-        *bytes += sqlite3_column_int64(stmt, 1) - KEY_HEAD_BYTES;
+        *bytes += sqlite3_column_int64(stmt, 1) - STORE_HEAD_BYTES;
         if (sqlite3_column_type(stmt, 0) != SQLITE_INTEGER) continue;
         if (count == cap) {
             cap = cap == 0 ? 64 : 2 * cap;

@@ -8,7 +8,8 @@
 
 #define CHUNK_BYTES_MAX (1u << 20)
 #define FETCH_WORK (64u << 20) /* of a filter, in one job: others want the thread too */
-#define YIELD_ROWS 64          /* read on a query thread, some 20 us: see worker.h */
+#define STORE_RANGE "k>=" STORE_PLACE("?1", "?3") " AND k<" STORE_PLACE("?2", "?3")
+#define YIELD_ROWS 64 /* read on a query thread, some 20 us: see worker.h */
 
 static enum err reader_prepare(struct sqlite_reader *r, sqlite3_stmt **stmt, const char *sql,
                                struct error *e)
@@ -28,15 +29,19 @@ enum err sqlite_reader_open(struct store *store, struct store_reader **out, stru
     s->readers = r;
     enum err rc = store_connect(s->vfs, s->path, s->reader_cache_bytes, false, &r->db, e);
     if (rc == OK) r->file = vfs_file_of(r->db);
-    if (rc == OK) rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=?1", e);
+    if (rc == OK) rc = store_place_register(r->db, e);
+    if (rc == OK) {
+        rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=" STORE_PLACE("?1", "?2"),
+                            e);
+    }
     if (rc == OK) rc = reader_prepare(r, &r->large, STORE_LARGE_SQL, e);
     if (rc == OK) {
         rc = reader_prepare(r, &r->forward,
-                            "SELECT k,ver,exp,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k", e);
+                            "SELECT k,ver,exp,v FROM kv WHERE " STORE_RANGE " ORDER BY k", e);
     }
     if (rc == OK) {
         rc = reader_prepare(r, &r->backward,
-                            "SELECT k,ver,exp,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k DESC", e);
+                            "SELECT k,ver,exp,v FROM kv WHERE " STORE_RANGE " ORDER BY k DESC", e);
     }
     if (rc == OK) rc = reader_prepare(r, &r->begin, "BEGIN", e);
     if (rc == OK) rc = reader_prepare(r, &r->commit, "COMMIT", e);
@@ -123,6 +128,7 @@ enum err sqlite_get(struct store_reader *reader, struct slice key, bool may_wait
     if (delay_ms > 0 && !may_wait) return error_set(e, ERR_WAIT, "the disk is slow");
     if (delay_ms > 0) clock_sleep_us((int64_t)delay_ms * 1000);
     bind_slice(r->get, 1, key);
+    sqlite3_bind_int(r->get, 2, key_database(key));
     enum err result = reader_step(r, r->get, may_wait, &rc, e);
     if (result == OK && rc == SQLITE_ROW) {
         out->exists = true;
@@ -204,7 +210,10 @@ struct fetched {
 static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, struct slice value, size_t *bytes)
 {
     struct store_row *row = &c->rows[c->count];
-    row->key = arena_copy(&c->arena, column_slice(stmt, 0));
+    struct slice placed = column_slice(stmt, 0);
+    uint8_t *key = arena_alloc(&c->arena, placed.len - 1);
+    store_unplace(key, placed);
+    row->key = slice_of(key, placed.len - 1);
     row->version = (uint64_t)sqlite3_column_int64(stmt, 1);
     row->expiry_ms = sqlite3_column_int64(stmt, 2);
     uint8_t *copy = arena_alloc_try(&c->arena, value.len > 0 ? value.len : 1);
@@ -216,14 +225,18 @@ static bool chunk_add(struct store_chunk *c, sqlite3_stmt *stmt, struct slice va
     return true;
 }
 
-/* Notes that the row of this key was looked at; does its value match? */
-static enum err chunk_look(struct store_chunk *c, const struct row_filter *filter, struct slice key,
-                           struct slice value, bool *matches, struct error *e)
+/* Notes that the row with this key in kv was looked at; does its value match? */
+static enum err chunk_look(struct store_chunk *c, const struct row_filter *filter,
+                           struct slice placed, struct slice value, bool *matches, struct error *e)
 {
     enum err r = row_filter_check(filter, value, ROW_WORK_MAX, e);
     if (r != OK) return r;
     buf_clear(&c->last, SIZE_MAX);
-    buf_append(&c->last, key.data, key.len);
+    uint8_t *last = buf_reserve(&c->last, placed.len);
+    if (last != NULL) {
+        store_unplace(last, placed);
+        c->last.len = placed.len - 1;
+    }
     *matches = filter->matches(filter, value);
     return OK;
 }
@@ -265,6 +278,7 @@ enum err sqlite_fetch(struct store_reader *reader, const struct store_fetch *f,
     out->rows = arena_alloc(&out->arena, f->rows_max * sizeof *out->rows);
     bind_slice(stmt, 1, f->start);
     bind_slice(stmt, 2, f->end);
+    sqlite3_bind_int(stmt, 3, key_database(f->start));
     while (result == OK && out->count < f->rows_max && n.bytes < CHUNK_BYTES_MAX) {
         if (f->filter != NULL && (n.looks == f->looks_max || n.work >= FETCH_WORK)) break;
         if (++n.looks % YIELD_ROWS == 0 && f->may_wait) sched_yield();

@@ -30,6 +30,7 @@ struct search {
     sqlite3_int64 *rows;   /* of the hits that are shown */
     struct wanted *wanted; /* they, by row */
     uint64_t passed;       /* hits before the first that is shown */
+    long long number;      /* of the index's tables */
     size_t cap, bytes;
 };
 
@@ -64,7 +65,7 @@ static enum err check_state(struct search *x)
     sqlite3_int64 entries = 0;
     int rc = sqlite3_prepare_v2(
         x->db,
-        "SELECT is_complete, filled, (SELECT entries FROM counts WHERE d=?1)"
+        "SELECT is_complete, filled, (SELECT entries FROM counts WHERE d=?1), n"
         " FROM text WHERE d=?1 AND i=?2",
         -1, &stmt, NULL);
     if (rc == SQLITE_OK) {
@@ -76,6 +77,7 @@ static enum err check_state(struct search *x)
         is_complete = sqlite3_column_int(stmt, 0) != 0;
         filled = sqlite3_column_int64(stmt, 1);
         entries = sqlite3_column_int64(stmt, 2);
+        x->number = sqlite3_column_int64(stmt, 3);
     }
     enum err r = search_error(x, rc);
     sqlite3_finalize(stmt);
@@ -149,10 +151,10 @@ static enum err find_hits(struct search *x)
     struct text_request *q = x->q;
     char sql[160];
     snprintf(sql, sizeof sql,
-             "SELECT rowid, rank FROM text_%u_%u WHERE text_%u_%u MATCH ?1 ORDER BY rank",
-             q->database, q->id, q->database, q->id);
+             "SELECT rowid, rank FROM text_%lld WHERE text_%lld MATCH ?1 ORDER BY rank", x->number,
+             x->number);
     enum err r = prepare(x, &x->hits, sql);
-    snprintf(sql, sizeof sql, "SELECT k FROM doc_%u_%u WHERE id=?1", q->database, q->id);
+    snprintf(sql, sizeof sql, "SELECT k FROM doc_%lld WHERE id=?1", x->number);
     if (r == OK) r = prepare(x, &x->doc, sql);
     if (r != OK) return r;
     sqlite3_bind_text64(x->hits, 1, (const char *)q->expression.data, q->expression.len,
@@ -170,10 +172,11 @@ static enum err find_hits(struct search *x)
 
 /* Of each column: whether anything was found in it (marking it makes it longer), and its text with
  * marks; for the wanted rows of a range. */
-static void texts_sql(const struct text_request *q, struct buf *sql)
+static void texts_sql(const struct search *x, struct buf *sql)
 {
     char table[48];
-    snprintf(table, sizeof table, "text_%u_%u", q->database, q->id);
+    const struct text_request *q = x->q;
+    snprintf(table, sizeof table, "text_%lld", x->number);
     buf_append_str(sql, "SELECT rowid");
     for (size_t i = 0; i < q->column_count; i++) {
         buf_printf(sql, ",length(c%zu)<>length(highlight(%s,%zu,'" MARK_OPEN "',''))", i, table, i);
@@ -224,7 +227,7 @@ static enum err prepare_texts(struct search *x)
                                         NULL);
     if (rc != SQLITE_OK) return search_error(x, rc);
     buf_init(&sql);
-    texts_sql(q, &sql);
+    texts_sql(x, &sql);
     enum err r = prepare(x, &x->texts, (const char *)sql.data);
     buf_fini(&sql);
     if (r != OK) return r;

@@ -11,7 +11,6 @@
 #define FILL_ROWS 1000
 #define FILL_BYTES (4u << 20)
 #define SPEC_ARENA_BYTES 1024
-#define NAME_BYTES 48
 
 enum text_stmt {
     STMT_DOC_FIND,
@@ -26,6 +25,7 @@ struct text_table {
     struct text_table *next;
     uint16_t database;
     uint32_t id;
+    long long number;   /* in the names of its tables; of no other one */
     struct arena arena; /* of the definition and the spec */
     struct slice spec;
     struct text_definition definition;
@@ -71,15 +71,14 @@ static void add_columns(const struct text_table *t, bool are_names, struct buf *
 
 static void stmt_sql(const struct text_table *t, enum text_stmt which, struct buf *sql)
 {
-    unsigned d = t->database;
-    unsigned i = t->id;
+    long long n = t->number;
     switch (which) {
-    case STMT_DOC_FIND: buf_printf(sql, "SELECT id FROM doc_%u_%u WHERE k=?1", d, i); break;
-    case STMT_DOC_ADD: buf_printf(sql, "INSERT INTO doc_%u_%u(k) VALUES(?1)", d, i); break;
-    case STMT_DOC_DELETE: buf_printf(sql, "DELETE FROM doc_%u_%u WHERE id=?1", d, i); break;
-    case STMT_TEXT_DELETE: buf_printf(sql, "DELETE FROM text_%u_%u WHERE rowid=?1", d, i); break;
+    case STMT_DOC_FIND: buf_printf(sql, "SELECT id FROM doc_%lld WHERE k=?1", n); break;
+    case STMT_DOC_ADD: buf_printf(sql, "INSERT INTO doc_%lld(k) VALUES(?1)", n); break;
+    case STMT_DOC_DELETE: buf_printf(sql, "DELETE FROM doc_%lld WHERE id=?1", n); break;
+    case STMT_TEXT_DELETE: buf_printf(sql, "DELETE FROM text_%lld WHERE rowid=?1", n); break;
     case STMT_TEXT_ADD:
-        buf_printf(sql, "INSERT INTO text_%u_%u(rowid", d, i);
+        buf_printf(sql, "INSERT INTO text_%lld(rowid", n);
         add_columns(t, true, sql);
         buf_append_str(sql, ") VALUES(?");
         add_columns(t, false, sql);
@@ -153,14 +152,15 @@ static struct text_table **table_find(struct sqlite_store *s, uint16_t database,
 static enum err table_load(struct sqlite_store *s, sqlite3_stmt *stmt, struct error *e)
 {
     struct text_table *t = NULL;
-    struct slice spec = slice_of(sqlite3_column_blob(stmt, 2),
-                                 (size_t)sqlite3_column_bytes(stmt, 2));
-    enum err r = table_new(s, (uint8_t)sqlite3_column_int(stmt, 0),
+    struct slice spec = slice_of(sqlite3_column_blob(stmt, 3),
+                                 (size_t)sqlite3_column_bytes(stmt, 3));
+    enum err r = table_new(s, (uint16_t)sqlite3_column_int(stmt, 0),
                            (uint32_t)sqlite3_column_int64(stmt, 1), spec, &t, e);
     if (r != OK) return r;
-    buf_append(&t->position, sqlite3_column_blob(stmt, 3), (size_t)sqlite3_column_bytes(stmt, 3));
-    t->filled = (uint64_t)sqlite3_column_int64(stmt, 4);
-    t->is_complete = sqlite3_column_int(stmt, 5) != 0;
+    t->number = sqlite3_column_int64(stmt, 2);
+    buf_append(&t->position, sqlite3_column_blob(stmt, 4), (size_t)sqlite3_column_bytes(stmt, 4));
+    t->filled = (uint64_t)sqlite3_column_int64(stmt, 5);
+    t->is_complete = sqlite3_column_int(stmt, 6) != 0;
     table_link(s, t);
     return table_prepare(s, t, e);
 }
@@ -169,14 +169,15 @@ enum err store_text_open(struct sqlite_store *s, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     if (s->text_ops == NULL) return OK;
-    enum err r = run_sql(s,
-                         "CREATE TABLE IF NOT EXISTS text(d INTEGER NOT NULL, i INTEGER NOT NULL,"
-                         " spec BLOB NOT NULL, position BLOB NOT NULL, filled INTEGER NOT NULL,"
-                         " is_complete INTEGER NOT NULL, PRIMARY KEY(d, i)) WITHOUT ROWID",
-                         e);
+    enum err r = run_sql(
+        s,
+        "CREATE TABLE IF NOT EXISTS text(d INTEGER NOT NULL, i INTEGER NOT NULL,"
+        " n INTEGER NOT NULL, spec BLOB NOT NULL, position BLOB NOT NULL, filled INTEGER NOT NULL,"
+        " is_complete INTEGER NOT NULL, PRIMARY KEY(d, i)) WITHOUT ROWID",
+        e);
     if (r != OK) return r;
-    int rc = sqlite3_prepare_v2(s->db, "SELECT d,i,spec,position,filled,is_complete FROM text", -1,
-                                &stmt, NULL);
+    int rc = sqlite3_prepare_v2(s->db, "SELECT d,i,n,spec,position,filled,is_complete FROM text",
+                                -1, &stmt, NULL);
     r = store_error(e, s->db, rc, "read the text indexes");
     while (r == OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) r = table_load(s, stmt, e);
     if (r == OK) r = store_error(e, s->db, rc, "read the text indexes");
@@ -197,17 +198,34 @@ void store_text_close(struct sqlite_store *s)
 static enum err table_save(struct sqlite_store *s, const struct text_table *t, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO text VALUES(?1,?2,?3,?4,?5,?6)", -1,
-                                &stmt, NULL);
+    int rc = sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO text VALUES(?1,?2,?3,?4,?5,?6,?7)",
+                                -1, &stmt, NULL);
     enum err r = store_error(e, s->db, rc, "write a text index");
     if (r != OK) return r;
     sqlite3_bind_int(stmt, 1, t->database);
     sqlite3_bind_int64(stmt, 2, t->id);
-    bind_blob(stmt, 3, t->spec);
-    bind_blob(stmt, 4, buf_slice(&t->position));
-    sqlite3_bind_int64(stmt, 5, (sqlite3_int64)t->filled);
-    sqlite3_bind_int(stmt, 6, t->is_complete);
+    sqlite3_bind_int64(stmt, 3, t->number);
+    bind_blob(stmt, 4, t->spec);
+    bind_blob(stmt, 5, buf_slice(&t->position));
+    sqlite3_bind_int64(stmt, 6, (sqlite3_int64)t->filled);
+    sqlite3_bind_int(stmt, 7, t->is_complete);
     r = stmt_end(s, stmt, e);
+    sqlite3_finalize(stmt);
+    return r;
+}
+
+/* One that no table has, nor any that is to be removed. */
+static enum err number_new(struct sqlite_store *s, long long *number, struct error *e)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db,
+                                "SELECT 1+max(coalesce((SELECT max(n) FROM text),0),"
+                                "coalesce((SELECT max(n) FROM dropped),0))",
+                                -1, &stmt, NULL);
+    if (rc == SQLITE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) {
+        *number = sqlite3_column_int64(stmt, 0);
+    }
+    enum err r = store_error(e, s->db, rc, "make a text index");
     sqlite3_finalize(stmt);
     return r;
 }
@@ -215,10 +233,12 @@ static enum err table_save(struct sqlite_store *s, const struct text_table *t, s
 static enum err table_create(struct sqlite_store *s, struct text_table *t, struct error *e)
 {
     struct buf sql;
+    enum err made = number_new(s, &t->number, e);
+    if (made != OK) return made;
     buf_init(&sql);
-    buf_printf(&sql, "CREATE TABLE doc_%u_%u(id INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE);",
-               t->database, t->id);
-    buf_printf(&sql, "CREATE VIRTUAL TABLE text_%u_%u USING fts5(", t->database, t->id);
+    buf_printf(&sql, "CREATE TABLE doc_%lld(id INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE);",
+               t->number);
+    buf_printf(&sql, "CREATE VIRTUAL TABLE text_%lld USING fts5(", t->number);
     for (size_t i = 0; i < t->definition.column_count; i++) buf_printf(&sql, "c%zu,", i);
     buf_printf(&sql, "tokenize='%s');", t->definition.tokenize);
     buf_append_byte(&sql, '\0');
@@ -230,15 +250,14 @@ static enum err table_create(struct sqlite_store *s, struct text_table *t, struc
     return r;
 }
 
-/* The statements must be gone before the tables are. */
+/* Its tables are removed later. */
 static enum err table_drop(struct sqlite_store *s, struct text_table **at, struct error *e)
 {
     struct text_table *t = *at;
     char sql[256];
     snprintf(sql, sizeof sql,
-             "DROP TABLE IF EXISTS text_%u_%u; DROP TABLE IF EXISTS doc_%u_%u;"
-             "DELETE FROM text WHERE d=%u AND i=%u;",
-             t->database, t->id, t->database, t->id, t->database, t->id);
+             "DELETE FROM text WHERE d=%u AND i=%u; INSERT INTO dropped VALUES(%lld,0);",
+             t->database, t->id, t->number);
     *at = t->next;
     table_free(t);
     return run_sql(s, sql, e);
@@ -384,9 +403,14 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
                          size_t *bytes, struct error *e)
 {
     sqlite3_int64 id = 0;
-    struct slice key = slice_of(sqlite3_column_blob(rows, 0),
-                                (size_t)sqlite3_column_bytes(rows, 0));
+    struct slice placed = slice_of(sqlite3_column_blob(rows, 0),
+                                   (size_t)sqlite3_column_bytes(rows, 0));
     struct slice value;
+    buf_clear(&t->position, SIZE_MAX);
+    if (buf_reserve(&t->position, placed.len) == NULL) buf_require(&t->position);
+    store_unplace(t->position.data, placed);
+    t->position.len = placed.len - 1;
+    struct slice key = buf_slice(&t->position);
     bool is_large = sqlite3_column_type(rows, 1) == SQLITE_INTEGER;
     enum err r = is_large ? store_large_get(s->large_get, rows, 1, &value, e)
                           : store_value(rows, 1, &value, e);
@@ -394,20 +418,21 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
     if (r == OK) r = doc_find(s, t, key, &id, e);
     if (r == OK && id == 0) r = table_entry(s, t, key, &value, e);
     sqlite3_reset(s->large_get);
-    buf_clear(&t->position, SIZE_MAX);
-    buf_append(&t->position, key.data, key.len);
     t->filled++;
     sched_yield();
     return r;
 }
 
 /* Entries after the position, below the prefix. */
-static void fill_bounds(const struct text_table *t, struct buf *start, struct buf *end)
+static void fill_bounds(struct sqlite_store *s, const struct text_table *t, struct buf *start,
+                        struct buf *end)
 {
-    uint8_t head[] = {KEY_HEAD(t->database, STORE_SPACE_COUNTED)};
+    uint8_t head[] = {STORE_HEAD(t->database, s->generations[t->database], STORE_SPACE_COUNTED)};
     struct slice prefix = t->definition.prefix;
-    buf_append(start, t->position.data, t->position.len);
-    if (t->position.len == 0) {
+    if (t->position.len > 0) {
+        struct slice placed = store_place(s, buf_slice(&t->position));
+        buf_append(start, placed.data, placed.len);
+    } else {
         buf_append(start, head, sizeof head);
         buf_append(start, prefix.data, prefix.len);
     }
@@ -428,7 +453,7 @@ static enum err fill_slice(struct sqlite_store *s, struct text_table *t, struct 
     unsigned count = 0;
     buf_init(&start);
     buf_init(&end);
-    fill_bounds(t, &start, &end);
+    fill_bounds(s, t, &start, &end);
     int rc = sqlite3_prepare_v2(s->db, "SELECT k,v FROM kv WHERE k>=?1 AND k<?2 ORDER BY k", -1,
                                 &rows, NULL);
     enum err r = store_error(e, s->db, rc, "fill a text index");

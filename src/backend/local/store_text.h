@@ -1,9 +1,12 @@
 /* store_text: text indexes in the store, as FTS5 tables that are written in the transaction that
  * writes the entries. Of an index (database d, id i) there are
  *
- *   text_d_i        fts5(c0, c1, ...): the texts; rowid is that of
- *   doc_d_i         (id INTEGER PRIMARY KEY, k BLOB UNIQUE): which entry it is
- *   text            one row of each: (d, i, spec, position, filled, is_complete)
+ *   text_n          fts5(c0, c1, ...): the texts; rowid is that of
+ *   doc_n           (id INTEGER PRIMARY KEY, k BLOB UNIQUE): which entry it is
+ *   text            one row of each: (d, i, n, spec, position, filled, is_complete)
+ *
+ * n is its own number: those who are gone are in `dropped` (n, is_damaged) until their tables are
+ * removed too (store_dropped.c).
  *
  * The texts are kept (FTS5's own content): what is to be removed is known without asking what a
  * value was, and highlighting needs no value. An entry without text has no row.

@@ -17,6 +17,7 @@ static void run(uint64_t seed, unsigned steps, unsigned keys, const char *fault,
         .seed = seed, .steps = steps, .keys = keys, .reopen_every = 1000, .fault = fault};
     rig_init(&r);
     r.local.segment_bytes = 1 << 20;
+    r.local.flush_rows = seed % 2; /* 1: a flush moves even two rows */
     if (change != NULL) change(&r);
     struct late *late = r.late;
     rig_open(&r);

@@ -21,6 +21,7 @@ static void run(uint64_t seed, const char *fault, enum durability durability)
     rig_init(&r);
     r.options.is_inline = false;
     r.local.segment_bytes = 1 << 18;
+    r.local.flush_rows = 1; /* a flush moves even two rows */
     r.options.memtable_bytes = 300 * 1024;
     r.options.memtable_age_ms = 5;
     r.options.cache_bytes = 20000;

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "backend/local/store_int.h"
 #include "backend/text.h"
 #include "base/clock.h"
 #include "base/fault.h"
@@ -35,6 +36,7 @@ static void bench_open_with(struct bench *t, unsigned threads)
     clock_set_fake_ms(t->now_ms);
     rig_init(&t->rig);
     t->rig.local.text_ops = &search_text_ops;
+    t->rig.local.flush_rows = 1; /* a flush moves even two rows */
     t->rig.options.is_inline = threads == 0;
     if (threads > 0) t->rig.options.query_threads = threads;
     rig_open(&t->rig);
@@ -58,16 +60,22 @@ static void step(struct bench *t)
     rig_step(&t->rig);
 }
 
-static struct slice text_key(unsigned id)
+static struct slice text_key_in(unsigned database, unsigned id)
 {
-    static uint8_t key[KEY_HEAD_BYTES + 4] = {KEY_HEAD(0, BACKEND_SPACE_TEXT)};
+    static uint8_t key[KEY_HEAD_BYTES + 4];
     uint32_t big = __builtin_bswap32(id);
+    key_head_write(key, (uint16_t)database, BACKEND_SPACE_TEXT);
     memcpy(key + KEY_HEAD_BYTES, &big, sizeof big);
     return slice_of(key, sizeof key);
 }
 
-/* Everything in database 0, the texts at "t" and "u". */
-static void define(struct bench *t, unsigned id)
+static struct slice text_key(unsigned id)
+{
+    return text_key_in(0, id);
+}
+
+/* Everything in the database, the texts at "t" and "u". */
+static void define_in(struct bench *t, unsigned database, unsigned id)
 {
     struct arena arena;
     struct buf spec = {0};
@@ -77,9 +85,14 @@ static void define(struct bench *t, unsigned id)
     assert_int_equal(path_compile(slice_str("t"), &arena, &s.paths[0], &e), OK);
     assert_int_equal(path_compile(slice_str("u"), &arena, &s.paths[1], &e), OK);
     text_spec_write(&s, &spec);
-    rig_set(&t->rig, text_key(id), buf_slice(&spec));
+    rig_set(&t->rig, text_key_in(database, id), buf_slice(&spec));
     buf_fini(&spec);
     arena_fini(&arena);
+}
+
+static void define(struct bench *t, unsigned id)
+{
+    define_in(t, 0, id);
 }
 
 static void write_word(struct bench *t, unsigned key, unsigned word)
@@ -195,6 +208,10 @@ static void an_index_is_filled_with_what_was_there(void **state)
     struct bench t;
     struct text_request q;
     bench_open(&t);
+    for (unsigned i = 0; i < 10; i++) write_word(&t, i, 1);
+    rig_apply(&t.rig);
+    rig_flush(&t.rig, 0); /* what follows lies elsewhere */
+    rig_apply(&t.rig);
     for (unsigned i = 0; i < 3500; i++) write_word(&t, i, 1 + i % 5);
     rig_apply(&t.rig);
     define(&t, 7);
@@ -241,6 +258,115 @@ static void indexes_come_and_go_with_their_rows(void **state)
     rig_close(&t.rig);
     rig_open(&t.rig);
     expect_words(&t, 2, 1);
+    bench_close(&t);
+}
+
+static void write_text(struct bench *t, struct slice key)
+{
+    struct buf value = {0};
+    assert_int_equal(value_from_json(slice_str("{\"t\":\"w1\"}"), NULL, &value, NULL), OK);
+    rig_set(&t->rig, key, buf_slice(&value));
+    buf_fini(&value);
+}
+
+static size_t hits_in(struct bench *t, unsigned database)
+{
+    const uint8_t end[] = {KEY_HEAD(database, STORE_SPACE_COUNTED + 1)};
+    struct text_request q = {.result = ERR_INDEXING};
+    for (int i = 0; i < STEPS_MAX && q.result == ERR_INDEXING; i++) {
+        bool is_done = false;
+        if (i > 0) arena_fini(&q.arena);
+        request_init(t, &q, 1, "\"w1\"");
+        q.database = (uint16_t)database;
+        q.start = key_low(database);
+        q.end = slice_of(end, sizeof end);
+        q.arg = &is_done;
+        t->rig.b->ops->search(t->rig.b, &q);
+        for (int k = 0; k < STEPS_MAX && !is_done; k++) step(t);
+        assert_true(is_done);
+    }
+    if (q.result != OK) fail_msg("database %u: %s", database, q.error.text);
+    size_t count = q.count;
+    arena_fini(&q.arena);
+    return count;
+}
+
+static void an_index_of_any_database_is_found_after_a_start(void **state)
+{
+    static const unsigned databases[] = {0, 44, 300, 65535}; /* 300 and 44 have one byte alike */
+    struct bench t;
+    bench_open(&t);
+    for (unsigned i = 0; i < 4; i++) {
+        if (databases[i] != 44) define_in(&t, databases[i], 1);
+        write_text(&t, key_of(databases[i], "a"));
+    }
+    rig_close(&t.rig);
+    rig_open(&t.rig);
+    for (unsigned i = 0; i < 4; i++) {
+        if (databases[i] == 44) continue;
+        write_text(&t, key_of(databases[i], "b"));
+        assert_int_equal(hits_in(&t, databases[i]), 2);
+    }
+    bench_close(&t);
+}
+
+static int64_t count_tables(struct bench *t)
+{
+    sqlite3 *db = sqlite_of(pipeline_of(t->rig.b)->store)->db;
+    sqlite3_stmt *stmt = NULL;
+    const char *sql = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'text%' OR name LIKE "
+                      "'doc%'";
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return n;
+}
+
+/* Dropped, and flushed: gone at once for whoever searches, from the disk in slices. */
+static void tables_of_an_index_that_is_gone_go_in_slices(void **state)
+{
+    enum { ENTRIES = 30000, PART = 500 };
+    struct bench t;
+    bench_open(&t);
+    int64_t tables = count_tables(&t);
+    define(&t, 1);
+    for (unsigned i = 0; i < ENTRIES; i++) {
+        write_word(&t, i, 1);
+        if (i % PART == 0) rig_apply(&t.rig);
+    }
+    rig_apply(&t.rig);
+    struct pipeline *p = pipeline_of(t.rig.b);
+    sqlite3 *db = sqlite_of(p->store)->db;
+    p->clean_again_us = INT64_MAX; /* not by itself */
+    int64_t before = sqlite3_total_changes64(db);
+    rig_delete(&t.rig, text_key(1));
+    rig_apply(&t.rig);
+    assert_in_range(sqlite3_total_changes64(db) - before, 1, 20);
+    define(&t, 1); /* another one, of the same name */
+    wait_complete(&t, 1);
+    assert_int_equal(hits_in(&t, 0), ENTRIES);
+    unsigned slices = 0;
+    for (bool has_more = true; has_more; slices++) {
+        struct store_progress progress;
+        before = sqlite3_total_changes64(db);
+        assert_int_equal(store_clean(p->store, &progress, &has_more, NULL), OK);
+        store_progress_fini(&progress);
+        assert_in_range(sqlite3_total_changes64(db) - before, 0, 26000);
+        if (slices == 1) rig_crash(&t.rig);
+        p = pipeline_of(t.rig.b);
+        db = sqlite_of(p->store)->db;
+        p->clean_again_us = INT64_MAX;
+    }
+    assert_in_range(slices, 4, 100);
+    assert_int_equal(hits_in(&t, 0), ENTRIES);
+    rig_flush(&t.rig, 0);
+    rig_apply(&t.rig);
+    p->clean_again_us = 0;
+    for (int i = 0; count_tables(&t) > tables; i++) {
+        assert_true(i < STEPS_MAX);
+        step(&t);
+    }
     bench_close(&t);
 }
 
@@ -359,6 +485,8 @@ int main(void)
         cmocka_unit_test(a_search_sees_what_was_just_committed),
         cmocka_unit_test(an_index_is_filled_with_what_was_there),
         cmocka_unit_test(indexes_come_and_go_with_their_rows),
+        cmocka_unit_test(an_index_of_any_database_is_found_after_a_start),
+        cmocka_unit_test(tables_of_an_index_that_is_gone_go_in_slices),
         cmocka_unit_test(a_search_waits_for_writes_below_its_prefix_only),
         cmocka_unit_test(searches_run_beside_writes_and_filling),
         cmocka_unit_test(no_failing_read_or_write_leaves_an_index_wrong),

@@ -510,11 +510,11 @@ static void a_newer_database_format_is_refused(void **state)
     rig_open(&r);
     rig_set(&r, key_of(0, "a"), slice_str("1"));
     rig_close(&r);
-    database_exec(&r, "PRAGMA user_version=5");
-    expect_refused(&r, ERR_FORMAT, "tupled.db has format 5, newer");
+    database_exec(&r, "PRAGMA user_version=6");
+    expect_refused(&r, ERR_FORMAT, "tupled.db has format 6, newer");
     database_exec(&r, "PRAGMA user_version=1");
     expect_refused(&r, ERR_FORMAT, "tupled.db has format 1, of a development version");
-    database_exec(&r, "PRAGMA user_version=4");
+    database_exec(&r, "PRAGMA user_version=5");
     rig_open(&r);
     rig_expect(&r, key_of(0, "a"), "1");
     rig_close(&r);

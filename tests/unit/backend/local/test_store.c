@@ -17,20 +17,29 @@
 #define KEYS 300
 #define DATABASES 2
 
+/* Version that wrote the key, 0 = absent. */
+struct model {
+    uint64_t at[DATABASES][KEYS];
+    uint64_t other[DATABASES][KEYS]; /* likewise, in a space that is not counted */
+};
+
 struct bench {
     char dir[64];
     char path[80];
+    uint64_t flush_rows; /* sqlite_options */
     struct store *store;
-    struct store_reader *reader;
+    struct store_reader *reader; /* what it should see is in `model` */
     struct rng rng;
     uint64_t version;
-    uint64_t model[DATABASES][KEYS]; /* version that wrote the key, 0 = absent */
+    struct model model;
 };
 
 static void bench_open(struct bench *b)
 {
-    struct sqlite_options options = {
-        .path = b->path, .cache_bytes = 1 << 20, .reader_cache_bytes = 1 << 20};
+    struct sqlite_options options = {.path = b->path,
+                                     .cache_bytes = 1 << 20,
+                                     .reader_cache_bytes = 1 << 20,
+                                     .flush_rows = b->flush_rows};
     assert_int_equal(sqlite_open(&options, &b->store, NULL), OK);
     assert_int_equal(store_reader_open(b->store, &b->reader, NULL), OK);
 }
@@ -107,16 +116,20 @@ static void random_writes(struct bench *b, struct memtable *m, unsigned count)
         uint64_t version = ++b->version;
         if (what == 0) {
             memtable_flush(m, (uint16_t)database, version);
-            memset(b->model[database], 0, sizeof b->model[database]);
+            memset(b->model.at[database], 0, sizeof b->model.at[database]);
+            memset(b->model.other[database], 0, sizeof b->model.other[database]);
         } else if (what < 35) {
             put(m, MUTATION_DELETE, key(database, number), version);
-            b->model[database][number] = 0;
+            b->model.at[database][number] = 0;
         } else {
             put(m, MUTATION_SET, key(database, number), version);
-            b->model[database][number] = version;
+            b->model.at[database][number] = version;
         }
-        /* Other spaces are stored and flushed with the rest, but not counted. */
-        if (what > 95) put(m, MUTATION_SET, key_in(database, 2, number), version);
+        /* Other spaces are stored and flushed with the rest, but only their bytes are counted. */
+        if (what > 95) {
+            put(m, MUTATION_SET, key_in(database, 2, number), version);
+            b->model.other[database][number] = version;
+        }
     }
 }
 
@@ -134,7 +147,7 @@ static void check_gets(struct bench *b)
     for (unsigned database = 0; database < DATABASES; database++) {
         for (unsigned i = 0; i < KEYS; i++) {
             struct entry e;
-            uint64_t want = b->model[database][i];
+            uint64_t want = b->model.at[database][i];
             assert_int_equal(store_get(b->reader, key(database, i), true, &e, NULL), OK);
             assert_int_equal(e.exists, want != 0);
             if (want != 0) {
@@ -174,13 +187,13 @@ static void check_range(struct bench *b, unsigned database, unsigned from, unsig
         is_last = c.is_last;
         for (size_t i = 0; i < c.count; i++) {
             if (is_reverse) {
-                while (to > from && b->model[database][to - 1] == 0) to--;
+                while (to > from && b->model.at[database][to - 1] == 0) to--;
             } else {
-                while (from < to && b->model[database][from] == 0) from++;
+                while (from < to && b->model.at[database][from] == 0) from++;
             }
             assert_true(from < to);
             unsigned number = is_reverse ? --to : from++;
-            uint64_t version = b->model[database][number];
+            uint64_t version = b->model.at[database][number];
             assert_true(slice_eq(c.rows[i].key, key(database, number)));
             assert_int_equal(c.rows[i].version, version);
             assert_int_equal(c.rows[i].expiry_ms, version * 2);
@@ -193,7 +206,7 @@ static void check_range(struct bench *b, unsigned database, unsigned from, unsig
         buf_append(bound, c.rows[c.count - 1].key.data, c.rows[c.count - 1].key.len);
         if (!is_reverse) buf_append_byte(bound, 0);
     }
-    while (from < to) assert_int_equal(b->model[database][from++], 0);
+    while (from < to) assert_int_equal(b->model.at[database][from++], 0);
     store_chunk_fini(&c);
     buf_fini(&start);
     buf_fini(&end);
@@ -220,21 +233,34 @@ static int64_t check_large(struct bench *b)
     return count;
 }
 
-static uint64_t entries_of(struct bench *b, unsigned database)
+static struct store_counts counts_of(struct bench *b, unsigned database)
 {
     struct store_progress state;
     b->store->ops->state(b->store, &state);
-    uint64_t entries = store_counts_get(&state.counts, (uint16_t)database).entries;
+    struct store_counts c = store_counts_get(&state.counts, (uint16_t)database);
     store_progress_fini(&state);
-    return entries;
+    return c;
+}
+
+static uint64_t bytes_of(unsigned number, uint64_t version)
+{
+    return version == 0 ? 0 : key(0, number).len - KEY_HEAD_BYTES + value_of(version).len;
 }
 
 static void check_counts(struct bench *b)
 {
     for (unsigned database = 0; database < DATABASES; database++) {
+        struct store_counts c = counts_of(b, database);
         uint64_t live = 0;
-        for (unsigned i = 0; i < KEYS; i++) live += b->model[database][i] != 0;
-        assert_int_equal(entries_of(b, database), live);
+        uint64_t bytes = 0;
+        for (unsigned i = 0; i < KEYS; i++) {
+            live += b->model.at[database][i] != 0;
+            bytes += bytes_of(i, b->model.at[database][i]) +
+                     bytes_of(i, b->model.other[database][i]);
+        }
+        assert_int_equal(c.entries, live);
+        assert_int_equal(c.expiring, live);
+        assert_int_equal(c.bytes, bytes);
     }
 }
 
@@ -246,35 +272,101 @@ static uint64_t applied_of(struct bench *b)
     return state.applied;
 }
 
+static void check_all(struct bench *b)
+{
+    check_gets(b);
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned from = (unsigned)rng_below(&b->rng, KEYS);
+        unsigned to = from + (unsigned)rng_below(&b->rng, KEYS - from);
+        check_range(b, i % 2, from, to, i / 2, 1 + rng_below(&b->rng, 40));
+    }
+}
+
+static bool clean_slice(struct bench *b)
+{
+    bool has_more = false;
+    struct store_progress progress;
+    assert_int_equal(store_clean(b->store, &progress, &has_more, NULL), OK);
+    store_progress_fini(&progress);
+    return has_more;
+}
+
+/* Another reader, and what it should see as long as it is pinned. */
+struct pinned {
+    struct store_reader *reader; /* NULL = none */
+    struct model seen;
+};
+
+static void pinned_open(struct bench *b, struct pinned *p)
+{
+    assert_int_equal(store_reader_open(b->store, &p->reader, NULL), OK);
+    assert_int_equal(store_pin(p->reader, NULL), OK);
+    p->seen = b->model;
+}
+
+static void pinned_close(struct pinned *p)
+{
+    store_reader_close(p->reader);
+    p->reader = NULL;
+}
+
+static void pinned_check(struct bench *b, const struct pinned *p)
+{
+    struct bench now = *b;
+    b->reader = p->reader;
+    b->model = p->seen;
+    check_all(b);
+    b->reader = now.reader;
+    b->model = now.model;
+}
+
+/* `flush_rows` 1: every flush moves a database to another place. */
+static void random_applies(uint64_t seed, uint64_t flush_rows)
+{
+    struct bench b;
+    struct pinned pinned = {0};
+    int64_t large = 0;
+    bench_init(&b, seed);
+    bench_close(&b);
+    b.flush_rows = flush_rows;
+    bench_open(&b);
+    for (unsigned round = 0; round < 25; round++) {
+        struct memtable *m = memtable_new(0);
+        random_writes(&b, m, 1 + (unsigned)rng_below(&b.rng, 200));
+        apply(&b, m);
+        check_counts(&b);
+        check_all(&b);
+        large += check_large(&b);
+        if (pinned.reader != NULL) pinned_check(&b, &pinned);
+        if (rng_below(&b.rng, 2) == 0) (void)clean_slice(&b);
+        if (pinned.reader != NULL && rng_below(&b.rng, 3) == 0) {
+            pinned_check(&b, &pinned);
+            pinned_close(&pinned);
+        } else if (pinned.reader == NULL) {
+            pinned_open(&b, &pinned);
+        }
+        if (round % 8 == 7) {
+            uint64_t applied = applied_of(&b);
+            pinned_close(&pinned);
+            bench_close(&b);
+            bench_open(&b);
+            assert_int_equal(applied_of(&b), applied);
+            check_counts(&b);
+        }
+    }
+    pinned_close(&pinned);
+    while (clean_slice(&b)) continue;
+    check_all(&b);
+    check_counts(&b);
+    if (flush_rows == 1) assert_true(query_number(&b, "SELECT count(*) FROM places") > 0);
+    assert_true(large > 0);
+    bench_fini(&b);
+}
+
 static void random_applies_leave_what_the_model_says(void **state)
 {
-    for (uint64_t seed = 1; seed <= 3; seed++) {
-        struct bench b;
-        int64_t large = 0;
-        bench_init(&b, seed);
-        for (unsigned round = 0; round < 25; round++) {
-            struct memtable *m = memtable_new(0);
-            random_writes(&b, m, 1 + (unsigned)rng_below(&b.rng, 200));
-            apply(&b, m);
-            check_counts(&b);
-            check_gets(&b);
-            large += check_large(&b);
-            for (unsigned i = 0; i < 4; i++) {
-                unsigned from = (unsigned)rng_below(&b.rng, KEYS);
-                unsigned to = from + (unsigned)rng_below(&b.rng, KEYS - from);
-                check_range(&b, i % 2, from, to, i / 2, 1 + rng_below(&b.rng, 40));
-            }
-            if (round % 8 == 7) {
-                uint64_t applied = applied_of(&b);
-                bench_close(&b);
-                bench_open(&b);
-                assert_int_equal(applied_of(&b), applied);
-                check_counts(&b);
-            }
-        }
-        assert_true(large > 0);
-        bench_fini(&b);
-    }
+    for (uint64_t seed = 1; seed <= 3; seed++) random_applies(seed, 1000);
+    for (uint64_t seed = 4; seed <= 9; seed++) random_applies(seed, 1);
 }
 
 /* SQLite compares keys with whole rows: a value of megabytes must not be one. */
@@ -393,7 +485,7 @@ static void a_read_that_would_wait_is_refused_and_harms_nothing(void **state)
 
 static void check_entries(struct bench *b, uint64_t count)
 {
-    assert_int_equal(entries_of(b, 0), count);
+    assert_int_equal(counts_of(b, 0).entries, count);
 }
 
 /* An apply of several slices that stops in the middle: the counts are those of the rows. */
@@ -411,7 +503,7 @@ static void counts_are_exact_after_an_apply_that_failed_halfway(void **state)
         fault_arm("", 0, false);
         store_progress_fini(&progress);
         if (r != OK) assert_int_equal(applied_of(&b), 0);
-        uint64_t entries = entries_of(&b, 0);
+        uint64_t entries = counts_of(&b, 0).entries;
         uint64_t rows = 0;
         struct entry e;
         for (unsigned i = 0; i < ROWS; i++) {
@@ -424,6 +516,40 @@ static void counts_are_exact_after_an_apply_that_failed_halfway(void **state)
         check_entries(&b, ROWS);
         bench_fini(&b);
     }
+}
+
+/* Nothing is left of a database after the first slice, and the second one fails. */
+static void a_database_that_became_empty_is_counted_as_empty(void **state)
+{
+    enum { ROWS = 25000, FIRST = 100 };
+    unsigned halfway = 0;
+    for (unsigned nth = 50; nth < 500; nth += 50) {
+        struct bench b;
+        struct store_progress progress;
+        bench_init(&b, nth);
+        struct memtable *m = memtable_new(0);
+        for (unsigned i = 0; i < FIRST; i++) put(m, MUTATION_SET, key(0, i), 1 + i);
+        apply(&b, m);
+        m = memtable_new(0);
+        for (unsigned i = 0; i < FIRST; i++) put(m, MUTATION_DELETE, key(0, i), 1000 + i);
+        for (unsigned i = 0; i < ROWS; i++) {
+            struct mutation mu = {.kind = MUTATION_SET, .key = key(1, i), .value = slice_str("v")};
+            memtable_put(m, hash_bytes(mu.key), &mu, 2000 + i);
+        }
+        fault_arm("vfs.write", nth, true);
+        enum err r = store_apply(b.store, m, &progress, NULL);
+        fault_arm("", 0, false);
+        store_progress_fini(&progress);
+        uint64_t rows = (uint64_t)query_number(&b, "SELECT count(*) FROM kv");
+        assert_int_equal(counts_of(&b, 0).entries + counts_of(&b, 1).entries, rows);
+        halfway += r != OK && rows > FIRST;
+        apply(&b, m);
+        check_entries(&b, 0);
+        assert_int_equal(counts_of(&b, 0).bytes, 0);
+        assert_int_equal(counts_of(&b, 1).entries, ROWS);
+        bench_fini(&b);
+    }
+    assert_true(halfway > 0);
 }
 
 /* The journal is let go once the store has it: then the store must be on the disk at each COMMIT. */
@@ -482,6 +608,7 @@ int main(void)
         cmocka_unit_test(a_failed_pin_leaves_the_reader_as_it_was),
         cmocka_unit_test(a_read_that_would_wait_is_refused_and_harms_nothing),
         cmocka_unit_test(counts_are_exact_after_an_apply_that_failed_halfway),
+        cmocka_unit_test(a_database_that_became_empty_is_counted_as_empty),
         cmocka_unit_test(every_commit_of_the_store_is_synced),
         cmocka_unit_test(a_page_ends_after_about_a_megabyte),
     };
