@@ -683,6 +683,41 @@ static void debug_replies_with_the_error_it_is_given(void **state)
            "DEBUG ERROR a b");
 }
 
+/* Does the moves' list have this one? */
+static bool has_move(const redisReply *moves, const char *machine, const char *from, const char *to)
+{
+    for (size_t i = 0; i < moves->elements; i++) {
+        redisReply **m = moves->element[i]->element;
+        bool is_it = strcmp(m[2]->str, machine) == 0 && strcmp(m[4]->str, from) == 0 &&
+                     strcmp(m[5]->str, to) == 0;
+        if (is_it) return true;
+    }
+    return false;
+}
+
+static void debug_shows_the_moves_of_state_machines(void **state)
+{
+    expect(c, "+OK", "DEBUG TRACE OFF");
+    expect(c, "+OK", "DEBUG TRACE ON");
+    expect(c, "[]", "DEBUG TRACE GET");
+    expect(c, "*", "KV.DEQUEUE none BLOCK 1");
+    expect(c, "+OK", "DEBUG TRACE OFF");
+    redisReply *moves = ask_reply(c, "DEBUG TRACE GET");
+    assert_true(has_move(moves, "session", "reading", "parked"));
+    assert_true(has_move(moves, "session", "parked", "reading"));
+    assert_int_equal(moves->element[0]->element[0]->integer, 1);
+    size_t count = moves->elements;
+    freeReplyObject(moves);
+    expect(c, "*", "KV.DEQUEUE none BLOCK 1");
+    moves = ask_reply(c, "DEBUG TRACE GET 1");
+    assert_int_equal(moves->elements, 1);
+    assert_int_equal(moves->element[0]->element[0]->integer, count);
+    freeReplyObject(moves);
+    expect(c, "-ERR syntax error", "DEBUG TRACE MAYBE");
+    expect(c, "-ERR*", "DEBUG TRACE GET 0");
+    expect(c, "-ERR*", "DEBUG TRACE");
+}
+
 static void debug_works_between_multi_and_exec(void **state)
 {
     expect(c, "+OK", "MULTI");
@@ -780,6 +815,7 @@ int main(void)
         TEST(debug_shows_every_type),
         TEST(debug_sleeps_and_logs),
         TEST(debug_replies_with_the_error_it_is_given),
+        TEST(debug_shows_the_moves_of_state_machines),
         TEST(debug_works_between_multi_and_exec),
         TEST(active_expiry_can_be_switched_off),
         TEST(debug_is_refused_unless_it_is_enabled),

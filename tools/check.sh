@@ -1,7 +1,7 @@
 #!/bin/bash
 # What must hold before the code is good, beyond its tests; `make check` runs it. Every step runs, also
 # after another failed; the last line is the verdict.
-#   Usage: tools/check.sh [gcc|clang|format|tidy|cppcheck|rules]...      (without words: all)
+#   Usage: tools/check.sh [gcc|clang|format|tidy|cppcheck|rules|circles]...      (without words: all)
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -68,8 +68,14 @@ step_rules() {
     tools/rules.sh . && tools/mutants_fit.sh .
 }
 
+# Of what the linker sees, so it is built first.
+step_circles() {
+    "${MAKE:-make}" --no-print-directory -j"$jobs" build/asan/tupled build/libtupled.a >/dev/null &&
+        tools/circles.sh
+}
+
 steps=("$@")
-[ ${#steps[@]} -gt 0 ] || steps=(gcc clang format tidy cppcheck rules)
+[ ${#steps[@]} -gt 0 ] || steps=(gcc clang format tidy cppcheck rules circles)
 bad=()
 for step in "${steps[@]}"; do
     if ! declare -F "step_$step" >/dev/null; then

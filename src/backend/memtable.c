@@ -1,6 +1,7 @@
 #include "backend/memtable.h"
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "base/mem.h"
 
 #define ARENA_CHUNK_BYTES (256 * 1024)
@@ -45,8 +46,14 @@ void memtable_free(struct memtable *m)
 void memtable_move(struct memtable *m, enum mem_state to)
 {
     /* An apply that failed goes back to MEM_FROZEN and is tried again. */
-    INVARIANT(to == m->state + 1 || (m->state == MEM_APPLYING && to == MEM_FROZEN));
-    m->state = to;
+    static const struct machine machine = {
+        .name = "memtable",
+        .states = {"active", "frozen", "applying", "applied", "aside"},
+        .allowed = {[MEM_ACTIVE] = TO(MEM_FROZEN),
+                    [MEM_FROZEN] = TO(MEM_APPLYING),
+                    [MEM_APPLYING] = TO(MEM_APPLIED) | TO(MEM_FROZEN)},
+    };
+    MACHINE_MOVE(&machine, m, state, to);
 }
 
 static void memtable_cover(struct memtable *m, uint64_t version)

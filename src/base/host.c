@@ -26,6 +26,7 @@ void host_init(struct host *h)
 {
     *h = (struct host){.faults = {.is_armed = 0}};
     pthread_mutex_init(&h->faults.lock, NULL);
+    pthread_mutex_init(&h->trace.lock, NULL);
     pthread_mutex_init(&h->lock, NULL);
     RING_INIT(&h->things, next, prev);
 }
@@ -33,6 +34,8 @@ void host_init(struct host *h)
 void host_fini(struct host *h)
 {
     free(h->fds);
+    free(h->trace.moves);
+    pthread_mutex_destroy(&h->trace.lock);
     pthread_mutex_destroy(&h->lock);
     pthread_mutex_destroy(&h->faults.lock);
 }

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 struct file_observer;
+struct trace_move;
 struct log_sink;
 
 /* base/fault.h */
@@ -37,6 +38,14 @@ struct faults {
     bool is_sticky;
     bool was_hit;
     unsigned sync_delay_ms, read_delay_ms; /* atomic */
+};
+
+/* base/machine.h */
+struct trace {
+    int is_on;                /* atomic; the rest is guarded by the lock */
+    pthread_mutex_t lock;     /* of any thread of the host */
+    struct trace_move *moves; /* owned ring; NULL until it was switched on */
+    uint64_t count;           /* of moves seen since then */
 };
 
 /* In which order they are given back. */
@@ -54,6 +63,7 @@ enum host_state { HOST_WHOLE, HOST_BREAKING, HOST_BROKEN };
 
 struct host {
     struct faults faults;
+    struct trace trace;
     int64_t fake_ms, step_us;          /* atomic; base/clock.h */
     const struct log_sink *log;        /* borrowed; NULL = as log_open said */
     const struct file_observer *files; /* borrowed; tests only; NULL = nobody */

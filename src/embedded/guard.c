@@ -10,10 +10,17 @@
  * Calls that sleep are found by a list of their own, whatever lists they are in.
  */
 #include <stdio.h>
+#include <sys/eventfd.h>
 
 #include "base/list.h"
 #include "embedded/embedded_int.h"
 #include "embedded/futex.h"
+
+void db_wake(struct tupled_db *db)
+{
+    if (__atomic_exchange_n(&db->is_woken, 1, __ATOMIC_ACQ_REL) != 0) return;
+    (void)eventfd_write(db->wake_fd, 1);
+}
 
 /* Only the thread itself writes its own name there, and takes it away. */
 static bool has_lock(struct tupled_db *db)

@@ -18,12 +18,6 @@
 #define SLOW_TICK_US 100000
 #define STARTS_MAX 1000 /* queued calls that one turn starts */
 
-void db_wake(struct tupled_db *db)
-{
-    if (__atomic_exchange_n(&db->is_woken, 1, __ATOMIC_ACQ_REL) != 0) return;
-    (void)eventfd_write(db->wake_fd, 1);
-}
-
 /* ---- the lock ---- */
 
 /* At most `max` of those that are queued. */

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "net/net_int.h"
 
@@ -17,15 +18,12 @@ static struct conn *conn_of(struct stream *s)
     return (struct conn *)s;
 }
 
-static void conn_move(struct conn *c, enum stream_state to)
-{
-    static const bool allowed[3][3] = {
-        [STREAM_OPEN] = {[STREAM_DRAINING] = true, [STREAM_DEAD] = true},
-        [STREAM_DRAINING] = {[STREAM_DEAD] = true},
-    };
-    INVARIANT(allowed[c->stream.state][to]);
-    c->stream.state = to;
-}
+static const struct machine stream_machine = {
+    .name = "stream",
+    .states = {"open", "draining", "dead"},
+    .allowed = {[STREAM_OPEN] = TO(STREAM_DRAINING) | TO(STREAM_DEAD),
+                [STREAM_DRAINING] = TO(STREAM_DEAD)},
+};
 
 /* ---- queues ---- */
 
@@ -62,7 +60,7 @@ void stream_kill(struct stream *s)
     struct conn *c = conn_of(s);
     struct net *n = s->net;
     if (s->state == STREAM_DEAD) return;
-    conn_move(c, STREAM_DEAD);
+    MACHINE_MOVE(&stream_machine, s, state, STREAM_DEAD);
     conn_unhold(c);
     ev_io_stop(n->loop, &c->read_io);
     ev_io_stop(n->loop, &c->write_io);
@@ -75,7 +73,7 @@ void stream_kill(struct stream *s)
 
 void stream_drain(struct stream *s)
 {
-    conn_move(conn_of(s), STREAM_DRAINING);
+    MACHINE_MOVE(&stream_machine, s, state, STREAM_DRAINING);
     ev_io_stop(s->net->loop, &conn_of(s)->read_io);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "request/client_memory.h"
 #include "request/observe.h"
@@ -69,12 +70,17 @@ void sessions_set_options(struct sessions *x, const struct session_options *opti
 
 /* ---- waiting ---- */
 
+static const struct machine session_machine = {
+    .name = "session",
+    .states = {"reading", "parked"},
+    .allowed = {[SESSION_READING] = TO(SESSION_PARKED), [SESSION_PARKED] = TO(SESSION_READING)},
+};
+
 static void session_move(struct session *x, enum session_state to)
 {
-    INVARIANT(x->state != to);
     x->shared->env->waiting_count += to == SESSION_PARKED ? 1 : (uint64_t)-1;
     x->client.is_waiting = to == SESSION_PARKED;
-    x->state = to;
+    MACHINE_MOVE(&session_machine, x, state, to);
 }
 
 /* Of the command that waited: it has run, or never will. */

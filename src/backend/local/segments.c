@@ -14,6 +14,7 @@
 #include "backend/local/file_journal_int.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
 
 #define ZERO_CHUNK_BYTES (1u << 20)
@@ -45,8 +46,14 @@ bool journal_number(const char *name, uint64_t *number)
 
 void segment_move(struct segment *s, enum segment_state to)
 {
-    INVARIANT(to == s->state + 1);
-    s->state = to;
+    static const struct machine machine = {
+        .name = "segment",
+        .states = {"preparing", "spare", "current", "full"},
+        .allowed = {[SEGMENT_PREPARING] = TO(SEGMENT_SPARE),
+                    [SEGMENT_SPARE] = TO(SEGMENT_CURRENT),
+                    [SEGMENT_CURRENT] = TO(SEGMENT_FULL)},
+    };
+    MACHINE_MOVE(&machine, s, state, to);
 }
 
 void segment_free(struct segment *s)

@@ -11,54 +11,10 @@
 #define APPLICATION_ID 0x7475706c /* "tupl" */
 #define FLUSH_ROWS 200            /* see sqlite_options */
 
-enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what)
-{
-    int base = rc & 0xff;
-    if (base == SQLITE_OK || base == SQLITE_ROW || base == SQLITE_DONE) return OK;
-    const char *text = db != NULL ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
-    switch (base) {
-    case SQLITE_FULL: return error_set(e, ERR_DISK_FULL, "disk full: cannot %s: %s", what, text);
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        if (base == SQLITE_NOTADB && vfs_damage() != NULL) text = vfs_damage();
-        (void)error_set(e, ERR_CORRUPT, "cannot %s: %s", what, text);
-        vfs_damage_forget();
-        return ERR_CORRUPT;
-    case SQLITE_NOMEM: return error_set(e, ERR_NOMEM, "cannot %s: %s", what, text);
-    default: return error_set(e, ERR_IO, "cannot %s: %s (%d)", what, text, rc);
-    }
-}
-
 static enum err store_exec(struct sqlite_store *s, const char *sql, const char *what,
                            struct error *e)
 {
     return store_error(e, s->db, sqlite3_exec(s->db, sql, NULL, NULL, NULL), what);
-}
-
-enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_bytes, bool is_writer,
-                       sqlite3 **out, struct error *e)
-{
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
-    if (is_writer) flags |= SQLITE_OPEN_CREATE;
-    int rc = sqlite3_open_v2(path, out, flags, vfs_name(v));
-    if (rc != SQLITE_OK) {
-        enum err r = store_error(e, *out, rc, "open the database");
-        sqlite3_close(*out);
-        *out = NULL;
-        return r;
-    }
-    char sql[200];
-    uint64_t cache_kb = cache_bytes / 1024 + 1;
-    int reserved = PAGE_SUM_BYTES;
-    unsigned allowed = is_writer ? VFS_BLANK_PAGES | VFS_OWN_FRAMES : 0;
-    sqlite3_file_control(*out, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved);
-    sqlite3_file_control(*out, "main", VFS_CONTROL_ALLOWED, &allowed);
-    snprintf(sql, sizeof sql,
-             "PRAGMA page_size=%d; PRAGMA cache_size=-%llu; PRAGMA wal_autocheckpoint=0;"
-             "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;",
-             PAGE_BYTES, (unsigned long long)cache_kb);
-    sqlite3_busy_timeout(*out, 5000);
-    return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
 }
 
 /* replacing(x, expiry, large, bytes): x, and notes that the UPSERT found a row, with that expiry,
@@ -72,13 +28,6 @@ static void replacing(sqlite3_context *ctx, int argc, sqlite3_value **argv)
                                         .bytes = sqlite3_value_int64(argv[3]) - STORE_HEAD_BYTES};
     s->replaced_large = sqlite3_value_int64(argv[2]);
     sqlite3_result_value(ctx, argv[0]);
-}
-
-static enum err store_prepare(struct sqlite_store *s, sqlite3_stmt **stmt, const char *sql,
-                              struct error *e)
-{
-    int rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
-    return store_error(e, s->db, rc, "prepare a statement");
 }
 
 /* Of SQLite's file format. */
@@ -178,54 +127,6 @@ static enum err store_create(struct sqlite_store *s, struct error *e)
     return store_exec(s, sql, "set up the tables", e);
 }
 
-static enum err read_counts(struct sqlite_store *s, struct sparse *counts, struct error *e)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = SQLITE_OK;
-    enum err r = store_prepare(s, &stmt, "SELECT d, entries, expiring, bytes FROM counts", e);
-    if (r != OK) return r;
-    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct store_counts c = {.entries = (uint64_t)sqlite3_column_int64(stmt, 1),
-                                 .expiring = (uint64_t)sqlite3_column_int64(stmt, 2),
-                                 .bytes = (uint64_t)sqlite3_column_int64(stmt, 3)};
-        sqlite3_int64 database = sqlite3_column_int64(stmt, 0);
-        if (database < 0 || database >= DATABASES_MAX) continue;
-        store_counts_put(counts, (uint16_t)database, &c);
-    }
-    r = store_error(e, s->db, rc, "read the counts");
-    sqlite3_finalize(stmt);
-    return r;
-}
-
-enum err store_read_meta(struct sqlite_store *s, struct store_progress *p, struct error *e)
-{
-    sqlite3_stmt *stmt = NULL;
-    enum err r = store_prepare(s, &stmt, "SELECT name, value FROM meta", e);
-    if (r != OK) return r;
-    bool has_id = false;
-    int rc = SQLITE_OK;
-    struct store_progress state = {0};
-    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(stmt, 0);
-        if (strcmp(name, "applied") == 0) {
-            state.applied = (uint64_t)sqlite3_column_int64(stmt, 1);
-        } else if (strcmp(name, "database_id") == 0) {
-            has_id = sqlite3_column_bytes(stmt, 1) == DATABASE_ID_BYTES;
-            if (has_id) memcpy(s->database_id, sqlite3_column_blob(stmt, 1), DATABASE_ID_BYTES);
-        }
-    }
-    r = store_error(e, s->db, rc, "read the database's state");
-    sqlite3_finalize(stmt);
-    if (r == OK && !has_id) r = error_set(e, ERR_CORRUPT, "%s has lost its identity", s->path);
-    if (r == OK) r = read_counts(s, &state.counts, e);
-    if (r == OK) {
-        *p = state;
-    } else {
-        store_progress_fini(&state);
-    }
-    return r;
-}
-
 static enum err store_prepare_all(struct sqlite_store *s, struct error *e)
 {
     int rc = sqlite3_create_function_v2(s->db, "replacing", 4, SQLITE_UTF8, s, replacing, NULL,
@@ -291,11 +192,6 @@ static void sqlite_state(struct store *store, struct store_progress *out)
     store_counts_merge(&out->counts, &s->counts);
     out->is_filling = store_text_is_filling(s);
     out->has_garbage = store_has_garbage(s);
-}
-
-enum err store_given_up(struct error *e)
-{
-    return error_set(e, ERR_IO, "the database is being given up");
 }
 
 static void sqlite_give_up(struct store *store)

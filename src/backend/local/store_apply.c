@@ -14,58 +14,11 @@
 #define YIELD_ROWS 32 /* some 30 us of work: see worker.h */
 #define SLICE_BYTES (8u << 20)
 
-enum err store_run(struct sqlite_store *s, sqlite3_stmt *stmt, const char *what, struct error *e)
-{
-    if (store_is_given_up(s)) return store_given_up(e);
-    int rc = sqlite3_step(stmt);
-    enum err r = store_error(e, s->db, rc, what);
-    sqlite3_reset(stmt);
-    return r;
-}
-
 static enum err put_meta(struct sqlite_store *s, const char *name, uint64_t value, struct error *e)
 {
     sqlite3_bind_text(s->meta_put, 1, name, -1, SQLITE_STATIC);
     sqlite3_bind_int64(s->meta_put, 2, (sqlite3_int64)value);
     return store_run(s, s->meta_put, "record the state", e);
-}
-
-struct store_counts store_counts_now(const struct sqlite_store *s, const struct store_progress *p,
-                                     uint16_t database)
-{
-    const struct sparse *from = sparse_get(&p->counts, database) != NULL ? &p->counts : &s->counts;
-    return store_counts_get(from, database);
-}
-
-static enum err put_counts(struct sqlite_store *s, uint16_t database, const struct store_counts *c,
-                           struct error *e)
-{
-    bool is_empty = c->entries == 0 && c->expiring == 0 && c->bytes == 0;
-    sqlite3_stmt *stmt = is_empty ? s->counts_del : s->counts_put;
-    sqlite3_bind_int(stmt, 1, database);
-    if (!is_empty) {
-        sqlite3_bind_int64(stmt, 2, (sqlite3_int64)c->entries);
-        sqlite3_bind_int64(stmt, 3, (sqlite3_int64)c->expiring);
-        sqlite3_bind_int64(stmt, 4, (sqlite3_int64)c->bytes);
-    }
-    return store_run(s, stmt, "record the counts", e);
-}
-
-enum err store_commit(struct sqlite_store *s, struct store_progress *p, struct error *e)
-{
-    enum err r = OK;
-    const struct store_change *d;
-    for (uint32_t i = 0; r == OK && (d = sparse_next(&s->slice, &i)) != NULL; i++) {
-        struct store_counts c = store_counts_now(s, p, (uint16_t)i);
-        c.entries += (uint64_t)d->entries;
-        c.expiring += (uint64_t)d->expiring;
-        c.bytes += (uint64_t)d->bytes;
-        store_counts_put(&p->counts, (uint16_t)i, &c);
-        r = put_counts(s, (uint16_t)i, &c, e);
-    }
-    store_counts_fini(&s->slice);
-    if (r == OK) r = store_run(s, s->commit, "commit", e);
-    return r;
 }
 
 static bool is_counted(struct slice key)
@@ -269,14 +222,6 @@ static enum err apply_texts(struct sqlite_store *s, const struct memtable *m,
         if (r != OK) *e = ignored;
     }
     return r;
-}
-
-void store_checkpoint(struct sqlite_store *s)
-{
-    int rc = sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    if (rc != SQLITE_OK && rc != SQLITE_BUSY) {
-        log_warning("store: checkpoint: %s", sqlite3_errstr(rc));
-    }
 }
 
 /* Databases that have no counts any more have none there either: *progress must say that. */

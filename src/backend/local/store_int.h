@@ -91,6 +91,9 @@ ERR_MUST_USE enum err sqlite_copy(struct store_reader *reader, const char *path,
                                   const bool *is_stopping, struct error *e);
 void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us);
 
+/* store_sql.c */
+enum err store_prepare(struct sqlite_store *s, sqlite3_stmt **stmt, const char *sql,
+                       struct error *e);
 ERR_MUST_USE enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_bytes,
                                     bool is_writer, sqlite3 **out, struct error *e);
 
@@ -220,7 +223,8 @@ ERR_MUST_USE enum err store_dropped_clean(struct sqlite_store *s, bool *has_more
 
 /* store_clean.c: is there anything forgotten that can be removed? */
 bool store_has_garbage(const struct sqlite_store *s);
-/* At a start: what was damaged is to be tried again. Where not even that can be noted, it is not. */
+/* At a start: what was damaged is to be tried again.
+ * Where not even that can be noted, it is not. */
 void store_clean_again(struct sqlite_store *s);
 
 #endif

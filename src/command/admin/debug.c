@@ -5,7 +5,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/mem.h"
+#include "request/args.h"
 #include "request/block.h"
 #include "request/table.h"
 
@@ -341,6 +343,45 @@ static enum err other_run(struct request *rq)
                      (const char *)rq->argv[1].data);
 }
 
+/* [number, microseconds, machine, which, from, to] of each move. */
+static void reply_moves(struct request *rq, const struct trace_move *moves, size_t count)
+{
+    resp_array(rq->w, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct trace_move *m = &moves[i];
+        char which[24];
+        snprintf(which, sizeof which, "%p", m->which);
+        resp_array(rq->w, 6);
+        resp_int(rq->w, (int64_t)m->number);
+        resp_int(rq->w, m->at_us);
+        resp_bulk_str(rq->w, m->machine->name);
+        resp_bulk_str(rq->w, which);
+        resp_bulk_str(rq->w, m->machine->states[m->from]);
+        resp_bulk_str(rq->w, m->machine->states[m->to]);
+    }
+}
+
+static enum err trace_run(struct request *rq)
+{
+    int64_t max = TRACE_MOVES;
+    enum err r = debug_allowed(rq);
+    if (r != OK) return r;
+    bool is_on = slice_is_word(rq->argv[2], "ON");
+    if (rq->argc == 3 && (is_on || slice_is_word(rq->argv[2], "OFF"))) {
+        trace_switch(is_on);
+        resp_simple(rq->w, "OK");
+        return OK;
+    }
+    if (!slice_is_word(rq->argv[2], "GET") || rq->argc > 4) {
+        return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    }
+    if (rq->argc == 4) r = arg_integer(rq, rq->argv[3], "count", 1, TRACE_MOVES, &max);
+    if (r != OK) return r;
+    struct trace_move *moves = arena_alloc(rq->arena, (size_t)max * sizeof *moves);
+    reply_moves(rq, moves, trace_read(moves, (size_t)max));
+    return OK;
+}
+
 #define DEBUG_SUB(id, word, words, more, text, arguments)                                          \
     static const struct command sub_##id = {                                                       \
         .name = word,                                                                              \
@@ -370,11 +411,14 @@ DEBUG_SUB(set_active_expire, "set-active-expire", 3, 0,
           "zero-or-one");
 DEBUG_SUB(sleep, "sleep", 3, 0, "Stops the whole server for so many seconds; decimals are allowed.",
           "duration");
+DEBUG_SUB(trace, "trace", -3, 0,
+          "Keeps the last 1024 moves of the server's state machines, and shows them.",
+          "<ON | OFF | GET [count]>");
 COMMAND_HELP("server");
 
 static const struct command *const debug_subcommands[] = {
     &sub_clock, &sub_digest, &sub_error, &sub_help, &sub_log, &sub_protocol, &sub_set_active_expire,
-    &sub_sleep, NULL,
+    &sub_sleep, &sub_trace,  NULL,
 };
 
 const struct command cmd_debug = {

@@ -7,6 +7,7 @@
 #include "search/query.h"
 
 #include "backend/text.h"
+#include "base/machine.h"
 #include "base/mem.h"
 #include "codec/number.h"
 #include "command/index/index_int.h"
@@ -37,14 +38,13 @@ struct search {
 
 static void search_move(struct search *s, enum search_state to)
 {
-    static const unsigned allowed[] = {
-        [SEARCH_NEW] = 1u << SEARCH_RUNNING,
-        [SEARCH_RUNNING] = 1u << SEARCH_DONE | 1u << SEARCH_GONE,
-        [SEARCH_DONE] = 0,
-        [SEARCH_GONE] = 0,
+    static const struct machine machine = {
+        .name = "search",
+        .states = {"new", "running", "done", "gone"},
+        .allowed = {[SEARCH_NEW] = TO(SEARCH_RUNNING),
+                    [SEARCH_RUNNING] = TO(SEARCH_DONE) | TO(SEARCH_GONE)},
     };
-    INVARIANT((allowed[s->state] & 1u << to) != 0);
-    s->state = to;
+    MACHINE_MOVE(&machine, s, state, to);
 }
 
 static void search_destroy(struct search *s)

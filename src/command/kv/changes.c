@@ -13,6 +13,7 @@
  * is read. While it says nothing, no commit can match, and the call need not look at them: a quiet
  * prefix does not become stale while others write much.
  */
+#include "base/machine.h"
 #include "base/mem.h"
 #include "request/args.h"
 #include "request/block.h"
@@ -47,14 +48,14 @@ struct feed {
 
 static void feed_move(struct feed *f, enum feed_state to)
 {
-    static const unsigned allowed[] = {
-        [FEED_READ] = 1u << FEED_READING | 1u << FEED_PARKED,
-        [FEED_READING] = 1u << FEED_READ | 1u << FEED_GONE,
-        [FEED_PARKED] = 1u << FEED_READING | 1u << FEED_PARKED,
-        [FEED_GONE] = 0,
+    static const struct machine machine = {
+        .name = "feed",
+        .states = {"read", "reading", "parked", "gone"},
+        .allowed = {[FEED_READ] = TO(FEED_READING) | TO(FEED_PARKED),
+                    [FEED_READING] = TO(FEED_READ) | TO(FEED_GONE),
+                    [FEED_PARKED] = TO(FEED_READING) | TO(FEED_PARKED)},
     };
-    INVARIANT((allowed[f->state] & 1u << to) != 0);
-    f->state = to;
+    MACHINE_MOVE(&machine, f, state, to);
 }
 
 static void feed_destroy(struct feed *f)
