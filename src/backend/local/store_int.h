@@ -218,7 +218,7 @@ ERR_MUST_USE enum err store_dropped_clean(struct sqlite_store *s, bool *has_more
 
 /* store_clean.c: is there anything forgotten that can be removed? */
 bool store_has_garbage(const struct sqlite_store *s);
-/* At a start: what was damaged is to be tried again. Where not even that can be noted, it is not. */
+/* At a start: what was damaged is to be tried again, where that much can be noted. */
 void store_clean_again(struct sqlite_store *s);
 
 #endif
