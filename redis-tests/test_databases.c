@@ -15,7 +15,9 @@
 #include "load_help.h"
 
 #define WRITERS 64
-#define MANY 1500
+#define MANY 10000
+#define BYTES_EACH_MAX 4096      /* of memory, for one with an entry and a queue */
+#define BYTES_LEFT_MAX (1 << 20) /* of memory, when all are gone */
 
 static redisContext *c, *d; /* fresh for each test */
 
@@ -273,9 +275,20 @@ static void the_feed_begins_with_the_database(void **state)
     expect(c, "[@ [[['next'] 3 @ (nil)]]]", "KV.CHANGES %s", from);
 }
 
+/* When what was written has been applied and forgotten. */
+static void memory_falls_to(long long bytes)
+{
+    int64_t until_ms = testserver_now_ms() + 30000;
+    while (load_info(c, "used_memory") > bytes) {
+        if (testserver_now_ms() > until_ms) fail_msg("more than %lld bytes are used", bytes);
+        testserver_pause();
+    }
+}
+
 static void many_databases_cost_what_is_in_them(void **state)
 {
     long long before = ask_integer(c, "KV.DB CREATE first");
+    long long memory = load_info(c, "used_memory");
     expect(c, "+OK", "KV.DB DROP first");
     for (int i = 0; i < MANY; i++) say(c, "KV.DB CREATE db.%d", i);
     for (int i = 0; i < MANY; i++) expect_next(c, ":*");
@@ -294,12 +307,14 @@ static void many_databases_cost_what_is_in_them(void **state)
         assert_int_equal(info(name, "queues"), 1);
     }
     expect(c, "+OK", "SELECT 0");
+    memory_falls_to(memory + MANY * BYTES_EACH_MAX);
     for (int i = 0; i < MANY; i++) say(c, "KV.DB DROP db.%d", i);
     for (int i = 0; i < MANY; i++) expect_next(c, "+OK");
     group_again(false);
     redisReply *list = ask_reply(c, "KV.DB LIST");
     assert_int_equal(list->elements, 16);
     freeReplyObject(list);
+    memory_falls_to(memory + BYTES_LEFT_MAX);
     /* A number is not given again so soon. */
     assert_true(ask_integer(c, "KV.DB CREATE last") > before + MANY);
 }
