@@ -69,10 +69,10 @@ echo '#include "resp/x.h"' | tree src/codec/a.h
 breaks "folders of one rank do not include one another" src/codec/a.h:1 "may not include resp"
 echo '#include "queue/x.h"' | tree src/watch/a.c
 breaks "features do not include one another" src/watch/a.c:1 "may not include queue"
-printf '#include "request/x.h"\n#include "base/y.h"\n#include "net/own.h"\n#include <stdio.h>\n' | tree src/net/a.c
+printf '#include "request/x.h"\n#include "base/y.h"\n#include "session/own.h"\n#include <stdio.h>\n' | tree src/session/a.c
 holds "a higher rank includes lower ones and itself"
-echo '  #  include "net/x.h"' | tree src/request/a.c
-breaks "blanks do not hide an include" src/request/a.c:1 "may not include net"
+echo '  #  include "session/x.h"' | tree src/request/a.c
+breaks "blanks do not hide an include" src/request/a.c:1 "may not include session"
 echo '#include "command/kv/x.h"' | tree src/command/queue/a.c
 breaks "a family of commands includes no other" src/command/queue/a.c:1 "may not include command/kv"
 printf '#include "command/kv/x_int.h"\n#include "request/y.h"\n' | tree src/command/kv/a.c
