@@ -9,6 +9,7 @@
 #include "engine/stamp.h"
 #include "request/args.h"
 #include "request/block.h"
+#include "request/database.h"
 #include "request/format.h"
 #include "request/table.h"
 
@@ -144,9 +145,11 @@ static enum err get_run(struct tupled_db *db, struct call *c, struct request *rq
     struct entry entry;
     rq->command = &kv_get;
     rq->format = rq->client->format;
-    enum err r = arg_key(rq, c->argv[0], &key);
+    enum err r = request_enter(rq);
+    if (r == OK) r = arg_key(rq, c->argv[0], &key);
     if (r == OK) r = request_get(rq, key, &entry);
     if (r == ERR_WAIT) return r;
+    rq->client->entered.has_entered = false;
     db->env.stats.commands++;
     if (r != OK) {
         write_error(c, &rq->error);

@@ -28,6 +28,33 @@ static void what_is_set_is_got_and_deleted(void **state)
     program_fini(&t);
 }
 
+static int64_t operations(struct program *t)
+{
+    int64_t found = -1;
+    struct tupled_reply *r = program_ask(t, "KV.DB INFO 0");
+    for (size_t i = 0; i + 1 < r->count; i += 2) {
+        if (strcmp(r->items[i].text, "operations") == 0) found = r->items[i + 1].integer;
+    }
+    tupled_free(r);
+    return found;
+}
+
+/* So its limit of commands per second is for them too. */
+static void a_get_counts_as_a_command_in_its_database(void **state)
+{
+    struct program t;
+    struct tupled_entry *entry = NULL;
+    struct tupled_error e;
+    program_init(&t, NULL);
+    int64_t before = operations(&t);
+    assert_true(before >= 0);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(tupled_get(t.db, KEY1, &entry, &e), TUPLED_NO);
+    }
+    assert_int_equal(operations(&t), before + 5);
+    program_fini(&t);
+}
+
 static void conditions_of_a_set_that_do_not_hold_change_nothing(void **state)
 {
     struct program t;
@@ -706,6 +733,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_set_is_got_and_deleted),
+        cmocka_unit_test(a_get_counts_as_a_command_in_its_database),
         cmocka_unit_test(conditions_of_a_set_that_do_not_hold_change_nothing),
         cmocka_unit_test(a_request_id_makes_a_repeat_harmless),
         cmocka_unit_test(errors_come_back_with_their_code),
