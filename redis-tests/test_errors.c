@@ -207,6 +207,19 @@ static void kv_poll_tells_how_it_is_written(void **state)
     EXPECT_ROWS(rows);
 }
 
+/* Of those that are only the first word of others. */
+static void a_container_alone_names_what_follows(void **state)
+{
+    static const char *const rows[][2] = {
+        {"KV.VERIFY", "-ERR *'kv.verify' command; it is: KV.VERIFY <START | STATUS | STOP>"},
+        {"KV.DB", "-ERR *'kv.db' command; it is: KV.DB <CREATE name | *"},
+        {"KV.INDEX", "-ERR *'kv.index' command; it is: KV.INDEX <CREATE name | *"},
+        {"KV.QUEUE", "-ERR *'kv.queue' command; it is: KV.QUEUE <LIST | *"},
+        {"KV.DLQ", "-ERR *'kv.dlq' command; it is: KV.DLQ <LIST queue | *"},
+    };
+    EXPECT_ROWS(rows);
+}
+
 static void an_id_is_not_taken_for_a_receipt(void **state)
 {
     char id[64];
@@ -294,6 +307,7 @@ int main(void)
         TEST(a_first_number_that_is_a_count_is_called_so),
         TEST(words_in_the_wrong_place_are_told_theirs),
         TEST(kv_poll_tells_how_it_is_written),
+        TEST(a_container_alone_names_what_follows),
         TEST(an_id_is_not_taken_for_a_receipt),
         TEST(a_plain_key_that_looks_like_a_tuple_is_another_key),
         TEST(kv_exists_counts_live_keys),

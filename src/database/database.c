@@ -249,7 +249,8 @@ void databases_tick(struct databases *x)
 
 /* ---- changes ---- */
 
-enum err database_name_check(struct slice name, struct error *e)
+/* ERR_SYNTAX unless it can be a name: 1 to 64 of A-Z a-z 0-9 _ . -, not digits alone. */
+static enum err name_check(struct slice name, struct error *e)
 {
     bool has_other = false;
     bool is_good = name.len > 0 && name.len <= DATABASE_NAME_MAX;
@@ -273,7 +274,7 @@ enum err database_name_check(struct slice name, struct error *e)
 
 static enum err check_free(struct databases *x, struct slice name, struct error *e)
 {
-    enum err r = database_name_check(name, e);
+    enum err r = name_check(name, e);
     if (r != OK || database_find(x, name) == NULL) return r;
     return error_set(e, ERR_SYNTAX, "there is a database '%.*s' already", (int)name.len,
                      (const char *)name.data);

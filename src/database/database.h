@@ -93,7 +93,5 @@ struct database_op {
 /* ERR_SYNTAX: the name is taken or wrong, or the change is not for this database. ERR_LIMIT: there
  * are too many. */
 struct op database_op(struct database_op *x);
-/* ERR_SYNTAX unless it can be a name: 1 to 64 of A-Z a-z 0-9 _ . -, not digits alone. */
-ERR_MUST_USE enum err database_name_check(struct slice name, struct error *e);
 
 #endif

@@ -141,7 +141,7 @@ static void give_entry(struct tupled_db *db, struct call *c, const struct entry 
 
 static enum err get_run(struct tupled_db *db, struct call *c, struct request *rq)
 {
-    struct slice key;
+    struct slice key = {0};
     struct entry entry;
     rq->command = &kv_get;
     rq->format = rq->client->format;

@@ -80,10 +80,6 @@ void index_write_next_id(struct view *v, uint32_t id);
 void fill_work(struct indexes *ix);
 
 /* indexes.c */
-/* The definitions were read. */
-bool indexes_are_read(const struct indexes *ix);
-/* The last id that was given; 0 = none was. */
-uint32_t index_next_id(const struct indexes *ix, uint16_t database);
 /* An index of that definition, owned by the caller. ERR_SYNTAX: a path is wrong. */
 ERR_MUST_USE enum err index_new(uint16_t database, struct slice name, struct slice row,
                                 struct index **out, struct error *e);

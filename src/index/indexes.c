@@ -109,7 +109,8 @@ static void forget(struct indexes *ix, uint16_t database)
         drop_definition(ix, database, x->definition.name);
 }
 
-uint32_t index_next_id(const struct indexes *ix, uint16_t database)
+/* The last id that was given; 0 = none was. */
+static uint32_t index_next_id(const struct indexes *ix, uint16_t database)
 {
     const struct index_database *d = sparse_get(&ix->databases, database);
     return d == NULL ? 0 : d->next_id;
@@ -208,7 +209,8 @@ enum err indexes_ready(struct indexes *ix, uint16_t database, struct waiter *w, 
     return engine_start_check(ix->engine, SPACE_INDEX, database, w, e);
 }
 
-bool indexes_are_read(const struct indexes *ix)
+/* The definitions were read. */
+static bool indexes_are_read(const struct indexes *ix)
 {
     return engine_start_is_over(ix->engine, SPACE_INDEX);
 }

@@ -147,7 +147,8 @@ static bool conn_send(struct conn *c, struct slice *ready)
     return true;
 }
 
-void conn_flush(struct conn *c)
+/* Writes what may be written. */
+static void conn_flush(struct conn *c)
 {
     struct stream *s = &c->stream;
     struct net *n = s->net;

@@ -96,8 +96,6 @@ void conn_new(struct net *n, const struct listener *l, const struct link *link);
 void conn_run(struct conn *c);
 /* Reads those of net->readable, and runs what came, until the turn is full. */
 void conn_read_all(struct net *n);
-/* Writes what may be written. */
-void conn_flush(struct conn *c);
 /* It is flushed at the end of this turn, or in a later one when they are many. */
 void conn_queue_flush(struct conn *c);
 /* Flushes those that are queued for it, and kills those that are over their limit; not `all`: for

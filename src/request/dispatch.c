@@ -65,8 +65,9 @@ static void reply_wrong_number(struct request *rq, const struct command *parent,
         snprintf(upper, sizeof upper, "%s%s%s", name, parent != NULL ? " " : "",
                  parent != NULL ? c->name : "");
         for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
+        const char *words = c->syntax[0] == '\0' && c->brief != NULL ? c->brief : c->syntax;
         snprintf(line + n, sizeof line - (size_t)n, "; it is: %s%s%s", upper,
-                 c->syntax[0] != '\0' ? " " : "", c->syntax);
+                 words[0] != '\0' ? " " : "", words);
     }
     resp_error_line(rq->w, line);
 }

@@ -37,7 +37,9 @@ static bool filling_is_empty(const struct file_journal *j)
     return j->base.filling->transactions == 0;
 }
 
-void journal_set_room(struct file_journal *j)
+/* How much the batch being filled may hold, after the current segment or what is used of it
+ * changed. */
+static void journal_set_room(struct file_journal *j)
 {
     const struct segment *s = j->current;
     size_t fixed = JOURNAL_BATCH_BYTES + 8 + SEGMENT_MARGIN;
@@ -46,7 +48,8 @@ void journal_set_room(struct file_journal *j)
     j->base.room = room < UINT32_MAX ? (size_t)room : UINT32_MAX - 1;
 }
 
-void journal_seal(struct file_journal *j)
+/* Closes the batch being filled and queues it at the end of the current segment. */
+static void journal_seal(struct file_journal *j)
 {
     struct sealed_batch *b = (struct sealed_batch *)j->base.filling;
     struct buf *bytes = &b->base.bytes;

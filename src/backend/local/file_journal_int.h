@@ -120,16 +120,8 @@ static inline struct file_journal *file_journal_of(struct journal *j)
     return (struct file_journal *)j;
 }
 
-/* file_journal.c: how much the batch being filled may hold, after the current segment or what is
- * used of it changed. */
-void journal_set_room(struct file_journal *j);
-/* Closes the batch being filled and queues it at the end of the current segment. */
-void journal_seal(struct file_journal *j);
 
 /* segments.c */
-struct segment *segment_new(struct file_journal *j);
-void segment_free(struct segment *s);
-void segment_move(struct segment *s, enum segment_state to);
 /* Makes the first segment, in the caller's thread; on a full disk there is none yet. */
 ERR_MUST_USE enum err segment_first(struct file_journal *j, struct error *e);
 void segment_add_old(struct file_journal *j, const struct old_segment *old);

@@ -44,7 +44,7 @@ bool journal_number(const char *name, uint64_t *number)
     return true;
 }
 
-void segment_move(struct segment *s, enum segment_state to)
+static void segment_move(struct segment *s, enum segment_state to)
 {
     static const struct machine machine = {
         .name = "segment",
@@ -56,7 +56,7 @@ void segment_move(struct segment *s, enum segment_state to)
     MACHINE_MOVE(&machine, s, state, to);
 }
 
-void segment_free(struct segment *s)
+static void segment_free(struct segment *s)
 {
     file_close(&s->file);
     mem_free(s);
@@ -143,7 +143,7 @@ static void segment_prepare_done(struct job *job)
     j->base.owner.on_room(&j->base);
 }
 
-struct segment *segment_new(struct file_journal *j)
+static struct segment *segment_new(struct file_journal *j)
 {
     struct segment *s = mem_new(sizeof *s);
     s->journal = j;

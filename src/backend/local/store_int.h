@@ -41,14 +41,26 @@ struct sqlite_store {
 
 /* Translates a SQLite result code; OK for SQLITE_OK, _ROW and _DONE. */
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what);
+/* Where a database lay, in the snapshots of this data version (SQLite's own figure, of the
+ * connection: as long as it stays the same, nothing was committed). */
+#define READER_PLACES 16
+struct reader_place {
+    bool is_known;
+    uint16_t database;
+    uint8_t generation;
+    unsigned data_version;
+};
+
 struct sqlite_reader {
     struct store_reader base;   /* first */
     struct sqlite_store *store; /* borrowed */
     struct sqlite_reader *next; /* of the store's open ones; see sqlite_give_up */
     sqlite3 *db;
     struct vfs_file *file; /* its main database file */
-    sqlite3_stmt *get, *forward, *backward, *large, *begin, *commit, *touch;
+    sqlite3_stmt *get, *place, *forward, *backward, *large, *begin, *commit, *touch;
     bool is_pinned;
+    struct reader_place places[READER_PLACES]; /* by database, modulo their number */
+    struct buf placed;                         /* owned: the key of `get` as it is in kv */
 };
 
 static inline struct sqlite_store *sqlite_of(struct store *s)
@@ -145,6 +157,8 @@ ERR_MUST_USE enum err store_delete_rows(struct sqlite_store *s, sqlite3_stmt *st
 ERR_MUST_USE enum err store_place_register(sqlite3 *db, struct error *e);
 /* For the writer: good until the next call. Store thread. */
 struct slice store_place(struct sqlite_store *s, struct slice key);
+/* The place of a key in a generation; good as long as `out` is. */
+struct slice store_place_in(struct buf *out, struct slice key, uint8_t generation);
 /* The other way: writes the key, of one byte less. */
 void store_unplace(uint8_t *out, struct slice placed);
 static inline uint8_t store_generation_of(struct slice placed)

@@ -6,8 +6,9 @@
  * A flush gives it another one (store_flush.c): what lay in the old one is then a forgotten range,
  * which store_clean.c removes in its time.
  *
- * Invariants: who reads learns the generation from `places` with the same statement, so that it is
- * the one of the snapshot that the rows are from, old or new. A generation is given to a database
+ * Invariants: who reads learns the generation from `places` with the same statement, or sees
+ * afterwards by SQLite's data version that nothing was committed since he did (store_read.c): so it
+ * is the one of the snapshot that the rows are from, old or new. A generation is given to a database
  * only when no forgotten range lies in it, and a range is struck off the list only when no row of
  * it is left: so it is empty.
  */
@@ -52,16 +53,21 @@ enum err store_place_register(sqlite3 *db, struct error *e)
     return store_error(e, db, rc, "register a function");
 }
 
-struct slice store_place(struct sqlite_store *s, struct slice key)
+struct slice store_place_in(struct buf *out, struct slice key, uint8_t generation)
 {
     size_t len = key.len + 1;
-    if (s->placed.cap < len) {
-        buf_clear(&s->placed, 0);
-        buf_reserve(&s->placed, len);
-        buf_require(&s->placed);
+    if (out->cap < len) {
+        buf_clear(out, 0);
+        buf_reserve(out, len);
+        buf_require(out);
     }
-    place_key(s->placed.data, key, s->generations[key_database(key)]);
-    return slice_of(s->placed.data, len);
+    place_key(out->data, key, generation);
+    return slice_of(out->data, len);
+}
+
+struct slice store_place(struct sqlite_store *s, struct slice key)
+{
+    return store_place_in(&s->placed, key, s->generations[key_database(key)]);
 }
 
 void store_unplace(uint8_t *out, struct slice placed)

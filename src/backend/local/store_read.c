@@ -30,10 +30,8 @@ enum err sqlite_reader_open(struct store *store, struct store_reader **out, stru
     enum err rc = store_connect(s->vfs, s->path, s->reader_cache_bytes, false, &r->db, e);
     if (rc == OK) r->file = vfs_file_of(r->db);
     if (rc == OK) rc = store_place_register(r->db, e);
-    if (rc == OK) {
-        rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=" STORE_PLACE("?1", "?2"),
-                            e);
-    }
+    if (rc == OK) rc = reader_prepare(r, &r->get, "SELECT ver,exp,v FROM kv WHERE k=?1", e);
+    if (rc == OK) rc = reader_prepare(r, &r->place, "SELECT g FROM places WHERE d=?1", e);
     if (rc == OK) rc = reader_prepare(r, &r->large, STORE_LARGE_SQL, e);
     if (rc == OK) {
         rc = reader_prepare(r, &r->forward,
@@ -62,6 +60,8 @@ void sqlite_reader_close(struct store_reader *reader)
     while (*at != r) at = &(*at)->next;
     *at = r->next;
     sqlite3_finalize(r->get);
+    sqlite3_finalize(r->place);
+    buf_fini(&r->placed);
     sqlite3_finalize(r->large);
     sqlite3_finalize(r->forward);
     sqlite3_finalize(r->backward);
@@ -117,6 +117,49 @@ static void bind_slice(sqlite3_stmt *stmt, int at, struct slice s)
                       SQLITE_STATIC);
 }
 
+/* Of the last snapshot that was read. */
+static unsigned data_version(struct sqlite_reader *r)
+{
+    unsigned version = 0;
+    sqlite3_file_control(r->db, NULL, SQLITE_FCNTL_DATA_VERSION, &version);
+    return version;
+}
+
+/* Reads where the database lies. */
+static enum err read_place(struct sqlite_reader *r, uint16_t database, bool may_wait,
+                           struct reader_place *out, struct error *e)
+{
+    int rc = SQLITE_OK;
+    sqlite3_bind_int(r->place, 1, database);
+    enum err result = reader_step(r, r->place, may_wait, &rc, e);
+    out->is_known = result == OK;
+    out->database = database;
+    out->generation = rc == SQLITE_ROW ? (uint8_t)sqlite3_column_int(r->place, 0) : 0;
+    out->data_version = data_version(r);
+    sqlite3_reset(r->place);
+    return result;
+}
+
+/* The first step of r->get, in the place that was last known. If something was committed since it
+ * was read, the row is from another snapshot: the place is read, and it is done again. That takes
+ * as long as commits come faster than look-ups, which they never do. */
+static enum err get_step(struct sqlite_reader *r, struct slice key, bool may_wait, int *rc,
+                         struct error *e)
+{
+    uint16_t database = key_database(key);
+    struct reader_place *p = &r->places[database % READER_PLACES];
+    enum err result = OK;
+    if (!p->is_known || p->database != database) result = read_place(r, database, may_wait, p, e);
+    while (result == OK) {
+        bind_slice(r->get, 1, store_place_in(&r->placed, key, p->generation));
+        result = reader_step(r, r->get, may_wait, rc, e);
+        if (result != OK || p->data_version == data_version(r)) break;
+        sqlite3_reset(r->get);
+        result = read_place(r, database, may_wait, p, e);
+    }
+    return result;
+}
+
 enum err sqlite_get(struct store_reader *reader, struct slice key, bool may_wait, struct entry *out,
                     struct error *e)
 {
@@ -127,9 +170,7 @@ enum err sqlite_get(struct store_reader *reader, struct slice key, bool may_wait
     if (store_is_given_up(r->store)) return store_given_up(e);
     if (delay_ms > 0 && !may_wait) return error_set(e, ERR_WAIT, "the disk is slow");
     if (delay_ms > 0) clock_sleep_us((int64_t)delay_ms * 1000);
-    bind_slice(r->get, 1, key);
-    sqlite3_bind_int(r->get, 2, key_database(key));
-    enum err result = reader_step(r, r->get, may_wait, &rc, e);
+    enum err result = get_step(r, key, may_wait, &rc, e);
     if (result == OK && rc == SQLITE_ROW) {
         out->exists = true;
         out->version = (uint64_t)sqlite3_column_int64(r->get, 0);

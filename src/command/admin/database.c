@@ -244,5 +244,6 @@ const struct command kv_db = {
     .since = "0.1.0",
     .summary = "Databases with names and limits.",
     .syntax = "",
+    .brief = "<CREATE name | LIST | INFO name | LIMIT name | RENAME name name | DROP name>",
     .subcommands = db_subcommands,
 };

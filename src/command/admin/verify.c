@@ -96,5 +96,6 @@ const struct command kv_verify = {
     .since = "0.1.0",
     .summary = "Reads everything that is stored in the background and shows what is damaged.",
     .syntax = "",
+    .brief = "<START | STATUS | STOP>",
     .subcommands = verify_subcommands,
 };
