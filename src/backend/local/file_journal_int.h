@@ -120,7 +120,6 @@ static inline struct file_journal *file_journal_of(struct journal *j)
     return (struct file_journal *)j;
 }
 
-
 /* segments.c */
 /* Makes the first segment, in the caller's thread; on a full disk there is none yet. */
 ERR_MUST_USE enum err segment_first(struct file_journal *j, struct error *e);

@@ -7,8 +7,8 @@
  * which store_clean.c removes in its time.
  *
  * Invariants: who reads learns the generation from `places` with the same statement, or sees
- * afterwards by SQLite's data version that nothing was committed since (store_read.c): so it
- * is the one of the snapshot that the rows are from, old or new. A generation is given to a database
+ * afterwards by SQLite's data version that nothing was committed since (store_read.c): so it is
+ * the one of the snapshot that the rows are from, old or new. A generation is given to a database
  * only when no forgotten range lies in it, and a range is struck off the list only when no row of
  * it is left: so it is empty.
  */
