@@ -93,7 +93,7 @@ CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
 LIBS := -lev -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
-EMBEDDED_LIBS := -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
+EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
 
@@ -104,7 +104,7 @@ LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c))
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/access/% src/net/% src/session/% src/server/% $(KEY_SRCS),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/server/% $(KEY_SRCS),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 

@@ -95,13 +95,12 @@ extern "C" {
 /* protected mode: the connection comes from another machine and there is no password. To do:
  * connect from the same machine, or see protected-mode in conf/tupled.conf */
 #define TUPLED_DENIED "DENIED"
-/* the connection must say AUTH first; not sent so far, there are no passwords yet. To do: send AUTH
- * or HELLO with AUTH */
+/* the connection must say AUTH first. To do: send AUTH or HELLO with AUTH */
 #define TUPLED_NOAUTH "NOAUTH"
 /* AUTH failed. To do: correct the user and password */
 #define TUPLED_WRONGPASS "WRONGPASS"
-/* the user may not do this; not sent so far, there are no users yet. To do: ask for the permission,
- * or use another user */
+/* the user may not run the command, or not on this key, channel or database. To do: ask for the
+ * permission, or use another user */
 #define TUPLED_NOPERM "NOPERM"
 /* ---- end of error codes ---- */
 

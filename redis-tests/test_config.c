@@ -130,6 +130,10 @@ static void every_mutable_setting_can_be_set(void **state)
          "normal 4194304 1048576 5 slave 268435456 67108864 60 pubsub 33554432 8388608 60"},
 
         {"maxmemory-clients", "2.0%", "2%"},
+        {"requirepass", "", ""},
+        {"acl-pubsub-default", "AllChannels", "allchannels"},
+        {"acllog-max-len", "5", "5"},
+        {"maxclients-per-user", "900", "900"},
         {"block-max", "900", "900"},
         {"default-format", "MSGPACK", "msgpack"},
         {"bare-bigints", "YES", "yes"},
@@ -275,7 +279,6 @@ static void settings_with_one_meaning_may_be_set_to_it(void **state)
         {"supervised", "no", "systemd"},
         {"pidfile", "", "x"},
         {"syslog-enabled", "no", "yes"},
-        {"aclfile", "", "x"},
         {"enable-module-command", "no", "yes"},
         {"io-threads-do-reads", "no", "yes"},
         {"tracking-table-max-keys", "0", "1"},
@@ -801,7 +804,7 @@ static void protected_mode_serves_this_machine_alone(void **state)
     raw_expect(fd, "-DENIED Running in protected mode because protected mode is enabled and no "
                    "password is set for the default user. ");
     const char *rest = raw_line(fd);
-    assert_non_null(strstr(rest, "CONFIG SET protected-mode no"));
+    assert_non_null(strstr(rest, "CONFIG SET requirepass"));
     raw_expect_end(fd);
     close(fd);
     expect(sc, "*\nrejected_connections:1\r\n*", "INFO stats");

@@ -36,6 +36,7 @@ RANKS='
 5 access
 5 db
 6 request
+7 command/access
 7 command/admin
 7 command/catalog
 7 command/channel

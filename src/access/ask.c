@@ -1,7 +1,6 @@
 #include "access/ask.h"
 
-/* The text before the first character that is not literal in a glob. */
-static struct slice literal_of(struct slice pattern)
+struct slice access_literal(struct slice pattern)
 {
     size_t len = 0;
     while (len < pattern.len && pattern.data[len] != '*' && pattern.data[len] != '?' &&
@@ -18,16 +17,36 @@ static bool allows_key(const struct selector *s, const struct access_subject *x)
            patterns_match(&s->keys, x->text, ACCESS_WRITE);
 }
 
+static bool allows_prefix(const struct selector *s, const struct access_subject *x)
+{
+    if (x->needs != 0) return patterns_cover(&s->keys, x->text, x->needs);
+    return patterns_cover(&s->keys, x->text, ACCESS_READ) ||
+           patterns_cover(&s->keys, x->text, ACCESS_WRITE);
+}
+
 static bool allows(const struct selector *s, const struct access_subject *x)
 {
     switch (x->kind) {
     case ACCESS_KEY: return allows_key(s, x);
-    case ACCESS_PREFIX: return patterns_cover(&s->keys, x->text, x->needs);
+    case ACCESS_PREFIX: return allows_prefix(s, x);
     case ACCESS_CHANNEL: return patterns_match(&s->channels, x->text, ACCESS_BOTH);
     case ACCESS_CHANNELS:
         return patterns_have(&s->channels, x->text, ACCESS_BOTH) ||
-               patterns_cover(&s->channels, literal_of(x->text), ACCESS_BOTH);
+               patterns_cover(&s->channels, access_literal(x->text), ACCESS_BOTH);
+    case ACCESS_DATABASE: return selector_allows_database(s, x->text, x->number);
+    case ACCESS_DATABASES: return s->allows_all_databases;
     default: return false;
+    }
+}
+
+static enum access_verdict denial_of(enum access_kind kind)
+{
+    switch (kind) {
+    case ACCESS_KEY:
+    case ACCESS_PREFIX: return ACCESS_DENIED_KEY;
+    case ACCESS_DATABASE:
+    case ACCESS_DATABASES: return ACCESS_DENIED_DATABASE;
+    default: return ACCESS_DENIED_CHANNEL;
     }
 }
 
@@ -43,8 +62,7 @@ static enum access_verdict ask_selector(const struct selector *s,
         const struct access_subject *x = &q->subjects[i];
         if (allows(s, x)) continue;
         *which = i;
-        return x->kind == ACCESS_KEY || x->kind == ACCESS_PREFIX ? ACCESS_DENIED_KEY
-                                                                 : ACCESS_DENIED_CHANNEL;
+        return denial_of(x->kind);
     }
     return ACCESS_ALLOWED;
 }
@@ -53,14 +71,22 @@ enum access_verdict access_ask(const struct user *u, const struct access_catalog
                                const struct access_question *q, size_t *which)
 {
     enum access_verdict closest = ACCESS_DENIED_COMMAND;
-    *which = 0;
+    *which = SIZE_MAX;
     for (const struct selector *s = u->selectors; s != NULL; s = s->next) {
-        size_t at = 0;
+        size_t at = SIZE_MAX;
         enum access_verdict v = ask_selector(s, catalog, q, &at);
         if (v == ACCESS_ALLOWED) return v;
-        if (v < closest || (v == closest && at <= *which)) continue;
+        if (v < closest || (v == closest && (at <= *which || at == SIZE_MAX))) continue;
         closest = v;
         *which = at;
     }
     return closest;
+}
+
+bool access_may(const struct user *u, const struct access_subject *x)
+{
+    for (const struct selector *s = u->selectors; s != NULL; s = s->next) {
+        if (allows(s, x)) return true;
+    }
+    return false;
 }

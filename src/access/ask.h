@@ -12,12 +12,15 @@ enum access_kind {
     ACCESS_CHANNEL,  /* a channel */
     ACCESS_CHANNELS, /* a pattern of channels: an allowed one as it stands, or one that only fits
                       * what an allowed prefix fits */
+    ACCESS_DATABASE, /* another one than the selected: `text` is its name, empty = it has none */
+    ACCESS_DATABASES /* all there are */
 };
 
 struct access_subject {
     enum access_kind kind;
     struct slice text;
-    unsigned needs; /* enum access_need; of keys and prefixes. 0: any pattern will do */
+    unsigned needs;      /* enum access_need; of keys and prefixes. 0: any pattern will do */
+    struct slice number; /* of a database, as text */
 };
 
 struct access_question {
@@ -39,8 +42,13 @@ enum access_verdict {
 };
 
 /* One selector must allow all of it. *which: the subject that was denied, of the selector that came
- * closest; only for DENIED_KEY and DENIED_CHANNEL. */
+ * closest; for DENIED_KEY, DENIED_CHANNEL, and DENIED_DATABASE if it is of one: else SIZE_MAX. */
 enum access_verdict access_ask(const struct user *u, const struct access_catalog *catalog,
                                const struct access_question *q, size_t *which);
+/* The text of a glob before the first character that is not literal. */
+struct slice access_literal(struct slice pattern);
+/* Does some selector allow the subject, whatever the command? For lists that show only what the
+ * user may see. */
+bool access_may(const struct user *u, const struct access_subject *x);
 
 #endif

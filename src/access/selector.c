@@ -140,7 +140,7 @@ static bool name_is(const char *name, struct slice given)
 /* `name` is lower case. */
 static bool find_command(const struct access_catalog *catalog, struct slice name, size_t *out)
 {
-    for (size_t i = 0; i < catalog->count; i++) {
+    for (size_t i = 0; i < catalog->count(); i++) {
         if (!name_is(catalog->name(i), name)) continue;
         *out = i;
         return true;
@@ -148,7 +148,7 @@ static bool find_command(const struct access_catalog *catalog, struct slice name
     return false;
 }
 
-static bool find_category(const struct access_catalog *catalog, struct slice name, size_t *out)
+bool access_category_find(const struct access_catalog *catalog, struct slice name, size_t *out)
 {
     for (size_t i = 0; catalog->category(i) != NULL; i++) {
         if (!name_is(catalog->category(i), name)) continue;
@@ -202,8 +202,8 @@ static enum err rule_category(struct selector *s, const struct access_catalog *c
                               struct slice name, bool is_allowed, struct error *e)
 {
     size_t category;
-    if (!find_category(catalog, name, &category)) return bad(e, UNKNOWN);
-    for (size_t i = 0; i < catalog->count; i++) {
+    if (!access_category_find(catalog, name, &category)) return bad(e, UNKNOWN);
+    for (size_t i = 0; i < catalog->count(); i++) {
         if (catalog->is_in(i, category)) bits_set(s, catalog, i, is_allowed);
     }
     return OK;
@@ -423,9 +423,10 @@ void selector_describe_commands(const struct selector *s, struct buf *out)
     }
 }
 
-static void describe_keys(const struct patterns *p, struct buf *out)
+void selector_describe_keys(const struct selector *s, struct buf *out)
 {
     static const char *const heads[] = {"", "%R~", "%W~", "~"};
+    const struct patterns *p = &s->keys;
     if (p->allows_all) buf_append_str(out, "~* ");
     for (size_t i = 0; i < p->count; i++) {
         buf_append_str(out, heads[p->items[i].needs]);
@@ -434,9 +435,10 @@ static void describe_keys(const struct patterns *p, struct buf *out)
     }
 }
 
-static void describe_channels(const struct patterns *p, struct buf *out)
+void selector_describe_channels(const struct selector *s, struct buf *out)
 {
-    buf_append_str(out, p->allows_all ? "&* " : "resetchannels ");
+    const struct patterns *p = &s->channels;
+    if (p->allows_all) buf_append_str(out, "&* ");
     for (size_t i = 0; i < p->count; i++) {
         buf_append_byte(out, '&');
         buf_append(out, p->items[i].text.data, p->items[i].text.len);
@@ -444,16 +446,24 @@ static void describe_channels(const struct patterns *p, struct buf *out)
     }
 }
 
+void selector_describe_databases(const struct selector *s, struct buf *out)
+{
+    if (s->allows_all_databases) {
+        buf_append_str(out, "alldbs ");
+        return;
+    }
+    buf_append_str(out, s->databases == NULL ? "resetdbs " : "db=");
+    for (const struct access_word *w = s->databases; w != NULL; w = w->next) {
+        buf_append_str(out, w->text);
+        buf_append_byte(out, w->next != NULL ? ',' : ' ');
+    }
+}
+
 void selector_describe(const struct selector *s, struct buf *out)
 {
-    describe_keys(&s->keys, out);
-    describe_channels(&s->channels, out);
-    if (!s->allows_all_databases) {
-        buf_append_str(out, s->databases == NULL ? "resetdbs " : "db=");
-        for (const struct access_word *w = s->databases; w != NULL; w = w->next) {
-            buf_append_str(out, w->text);
-            buf_append_byte(out, w->next != NULL ? ',' : ' ');
-        }
-    }
+    selector_describe_keys(s, out);
+    if (!s->channels.allows_all) buf_append_str(out, "resetchannels ");
+    selector_describe_channels(s, out);
+    if (!s->allows_all_databases) selector_describe_databases(s, out);
     selector_describe_commands(s, out);
 }

@@ -13,8 +13,8 @@
 /* What the table of commands says; constant. A container's subcommands have the numbers after its
  * own. */
 struct access_catalog {
-    size_t count; /* commands and subcommands; their numbers are below it, fewer than
-                   * ACCESS_COMMANDS_MAX */
+    /* Of commands and subcommands; their numbers are below it, fewer than ACCESS_COMMANDS_MAX. */
+    size_t (*count)(void);
     /* "get", or "config|get"; lower case. */
     const char *(*name)(size_t number);
     /* How many subcommands a container has; 0 of others. */
@@ -64,8 +64,14 @@ ERR_MUST_USE enum err selector_rule(struct selector *s, const struct access_cata
 void selector_ready(struct selector *s);
 /* The words that make it out of an empty one: `~a* resetchannels -@all +get`. */
 void selector_describe(const struct selector *s, struct buf *out);
-/* Parts of that, for ACL GETUSER. */
+/* Parts of that, for ACL GETUSER; a blank may follow the last. */
 void selector_describe_commands(const struct selector *s, struct buf *out);
+void selector_describe_keys(const struct selector *s, struct buf *out);
+void selector_describe_channels(const struct selector *s, struct buf *out);
+void selector_describe_databases(const struct selector *s, struct buf *out);
+
+/* By name in any case, without @. */
+bool access_category_find(const struct access_catalog *catalog, struct slice name, size_t *out);
 
 /* May the command be used at all, with this first word (empty: it has none)? */
 bool selector_allows_command(const struct selector *s, const struct access_catalog *catalog,

@@ -206,7 +206,12 @@ static void user_take(struct user *u, struct user *changed)
     u->sanitizes_payload = changed->sanitizes_payload;
     changed->selectors = selectors;
     changed->secrets = secrets;
-    for (struct selector *s = u->selectors; s != NULL; s = s->next) selector_ready(s);
+    u->is_unlimited = false;
+    for (struct selector *s = u->selectors; s != NULL; s = s->next) {
+        selector_ready(s);
+        u->is_unlimited |= s->allows_all_commands && s->keys.allows_all && s->channels.allows_all &&
+                           s->allows_all_databases;
+    }
 }
 
 void user_assign(struct user *u, const struct user *like)

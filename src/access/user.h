@@ -12,6 +12,7 @@
 struct user {
     struct slice name;    /* first: the table looks here; its bytes follow the struct */
     uint64_t incarnation; /* no other user, of any name, ever had it */
+    bool is_unlimited;    /* nothing need be asked: +@all ~* &* alldbs */
     bool is_on, is_nopass;
     bool is_deleted;        /* only those who still hold it know of it */
     bool sanitizes_payload; /* Redis's word, kept and told; there is no payload to be sanitized */

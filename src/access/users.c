@@ -8,6 +8,7 @@
 #include "base/random.h"
 
 #define LINE_WORDS_MAX 4096
+#define INCARNATION "incarnation=" /* and 16 hexadecimal digits: the last word of a line */
 
 struct users {
     const struct access_catalog *catalog;
@@ -20,12 +21,18 @@ struct users {
     struct user *nobody; /* whose password is compared when a name is not there */
 };
 
-/* Nobody gets that of somebody who is gone, also after a start. */
+/* Of a user who is made while the server runs: nobody gets that of somebody who is gone. */
 static uint64_t incarnation_new(void)
 {
     uint64_t n = 0;
     random_system(&n, sizeof n);
     return n;
+}
+
+/* Of one whom a line makes that does not say it: the same at each start. */
+static uint64_t incarnation_of(struct slice name)
+{
+    return hash_bytes(name);
 }
 
 /* ---- the table ---- */
@@ -98,9 +105,9 @@ void users_set_channels(struct users *x, bool allows_all)
 
 /* ---- one ---- */
 
-static struct user *make(const struct users *x, struct slice name)
+static struct user *make(const struct users *x, struct slice name, uint64_t incarnation)
 {
-    struct user *u = user_new(name, incarnation_new());
+    struct user *u = user_new(name, incarnation);
     if (x->allows_all_channels) u->selectors->channels.allows_all = true;
     selector_ready(u->selectors);
     return u;
@@ -110,7 +117,8 @@ static struct user *make_default(const struct users *x)
 {
     const struct slice words[] = {slice_str("on"), slice_str("nopass"), slice_str("~*"),
                                   slice_str("&*"), slice_str("+@all")};
-    struct user *u = make(x, slice_str("default"));
+    struct slice name = slice_str("default");
+    struct user *u = make(x, name, incarnation_of(name));
     struct error e;
     if (user_set(u, x->catalog, words, sizeof words / sizeof words[0], &e) != OK) {
         die("the default user cannot be made: %s", e.text);
@@ -173,7 +181,7 @@ enum err users_set(struct users *x, struct slice name, const struct slice *words
     if (r != OK) return r;
     struct user *u = users_find(x, name);
     bool is_new = u == NULL;
-    if (is_new) u = make(x, name);
+    if (is_new) u = make(x, name, incarnation_new());
     r = user_set(u, x->catalog, words, count, e);
     if (r != OK) {
         if (is_new) user_free(u);
@@ -196,7 +204,7 @@ bool users_delete(struct users *x, struct slice name)
 
 struct users *users_new(const struct access_catalog *catalog, users_changed *changed, void *arg)
 {
-    INVARIANT(catalog->count < ACCESS_COMMANDS_MAX);
+    INVARIANT(catalog->count() < ACCESS_COMMANDS_MAX);
     struct users *x = mem_new(sizeof *x);
     const struct slice words[] = {slice_str(">x")};
     struct error e;
@@ -205,7 +213,7 @@ struct users *users_new(const struct access_catalog *catalog, users_changed *cha
     x->arg = arg;
     htab_init(&x->table);
     table_add(x, make_default(x));
-    x->nobody = make(x, slice_str("nobody"));
+    x->nobody = make(x, slice_str("nobody"), 0);
     if (user_set(x->nobody, catalog, words, 1, &e) != OK) die("no user can be made: %s", e.text);
     return x;
 }
@@ -224,13 +232,17 @@ void users_free(struct users *x)
     if (x != NULL) free_all(x);
 }
 
-void users_describe(const struct users *x, struct buf *out)
+void users_describe(const struct users *x, bool for_load, struct buf *out)
 {
     for (size_t i = 0; i < x->count; i++) {
         buf_append_str(out, "user ");
         buf_append(out, x->sorted[i]->name.data, x->sorted[i]->name.len);
         buf_append_byte(out, ' ');
         user_describe(x->sorted[i], out);
+        if (for_load && x->sorted[i]->incarnation != incarnation_of(x->sorted[i]->name)) {
+            buf_printf(out, " " INCARNATION "%016llx",
+                       (unsigned long long)x->sorted[i]->incarnation);
+        }
         buf_append_byte(out, '\n');
     }
 }
@@ -249,6 +261,20 @@ static size_t line_split(struct slice line, struct slice *words)
     return count;
 }
 
+static bool take_incarnation(struct slice word, uint64_t *out)
+{
+    size_t head = strlen(INCARNATION);
+    uint64_t n = 0;
+    if (word.len != head + 16 || !slice_has_prefix(word, slice_str(INCARNATION))) return false;
+    for (size_t i = head; i < word.len; i++) {
+        uint8_t c = word.data[i];
+        if (!isxdigit(c)) return false;
+        n = n << 4 | (uint64_t)(isdigit(c) ? c - '0' : tolower(c) - 'a' + 10);
+    }
+    *out = n;
+    return true;
+}
+
 static enum err load_line(struct users *fresh, struct slice *words, size_t count, struct error *e)
 {
     if (!slice_is_word(words[0], "USER") || count < 2) {
@@ -262,7 +288,18 @@ static enum err load_line(struct users *fresh, struct slice *words, size_t count
                          "Duplicate user '%.*s' found. A user can only be defined once",
                          (int)words[1].len, (const char *)words[1].data);
     }
-    return users_set(fresh, words[1], words + 2, count - 2, e);
+    uint64_t incarnation = incarnation_of(words[1]);
+    if (take_incarnation(words[count - 1], &incarnation)) count--;
+    enum err r = check_name(words[1], e);
+    if (r != OK) return r;
+    struct user *u = make(fresh, words[1], incarnation);
+    r = user_set(u, fresh->catalog, words + 2, count - 2, e);
+    if (r == OK) {
+        table_add(fresh, u);
+    } else {
+        user_free(u);
+    }
+    return r;
 }
 
 static enum err load_lines(struct users *fresh, struct slice text, const char *from,

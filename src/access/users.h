@@ -39,8 +39,9 @@ ERR_MUST_USE enum err users_set(struct users *x, struct slice name, const struct
 /* False: there is none, or it is `default`. */
 bool users_delete(struct users *x, struct slice name);
 
-/* `user <name> <words>` lines: of all, by name. */
-void users_describe(const struct users *x, struct buf *out);
+/* `user <name> <words>` lines: of all, by name. for_load: with what users_load needs to know them
+ * for the same. */
+void users_describe(const struct users *x, bool for_load, struct buf *out);
 /* Such lines, empty ones and comments (#) in place of all that there are; all of it or, on an
  * error, nothing: ERR_SYNTAX says each line that is wrong, after the name `from`. A user who is in
  * both keeps his incarnation; without a line, default is as at first. */

@@ -15,7 +15,6 @@
 #include "base/mem.h"
 
 #define SEGMENTS_MAX 4 /* damaged ones, whose places are shown */
-#define NO_DATABASE 0xff
 
 struct verification {
     struct job job; /* first */
@@ -95,7 +94,8 @@ static void history_done(struct changes_request *q)
 
 static void history_begin(struct verification *v)
 {
-    static const uint8_t nothing[] = {NO_DATABASE};
+    /* From a head that no key has, to the same. */
+    static const uint8_t nothing[KEY_HEAD_BYTES] = {0xff, 0xff, 0xff};
     struct pipeline *p = v->pipeline;
     v->journal_end = p->version_told;
     v->history.after = p->journal->ops->oldest(p->journal);

@@ -27,6 +27,8 @@
     X(ERR_PROTOCOL, "ERR")        /* the byte stream is not RESP; the connection ends */           \
     X(ERR_NOPROTO, "NOPROTO")     /* HELLO with a protocol we do not speak */                      \
     X(ERR_WRONGPASS, "WRONGPASS") /* AUTH failed */                                                \
+    X(ERR_NOAUTH, "NOAUTH")       /* nobody has said yet who he is */                              \
+    X(ERR_NOPERM, "NOPERM")       /* the user may not */                                           \
     X(ERR_STALE, "STALE")         /* history asked for is no longer kept */                        \
     X(ERR_EXECABORT,                                                                               \
       "EXECABORT") /* a transaction was not run, or refused with all that is in it */              \
@@ -92,10 +94,9 @@
     X(DENIED,                                                                                      \
       "protected mode: the connection comes from another machine and there is no password",        \
       "connect from the same machine, or see protected-mode in conf/tupled.conf")                  \
-    X(NOAUTH, "the connection must say AUTH first; not sent so far, there are no passwords yet",   \
-      "send AUTH or HELLO with AUTH")                                                              \
+    X(NOAUTH, "the connection must say AUTH first", "send AUTH or HELLO with AUTH")                \
     X(WRONGPASS, "AUTH failed", "correct the user and password")                                   \
-    X(NOPERM, "the user may not do this; not sent so far, there are no users yet",                 \
+    X(NOPERM, "the user may not run the command, or not on this key, channel or database",         \
       "ask for the permission, or use another user")
 
 enum err {

@@ -43,6 +43,7 @@ static const struct refused refused[] = {
     {"reset", false, NEEDS_CONNECTION},
     {"asking", false, NEEDS_CONNECTION},
     {"client", false, NEEDS_CLIENTS},
+    {"acl", false, NEEDS_CLIENTS},
     {"shutdown", false, "is about a server: use tupled_close"},
     {"config", false, NEEDS_OPTIONS},
     {"debug", false, "is for tests of a server"},

@@ -124,6 +124,15 @@ bool pubsub_first(const struct subscriber *s, enum pubsub_kind kind, struct slic
     return true;
 }
 
+bool pubsub_own(const struct subscriber *s, enum pubsub_kind kind,
+                bool (*each)(void *arg, enum pubsub_kind kind, struct slice name), void *arg)
+{
+    for (const struct subscription *x = s->first[kind]; x != NULL; x = x->own_next) {
+        if (!each(arg, kind, x->name)) return false;
+    }
+    return true;
+}
+
 bool pubsub_leave(struct pubsub *p, struct subscriber *s, size_t *work)
 {
     for (int k = 0; k < PUBSUB_KINDS; k++) {

@@ -10,6 +10,7 @@
 #include "request/format.h"
 #include "request/hint.h"
 #include "request/keys.h"
+#include "request/permission.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -30,7 +31,13 @@ static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, s
         return rq->error.code;
     }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
-    return OK;
+    if (!rq->is_unclear) return OK;
+    return allow_empty ? permission_below(rq, engine_key_tuple(*key)) : permission_of_key(rq, *key);
+}
+
+enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
+{
+    return key_of(rq, arg, true, key);
 }
 
 enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
@@ -47,7 +54,7 @@ enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
         return error_set(&rq->error, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
     }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
-    return OK;
+    return rq->is_unclear ? permission_of_key(rq, *key) : OK;
 }
 
 enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
@@ -237,6 +244,10 @@ enum err range_resolve(struct request *rq, const struct range_args *range, struc
                        struct slice *end)
 {
     struct slice prefix = range->prefix;
+    if (prefix.data == NULL && rq->is_unclear) {
+        enum err r = permission_below(rq, slice_of(NULL, 0));
+        if (r != OK) return r;
+    }
     if (prefix.data == NULL) {
         buf_clear(rq->scratch, SIZE_MAX);
         engine_key_begin(rq->scratch, rq->client->database);

@@ -11,6 +11,8 @@ ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice
 ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key);
 /* Any form: JSON and MessagePack by their first byte, every other word as arg_string_key. */
 ERR_MUST_USE enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key);
+/* As arg_key, but the empty key too: of PREFIX. */
+ERR_MUST_USE enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key);
 /* A value in the format of the request; *value is its stored form, in the arena or the request. */
 ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
 /* A decimal integer within [min, max]; `what` names it in the error. */

@@ -72,6 +72,11 @@ bool client_block_stop(struct client *c, bool is_error)
     return true;
 }
 
+void client_block_again(struct client *c)
+{
+    if (c->block.waiter != NULL && c->block.end == BLOCK_GOES_ON) block_finish(c, BLOCK_GOES_ON);
+}
+
 /* ---- CLIENT PAUSE ---- */
 
 void clients_pause(struct env *env, int64_t ms, bool is_write)

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "request/login.h"
 #include "request/multi.h"
 #include "request/observe.h"
 #include "request/publication.h"
@@ -107,6 +108,7 @@ void command_init(struct env *env)
     env->pubsub = pubsub_new();
     env->publications = publications_new();
     env->settings.queue_prefetch = 16;
+    logins_init(env);
     env->touched = touched_new(env->db->engine);
     observe_init(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
@@ -119,6 +121,7 @@ void command_fini(struct env *env)
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->close != NULL) (*f)->close(env);
     }
+    logins_fini(env);
     touched_free(env->touched);
     observe_fini(env);
     publications_free(env);
@@ -147,6 +150,7 @@ void client_init(struct client *c, struct env *env, struct link *link, const str
     c->ops = ops;
     c->proto = 2;
     c->format = env->settings.default_format;
+    client_login_default(c, env);
     RING_INSERT(&env->clients, c, next, prev);
     env->client_count++;
 }
@@ -191,6 +195,7 @@ void client_fini(struct client *c, struct env *env)
     size_t work = END_WORK;
     (void)client_end_listening(c, env, &work);
     client_block_clear(c, env);
+    client_become(c, NULL);
     RING_UNLINK(c, next, prev);
     env->client_count--;
 }

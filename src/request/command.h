@@ -53,6 +53,10 @@ struct scan_cursors; /* string_scan.c */
 struct key_uses;     /* keys.h */
 struct backup;       /* src/request/backup.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
+struct subjects;     /* subjects.h */
+struct users;        /* access/users.h */
+struct user;
+struct access_log; /* access/log.h */
 
 enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
 
@@ -99,6 +103,7 @@ struct client {
     const struct client_ops *ops;
     struct link *link;          /* borrowed of whoever made the client */
     struct client *next, *prev; /* env->clients */
+    struct user *user;          /* held; NULL = nobody yet: it must say AUTH first (login.h) */
 
     /* What it has asked for: SELECT, HELLO, CLIENT, KV.FORMAT. */
     uint16_t database;
@@ -173,6 +178,12 @@ struct server_ops {
      * force, and the waiter is woken when what they promise about earlier writes is true. */
     enum err (*config_set)(void *server, const struct config_change *changes, size_t count,
                            size_t *failed, struct waiter *w, struct error *e);
+    /* The aclfile: its users in place of those there are, and the other way. ERR_SYNTAX: there
+     * is no aclfile, or what is wrong with it. */
+    enum err (*acl_load)(void *server, struct error *e);
+    enum err (*acl_save)(void *server, struct error *e);
+    /* Maybe `default` needs a password now, or none any more. */
+    void (*users_changed)(void *server);
     /* Into about.config_file, which must not be "". */
     enum err (*config_rewrite)(void *server, struct error *e);
 };
@@ -193,6 +204,7 @@ struct request_settings {
     enum format default_format;
     bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
     uint64_t clients_max;
+    uint64_t user_clients_max; /* of one user; 0 = any number */
     bool debug_is_allowed;
     bool debug_is_local;
     size_t queue_prefetch;
@@ -241,6 +253,9 @@ struct env {
     uint64_t client_last_id;
     uint64_t waiting_count;
 
+    struct users *users;           /* owned */
+    struct access_log *access_log; /* owned: what was refused */
+    struct client *running;        /* whose command is being run; NULL = nobody's */
     struct env_stats stats;
     struct command_stats *command_stats; /* owned: stats.c */
     int64_t now_us; /* monotonic: when the last command ended, or something later */
@@ -283,6 +298,8 @@ struct request {
     struct slice idem;              /* the id given with IDEM; data NULL = none */
     enum format format;             /* of its values, and of those in the reply */
     bool has_format;                /* its own words said it: not the connection's */
+    /* Its words do not say what it touches: each key that is read of them is asked for. */
+    bool is_unclear;
 };
 
 enum command_flag {
@@ -311,6 +328,11 @@ enum command_flag {
     CMD_UNPAUSED = 1 << 20,   /* runs also while everything is paused */
     CMD_RUNS_QUEUE = 1 << 21, /* runs what MULTI has queued, and counts as all of it */
     CMD_UNBOUNDED = 1 << 22,  /* block-max is not for it: it waits as long as it says */
+    CMD_QUEUE = 1 << 23,      /* these three: categories of permissions */
+    CMD_INDEX = 1 << 24,
+    CMD_WATCHES = 1 << 25,
+    CMD_ALL_KEYS = 1 << 26, /* shows or changes keys that it does not name */
+    CMD_AUDITED = 1 << 27,  /* in the audit log */
 };
 
 struct command {
@@ -332,6 +354,9 @@ struct command {
      * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them
      * anyway; the keys before the wrong word are there. */
     bool (*keys)(const struct slice *argv, size_t argc, struct key_uses *out);
+    /* What it touches, for permissions (subjects.h); NULL: its keys. ERR_WAIT as of run(); another
+     * error: that is its reply. */
+    enum err (*subjects)(struct request *rq, struct subjects *out);
     /* Of a command that takes a number of words that may be any: where they end, counted from the
      * name. FORMAT before that is one of them. NULL: it has none. */
     size_t (*own_words)(const struct slice *argv, size_t argc);
@@ -396,6 +421,8 @@ enum err command_run(struct request *rq);
 /* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number.
  * False: the error reply was written. */
 bool command_resolve(struct request *rq);
+/* The same, without a reply: the error is rq->error. */
+ERR_MUST_USE enum err command_find_words(struct request *rq);
 /* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */

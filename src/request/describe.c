@@ -16,7 +16,8 @@ static const struct {
     {CMD_PUBSUB, "pubsub", "@pubsub"},     {CMD_BLOCKING, "blocking", "@blocking"},
     {CMD_CONNECTION, NULL, "@connection"}, {CMD_TRANSACTION, NULL, "@transaction"},
     {CMD_FAST, "fast", "@fast"},           {CMD_NO_AUTH, "no_auth", NULL},
-    {CMD_NO_MULTI, "no_multi", NULL},
+    {CMD_NO_MULTI, "no_multi", NULL},      {CMD_QUEUE, NULL, "@queue"},
+    {CMD_INDEX, NULL, "@index"},           {CMD_WATCHES, NULL, "@watch"},
 };
 #define FLAG_COUNT (sizeof flag_words / sizeof flag_words[0])
 
@@ -95,4 +96,29 @@ void command_categories(const struct command *parent, const struct command *c, s
         snprintf(category, size, "@%s", module);
         words_add(out, category);
     }
+}
+
+const char *category_name(size_t i)
+{
+    static const char *const names[] = {
+        "keyspace", "read",   "write",       "set",       "sortedset",  "list",        "hash",
+        "string",   "bitmap", "hyperloglog", "geo",       "stream",     "pubsub",      "admin",
+        "fast",     "slow",   "blocking",    "dangerous", "connection", "transaction", "scripting",
+        "kv",       "queue",  "index",       "watch",
+    };
+    return i < sizeof names / sizeof names[0] ? names[i] : NULL;
+}
+
+bool command_is_in(const struct command *parent, const struct command *c, size_t category)
+{
+    struct arena arena;
+    struct words w;
+    bool is_in = false;
+    arena_init(&arena, 256);
+    command_categories(parent, c, &arena, &w);
+    for (size_t i = 0; i < w.count; i++) {
+        is_in = is_in || strcmp(w.items[i] + 1, category_name(category)) == 0;
+    }
+    arena_fini(&arena);
+    return is_in;
 }

@@ -28,4 +28,10 @@ void command_flag_words(const struct command *parent, const struct command *c,
 /* "@write", "@slow", "@kv", ... */
 void command_categories(const struct command *parent, const struct command *c, struct arena *arena,
                         struct words *out);
+
+/* The categories of ACL rules: those of Redis in its order, those with nothing here too, and
+ * those of this server. NULL when i is past the last. */
+const char *category_name(size_t i);
+bool command_is_in(const struct command *parent, const struct command *c, size_t category);
+
 #endif

@@ -1,6 +1,7 @@
 /* dispatch: a command's way from its words to its reply.
  *
  *   resolve   name, subcommand, IDEM and FORMAT off, number of arguments
+ *   ask       may its user? Else nothing happens, and MULTI is spoilt
  *   pause     CLIENT PAUSE: parked before anything happens, also before it is queued
  *   queue     between MULTI and EXEC: kept for EXEC
  *   call      run, over an overlay when it is one of EXEC's or has an IDEM
@@ -19,6 +20,7 @@
 #include "request/idem.h"
 #include "request/multi.h"
 #include "request/observe.h"
+#include "request/permission.h"
 
 #define NAME_BYTES_MAX 32
 
@@ -105,6 +107,24 @@ bool command_resolve(struct request *rq)
     return true;
 }
 
+enum err command_find_words(struct request *rq)
+{
+    const struct command *parent = NULL;
+    rq->command = command_of_words(rq->argv, rq->argc, &parent);
+    rq->idem = slice_of(NULL, 0);
+    if (rq->command == NULL) {
+        return error_set(&rq->error, ERR_SYNTAX, "Command '%.*s' not found",
+                         (int)(rq->argv[0].len < 128 ? rq->argv[0].len : 128),
+                         (const char *)rq->argv[0].data);
+    }
+    if ((rq->command->flags & CMD_IDEM) != 0 && !idem_take(rq)) return rq->error.code;
+    format_take(rq);
+    if (command_arity_fits(rq->command, rq->argc)) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for '%s%s%s' command",
+                     parent != NULL ? parent->name : "", parent != NULL ? "|" : "",
+                     rq->command->name);
+}
+
 enum err command_call(struct request *rq)
 {
     struct placeholders placeholders;
@@ -157,12 +177,24 @@ static void reply_mode_apply(struct request *rq, size_t mark, bool is_pushed)
     rq->depends = 0;
 }
 
-static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
+/* Also of one that waited: its user may have changed. */
+static enum err ask(struct request *rq, bool *is_refused)
 {
-    *is_queued = multi_queues(rq);
-    enum err r = OK;
-    if (rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
-        client_subscriptions(rq->client) > 0) {
+    enum err r = permission_ask(rq);
+    *is_refused = r != OK && r != ERR_WAIT;
+    if (*is_refused && rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
+    return r;
+}
+
+/* *is_refused: it was not run, and counts as that. */
+static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, bool *is_refused)
+{
+    enum err r = ask(rq, is_refused);
+    *is_queued = r == OK && multi_queues(rq);
+    if (r != OK) {
+        /* nothing happens */
+    } else if (rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
+               client_subscriptions(rq->client) > 0) {
         *is_queued = false;
         r = error_set(&rq->error, ERR_SYNTAX,
                       "Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
@@ -186,6 +218,7 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued)
     client_block_clear(rq->client, rq->env);
     if (r != OK) {
         reply_cut(rq, mark);
+        permission_hide(rq, r);
         resp_error(rq->w, &rq->error);
     }
     return r;
@@ -197,17 +230,22 @@ enum err command_run(struct request *rq)
     struct slice *argv = rq->argv;
     size_t argc = rq->argc;
     bool is_queued = false;
+    bool is_refused = false;
+    rq->env->running = rq->client;
     rq->depends = 0;
     rq->overlay = NULL;
     rq->uuids = NULL;
     rq->messages = NULL;
+    rq->is_unclear = false;
     if (!command_resolve(rq)) {
+        rq->env->running = NULL;
         if (rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
         stats_error(rq->env, ERR_SYNTAX);
         reply_mode_apply(rq, mark, false);
         return OK;
     }
-    enum err r = run_resolved(rq, mark, &is_queued);
+    enum err r = run_resolved(rq, mark, &is_queued, &is_refused);
+    rq->env->running = NULL;
     if (r == ERR_WAIT) {
         observe_parked(rq);
         return ERR_WAIT;
@@ -215,7 +253,7 @@ enum err command_run(struct request *rq)
     rq->argv = argv;
     rq->argc = argc;
     depends_raise(&rq->client->depends, rq->depends);
-    if (!is_queued) {
+    if (!is_queued && !is_refused) {
         observe_ran(rq, r);
     } else if (r != OK) {
         stats_reject(rq->env, rq->command);

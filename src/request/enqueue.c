@@ -3,17 +3,22 @@
 
 #include "base/bytes.h"
 #include "request/hint.h"
+#include "request/permission.h"
 
 enum err arg_queue(struct request *rq, struct slice arg)
 {
-    if (arg.len > 0 && arg.len <= QUEUE_NAME_BYTES_MAX) return OK;
+    if (arg.len > 0 && arg.len <= QUEUE_NAME_BYTES_MAX) {
+        return rq->is_unclear ? permission_of_queue(rq, arg) : OK;
+    }
     return error_set(&rq->error, ERR_SYNTAX, "the name of a queue has 1 to %d bytes, not %zu",
                      QUEUE_NAME_BYTES_MAX, arg.len);
 }
 
 enum err arg_receipt(struct request *rq, struct slice arg, struct receipt *out)
 {
-    if (receipt_parse(rq->arena, arg, out)) return OK;
+    if (receipt_parse(rq->arena, arg, out)) {
+        return rq->is_unclear ? permission_of_queue(rq, out->queue) : OK;
+    }
     struct message_id id;
     (void)error_set(&rq->error, ERR_SYNTAX, "invalid receipt '%.*s'",
                     (int)(arg.len < 64 ? arg.len : 64), (const char *)arg.data);

@@ -14,6 +14,8 @@ struct feature_channel {
     bool (*is_mine)(struct slice name);
     /* May the client listen to it? Asked of all names before the first is subscribed to. */
     enum err (*check)(struct request *rq, struct slice name);
+    /* What it touches besides the channel and the selected database. */
+    void (*subjects)(struct subjects *s, struct slice name);
     /* After the confirmation. Again for one that it listens to: harmless. */
     void (*subscribe)(struct request *rq, struct slice name);
     /* Harmless when it does not listen. */
@@ -30,6 +32,9 @@ struct feature {
     void (*client_gone)(struct env *env, struct client *c);
     /* It ends its session itself: QUIT, RESET. */
     void (*client_reset)(struct env *env, struct client *c);
+    /* The client's user may do other things now. False: the client must go, what it has of this
+     * feature is not allowed any more. */
+    bool (*user_changed)(struct env *env, struct client *c);
     /* Ends at most *work of what it left, and counts it down; true when none is left. */
     bool (*client_end)(struct env *env, struct client *c, size_t *work);
     /* Adds what it holds; not to the total. */

@@ -9,6 +9,8 @@
 
 #include <xxhash.h>
 
+#include "access/user.h"
+#include "base/bytes.h"
 #include "base/random.h"
 
 /* ---- placeholders ---- */
@@ -147,9 +149,11 @@ enum err idem_run(struct request *rq)
 {
     struct overlay *outer = rq->overlay;
     struct overlay *own = NULL;
+    uint8_t scope[8];
     struct idem_request q = {
-        .database = rq->client->database, .user = slice_str("default"), .id = rq->idem};
+        .database = rq->client->database, .user = slice_of(scope, sizeof scope), .id = rq->idem};
     enum err r = OK;
+    put_u64(scope, rq->client->user->incarnation);
     fingerprint(rq, q.fingerprint);
     if (outer == NULL) rq->overlay = own = engine_begin(rq->env->db->engine, rq->arena);
     r = idem_find(rq->overlay, &q, rq->waiter, &rq->error);

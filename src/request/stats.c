@@ -4,14 +4,12 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "request/numbers.h"
 
-#define SLOTS 1024 /* power of two, several times the number of commands and subcommands */
 #define RATE_SAMPLES 16
 
 struct command_stats {
-    struct command_count *rows; /* owned */
-    size_t count;
-    uint16_t slots[SLOTS];      /* by the command's address: row + 1, 0 = free */
+    struct command_count *rows; /* owned; by number (numbers.h) */
     uint64_t errors[ERR_COUNT]; /* by code */
     uint64_t rates[RATE_COUNT][RATE_SAMPLES];
     uint64_t totals[RATE_COUNT]; /* at the last sample */
@@ -19,71 +17,28 @@ struct command_stats {
     int64_t rate_us; /* of the last sample, monotonic; 0 = there was none */
 };
 
-static size_t command_slot(const struct command *c)
-{
-    uint64_t h = (uint64_t)(uintptr_t)c * 0x9e3779b97f4a7c15u;
-    return (size_t)(h >> 54); /* 10 bits, as SLOTS */
-}
-
-static void row_add(struct command_stats *s, const struct command *c, const struct command *parent)
-{
-    INVARIANT(s->count < SLOTS / 2);
-    size_t i = command_slot(c);
-    while (s->slots[i] != 0) {
-        INVARIANT(s->rows[s->slots[i] - 1].command != c); /* each belongs to one container */
-        i = (i + 1) % SLOTS;
-    }
-    s->rows[s->count] = (struct command_count){.command = c, .parent = parent};
-    s->slots[i] = (uint16_t)++s->count;
-}
-
 struct command_stats *stats_new(void)
 {
     struct command_stats *s = mem_new(sizeof *s);
-    s->rows = mem_new(SLOTS / 2 * sizeof s->rows[0]);
-    for (const struct command *const *c = command_table; *c != NULL; c++) {
-        row_add(s, *c, NULL);
-        const struct command *const *sub = (*c)->subcommands;
-        if (((*c)->flags & CMD_ANY_WORD) != 0) continue;
-        for (; sub != NULL && *sub != NULL; sub++) row_add(s, *sub, *c);
+    s->rows = mem_new(numbers_count() * sizeof s->rows[0]);
+    for (size_t i = 0; i < numbers_count(); i++) {
+        const struct numbered *n = numbers_at(i);
+        s->rows[i] = (struct command_count){.command = n->command, .parent = n->parent};
     }
-    s->rows = mem_resize(s->rows, s->count * sizeof s->rows[0]);
     return s;
 }
 
 void stats_free(struct command_stats *s)
 {
     if (s == NULL) return;
-    for (size_t i = 0; i < s->count; i++) mem_free(s->rows[i].latency);
+    for (size_t i = 0; i < numbers_count(); i++) mem_free(s->rows[i].latency);
     mem_free(s->rows);
     mem_free(s);
 }
 
-/* The container that a subcommand without a row of its own is counted as. */
-static const struct command *container_of(const struct command *c)
-{
-    for (const struct command *const *x = command_table; *x != NULL; x++) {
-        const struct command *const *sub = (*x)->subcommands;
-        for (; sub != NULL && *sub != NULL; sub++) {
-            if (*sub == c) return *x;
-        }
-    }
-    die("command %s is not in the table", c->name);
-}
-
-static struct command_count *row_find(struct command_stats *s, const struct command *c)
-{
-    for (size_t i = command_slot(c); s->slots[i] != 0; i = (i + 1) % SLOTS) {
-        struct command_count *row = &s->rows[s->slots[i] - 1];
-        if (row->command == c) return row;
-    }
-    return NULL;
-}
-
 static struct command_count *row_of(struct command_stats *s, const struct command *c)
 {
-    struct command_count *row = row_find(s, c);
-    return row != NULL ? row : row_find(s, container_of(c));
+    return &s->rows[number_of(c)];
 }
 
 void stats_add(struct env *env, const struct command *c, int64_t took_us, bool is_failed)
@@ -112,7 +67,7 @@ void stats_error(struct env *env, enum err code)
 void stats_reset(struct env *env)
 {
     struct command_stats *s = env->command_stats;
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < numbers_count(); i++) {
         mem_free(s->rows[i].latency);
         s->rows[i] = (struct command_count){.command = s->rows[i].command,
                                             .parent = s->rows[i].parent};
@@ -127,7 +82,8 @@ void stats_reset(struct env *env)
 
 size_t stats_count(const struct env *env)
 {
-    return env->command_stats->count;
+    (void)env;
+    return numbers_count();
 }
 
 const struct command_count *stats_at(const struct env *env, size_t i)

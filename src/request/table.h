@@ -9,6 +9,7 @@
 #include "request/feature.h"
 
 #define COMMANDS(X)                                                                                \
+    X(cmd_acl)                                                                                     \
     X(cmd_append)                                                                                  \
     X(cmd_asking)                                                                                  \
     X(cmd_auth)                                                                                    \
@@ -125,6 +126,7 @@
 
 #define FEATURES(X)                                                                                \
     X(backup_feature)                                                                              \
+    X(channels_feature)                                                                            \
     X(latency_feature)                                                                             \
     X(monitor_feature)                                                                             \
     X(push_feature)                                                                                \

@@ -11,6 +11,7 @@
 #include "request/keys.h"
 #include "request/multi.h"
 #include "request/observe.h"
+#include "request/permission.h"
 #include "request/publication.h"
 #include "request/table.h"
 #include "request/watched.h"
@@ -143,7 +144,8 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.overlay = o;
         inner.uuids = uuids;
         inner.depends = 0;
-        enum err r = command_call(&inner);
+        enum err r = permission_ask(&inner);
+        if (r == OK) r = command_call(&inner);
         laps[i] = (struct lap){observe_lap(rq->env), r};
         client_drop_pending(rq->client);
         depends_raise(&rq->depends, inner.depends);
@@ -156,6 +158,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
             return r;
         }
         if (r != OK) {
+            permission_hide(&inner, r);
             laps_tell(rq, laps, i + 1);
             return exec_refused(rq, i, &inner, r);
         }
@@ -223,4 +226,5 @@ const struct command cmd_exec = {
     .summary = "Runs the queued commands as one transaction: all of it happens, or nothing.",
     .syntax = "",
     .run = exec_run,
+    .subjects = watched_subjects,
 };

@@ -4,6 +4,7 @@
 #include "request/args.h"
 #include "request/client_memory.h"
 #include "request/keys.h"
+#include "request/permission.h"
 #include "request/table.h"
 
 struct watched {
@@ -100,6 +101,21 @@ static enum err watch_run(struct request *rq)
     return OK;
 }
 
+static enum err watch_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_database_of(out, rq->client->database);
+    return subjects_keys(out);
+}
+
+enum err watched_subjects(struct request *rq, struct subjects *out)
+{
+    for (const struct watched *w = rq->client->txn.watched; w != NULL; w = w->next) {
+        subjects_database_of(out, key_database(w->key));
+        subjects_key(out, w->key, 0);
+    }
+    return OK;
+}
+
 const struct command cmd_watch = {
     .name = "watch",
     .arity = -2,
@@ -113,6 +129,7 @@ const struct command cmd_watch = {
     .summary = "EXEC does nothing (nil) if one of these keys has another versionstamp by then.",
     .syntax = "key [key ...]",
     .run = watch_run,
+    .subjects = watch_subjects,
 };
 
 /* Inside EXEC it comes too late: what was watched was compared before, and is again when EXEC had

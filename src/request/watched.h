@@ -8,6 +8,8 @@
 void watches_drop(struct client *c);
 /* Are all as they were? */
 ERR_MUST_USE enum err watches_hold(struct request *rq, bool *hold);
+/* Of EXEC: the keys, as WATCH asked for them. */
+enum err watched_subjects(struct request *rq, struct subjects *out);
 size_t client_watched_count(const struct client *c);
 
 #endif

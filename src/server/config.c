@@ -9,6 +9,7 @@
 
 #include <glob.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -149,10 +150,30 @@ static enum err load_include(struct loading *l, const struct slice *words, size_
     return r;
 }
 
+/* `user name rule ...`: any number of words, none with a blank. */
+static enum err add_user(struct config *c, const struct slice *words, size_t count, struct error *e)
+{
+    if (count == 0) return error_set(e, ERR_SYNTAX, "user takes a name and rules");
+    for (size_t i = 0; i < count; i++) {
+        for (size_t at = 0; at < words[i].len; at++) {
+            if (words[i].data[at] > ' ') continue;
+            return error_set(e, ERR_SYNTAX,
+                             "a rule must not contain blanks; a password with one is written as "
+                             "#<its SHA-256>");
+        }
+    }
+    config_add_user(c, words, count);
+    return OK;
+}
+
 static enum err load_words(struct loading *l, const struct slice *words, size_t count,
                            struct error *e)
 {
     if (slice_is_word(words[0], "INCLUDE")) return load_include(l, words + 1, count - 1, e);
+    if (slice_is_word(words[0], "USER")) return add_user(l->c, words + 1, count - 1, e);
+    if (count > CONFIG_WORDS_MAX) {
+        return error_set(e, ERR_SYNTAX, "more than %d words", CONFIG_WORDS_MAX);
+    }
     size_t i = config_find(words[0]);
     if (i == config_count()) return error_set(e, ERR_SYNTAX, "there is no such setting");
     return config_set(l->c, i, words + 1, count - 1, e);
@@ -165,6 +186,18 @@ static struct slice trim(struct slice line)
     return line;
 }
 
+/* Of a line that may have a password, no more than the first word is shown. */
+static struct slice without_secret(struct slice line)
+{
+    static const char *const words[] = {"user", "requirepass", "tls-key-file-pass"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        size_t len = strlen(words[i]);
+        bool is_this = line.len > len && strncasecmp((const char *)line.data, words[i], len) == 0;
+        if (is_this && is_blank(line.data[len])) return slice_of(line.data, len);
+    }
+    return line;
+}
+
 /* Put the place before an error's text. */
 static enum err error_place(struct error *e, enum err code, const char *path, size_t line_number,
                             struct slice line)
@@ -172,6 +205,7 @@ static enum err error_place(struct error *e, enum err code, const char *path, si
     struct error inner = *e;
     size_t path_len = strlen(path);
     bool is_long = path_len > SHOWN_BYTES;
+    line = without_secret(line);
     int shown = (int)(line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES);
     return error_set(e, code, "%s%s: line %zu: >>> '%.*s%s': %s", is_long ? "..." : "",
                      is_long ? path + path_len - SHOWN_BYTES : path, line_number, shown,
@@ -180,7 +214,7 @@ static enum err error_place(struct error *e, enum err code, const char *path, si
 
 static enum err load_text(struct loading *l, const char *path, struct slice text, struct error *e)
 {
-    struct slice words[CONFIG_WORDS_MAX] = {{0}};
+    struct slice *words = mem_new(CONFIG_USER_WORDS_MAX * sizeof *words);
     struct buf word_text;
     enum err r = OK;
     buf_init(&word_text);
@@ -193,12 +227,13 @@ static enum err load_text(struct loading *l, const char *path, struct slice text
         line_number++;
         if (line.len == 0 || line.data[0] == '#') continue;
         size_t count = 0;
-        r = config_split(line, &word_text, words, CONFIG_WORDS_MAX, &count, e);
+        r = config_split(line, &word_text, words, CONFIG_USER_WORDS_MAX, &count, e);
         if (r == OK) r = load_words(l, words, count, e);
         if (r != OK && !l->is_placed) r = error_place(e, r, path, line_number, line);
         l->is_placed = r != OK;
     }
     buf_fini(&word_text);
+    mem_free(words);
     return r;
 }
 
@@ -269,7 +304,9 @@ static enum err load_option(struct config *c, int argc, char **argv, int *used, 
     struct error inner = {.text = ""};
     enum err r = OK;
     size_t i = config_find(slice_str(name));
-    if (i == config_count()) {
+    if (strcmp(name, "user") == 0) {
+        r = add_user(c, words, count, &inner);
+    } else if (i == config_count()) {
         r = error_set(&inner, ERR_SYNTAX, "there is no such setting");
     } else {
         r = config_set(c, i, words, count, &inner);

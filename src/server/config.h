@@ -32,7 +32,8 @@ struct config_output_limit {
 /* Units in the names; each member is documented in conf/tupled.conf under its setting's name. */
 struct config {
     enum config_action action;
-    char *file; /* owned; the config file given, NULL without one */
+    char *file;  /* owned; the config file given, NULL without one */
+    char *users; /* owned; the `user` lines, NULL when there is none */
 
     char **bind; /* owned, as are the strings; addresses to listen on, at least one */
     size_t bind_count;
@@ -41,6 +42,11 @@ struct config {
     char *unixsocket; /* owned; empty = none */
     uint64_t unixsocketperm;
     enum config_switch protected_mode;
+    char *requirepass;      /* owned, as the next; handed on and forgotten: server/users.c */
+    char *aclfile;          /* empty = none */
+    int acl_pubsub_default; /* 0 resetchannels, 1 allchannels */
+    uint64_t acllog_max;
+    uint64_t user_clients_max; /* 0 = any number */
     uint64_t timeout_s;
     uint64_t tcp_keepalive_s;
     uint64_t maxclients;
@@ -131,6 +137,11 @@ void config_line(const struct config *c, size_t i, struct buf *out);
 ERR_MUST_USE enum err config_set(struct config *c, size_t i, const struct slice *words,
                                  size_t count, struct error *e);
 
+/* The `user` lines: one more, of the words after `user`; all of them, each with its end. It is no
+ * setting of the table: the rules are not checked here. */
+void config_add_user(struct config *c, const struct slice *words, size_t count);
+void config_set_users(struct config *c, struct slice lines);
+
 /* Words of a line by Redis's quoting rules: "..." knows \n \r \t \b \a \xHH \" \\, '...' knows \'.
  * At most words_max are written to `words`, which point into `text` (cleared first). ERR_SYNTAX for
  * unbalanced quotes, a closing quote that something follows, or too many words. */
@@ -147,6 +158,7 @@ ERR_MUST_USE enum err config_rewrite_text(const struct config *c, const char *pa
                                           struct slice old, struct buf *out, struct error *e);
 
 #define CONFIG_WORDS_MAX 64
+#define CONFIG_USER_WORDS_MAX 4096 /* of a `user` line */
 #define CONFIG_FILE_BYTES_MAX ((size_t)1 << 20)
 
 #endif

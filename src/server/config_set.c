@@ -259,6 +259,7 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
         }
         return refuse_words(s, e);
     case SETTING_TEXT:
+    case SETTING_SECRET:
         if (word.len < s->min || word.len > s->max || has_nul(word)) {
             return error_set(e, ERR_SYNTAX, "%s must be a text of %" PRIu64 " to %" PRIu64 " bytes",
                              s->name, s->min, s->max);
@@ -300,6 +301,29 @@ enum err config_set(struct config *c, size_t i, const struct slice *words, size_
     return r;
 }
 
+void config_add_user(struct config *c, const struct slice *words, size_t count)
+{
+    struct buf text;
+    buf_init(&text);
+    if (c->users != NULL) buf_append_str(&text, c->users);
+    buf_append_str(&text, "user");
+    for (size_t i = 0; i < count; i++) {
+        buf_append_byte(&text, ' ');
+        buf_append(&text, words[i].data, words[i].len);
+    }
+    buf_append_byte(&text, '\n');
+    buf_require(&text);
+    config_set_users(c, buf_slice(&text));
+    buf_fini(&text);
+}
+
+void config_set_users(struct config *c, struct slice lines)
+{
+    char *text = lines.len > 0 ? text_copy(lines) : NULL;
+    mem_free(c->users);
+    c->users = text;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 void config_init(struct config *c)
@@ -319,7 +343,7 @@ void config_copy(struct config *to, const struct config *from)
     *to = *from;
     for (size_t i = 0; i < config_count(); i++) {
         const char *text = NULL;
-        if (setting_at(i)->type != SETTING_TEXT) continue;
+        if (!setting_has_text(setting_at(i))) continue;
         memcpy(&text, (const char *)from + setting_at(i)->offset, sizeof text);
         char *copy = text_copy(slice_str(text));
         memcpy((char *)to + setting_at(i)->offset, &copy, sizeof copy);
@@ -327,17 +351,19 @@ void config_copy(struct config *to, const struct config *from)
     to->bind = mem_new(from->bind_count * sizeof to->bind[0]);
     for (size_t i = 0; i < from->bind_count; i++) to->bind[i] = text_copy(slice_str(from->bind[i]));
     if (from->file != NULL) to->file = text_copy(slice_str(from->file));
+    if (from->users != NULL) to->users = text_copy(slice_str(from->users));
 }
 
 void config_fini(struct config *c)
 {
     for (size_t i = 0; i < config_count(); i++) {
         char *text = NULL;
-        if (setting_at(i)->type != SETTING_TEXT) continue;
+        if (!setting_has_text(setting_at(i))) continue;
         memcpy(&text, (char *)c + setting_at(i)->offset, sizeof text);
         mem_free(text);
     }
     bind_free(c);
     mem_free(c->file);
+    mem_free(c->users);
     *c = (struct config){.action = CONFIG_RUN};
 }

@@ -10,6 +10,7 @@
 static const char *const log_words[] = {"debug", "verbose", "notice", "warning", "nothing", NULL};
 static const char *const format_words[] = {"json", "msgpack", NULL};
 static const char *const switch_words[] = {"no", "yes", NULL};
+static const char *const pubsub_words[] = {"resetchannels", "allchannels", NULL};
 static const char *const debug_words[] = {"no", "yes", "local", NULL};
 
 #define AT(member) offsetof(struct config, member)
@@ -32,6 +33,16 @@ static const struct setting settings[] = {
      "permissions of the Unix socket, octal; 0 = what the umask leaves"},
     {"protected-mode", SETTING_WORD, AT(protected_mode), "yes", 0, 0, switch_words, MUTABLE,
      "refuse connections from other machines while there is no password"},
+    {"requirepass", SETTING_SECRET, AT(requirepass), "", 0, 4095, NULL, MUTABLE,
+     "password of the user `default`; empty = it needs none"},
+    {"aclfile", SETTING_TEXT, AT(aclfile), "", 0, 4095, NULL, FIXED,
+     "file of the users, in place of `user` lines here; empty = none"},
+    {"acl-pubsub-default", SETTING_WORD, AT(acl_pubsub_default), "resetchannels", 0, 0,
+     pubsub_words, MUTABLE, "channels that a new user may use: none, or all"},
+    {"acllog-max-len", SETTING_NUMBER, AT(acllog_max), "128", 0, NUMBER_MAX, NULL, MUTABLE,
+     "entries that ACL LOG keeps"},
+    {"maxclients-per-user", SETTING_NUMBER, AT(user_clients_max), "0", 0, 1000000, NULL, MUTABLE,
+     "connections that one user may have; 0 = any number"},
     {"timeout", SETTING_NUMBER, AT(timeout_s), "0", 0, NUMBER_MAX, NULL, MUTABLE,
      "seconds after which an idle client is disconnected; 0 = never"},
     {"tcp-keepalive", SETTING_NUMBER, AT(tcp_keepalive_s), "300", 0, NUMBER_MAX, NULL, MUTABLE,

@@ -13,8 +13,10 @@
 #include "base/random.h"
 #include "command/observe/memory.h"
 #include "request/backup.h"
+#include "request/login.h"
 #include "request/observe.h"
 #include "server/server_int.h"
+#include "server/users.h"
 #include "tupled.h"
 
 static void on_database_wake(void *arg)
@@ -53,6 +55,9 @@ void env_apply_settings(struct server *s)
                                    : env->settings.bare_bigints               ? FORMAT_JSON_BARE
                                                                               : FORMAT_JSON;
     env->settings.clients_max = c->maxclients;
+    env->settings.user_clients_max = c->user_clients_max;
+    access_log_set_max(env->access_log, c->acllog_max);
+    users_set_channels(env->users, c->acl_pubsub_default != 0);
     env->settings.tracks_latency = c->latency_tracking == CONFIG_YES;
     env->settings.slowlog_slower_than_us = c->slowlog_slower_than_us;
     env->settings.slowlog_max = c->slowlog_max;
@@ -183,7 +188,8 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         fill_env(&s, executable);
         warn_if_open(config);
         backup_remove_parts(s.env.settings.backup_dir);
-        r = open_net(&s, &e);
+        r = users_open(&s, &e);
+        if (r == OK) r = open_net(&s, &e);
     }
     if (r == OK) {
         log_ready(&s);

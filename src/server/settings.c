@@ -7,6 +7,7 @@
 
 #include "request/client_memory.h"
 #include "server/server_int.h"
+#include "server/users.h"
 
 #define RESERVED_FILES 64 /* beside one per client */
 
@@ -103,7 +104,7 @@ struct net_options settings_net(const struct server *s)
     const struct config *c = s->config;
     return (struct net_options){
         .backlog = (int)c->tcp_backlog,
-        .is_protected = c->protected_mode == CONFIG_YES,
+        .is_protected = c->protected_mode == CONFIG_YES && users_are_open(s),
         .keepalive_s = c->tcp_keepalive_s,
         .clients_max = c->maxclients,
     };
@@ -245,12 +246,16 @@ static enum err on_config_set(void *arg, const struct config_change *changes, si
     enum err r = try_changes(s, changes, count, failed, e);
     if (r != OK) return r;
     for (size_t i = 0; i < count; i++) change(s->config, &changes[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (changes[i].setting == config_find(slice_str("requirepass"))) users_take_password(s);
+    }
     return apply_settings(s, w, e);
 }
 
 static enum err on_config_rewrite(void *arg, struct error *e)
 {
-    const struct server *s = arg;
+    struct server *s = arg;
+    users_to_config(s);
     enum err r = config_rewrite(s->config, s->env.about.config_file, e);
     if (r == OK) log_notice("CONFIG REWRITE executed with success.");
     if (r != OK) log_warning("CONFIG REWRITE failed: %s", e->text);
@@ -283,6 +288,13 @@ static void on_config_value(void *arg, size_t i, struct buf *out)
     config_get(s->config, i, out);
 }
 
+static void on_users_changed(void *arg)
+{
+    struct server *s = arg;
+    struct net_options net = settings_net(s);
+    net_set_options(s->net, &net);
+}
+
 static void on_shutdown(void *arg)
 {
     struct server *s = arg;
@@ -298,4 +310,7 @@ const struct server_ops settings_ops = {
     .config_value = on_config_value,
     .config_set = on_config_set,
     .config_rewrite = on_config_rewrite,
+    .acl_load = users_load_file,
+    .acl_save = users_save_file,
+    .users_changed = on_users_changed,
 };

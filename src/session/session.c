@@ -393,12 +393,11 @@ const struct protocol session_protocol = {
     /* Redis's first sentence; then what can be done here. */
     .denied = "-DENIED Running in protected mode because protected mode is enabled and no password "
               "is set for the default user. In this mode connections are only accepted from the "
-              "loopback interface and from the Unix socket. This version has no passwords. To "
-              "accept connections from other machines, make sure first that only those can reach "
-              "the port that may read and change all data; then either 1) send CONFIG SET "
-              "protected-mode no from the machine the server runs on, and CONFIG REWRITE to make "
-              "it permanent, or 2) write protected-mode no into the server's configuration file, "
-              "or start it with --protected-mode no.\r\n",
+              "loopback interface and from the Unix socket. To accept connections from other "
+              "machines, set a password: send CONFIG SET requirepass from the machine the server "
+              "runs on, and CONFIG REWRITE to make it permanent, or write requirepass, or users "
+              "(aclfile), into the server's configuration file. Without a password, "
+              "protected-mode no lets everybody in who can reach the port.\r\n",
     .begin = session_begin,
     .wants_input = session_wants_input,
     .room = session_room,

@@ -133,7 +133,7 @@ static enum err bgsave_run(struct request *rq)
 const struct command cmd_bgsave = {
     .name = "bgsave",
     .arity = -1,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Makes a consistent backup file in backup-dir, in the background.",
@@ -177,7 +177,7 @@ static enum err save_run(struct request *rq)
 const struct command cmd_save = {
     .name = "save",
     .arity = 1,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "As BGSAVE, with the reply when the file is there.",

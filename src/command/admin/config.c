@@ -58,7 +58,6 @@ static const struct fixed {
     {"maxmemory-policy", "noeviction", "no data is evicted here"},
     {"notify-keyspace-events", "", "there are no keyspace events here"},
     {"replica-read-only", "yes", "there are no replicas here"},
-    {"requirepass", "", "there are no passwords here; bind and protected-mode say who may connect"},
     {"slave-read-only", "yes", "there are no replicas here"},
     {"tls-port", "0", "there is no TLS here"},
 };
@@ -238,7 +237,7 @@ static enum err set_run(struct request *rq)
 static const struct command sub_set = {
     .name = "set",
     .arity = -4,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Changes settings of the running server, all of them or none.",

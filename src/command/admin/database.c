@@ -6,6 +6,7 @@
 #include "queue/queue.h"
 #include "request/args.h"
 #include "request/database.h"
+#include "request/permission.h"
 #include "request/table.h"
 
 /* ---- arguments ---- */
@@ -147,9 +148,12 @@ static enum err list_run(struct request *rq)
     size_t count = 0;
     enum err r = databases_ready(all, rq->waiter, &rq->error);
     if (r != OK) return r;
-    for (uint32_t i = 0; database_next(all, &i) != NULL; i++) count++;
+    for (uint32_t i = 0; (d = database_next(all, &i)) != NULL; i++) {
+        count += may_use_database(rq, d);
+    }
     resp_array(rq->w, count);
     for (uint32_t i = 0; (d = database_next(all, &i)) != NULL; i++) {
+        if (!may_use_database(rq, d)) continue;
         resp_array(rq->w, 2);
         resp_int(rq->w, d->number);
         resp_bulk(rq->w, d->name);
@@ -204,17 +208,27 @@ static enum err info_run(struct request *rq)
 
 /* ---- the commands ---- */
 
+/* The figures tell how much there is of keys that may not be read. */
+static enum err subjects_of_names(struct request *rq, struct subjects *out)
+{
+    size_t names = rq->command->run == rename_run ? 2 : 1;
+    for (size_t i = 0; i < names; i++) subjects_database(out, rq->argv[2 + i]);
+    if (rq->command->run == info_run) subjects_all_keys(out, ACCESS_READ);
+    return OK;
+}
+
 #define DB_SUB(word, words, more, text, arguments, answer)                                         \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
         .arity = words,                                                                            \
-        .flags = CMD_ADMIN | CMD_NO_MULTI | CMD_FORMAT | (more),                                   \
+        .flags = CMD_ADMIN | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED | (more),                     \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
         .syntax = arguments,                                                                       \
         .reply = answer,                                                                           \
         .run = word##_run,                                                                         \
+        .subjects = word##_run == list_run ? NULL : subjects_of_names,                             \
     }
 
 DB_SUB(create, -3, CMD_DANGEROUS, "Makes a database.",
@@ -227,7 +241,7 @@ DB_SUB(info, 3, 0, "What a database holds, and its limits; 0 = none.", "name",
 DB_SUB(limit, -4, CMD_DANGEROUS, "Changes limits; those that are not named stay. 0 = none.",
        "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] [COMMENT text]",
        "OK.");
-DB_SUB(list, 2, 0, "All databases.", "", "`[[number, name] ...]`");
+DB_SUB(list, 2, 0, "All databases that the user may use.", "", "`[[number, name] ...]`");
 DB_SUB(rename, 4, CMD_DANGEROUS, "Gives a database another name; its number stays.",
        "name new-name", "OK.");
 COMMAND_HELP("server");

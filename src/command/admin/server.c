@@ -1,6 +1,7 @@
 /* server: DBSIZE, FLUSHDB, FLUSHALL, TIME, SHUTDOWN. */
 #include "base/clock.h"
 #include "request/command.h"
+#include "request/subjects.h"
 #include "request/table.h"
 
 static enum err dbsize_run(struct request *rq)
@@ -16,7 +17,7 @@ static enum err dbsize_run(struct request *rq)
 const struct command cmd_dbsize = {
     .name = "dbsize",
     .arity = 1,
-    .flags = CMD_READ | CMD_FAST | CMD_KEYSPACE,
+    .flags = CMD_READ | CMD_FAST | CMD_KEYSPACE | CMD_ALL_KEYS,
     .group = "server",
     .since = "0.1.0",
     .summary = "The number of entries in the selected database.",
@@ -50,7 +51,7 @@ static enum err flushdb_run(struct request *rq)
 const struct command cmd_flushdb = {
     .name = "flushdb",
     .arity = -1,
-    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Removes everything in the selected database, in one transaction.",
@@ -102,15 +103,23 @@ static enum err flushall_run(struct request *rq)
     return OK;
 }
 
+static enum err flushall_subjects(struct request *rq, struct subjects *out)
+{
+    (void)rq;
+    subjects_all_databases(out);
+    return OK;
+}
+
 const struct command cmd_flushall = {
     .name = "flushall",
     .arity = -1,
-    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS,
+    .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Removes everything in every database, in one transaction.",
     .syntax = "[ASYNC | SYNC]",
     .run = flushall_run,
+    .subjects = flushall_subjects,
 };
 
 static enum err time_run(struct request *rq)
@@ -153,7 +162,7 @@ static enum err shutdown_run(struct request *rq)
 const struct command cmd_shutdown = {
     .name = "shutdown",
     .arity = -1,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Stops the server cleanly; everything acknowledged is kept whatever the words.",

@@ -13,7 +13,7 @@ static enum err start_run(struct request *rq)
 static const struct command sub_start = {
     .name = "start",
     .arity = 2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_NO_MULTI | CMD_FORMAT,
     .group = "server",
     .since = "0.1.0",
     .summary = "Begins to read everything that is stored, in the background.",
@@ -31,7 +31,7 @@ static enum err stop_run(struct request *rq)
 static const struct command sub_stop = {
     .name = "stop",
     .arity = 2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_NO_MULTI | CMD_FORMAT,
     .group = "server",
     .since = "0.1.0",
     .summary = "Ends the reading early.",
@@ -71,7 +71,7 @@ static enum err status_run(struct request *rq)
 static const struct command sub_status = {
     .name = "status",
     .arity = 2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_FORMAT,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_FORMAT,
     .group = "server",
     .since = "0.1.0",
     .summary = "How far the reading is, or what the last one found.",

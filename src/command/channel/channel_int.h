@@ -2,7 +2,7 @@
 #ifndef COMMAND_CHANNEL_CHANNEL_INT_H
 #define COMMAND_CHANNEL_CHANNEL_INT_H
 
-#include "request/command.h"
+#include "request/permission.h"
 #include "watch/watch.h"
 
 /* pubsub.c */
@@ -20,6 +20,8 @@ bool watch_is_channel(struct slice name, bool is_pattern);
 /* What it watches, in the selected database. ERR_WAIT: the entry is being read. */
 ERR_MUST_USE enum err watch_parse(struct request *rq, struct slice name, bool is_pattern,
                                   struct watch_target *t);
+/* What it touches: the channel with the key in path form, and the key, or what lies below it. */
+void watch_subjects(struct subjects *s, struct slice name, bool is_pattern);
 void watch_subscribe(struct request *rq, struct slice name, const struct watch_target *t);
 /* Appends the first message of a watched key, its current state; after all confirmations of its
  * SUBSCRIBE. */

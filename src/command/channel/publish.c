@@ -28,6 +28,12 @@ static enum err spublish_run(struct request *rq)
     return publish(rq, true);
 }
 
+static enum err publish_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_channel(out, rq->argv[1]);
+    return OK;
+}
+
 #define PUBLISH_COMMAND(word, full_name, text, arguments)                                          \
     const struct command cmd_##word = {                                                            \
         .name = full_name,                                                                         \
@@ -38,6 +44,7 @@ static enum err spublish_run(struct request *rq)
         .summary = text,                                                                           \
         .syntax = arguments,                                                                       \
         .run = word##_run,                                                                         \
+        .subjects = publish_subjects,                                                              \
     }
 
 PUBLISH_COMMAND(publish, "publish", "Sends a message to a channel; how many received it.",

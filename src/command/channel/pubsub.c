@@ -74,6 +74,23 @@ static enum err check_names(struct request *rq)
                      rq->command->name, rq->argc - 1, NAMES_MAX);
 }
 
+/* Also of those that somebody else listens to. */
+static void channel_subjects(struct subjects *s, const struct kind *k, struct slice name)
+{
+    bool is_pattern = k->kind == PUBSUB_PATTERN;
+    const struct feature_channel *owner = channel_owner(k, name);
+    bool is_watch = k->kind != PUBSUB_SHARD && watch_is_channel(name, is_pattern);
+    if (is_watch) {
+        watch_subjects(s, name, is_pattern);
+    } else if (is_pattern) {
+        subjects_channels(s, name);
+    } else {
+        subjects_channel(s, name);
+    }
+    if (owner != NULL) owner->subjects(s, name);
+    if (owner != NULL || is_watch) subjects_database_of(s, s->rq->client->database);
+}
+
 /* Is it one of the server's own? Then what it watches; an error when there is no such channel. */
 static enum err parse_own(struct request *rq, const struct kind *k, struct slice name, bool *is_own,
                           struct watch_target *t)
@@ -160,6 +177,19 @@ static enum err unsubscribe(struct request *rq, const struct kind *k)
     return OK;
 }
 
+static const struct kind *kind_of(const struct command *c)
+{
+    if (c == &cmd_psubscribe) return &patterns;
+    return c == &cmd_ssubscribe ? &shards : &channels;
+}
+
+static enum err subscribe_subjects(struct request *rq, struct subjects *out)
+{
+    const struct kind *k = kind_of(rq->command);
+    for (size_t i = 1; i < rq->argc; i++) channel_subjects(out, k, rq->argv[i]);
+    return OK;
+}
+
 static enum err subscribe_run(struct request *rq)
 {
     return subscribe(rq, &channels);
@@ -191,7 +221,7 @@ static enum err sunsubscribe_run(struct request *rq)
 }
 
 /* A reply of several frames is no element of EXEC's: not between MULTI and EXEC. */
-#define SUBSCRIBE_COMMAND(word, full_name, words, text, arguments)                                 \
+#define SUBSCRIBE_COMMAND(word, full_name, words, hook, text, arguments)                           \
     const struct command cmd_##word = {                                                            \
         .name = full_name,                                                                         \
         .arity = words,                                                                            \
@@ -201,24 +231,71 @@ static enum err sunsubscribe_run(struct request *rq)
         .summary = text,                                                                           \
         .syntax = arguments,                                                                       \
         .run = word##_run,                                                                         \
+        .subjects = hook,                                                                          \
     }
 
-SUBSCRIBE_COMMAND(subscribe, "subscribe", -2, "Listens to channels.", "channel [channel ...]");
-SUBSCRIBE_COMMAND(psubscribe, "psubscribe", -2, "Listens to all channels that match glob patterns.",
-                  "pattern [pattern ...]");
-SUBSCRIBE_COMMAND(ssubscribe, "ssubscribe", -2, "Listens to shard channels.",
+SUBSCRIBE_COMMAND(subscribe, "subscribe", -2, subscribe_subjects, "Listens to channels.",
+                  "channel [channel ...]");
+SUBSCRIBE_COMMAND(psubscribe, "psubscribe", -2, subscribe_subjects,
+                  "Listens to all channels that match glob patterns.", "pattern [pattern ...]");
+SUBSCRIBE_COMMAND(ssubscribe, "ssubscribe", -2, subscribe_subjects, "Listens to shard channels.",
                   "shardchannel [shardchannel ...]");
-SUBSCRIBE_COMMAND(unsubscribe, "unsubscribe", -1, "Stops listening to channels, or to all of them.",
-                  "[channel [channel ...]]");
-SUBSCRIBE_COMMAND(punsubscribe, "punsubscribe", -1,
+SUBSCRIBE_COMMAND(unsubscribe, "unsubscribe", -1, NULL,
+                  "Stops listening to channels, or to all of them.", "[channel [channel ...]]");
+SUBSCRIBE_COMMAND(punsubscribe, "punsubscribe", -1, NULL,
                   "Stops listening to patterns, or to all of them.", "[pattern [pattern ...]]");
-SUBSCRIBE_COMMAND(sunsubscribe, "sunsubscribe", -1,
+SUBSCRIBE_COMMAND(sunsubscribe, "sunsubscribe", -1, NULL,
                   "Stops listening to shard channels, or to all of them.",
                   "[shardchannel [shardchannel ...]]");
 
+/* ---- changes of users ---- */
+
+struct listener {
+    struct env *env;
+    struct client *client;
+};
+
+static bool may_listen(void *arg, enum pubsub_kind kind, struct slice name)
+{
+    const struct listener *l = arg;
+    const struct command *const commands[] = {[PUBSUB_CHANNEL] = &cmd_subscribe,
+                                              [PUBSUB_PATTERN] = &cmd_psubscribe,
+                                              [PUBSUB_SHARD] = &cmd_ssubscribe};
+    struct slice argv[] = {slice_str(commands[kind]->name), name};
+    return client_may(l->env, l->client, commands[kind], argv, 2);
+}
+
+static bool channels_user_changed(struct env *env, struct client *c)
+{
+    struct listener l = {.env = env, .client = c};
+    for (int k = 0; k < PUBSUB_KINDS; k++) {
+        if (!pubsub_own(&c->subscriber, (enum pubsub_kind)k, may_listen, &l)) return false;
+    }
+    return true;
+}
+
+const struct feature channels_feature = {
+    .user_changed = channels_user_changed,
+};
+
 /* ---- PUBSUB ---- */
 
+/* May the user know that somebody listens to it? */
+static bool is_shown(struct request *rq, enum pubsub_kind kind, struct slice name)
+{
+    struct subjects s = {.rq = rq};
+    if (rq->client->user->is_unlimited) return true;
+    channel_subjects(&s, kind == PUBSUB_SHARD ? &shards : &channels, name);
+    bool may_know = !s.is_unclear;
+    for (size_t i = 0; i < s.count && may_know; i++) {
+        may_know = access_may(rq->client->user, &s.items[i]);
+    }
+    return may_know;
+}
+
 struct listing {
+    struct request *rq;
+    enum pubsub_kind kind;
     struct resp_writer w;
     struct glob *glob; /* NULL = all */
     size_t count;
@@ -229,14 +306,15 @@ static void list_one(void *arg, struct slice name, size_t subscribers)
     struct listing *l = arg;
     (void)subscribers;
     if (l->glob != NULL && !glob_fits(l->glob, name)) return;
+    if (!is_shown(l->rq, l->kind, name)) return;
     resp_bulk(&l->w, name);
     l->count++;
 }
 
 static enum err list(struct request *rq, enum pubsub_kind kind)
 {
-    struct buf *names = rq->scratch;
-    struct listing l = {.w = {.out = names, .proto = rq->w->proto}};
+    struct buf names; /* not scratch: that is where keys are read */
+    struct listing l = {.rq = rq, .kind = kind, .w = {.out = &names, .proto = rq->w->proto}};
     if (rq->argc > 3) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "wrong number of arguments for 'pubsub|%s' command", rq->command->name);
@@ -247,12 +325,15 @@ static enum err list(struct request *rq, enum pubsub_kind kind)
         l.glob = arena_alloc(rq->arena, sizeof *l.glob);
         glob_init(l.glob, rq->argv[2], false);
     }
-    buf_clear(names, SIZE_MAX);
+    buf_init(&names);
     pubsub_each(rq->env->pubsub, kind, list_one, &l);
-    if (names->is_failed) return error_set(&rq->error, ERR_NOMEM, "no memory for the channels");
-    resp_array(rq->w, l.count);
-    buf_append(rq->w->out, names->data, names->len);
-    return OK;
+    bool is_whole = !names.is_failed;
+    if (is_whole) {
+        resp_array(rq->w, l.count);
+        buf_append(rq->w->out, names.data, names.len);
+    }
+    buf_fini(&names);
+    return is_whole ? OK : error_set(&rq->error, ERR_NOMEM, "no memory for the channels");
 }
 
 static enum err numbers(struct request *rq, enum pubsub_kind kind)
@@ -260,7 +341,8 @@ static enum err numbers(struct request *rq, enum pubsub_kind kind)
     resp_array(rq->w, 2 * (rq->argc - 2));
     for (size_t i = 2; i < rq->argc; i++) {
         resp_bulk(rq->w, rq->argv[i]);
-        resp_int(rq->w, (int64_t)pubsub_subscribers(rq->env->pubsub, kind, rq->argv[i]));
+        size_t count = pubsub_subscribers(rq->env->pubsub, kind, rq->argv[i]);
+        resp_int(rq->w, is_shown(rq, kind, rq->argv[i]) ? (int64_t)count : 0);
     }
     return OK;
 }

@@ -46,6 +46,7 @@ struct watch_channel {
     struct env *env;
     struct client *client;
     enum format format;
+    uint16_t database;
     struct watch_channel *next, *prev; /* of the client */
     struct note *notes;                /* of the channel */
 };
@@ -427,6 +428,37 @@ enum err watch_parse(struct request *rq, struct slice name, bool is_pattern, str
     return r == OK ? request_get(rq, t->name, &t->entry) : r;
 }
 
+/* "kv:watch:" and the path. */
+static struct slice channel_in_path_form(struct subjects *s, const char *head, struct slice key)
+{
+    struct buf text;
+    buf_init(&text);
+    buf_append_str(&text, head);
+    key_to_path(engine_key_tuple(key), &text);
+    buf_require(&text);
+    struct slice copy = arena_copy(s->rq->arena, buf_slice(&text));
+    buf_fini(&text);
+    return copy;
+}
+
+void watch_subjects(struct subjects *s, struct slice name, bool is_pattern)
+{
+    bool is_prefix = !is_pattern && slice_has_prefix(name, slice_str(PREFIX_CHANNEL));
+    const char *head = is_prefix ? PREFIX_CHANNEL : KEY_CHANNEL;
+    struct slice rest = slice_of(name.data + strlen(head), name.len - strlen(head));
+    struct slice key;
+    if (is_pattern) {
+        subjects_channels(s, name);
+        subjects_paths(s, access_literal(rest), ACCESS_READ);
+    } else if (channel_key(s->rq, rest, is_prefix, &key) != OK) {
+        s->is_unclear = true; /* it will be refused */
+    } else {
+        subjects_channel(s, channel_in_path_form(s, head, key));
+        if (is_prefix) subjects_below(s, engine_key_tuple(key), ACCESS_READ);
+        if (!is_prefix) subjects_key(s, key, ACCESS_READ);
+    }
+}
+
 void watch_subscribe(struct request *rq, struct slice name, const struct watch_target *t)
 {
     struct client_watches *x = watches_of(rq->client);
@@ -440,6 +472,7 @@ void watch_subscribe(struct request *rq, struct slice name, const struct watch_t
     ch->env = rq->env;
     ch->client = rq->client;
     ch->format = rq->client->format;
+    ch->database = rq->client->database;
     ch->watcher.changed = on_changed;
     STACK_PUSH(x->first, ch, next, prev);
     htab_insert(table, hash, &ch->name);
@@ -507,7 +540,18 @@ static bool watches_end(struct env *env, struct client *c, size_t *work)
     return true;
 }
 
+/* The channels are asked for as those of pubsub.c are; here, the databases they are of. */
+static bool watch_user_changed(struct env *env, struct client *c)
+{
+    if (c->watches == NULL) return true;
+    for (const struct watch_channel *ch = c->watches->first; ch != NULL; ch = ch->next) {
+        if (!client_may_use(env, c, ch->database)) return false;
+    }
+    return true;
+}
+
 const struct feature watch_feature = {
+    .user_changed = watch_user_changed,
     .tick = watches_tick,
     .client_end = watches_end,
     .client_bytes = watches_bytes,

@@ -6,6 +6,7 @@
 #include "request/args.h"
 #include "request/hint.h"
 #include "request/keys.h"
+#include "request/permission.h"
 #include "request/table.h"
 #include "search/text.h"
 
@@ -50,6 +51,42 @@ enum err index_complete(struct request *rq, const struct index *x)
     }
     return error_set(&rq->error, ERR_SYNTAX, "index '%.*s' failed: %.*s", (int)d->name.len,
                      (const char *)d->name.data, (int)d->note.len, (const char *)d->note.data);
+}
+
+/* Who may not read everything learns nothing of an index that is not there either. */
+static enum err subjects_of_index(struct request *rq, struct subjects *out, struct slice name,
+                                  unsigned needs)
+{
+    enum err r = definitions_begin(rq);
+    if (r == ERR_WAIT) return r;
+    const struct index *x = index_find(rq->env->db->indexes, rq->client->database, name);
+    out->is_hidden = true;
+    subjects_below(out, x != NULL ? x->definition.prefix : slice_of(NULL, 0), needs);
+    return OK;
+}
+
+enum err index_read_subjects(struct request *rq, struct subjects *out)
+{
+    return subjects_of_index(rq, out, rq->argv[1], ACCESS_READ);
+}
+
+static enum err info_subjects(struct request *rq, struct subjects *out)
+{
+    return subjects_of_index(rq, out, rq->argv[2], ACCESS_READ);
+}
+
+static enum err drop_subjects(struct request *rq, struct subjects *out)
+{
+    return subjects_of_index(rq, out, rq->argv[2], ACCESS_BOTH);
+}
+
+/* It shows what there is, and with UNIQUE it refuses writes. */
+static enum err create_subjects(struct request *rq, struct subjects *out)
+{
+    (void)rq;
+    enum err r = subjects_keys(out);
+    for (size_t i = 0; i < out->count; i++) out->items[i].needs = ACCESS_BOTH;
+    return r;
 }
 
 /* ---- CREATE ---- */
@@ -275,7 +312,7 @@ static size_t create_own_words(const struct slice *argv, size_t argc)
 static const struct command sub_create = {
     .name = "create",
     .arity = -8,
-    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
@@ -289,6 +326,7 @@ static const struct command sub_create = {
     .run = create_run,
     .own_words = create_own_words,
     .keys = keys_of_create,
+    .subjects = create_subjects,
 };
 
 /* ---- DROP ---- */
@@ -310,13 +348,14 @@ static enum err drop_run(struct request *rq)
 static const struct command sub_drop = {
     .name = "drop",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Ends an index; what it holds is removed in the background.",
     .syntax = "name",
     .reply = "1, or 0 when there is none of that name.",
     .run = drop_run,
+    .subjects = drop_subjects,
 };
 
 /* ---- LIST, INFO ---- */
@@ -327,10 +366,12 @@ static enum err list_run(struct request *rq)
     if (r != OK) return r;
     const struct index *first = index_first(rq->env->db->indexes, rq->client->database);
     size_t count = 0;
-    for (const struct index *x = first; x != NULL; x = x->next) count++;
+    for (const struct index *x = first; x != NULL; x = x->next) {
+        count += may_read_below(rq, x->definition.prefix);
+    }
     resp_array(rq->w, count);
     for (const struct index *x = first; x != NULL; x = x->next) {
-        resp_bulk(rq->w, x->definition.name);
+        if (may_read_below(rq, x->definition.prefix)) resp_bulk(rq->w, x->definition.name);
     }
     return OK;
 }
@@ -338,10 +379,11 @@ static enum err list_run(struct request *rq)
 static const struct command sub_list = {
     .name = "list",
     .arity = 2,
-    .flags = CMD_READ | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_READ | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
-    .summary = "The names of the indexes in the selected database.",
+    .summary =
+        "The names of the indexes in the selected database, of those that the user may read.",
     .syntax = "",
     .reply = "Names, sorted.",
     .run = list_run,
@@ -406,7 +448,7 @@ static enum err info_run(struct request *rq)
 static const struct command sub_info = {
     .name = "info",
     .arity = 3,
-    .flags = CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The definition of an index and how far it is.",
@@ -415,6 +457,7 @@ static const struct command sub_info = {
         "name, type (value or text), prefix, paths, unique or tokenize, state (filling, ready, "
         "failed), percent, error (nil unless it failed). A map, or a flat array in RESP2.",
     .run = info_run,
+    .subjects = info_subjects,
 };
 
 COMMAND_HELP("kv");
@@ -426,7 +469,7 @@ static const struct command *const index_subcommands[] = {
 const struct command kv_index = {
     .name = "kv.index",
     .arity = -2,
-    .flags = CMD_READ,
+    .flags = CMD_INDEX | CMD_READ,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Commands about indexes.",

@@ -241,7 +241,7 @@ static size_t kv_search_own_words(const struct slice *argv, size_t argc)
 const struct command kv_search = {
     .name = "kv.search",
     .arity = -3,
-    .flags = CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries by the words in their text, best first.",
@@ -253,6 +253,7 @@ const struct command kv_search = {
         "better, the texts are of the paths where something was found. Sees every acknowledged "
         "write. `-INDEXING percent` while the index is being filled.",
     .run = kv_search_run,
+    .subjects = index_read_subjects,
     .own_words = kv_search_own_words,
 };
 

@@ -6,6 +6,7 @@
 #include "request/enqueue.h"
 #include "request/hint.h"
 #include "request/keys.h"
+#include "request/subjects.h"
 #include "request/table.h"
 
 struct atomic {
@@ -252,41 +253,76 @@ static size_t option_words(struct slice word)
     return 0;
 }
 
+/* An operation as its words begin; permission is asked for it as for the command of its own. */
+struct operation {
+    const char *word;
+    size_t words; /* with the operation's own */
+    unsigned flags;
+    const struct command *command;
+};
+
+static const struct operation operations[] = {
+    {"CHECK", 3, KEY_RO | KEY_ACCESS, &kv_get},
+    {"SET", 3, KEY_OW | KEY_UPDATE, &kv_set},
+    {"DEL", 2, KEY_RM | KEY_DELETE, &kv_del},
+    {"SUM", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE, &kv_sum},
+    {"MIN", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE, &kv_min},
+    {"MAX", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE, &kv_max},
+    {"APPEND", 3, KEY_RW | KEY_INSERT, &kv_append},
+    {"PREPEND", 3, KEY_RW | KEY_INSERT, &kv_prepend},
+    {"ENQUEUE", 3, 0, &kv_enqueue},
+    {"ACK", 2, 0, &kv_ack},
+};
+
+/* The operation at *at, which then is after it, with its keys. NULL: it is none, or wrong. */
+static const struct operation *next_operation(const struct slice *argv, size_t argc, size_t *at,
+                                              struct key_uses *out)
+{
+    const size_t count = sizeof operations / sizeof operations[0];
+    size_t i = 0;
+    while (i < count && !slice_is_word(argv[*at], operations[i].word)) i++;
+    if (i == count || *at + operations[i].words > argc) return NULL;
+    const struct operation *x = &operations[i];
+    if (x->flags != 0) key_uses_add(out, argv[*at + 1], x->flags);
+    *at += x->words;
+    if (x->command == &kv_enqueue && !keys_of_enqueue(argv, argc, at, out)) return NULL;
+    /* No operation is called as an option is: they cannot be mixed up. */
+    while (*at < argc && option_words(argv[*at]) > 0) *at += option_words(argv[*at]);
+    return *at <= argc ? x : NULL;
+}
+
+static size_t first_operation(const struct slice *argv, size_t argc)
+{
+    return argc > 1 && slice_is_word(argv[1], "DETAILS") ? 2 : 1;
+}
+
 static bool kv_atomic_keys(const struct slice *argv, size_t argc, struct key_uses *out)
 {
-    static const struct {
-        const char *word;
-        size_t words; /* with the operation's own */
-        unsigned flags;
-    } ops[] = {
-        {"CHECK", 3, KEY_RO | KEY_ACCESS},
-        {"SET", 3, KEY_OW | KEY_UPDATE},
-        {"DEL", 2, KEY_RM | KEY_DELETE},
-        {"SUM", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE},
-        {"MIN", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE},
-        {"MAX", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE},
-        {"APPEND", 3, KEY_RW | KEY_INSERT},
-        {"PREPEND", 3, KEY_RW | KEY_INSERT},
-        {"ENQUEUE", 3, 0},
-        {"ACK", 2, 0},
-    };
-    const size_t count = sizeof ops / sizeof ops[0];
-    size_t at = 1;
-    if (at < argc && slice_is_word(argv[at], "DETAILS")) at++;
+    size_t at = first_operation(argv, argc);
     while (at < argc) {
-        size_t i = 0;
-        while (i < count && !slice_is_word(argv[at], ops[i].word)) i++;
-        if (i == count || at + ops[i].words > argc) return false;
-        if (ops[i].flags != 0) key_uses_add(out, argv[at + 1], ops[i].flags);
-        at += ops[i].words;
-        if (slice_is_word(argv[at - ops[i].words], "ENQUEUE") &&
-            !keys_of_enqueue(argv, argc, &at, out)) {
-            return false;
-        }
-        /* No operation is called as an option is: they cannot be mixed up. */
-        while (at < argc && option_words(argv[at]) > 0) at += option_words(argv[at]);
+        if (next_operation(argv, argc, &at, out) == NULL) return false;
     }
-    return at == argc;
+    return true;
+}
+
+static enum err kv_atomic_subjects(struct request *rq, struct subjects *out)
+{
+    size_t at = first_operation(rq->argv, rq->argc);
+    while (at < rq->argc) {
+        size_t from = at;
+        struct key_uses uses = {.arena = rq->arena};
+        const struct operation *x = next_operation(rq->argv, rq->argc, &at, &uses);
+        out->is_unclear |= x == NULL;
+        if (x == NULL) return OK;
+        subjects_as(out, x->command);
+        if (x->command == &kv_enqueue) subjects_queue(out, rq->argv[from + 1], ACCESS_WRITE);
+        if (x->command == &kv_ack) subjects_receipt(out, rq->argv[from + 1]);
+        for (size_t i = 0; i < uses.count; i++) {
+            unsigned flags = uses.items[i].flags;
+            subjects_word(out, uses.items[i].word, flags != 0 ? flags : KEY_OW | KEY_UPDATE);
+        }
+    }
+    return OK;
 }
 
 const struct command kv_atomic = {
@@ -313,4 +349,5 @@ const struct command kv_atomic = {
         "operation, versionstamp or nil] ...]]`.",
     .run = kv_atomic_run,
     .keys = kv_atomic_keys,
+    .subjects = kv_atomic_subjects,
 };

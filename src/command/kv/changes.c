@@ -357,7 +357,7 @@ static bool kv_changes_keys(const struct slice *argv, size_t argc, struct key_us
 const struct command kv_changes = {
     .name = "kv.changes",
     .arity = -2,
-    .flags = CMD_READ | CMD_BLOCKING | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",

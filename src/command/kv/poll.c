@@ -174,7 +174,7 @@ static bool kv_poll_keys(const struct slice *argv, size_t argc, struct key_uses 
 const struct command kv_poll = {
     .name = "kv.poll",
     .arity = -5,
-    .flags = CMD_READ | CMD_BLOCKING | CMD_FORMAT,
+    .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries whose versionstamp is another than the one given, or waits for one.",

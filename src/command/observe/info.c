@@ -10,6 +10,7 @@
 #include "queue/queue.h"
 #include "request/backup.h"
 #include "request/command.h"
+#include "request/permission.h"
 #include "request/stats.h"
 #include "request/table.h"
 
@@ -213,7 +214,8 @@ static void write_keyspace(struct request *rq, struct buf *out)
     for (uint32_t at = 0; b->ops->database_next(b, at, &i); at = (uint32_t)i + 1) {
         struct backend_count count;
         b->ops->count(b, i, &count);
-        if (count.entries == 0) continue;
+        const struct database *d = database_get(rq->env->db->databases, i);
+        if (count.entries == 0 || (d != NULL && !may_use_database(rq, d))) continue;
         buf_printf(out, "db%u:keys=%llu,expires=%llu,avg_ttl=0\r\n", i, u(count.entries),
                    u(count.expiring));
     }

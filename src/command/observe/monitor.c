@@ -10,6 +10,7 @@
 #include "request/command.h"
 #include "request/feature.h"
 #include "request/observe.h"
+#include "request/permission.h"
 #include "request/table.h"
 
 #define SCRATCH_KEEP_BYTES (64 * 1024)
@@ -97,7 +98,14 @@ static void monitor_stop(struct env *env, struct client *c)
     c->monitor_next = c->monitor_prev = NULL;
 }
 
+static bool monitor_user_changed(struct env *env, struct client *c)
+{
+    struct slice word = slice_str("monitor");
+    return !c->is_monitor || client_may(env, c, &cmd_monitor, &word, 1);
+}
+
 const struct feature monitor_feature = {
+    .user_changed = monitor_user_changed,
     .client_gone = monitor_stop,
     .client_reset = monitor_stop,
     .command_done = monitor_feed,
@@ -113,7 +121,7 @@ static enum err monitor_run(struct request *rq)
 const struct command cmd_monitor = {
     .name = "monitor",
     .arity = 1,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_ALL_KEYS,
     .group = "server",
     .since = "0.1.0",
     .summary = "Shows every command of every client as it is run, until RESET or QUIT.",

@@ -163,7 +163,7 @@ static enum err reset_run(struct request *rq)
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
         .arity = words,                                                                            \
-        .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
+        .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | (more),                                \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \

@@ -77,6 +77,18 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
     return client_yield(rq, NULL);
 }
 
+enum err queue_read_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_queue(out, rq->argv[2], ACCESS_READ);
+    return OK;
+}
+
+enum err queue_write_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_queue(out, rq->argv[2], ACCESS_WRITE);
+    return OK;
+}
+
 /* ---- LIST, STATS ---- */
 
 static enum err list_run(struct request *rq)
@@ -88,18 +100,22 @@ static enum err list_run(struct request *rq)
     enum err result = queue_names(rq->env->db->queues, &r.view, &names, &count, &rq->error);
     queue_view_end(rq, &r);
     if (result != OK) return result;
-    resp_array(rq->w, count);
-    for (size_t i = 0; i < count; i++) resp_bulk(rq->w, names[i]);
+    size_t shown = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (may_read_queue(rq, names[i])) names[shown++] = names[i];
+    }
+    resp_array(rq->w, shown);
+    for (size_t i = 0; i < shown; i++) resp_bulk(rq->w, names[i]);
     return OK;
 }
 
 static const struct command sub_list = {
     .name = "list",
     .arity = 2,
-    .flags = CMD_READ | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
-    .summary = "The names of the queues in the selected database.",
+    .summary = "The names of the queues in the selected database, of those that the user may read.",
     .syntax = "",
     .reply = "Names, sorted.",
     .run = list_run,
@@ -141,7 +157,7 @@ static enum err stats_run(struct request *rq)
 static const struct command sub_stats = {
     .name = "stats",
     .arity = 3,
-    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The figures of a queue, in O(1).",
@@ -151,6 +167,7 @@ static const struct command sub_stats = {
         "been ready; enqueued, delivered, acked, nacked, expired: since the queue was first "
         "used. A map, or a flat array in RESP2.",
     .run = stats_run,
+    .subjects = queue_read_subjects,
 };
 
 /* ---- PEEK, PURGE ---- */
@@ -189,13 +206,14 @@ static enum err peek_run(struct request *rq)
 static const struct command sub_peek = {
     .name = "peek",
     .arity = -3,
-    .flags = CMD_READ | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The next messages, delayed ones too, without taking them.",
     .syntax = "queue [COUNT count]",
     .reply = "`[[id, value, attempts so far, due at ms] ...]`, what is due first comes first.",
     .run = peek_run,
+    .subjects = queue_read_subjects,
 };
 
 static enum err purge_run(struct request *rq)
@@ -211,13 +229,14 @@ static enum err purge_run(struct request *rq)
 static const struct command sub_purge = {
     .name = "purge",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes all messages of a queue, leased ones too; dead letters stay.",
     .syntax = "queue",
     .reply = "The number removed.",
     .run = purge_run,
+    .subjects = queue_write_subjects,
 };
 
 COMMAND_HELP("queue");
@@ -229,7 +248,7 @@ static const struct command *const queue_subcommands[] = {
 const struct command kv_queue = {
     .name = "kv.queue",
     .arity = -2,
-    .flags = CMD_READ,
+    .flags = CMD_QUEUE | CMD_READ,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Commands about queues.",

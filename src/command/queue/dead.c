@@ -93,13 +93,14 @@ static enum err dead_list_run(struct request *rq)
 static const struct command sub_list = {
     .name = "list",
     .arity = -3,
-    .flags = CMD_READ | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The dead letters of a queue, newest first.",
     .syntax = "queue [COUNT count] [CURSOR cursor]",
     .reply = "`[cursor, [[id, value, attempts, error, failed at ms] ...]]`; cursor `0` = done.",
     .run = dead_list_run,
+    .subjects = queue_read_subjects,
 };
 
 static enum err dead_get_run(struct request *rq)
@@ -125,13 +126,14 @@ static enum err dead_get_run(struct request *rq)
 static const struct command sub_get = {
     .name = "get",
     .arity = 4,
-    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "One dead letter.",
     .syntax = "queue id",
     .reply = "`[id, value, attempts, error, failed at ms]`, or nil.",
     .run = dead_get_run,
+    .subjects = queue_read_subjects,
 };
 
 /* ---- REQUEUE, DEL, PURGE ---- */
@@ -174,13 +176,14 @@ static enum err dead_requeue_run(struct request *rq)
 static const struct command sub_requeue = {
     .name = "requeue",
     .arity = -4,
-    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Lets dead letters begin anew, with the options they were enqueued with.",
     .syntax = "queue <id [id ...] | ALL>",
     .reply = "How many.",
     .run = dead_requeue_run,
+    .subjects = queue_write_subjects,
 };
 
 static enum err dead_del_run(struct request *rq)
@@ -192,13 +195,14 @@ static enum err dead_del_run(struct request *rq)
 static const struct command sub_del = {
     .name = "del",
     .arity = -4,
-    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes dead letters.",
     .syntax = "queue id [id ...]",
     .reply = "How many.",
     .run = dead_del_run,
+    .subjects = queue_write_subjects,
 };
 
 static enum err dead_purge_run(struct request *rq)
@@ -210,13 +214,14 @@ static enum err dead_purge_run(struct request *rq)
 static const struct command sub_purge = {
     .name = "purge",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes all dead letters of a queue.",
     .syntax = "queue",
     .reply = "How many.",
     .run = dead_purge_run,
+    .subjects = queue_write_subjects,
 };
 
 COMMAND_HELP("queue");
@@ -228,7 +233,7 @@ static const struct command *const dead_subcommands[] = {
 const struct command kv_dlq = {
     .name = "kv.dlq",
     .arity = -2,
-    .flags = CMD_READ,
+    .flags = CMD_QUEUE | CMD_READ,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Commands about dead letters.",

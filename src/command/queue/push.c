@@ -14,6 +14,7 @@
 #include "request/database.h"
 #include "request/feature.h"
 #include "request/format.h"
+#include "request/permission.h"
 #include "request/table.h"
 
 #define QUEUE_CHANNEL "kv:queue:"
@@ -26,6 +27,7 @@ struct queue_channel {
     struct env *env;
     struct client *client;
     enum format format;
+    uint16_t database;
     struct queue_channel *next, *prev; /* of the client */
 };
 
@@ -142,6 +144,11 @@ static enum err queue_check_channel(struct request *rq, struct slice name)
     return r == OK ? arg_queue(rq, queue_of_channel(name)) : r;
 }
 
+static void queue_channel_subjects(struct subjects *s, struct slice name)
+{
+    subjects_queue(s, queue_of_channel(name), ACCESS_WRITE);
+}
+
 static size_t prefetch_of(const struct env *env, const struct client *c)
 {
     return c->queue_prefetch > 0 ? c->queue_prefetch : env->settings.queue_prefetch;
@@ -165,6 +172,7 @@ static void queue_subscribe(struct request *rq, struct slice name)
     ch->env = rq->env;
     ch->client = c;
     ch->format = c->format;
+    ch->database = c->database;
     ch->sub = (struct push_sub){.client = &x->push, .has_room = has_room, .deliver = deliver};
     STACK_PUSH(x->first, ch, next, prev);
     htab_insert(&x->channels, hash, &ch->name);
@@ -209,8 +217,20 @@ static void push_client_reset(struct env *env, struct client *c)
     queue_unsubscribe_all(c, false);
 }
 
+/* The channels and queues are asked for with the channels (src/command/channel/pubsub.c), in the
+ * database that is selected now; here, that in which they are. */
+static bool push_user_changed(struct env *env, struct client *c)
+{
+    if (c->pushes == NULL) return true;
+    for (const struct queue_channel *ch = c->pushes->first; ch != NULL; ch = ch->next) {
+        if (!client_may_use(env, c, ch->database)) return false;
+    }
+    return true;
+}
+
 static const struct feature_channel push_channel = {
     .is_mine = queue_is_channel,
+    .subjects = queue_channel_subjects,
     .check = queue_check_channel,
     .subscribe = queue_subscribe,
     .unsubscribe = queue_unsubscribe,
@@ -219,6 +239,7 @@ static const struct feature_channel push_channel = {
 const struct feature push_feature = {
     .client_gone = push_client_gone,
     .client_reset = push_client_reset,
+    .user_changed = push_user_changed,
     .channel = &push_channel,
 };
 
@@ -239,7 +260,7 @@ static enum err prefetch_run(struct request *rq)
 const struct command queue_prefetch = {
     .name = "prefetch",
     .arity = 3,
-    .flags = CMD_CONNECTION | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_CONNECTION | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "How many messages this connection may have unacknowledged when they are pushed.",

@@ -54,10 +54,16 @@ static bool kv_enqueue_keys(const struct slice *argv, size_t argc, struct key_us
     return keys_of_enqueue(argv, argc, &at, out) && at == argc;
 }
 
+static enum err kv_enqueue_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_queue(out, rq->argv[1], ACCESS_WRITE);
+    return subjects_keys(out);
+}
+
 const struct command kv_enqueue = {
     .name = "kv.enqueue",
     .arity = -3,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .key_flags = KEY_OW | KEY_UPDATE,
     .group = "queue",
     .since = "0.1.0",
@@ -67,6 +73,7 @@ const struct command kv_enqueue = {
     .reply = "The message's id; nil when DEDUP has seen the id within `dedup-window`.",
     .run = kv_enqueue_run,
     .keys = kv_enqueue_keys,
+    .subjects = kv_enqueue_subjects,
 };
 
 /* ---- deliveries whose reply was not written ---- */
@@ -282,10 +289,30 @@ static size_t kv_dequeue_own_words(const struct slice *argv, size_t argc)
     return 0;
 }
 
+static enum err kv_dequeue_subjects(struct request *rq, struct subjects *out)
+{
+    static const char *const others[] = {"COUNT", "LEASE", "BLOCK"};
+    subjects_queue(out, rq->argv[1], ACCESS_WRITE);
+    for (size_t at = 2; at < rq->argc; at += 2) {
+        uint64_t count = 0;
+        bool is_known = false;
+        for (size_t i = 0; i < 3; i++) is_known |= slice_is_word(rq->argv[at], others[i]);
+        if (is_known) continue;
+        out->is_unclear = !slice_is_word(rq->argv[at], "ALSO") || at + 1 == rq->argc ||
+                          !slice_to_u64(rq->argv[at + 1], &count) || count > rq->argc - at - 2;
+        if (out->is_unclear) return OK;
+        for (size_t i = 0; i < count; i++) {
+            subjects_queue(out, rq->argv[at + 2 + i], ACCESS_WRITE);
+        }
+        at += count;
+    }
+    return OK;
+}
+
 const struct command kv_dequeue = {
     .name = "kv.dequeue",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_BLOCKING | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_BLOCKING | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Leases messages; waits for one with BLOCK.",
@@ -294,4 +321,5 @@ const struct command kv_dequeue = {
     .reply = "`[[queue, id, value, attempt, receipt] ...]`; nil when there is none.",
     .run = kv_dequeue_run,
     .own_words = kv_dequeue_own_words,
+    .subjects = kv_dequeue_subjects,
 };

@@ -3,6 +3,7 @@
 #define COMMAND_QUEUE_QUEUE_INT_H
 
 #include "request/enqueue.h"
+#include "request/permission.h"
 
 /* A transaction to read in: rq's, or one of its own; end it with queue_view_end. */
 struct queue_reading {
@@ -15,6 +16,10 @@ void queue_view_end(struct request *rq, struct queue_reading *r);
  * IDEM one); *total counts. Between them the command waits. */
 ERR_MUST_USE enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice queue,
                                      uint64_t *total);
+
+/* admin.c: of commands whose third word is a queue. */
+enum err queue_read_subjects(struct request *rq, struct subjects *out);
+enum err queue_write_subjects(struct request *rq, struct subjects *out);
 
 /* push.c */
 extern const struct command queue_prefetch;

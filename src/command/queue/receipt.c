@@ -7,6 +7,12 @@
 
 /* ---- KV.ACK ---- */
 
+static enum err kv_ack_subjects(struct request *rq, struct subjects *out)
+{
+    for (size_t i = 1; i < rq->argc; i++) subjects_receipt(out, rq->argv[i]);
+    return OK;
+}
+
 static enum err kv_ack_run(struct request *rq)
 {
     size_t count = rq->argc - 1;
@@ -29,16 +35,23 @@ static enum err kv_ack_run(struct request *rq)
 const struct command kv_ack = {
     .name = "kv.ack",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Acknowledges messages: they are done and gone.",
     .syntax = "receipt [receipt ...]",
     .reply = "How many were acknowledged; a receipt of a delivery that is over does not count.",
     .run = kv_ack_run,
+    .subjects = kv_ack_subjects,
 };
 
 /* ---- KV.NACK, KV.EXTEND ---- */
+
+static enum err receipt_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_receipt(out, rq->argv[1]);
+    return OK;
+}
 
 static enum err settle_one(struct request *rq, struct queue_settle *x)
 {
@@ -83,13 +96,14 @@ static enum err kv_nack_run(struct request *rq)
 const struct command kv_nack = {
     .name = "kv.nack",
     .arity = -2,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Gives a message back: it comes again after its backoff, or is a dead letter.",
     .syntax = "receipt [DELAY milliseconds] [ERROR text] [DEAD]",
     .reply = "1, or 0 when the delivery is over.",
     .run = kv_nack_run,
+    .subjects = receipt_subjects,
 };
 
 static enum err kv_extend_run(struct request *rq)
@@ -103,11 +117,12 @@ static enum err kv_extend_run(struct request *rq)
 const struct command kv_extend = {
     .name = "kv.extend",
     .arity = 3,
-    .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
+    .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Lets the lease of a message end so many milliseconds from now; the receipt stays.",
     .syntax = "receipt milliseconds",
     .reply = "1, or 0 when the delivery is over.",
     .run = kv_extend_run,
+    .subjects = receipt_subjects,
 };

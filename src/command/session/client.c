@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "command/session/session_int.h"
 #include "request/args.h"
+#include "request/client_info.h"
 #include "request/client_memory.h"
+#include "request/login.h"
 #include "request/multi.h"
 #include "request/table.h"
 #include "request/watched.h"
@@ -59,54 +61,10 @@ static enum err setinfo_run(struct request *rq)
     return OK;
 }
 
-/* As Redis: O monitor, b waiting, x in MULTI, P listening, U on the Unix socket, e not to be
- * evicted; N none. */
-static void client_flags(const struct client *c, char out[8])
-{
-    size_t n = 0;
-    if (c->is_monitor) out[n++] = 'O';
-    if (c->is_waiting) out[n++] = 'b';
-    if (c->txn.multi != NULL) out[n++] = 'x';
-    if (client_subscriptions(c) > 0) out[n++] = 'P';
-    if (c->link->is_unix) out[n++] = 'U';
-    if (c->is_no_evict) out[n++] = 'e';
-    if (n == 0) out[n++] = 'N';
-    out[n] = '\0';
-}
-
-/* One line in the fields of Redis; those that mean nothing here are 0, so that parsers find them.
- */
-static void client_describe(const struct client *c, struct buf *out)
-{
-    int64_t now_ms = clock_wall_ms();
-    char flags[8];
-    client_flags(c, flags);
-    struct client_memory held;
-    client_memory_measure(c, &held);
-    size_t multi_mem = c->txn.multi != NULL ? multi_bytes(c->txn.multi) : 0;
-    buf_printf(out, "id=%llu addr=%s laddr=%s fd=%d name=%s age=%lld idle=%lld flags=%s db=%d",
-               (unsigned long long)c->id, c->link->address, c->link->local_address, c->link->fd,
-               c->name, (long long)(now_ms - c->link->created_ms) / 1000,
-               (long long)(now_ms - c->link->active_ms) / 1000, flags, c->database);
-    buf_printf(
-        out,
-        " sub=%zu psub=%zu ssub=%zu multi=%lld watch=%zu qbuf=%zu qbuf-free=0 argv-mem=0 "
-        "multi-mem=%zu rbs=0 rbp=0 obl=%zu oll=0 omem=%zu tot-mem=%zu events=r",
-        pubsub_count(&c->subscriber, PUBSUB_CHANNEL), pubsub_count(&c->subscriber, PUBSUB_PATTERN),
-        pubsub_count(&c->subscriber, PUBSUB_SHARD),
-        c->txn.multi != NULL ? (long long)multi_count(c->txn.multi) : -1, client_watched_count(c),
-        c->link->input_bytes, multi_mem, c->link->output_bytes, c->link->output_bytes, held.total);
-    buf_printf(out, " cmd=%s%s%s user=default redir=-1 resp=%d lib-name=%s lib-ver=%s",
-               c->last_parent != NULL ? c->last_parent->name : "",
-               c->last_parent != NULL ? "|" : "",
-               c->last_command != NULL ? c->last_command->name : "NULL", c->proto, c->lib_name,
-               c->lib_version);
-}
-
 static enum err info_run(struct request *rq)
 {
     buf_clear(rq->scratch, SIZE_MAX);
-    client_describe(rq->client, rq->scratch);
+    client_info_write(rq->client, rq->scratch);
     buf_append_byte(rq->scratch, '\n');
     resp_text(rq->w, buf_slice(rq->scratch));
     return OK;
@@ -119,13 +77,15 @@ struct filter {
     const int64_t *ids;
     size_t id_count;
     struct slice address, local_address;
-    int64_t age_s; /* -1 = any */
+    int64_t age_s;           /* -1 = any */
+    const struct user *user; /* NULL = any */
     bool skips_me;
 };
 
 static bool filter_matches(const struct filter *f, const struct client *c, const struct client *me)
 {
     if (f->skips_me && c == me) return false;
+    if (f->user != NULL && c->user != f->user) return false;
     if (f->has_type && f->matches_no_type) return false;
     if (f->has_type && f->is_pubsub != (client_subscriptions(c) > 0)) return false;
     if (f->id_count > 0) {
@@ -188,7 +148,7 @@ static enum err list_run(struct request *rq)
     buf_clear(rq->scratch, SIZE_MAX);
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         if (!filter_matches(&f, c, rq->client)) continue;
-        client_describe(c, rq->scratch);
+        client_info_write(c, rq->scratch);
         buf_append_byte(rq->scratch, '\n');
     }
     resp_text(rq->w, buf_slice(rq->scratch));
@@ -205,9 +165,10 @@ static enum err filter_kill_id(struct request *rq, size_t at, struct filter *f)
     return filter_ids(rq, at, 1, f);
 }
 
-static enum err filter_user(struct request *rq, struct slice user)
+static enum err filter_user(struct request *rq, struct slice user, struct filter *f)
 {
-    if (slice_eq(user, slice_str("default"))) return OK;
+    f->user = users_find(rq->env->users, user);
+    if (f->user != NULL) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "No such user '%.*s'",
                      (int)(user.len < 64 ? user.len : 64), (const char *)user.data);
 }
@@ -228,7 +189,7 @@ static enum err parse_kill(struct request *rq, struct filter *f)
         } else if (slice_is_word(word, "LADDR")) {
             f->local_address = arg;
         } else if (slice_is_word(word, "USER")) {
-            r = filter_user(rq, arg); /* everybody is this one */
+            r = filter_user(rq, arg, f);
         } else if (slice_is_word(word, "SKIPME")) {
             f->skips_me = !slice_is_word(arg, "NO");
             if (f->skips_me && !slice_is_word(arg, "YES")) {

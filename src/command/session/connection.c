@@ -3,7 +3,9 @@
  */
 #include "command/session/session_int.h"
 #include "request/database.h"
+#include "request/login.h"
 #include "request/multi.h"
+#include "request/permission.h"
 #include "request/table.h"
 
 #include <stdio.h>
@@ -53,18 +55,20 @@ static void reply_hello(struct request *rq)
     resp_array(w, 0);
 }
 
-/* Every user of a server without passwords is `default`, with any password. */
-static enum err check_user(struct request *rq, struct slice user)
+/* As Redis words it; without a user, nothing else may be asked for. */
+static enum err hello_needs_user(struct request *rq)
 {
-    if (slice_eq(user, slice_str("default"))) return OK;
-    return error_set(&rq->error, ERR_WRONGPASS,
-                     "invalid username-password pair or user is disabled.");
+    return error_set(&rq->error, ERR_NOAUTH,
+                     "HELLO must be called with the client already authenticated, otherwise the "
+                     "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the "
+                     "client and select the RESP protocol version at the same time");
 }
 
 static enum err hello_run(struct request *rq)
 {
     int64_t proto = rq->client->proto;
     struct slice name = {0};
+    const struct slice *login = NULL; /* user and password */
     if (rq->argc >= 2) {
         if (!slice_to_i64(rq->argv[1], &proto)) {
             return error_set(&rq->error, ERR_SYNTAX,
@@ -77,8 +81,7 @@ static enum err hello_run(struct request *rq)
     for (size_t i = 2; i < rq->argc;) {
         size_t left = rq->argc - i - 1;
         if (slice_is_word(rq->argv[i], "AUTH") && left >= 2) {
-            enum err r = check_user(rq, rq->argv[i + 1]);
-            if (r != OK) return r;
+            login = &rq->argv[i + 1];
             i += 3;
         } else if (slice_is_word(rq->argv[i], "SETNAME") && left >= 1) {
             name = rq->argv[i + 1];
@@ -89,6 +92,11 @@ static enum err hello_run(struct request *rq)
                              (const char *)rq->argv[i].data);
         }
     }
+    if (login != NULL) {
+        enum err r = client_login(rq, login[0], login[1]);
+        if (r != OK) return r;
+    }
+    if (rq->client->user == NULL) return hello_needs_user(rq);
     if (name.data != NULL) {
         enum err r = client_set_name(rq, name);
         if (r != OK) return r;
@@ -110,7 +118,7 @@ static bool hello_is_secret(const struct slice *argv, size_t argc, size_t i)
 const struct command cmd_hello = {
     .name = "hello",
     .arity = -1,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Chooses the protocol; describes server and connection.",
@@ -122,12 +130,15 @@ const struct command cmd_hello = {
 static enum err auth_run(struct request *rq)
 {
     if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    if (rq->argc == 2) { /* in Redis's words */
+    struct user *initial = users_default(rq->env->users);
+    if (rq->argc == 2 && initial->is_nopass) { /* in Redis's words */
         return error_set(&rq->error, ERR_SYNTAX,
                          "AUTH <password> called without any password configured for the default "
                          "user. Are you sure your configuration is correct?");
     }
-    enum err r = check_user(rq, rq->argv[1]);
+    bool has_name = rq->argc == 3;
+    enum err r = client_login(rq, has_name ? rq->argv[1] : slice_str("default"),
+                              rq->argv[has_name ? 2 : 1]);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
@@ -142,10 +153,10 @@ static bool auth_is_secret(const struct slice *argv, size_t argc, size_t i)
 const struct command cmd_auth = {
     .name = "auth",
     .arity = -2,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED,
     .group = "connection",
     .since = "0.1.0",
-    .summary = "Names the user: there is only `default`, whom any password fits.",
+    .summary = "Says who the client is; without a name, `default`.",
     .syntax = "[username] password",
     .run = auth_run,
     .is_secret = auth_is_secret,
@@ -233,6 +244,7 @@ static enum err reset_run(struct request *rq)
     c->name[0] = '\0';
     c->reply_mode = REPLY_ON;
     c->queue_prefetch = 0;
+    client_login_default(c, rq->env);
     resp_simple(rq->w, "RESET");
     return OK;
 }
@@ -270,6 +282,12 @@ static enum err select_run(struct request *rq)
     return OK;
 }
 
+static enum err select_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_database(out, rq->argv[1]);
+    return OK;
+}
+
 const struct command cmd_select = {
     .name = "select",
     .arity = 2,
@@ -279,4 +297,5 @@ const struct command cmd_select = {
     .summary = "Chooses the database of this connection.",
     .syntax = "<index | name>",
     .run = select_run,
+    .subjects = select_subjects,
 };

@@ -1,0 +1,599 @@
+/* Permissions over the whole table of commands: each command, with all rights but one of those it
+ * needs, is refused and does nothing; with all of them it is not. Then what shows or tells only what
+ * a user may see, and changes of users while something goes on.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "group.h"
+#include "load_help.h"
+
+static redisContext *c;
+
+static int start(void **state)
+{
+    group_opens(&c, NULL);
+    server = testserver_start_with("--enable-debug-command", "yes", NULL);
+    return 0;
+}
+
+static int leave(void **state)
+{
+    group_connect();
+    redisReply *users = ask_reply(c, "ACL USERS");
+    for (size_t i = 0; i < users->elements; i++) {
+        const char *name = users->element[i]->str;
+        if (strcmp(name, "default") != 0) expect(c, ":1", "ACL DELUSER %s", name);
+    }
+    freeReplyObject(users);
+    expect(c, "+OK", "ACL SETUSER default reset on nopass ~* &* +@all");
+    return group_leave(state);
+}
+
+/* A connection of the user, who needs no password. */
+static redisContext *as(const char *user)
+{
+    redisContext *x = testserver_connect(server);
+    expect(x, "+OK", "AUTH %s any", user);
+    return x;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
+
+#define RIGHTS_MAX 6
+
+/* RECEIPT in the line is one of the queue q. */
+struct row {
+    const char *line;
+    const char *rights[RIGHTS_MAX]; /* each is needed */
+    bool has_no_database;           /* it is not about the selected database */
+};
+
+static const struct row rows[] = {
+    /* keys */
+    {"APPEND s x", {"%W~s"}, false},
+    {"DECR n", {"~n"}, false},
+    {"DECRBY n 2", {"~n"}, false},
+    {"DEL s t", {"%W~s", "%W~t"}, false},
+    {"EXISTS s t", {"%R~s", "%W~t"}, false},
+    {"EXPIRE s 100", {"%W~s"}, false},
+    {"EXPIREAT s 9999999999", {"%W~s"}, false},
+    {"GET s", {"%R~s"}, false},
+    {"GETDEL s", {"~s"}, false},
+    {"GETSET s x", {"~s"}, false},
+    {"INCR n", {"~n"}, false},
+    {"INCRBY n 2", {"~n"}, false},
+    {"MGET s t", {"%R~s", "%R~t"}, false},
+    {"MSET s 1 t 2", {"%W~s", "%W~t"}, false},
+    {"PERSIST s", {"%W~s"}, false},
+    {"PEXPIRE s 100000", {"%W~s"}, false},
+    {"PEXPIREAT s 9999999999999", {"%W~s"}, false},
+    {"PSETEX s 100000 x", {"%W~s"}, false},
+    {"PTTL s", {"%R~s"}, false},
+    {"SET s x", {"%W~s"}, false},
+    {"SET s x GET", {"~s"}, false},
+    {"SETEX s 100 x", {"%W~s"}, false},
+    {"SETNX s x", {"%W~s"}, false},
+    {"STRLEN s", {"%R~s"}, false},
+    {"TTL s", {"%R~s"}, false},
+    {"TYPE s", {"%R~s"}, false},
+    {"UNLINK s", {"%W~s"}, false},
+    {"WATCH s ['k',1]", {"%R~s", "%R~k/#1"}, false},
+    {"MEMORY USAGE s", {"%R~s"}, true},
+    {"KV.APPEND ['a'] [1]", {"%W~a"}, false},
+    {"KV.PREPEND ['a'] [1]", {"%W~a"}, false},
+    {"KV.DEL ['k',1] ['k',2]", {"%W~k/#1", "%W~k/#2"}, false},
+    {"KV.EXISTS ['k',1]", {"%R~k/#1"}, false},
+    {"KV.EXPIRE ['k',1] 100", {"%W~k/#1"}, false},
+    {"KV.EXPIREAT ['k',1] 9999999999", {"%W~k/#1"}, false},
+    {"KV.PEXPIRE ['k',1] 100000", {"%W~k/#1"}, false},
+    {"KV.PEXPIREAT ['k',1] 9999999999999", {"%W~k/#1"}, false},
+    {"KV.PERSIST ['k',1]", {"%W~k/#1"}, false},
+    {"KV.GET ['k',1]", {"%R~k/#1"}, false},
+    {"KV.GET ['k/1']", {"%R~k%2f1"}, false},
+    {"KV.MGET ['k',1] ['k',2]", {"%R~k/#1", "%R~k/#2"}, false},
+    {"KV.MAX ['n'] 3", {"~n"}, false},
+    {"KV.MIN ['n'] 3", {"~n"}, false},
+    {"KV.SUM ['n'] 3", {"~n"}, false},
+    {"KV.PTTL ['k',1]", {"%R~k/#1"}, false},
+    {"KV.TTL ['k',1]", {"%R~k/#1"}, false},
+    {"KV.SET ['k',1] 5", {"%W~k/#1"}, false},
+    {"KV.SET ['k',1] 5 NX", {"%W~k/#1"}, false},
+    {"KV.SET ['k',{'$uuidv7':0}] 5", {"%W~k/*"}, false},
+    {"KV.POLL KEYS 2 ['k',1] ['k',2] NONE NONE", {"%R~k/#1", "%R~k/#2"}, false},
+    {"KV.ATOMIC CHECK ['k',1] NONE SET ['x'] 1 DEL ['y'] SUM ['n'] 1 ENQUEUE q 1 UNDELIVERED 1 ['u']",
+     {"%R~k/#1", "%W~x", "%W~y", "~n", "%W~!queue/q", "%W~u"},
+     false},
+    {"KV.ATOMIC MIN ['n'] 1 MAX ['n'] 2 APPEND ['a'] [1] PREPEND ['b'] [1] ACK RECEIPT",
+     {"~n", "%W~a", "%W~b", "%W~!queue/q"},
+     false},
+    /* ranges */
+    {"KV.LIST PREFIX ['k']", {"%R~k/*"}, false},
+    {"KV.LIST PREFIX []", {"%R~*"}, false},
+    {"KV.LIST", {"%R~*"}, false},
+    {"KV.LIST START ['k',1]", {"%R~*"}, false},
+    {"KV.LIST START ['k',1] END ['k',5]", {"%R~k/*"}, false},
+    {"KV.LIST START ['k'] END ['k',5]", {"%R~k/*", "%R~k"}, false},
+    {"KV.LIST START ['k',1] END ['l',5]", {"%R~*"}, false},
+    {"KV.COUNT PREFIX ['k']", {"%R~k/*"}, false},
+    {"KV.DELRANGE PREFIX ['k']", {"%W~k/*"}, false},
+    {"KV.DELRANGE ALL", {"%W~*"}, false},
+    {"KV.CHANGES 0", {"%R~*"}, false},
+    {"KV.CHANGES 0 PREFIX ['k']", {"%R~k/*"}, false},
+    {"DBSIZE", {"%R~*"}, false},
+    {"KEYS *", {"%R~*"}, false},
+    {"RANDOMKEY", {"%R~*"}, false},
+    {"SCAN 0", {"%R~*"}, false},
+    {"FLUSHDB", {"%W~*"}, false},
+    {"FLUSHALL", {"%W~*"}, false},
+    {"DEBUG SLEEP 0", {"%R~*"}, true},
+    {"MONITOR", {"%R~*"}, true},
+    {"SLOWLOG GET", {"%R~*"}, true},
+    {"SLOWLOG LEN", {"%R~*"}, true},
+    {"SLOWLOG RESET", {"%R~*"}, true},
+    {"KV.VERIFY STATUS", {"%R~*"}, true},
+    {"KV.VERIFY START", {"%R~*"}, true},
+    {"KV.VERIFY STOP", {"%R~*"}, true},
+    /* indexes */
+    {"KV.FIND by 1", {"%R~k/*"}, false},
+    {"KV.SEARCH words x", {"%R~k/*"}, false},
+    {"KV.INDEX INFO by", {"%R~k/*"}, false},
+    {"KV.INDEX DROP by", {"%R~k/*", "%W~k/*"}, false},
+    {"KV.INDEX CREATE new PREFIX ['k'] ON 1 b", {"%R~k/*", "%W~k/*"}, false},
+    /* queues */
+    {"KV.ENQUEUE q 1 UNDELIVERED 2 ['u'] ['v']", {"%W~!queue/q", "%W~u", "%W~v"}, false},
+    {"KV.DEQUEUE q ALSO 1 r COUNT 1", {"%W~!queue/q", "%W~!queue/r"}, false},
+    {"KV.ACK RECEIPT", {"%W~!queue/q"}, false},
+    {"KV.NACK RECEIPT", {"%W~!queue/q"}, false},
+    {"KV.EXTEND RECEIPT 100000", {"%W~!queue/q"}, false},
+    {"KV.QUEUE PEEK q", {"%R~!queue/q"}, false},
+    {"KV.QUEUE STATS q", {"%R~!queue/q"}, false},
+    {"KV.QUEUE PURGE q", {"%W~!queue/q"}, false},
+    {"KV.DLQ LIST q", {"%R~!queue/q"}, false},
+    {"KV.DLQ GET q 00000000000000000000000000000000", {"%R~!queue/q"}, false},
+    {"KV.DLQ REQUEUE q ALL", {"%W~!queue/q"}, false},
+    {"KV.DLQ DEL q 00000000000000000000000000000000", {"%W~!queue/q"}, false},
+    {"KV.DLQ PURGE q", {"%W~!queue/q"}, false},
+    /* channels */
+    {"PUBLISH c x", {"&c"}, true},
+    {"SPUBLISH c x", {"&c"}, true},
+    {"SUBSCRIBE c d", {"&c", "&d"}, true},
+    {"SSUBSCRIBE c d", {"&c", "&d"}, true},
+    {"PSUBSCRIBE c?*", {"&c*"}, true},
+    {"SUBSCRIBE kv:watch:['k',1]", {"&kv:watch:k/#1", "%R~k/#1"}, false},
+    {"SUBSCRIBE kv:watch:k/#1", {"&kv:watch:k/#1", "%R~k/#1"}, false},
+    {"SUBSCRIBE kv:prefix:['k']", {"&kv:prefix:k", "%R~k/*"}, false},
+    {"SUBSCRIBE kv:queue:q", {"&kv:queue:q", "%W~!queue/q"}, false},
+    {"PSUBSCRIBE kv:watch:k/*", {"&kv:watch:k/*", "%R~k/*"}, false},
+    /* databases: here all databases are allowed, below they are not */
+    {"SELECT 3", {NULL}, true},
+    {"KV.DB CREATE fresh", {NULL}, true},
+    {"KV.DB DROP tenant", {NULL}, true},
+    {"KV.DB INFO tenant", {"%R~*"}, true},
+    {"KV.DB LIMIT tenant RATE 5", {NULL}, true},
+    {"KV.DB RENAME tenant other", {NULL}, true},
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+/* They touch nothing: who may run them may. Or they are filtered, which has tests of its own. */
+static const char *const without_subjects[] = {
+    "acl",
+    "acl|cat",
+    "acl|deluser",
+    "acl|dryrun",
+    "acl|genpass",
+    "acl|getuser",
+    "acl|help",
+    "acl|list",
+    "acl|load",
+    "acl|log",
+    "acl|save",
+    "acl|setuser",
+    "acl|users",
+    "acl|whoami",
+    "asking",
+    "auth",
+    "bgsave",
+    "client*",
+    "cluster*",
+    "command*",
+    "config*",
+    "debug*",
+    "discard",
+    "echo",
+    "exec",
+    "hello",
+    "info",
+    "kv.db",
+    "kv.db|help",
+    "kv.db|list",
+    "kv.dlq",
+    "kv.dlq|help",
+    "kv.format",
+    "kv.index",
+    "kv.index|help",
+    "kv.index|list",
+    "kv.limits",
+    "kv.queue",
+    "kv.queue|help",
+    "kv.queue|list",
+    "kv.verify",
+    "kv.verify|help",
+    "kv.version",
+    "kv.queue|prefetch",
+    "lastsave",
+    "latency*",
+    "lolwut",
+    "memory",
+    "memory|doctor",
+    "memory|help",
+    "memory|malloc-stats",
+    "memory|purge",
+    "memory|stats",
+    "module*",
+    "multi",
+    "ping",
+    "pubsub*",
+    "punsubscribe",
+    "quit",
+    "readonly",
+    "readwrite",
+    "reset",
+    "role",
+    "save",
+    "shutdown",
+    "slowlog",
+    "slowlog|help",
+    "sunsubscribe",
+    "time",
+    "unsubscribe",
+    "unwatch",
+    "wait",
+};
+
+/* What the rows find. */
+static void prepare(void)
+{
+    expect(c, "+OK", "FLUSHALL");
+    expect(c, "+OK", "MSET s text t text n 1");
+    for (int i = 1; i < 4; i++) expect(c, "@", "KV.SET ['k',%d] {'a':%d,'t':'x'}", i, i);
+    expect(c, "*", "KV.SET ['a'] [0]");
+    expect(c, "*", "KV.INDEX CREATE by PREFIX ['k'] ON 1 a IF NOT EXISTS");
+    expect(c, "*", "KV.INDEX CREATE words PREFIX ['k'] TEXT 1 t IF NOT EXISTS");
+    expect(c, "*", "KV.INDEX DROP new");
+    expect(c, "*", "KV.ENQUEUE q 1");
+    expect(c, "*", "KV.ENQUEUE q 2");
+    expect(c, "*", "KV.ENQUEUE r 1");
+    ask(c, "KV.DB CREATE tenant");
+    ask(c, "KV.DB DROP fresh");
+    ask(c, "KV.DB DROP other");
+    ask(c, "KV.VERIFY STOP");
+}
+
+/* The reply to the row's line, said by the user `walker`; a receipt of q is put in. */
+static void say_row(const struct row *row, char *reply, size_t size)
+{
+    char line[400];
+    const char *at = strstr(row->line, "RECEIPT");
+    snprintf(line, sizeof line, "%s", row->line);
+    if (at != NULL) {
+        ask(c, "KV.ENQUEUE q 1");
+        redisReply *r = ask_reply(c, "KV.DEQUEUE q");
+        snprintf(line, sizeof line, "%.*s%s%s", (int)(at - row->line), row->line,
+                 r->element[0]->element[4]->str, at + strlen("RECEIPT"));
+        freeReplyObject(r);
+    }
+    char version[40];
+    snprintf(version, sizeof version, "%s", ask(c, "KV.VERSION"));
+    redisContext *w = as("walker");
+    /* A % in a line is its own. */
+    char format[800];
+    size_t n = 0;
+    for (const char *p = line; *p != '\0'; p++) {
+        if (*p == '%') format[n++] = '%';
+        format[n++] = *p;
+    }
+    format[n] = '\0';
+    snprintf(reply, size, "%s", ask(w, format));
+    redisFree(w);
+    if (strncmp(reply, "-NOPERM", 7) != 0) return;
+    if (strcmp(version, ask(c, "KV.VERSION")) == 0) return;
+    fail_msg("%s was refused, and did something", row->line);
+}
+
+/* The user may run everything in `database`, and has the row's rights but one. */
+static void make_walker(const struct row *row, size_t without, const char *more)
+{
+    char line[600];
+    size_t n = (size_t)snprintf(line, sizeof line, "ACL SETUSER walker reset on nopass +@all %s",
+                                more);
+    for (size_t i = 0; i < RIGHTS_MAX && row->rights[i] != NULL; i++) {
+        if (i == without) continue;
+        n += (size_t)snprintf(line + n, sizeof line - n, " %s", row->rights[i]);
+    }
+    char format[1200];
+    size_t at = 0;
+    for (const char *p = line; *p != '\0'; p++) {
+        if (*p == '%') format[at++] = '%';
+        format[at++] = *p;
+    }
+    format[at] = '\0';
+    expect(c, "+OK", format);
+}
+
+static void refused(const struct row *row, const char *why)
+{
+    char reply[400];
+    say_row(row, reply, sizeof reply);
+    if (strncmp(reply, "-NOPERM", 7) != 0) fail_msg("%s, %s: %s", row->line, why, reply);
+}
+
+static void each_command_needs_each_of_its_rights(void **state)
+{
+    char reply[400];
+    char name[64];
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct row *row = &rows[i];
+        prepare();
+        for (size_t k = 0; k < RIGHTS_MAX && row->rights[k] != NULL; k++) {
+            make_walker(row, k, "");
+            refused(row, row->rights[k]);
+        }
+        snprintf(name, sizeof name, "-%.*s", (int)strcspn(row->line, " "), row->line);
+        make_walker(row, SIZE_MAX, name);
+        refused(row, "without the command");
+        if (!row->has_no_database) {
+            make_walker(row, SIZE_MAX, "db=7,other");
+            refused(row, "in another database");
+        }
+        make_walker(row, SIZE_MAX, "");
+        say_row(row, reply, sizeof reply);
+        if (strncmp(reply, "-NO", 3) == 0) fail_msg("%s: %s", row->line, reply);
+    }
+    prepare();
+}
+
+static bool is_walked(const char *name)
+{
+    char words[64];
+    size_t len = strlen(name);
+    snprintf(words, sizeof words, "%s", name);
+    for (char *p = words; *p != '\0'; p++) {
+        if (*p == '|') *p = ' ';
+    }
+    for (size_t i = 0; i < ROWS; i++) {
+        const char *line = rows[i].line;
+        if (strncasecmp(line, words, len) == 0 && (line[len] == ' ' || line[len] == '\0')) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof without_subjects / sizeof without_subjects[0]; i++) {
+        if (text_fits(name, without_subjects[i])) return true;
+    }
+    return false;
+}
+
+/* A new command must say in one of the lists above what it touches. */
+static void no_command_is_left_out(void **state)
+{
+    redisReply *r = ask_reply(c, "COMMAND LIST");
+    assert_true(r->elements > 100);
+    for (size_t i = 0; i < r->elements; i++) {
+        if (!is_walked(r->element[i]->str)) fail_msg("%s is not walked", r->element[i]->str);
+    }
+    freeReplyObject(r);
+}
+
+static void a_database_that_a_command_names_is_asked_for(void **state)
+{
+    static const char *const named[] = {
+        "SELECT 3",
+        "SELECT tenant",
+        "SELECT nothere",
+        "KV.DB CREATE fresh",
+        "KV.DB DROP tenant",
+        "KV.DB INFO tenant",
+        "KV.DB LIMIT tenant RATE 5",
+        "KV.DB RENAME tenant other",
+        "KV.DB RENAME mine other",
+        "FLUSHALL",
+    };
+    prepare();
+    ask(c, "KV.DB CREATE mine");
+    expect(c, "+OK", "ACL SETUSER walker reset on nopass +@all ~* &* db=mine");
+    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
+        refused(&(struct row){named[i], {NULL}, false}, "with db=mine");
+    }
+    redisContext *w = as("walker");
+    expect(w, "-NOPERM *access database: '0'", "GET s");
+    expect(w, "+OK", "SELECT mine");
+    expect(w, "(nil)", "GET s");
+    expect(w, "+OK", "SET s 1");
+    expect(w, "[[:* mine]]", "KV.DB LIST");
+    expect(w, "# Keyspace\r\ndb*:keys=1,*", "INFO keyspace");
+    redisFree(w);
+    expect(c, "+OK", "KV.DB DROP mine");
+}
+
+/* ---- what is shown --------------------------------------------------------------------------- */
+
+static void lists_show_what_may_be_read(void **state)
+{
+    prepare();
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all &c* &kv:* ~s ~!queue/r ~z/*");
+    expect(c, "*", "KV.INDEX CREATE zed PREFIX ['z'] ON 1 a");
+    redisContext *l = testserver_connect(server);
+    expect(l, "[subscribe c1 :1]", "SUBSCRIBE c1 d1 kv:watch:['s'] kv:watch:['t'] kv:queue:q");
+    redisContext *b = as("bob");
+    expect(b, "[r]", "KV.QUEUE LIST");
+    expect(b, "[zed]", "KV.INDEX LIST");
+    const char *channels = ask(b, "PUBSUB CHANNELS");
+    assert_non_null(strstr(channels, "c1"));
+    assert_non_null(strstr(channels, "['s']"));
+    assert_null(strstr(channels, "d1"));
+    assert_null(strstr(channels, "['t']"));
+    assert_null(strstr(channels, "queue"));
+    expect(b, "[c1 :1 d1 :0 kv:watch:['t'] :0]", "PUBSUB NUMSUB c1 d1 kv:watch:['t']");
+    redisFree(b);
+    redisFree(l);
+    expect(c, ":1", "KV.INDEX DROP zed");
+}
+
+static void errors_tell_nothing_of_what_may_not_be_read(void **state)
+{
+    expect(c, "*", "KV.INDEX CREATE one PREFIX ['p'] ON 1 a UNIQUE");
+    expect(c, "@", "KV.SET ['p','secret'] {'a':1}");
+    expect(c, "@", "KV.SET ['p','mine'] {'a':2}");
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~p/mine %%W~t ~q/*");
+    redisContext *b = as("bob");
+    const char *e = ask(b, "KV.SET ['p','mine'] {'a':1}");
+    assert_true(text_fits(e, "-DUPLICATE *"));
+    assert_null(strstr(e, "secret"));
+    assert_null(strstr(e, "one"));
+    expect(b, "+OK", "MULTI");
+    expect(b, "+QUEUED", "KV.SET ['p','mine'] {'a':1}");
+    e = ask(b, "EXEC");
+    assert_true(text_fits(e, "-EXECABORT * DUPLICATE *"));
+    assert_null(strstr(e, "secret"));
+    /* Who may read all of it is told. */
+    expect(c, "+OK", "ACL SETUSER bob ~p/*");
+    expect(b, "-DUPLICATE one ['p','secret']", "KV.SET ['p','mine'] {'a':1}");
+    expect(c, "@", "KV.SET ['t'] true");
+    e = ask(b, "KV.APPEND ['t'] [1]");
+    assert_true(text_fits(e, "-WRONGTYPE *"));
+    assert_null(strstr(e, "bool"));
+    expect(c, "-WRONGTYPE *bool*", "KV.APPEND ['t'] [1]");
+    /* An index that may not be read looks like one that is not there. */
+    expect(c, "+OK", "ACL SETUSER bob resetkeys ~p/mine");
+    char there[300];
+    snprintf(there, sizeof there, "%s", ask(b, "KV.FIND one 1"));
+    assert_string_equal(there, ask(b, "KV.FIND two 1"));
+    assert_true(text_fits(there, "-NOPERM *"));
+    redisFree(b);
+    expect(c, ":1", "KV.INDEX DROP one");
+}
+
+static void idem_belongs_to_the_user(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~*");
+    redisContext *b = as("bob");
+    expect(c, "[1 @]", "KV.SUM ['n'] 1 IDEM same");
+    expect(b, "[2 @]", "KV.SUM ['n'] 1 IDEM same");
+    expect(b, "[2 @]", "KV.SUM ['n'] 1 IDEM same");
+    expect(c, "+OK", "ACL SETUSER bob resetkeys");
+    expect(b, "-NOPERM *", "KV.SUM ['n'] 1 IDEM same");
+    redisFree(b);
+    /* Made again he is another. */
+    expect(c, ":1", "ACL DELUSER bob");
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~*");
+    b = as("bob");
+    expect(b, "[3 @]", "KV.SUM ['n'] 1 IDEM same");
+    redisFree(b);
+}
+
+/* Words that a command will refuse say nothing about keys that may not be used. */
+static void wrong_words_are_told_and_nothing_else(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~a ~a/* ~!queue/a");
+    redisContext *b = as("bob");
+    expect(b, "-ERR syntax error*", "KV.LIST PREFIX ['a'] FOO");
+    expect(b, "-NOPERM *", "KV.LIST PREFIX ['b'] FOO");
+    expect(b, "-ERR invalid key*", "KV.GET ['a'");
+    expect(b, "-ERR *unknown operation*", "KV.ATOMIC SET ['a'] 1 FOO");
+    expect(b, "-ERR *unknown operation*", "KV.ATOMIC FOO SET ['b'] 1");
+    expect(b, "-NOPERM *", "KV.ATOMIC SET ['b'] 1 FOO");
+    expect(b, "-ERR syntax error*", "KV.DEQUEUE a FOO");
+    expect(b, "-NOPERM *", "KV.DEQUEUE b FOO");
+    expect(b, "-ERR invalid receipt*", "KV.ACK nonsense");
+    redisFree(b);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+/* The server closes the connection, maybe after messages. */
+static void expect_closed(redisContext *x)
+{
+    void *reply = NULL;
+    while (redisGetReply(x, &reply) == REDIS_OK) freeReplyObject(reply);
+    assert_int_equal(x->err, REDIS_ERR_EOF);
+}
+
+static void a_change_applies_at_once(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~a ~!queue/* &*");
+    redisContext *waits = as("bob");
+    redisContext *queues = as("bob");
+    redisContext *listens = as("bob");
+    redisContext *watches = as("bob");
+    redisContext *pushed = as("bob");
+    redisContext *other = as("bob");
+    say(waits, "KV.DEQUEUE jobs BLOCK 0");
+    load_flush(waits);
+    expect(queues, "+OK", "MULTI");
+    expect(queues, "+QUEUED", "KV.SET ['a'] 1");
+    expect(listens, "[subscribe c :1]", "SUBSCRIBE c");
+    expect(watches, "[subscribe kv:watch:a :1]", "SUBSCRIBE kv:watch:a");
+    expect(pushed, "[subscribe kv:queue:jobs :1]", "SUBSCRIBE kv:queue:jobs");
+    expect(other, "[subscribe d :1]", "SUBSCRIBE d");
+    load_wait_info(c, "blocked_clients", 1);
+    expect(c, "+OK", "ACL SETUSER bob resetkeys resetchannels &d");
+    expect_next(waits, "-NOPERM *!queue/jobs*");
+    expect(queues, "-EXECABORT *NOPERM*", "EXEC");
+    expect_closed(listens);
+    expect_closed(watches);
+    expect_closed(pushed);
+    expect(c, ":1", "PUBLISH d still");
+    expect_next(other, "*");
+    expect(c, ":1", "ACL DELUSER bob");
+    expect_closed(other);
+    expect_closed(waits);
+    redisFree(waits);
+    redisFree(queues);
+    redisFree(listens);
+    redisFree(watches);
+    redisFree(pushed);
+    redisFree(other);
+}
+
+static void a_monitor_ends_with_the_right_to_see_all(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~*");
+    redisContext *m = as("bob");
+    expect(m, "+OK", "MONITOR");
+    expect(c, "+PONG", "PING");
+    expect(c, "+OK", "ACL SETUSER bob resetkeys ~a*");
+    expect_closed(m);
+    redisFree(m);
+}
+
+static void who_removes_himself_is_answered(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~*");
+    redisContext *b = as("bob");
+    expect(b, ":1", "ACL DELUSER bob");
+    expect_closed(b);
+    redisFree(b);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, leave)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_command_needs_each_of_its_rights),        TEST(no_command_is_left_out),
+        TEST(a_database_that_a_command_names_is_asked_for), TEST(lists_show_what_may_be_read),
+        TEST(errors_tell_nothing_of_what_may_not_be_read),  TEST(idem_belongs_to_the_user),
+        TEST(wrong_words_are_told_and_nothing_else),        TEST(a_change_applies_at_once),
+        TEST(a_monitor_ends_with_the_right_to_see_all),     TEST(who_removes_himself_is_answered),
+    };
+    return cmocka_run_group_tests(tests, start, group_stop);
+}

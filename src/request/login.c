@@ -1,0 +1,112 @@
+#include "request/login.h"
+
+#include "request/block.h"
+#include "request/client_info.h"
+#include "request/feature.h"
+#include "request/numbers.h"
+
+/* ---- who it is ---- */
+
+void client_become(struct client *c, struct user *u)
+{
+    struct user *before = c->user;
+    c->user = u != NULL ? users_hold(u) : NULL;
+    users_release(before);
+}
+
+void client_login_default(struct client *c, struct env *env)
+{
+    struct user *u = users_default(env->users);
+    client_become(c, u->is_on && u->is_nopass ? u : NULL);
+}
+
+size_t user_clients(const struct user *u)
+{
+    return u->holders;
+}
+
+void login_log(struct request *rq, struct access_log_entry *entry)
+{
+    struct buf client;
+    buf_init(&client);
+    client_info_write(rq->client, &client);
+    entry->client = buf_slice(&client);
+    access_log_add(rq->env->access_log, entry);
+    buf_fini(&client);
+}
+
+enum err client_login(struct request *rq, struct slice name, struct slice password)
+{
+    struct env *env = rq->env;
+    struct client *c = rq->client;
+    struct user *u = users_login(env->users, name, password);
+    if (u == NULL) {
+        struct access_log_entry entry = {.reason = ACCESS_LOG_AUTH,
+                                         .is_in_transaction = c->txn.multi != NULL,
+                                         .object = slice_str(rq->command->name),
+                                         .user = name};
+        login_log(rq, &entry);
+        return error_set(&rq->error, ERR_WRONGPASS,
+                         "invalid username-password pair or user is disabled.");
+    }
+    uint64_t max = env->settings.user_clients_max;
+    if (u != c->user && max != 0 && user_clients(u) >= max) {
+        return error_set(&rq->error, ERR_LIMIT,
+                         "%llu connections are this user already, as many as maxclients-per-user "
+                         "allows",
+                         (unsigned long long)user_clients(u));
+    }
+    client_become(c, u);
+    return OK;
+}
+
+/* ---- changes of users ---- */
+
+static void end(struct env *env, struct client *c)
+{
+    if (c == env->running) {
+        c->closes_after_reply = true;
+    } else {
+        c->ops->close(c);
+    }
+}
+
+/* What it listens to, or is shown, it may still: asked of the features. */
+static bool may_go_on(struct env *env, struct client *c)
+{
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->user_changed != NULL && !(*f)->user_changed(env, c)) return false;
+    }
+    return true;
+}
+
+static void on_changed(void *arg, struct user *u)
+{
+    struct env *env = arg;
+    if (env->server_ops != NULL && env->server_ops->users_changed != NULL) {
+        env->server_ops->users_changed(env->server);
+    }
+    for (struct client *c = env->clients.next; c != &env->clients;) {
+        struct client *next = c->next;
+        if (c->user == u) {
+            if (u->is_deleted || !may_go_on(env, c)) {
+                end(env, c);
+            } else {
+                client_block_again(c);
+            }
+        }
+        c = next;
+    }
+}
+
+void logins_init(struct env *env)
+{
+    env->users = users_new(&command_catalog, on_changed, env);
+    env->access_log = access_log_new();
+}
+
+void logins_fini(struct env *env)
+{
+    users_free(env->users);
+    access_log_free(env->access_log);
+}

@@ -1,0 +1,26 @@
+/* login: who a client is. A new one is `default`, if that user is on and needs no password; else
+ * nobody, until AUTH or HELLO with AUTH. Changes of a user apply at once to those who are it.
+ */
+#ifndef REQUEST_LOGIN_H
+#define REQUEST_LOGIN_H
+
+#include "access/log.h"
+#include "access/users.h"
+#include "request/command.h"
+
+/* Makes and frees env->users and env->access_log; `default` may do everything. */
+void logins_init(struct env *env);
+void logins_fini(struct env *env);
+
+/* As a new client is; also of RESET. */
+void client_login_default(struct client *c, struct env *env);
+/* u NULL: nobody. */
+void client_become(struct client *c, struct user *u);
+/* ERR_WRONGPASS, in the access log too; ERR_LIMIT: too many clients are that user. */
+ERR_MUST_USE enum err client_login(struct request *rq, struct slice name, struct slice password);
+/* The request's client did that. */
+void login_log(struct request *rq, struct access_log_entry *entry);
+/* Clients that are u now. */
+size_t user_clients(const struct user *u);
+
+#endif

@@ -1,0 +1,42 @@
+/* permission: may the client's user do what the request says? Asked of every command before
+ * anything is looked up (dispatch), again of each that EXEC runs, and each time a command that
+ * waited is run again.
+ */
+#ifndef REQUEST_PERMISSION_H
+#define REQUEST_PERMISSION_H
+
+#include "request/subjects.h"
+
+struct denial {
+    enum access_verdict verdict;
+    const struct command *command; /* which was not allowed, or whose subject was not */
+    struct slice object;           /* of a key, channel or database; empty = it is not told */
+};
+
+/* ERR_NOAUTH, ERR_NOPERM (in the access log too), ERR_WAIT, OK. */
+ERR_MUST_USE enum err permission_ask(struct request *rq);
+/* The same of any user, without log: ERR_NOPERM with *d. */
+ERR_MUST_USE enum err permission_check(struct request *rq, const struct user *u, struct denial *d);
+/* While rq->is_unclear: a key or queue was read of the words. ERR_NOPERM unless the user may read
+ * and write it. */
+ERR_MUST_USE enum err permission_of_key(struct request *rq, struct slice key);
+ERR_MUST_USE enum err permission_below(struct request *rq, struct slice tuple);
+ERR_MUST_USE enum err permission_of_queue(struct request *rq, struct slice name);
+
+/* For what shows only what the user may see. */
+bool may_read_all(const struct request *rq);
+bool may_read_below(const struct request *rq, struct slice tuple);
+bool may_read_queue(const struct request *rq, struct slice name);
+bool may_hear(const struct request *rq, struct slice channel);
+bool may_use_database(const struct request *rq, const struct database *d);
+
+/* Outside of any command: may the client say these words, may it use the database? */
+bool client_may(struct env *env, struct client *c, const struct command *command,
+                struct slice *argv, size_t argc);
+bool client_may_use(struct env *env, struct client *c, uint16_t database);
+
+/* The error of a command, as its user may see it: keys, indexes and types that he may not read are
+ * left out of it. */
+void permission_hide(struct request *rq, enum err r);
+
+#endif

@@ -1,0 +1,252 @@
+#include "request/subjects.h"
+
+#include <stdio.h>
+
+#include "codec/key.h"
+#include "request/args.h"
+#include "request/enqueue.h"
+#include "request/format.h"
+#include "request/numbers.h"
+
+#define QUEUE_ROOT "!queue/" /* no path of a tuple begins with it */
+
+/* ---- texts ---- */
+
+struct slice subject_of_queue(struct arena *arena, struct slice name)
+{
+    size_t head = strlen(QUEUE_ROOT);
+    uint8_t *text = arena_alloc(arena, head + name.len);
+    bytes_copy(text, QUEUE_ROOT, head);
+    bytes_copy(text + head, name.data, name.len);
+    return slice_of(text, head + name.len);
+}
+
+static struct slice path_of(struct arena *arena, struct slice tuple, bool is_prefix)
+{
+    struct buf path;
+    buf_init(&path);
+    if (tuple.len > 0) key_to_path(tuple, &path);
+    if (tuple.len > 0 && is_prefix) buf_append_byte(&path, '/');
+    buf_require(&path);
+    struct slice text = arena_copy(arena, buf_slice(&path));
+    buf_fini(&path);
+    return text;
+}
+
+struct slice subject_of_prefix(struct arena *arena, struct slice tuple)
+{
+    return path_of(arena, tuple, true);
+}
+
+static struct slice number_text(struct arena *arena, uint16_t number)
+{
+    char *text = arena_alloc(arena, 8);
+    int len = snprintf(text, 8, "%u", number);
+    return slice_of(text, (size_t)len);
+}
+
+struct access_subject subject_of_database(struct arena *arena, const struct database *d)
+{
+    return (struct access_subject){
+        .kind = ACCESS_DATABASE, .text = d->name, .number = number_text(arena, d->number)};
+}
+
+/* ---- adding ---- */
+
+static void add(struct subjects *s, struct access_subject x)
+{
+    if (s->count == s->cap) {
+        size_t cap = s->cap == 0 ? 4 : s->cap * 2;
+        struct access_subject *items = arena_alloc(s->rq->arena, cap * sizeof *items);
+        if (s->count > 0) memcpy(items, s->items, s->count * sizeof *items);
+        s->items = items;
+        s->cap = cap;
+    }
+    s->items[s->count++] = x;
+}
+
+void subjects_as(struct subjects *s, const struct command *c)
+{
+    if (s->group_count == s->group_cap) {
+        size_t cap = s->group_cap == 0 ? 2 : s->group_cap * 2;
+        struct subjects_group *groups = arena_alloc(s->rq->arena, cap * sizeof *groups);
+        if (s->group_count > 0) memcpy(groups, s->groups, s->group_count * sizeof *groups);
+        s->groups = groups;
+        s->group_cap = cap;
+    }
+    s->groups[s->group_count++] = (struct subjects_group){.command = c, .from = s->count};
+}
+
+void subjects_key(struct subjects *s, struct slice key, unsigned needs)
+{
+    add(s, (struct access_subject){.kind = ACCESS_KEY,
+                                   .text = path_of(s->rq->arena, engine_key_tuple(key), false),
+                                   .needs = needs});
+}
+
+void subjects_below(struct subjects *s, struct slice tuple, unsigned needs)
+{
+    add(s, (struct access_subject){.kind = ACCESS_PREFIX,
+                                   .text = subject_of_prefix(s->rq->arena, tuple),
+                                   .needs = needs});
+}
+
+void subjects_paths(struct subjects *s, struct slice text, unsigned needs)
+{
+    add(s, (struct access_subject){.kind = ACCESS_PREFIX, .text = text, .needs = needs});
+}
+
+void subjects_all_keys(struct subjects *s, unsigned needs)
+{
+    subjects_below(s, slice_of(NULL, 0), needs);
+}
+
+void subjects_queue(struct subjects *s, struct slice name, unsigned needs)
+{
+    add(s, (struct access_subject){
+               .kind = ACCESS_KEY, .text = subject_of_queue(s->rq->arena, name), .needs = needs});
+}
+
+void subjects_receipt(struct subjects *s, struct slice receipt)
+{
+    struct receipt x;
+    if (!receipt_parse(s->rq->arena, receipt, &x)) {
+        s->is_unclear = true;
+        return;
+    }
+    subjects_queue(s, x.queue, ACCESS_WRITE);
+}
+
+void subjects_channel(struct subjects *s, struct slice name)
+{
+    add(s, (struct access_subject){.kind = ACCESS_CHANNEL, .text = name});
+}
+
+void subjects_channels(struct subjects *s, struct slice pattern)
+{
+    add(s, (struct access_subject){.kind = ACCESS_CHANNELS, .text = pattern});
+}
+
+static void add_database(struct subjects *s, const struct database *d, struct slice word)
+{
+    struct access_subject x = {.kind = ACCESS_DATABASE, .text = word, .number = word};
+    add(s, d != NULL ? subject_of_database(s->rq->arena, d) : x);
+}
+
+void subjects_database_of(struct subjects *s, uint16_t number)
+{
+    const struct request *rq = s->rq;
+    add_database(s, database_get(rq->env->db->databases, number), number_text(rq->arena, number));
+}
+
+void subjects_database(struct subjects *s, struct slice word)
+{
+    add_database(s, database_find(s->rq->env->db->databases, word), word);
+}
+
+void subjects_all_databases(struct subjects *s)
+{
+    add(s, (struct access_subject){.kind = ACCESS_DATABASES});
+}
+
+/* ---- keys of the words ---- */
+
+static unsigned needs_of(unsigned key_flags)
+{
+    unsigned needs = (key_flags & KEY_ACCESS) != 0 ? ACCESS_READ : 0;
+    if ((key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE)) != 0) needs |= ACCESS_WRITE;
+    return needs;
+}
+
+/* The command reads the word in one of these ways, or refuses it. */
+static bool read_word(struct subjects *s, struct slice word, bool is_prefix, struct slice *key)
+{
+    struct request *rq = s->rq;
+    struct error before = rq->error;
+    enum err r = is_prefix ? arg_prefix(rq, word, key) : arg_any_key(rq, word, key);
+    if (r == OK) return true;
+    rq->error = before;
+    s->is_unclear = true;
+    return false;
+}
+
+void subjects_word(struct subjects *s, struct slice word, unsigned key_flags)
+{
+    struct slice key;
+    if (read_word(s, word, false, &key)) subjects_key(s, key, needs_of(key_flags));
+}
+
+/* The longest common leading parts: whole ones of both. */
+static struct slice common_parts(struct slice a, struct slice b)
+{
+    size_t at = 0;
+    size_t other = 0;
+    size_t common = 0;
+    struct key_part part;
+    while (key_next(a, &at, &part) && key_next(b, &other, &part) && at == other &&
+           memcmp(a.data, b.data, at) == 0) {
+        common = at;
+    }
+    return slice_of(a.data, common);
+}
+
+struct bounds {
+    struct slice prefix, start, end; /* internal keys; data NULL = not given */
+    unsigned flags;
+};
+
+/* A prefix alone says where all of it lies; without one, both bounds do. */
+static void add_range(struct subjects *s, const struct bounds *x)
+{
+    unsigned needs = needs_of(x->flags);
+    if (needs == 0) needs = ACCESS_READ;
+    if (x->prefix.data != NULL) {
+        subjects_below(s, engine_key_tuple(x->prefix), needs);
+    } else if (x->start.data == NULL || x->end.data == NULL) {
+        subjects_all_keys(s, needs);
+    } else {
+        struct slice start = engine_key_tuple(x->start);
+        struct slice common = common_parts(start, engine_key_tuple(x->end));
+        subjects_below(s, common, needs);
+        if (common.len == start.len) subjects_key(s, x->start, needs);
+    }
+}
+
+enum err subjects_keys(struct subjects *s)
+{
+    struct request *rq = s->rq;
+    struct key_uses uses = {.arena = rq->arena};
+    const struct command *c = rq->command;
+    if (!command_has_keys(c)) return OK;
+    if (!command_keys(c, rq->argv, rq->argc, &uses)) s->is_unclear = true;
+    struct bounds bounds = {.flags = c->key_flags};
+    bool has_range = uses.is_open;
+    for (size_t i = 0; i < uses.count; i++) {
+        const struct key_use *u = &uses.items[i];
+        unsigned bound = u->flags & (KEY_PREFIX | KEY_START | KEY_END);
+        if (bound == 0) {
+            subjects_word(s, u->word, u->flags);
+            continue;
+        }
+        has_range = true;
+        struct slice *target = bound == KEY_PREFIX  ? &bounds.prefix
+                               : bound == KEY_START ? &bounds.start
+                                                    : &bounds.end;
+        if (!read_word(s, u->word, bound == KEY_PREFIX, target)) return OK;
+    }
+    if (has_range && !s->is_unclear) add_range(s, &bounds);
+    return OK;
+}
+
+enum err subjects_of(struct request *rq, struct subjects *out)
+{
+    const struct command *c = rq->command;
+    *out = (struct subjects){.rq = rq};
+    subjects_as(out, c);
+    const struct numbered *n = numbers_at(number_of(c));
+    unsigned flags = c->flags | n->command->flags | (n->parent != NULL ? n->parent->flags : 0);
+    if ((flags & CMD_ALL_KEYS) != 0) {
+        subjects_all_keys(out, (c->flags & CMD_WRITE) != 0 ? ACCESS_WRITE : ACCESS_READ);
+    }
+    return c->subjects != NULL ? c->subjects(rq, out) : subjects_keys(out);
+}
