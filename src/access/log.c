@@ -50,7 +50,7 @@ void access_log_free(struct access_log *log)
 void access_log_set_max(struct access_log *log, size_t entries)
 {
     log->max = entries;
-    while (log->count > log->max) row_free(log, log->first);
+    while (log->count > log->max && log->first != NULL) row_free(log, log->first);
 }
 
 static struct slice cut(struct slice s)

@@ -39,8 +39,8 @@ bool pubsub_unsubscribe(struct pubsub *p, struct subscriber *s, enum pubsub_kind
 /* The name that was subscribed first of those that are left; len 0 and false = none. Borrowed until
  * it is unsubscribed. */
 bool pubsub_first(const struct subscriber *s, enum pubsub_kind kind, struct slice *name);
-/* Calls `each` for every name that it listens to, until that is false: the result then. The callback
- * must not subscribe or unsubscribe. */
+/* Calls `each` for every name that it listens to, until that is false; then it is too. It must
+ * not subscribe or unsubscribe. */
 bool pubsub_own(const struct subscriber *s, enum pubsub_kind kind,
                 bool (*each)(void *arg, enum pubsub_kind kind, struct slice name), void *arg);
 /* Ends its subscriptions, at most *work of them, from which they are taken. True when none is left.

@@ -195,9 +195,15 @@ static enum resp_result read_inline(struct resp_reader *r, struct error *e)
     if (line.len > RESP_INLINE_BYTES_MAX) return reader_fail(r, e, "too big inline request");
     if (!inline_split(r, line)) return reader_fail(r, e, "unbalanced quotes in request");
     if (r->inline_args.is_failed) return reader_fail(r, e, "out of memory");
+    if (r->is_limited && r->argc > RESP_LIMITED_ARGS_MAX) {
+        return reader_fail(r, e, "unauthenticated multibulk length");
+    }
     r->at = next;
     r->begin = next;
     for (size_t i = 0; i < r->argc; i++) {
+        if (r->is_limited && r->args[i].len > RESP_LIMITED_BULK_BYTES_MAX) {
+            return reader_fail(r, e, "unauthenticated bulk length");
+        }
         r->argv[i] = slice_of(r->inline_args.data + r->args[i].at, r->args[i].len);
     }
     return RESP_COMMAND;
@@ -219,6 +225,9 @@ static enum resp_result read_count(struct resp_reader *r, struct error *e)
         if (!ok) return reader_fail(r, e, "invalid multibulk length");
     }
     if (count > RESP_ARGS_MAX) return reader_fail(r, e, "invalid multibulk length");
+    if (r->is_limited && count > RESP_LIMITED_ARGS_MAX) {
+        return reader_fail(r, e, "unauthenticated multibulk length");
+    }
     r->at = next;
     if (count <= 0) r->begin = r->at;
     r->args_left = count <= 0 ? 0 : (size_t)count;
@@ -248,6 +257,10 @@ static int read_bulk_header(struct resp_reader *r, int64_t *len, size_t *body, s
     }
     if (*len < 0 || (uint64_t)*len > r->bulk_bytes_max) {
         (void)reader_fail(r, e, "invalid bulk length");
+        return -1;
+    }
+    if (r->is_limited && *len > RESP_LIMITED_BULK_BYTES_MAX) {
+        (void)reader_fail(r, e, "unauthenticated bulk length");
         return -1;
     }
     return 1;

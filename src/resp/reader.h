@@ -17,6 +17,9 @@
 
 #define RESP_INLINE_BYTES_MAX (64 * 1024)
 #define RESP_ARGS_MAX (1024 * 1024)
+/* As in Redis, for those who have not said who they are. */
+#define RESP_LIMITED_ARGS_MAX 10
+#define RESP_LIMITED_BULK_BYTES_MAX (16 * 1024)
 
 struct resp_arg {
     size_t at; /* offset from the command's first byte */
@@ -35,6 +38,7 @@ struct resp_reader {
     struct buf inline_args; /* owned; unescaped arguments of an inline command */
     size_t bulk_bytes_max;  /* proto-max-bulk-len */
     bool is_closed;         /* an error was reported */
+    bool is_limited;        /* of somebody who has not said who he is: few and small words */
 };
 
 enum resp_result { RESP_MORE, RESP_COMMAND, RESP_BROKEN };

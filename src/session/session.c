@@ -251,6 +251,7 @@ static bool is_http(const struct session *x)
 static bool session_next(struct session *x)
 {
     struct error e;
+    x->reader.is_limited = x->client.user == NULL;
     switch (resp_reader_next(&x->reader, &x->argv, &x->argc, &e)) {
     case RESP_MORE:
         if (x->stream->has_eof) stream_drain(x->stream);

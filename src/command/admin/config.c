@@ -234,6 +234,17 @@ static enum err set_run(struct request *rq)
     return OK;
 }
 
+/* The values of passwords. */
+static bool set_is_secret(const struct slice *argv, size_t argc, size_t i)
+{
+    static const char *const names[] = {"requirepass", "masterauth", "tls-key-file-pass"};
+    (void)argc;
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+        if (i >= 3 && is_name(argv[i - 1], names[k])) return true;
+    }
+    return false;
+}
+
 static const struct command sub_set = {
     .name = "set",
     .arity = -4,
@@ -243,6 +254,7 @@ static const struct command sub_set = {
     .summary = "Changes settings of the running server, all of them or none.",
     .syntax = "parameter value [parameter value ...]",
     .run = set_run,
+    .is_secret = set_is_secret,
 };
 
 /* ---- REWRITE ---- */

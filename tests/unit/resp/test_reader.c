@@ -153,6 +153,42 @@ static void bad_bulk_lengths_end_the_connection(void **state)
     }
 }
 
+static enum resp_result limited(const char *input, const char **text)
+{
+    static struct error e;
+    struct resp_reader r;
+    struct slice *argv;
+    size_t argc;
+    size_t len;
+    resp_reader_init(&r, 1 << 20);
+    r.is_limited = true;
+    uint8_t *room = resp_reader_room(&r, strlen(input), &len);
+    memcpy(room, input, strlen(input));
+    resp_reader_fed(&r, strlen(input));
+    enum resp_result result = resp_reader_next(&r, &argv, &argc, &e);
+    resp_reader_fini(&r);
+    *text = e.text;
+    return result;
+}
+
+static void who_is_nobody_yet_has_few_and_small_words(void **state)
+{
+    static char line[RESP_LIMITED_BULK_BYTES_MAX + 10];
+    const char *text;
+    assert_int_equal(limited("*10\r\n$1\r\na\r\n", &text), RESP_MORE);
+    assert_int_equal(limited("*11\r\n", &text), RESP_BROKEN);
+    assert_non_null(strstr(text, "unauthenticated multibulk length"));
+    assert_int_equal(limited("*1\r\n$16384\r\n", &text), RESP_MORE);
+    assert_int_equal(limited("*1\r\n$16385\r\n", &text), RESP_BROKEN);
+    assert_non_null(strstr(text, "unauthenticated bulk length"));
+    assert_int_equal(limited("1 2 3 4 5 6 7 8 9 10\r\n", &text), RESP_COMMAND);
+    assert_int_equal(limited("1 2 3 4 5 6 7 8 9 10 11\r\n", &text), RESP_BROKEN);
+    memset(line, 'a', sizeof line - 3);
+    memcpy(line + sizeof line - 3, "\r\n", 3);
+    assert_int_equal(limited(line, &text), RESP_BROKEN);
+    assert_non_null(strstr(text, "unauthenticated bulk length"));
+}
+
 static void a_missing_dollar_is_named(void **state)
 {
     expect_broken("*1\r\nfoo\r\n", "expected '$', got 'f'");
@@ -373,6 +409,7 @@ int main(void)
         cmocka_unit_test(unbalanced_quotes_end_the_connection),
         cmocka_unit_test(bad_counts_end_the_connection),
         cmocka_unit_test(bad_bulk_lengths_end_the_connection),
+        cmocka_unit_test(who_is_nobody_yet_has_few_and_small_words),
         cmocka_unit_test(a_missing_dollar_is_named),
         cmocka_unit_test(what_follows_a_bulk_must_be_a_line_end),
         cmocka_unit_test(lines_without_an_end_are_bounded),
