@@ -27,9 +27,12 @@ struct access_log *access_log_new(void)
     return log;
 }
 
-static void row_free(struct access_log *log, struct row *x)
+static void drop_oldest(struct access_log *log)
 {
-    LIST_UNLINK(log->first, log->last, x, next, prev);
+    struct row *x = log->first;
+    log->first = x->next;
+    if (log->first != NULL) log->first->prev = NULL;
+    if (log->first == NULL) log->last = NULL;
     log->count--;
     mem_free(x->texts);
     mem_free(x);
@@ -37,7 +40,7 @@ static void row_free(struct access_log *log, struct row *x)
 
 void access_log_reset(struct access_log *log)
 {
-    while (log->first != NULL) row_free(log, log->first);
+    while (log->first != NULL) drop_oldest(log);
 }
 
 void access_log_free(struct access_log *log)
@@ -50,7 +53,7 @@ void access_log_free(struct access_log *log)
 void access_log_set_max(struct access_log *log, size_t entries)
 {
     log->max = entries;
-    while (log->count > log->max && log->first != NULL) row_free(log, log->first);
+    while (log->count > log->max && log->first != NULL) drop_oldest(log);
 }
 
 static struct slice cut(struct slice s)

@@ -70,7 +70,7 @@ static enum err refuse_words(const struct setting *s, struct error *e)
 static char *text_copy(struct slice s)
 {
     char *copy = mem_alloc(s.len + 1);
-    if (s.len > 0) memcpy(copy, s.data, s.len);
+    if (s.len > 0 && s.data != NULL) memcpy(copy, s.data, s.len);
     copy[s.len] = '\0';
     return copy;
 }

@@ -213,7 +213,7 @@ static enum err dryrun_run(struct request *rq)
 {
     const struct user *u = users_find(rq->env->users, rq->argv[2]);
     struct request inner = *rq;
-    struct denial d;
+    struct denial d = {.command = NULL};
     inner.argv = rq->argv + 3;
     inner.argc = rq->argc - 3;
     if (u == NULL) {
