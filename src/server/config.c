@@ -165,11 +165,28 @@ static struct slice trim(struct slice line)
     return line;
 }
 
+/* Of a line that says a password, however badly, only the name. */
+static struct slice shown_part(struct slice line)
+{
+    struct slice name = line;
+    if (name.len > 0 && (name.data[0] == '"' || name.data[0] == '\'')) {
+        name = slice_of(name.data + 1, name.len - 1);
+    }
+    for (size_t i = 0; i < config_count(); i++) {
+        size_t len = strlen(config_name(i));
+        if (!config_is_secret(i) || name.len < len) continue;
+        struct slice begin = slice_of(name.data, len);
+        if (config_find(begin) == i) return begin;
+    }
+    return line;
+}
+
 /* Put the place before an error's text. */
 static enum err error_place(struct error *e, enum err code, const char *path, size_t line_number,
                             struct slice line)
 {
     struct error inner = *e;
+    line = shown_part(line);
     size_t path_len = strlen(path);
     bool is_long = path_len > SHOWN_BYTES;
     int shown = (int)(line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES);

@@ -84,6 +84,7 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         buf_append_str(out, s->words[word]);
         return;
     case SETTING_TEXT:
+    case SETTING_SECRET:
         memcpy(&text, member, sizeof text);
         buf_append_str(out, text);
         return;
@@ -161,6 +162,7 @@ void config_line(const struct config *c, size_t i, struct buf *out)
         append_size(out, n);
         return;
     case SETTING_TEXT:
+    case SETTING_SECRET:
         memcpy(&text, member, sizeof text);
         append_word(out, slice_str(text));
         return;

@@ -259,6 +259,7 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
         }
         return refuse_words(s, e);
     case SETTING_TEXT:
+    case SETTING_SECRET:
         if (word.len < s->min || word.len > s->max || has_nul(word)) {
             return error_set(e, ERR_SYNTAX, "%s must be a text of %" PRIu64 " to %" PRIu64 " bytes",
                              s->name, s->min, s->max);
@@ -319,7 +320,7 @@ void config_copy(struct config *to, const struct config *from)
     *to = *from;
     for (size_t i = 0; i < config_count(); i++) {
         const char *text = NULL;
-        if (setting_at(i)->type != SETTING_TEXT) continue;
+        if (!setting_is_text(setting_at(i))) continue;
         memcpy(&text, (const char *)from + setting_at(i)->offset, sizeof text);
         char *copy = text_copy(slice_str(text));
         memcpy((char *)to + setting_at(i)->offset, &copy, sizeof copy);
@@ -333,7 +334,7 @@ void config_fini(struct config *c)
 {
     for (size_t i = 0; i < config_count(); i++) {
         char *text = NULL;
-        if (setting_at(i)->type != SETTING_TEXT) continue;
+        if (!setting_is_text(setting_at(i))) continue;
         memcpy(&text, (char *)c + setting_at(i)->offset, sizeof text);
         mem_free(text);
     }

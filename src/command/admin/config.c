@@ -60,7 +60,6 @@ static const struct fixed {
     {"replica-read-only", "yes", "there are no replicas here"},
     {"requirepass", "", "there are no passwords here; bind and protected-mode say who may connect"},
     {"slave-read-only", "yes", "there are no replicas here"},
-    {"tls-port", "0", "there is no TLS here"},
 };
 #define FIXED_COUNT (sizeof fixed / sizeof fixed[0])
 
@@ -235,6 +234,12 @@ static enum err set_run(struct request *rq)
     return OK;
 }
 
+static bool set_is_secret(const struct slice *argv, size_t argc, size_t i)
+{
+    (void)argc;
+    return i >= 3 && i % 2 == 1 && is_name(argv[i - 1], "tls-key-file-pass");
+}
+
 static const struct command sub_set = {
     .name = "set",
     .arity = -4,
@@ -244,6 +249,7 @@ static const struct command sub_set = {
     .summary = "Changes settings of the running server, all of them or none.",
     .syntax = "parameter value [parameter value ...]",
     .run = set_run,
+    .is_secret = set_is_secret,
 };
 
 /* ---- REWRITE ---- */
