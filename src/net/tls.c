@@ -3,7 +3,11 @@
  * 1. No call blocks, and none reads the socket more than once or so.
  * 2. What is given to tls_write again begins with what it did not take: the library has encrypted
  *    it already. Output is only ever appended to, so this is so; where it lies may change.
- * 3. After an error nothing more is asked of the library but to free it.
+ * 3. What tls_write says it took is exactly what the peer can read: a record that is partly in the
+ *    socket is not counted, one that is there as a whole is. So the library gets one record at a
+ *    time, and one that it has begun as long as it was: given more, it would go on with the next
+ *    one, fail at that, and say nothing of the first.
+ * 4. After an error nothing more is asked of the library but to free it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,6 +20,7 @@
 #include "net/tls_int.h"
 
 #define USER_NAME_MAX 255 /* bytes */
+#define RECORD_MAX 16384  /* bytes of a record of TLS */
 
 struct tls {
     SSL *ssl; /* owned */
@@ -23,8 +28,8 @@ struct tls {
     bool is_broken;
     bool is_dry; /* the last read found no whole message */
     bool read_wants_write, write_wants_read;
-    bool has_half_written; /* a record is partly in the socket */
-    char *user_name;       /* owned; NULL = none */
+    size_t begun;    /* bytes of the record that is not all in the socket; 0 = there is none */
+    char *user_name; /* owned; NULL = none */
     char error[TLS_REASON_BYTES];
 };
 
@@ -204,8 +209,11 @@ ssize_t tls_write(struct tls *t, const void *bytes, size_t size)
     ERR_clear_error();
     errno = 0;
     t->write_wants_read = false;
-    int rc = SSL_write(t->ssl, bytes, size < INT_MAX ? (int)size : INT_MAX);
-    t->has_half_written = rc <= 0;
+    INVARIANT(size >= t->begun);
+    if (t->begun != 0) size = t->begun;
+    if (size > RECORD_MAX) size = RECORD_MAX;
+    int rc = SSL_write(t->ssl, bytes, (int)size);
+    t->begun = rc > 0 ? 0 : size;
     if (rc > 0) return rc;
     int code = SSL_get_error(t->ssl, rc);
     t->write_wants_read = code == SSL_ERROR_WANT_READ;
@@ -252,7 +260,7 @@ const char *tls_error(const struct tls *t)
 size_t tls_held_bytes(const struct tls *t)
 {
     size_t bytes = TLS_IDLE_BYTES;
-    if (t->has_half_written) bytes += TLS_RECORD_BYTES;
+    if (t->begun != 0) bytes += TLS_RECORD_BYTES;
     if (SSL_has_pending(t->ssl)) bytes += TLS_RECORD_BYTES;
     return bytes;
 }

@@ -45,7 +45,7 @@ const char *tls_version(const struct tls *t);
 
 /* As recv: bytes; 0 = the peer has ended; -1 with errno: EAGAIN = not now, else it is broken. */
 ssize_t tls_read(struct tls *t, void *out, size_t size);
-/* As send. What was not taken must be the beginning of what is given next. */
+/* As send, at most one record. What was not taken must be the beginning of what is given next. */
 ssize_t tls_write(struct tls *t, const void *bytes, size_t size);
 /* Would tls_read find something that is not in the socket any more: bytes, the end, an error? The
  * socket does not become readable for that. */
