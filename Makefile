@@ -39,7 +39,7 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
     redis-tools openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
 DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
-BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server sqlite3
+BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server sqlite3 openssl
 
 # $(call need,packages): install those that are missing. redis-server must not start at install: its
 # unit is masked first and RUNLEVEL=1 keeps invoke-rc.d quiet.

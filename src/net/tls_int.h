@@ -27,7 +27,7 @@ void tls_reason(char out[TLS_REASON_BYTES]);
 enum tls_step { TLS_STEP_DONE, TLS_STEP_READ, TLS_STEP_WRITE, TLS_STEP_FAILED };
 
 /* What the library holds for an idle connection, about; and for one with half a record. */
-#define TLS_IDLE_BYTES (size_t)(12 * 1024)
+#define TLS_IDLE_BYTES (size_t)(15 * 1024)
 #define TLS_RECORD_BYTES (size_t)(17 * 1024)
 
 /* NULL: there is no memory. The socket stays the caller's. */

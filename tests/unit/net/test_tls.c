@@ -223,25 +223,31 @@ static void a_changed_byte_breaks_it(void **state)
     end();
 }
 
-/* What was accepted arrives, in order, when the rest is given again from another place. */
+/* What was accepted arrives, in order, when the rest is given again from another place, with more
+ * after it. */
 static void a_full_socket_takes_the_rest_later(void **state)
 {
     enum { BYTES = 4 << 20 };
     char *text = malloc(BYTES);
-    char *moved = malloc(BYTES);
     char *got = malloc(BYTES);
+    char *moved[2] = {malloc(BYTES), malloc(BYTES)};
     size_t sent = 0;
     size_t read = 0;
+    size_t given = 0;
     unsigned refusals = 0;
     for (size_t i = 0; i < BYTES; i++) text[i] = (char)(i * 7 + i / 251);
     begin(TLS_USER_OFF, NULL, TLS1_3_VERSION);
     assert_int_equal(shake(), TLS_STEP_DONE);
-    while (read < BYTES) {
-        memcpy(moved, text + sent, BYTES - sent);
-        ssize_t n = sent < BYTES ? tls_write(x.server, moved, BYTES - sent) : 0;
-        memset(moved, 0, BYTES - sent);
+    for (unsigned round = 0; read < BYTES; round++) {
+        char *from = moved[round % 2];
+        given += 1500;
+        if (given > BYTES - sent) given = BYTES - sent;
+        memcpy(from, text + sent, given);
+        ssize_t n = given > 0 ? tls_write(x.server, from, given) : 0;
+        memset(from, 0, given);
         if (n > 0) {
             sent += (size_t)n;
+            given = 0;
             continue;
         }
         refusals += n < 0;
@@ -255,8 +261,8 @@ static void a_full_socket_takes_the_rest_later(void **state)
     assert_int_equal(sent, BYTES);
     assert_memory_equal(got, text, BYTES);
     end();
+    for (int i = 0; i < 2; i++) free(moved[i]);
     free(text);
-    free(moved);
     free(got);
 }
 
