@@ -41,6 +41,11 @@ same "not with TLS 1.1" "" "$(s_client -tls1_1 -cipher 'ALL:@SECLEVEL=0' | tr -d
 same "a session is resumed" 1 "$(s_client -tls1_2 -sess_out "$scratch/session" >/dev/null
     printf 'PING\r\n' | timeout 20 openssl s_client -connect "127.0.0.1:$tls" -tls1_2 -sess_in "$scratch/session" \
         -cert "$scratch/client.crt" -key "$scratch/client.key" 2>/dev/null </dev/null | grep -c '^Reused, TLSv1.2')"
+mkdir "$scratch/cas" && cp "$scratch/ca.crt" "$scratch/cas" && openssl rehash "$scratch/cas"
+same "a directory of authorities" OK \
+    "$(redis-cli -p "$port" config set tls-ca-cert-file '' tls-ca-cert-dir "$scratch/cas")"
+same "knows the client's" PONG "$("${cli[@]}" "${mine[@]}" ping)"
+check "and nobody else" test "$("${cli[@]}" ping 2>&1)" != PONG
 check "INFO shows the connections" grep -q '^tls_handshakes_done:[1-9]' <(redis-cli -p "$port" info tls)
 stop_server
 finish

@@ -95,7 +95,9 @@ static void take_connection(const struct listener *l, int fd, const union addres
     struct link link = {0};
     n->options.counts->connections++;
     link_fill(&link, l, fd, peer);
-    if (n->conn_count >= n->options.clients_max && !handshakes_cut(n)) {
+    bool is_full = n->conn_count >= n->options.clients_max;
+    while (is_full && handshakes_cut(n)) is_full = n->conn_count >= n->options.clients_max;
+    if (is_full) {
         /* Nothing can be said before a handshake. */
         refuse(n, fd, l->is_tls ? "" : l->protocol->full, "maxclients reached");
         return;

@@ -227,7 +227,7 @@ static enum err try_changes(const struct server *s, const struct config_change *
         if (r == OK && changes[i].setting == config_find(slice_str("maxclients"))) {
             r = check_clients(next.maxclients, e);
         }
-        if (config_is_tls(changes[i].setting) && i < first_tls) first_tls = i;
+        if (i < first_tls && config_is_tls(changes[i].setting)) first_tls = i;
     }
     if (r == OK && first_tls < count && tls_is_on(s)) {
         *failed = first_tls;

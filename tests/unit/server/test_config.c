@@ -411,10 +411,8 @@ static void a_file_error_names_file_line_text_and_range(void **state)
 static void a_password_is_in_no_error(void **state)
 {
     static const char *const lines[] = {
-        "tls-key-file-pass geheim geheim",
-        "TLS-Key-File-Pass \"geheim",
-        "\"tls-key-file-pass\" geheim geheim",
-        "tls-key-file-pass=geheim",
+        "tls-key-file-pass geheim geheim",     "TLS-Key-File-Pass \"geheim",
+        "\"tls-key-file-pass\" geheim geheim", "tls-key-file-pass=geheim",
         "tls-key-file-pass\tgeheim geheim",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
