@@ -14,8 +14,8 @@ make_certificates() (
     done
 )
 
-s_client() { # further arguments; says PING, prints what comes
-    printf 'PING\r\n' | timeout 20 openssl s_client -connect "127.0.0.1:$tls" -CAfile "$scratch/ca.crt" \
+s_client() { # further arguments; says PING and QUIT, prints what comes
+    printf 'PING\r\nQUIT\r\n' | timeout 20 openssl s_client -connect "127.0.0.1:$tls" -CAfile "$scratch/ca.crt" \
         -verify_return_error -cert "$scratch/client.crt" -key "$scratch/client.key" -quiet "$@" 2>/dev/null
 }
 
@@ -35,11 +35,11 @@ seq 20000 | sed 's/.*/INCR n/' | "${cli[@]}" "${mine[@]}" --pipe >"$scratch/pipe
 same "a mass insertion" 'errors: 0, replies: 20000' "$(tail -n 1 "$scratch/pipe")"
 check "redis-benchmark" timeout 120 redis-benchmark -p "$tls" --tls --cacert "$scratch/ca.crt" "${mine[@]}" \
     -n 5000 -c 50 -P 8 -q -t set,get
-same "openssl s_client" "+PONG" "$(s_client | tr -d '\r')"
-same "with TLS 1.2" "+PONG" "$(s_client -tls1_2 | tr -d '\r')"
+same "openssl s_client" "+PONG +OK" "$(s_client | tr '\r\n' '  ' | xargs)"
+same "with TLS 1.2" "+PONG +OK" "$(s_client -tls1_2 | tr '\r\n' '  ' | xargs)"
 same "not with TLS 1.1" "" "$(s_client -tls1_1 -cipher 'ALL:@SECLEVEL=0' | tr -d '\r')"
 same "a session is resumed" 1 "$(s_client -tls1_2 -sess_out "$scratch/session" >/dev/null
-    printf 'PING\r\n' | timeout 20 openssl s_client -connect "127.0.0.1:$tls" -tls1_2 -sess_in "$scratch/session" \
+    timeout 20 openssl s_client -connect "127.0.0.1:$tls" -tls1_2 -sess_in "$scratch/session" \
         -cert "$scratch/client.crt" -key "$scratch/client.key" 2>/dev/null </dev/null | grep -c '^Reused, TLSv1.2')"
 mkdir "$scratch/cas" && cp "$scratch/ca.crt" "$scratch/cas" && openssl rehash "$scratch/cas"
 same "a directory of authorities" OK \
