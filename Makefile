@@ -37,9 +37,9 @@ endif
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
     libutf8proc-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
-    redis-tools clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
+    redis-tools openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
 DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
-BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server sqlite3
+BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server sqlite3 openssl
 
 # $(call need,packages): install those that are missing. redis-server must not start at install: its
 # unit is masked first and RUNLEVEL=1 keeps invoke-rc.d quiet.
@@ -92,7 +92,7 @@ CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
-LIBS := -lev -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
+LIBS := -lev -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)

@@ -36,7 +36,8 @@ struct testserver {
     char *env[ARGS_MAX];
     long log_start; /* byte of the log at which the last start begins */
     pid_t pid;      /* 0 = not running */
-    int port;
+    bool has_tls, is_tls_only;
+    int port, tls_port;
 };
 
 /* Those that may run, for the end of the program. */
@@ -155,8 +156,8 @@ static void exec_server(const struct testserver *s, pid_t parent)
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int out = open(s->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
-    static char any_port[] = "TUPLED_TEST_ANY_PORT=1";
-    putenv(any_port);
+    setenv("TUPLED_TEST_ANY_PORT", s->is_tls_only ? "0" : "1", 1);
+    setenv("TUPLED_TEST_ANY_TLS_PORT", s->has_tls || s->is_tls_only ? "1" : "0", 1);
     static char turn[64];
     snprintf(turn, sizeof turn, "TUPLED_TEST_TURN_MS=%ld", turn_ms_of(s));
     putenv(turn);
@@ -201,19 +202,26 @@ static bool wait_for_end(struct testserver *s, int *status)
     return false;
 }
 
+/* Is there a whole line with this text? Then *port is the port that it names, 0 for none. */
+static bool find_port(const char *log, const char *text, int *port)
+{
+    const char *line = strstr(log, text);
+    const char *end = line == NULL ? NULL : strchr(line, '\n');
+    const char *word = end == NULL ? NULL : strstr(line, " port ");
+    *port = word != NULL && word < end ? atoi(word + strlen(" port ")) : 0;
+    return end != NULL;
+}
+
 /* Has it logged "ready to accept connections on <address> port <n>", or, as the first such line,
- * that it listens on a Unix socket alone? Then s->port is the port, 0 for none. */
+ * that it listens on a Unix socket alone? Then s->port is the port, 0 for none. The line about TLS
+ * comes before. */
 static bool is_ready(struct testserver *s)
 {
     char *log = read_text(s->log, s->log_start);
-    const char *line = strstr(log, "ready to accept connections on ");
-    const char *end = line == NULL ? NULL : strchr(line, '\n');
-    if (end != NULL) {
-        const char *word = strstr(line, " port ");
-        if (word != NULL && word < end) s->port = atoi(word + strlen(" port "));
-    }
+    bool has_tls = find_port(log, "ready to accept TLS connections on ", &s->tls_port);
+    bool has_plain = find_port(log, "ready to accept connections on ", &s->port);
     free(log);
-    return end != NULL;
+    return has_plain || (s->is_tls_only && has_tls);
 }
 
 /* False when it ended instead, *status is its wait status. */
@@ -260,6 +268,8 @@ static struct testserver *prepare(const struct testserver_options *o)
     if (n >= (int)sizeof s->dir) fail_msg("the path of the data is too long");
     if (o != NULL) {
         s->is_release = o->is_release;
+        s->has_tls = o->has_tls;
+        s->is_tls_only = o->is_tls_only;
         s->turn_ms_max = o->turn_ms_max;
         s->config = o->config != NULL ? strdup(o->config) : NULL;
         copy_words(s->args, o->args);
@@ -416,6 +426,11 @@ bool testserver_is_running(const struct testserver *s)
 int testserver_port(const struct testserver *s)
 {
     return s->port;
+}
+
+int testserver_tls_port(const struct testserver *s)
+{
+    return s->tls_port;
 }
 
 pid_t testserver_pid(const struct testserver *s)

@@ -23,6 +23,8 @@ struct testserver;
 struct testserver_options {
     bool is_release;         /* the release build; default: the ASan build */
     long turn_ms_max;        /* of processor time for a turn of the loop; 0 = 250, ASan 5 times */
+    bool has_tls;            /* listens for TLS too, on a free port; its files are among args */
+    bool is_tls_only;        /* ... and for nothing else */
     const char *dir;         /* data directory, kept by testserver_free; NULL = one of its own */
     const char *config;      /* configuration file; NULL = none */
     const char *const *args; /* NULL-ended: further arguments, after --dir, --port and --logfile */
@@ -53,8 +55,10 @@ bool testserver_try_again(struct testserver *s, const char *text);
 void testserver_free(struct testserver *s);
 
 bool testserver_is_running(const struct testserver *s);
-/* 0 when it listens on a Unix socket alone. */
+/* 0 when it listens on a Unix socket or for TLS alone. */
 int testserver_port(const struct testserver *s);
+/* 0 when it has none. */
+int testserver_tls_port(const struct testserver *s);
 pid_t testserver_pid(const struct testserver *s);
 const char *testserver_dir(const struct testserver *s);
 /* Has it logged this text since its (last) start? */

@@ -137,6 +137,18 @@ static void every_mutable_setting_can_be_set(void **state)
         {"block-max", "900", "900"},
         {"default-format", "MSGPACK", "msgpack"},
         {"bare-bigints", "YES", "yes"},
+        {"tls-cert-file", "/etc/a.crt", "/etc/a.crt"}, /* not looked at: there is no tls-port */
+        {"tls-key-file", "/etc/a.key", "/etc/a.key"},
+        {"tls-key-file-pass", "secret", ""},
+        {"tls-ca-cert-file", "/etc/ca.crt", "/etc/ca.crt"},
+        {"tls-ca-cert-dir", "/etc/ca", "/etc/ca"},
+        {"tls-auth-clients", "Optional", "optional"},
+        {"tls-auth-clients-user", "CN", "cn"},
+        {"tls-protocols", "TLSv1.3", "TLSv1.3"},
+        {"tls-ciphers", "HIGH", "HIGH"},
+        {"tls-ciphersuites", "TLS_AES_128_GCM_SHA256", "TLS_AES_128_GCM_SHA256"},
+        {"tls-prefer-server-ciphers", "yes", "yes"},
+        {"tls-auto-reload-interval", "60", "60"},
         {"loglevel", "Verbose", "verbose"},
         {"durability", "interval 20", "interval 20"},
         {"max-value-size", "1mb", "1048576"},
@@ -733,7 +745,7 @@ static void port_0_is_no_tcp(void **state)
     redisFree(u);
     testserver_free(s);
     testserver_refuses(&(struct testserver_options){.env = env},
-                       "port is 0 and there is no unixsocket to listen on");
+                       "port and tls-port are 0 and there is no unixsocket to listen on");
 }
 
 static void a_stale_socket_is_replaced_and_nothing_else(void **state)

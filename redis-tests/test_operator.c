@@ -238,7 +238,7 @@ static void info_has_the_sections_asked_for(void **state)
 {
 #define FIRST                                                                                      \
     "Server Clients Memory Persistence Stats Replication CPU Journal Memtable Store Cache "        \
-    "Queues Indexes "
+    "Queues Indexes TLS "
     static const char *const usual = FIRST "Modules Errorstats Cluster Keyspace ";
     static const char *const all = FIRST
         "Modules Commandstats Errorstats Latencystats Cluster Keyspace ";

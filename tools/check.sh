@@ -24,12 +24,14 @@ flags=(-std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude)
 #   assign-enum                             fires on {0} for a struct that begins with an enum
 #   cast-align                              x86-64 and arm64 read unaligned; UBSan watches alignment
 #   thread-safety-negative                  wants C++ annotations
+#   used-but-marked-unused                  OpenSSL's inline functions are
 weverything=(-Weverything -Werror -Wno-padded -Wno-declaration-after-statement -Wno-float-equal
     -Wno-switch-enum -Wno-covered-switch-default -Wno-disabled-macro-expansion
     -Wno-gnu-designator -Wno-gnu-empty-initializer -Wno-gnu-zero-variadic-macro-arguments
     -Wno-gnu-statement-expression -Wno-gnu-conditional-omitted-operand
     -Wno-reserved-identifier -Wno-reserved-macro-identifier -Wno-unused-macros
-    -Wno-assign-enum -Wno-cast-align -Wno-thread-safety-negative)
+    -Wno-assign-enum -Wno-cast-align -Wno-thread-safety-negative
+    -Wno-used-but-marked-unused)
 
 step_gcc() {
     "${MAKE:-make}" --no-print-directory -j"$jobs" --output-sync=target check-build

@@ -76,6 +76,7 @@ pread preadv pwrite pwritev pwritev2 ftruncate truncate fallocate posix_fallocat
 rename renameat unlink unlinkat remove mkdir rmdir link symlink flock opendir mkstemp mkdtemp | src/base/ | file access goes through base/file, where faults are injected
 read readv write writev | src/base/ src/net/ | files: base/file; sockets: net
 socket socketpair bind listen accept accept4 connect send sendto sendmsg recv recvfrom recvmsg | src/net/ | sockets live in net
+SSL_* | src/net/ | TLS is made and ended in net
 setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ | sockets live in net
 '
 
@@ -84,6 +85,7 @@ HEADERS='
 sqlite3.h | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
 ev.h | src/net/ src/server/ | the loop belongs to net
 pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ | threads are made where messages move between them
+openssl/ssl.h | src/net/ | TLS is made and ended in net
 threads.h | - | threads are pthreads
 sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ | sockets live in net
 '

@@ -249,6 +249,22 @@ enum file_kind file_kind_of(const char *path, uint64_t *inode)
     return S_ISSOCK(st.st_mode) ? FILE_KIND_SOCKET : FILE_KIND_OTHER;
 }
 
+uint64_t file_stamp(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0) return 0;
+    const uint64_t parts[] = {(uint64_t)st.st_dev,          (uint64_t)st.st_ino,
+                              (uint64_t)st.st_size,         (uint64_t)st.st_mtim.tv_sec,
+                              (uint64_t)st.st_mtim.tv_nsec, (uint64_t)st.st_ctim.tv_sec,
+                              (uint64_t)st.st_ctim.tv_nsec};
+    uint64_t sum = 1469598103934665603U; /* FNV-1a */
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        sum = (sum ^ parts[i]) * 1099511628211U;
+        sum ^= sum >> 29;
+    }
+    return sum != 0 ? sum : 1;
+}
+
 bool file_is_at(const char *path, int fd)
 {
     struct stat there;

@@ -50,6 +50,9 @@ bool file_exists(const char *path);
 enum file_kind { FILE_KIND_NONE, FILE_KIND_SOCKET, FILE_KIND_OTHER };
 /* What is at the path; *inode (may be NULL) differs between a file and its successor. */
 enum file_kind file_kind_of(const char *path, uint64_t *inode);
+/* A number that changes when what is at the path (links are followed) is written or replaced; 0 =
+ * nothing is there. */
+uint64_t file_stamp(const char *path);
 /* Is what is at the path the file that `fd` has open? False too when that cannot be told. */
 bool file_is_at(const char *path, int fd);
 /* May others than the owner (and the group, when `with_group`) read or enter it? */

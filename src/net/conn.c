@@ -20,8 +20,9 @@ static struct conn *conn_of(struct stream *s)
 
 static const struct machine stream_machine = {
     .name = "stream",
-    .states = {"open", "draining", "dead"},
-    .allowed = {[STREAM_OPEN] = TO(STREAM_DRAINING) | TO(STREAM_DEAD),
+    .states = {"handshake", "open", "draining", "dead"},
+    .allowed = {[STREAM_HANDSHAKE] = TO(STREAM_OPEN) | TO(STREAM_DEAD),
+                [STREAM_OPEN] = TO(STREAM_DRAINING) | TO(STREAM_DEAD),
                 [STREAM_DRAINING] = TO(STREAM_DEAD)},
 };
 
@@ -60,15 +61,18 @@ void stream_kill(struct stream *s)
     struct conn *c = conn_of(s);
     struct net *n = s->net;
     if (s->state == STREAM_DEAD) return;
+    bool has_begun = s->state != STREAM_HANDSHAKE;
     MACHINE_MOVE(&stream_machine, s, state, STREAM_DEAD);
     conn_unhold(c);
     ev_io_stop(n->loop, &c->read_io);
     ev_io_stop(n->loop, &c->write_io);
     RING_UNLINK(c, next, prev);
     n->conn_count--;
+    if (c->tls != NULL)
+        *(has_begun ? &n->options.tls->connections : &n->options.tls->handshakes) -= 1;
     c->dying_next = n->dying;
     n->dying = c;
-    s->protocol->end(s);
+    if (has_begun) s->protocol->end(s);
 }
 
 void stream_drain(struct stream *s)
@@ -81,6 +85,7 @@ void conn_free(struct conn *c)
 {
     INVARIANT(c->stream.state == STREAM_DEAD && !c->is_readable && !c->is_queued &&
               !c->is_flush_queued);
+    if (c->tls != NULL) tls_free(c->tls);
     close(c->stream.link.fd);
     output_fini(&c->stream.output);
     mem_free(c);
@@ -128,6 +133,12 @@ bool stream_check_output(struct stream *s)
     return false;
 }
 
+static ssize_t conn_write(struct conn *c, const void *bytes, size_t size)
+{
+    if (c->tls != NULL) return tls_write(c->tls, bytes, size);
+    return send(c->stream.link.fd, bytes, size, MSG_NOSIGNAL);
+}
+
 /* False when nothing more can be sent for ever. */
 static bool conn_send(struct conn *c, struct slice *ready)
 {
@@ -135,7 +146,7 @@ static bool conn_send(struct conn *c, struct slice *ready)
     size_t written = 0;
     while (ready->len > 0 && written < WRITE_BYTES_MAX) {
         size_t len = ready->len < WRITE_BYTES_MAX ? ready->len : WRITE_BYTES_MAX;
-        ssize_t sent = send(s->link.fd, ready->data, len, MSG_NOSIGNAL);
+        ssize_t sent = conn_write(c, ready->data, len);
         if (sent < 0 && errno == EINTR) continue;
         if (sent < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
         written += (size_t)sent;
@@ -160,9 +171,11 @@ static void conn_flush(struct conn *c)
     }
     if (ready.len > 0) {
         c->is_write_blocked = true;
-        ev_io_start(n->loop, &c->write_io);
+        bool wants_read = c->tls != NULL && tls_write_wants_read(c->tls);
+        ev_io_start(n->loop, wants_read ? &c->read_io : &c->write_io);
     }
     s->link.output_bytes = output_pending(&s->output);
+    if (c->tls != NULL) s->link.transport_bytes = tls_held_bytes(c->tls);
     if (output_is_empty(&s->output)) {
         conn_unhold(c);
         if (s->state == STREAM_DRAINING) {
@@ -221,12 +234,25 @@ void conn_flush_queued(struct net *n, bool all)
     }
 }
 
+/* It is read in this turn or the next, whether the socket is readable or not. */
+static void conn_queue_read(struct conn *c)
+{
+    struct net *n = c->stream.net;
+    if (c->is_readable || c->stream.state != STREAM_OPEN) return;
+    c->is_readable = true;
+    c->readable_next = NULL;
+    *n->late_last = c;
+    n->late_last = &c->readable_next;
+    ev_idle_start(n->loop, &n->idle);
+}
+
 static void on_writable(struct ev_loop *loop, ev_io *io, int events)
 {
     struct conn *c = io->data;
     (void)events;
     c->is_write_blocked = false;
     ev_io_stop(loop, io);
+    if (c->tls != NULL && tls_read_wants_write(c->tls)) conn_queue_read(c);
     conn_flush(c);
     /* It may have stopped running commands because this much was unsent. */
     if (c->stream.state == STREAM_OPEN && stream_pending(&c->stream) < STREAM_PAUSE_BYTES) {
@@ -243,6 +269,7 @@ void conn_run(struct conn *c)
     conn_flush(c);
     if (s->state == STREAM_OPEN && !s->has_eof && s->protocol->wants_input(s)) {
         ev_io_start(s->net->loop, &c->read_io);
+        if (c->tls != NULL && tls_has_more(c->tls)) conn_queue_read(c);
     }
 }
 
@@ -259,14 +286,48 @@ static void conn_look_for_end(struct conn *c)
     }
     ev_io_stop(s->net->loop, &c->read_io); /* what came stays in the socket */
     if (got > 0) return;
-    s->has_eof = true;
+    s->has_eof = c->tls == NULL; /* with TLS something may be left that was read and not given on */
     s->protocol->peer_ended(s);
+}
+
+/* The write that stopped for something that must be read first goes on. */
+static void conn_write_again(struct conn *c)
+{
+    tls_poke(c->tls);
+    if (c->stream.state != STREAM_OPEN) ev_io_stop(c->stream.net->loop, &c->read_io);
+    c->is_write_blocked = false;
+    conn_flush(c);
+}
+
+/* Nothing was read. False when nothing will ever be. */
+static bool conn_read_later(struct conn *c)
+{
+    struct net *n = c->stream.net;
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        if (c->tls != NULL) {
+            log_verbose("client %s closed: TLS: %s", c->stream.link.address, tls_error(c->tls));
+        }
+        return false;
+    }
+    if (c->tls == NULL) return true;
+    n->now_us = clock_mono_us(); /* it may have been work */
+    if (tls_read_wants_write(c->tls)) {
+        ev_io_stop(n->loop, &c->read_io);
+        ev_io_start(n->loop, &c->write_io);
+    } else {
+        ev_io_start(n->loop, &c->read_io);
+    }
+    return true;
 }
 
 static void conn_read(struct conn *c)
 {
     struct stream *s = &c->stream;
     struct net *n = s->net;
+    if (c->tls != NULL && tls_write_wants_read(c->tls)) {
+        conn_write_again(c);
+        if (tls_write_wants_read(c->tls)) return; /* the look below would stop it */
+    }
     if (s->state != STREAM_OPEN || !s->protocol->wants_input(s)) {
         if (s->state == STREAM_OPEN) conn_look_for_end(c);
         return;
@@ -275,10 +336,9 @@ static void conn_read(struct conn *c)
     size_t room = 0;
     uint8_t *p = s->protocol->room(s, &room);
     if (p == NULL) return;
-    ssize_t got = recv(s->link.fd, p, room, 0);
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
+    ssize_t got = c->tls == NULL ? recv(s->link.fd, p, room, 0) : tls_read(c->tls, p, room);
     if (got < 0) {
-        stream_kill(s);
+        if (!conn_read_later(c)) stream_kill(s);
         return;
     }
     if (got == 0) {
@@ -324,21 +384,38 @@ void conn_read_all(struct net *n)
 
 /* ---- the beginning ---- */
 
-void conn_new(struct net *n, const struct listener *l, const struct link *link)
+struct conn *conn_make(struct net *n, const struct listener *l, const struct link *link)
 {
     struct conn *c = mem_new(sizeof *c);
     struct stream *s = &c->stream;
+    c->listener = l;
+    s->state = STREAM_HANDSHAKE;
     s->protocol = l->protocol;
     s->net = n;
     s->link = *link;
     s->link.created_ms = s->link.active_ms = clock_wall_ms();
     output_init(&s->output);
-    RING_INSERT(&n->conns, c, next, prev);
     n->conn_count++;
-    ev_io_init(&c->read_io, on_readable, link->fd, EV_READ);
-    ev_io_init(&c->write_io, on_writable, link->fd, EV_WRITE);
+    return c;
+}
+
+void conn_begin(struct conn *c)
+{
+    struct stream *s = &c->stream;
+    struct net *n = s->net;
+    MACHINE_MOVE(&stream_machine, s, state, STREAM_OPEN);
+    RING_INSERT(&n->conns, c, next, prev);
+    ev_io_init(&c->read_io, on_readable, s->link.fd, EV_READ);
+    ev_io_init(&c->write_io, on_writable, s->link.fd, EV_WRITE);
     c->read_io.data = c;
     c->write_io.data = c;
-    s->session = s->protocol->begin(l->arg, s);
+    s->session = s->protocol->begin(c->listener->arg, s);
     ev_io_start(n->loop, &c->read_io);
+    /* The first request may have come with the last message of the handshake. */
+    if (c->tls != NULL && tls_has_more(c->tls)) conn_queue_read(c);
+}
+
+void conn_new(struct net *n, const struct listener *l, const struct link *link)
+{
+    conn_begin(conn_make(n, l, link));
 }

@@ -16,6 +16,10 @@ struct link {
     bool is_local; /* from this machine: loopback or Unix socket */
     bool is_unix;
     int fd; /* -1 = none */
+    bool is_tls;
+    const char *certificate_user; /* the user that the client's certificate names
+                                   * (tls-auth-clients-user); borrowed; NULL = none */
+    size_t transport_bytes;       /* that TLS holds for it, about */
     int64_t created_ms;
     int64_t active_ms;                /* when it last had something to run */
     size_t input_bytes, output_bytes; /* received and not yet run; not yet sent */
@@ -28,7 +32,9 @@ struct link {
 struct net_counts {
     uint64_t connections; /* accepted, with those that were refused then */
     uint64_t rejected;
-    uint64_t in_bytes, out_bytes;
+    uint64_t in_bytes, out_bytes; /* under TLS what was in it */
+    /* Of TLS: those that were done, that failed, that took too long, and that had to make room. */
+    uint64_t handshakes, handshakes_failed, handshakes_timed_out, handshakes_cut;
 };
 
 #endif

@@ -95,16 +95,23 @@ static void take_connection(const struct listener *l, int fd, const union addres
     struct link link = {0};
     n->options.counts->connections++;
     link_fill(&link, l, fd, peer);
-    if (n->conn_count >= n->options.clients_max) {
-        refuse(n, fd, l->protocol->full, "maxclients reached");
+    bool is_full = n->conn_count >= n->options.clients_max;
+    while (is_full && handshakes_cut(n)) is_full = n->conn_count >= n->options.clients_max;
+    if (is_full) {
+        /* Nothing can be said before a handshake. */
+        refuse(n, fd, l->is_tls ? "" : l->protocol->full, "maxclients reached");
         return;
     }
-    if (n->options.is_protected && !link.is_local) {
+    if (!l->is_tls && n->options.is_protected && !link.is_local) {
         refuse(n, fd, l->protocol->denied, "protected-mode, and it is from another machine");
         return;
     }
     if (!link.is_unix) socket_tune(n, fd);
-    conn_new(n, l, &link);
+    if (l->is_tls) {
+        handshake_new(n, l, &link);
+    } else {
+        conn_new(n, l, &link);
+    }
 }
 
 static void on_connection(struct ev_loop *loop, ev_io *io, int events)
@@ -113,6 +120,7 @@ static void on_connection(struct ev_loop *loop, ev_io *io, int events)
     (void)loop;
     (void)events;
     for (int i = 0; i < ACCEPTS_MAX; i++) {
+        if (l->is_tls && handshakes_are_many(l->net)) return;
         union address address = {0};
         socklen_t len = sizeof address;
         int fd = accept4(l->fd, &address.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -132,6 +140,7 @@ struct listener *listener_add(struct net *n, const struct net_listen *given, int
     INVARIANT(n->listener_count < LISTENERS_MAX);
     struct listener *l = &n->listeners[n->listener_count++];
     *l = (struct listener){.net = n, .protocol = given->protocol, .arg = given->arg, .fd = fd};
+    l->is_tls = given->is_tls;
     ev_io_init(&l->io, on_connection, fd, EV_READ);
     l->io.data = l;
     ev_io_start(n->loop, &l->io);
@@ -204,7 +213,9 @@ enum err net_listen(struct net *n, const struct net_listen *l, uint16_t *port, s
         return error_set(e, ERR_IO, "no address to listen on");
     }
     if (l->unix_path[0] != '\0') return unix_socket_open(n, l, e);
-    if (!is_tcp) return error_set(e, ERR_IO, "port is 0 and there is no unixsocket to listen on");
+    if (!is_tcp)
+        return error_set(e, ERR_IO,
+                         "port and tls-port are 0 and there is no unixsocket to listen on");
     return OK;
 }
 

@@ -79,13 +79,14 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     if (n->is_queue_first) run_queue(n);
     conn_read_all(n);
     if (!n->is_queue_first) run_queue(n);
+    handshakes_turn(n);
     n->is_queue_first = !n->is_queue_first;
     bool is_busy = h->turn_end(h->arg);
     conn_flush_queued(n, false);
     free_dying(n, false);
     h->turn_over(h->arg, n->turn_bytes, ev_time() - ev_now(loop));
     is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->dying != NULL ||
-              n->flush_first != NULL;
+              n->flush_first != NULL || n->shaking_first != NULL;
     if (is_busy) {
         ev_idle_start(loop, &n->idle);
     } else {
@@ -124,6 +125,7 @@ static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events;
     int64_t now_ms = clock_wall_ms();
     n->options.hooks.slow_tick(n->options.hooks.arg);
+    handshakes_check(n);
     for (struct conn *c = n->conns.next; c != &n->conns;) {
         struct stream *s = &c->stream;
         c = c->next;
@@ -150,8 +152,10 @@ struct net *net_new(void)
     n->run_last = &n->run_first;
     n->late_last = &n->late_first;
     n->flush_last = &n->flush_first;
+    n->shaking_last = &n->shaking_first;
     RING_INIT(&n->held, held_next, held_prev);
     RING_INIT(&n->conns, next, prev);
+    RING_INIT(&n->handshakes, next, prev);
     ev_async_init(&n->wake, on_wake);
     n->wake.data = n;
     ev_async_start(n->loop, &n->wake);
@@ -184,6 +188,12 @@ void net_set_options(struct net *n, const struct net_options *options)
     n->options.is_protected = options->is_protected;
     n->options.keepalive_s = options->keepalive_s;
     n->options.clients_max = options->clients_max;
+}
+
+void net_set_tls(struct net *n, struct tls_context *c)
+{
+    tls_context_free(n->tls);
+    n->tls = c;
 }
 
 void net_on_signal(struct net *n, int signal, void (*f)(void *arg, int signal), void *arg)
@@ -219,6 +229,7 @@ void net_run(struct net *n)
     ev_now_update(n->loop); /* the first turn does not last since the loop was made */
     ev_run(n->loop, 0);
     listen_close(n);
+    handshakes_end(n);
     forget_readable(n);
     /* Replies whose versions are being synced still go out; nothing new is read. */
     int64_t begin_us = clock_mono_us();
@@ -234,6 +245,7 @@ void net_run(struct net *n)
 void net_close(struct net *n)
 {
     listen_close(n);
+    handshakes_end(n);
     while (n->conns.next != &n->conns) stream_kill(&n->conns.next->stream);
     forget_readable(n);
     for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
@@ -248,6 +260,7 @@ void net_free(struct net *n)
 {
     if (n == NULL) return;
     net_close(n);
+    tls_context_free(n->tls);
     ev_loop_destroy(n->loop);
     mem_free(n);
 }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "net/link.h"
+#include "net/tls.h"
 
 struct net;
 struct protocol;
@@ -30,11 +31,12 @@ struct net_hooks {
 
 struct net_options {
     struct net_hooks hooks;
-    struct net_counts *counts; /* added to; borrowed until net_close returns */
+    struct net_counts *counts; /* added to; borrowed until net_close returns, as the next */
+    struct tls_status *tls;    /* its figures of connections and handshakes are kept right */
     int backlog;
     bool is_protected;    /* only connections from this machine are served */
     uint64_t keepalive_s; /* TCP keep-alive; 0 = off */
-    uint64_t clients_max; /* connections, of all protocols */
+    uint64_t clients_max; /* connections, of all protocols, in a handshake too */
 };
 
 /* Where connections of one protocol are accepted. */
@@ -45,6 +47,7 @@ struct net_listen {
     size_t bind_count;
     uint16_t port;         /* 0 = no TCP ... */
     bool is_any_port;      /* ... unless this is set: any free one (tests) */
+    bool is_tls;           /* on TCP alone; net_set_tls comes first */
     const char *unix_path; /* "" = none; borrowed until net_close returns */
     unsigned unix_mode;    /* permissions of it; 0 = what the umask leaves */
 };
@@ -60,6 +63,8 @@ ERR_MUST_USE enum err net_listen(struct net *n, const struct net_listen *l, uint
 /* What may change while connections are open: is_protected, clients_max, and keepalive_s for new
  * connections. The rest of the options is ignored. */
 void net_set_options(struct net *n, const struct net_options *options);
+/* Connections that come from now on get this one; net owns it, and frees the one before. */
+void net_set_tls(struct net *n, struct tls_context *c);
 /* Everybody's output up to this version may leave. */
 void net_set_durable(struct net *n, uint64_t version);
 /* Runs until net_stop; returns when nothing is held back any more or after a second. */

@@ -1,4 +1,4 @@
-/* net_int: what net.c, listen.c, unix_socket.c and conn.c share. */
+/* net_int: what net.c, listen.c, unix_socket.c, conn.c and handshake.c share. */
 #ifndef NET_NET_INT_H
 #define NET_NET_INT_H
 
@@ -10,6 +10,7 @@
 
 #include "net/net.h"
 #include "net/stream.h"
+#include "net/tls_int.h"
 
 #define LISTENERS_MAX 64
 #define SIGNALS_MAX 8
@@ -18,17 +19,21 @@
  */
 struct conn {
     struct stream stream; /* first */
+    const struct listener *listener;
+    struct tls *tls;  /* owned; NULL = none */
+    int64_t begun_us; /* of a handshake; monotonic */
     ev_io read_io, write_io;
-    bool is_readable;        /* in net->readable: to be read at the end of this turn */
-    bool is_queued;          /* in net->run_queue: has something to run without new bytes */
-    bool is_held;            /* in net->held: output waits for a version */
-    bool is_write_blocked;   /* the socket took no more; write_io is active */
-    bool is_flush_queued;    /* in net->flush_first: somebody else wrote to it */
-    bool is_overrun;         /* what was written to it was dropped: to be killed */
+    bool is_readable;      /* in net->readable: to be read at the end of this turn; while it is in a
+                              * handshake, in net->shaking */
+    bool is_queued;        /* in net->run_queue: has something to run without new bytes */
+    bool is_held;          /* in net->held: output waits for a version */
+    bool is_write_blocked; /* the socket took no more; write_io is active */
+    bool is_flush_queued;  /* in net->flush_first: somebody else wrote to it */
+    bool is_overrun;       /* what was written to it was dropped: to be killed */
     const char *overrun_why; /* NULL = its output was over the limit */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;
-    struct conn *next, *prev; /* net->conns, until it is dead */
+    struct conn *next, *prev; /* net->conns, or net->handshakes, until it is dead */
 };
 
 struct listener {
@@ -37,6 +42,7 @@ struct listener {
     const struct protocol *protocol;
     void *arg;
     int fd;
+    bool is_tls;
     const char *unix_path; /* NULL = TCP */
     uint64_t unix_inode;   /* of that file, to remove no other */
 };
@@ -67,7 +73,12 @@ struct net {
     /* Those of an earlier turn that was full before it was their turn; oldest first. */
     struct conn *late_first, **late_last;
     struct conn *run_first, **run_last;
-    struct conn held; /* head of a circular list */
+    struct conn held;        /* head of a circular list */
+    struct tls_context *tls; /* owned; of new connections; NULL = none yet */
+    struct conn handshakes;  /* head of a circular list: connections in a handshake, oldest first */
+    /* Those of them that have something to do. */
+    struct conn *shaking_first, **shaking_last;
+    size_t shaking_count;
     struct conn *dying;
     bool is_queue_first; /* the next turn begins with run_first */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
@@ -89,9 +100,28 @@ ERR_MUST_USE enum err unix_socket_open(struct net *n, const struct net_listen *l
 /* Removes the file, when it is still ours. */
 void unix_socket_remove(struct listener *l);
 
+/* handshake.c */
+/* As conn_new, after a handshake. */
+void handshake_new(struct net *n, const struct listener *l, const struct link *link);
+/* Goes on with those that can, for some milliseconds. */
+void handshakes_turn(struct net *n);
+/* Ten times a second: ends those that take too long. */
+void handshakes_check(struct net *n);
+/* There are so many that can go on that no more should be begun. */
+bool handshakes_are_many(const struct net *n);
+/* Ends the oldest of those that wait for their peer, so that another connection has room. False
+ * when there is none. */
+bool handshakes_cut(struct net *n);
+/* Ends all of them. */
+void handshakes_end(struct net *n);
+
 /* conn.c */
 /* The socket becomes a connection; the link is filled in by the caller first. */
 void conn_new(struct net *n, const struct listener *l, const struct link *link);
+/* The half of it that a handshake needs: it is in no list and its protocol does not know of it. */
+struct conn *conn_make(struct net *n, const struct listener *l, const struct link *link);
+/* The other half. */
+void conn_begin(struct conn *c);
 /* Runs what it has; loop's run queue. */
 void conn_run(struct conn *c);
 /* Reads those of net->readable, and runs what came, until the turn is full. */

@@ -2,9 +2,13 @@
  * depends on is durable, and shares the turns of the loop among connections; a protocol finds the
  * requests in what came, runs them, and appends replies. Everything here is for the loop thread.
  *
+ *   STREAM_HANDSHAKE   of TLS: the protocol does not know of it yet
+ *        |        |
+ *        |        +-- failed, too slow, cut for others ----------+
+ *        v                                                       v
  *   STREAM_OPEN --stream_drain--> STREAM_DRAINING --all sent--> STREAM_DEAD
- *        |                                                          ^
- *        +---------- peer gone, stream_kill, over a limit ----------+
+ *        |                                                       ^
+ *        +---------- peer gone, stream_kill, over a limit -------+
  */
 #ifndef NET_STREAM_H
 #define NET_STREAM_H
@@ -19,7 +23,7 @@ struct stream;
 /* With so much unsent, protocols run nothing, and what comes meanwhile stays in the socket. */
 #define STREAM_PAUSE_BYTES (1u << 20)
 
-enum stream_state { STREAM_OPEN, STREAM_DRAINING, STREAM_DEAD };
+enum stream_state { STREAM_HANDSHAKE, STREAM_OPEN, STREAM_DRAINING, STREAM_DEAD };
 
 struct protocol {
     const char *name;

@@ -22,8 +22,8 @@ void client_memory_measure(const struct client *c, struct client_memory *out)
     out->multi = c->txn.watched_bytes + (c->txn.multi != NULL ? multi_bytes(c->txn.multi) : 0);
     const struct pending *p = c->pending;
     if (p != NULL && p->bytes != NULL) out->pending = p->bytes(p);
-    out->total = sizeof *c + out->input + out->output + out->notes + out->channels + out->multi +
-                 out->pending;
+    out->total = sizeof *c + c->link->transport_bytes + out->input + out->output + out->notes +
+                 out->channels + out->multi + out->pending;
 }
 
 static void add(struct client_memory *sum, const struct client_memory *one)

@@ -244,6 +244,7 @@ struct env {
     struct db *db; /* owned by whoever made env */
     void *server;  /* argument of the calls of server_ops */
     const struct server_ops *server_ops;
+    const struct tls_status *tls; /* the server's; NULL where there is none */
     struct server_facts about;
     struct request_settings settings;
     bool is_stopping; /* clients go because the server does */

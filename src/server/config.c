@@ -186,14 +186,20 @@ static struct slice trim(struct slice line)
     return line;
 }
 
-/* Of a line that may have a password, no more than the first word is shown. */
-static struct slice without_secret(struct slice line)
+/* Of a line that says a password, however badly, only the name. */
+static struct slice shown_part(struct slice line)
 {
-    static const char *const words[] = {"user", "requirepass", "tls-key-file-pass"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        size_t len = strlen(words[i]);
-        bool is_this = line.len > len && strncasecmp((const char *)line.data, words[i], len) == 0;
-        if (is_this && is_blank(line.data[len])) return slice_of(line.data, len);
+    struct slice name = line;
+    if (name.len > 0 && (name.data[0] == '"' || name.data[0] == '\'')) {
+        name = slice_of(name.data + 1, name.len - 1);
+    }
+    if (name.len > 4 && slice_is_word(slice_of(name.data, 4), "USER"))
+        return slice_of(name.data, 4);
+    for (size_t i = 0; i < config_count(); i++) {
+        size_t len = strlen(config_name(i));
+        if (!config_is_secret(i) || name.len < len) continue;
+        struct slice begin = slice_of(name.data, len);
+        if (config_find(begin) == i) return begin;
     }
     return line;
 }
@@ -203,9 +209,9 @@ static enum err error_place(struct error *e, enum err code, const char *path, si
                             struct slice line)
 {
     struct error inner = *e;
+    line = shown_part(line);
     size_t path_len = strlen(path);
     bool is_long = path_len > SHOWN_BYTES;
-    line = without_secret(line);
     int shown = (int)(line.len < SHOWN_BYTES ? line.len : SHOWN_BYTES);
     return error_set(e, code, "%s%s: line %zu: >>> '%.*s%s': %s", is_long ? "..." : "",
                      is_long ? path + path_len - SHOWN_BYTES : path, line_number, shown,

@@ -21,6 +21,8 @@ enum config_action { CONFIG_RUN, CONFIG_SHOW_VERSION, CONFIG_SHOW_HELP };
 enum config_format { CONFIG_FORMAT_JSON, CONFIG_FORMAT_MSGPACK };
 enum config_durability { CONFIG_DURABLE_ALWAYS, CONFIG_DURABLE_INTERVAL, CONFIG_DURABLE_NEVER };
 enum config_switch { CONFIG_NO, CONFIG_YES };
+enum config_tls_auth { CONFIG_TLS_AUTH_NO, CONFIG_TLS_AUTH_YES, CONFIG_TLS_AUTH_OPTIONAL };
+enum config_tls_user { CONFIG_TLS_USER_OFF, CONFIG_TLS_USER_CN, CONFIG_TLS_USER_URI };
 enum config_debug_command { CONFIG_DEBUG_NO, CONFIG_DEBUG_YES, CONFIG_DEBUG_LOCAL };
 
 struct config_output_limit {
@@ -58,6 +60,15 @@ struct config {
     struct config_output_limit output_normal, output_replica, output_pubsub;
     enum config_format default_format;
     enum config_switch bare_bigints;
+
+    uint64_t tls_port;
+    char *tls_cert_file; /* owned, as the next; empty = none */
+    char *tls_key_file, *tls_key_password, *tls_ca_file, *tls_ca_dir;
+    char *tls_protocols, *tls_ciphers, *tls_ciphersuites;
+    enum config_tls_auth tls_auth;
+    enum config_tls_user tls_user;
+    enum config_switch tls_prefers_own_ciphers;
+    uint64_t tls_reload_s; /* 0 = off */
 
     enum log_level loglevel;
     char *logfile; /* owned; empty = stdout */
@@ -125,9 +136,14 @@ const char *config_default(size_t i);
 const char *config_help(size_t i);
 /* May it change while the server runs? */
 bool config_is_mutable(size_t i);
+/* Is its value a password? It is told to nobody, and in no line of the log. */
+bool config_is_secret(size_t i);
+/* Is it one of TLS, tls-port apart? */
+bool config_is_tls(size_t i);
 /* Finds a name in any case; config_count() when there is none. */
 size_t config_find(struct slice name);
-/* Appends the current value in its canonical text: sizes in bytes, words in lower case. */
+/* Appends the current value in its canonical text: sizes in bytes, words in lower case. Also of one
+ * that is secret. */
 void config_get(const struct config *c, size_t i, struct buf *out);
 /* Appends the setting as a line of a file, without the line's end: sizes with units, words in
  * quotes where they need them. */

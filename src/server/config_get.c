@@ -84,10 +84,10 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         buf_append_str(out, s->words[word]);
         return;
     case SETTING_TEXT:
+    case SETTING_SECRET:
         memcpy(&text, member, sizeof text);
         buf_append_str(out, text);
         return;
-    case SETTING_SECRET: return; /* nobody is told */
     case SETTING_BIND: get_bind(c, out); return;
     case SETTING_OUTPUT_LIMIT:
         get_output_limit("normal", &c->output_normal, out);
@@ -162,10 +162,10 @@ void config_line(const struct config *c, size_t i, struct buf *out)
         append_size(out, n);
         return;
     case SETTING_TEXT:
+    case SETTING_SECRET:
         memcpy(&text, member, sizeof text);
         append_word(out, slice_str(text));
         return;
-    case SETTING_SECRET: buf_append_str(out, " \"\""); return;
     case SETTING_BIND:
         for (size_t at = 0; at < c->bind_count; at++) append_word(out, slice_str(c->bind[at]));
         return;

@@ -343,7 +343,7 @@ void config_copy(struct config *to, const struct config *from)
     *to = *from;
     for (size_t i = 0; i < config_count(); i++) {
         const char *text = NULL;
-        if (!setting_has_text(setting_at(i))) continue;
+        if (!setting_is_text(setting_at(i))) continue;
         memcpy(&text, (const char *)from + setting_at(i)->offset, sizeof text);
         char *copy = text_copy(slice_str(text));
         memcpy((char *)to + setting_at(i)->offset, &copy, sizeof copy);
@@ -358,7 +358,7 @@ void config_fini(struct config *c)
 {
     for (size_t i = 0; i < config_count(); i++) {
         char *text = NULL;
-        if (!setting_has_text(setting_at(i))) continue;
+        if (!setting_is_text(setting_at(i))) continue;
         memcpy(&text, (char *)c + setting_at(i)->offset, sizeof text);
         mem_free(text);
     }

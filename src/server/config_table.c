@@ -11,6 +11,8 @@ static const char *const log_words[] = {"debug", "verbose", "notice", "warning",
 static const char *const format_words[] = {"json", "msgpack", NULL};
 static const char *const switch_words[] = {"no", "yes", NULL};
 static const char *const pubsub_words[] = {"resetchannels", "allchannels", NULL};
+static const char *const auth_words[] = {"no", "yes", "optional", NULL};
+static const char *const user_words[] = {"off", "cn", "uri", NULL};
 static const char *const debug_words[] = {"no", "yes", "local", NULL};
 
 #define AT(member) offsetof(struct config, member)
@@ -64,6 +66,33 @@ static const struct setting settings[] = {
      "how values travel on a new connection"},
     {"bare-bigints", SETTING_WORD, AT(bare_bigints), "no", 0, 0, switch_words, MUTABLE,
      "in JSON, integers beyond +-(2^53-1) travel as plain literals"},
+
+    {"tls-port", SETTING_NUMBER, AT(tls_port), "0", 0, 65535, NULL, FIXED,
+     "TCP port for TLS; 0 listens on none"},
+    {"tls-cert-file", SETTING_TEXT, AT(tls_cert_file), "", 0, 4095, NULL, MUTABLE,
+     "file with the server's certificate and its chain, PEM"},
+    {"tls-key-file", SETTING_TEXT, AT(tls_key_file), "", 0, 4095, NULL, MUTABLE,
+     "file with the key of the certificate, PEM"},
+    {"tls-key-file-pass", SETTING_SECRET, AT(tls_key_password), "", 0, 1023, NULL, MUTABLE,
+     "password of that file; CONFIG GET does not show it"},
+    {"tls-ca-cert-file", SETTING_TEXT, AT(tls_ca_file), "", 0, 4095, NULL, MUTABLE,
+     "file with the certificates of those who sign clients' certificates, PEM"},
+    {"tls-ca-cert-dir", SETTING_TEXT, AT(tls_ca_dir), "", 0, 4095, NULL, MUTABLE,
+     "directory of such certificates, as `openssl rehash` makes it"},
+    {"tls-auth-clients", SETTING_WORD, AT(tls_auth), "yes", 0, 0, auth_words, MUTABLE,
+     "must clients have a certificate"},
+    {"tls-auth-clients-user", SETTING_WORD, AT(tls_user), "off", 0, 0, user_words, MUTABLE,
+     "what of a client's certificate names its user"},
+    {"tls-protocols", SETTING_TEXT, AT(tls_protocols), "", 0, 255, NULL, MUTABLE,
+     "TLSv1.2, TLSv1.3 or both; empty = both"},
+    {"tls-ciphers", SETTING_TEXT, AT(tls_ciphers), "", 0, 4095, NULL, MUTABLE,
+     "ciphers of TLS 1.2, as OpenSSL writes them; empty = its default"},
+    {"tls-ciphersuites", SETTING_TEXT, AT(tls_ciphersuites), "", 0, 4095, NULL, MUTABLE,
+     "ciphers of TLS 1.3, likewise"},
+    {"tls-prefer-server-ciphers", SETTING_WORD, AT(tls_prefers_own_ciphers), "no", 0, 0,
+     switch_words, MUTABLE, "the server's order of ciphers counts, not the client's"},
+    {"tls-auto-reload-interval", SETTING_NUMBER, AT(tls_reload_s), "0", 0, NUMBER_MAX, NULL,
+     MUTABLE, "seconds between looks whether files of TLS have changed; 0 = none"},
 
     {"loglevel", SETTING_WORD, AT(loglevel), "notice", 0, 0, log_words, MUTABLE,
      "least important lines that are logged"},
@@ -149,6 +178,11 @@ const struct setting *setting_at(size_t i)
     return &settings[i];
 }
 
+bool setting_is_text(const struct setting *s)
+{
+    return s->type == SETTING_TEXT || s->type == SETTING_SECRET;
+}
+
 size_t config_count(void)
 {
     return SETTINGS;
@@ -172,6 +206,16 @@ const char *config_help(size_t i)
 bool config_is_mutable(size_t i)
 {
     return setting_at(i)->is_mutable;
+}
+
+bool config_is_secret(size_t i)
+{
+    return setting_at(i)->type == SETTING_SECRET;
+}
+
+bool config_is_tls(size_t i)
+{
+    return strncmp(setting_at(i)->name, "tls-", 4) == 0 && setting_at(i)->is_mutable;
 }
 
 static uint8_t lower(uint8_t c)

@@ -49,6 +49,7 @@ static void on_slow_tick(void *arg)
     struct server *s = arg;
     stats_tick(&s->env);
     client_memory_check(&s->env, true);
+    tls_tick(s);
 }
 
 static void on_durable(void *arg, uint64_t version)
@@ -71,20 +72,22 @@ static void on_stop_signal(void *arg, int signal)
 
 static void on_sighup(void *arg, int signal)
 {
+    struct server *s = arg;
     struct error e;
-    (void)arg;
     (void)signal;
     if (log_reopen(&e) == OK) {
         log_notice("SIGHUP: the log goes on here");
     } else {
         log_warning("SIGHUP: %s", e.text);
     }
+    tls_reload(s, "SIGHUP");
 }
 
 void loop_open(struct server *s)
 {
     struct net_options options = settings_net(s);
     options.counts = &s->env.stats.net;
+    options.tls = &s->tls;
     options.hooks = (struct net_hooks){
         .arg = s,
         .wake = on_wake,

@@ -94,6 +94,7 @@ static void fill_env(struct server *s, const char *executable)
     env->about.started_ms = clock_wall_ms();
     RING_INIT(&env->clients, next, prev);
     env->server = s;
+    env->tls = &s->tls;
     env->server_ops = &settings_ops;
     env_apply_settings(s);
     struct memory_figures figures;
@@ -106,8 +107,18 @@ static enum err open_net(struct server *s, struct error *e)
     struct session_options sessions = settings_sessions(s);
     s->sessions = sessions_new(&s->env, &sessions);
     loop_open(s);
-    struct net_listen listen = settings_listen(s);
-    return net_listen(s->net, &listen, &s->env.about.port, e);
+    struct net_listen plain = settings_listen(s);
+    struct net_listen tls = settings_listen_tls(s);
+    bool has_plain = plain.port != 0 || plain.is_any_port || plain.unix_path[0] != '\0';
+    enum err r = OK;
+    if (tls_is_on(s)) {
+        r = tls_open(s, e);
+        if (r == OK) r = net_listen(s->net, &tls, &s->tls.port, e);
+    }
+    if (r == OK && (has_plain || !tls_is_on(s))) {
+        r = net_listen(s->net, &plain, &s->env.about.port, e);
+    }
+    return r;
 }
 
 /* 0 when it is not set. */
@@ -127,13 +138,14 @@ static unsigned test_delay_ms(const char *name, const char *what)
 
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
  * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
- * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one.
+ * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one, and
+ * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1.
  * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
-    const char *any_port = getenv("TUPLED_TEST_ANY_PORT");
-    s->is_any_port = any_port != NULL && strcmp(any_port, "1") == 0;
+    s->is_any_port = test_number("TUPLED_TEST_ANY_PORT") == 1;
+    s->is_any_tls_port = test_number("TUPLED_TEST_ANY_TLS_PORT") == 1;
     s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
     s->late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
     fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
@@ -144,6 +156,9 @@ static void read_test_environment(struct server *s)
 static void log_ready(const struct server *s)
 {
     const struct config *c = s->config;
+    if (s->tls.is_on) {
+        log_notice("ready to accept TLS connections on %s port %u", c->bind[0], s->tls.port);
+    }
     if (s->env.about.port != 0) {
         log_notice("ready to accept connections on %s port %u", c->bind[0], s->env.about.port);
     }

@@ -1,5 +1,5 @@
-/* server_int: what server.c (start and stop), loop.c (turns) and settings.c (what settings mean
- * for the parts) share.
+/* server_int: what server.c (start and stop), loop.c (turns), settings.c (what settings mean for
+ * the parts) and tls.c share.
  */
 #ifndef SERVER_SERVER_INT_H
 #define SERVER_SERVER_INT_H
@@ -8,6 +8,14 @@
 #include "net/net.h"
 #include "server/server.h"
 #include "session/session.h"
+
+#define TLS_FILES 4
+
+/* What settings and files of TLS say. */
+struct tls_made {
+    struct tls_context *context;
+    uint64_t stamps[TLS_FILES]; /* of the files, from before they were read */
+};
 
 struct server {
     struct host host; /* of its threads, all */
@@ -19,7 +27,11 @@ struct server {
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */
-    size_t late_bytes_max; /* of watches, for tests; 0 = the default */
+    bool is_any_tls_port;  /* likewise tls-port */
+    struct tls_status tls;
+    uint64_t tls_stamps[TLS_FILES]; /* of the files as they were last read */
+    int64_t tls_looked_us;          /* at them; monotonic */
+    size_t late_bytes_max;          /* of watches, for tests; 0 = the default */
 };
 
 /* server.c: copies settings that commands look at into s->env; at the start and after a change. */
@@ -30,12 +42,27 @@ struct db_options settings_db(const struct server *s);
 /* The hooks and counts are loop.c's to add. */
 struct net_options settings_net(const struct server *s);
 struct net_listen settings_listen(const struct server *s);
+struct net_listen settings_listen_tls(const struct server *s);
 struct session_options settings_sessions(const struct server *s);
 /* Makes sure of the descriptors that maxclients needs, or lowers the setting, with a line that says
  * so. */
 void settings_limit_clients(struct server *s);
 /* What commands ask of the server. */
 extern const struct server_ops settings_ops;
+
+/* tls.c */
+/* Does it listen for TLS? */
+bool tls_is_on(const struct server *s);
+/* At the start, before it listens. */
+ERR_MUST_USE enum err tls_open(struct server *s, struct error *e);
+/* What settings say that may come into force: to be given to tls_take. */
+ERR_MUST_USE enum err tls_make(const struct config *c, struct tls_made *out, struct error *e);
+/* New connections get it; `why` is for the log. */
+void tls_take(struct server *s, const struct tls_made *made, const char *why);
+/* Takes the files anew; those that are bad change nothing, and the log and INFO say why. */
+void tls_reload(struct server *s, const char *why);
+/* Ten times a second: looks at the files when it is time to. */
+void tls_tick(struct server *s);
 
 /* loop.c: opens net, without listeners: from now on the database and the commands have their part
  * of each turn. */

@@ -21,7 +21,7 @@ enum setting_type {
     SETTING_OCTAL,
     SETTING_WORD,
     SETTING_TEXT,
-    SETTING_SECRET, /* a text that is never told */
+    SETTING_SECRET, /* a text that is a password */
     SETTING_BIND,
     SETTING_OUTPUT_LIMIT,
     SETTING_DURABILITY,
@@ -41,11 +41,8 @@ struct setting {
 };
 
 const struct setting *setting_at(size_t i);
-/* Is its member a text of its own? */
-static inline bool setting_has_text(const struct setting *s)
-{
-    return s->type == SETTING_TEXT || s->type == SETTING_SECRET;
-}
+/* Is its member an owned text? */
+bool setting_is_text(const struct setting *s);
 /* Is s the lower-case ASCII word, in any case? */
 bool setting_is_word(struct slice s, const char *word);
 

@@ -125,6 +125,16 @@ struct net_listen settings_listen(const struct server *s)
     };
 }
 
+struct net_listen settings_listen_tls(const struct server *s)
+{
+    struct net_listen l = settings_listen(s);
+    l.is_tls = true;
+    l.port = (uint16_t)s->config->tls_port;
+    l.is_any_port = s->is_any_tls_port && l.port == 0;
+    l.unix_path = "";
+    return l;
+}
+
 struct session_options settings_sessions(const struct server *s)
 {
     const struct config *c = s->config;
@@ -202,12 +212,15 @@ static enum err check_clients(uint64_t wanted, struct error *e)
                      (unsigned long long)possible);
 }
 
-/* All changes on a copy; its errors are the changes'. */
+/* All changes on a copy; its errors are the changes'. *tls: to be taken; no context: nothing of TLS
+ * was said. */
 static enum err try_changes(const struct server *s, const struct config_change *changes,
-                            size_t count, size_t *failed, struct error *e)
+                            size_t count, size_t *failed, struct tls_made *tls, struct error *e)
 {
     struct config next;
     enum err r = OK;
+    size_t first_tls = count;
+    tls->context = NULL;
     config_copy(&next, s->config);
     for (size_t i = 0; i < count && r == OK; i++) {
         *failed = i;
@@ -215,6 +228,11 @@ static enum err try_changes(const struct server *s, const struct config_change *
         if (r == OK && changes[i].setting == config_find(slice_str("maxclients"))) {
             r = check_clients(next.maxclients, e);
         }
+        if (i < first_tls && config_is_tls(changes[i].setting)) first_tls = i;
+    }
+    if (r == OK && first_tls < count && tls_is_on(s)) {
+        *failed = first_tls;
+        r = tls_make(&next, tls, e);
     }
     config_fini(&next);
     return r;
@@ -232,7 +250,9 @@ static void change(struct config *c, const struct config_change *change)
         die("a setting that was good is bad: %s", e.text);
     }
     config_line(c, change->setting, &after);
-    if (!slice_eq(buf_slice(&before), buf_slice(&after))) {
+    if (config_is_secret(change->setting)) {
+        log_notice("CONFIG SET: %s (not shown)", config_name(change->setting));
+    } else if (!slice_eq(buf_slice(&before), buf_slice(&after))) {
         log_notice("CONFIG SET: %.*s", (int)after.len, (const char *)after.data);
     }
     buf_fini(&before);
@@ -243,12 +263,14 @@ static enum err on_config_set(void *arg, const struct config_change *changes, si
                               size_t *failed, struct waiter *w, struct error *e)
 {
     struct server *s = arg;
-    enum err r = try_changes(s, changes, count, failed, e);
+    struct tls_made tls;
+    enum err r = try_changes(s, changes, count, failed, &tls, e);
     if (r != OK) return r;
     for (size_t i = 0; i < count; i++) change(s->config, &changes[i]);
     for (size_t i = 0; i < count; i++) {
         if (changes[i].setting == config_find(slice_str("requirepass"))) users_take_password(s);
     }
+    if (tls.context != NULL) tls_take(s, &tls, "CONFIG SET");
     return apply_settings(s, w, e);
 }
 
@@ -285,7 +307,7 @@ static bool on_config_is_mutable(void *arg, size_t i)
 static void on_config_value(void *arg, size_t i, struct buf *out)
 {
     const struct server *s = arg;
-    config_get(s->config, i, out);
+    if (!config_is_secret(i)) config_get(s->config, i, out);
 }
 
 static void on_users_changed(void *arg)

@@ -10,7 +10,7 @@ rounds=${BENCH_ROUNDS:-5}
 quiet_s=${BENCH_QUIET_S:-0}
 sustained_s=${BENCH_SUSTAINED_S:-300}
 sustained_keys=${BENCH_SUSTAINED_KEYS:-10000000}
-only=${BENCH_ONLY:-set get atomic list queue paced embedded indexes search where find count-p99 memory sustained}
+only=${BENCH_ONLY:-set get atomic list queue tls paced embedded indexes search where find count-p99 memory sustained}
 paced=build/release/tests/bench/bench_paced
 embedded=build/release/tests/bench/bench_embedded
 queue=build/release/tests/bench/bench_queue
@@ -41,11 +41,11 @@ start_tupled() { # more arguments: settings
     exit 1
 }
 stop_tupled() { kill "$tupled"; wait "$tupled" || true; tupled=; }
-start_redis() {
+start_redis() { # more arguments: settings
     mkdir -p "$dir/redis"
     rport=$((20000 + RANDOM % 20000))
     redis-server --port "$rport" --bind 127.0.0.1 --dir "$dir/redis" --appendonly yes \
-        --appendfsync always --save '' --daemonize no --logfile "$dir/redis.log" &
+        --appendfsync always --save '' --daemonize no --logfile "$dir/redis.log" "$@" &
     redis=$!
     for _ in $(seq 100); do
         redis-cli -p "$rport" ping 2>/dev/null | grep -q PONG && return
@@ -67,10 +67,11 @@ quiet() {
 }
 
 range=100000 # of __rand_int__
+with_tls=()  # further arguments of redis-benchmark
 rate() { # port clients pipeline requests command...: requests per second
     local port=$1 clients=$2 pipeline=$3 requests=$4
     shift 4
-    redis-benchmark -p "$port" -c "$clients" -P "$pipeline" -n "$requests" -r "$range" --csv "$@" \
+    redis-benchmark "${with_tls[@]}" -p "$port" -c "$clients" -P "$pipeline" -n "$requests" -r "$range" --csv "$@" \
         | tail -1 | awk -F'","' '{ print $(NF - 6) }'
 }
 median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
@@ -178,6 +179,28 @@ if wants queue; then
     latency "Redis: XADD to the reply of a waiting XREAD (appendfsync always)" "$rport" stream
 fi
 kill "$redis"; wait "$redis" 2>/dev/null || true; redis=
+if wants tls; then # the same with TLS on both sides: certificates of RSA 2048, none asked of clients
+    stop_tupled
+    openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1 \
+        -keyout "$dir/tls.key" -out "$dir/tls.crt" 2>/dev/null
+    files=(--tls-cert-file "$dir/tls.crt" --tls-key-file "$dir/tls.key" --tls-ca-cert-file "$dir/tls.crt"
+        --tls-auth-clients no)
+    sport=$((20000 + RANDOM % 10000))
+    start_redis --tls-port $((sport + 10000)) "${files[@]}"
+    start_tupled --tls-port "$sport" "${files[@]}"
+    plain_t=$tport plain_r=$rport
+    with_tls=(--tls --cacert "$dir/tls.crt")
+    tport=$sport rport=$((sport + 10000))
+    rate "$rport" 50 16 400000 "${set_r[@]}" >/dev/null
+    rate "$tport" 50 16 400000 "${set_t[@]}" >/dev/null
+    compare "TLS: KV.SET, durable, 50 clients" "-" 50 1 100000 set_r set_t
+    compare "TLS: KV.SET, durable, 50 clients, pipelined by 16" "-" 50 16 400000 set_r set_t
+    compare "TLS: KV.GET, 50 clients" "-" 50 1 200000 get_r get_t
+    compare "TLS: KV.GET, 50 clients, pipelined by 16" "-" 50 16 800000 get_r get_t
+    with_tls=()
+    tport=$plain_t rport=$plain_r
+    kill "$redis"; wait "$redis" 2>/dev/null || true; redis=
+fi
 if wants paced; then
     echo
     echo "Paced KV.GET (1000/s, 100,000 keys), us, idle and during write-behind (a pipelined writer besides):"

@@ -59,7 +59,6 @@ static const struct fixed {
     {"notify-keyspace-events", "", "there are no keyspace events here"},
     {"replica-read-only", "yes", "there are no replicas here"},
     {"slave-read-only", "yes", "there are no replicas here"},
-    {"tls-port", "0", "there is no TLS here"},
 };
 #define FIXED_COUNT (sizeof fixed / sizeof fixed[0])
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "command/observe/memory.h"
 #include "index/index.h"
+#include "net/tls.h"
 #include "queue/queue.h"
 #include "request/backup.h"
 #include "request/command.h"
@@ -37,8 +38,9 @@ static void write_server(struct request *rq, struct buf *out)
                REDIS_COMPATIBLE_VERSION, env->about.version);
     buf_printf(out, "redis_build_id:0\r\nredis_mode:standalone\r\nos:%s %s %s\r\narch_bits:64\r\n",
                name.sysname, name.release, name.machine);
+    uint16_t port = env->about.port != 0 || env->tls == NULL ? env->about.port : env->tls->port;
     buf_printf(out, "process_id:%d\r\nrun_id:%s\r\ntcp_port:%u\r\n", (int)getpid(),
-               env->about.run_id, env->about.port);
+               env->about.run_id, port);
     buf_printf(out, "uptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n", (long long)up_s,
                (long long)up_s / 86400);
     struct backend *b = engine_backend(env->db->engine);
@@ -300,6 +302,41 @@ static void write_indexes(struct request *rq, struct buf *out)
                t.is_reading, t.value, t.text, t.filling, t.failed);
 }
 
+static long long days_left(int64_t end_s)
+{
+    int64_t left_s = end_s - clock_wall_ms() / 1000;
+    return (long long)(left_s < 0 ? (left_s - 86399) / 86400 : left_s / 86400);
+}
+
+/* The end of certificates: unix time, and the days until then; negative when they have ended. */
+static void write_end(struct buf *out, const char *name, int64_t end_s)
+{
+    if (end_s == 0) return;
+    buf_printf(out, "tls_%s_not_after:%lld\r\ntls_%s_days_left:%lld\r\n", name, (long long)end_s,
+               name, days_left(end_s));
+}
+
+static void write_tls(struct request *rq, struct buf *out)
+{
+    const struct tls_status *t = rq->env->tls;
+    const struct net_counts *n = &rq->env->stats.net;
+    buf_printf(out, "tls_port:%u\r\n", t != NULL ? t->port : 0);
+    if (t == NULL || !t->is_on) return;
+    write_end(out, "cert", t->cert_not_after_s);
+    write_end(out, "ca", t->ca_not_after_s);
+    buf_printf(out,
+               "tls_connections:%llu\r\ntls_handshakes_open:%llu\r\ntls_handshakes_done:%llu\r\n"
+               "tls_handshakes_failed:%llu\r\ntls_handshakes_timed_out:%llu\r\n"
+               "tls_handshakes_cut:%llu\r\n",
+               u(t->connections), u(t->handshakes), u(n->handshakes), u(n->handshakes_failed),
+               u(n->handshakes_timed_out), u(n->handshakes_cut));
+    buf_printf(out,
+               "tls_reloads:%llu\r\ntls_reload_failures:%llu\r\ntls_last_reload_time:%lld\r\n"
+               "tls_last_reload_status:%s\r\ntls_last_reload_error:%s\r\n",
+               u(t->reloads), u(t->reload_failures), (long long)t->reloaded_s,
+               t->is_reload_failed ? "err" : "ok", t->error);
+}
+
 static void write_modules(struct request *rq, struct buf *out)
 {
     (void)rq; /* none */
@@ -372,6 +409,7 @@ static const struct {
     {"CACHE", "Cache", write_cache, false},
     {"QUEUES", "Queues", write_queues, false},
     {"INDEXES", "Indexes", write_indexes, false},
+    {"TLS", "TLS", write_tls, false},
     {"MODULES", "Modules", write_modules, false},
     {"COMMANDSTATS", "Commandstats", write_commandstats, true},
     {"ERRORSTATS", "Errorstats", write_errorstats, false},

@@ -408,6 +408,24 @@ static void a_file_error_names_file_line_text_and_range(void **state)
     assert_file_refused("port 65536", "line 1: >>> 'port 65536'", "number from 0 to 65535");
 }
 
+static void a_password_is_in_no_error(void **state)
+{
+    static const char *const lines[] = {
+        "tls-key-file-pass geheim geheim",     "TLS-Key-File-Pass \"geheim",
+        "\"tls-key-file-pass\" geheim geheim", "tls-key-file-pass=geheim",
+        "tls-key-file-pass\tgeheim geheim",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct config c;
+        struct error e = {.text = ""};
+        config_init(&c);
+        assert_int_equal(config_load_text(&c, "file", slice_str(lines[i]), &e), ERR_SYNTAX);
+        assert_non_null(strstr(e.text, "line 1: >>> '"));
+        assert_null(strstr(e.text, "geheim"));
+        config_fini(&c);
+    }
+}
+
 static void bad_values_name_the_accepted_range(void **state)
 {
     static const char *const cases[][2] = {
@@ -646,6 +664,7 @@ int main(void)
         cmocka_unit_test(output_limits_are_one_size_or_groups),
         cmocka_unit_test(include_reads_files_and_patterns_in_place),
         cmocka_unit_test(a_file_error_names_file_line_text_and_range),
+        cmocka_unit_test(a_password_is_in_no_error),
         cmocka_unit_test(bad_values_name_the_accepted_range),
         cmocka_unit_test(unknown_names_and_bad_quotes_are_refused),
         cmocka_unit_test(a_long_line_is_shown_in_part_and_the_reason_in_full),
