@@ -35,7 +35,7 @@ endif
 # ---- packages (Debian 12) ---------------------------------------------------------------------------
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
-    libutf8proc-dev
+    libutf8proc-dev libsystemd-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
     redis-tools clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
 DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
@@ -92,7 +92,7 @@ CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
-LIBS := -lev -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
+LIBS := -lev -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
 EMBEDDED_LIBS := -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)

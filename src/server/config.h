@@ -54,6 +54,7 @@ struct config {
     enum config_switch bare_bigints;
 
     enum log_level loglevel;
+    enum log_format log_format;
     char *logfile; /* owned; empty = stdout */
 
     char *dir;        /* owned */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/start.h"
 #include "request/client_memory.h"
 #include "request/observe.h"
 #include "server/server_int.h"
@@ -37,11 +38,23 @@ static void on_turn_over(void *arg, size_t bytes, double seconds)
     turn_end(&s->env, bytes);
 }
 
+/* What layers keep in memory is read in ticks, while connections are accepted already. */
+static void tell_start(struct server *s)
+{
+    if (engine_is_started(s->env.db->engine)) {
+        service_ready(&s->service, "serving");
+    } else {
+        service_progress(&s->service, "reading what queues and indexes keep in memory");
+    }
+}
+
 static void on_tick(void *arg)
 {
     struct server *s = arg;
     db_tick(s->env.db);
     command_tick(&s->env);
+    service_tick(&s->service);
+    if (s->service.state == SERVICE_STARTING) tell_start(s);
 }
 
 static void on_slow_tick(void *arg)
@@ -66,19 +79,20 @@ static void on_stop_signal(void *arg, int signal)
     }
     s->is_signalled = true;
     log_notice("signal %d: stopping", signal);
-    net_stop(s->net);
+    loop_stop(s, "stopping: a signal");
 }
 
 static void on_sighup(void *arg, int signal)
 {
-    struct error e;
-    (void)arg;
+    struct server *s = arg;
     (void)signal;
-    if (log_reopen(&e) == OK) {
-        log_notice("SIGHUP: the log goes on here");
-    } else {
-        log_warning("SIGHUP: %s", e.text);
-    }
+    hangup(s);
+}
+
+void loop_stop(struct server *s, const char *why)
+{
+    service_stopping(&s->service, why);
+    net_stop(s->net);
 }
 
 void loop_open(struct server *s)

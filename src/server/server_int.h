@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "net/net.h"
 #include "server/server.h"
+#include "server/service.h"
 #include "session/session.h"
 
 struct server {
@@ -15,6 +16,7 @@ struct server {
     struct net *net;
     struct sessions *sessions;
     struct env env; /* its db is owned */
+    struct service service;
     bool is_signalled;
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
@@ -40,6 +42,11 @@ extern const struct server_ops settings_ops;
 /* loop.c: opens net, without listeners: from now on the database and the commands have their part
  * of each turn. */
 void loop_open(struct server *s);
+/* The loop ends soon; why is for people. */
+void loop_stop(struct server *s, const char *why);
+
+/* hangup.c: what SIGHUP is for. */
+void hangup(struct server *s);
 
 /* maxmemory-clients in bytes; 0 = no bound. */
 uint64_t settings_client_memory(const struct server *s);

@@ -184,6 +184,7 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
     struct session_options sessions = settings_sessions(s);
     struct db_options db = settings_db(s);
     log_set_level(s->config->loglevel);
+    log_set_format(s->config->log_format);
     net_set_options(s->net, &net);
     sessions_set_options(s->sessions, &sessions);
     env_apply_settings(s);
@@ -232,7 +233,9 @@ static void change(struct config *c, const struct config_change *change)
     }
     config_line(c, change->setting, &after);
     if (!slice_eq(buf_slice(&before), buf_slice(&after))) {
-        log_notice("CONFIG SET: %.*s", (int)after.len, (const char *)after.data);
+        const struct log_field field = {.name = "setting", .text = config_name(change->setting)};
+        log_event(LOG_LEVEL_NOTICE, &field, 1, "CONFIG SET: %.*s", (int)after.len,
+                  (const char *)after.data);
     }
     buf_fini(&before);
     buf_fini(&after);
@@ -287,7 +290,7 @@ static void on_shutdown(void *arg)
 {
     struct server *s = arg;
     log_notice("SHUTDOWN: stopping");
-    net_stop(s->net);
+    loop_stop(s, "stopping: SHUTDOWN");
 }
 
 const struct server_ops settings_ops = {
