@@ -1,6 +1,7 @@
 /* loop: what belongs to a turn of the loop beside connections: the commands' part of it and the
  * database's, ticks, signals.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -53,8 +54,8 @@ static void on_tick(void *arg)
     struct server *s = arg;
     db_tick(s->env.db);
     command_tick(&s->env);
-    service_tick(&s->service);
     if (s->service.state == SERVICE_STARTING) tell_start(s);
+    service_tick(&s->service);
 }
 
 static void on_slow_tick(void *arg)
@@ -114,4 +115,9 @@ void loop_open(struct server *s)
     net_on_signal(s->net, SIGTERM, on_stop_signal, s);
     net_on_signal(s->net, SIGINT, on_stop_signal, s);
     net_on_signal(s->net, SIGHUP, on_sighup, s);
+    /* One that came while the database was opened is delivered now. */
+    sigset_t waited;
+    sigemptyset(&waited);
+    sigaddset(&waited, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &waited, NULL);
 }

@@ -67,7 +67,8 @@ void service_stopping(struct service *v, const char *status)
 void service_tick(struct service *v)
 {
     int64_t now_us = clock_mono_us();
-    if (v->sign_every_us == 0 || now_us - v->signed_us < v->sign_every_us) return;
+    if (v->state != SERVICE_READY || v->sign_every_us == 0) return;
+    if (v->signed_us != 0 && now_us - v->signed_us < v->sign_every_us) return;
     v->signed_us = now_us;
     (void)sd_notify(0, "WATCHDOG=1");
 }

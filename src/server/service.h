@@ -22,7 +22,7 @@ enum service_state { SERVICE_STARTING, SERVICE_READY, SERVICE_STOPPING };
 struct service {
     enum service_state state;
     int64_t sign_every_us; /* half of what the watchdog waits; 0 = there is none */
-    int64_t signed_us;     /* monotonic: of the last sign of life */
+    int64_t signed_us;     /* monotonic: of the last sign of life; 0 = none yet */
     int64_t told_us;       /* monotonic: of the last progress; 0 = none was sent */
 };
 
@@ -38,7 +38,8 @@ void service_reloading(const struct service *v);
 void service_reloaded(const struct service *v);
 /* From the first call on; later ones do nothing. */
 void service_stopping(struct service *v, const char *status);
-/* In every tick of the loop: the sign of life, when it is time. */
+/* In every tick of the loop: the sign of life, when it is time. Nothing unless ready: only then does
+ * somebody wait for it. */
 void service_tick(struct service *v);
 
 #endif

@@ -120,6 +120,10 @@ static void the_watchdog_is_fed_at_half_of_its_time(void **state)
     setenv("WATCHDOG_USEC", "3000000", 1);
     service_init(&v);
     service_tick(&v);
+    assert_string_equal(next(), "");
+    service_ready(&v, "serving");
+    (void)next();
+    service_tick(&v);
     assert_string_equal(next(), "WATCHDOG=1");
     clock_set_fake_ms(NOW_MS + 1499);
     service_tick(&v);
@@ -135,11 +139,15 @@ static void a_watchdog_of_another_process_or_none_is_not_fed(void **state)
 {
     struct service v;
     service_init(&v);
+    service_ready(&v, "serving");
+    (void)next();
     service_tick(&v);
     assert_string_equal(next(), "");
     setenv("WATCHDOG_USEC", "3000000", 1);
     setenv("WATCHDOG_PID", "1", 1);
     service_init(&v);
+    service_ready(&v, "serving");
+    (void)next();
     service_tick(&v);
     assert_string_equal(next(), "");
 }
