@@ -113,8 +113,9 @@ static void the_format_can_be_changed_at_any_time(void **state)
     expect(c, "+OK", "CONFIG SET log-format text");
     expect(c, "+OK", "CONFIG SET timeout 1002");
     poll_log(" * CONFIG SET: timeout 1002\n");
-    expect(c, "-ERR CONFIG SET failed (possibly related to argument 'log-format') - log-format "
-              "must be one of text, json*",
+    expect(c,
+           "-ERR CONFIG SET failed (possibly related to argument 'log-format') - log-format "
+           "must be one of text, json*",
            "CONFIG SET log-format xml");
 }
 

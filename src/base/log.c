@@ -96,7 +96,8 @@ __attribute__((format(printf, 4, 0))) static void line_of(enum log_level level,
                                                           va_list args)
 {
     const struct log_sink *sink = host_mine->log;
-    enum log_level least = sink != NULL ? sink->least : __atomic_load_n(&log_least, __ATOMIC_RELAXED);
+    enum log_level least = sink != NULL ? sink->least
+                                        : __atomic_load_n(&log_least, __ATOMIC_RELAXED);
     char text[LOG_TEXT_BYTES];
     if (level < least || (sink != NULL && sink->line == NULL)) return;
     vsnprintf(text, sizeof text, format, args);

@@ -1,5 +1,6 @@
-/* log_json: a line of the log as a JSON object. Whatever bytes a text has, the line is valid JSON and
- * UTF-8: control characters are escaped, bytes that are no UTF-8 become U+FFFD. A pure function.
+/* log_json: a line of the log as a JSON object. Whatever bytes a text has, the line is valid JSON
+ * and UTF-8: control characters are escaped, bytes that are no UTF-8 become U+FFFD. A pure
+ * function.
  */
 #ifndef BASE_LOG_JSON_H
 #define BASE_LOG_JSON_H

@@ -80,7 +80,8 @@ static void on_stop_signal(void *arg, int signal)
     }
     s->is_signalled = true;
     log_notice("signal %d: stopping", signal);
-    loop_stop(s, "stopping: a signal");
+    service_stopping(&s->service, "stopping: a signal");
+    net_stop(s->net);
 }
 
 static void on_sighup(void *arg, int signal)
@@ -88,12 +89,6 @@ static void on_sighup(void *arg, int signal)
     struct server *s = arg;
     (void)signal;
     hangup(s);
-}
-
-void loop_stop(struct server *s, const char *why)
-{
-    service_stopping(&s->service, why);
-    net_stop(s->net);
 }
 
 void loop_open(struct server *s)

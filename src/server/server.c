@@ -195,6 +195,23 @@ static void prepare_signals(void)
     pthread_sigmask(SIG_BLOCK, &waits, NULL);
 }
 
+/* It does not start. */
+static void tell_refusal(struct server *s, const struct error *e)
+{
+    service_stopping(&s->service, e->text);
+    if (log_has_file()) log_warning("not started: %s", e->text);
+    fprintf(stderr, "tupled: %s\n", e->text);
+}
+
+static void begin_start(struct server *s)
+{
+    log_starting(s->config);
+    service_init(&s->service);
+    service_progress(&s->service, "opening the data");
+    read_test_environment(s);
+    settings_limit_clients(s);
+}
+
 int server_run(struct config *config, const char *executable, const struct db_wrap *wrap)
 {
     struct server s = {.config = config};
@@ -207,11 +224,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     prepare_signals();
     s.net = net_new();
     if (r == OK) {
-        log_starting(config);
-        service_init(&s.service);
-        service_progress(&s.service, "opening the data");
-        read_test_environment(&s);
-        settings_limit_clients(&s);
+        begin_start(&s);
         r = open_database(&s, wrap, &e);
     }
     if (r == OK) {
@@ -226,9 +239,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         net_run(s.net);
         service_stopping(&s.service, "stopping");
     } else {
-        service_stopping(&s.service, e.text);
-        if (log_has_file()) log_warning("not started: %s", e.text);
-        fprintf(stderr, "tupled: %s\n", e.text);
+        tell_refusal(&s, &e);
     }
     /* Connections hold scans; the database's threads wake the loop until it is closed. */
     if (s.env.db != NULL) {

@@ -42,8 +42,6 @@ extern const struct server_ops settings_ops;
 /* loop.c: opens net, without listeners: from now on the database and the commands have their part
  * of each turn. */
 void loop_open(struct server *s);
-/* The loop ends soon; why is for people. */
-void loop_stop(struct server *s, const char *why);
 
 /* hangup.c: what SIGHUP is for. */
 void hangup(struct server *s);

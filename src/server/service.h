@@ -1,5 +1,5 @@
-/* service: what the server tells whoever started it as a service: systemd (Type=notify), or anything
- * else that set NOTIFY_SOCKET. Without that nothing here does anything.
+/* service: what the server tells whoever started it as a service: systemd (Type=notify), or
+ * anything else that set NOTIFY_SOCKET. Without that nothing here does anything.
  *
  *   starting --service_ready--> ready --service_stopping--> stopping
  *       \----------------------------service_stopping----------^
@@ -28,7 +28,8 @@ struct service {
 
 /* Begins in SERVICE_STARTING; reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID. */
 void service_init(struct service *v);
-/* The start goes on: `what` is read by people. Sent at most once a second; nothing unless starting. */
+/* The start goes on; the text is read by people. Sent at most once a second; nothing unless
+ * starting. */
 void service_progress(struct service *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Commands are served, with all data. `status` as above. Nothing unless starting. */
@@ -38,8 +39,8 @@ void service_reloading(const struct service *v);
 void service_reloaded(const struct service *v);
 /* From the first call on; later ones do nothing. */
 void service_stopping(struct service *v, const char *status);
-/* In every tick of the loop: the sign of life, when it is time. Nothing unless ready: only then does
- * somebody wait for it. */
+/* In every tick of the loop: the sign of life, when it is time. Nothing unless ready: only then
+ * does somebody wait for it. */
 void service_tick(struct service *v);
 
 #endif

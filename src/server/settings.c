@@ -290,7 +290,8 @@ static void on_shutdown(void *arg)
 {
     struct server *s = arg;
     log_notice("SHUTDOWN: stopping");
-    loop_stop(s, "stopping: SHUTDOWN");
+    service_stopping(&s->service, "stopping: SHUTDOWN");
+    net_stop(s->net);
 }
 
 const struct server_ops settings_ops = {

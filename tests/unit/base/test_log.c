@@ -127,8 +127,7 @@ static void the_longest_text_fits_and_a_longer_field_is_left_out(void **state)
     assert_string_equal(text_in(o, "message"), text);
     json_decref(o);
     memset(longer, 'x', sizeof longer - 1);
-    struct log_field fields[] = {{.name = "long", .text = longer},
-                                 {.name = "short", .text = "y"}};
+    struct log_field fields[] = {{.name = "long", .text = longer}, {.name = "short", .text = "y"}};
     o = read_line(text, fields, 2);
     assert_null(json_object_get(o, "long"));
     assert_string_equal(text_in(o, "short"), "y");
