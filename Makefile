@@ -17,6 +17,9 @@ CC := gcc
 CLANG := clang
 PREFIX ?= /usr/local
 SYSCONFDIR ?= $(PREFIX)/etc
+LIBDIR ?= $(PREFIX)/lib
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+STATEDIR ?= /var/lib/tupled
 DESTDIR ?=
 EXTRA_CFLAGS ?=
 LDFLAGS ?=
@@ -24,9 +27,13 @@ export FUZZ_SECONDS ?= 600
 export SIM_SECONDS ?= 600
 export CRASH_SECONDS ?= 600
 
+# The one place is include/tupled.h.
+VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/tupled.h)
+
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon mutants deps test-deps bench-deps demo-deps
+LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon mutants deps test-deps bench-deps demo-deps \
+    deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
@@ -35,10 +42,12 @@ endif
 # ---- packages (Debian 12) ---------------------------------------------------------------------------
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
-    libutf8proc-dev
+    libutf8proc-dev libsystemd-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
-    redis-tools openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck util-linux
+    redis-tools redis-server openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
+    util-linux dpkg-dev shellcheck
 DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
+DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server sqlite3 openssl
 
 # $(call need,packages): install those that are missing. redis-server must not start at install: its
@@ -92,7 +101,7 @@ CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
-LIBS := -lev -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
+LIBS := -lev -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
@@ -126,11 +135,14 @@ FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
 EXAMPLE_PROGRAMS := $(patsubst %.c,build/%,$(EXAMPLES))
 LIBRARIES := build/libtupled.a build/libtupled.so.0 build/libtupled.pc
+MANUAL := docs/man/tupled.1 build/tupled.conf.5 docs/man/tupled_db.3
+DOCS := $(wildcard docs/*.md)
 HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim late
+.PHONY: deb deb-deps package-test uninstall
 .PHONY: mutants abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled) $(LIBRARIES) ## build/tupled and libtupled, static and shared (default)
@@ -143,6 +155,9 @@ test-deps: ## likewise for `make test` and `make check`
 
 bench-deps: ## likewise for `make bench` (installs redis-server, does not start it)
 	$(call need,$(BENCH_PACKAGES))
+
+deb-deps: ## likewise for `make deb`
+	$(call need,$(DEB_PACKAGES))
 
 demo-deps: ## likewise for `make demo`
 	$(call need,$(DEMO_PACKAGES))
@@ -199,25 +214,62 @@ mutants: test-deps ## plants bugs (tests/mutants) and sees whether the tests cat
 
 examples: $(EXAMPLE_PROGRAMS) ## the programs of examples/embedded, with libtupled
 
-install: all ## PREFIX (/usr/local), DESTDIR, SYSCONFDIR; an existing tupled.conf is kept
-	install -D -m 755 build/tupled $(DESTDIR)$(PREFIX)/bin/tupled
-	install -D -m 644 build/libtupled.a $(DESTDIR)$(PREFIX)/lib/libtupled.a
-	install -D -m 755 build/libtupled.so.0 $(DESTDIR)$(PREFIX)/lib/libtupled.so.0
-	ln -sf libtupled.so.0 $(DESTDIR)$(PREFIX)/lib/libtupled.so
-	sed 's|@PREFIX@|$(PREFIX)|' build/libtupled.pc >build/libtupled.pc.installed
-	install -D -m 644 build/libtupled.pc.installed $(DESTDIR)$(PREFIX)/lib/pkgconfig/libtupled.pc
-	install -D -m 644 include/tupled.h $(DESTDIR)$(PREFIX)/include/tupled.h
-	install -D -m 644 include/tupled_db.h $(DESTDIR)$(PREFIX)/include/tupled_db.h
-	install -D -m 644 docs/man/tupled_db.3 $(DESTDIR)$(PREFIX)/share/man/man3/tupled_db.3
-	@if [ -e "$(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf" ]; then echo "tupled.conf is kept"; else \
-	    echo install -D -m 644 conf/tupled.conf $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf; \
-	    install -D -m 644 conf/tupled.conf $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf; fi
+# What is installed, but for tupled.conf: name, mode and where. PREFIX and the others are put into those
+# texts that name them with @.
+define install_list
+build/tupled 755 $(PREFIX)/bin/tupled
+build/libtupled.a 644 $(LIBDIR)/libtupled.a
+build/libtupled.so.0 644 $(LIBDIR)/libtupled.so.0
+include/tupled.h 644 $(PREFIX)/include/tupled.h
+include/tupled_db.h 644 $(PREFIX)/include/tupled_db.h
+conf/tupled.logrotate 644 $(SYSCONFDIR)/logrotate.d/tupled
+conf/tupled.bash 644 $(PREFIX)/share/bash-completion/completions/tupled
+README.md 644 $(PREFIX)/share/doc/tupled/README.md
+$(foreach d,$(DOCS),$(d) 644 $(PREFIX)/share/doc/tupled/$(d)
+)
+endef
+define install_texts
+build/libtupled.pc 644 $(LIBDIR)/pkgconfig/libtupled.pc
+conf/tupled.service 644 $(UNITDIR)/tupled.service
+$(foreach m,$(MANUAL),$(m) 644 $(PREFIX)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m))
+)
+endef
+export INSTALL_LIST = $(install_list)
+export INSTALL_TEXTS = $(install_texts)
+CONF_HERE = $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf
+FILL = sed -e 's|@PREFIX@|$(PREFIX)|g' -e 's|@LIBDIR@|$(LIBDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' \
+    -e 's|@STATEDIR@|$(STATEDIR)|g' -e "s|@VERSION@|$(VERSION)|g"
+
+install: all build/tupled.conf.5 ## PREFIX, LIBDIR, SYSCONFDIR, UNITDIR, STATEDIR, DESTDIR: docs/operation.md
+	@set -e; echo "$$INSTALL_LIST" | while read -r from mode to; do \
+	    [ -z "$$from" ] || install -D -m "$$mode" "$$from" "$(DESTDIR)$$to"; done
+	@set -e; echo "$$INSTALL_TEXTS" | while read -r from mode to; do [ -n "$$from" ] || continue; \
+	    $(FILL) "$$from" >build/filled; install -D -m "$$mode" build/filled "$(DESTDIR)$$to"; done
+	ln -sf libtupled.so.0 $(DESTDIR)$(LIBDIR)/libtupled.so
+	@if [ -e "$(CONF_HERE)" ]; then echo "$(CONF_HERE) is kept"; else \
+	    sed -e 's|^#dir .*|dir $(STATEDIR)|' -e 's|^#data-group-access no|data-group-access yes|' \
+	        conf/tupled.conf >build/filled; install -D -m 644 build/filled "$(CONF_HERE)"; fi
+
+uninstall: ## remove what `make install` installed, with the same variables; tupled.conf and data are kept
+	@(echo "$$INSTALL_LIST"; echo "$$INSTALL_TEXTS") | while read -r from mode to; do \
+	    [ -z "$$from" ] || rm -f "$(DESTDIR)$$to"; done
+	rm -f $(DESTDIR)$(LIBDIR)/libtupled.so
+	@rmdir $(DESTDIR)$(PREFIX)/share/doc/tupled/docs $(DESTDIR)$(PREFIX)/share/doc/tupled 2>/dev/null || true
+	@echo "kept: $(CONF_HERE), $(STATEDIR)"
+
+deb: deb-deps ## Debian packages of the server and of libtupled, in build/deb
+	@$(PMAKE) all build/tupled.conf.5
+	@tools/deb.sh
+
+package-test: deb-deps ## installs, upgrades, removes the packages in a Debian 12 of its own (debootstrap; as root)
+	@$(PMAKE) all build/tupled.conf.5
+	@exec tests/package.sh
 
 clean: ## remove build/
 	rm -rf build
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 # ---- built for the targets above --------------------------------------------------------------------
 
@@ -314,7 +366,11 @@ build/libtupled.so.0: build/pic/libtupled.o build/pic/libkeys.o src/embedded/lib
 
 build/libtupled.pc: src/embedded/libtupled.pc.in include/tupled.h
 	@mkdir -p $(@D)
-	@sed "s|@VERSION@|$$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/tupled.h)|" $< >$@
+	@sed "s|@VERSION@|$(VERSION)|" $< >$@
+
+build/tupled.conf.5: tools/conf_man.sh docs/man/tupled.conf.5.in conf/tupled.conf
+	@mkdir -p $(@D)
+	@tools/conf_man.sh . >$@
 
 build/examples/%: examples/%.c build/libtupled.a include/tupled_db.h
 	@mkdir -p $(@D)

@@ -150,6 +150,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"tls-prefer-server-ciphers", "yes", "yes"},
         {"tls-auto-reload-interval", "60", "60"},
         {"loglevel", "Verbose", "verbose"},
+        {"log-format", "JSON", "json"},
         {"durability", "interval 20", "interval 20"},
         {"max-value-size", "1mb", "1048576"},
         {"max-transaction-ops", "99", "99"},

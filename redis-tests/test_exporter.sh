@@ -71,6 +71,11 @@ same "the slow log is seen" yes \
 same "maxclients is seen" 10000 "$(metric 'redis_config_maxclients')"
 same "memory is seen" yes \
     "$([ "$(metric 'redis_memory_used_bytes' | cut -d. -f1)" != 0 ] && echo yes || echo no)"
+# An error that the rules of docs/production.md look for appears once there was one; any other will do here.
+same "the rules for alerts name what there is" "" "$(sed -n '/^groups:/,/^```/p' docs/production.md |
+    grep -oE 'redis_[a-z_]+' | sort -u | while read -r name; do grep -qE "^$name[ {]" "$scratch/metrics" || echo "$name"; done)"
+same "of which there are several" yes \
+    "$([ "$(sed -n '/^groups:/,/^```/p' docs/production.md | grep -c 'expr: .*redis_')" -ge 8 ] && echo yes || echo no)"
 same "at least 80 metrics" yes \
     "$([ "$(grep -c '^redis_' "$scratch/metrics")" -ge 80 ] && echo yes || echo no)"
 grep -iE 'level=(error|warn)' "$scratch/exporter" >"$scratch/complaints"

@@ -40,7 +40,7 @@ prefix=$scratch/usr
 mkdir -p "$prefix/lib" "$prefix/include"
 cp build/libtupled.so.0 "$prefix/lib/" && ln -s libtupled.so.0 "$prefix/lib/libtupled.so"
 cp include/tupled_db.h "$prefix/include/"
-flags=$(sed "s|@PREFIX@|$prefix|" build/libtupled.pc | awk -F': ' '/^(Libs|Cflags):/ { print $2 }' \
+flags=$(sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$prefix/lib|" build/libtupled.pc | awk -F': ' '/^(Libs|Cflags):/ { print $2 }' \
     | sed "s|\${libdir}|$prefix/lib|; s|\${includedir}|$prefix/include|" | tr '\n' ' ')
 # shellcheck disable=SC2086
 check "a program links with the shared library" gcc -o "$scratch/shared" examples/embedded/key_value.c $flags

@@ -22,6 +22,9 @@ struct pipeline_options {
     unsigned (*pick)(void *arg, unsigned count); /* ... too; NULL = the first */
     void *pick_arg;
     void (*wake)(void *arg); /* any thread: poll is wanted */
+    /* Within pipeline_open, on its thread, again and again while the journal is replayed: so many
+     * transactions so far. NULL = nobody asks. */
+    void (*on_replay)(void *arg, uint64_t transactions);
     /* The journal failed: stop the process. */
     void (*on_fatal)(void *arg, const struct error *e);
     /* The journal is somebody else's now: what was not acknowledged is lost. Nothing is

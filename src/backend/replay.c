@@ -1,7 +1,24 @@
 /* replay: at a start, what the journal holds beyond the store becomes memtables again. */
 #include "backend/pipeline_int.h"
 
-#define FROZEN_MAX 2 /* memtables waiting for the store while replaying */
+#define FROZEN_MAX 2     /* memtables waiting for the store while replaying */
+#define TELL_EVERY 1024u /* transactions */
+
+struct replay {
+    struct journal_replay base; /* first */
+    uint64_t transactions;
+};
+
+/* The first is told too: what comes next may take long. */
+static void replay_tell(struct replay *r)
+{
+    struct pipeline *p = r->base.arg;
+    bool is_time = r->transactions % TELL_EVERY == 0;
+    r->transactions++;
+    if (is_time && p->options.on_replay != NULL) {
+        p->options.on_replay(p->options.arg, r->transactions);
+    }
+}
 
 /* Memory stays bounded during a long replay: beyond a few memtables the store must catch up. */
 static enum err replay_make_room(struct pipeline *p, struct error *e)
@@ -44,17 +61,18 @@ static enum err take_txn(struct journal_replay *r, struct txn_view *txn, struct 
                          (unsigned long long)txn->version);
     }
     p->version_newest = txn->version;
+    replay_tell((struct replay *)r);
     return replay_make_room(p, e);
 }
 
 enum err pipeline_replay(struct pipeline *p, struct error *e)
 {
-    struct journal_replay replay = {.after = p->applied, .take = take_txn, .arg = p};
+    struct replay replay = {.base = {.after = p->applied, .take = take_txn, .arg = p}};
     p->version_newest = p->applied;
-    enum err r = p->journal->ops->start(p->journal, &replay, e);
+    enum err r = p->journal->ops->start(p->journal, &replay.base, e);
     if (r != OK) return r;
-    steady_at_least(&p->time, replay.time_ms);
-    p->version_next = replay.version_next;
+    steady_at_least(&p->time, replay.base.time_ms);
+    p->version_next = replay.base.version_next;
     p->is_started = true;
     p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
     return OK;

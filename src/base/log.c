@@ -9,11 +9,13 @@
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "base/log_json.h"
 
 /* Of the process: for threads whose host has no log of its own. */
 static int log_fd = STDOUT_FILENO;
 static char log_path[4096]; /* set once, by log_open; "" = standard output */
 static enum log_level log_least = LOG_LEVEL_NOTICE;
+static enum log_format log_form = LOG_FORMAT_TEXT;
 
 enum err log_open(const char *path, enum log_level level, struct error *e)
 {
@@ -38,46 +40,87 @@ enum err log_reopen(struct error *e)
     return error_set(e, ERR_IO, "cannot open log file %s: %s", log_path, strerror(code));
 }
 
+bool log_has_file(void)
+{
+    return log_path[0] != '\0';
+}
+
 void log_set_level(enum log_level level)
 {
     __atomic_store_n(&log_least, level, __ATOMIC_RELAXED);
 }
 
-__attribute__((format(printf, 3, 0))) static void sink_line(const struct log_sink *sink,
-                                                            enum log_level level,
-                                                            const char *format, va_list args)
+void log_set_format(enum log_format format)
 {
-    char text[1024];
-    if (level < sink->least || sink->line == NULL) return;
+    __atomic_store_n(&log_form, format, __ATOMIC_RELAXED);
+}
+
+/* ---- lines ---- */
+
+static size_t line_as_text(enum log_level level, int64_t now_ms, const char *text,
+                           char out[LOG_TEXT_BYTES])
+{
+    time_t seconds = (time_t)(now_ms / 1000);
+    struct tm tm;
+    char date[32];
+    localtime_r(&seconds, &tm);
+    strftime(date, sizeof date, "%d %b %Y %H:%M:%S", &tm);
+    int n = snprintf(out, LOG_TEXT_BYTES - 1, "%d:M %s.%03d %c %s", (int)getpid(), date,
+                     (int)(now_ms % 1000), ".-*#"[level], text);
+    size_t len = n < 0 ? 0 : (size_t)n;
+    if (len > LOG_TEXT_BYTES - 2) len = LOG_TEXT_BYTES - 2;
+    out[len++] = '\n';
+    return len;
+}
+
+/* A line is one write, so that lines of several threads do not mix. */
+static void line_write(enum log_level level, const struct log_field *fields, size_t count,
+                       const char *text)
+{
+    char line[LOG_JSON_BYTES];
+    int64_t now_ms = clock_wall_ms();
+    size_t len;
+    if (__atomic_load_n(&log_form, __ATOMIC_RELAXED) == LOG_FORMAT_JSON) {
+        struct log_json_line what = {level, now_ms, (int)getpid(), text, fields, count};
+        len = log_json(&what, line);
+    } else {
+        len = line_as_text(level, now_ms, text, line);
+    }
+    ssize_t ignored = write(log_fd, line, len);
+    (void)ignored;
+}
+
+__attribute__((format(printf, 4, 0))) static void line_of(enum log_level level,
+                                                          const struct log_field *fields,
+                                                          size_t count, const char *format,
+                                                          va_list args)
+{
+    const struct log_sink *sink = host_mine->log;
+    enum log_level least = sink != NULL ? sink->least
+                                        : __atomic_load_n(&log_least, __ATOMIC_RELAXED);
+    char text[LOG_TEXT_BYTES];
+    if (level < least || (sink != NULL && sink->line == NULL)) return;
     vsnprintf(text, sizeof text, format, args);
-    sink->line(sink->arg, level, text);
+    if (sink != NULL) {
+        sink->line(sink->arg, level, text);
+    } else {
+        line_write(level, fields, count, text);
+    }
 }
 
 void log_line(enum log_level level, const char *format, ...)
 {
     va_list args;
-    if (host_mine->log != NULL) {
-        va_start(args, format);
-        sink_line(host_mine->log, level, format, args);
-        va_end(args);
-        return;
-    }
-    if (level < __atomic_load_n(&log_least, __ATOMIC_RELAXED)) return;
-    char line[1024];
-    int64_t now_ms = clock_wall_ms();
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm tm;
-    localtime_r(&seconds, &tm);
-    char date[32];
-    strftime(date, sizeof date, "%d %b %Y %H:%M:%S", &tm);
-    int n = snprintf(line, sizeof line, "%d:M %s.%03d %c ", (int)getpid(), date,
-                     (int)(now_ms % 1000), ".-*#"[level]);
     va_start(args, format);
-    int m = vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
+    line_of(level, NULL, 0, format, args);
     va_end(args);
-    size_t len = (size_t)n + (m > 0 ? (size_t)m : 0);
-    if (len > sizeof line - 2) len = sizeof line - 2;
-    line[len++] = '\n';
-    ssize_t ignored = write(log_fd, line, len);
-    (void)ignored;
+}
+
+void log_event(enum log_level level, const struct log_field *fields, size_t count,
+               const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    line_of(level, fields, count, format, args);
+    va_end(args);
 }

@@ -204,6 +204,11 @@ bool engine_start_is_over(const struct engine *g, enum space space)
     return index_of(&g->start, space) < g->start.at;
 }
 
+bool engine_is_started(const struct engine *g)
+{
+    return g->start.at == g->start.count;
+}
+
 /* ---- life ---- */
 
 static void on_commit(void *arg, uint64_t version, const struct write_set *ws)

@@ -40,5 +40,7 @@ ERR_MUST_USE enum err engine_start_check(struct engine *g, enum space space, uin
 bool engine_start_is_read(const struct engine *g, enum space space, uint16_t database);
 /* All databases' rows of the space were read, or tried at least once. */
 bool engine_start_is_over(const struct engine *g, enum space space);
+/* So were those of all spaces: nobody waits for a first reading any more. */
+bool engine_is_started(const struct engine *g);
 
 #endif

@@ -123,11 +123,16 @@ bool stream_check_output(struct stream *s)
     const struct output_limit *limit = s->protocol->output_limit(s);
     bool is_over = output_is_over(&s->output, limit, limit->soft_bytes == 0 ? 0 : clock_mono_us());
     if (!is_over && !c->is_overrun) return true;
+    size_t pending = output_pending(&s->output);
+    const struct log_field fields[] = {{.name = "client", .text = s->link.address},
+                                       {.name = "output_bytes", .number = (int64_t)pending}};
     if (!is_over && c->overrun_why != NULL) {
-        log_warning("client %s closed: %s", s->link.address, c->overrun_why);
+        log_event(LOG_LEVEL_WARNING, fields, 2, "client %s closed: %s", s->link.address,
+                  c->overrun_why);
     } else {
-        log_warning("client %s closed: its output of %zu bytes is over client-output-buffer-limit",
-                    s->link.address, output_pending(&s->output));
+        log_event(LOG_LEVEL_WARNING, fields, 2,
+                  "client %s closed: its output of %zu bytes is over client-output-buffer-limit",
+                  s->link.address, pending);
     }
     stream_kill(s);
     return false;

@@ -16,7 +16,7 @@ struct slice subject_of_queue(struct arena *arena, struct slice name)
 {
     size_t head = strlen(QUEUE_ROOT);
     uint8_t *text = arena_alloc(arena, head + name.len);
-    bytes_copy(text, QUEUE_ROOT, head);
+    memcpy(text, QUEUE_ROOT, head);
     bytes_copy(text + head, name.data, name.len);
     return slice_of(text, head + name.len);
 }

@@ -71,6 +71,7 @@ struct config {
     uint64_t tls_reload_s; /* 0 = off */
 
     enum log_level loglevel;
+    enum log_format log_format;
     char *logfile; /* owned; empty = stdout */
 
     char *dir;        /* owned */

@@ -8,6 +8,7 @@
 
 /* A yes|no setting is a word setting too: {"no", "yes", NULL}. */
 static const char *const log_words[] = {"debug", "verbose", "notice", "warning", "nothing", NULL};
+static const char *const log_format_words[] = {"text", "json", NULL};
 static const char *const format_words[] = {"json", "msgpack", NULL};
 static const char *const switch_words[] = {"no", "yes", NULL};
 static const char *const pubsub_words[] = {"resetchannels", "allchannels", NULL};
@@ -96,6 +97,8 @@ static const struct setting settings[] = {
 
     {"loglevel", SETTING_WORD, AT(loglevel), "notice", 0, 0, log_words, MUTABLE,
      "least important lines that are logged"},
+    {"log-format", SETTING_WORD, AT(log_format), "text", 0, 0, log_format_words, MUTABLE,
+     "lines of the log as text or as JSON objects"},
     {"logfile", SETTING_TEXT, AT(logfile), "", 0, 4095, NULL, FIXED,
      "file that log lines are appended to; empty = standard output"},
 

@@ -1,10 +1,12 @@
 /* loop: what belongs to a turn of the loop beside connections: the commands' part of it and the
  * database's, ticks, signals.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "engine/start.h"
 #include "request/client_memory.h"
 #include "request/observe.h"
 #include "server/server_int.h"
@@ -37,11 +39,23 @@ static void on_turn_over(void *arg, size_t bytes, double seconds)
     turn_end(&s->env, bytes);
 }
 
+/* What layers keep in memory is read in ticks, while connections are accepted already. */
+static void tell_start(struct server *s)
+{
+    if (engine_is_started(s->env.db->engine)) {
+        service_ready(&s->service, "serving");
+    } else {
+        service_progress(&s->service, "reading what queues and indexes keep in memory");
+    }
+}
+
 static void on_tick(void *arg)
 {
     struct server *s = arg;
     db_tick(s->env.db);
     command_tick(&s->env);
+    if (s->service.state == SERVICE_STARTING) tell_start(s);
+    service_tick(&s->service);
 }
 
 static void on_slow_tick(void *arg)
@@ -67,20 +81,15 @@ static void on_stop_signal(void *arg, int signal)
     }
     s->is_signalled = true;
     log_notice("signal %d: stopping", signal);
+    service_stopping(&s->service, "stopping: a signal");
     net_stop(s->net);
 }
 
 static void on_sighup(void *arg, int signal)
 {
     struct server *s = arg;
-    struct error e;
     (void)signal;
-    if (log_reopen(&e) == OK) {
-        log_notice("SIGHUP: the log goes on here");
-    } else {
-        log_warning("SIGHUP: %s", e.text);
-    }
-    tls_reload(s, "SIGHUP");
+    hangup(s);
 }
 
 void loop_open(struct server *s)
@@ -103,4 +112,9 @@ void loop_open(struct server *s)
     net_on_signal(s->net, SIGTERM, on_stop_signal, s);
     net_on_signal(s->net, SIGINT, on_stop_signal, s);
     net_on_signal(s->net, SIGHUP, on_sighup, s);
+    /* One that came while the database was opened is delivered now. */
+    sigset_t waited;
+    sigemptyset(&waited);
+    sigaddset(&waited, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &waited, NULL);
 }

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +37,18 @@ __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
     _exit(1);
 }
 
+static void on_replay(void *arg, uint64_t transactions)
+{
+    struct server *s = arg;
+    service_progress(&s->service, "reading the journal: %llu transactions so far",
+                     (unsigned long long)transactions);
+}
+
 static enum err open_database(struct server *s, const struct db_wrap *wrap, struct error *e)
 {
     struct db_options options = settings_db(s);
     options.pipeline.wake = on_database_wake;
+    options.pipeline.on_replay = on_replay;
     options.pipeline.on_fatal = on_fatal;
     options.pipeline.arg = s;
     if (wrap != NULL) options.wrap = *wrap;
@@ -152,18 +161,34 @@ static void read_test_environment(struct server *s)
     fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));
 }
 
+static void log_starting(const struct config *c)
+{
+    const struct log_field fields[] = {{.name = "version", .text = TUPLED_VERSION},
+                                       {.name = "dir", .text = c->dir}};
+    log_event(LOG_LEVEL_NOTICE, fields, 2, "tupled %s is starting, process %d, data in %s",
+              TUPLED_VERSION, (int)getpid(), c->dir);
+}
+
 /* Tests and scripts read the port here. */
 static void log_ready(const struct server *s)
 {
     const struct config *c = s->config;
+    const struct log_field tcp[] = {{.name = "address", .text = c->bind[0]},
+                                    {.name = "port", .number = s->env.about.port}};
+    const struct log_field tls[] = {{.name = "address", .text = c->bind[0]},
+                                    {.name = "tls-port", .number = s->tls.port}};
+    const struct log_field local[] = {{.name = "unixsocket", .text = c->unixsocket}};
     if (s->tls.is_on) {
-        log_notice("ready to accept TLS connections on %s port %u", c->bind[0], s->tls.port);
+        log_event(LOG_LEVEL_NOTICE, tls, 2, "ready to accept TLS connections on %s port %u",
+                  c->bind[0], s->tls.port);
     }
     if (s->env.about.port != 0) {
-        log_notice("ready to accept connections on %s port %u", c->bind[0], s->env.about.port);
+        log_event(LOG_LEVEL_NOTICE, tcp, 2, "ready to accept connections on %s port %u", c->bind[0],
+                  s->env.about.port);
     }
     if (c->unixsocket[0] == '\0') return;
-    log_notice("ready to accept connections on the Unix socket %s", c->unixsocket);
+    log_event(LOG_LEVEL_NOTICE, local, 1, "ready to accept connections on the Unix socket %s",
+              c->unixsocket);
 }
 
 /* What is made from here on is for the server's user alone, or for its group too. What was there
@@ -182,6 +207,34 @@ static void warn_if_open(const struct config *c)
         c->dir, c->data_group_access == CONFIG_YES ? "750" : "700");
 }
 
+/* SIGHUP waits until the loop, which knows what to do with it, runs: without that it would end a
+ * server that is recovering. */
+static void prepare_signals(void)
+{
+    sigset_t waits;
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&waits);
+    sigaddset(&waits, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &waits, NULL);
+}
+
+/* It does not start. */
+static void tell_refusal(struct server *s, const struct error *e)
+{
+    service_stopping(&s->service, e->text);
+    if (log_has_file()) log_warning("not started: %s", e->text);
+    fprintf(stderr, "tupled: %s\n", e->text);
+}
+
+static void begin_start(struct server *s)
+{
+    log_starting(s->config);
+    service_init(&s->service);
+    service_progress(&s->service, "opening the data");
+    read_test_environment(s);
+    settings_limit_clients(s);
+}
+
 int server_run(struct config *config, const char *executable, const struct db_wrap *wrap)
 {
     struct server s = {.config = config};
@@ -189,14 +242,12 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     host_init(&s.host);
     struct host *before = host_use(&s.host);
     keep_private(&s);
+    log_set_format(config->log_format);
     enum err r = log_open(config->logfile, config->loglevel, &e);
-    signal(SIGPIPE, SIG_IGN);
+    prepare_signals();
     s.net = net_new();
     if (r == OK) {
-        log_notice("tupled %s is starting, process %d, data in %s", TUPLED_VERSION, (int)getpid(),
-                   config->dir);
-        read_test_environment(&s);
-        settings_limit_clients(&s);
+        begin_start(&s);
         r = open_database(&s, wrap, &e);
     }
     if (r == OK) {
@@ -210,8 +261,9 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         log_ready(&s);
         turn_begin(&s.env);
         net_run(s.net);
+        service_stopping(&s.service, "stopping");
     } else {
-        fprintf(stderr, "tupled: %s\n", e.text);
+        tell_refusal(&s, &e);
     }
     /* Connections hold scans; the database's threads wake the loop until it is closed. */
     if (s.env.db != NULL) {

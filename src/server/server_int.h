@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "net/net.h"
 #include "server/server.h"
+#include "server/service.h"
 #include "session/session.h"
 
 #define TLS_FILES 4
@@ -23,6 +24,7 @@ struct server {
     struct net *net;
     struct sessions *sessions;
     struct env env; /* its db is owned */
+    struct service service;
     bool is_signalled;
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
@@ -67,6 +69,9 @@ void tls_tick(struct server *s);
 /* loop.c: opens net, without listeners: from now on the database and the commands have their part
  * of each turn. */
 void loop_open(struct server *s);
+
+/* hangup.c: what SIGHUP is for. */
+void hangup(struct server *s);
 
 /* maxmemory-clients in bytes; 0 = no bound. */
 uint64_t settings_client_memory(const struct server *s);

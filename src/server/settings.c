@@ -195,6 +195,7 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
     struct session_options sessions = settings_sessions(s);
     struct db_options db = settings_db(s);
     log_set_level(s->config->loglevel);
+    log_set_format(s->config->log_format);
     net_set_options(s->net, &net);
     sessions_set_options(s->sessions, &sessions);
     env_apply_settings(s);
@@ -250,10 +251,12 @@ static void change(struct config *c, const struct config_change *change)
         die("a setting that was good is bad: %s", e.text);
     }
     config_line(c, change->setting, &after);
+    const struct log_field field = {.name = "setting", .text = config_name(change->setting)};
     if (config_is_secret(change->setting)) {
-        log_notice("CONFIG SET: %s (not shown)", config_name(change->setting));
+        log_event(LOG_LEVEL_NOTICE, &field, 1, "CONFIG SET: %s (not shown)", field.text);
     } else if (!slice_eq(buf_slice(&before), buf_slice(&after))) {
-        log_notice("CONFIG SET: %.*s", (int)after.len, (const char *)after.data);
+        log_event(LOG_LEVEL_NOTICE, &field, 1, "CONFIG SET: %.*s", (int)after.len,
+                  (const char *)after.data);
     }
     buf_fini(&before);
     buf_fini(&after);
@@ -321,6 +324,7 @@ static void on_shutdown(void *arg)
 {
     struct server *s = arg;
     log_notice("SHUTDOWN: stopping");
+    service_stopping(&s->service, "stopping: SHUTDOWN");
     net_stop(s->net);
 }
 

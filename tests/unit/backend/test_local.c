@@ -76,6 +76,39 @@ static void all_of_an_entry_survives_a_clean_stop_and_a_crash(void **state)
     rig_fini(&r);
 }
 
+static uint64_t replayed[8];
+static size_t replayed_count;
+
+static void on_replay(void *arg, uint64_t transactions)
+{
+    assert_true(replayed_count < 8);
+    replayed[replayed_count++] = transactions;
+}
+
+/* The first and every 1024th; nothing when nothing is replayed. */
+static void a_start_tells_how_much_of_the_journal_it_has_read(void **state)
+{
+    struct rig r;
+    rig_init(&r);
+    r.options.on_replay = on_replay;
+    rig_open(&r);
+    assert_int_equal(replayed_count, 0);
+    for (int i = 0; i < 2100; i++) {
+        rig_set(&r, key_of(0, "a"), slice_str("1"));
+        if (i % 500 == 0) rig_settle(&r);
+    }
+    rig_settle(&r);
+    rig_crash(&r);
+    assert_int_equal(replayed_count, 3);
+    assert_int_equal(replayed[0], 1);
+    assert_int_equal(replayed[1], 1025);
+    assert_int_equal(replayed[2], 2049);
+    rig_close(&r);
+    rig_open(&r);
+    assert_int_equal(replayed_count, 3);
+    rig_fini(&r);
+}
+
 /* A page of a range is remembered; what is applied later is in it all the same. */
 static void a_range_read_before_shows_what_was_applied_since(void **state)
 {
@@ -392,6 +425,7 @@ int main(void)
         cmocka_unit_test(versions_are_never_given_twice),
         cmocka_unit_test(a_clean_stop_gives_the_reserved_versions_back),
         cmocka_unit_test(a_database_without_its_versions_file_continues_far_above),
+        cmocka_unit_test(a_start_tells_how_much_of_the_journal_it_has_read),
         cmocka_unit_test(a_flush_hides_everything_and_survives),
         cmocka_unit_test(old_memtables_are_applied_by_themselves),
         cmocka_unit_test(writers_are_held_while_the_store_is_behind_and_go_on_later),

@@ -1,0 +1,26 @@
+/* hangup: SIGHUP, and `systemctl reload`: whatever is read from files is read again, and files that
+ * are only appended to are opened anew, because somebody may have renamed them. What cannot be had
+ * stays as it was, with a line that says so. This is the list of all that is done.
+ */
+#include "base/log.h"
+#include "server/server_int.h"
+
+static void log_file_again(void)
+{
+    struct error e;
+    if (!log_has_file()) {
+        log_notice("SIGHUP: the log goes to standard output, there is no log file to open anew");
+    } else if (log_reopen(&e) == OK) {
+        log_notice("SIGHUP: the log goes on here");
+    } else {
+        log_warning("SIGHUP: %s; the log goes on in the file of before", e.text);
+    }
+}
+
+void hangup(struct server *s)
+{
+    service_reloading(&s->service);
+    log_file_again();
+    tls_reload(s, "SIGHUP");
+    service_reloaded(&s->service);
+}
