@@ -2,6 +2,7 @@
  * what somebody who has not said who he is may do. What each command needs is in test_permissions.c.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -371,6 +372,74 @@ static void the_configuration_keeps_users(void **state)
     rmdir(dir);
 }
 
+/* ---- the audit trail ------------------------------------------------------------------------- */
+
+static void the_trail_has_who_did_what_and_how_it_ended(void **state)
+{
+    char dir[] = "/tmp/tupled-acl-XXXXXX";
+    char path[64];
+    char old[64];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/audit", dir);
+    snprintf(old, sizeof old, "%s/audit.1", dir);
+    struct testserver *s = testserver_start_with("--audit-log", path, NULL);
+    redisContext *a = testserver_connect(s);
+    redisContext *b = testserver_connect(s);
+    expect(a, "+OK", "ACL SETUSER bob on >topsecret ~* +@all -flushdb");
+    expect(b, "-WRONGPASS *", "AUTH bob topsecret2");
+    expect(b, "+OK", "AUTH bob topsecret");
+    expect(b, "*", "HELLO 2 AUTH bob topsecret");
+    expect(b, "*", "HELLO 2");
+    expect(b, "-NOPERM *", "FLUSHDB");
+    expect(b, "+OK", "CONFIG SET requirepass topsecret timeout 77");
+    expect(b, "+OK", "SET plain value");
+    expect(a, "+OK", "MULTI");
+    expect(a, "+QUEUED", "FLUSHALL");
+    expect(a, "[+OK]", "EXEC");
+    expect(a, "-NODB *", "KV.DB DROP %s", "no\xffname");
+    const char *text = read_text(path);
+    const char *wanted[] = {
+        "\"user\":\"default\",\"address\":\"127.0.0.1:",
+        "\"command\":\"acl|setuser\",\"arguments\":[\"bob\",\"on\",\"(redacted)\",\"~*\",\"+@all\","
+        "\"-flushdb\"],\"result\":\"ok\"}\n",
+        "\"command\":\"auth\",\"arguments\":[\"bob\",\"(redacted)\"],\"result\":\"WRONGPASS\"}\n",
+        "\"user\":\"bob\",*\"command\":\"auth\",*\"result\":\"ok\"}\n",
+        "\"command\":\"hello\",\"arguments\":[\"2\",\"AUTH\",\"bob\",\"(redacted)\"],",
+        "\"database\":\"0\",\"command\":\"flushdb\",\"arguments\":[],\"result\":\"NOPERM\"}\n",
+        "\"arguments\":[\"requirepass\",\"(redacted)\",\"timeout\",\"(redacted)\"],\"result\":\"ok\"}\n",
+        "\"command\":\"flushall\",\"arguments\":[],\"result\":\"ok\"}\n",
+        "\"command\":\"kv.db|drop\",\"arguments\":[\"no\xef\xbf\xbdname\"],",
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        char pattern[400];
+        snprintf(pattern, sizeof pattern, "*%s*", wanted[i]);
+        for (char *p = pattern; *p != '\0'; p++) {
+            if (*p == '@') *p = '*'; /* no versionstamp is meant */
+        }
+        if (!text_fits(text, pattern)) fail_msg("%s is not in %s", wanted[i], text);
+    }
+    assert_null(strstr(text, "topsecret"));
+    assert_null(strstr(text, "plain"));
+    size_t lines = 0;
+    for (const char *p = text; *p != '\0'; p++) lines += *p == '\n';
+    assert_int_equal(lines, 8);
+    /* Renamed, it is opened anew. */
+    assert_int_equal(rename(path, old), 0);
+    assert_int_equal(kill(testserver_pid(s), SIGHUP), 0);
+    while (access(path, F_OK) != 0) testserver_pause();
+    expect(b, "*", "ACL DELUSER nobody");
+    assert_non_null(strstr(read_text(path), "acl|deluser"));
+    redisFree(a);
+    redisFree(b);
+    testserver_free(s);
+    unlink(path);
+    unlink(old);
+    rmdir(dir);
+    testserver_refuses(
+        &(struct testserver_options){.args = (const char *[]){"--audit-log", "/nowhere/x", NULL}},
+        "cannot open /nowhere/x");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, leave)
 
 int main(void)
@@ -388,6 +457,7 @@ int main(void)
         TEST(passwords_are_told_nowhere),
         TEST(an_aclfile_keeps_users),
         TEST(the_configuration_keeps_users),
+        TEST(the_trail_has_who_did_what_and_how_it_ended),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

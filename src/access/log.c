@@ -18,6 +18,7 @@ struct access_log {
     struct row *first, *last; /* oldest first */
     size_t count, max;
     uint64_t last_id;
+    uint64_t totals[ACCESS_LOG_REASONS];
 };
 
 struct access_log *access_log_new(void)
@@ -89,6 +90,7 @@ void access_log_add(struct access_log *log, const struct access_log_entry *entry
 {
     int64_t now_ms = clock_wall_ms();
     struct row *x = log->last;
+    log->totals[entry->reason]++;
     if (log->max == 0) return;
     for (size_t i = 0; x != NULL && !is_same(&x->entry, entry, now_ms); i++) {
         x = i + 1 < SAME_LOOK ? x->prev : NULL;
@@ -109,6 +111,11 @@ void access_log_add(struct access_log *log, const struct access_log_entry *entry
     LIST_APPEND(log->first, log->last, x, next, prev);
     log->count++;
     access_log_set_max(log, log->max);
+}
+
+uint64_t access_log_total(const struct access_log *log, enum access_log_reason reason)
+{
+    return log->totals[reason];
 }
 
 size_t access_log_count(const struct access_log *log)

@@ -12,7 +12,8 @@ enum access_log_reason {
     ACCESS_LOG_COMMAND,
     ACCESS_LOG_KEY,
     ACCESS_LOG_CHANNEL,
-    ACCESS_LOG_DATABASE
+    ACCESS_LOG_DATABASE,
+    ACCESS_LOG_REASONS
 };
 
 struct access_log_entry {
@@ -34,6 +35,8 @@ void access_log_set_max(struct access_log *log, size_t entries);
 void access_log_add(struct access_log *log, const struct access_log_entry *entry);
 void access_log_reset(struct access_log *log);
 size_t access_log_count(const struct access_log *log);
+/* Since the start, whether kept or not. */
+uint64_t access_log_total(const struct access_log *log, enum access_log_reason reason);
 /* Newest first; good until the next change. NULL when i is past the last. */
 const struct access_log_entry *access_log_at(const struct access_log *log, size_t i);
 

@@ -57,6 +57,7 @@ struct subjects;     /* subjects.h */
 struct users;        /* access/users.h */
 struct user;
 struct access_log; /* access/log.h */
+struct line_file;  /* base/line_file.h */
 
 enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
 
@@ -218,6 +219,13 @@ struct request_settings {
     const char *backup_dir;
 };
 
+/* Of audit.c; the file is of whoever made env. */
+struct auditing {
+    struct line_file *file; /* NULL = there is no trail */
+    uint64_t failures;      /* lines that could not be written */
+    int64_t told_ms;        /* monotonic: when the last of these was told; 0 = none was */
+};
+
 /* CLIENT PAUSE, of block.c. */
 struct pausing {
     int64_t until_ms; /* monotonic; 0 = not paused */
@@ -262,6 +270,7 @@ struct env {
     int64_t now_us; /* monotonic: when the last command ended, or something later */
     struct turn turn;
     struct uuid_clock uuid_clock;
+    struct auditing audit;
     struct pausing paused;
     struct blocked blocked;
     struct memory_of_clients memory;
@@ -364,6 +373,8 @@ struct command {
     const struct command *const *subcommands; /* NULL-ended, or NULL */
     /* Is the i-th word a password? NULL: none is. Such words are in no log. */
     bool (*is_secret)(const struct slice *argv, size_t argc, size_t i);
+    bool
+        names_before_values; /* of its arguments every other one is a value: not in the audit trail */
 };
 
 /* Every command, NULL-ended, sorted by name: src/command/table.c. */

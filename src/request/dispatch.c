@@ -13,6 +13,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "request/audit.h"
 #include "request/block.h"
 #include "request/database.h"
 #include "request/feature.h"
@@ -253,6 +254,7 @@ enum err command_run(struct request *rq)
     rq->argv = argv;
     rq->argc = argc;
     depends_raise(&rq->client->depends, rq->depends);
+    if (!is_queued) audit_add(rq, r);
     if (!is_queued && !is_refused) {
         observe_ran(rq, r);
     } else if (r != OK) {

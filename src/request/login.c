@@ -16,8 +16,13 @@ void client_become(struct client *c, struct user *u)
 
 void client_login_default(struct client *c, struct env *env)
 {
-    struct user *u = users_default(env->users);
-    client_become(c, u->is_on && u->is_nopass ? u : NULL);
+    const char *named = c->link->certificate_user;
+    struct user *u = named != NULL ? users_find(env->users, slice_str(named)) : NULL;
+    if (u == NULL || !u->is_on) {
+        u = users_default(env->users);
+        if (!u->is_on || !u->is_nopass) u = NULL;
+    }
+    client_become(c, u);
 }
 
 size_t user_clients(const struct user *u)

@@ -1,5 +1,6 @@
 /* login: who a client is. A new one is `default`, if that user is on and needs no password; else
- * nobody, until AUTH or HELLO with AUTH. Changes of a user apply at once to those who are it.
+ * nobody, until AUTH or HELLO with AUTH. If its certificate names a user who is on, it is him
+ * (tls-auth-clients-user). Changes of a user apply at once to those who are it.
  */
 #ifndef REQUEST_LOGIN_H
 #define REQUEST_LOGIN_H

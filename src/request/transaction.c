@@ -7,6 +7,7 @@
  * then.
  */
 #include "request/args.h"
+#include "request/audit.h"
 #include "request/idem.h"
 #include "request/keys.h"
 #include "request/multi.h"
@@ -167,6 +168,19 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
     return OK;
 }
 
+/* They have happened. */
+static void audit_all(const struct request *rq)
+{
+    const struct multi *m = rq->client->txn.multi;
+    for (size_t i = 0; i < m->count; i++) {
+        struct request inner = *rq;
+        inner.command = m->commands[i].command;
+        inner.argv = m->commands[i].argv;
+        inner.argc = m->commands[i].argc;
+        audit_add(&inner, OK);
+    }
+}
+
 static enum err exec_attempt(struct request *rq)
 {
     struct overlay *o = NULL;
@@ -191,6 +205,7 @@ static enum err exec_attempt(struct request *rq)
     r = engine_end(o, &version, rq->waiter, &rq->error);
     depends_raise(&rq->depends, version);
     if (r == OK) exec_messages_send(rq);
+    if (r == OK) audit_all(rq);
     return r;
 }
 

@@ -45,6 +45,7 @@ struct config {
     uint64_t unixsocketperm;
     enum config_switch protected_mode;
     char *requirepass;      /* owned, as the next; handed on and forgotten: server/users.c */
+    char *audit_log;        /* empty = none */
     char *aclfile;          /* empty = none */
     int acl_pubsub_default; /* 0 resetchannels, 1 allchannels */
     uint64_t acllog_max;

@@ -40,6 +40,8 @@ static const struct setting settings[] = {
      "password of the user `default`; empty = it needs none"},
     {"aclfile", SETTING_TEXT, AT(aclfile), "", 0, 4095, NULL, FIXED,
      "file of the users, in place of `user` lines here; empty = none"},
+    {"audit-log", SETTING_TEXT, AT(audit_log), "", 0, 4095, NULL, FIXED,
+     "file of the audit trail: logins, changes of users and settings, ...; empty = none"},
     {"acl-pubsub-default", SETTING_WORD, AT(acl_pubsub_default), "resetchannels", 0, 0,
      pubsub_words, MUTABLE, "channels that a new user may use: none, or all"},
     {"acllog-max-len", SETTING_NUMBER, AT(acllog_max), "128", 0, NUMBER_MAX, NULL, MUTABLE,

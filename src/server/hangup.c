@@ -2,6 +2,7 @@
  * are only appended to are opened anew, because somebody may have renamed them. What cannot be had
  * stays as it was, with a line that says so. This is the list of all that is done.
  */
+#include "base/line_file.h"
 #include "base/log.h"
 #include "server/server_int.h"
 
@@ -17,10 +18,22 @@ static void log_file_again(void)
     }
 }
 
+static void audit_again(struct server *s)
+{
+    struct error e;
+    if (s->env.audit.file == NULL) return;
+    if (line_file_reopen(s->env.audit.file, &e) == OK) {
+        log_notice("SIGHUP: the audit trail goes on here");
+    } else {
+        log_warning("SIGHUP: %s; the audit trail goes on in the file of before", e.text);
+    }
+}
+
 void hangup(struct server *s)
 {
     service_reloading(&s->service);
     log_file_again();
+    audit_again(s);
     tls_reload(s, "SIGHUP");
     service_reloaded(&s->service);
 }

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/line_file.h"
 #include "base/list.h"
 #include "base/random.h"
 #include "command/observe/memory.h"
@@ -255,6 +256,9 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         warn_if_open(config);
         backup_remove_parts(s.env.settings.backup_dir);
         r = users_open(&s, &e);
+        if (r == OK && config->audit_log[0] != '\0') {
+            r = line_file_open(config->audit_log, &s.env.audit.file, &e);
+        }
         if (r == OK) r = open_net(&s, &e);
     }
     if (r == OK) {
@@ -276,6 +280,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         /* The close may have told the end of a backup. */
         command_fini(&s.env);
     }
+    line_file_close(s.env.audit.file);
     buf_fini(&s.backup_dir);
     net_free(s.net);
     sessions_free(s.sessions);

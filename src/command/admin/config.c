@@ -254,6 +254,7 @@ static const struct command sub_set = {
     .syntax = "parameter value [parameter value ...]",
     .run = set_run,
     .is_secret = set_is_secret,
+    .names_before_values = true,
 };
 
 /* ---- REWRITE ---- */

@@ -348,7 +348,7 @@ static enum err drop_run(struct request *rq)
 static const struct command sub_drop = {
     .name = "drop",
     .arity = 3,
-    .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_AUDITED | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Ends an index; what it holds is removed in the background.",

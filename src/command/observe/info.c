@@ -4,6 +4,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "access/log.h"
 #include "base/clock.h"
 #include "command/observe/memory.h"
 #include "index/index.h"
@@ -184,6 +185,15 @@ static void write_stats(struct request *rq, struct buf *out)
                "total_writes_processed:%llu\r\nloop_turn_max_usec:%lld\r\n",
                u(s->errors), u(s->protocol_errors), u(s->reads), u(s->writes),
                (long long)s->turn_max_us);
+    const struct access_log *log = env->access_log;
+    buf_printf(
+        out,
+        "acl_access_denied_auth:%llu\r\nacl_access_denied_cmd:%llu\r\n"
+        "acl_access_denied_key:%llu\r\nacl_access_denied_channel:%llu\r\n"
+        "acl_access_denied_database:%llu\r\naudit_failures:%llu\r\n",
+        u(access_log_total(log, ACCESS_LOG_AUTH)), u(access_log_total(log, ACCESS_LOG_COMMAND)),
+        u(access_log_total(log, ACCESS_LOG_KEY)), u(access_log_total(log, ACCESS_LOG_CHANNEL)),
+        u(access_log_total(log, ACCESS_LOG_DATABASE)), u(env->audit.failures));
 }
 
 static void write_replication(struct request *rq, struct buf *out)
