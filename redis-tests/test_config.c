@@ -134,6 +134,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"acl-pubsub-default", "AllChannels", "allchannels"},
         {"acllog-max-len", "5", "5"},
         {"maxclients-per-user", "900", "900"},
+        {"maxclients-per-address", "900", "900"},
         {"block-max", "900", "900"},
         {"default-format", "MSGPACK", "msgpack"},
         {"bare-bigints", "YES", "yes"},
@@ -804,6 +805,39 @@ static int connect_to(const char *address, int port)
     return fd;
 }
 
+static void one_address_may_have_so_many_connections(void **state)
+{
+    char address[64];
+    if (!own_address(address, sizeof address)) {
+        print_message("skipped: this machine has no address but loopback ones\n");
+        return;
+    }
+    struct testserver *s = testserver_start_with("--bind", "127.0.0.1", address, "--protected-mode",
+                                                 "no", "--maxclients-per-address", "2", NULL);
+    redisContext *sc = testserver_connect(s); /* this machine's are not counted */
+    int fds[3];
+    for (int i = 0; i < 2; i++) {
+        fds[i] = connect_to(address, testserver_port(s));
+        raw_send(fds[i], "PING\r\n", 6);
+        raw_expect(fds[i], "+PONG\r\n");
+    }
+    fds[2] = connect_to(address, testserver_port(s));
+    raw_expect(fds[2], "-ERR max number of clients reached\r\n");
+    raw_expect_end(fds[2]);
+    close(fds[2]);
+    expect(sc, "+PONG", "PING");
+    close(fds[0]);
+    for (bool is_served = false; !is_served;) {
+        fds[2] = connect_to(address, testserver_port(s));
+        raw_send(fds[2], "PING\r\n", 6);
+        is_served = strcmp(raw_line(fds[2]), "+PONG") == 0;
+        close(fds[2]);
+    }
+    close(fds[1]);
+    redisFree(sc);
+    testserver_free(s);
+}
+
 static void protected_mode_serves_this_machine_alone(void **state)
 {
     char address[64];
@@ -863,6 +897,7 @@ int main(void)
         TEST(a_unix_socket_without_permissions_given_has_those_of_the_umask),
         TEST(port_0_is_no_tcp),
         TEST(a_stale_socket_is_replaced_and_nothing_else),
+        TEST(one_address_may_have_so_many_connections),
         TEST(protected_mode_serves_this_machine_alone),
     };
     return cmocka_run_group_tests(tests, start, stop);

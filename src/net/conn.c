@@ -68,6 +68,8 @@ void stream_kill(struct stream *s)
     ev_io_stop(n->loop, &c->write_io);
     RING_UNLINK(c, next, prev);
     n->conn_count--;
+    peer_give(&n->peers, s->link.peer);
+    s->link.peer = NULL;
     if (c->tls != NULL)
         *(has_begun ? &n->options.tls->connections : &n->options.tls->handshakes) -= 1;
     c->dying_next = n->dying;

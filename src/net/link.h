@@ -15,7 +15,8 @@ struct link {
     char local_address[LINK_ADDRESS_MAX];
     bool is_local; /* from this machine: loopback or Unix socket */
     bool is_unix;
-    int fd; /* -1 = none */
+    int fd;            /* -1 = none */
+    struct peer *peer; /* of net: connections of its address; NULL = they are not counted */
     bool is_tls;
     const char *certificate_user; /* the user that the client's certificate names
                                    * (tls-auth-clients-user); borrowed; NULL = none */

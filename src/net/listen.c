@@ -88,6 +88,17 @@ static void link_fill(struct link *link, const struct listener *l, int fd,
     }
 }
 
+/* False: there are too many of its address. Those of this machine are not counted. */
+static bool peer_is_counted(struct net *n, struct link *link, const union address *peer)
+{
+    if (link->is_local) return true;
+    bool is_4 = peer->any.sa_family == AF_INET;
+    struct slice address = is_4 ? slice_of(&peer->in.sin_addr, sizeof peer->in.sin_addr)
+                                : slice_of(&peer->in6.sin6_addr, sizeof peer->in6.sin6_addr);
+    link->peer = peer_take(&n->peers, address, n->options.address_clients_max);
+    return link->peer != NULL;
+}
+
 /* A connection that was accepted: served or refused. */
 static void take_connection(const struct listener *l, int fd, const union address *peer)
 {
@@ -104,6 +115,10 @@ static void take_connection(const struct listener *l, int fd, const union addres
     }
     if (!l->is_tls && n->options.is_protected && !link.is_local) {
         refuse(n, fd, l->protocol->denied, "protected-mode, and it is from another machine");
+        return;
+    }
+    if (!peer_is_counted(n, &link, peer)) {
+        refuse(n, fd, l->is_tls ? "" : l->protocol->full, "maxclients-per-address reached");
         return;
     }
     if (!link.is_unix) socket_tune(n, fd);

@@ -153,6 +153,7 @@ struct net *net_new(void)
     n->late_last = &n->late_first;
     n->flush_last = &n->flush_first;
     n->shaking_last = &n->shaking_first;
+    htab_init(&n->peers);
     RING_INIT(&n->held, held_next, held_prev);
     RING_INIT(&n->conns, next, prev);
     RING_INIT(&n->handshakes, next, prev);
@@ -188,6 +189,7 @@ void net_set_options(struct net *n, const struct net_options *options)
     n->options.is_protected = options->is_protected;
     n->options.keepalive_s = options->keepalive_s;
     n->options.clients_max = options->clients_max;
+    n->options.address_clients_max = options->address_clients_max;
 }
 
 void net_set_tls(struct net *n, struct tls_context *c)
@@ -261,6 +263,7 @@ void net_free(struct net *n)
     if (n == NULL) return;
     net_close(n);
     tls_context_free(n->tls);
+    htab_fini(&n->peers);
     ev_loop_destroy(n->loop);
     mem_free(n);
 }

@@ -34,9 +34,10 @@ struct net_options {
     struct net_counts *counts; /* added to; borrowed until net_close returns, as the next */
     struct tls_status *tls;    /* its figures of connections and handshakes are kept right */
     int backlog;
-    bool is_protected;    /* only connections from this machine are served */
-    uint64_t keepalive_s; /* TCP keep-alive; 0 = off */
-    uint64_t clients_max; /* connections, of all protocols, in a handshake too */
+    bool is_protected;            /* only connections from this machine are served */
+    uint64_t keepalive_s;         /* TCP keep-alive; 0 = off */
+    uint64_t address_clients_max; /* of one address, but for this machine's; 0 = any number */
+    uint64_t clients_max;         /* connections, of all protocols, in a handshake too */
 };
 
 /* Where connections of one protocol are accepted. */
@@ -60,7 +61,7 @@ void net_open(struct net *n, const struct net_options *options);
 /* After net_open. *port: the port listened on, 0 = none. */
 ERR_MUST_USE enum err net_listen(struct net *n, const struct net_listen *l, uint16_t *port,
                                  struct error *e);
-/* What may change while connections are open: is_protected, clients_max, and keepalive_s for new
+/* What may change while connections are open: is_protected, both maxima, and keepalive_s for new
  * connections. The rest of the options is ignored. */
 void net_set_options(struct net *n, const struct net_options *options);
 /* Connections that come from now on get this one; net owns it, and frees the one before. */

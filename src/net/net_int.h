@@ -9,6 +9,7 @@
 #pragma GCC diagnostic pop
 
 #include "net/net.h"
+#include "net/peers.h"
 #include "net/stream.h"
 #include "net/tls_int.h"
 
@@ -66,6 +67,7 @@ struct net {
     size_t listener_count;
     struct conn conns; /* head of a circular list: those that are not dead */
     uint64_t conn_count;
+    struct htab peers; /* of struct peer */
     /* Those with an event in this turn. libev reports the last event first: each is put
      * before the others here, which is the order in which the bytes came. So a SUBSCRIBE that was
      * sent before a PUBLISH of another connection is served before it. */

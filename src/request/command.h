@@ -373,8 +373,7 @@ struct command {
     const struct command *const *subcommands; /* NULL-ended, or NULL */
     /* Is the i-th word a password? NULL: none is. Such words are in no log. */
     bool (*is_secret)(const struct slice *argv, size_t argc, size_t i);
-    bool
-        names_before_values; /* of its arguments every other one is a value: not in the audit trail */
+    bool names_before_values; /* every other argument is a value: not for the audit trail */
 };
 
 /* Every command, NULL-ended, sorted by name: src/command/table.c. */

@@ -46,6 +46,8 @@ static const struct setting settings[] = {
      pubsub_words, MUTABLE, "channels that a new user may use: none, or all"},
     {"acllog-max-len", SETTING_NUMBER, AT(acllog_max), "128", 0, NUMBER_MAX, NULL, MUTABLE,
      "entries that ACL LOG keeps"},
+    {"maxclients-per-address", SETTING_NUMBER, AT(address_clients_max), "0", 0, 1000000, NULL,
+     MUTABLE, "connections that one other machine may have; 0 = any number"},
     {"maxclients-per-user", SETTING_NUMBER, AT(user_clients_max), "0", 0, 1000000, NULL, MUTABLE,
      "connections that one user may have; 0 = any number"},
     {"timeout", SETTING_NUMBER, AT(timeout_s), "0", 0, NUMBER_MAX, NULL, MUTABLE,

@@ -236,6 +236,14 @@ static void begin_start(struct server *s)
     settings_limit_clients(s);
 }
 
+static enum err open_access(struct server *s, struct error *e)
+{
+    const char *audit_log = s->config->audit_log;
+    enum err r = users_open(s, e);
+    if (r != OK || audit_log[0] == '\0') return r;
+    return line_file_open(audit_log, &s->env.audit.file, e);
+}
+
 int server_run(struct config *config, const char *executable, const struct db_wrap *wrap)
 {
     struct server s = {.config = config};
@@ -255,10 +263,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         fill_env(&s, executable);
         warn_if_open(config);
         backup_remove_parts(s.env.settings.backup_dir);
-        r = users_open(&s, &e);
-        if (r == OK && config->audit_log[0] != '\0') {
-            r = line_file_open(config->audit_log, &s.env.audit.file, &e);
-        }
+        r = open_access(&s, &e);
         if (r == OK) r = open_net(&s, &e);
     }
     if (r == OK) {

@@ -107,6 +107,7 @@ struct net_options settings_net(const struct server *s)
         .is_protected = c->protected_mode == CONFIG_YES && users_are_open(s),
         .keepalive_s = c->tcp_keepalive_s,
         .clients_max = c->maxclients,
+        .address_clients_max = c->address_clients_max,
     };
 }
 
