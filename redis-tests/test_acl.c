@@ -175,6 +175,19 @@ static void nobody_has_few_and_small_words(void **state)
     expect(c, "+OK", "CONFIG SET requirepass %s", "");
 }
 
+static void nobody_has_not_for_ever_to_say_who_he_is(void **state)
+{
+    expect(c, "+OK", "CONFIG SET requirepass first auth-timeout 1");
+    int fd = raw_connect(server);
+    redisContext *n = testserver_connect(server);
+    expect(n, "+OK", "AUTH first");
+    raw_expect_end(fd);
+    close(fd);
+    expect(n, "+PONG", "PING");
+    redisFree(n);
+    expect(c, "+OK", "CONFIG SET requirepass %s auth-timeout 60", "");
+}
+
 static void users_are_told_of_clients(void **state)
 {
     expect(c, "+OK", "ACL SETUSER bob on nopass +@all");
@@ -452,6 +465,7 @@ int main(void)
         TEST(dryrun_asks_and_does_nothing),
         TEST(nobody_may_only_say_who_he_is),
         TEST(nobody_has_few_and_small_words),
+        TEST(nobody_has_not_for_ever_to_say_who_he_is),
         TEST(users_are_told_of_clients),
         TEST(refusals_are_logged),
         TEST(passwords_are_told_nowhere),

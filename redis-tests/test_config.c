@@ -133,6 +133,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"requirepass", "", ""},
         {"acl-pubsub-default", "AllChannels", "allchannels"},
         {"acllog-max-len", "5", "5"},
+        {"auth-timeout", "900", "900"},
         {"maxclients-per-user", "900", "900"},
         {"maxclients-per-address", "900", "900"},
         {"block-max", "900", "900"},

@@ -412,6 +412,36 @@ static void certificates_of_clients(void **state)
            "CONFIG SET tls-ca-cert-file %s", "");
 }
 
+static void a_certificate_names_its_user(void **state)
+{
+    struct tunnel_options alice = {.cert = crt("alice"), .key = key("alice")};
+    expect(c, "+OK",
+           "CONFIG SET tls-ca-cert-file %s tls-auth-clients optional tls-auth-clients-user cn",
+           crt("ca"));
+    redisContext *t = tunnel_connect(port, &alice);
+    expect(t, "default", "ACL WHOAMI"); /* there is no alice */
+    redisFree(t);
+    expect(c, "+OK", "ACL SETUSER alice on >secret +@all -flushall ~a*");
+    expect(c, "+OK", "CONFIG SET requirepass other");
+    t = tunnel_connect(port, &alice);
+    expect(t, "alice", "ACL WHOAMI");
+    expect(t, "+OK", "SET a 1");
+    expect(t, "-NOPERM *", "FLUSHALL");
+    expect(t, "+OK", "AUTH other");
+    expect(t, "+RESET", "RESET");
+    expect(t, "alice", "ACL WHOAMI");
+    redisFree(t);
+    redisContext *nobody = tunnel_connect(port, NULL);
+    expect(nobody, "-NOAUTH *", "PING");
+    redisFree(nobody);
+    expect(c, "+OK", "ACL SETUSER alice off");
+    t = tunnel_connect(port, &alice);
+    expect(t, "-NOAUTH *", "PING");
+    redisFree(t);
+    expect(c, "+OK", "CONFIG SET requirepass %s tls-auth-clients-user off", "");
+    expect(c, ":1", "ACL DELUSER alice");
+}
+
 static void a_client_that_knows_another_authority_goes(void **state)
 {
     struct tunnel_options right = {.ca = crt("ca")};
@@ -788,6 +818,7 @@ int main(void)
         TEST(messages_are_pushed_in_resp3),
         TEST(what_was_sent_before_the_end_is_answered),
         TEST(certificates_of_clients),
+        TEST(a_certificate_names_its_user),
         TEST(a_client_that_knows_another_authority_goes),
         TEST(protocols_and_ciphers_are_chosen),
         TEST(the_servers_ciphers_count_when_it_says_so),

@@ -43,7 +43,9 @@ static void deny(const struct subjects *s, const struct access_question *q, cons
                  enum access_verdict verdict, size_t which, struct denial *d)
 {
     *d = (struct denial){.verdict = verdict, .command = c};
+    d->is_of_index = s->is_hidden;
     if (which != SIZE_MAX && !s->is_hidden) d->object = shown_text(s, &q->subjects[which]);
+    if (verdict == ACCESS_DENIED_KEY && which != SIZE_MAX) d->needs = q->subjects[which].needs;
     if (verdict == ACCESS_DENIED_DATABASE && which == SIZE_MAX) d->object = q->database_number;
 }
 
@@ -103,11 +105,14 @@ static enum err denial_error(struct request *rq, const struct denial *d)
                          n->command->name);
     case ACCESS_DENIED_DATABASE: (void)no_permission(rq, "access database"); break;
     case ACCESS_DENIED_KEY:
-        (void)no_permission(rq, "access one of the keys used as arguments");
+        (void)no_permission(rq, d->is_of_index ? "use that index, if there is one"
+                                               : "access one of the keys used as arguments");
         break;
     default: (void)no_permission(rq, "access one of the channels used as arguments"); break;
     }
     if (shown > 0) error_add(&rq->error, ": '%.*s'", shown, (const char *)d->object.data);
+    if (shown > 0 && d->needs == ACCESS_READ) error_add(&rq->error, ", to read it");
+    if (shown > 0 && d->needs == ACCESS_WRITE) error_add(&rq->error, ", to write it");
     return ERR_NOPERM;
 }
 

@@ -11,6 +11,8 @@ struct denial {
     enum access_verdict verdict;
     const struct command *command; /* which was not allowed, or whose subject was not */
     struct slice object;           /* of a key, channel or database; empty = it is not told */
+    unsigned needs;                /* of a key: enum access_need */
+    bool is_of_index;              /* of what an index is of, which may not be told */
 };
 
 /* ERR_NOAUTH, ERR_NOPERM (in the access log too), ERR_WAIT, OK. */

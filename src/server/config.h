@@ -50,8 +50,9 @@ struct config {
     int acl_pubsub_default; /* 0 resetchannels, 1 allchannels */
     uint64_t acllog_max;
     uint64_t address_clients_max; /* likewise */
-    uint64_t user_clients_max; /* 0 = any number */
+    uint64_t user_clients_max;    /* 0 = any number */
     uint64_t timeout_s;
+    uint64_t auth_timeout_s; /* 0 = none */
     uint64_t tcp_keepalive_s;
     uint64_t maxclients;
     uint64_t proto_max_bulk_bytes;

@@ -50,6 +50,8 @@ static const struct setting settings[] = {
      MUTABLE, "connections that one other machine may have; 0 = any number"},
     {"maxclients-per-user", SETTING_NUMBER, AT(user_clients_max), "0", 0, 1000000, NULL, MUTABLE,
      "connections that one user may have; 0 = any number"},
+    {"auth-timeout", SETTING_NUMBER, AT(auth_timeout_s), "60", 0, NUMBER_MAX, NULL, MUTABLE,
+     "seconds after which a client that has not said AUTH is disconnected; 0 = never"},
     {"timeout", SETTING_NUMBER, AT(timeout_s), "0", 0, NUMBER_MAX, NULL, MUTABLE,
      "seconds after which an idle client is disconnected; 0 = never"},
     {"tcp-keepalive", SETTING_NUMBER, AT(tcp_keepalive_s), "300", 0, NUMBER_MAX, NULL, MUTABLE,

@@ -141,6 +141,7 @@ struct session_options settings_sessions(const struct server *s)
     const struct config *c = s->config;
     return (struct session_options){
         .idle_s = c->timeout_s,
+        .auth_s = c->auth_timeout_s,
         .bulk_bytes_max = c->proto_max_bulk_bytes,
         .query_bytes_max = c->query_buffer_bytes,
         .output_normal = {c->output_normal.hard_bytes, c->output_normal.soft_bytes,

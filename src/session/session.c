@@ -35,6 +35,7 @@ struct session {
     size_t argc;
     bool is_command_waiting; /* argv is to be run again */
     bool is_running;
+    int64_t nobody_ms;       /* since when it has no user, as seen by session_check; 0 = it has */
     struct buf behind;       /* owned; messages that come after the reply being made ... */
     uint64_t behind_version; /* ... and need this version */
 };
@@ -367,9 +368,26 @@ static bool is_abandoned(const struct session *x)
     return x->state == SESSION_PARKED && x->client.block.waiter != NULL && poll(&p, 1, 0) == 1;
 }
 
+/* Whoever does not say who he is must not keep a connection from others for ever. */
+static bool is_nobody_too_long(struct session *x, int64_t now_ms)
+{
+    uint64_t max_s = x->shared->options.auth_s;
+    if (x->client.user != NULL || max_s == 0) {
+        x->nobody_ms = 0;
+        return false;
+    }
+    if (x->nobody_ms == 0) x->nobody_ms = now_ms;
+    return now_ms - x->nobody_ms > (int64_t)max_s * 1000;
+}
+
 static void session_check(struct stream *s, int64_t now_ms)
 {
     struct session *x = s->session;
+    if (is_nobody_too_long(x, now_ms)) {
+        log_verbose("client %s closed: it has not said AUTH in time", s->link.address);
+        stream_kill(s);
+        return;
+    }
     if (is_abandoned(x)) {
         log_verbose("client %s closed: it went away while it was blocked", s->link.address);
         stream_kill(s);

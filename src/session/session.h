@@ -12,6 +12,7 @@ struct sessions;
 
 struct session_options {
     uint64_t idle_s; /* clients idle this long are closed; 0 = never */
+    uint64_t auth_s; /* before AUTH; 0 = for ever */
     uint64_t bulk_bytes_max;
     uint64_t query_bytes_max;
     struct output_limit output_normal, output_pubsub; /* pubsub: who listens to channels */
