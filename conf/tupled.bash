@@ -9,7 +9,10 @@ _tupled() {
     --default-format) choices='json msgpack' ;;
     --durability) choices='always interval never' ;;
     --enable-debug-command) choices='no yes local' ;;
-    --protected-mode | --bare-bigints | --data-group-access | --latency-tracking) choices='no yes' ;;
+    --acl-pubsub-default) choices='resetchannels allchannels' ;;
+    --tls-auth-clients) choices='no yes optional' ;;
+    --tls-auth-clients-user) choices='off cn uri' ;;
+    --tls-prefer-server-ciphers | --protected-mode | --bare-bigints | --data-group-access | --latency-tracking) choices='no yes' ;;
     --dir | --backup-dir)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return
