@@ -17,6 +17,7 @@ struct sqlite_store {
     sqlite3_stmt *put, *del, *begin, *commit, *rollback, *meta_put, *del_range;
     struct buf placed;                  /* see store_place */
     uint8_t generations[DATABASES_MAX]; /* of each database; store thread: store_place.c */
+    uint64_t places_serial;             /* atomic; odd while places may change: store_place.c */
     uint64_t flush_rows;                /* sqlite_options */
     sqlite3_stmt *counts_put, *counts_del, *savepoint, *rollback_to, *release, *aside_put, *probe;
     sqlite3_stmt *large_put, *large_del, *large_get;
@@ -41,14 +42,13 @@ struct sqlite_store {
 
 /* Translates a SQLite result code; OK for SQLITE_OK, _ROW and _DONE. */
 enum err store_error(struct error *e, sqlite3 *db, int rc, const char *what);
-/* Where a database lay, in the snapshots of this data version (SQLite's own figure, of the
- * connection: as long as it stays the same, nothing was committed). */
+/* Where a database lies as long as places_serial stays the same. */
 #define READER_PLACES 16
 struct reader_place {
     bool is_known;
     uint16_t database;
     uint8_t generation;
-    unsigned data_version;
+    uint64_t serial;
 };
 
 struct sqlite_reader {

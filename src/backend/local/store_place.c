@@ -7,8 +7,8 @@
  * which store_clean.c removes in its time.
  *
  * Invariants: who reads learns the generation from `places` with the same statement, or sees
- * afterwards by SQLite's data version that nothing was committed since (store_read.c): so it is
- * the one of the snapshot that the rows are from, old or new. A generation is given to a database
+ * afterwards that it was not changed meanwhile (store_read.c): so it is the one of the snapshot
+ * that the rows are from, old or new. A generation is given to a database
  * only when no forgotten range lies in it, and a range is struck off the list only when no row of
  * it is left: so it is empty.
  */
@@ -161,8 +161,15 @@ enum err store_move(struct sqlite_store *s, struct store_moving *m, uint16_t dat
     return OK;
 }
 
+/* Whoever looks at it before and after, and finds the same even number, has seen no change. */
+static void places_change(struct sqlite_store *s)
+{
+    __atomic_add_fetch(&s->places_serial, 1, __ATOMIC_SEQ_CST);
+}
+
 void store_moving_end(struct sqlite_store *s, struct store_moving *m, bool is_committed)
 {
+    places_change(s);
     for (size_t i = 0; is_committed && i < m->count; i++) {
         s->generations[m->moved[i].database] = m->moved[i].generation;
     }
@@ -186,6 +193,7 @@ enum err store_moving_begin(struct sqlite_store *s, struct store_moving *m, stru
     };
     enum err r = OK;
     *m = (struct store_moving){0};
+    places_change(s); /* odd: until store_moving_end */
     for (size_t i = 0; i < sizeof all / sizeof all[0] && r == OK; i++) {
         int rc = sqlite3_prepare_v2(s->db, all[i].sql, -1, all[i].stmt, NULL);
         r = store_error(e, s->db, rc, "move a database");

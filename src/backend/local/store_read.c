@@ -117,7 +117,14 @@ static void bind_slice(sqlite3_stmt *stmt, int at, struct slice s)
                       SQLITE_STATIC);
 }
 
-/* Of the last snapshot that was read. */
+/* Odd while a database may be moved. Adding nothing, so that what was read before is read before:
+ * a load alone does not promise that. */
+static uint64_t places_serial(const struct sqlite_reader *r)
+{
+    return __atomic_fetch_add(&r->store->places_serial, 0, __ATOMIC_SEQ_CST);
+}
+
+/* Of the last snapshot that was read: as long as it stays the same, nothing was committed. */
 static unsigned data_version(struct sqlite_reader *r)
 {
     unsigned version = 0;
@@ -125,39 +132,64 @@ static unsigned data_version(struct sqlite_reader *r)
     return version;
 }
 
-/* Reads where the database lies. */
-static enum err read_place(struct sqlite_reader *r, uint16_t database, bool may_wait,
-                           struct reader_place *out, struct error *e)
+static enum err read_generation(struct sqlite_reader *r, uint16_t database, bool may_wait,
+                                uint8_t *out, struct error *e)
 {
     int rc = SQLITE_OK;
     sqlite3_bind_int(r->place, 1, database);
     enum err result = reader_step(r, r->place, may_wait, &rc, e);
-    out->is_known = result == OK;
-    out->database = database;
-    out->generation = rc == SQLITE_ROW ? (uint8_t)sqlite3_column_int(r->place, 0) : 0;
-    out->data_version = data_version(r);
+    *out = rc == SQLITE_ROW ? (uint8_t)sqlite3_column_int(r->place, 0) : 0;
     sqlite3_reset(r->place);
     return result;
 }
 
-/* The first step of r->get, in the place that was last known. If something was committed since it
- * was read, the row is from another snapshot: the place is read, and it is done again. That takes
- * as long as commits come faster than look-ups, which they never do. */
+static enum err step_in(struct sqlite_reader *r, struct slice key, uint8_t generation,
+                        bool may_wait, int *rc, struct error *e)
+{
+    bind_slice(r->get, 1, store_place_in(&r->placed, key, generation));
+    return reader_step(r, r->get, may_wait, rc, e);
+}
+
+/* Reads where the database lies, then the row. When something was committed in between, both are
+ * from different snapshots: again. That takes as long as commits come faster than look-ups, which
+ * they never do. */
+static enum err find_step(struct sqlite_reader *r, struct slice key, bool may_wait, int *rc,
+                          struct error *e)
+{
+    uint16_t database = key_database(key);
+    struct reader_place *p = &r->places[database % READER_PLACES];
+    for (;;) {
+        uint8_t generation = 0;
+        uint64_t serial = places_serial(r);
+        enum err result = read_generation(r, database, may_wait, &generation, e);
+        unsigned before = data_version(r);
+        if (result == OK) result = step_in(r, key, generation, may_wait, rc, e);
+        bool is_one = data_version(r) == before;
+        /* It may be kept if it lay there all the time. */
+        *p = (struct reader_place){.is_known = result == OK && !r->is_pinned && serial % 2 == 0 &&
+                                               places_serial(r) == serial,
+                                   .database = database,
+                                   .generation = generation,
+                                   .serial = serial};
+        if (result != OK || is_one) return result;
+        sqlite3_reset(r->get);
+    }
+}
+
+/* The first step of r->get. Where the database lies is known, as a rule; whether it still lay there
+ * is looked at afterwards. */
 static enum err get_step(struct sqlite_reader *r, struct slice key, bool may_wait, int *rc,
                          struct error *e)
 {
     uint16_t database = key_database(key);
-    struct reader_place *p = &r->places[database % READER_PLACES];
-    enum err result = OK;
-    if (!p->is_known || p->database != database) result = read_place(r, database, may_wait, p, e);
-    while (result == OK) {
-        bind_slice(r->get, 1, store_place_in(&r->placed, key, p->generation));
-        result = reader_step(r, r->get, may_wait, rc, e);
-        if (result != OK || p->data_version == data_version(r)) break;
-        sqlite3_reset(r->get);
-        result = read_place(r, database, may_wait, p, e);
-    }
-    return result;
+    const struct reader_place *p = &r->places[database % READER_PLACES];
+    bool is_known = p->is_known && p->database == database && !r->is_pinned &&
+                    places_serial(r) == p->serial;
+    if (!is_known) return find_step(r, key, may_wait, rc, e);
+    enum err result = step_in(r, key, p->generation, may_wait, rc, e);
+    if (result != OK || places_serial(r) == p->serial) return result;
+    sqlite3_reset(r->get);
+    return find_step(r, key, may_wait, rc, e);
 }
 
 enum err sqlite_get(struct store_reader *reader, struct slice key, bool may_wait, struct entry *out,
