@@ -58,7 +58,7 @@ static bool ask_all(const struct subjects *s, const struct user *u, struct denia
         struct access_question q;
         size_t which;
         question_begin(s, g->command, &q);
-        q.subjects = s->items + g->from;
+        if (s->count > 0) q.subjects = s->items + g->from;
         q.subject_count = end - g->from;
         enum access_verdict v = access_ask(u, &command_catalog, &q, &which);
         if (v == ACCESS_ALLOWED) continue;

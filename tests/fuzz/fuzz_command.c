@@ -1,8 +1,10 @@
-/* fuzz_command: any bytes as the requests of two connections, through the reader and the command
+/* fuzz_command: any bytes as the requests of three connections, through the reader and the command
  * table down to a real backend, in one process and without a network. Nothing may crash; and every
- * command gets exactly one reply, well-formed in its protocol (value_end is the judge).
+ * command gets exactly one reply, well-formed in its protocol (value_end is the judge). The third
+ * connection's user has all commands but those of administration, and no key, queue or channel:
+ * whatever it says, nothing may be committed.
  *
- * A line that begins with '~' gives the following requests to the other connection. State is kept
+ * A line that begins with '~' gives the following requests to the next connection. State is kept
  * from one input to the next but for a FLUSHALL: so that an input finds the same server each time.
  */
 #include <stdio.h>
@@ -12,13 +14,15 @@
 #include "base/clock.h"
 #include "index/index.h"
 #include "request/block.h"
+#include "request/login.h"
 #include "request/observe.h"
 #include "resp/reader.h"
 #include "unit/db/db_help.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define CLIENTS 2
+#define CLIENTS 3
+#define LIMITED 2        /* the one without rights */
 #define COMMANDS_MAX 500 /* of one input */
 #define POLLS_MAX 300    /* while one is parked */
 
@@ -91,6 +95,12 @@ static enum err rewrite_none(void *server, struct error *e)
     return error_set(e, ERR_SYNTAX, "no file");
 }
 
+static enum err no_aclfile(void *server, struct error *e)
+{
+    (void)server;
+    return error_set(e, ERR_SYNTAX, "no file");
+}
+
 static void remove_dir(void)
 {
     char command[128];
@@ -117,13 +127,33 @@ static const struct server_ops server_ops = {
     .config_is_mutable = config_fixed,
     .config_value = config_always,
     .config_rewrite = rewrite_none,
+    .acl_load = no_aclfile,
+    .acl_save = no_aclfile,
 };
+
+/* As the input before may have left him, he could do more. */
+static struct user *limited(void)
+{
+    const struct slice words[] = {slice_str("reset"), slice_str("on"), slice_str("nopass"),
+                                  slice_str("+@all"), slice_str("-@admin")};
+    struct slice name = slice_str("limited");
+    struct error e;
+    if (users_set(env.users, name, words, sizeof words / sizeof words[0], &e) != OK) abort();
+    return users_find(env.users, name);
+}
+
+static bool is_limited(const struct peer *p)
+{
+    return p == &peers[LIMITED] && p->client.user != NULL &&
+           slice_eq(p->client.user->name, slice_str("limited"));
+}
 
 static void peer_open(struct peer *p, uint64_t id)
 {
     *p = (struct peer){.waiter = {.ready = on_ready}, .link = {.fd = -1}};
     client_init(&p->client, &env, &p->link, &client_ops);
     p->client.id = id;
+    if (p == &peers[LIMITED]) client_become(&p->client, limited());
 }
 
 static void peer_close(struct peer *p)
@@ -241,7 +271,13 @@ static void run(struct peer *p, struct slice *argv, size_t argc)
                              .waiter = &p->waiter};
         w.proto = p->client.proto;
         p->was_told = false;
+        bool may_nothing = is_limited(p);
+        uint64_t version = engine_version_next(env.db->engine);
         enum err r = command_run(&rq);
+        if (may_nothing && engine_version_next(env.db->engine) != version) {
+            fprintf(stderr, "%s: a user without keys has changed something\n", rq.command->name);
+            abort();
+        }
         bool is_silent = has_no_reply(&rq) || mode != REPLY_ON;
         arena_reset(&arena);
         if (r == OK) {
@@ -307,9 +343,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static bool has_started;
     struct slice flush = slice_str("FLUSHALL\r\n");
+    struct error e;
     if (!has_started) start();
     has_started = true;
     if (size > 20000) return 0;
+    if (users_load(env.users, slice_str(""), "nothing", &e) != OK) abort();
     for (unsigned i = 0; i < CLIENTS; i++) peer_open(&peers[i], i + 1);
     feed(flush);
     drop_indexes();
