@@ -273,7 +273,8 @@ static bool has_space(struct slice s)
     return false;
 }
 
-/* ~text, %R~text, %W~text, %RW~text: what it needs, and where the text begins. */
+/* ~text, %R~text, %W~text, %RW~text: what it needs, and where the text begins. As in Redis, the ~
+ * may be left out when the text is empty. */
 static bool key_rule(struct slice word, unsigned *needs, size_t *at)
 {
     *needs = ACCESS_BOTH;
@@ -286,8 +287,8 @@ static bool key_rule(struct slice word, unsigned *needs, size_t *at)
         if (need == 0 || (*needs & need) != 0) return false;
         *needs |= need;
     }
-    ++*at;
-    return *needs != 0 && *at <= word.len;
+    *at += *at < word.len;
+    return *needs != 0;
 }
 
 static enum err rule_key(struct selector *s, struct slice word, struct error *e)
@@ -429,7 +430,10 @@ void selector_describe_keys(const struct selector *s, struct buf *out)
     const struct patterns *p = &s->keys;
     if (p->allows_all) buf_append_str(out, "~* ");
     for (size_t i = 0; i < p->count; i++) {
-        buf_append_str(out, heads[p->items[i].needs]);
+        /* ~* would be the rule after which there can be no other pattern. */
+        bool is_star = slice_eq(p->items[i].text, slice_str("*"));
+        bool is_both = p->items[i].needs == ACCESS_BOTH;
+        buf_append_str(out, is_star && is_both ? "%RW~" : heads[p->items[i].needs]);
         buf_append(out, p->items[i].text.data, p->items[i].text.len);
         buf_append_byte(out, ' ');
     }

@@ -332,7 +332,7 @@ static void wrong_words_change_nothing_and_are_named(void **state)
          "Error in ACL SETUSER modifier '+config|none': Unknown command or category name in ACL"},
         {"+get|", "Error in ACL SETUSER modifier '+get|': Syntax error"},
         {"%~a", "Error in ACL SETUSER modifier '%~a': Syntax error"},
-        {"%R", "Error in ACL SETUSER modifier '%R': Syntax error"},
+        {"%", "Error in ACL SETUSER modifier '%': Syntax error"},
         {"%RR~a", "Error in ACL SETUSER modifier '%RR~a': Syntax error"},
         {"what", "Error in ACL SETUSER modifier 'what': Syntax error"},
         {"#12", "Error in ACL SETUSER modifier '(hash)': The password hash must be exactly 64 "
@@ -359,6 +359,43 @@ static void wrong_words_change_nothing_and_are_named(void **state)
 }
 
 /* ---- passwords ------------------------------------------------------------------------------- */
+
+static void words_that_say_nothing_are_taken_as_by_redis(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(set(x, "bob %R"), ""); /* the empty pattern */
+    assert_string_equal(described(x, "bob"), "off %R~ resetchannels -@all");
+    assert_int_equal(
+        users_set(x, slice_str("bob"), &(struct slice){.len = 0}, 1, &(struct error){0}), OK);
+    assert_string_equal(set(x, "bob %WR~"), "");
+    assert_string_equal(described(x, "bob"), "off ~ resetchannels -@all");
+    users_free(x);
+}
+
+static void a_star_beside_others_can_be_said_again(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(set(x, "bob +@all %RW~* ~b %R~*"), "");
+    assert_string_equal(described(x, "bob"), "off %RW~* ~b resetchannels +@all");
+    assert_string_equal(set(x, "bob resetkeys %R~* ~b"), "");
+    assert_string_equal(described(x, "bob"), "off %R~* ~b resetchannels +@all");
+    users_free(x);
+}
+
+static void what_is_said_of_payloads_is_kept(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(set(x, "bob skip-sanitize-payload"), "");
+    assert_string_equal(described(x, "bob"), "off skip-sanitize-payload resetchannels -@all");
+    assert_string_equal(set(x, "bob Sanitize-Payload"), "");
+    assert_string_equal(described(x, "bob"), "off sanitize-payload resetchannels -@all");
+    assert_string_equal(set(x, "bob skip-sanitize-payload reset"), "");
+    assert_string_equal(described(x, "bob"), "off sanitize-payload resetchannels -@all");
+    users_free(x);
+}
 
 static void passwords_are_kept_as_hashes(void **state)
 {
@@ -505,6 +542,9 @@ int main(void)
         cmocka_unit_test(databases_by_name_or_number),
         cmocka_unit_test(one_selector_must_allow_all_of_it),
         cmocka_unit_test(wrong_words_change_nothing_and_are_named),
+        cmocka_unit_test(words_that_say_nothing_are_taken_as_by_redis),
+        cmocka_unit_test(a_star_beside_others_can_be_said_again),
+        cmocka_unit_test(what_is_said_of_payloads_is_kept),
         cmocka_unit_test(passwords_are_kept_as_hashes),
         cmocka_unit_test(generated_passwords_have_as_many_bits),
         cmocka_unit_test(who_holds_a_deleted_user_keeps_it),
