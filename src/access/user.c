@@ -110,6 +110,10 @@ static enum err rule_selector(struct user *u, const struct access_catalog *catal
     while (r == OK) {
         struct slice rule = word_next(&text);
         if (rule.len == 0) break;
+        if (rule.data[rule.len - 1] == ')') { /* it would end the selector when it is read again */
+            r = error_set(e, ERR_SYNTAX, "Syntax error");
+            break;
+        }
         r = selector_rule(s, catalog, rule, e);
     }
     struct selector **last = &u->selectors;

@@ -384,6 +384,26 @@ static void a_star_beside_others_can_be_said_again(void **state)
     users_free(x);
 }
 
+/* Users are kept as lines: what would be other words there is no rule. */
+static void what_a_line_could_not_say_is_refused(void **state)
+{
+    static const char *const words[] = {"+select|0\nuser", "+select|0 +@all", "(~a) +get)",
+                                        "(~a))",           "(+select|0) ~a)", "~a b",
+                                        "&a\tb",           "db=0\r"};
+    struct users *x = users_new(&catalog, NULL, NULL);
+    struct error e;
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct slice word = slice_str(words[i]);
+        assert_int_equal(users_set(x, slice_str("bob"), &word, 1, &e), ERR_SYNTAX);
+    }
+    assert_null(user(x, "bob"));
+    assert_string_equal(set(x, "bob ~a) (~b( +get )"), ""); /* it ends nothing, it ends */
+    assert_string_equal(described(x, "bob"),
+                        "off ~a) resetchannels -@all (~b( resetchannels -@all +get)");
+    users_free(x);
+}
+
 static void what_is_said_of_payloads_is_kept(void **state)
 {
     struct users *x = users_new(&catalog, NULL, NULL);
@@ -544,6 +564,7 @@ int main(void)
         cmocka_unit_test(wrong_words_change_nothing_and_are_named),
         cmocka_unit_test(words_that_say_nothing_are_taken_as_by_redis),
         cmocka_unit_test(a_star_beside_others_can_be_said_again),
+        cmocka_unit_test(what_a_line_could_not_say_is_refused),
         cmocka_unit_test(what_is_said_of_payloads_is_kept),
         cmocka_unit_test(passwords_are_kept_as_hashes),
         cmocka_unit_test(generated_passwords_have_as_many_bits),
