@@ -119,6 +119,17 @@ static void a_category_does_not_bring_what_is_beside_its_commands(void **state)
     expect(c, "+OK", "ACL DRYRUN bob CONFIG HELP");
 }
 
+static void a_database_without_a_name_is_asked_about_too(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass ~* &* +@all db=1");
+    expect(d, "+OK", "AUTH bob x");
+    expect(d, "-NOPERM *access database: '0'", "GET a");
+    expect(d, "-NOPERM *access database: '0'", "KV.SET ['a'] 1");
+    expect(d, "+PONG", "PING"); /* it is about none */
+    expect(d, "+OK", "SELECT 1");
+    expect(d, "(nil)", "GET a");
+}
+
 static void dryrun_asks_and_does_nothing(void **state)
 {
     expect(c, "+OK", "ACL SETUSER bob on nopass ~a* &c +get +set +publish +kv.atomic +kv.set");
@@ -396,6 +407,7 @@ int main(void)
         TEST(passwords_can_be_made_and_many_can_fit),
         TEST(categories_are_those_of_redis_and_ours),
         TEST(a_category_does_not_bring_what_is_beside_its_commands),
+        TEST(a_database_without_a_name_is_asked_about_too),
         TEST(dryrun_asks_and_does_nothing),
         TEST(nobody_may_only_say_who_he_is),
         TEST(nobody_has_few_and_small_words),

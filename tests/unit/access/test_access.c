@@ -165,6 +165,10 @@ static void commands_are_allowed_by_name_category_part_and_first_word(void **sta
     assert_int_equal(ask(x, "bob", CONFIG_GET, NULL, 0), ACCESS_ALLOWED);
     assert_int_equal(ask(x, "bob", CONFIG_SET, NULL, 0), ACCESS_DENIED_COMMAND);
     assert_int_equal(access_ask(user(x, "bob"), &catalog, &q, &which), ACCESS_ALLOWED);
+    assert_string_equal(set(x, "eve +select|0 -select"), "");
+    assert_int_equal(access_ask(user(x, "eve"), &catalog, &q, &which), ACCESS_DENIED_COMMAND);
+    assert_string_equal(set(x, "eve +select|0 -@fast"), "");
+    assert_int_equal(access_ask(user(x, "eve"), &catalog, &q, &which), ACCESS_DENIED_COMMAND);
     q.first = slice_str("1");
     assert_int_equal(access_ask(user(x, "bob"), &catalog, &q, &which), ACCESS_DENIED_COMMAND);
     assert_string_equal(described(x, "bob"),
@@ -199,6 +203,10 @@ static void keys_need_a_pattern_with_all_that_is_done(void **state)
     assert_int_equal(ask_key(x, "bob", SET, "elsewhere", 0), ACCESS_DENIED_KEY);
     assert_int_equal(ask_key(x, "bob", SET, "x1", ACCESS_BOTH), ACCESS_ALLOWED);
     assert_int_equal(ask_key(x, "bob", SET, "z1", ACCESS_BOTH), ACCESS_DENIED_KEY);
+    assert_string_equal(set(x, "eve +@all %R~[xy]?"), "");
+    assert_int_equal(ask_key(x, "eve", GET, "x1", ACCESS_READ), ACCESS_ALLOWED);
+    assert_int_equal(ask_key(x, "eve", SET, "x1", ACCESS_WRITE), ACCESS_DENIED_KEY);
+    assert_int_equal(ask_key(x, "eve", SET, "x1", ACCESS_BOTH), ACCESS_DENIED_KEY);
     assert_string_equal(described(x, "bob"),
                         "off ~both/* %R~read/* %W~write/* ~[xy]? resetchannels +@all");
     users_free(x);
@@ -537,6 +545,16 @@ static void lines_of_users_are_taken_whole_or_not_at_all(void **state)
     users_free(x);
 }
 
+static void a_name_may_look_like_an_incarnation(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(load(x, "user incarnation=0123456789abcda8\n"), "");
+    assert_int_equal(users_count(x), 2);
+    assert_string_equal(described(x, "incarnation=0123456789abcda8"), "off resetchannels -@all");
+    users_free(x);
+}
+
 static void names_have_no_blanks(void **state)
 {
     struct users *x = users_new(&catalog, NULL, NULL);
@@ -570,6 +588,7 @@ int main(void)
         cmocka_unit_test(generated_passwords_have_as_many_bits),
         cmocka_unit_test(who_holds_a_deleted_user_keeps_it),
         cmocka_unit_test(lines_of_users_are_taken_whole_or_not_at_all),
+        cmocka_unit_test(a_name_may_look_like_an_incarnation),
         cmocka_unit_test(names_have_no_blanks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
