@@ -105,6 +105,32 @@ static void categories_are_those_of_redis_and_ours(void **state)
     expect(c, "-ERR Unknown category 'nosuch'", "ACL CAT nosuch");
 }
 
+/* A container that were in @read would bring all of its subcommands along. */
+static void a_category_does_not_bring_what_is_beside_its_commands(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset ~* &* +@read +@connection");
+    expect(c, "+OK", "ACL DRYRUN bob KV.QUEUE STATS q");
+    expect(c, "+OK", "ACL DRYRUN bob KV.INDEX LIST");
+    expect(c, "+OK", "ACL DRYRUN bob CLIENT HELP");
+    expect(c, "*run the 'kv.queue|purge' command", "ACL DRYRUN bob KV.QUEUE PURGE q");
+    expect(c, "*run the 'kv.dlq|del' command", "ACL DRYRUN bob KV.DLQ DEL q 1");
+    expect(c, "*run the 'kv.index|drop' command", "ACL DRYRUN bob KV.INDEX DROP i");
+    expect(c, "+OK", "ACL SETUSER bob reset ~* &* +@all -@admin");
+    expect(c, "*run the 'kv.db|create' command", "ACL DRYRUN bob KV.DB CREATE x");
+    expect(c, "+OK", "ACL DRYRUN bob CONFIG HELP");
+}
+
+static void a_database_without_a_name_is_asked_about_too(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass ~* &* +@all db=1");
+    expect(d, "+OK", "AUTH bob x");
+    expect(d, "-NOPERM *access database: '0'", "GET a");
+    expect(d, "-NOPERM *access database: '0'", "KV.SET ['a'] 1");
+    expect(d, "+PONG", "PING"); /* it is about none */
+    expect(d, "+OK", "SELECT 1");
+    expect(d, "(nil)", "GET a");
+}
+
 static void dryrun_asks_and_does_nothing(void **state)
 {
     expect(c, "+OK", "ACL SETUSER bob on nopass ~a* &c +get +set +publish +kv.atomic +kv.set");
@@ -462,6 +488,8 @@ int main(void)
         TEST(wrong_rules_change_nothing_and_are_named),
         TEST(passwords_can_be_made_and_many_can_fit),
         TEST(categories_are_those_of_redis_and_ours),
+        TEST(a_category_does_not_bring_what_is_beside_its_commands),
+        TEST(a_database_without_a_name_is_asked_about_too),
         TEST(dryrun_asks_and_does_nothing),
         TEST(nobody_may_only_say_who_he_is),
         TEST(nobody_has_few_and_small_words),

@@ -397,12 +397,12 @@ static void info_tells_flags_categories_and_key_places(void **state)
                 "COMMAND INFO KV.ATOMIC");
     expect_deep("[[kv.min :-3 *] [kv.del :-2 [*+movablekeys] :1 :-1 :1 *]]",
                 "COMMAND INFO KV.MIN kv.del");
-    expect_deep("[[del * [+%write +%keyspace +%fast] *] [set * [+%write +%string +%slow] *]]",
+    expect_deep("[[del * [+%write +%keyspace +%slow] *] [set * [+%write +%string +%slow] *]]",
                 "COMMAND INFO del set");
     expect_deep(
         "[[config|set :-4 [+admin +no_multi] :0 :0 :0 [+%admin +%dangerous +%slow] [] [] []]]",
         "COMMAND INFO config|set");
-    expect_deep("[[multi :1 [+fast] * [+%transaction +%fast] *] [wait * [+blocking] *]]",
+    expect_deep("[[multi :1 [+fast] * [+%transaction +%fast] *] [wait * [] *]]",
                 "COMMAND INFO multi wait");
     expect_deep("[(nil) (nil) (nil)]", "COMMAND INFO nosuch config|nosuch nosuch|get");
 }

@@ -2,14 +2,11 @@
  * when there is no redis-server.
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,8 +14,8 @@
 #include "client.h"
 #include "group.h"
 #include "load_help.h"
+#include "real_redis.h"
 
-#define LIMIT_MS 15000
 #define KEYS_MAX 20000
 
 static redisContext *c;
@@ -427,54 +424,11 @@ static char *told(redisContext *by, const char *command)
     return text;
 }
 
-static pid_t redis_start(char *dir, redisContext **to)
-{
-    char socket[120];
-    snprintf(dir, 100, "/tmp/tupled-redis-XXXXXX");
-    assert_non_null(mkdtemp(dir));
-    snprintf(socket, sizeof socket, "%s/s", dir);
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
-               "--dir", dir, "--logfile", "log", (char *)NULL);
-        _exit(127);
-    }
-    assert_true(pid > 0);
-    long until = testserver_now_ms() + LIMIT_MS;
-    for (;;) {
-        *to = redisConnectUnix(socket);
-        if ((*to)->err == 0) return pid;
-        redisFree(*to);
-        if (testserver_now_ms() > until) fail_msg("redis-server does not start");
-        testserver_pause();
-    }
-}
-
-static void redis_stop(pid_t pid, const char *dir)
-{
-    char path[120];
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, 0);
-    snprintf(path, sizeof path, "%s/log", dir);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/s", dir);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/dump.rdb", dir);
-    unlink(path);
-    rmdir(dir);
-}
-
 static void the_string_view_answers_as_redis_does(void **state)
 {
-    char dir[100];
     redisContext *redis = NULL;
     size_t different = 0;
-    if (system("redis-server --version >/dev/null 2>&1") != 0) {
-        printf("# no redis-server: nothing to compare with\n");
-        skip();
-    }
-    pid_t pid = redis_start(dir, &redis);
+    struct real_redis *real = real_redis_start(&redis);
     for (size_t i = 0; i < sizeof both / sizeof both[0]; i++) {
         char *wanted = told(redis, both[i]);
         char *got = told(c, both[i]);
@@ -488,7 +442,7 @@ static void the_string_view_answers_as_redis_does(void **state)
         free(got);
     }
     redisFree(redis);
-    redis_stop(pid, dir);
+    real_redis_stop(real);
     assert_int_equal(different, 0);
 }
 

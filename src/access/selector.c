@@ -209,6 +209,15 @@ static enum err rule_category(struct selector *s, const struct access_catalog *c
     return OK;
 }
 
+/* A line of users could not say it. */
+static bool has_space(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        if (isspace(s.data[i]) || s.data[i] == '\0') return true;
+    }
+    return false;
+}
+
 /* +select|0: only with that first word. */
 static enum err rule_first(struct selector *s, const struct access_catalog *catalog,
                            struct slice name, struct error *e)
@@ -220,7 +229,7 @@ static enum err rule_first(struct selector *s, const struct access_catalog *cata
     struct slice word = slice_of(bar + 1, name.len - len - 1);
     struct slice command = slice_of(name.data, len);
     if (!find_command(catalog, command, &number)) return bad(e, UNKNOWN);
-    if (word.len == 0) return bad(e, WRONG);
+    if (word.len == 0 || has_space(word)) return bad(e, WRONG);
     if (catalog->parts(number) > 0) return bad(e, UNKNOWN);
     if (memchr(word.data, '|', word.len) != NULL) {
         return bad(e, "Allowing first-arg of a subcommand is not supported");
@@ -265,15 +274,8 @@ bool selector_allows_command(const struct selector *s, const struct access_catal
 
 /* ---- keys, channels, databases ---- */
 
-static bool has_space(struct slice s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        if (isspace(s.data[i]) || s.data[i] == '\0') return true;
-    }
-    return false;
-}
-
-/* ~text, %R~text, %W~text, %RW~text: what it needs, and where the text begins. */
+/* ~text, %R~text, %W~text, %RW~text: what it needs, and where the text begins. As in Redis, the ~
+ * may be left out when the text is empty. */
 static bool key_rule(struct slice word, unsigned *needs, size_t *at)
 {
     *needs = ACCESS_BOTH;
@@ -286,8 +288,8 @@ static bool key_rule(struct slice word, unsigned *needs, size_t *at)
         if (need == 0 || (*needs & need) != 0) return false;
         *needs |= need;
     }
-    ++*at;
-    return *needs != 0 && *at <= word.len;
+    *at += *at < word.len;
+    return *needs != 0;
 }
 
 static enum err rule_key(struct selector *s, struct slice word, struct error *e)
@@ -429,7 +431,10 @@ void selector_describe_keys(const struct selector *s, struct buf *out)
     const struct patterns *p = &s->keys;
     if (p->allows_all) buf_append_str(out, "~* ");
     for (size_t i = 0; i < p->count; i++) {
-        buf_append_str(out, heads[p->items[i].needs]);
+        /* ~* would be the rule after which there can be no other pattern. */
+        bool is_star = slice_eq(p->items[i].text, slice_str("*"));
+        bool is_both = p->items[i].needs == ACCESS_BOTH;
+        buf_append_str(out, is_star && is_both ? "%RW~" : heads[p->items[i].needs]);
         buf_append(out, p->items[i].text.data, p->items[i].text.len);
         buf_append_byte(out, ' ');
     }

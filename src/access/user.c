@@ -110,6 +110,10 @@ static enum err rule_selector(struct user *u, const struct access_catalog *catal
     while (r == OK) {
         struct slice rule = word_next(&text);
         if (rule.len == 0) break;
+        if (rule.data[rule.len - 1] == ')') { /* it would end the selector when it is read again */
+            r = error_set(e, ERR_SYNTAX, "Syntax error");
+            break;
+        }
         r = selector_rule(s, catalog, rule, e);
     }
     struct selector **last = &u->selectors;
@@ -128,7 +132,7 @@ static void selectors_clear(struct user *u)
 static void user_reset(struct user *u)
 {
     u->is_on = u->is_nopass = false;
-    u->sanitizes_payload = false;
+    u->payload = PAYLOAD_SANITIZED; /* as in Redis, where a new user has neither word */
     u->secret_count = 0;
     selectors_clear(u);
     selector_fini(u->selectors);
@@ -145,7 +149,8 @@ static bool user_rule(struct user *u, struct slice word)
         u->secret_count = 0;
     } else if (slice_is_word(word, "SANITIZE-PAYLOAD") ||
                slice_is_word(word, "SKIP-SANITIZE-PAYLOAD")) {
-        u->sanitizes_payload = word.data[1] == 'a' || word.data[1] == 'A';
+        u->payload = word.len == strlen("sanitize-payload") ? PAYLOAD_SANITIZED
+                                                            : PAYLOAD_UNSANITIZED;
     } else if (slice_is_word(word, "CLEARSELECTORS")) {
         selectors_clear(u);
     } else if (slice_is_word(word, "RESET")) {
@@ -165,7 +170,7 @@ static enum err rule(struct user *u, const struct access_catalog *catalog, struc
     if (word.len > 1 && word.data[0] == '(' && word.data[word.len - 1] == ')') {
         return rule_selector(u, catalog, word, e);
     }
-    if (user_rule(u, word)) return OK;
+    if (word.len == 0 || user_rule(u, word)) return OK;
     return selector_rule(u->selectors, catalog, word, e);
 }
 
@@ -184,7 +189,7 @@ static struct user *user_copy(const struct user *from)
     *last = NULL;
     u->is_on = from->is_on;
     u->is_nopass = from->is_nopass;
-    u->sanitizes_payload = from->sanitizes_payload;
+    u->payload = from->payload;
     for (size_t i = 0; i < from->secret_count; i++) {
         bool is_nopass = u->is_nopass;
         secret_add(u, &from->secrets[i]);
@@ -203,7 +208,7 @@ static void user_take(struct user *u, struct user *changed)
     u->secret_count = changed->secret_count;
     u->is_on = changed->is_on;
     u->is_nopass = changed->is_nopass;
-    u->sanitizes_payload = changed->sanitizes_payload;
+    u->payload = changed->payload;
     changed->selectors = selectors;
     changed->secrets = secrets;
     u->is_unlimited = false;
@@ -274,11 +279,19 @@ enum err user_set(struct user *u, const struct access_catalog *catalog, const st
     return r;
 }
 
+const char *user_payload_word(const struct user *u)
+{
+    static const char *const words[] = {
+        [PAYLOAD_SANITIZED] = "sanitize-payload", [PAYLOAD_UNSANITIZED] = "skip-sanitize-payload"};
+    return words[u->payload];
+}
+
 void user_describe(const struct user *u, struct buf *out)
 {
+    const char *payload = user_payload_word(u);
     buf_append_str(out, u->is_on ? "on" : "off");
     if (u->is_nopass) buf_append_str(out, " nopass");
-    if (u->sanitizes_payload) buf_append_str(out, " sanitize-payload");
+    if (payload != NULL) buf_printf(out, " %s", payload);
     for (size_t i = 0; i < u->secret_count; i++) {
         char hex[SECRET_HEX_BYTES + 1];
         secret_to_hex(&u->secrets[i], hex);

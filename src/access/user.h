@@ -9,13 +9,16 @@
 
 #define USER_NAME_BYTES_MAX 255
 
+/* Redis's words, kept and told; there is no payload to be sanitized. */
+enum user_payload { PAYLOAD_UNSAID, PAYLOAD_SANITIZED, PAYLOAD_UNSANITIZED };
+
 struct user {
     struct slice name;    /* first: the table looks here; its bytes follow the struct */
     uint64_t incarnation; /* no other user, of any name, ever had it */
     bool is_unlimited;    /* nothing need be asked: +@all ~* &* alldbs */
     bool is_on, is_nopass;
-    bool is_deleted;        /* only those who still hold it know of it */
-    bool sanitizes_payload; /* Redis's word, kept and told; there is no payload to be sanitized */
+    bool is_deleted; /* only those who still hold it know of it */
+    enum user_payload payload;
     size_t holders;         /* users_hold; freed with the last one after it was deleted */
     struct secret *secrets; /* owned */
     size_t secret_count;
@@ -34,6 +37,8 @@ ERR_MUST_USE enum err user_set(struct user *u, const struct access_catalog *cata
 void user_assign(struct user *u, const struct user *like);
 /* `on #5e88... ~* &* +@all`: the words that make it. */
 void user_describe(const struct user *u, struct buf *out);
+/* "sanitize-payload", "skip-sanitize-payload"; NULL: neither was said. */
+const char *user_payload_word(const struct user *u);
 /* Does the password fit? Takes the same time wherever a hash differs, and whichever it is. */
 bool user_accepts(const struct user *u, struct slice password);
 

@@ -289,7 +289,7 @@ static enum err load_line(struct users *fresh, struct slice *words, size_t count
                          (int)words[1].len, (const char *)words[1].data);
     }
     uint64_t incarnation = incarnation_of(words[1]);
-    if (take_incarnation(words[count - 1], &incarnation)) count--;
+    if (count > 2 && take_incarnation(words[count - 1], &incarnation)) count--;
     enum err r = check_name(words[1], e);
     if (r != OK) return r;
     struct user *u = make(fresh, words[1], incarnation);

@@ -20,9 +20,19 @@ static const char hex_digits[] = "0123456789abcdef";
 
 static bool must_escape(uint8_t c, bool is_first)
 {
-    if (c < 0x21 || c > 0x7e) return true;
-    if (strchr("/%*?[]\\", c) != NULL) return true;
-    return is_first && (c == '#' || c == '&' || c == '!');
+    switch (c) {
+    case '/':
+    case '%':
+    case '*':
+    case '?':
+    case '[':
+    case ']':
+    case '\\': return true;
+    case '#':
+    case '&':
+    case '!': return is_first;
+    default: return c < 0x21 || c > 0x7e;
+    }
 }
 
 static int hex2(struct slice s, size_t at)
@@ -156,11 +166,11 @@ static void string_to_path(struct slice s, struct buf *out)
 {
     if (s.len == 0) buf_append_byte(out, '%');
     for (size_t i = 0; i < s.len; i++) {
+        size_t from = i;
+        while (i < s.len && !must_escape(s.data[i], i == 0)) i++;
+        if (i > from) buf_append(out, s.data + from, i - from);
+        if (i == s.len) break;
         uint8_t c = s.data[i];
-        if (!must_escape(c, i == 0)) {
-            buf_append_byte(out, c);
-            continue;
-        }
         buf_append_byte(out, '%');
         buf_append_byte(out, (uint8_t)hex_digits[c >> 4]);
         buf_append_byte(out, (uint8_t)hex_digits[c & 15]);

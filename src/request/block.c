@@ -155,7 +155,7 @@ static enum err wait_run(struct request *rq)
 const struct command cmd_wait = {
     .name = "wait",
     .arity = 3,
-    .flags = CMD_CONNECTION | CMD_BLOCKING | CMD_UNBOUNDED,
+    .flags = CMD_CONNECTION | CMD_UNBOUNDED,
     .group = "generic",
     .since = "0.1.0",
     .summary = "Waits for replicas, of which there are none: 0 when the time is over.",

@@ -393,10 +393,11 @@ const struct command *command_find_full(struct slice name, const struct command 
 /* HELP of the container that the request names: its subcommands, taken from the table. */
 enum err command_help_run(struct request *rq);
 /* The subcommand HELP of a container: a struct of its own, so that it is counted apart. */
-#define COMMAND_HELP(of_group)                                                                     \
+#define COMMAND_HELP(of_group, its_flags)                                                          \
     static const struct command sub_help = {                                                       \
         .name = "help",                                                                            \
         .arity = 2,                                                                                \
+        .flags = (its_flags),                                                                      \
         .group = of_group,                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = "The subcommands.",                                                             \

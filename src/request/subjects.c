@@ -1,7 +1,5 @@
 #include "request/subjects.h"
 
-#include <stdio.h>
-
 #include "codec/key.h"
 #include "request/args.h"
 #include "request/enqueue.h"
@@ -40,9 +38,14 @@ struct slice subject_of_prefix(struct arena *arena, struct slice tuple)
 
 static struct slice number_text(struct arena *arena, uint16_t number)
 {
-    char *text = arena_alloc(arena, 8);
-    int len = snprintf(text, 8, "%u", number);
-    return slice_of(text, (size_t)len);
+    char digits[8]; /* from the last one on; of every command that is asked about */
+    size_t at = sizeof digits;
+    unsigned n = number;
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    return arena_copy(arena, slice_of(digits + at, sizeof digits - at));
 }
 
 struct access_subject subject_of_database(struct arena *arena, const struct database *d)

@@ -104,10 +104,11 @@ static void reply_selector(struct request *rq, const struct selector *s)
 
 static void reply_flags(struct request *rq, const struct user *u)
 {
-    resp_set(rq->w, 1 + (size_t)u->is_nopass + (size_t)u->sanitizes_payload);
+    const char *payload = user_payload_word(u);
+    resp_set(rq->w, 1 + (size_t)u->is_nopass + (payload != NULL));
     resp_bulk_str(rq->w, u->is_on ? "on" : "off");
     if (u->is_nopass) resp_bulk_str(rq->w, "nopass");
-    if (u->sanitizes_payload) resp_bulk_str(rq->w, "sanitize-payload");
+    if (payload != NULL) resp_bulk_str(rq->w, payload);
 }
 
 static enum err getuser_run(struct request *rq)
@@ -294,7 +295,7 @@ static const struct command sub_setuser = {
 };
 ACL_SUB(users, 2, ADMIN, "The names of all users.", "", "Names, sorted.");
 ACL_SUB(whoami, 2, 0, "Who this connection is.", "", "A name.");
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const acl_subcommands[] = {
     &sub_cat,  &sub_deluser, &sub_dryrun, &sub_genpass, &sub_getuser, &sub_help,   &sub_list,

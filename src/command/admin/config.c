@@ -303,7 +303,7 @@ static const struct command sub_resetstat = {
     .run = resetstat_run,
 };
 
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const config_subcommands[] = {
     &sub_get, &sub_help, &sub_resetstat, &sub_rewrite, &sub_set, NULL,
@@ -312,7 +312,6 @@ static const struct command *const config_subcommands[] = {
 const struct command cmd_config = {
     .name = "config",
     .arity = -2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
     .summary = "Commands about the configuration.",

@@ -244,7 +244,7 @@ DB_SUB(limit, -4, CMD_DANGEROUS, "Changes limits; those that are not named stay.
 DB_SUB(list, 2, 0, "All databases that the user may use.", "", "`[[number, name] ...]`");
 DB_SUB(rename, 4, CMD_DANGEROUS, "Gives a database another name; its number stays.",
        "name new-name", "OK.");
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const db_subcommands[] = {
     &sub_create, &sub_drop, &sub_help, &sub_info, &sub_limit, &sub_list, &sub_rename, NULL,
@@ -253,7 +253,6 @@ static const struct command *const db_subcommands[] = {
 const struct command kv_db = {
     .name = "kv.db",
     .arity = -2,
-    .flags = CMD_ADMIN,
     .group = "server",
     .since = "0.1.0",
     .summary = "Databases with names and limits.",

@@ -414,7 +414,7 @@ DEBUG_SUB(sleep, "sleep", 3, 0, "Stops the whole server for so many seconds; dec
 DEBUG_SUB(trace, "trace", -3, 0,
           "Keeps the last 1024 moves of the server's state machines, and shows them.",
           "<ON | OFF | GET [count]>");
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const debug_subcommands[] = {
     &sub_clock, &sub_digest, &sub_error, &sub_help, &sub_log, &sub_protocol, &sub_set_active_expire,

@@ -83,7 +83,7 @@ static const struct command sub_status = {
     .run = status_run,
 };
 
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const verify_subcommands[] = {&sub_help, &sub_start, &sub_status,
                                                            &sub_stop, NULL};
@@ -91,7 +91,6 @@ static const struct command *const verify_subcommands[] = {&sub_help, &sub_start
 const struct command kv_verify = {
     .name = "kv.verify",
     .arity = -2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
     .summary = "Reads everything that is stored in the background and shows what is damaged.",

@@ -38,7 +38,7 @@ static enum err role_run(struct request *rq)
 const struct command cmd_role = {
     .name = "role",
     .arity = 1,
-    .flags = CMD_FAST | CMD_DANGEROUS,
+    .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
     .summary = "That this server is a master without replicas.",
@@ -83,7 +83,7 @@ static const struct command sub_list = {
     .syntax = "",
     .run = list_run,
 };
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const module_subcommands[] = {&sub_help, &sub_list, NULL};
 

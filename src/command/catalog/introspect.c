@@ -275,6 +275,7 @@ static enum err getkeysandflags_run(struct request *rq)
     static const struct command sub_##id = {                                                       \
         .name = #id,                                                                               \
         .arity = words,                                                                            \
+        .flags = CMD_CONNECTION,                                                                   \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
@@ -294,7 +295,7 @@ COMMAND_SUB(info, -2, "Arity, flags, key positions and ACL categories.", "[comma
 COMMAND_SUB(list, -2, "The names of commands and subcommands.",
             "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]", list_run);
 
-COMMAND_HELP("server");
+COMMAND_HELP("server", CMD_CONNECTION);
 
 static const struct command *const command_subcommands[] = {
     &sub_count, &sub_docs, &sub_getkeys, &sub_getkeysandflags,
@@ -303,6 +304,7 @@ static const struct command *const command_subcommands[] = {
 const struct command cmd_command = {
     .name = "command",
     .arity = -1,
+    .flags = CMD_CONNECTION,
     .group = "server",
     .since = "0.1.0",
     .summary = "All commands; its subcommands tell more.",

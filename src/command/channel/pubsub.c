@@ -393,7 +393,7 @@ PUBSUB_SUB(shardchannels, "shardchannels", -2, "Shard channels that somebody lis
            "[pattern]");
 PUBSUB_SUB(shardnumsub, "shardnumsub", -2, "Shard channels and how many listen to them.",
            "[shardchannel [shardchannel ...]]");
-COMMAND_HELP("pubsub");
+COMMAND_HELP("pubsub", 0);
 
 static const struct command *const pubsub_subcommands[] = {
     &sub_channels, &sub_help, &sub_numpat, &sub_numsub, &sub_shardchannels, &sub_shardnumsub, NULL,
@@ -402,7 +402,6 @@ static const struct command *const pubsub_subcommands[] = {
 const struct command cmd_pubsub = {
     .name = "pubsub",
     .arity = -2,
-    .flags = CMD_PUBSUB,
     .group = "pubsub",
     .since = "0.1.0",
     .summary = "Commands about channels and who listens.",

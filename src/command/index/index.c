@@ -460,7 +460,7 @@ static const struct command sub_info = {
     .subjects = info_subjects,
 };
 
-COMMAND_HELP("kv");
+COMMAND_HELP("kv", CMD_INDEX);
 
 static const struct command *const index_subcommands[] = {
     &sub_create, &sub_drop, &sub_help, &sub_info, &sub_list, NULL,
@@ -469,7 +469,6 @@ static const struct command *const index_subcommands[] = {
 const struct command kv_index = {
     .name = "kv.index",
     .arity = -2,
-    .flags = CMD_INDEX | CMD_READ,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Commands about indexes.",

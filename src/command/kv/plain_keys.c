@@ -12,7 +12,7 @@
     const struct command cmd_##id = {                                                              \
         .name = word,                                                                              \
         .arity = words,                                                                            \
-        .flags = CMD_STRING | CMD_KEYSPACE | CMD_FAST | (more),                                    \
+        .flags = CMD_STRING | CMD_KEYSPACE | (more),                                               \
         .first_key = 1,                                                                            \
         .last_key = last,                                                                          \
         .key_step = 1,                                                                             \
@@ -26,25 +26,25 @@
 
 KEYS_COMMAND(del, "del", -2, CMD_WRITE, KEY_RM | KEY_DELETE, -1, kv_del_run, "Deletes plain keys.",
              "key [key ...]");
-KEYS_COMMAND(unlink, "unlink", -2, CMD_WRITE, KEY_RM | KEY_DELETE, -1, kv_del_run, "As DEL.",
-             "key [key ...]");
-KEYS_COMMAND(ttl, "ttl", 2, CMD_READ, KEY_RO | KEY_ACCESS, 1, kv_ttl_run,
+KEYS_COMMAND(unlink, "unlink", -2, CMD_WRITE | CMD_FAST, KEY_RM | KEY_DELETE, -1, kv_del_run,
+             "As DEL.", "key [key ...]");
+KEYS_COMMAND(ttl, "ttl", 2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, 1, kv_ttl_run,
              "Seconds until a plain key expires; -1 never, -2 absent.", "key");
-KEYS_COMMAND(pttl, "pttl", 2, CMD_READ, KEY_RO | KEY_ACCESS, 1, kv_pttl_run,
+KEYS_COMMAND(pttl, "pttl", 2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, 1, kv_pttl_run,
              "Milliseconds until a plain key expires; -1 never, -2 absent.", "key");
-KEYS_COMMAND(expire, "expire", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_expire_run,
+KEYS_COMMAND(expire, "expire", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1, kv_expire_run,
              "Lets a plain key expire in so many seconds; 1 or 0.",
              "key seconds [NX | XX | GT | LT]");
-KEYS_COMMAND(pexpire, "pexpire", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_pexpire_run,
+KEYS_COMMAND(pexpire, "pexpire", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1, kv_pexpire_run,
              "Lets a plain key expire in so many milliseconds; 1 or 0.",
              "key milliseconds [NX | XX | GT | LT]");
-KEYS_COMMAND(expireat, "expireat", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_expireat_run,
-             "Lets a plain key expire at a Unix time; 1 or 0.",
+KEYS_COMMAND(expireat, "expireat", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1,
+             kv_expireat_run, "Lets a plain key expire at a Unix time; 1 or 0.",
              "key unix-time-seconds [NX | XX | GT | LT]");
-KEYS_COMMAND(pexpireat, "pexpireat", -3, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_pexpireat_run,
-             "Lets a plain key expire at a Unix time in milliseconds; 1 or 0.",
+KEYS_COMMAND(pexpireat, "pexpireat", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1,
+             kv_pexpireat_run, "Lets a plain key expire at a Unix time in milliseconds; 1 or 0.",
              "key unix-time-milliseconds [NX | XX | GT | LT]");
-KEYS_COMMAND(persist, "persist", 2, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, kv_persist_run,
+KEYS_COMMAND(persist, "persist", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1, kv_persist_run,
              "Takes the expiry off a plain key; 1 when it had one, else 0.", "key");
 
 static enum err read_plain(struct request *rq, struct slice arg, struct entry *entry)
@@ -69,7 +69,7 @@ static enum err exists_run(struct request *rq)
     resp_int(rq->w, found);
     return OK;
 }
-KEYS_COMMAND(exists, "exists", -2, CMD_READ, KEY_RO, -1, exists_run,
+KEYS_COMMAND(exists, "exists", -2, CMD_READ | CMD_FAST, KEY_RO, -1, exists_run,
              "How many of these plain keys are there.", "key [key ...]");
 
 /* Bytes are Redis's `string`, so a string of ours is `text`; every other value has the name of its
@@ -90,5 +90,5 @@ static enum err type_run(struct request *rq)
     }
     return OK;
 }
-KEYS_COMMAND(type, "type", 2, CMD_READ, KEY_RO, 1, type_run,
+KEYS_COMMAND(type, "type", 2, CMD_READ | CMD_FAST, KEY_RO, 1, type_run,
              "string for bytes, else the kind of value; none when absent.", "key");

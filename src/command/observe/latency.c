@@ -335,7 +335,7 @@ LATENCY_SUB(history, 3, 0, "The samples of an event: time and milliseconds.", "e
 LATENCY_SUB(latest, 2, 0, "The newest and the worst sample of every event.", "", latest_run);
 LATENCY_SUB(reset, -2, CMD_NO_MULTI, "Forgets the samples of some or all events.", "[event ...]",
             reset_run);
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const latency_subcommands[] = {
     &sub_doctor, &sub_graph, &sub_help, &sub_histogram, &sub_history, &sub_latest, &sub_reset, NULL,

@@ -229,7 +229,7 @@ MEMORY_SUB(doctor, "doctor", 2, 0, "What is unusual about the memory, in words."
 MEMORY_SUB(malloc_stats, "malloc-stats", 2, 0, "What the allocator reports.", "");
 MEMORY_SUB(purge, "purge", 2, CMD_NO_MULTI, "Gives free memory back to the system.", "");
 MEMORY_SUB(stats, "stats", 2, 0, "Where the memory is.", "");
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command sub_usage = {
     .name = "usage",

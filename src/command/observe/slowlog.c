@@ -175,7 +175,7 @@ SLOWLOG_SUB(get, -2, 0, "The newest entries, 10 unless a count is given; -1 is a
             get_run);
 SLOWLOG_SUB(len, 2, 0, "The number of entries.", "", len_run);
 SLOWLOG_SUB(reset, 2, CMD_NO_MULTI, "Forgets all entries.", "", reset_run);
-COMMAND_HELP("server");
+COMMAND_HELP("server", 0);
 
 static const struct command *const slowlog_subcommands[] = {&sub_get, &sub_help, &sub_len,
                                                             &sub_reset, NULL};

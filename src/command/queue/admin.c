@@ -239,7 +239,7 @@ static const struct command sub_purge = {
     .subjects = queue_write_subjects,
 };
 
-COMMAND_HELP("queue");
+COMMAND_HELP("queue", CMD_QUEUE);
 
 static const struct command *const queue_subcommands[] = {
     &sub_help, &sub_list, &sub_peek, &queue_prefetch, &sub_purge, &sub_stats, NULL,
@@ -248,7 +248,6 @@ static const struct command *const queue_subcommands[] = {
 const struct command kv_queue = {
     .name = "kv.queue",
     .arity = -2,
-    .flags = CMD_QUEUE | CMD_READ,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Commands about queues.",

@@ -224,7 +224,7 @@ static const struct command sub_purge = {
     .subjects = queue_write_subjects,
 };
 
-COMMAND_HELP("queue");
+COMMAND_HELP("queue", CMD_QUEUE);
 
 static const struct command *const dead_subcommands[] = {
     &sub_del, &sub_get, &sub_help, &sub_list, &sub_purge, &sub_requeue, NULL,
@@ -233,7 +233,6 @@ static const struct command *const dead_subcommands[] = {
 const struct command kv_dlq = {
     .name = "kv.dlq",
     .arity = -2,
-    .flags = CMD_QUEUE | CMD_READ,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Commands about dead letters.",

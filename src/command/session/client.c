@@ -252,12 +252,10 @@ static enum err kill_run(struct request *rq)
         .run = id##_run,                                                                           \
     }
 
-CLIENT_SUB(id, "id", 2, CMD_FAST, "The connection's number.", "");
-CLIENT_SUB(getname, "getname", 2, CMD_FAST, "The connection's name.", "");
-CLIENT_SUB(setname, "setname", 3, CMD_FAST | CMD_NO_MULTI, "Names the connection.",
-           "connection-name");
-CLIENT_SUB(setinfo, "setinfo", 4, CMD_FAST | CMD_NO_MULTI,
-           "Sets the name and version of the client library.",
+CLIENT_SUB(id, "id", 2, 0, "The connection's number.", "");
+CLIENT_SUB(getname, "getname", 2, 0, "The connection's name.", "");
+CLIENT_SUB(setname, "setname", 3, CMD_NO_MULTI, "Names the connection.", "connection-name");
+CLIENT_SUB(setinfo, "setinfo", 4, CMD_NO_MULTI, "Sets the name and version of the client library.",
            "<LIB-NAME libname | LIB-VER libver>");
 CLIENT_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
 CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
@@ -265,7 +263,7 @@ CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connect
 CLIENT_SUB(kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
            "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] [LADDR ip:port] "
            "[USER username] [SKIPME <YES | NO>] [MAXAGE seconds]>");
-COMMAND_HELP("connection");
+COMMAND_HELP("connection", CMD_CONNECTION);
 
 static const struct command *const client_subcommands[] = {
     &sub_getname, &sub_help,        &sub_id,         &sub_info,     &sub_kill,
@@ -276,7 +274,6 @@ static const struct command *const client_subcommands[] = {
 const struct command cmd_client = {
     .name = "client",
     .arity = -2,
-    .flags = CMD_CONNECTION,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Commands about connections.",

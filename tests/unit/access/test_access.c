@@ -165,6 +165,10 @@ static void commands_are_allowed_by_name_category_part_and_first_word(void **sta
     assert_int_equal(ask(x, "bob", CONFIG_GET, NULL, 0), ACCESS_ALLOWED);
     assert_int_equal(ask(x, "bob", CONFIG_SET, NULL, 0), ACCESS_DENIED_COMMAND);
     assert_int_equal(access_ask(user(x, "bob"), &catalog, &q, &which), ACCESS_ALLOWED);
+    assert_string_equal(set(x, "eve +select|0 -select"), "");
+    assert_int_equal(access_ask(user(x, "eve"), &catalog, &q, &which), ACCESS_DENIED_COMMAND);
+    assert_string_equal(set(x, "eve +select|0 -@fast"), "");
+    assert_int_equal(access_ask(user(x, "eve"), &catalog, &q, &which), ACCESS_DENIED_COMMAND);
     q.first = slice_str("1");
     assert_int_equal(access_ask(user(x, "bob"), &catalog, &q, &which), ACCESS_DENIED_COMMAND);
     assert_string_equal(described(x, "bob"),
@@ -199,6 +203,10 @@ static void keys_need_a_pattern_with_all_that_is_done(void **state)
     assert_int_equal(ask_key(x, "bob", SET, "elsewhere", 0), ACCESS_DENIED_KEY);
     assert_int_equal(ask_key(x, "bob", SET, "x1", ACCESS_BOTH), ACCESS_ALLOWED);
     assert_int_equal(ask_key(x, "bob", SET, "z1", ACCESS_BOTH), ACCESS_DENIED_KEY);
+    assert_string_equal(set(x, "eve +@all %R~[xy]?"), "");
+    assert_int_equal(ask_key(x, "eve", GET, "x1", ACCESS_READ), ACCESS_ALLOWED);
+    assert_int_equal(ask_key(x, "eve", SET, "x1", ACCESS_WRITE), ACCESS_DENIED_KEY);
+    assert_int_equal(ask_key(x, "eve", SET, "x1", ACCESS_BOTH), ACCESS_DENIED_KEY);
     assert_string_equal(described(x, "bob"),
                         "off ~both/* %R~read/* %W~write/* ~[xy]? resetchannels +@all");
     users_free(x);
@@ -332,7 +340,7 @@ static void wrong_words_change_nothing_and_are_named(void **state)
          "Error in ACL SETUSER modifier '+config|none': Unknown command or category name in ACL"},
         {"+get|", "Error in ACL SETUSER modifier '+get|': Syntax error"},
         {"%~a", "Error in ACL SETUSER modifier '%~a': Syntax error"},
-        {"%R", "Error in ACL SETUSER modifier '%R': Syntax error"},
+        {"%", "Error in ACL SETUSER modifier '%': Syntax error"},
         {"%RR~a", "Error in ACL SETUSER modifier '%RR~a': Syntax error"},
         {"what", "Error in ACL SETUSER modifier 'what': Syntax error"},
         {"#12", "Error in ACL SETUSER modifier '(hash)': The password hash must be exactly 64 "
@@ -359,6 +367,63 @@ static void wrong_words_change_nothing_and_are_named(void **state)
 }
 
 /* ---- passwords ------------------------------------------------------------------------------- */
+
+static void words_that_say_nothing_are_taken_as_by_redis(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(set(x, "bob %R"), ""); /* the empty pattern */
+    assert_string_equal(described(x, "bob"), "off %R~ resetchannels -@all");
+    assert_int_equal(
+        users_set(x, slice_str("bob"), &(struct slice){.len = 0}, 1, &(struct error){0}), OK);
+    assert_string_equal(set(x, "bob %WR~"), "");
+    assert_string_equal(described(x, "bob"), "off ~ resetchannels -@all");
+    users_free(x);
+}
+
+static void a_star_beside_others_can_be_said_again(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(set(x, "bob +@all %RW~* ~b %R~*"), "");
+    assert_string_equal(described(x, "bob"), "off %RW~* ~b resetchannels +@all");
+    assert_string_equal(set(x, "bob resetkeys %R~* ~b"), "");
+    assert_string_equal(described(x, "bob"), "off %R~* ~b resetchannels +@all");
+    users_free(x);
+}
+
+/* Users are kept as lines: what would be other words there is no rule. */
+static void what_a_line_could_not_say_is_refused(void **state)
+{
+    static const char *const words[] = {"+select|0\nuser", "+select|0 +@all", "(~a) +get)",
+                                        "(~a))",           "(+select|0) ~a)", "~a b",
+                                        "&a\tb",           "db=0\r"};
+    struct users *x = users_new(&catalog, NULL, NULL);
+    struct error e;
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        struct slice word = slice_str(words[i]);
+        assert_int_equal(users_set(x, slice_str("bob"), &word, 1, &e), ERR_SYNTAX);
+    }
+    assert_null(user(x, "bob"));
+    assert_string_equal(set(x, "bob ~a) (~b( +get )"), ""); /* it ends nothing, it ends */
+    assert_string_equal(described(x, "bob"),
+                        "off ~a) resetchannels -@all (~b( resetchannels -@all +get)");
+    users_free(x);
+}
+
+static void what_is_said_of_payloads_is_kept(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(set(x, "bob skip-sanitize-payload"), "");
+    assert_string_equal(described(x, "bob"), "off skip-sanitize-payload resetchannels -@all");
+    assert_string_equal(set(x, "bob Sanitize-Payload"), "");
+    assert_string_equal(described(x, "bob"), "off sanitize-payload resetchannels -@all");
+    assert_string_equal(set(x, "bob skip-sanitize-payload reset"), "");
+    assert_string_equal(described(x, "bob"), "off sanitize-payload resetchannels -@all");
+    users_free(x);
+}
 
 static void passwords_are_kept_as_hashes(void **state)
 {
@@ -480,6 +545,16 @@ static void lines_of_users_are_taken_whole_or_not_at_all(void **state)
     users_free(x);
 }
 
+static void a_name_may_look_like_an_incarnation(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    (void)state;
+    assert_string_equal(load(x, "user incarnation=0123456789abcda8\n"), "");
+    assert_int_equal(users_count(x), 2);
+    assert_string_equal(described(x, "incarnation=0123456789abcda8"), "off resetchannels -@all");
+    users_free(x);
+}
+
 static void names_have_no_blanks(void **state)
 {
     struct users *x = users_new(&catalog, NULL, NULL);
@@ -505,10 +580,15 @@ int main(void)
         cmocka_unit_test(databases_by_name_or_number),
         cmocka_unit_test(one_selector_must_allow_all_of_it),
         cmocka_unit_test(wrong_words_change_nothing_and_are_named),
+        cmocka_unit_test(words_that_say_nothing_are_taken_as_by_redis),
+        cmocka_unit_test(a_star_beside_others_can_be_said_again),
+        cmocka_unit_test(what_a_line_could_not_say_is_refused),
+        cmocka_unit_test(what_is_said_of_payloads_is_kept),
         cmocka_unit_test(passwords_are_kept_as_hashes),
         cmocka_unit_test(generated_passwords_have_as_many_bits),
         cmocka_unit_test(who_holds_a_deleted_user_keeps_it),
         cmocka_unit_test(lines_of_users_are_taken_whole_or_not_at_all),
+        cmocka_unit_test(a_name_may_look_like_an_incarnation),
         cmocka_unit_test(names_have_no_blanks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
