@@ -32,8 +32,8 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon clients mutants deps test-deps bench-deps \
-    demo-deps deb deb-deps package-test
+LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon clients mutants deps test-deps \
+    bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target

@@ -12,7 +12,8 @@ if ! command -v redis-cli >/dev/null || ! command -v openssl >/dev/null; then
 fi
 start_clients_server
 export REDISCLI_AUTH=secret
-cli() { timeout 20 redis-cli -h localhost -p "$tls" --tls --cacert "$scratch/ca.crt" --user "$tls_user" "$@" 2>&1; }
+by_tls=(redis-cli -h localhost -p "$tls" --tls --cacert "$scratch/ca.crt" --user "$tls_user")
+cli() { timeout 20 "${by_tls[@]}" "$@" 2>&1; }
 
 denied() {
     local name=$1
@@ -23,8 +24,7 @@ denied() {
 # One listens; when it has said so, another publishes.
 hears() {
     local tries pid said=''
-    timeout 60 stdbuf -oL redis-cli -h localhost -p "$tls" --tls --cacert "$scratch/ca.crt" --user "$tls_user" \
-        "$@" SUBSCRIBE app:news >"$scratch/heard" 2>&1 &
+    timeout 60 stdbuf -oL "${by_tls[@]}" "$@" SUBSCRIBE app:news >"$scratch/heard" 2>&1 &
     pid=$!
     for ((tries = 0; tries < 1000; tries++)); do
         if grep -q '^hello' "$scratch/heard"; then break; fi
@@ -45,7 +45,8 @@ for resp in 2 3; do
     same "redis-cli is who he says (RESP$resp)" "app user=app resp=$resp" \
         "$(cli "${option[@]}" ACL WHOAMI) $(cli "${option[@]}" CLIENT INFO | grep -oE '\<(user|resp)=[^ ]*' | xargs)"
     same "redis-cli sets and gets (RESP$resp)" '"text" "{\"n\":1}"' \
-        "$(printf '%s\n' 'SET app:plain text' "KV.SET '[\"app\",1]' '{\"n\":1}'" 'GET app:plain' "KV.GET '[\"app\",1]'" |
+        "$(printf '%s\n' 'SET app:plain text' \
+            "KV.SET '[\"app\",1]' '{\"n\":1}'" 'GET app:plain' "KV.GET '[\"app\",1]'" |
             cli --no-raw "${option[@]}" | tail -n 2 | xargs -d '\n')"
     same "redis-cli has transactions (RESP$resp)" '1) OK 2) STAMP 3) "7"' \
         "$(printf '%s\n' MULTI 'SET app:tx 7' "KV.SET '[\"app\",\"tx\"]' 1" 'GET app:tx' EXEC |

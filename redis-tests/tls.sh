@@ -5,7 +5,8 @@
 #   start_tls_server [argument...]  start_server with these certificates; the TLS port is $tls
 #   start_clients_server         one that asks for no certificate but for a user, $tls_user, who may use
 #                                keys and channels of the application "app" only
-#   library_by_tls <name> <program>...  the tests of a library: by the protocol that it takes of itself, 3, and 2
+#   library_by_tls <name> <program>...  the tests of a library: by the protocol that it takes of
+#                                itself, by 3 and by 2
 
 make_certificates() (
     cd "$scratch" || exit 1

@@ -88,7 +88,8 @@ public class Tls {
         OfJedis(String password, String authority) throws Exception {
             DefaultJedisClientConfig.Builder config = DefaultJedisClientConfig.builder()
                 .user("app").password(password).timeoutMillis(20000)
-                .sslOptions(redis.clients.jedis.SslOptions.builder().truststore(truststore(authority), "changeit".toCharArray()).build());
+                .sslOptions(redis.clients.jedis.SslOptions.builder()
+                    .truststore(truststore(authority), "changeit".toCharArray()).build());
             if (!protocol.equals("default")) {
                 config.protocol(protocol.equals("2") ? RedisProtocol.RESP2 : RedisProtocol.RESP3);
             }
@@ -165,8 +166,8 @@ public class Tls {
         }
 
         public void isRefusal(String code, Throwable error) {
-            holds(error.getClass() == JedisAccessControlException.class && error.getMessage().startsWith(code + " "),
-                error);
+            holds(error.getClass() == JedisAccessControlException.class
+                && error.getMessage().startsWith(code + " "), error);
         }
 
         public void isDistrust(Throwable error) {

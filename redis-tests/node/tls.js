@@ -1,6 +1,7 @@
 // node-redis or ioredis by TLS, as a user with limited rights (tls.sh).
 //
-// usage: tls.js <redis or ioredis> <port> <CA> <another CA> <protocol: 2, 3 or default> <suffix of the test names>
+// usage: tls.js <redis or ioredis> <port> <CA> <another CA> <protocol: 2, 3 or default>
+//     <suffix of the test names>
 // Prints `ok - name` and `not ok - name` lines.
 //
 // What differs between the two is in `libraries`; the tests are the same.
