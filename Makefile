@@ -32,8 +32,8 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon mutants deps test-deps bench-deps demo-deps \
-    deb deb-deps package-test
+LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon clients mutants deps test-deps \
+    bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(JOBS) --output-sync=target
@@ -143,7 +143,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim late
 .PHONY: deb deb-deps package-test uninstall
-.PHONY: mutants abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: clients mutants abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled) $(LIBRARIES) ## build/tupled and libtupled, static and shared (default)
 
@@ -203,6 +203,10 @@ sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
 late: test-deps ## redis-tests against a server whose journal and store are late (tests/late)
 	@$(PMAKE) test-build
 	@TUPLED_LATE=1 tests/run.sh redis
+
+clients: test-deps ## client libraries that must be compiled (Go, Rust, Java), by TLS; fetches them
+	@$(PMAKE) build/asan/tupled
+	@TEST_TIMEOUT=1800 tests/run.sh clients
 
 abandon: test-deps ## drops databases at 10,000 random moments
 	@$(PMAKE) test-build

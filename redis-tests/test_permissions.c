@@ -514,6 +514,9 @@ static void wrong_words_are_told_and_nothing_else(void **state)
     expect(b, "-ERR syntax error*", "KV.DEQUEUE a FOO");
     expect(b, "-NOPERM *", "KV.DEQUEUE b FOO");
     expect(b, "-ERR invalid receipt*", "KV.ACK nonsense");
+    expect(b, "-ERR invalid key*", "KV.GET a"); /* though it may read the plain key */
+    expect(b, "+OK", "SET a 1");
+    expect(b, "[1 1]", "MGET a a");
     redisFree(b);
 }
 

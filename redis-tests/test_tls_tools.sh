@@ -2,28 +2,15 @@
 # TLS with tools that others wrote: redis-cli, redis-benchmark, openssl s_client. Certificates are made as
 # docs/operation.md says.
 . "$(dirname "$0")/server.sh"
-
-make_certificates() (
-    cd "$scratch" || exit 1
-    openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=trial-ca -keyout ca.key -out ca.crt
-    for name in server client; do
-        openssl req -newkey rsa:2048 -nodes -subj /CN=$name -keyout $name.key -out $name.csr
-        printf 'subjectAltName=DNS:localhost,IP:127.0.0.1' >$name.ext
-        openssl x509 -req -in $name.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 90 \
-            -extfile $name.ext -out $name.crt
-    done
-)
+. "$(dirname "$0")/tls.sh"
 
 s_client() { # further arguments; says PING and QUIT, prints what comes
     printf 'PING\r\nQUIT\r\n' | timeout 20 openssl s_client -connect "127.0.0.1:$tls" -CAfile "$scratch/ca.crt" \
         -verify_return_error -cert "$scratch/client.crt" -key "$scratch/client.key" -quiet "$@" 2>/dev/null
 }
 
-make_certificates >"$scratch/openssl" 2>&1
-export TUPLED_TEST_ANY_TLS_PORT=1
-start_server --tls-cert-file "$scratch/server.crt" --tls-key-file "$scratch/server.key" \
-    --tls-ca-cert-file "$scratch/ca.crt"
-tls=$(sed -n 's/.*ready to accept TLS connections on .* port \([0-9]*\)$/\1/p' "$scratch/log")
+make_certificates
+start_tls_server
 cli=(redis-cli -h localhost -p "$tls" --tls --cacert "$scratch/ca.crt")
 mine=(--cert "$scratch/client.crt" --key "$scratch/client.key")
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs the tests, one program after another, and ends with the line
 #     N passed, N failed, N skipped
-# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash|late]... [-- substring of a path]
+# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash|late|clients]... [-- substring of a path]
 #   without words: unit sim fuzz tools redis late. `make test` builds what it runs.
 #
 #   unit   tests/unit/*/test_*.c   cmocka programs, built with ASan + UBSan; those with "tsan: yes" in
@@ -11,6 +11,7 @@
 #   redis  redis-tests/test_*      scripts and cmocka programs that start servers themselves
 #   crash  redis-tests/test_crash* only those (they are in redis too)
 #   late   a few of redis-tests against build/asan/tupled-late, whose journal and store are late
+#   clients  redis-tests/clients_*.sh  with libraries that must be compiled
 #
 # A cmocka program speaks TAP; a script prints `ok - name`, `not ok - name`, `skip - name: why`. A
 # program also fails, as one more test, when it crashes, times out, ends with an error that no test
@@ -175,7 +176,7 @@ groups=()
 filter=''
 while [ $# -gt 0 ]; do
     case $1 in
-    unit | sim | fuzz | tools | redis | crash | late) groups+=("$1") ;;
+    unit | sim | fuzz | tools | redis | crash | late | clients) groups+=("$1") ;;
     --) filter=${2:-} && break ;;
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
@@ -201,6 +202,7 @@ for group in "${groups[@]}"; do
         scripts redis-tests/test_crash*.sh
         c_programs redis-tests/test_crash*.c
         ;;
+    clients) scripts redis-tests/clients_*.sh ;;
     late)
         export TUPLED_ASAN_BIN=$root/build/asan/tupled-late
         for name in commands_kv commands_atomic commands_range transactions idem queue; do

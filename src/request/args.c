@@ -10,7 +10,6 @@
 #include "request/format.h"
 #include "request/hint.h"
 #include "request/keys.h"
-#include "request/permission.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -20,8 +19,56 @@ static int shown(struct slice s)
     return (int)(s.len < SHOWN_MAX ? s.len : SHOWN_MAX);
 }
 
+/* ---- keys that were read before ---- */
+
+#define KEYS_READ_MAX 64
+
+struct keys_read {
+    bool is_kept; /* else they are given again */
+    size_t count, next;
+    struct {
+        const uint8_t *word; /* where it is in the request */
+        bool is_plain;       /* was read as a plain word */
+        struct slice key;
+    } items[KEYS_READ_MAX];
+};
+
+void keys_keep(struct request *rq)
+{
+    rq->keys_read = arena_alloc(rq->arena, sizeof *rq->keys_read);
+    rq->keys_read->is_kept = true;
+    rq->keys_read->count = rq->keys_read->next = 0;
+}
+
+void keys_find_again(struct request *rq)
+{
+    rq->keys_read->is_kept = false;
+}
+
+/* Placeholders mean something else when the command is run. */
+static void key_keep(struct request *rq, struct slice word, bool is_plain, struct slice key)
+{
+    struct keys_read *x = rq->keys_read;
+    if (x == NULL || !x->is_kept || x->count == KEYS_READ_MAX || word.len == 0) return;
+    if (memchr(word.data, '$', word.len) != NULL) return;
+    x->items[x->count].word = word.data;
+    x->items[x->count].is_plain = is_plain;
+    x->items[x->count++].key = key;
+}
+
+static bool key_again(struct request *rq, struct slice word, bool is_plain, struct slice *key)
+{
+    struct keys_read *x = rq->keys_read;
+    if (x == NULL || x->is_kept || rq->guard != NULL || x->next == x->count) return false;
+    if (x->items[x->next].word != word.data) return false;
+    if (x->items[x->next].is_plain != is_plain) return false;
+    *key = x->items[x->next++].key;
+    return true;
+}
+
 static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, struct slice *key)
 {
+    if (key_again(rq, arg, false, key)) return OK;
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
     enum err r = format_read_key(rq->format, arg, allow_empty, rq->placeholders, rq->scratch,
@@ -31,8 +78,10 @@ static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, s
         return rq->error.code;
     }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
-    if (!rq->is_unclear) return OK;
-    return allow_empty ? permission_below(rq, engine_key_tuple(*key)) : permission_of_key(rq, *key);
+    key_keep(rq, arg, false, *key);
+    if (rq->guard == NULL) return OK;
+    return allow_empty ? rq->guard(rq, GUARDED_PREFIX, engine_key_tuple(*key))
+                       : rq->guard(rq, GUARDED_KEY, *key);
 }
 
 enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
@@ -42,6 +91,7 @@ enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
 
 enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
 {
+    if (key_again(rq, arg, true, key)) return OK;
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
     size_t valid = utf8_valid_bytes(arg);
@@ -54,7 +104,8 @@ enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
         return error_set(&rq->error, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
     }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
-    return rq->is_unclear ? permission_of_key(rq, *key) : OK;
+    key_keep(rq, arg, true, *key);
+    return rq->guard != NULL ? rq->guard(rq, GUARDED_KEY, *key) : OK;
 }
 
 enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
@@ -244,8 +295,8 @@ enum err range_resolve(struct request *rq, const struct range_args *range, struc
                        struct slice *end)
 {
     struct slice prefix = range->prefix;
-    if (prefix.data == NULL && rq->is_unclear) {
-        enum err r = permission_below(rq, slice_of(NULL, 0));
+    if (prefix.data == NULL && rq->guard != NULL) {
+        enum err r = rq->guard(rq, GUARDED_PREFIX, slice_of(NULL, 0));
         if (r != OK) return r;
     }
     if (prefix.data == NULL) {

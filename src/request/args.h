@@ -7,6 +7,10 @@
 /* A key in JSON or MessagePack, or, for a command of the string view, as arg_string_key; *key is
  * the internal data key, in the arena. */
 ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice *key);
+/* From now on keys that are read are kept; until keys_find_again, from when on they are given
+ * again to whoever reads the same words. Not those with placeholders. */
+void keys_keep(struct request *rq);
+void keys_find_again(struct request *rq);
 /* A plain word as the string view has it: the key of that one string part. */
 ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key);
 /* Any form: JSON and MessagePack by their first byte, every other word as arg_string_key. */

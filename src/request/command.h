@@ -54,6 +54,7 @@ struct key_uses;     /* keys.h */
 struct backup;       /* src/request/backup.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
 struct subjects;     /* subjects.h */
+struct keys_read;    /* args.c */
 struct users;        /* access/users.h */
 struct user;
 struct access_log; /* access/log.h */
@@ -287,6 +288,9 @@ struct env {
     struct latency *latency; /* owned: src/command/observe/latency.c */
 };
 
+/* What request.guard asks for: an internal key, the tuple of a prefix, a queue. */
+enum guarded { GUARDED_KEY, GUARDED_PREFIX, GUARDED_QUEUE };
+
 struct request {
     struct env *env;
     struct client *client;
@@ -308,8 +312,12 @@ struct request {
     struct slice idem;              /* the id given with IDEM; data NULL = none */
     enum format format;             /* of its values, and of those in the reply */
     bool has_format;                /* its own words said it: not the connection's */
-    /* Its words do not say what it touches: each key that is read of them is asked for. */
-    bool is_unclear;
+    /* Its words do not say what it touches: each key and queue that is read of them is asked for
+     * by this. NULL: that has been done. */
+    enum err (*guard)(struct request *rq, enum guarded what, struct slice name);
+    /* Keys that were read of its words to ask for them, in order: the command finds them again.
+     * NULL: nothing was asked. */
+    struct keys_read *keys_read;
 };
 
 enum command_flag {

@@ -240,7 +240,8 @@ enum err command_run(struct request *rq)
     rq->overlay = NULL;
     rq->uuids = NULL;
     rq->messages = NULL;
-    rq->is_unclear = false;
+    rq->guard = NULL;
+    rq->keys_read = NULL;
     if (!command_resolve(rq)) {
         rq->env->running = NULL;
         if (rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);

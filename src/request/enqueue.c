@@ -3,12 +3,11 @@
 
 #include "base/bytes.h"
 #include "request/hint.h"
-#include "request/permission.h"
 
 enum err arg_queue(struct request *rq, struct slice arg)
 {
     if (arg.len > 0 && arg.len <= QUEUE_NAME_BYTES_MAX) {
-        return rq->is_unclear ? permission_of_queue(rq, arg) : OK;
+        return rq->guard != NULL ? rq->guard(rq, GUARDED_QUEUE, arg) : OK;
     }
     return error_set(&rq->error, ERR_SYNTAX, "the name of a queue has 1 to %d bytes, not %zu",
                      QUEUE_NAME_BYTES_MAX, arg.len);
@@ -17,7 +16,7 @@ enum err arg_queue(struct request *rq, struct slice arg)
 enum err arg_receipt(struct request *rq, struct slice arg, struct receipt *out)
 {
     if (receipt_parse(rq->arena, arg, out)) {
-        return rq->is_unclear ? permission_of_queue(rq, out->queue) : OK;
+        return rq->guard != NULL ? rq->guard(rq, GUARDED_QUEUE, out->queue) : OK;
     }
     struct message_id id;
     (void)error_set(&rq->error, ERR_SYNTAX, "invalid receipt '%.*s'",

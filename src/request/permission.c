@@ -1,5 +1,6 @@
 #include "request/permission.h"
 
+#include "request/args.h"
 #include "request/format.h"
 #include "request/idem.h"
 #include "request/login.h"
@@ -72,8 +73,7 @@ static bool ask_all(const struct subjects *s, const struct user *u, struct denia
 static enum err find_subjects(struct request *rq, struct subjects *out)
 {
     struct placeholders placeholders;
-    bool is_unclear = rq->is_unclear;
-    rq->is_unclear = false; /* nothing is asked while it is found out what to ask */
+    rq->guard = NULL; /* nothing is asked while it is found out what to ask */
     rq->placeholders = NULL;
     if (!rq->has_format) rq->format = rq->client->format;
     if ((rq->command->flags & CMD_WRITE) != 0) {
@@ -83,7 +83,6 @@ static enum err find_subjects(struct request *rq, struct subjects *out)
     enum err r = databases_ready(rq->env->db->databases, rq->waiter, &rq->error);
     if (r == OK) r = subjects_of(rq, out);
     rq->placeholders = NULL;
-    rq->is_unclear = is_unclear;
     return r;
 }
 
@@ -116,18 +115,6 @@ static enum err denial_error(struct request *rq, const struct denial *d)
     return ERR_NOPERM;
 }
 
-enum err permission_check(struct request *rq, const struct user *u, struct denial *d)
-{
-    struct subjects s;
-    *d = (struct denial){.command = rq->command};
-    if (u->is_unlimited) return OK;
-    enum err r = find_subjects(rq, &s);
-    if (r != OK) return r;
-    if (!ask_all(&s, u, d)) return denial_error(rq, d);
-    rq->is_unclear = s.is_unclear;
-    return OK;
-}
-
 static void log_denial(struct request *rq, const struct denial *d)
 {
     static const enum access_log_reason reasons[] = {
@@ -148,11 +135,40 @@ static void log_denial(struct request *rq, const struct denial *d)
     login_log(rq, &entry);
 }
 
+/* While the words are read: the user must be able to read and write it. */
+static enum err guard(struct request *rq, enum guarded what, struct slice name)
+{
+    struct subjects s = {.rq = rq};
+    if (what == GUARDED_KEY) subjects_key(&s, name, ACCESS_BOTH);
+    if (what == GUARDED_PREFIX) subjects_below(&s, name, ACCESS_BOTH);
+    if (what == GUARDED_QUEUE) subjects_queue(&s, name, ACCESS_BOTH);
+    if (access_may(rq->client->user, &s.items[0])) return OK;
+    struct denial d = {.verdict = ACCESS_DENIED_KEY,
+                       .command = rq->command,
+                       .object = shown_text(&s, &s.items[0])};
+    log_denial(rq, &d);
+    return denial_error(rq, &d);
+}
+
+enum err permission_check(struct request *rq, const struct user *u, struct denial *d)
+{
+    struct subjects s;
+    *d = (struct denial){.command = rq->command};
+    if (u->is_unlimited) return OK;
+    keys_keep(rq);
+    enum err r = find_subjects(rq, &s);
+    if (r != OK) return r;
+    keys_find_again(rq);
+    if (!ask_all(&s, u, d)) return denial_error(rq, d);
+    rq->guard = s.is_unclear ? guard : NULL;
+    return OK;
+}
+
 enum err permission_ask(struct request *rq)
 {
     const struct user *u = rq->client->user;
     struct denial d;
-    rq->is_unclear = false;
+    rq->guard = NULL;
     if (u == NULL) {
         if ((rq->command->flags & CMD_NO_AUTH) != 0) return OK;
         return error_set(&rq->error, ERR_NOAUTH, "Authentication required.");
@@ -161,39 +177,6 @@ enum err permission_ask(struct request *rq)
     enum err r = permission_check(rq, u, &d);
     if (r == ERR_NOPERM) log_denial(rq, &d);
     return r;
-}
-
-/* ---- while the words are read ---- */
-
-static enum err permission_of(struct request *rq, const struct access_subject *x)
-{
-    struct subjects s = {.rq = rq};
-    if (access_may(rq->client->user, x)) return OK;
-    struct denial d = {
-        .verdict = ACCESS_DENIED_KEY, .command = rq->command, .object = shown_text(&s, x)};
-    log_denial(rq, &d);
-    return denial_error(rq, &d);
-}
-
-enum err permission_of_key(struct request *rq, struct slice key)
-{
-    struct subjects s = {.rq = rq};
-    subjects_key(&s, key, ACCESS_BOTH);
-    return permission_of(rq, &s.items[0]);
-}
-
-enum err permission_below(struct request *rq, struct slice tuple)
-{
-    struct subjects s = {.rq = rq};
-    subjects_below(&s, tuple, ACCESS_BOTH);
-    return permission_of(rq, &s.items[0]);
-}
-
-enum err permission_of_queue(struct request *rq, struct slice name)
-{
-    struct subjects s = {.rq = rq};
-    subjects_queue(&s, name, ACCESS_BOTH);
-    return permission_of(rq, &s.items[0]);
 }
 
 /* ---- what the user may see ---- */

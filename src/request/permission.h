@@ -19,12 +19,6 @@ struct denial {
 ERR_MUST_USE enum err permission_ask(struct request *rq);
 /* The same of any user, without log: ERR_NOPERM with *d. */
 ERR_MUST_USE enum err permission_check(struct request *rq, const struct user *u, struct denial *d);
-/* While rq->is_unclear: a key or queue was read of the words. ERR_NOPERM unless the user may read
- * and write it. */
-ERR_MUST_USE enum err permission_of_key(struct request *rq, struct slice key);
-ERR_MUST_USE enum err permission_below(struct request *rq, struct slice tuple);
-ERR_MUST_USE enum err permission_of_queue(struct request *rq, struct slice name);
-
 /* For what shows only what the user may see. */
 bool may_read_all(const struct request *rq);
 bool may_read_below(const struct request *rq, struct slice tuple);

@@ -1,0 +1,106 @@
+# Sourced after server.sh: client libraries for tests, in the versions that files of this folder name, in
+# build/. Each function ends with 0 when the library can be used; else it has printed why.
+#
+#   install_python  redis-py: $python is an interpreter that has it
+#   install_node    node-redis and ioredis: they are found from $node_home, a copy of redis-tests/node
+#   build_go        go-redis: the words of $go_tls start redis-tests/go
+#   build_rust      redis-rs: likewise $rust_tls
+#   build_java      Jedis and Lettuce: likewise $java_tls; its first argument is jedis or lettuce
+#
+# What cannot be fetched is skipped; what then cannot be compiled is a failure. The tools keep what they
+# fetch where they always do.
+
+python=$PWD/build/python/env/bin/python
+node_home=$scratch/node
+go_tls=("$PWD/build/clients/go/tls")
+rust_tls=("$PWD/build/clients/rust/target/debug/tls")
+java_tls=(java -cp "$PWD/build/clients/java/lib/*:$PWD/build/clients/java/classes" Tls)
+
+# has <name> <tool>...
+has() {
+    local name=$1 tool
+    shift
+    for tool in "$@"; do
+        command -v "$tool" >/dev/null || { skip "$name" "$tool is not installed"; return 1; }
+    done
+}
+
+# fetched <name> <directory> <file> <function>: calls it in the directory, once for each content of the
+# file, which names the versions; one at a time.
+fetched() {
+    local name=$1 to=$PWD/$2 file=$PWD/$3 make=$4
+    mkdir -p "$to"
+    (
+        flock -w 400 9 || exit 1
+        ! cmp -s "$file" "$to/done" || exit 0
+        cp "$file" "$to/" && cd "$to" && "$make" && cp "$file" done
+    ) 9>"$to/lock" >"$scratch/fetched" 2>&1 && return 0
+    skip "$name" "cannot be installed: $(grep -v '^[^a-zA-Z]*$' "$scratch/fetched" | tail -n 1)"
+    return 1
+}
+
+# compiled <name> <directory> <sources> <command>...
+compiled() {
+    local name=$1 to=$PWD/$2 from=$PWD/$3
+    shift 3
+    (flock -w 400 9 && cp -r "$from/." "$to" && cd "$to" && timeout 400 "$@") \
+        9>"$to/lock" >"$scratch/compiled" 2>&1 && return 0
+    not_ok "$name: the test can be compiled"
+    tail -n 30 "$scratch/compiled"
+    return 1
+}
+
+install_python() {
+    has redis-py python3 &&
+        fetched redis-py build/python redis-tests/python/requirements.txt fetch_python
+}
+
+fetch_python() {
+    rm -rf env
+    python3 -m venv env &&
+        timeout 100 env/bin/pip install -q --disable-pip-version-check --no-input --timeout 10 \
+            --retries 1 -r requirements.txt
+}
+
+# Node looks for packages beside the script: a copy of it gets them there.
+install_node() {
+    has "node-redis and ioredis" node npm &&
+        fetched "node-redis and ioredis" build/node redis-tests/node/package.json fetch_node &&
+        cp -r redis-tests/node "$node_home" && ln -s "$PWD/build/node/node_modules" "$node_home/"
+}
+
+fetch_node() {
+    rm -rf node_modules
+    timeout 100 npm install --no-package-lock --no-audit --no-fund --ignore-scripts \
+        --fetch-retries 1 --fetch-timeout 20000
+}
+
+build_go() {
+    has go-redis go && fetched go-redis build/clients/go redis-tests/go/go.mod fetch_go &&
+        compiled go-redis build/clients/go redis-tests/go go build -mod=mod -p 2 -o tls .
+}
+
+fetch_go() {
+    printf 'package main\n\nimport _ "github.com/redis/go-redis/v9"\n\nfunc main() {}\n' >main.go
+    timeout 200 go list -mod=mod -deps . >/dev/null
+}
+
+build_rust() {
+    has redis-rs cargo && fetched redis-rs build/clients/rust redis-tests/rust/Cargo.toml fetch_rust &&
+        compiled redis-rs build/clients/rust redis-tests/rust cargo build -q -j 2
+}
+
+fetch_rust() {
+    mkdir -p src && touch src/main.rs && timeout 200 cargo fetch -q
+}
+
+build_java() {
+    has "Jedis and Lettuce" java javac mvn &&
+        fetched "Jedis and Lettuce" build/clients/java redis-tests/java/pom.xml fetch_java &&
+        compiled "Jedis and Lettuce" build/clients/java redis-tests/java javac -cp 'lib/*' -d classes Tls.java
+}
+
+fetch_java() {
+    rm -rf lib
+    timeout 200 mvn -B -q dependency:copy-dependencies -DoutputDirectory=lib
+}
