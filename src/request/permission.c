@@ -142,6 +142,7 @@ static enum err guard(struct request *rq, enum guarded what, struct slice name)
     if (what == GUARDED_KEY) subjects_key(&s, name, ACCESS_BOTH);
     if (what == GUARDED_PREFIX) subjects_below(&s, name, ACCESS_BOTH);
     if (what == GUARDED_QUEUE) subjects_queue(&s, name, ACCESS_BOTH);
+    INVARIANT(s.count == 1 && s.items != NULL);
     if (access_may(rq->client->user, &s.items[0])) return OK;
     struct denial d = {.verdict = ACCESS_DENIED_KEY,
                        .command = rq->command,
