@@ -162,7 +162,8 @@ static void nobody_may_only_say_who_he_is(void **state)
     expect(n, "-WRONGPASS *", "AUTH wrong");
     expect(n, "-WRONGPASS *", "AUTH nosuch first");
     expect(n, "-WRONGPASS *", "HELLO 3 AUTH default wrong");
-    expect(n, "-NOAUTH *", "MULTI");
+    expect(n, "-ERR Client names cannot contain*", "HELLO 3 AUTH default first SETNAME %s", "a b");
+    expect(n, "-NOAUTH *", "MULTI"); /* HELLO did all or nothing */
     expect(n, "+RESET", "RESET");
     expect(n, "*", "HELLO 2 AUTH default first SETNAME me");
     expect(n, "me", "CLIENT GETNAME");

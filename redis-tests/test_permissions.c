@@ -467,6 +467,10 @@ static void errors_tell_nothing_of_what_may_not_be_read(void **state)
     /* Who may read all of it is told. */
     expect(c, "+OK", "ACL SETUSER bob ~p/*");
     expect(b, "-DUPLICATE one ['p','secret']", "KV.SET ['p','mine'] {'a':1}");
+    expect(c, "@", "KV.SET ['p','x'] {'b':1}");
+    expect(c, "@", "KV.SET ['p','y'] {'b':1}");
+    expect(b, "-DUPLICATE two ['p','x'] ['p','y']",
+           "KV.INDEX CREATE two PREFIX ['p'] ON 1 b UNIQUE");
     expect(c, "@", "KV.SET ['t'] true");
     e = ask(b, "KV.APPEND ['t'] [1]");
     assert_true(text_fits(e, "-WRONGTYPE *"));
@@ -567,6 +571,23 @@ static void a_change_applies_at_once(void **state)
     redisFree(other);
 }
 
+/* In RESP2 AUTH is not allowed while a connection listens. */
+static void who_becomes_another_keeps_nothing_he_may_not_have(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all &d ~*");
+    int fd = raw_connect(server);
+    raw_say(fd, "HELLO 3\r\nSUBSCRIBE d\r\nAUTH bob x\r\nPING\r\n");
+    const char *line;
+    do line = raw_line(fd);
+    while (strcmp(line, "+PONG") != 0);
+    raw_say(fd, "AUTH default x\r\nSUBSCRIBE e\r\nAUTH bob x\r\nPING\r\n");
+    do line = raw_line(fd);
+    while (strcmp(line, ":2") != 0);
+    raw_expect(fd, "+OK\r\n"); /* of AUTH, and no PONG */
+    raw_expect_end(fd);
+    close(fd);
+}
+
 static void a_monitor_ends_with_the_right_to_see_all(void **state)
 {
     expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~*");
@@ -592,11 +613,17 @@ static void who_removes_himself_is_answered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(each_command_needs_each_of_its_rights),        TEST(no_command_is_left_out),
-        TEST(a_database_that_a_command_names_is_asked_for), TEST(lists_show_what_may_be_read),
-        TEST(errors_tell_nothing_of_what_may_not_be_read),  TEST(idem_belongs_to_the_user),
-        TEST(wrong_words_are_told_and_nothing_else),        TEST(a_change_applies_at_once),
-        TEST(a_monitor_ends_with_the_right_to_see_all),     TEST(who_removes_himself_is_answered),
+        TEST(each_command_needs_each_of_its_rights),
+        TEST(no_command_is_left_out),
+        TEST(a_database_that_a_command_names_is_asked_for),
+        TEST(lists_show_what_may_be_read),
+        TEST(errors_tell_nothing_of_what_may_not_be_read),
+        TEST(idem_belongs_to_the_user),
+        TEST(wrong_words_are_told_and_nothing_else),
+        TEST(a_change_applies_at_once),
+        TEST(who_becomes_another_keeps_nothing_he_may_not_have),
+        TEST(a_monitor_ends_with_the_right_to_see_all),
+        TEST(who_removes_himself_is_answered),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -434,6 +434,14 @@ static void a_certificate_names_its_user(void **state)
     redisContext *nobody = tunnel_connect(port, NULL);
     expect(nobody, "-NOAUTH *", "PING");
     redisFree(nobody);
+    expect(c, "+OK", "CONFIG SET maxclients-per-user 1");
+    t = tunnel_connect(port, &alice);
+    expect(t, "alice", "ACL WHOAMI");
+    redisContext *second = tunnel_connect(port, &alice);
+    expect(second, "-NOAUTH *", "PING");
+    redisFree(second);
+    redisFree(t);
+    expect(c, "+OK", "CONFIG SET maxclients-per-user 0");
     expect(c, "+OK", "ACL SETUSER alice off");
     t = tunnel_connect(port, &alice);
     expect(t, "-NOAUTH *", "PING");

@@ -93,11 +93,6 @@ struct user *users_at(const struct users *x, size_t i)
     return i < x->count ? x->sorted[i] : NULL;
 }
 
-const struct access_catalog *users_catalog(const struct users *x)
-{
-    return x->catalog;
-}
-
 void users_set_channels(struct users *x, bool allows_all)
 {
     x->allows_all_channels = allows_all;

@@ -15,7 +15,6 @@ typedef void users_changed(void *arg, struct user *u);
 struct users *users_new(const struct access_catalog *catalog, users_changed *changed, void *arg);
 /* When nobody holds a user any more. x may be NULL. */
 void users_free(struct users *x);
-const struct access_catalog *users_catalog(const struct users *x);
 /* New users have `allchannels` (acl-pubsub-default). */
 void users_set_channels(struct users *x, bool allows_all);
 

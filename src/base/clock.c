@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <stdio.h>
 #include <time.h>
 
 #include "base/err.h"
@@ -47,4 +48,14 @@ void clock_step_wall_ms(int64_t by_ms)
     struct host *h = host_used();
     INVARIANT(h != NULL);
     __atomic_fetch_add(&h->step_us, by_ms * 1000, __ATOMIC_RELAXED);
+}
+
+void clock_format_utc(int64_t ms, char out[CLOCK_UTC_BYTES])
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm tm;
+    char date[24];
+    gmtime_r(&seconds, &tm);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+    snprintf(out, CLOCK_UTC_BYTES, "%s.%03dZ", date, (int)(ms % 1000));
 }

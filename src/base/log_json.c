@@ -1,7 +1,8 @@
 #include "base/log_json.h"
 
 #include <stdio.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define ESCAPED_MAX 6 /* bytes that stand for one: \u001f */
 #define TAIL_BYTES 4  /* "}\n and one to spare: kept free while a text is written */
@@ -73,14 +74,11 @@ static void out_field(struct out *o, const struct log_field *f)
 size_t log_json(const struct log_json_line *line, char out[LOG_JSON_BYTES])
 {
     struct out o = {.at = out, .end = out + LOG_JSON_BYTES};
-    time_t seconds = (time_t)(line->time_ms / 1000);
-    struct tm tm;
-    char date[32];
-    gmtime_r(&seconds, &tm);
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+    char time[CLOCK_UTC_BYTES];
+    clock_format_utc(line->time_ms, time);
     o.at += snprintf(o.at, LOG_JSON_BYTES,
-                     "{\"time\":\"%s.%03dZ\",\"level\":\"%s\",\"pid\":%d,\"message\":", date,
-                     (int)(line->time_ms % 1000), level_names[line->level], line->pid);
+                     "{\"time\":\"%s\",\"level\":\"%s\",\"pid\":%d,\"message\":", time,
+                     level_names[line->level], line->pid);
     (void)out_string(&o, line->text);
     for (size_t i = 0; i < line->count; i++) out_field(&o, &line->fields[i]);
     *o.at++ = '}';

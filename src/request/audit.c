@@ -1,7 +1,6 @@
 #include "request/audit.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #include "access/user.h"
 #include "base/clock.h"
@@ -45,13 +44,9 @@ static void put_member(struct buf *out, const char *name, struct slice text)
 
 static void put_time(struct buf *out)
 {
-    int64_t now_ms = clock_wall_ms();
-    time_t seconds = (time_t)(now_ms / 1000);
-    struct tm tm;
-    char date[32];
-    gmtime_r(&seconds, &tm);
-    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
-    buf_printf(out, "{\"time\":\"%s.%03dZ\"", date, (int)(now_ms % 1000));
+    char time[CLOCK_UTC_BYTES];
+    clock_format_utc(clock_wall_ms(), time);
+    buf_printf(out, "{\"time\":\"%s\"", time);
 }
 
 /* Whom a login names. */

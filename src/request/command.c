@@ -55,7 +55,7 @@ const struct command *command_find(struct slice name)
     return NULL;
 }
 
-const struct command *command_find_sub(const struct command *c, struct slice name)
+static const struct command *command_find_sub(const struct command *c, struct slice name)
 {
     if (c->subcommands == NULL) return NULL;
     for (const struct command *const *s = c->subcommands; *s != NULL; s++) {

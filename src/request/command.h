@@ -395,7 +395,6 @@ const struct command *command_find(struct slice name);
  * there is none, or when a container has no such subcommand. */
 const struct command *command_of_words(const struct slice *argv, size_t argc,
                                        const struct command **parent);
-const struct command *command_find_sub(const struct command *c, struct slice name);
 /* "config" or "config|get"; *parent is set of a subcommand, else NULL. */
 const struct command *command_find_full(struct slice name, const struct command **parent);
 /* HELP of the container that the request names: its subcommands, taken from the table. */
@@ -438,10 +437,8 @@ size_t client_subscriptions(const struct client *c);
 
 /* Runs one command: OK = a reply (maybe an error) was appended to rq->w->out, ERR_WAIT = parked. */
 enum err command_run(struct request *rq);
-/* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number.
- * False: the error reply was written. */
-bool command_resolve(struct request *rq);
-/* The same, without a reply: the error is rq->error. */
+/* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number;
+ * for who only asks about it. */
 ERR_MUST_USE enum err command_find_words(struct request *rq);
 /* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
 enum err command_call(struct request *rq);

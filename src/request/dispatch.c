@@ -75,7 +75,9 @@ static void reply_wrong_number(struct request *rq, const struct command *parent,
     resp_error_line(rq->w, line);
 }
 
-bool command_resolve(struct request *rq)
+/* Finds the command, takes IDEM and FORMAT off its arguments and checks their number. False: the
+ * error reply was written. */
+static bool command_resolve(struct request *rq)
 {
     const struct command *parent = NULL;
     const struct command *c = command_of_words(rq->argv, rq->argc, &parent);

@@ -14,20 +14,31 @@ void client_become(struct client *c, struct user *u)
     users_release(before);
 }
 
+/* Are so many clients u that c cannot be him too? */
+static bool is_taken(const struct env *env, const struct user *u, const struct client *c)
+{
+    uint64_t max = env->settings.user_clients_max;
+    return u != c->user && max != 0 && u->holders >= max;
+}
+
 void client_login_default(struct client *c, struct env *env)
 {
     const char *named = c->link->certificate_user;
     struct user *u = named != NULL ? users_find(env->users, slice_str(named)) : NULL;
-    if (u == NULL || !u->is_on) {
+    if (u == NULL || !u->is_on || is_taken(env, u, c)) {
         u = users_default(env->users);
         if (!u->is_on || !u->is_nopass) u = NULL;
     }
     client_become(c, u);
 }
 
-size_t user_clients(const struct user *u)
+/* What it listens to, or is shown, it may still: asked of the features. */
+static bool may_go_on(struct env *env, struct client *c)
 {
-    return u->holders;
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->user_changed != NULL && !(*f)->user_changed(env, c)) return false;
+    }
+    return true;
 }
 
 void login_log(struct request *rq, struct access_log_entry *entry)
@@ -54,14 +65,15 @@ enum err client_login(struct request *rq, struct slice name, struct slice passwo
         return error_set(&rq->error, ERR_WRONGPASS,
                          "invalid username-password pair or user is disabled.");
     }
-    uint64_t max = env->settings.user_clients_max;
-    if (u != c->user && max != 0 && user_clients(u) >= max) {
+    if (is_taken(env, u, c)) {
         return error_set(&rq->error, ERR_LIMIT,
-                         "%llu connections are this user already, as many as maxclients-per-user "
+                         "%zu connections are this user already, as many as maxclients-per-user "
                          "allows",
-                         (unsigned long long)user_clients(u));
+                         u->holders);
     }
     client_become(c, u);
+    /* What it began to listen to as somebody else it must not go on with. */
+    if (!may_go_on(env, c)) c->closes_after_reply = true;
     return OK;
 }
 
@@ -74,15 +86,6 @@ static void end(struct env *env, struct client *c)
     } else {
         c->ops->close(c);
     }
-}
-
-/* What it listens to, or is shown, it may still: asked of the features. */
-static bool may_go_on(struct env *env, struct client *c)
-{
-    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
-        if ((*f)->user_changed != NULL && !(*f)->user_changed(env, c)) return false;
-    }
-    return true;
 }
 
 static void on_changed(void *arg, struct user *u)

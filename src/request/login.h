@@ -21,7 +21,5 @@ void client_become(struct client *c, struct user *u);
 ERR_MUST_USE enum err client_login(struct request *rq, struct slice name, struct slice password);
 /* The request's client did that. */
 void login_log(struct request *rq, struct access_log_entry *entry);
-/* Clients that are u now. */
-size_t user_clients(const struct user *u);
 
 #endif

@@ -46,7 +46,10 @@ static void deny(const struct subjects *s, const struct access_question *q, cons
     *d = (struct denial){.verdict = verdict, .command = c};
     d->is_of_index = s->is_hidden;
     if (which != SIZE_MAX && !s->is_hidden) d->object = shown_text(s, &q->subjects[which]);
-    if (verdict == ACCESS_DENIED_KEY && which != SIZE_MAX) d->needs = q->subjects[which].needs;
+    if (verdict == ACCESS_DENIED_KEY && which != SIZE_MAX) {
+        d->needs = q->subjects[which].needs;
+        d->is_prefix = q->subjects[which].kind == ACCESS_PREFIX;
+    }
     if (verdict == ACCESS_DENIED_DATABASE && which == SIZE_MAX) d->object = q->database_number;
 }
 
@@ -109,9 +112,12 @@ static enum err denial_error(struct request *rq, const struct denial *d)
         break;
     default: (void)no_permission(rq, "access one of the channels used as arguments"); break;
     }
-    if (shown > 0) error_add(&rq->error, ": '%.*s'", shown, (const char *)d->object.data);
-    if (shown > 0 && d->needs == ACCESS_READ) error_add(&rq->error, ", to read it");
-    if (shown > 0 && d->needs == ACCESS_WRITE) error_add(&rq->error, ", to write it");
+    if (shown == 0) return ERR_NOPERM;
+    const char *what = d->is_prefix ? "all of " : "";
+    const char *them = d->is_prefix ? "them" : "it";
+    error_add(&rq->error, ": %s'%.*s'", what, shown, (const char *)d->object.data);
+    if (d->needs == ACCESS_READ) error_add(&rq->error, ", to read %s", them);
+    if (d->needs == ACCESS_WRITE) error_add(&rq->error, ", to write %s", them);
     return ERR_NOPERM;
 }
 
@@ -196,22 +202,11 @@ bool may_read_below(const struct request *rq, struct slice tuple)
     return may(rq, &x);
 }
 
-bool may_read_all(const struct request *rq)
-{
-    return may_read_below(rq, slice_of(NULL, 0));
-}
-
 bool may_read_queue(const struct request *rq, struct slice name)
 {
     if (rq->client->user->is_unlimited) return true;
     struct access_subject x = {
         .kind = ACCESS_KEY, .text = subject_of_queue(rq->arena, name), .needs = ACCESS_READ};
-    return may(rq, &x);
-}
-
-bool may_hear(const struct request *rq, struct slice channel)
-{
-    struct access_subject x = {.kind = ACCESS_CHANNEL, .text = channel};
     return may(rq, &x);
 }
 
@@ -267,9 +262,11 @@ bool client_may_use(struct env *env, struct client *c, uint16_t database)
 
 /* ---- what errors tell ---- */
 
-/* `<index> <key>`: who may read all that the index is of may read that key. */
+/* `<index> <key>`: who may read all that the index is of may read that key. One that could not be
+ * made is not there; who makes one may read all of it. */
 static bool may_see_duplicate(const struct request *rq)
 {
+    if ((rq->command->flags & CMD_INDEX) != 0) return true;
     struct slice text = slice_str(rq->error.text);
     const uint8_t *blank = memchr(text.data, ' ', text.len);
     if (blank == NULL) return false;
@@ -304,7 +301,7 @@ void permission_hide(struct request *rq, enum err r)
         (void)error_set(&rq->error, r,
                         "the stored value has a type that the command is not for; this user may "
                         "not read it");
-    } else if (r == ERR_CORRUPT && !may_read_all(rq)) {
+    } else if (r == ERR_CORRUPT && !may_read_below(rq, slice_of(NULL, 0))) {
         (void)error_set(&rq->error, r, "stored data cannot be read; the log has the details");
     }
 }

@@ -12,6 +12,7 @@ struct denial {
     const struct command *command; /* which was not allowed, or whose subject was not */
     struct slice object;           /* of a key, channel or database; empty = it is not told */
     unsigned needs;                /* of a key: enum access_need */
+    bool is_prefix;                /* all keys that fit `object` */
     bool is_of_index;              /* of what an index is of, which may not be told */
 };
 
@@ -20,10 +21,8 @@ ERR_MUST_USE enum err permission_ask(struct request *rq);
 /* The same of any user, without log: ERR_NOPERM with *d. */
 ERR_MUST_USE enum err permission_check(struct request *rq, const struct user *u, struct denial *d);
 /* For what shows only what the user may see. */
-bool may_read_all(const struct request *rq);
 bool may_read_below(const struct request *rq, struct slice tuple);
 bool may_read_queue(const struct request *rq, struct slice name);
-bool may_hear(const struct request *rq, struct slice channel);
 bool may_use_database(const struct request *rq, const struct database *d);
 
 /* Outside of any command: may the client say these words, may it use the database? */

@@ -17,7 +17,7 @@ static bool is_name_byte(uint8_t c)
     return c >= '!' && c <= '~';
 }
 
-enum err client_set_name(struct request *rq, struct slice name)
+static enum err check_name(struct request *rq, struct slice name)
 {
     for (size_t i = 0; i < name.len; i++) {
         if (!is_name_byte(name.data[i])) {
@@ -29,6 +29,13 @@ enum err client_set_name(struct request *rq, struct slice name)
         return error_set(&rq->error, ERR_LIMIT, "Client names cannot be longer than %d bytes",
                          CLIENT_NAME_MAX - 1);
     }
+    return OK;
+}
+
+enum err client_set_name(struct request *rq, struct slice name)
+{
+    enum err r = check_name(rq, name);
+    if (r != OK) return r;
     memcpy(rq->client->name, name.data, name.len);
     rq->client->name[name.len] = '\0';
     return OK;
@@ -92,15 +99,12 @@ static enum err hello_run(struct request *rq)
                              (const char *)rq->argv[i].data);
         }
     }
-    if (login != NULL) {
-        enum err r = client_login(rq, login[0], login[1]);
-        if (r != OK) return r;
-    }
-    if (rq->client->user == NULL) return hello_needs_user(rq);
-    if (name.data != NULL) {
-        enum err r = client_set_name(rq, name);
-        if (r != OK) return r;
-    }
+    /* All of it or nothing. */
+    if (rq->client->user == NULL && login == NULL) return hello_needs_user(rq);
+    enum err r = name.data != NULL ? check_name(rq, name) : OK;
+    if (r == OK && login != NULL) r = client_login(rq, login[0], login[1]);
+    if (r == OK && name.data != NULL) r = client_set_name(rq, name);
+    if (r != OK) return r;
     rq->client->proto = (int)proto;
     rq->w->proto = (int)proto;
     reply_hello(rq);
