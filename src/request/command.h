@@ -440,6 +440,10 @@ enum err command_run(struct request *rq);
 /* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number;
  * for who only asks about it. */
 ERR_MUST_USE enum err command_find_words(struct request *rq);
+/* For whoever makes something else of replies (HTTP): what they said after the offset `from` of the
+ * client's stream ends at `end` there. Before a command, link->stream_base is the end of the reply
+ * before it, or, of the first one, of what is in the stream. */
+void client_reply_placed(struct client *c, uint64_t from, uint64_t end);
 /* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
