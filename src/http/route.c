@@ -10,6 +10,8 @@ static const struct route core_routes[] = {
     {"/ticket", HTTP_POST, 0, ticket_run},
     {"/", HTTP_POST, 0, api_command_run},
     {"/", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_root_run},
+    {"/ui", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_to_run},
+    {"/ui/*", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_file_run},
     {"/pipeline", HTTP_POST, 0, api_pipeline_run},
     {"/multi-exec", HTTP_POST, 0, api_transaction_run},
     {"/subscribe/*", HTTP_GET | HTTP_POST, ROUTE_ACTS | ROUTE_TICKET, api_subscribe_run},

@@ -16,6 +16,6 @@ bool command_path_fits(const struct exchange *x);
 exchange_step api_subscribe_run, api_monitor_run;
 
 /* page.c */
-exchange_step page_root_run;
+exchange_step page_root_run, page_to_run, page_file_run;
 
 #endif
