@@ -28,7 +28,7 @@ static bool fits(const char *pattern, struct slice path, struct slice *rest)
 {
     size_t len = strlen(pattern);
     if (len >= 2 && strcmp(pattern + len - 2, "/*") == 0) {
-        if (path.len < len || memcmp(path.data, pattern, len - 1) != 0) return false;
+        if (path.len < len - 1 || memcmp(path.data, pattern, len - 1) != 0) return false;
         *rest = slice_of(path.data + len - 2, path.len - len + 2);
         return true;
     }
