@@ -21,6 +21,31 @@ void event_data(struct buf *out, struct slice text)
     }
 }
 
+void event_send(struct exchange *x, const char *name, struct slice id, struct slice data,
+                uint64_t version)
+{
+    struct buf text;
+    buf_init(&text);
+    event_write(&text, name, id, data);
+    if (text.is_failed) {
+        stream_overrun(x->session->stream, NULL); /* an event must not be missing */
+    } else {
+        exchange_send(x, buf_slice(&text), version);
+    }
+    buf_fini(&text);
+}
+
+void event_write(struct buf *out, const char *name, struct slice id, struct slice data)
+{
+    buf_append_str(out, "event: ");
+    buf_append_str(out, name);
+    if (id.len > 0) buf_append_str(out, "\nid: ");
+    buf_append(out, id.data, id.len);
+    buf_append_byte(out, '\n');
+    event_data(out, data);
+    buf_append_str(out, "\n\n");
+}
+
 static void put_parts(struct exchange *x, struct slice frame)
 {
     struct resp_item item;
@@ -68,7 +93,7 @@ static void subscribed(struct exchange *x)
 {
     if (exchange_fails(x)) return;
     x->heartbeat = ": \n\n";
-    exchange_stream(x, on_channel);
+    exchange_stream(x, slice_of(NULL, 0), on_channel);
 }
 
 void api_subscribe_run(struct exchange *x)
@@ -87,7 +112,7 @@ static void monitors(struct exchange *x)
 {
     if (exchange_fails(x)) return;
     x->heartbeat = ": \n\n";
-    exchange_stream(x, on_monitor);
+    exchange_stream(x, slice_of(NULL, 0), on_monitor);
 }
 
 void api_monitor_run(struct exchange *x)

@@ -81,6 +81,11 @@ static void client_write(struct client *c, struct slice bytes, uint64_t version)
         hear(x, bytes, version);
         return;
     }
+    size_t max = x->http->options.output_stream.hard_bytes;
+    if (max != 0 && x->behind.len + bytes.len > max) {
+        stream_overrun(s, NULL);
+        return;
+    }
     buf_append(&x->behind, bytes.data, bytes.len);
     if (version > x->behind_version) x->behind_version = version;
     if (x->behind.is_failed) stream_overrun(s, NULL);
@@ -166,6 +171,7 @@ void exchange_reset(struct exchange *x)
     arena_reset(&x->arena);
     buf_clear(&x->reply, KEEP_BYTES);
     buf_clear(&x->text, KEEP_BYTES);
+    x->client.proto = 2;
     x->message = NULL;
     x->route = NULL;
     x->task = NULL;
@@ -415,7 +421,7 @@ bool exchange_fails(struct exchange *x)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-void exchange_stream(struct exchange *x, exchange_message *on_message)
+void exchange_stream(struct exchange *x, struct slice first, exchange_message *on_message)
 {
     struct answer a = {.status = 200, .type = "text/event-stream", .is_stream = true};
     x->on_message = on_message;
@@ -425,6 +431,7 @@ void exchange_stream(struct exchange *x, exchange_message *on_message)
     x->sent_ms = clock_mono_us() / 1000;
     move(x, EXCHANGE_STREAMING);
     x->ops->answer(x, &a);
+    exchange_send(x, first, x->depends);
     hear(x, buf_slice(&x->reply), x->depends);
     buf_clear(&x->reply, KEEP_BYTES);
     if (x->behind.len > 0) hear(x, buf_slice(&x->behind), x->behind_version);

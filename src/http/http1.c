@@ -75,6 +75,7 @@ static void http1_send(struct exchange *x, struct slice bytes, uint64_t version)
 static void http1_end(struct exchange *x)
 {
     struct stream *s = x->session->stream;
+    of(x)->is_last = true; /* the client still listens */
     if (x->message->version == HTTP_1_1) stream_append(s, slice_str("0\r\n\r\n"), 0);
     stream_queue(s);
 }

@@ -132,8 +132,9 @@ void exchange_fail(struct exchange *x, int status, const char *format, ...)
 bool exchange_fails(struct exchange *x);
 /* The status of an error of a command, by its first word. */
 int exchange_status_of(struct slice error);
-/* Opens a stream of events; from now on on_message is called for what the client hears. */
-void exchange_stream(struct exchange *x, exchange_message *on_message);
+/* Opens a stream of events, with these bytes; from now on on_message is called for what the client
+ * hears. */
+void exchange_stream(struct exchange *x, struct slice first, exchange_message *on_message);
 void exchange_send(struct exchange *x, struct slice bytes, uint64_t version);
 void exchange_end_stream(struct exchange *x);
 

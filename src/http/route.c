@@ -1,6 +1,8 @@
 /* route: the table of what can be asked for, by path and method. */
 #include "http/route.h"
 
+#include "http/rest.h"
+
 #include "codec/json_lex.h"
 #include "http/ticket.h"
 
@@ -22,7 +24,47 @@ static const struct route core_routes[] = {
 /* Every other path is a command: GET /get/key. */
 static const struct route command_path = {"/*", HTTP_GET | HTTP_POST, ROUTE_ACTS, api_path_run};
 
-static const struct route *const tables[] = {core_routes, NULL};
+#define R ROUTE_REST
+#define SAFE (HTTP_GET | HTTP_HEAD)
+
+/* Below rest-base. */
+static const struct route rest_routes[] = {
+    {"/keys", SAFE, R, rest_list_run},
+    {"/keys", HTTP_DELETE, R, rest_delete_all_run},
+    {"/keys/", HTTP_DELETE, R, rest_delete_all_run},
+    {"/keys/list", HTTP_POST, R, rest_list_body_run},
+    {"/keys/count", SAFE, R, rest_count_run},
+    {"/keys/paginate", SAFE, R, rest_paginate_run},
+    {"/keys/batch", HTTP_POST, R, rest_batch_run},
+    {"/keys/delete-batch", HTTP_POST, R, rest_delete_batch_run},
+    {"/keys/*", SAFE, R, rest_get_run},
+    {"/keys/*", HTTP_PUT, R, rest_put_run},
+    {"/keys/*", HTTP_DELETE, R, rest_delete_run},
+    {"/atomic", HTTP_POST, R, rest_atomic_run},
+    {"/watch", HTTP_GET, R | ROUTE_TICKET, rest_watch_run},
+    {"/watch/poll", SAFE, R, rest_watch_poll_run},
+    {"/watch/prefix", HTTP_GET, R | ROUTE_TICKET, rest_watch_prefix_run},
+    {"/watch/prefix/poll", SAFE, R, rest_watch_prefix_poll_run},
+    {"/queue/enqueue", HTTP_POST, R, rest_enqueue_run},
+    {"/queue/listen", HTTP_GET, R | ROUTE_ACTS | ROUTE_TICKET, rest_listen_run},
+    {"/queue/poll", HTTP_GET, R | ROUTE_ACTS, rest_poll_run},
+    {"/queue/ack", HTTP_POST, R, rest_ack_run},
+    {"/queue/nack", HTTP_POST, R, rest_nack_run},
+    {"/queue/stats", SAFE, R, rest_stats_run},
+    {"/queue/dlq", SAFE, R, rest_dead_list_run},
+    {"/queue/dlq", HTTP_DELETE, R, rest_dead_purge_run},
+    {"/queue/dlq/*", SAFE, R, rest_dead_get_run},
+    {"/queue/dlq/*", HTTP_POST, R, rest_dead_requeue_run},
+    {"/queue/dlq/*", HTTP_DELETE, R, rest_dead_delete_run},
+    {"/indexes", HTTP_POST, R, rest_index_create_run},
+    {"/indexes", SAFE, R, rest_index_list_run},
+    {"/indexes", HTTP_DELETE, R, rest_index_drop_run},
+    {"/search", SAFE, R, rest_search_run},
+    {"/search", HTTP_POST, R, rest_search_body_run},
+    {NULL, 0, 0, NULL},
+};
+
+static const struct route *const tables[] = {core_routes, rest_routes, NULL};
 
 static bool fits(const char *pattern, struct slice path, struct slice *rest)
 {

@@ -153,6 +153,11 @@ ERR_MUST_USE enum err queue_stats(struct queues *qs, struct view *v, struct slic
 ERR_MUST_USE enum err queue_names(struct queues *qs, struct view *v, struct slice **out,
                                   size_t *count, struct error *e);
 
+/* The delivery of a message that is under way; out->attempt 0: there is none. */
+ERR_MUST_USE enum err queue_lease(struct queues *qs, struct view *v, struct slice queue,
+                                  const struct message_id *id, struct receipt *out,
+                                  struct error *e);
+
 /* Of all databases, written but not yet durable included. */
 struct queues_totals {
     bool is_reading; /* the rows are still being read: there may be more */

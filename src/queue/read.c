@@ -21,6 +21,23 @@ enum err queue_stats(struct queues *qs, struct view *v, struct slice queue, stru
     return OK;
 }
 
+enum err queue_lease(struct queues *qs, struct view *v, struct slice queue,
+                     const struct message_id *id, struct receipt *out, struct error *e)
+{
+    struct touch t;
+    struct entry row = {0};
+    struct state s;
+    *out = (struct receipt){0};
+    enum err r = touch_begin(&t, qs, v, queue, e);
+    if (r == OK && touch_known(&t) == NULL) return OK;
+    if (r == OK) r = view_get(v, touch_key(&t, SPACE_STATE, id->bytes, ID_BYTES), &row, e);
+    if (r != OK || !row.exists) return r;
+    r = state_read(row.value, &s, e);
+    if (r != OK || s.kind != STATE_LEASED || s.time_ms <= v->now_ms) return r;
+    *out = (struct receipt){.queue = queue, .id = *id, .version = s.version, .attempt = s.attempt};
+    return OK;
+}
+
 static int compare(const void *a, const void *b)
 {
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
