@@ -47,6 +47,7 @@ RANKS='
 7 command/session
 7 command/string
 8 command
+8 http
 8 session
 9 server
 9 embedded
