@@ -113,7 +113,7 @@ LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c))
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/server/% $(KEY_SRCS),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/http/% src/net/% src/session/% src/server/% $(KEY_SRCS),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 

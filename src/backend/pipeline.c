@@ -197,17 +197,25 @@ static uint64_t pipeline_version_next(struct backend *b)
     return pipeline_of(b)->version_next;
 }
 
+/* Entries that the store does not have yet; and is there something to be removed? */
+static uint64_t unapplied_entries(const struct pipeline *p, bool *has_garbage)
+{
+    uint64_t entries = 0;
+    *has_garbage = p->has_garbage;
+    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+        if (m->state < MEM_APPLIED) entries += m->order.count;
+        *has_garbage = *has_garbage || m->forgotten != NULL || m->has_flush;
+    }
+    return entries;
+}
+
 static void pipeline_stats(struct backend *b, struct backend_stats *out)
 {
     struct pipeline *p = pipeline_of(b);
     struct journal_stats j;
+    bool has_garbage;
+    uint64_t entries = unapplied_entries(p, &has_garbage);
     p->journal->ops->stats(p->journal, &j);
-    uint64_t entries = 0;
-    bool has_garbage = p->has_garbage;
-    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
-        if (m->state < MEM_APPLIED) entries += m->order.count;
-        has_garbage = has_garbage || m->forgotten != NULL || m->has_flush;
-    }
     *out = (struct backend_stats){
         .version = p->version_newest,
         .durable = p->version_told,

@@ -175,8 +175,6 @@ void queues_totals(const struct queues *qs, struct queues_totals *out);
 
 /* What memory has of one queue, written but not yet durable included. */
 struct queue_figures {
-    uint16_t database;
-    struct slice name; /* borrowed until the next commit */
     struct counts counts;
     struct queue_flows flows;
     bool is_age_known; /* else it will be soon */
@@ -187,6 +185,9 @@ struct queue;
 /* By database, then by name; NULL at the end. Good until the next commit. */
 struct queue *queues_first(const struct queues *qs);
 struct queue *queues_next(const struct queue *q);
+uint16_t queue_database(const struct queue *q);
+/* Borrowed, as long as it is good. */
+struct slice queue_name(const struct queue *q);
 void queue_figures(struct queue *q, struct queue_figures *out);
 
 /* A message that nobody gets: PEEK, KV.DLQ. */

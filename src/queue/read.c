@@ -69,10 +69,19 @@ struct queue *queues_next(const struct queue *q)
     return node == NULL ? NULL : queue_of_node(node);
 }
 
+uint16_t queue_database(const struct queue *q)
+{
+    return key_database(q->key);
+}
+
+struct slice queue_name(const struct queue *q)
+{
+    return q->name;
+}
+
 void queue_figures(struct queue *q, struct queue_figures *out)
 {
-    *out = (struct queue_figures){
-        .database = key_database(q->key), .name = q->name, .counts = q->counts, .flows = q->flows};
+    *out = (struct queue_figures){.counts = q->counts, .flows = q->flows};
     out->is_age_known = q->counts.ready == 0 || q->ready.count > 0;
     if (!out->is_age_known) {
         q->is_age_asked = true;
