@@ -1,6 +1,7 @@
 /* metrics: what is told of a server in which commands were run; both forms, read by a strict
  * parser. `test_metrics --list` prints the names under which samples are found, `--docs` the rows
- * of docs/metrics.md.
+ * of docs/metrics.md, `--text` and `--openmetrics` an example of each form: redis-tests/
+ * test_metrics_files.sh uses them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -626,6 +627,31 @@ static int print_docs(void)
     return 0;
 }
 
+/* Something of everything, as text on standard output: for other parsers. */
+static int print_example(bool is_openmetrics)
+{
+    struct mbench t;
+    struct tls_status tls = {.is_on = true, .cert_not_after_s = 2000000000, .ca_not_after_s = 1};
+    mbench_open(&t);
+    t.env.tls = &tls;
+    t.env.settings.memory_clients_max = 1 << 20;
+    run(&t, "KV.DB", "CREATE", "shop", "MAXBYTES", "9999", "MAXENTRIES", "99", "RATE", "999", NULL);
+    run(&t, "KV.SET", "[\"u\",1]", "{\"name\":\"ann\"}", NULL);
+    run(&t, "KV.SET", "[\"u\",2]", "x", NULL);
+    run(&t, "KV.GET", "[\"u\",1]", NULL);
+    run(&t, "KV.INDEX", "CREATE", "a\"b", "PREFIX", "[\"u\"]", "ON", "1", "name", NULL);
+    run(&t, "KV.INDEX", "CREATE", "words", "PREFIX", "[\"u\"]", "TEXT", "1", "name", NULL);
+    enqueue(&t, slice_str("mail"));
+    enqueue(&t, slice_str("a\"b\\c\nd\xc3\xa4\t\r\xe2\x80\xa8"));
+    enqueue(&t, slice_str("\xff"));
+    t.options.is_openmetrics = is_openmetrics;
+    buf_clear(&t.text, SIZE_MAX);
+    metrics_write(&t.env, &t.client, &t.options, &t.text);
+    bool is_written = fwrite(t.text.data, 1, t.text.len, stdout) == t.text.len;
+    mbench_close(&t);
+    return is_written ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -649,5 +675,7 @@ int main(int argc, char **argv)
     };
     if (argc == 2 && strcmp(argv[1], "--list") == 0) return print_list();
     if (argc == 2 && strcmp(argv[1], "--docs") == 0) return print_docs();
+    if (argc == 2 && strcmp(argv[1], "--text") == 0) return print_example(false);
+    if (argc == 2 && strcmp(argv[1], "--openmetrics") == 0) return print_example(true);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
