@@ -4,23 +4,6 @@
 
 #define ARENA_BYTES (16 * 1024)
 
-static const struct metric table[] = {
-#define METRIC_ROW(id, kind, name, help) [M_##id] = {name, METRIC_##kind, help},
-    METRICS(METRIC_ROW)
-#undef METRIC_ROW
-};
-
-size_t metrics_count(void)
-{
-    return M_COUNT;
-}
-
-const struct metric *metrics_at(size_t i)
-{
-    INVARIANT(i < M_COUNT);
-    return &table[i];
-}
-
 const char *metrics_type(bool is_openmetrics)
 {
     return is_openmetrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"

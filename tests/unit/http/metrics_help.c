@@ -59,7 +59,7 @@ static void turn(struct mbench *t)
     command_tick(&t->env);
 }
 
-void turns(struct mbench *t)
+void mbench_turns(struct mbench *t)
 {
     for (int i = 0; i < 50; i++) turn(t);
 }
@@ -115,7 +115,7 @@ void mbench_open(struct mbench *t)
 
 void mbench_restart(struct mbench *t)
 {
-    turns(t);
+    mbench_turns(t);
     stop(t);
     start(t);
 }
@@ -134,7 +134,7 @@ void mbench_close(struct mbench *t)
 
 /* ---- commands ---- */
 
-void run_only(struct mbench *t, struct slice *argv, size_t argc)
+void mbench_only(struct mbench *t, struct slice *argv, size_t argc)
 {
     struct waiter waiter = {.ready = nobody_ready};
     enum err r = ERR_WAIT;
@@ -158,14 +158,14 @@ void run_only(struct mbench *t, struct slice *argv, size_t argc)
     buf_append_byte(&t->reply, '\0');
 }
 
-const char *run_words(struct mbench *t, struct slice *argv, size_t argc)
+const char *mbench_words(struct mbench *t, struct slice *argv, size_t argc)
 {
-    run_only(t, argv, argc);
-    turns(t);
+    mbench_only(t, argv, argc);
+    mbench_turns(t);
     return (const char *)t->reply.data;
 }
 
-const char *run(struct mbench *t, ...)
+const char *mbench_say(struct mbench *t, ...)
 {
     struct slice argv[WORDS_MAX];
     size_t argc = 0;
@@ -176,10 +176,10 @@ const char *run(struct mbench *t, ...)
         argv[argc++] = slice_str(word);
     }
     va_end(words);
-    return run_words(t, argv, argc);
+    return mbench_words(t, argv, argc);
 }
 
-void metrics_user(struct mbench *t, const char *rules)
+void mbench_user(struct mbench *t, const char *rules)
 {
     struct slice words[WORDS_MAX];
     struct slice name = slice_str("other");
@@ -221,7 +221,7 @@ static bool moves_by_itself(const char *key)
     return false;
 }
 
-struct parsed told_to(struct mbench *t, struct client *c)
+struct parsed mbench_told_to(struct mbench *t, struct client *c)
 {
     struct parsed other = write_form(t, c, true);
     struct parsed p = write_form(t, c, false);
@@ -236,7 +236,7 @@ struct parsed told_to(struct mbench *t, struct client *c)
     return p;
 }
 
-struct parsed told(struct mbench *t)
+struct parsed mbench_told(struct mbench *t)
 {
-    return told_to(t, &t->client);
+    return mbench_told_to(t, &t->client);
 }

@@ -25,18 +25,18 @@ void mbench_restart(struct mbench *t);
 void mbench_close(struct mbench *t);
 
 /* One word for each argument, NULL at the end, by t->client; the reply as it is sent. */
-const char *run(struct mbench *t, ...) __attribute__((sentinel));
+const char *mbench_say(struct mbench *t, ...) __attribute__((sentinel));
 /* The same of these words. */
-const char *run_words(struct mbench *t, struct slice *argv, size_t argc);
+const char *mbench_words(struct mbench *t, struct slice *argv, size_t argc);
 /* The same where nothing is done at the end of the turn: what it commits is not synced. */
-void run_only(struct mbench *t, struct slice *argv, size_t argc);
+void mbench_only(struct mbench *t, struct slice *argv, size_t argc);
 /* Turns until nothing more happens. */
-void turns(struct mbench *t);
+void mbench_turns(struct mbench *t);
 /* t->other is a user with these rules, blanks between them. */
-void metrics_user(struct mbench *t, const char *rules);
+void mbench_user(struct mbench *t, const char *rules);
 
 /* What c is told, parsed; both forms are written and parsed, and tell the same. */
-struct parsed told_to(struct mbench *t, struct client *c);
-struct parsed told(struct mbench *t);
+struct parsed mbench_told_to(struct mbench *t, struct client *c);
+struct parsed mbench_told(struct mbench *t);
 
 #endif

@@ -18,7 +18,7 @@
 
 static double now_told(struct mbench *t, const char *key)
 {
-    struct parsed p = told(t);
+    struct parsed p = mbench_told(t);
     double value = parsed_value(&p, key);
     parsed_free(&p);
     return value;
@@ -26,7 +26,7 @@ static double now_told(struct mbench *t, const char *key)
 
 static bool is_told(struct mbench *t, const char *key)
 {
-    struct parsed p = told(t);
+    struct parsed p = mbench_told(t);
     bool is_there = parsed_has(&p, key);
     parsed_free(&p);
     return is_there;
@@ -38,7 +38,7 @@ static void a_new_server_tells_well_formed_text(void **state)
 {
     struct mbench t;
     mbench_open(&t);
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_has(&p, "tupled_build_info{version=\"1.2.3\"}"));
     assert_true(parsed_value(&p, "tupled_start_time_seconds") == 1700000000.123);
     assert_true(parsed_value(&p, "tupled_health{state=\"ok\"}") == 1);
@@ -84,7 +84,7 @@ static void figures_of_clients_are_those_of_the_env(void **state)
                              .handshakes = 23,
                              .reload_failures = 24};
     t.env.tls = &tls;
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, "tupled_connections_total") == 11);
     assert_true(parsed_value(&p, "tupled_connections_rejected_total") == 12);
     assert_true(parsed_value(&p, "tupled_network_received_bytes_total") == 13);
@@ -114,13 +114,13 @@ static void commands_are_counted_by_name(void **state)
 {
     struct mbench t;
     mbench_open(&t);
-    run(&t, "KV.SET", "[\"a\"]", "1", NULL);
-    run(&t, "kv.set", "[\"b\"]", "x", NULL); /* no JSON: it fails */
-    run(&t, "KV.SET", "[\"b\"]", NULL);      /* not run */
-    run(&t, "KV.GET", "[\"a\"]", NULL);
-    run(&t, "KV.GET", "[\"none\"]", NULL);
-    run(&t, "CLIENT", "GETNAME", NULL);
-    struct parsed p = told(&t);
+    mbench_say(&t, "KV.SET", "[\"a\"]", "1", NULL);
+    mbench_say(&t, "kv.set", "[\"b\"]", "x", NULL); /* no JSON: it fails */
+    mbench_say(&t, "KV.SET", "[\"b\"]", NULL);      /* not run */
+    mbench_say(&t, "KV.GET", "[\"a\"]", NULL);
+    mbench_say(&t, "KV.GET", "[\"none\"]", NULL);
+    mbench_say(&t, "CLIENT", "GETNAME", NULL);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, "tupled_commands_total{command=\"kv.set\"}") == 2);
     assert_true(parsed_value(&p, "tupled_commands_failed_total{command=\"kv.set\"}") == 1);
     assert_true(parsed_value(&p, "tupled_commands_rejected_total{command=\"kv.set\"}") == 1);
@@ -131,7 +131,7 @@ static void commands_are_counted_by_name(void **state)
     assert_true(parsed_value(&p, "tupled_keys_read_total{result=\"hit\"}") == 1);
     assert_true(parsed_value(&p, "tupled_keys_read_total{result=\"miss\"}") == 1);
     parsed_free(&p);
-    run(&t, "KV.SET", "[\"a\"]", "2", NULL);
+    mbench_say(&t, "KV.SET", "[\"a\"]", "2", NULL);
     assert_true(now_told(&t, "tupled_commands_total{command=\"kv.set\"}") == 3);
     assert_true(now_told(&t, "tupled_databases") == 16);
     assert_true(now_told(&t, "tupled_database_operations_total{database=\"0\"}") == 5);
@@ -151,7 +151,7 @@ static void durations_are_in_buckets(void **state)
     static const int64_t took_us[] = {0, 50, 51, 10000 - 400, 10016, 9000000, 20000000};
     struct mbench t;
     mbench_open(&t);
-    run(&t, "KV.GET", "[\"a\"]", NULL);
+    mbench_say(&t, "KV.GET", "[\"a\"]", NULL);
     assert_true(now_told(&t, count) == 1);
     stats_reset(&t.env);
     assert_false(is_told(&t, count));
@@ -159,7 +159,7 @@ static void durations_are_in_buckets(void **state)
     for (size_t i = 0; i < sizeof took_us / sizeof took_us[0]; i++) {
         stats_add(&t.env, get, took_us[i], false);
     }
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, count) == 7);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         char key[128];
@@ -184,18 +184,18 @@ static void what_is_not_synced_is_told_until_it_is(void **state)
     struct slice words[] = {slice_str("KV.SET"), slice_str("[\"a\"]"), slice_str("1")};
     struct mbench t;
     mbench_open(&t);
-    run(&t, "KV.SET", "[\"a\"]", "0", NULL);
+    mbench_say(&t, "KV.SET", "[\"a\"]", "0", NULL);
     double syncs = now_told(&t, "tupled_journal_sync_duration_seconds_count");
     double written = now_told(&t, "tupled_journal_written_bytes_total");
     assert_true(syncs > 0 && written > 0);
     assert_true(now_told(&t, "tupled_unsynced_bytes") == 0);
     assert_true(now_told(&t, "tupled_unacknowledged_transactions") == 0);
-    run_only(&t, words, 3);
+    mbench_only(&t, words, 3);
     double unsynced = now_told(&t, "tupled_unsynced_bytes");
     assert_true(unsynced > 0);
     assert_true(now_told(&t, "tupled_unacknowledged_transactions") > 0);
     assert_true(now_told(&t, "tupled_journal_written_bytes_total") == written);
-    turns(&t);
+    mbench_turns(&t);
     assert_true(now_told(&t, "tupled_unsynced_bytes") == 0);
     assert_true(now_told(&t, "tupled_unacknowledged_transactions") == 0);
     assert_true(now_told(&t, "tupled_journal_written_bytes_total") == written + unsynced);
@@ -211,16 +211,16 @@ static void queues_are_told_by_state_and_by_what_happened(void **state)
 {
     struct mbench t;
     mbench_open(&t);
-    for (int i = 0; i < 4; i++) run(&t, "KV.ENQUEUE", "mail", "1", NULL);
-    run(&t, "KV.ENQUEUE", "mail", "1", "DELAY", "1000000", NULL);
-    char *reply = strdup(run(&t, "KV.DEQUEUE", "mail", NULL));
+    for (int i = 0; i < 4; i++) mbench_say(&t, "KV.ENQUEUE", "mail", "1", NULL);
+    mbench_say(&t, "KV.ENQUEUE", "mail", "1", "DELAY", "1000000", NULL);
+    char *reply = strdup(mbench_say(&t, "KV.DEQUEUE", "mail", NULL));
     char *receipt = strrchr(reply, '\r');
     *receipt = '\0';
     receipt = strrchr(reply, '\n') + 1;
-    run(&t, "KV.NACK", receipt, "DEAD", NULL);
+    mbench_say(&t, "KV.NACK", receipt, "DEAD", NULL);
     free(reply);
-    run(&t, "KV.DEQUEUE", "mail", NULL);
-    struct parsed p = told(&t);
+    mbench_say(&t, "KV.DEQUEUE", "mail", NULL);
+    struct parsed p = mbench_told(&t);
 #define OF_MAIL "database=\"0\",queue=\"mail\""
     assert_true(parsed_value(&p, "tupled_queues") == 1);
     assert_true(parsed_value(&p, "tupled_queue_messages{" OF_MAIL ",state=\"ready\"}") == 2);
@@ -244,7 +244,7 @@ static void queues_are_told_by_state_and_by_what_happened(void **state)
 static void enqueue(struct mbench *t, struct slice name)
 {
     struct slice words[] = {slice_str("KV.ENQUEUE"), name, slice_str("1")};
-    assert_true(run_words(t, words, 3)[0] == '$');
+    assert_true(mbench_words(t, words, 3)[0] == '$');
 }
 
 #define READY(queue) "tupled_queue_messages{database=\"0\",queue=\"" queue "\",state=\"ready\"}"
@@ -261,7 +261,7 @@ static void names_are_escaped_or_told_with_the_others(void **state)
     enqueue(&t, slice_str("\\n"));
     enqueue(&t, slice_str("\n"));
     enqueue(&t, slice_str("\t\r \x7f"));
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, READY("a\\\"b\\\\c\\nd")) == 1);
     assert_true(parsed_value(&p, READY("} 1\\ntupled_forged 2\\n#")) == 1);
     assert_true(parsed_value(&p, READY("\xc3\xa4\xe2\x82\xac")) == 1);
@@ -275,7 +275,7 @@ static void names_are_escaped_or_told_with_the_others(void **state)
     enqueue(&t, slice_str("half \xc3"));
     enqueue(&t, slice_of("a\0b", 3));
     enqueue(&t, slice_str("_other"));
-    p = told(&t);
+    p = mbench_told(&t);
     assert_true(parsed_value(&p, OTHER_READY) == 5);
     assert_true(parsed_value(&p, "tupled_queues") == 11);
     assert_true(parsed_sum(&p, "tupled_queue_messages{") == 11);
@@ -291,9 +291,9 @@ static void beyond_the_maximum_there_is_one_sum(void **state)
     t.options.names_max = 2;
     for (int i = 0; i < 5; i++) enqueue(&t, slice_str(names[i]));
     enqueue(&t, slice_str("e"));
-    run(&t, "KV.DEQUEUE", "d", NULL);
-    run(&t, "KV.DEQUEUE", "a", NULL);
-    struct parsed p = told(&t);
+    mbench_say(&t, "KV.DEQUEUE", "d", NULL);
+    mbench_say(&t, "KV.DEQUEUE", "a", NULL);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, READY("a")) == 0);
     assert_true(parsed_value(&p, READY("b")) == 1);
     assert_false(parsed_has(&p, READY("c")));
@@ -308,7 +308,7 @@ static void beyond_the_maximum_there_is_one_sum(void **state)
                                 "\"_other\"}"));
     parsed_free(&p);
     t.options.names_max = 0;
-    p = told(&t);
+    p = mbench_told(&t);
     assert_true(parsed_value(&p, OTHER_READY) == 4);
     assert_true(parsed_sum(&p, "tupled_queue_messages{") == 6); /* two are leased */
     assert_true(parsed_sum(&p, "tupled_queue_enqueued_total{") == 6);
@@ -324,15 +324,17 @@ static void a_user_is_told_the_names_that_he_may_read(void **state)
 {
     struct mbench t;
     mbench_open(&t);
-    run(&t, "KV.DB", "CREATE", "shop", NULL);
+    mbench_say(&t, "KV.DB", "CREATE", "shop", NULL);
     enqueue(&t, slice_str("app-1"));
     enqueue(&t, slice_str("app-2"));
     enqueue(&t, slice_str("secret"));
-    run(&t, "KV.INDEX", "CREATE", "by_name", "PREFIX", "[\"users\"]", "ON", "1", "name", NULL);
-    run(&t, "KV.INDEX", "CREATE", "by_sum", "PREFIX", "[\"orders\"]", "ON", "1", "sum", NULL);
-    run(&t, "SELECT", "shop", NULL);
+    mbench_say(&t, "KV.INDEX", "CREATE", "by_name", "PREFIX", "[\"users\"]", "ON", "1", "name",
+               NULL);
+    mbench_say(&t, "KV.INDEX", "CREATE", "by_sum", "PREFIX", "[\"orders\"]", "ON", "1", "sum",
+               NULL);
+    mbench_say(&t, "SELECT", "shop", NULL);
     enqueue(&t, slice_str("app-9"));
-    run(&t, "SELECT", "0", NULL);
+    mbench_say(&t, "SELECT", "0", NULL);
     const char *const in_shop = "tupled_queue_messages{database=\"shop\",queue=\"app-9\",state="
                                 "\"ready\"}";
     const char *const by_name =
@@ -340,14 +342,14 @@ static void a_user_is_told_the_names_that_he_may_read(void **state)
         "state=\"ready\"}";
     const char *const others = "tupled_index_state{database=\"_other\",index=\"_other\",kind="
                                "\"value\",state=\"ready\"}";
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_has(&p, READY("secret")) && parsed_has(&p, in_shop));
     assert_true(parsed_value(&p, by_name) == 1);
     assert_false(parsed_has(&p, others));
     parsed_free(&p);
 
-    metrics_user(&t, "+info ~!queue/app-* ~users/*");
-    p = told_to(&t, &t.other);
+    mbench_user(&t, "+info ~!queue/app-* ~users/*");
+    p = mbench_told_to(&t, &t.other);
     assert_true(parsed_value(&p, READY("app-1")) == 1);
     assert_true(parsed_has(&p, in_shop));
     assert_false(parsed_has(&p, READY("secret")));
@@ -357,15 +359,15 @@ static void a_user_is_told_the_names_that_he_may_read(void **state)
     parsed_free(&p);
 
     /* One set of permissions must allow all of it: here those of app-9 are of shop. */
-    metrics_user(&t, "+info resetdbs db=0 ~!queue/app-1 (+info resetdbs db=shop ~!queue/app-*)");
-    p = told_to(&t, &t.other);
+    mbench_user(&t, "+info resetdbs db=0 ~!queue/app-1 (+info resetdbs db=shop ~!queue/app-*)");
+    p = mbench_told_to(&t, &t.other);
     assert_true(parsed_has(&p, READY("app-1")) && parsed_has(&p, in_shop));
     assert_false(parsed_has(&p, READY("app-2")));
     assert_true(parsed_value(&p, OTHER_READY) == 2);
     parsed_free(&p);
 
-    metrics_user(&t, "+info resetdbs db=shop allkeys");
-    p = told_to(&t, &t.other);
+    mbench_user(&t, "+info resetdbs db=shop allkeys");
+    p = mbench_told_to(&t, &t.other);
     assert_false(parsed_has(&p, READY("app-1")));
     assert_true(parsed_has(&p, in_shop));
     assert_true(parsed_value(&p, OTHER_READY) == 3);
@@ -374,13 +376,13 @@ static void a_user_is_told_the_names_that_he_may_read(void **state)
     assert_true(parsed_has(&p, "tupled_database_entries{database=\"_other\"}"));
     parsed_free(&p);
 
-    metrics_user(&t, "+info");
-    p = told_to(&t, &t.other);
+    mbench_user(&t, "+info");
+    p = mbench_told_to(&t, &t.other);
     assert_true(parsed_value(&p, OTHER_READY) == 4);
     assert_true(parsed_value(&p, others) == 2);
     parsed_free(&p);
     client_become(&t.other, NULL); /* nobody */
-    p = told_to(&t, &t.other);
+    p = mbench_told_to(&t, &t.other);
     assert_true(parsed_value(&p, OTHER_READY) == 4);
     assert_true(parsed_value(&p, "tupled_queues") == 4);
     parsed_free(&p);
@@ -397,9 +399,9 @@ static void no_more_than_ten_for_each_name_are_looked_at(void **state)
         snprintf(name, sizeof name, "q%02d", i);
         enqueue(&t, slice_str(name));
     }
-    metrics_user(&t, "+info ~!queue/q19 ~!queue/q20");
+    mbench_user(&t, "+info ~!queue/q19 ~!queue/q20");
     t.options.names_max = 2;
-    struct parsed p = told_to(&t, &t.other);
+    struct parsed p = mbench_told_to(&t, &t.other);
     assert_true(parsed_has(&p, READY("q19")));
     assert_false(parsed_has(&p, READY("q20"))); /* the 21st */
     assert_true(parsed_value(&p, OTHER_READY) == 29);
@@ -413,11 +415,11 @@ static void indexes_are_told_by_state(void **state)
 {
     struct mbench t;
     mbench_open(&t);
-    run(&t, "KV.SET", "[\"u\",1]", "{\"name\":\"ann\",\"text\":\"hello\"}", NULL);
-    run(&t, "KV.INDEX", "CREATE", "by_name", "PREFIX", "[\"u\"]", "ON", "1", "name", NULL);
-    run(&t, "KV.INDEX", "CREATE", "words", "PREFIX", "[\"u\"]", "TEXT", "1", "text", NULL);
-    turns(&t);
-    struct parsed p = told(&t);
+    mbench_say(&t, "KV.SET", "[\"u\",1]", "{\"name\":\"ann\",\"text\":\"hello\"}", NULL);
+    mbench_say(&t, "KV.INDEX", "CREATE", "by_name", "PREFIX", "[\"u\"]", "ON", "1", "name", NULL);
+    mbench_say(&t, "KV.INDEX", "CREATE", "words", "PREFIX", "[\"u\"]", "TEXT", "1", "text", NULL);
+    mbench_turns(&t);
+    struct parsed p = mbench_told(&t);
 #define STATE(index, kind, state)                                                                  \
     "tupled_index_state{database=\"0\",index=\"" index "\",kind=\"" kind "\",state=\"" state "\"}"
     assert_true(parsed_value(&p, "tupled_indexes{kind=\"value\"}") == 1);
@@ -431,13 +433,13 @@ static void indexes_are_told_by_state(void **state)
     assert_false(parsed_has(&p, "tupled_index_filled_ratio{database=\"0\",index=\"words\"}"));
     parsed_free(&p);
     t.options.names_max = 0;
-    p = told(&t);
+    p = mbench_told(&t);
     assert_true(parsed_sum(&p, "tupled_index_state{") == 2);
     assert_true(parsed_sum(&p, "tupled_index_state{database=\"_other\",index=\"_other\",kind="
                                "\"text\"") == 1);
     parsed_free(&p);
-    run(&t, "KV.INDEX", "DROP", "by_name", NULL);
-    run(&t, "KV.INDEX", "DROP", "words", NULL);
+    mbench_say(&t, "KV.INDEX", "DROP", "by_name", NULL);
+    mbench_say(&t, "KV.INDEX", "DROP", "words", NULL);
     assert_false(is_told(&t,
                          "tupled_index_state{database=\"_other\",index=\"_other\",kind=\"text\","
                          "state=\"ready\"}"));
@@ -448,17 +450,17 @@ static void databases_are_told_with_their_limits(void **state)
 {
     struct mbench t;
     mbench_open(&t);
-    run(&t, "KV.DB", "CREATE", "shop", "MAXBYTES", "100000", "MAXENTRIES", "50", "RATE", "7000",
-        NULL);
-    run(&t, "KV.DB", "CREATE", "free", NULL);
-    run(&t, "KV.SET", "[1]", "1", NULL);
-    run(&t, "SELECT", "shop", NULL);
+    mbench_say(&t, "KV.DB", "CREATE", "shop", "MAXBYTES", "100000", "MAXENTRIES", "50", "RATE",
+               "7000", NULL);
+    mbench_say(&t, "KV.DB", "CREATE", "free", NULL);
+    mbench_say(&t, "KV.SET", "[1]", "1", NULL);
+    mbench_say(&t, "SELECT", "shop", NULL);
     for (int i = 0; i < 3; i++) {
         char key[16];
         snprintf(key, sizeof key, "[%d]", i);
-        run(&t, "KV.SET", key, "1", "EX", "1000", NULL);
+        mbench_say(&t, "KV.SET", key, "1", "EX", "1000", NULL);
     }
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, "tupled_databases") == 18);
     assert_true(parsed_value(&p, "tupled_database_entries{database=\"0\"}") == 1);
     assert_true(parsed_value(&p, "tupled_database_entries{database=\"shop\"}") == 3);
@@ -477,7 +479,7 @@ static void databases_are_told_with_their_limits(void **state)
 
     mbench_restart(&t); /* all of it is in the store */
     t.options.names_max = 1;
-    p = told(&t);
+    p = mbench_told(&t);
     assert_true(parsed_value(&p, "tupled_database_entries{database=\"0\"}") == 1);
     assert_true(parsed_value(&p, "tupled_database_entries{database=\"_other\"}") == 3);
     assert_true(parsed_value(&p, "tupled_database_expiring_entries{database=\"_other\"}") == 3);
@@ -485,7 +487,7 @@ static void databases_are_told_with_their_limits(void **state)
     parsed_free(&p);
     t.options.names_max = 100;
     assert_true(now_told(&t, "tupled_database_bytes{database=\"shop\"}") == of_others);
-    run(&t, "KV.DB", "DROP", "shop", NULL);
+    mbench_say(&t, "KV.DB", "DROP", "shop", NULL);
     assert_true(now_told(&t, "tupled_databases") == 17);
     assert_false(is_told(&t, "tupled_database_entries{database=\"shop\"}"));
     mbench_close(&t);
@@ -505,13 +507,13 @@ static void nothing_is_read_for_it_and_nothing_changes(void **state)
         snprintf(name, sizeof name, "q%d", i);
         enqueue(&t, slice_str(name));
         snprintf(name, sizeof name, "[\"k\",%d]", i);
-        run(&t, "KV.SET", name, "{\"n\":1}", "EX", "10000", NULL);
+        mbench_say(&t, "KV.SET", name, "{\"n\":1}", "EX", "10000", NULL);
     }
-    run(&t, "KV.INDEX", "CREATE", "by_n", "PREFIX", "[\"k\"]", "ON", "1", "n", NULL);
+    mbench_say(&t, "KV.INDEX", "CREATE", "by_n", "PREFIX", "[\"k\"]", "ON", "1", "n", NULL);
     mbench_restart(&t);
     struct backend *b = t.env.db->backend;
     b->ops->stats(b, &before);
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     b->ops->stats(b, &after);
     assert_int_equal(after.store_reads, before.store_reads);
     assert_int_equal(after.store_waits, before.store_waits);
@@ -524,7 +526,7 @@ static void nothing_is_read_for_it_and_nothing_changes(void **state)
     const char *const age = "tupled_queue_oldest_age_seconds{database=\"0\",queue=\"q7\"}";
     assert_false(parsed_has(&p, age)); /* not known ... */
     parsed_free(&p);
-    turns(&t);
+    mbench_turns(&t);
     assert_true(now_told(&t, age) > 0); /* ... but now it was asked for */
     mbench_close(&t);
 }
@@ -548,7 +550,7 @@ static void others_add_families_before_the_end(void **state)
     struct metrics_more more = {.write = write_more, .arg = &requests};
     mbench_open(&t);
     t.options.more = &more;
-    struct parsed p = told(&t);
+    struct parsed p = mbench_told(&t);
     assert_true(parsed_value(&p, "tupled_http_requests_total{code=\"200\"}") == (double)UINT64_MAX);
     assert_false(parsed_has_family(&p, "tupled_http_body_bytes"));
     parsed_free(&p);
@@ -635,12 +637,13 @@ static int print_example(bool is_openmetrics)
     mbench_open(&t);
     t.env.tls = &tls;
     t.env.settings.memory_clients_max = 1 << 20;
-    run(&t, "KV.DB", "CREATE", "shop", "MAXBYTES", "9999", "MAXENTRIES", "99", "RATE", "999", NULL);
-    run(&t, "KV.SET", "[\"u\",1]", "{\"name\":\"ann\"}", NULL);
-    run(&t, "KV.SET", "[\"u\",2]", "x", NULL);
-    run(&t, "KV.GET", "[\"u\",1]", NULL);
-    run(&t, "KV.INDEX", "CREATE", "a\"b", "PREFIX", "[\"u\"]", "ON", "1", "name", NULL);
-    run(&t, "KV.INDEX", "CREATE", "words", "PREFIX", "[\"u\"]", "TEXT", "1", "name", NULL);
+    mbench_say(&t, "KV.DB", "CREATE", "shop", "MAXBYTES", "9999", "MAXENTRIES", "99", "RATE", "999",
+               NULL);
+    mbench_say(&t, "KV.SET", "[\"u\",1]", "{\"name\":\"ann\"}", NULL);
+    mbench_say(&t, "KV.SET", "[\"u\",2]", "x", NULL);
+    mbench_say(&t, "KV.GET", "[\"u\",1]", NULL);
+    mbench_say(&t, "KV.INDEX", "CREATE", "a\"b", "PREFIX", "[\"u\"]", "ON", "1", "name", NULL);
+    mbench_say(&t, "KV.INDEX", "CREATE", "words", "PREFIX", "[\"u\"]", "TEXT", "1", "name", NULL);
     enqueue(&t, slice_str("mail"));
     enqueue(&t, slice_str("a\"b\\c\nd\xc3\xa4\t\r\xe2\x80\xa8"));
     enqueue(&t, slice_str("\xff"));
