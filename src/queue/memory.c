@@ -75,8 +75,8 @@ void queue_drop_unused(struct queues *qs, struct queue *q)
 
 static int by_name(const struct treap_node *a, const struct treap_node *b)
 {
-    const struct queue *x = queue_of_node(a);
-    const struct queue *y = queue_of_node(b);
+    const struct queue *x = (const void *)((const char *)a - offsetof(struct queue, by_name));
+    const struct queue *y = (const void *)((const char *)b - offsetof(struct queue, by_name));
     uint16_t first = key_database(x->key);
     uint16_t second = key_database(y->key);
     return first != second ? (first < second ? -1 : 1) : slice_cmp(x->name, y->name);

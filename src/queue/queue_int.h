@@ -33,9 +33,9 @@ struct queue {
     struct queue *active_next, *active_prev; /* those that time may bring something */
 };
 
-static inline struct queue *queue_of_node(const struct treap_node *node)
+static inline struct queue *queue_of_node(struct treap_node *node)
 {
-    return (struct queue *)(uintptr_t)((const char *)node - offsetof(struct queue, by_name));
+    return (struct queue *)(void *)((char *)node - offsetof(struct queue, by_name));
 }
 
 struct push_ring;

@@ -59,13 +59,13 @@ void queues_totals(const struct queues *qs, struct queues_totals *out)
 
 struct queue *queues_first(const struct queues *qs)
 {
-    const struct treap_node *node = treap_first(&qs->by_name);
+    struct treap_node *node = treap_first(&qs->by_name);
     return node == NULL ? NULL : queue_of_node(node);
 }
 
 struct queue *queues_next(const struct queue *q)
 {
-    const struct treap_node *node = treap_next(&q->by_name);
+    struct treap_node *node = treap_next(&q->by_name);
     return node == NULL ? NULL : queue_of_node(node);
 }
 
