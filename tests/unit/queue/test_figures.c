@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/fault.h"
 #include "unit/queue/queue_help.h"
 
 static struct queue_figures figures_of(struct qbench *t, const char *name)
@@ -170,6 +171,31 @@ static void the_age_of_the_oldest_is_known_soon_after_it_was_asked(void **state)
     qbench_close(&t);
 }
 
+/* The disk makes the tick wait: it looks again, and other queues are not held up for ever. */
+static void an_age_on_a_slow_disk_is_known_later(void **state)
+{
+    struct qbench t;
+    qbench_open(&t);
+    for (int i = 0; i < 300; i++) { /* so that the rows have pages that the start does not read */
+        put(&t, "q", "a");
+        put(&t, "r", "a");
+    }
+    qbench_restart(&t);
+    at(&t, 300);
+    fault_arm("vfs.nowait", 1, true); /* every read of the store waits for a thread */
+    assert_false(figures_of(&t, "q").is_age_known);
+    assert_false(figures_of(&t, "r").is_age_known);
+    queues_tick(t.qs);
+    assert_false(queue_find(t.qs, 0, slice_str("q"))->ready.count > 0);
+    for (int i = 0; i < 20; i++) tick(&t);
+    fault_arm("", 0, false);
+    assert_true(figures_of(&t, "q").is_age_known);
+    assert_true(figures_of(&t, "r").is_age_known);
+    assert_int_equal(figures_of(&t, "r").oldest_ms, 300);
+    audit(&t, "q");
+    qbench_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +205,7 @@ int main(void)
         cmocka_unit_test(flows_begin_with_the_process_and_outlive_the_queue),
         cmocka_unit_test(purged_with_dead_letters_it_keeps_its_flows),
         cmocka_unit_test(the_age_of_the_oldest_is_known_soon_after_it_was_asked),
+        cmocka_unit_test(an_age_on_a_slow_disk_is_known_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
