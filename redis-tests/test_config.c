@@ -187,6 +187,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"latency-monitor-threshold", "5", "5"},
         {"latency-tracking", "no", "no"},
         {"latency-tracking-info-percentiles", "50 90", "50 90"},
+        {"metrics-names", "5", "5"},
     };
     size_t count = sizeof cases / sizeof cases[0];
     for (size_t i = 0; i < count; i++) {

@@ -9,6 +9,7 @@
 static const struct route core_routes[] = {
     {"/livez", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_live_run},
     {"/readyz", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_ready_run},
+    {"/metrics", HTTP_GET | HTTP_HEAD, 0, scrape_run},
     {"/ticket", HTTP_POST, 0, ticket_run},
     {"/", HTTP_POST, 0, api_command_run},
     {"/", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_root_run},

@@ -15,6 +15,9 @@ bool command_path_fits(const struct exchange *x);
 /* api_events.c */
 exchange_step api_subscribe_run, api_monitor_run;
 
+/* scrape.c */
+exchange_step scrape_run;
+
 /* page.c */
 exchange_step page_root_run, page_to_run, page_file_run;
 

@@ -217,6 +217,7 @@ struct request_settings {
     uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
     struct percentiles percentiles; /* of INFO latencystats */
     uint64_t memory_clients_max;    /* maxmemory-clients in bytes; 0 = no bound */
+    size_t metrics_names;           /* of queues, indexes and databases, each: src/http/metrics.h */
     const char *backup_dir;
 };
 

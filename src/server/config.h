@@ -124,6 +124,7 @@ struct config {
     enum config_switch latency_tracking;
     enum config_switch data_group_access;
     struct percentiles percentiles;
+    uint64_t metrics_names;
     enum config_debug_command enable_debug_command;
 };
 

@@ -200,6 +200,8 @@ static const struct setting settings[] = {
      "keep a histogram of the durations of every command"},
     {"latency-tracking-info-percentiles", SETTING_PERCENTILES, AT(percentiles), "50 99 99.9", 0,
      PERCENTILES_MAX, NULL, MUTABLE, "percentiles that INFO latencystats shows"},
+    {"metrics-names", SETTING_NUMBER, AT(metrics_names), "100", 0, 10000, NULL, MUTABLE,
+     "queues, indexes and databases that metrics show by name, each; the rest is one sum"},
     {"enable-debug-command", SETTING_WORD, AT(enable_debug_command), "no", 0, 0, debug_words, FIXED,
      "who may use DEBUG: nobody, everybody, or local connections"},
 };

@@ -73,6 +73,7 @@ void env_apply_settings(struct server *s)
     env->settings.slowlog_max = c->slowlog_max;
     env->settings.latency_threshold_ms = c->latency_threshold_ms;
     env->settings.percentiles = c->percentiles;
+    env->settings.metrics_names = (size_t)c->metrics_names;
     env->settings.block_max_ms = (int64_t)c->block_max_ms;
     env->settings.memory_clients_max = settings_client_memory(s);
     env->settings.queue_prefetch = (size_t)c->queue_prefetch;
