@@ -17,6 +17,7 @@
 #define ARENA_CHUNK_BYTES 4096
 #define KEEP_BYTES (64 * 1024) /* of buffers, between two requests */
 #define HEARTBEAT_MS 15000
+#define BLOCK_MS_MAX 30000 /* of a command: proxies give up soon after */
 
 static const struct machine exchange_machine = {
     .name = "exchange",
@@ -136,6 +137,7 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
     x->waiter.ready = on_ready;
     arena_init(&x->arena, ARENA_CHUNK_BYTES);
     client_init(&x->client, s->http->env, link, &client_ops);
+    x->client.block.max_ms = BLOCK_MS_MAX;
 }
 
 static void run_over(struct exchange *x)

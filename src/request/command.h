@@ -79,6 +79,7 @@ struct client_ops {
 
 /* Of block.c: a command of the client that is blocked. */
 struct blocking {
+    int64_t max_ms;        /* whoever made the client lets it wait no longer; 0 = any time */
     struct waiter *waiter; /* NULL = none is */
     int64_t deadline_ms;   /* INT64_MAX = never */
     enum block_end end;

@@ -288,6 +288,6 @@ const struct command kv_queue = {
     .since = "0.1.0",
     .summary = "Commands about queues.",
     .syntax = "",
-    .brief = "<LIST | STATS queue | PEEK queue | PURGE queue | PREFETCH count>",
+    .brief = "<LIST | STATS queue | PEEK queue | PURGE queue | RECEIPT queue id | PREFETCH n>",
     .subcommands = queue_subcommands,
 };
