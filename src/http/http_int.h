@@ -177,12 +177,20 @@ bool route_takes(struct exchange *x);
 
 /* ---- session.c: a connection ----------------------------------------------------------------- */
 
+/* Of rest_watch.c: the last message of a watch, and what it becomes. */
+struct change_event {
+    struct buf frame, data, text;
+    char commit[20];
+    size_t commit_bytes;
+};
+
 struct http {
     struct env *env;
     struct http_options options;
     struct http_counts counts;
     struct arena arena; /* of the command being run */
     struct buf scratch;
+    struct change_event change;
     struct host_name own; /* this machine's name */
     struct failures *failures;
     struct tickets *tickets;

@@ -84,20 +84,46 @@ static struct slice event_id(struct watching *t, struct slice commit)
     return slice_str(t->whole);
 }
 
+/* Many streams hear the same: what the last message became is kept for the next. */
+static bool read_change(struct http *h, struct slice frame)
+{
+    struct json_part parts[4];
+    struct change_event *e = &h->change;
+    if (e->frame.len > 0 && slice_eq(buf_slice(&e->frame), frame)) return true;
+    buf_clear(&e->frame, EVENT_KEEP_BYTES);
+    buf_clear(&e->data, EVENT_KEEP_BYTES);
+    if (!take_message(frame, parts)) return false;
+    struct slice commit = without_quotes(parts[3].raw);
+    e->commit_bytes = commit.len < sizeof e->commit ? commit.len : sizeof e->commit;
+    memcpy(e->commit, commit.data, e->commit_bytes);
+    event_data(&e->data, slice_str("["));
+    put_change(&e->data, parts);
+    buf_append_str(&e->data, "]\n\n");
+    buf_append(&e->frame, frame.data, frame.len);
+    if (e->frame.is_failed) buf_clear(&e->frame, 0);
+    return true;
+}
+
 static void on_change(struct exchange *x, struct slice frame, uint64_t version)
 {
     struct watching *t = x->task;
-    struct json_part parts[4];
-    struct buf data;
-    if (!take_message(frame, parts)) return;
-    struct slice commit = without_quotes(parts[3].raw);
+    struct http *h = x->http;
+    struct change_event *e = &h->change;
+    struct buf *text = &e->text;
+    if (!read_change(h, frame)) return;
+    struct slice commit = slice_of(e->commit, e->commit_bytes);
     if (t->after[0] != '\0' && slice_cmp(commit, slice_str(t->after)) <= 0) return;
-    buf_init(&data);
-    buf_append_byte(&data, '[');
-    put_change(&data, parts);
-    buf_append_byte(&data, ']');
-    event_send(x, "change", event_id(t, commit), buf_slice(&data), version);
-    buf_fini(&data);
+    struct slice id = event_id(t, commit);
+    buf_clear(text, EVENT_KEEP_BYTES);
+    buf_append_str(text, id.len > 0 ? "event: change\nid: " : "event: change\n");
+    buf_append(text, id.data, id.len);
+    if (id.len > 0) buf_append_byte(text, '\n');
+    buf_append(text, e->data.data, e->data.len);
+    if (text->is_failed || e->data.is_failed) {
+        stream_overrun(x->session->stream, NULL); /* an event must not be missing */
+    } else {
+        exchange_send(x, buf_slice(text), version);
+    }
 }
 
 /* ---- single keys ----------------------------------------------------------------------------- */

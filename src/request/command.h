@@ -283,6 +283,7 @@ struct env {
 
     /* Of features (feature.h), each the business of the file named. */
     struct scan_cursors *scan_cursors; /* owned: src/command/string/scan.c */
+    struct watch_frame *watch_frame;   /* owned: src/command/channel/watch.c, as the next */
     struct client *noted;              /* with changes to be sent: src/command/channel/watch.c */
     struct client *monitors; /* circular list without head: src/command/observe/monitor.c */
     struct backup *backup;   /* owned: src/command/admin/backup.c */

@@ -36,7 +36,6 @@
 #define TICK_BYTES (8u << 20)       /* of messages made of notes in one tick; a note counts ... */
 #define NOTE_WORK 512               /* ... as at least so many */
 #define WATCHED_BYTES 160           /* of a watched name, about */
-#define KEY_CHANNEL "kv:watch:"
 #define PREFIX_CHANNEL "kv:prefix:"
 
 struct watch_channel {
@@ -74,109 +73,24 @@ struct client_watches {
     bool is_ended; /* the client has gone; what it has here is being freed */
 };
 
-/* ---- messages ---- */
-
-static void put_stamp(struct buf *out, uint64_t version, enum format format)
+static struct watch_form form_of(const struct watch_channel *ch)
 {
-    char stamp[STAMP_CHARS];
-    stamp_format(version, stamp);
-    if (format == FORMAT_MSGPACK) {
-        pack_str(out, slice_of(stamp, STAMP_CHARS));
-        return;
-    }
-    buf_append_byte(out, '"');
-    buf_append(out, stamp, STAMP_CHARS);
-    buf_append_byte(out, '"');
-}
-
-static void put_json(struct buf *out, const struct change *c, uint64_t commit, enum format format)
-{
-    buf_append_str(out, "{\"key\":");
-    if (c->key.len == 0) {
-        buf_append_str(out, "null");
-    } else {
-        format_write_key(format, engine_key_tuple(c->key), out);
-    }
-    buf_append_str(out, ",\"value\":");
-    if (c->exists) {
-        format_write_value(format, c->value, out);
-    } else {
-        buf_append_str(out, "null");
-    }
-    buf_append_str(out, ",\"versionstamp\":");
-    if (c->exists) {
-        put_stamp(out, c->version, FORMAT_JSON);
-    } else {
-        buf_append_str(out, "null");
-    }
-    buf_append_str(out, ",\"commit\":");
-    put_stamp(out, commit, FORMAT_JSON);
-    buf_append_byte(out, '}');
-}
-
-#define NIL 0xc0
-
-static void put_msgpack(struct buf *out, const struct change *c, uint64_t commit)
-{
-    buf_append_byte(out, 0x84);
-    pack_str(out, slice_str("key"));
-    if (c->key.len == 0) {
-        buf_append_byte(out, NIL);
-    } else {
-        key_to_msgpack(engine_key_tuple(c->key), out);
-    }
-    pack_str(out, slice_str("value"));
-    if (c->exists) {
-        buf_append(out, c->value.data, c->value.len);
-    } else {
-        buf_append_byte(out, NIL);
-    }
-    pack_str(out, slice_str("versionstamp"));
-    if (c->exists) {
-        put_stamp(out, c->version, FORMAT_MSGPACK);
-    } else {
-        buf_append_byte(out, NIL);
-    }
-    pack_str(out, slice_str("commit"));
-    put_stamp(out, commit, FORMAT_MSGPACK);
-}
-
-/* A whole frame; `commit` is the version of the change, c->version that of the entry. */
-static void put_message(struct buf *out, const struct watch_channel *ch, const struct change *c,
-                        uint64_t commit)
-{
-    struct resp_writer w = {.out = out, .proto = ch->client->proto};
-    bool is_pattern = ch->watcher.kind == WATCH_PATTERN;
-    resp_push(&w, is_pattern ? 4 : 3);
-    resp_bulk_str(&w, is_pattern ? "pmessage" : "message");
-    resp_bulk(&w, ch->name);
-    if (is_pattern) {
-        struct resp_mark mark = resp_bulk_begin(&w, 100);
-        buf_append_str(out, KEY_CHANNEL);
-        if (c->key.len > 0) key_to_path(engine_key_tuple(c->key), out);
-        resp_bulk_end(&w, mark);
-    }
-    struct resp_mark mark = resp_bulk_begin(&w, c->value.len + c->key.len + 100);
-    if (ch->format == FORMAT_MSGPACK) {
-        put_msgpack(out, c, commit);
-    } else {
-        put_json(out, c, commit, ch->format);
-    }
-    resp_bulk_end(&w, mark);
+    return (struct watch_form){.name = ch->name,
+                               .proto = ch->client->proto,
+                               .format = ch->format,
+                               .is_pattern = ch->watcher.kind == WATCH_PATTERN};
 }
 
 static void send_change(struct watch_channel *ch, const struct change *c, uint64_t commit)
 {
-    struct buf frame;
-    buf_init(&frame);
-    put_message(&frame, ch, c, commit);
+    struct watch_form form = form_of(ch);
+    struct slice message = watch_message(ch->env, &form, c, commit);
     /* Without memory for it the client is over every limit. */
-    if (frame.is_failed) {
+    if (message.data == NULL) {
         ch->client->watches->is_overrun = true;
     } else {
-        ch->client->ops->write(ch->client, buf_slice(&frame), commit);
+        ch->client->ops->write(ch->client, message, commit);
     }
-    buf_fini(&frame);
 }
 
 /* ---- notes ---- */
@@ -493,7 +407,8 @@ void watch_reply_first(struct request *rq, struct slice name, const struct watch
     /* Of what is not there, the newest commit is the one that it is shown as of. */
     uint64_t commit = t->entry.exists ? t->entry.version : b->ops->version_newest(b);
     depends_raise(&rq->depends, commit);
-    put_message(rq->w->out, ch, &c, commit);
+    struct watch_form form = form_of(ch);
+    watch_message_write(rq->w->out, &form, &c, commit);
 }
 
 static void channel_end(struct env *env, struct client_watches *x, struct watch_channel *ch)
@@ -551,6 +466,8 @@ static bool watch_user_changed(struct env *env, struct client *c)
 }
 
 const struct feature watch_feature = {
+    .open = watch_message_open,
+    .close = watch_message_close,
     .user_changed = watch_user_changed,
     .tick = watches_tick,
     .client_end = watches_end,
