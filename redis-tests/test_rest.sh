@@ -245,6 +245,20 @@ same "one beyond the limit is not told as gone" '[]' \
     "$(curl -s "$base/watch/prefix/poll?prefix=w&limit=1&versionstamps=$(curl -s "$base/watch/prefix/poll?prefix=w" |
         sed -E 's/.*"versionstamps":"([^"]*)".*/\1/')" | sed -E 's/.*"entries":(.*),"versionstamps".*/\1/')"
 
+# ---- what there is ----
+check "the figures" grep -qE '^\{"operations":\{"operations":\{"get":\{"count":[1-9].*"queue":\{"pending":.*"storage":\{"entries":[1-9]' \
+    <(curl -s "$base/metrics")
+check "... for Prometheus" grep -q '^tupled_http_requests_total{version="2"} [1-9]' <(curl -s "$base/metrics/prometheus")
+curl -s "$base/openapi.json" >"$scratch/openapi"
+check "an OpenAPI document" grep -q '"/keys/{path}":{"get":' "$scratch/openapi"
+if command -v python3 >/dev/null; then
+    check "... that is JSON" python3 -c 'import json, sys; assert len(json.load(sys.stdin)["paths"]) > 20' <"$scratch/openapi"
+    check "... and true: each route answers its methods" python3 redis-tests/openapi_routes.py "$base" <"$scratch/openapi"
+else
+    skip "... that is JSON and true" "python3 is not installed"
+fi
+answers "a parameter that is not known" "400 {\"error\":\"there is no parameter 'prefx' here\"}" GET '/keys?prefx=users'
+
 # ---- who and where ----
 redis-cli -p "$port" ACL SETUSER bob on '>pw' '~w/*' '+kv.get' >/dev/null
 status "a user without the right" 403 PUT /keys/w/5 -d 1 -u bob:pw

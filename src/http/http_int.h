@@ -163,12 +163,27 @@ enum route_flag {
     ROUTE_STATIC = 1 << 4, /* nothing of anybody's is in it: no user */
 };
 
+/* What the OpenAPI document says of a route, and what its requests are checked by. */
+struct route_doc {
+    const char *shown;   /* its path, with names in braces */
+    const char *summary; /* one line */
+    const char
+        *query; /* parameters it takes, "name:type" with blanks between; others are refused */
+    const char
+        *body; /* members of its body, likewise, with ! after those that must be there; NULL =
+                          * it has none; "*" = any JSON */
+};
+
 struct route {
     const char *path; /* exact, or with /-star at its end: anything below */
     unsigned methods; /* enum http_method */
     unsigned flags;
     exchange_step *run;
+    struct route_doc doc; /* of REST */
 };
+
+/* Those below rest-base, ended by one without a path. */
+extern const struct route rest_routes[];
 
 /* The route of x->path and the method, or of another method; NULL: there is none. Sets x->rest. */
 const struct route *route_match(struct exchange *x);

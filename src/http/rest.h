@@ -61,6 +61,8 @@ void rest_put_entry(struct buf *out, struct slice *rest);
 void rest_put_found(struct buf *out, struct slice key, struct slice *rest);
 /* The versionstamp of [value, versionstamp]; empty of nil. */
 struct slice rest_stamp_at(struct slice reply);
+/* The figures of KV.QUEUE STATS, as those of REST. */
+void rest_put_queue_stats(struct exchange *x, struct slice reply);
 /* x->text is empty. */
 void rest_begin(struct exchange *x);
 /* {"<name>":<the integer of x->reply>} */
@@ -69,7 +71,8 @@ void rest_answer_integer(struct exchange *x, const char *name);
 void rest_answer_written(struct exchange *x);
 void rest_answer_ok(struct exchange *x, bool is_ok);
 
-/* rest_keys.c, ... */
+/* openapi.c, rest_metrics.c, rest_keys.c, ... */
+exchange_step openapi_run, rest_metrics_run, rest_metrics_text_run;
 exchange_step rest_get_run, rest_put_run, rest_delete_run, rest_list_run, rest_list_body_run,
     rest_count_run, rest_paginate_run, rest_batch_run, rest_delete_batch_run, rest_delete_all_run;
 /* rest_atomic.c */

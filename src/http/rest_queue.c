@@ -233,17 +233,21 @@ static int64_t figure(struct slice reply, const char *name)
     return 0;
 }
 
-static void stats_came(struct exchange *x)
+void rest_put_queue_stats(struct exchange *x, struct slice reply)
 {
-    struct slice reply = buf_slice(&x->reply);
-    if (exchange_fails(x)) return;
     int64_t pending = figure(reply, "ready") + figure(reply, "delayed");
     int64_t processing = figure(reply, "leased");
     int64_t dead = figure(reply, "dead");
-    rest_begin(x);
     buf_printf(&x->text, "{\"pending\":%lld,\"processing\":%lld,\"dlq\":%lld,\"total\":%lld}",
                (long long)pending, (long long)processing, (long long)dead,
                (long long)(pending + processing + dead));
+}
+
+static void stats_came(struct exchange *x)
+{
+    if (exchange_fails(x)) return;
+    rest_begin(x);
+    rest_put_queue_stats(x, buf_slice(&x->reply));
     exchange_answer_json(x, 200);
 }
 

@@ -1,69 +1,28 @@
 /* route: the table of what can be asked for, by path and method. */
 #include "http/route.h"
 
-#include "http/rest.h"
-
 #include "codec/json_lex.h"
 #include "http/ticket.h"
 
 static const struct route core_routes[] = {
-    {"/livez", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_live_run},
-    {"/readyz", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_ready_run},
-    {"/metrics", HTTP_GET | HTTP_HEAD, 0, scrape_run},
-    {"/ticket", HTTP_POST, 0, ticket_run},
-    {"/", HTTP_POST, 0, api_command_run},
-    {"/", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_root_run},
-    {"/ui", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_to_run},
-    {"/ui/*", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_file_run},
-    {"/pipeline", HTTP_POST, 0, api_pipeline_run},
-    {"/multi-exec", HTTP_POST, 0, api_transaction_run},
-    {"/subscribe/*", HTTP_GET | HTTP_POST, ROUTE_ACTS | ROUTE_TICKET, api_subscribe_run},
-    {"/monitor", HTTP_GET | HTTP_POST, ROUTE_ACTS | ROUTE_TICKET, api_monitor_run},
-    {NULL, 0, 0, NULL},
+    {"/livez", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_live_run, {0}},
+    {"/readyz", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_ready_run, {0}},
+    {"/metrics", HTTP_GET | HTTP_HEAD, 0, scrape_run, {0}},
+    {"/ticket", HTTP_POST, 0, ticket_run, {0}},
+    {"/", HTTP_POST, 0, api_command_run, {0}},
+    {"/", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_root_run, {0}},
+    {"/ui", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_to_run, {0}},
+    {"/ui/*", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_file_run, {0}},
+    {"/pipeline", HTTP_POST, 0, api_pipeline_run, {0}},
+    {"/multi-exec", HTTP_POST, 0, api_transaction_run, {0}},
+    {"/subscribe/*", HTTP_GET | HTTP_POST, ROUTE_ACTS | ROUTE_TICKET, api_subscribe_run, {0}},
+    {"/monitor", HTTP_GET | HTTP_POST, ROUTE_ACTS | ROUTE_TICKET, api_monitor_run, {0}},
+    {NULL, 0, 0, NULL, {0}},
 };
 
 /* Every other path is a command: GET /get/key. */
-static const struct route command_path = {"/*", HTTP_GET | HTTP_POST, ROUTE_ACTS, api_path_run};
-
-#define R ROUTE_REST
-#define SAFE (HTTP_GET | HTTP_HEAD)
-
-/* Below rest-base. */
-static const struct route rest_routes[] = {
-    {"/keys", SAFE, R, rest_list_run},
-    {"/keys", HTTP_DELETE, R, rest_delete_all_run},
-    {"/keys/", HTTP_DELETE, R, rest_delete_all_run},
-    {"/keys/list", HTTP_POST, R, rest_list_body_run},
-    {"/keys/count", SAFE, R, rest_count_run},
-    {"/keys/paginate", SAFE, R, rest_paginate_run},
-    {"/keys/batch", HTTP_POST, R, rest_batch_run},
-    {"/keys/delete-batch", HTTP_POST, R, rest_delete_batch_run},
-    {"/keys/*", SAFE, R, rest_get_run},
-    {"/keys/*", HTTP_PUT, R, rest_put_run},
-    {"/keys/*", HTTP_DELETE, R, rest_delete_run},
-    {"/atomic", HTTP_POST, R, rest_atomic_run},
-    {"/watch", HTTP_GET, R | ROUTE_TICKET, rest_watch_run},
-    {"/watch/poll", SAFE, R, rest_watch_poll_run},
-    {"/watch/prefix", HTTP_GET, R | ROUTE_TICKET, rest_watch_prefix_run},
-    {"/watch/prefix/poll", SAFE, R, rest_watch_prefix_poll_run},
-    {"/queue/enqueue", HTTP_POST, R, rest_enqueue_run},
-    {"/queue/listen", HTTP_GET, R | ROUTE_ACTS | ROUTE_TICKET, rest_listen_run},
-    {"/queue/poll", HTTP_GET, R | ROUTE_ACTS, rest_poll_run},
-    {"/queue/ack", HTTP_POST, R, rest_ack_run},
-    {"/queue/nack", HTTP_POST, R, rest_nack_run},
-    {"/queue/stats", SAFE, R, rest_stats_run},
-    {"/queue/dlq", SAFE, R, rest_dead_list_run},
-    {"/queue/dlq", HTTP_DELETE, R, rest_dead_purge_run},
-    {"/queue/dlq/*", SAFE, R, rest_dead_get_run},
-    {"/queue/dlq/*", HTTP_POST, R, rest_dead_requeue_run},
-    {"/queue/dlq/*", HTTP_DELETE, R, rest_dead_delete_run},
-    {"/indexes", HTTP_POST, R, rest_index_create_run},
-    {"/indexes", SAFE, R, rest_index_list_run},
-    {"/indexes", HTTP_DELETE, R, rest_index_drop_run},
-    {"/search", SAFE, R, rest_search_run},
-    {"/search", HTTP_POST, R, rest_search_body_run},
-    {NULL, 0, 0, NULL},
-};
+static const struct route command_path = {
+    "/*", HTTP_GET | HTTP_POST, ROUTE_ACTS, api_path_run, {0}};
 
 static const struct route *const tables[] = {core_routes, rest_routes, NULL};
 
@@ -163,6 +122,36 @@ static void answer_options(struct exchange *x, struct slice allow)
     exchange_answer(x, 204, NULL, slice_of(NULL, 0));
 }
 
+/* Is it one of the names of "name:type name:type"? */
+static bool is_listed(const char *list, struct slice name)
+{
+    while (*list != '\0') {
+        size_t len = strcspn(list, ":");
+        if (len == name.len && memcmp(list, name.data, len) == 0) return true;
+        list += strcspn(list, " ");
+        list += strspn(list, " ");
+    }
+    return false;
+}
+
+/* A parameter that means nothing here is a mistake: what it was to say would not be done. */
+static bool takes_query(struct exchange *x)
+{
+    struct slice rest = x->message->query;
+    struct slice name;
+    struct slice value;
+    if ((x->route->flags & ROUTE_REST) == 0) return true;
+    while (http_query_next(&rest, &name, &value)) {
+        if (slice_eq(name, slice_str("_ticket"))) continue;
+        const char *query = x->route->doc.query;
+        if (query != NULL && is_listed(query, name)) continue;
+        exchange_fail(x, 400, "there is no parameter '%.*s' here",
+                      (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
+        return false;
+    }
+    return true;
+}
+
 bool route_takes(struct exchange *x)
 {
     unsigned method = x->message->method;
@@ -175,7 +164,7 @@ bool route_takes(struct exchange *x)
                       (int)(x->path.len < 200 ? x->path.len : 200), (const char *)x->path.data);
         return false;
     }
-    if ((x->route->methods & method) != 0) return true;
+    if ((x->route->methods & method) != 0) return takes_query(x);
     exchange_header(x, "allow", allow_text(x, methods_of(x) | HTTP_OPTIONS));
     exchange_fail(x, 405, "ERR this path does not take that method");
     return false;
