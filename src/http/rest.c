@@ -263,6 +263,23 @@ bool rest_next(struct slice *rest, struct resp_item *item)
     return true;
 }
 
+bool rest_skip(struct slice *rest, size_t count, struct resp_item *item)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!rest_next(rest, item)) return false;
+    }
+    return true;
+}
+
+bool rest_message_text(struct slice frame, struct slice *text)
+{
+    struct resp_item item;
+    if (!rest_skip(&frame, 2, &item) || !slice_eq(item.text, slice_str("message"))) return false;
+    if (!rest_skip(&frame, 2, &item)) return false;
+    *text = item.text;
+    return true;
+}
+
 /* A text that is JSON already; nil is null. */
 static void put_raw(struct buf *out, struct slice *rest)
 {

@@ -55,6 +55,10 @@ bool rest_body_integer(struct exchange *x, const struct json_part *part, const c
 
 /* The next item of a reply; *rest moves past it, but not past its children. */
 bool rest_next(struct slice *rest, struct resp_item *item);
+/* So many of them; *item: the last. */
+bool rest_skip(struct slice *rest, size_t count, struct resp_item *item);
+/* The text of a message on a channel; false: the frame is none. */
+bool rest_message_text(struct slice frame, struct slice *text);
 /* [key, value, versionstamp] at *rest, or nil with `key`, as an entry of an answer. */
 void rest_put_entry(struct buf *out, struct slice *rest);
 /* An entry of key (JSON) with [value, versionstamp] or nil at *rest. */

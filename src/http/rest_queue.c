@@ -238,9 +238,9 @@ void rest_put_queue_stats(struct exchange *x, struct slice reply)
     int64_t pending = figure(reply, "ready") + figure(reply, "delayed");
     int64_t processing = figure(reply, "leased");
     int64_t dead = figure(reply, "dead");
+    int64_t total = pending + processing + dead;
     buf_printf(&x->text, "{\"pending\":%lld,\"processing\":%lld,\"dlq\":%lld,\"total\":%lld}",
-               (long long)pending, (long long)processing, (long long)dead,
-               (long long)(pending + processing + dead));
+               (long long)pending, (long long)processing, (long long)dead, (long long)total);
 }
 
 static void stats_came(struct exchange *x)
@@ -297,7 +297,7 @@ static void dead_listed(struct exchange *x)
     if (exchange_fails(x)) return;
     rest_begin(x);
     buf_append_byte(&x->text, '[');
-    if (rest_next(&rest, &item) && rest_next(&rest, &item) && rest_next(&rest, &item)) {
+    if (rest_skip(&rest, 3, &item)) {
         for (size_t i = 0; i < item.children; i++) {
             if ((int64_t)i < t->offset) {
                 skip_item(&rest);
@@ -436,15 +436,13 @@ void rest_dead_purge_run(struct exchange *x)
 static void on_message(struct exchange *x, struct slice frame, uint64_t version)
 {
     static const char *const names[] = {"queue", "id", "value", "attempt", "receipt", NULL};
-    struct resp_item item;
+    struct slice text;
     struct json_part body;
     struct json_part parts[5];
     struct error e;
     struct buf data;
-    if (!rest_next(&frame, &item) || !rest_next(&frame, &item)) return;
-    if (!slice_eq(item.text, slice_str("message"))) return;
-    if (!rest_next(&frame, &item) || !rest_next(&frame, &item)) return;
-    if (json_check(item.text, &body, &e) != OK ||
+    if (!rest_message_text(frame, &text)) return;
+    if (json_check(text, &body, &e) != OK ||
         json_members(&body, names, parts, false, "a message", &e) != OK) {
         return;
     }

@@ -41,13 +41,10 @@ struct watching {
 static bool take_message(struct slice frame, struct json_part parts[4])
 {
     static const char *const names[] = {"key", "value", "versionstamp", "commit", NULL};
-    struct resp_item item;
+    struct slice text;
     struct json_part body;
     struct error e;
-    if (!rest_next(&frame, &item) || !rest_next(&frame, &item)) return false;
-    if (!slice_eq(item.text, slice_str("message"))) return false;
-    if (!rest_next(&frame, &item) || !rest_next(&frame, &item)) return false;
-    return json_check(item.text, &body, &e) == OK &&
+    return rest_message_text(frame, &text) && json_check(text, &body, &e) == OK &&
            json_members(&body, names, parts, false, "a message", &e) == OK;
 }
 
@@ -234,7 +231,7 @@ static void entries_came(struct exchange *x)
     if (exchange_fails(x)) return;
     buf_init(&data);
     buf_append_byte(&data, '[');
-    if (rest_next(&rest, &item) && rest_next(&rest, &item) && rest_next(&rest, &item)) {
+    if (rest_skip(&rest, 3, &item)) {
         for (size_t i = item.children; i > 0; i--) {
             rest_put_entry(&data, &rest);
             if (i > 1) buf_append_byte(&data, ',');
@@ -327,7 +324,7 @@ static void feed_came(struct exchange *x)
         return;
     }
     if (exchange_fails(x)) return;
-    if (!rest_next(&rest, &item) || !rest_next(&rest, &item)) return;
+    if (!rest_skip(&rest, 2, &item)) return;
     stamp_copy(t->after, item.text);
     if (!rest_next(&rest, &item)) return;
     size_t count = item.children;

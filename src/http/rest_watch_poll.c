@@ -173,7 +173,7 @@ static void entries_came(struct exchange *x)
     if (exchange_fails(x)) return;
     rest_begin(x);
     buf_append_str(&x->text, "{\"entries\":[");
-    if (!rest_next(&rest, &item) || !rest_next(&rest, &item) || !rest_next(&rest, &item)) return;
+    if (!rest_skip(&rest, 3, &item)) return;
     for (size_t i = item.children; i > 0; i--) {
         struct slice entry = rest;
         struct resp_item parts[4];
