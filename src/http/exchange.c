@@ -112,7 +112,7 @@ static const struct client_ops client_ops = {
 
 size_t exchange_bytes(const struct exchange *x)
 {
-    return x->reply.cap + x->text.cap + x->behind.cap + x->arena.held_bytes;
+    return x->reply.cap + x->text.cap + x->behind.cap + x->arena.held_bytes + x->words.held_bytes;
 }
 
 static void on_ready(struct waiter *w)
@@ -130,6 +130,7 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
     *x = (struct exchange){.session = s, .http = s->http, .ops = ops, .link = own};
     x->waiter.ready = on_ready;
     arena_init(&x->arena, ARENA_CHUNK_BYTES);
+    arena_init(&x->words, ARENA_CHUNK_BYTES);
     client_init(&x->client, s->http->env, link, &client_ops);
 }
 
@@ -157,6 +158,7 @@ bool exchange_forget(struct exchange *x, size_t *work)
     buf_fini(&x->text);
     buf_fini(&x->behind);
     arena_fini(&x->arena);
+    arena_fini(&x->words);
     return true;
 }
 
@@ -164,6 +166,7 @@ void exchange_reset(struct exchange *x)
 {
     move(x, EXCHANGE_IDLE);
     arena_reset(&x->arena);
+    arena_reset(&x->words);
     buf_clear(&x->reply, KEEP_BYTES);
     buf_clear(&x->text, KEEP_BYTES);
     x->message = NULL;
@@ -181,6 +184,11 @@ void exchange_reset(struct exchange *x)
 struct slice *exchange_argv(struct exchange *x, size_t count)
 {
     return arena_alloc(&x->arena, count * sizeof(struct slice));
+}
+
+void exchange_spent(struct exchange *x)
+{
+    net_turn_spent(x->session->stream->net, 0, clock_mono_us());
 }
 
 void exchange_command(struct exchange *x, struct slice *argv, size_t argc, exchange_step *step)

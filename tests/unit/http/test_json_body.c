@@ -155,6 +155,11 @@ static void members_are_found_by_name(void **state)
     assert_slice(parts[0].raw, "1");
     assert_int_equal(json_members(&p, names, parts, true, "the body", &e), ERR_SYNTAX);
     assert_string_equal(e.text, "the body has a member \"d\", which is not known here");
+    p = checked("{\"\\u0061\":1}");
+    assert_int_equal(json_members(&p, names, parts, true, "the body", &e), OK);
+    assert_slice(parts[0].raw, "1");
+    p = checked("{\"a\":1,\"\\u0061\":2}");
+    assert_int_equal(json_members(&p, names, parts, false, "the body", &e), ERR_SYNTAX);
     p = checked("{\"a\":1,\"a\":1}");
     assert_int_equal(json_members(&p, names, parts, false, "the body", &e), ERR_SYNTAX);
     assert_string_equal(e.text, "the body has \"a\" twice");
@@ -249,6 +254,38 @@ static void every_part_of_a_good_text_is_found(void **state)
     buf_fini(&b);
 }
 
+/* Checked in parts it is what it is as a whole. */
+static void a_text_may_be_checked_in_parts(void **state)
+{
+    struct rng rng;
+    struct buf b;
+    size_t waits = 0;
+    rng_init(&rng, 7);
+    buf_init(&b);
+    for (int i = 0; i < 10000; i++) {
+        struct json_part whole = {0};
+        struct json_part part = {0};
+        struct error e = {.text = ""};
+        struct error f = {.text = ""};
+        struct json_walk w;
+        buf_clear(&b, SIZE_MAX);
+        (void)put_random(&rng, &b, 0);
+        buf_append_byte(&b, ' ');
+        if (i % 2 == 0)
+            b.data[rng_below(&rng, b.len)] = (uint8_t) " ,:]}[{\"\\1"[rng_below(&rng, 10)];
+        enum err wanted = json_check(buf_slice(&b), &whole, &e);
+        enum err r;
+        json_walk_begin(&w, buf_slice(&b));
+        while ((r = json_walk_on(&w, 1 + rng_below(&rng, 5), &part, &f)) == ERR_WAIT) waits++;
+        assert_int_equal(r, wanted);
+        assert_string_equal(e.text, f.text);
+        assert_ptr_equal(part.raw.data, whole.raw.data);
+        assert_int_equal(part.raw.len, whole.raw.len);
+    }
+    assert_true(waits > 3000);
+    buf_fini(&b);
+}
+
 static void a_broken_text_is_refused_or_another_good_one(void **state)
 {
     struct rng rng;
@@ -287,6 +324,7 @@ int main(void)
         cmocka_unit_test(members_are_found_by_name),
         cmocka_unit_test(numbers_and_words_are_read),
         cmocka_unit_test(every_part_of_a_good_text_is_found),
+        cmocka_unit_test(a_text_may_be_checked_in_parts),
         cmocka_unit_test(a_broken_text_is_refused_or_another_good_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
