@@ -276,12 +276,15 @@ static void selected(struct exchange *x)
     x->step = x->route->run;
 }
 
+struct slice exchange_database(const struct exchange *x)
+{
+    return x->database.data != NULL ? x->database : http_header(x->message, "tupled-database");
+}
+
 /* Its user is known: the database, then the route's own. */
 static void logged_in(struct exchange *x)
 {
-    struct slice database = x->database;
-    struct slice header = http_header(x->message, "tupled-database");
-    if (database.data == NULL) database = header;
+    struct slice database = exchange_database(x);
     buf_clear(&x->reply, KEEP_BYTES);
     if (database.data == NULL && x->client.database == 0) {
         x->step = x->route->run;

@@ -103,6 +103,8 @@ bool exchange_forget(struct exchange *x, size_t *work);
 void exchange_begin(struct exchange *x, const struct http_message *m);
 /* In place of a request that could not be read. */
 void exchange_refuse(struct exchange *x, const struct http_refusal *why);
+/* The name of the database that is asked for, by the path or a header; data NULL = none is. */
+struct slice exchange_database(const struct exchange *x);
 /* Goes on until it waits, has answered, or the turn is full: then it is queued again. */
 void exchange_go(struct exchange *x);
 /* It has answered, and is for the next request. */
