@@ -36,8 +36,8 @@ struct testserver {
     char *env[ARGS_MAX];
     long log_start; /* byte of the log at which the last start begins */
     pid_t pid;      /* 0 = not running */
-    bool has_tls, is_tls_only;
-    int port, tls_port;
+    bool has_tls, is_tls_only, has_http;
+    int port, tls_port, http_port;
 };
 
 /* Those that may run, for the end of the program. */
@@ -158,6 +158,7 @@ static void exec_server(const struct testserver *s, pid_t parent)
     if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0) _exit(126);
     setenv("TUPLED_TEST_ANY_PORT", s->is_tls_only ? "0" : "1", 1);
     setenv("TUPLED_TEST_ANY_TLS_PORT", s->has_tls || s->is_tls_only ? "1" : "0", 1);
+    setenv("TUPLED_TEST_ANY_HTTP_PORT", s->has_http ? "1" : "0", 1);
     static char turn[64];
     snprintf(turn, sizeof turn, "TUPLED_TEST_TURN_MS=%ld", turn_ms_of(s));
     putenv(turn);
@@ -213,12 +214,13 @@ static bool find_port(const char *log, const char *text, int *port)
 }
 
 /* Has it logged "ready to accept connections on <address> port <n>", or, as the first such line,
- * that it listens on a Unix socket alone? Then s->port is the port, 0 for none. The line about TLS
- * comes before. */
+ * that it listens on a Unix socket alone? Then s->port is the port, 0 for none. The lines about TLS
+ * and HTTP come before. */
 static bool is_ready(struct testserver *s)
 {
     char *log = read_text(s->log, s->log_start);
     bool has_tls = find_port(log, "ready to accept TLS connections on ", &s->tls_port);
+    (void)find_port(log, "ready to accept HTTP", &s->http_port);
     bool has_plain = find_port(log, "ready to accept connections on ", &s->port);
     free(log);
     return has_plain || (s->is_tls_only && has_tls);
@@ -270,6 +272,7 @@ static struct testserver *prepare(const struct testserver_options *o)
         s->is_release = o->is_release;
         s->has_tls = o->has_tls;
         s->is_tls_only = o->is_tls_only;
+        s->has_http = o->has_http;
         s->turn_ms_max = o->turn_ms_max;
         s->config = o->config != NULL ? strdup(o->config) : NULL;
         copy_words(s->args, o->args);
@@ -431,6 +434,11 @@ int testserver_port(const struct testserver *s)
 int testserver_tls_port(const struct testserver *s)
 {
     return s->tls_port;
+}
+
+int testserver_http_port(const struct testserver *s)
+{
+    return s->http_port;
 }
 
 pid_t testserver_pid(const struct testserver *s)

@@ -25,6 +25,7 @@ struct testserver_options {
     long turn_ms_max;        /* of processor time for a turn of the loop; 0 = 250, ASan 5 times */
     bool has_tls;            /* listens for TLS too, on a free port; its files are among args */
     bool is_tls_only;        /* ... and for nothing else */
+    bool has_http;           /* listens for HTTP too, on a free port */
     const char *dir;         /* data directory, kept by testserver_free; NULL = one of its own */
     const char *config;      /* configuration file; NULL = none */
     const char *const *args; /* NULL-ended: further arguments, after --dir, --port and --logfile */
@@ -59,6 +60,8 @@ bool testserver_is_running(const struct testserver *s);
 int testserver_port(const struct testserver *s);
 /* 0 when it has none. */
 int testserver_tls_port(const struct testserver *s);
+/* Likewise. */
+int testserver_http_port(const struct testserver *s);
 pid_t testserver_pid(const struct testserver *s);
 const char *testserver_dir(const struct testserver *s);
 /* Has it logged this text since its (last) start? */

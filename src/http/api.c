@@ -1,19 +1,20 @@
 /* api: commands as words in JSON, in the forms of Upstash's REST API, so that its libraries work:
  *
  *   POST /            ["KV.GET","[\"a\"]"]        {"result":..} or {"error":".."}
- *   POST /pipeline    [[..],[..]]                 [{"result":..},{"error":".."}]
- *   POST /multi-exec  [[..],[..]]                 [{"result":..},..] or {"error":".."}: all or none
  *   GET  /get/a       the words as parts of the path; parameters and a body are words too
+ *
+ * Several commands in one request: api_batch.c.
  */
 #include <stdio.h>
 
 #include "codec/base64.h"
 #include "codec/json_lex.h"
+#include "http/api.h"
 #include "http/reply_json.h"
 #include "http/route.h"
-#include "resp/item.h"
+#include "resp/reader.h"
 
-#define TEXT_BYTES_MAX ((size_t)64 << 20) /* of an answer to a pipeline, but for its last reply */
+#define PART_BYTES (256 * 1024) /* of a body, checked between two looks at the clock */
 
 /* What belongs to a connection, and what to do instead. */
 static const struct {
@@ -73,8 +74,7 @@ static bool is_base64(const struct exchange *x)
     return slice_is_word(http_header(x->message, "upstash-encoding"), "BASE64");
 }
 
-/* {"result":..} or {"error":".."} of x->reply. True: it is no error. */
-static bool put_result(struct exchange *x, struct slice reply)
+bool api_put_result(struct exchange *x, struct slice reply)
 {
     struct slice text;
     struct error e;
@@ -101,7 +101,7 @@ static bool put_result(struct exchange *x, struct slice reply)
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-static bool word_bytes(struct exchange *x, const struct json_part *object, struct slice *out)
+static bool word_bytes(struct arena *arena, const struct json_part *object, struct slice *out)
 {
     struct slice rest = json_inside(object);
     struct json_part name;
@@ -111,52 +111,51 @@ static bool word_bytes(struct exchange *x, const struct json_part *object, struc
     if (!json_next_member(&rest, &name, &value) || json_next_item(&rest, &more)) return false;
     if (!slice_eq(name.raw, slice_str("\"$bytes\"")) || value.kind != JSON_STRING) return false;
     buf_init(&bytes);
-    bool is_good = base64_decode(json_text(&value, &x->arena), &bytes) && !bytes.is_failed;
-    if (is_good) *out = arena_copy(&x->arena, buf_slice(&bytes));
+    bool is_good = base64_decode(json_text(&value, arena), &bytes) && !bytes.is_failed;
+    if (is_good) *out = arena_copy(arena, buf_slice(&bytes));
     buf_fini(&bytes);
     return is_good;
 }
 
-/* NULL: it is a command; or what is wrong. */
-static const char *check_words(const struct json_part *array)
+const char *api_check_words(const struct json_part *array)
 {
     struct slice rest;
     struct json_part word;
-    bool is_empty = true;
+    size_t count = 0;
     if (array->kind != JSON_ARRAY) {
         return "a command must be an array of words: [\"KV.GET\",\"[\\\"a\\\"]\"]";
     }
-    for (rest = json_inside(array); json_next_item(&rest, &word); is_empty = false) {
+    for (rest = json_inside(array); json_next_item(&rest, &word);) {
+        if (++count > RESP_ARGS_MAX) return "a command has more than 1048576 words";
         if (word.kind == JSON_STRING || word.kind == JSON_NUMBER) continue;
         if (word.kind != JSON_OBJECT) {
             return "a word must be a string, a number or {\"$bytes\":\"<base64>\"}";
         }
     }
-    return is_empty ? "a command must have at least its name" : NULL;
+    return count == 0 ? "a command must have at least its name" : NULL;
 }
 
-/* Of an array whose check was good. */
-static const char *take_words(struct exchange *x, const struct json_part *array,
-                              struct slice **argv, size_t *argc)
+const char *api_take_words(const struct json_part *array, struct arena *arena, struct slice **argv,
+                           size_t *argc)
 {
     struct json_part word;
     size_t count = 0;
     for (struct slice rest = json_inside(array); json_next_item(&rest, &word);) count++;
-    *argv = exchange_argv(x, count);
+    *argv = arena_alloc(arena, count * sizeof **argv);
     *argc = 0;
     for (struct slice rest = json_inside(array); json_next_item(&rest, &word);) {
         struct slice *out = &(*argv)[(*argc)++];
         *out = slice_str("");
-        if (word.kind == JSON_STRING) *out = json_text(&word, &x->arena);
+        if (word.kind == JSON_STRING) *out = json_text(&word, arena);
         if (word.kind == JSON_NUMBER) *out = word.raw;
-        if (word.kind == JSON_OBJECT && !word_bytes(x, &word, out)) {
+        if (word.kind == JSON_OBJECT && !word_bytes(arena, &word, out)) {
             return "a word that is an object must be {\"$bytes\":\"<base64>\"}";
         }
     }
     return why_refused(*argv, *argc) == NULL ? NULL : "refused";
 }
 
-static void fail_words(struct exchange *x, const char *wrong, const struct slice *argv, size_t argc)
+void api_fail_words(struct exchange *x, const char *wrong, const struct slice *argv, size_t argc)
 {
     const char *instead = argv == NULL ? NULL : why_refused(argv, argc);
     if (instead == NULL) {
@@ -174,7 +173,7 @@ static void command_ran(struct exchange *x)
     struct slice error;
     struct slice reply = buf_slice(&x->reply);
     buf_clear(&x->text, SIZE_MAX);
-    int status = put_result(x, reply) ? 200 : 400;
+    int status = api_put_result(x, reply) ? 200 : 400;
     if (reply_is_error(reply, &error)) status = exchange_status_of(error);
     exchange_answer_json(x, status);
 }
@@ -182,33 +181,50 @@ static void command_ran(struct exchange *x)
 static void run_words(struct exchange *x, struct slice *argv, size_t argc)
 {
     if (why_refused(argv, argc) != NULL) {
-        fail_words(x, "", argv, argc);
+        api_fail_words(x, "", argv, argc);
         return;
     }
     exchange_command(x, argv, argc, command_ran);
 }
 
-static bool take_body(struct exchange *x, struct json_part *body)
+static void check_body(struct exchange *x)
 {
+    struct api_body *b = x->task;
     struct error e;
-    if (json_check(x->message->body, body, &e) == OK) return true;
-    exchange_fail(x, 400, "ERR %s", e.text);
-    return false;
+    enum err r = json_walk_on(&b->walk, PART_BYTES, &b->json, &e);
+    exchange_spent(x);
+    if (r == ERR_WAIT) return;
+    x->step = b->then;
+    if (r != OK) exchange_fail(x, 400, "ERR %s", e.text);
+}
+
+void api_take_body(struct exchange *x, exchange_step *then)
+{
+    struct api_body *b = arena_alloc(&x->arena, sizeof *b);
+    json_walk_begin(&b->walk, x->message->body);
+    b->then = then;
+    x->task = b;
+    x->step = check_body;
+}
+
+static void command_run_body(struct exchange *x)
+{
+    const struct api_body *b = x->task;
+    struct slice *argv = NULL;
+    size_t argc = 0;
+    const char *wrong = api_check_words(&b->json);
+    if (wrong == NULL) wrong = api_take_words(&b->json, &x->arena, &argv, &argc);
+    if (wrong != NULL) {
+        api_fail_words(x, wrong, argv, argc);
+        return;
+    }
+    exchange_command(x, argv, argc, command_ran);
+    exchange_spent(x);
 }
 
 void api_command_run(struct exchange *x)
 {
-    struct json_part body;
-    struct slice *argv = NULL;
-    size_t argc = 0;
-    if (!take_body(x, &body)) return;
-    const char *wrong = check_words(&body);
-    if (wrong == NULL) wrong = take_words(x, &body, &argv, &argc);
-    if (wrong != NULL) {
-        fail_words(x, wrong, argv, argc);
-        return;
-    }
-    exchange_command(x, argv, argc, command_ran);
+    api_take_body(x, command_run_body);
 }
 
 /* ---- words in the path ----------------------------------------------------------------------- */
@@ -250,119 +266,31 @@ static bool take_path_words(struct exchange *x, struct slice *argv, size_t *argc
     return true;
 }
 
+/* Secrets in URLs end up in logs, and in commands as their words. */
+static bool has_secret(struct slice query)
+{
+    struct slice name;
+    struct slice value;
+    while (http_query_next(&query, &name, &value)) {
+        if (slice_eq(name, slice_str("_token")) || slice_eq(name, slice_str("_ticket"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void api_path_run(struct exchange *x)
 {
     size_t argc = 0;
+    if (has_secret(x->message->query)) {
+        exchange_fail(
+            x, 400, "ERR `_token` and `_ticket` are not taken here: send an Authorization header");
+        return;
+    }
     struct slice *argv = exchange_argv(x, count_path_words(x));
     if (!take_path_words(x, argv, &argc)) {
         exchange_fail(x, 400, "ERR the path or its parameters are not percent-encoded UTF-8");
         return;
     }
     run_words(x, argv, argc);
-}
-
-/* ---- several commands ------------------------------------------------------------------------ */
-
-struct api_batch {
-    struct slice rest; /* of the array */
-    bool is_first;
-    size_t count;
-};
-
-/* Nothing is run unless all of it is well formed. */
-static struct api_batch *take_batch(struct exchange *x)
-{
-    struct json_part body;
-    struct json_part item;
-    struct slice *argv;
-    size_t argc;
-    if (!take_body(x, &body)) return NULL;
-    if (body.kind != JSON_ARRAY) {
-        exchange_fail(x, 400, "ERR the body must be an array of commands: [[\"GET\",\"a\"]]");
-        return NULL;
-    }
-    struct api_batch *b = arena_alloc(&x->arena, sizeof *b);
-    *b = (struct api_batch){.rest = json_inside(&body), .is_first = true};
-    for (struct slice rest = b->rest; json_next_item(&rest, &item); b->count++) {
-        argv = NULL;
-        argc = 0;
-        const char *wrong = check_words(&item);
-        if (wrong == NULL) wrong = take_words(x, &item, &argv, &argc);
-        if (wrong == NULL) continue;
-        fail_words(x, wrong, argv, argc);
-        return NULL;
-    }
-    x->task = b;
-    buf_clear(&x->text, SIZE_MAX);
-    return b;
-}
-
-static bool next_command(struct exchange *x, exchange_step *step)
-{
-    struct api_batch *b = x->task;
-    struct json_part item;
-    struct slice *argv;
-    size_t argc;
-    if (!json_next_item(&b->rest, &item)) return false;
-    (void)take_words(x, &item, &argv, &argc);
-    exchange_command(x, argv, argc, step);
-    return true;
-}
-
-static void pipeline_step(struct exchange *x)
-{
-    struct api_batch *b = x->task;
-    struct json_part item;
-    if (!b->is_first) {
-        if (x->text.len > 1) buf_append_byte(&x->text, ',');
-        (void)put_result(x, buf_slice(&x->reply));
-    }
-    b->is_first = false;
-    if (x->text.len <= TEXT_BYTES_MAX && next_command(x, pipeline_step)) return;
-    while (json_next_item(&b->rest, &item)) {
-        buf_append_str(&x->text, ",{\"error\":\"ERR not run: the answers before it are longer than "
-                                 "64 MB\"}");
-    }
-    buf_append_byte(&x->text, ']');
-    exchange_answer_json(x, 200);
-}
-
-void api_pipeline_run(struct exchange *x)
-{
-    if (take_batch(x) == NULL) return;
-    buf_append_byte(&x->text, '[');
-    x->step = pipeline_step;
-}
-
-static void exec_ran(struct exchange *x)
-{
-    struct resp_item item;
-    struct slice reply = buf_slice(&x->reply);
-    if (exchange_fails(x)) return;
-    if (!resp_item_read(reply, &item) || item.is_nil) {
-        exchange_fail(x, 400, "EXECABORT a watched key has changed");
-        return;
-    }
-    buf_append_byte(&x->text, '[');
-    reply = slice_of(reply.data + item.used, reply.len - item.used);
-    for (size_t i = 0; i < item.children; i++) {
-        struct slice one = slice_of(reply.data, resp_reply_length(reply));
-        if (i > 0) buf_append_byte(&x->text, ',');
-        (void)put_result(x, one);
-        reply = slice_of(reply.data + one.len, reply.len - one.len);
-    }
-    buf_append_byte(&x->text, ']');
-    exchange_answer_json(x, 200);
-}
-
-static void transaction_step(struct exchange *x)
-{
-    if (next_command(x, transaction_step)) return;
-    exchange_words(x, exec_ran, "EXEC", NULL);
-}
-
-void api_transaction_run(struct exchange *x)
-{
-    if (take_batch(x) == NULL) return;
-    exchange_words(x, transaction_step, "MULTI", NULL);
 }

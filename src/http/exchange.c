@@ -118,7 +118,7 @@ static const struct client_ops client_ops = {
 
 size_t exchange_bytes(const struct exchange *x)
 {
-    return x->reply.cap + x->text.cap + x->behind.cap + x->arena.held_bytes;
+    return x->reply.cap + x->text.cap + x->behind.cap + x->arena.held_bytes + x->words.held_bytes;
 }
 
 static void on_ready(struct waiter *w)
@@ -136,6 +136,7 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
     *x = (struct exchange){.session = s, .http = s->http, .ops = ops, .link = own};
     x->waiter.ready = on_ready;
     arena_init(&x->arena, ARENA_CHUNK_BYTES);
+    arena_init(&x->words, ARENA_CHUNK_BYTES);
     client_init(&x->client, s->http->env, link, &client_ops);
     x->client.block.max_ms = BLOCK_MS_MAX;
 }
@@ -164,6 +165,7 @@ bool exchange_forget(struct exchange *x, size_t *work)
     buf_fini(&x->text);
     buf_fini(&x->behind);
     arena_fini(&x->arena);
+    arena_fini(&x->words);
     return true;
 }
 
@@ -171,6 +173,7 @@ void exchange_reset(struct exchange *x)
 {
     move(x, EXCHANGE_IDLE);
     arena_reset(&x->arena);
+    arena_reset(&x->words);
     buf_clear(&x->reply, KEEP_BYTES);
     buf_clear(&x->text, KEEP_BYTES);
     x->client.proto = 2;
@@ -189,6 +192,11 @@ void exchange_reset(struct exchange *x)
 struct slice *exchange_argv(struct exchange *x, size_t count)
 {
     return arena_alloc(&x->arena, count * sizeof(struct slice));
+}
+
+void exchange_spent(struct exchange *x)
+{
+    net_turn_spent(x->session->stream->net, 0, clock_mono_us());
 }
 
 void exchange_command(struct exchange *x, struct slice *argv, size_t argc, exchange_step *step)
@@ -276,12 +284,15 @@ static void selected(struct exchange *x)
     x->step = x->route->run;
 }
 
+struct slice exchange_database(const struct exchange *x)
+{
+    return x->database.data != NULL ? x->database : http_header(x->message, "tupled-database");
+}
+
 /* Its user is known: the database, then the route's own. */
 static void logged_in(struct exchange *x)
 {
-    struct slice database = x->database;
-    struct slice header = http_header(x->message, "tupled-database");
-    if (database.data == NULL) database = header;
+    struct slice database = exchange_database(x);
     buf_clear(&x->reply, KEEP_BYTES);
     if (database.data == NULL && x->client.database == 0) {
         x->step = x->route->run;

@@ -2,14 +2,20 @@
  * is looked at.
  */
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/http_int.h"
 
+/* After a refusal, for whoever is still sending: closing at once would take the answer away. */
+#define LINGER_MS 2000
+
 struct http1 {
     struct exchange exchange;
-    bool is_last; /* the connection ends after this answer */
+    bool is_last;            /* the connection ends after this answer */
+    bool was_refused;        /* ... and the rest of its request may be coming */
+    int64_t linger_until_ms; /* monotonic; 0 = it does not */
 };
 
 static struct http1 *of(const struct exchange *x)
@@ -93,7 +99,7 @@ static const struct exchange_ops exchange_ops = {
 static void refuse(struct http1 *h, const struct http_refusal *why)
 {
     struct exchange *x = &h->exchange;
-    h->is_last = true;
+    h->is_last = h->was_refused = true;
     exchange_refuse(x, why);
 }
 
@@ -130,7 +136,12 @@ static bool answered(struct session_http *s)
 {
     struct http1 *h = s->http1;
     if (h->is_last) {
-        stream_drain(s->stream);
+        bool may_come = h->was_refused && !s->stream->has_eof;
+        if (!may_come) stream_drain(s->stream);
+        if (may_come && h->linger_until_ms == 0) {
+            h->linger_until_ms = clock_mono_us() / 1000 + LINGER_MS;
+            s->drops_input = true;
+        }
         return false;
     }
     http1_taken(&s->reader);
@@ -174,7 +185,16 @@ static void http1_begin(struct session_http *s)
 /* What came after a request stays in the socket until it is answered. */
 static bool http1_wants_input(const struct session_http *s)
 {
-    return s->http1->exchange.state == EXCHANGE_IDLE;
+    return s->http1->exchange.state == EXCHANGE_IDLE || s->drops_input;
+}
+
+/* The answer was sent: the peer is told that there is no more, and given time to see it. */
+static void linger(struct session_http *s, int64_t now_ms)
+{
+    struct stream *stream = s->stream;
+    if (stream->state != STREAM_OPEN || stream_pending(stream) > 0) return;
+    if (!stream->link.is_tls) (void)shutdown(stream->link.fd, SHUT_WR);
+    if (now_ms > s->http1->linger_until_ms) stream_kill(stream);
 }
 
 static void http1_check(struct session_http *s, int64_t now_ms)
@@ -182,6 +202,7 @@ static void http1_check(struct session_http *s, int64_t now_ms)
     struct exchange *x = &s->http1->exchange;
     exchange_check(x, now_ms);
     if (x->state == EXCHANGE_IDLE) http1_trim(&s->reader);
+    if (s->drops_input) linger(s, now_ms);
 }
 
 static void http1_ended(struct session_http *s)

@@ -16,8 +16,19 @@ void http1_fini(struct http1_reader *r)
     buf_fini(&r->in);
 }
 
+/* The lines of chunks that were read go, so that a body takes no more memory than it has bytes. */
+static void drop_lines(struct http1_reader *r)
+{
+    if (r->head_end == 0 || r->at == r->body_end) return;
+    size_t left = r->in.len - r->at;
+    if (left > 0) memmove(r->in.data + r->body_end, r->in.data + r->at, left);
+    r->at = r->body_end;
+    r->in.len = r->at + left;
+}
+
 uint8_t *http1_room(struct http1_reader *r, size_t wanted, size_t *size)
 {
+    drop_lines(r);
     if (r->begin > 0) {
         buf_shift(&r->in, r->begin);
         r->at -= r->begin;
@@ -72,6 +83,16 @@ static bool take_line(struct slice *rest, struct slice *line)
     return line->len == 0 || memchr(line->data, '\r', line->len) == NULL;
 }
 
+/* "name:port": with nothing that would make it a part of something else. */
+static bool is_host(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+        if (c <= 0x20 || c >= 0x7f || strchr("/\\?#@", c) != NULL) return false;
+    }
+    return true;
+}
+
 /* "http://host/path": what a proxy is asked for. The host counts, not that of Host. */
 static bool absolute_target(struct slice target, struct http_message *m)
 {
@@ -85,6 +106,7 @@ static bool absolute_target(struct slice target, struct http_message *m)
         const uint8_t *slash = memchr(rest.data, '/', rest.len);
         if (slash == NULL || slash == rest.data) return false;
         m->host = slice_of(rest.data, (size_t)(slash - rest.data));
+        if (!is_host(m->host)) return false;
         return http_split_target(slice_of(slash, rest.len - m->host.len), m);
     }
     return false;
@@ -157,6 +179,7 @@ static const char *read_host(struct http_message *m)
     size_t n = count_header(m, "host", &value);
     if (n > 1) return "there is more than one Host";
     if (n == 0 && m->version == HTTP_1_1) return "there is no Host";
+    if (!is_host(value)) return "Host is no name";
     if (m->host.data == NULL && n == 1) m->host = value;
     return NULL;
 }
@@ -191,7 +214,8 @@ static const char *read_framing(struct http1_reader *r, int *status)
         return "Transfer-Encoding is not `chunked`";
     }
     *status = 413;
-    if (r->missing > r->body_max) return "the body is longer than http-max-body allows";
+    bool is_new = r->state == HTTP1_HEAD; /* else it was allowed when it began */
+    if (is_new && r->missing > r->body_max) return "the body is longer than http-max-body allows";
     *status = 417;
     struct slice expected = {0};
     size_t expects = count_header(m, "expect", &expected);

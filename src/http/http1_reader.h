@@ -38,7 +38,7 @@ struct http1_reader {
     size_t head_end;
     size_t body_end;      /* of its bytes, which lie together after the head */
     uint64_t missing;     /* of the body, or of this chunk */
-    size_t trailer_bytes; /* of lines of chunks and trailers that were read */
+    size_t trailer_bytes; /* of the lines after the last chunk that were read */
     uint64_t body_max;    /* the caller's to set */
     bool is_asked;        /* HTTP1_CONTINUE was told */
     bool keeps_alive;     /* of the request: the connection goes on after it */

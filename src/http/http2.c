@@ -26,16 +26,18 @@ struct http2_stream {
     struct http2 *http2;
     int32_t id;
     struct http_message message;
-    struct slice scheme; /* of the pseudo headers: is it there? */
     size_t head_bytes;
-    struct buf body;   /* owned; what has come of it */
-    struct buf out;    /* owned; of the answer's body, what nghttp2 has not taken */
-    size_t out_at;     /* of out: taken */
+    struct buf body;  /* owned; what has come of it */
+    struct buf out;   /* owned; of the answer's body, what nghttp2 has not taken */
+    size_t out_at;    /* of out: taken */
+    uint64_t taken;   /* of the answer's body by nghttp2, ever ... */
+    uint64_t sent_at; /* ... which is in the connection's output before this; UINT64_MAX: it will */
     bool is_out_whole; /* nothing will be added */
     int64_t moved_ms;  /* monotonic: when it began, or some of its answer was last taken */
     bool is_begun;     /* the request is being answered: what else comes of it is dropped */
-    struct http_refusal refusal;      /* status 0 = none */
-    struct http2_stream *next, *prev; /* http2->streams, or http2->gone */
+    struct http_refusal refusal;       /* status 0 = none */
+    struct http2_stream *next, *prev;  /* http2->streams, or next of http2->leaving or ->gone */
+    struct http2_stream *touched_next; /* http2->touched */
 };
 
 struct http2 {
@@ -43,6 +45,10 @@ struct http2 {
     nghttp2_session *ng;         /* owned */
     struct http2_stream streams; /* head of a ring */
     size_t stream_count, event_count;
+    struct http2_stream *touched; /* some of theirs is in the frame that is made */
+    /* Closed, and the last of it is not written to the socket: until then their clients stay, for
+     * what is not written has not happened (a message of a queue goes back). */
+    struct http2_stream *leaving, **leaving_last;
     struct http2_stream *gone; /* closed; to be forgotten */
     struct exchange *queue_first, **queue_last;
     uint64_t depends;
@@ -75,6 +81,31 @@ static void count_unsent(struct http2_stream *st)
     st->exchange.link.output_bytes = own + stream_pending(st->http2->session->stream);
 }
 
+static void touch(struct http2_stream *st)
+{
+    if (st->sent_at == UINT64_MAX) return;
+    st->sent_at = UINT64_MAX;
+    st->touched_next = st->http2->touched;
+    st->http2->touched = st;
+}
+
+/* What was taken of them is in the connection's output. */
+static void placed(struct http2 *h)
+{
+    const struct output *out = &h->session->stream->output;
+    for (; h->touched != NULL; h->touched = h->touched->touched_next) {
+        h->touched->sent_at = out->base + out->bytes.len;
+    }
+}
+
+/* Has all that was taken of it been written to the socket? Then its client is told. */
+static bool is_written(struct http2_stream *st)
+{
+    if (st->http2->session->stream->link.stream_sent < st->sent_at) return false;
+    st->exchange.link.stream_sent = st->taken;
+    return true;
+}
+
 static ssize_t read_body(nghttp2_session *ng, int32_t id, uint8_t *to, size_t len, uint32_t *flags,
                          nghttp2_data_source *source, void *arg)
 {
@@ -87,7 +118,8 @@ static ssize_t read_body(nghttp2_session *ng, int32_t id, uint8_t *to, size_t le
     if (n == 0 && !st->is_out_whole) return NGHTTP2_ERR_DEFERRED;
     bytes_copy(to, st->out.data + st->out_at, n);
     st->out_at += n;
-    st->exchange.link.stream_sent += n;
+    st->taken += n;
+    if (n > 0) touch(st);
     if (n > 0) st->moved_ms = st->exchange.http->env->now_us / 1000;
     if (st->out_at == st->out.len) {
         buf_clear(&st->out, 0);
@@ -137,7 +169,7 @@ static void http2_answer(struct exchange *x, const struct answer *a)
     if (a->is_stream) st->http2->event_count++;
     bool has_data = has_body && (a->is_stream || a->body.len > 0);
     depend(st->http2, x->depends);
-    client_reply_placed(&x->client, x->reply_from, x->link.stream_sent + st->out.len);
+    client_reply_placed(&x->client, x->reply_from, st->taken + st->out.len);
     if (st->out.is_failed || nghttp2_submit_response(st->http2->ng, st->id, nv, count + 1,
                                                      has_data ? &provider : NULL) != 0) {
         reset_stream(st, NGHTTP2_INTERNAL_ERROR);
@@ -221,8 +253,6 @@ static void take_pseudo(struct http2_stream *st, struct slice name, struct slice
         m->method = http_method_of(value);
     } else if (slice_eq(name, slice_str(":authority"))) {
         m->host = value;
-    } else if (slice_eq(name, slice_str(":scheme"))) {
-        st->scheme = value;
     } else if (slice_eq(name, slice_str(":path"))) {
         bool is_star = m->method == HTTP_OPTIONS && slice_eq(value, slice_str("*"));
         if (is_star) m->path = value;
@@ -299,19 +329,43 @@ static int on_frame(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
     return 0;
 }
 
+static void stream_ends(struct http2_stream *st)
+{
+    struct http2 *h = st->http2;
+    exchange_end(&st->exchange);
+    st->next = h->gone;
+    h->gone = st;
+}
+
+/* Those whose last byte was written end, or, when the connection has ended, all of them. */
+static void end_leaving(struct http2 *h, bool all)
+{
+    while (h->leaving != NULL) {
+        struct http2_stream *st = h->leaving;
+        if (!is_written(st) && !all) return;
+        h->leaving = st->next;
+        if (h->leaving == NULL) h->leaving_last = &h->leaving;
+        stream_ends(st);
+    }
+}
+
 static int on_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
 {
     struct http2 *h = arg;
     struct http2_stream *st = find(ng, id);
-    (void)code;
     if (st == NULL) return 0;
     (void)nghttp2_session_set_stream_user_data(ng, id, NULL);
     if (st->exchange.state == EXCHANGE_STREAMING) h->event_count--;
     RING_UNLINK(st, next, prev);
     h->stream_count--;
-    exchange_end(&st->exchange);
-    st->next = h->gone;
-    h->gone = st;
+    bool is_whole = code == NGHTTP2_NO_ERROR && st->is_out_whole && st->out_at == st->out.len;
+    if (!is_written(st) && is_whole) {
+        st->next = NULL;
+        *h->leaving_last = st;
+        h->leaving_last = &st->next;
+    } else {
+        stream_ends(st);
+    }
     return 0;
 }
 
@@ -348,6 +402,7 @@ static void http2_begin(struct session_http *s)
     s->http2 = h;
     h->session = s;
     h->queue_last = &h->queue_first;
+    h->leaving_last = &h->leaving;
     RING_INIT(&h->streams, next, prev);
     make_session(h);
     if (nghttp2_submit_settings(h->ng, NGHTTP2_FLAG_NONE, settings,
@@ -381,6 +436,7 @@ static void pump(struct http2 *h)
         }
         if (len == 0) return;
         buf_append(&stream->output.bytes, data, (size_t)len);
+        placed(h);
         if (stream->output.bytes.is_failed) {
             stream_overrun(stream, NULL);
             return;
@@ -433,6 +489,7 @@ static void http2_run(struct session_http *s)
     }
     pump(h);
     if (stream->state != STREAM_OPEN) return;
+    end_leaving(h, false);
     forget_gone(h);
     if (h->queue_first != NULL && stream_pending(stream) < STREAM_PAUSE_BYTES) stream_queue(stream);
     bool is_over = !nghttp2_session_want_read(h->ng) && !nghttp2_session_want_write(h->ng);
@@ -471,9 +528,11 @@ static void http2_check(struct session_http *s, int64_t now_ms)
         struct http2_stream *next = st->next;
         exchange_check(&st->exchange, now_ms);
         count_unsent(st);
+        (void)is_written(st);
         if (is_stuck(st, now_ms)) reset_stream(st, NGHTTP2_CANCEL);
         st = next;
     }
+    end_leaving(h, false);
     if (h->gone != NULL) forget_gone(h);
     if (is_left(h)) stream_kill(s->stream);
 }
@@ -481,7 +540,9 @@ static void http2_check(struct session_http *s, int64_t now_ms)
 static void http2_ended(struct session_http *s)
 {
     struct http2 *h = s->http2;
+    end_leaving(h, true);
     for (struct http2_stream *st = h->streams.next; st != &h->streams; st = st->next) {
+        (void)is_written(st);
         exchange_end(&st->exchange);
     }
     nghttp2_session_del(h->ng);

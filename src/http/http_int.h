@@ -68,6 +68,7 @@ struct exchange {
     struct slice rest;     /* of the path, raw: what the route's * stands for */
     struct slice database; /* name; data NULL = the default one */
     struct arena arena;    /* until the answer */
+    struct arena words;    /* of one command among several */
     void *task;            /* of the route, in the arena */
     exchange_step *step;
     struct slice *argv; /* of the command to be run; NULL = `step` is next */
@@ -102,6 +103,8 @@ bool exchange_forget(struct exchange *x, size_t *work);
 void exchange_begin(struct exchange *x, const struct http_message *m);
 /* In place of a request that could not be read. */
 void exchange_refuse(struct exchange *x, const struct http_refusal *why);
+/* The name of the database that is asked for, by the path or a header; data NULL = none is. */
+struct slice exchange_database(const struct exchange *x);
 /* Goes on until it waits, has answered, or the turn is full: then it is queued again. */
 void exchange_go(struct exchange *x);
 /* It has answered, and is for the next request. */
@@ -119,6 +122,8 @@ void exchange_command(struct exchange *x, struct slice *argv, size_t argc, excha
 /* Words in the arena, NULL-ended. */
 void exchange_words(struct exchange *x, exchange_step *step, const char *word, ...)
     __attribute__((sentinel));
+/* A step that is no command took time: what is left of the work may be for another turn. */
+void exchange_spent(struct exchange *x);
 struct slice *exchange_argv(struct exchange *x, size_t count);
 /* A header of the answer; the name in lower case and constant, the value good until the answer. */
 void exchange_header(struct exchange *x, const char *name, struct slice value);
@@ -228,6 +233,7 @@ struct session_http {
     struct http2 *http2;
     int64_t begun_ms;     /* monotonic: when the request that is being read began; 0 = none */
     int64_t idle_ms;      /* monotonic: since when there is none */
+    bool drops_input;     /* what comes is nothing: the request was refused before its end */
     uint64_t incarnation; /* of the user whose login was last told of this connection; 0 = none */
 };
 

@@ -28,46 +28,56 @@ static bool check_name(struct json *j)
 }
 
 /* After a value: the ends of containers that end here, and whatever stands before the next value.
- * *depth 0: it was the last. */
-static bool check_after(struct json *j, const char *closers, size_t *depth)
+ * w->depth 0: it was the last. */
+static bool check_after(struct json *j, struct json_walk *w)
 {
-    while (*depth > 0) {
+    while (w->depth > 0) {
         uint8_t next = json_peek(j);
-        char close = closers[*depth - 1];
+        char close = w->closers[w->depth - 1];
         if (next == ',') {
             j->at++;
             return close == ']' || check_name(j);
         }
         if (next != (uint8_t)close) return json_fail(j, j->at, "expected ',' or '%c'", close);
         j->at++;
-        (*depth)--;
+        w->depth--;
     }
     return true;
 }
 
-static bool check_value(struct json *j)
+/* A scalar, an empty container, or the beginning of another one: *is_open. */
+static bool check_value(struct json *j, struct json_walk *w, bool *is_open)
 {
-    char closers[JSON_DEPTH_MAX];
-    size_t depth = 0;
-    for (;;) {
-        uint8_t next = json_peek(j);
-        if (next == '[' || next == '{') {
-            char close = next == '[' ? ']' : '}';
-            if (depth == JSON_DEPTH_MAX) return json_fail(j, j->at, "nested deeper than 128");
-            j->at++;
-            closers[depth++] = close;
-            if (json_peek(j) != (uint8_t)close) {
-                if (close == '}' && !check_name(j)) return false;
-                continue;
-            }
-            j->at++;
-            depth--;
-        } else if (!check_scalar(j, next)) {
-            return false;
-        }
-        if (!check_after(j, closers, &depth)) return false;
-        if (depth == 0) return true;
+    uint8_t next = json_peek(j);
+    *is_open = false;
+    if (next != '[' && next != '{') return check_scalar(j, next);
+    char close = next == '[' ? ']' : '}';
+    if (w->depth == JSON_DEPTH_MAX) return json_fail(j, j->at, "nested deeper than 128");
+    j->at++;
+    if (json_peek(j) == (uint8_t)close) {
+        j->at++;
+        return true;
     }
+    w->closers[w->depth++] = close;
+    *is_open = true;
+    return close == ']' || check_name(j);
+}
+
+/* Values until the last one, or so many bytes further. */
+static bool check_values(struct json *j, struct json_walk *w, size_t bytes, bool *is_done)
+{
+    const uint8_t *from = j->at;
+    bool is_open;
+    *is_done = false;
+    while ((size_t)(j->at - from) < bytes) {
+        if (!check_value(j, w, &is_open)) return false;
+        if (is_open) continue;
+        if (!check_after(j, w)) return false;
+        if (w->depth > 0) continue;
+        *is_done = true;
+        return true;
+    }
+    return true;
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -91,11 +101,18 @@ static struct slice after_blanks(struct slice s)
     return s;
 }
 
+/* Of a checked string with its quotes. Long ones are looked through by memchr. */
 static size_t string_length(struct slice s)
 {
     size_t i = 1;
-    while (s.data[i] != '"') i += s.data[i] == '\\' ? 2 : 1;
-    return i + 1;
+    const uint8_t *quote = memchr(s.data + i, '"', s.len - i);
+    for (;;) {
+        size_t end = (size_t)(quote - s.data);
+        const uint8_t *escape = memchr(s.data + i, '\\', end - i);
+        if (escape == NULL) return end + 1;
+        i = (size_t)(escape - s.data) + 2;
+        if (i > end) quote = memchr(s.data + i, '"', s.len - i);
+    }
 }
 
 /* Of the value at the beginning of checked text. */
@@ -130,18 +147,37 @@ static struct json_part take(struct slice *rest)
     return p;
 }
 
-enum err json_check(struct slice text, struct json_part *out, struct error *e)
+void json_walk_begin(struct json_walk *w, struct slice text)
 {
+    *w = (struct json_walk){.text = text};
+}
+
+enum err json_walk_on(struct json_walk *w, size_t bytes, struct json_part *out, struct error *e)
+{
+    struct slice text = w->text;
+    if (text.len == 0) return error_set(e, ERR_SYNTAX, "invalid JSON: there is no text");
     struct json j = {.start = text.data,
-                     .at = text.data,
+                     .at = text.data + w->at,
                      .end = text.data + text.len,
                      .code = ERR_SYNTAX,
                      .subject = "invalid JSON",
                      .e = e};
-    if (text.len == 0) return error_set(e, ERR_SYNTAX, "invalid JSON: there is no text");
-    if (!check_value(&j) || !json_expect_end(&j)) return ERR_SYNTAX;
-    *out = take(&text);
+    bool is_done;
+    if (!check_values(&j, w, bytes, &is_done)) return ERR_SYNTAX;
+    w->at = (size_t)(j.at - text.data);
+    if (!is_done) return ERR_WAIT;
+    if (!json_expect_end(&j)) return ERR_SYNTAX;
+    text.len = w->at;
+    out->raw = after_blanks(text);
+    out->kind = kind_of(out->raw.data[0]);
     return OK;
+}
+
+enum err json_check(struct slice text, struct json_part *out, struct error *e)
+{
+    struct json_walk w;
+    json_walk_begin(&w, text);
+    return json_walk_on(&w, SIZE_MAX, out, e);
 }
 
 struct slice json_inside(const struct json_part *container)
@@ -177,6 +213,14 @@ struct slice json_text(const struct json_part *string, struct arena *arena)
     return copy;
 }
 
+/* Also when it is written with escapes. */
+static bool is_called(struct slice raw, const char *name)
+{
+    bool has_escape = raw.len > 0 && memchr(raw.data, '\\', raw.len) != NULL;
+    if (!has_escape) return slice_eq(raw, slice_str(name));
+    return strlen(name) <= 16 && json_string_is(raw, has_escape, name);
+}
+
 enum err json_members(const struct json_part *object, const char *const *names,
                       struct json_part *parts, bool is_strict, const char *what, struct error *e)
 {
@@ -188,7 +232,7 @@ enum err json_members(const struct json_part *object, const char *const *names,
     while (json_next_member(&rest, &name, &value)) {
         struct slice text = slice_of(name.raw.data + 1, name.raw.len - 2);
         size_t i = 0;
-        while (names[i] != NULL && !slice_eq(text, slice_str(names[i]))) i++;
+        while (names[i] != NULL && !is_called(text, names[i])) i++;
         int shown = text.len < 64 ? (int)text.len : 64;
         if (names[i] == NULL && is_strict) {
             return error_set(e, ERR_SYNTAX, "%s has a member \"%.*s\", which is not known here",

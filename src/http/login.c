@@ -1,7 +1,8 @@
 /* login: whose request it is. A user's name and password come with every request; a connection's
  * first of a user is an AUTH as any other (the audit trail, ACL LOG, limits), the ones after it
  * only compare the password. Wrong ones are answered late, the later the more there were of that
- * address.
+ * address; and while too many of its answers wait, none is tried but those of connections that have
+ * logged in before.
  */
 #include "request/login.h"
 #include "base/clock.h"
@@ -14,12 +15,13 @@
 #define FORGET_MS 60000   /* after the last failure of an address */
 #define DELAY_MS 100      /* of the second failure; doubled with each ... */
 #define DELAY_MS_MAX 3200 /* ... up to this */
-#define DELAYED_MAX 16    /* of one address at a time; more are refused at once */
+#define DELAYED_MAX 16    /* of one address at a time; then all are refused at once */
 
 struct failure {
     uint64_t hash; /* of the address */
     int64_t last_ms;
-    unsigned count, delayed;
+    unsigned count;
+    int64_t until_ms[DELAYED_MAX]; /* answers are delayed; also when who asked has gone */
 };
 
 struct failures {
@@ -47,6 +49,18 @@ static struct failure *failure_of(struct exchange *x)
     return f;
 }
 
+/* Are so many answers to the address delayed that nothing more of it is tried? */
+static bool is_busy_guessing(const struct exchange *x)
+{
+    uint64_t hash = hash_bytes(session_address(x->session, x->message)) | 1;
+    const struct failure *f = &x->http->failures->seen[hash % FAILURES];
+    int64_t now_ms = clock_mono_us() / 1000;
+    size_t delayed = 0;
+    if (f->hash != hash) return false;
+    for (size_t i = 0; i < DELAYED_MAX; i++) delayed += f->until_ms[i] > now_ms;
+    return delayed == DELAYED_MAX;
+}
+
 static void unauthorized(struct exchange *x, const char *text)
 {
     /* Not Basic: a browser would ask by itself, above the page that asks. */
@@ -56,22 +70,20 @@ static void unauthorized(struct exchange *x, const char *text)
 
 static void delay_is_over(struct exchange *x)
 {
-    struct failure *f = failure_of(x);
-    if (f->delayed > 0) f->delayed--;
     unauthorized(x, "WRONGPASS invalid username-password pair or user is disabled.");
 }
 
 static void wrong_password(struct exchange *x)
 {
     struct failure *f = failure_of(x);
-    if (f->delayed >= DELAYED_MAX) {
-        exchange_fail(x, 429, "ERR too many wrong passwords from this address; wait");
-        return;
-    }
+    size_t oldest = 0;
     f->count++;
-    f->delayed++;
     int64_t ms = f->count < 2 ? 0 : DELAY_MS;
     for (unsigned i = 2; i < f->count && ms < DELAY_MS_MAX; i++) ms *= 2;
+    for (size_t i = 1; i < DELAYED_MAX; i++) {
+        if (f->until_ms[i] < f->until_ms[oldest]) oldest = i;
+    }
+    f->until_ms[oldest] = f->last_ms + ms;
     x->step = delay_is_over;
     if (ms > 0) exchange_delay(x, ms);
 }
@@ -162,6 +174,11 @@ void login_begin(struct exchange *x, exchange_step *step)
     if (u != NULL && u->incarnation == x->session->incarnation) {
         if (x->client.user != u) client_become(&x->client, u);
         x->step = step;
+        return;
+    }
+    /* Right or wrong: else the answer that comes at once would tell which. */
+    if (is_busy_guessing(x)) {
+        exchange_fail(x, 429, "ERR too many wrong passwords from this address; wait");
         return;
     }
     struct login_task *t = arena_alloc(&x->arena, sizeof *t);

@@ -43,6 +43,19 @@ struct slice http_trim(struct slice text)
     return text;
 }
 
+/* ";q=0", ";q=0.00": what it belongs to is not wanted at all. */
+static bool is_unwanted(struct slice parameters)
+{
+    struct slice p = http_trim(parameters);
+    if (p.len < 3 || (p.data[0] | 0x20) != 'q' || p.data[1] != '=' || p.data[2] != '0') {
+        return false;
+    }
+    for (size_t i = 3; i < p.len; i++) {
+        if (p.data[i] != '.' && p.data[i] != '0') return false;
+    }
+    return true;
+}
+
 bool http_list_has(struct slice list, const char *word)
 {
     while (list.len > 0) {
@@ -50,8 +63,13 @@ bool http_list_has(struct slice list, const char *word)
         size_t len = comma == NULL ? list.len : (size_t)(comma - list.data);
         struct slice item = http_trim(slice_of(list.data, len));
         const uint8_t *end = item.len == 0 ? NULL : memchr(item.data, ';', item.len);
-        if (end != NULL) item = http_trim(slice_of(item.data, (size_t)(end - item.data)));
-        if (is_named(item, word)) return true;
+        bool is_wanted = true;
+        if (end != NULL) {
+            struct slice name = http_trim(slice_of(item.data, (size_t)(end - item.data)));
+            is_wanted = !is_unwanted(slice_of(end + 1, item.len - (size_t)(end - item.data) - 1));
+            item = name;
+        }
+        if (is_wanted && is_named(item, word)) return true;
         size_t used = comma == NULL ? len : len + 1;
         list = slice_of(list.data + used, list.len - used);
     }

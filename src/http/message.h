@@ -47,7 +47,8 @@ struct http_refusal {
 enum http_method http_method_of(struct slice text);
 /* The value of the first header of that name (lower case); data NULL = there is none. */
 struct slice http_header(const struct http_message *m, const char *name);
-/* Is it there, in any case, as one of the words of a list of words? */
+/* Is it there, in any case, as one of the words of a list of words, and not with the weight 0
+ * ("gzip;q=0")? */
 bool http_list_has(struct slice list, const char *word);
 bool http_is_token(struct slice text);
 /* May it stand in a header's value? */

@@ -162,7 +162,7 @@ static size_t read_size(const struct session_http *s)
 static uint8_t *session_room(struct stream *stream, size_t *size)
 {
     struct session_http *s = stream->session;
-    if (s->kind == SESSION_HTTP2) {
+    if (s->kind == SESSION_HTTP2 || s->drops_input) {
         *size = sizeof s->http->input;
         return s->http->input;
     }
@@ -206,9 +206,11 @@ static void session_received(struct stream *stream, size_t bytes)
         if (!http2_receive(s, slice_of(s->http->input, bytes))) stream_kill(stream);
         return;
     }
+    if (s->drops_input) return;
     http1_fed(&s->reader, bytes);
     if (s->begun_ms == 0) s->begun_ms = mono_ms();
     if (s->kind == SESSION_NEW) find_kind(s);
+    if (s->kind == SESSION_HTTP2) s->begun_ms = 0; /* its streams have times of their own */
 }
 
 static void session_run(struct stream *stream)

@@ -100,7 +100,7 @@ void ticket_run(struct exchange *x)
         return;
     }
     struct slice rest = target.path;
-    struct slice database = x->database;
+    struct slice database = exchange_database(x);
     if (slice_has_prefix(rest, slice_str("/db/"))) {
         (void)http_path_part(&rest);
         struct slice name = http_path_part(&rest);
@@ -117,11 +117,11 @@ void ticket_run(struct exchange *x)
 
 static bool is_for(const struct ticket *t, const struct exchange *x)
 {
-    struct slice path = x->path;
+    struct slice database = exchange_database(x);
     bool has_database = t->database != NULL;
-    if (!slice_eq(path, slice_str(t->path))) return false;
-    if (has_database != (x->database.data != NULL)) return false;
-    return !has_database || slice_eq(x->database, slice_str(t->database));
+    if (!slice_eq(x->path, slice_str(t->path))) return false;
+    if (has_database != (database.data != NULL)) return false;
+    return !has_database || slice_eq(database, slice_str(t->database));
 }
 
 /* Takes the same time wherever the text differs. */
