@@ -140,6 +140,35 @@ c_programs() {
     done
 }
 
+fuzz_wanted() {
+    ! wanted "$1" || fuzz_program "$1"
+}
+
+# side_by_side <function> <source>...: calls it for each, in as many processes as half the cores; what they
+# print comes in turn. For tests that start no server and look at no clock.
+side_by_side() {
+    local what=$1 workers=$(($(nproc) / 2)) k i counts
+    shift
+    [ "$workers" -gt 1 ] || workers=1
+    for ((k = 0; k < workers; k++)); do
+        (
+            trap - EXIT
+            out=$scratch/out.$k passed=0 failed=0 skipped=0
+            for ((i = k + 1; i <= $#; i += workers)); do "$what" "${!i}"; done
+            echo "$passed $failed $skipped" >"$scratch/counts.$k"
+        ) >"$scratch/said.$k" 2>&1 &
+    done
+    wait
+    for ((k = 0; k < workers; k++)); do
+        cat "$scratch/said.$k"
+        counts='0 1 0'
+        [ ! -f "$scratch/counts.$k" ] || counts=$(<"$scratch/counts.$k")
+        rm -f "$scratch/counts.$k"
+        read -r ok bad skip <<<"$counts"
+        passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
+    done
+}
+
 scripts() {
     local script
     for script in "$@"; do
@@ -186,12 +215,10 @@ done
 
 for group in "${groups[@]}"; do
     case $group in
-    unit) c_programs tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
+    unit) side_by_side c_programs tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
     sim) c_programs tests/sim/sim_*.c ;;
     fuzz)
-        for src in tests/fuzz/fuzz_*.c; do
-            ! wanted "$src" || fuzz_program "$src"
-        done
+        side_by_side fuzz_wanted tests/fuzz/fuzz_*.c
         ;;
     tools) scripts tools/*_test.sh ;;
     redis)
