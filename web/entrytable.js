@@ -153,7 +153,7 @@ export class EntryTable {
         const link = h('a', {class: 'key mono', href: '#', title: keyJson, onclick: e => {
             e.preventDefault();
             go('entries', open);
-        }}, rest.map((p, i) => [i > 0 ? h('span', {class: 'dim'}, '/') : null, mark(p), partLabel(p)]));
+        }}, rest.map((p, i) => [i > 0 ? h('span', {class: 'dim'}, ' / ') : null, mark(p), partLabel(p)]));
         const expires = h('td', {class: 'num'}, '');
         const tr = h('tr', {onclick: e => {
             if (e.target.closest('a') === null) link.click();

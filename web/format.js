@@ -32,6 +32,7 @@ export function bytes(n) {
 /* Milliseconds as "12 ms", "3.1 s", "4 min", "2 h 5 min", "3 d". */
 export function duration(ms) {
     if (!Number.isFinite(ms)) return '–';
+    if (ms === 0) return '0 s';
     if (ms < 1) return `${Math.round(ms * 1000)} µs`;
     if (ms < 1000) return `${ms < 10 ? ms.toFixed(1).replace(/\.0$/, '') : Math.round(ms)} ms`;
     const s = ms / 1000;

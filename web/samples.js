@@ -122,7 +122,6 @@ function compare(a, b) {
         p50: percentile(counts, 0.5), p99: percentile(counts, 0.99), p999: percentile(counts, 0.999),
         syncs: syncs / s, syncMs: syncs === 0 ? null : d('journal_sync_usec') / syncs / 1000,
         unsynced: f('journal_unsynced_transactions'),
-        unsyncedBytes: 'journal_unsynced_bytes' in b.fields ? f('journal_unsynced_bytes') : null,
         unapplied: f('memtable_bytes')};
 }
 
