@@ -24,9 +24,11 @@ function cliForms(commands, isTransaction) {
 
 export function httpForm(commands, isTransaction = false) {
     const one = commands.length === 1;
+    const isStream = one && commands[0][0] === 'SUBSCRIBE';
     const tail = one ? '' : isTransaction ? 'multi-exec' : 'pipeline';
     const name = currentUser();
     const sign = name === null || name === 'default' ? '' : `-u ${quote(name)} `;
+    if (isStream) return `curl -N ${sign}${quote(endpoint(`subscribe/${encodeURIComponent(commands[0][1])}`))}`;
     return `curl ${sign}${quote(endpoint(tail))} -d ${quote(JSON.stringify(one ? commands[0] : commands))}`;
 }
 

@@ -60,6 +60,7 @@ export function sideBySide(leftTitle, left, rightTitle, right) {
     return h('div', {class: 'scroll-x', tabIndex: 0, role: 'region',
         'aria-label': `${leftTitle} and ${rightTitle}`},
     h('table', {class: 'diff mono'},
+        h('colgroup', {}, ['sign', '', 'sign', ''].map(c => h('col', {class: c}))),
         h('thead', {}, h('tr', {}, h('th', {colspan: 2, scope: 'col'}, leftTitle),
             h('th', {colspan: 2, scope: 'col'}, rightTitle))),
         h('tbody', {}, rows.map(([l, r, same]) =>

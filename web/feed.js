@@ -117,19 +117,25 @@ class Feed {
             return;
         }
         try {
-            const end = await api.call(['KV.VERSION'], {signal: this.view.signal});
-            for (let at = from; ;) {
-                const [next, rows] = await api.call(['KV.CHANGES', at, 'PREFIX', keyText(this.prefix), 'COUNT', String(PAGE)],
-                    {signal: this.view.signal});
-                for (const [key, value, vs] of rows) this.add({at: null, vs, key, value});
-                if (next === at || next >= end) break;
-                at = next;
-            }
+            await this.readFrom(from);
         } catch (e) {
             if (e.name === 'AbortError') return;
-            if (e.code === 'STALE') {
-                this.add({gap: `Changes after ${from} are missing here: ${e.message}`});
-            } else this.error.show(e);
+            if (e.code !== 'STALE') return void this.error.show(e);
+            const oldest = e.message.split(' ')[1];
+            this.add({gap: `Changes from ${stamp(from)} to ${stamp(oldest)} are missing: they are no longer kept`});
+            await this.readFrom(oldest).catch(error => this.error.show(error));
+        }
+    }
+
+    async readFrom(from) {
+        const {signal} = this.view;
+        const end = await api.call(['KV.VERSION'], {signal});
+        for (let at = from; ;) {
+            const [next, rows] = await api.call(['KV.CHANGES', at, 'PREFIX', keyText(this.prefix), 'COUNT', String(PAGE)],
+                {signal});
+            for (const [key, value, vs] of rows) this.add({at: null, vs, key, value});
+            if (next === at || next >= end) break;
+            at = next;
         }
     }
 
