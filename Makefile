@@ -42,7 +42,7 @@ endif
 # ---- packages (Debian 12) ---------------------------------------------------------------------------
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
-    libutf8proc-dev libsystemd-dev
+    libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
     util-linux dpkg-dev shellcheck
@@ -101,7 +101,7 @@ CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
-LIBS := -lev -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
+LIBS := -lev -lnghttp2 -lz -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
@@ -109,11 +109,14 @@ LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
 # ---- what there is ----------------------------------------------------------------------------------
 
 MAIN := src/server/main.c
-LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c))
+# The page's files, as a C file that is made of them.
+WEB_FILES := $(wildcard web/*)
+WEB_SRC := build/web/page_files.c
+LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC)
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/server/% $(KEY_SRCS),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 
@@ -345,6 +348,11 @@ $(foreach d,tests/bench tests/demo,$(eval $(call bench_programs,$(d))))
 
 FUZZ_MAIN_fuzz := -fsanitize=fuzzer
 $(foreach f,release asan tsan fuzz pic,$(eval $(call flavour,$(f))))
+
+build/web/list: FORCE
+	$(call stamp,$@,$(WEB_FILES))
+$(WEB_SRC): tools/page_files.sh $(WEB_FILES) build/web/list
+	@tools/page_files.sh web >$@.new && mv -f $@.new $@
 
 build/tupled: build/release/tupled
 	@cp -f $< $@.new && mv -f $@.new $@

@@ -12,7 +12,8 @@ _tupled() {
     --acl-pubsub-default) choices='resetchannels allchannels' ;;
     --tls-auth-clients) choices='no yes optional' ;;
     --tls-auth-clients-user) choices='off cn uri' ;;
-    --tls-prefer-server-ciphers | --protected-mode | --bare-bigints | --data-group-access | --latency-tracking) choices='no yes' ;;
+    --rest-delete-default) choices='prefix exact' ;;
+    --http-tls | --rest-path-numbers | --tls-prefer-server-ciphers | --protected-mode | --bare-bigints | --data-group-access | --latency-tracking) choices='no yes' ;;
     --dir | --backup-dir)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return

@@ -162,8 +162,8 @@ static void exec_server(const struct testserver *s, pid_t parent)
     snprintf(turn, sizeof turn, "TUPLED_TEST_TURN_MS=%ld", turn_ms_of(s));
     putenv(turn);
     for (size_t i = 0; s->env[i] != NULL; i++) putenv(s->env[i]);
-    const char *argv[ARGS_MAX + 9] = {"tupled"};
-    const char *own[] = {"--dir", s->dir, "--port", "0", "--logfile", s->log};
+    const char *argv[ARGS_MAX + 11] = {"tupled"};
+    const char *own[] = {"--dir", s->dir, "--port", "0", "--http-port", "0", "--logfile", s->log};
     size_t n = 1;
     if (s->config != NULL) argv[n++] = s->config;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) argv[n++] = own[i];

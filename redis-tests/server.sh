@@ -1,6 +1,7 @@
 # Sourced by the scripts of this folder: servers for a test, and its lines of report.
 #
-#   start_server [argument...]   the ASan build (RELEASE=1: the release build) on a free port: $port
+#   start_server [argument...]   the ASan build (RELEASE=1: the release build) on a free port: $port; with HTTP=1
+#                                HTTP too: $http_port
 #   stop_server                  SIGTERM; it must end with status 0
 #   same <name> <wanted> <got>   `ok - name`, or `not ok - name` and what differs
 #   check <name> <command>...    `ok - name` when the command ends with status 0
@@ -11,10 +12,11 @@ set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 export LC_ALL=C
 export TUPLED_TEST_ANY_PORT=1 # --port 0 is any free one
+[ -z "${HTTP:-}" ] || export TUPLED_TEST_ANY_HTTP_PORT=1
 TUPLED_BIN=${TUPLED_BIN:-$PWD/build/tupled}
 TUPLED_ASAN_BIN=${TUPLED_ASAN_BIN:-$PWD/build/asan/tupled}
 scratch=$(mktemp -d) || exit 1
-server='' port='' failures=0
+server='' port='' http_port='' failures=0
 
 clean_up() {
     [ -z "$server" ] || kill -KILL "$server" 2>/dev/null
@@ -55,10 +57,11 @@ start_server() {
     local binary=$TUPLED_ASAN_BIN tries
     [ -z "${RELEASE:-}" ] || binary=$TUPLED_BIN
     : >"$scratch/log"
-    "$binary" --dir "$scratch/data" --port 0 --logfile "$scratch/log" "$@" >"$scratch/output" 2>&1 &
+    "$binary" --dir "$scratch/data" --port 0 --http-port 0 --logfile "$scratch/log" "$@" >"$scratch/output" 2>&1 &
     server=$!
     for ((tries = 0; tries < 2000; tries++)); do
         port=$(sed -n 's/.*ready to accept connections on .* port \([0-9]*\)$/\1/p' "$scratch/log")
+        http_port=$(sed -n 's/.*ready to accept HTTP.* port \([0-9]*\)$/\1/p' "$scratch/log")
         [ -z "$port" ] || return 0
         kill -0 "$server" 2>/dev/null || break
         sleep 0.01

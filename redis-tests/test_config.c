@@ -139,6 +139,14 @@ static void every_mutable_setting_can_be_set(void **state)
         {"block-max", "900", "900"},
         {"default-format", "MSGPACK", "msgpack"},
         {"bare-bigints", "YES", "yes"},
+        {"http-allowed-hosts", "db.example", "db.example"},
+        {"http-allowed-origins", "https://a.example", "https://a.example"},
+        {"http-trusted-proxies", "10.0.0.1", "10.0.0.1"},
+        {"http-max-body", "1mb", "1048576"},
+        {"http-idle-timeout", "5", "5"},
+        {"http-request-timeout", "6", "6"},
+        {"rest-path-numbers", "YES", "yes"},
+        {"rest-delete-default", "Exact", "exact"},
         {"tls-cert-file", "/etc/a.crt", "/etc/a.crt"}, /* not looked at: there is no tls-port */
         {"tls-key-file", "/etc/a.key", "/etc/a.key"},
         {"tls-key-file-pass", "secret", ""},
@@ -179,6 +187,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"latency-monitor-threshold", "5", "5"},
         {"latency-tracking", "no", "no"},
         {"latency-tracking-info-percentiles", "50 90", "50 90"},
+        {"metrics-names", "5", "5"},
     };
     size_t count = sizeof cases / sizeof cases[0];
     for (size_t i = 0; i < count; i++) {

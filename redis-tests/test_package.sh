@@ -42,7 +42,7 @@ same "the data is where the unit may write" "dir /var/lib/tupled" "$(grep '^dir'
 # ---- what is needed ----
 same "the version is that of the source" "$version-1 $version-1 $version-1" \
     "$(field tupled Version) $(field libtupled0 Version) $(field libtupled-dev Version)"
-for library in libev4 libsqlite3-0 libsystemd0 libxxhash0 libc6 adduser; do
+for library in libev4 libnghttp2-14 libsqlite3-0 libsystemd0 libxxhash0 libc6 adduser; do
     check "the server depends on $library" grep -q "$library" <(field tupled Depends)
 done
 # libssl3 is the package of libcrypto, too, which hashes passwords.

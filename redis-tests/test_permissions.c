@@ -156,6 +156,7 @@ static const struct row rows[] = {
     {"KV.NACK RECEIPT", {"%W~!queue/q"}, false},
     {"KV.EXTEND RECEIPT 100000", {"%W~!queue/q"}, false},
     {"KV.QUEUE PEEK q", {"%R~!queue/q"}, false},
+    {"KV.QUEUE Receipt q 000000000000000100000000", {"%W~!queue/q"}, false},
     {"KV.QUEUE STATS q", {"%R~!queue/q"}, false},
     {"KV.QUEUE PURGE q", {"%W~!queue/q"}, false},
     {"KV.DLQ LIST q", {"%R~!queue/q"}, false},

@@ -17,7 +17,8 @@ struct user {
     uint64_t incarnation; /* no other user, of any name, ever had it */
     bool is_unlimited;    /* nothing need be asked: +@all ~* &* alldbs */
     bool is_on, is_nopass;
-    bool is_deleted; /* only those who still hold it know of it */
+    bool is_deleted;  /* only those who still hold it know of it */
+    uint64_t changes; /* how often it was changed, or deleted */
     enum user_payload payload;
     size_t holders;         /* users_hold; freed with the last one after it was deleted */
     struct secret *secrets; /* owned */

@@ -136,6 +136,7 @@ void users_release(struct user *u)
 
 static void tell(const struct users *x, struct user *u)
 {
+    u->changes++;
     if (x->changed != NULL) x->changed(x->arg, u);
 }
 

@@ -139,6 +139,7 @@ static void apply_done(struct job *job)
     if (a->result == OK) each_flush(p, a->memtable, aside_flush);
     aside_take(p, &a->progress.aside);
     p->applied = a->progress.applied;
+    store_counts_sum(&p->counts, &a->progress.counts, &p->counts_sum);
     store_counts_merge(&p->counts, &a->progress.counts);
     store_progress_fini(&a->progress);
     p->text_is_filling = a->progress.is_filling;

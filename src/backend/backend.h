@@ -25,6 +25,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "base/histogram.h"
 
 /* Somebody who waits for the backend; embedded in the waiting object, in at most one list. What is
  * fetched while he waits is kept for him until he has run (backend_ops.run_over): he finds it when
@@ -161,13 +162,19 @@ struct backend_count {
     uint64_t expiring;     /* those of them that have an expiry */
     uint64_t bytes;        /* of keys, without heads, and values, of all spaces */
     uint64_t stored_bytes; /* of these, what the store has */
+    uint64_t stored_entries, stored_expiring;
 };
 
-/* Figures for INFO. Bytes unless named otherwise. */
+/* Figures for INFO and metrics. Bytes unless named otherwise. */
 struct backend_stats {
     uint64_t version, durable, applied;
     uint64_t journal_bytes, journal_segments, journal_syncs, journal_sync_us, journal_batches;
+    uint64_t journal_written_bytes, journal_unsynced_bytes; /* as struct journal_stats has them */
+    const struct histogram *journal_sync_times;             /* likewise */
     uint64_t memtable_bytes, memtable_entries, frozen_memtables, applies, apply_us, apply_rows;
+    uint64_t memtable_bytes_max; /* at which writers are stopped */
+    /* What the store has of all databases together, as struct backend_count. */
+    uint64_t stored_entries, stored_expiring, stored_bytes;
     uint64_t cache_bytes, cache_entries, cache_hits, cache_misses;
     uint64_t store_reads, store_waits, throttled, scans_open;
     uint64_t damaged_reads; /* reads of the store that failed */
@@ -175,7 +182,8 @@ struct backend_stats {
     uint64_t aside_entries; /* that the store cannot take for damage, kept beside it */
     int64_t time_ahead_ms;  /* transaction time, of the system's clock; 0 = they agree */
     bool is_store_failing, is_disk_full;
-    bool has_garbage; /* what was forgotten or flushed is still to be removed */
+    bool is_text_filling; /* some text index is not filled in yet */
+    bool has_garbage;     /* what was forgotten or flushed is still to be removed */
 };
 
 /* Of a verification, the last one: KV.VERIFY. */

@@ -21,6 +21,7 @@ static void clean_done(struct job *job)
     struct clean_job *c = (struct clean_job *)job;
     struct pipeline *p = c->pipeline;
     p->is_cleaning = false;
+    store_counts_sum(&p->counts, &c->progress.counts, &p->counts_sum);
     store_counts_merge(&p->counts, &c->progress.counts);
     store_progress_fini(&c->progress);
     range_cache_forget(&p->range_cache);

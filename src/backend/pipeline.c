@@ -149,7 +149,9 @@ static void pipeline_count(struct backend *b, uint16_t database, struct backend_
     *out = (struct backend_count){.entries = sum.entries > 0 ? (uint64_t)sum.entries : 0,
                                   .expiring = sum.expiring > 0 ? (uint64_t)sum.expiring : 0,
                                   .bytes = sum.bytes > 0 ? (uint64_t)sum.bytes : 0,
-                                  .stored_bytes = stored.bytes};
+                                  .stored_bytes = stored.bytes,
+                                  .stored_entries = stored.entries,
+                                  .stored_expiring = stored.expiring};
 }
 
 static enum err pipeline_settle(struct backend *b, uint64_t version, struct waiter *w,
@@ -195,17 +197,25 @@ static uint64_t pipeline_version_next(struct backend *b)
     return pipeline_of(b)->version_next;
 }
 
+/* Entries that the store does not have yet; and is there something to be removed? */
+static uint64_t unapplied_entries(const struct pipeline *p, bool *has_garbage)
+{
+    uint64_t entries = 0;
+    *has_garbage = p->has_garbage;
+    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+        if (m->state < MEM_APPLIED) entries += m->order.count;
+        *has_garbage = *has_garbage || m->forgotten != NULL || m->has_flush;
+    }
+    return entries;
+}
+
 static void pipeline_stats(struct backend *b, struct backend_stats *out)
 {
     struct pipeline *p = pipeline_of(b);
     struct journal_stats j;
+    bool has_garbage;
+    uint64_t entries = unapplied_entries(p, &has_garbage);
     p->journal->ops->stats(p->journal, &j);
-    uint64_t entries = 0;
-    bool has_garbage = p->has_garbage;
-    for (const struct memtable *m = p->active; m != NULL; m = m->older) {
-        if (m->state < MEM_APPLIED) entries += m->order.count;
-        has_garbage = has_garbage || m->forgotten != NULL || m->has_flush;
-    }
     *out = (struct backend_stats){
         .version = p->version_newest,
         .durable = p->version_told,
@@ -215,8 +225,15 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
         .journal_syncs = j.syncs,
         .journal_sync_us = j.sync_us,
         .journal_batches = j.batches,
+        .journal_written_bytes = j.written_bytes,
+        .journal_unsynced_bytes = j.unsynced_bytes,
+        .journal_sync_times = j.sync_times,
         .memtable_bytes = pipeline_unapplied_bytes(p),
+        .memtable_bytes_max = p->options.write_buffer_bytes,
         .memtable_entries = entries,
+        .stored_entries = p->counts_sum.entries,
+        .stored_expiring = p->counts_sum.expiring,
+        .stored_bytes = p->counts_sum.bytes,
         .frozen_memtables = p->frozen_count,
         .applies = p->applies,
         .apply_us = p->apply_us,
@@ -234,6 +251,7 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
         .aside_entries = p->aside->order.count,
         .time_ahead_ms = steady_ahead_ms(&p->time),
         .is_store_failing = p->apply_failures > 0,
+        .is_text_filling = p->text_is_filling,
         .has_garbage = has_garbage,
         .is_disk_full = p->journal->is_disk_full,
     };
@@ -411,6 +429,7 @@ static enum err read_state(struct pipeline *p, struct error *e)
     p->applied = stored.applied;
     p->text_is_filling = stored.is_filling;
     p->has_garbage = stored.has_garbage;
+    store_counts_sum(&p->counts, &stored.counts, &p->counts_sum);
     store_counts_merge(&p->counts, &stored.counts);
     store_progress_fini(&stored);
     enum err r = store_reader_open(p->store, &p->reader, e);

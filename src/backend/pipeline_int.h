@@ -50,12 +50,13 @@ struct pipeline {
     struct backend base; /* first */
     struct pipeline_options options;
     struct worker *store_worker, *query_worker;
-    struct worker *long_worker;  /* as query_worker, for what takes long: filtered scans, search */
-    struct journal *journal;     /* owned */
-    struct store *store;         /* owned */
-    uint64_t applied;            /* what it has, as the last apply said ... */
-    struct sparse counts;        /* ... struct store_counts; owned */
-    struct store_reader *reader; /* the loop's own; never waits, never pinned */
+    struct worker *long_worker; /* as query_worker, for what takes long: filtered scans, search */
+    struct journal *journal;    /* owned */
+    struct store *store;        /* owned */
+    uint64_t applied;           /* what it has, as the last apply said ... */
+    struct sparse counts;       /* ... struct store_counts; owned */
+    struct store_counts counts_sum; /* of all of these */
+    struct store_reader *reader;    /* the loop's own; never waits, never pinned */
     struct pooled_reader *idle_readers;
     unsigned readers_open;
     struct cache cache;

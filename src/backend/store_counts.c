@@ -35,6 +35,18 @@ void store_counts_merge(struct sparse *into, const struct sparse *from)
     }
 }
 
+void store_counts_sum(const struct sparse *into, const struct sparse *from,
+                      struct store_counts *sum)
+{
+    const struct store_counts *c;
+    for (uint32_t i = 0; (c = sparse_next(from, &i)) != NULL; i++) {
+        struct store_counts before = store_counts_get(into, (uint16_t)i);
+        sum->entries += c->entries - before.entries;
+        sum->expiring += c->expiring - before.expiring;
+        sum->bytes += c->bytes - before.bytes;
+    }
+}
+
 void store_counts_fini(struct sparse *map)
 {
     void *x;

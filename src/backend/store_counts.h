@@ -25,6 +25,9 @@ struct store_counts store_counts_get(const struct sparse *counts, uint16_t datab
 void store_counts_put(struct sparse *counts, uint16_t database, const struct store_counts *c);
 /* What `from` says becomes so; databases of which nothing is there any more are taken out. */
 void store_counts_merge(struct sparse *into, const struct sparse *from);
+/* *sum, which is that of all in `into`, becomes what it will be after such a merge. */
+void store_counts_sum(const struct sparse *into, const struct sparse *from,
+                      struct store_counts *sum);
 /* Of this map and of one of struct store_change. */
 void store_counts_fini(struct sparse *map);
 /* To a map of struct store_change. */

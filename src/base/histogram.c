@@ -28,8 +28,10 @@ static uint64_t bucket_top(size_t i)
 
 void histogram_add(struct histogram *h, int64_t us)
 {
-    h->counts[bucket_of(us > 0 ? (uint64_t)us : 0)]++;
+    uint64_t took_us = us > 0 ? (uint64_t)us : 0;
+    h->counts[bucket_of(took_us)]++;
     h->total++;
+    h->sum_us += took_us;
 }
 
 uint64_t histogram_percentile(const struct histogram *h, double percent)
@@ -53,6 +55,17 @@ uint64_t histogram_count_to(const struct histogram *h, uint64_t us)
     size_t last = bucket_of(us);
     for (size_t i = 0; i <= last; i++) count += h->counts[i];
     return count;
+}
+
+void histogram_cumulate(const struct histogram *h, const uint64_t *bounds_us, size_t count,
+                        uint64_t *out)
+{
+    uint64_t seen = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        while (at < HISTOGRAM_BUCKETS && bucket_top(at) <= bounds_us[i]) seen += h->counts[at++];
+        out[i] = seen;
+    }
 }
 
 static bool percentile_parse(struct slice word, double *out)

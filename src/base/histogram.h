@@ -16,7 +16,8 @@
 #define HISTOGRAM_BUCKETS ((HISTOGRAM_POWERS - HISTOGRAM_SUBS_BITS + 1) << HISTOGRAM_SUBS_BITS)
 
 struct histogram {
-    uint64_t total; /* durations counted */
+    uint64_t total;  /* durations counted */
+    uint64_t sum_us; /* of all of them, exact */
     uint64_t counts[HISTOGRAM_BUCKETS];
 };
 
@@ -28,6 +29,12 @@ void histogram_add(struct histogram *h, int64_t us);
 uint64_t histogram_percentile(const struct histogram *h, double percent);
 /* How many took at most `us`, a power of two, or shared a bucket with it. */
 uint64_t histogram_count_to(const struct histogram *h, uint64_t us);
+
+/* For each of the bounds, which grow, how many took at most that long: out[i] never counts a
+ * longer one; one that is up to 1/32 shorter than bounds_us[i] may be missing, as it shares a
+ * bucket with what is longer. */
+void histogram_cumulate(const struct histogram *h, const uint64_t *bounds_us, size_t count,
+                        uint64_t *out);
 
 /* ---- which percentiles to show ---- */
 

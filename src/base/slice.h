@@ -79,6 +79,16 @@ static inline void bytes_copy(void *to, const void *from, size_t len)
     }
 }
 
+/* For libraries whose declarations lack a const: they do not write there. */
+static inline void *bytes_unconst(const void *p)
+{
+    union {
+        const void *in;
+        void *out;
+    } u = {.in = p};
+    return u.out;
+}
+
 /* True when `s` is the ASCII word `upper` in any case; `upper` must be upper-case. */
 bool slice_is_word(struct slice s, const char *upper);
 

@@ -332,3 +332,23 @@ void json_string_write(struct slice s, struct buf *out)
     }
     buf_append_byte(out, '"');
 }
+
+void json_string_write_lossy(struct slice s, struct buf *out)
+{
+    struct buf clean;
+    if (utf8_valid_bytes(s) == s.len) {
+        json_string_write(s, out);
+        return;
+    }
+    buf_init(&clean);
+    while (s.len > 0) {
+        size_t valid = utf8_valid_bytes(s);
+        buf_append(&clean, s.data, valid);
+        if (valid < s.len) buf_append_str(&clean, "\xef\xbf\xbd");
+        size_t used = valid < s.len ? valid + 1 : valid;
+        s = slice_of(s.data + used, s.len - used);
+    }
+    if (clean.is_failed) out->is_failed = true;
+    json_string_write(buf_slice(&clean), out);
+    buf_fini(&clean);
+}

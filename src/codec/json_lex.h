@@ -50,6 +50,8 @@ bool json_expect_end(struct json *j);
 
 /* Appends s (UTF-8) quoted and escaped. */
 void json_string_write(struct slice s, struct buf *out);
+/* The same of any bytes: each that is no UTF-8 becomes U+FFFD. */
+void json_string_write_lossy(struct slice s, struct buf *out);
 
 static inline void json_skip_blanks(struct json *j)
 {

@@ -100,6 +100,7 @@ static struct database *put(struct databases *x, uint16_t number)
     char name[8];
     int len = snprintf(name, sizeof name, "%u", number);
     d->number = number;
+    x->totals.count += number >= x->fixed;
     texts_set(d, slice_of(name, (size_t)len), slice_of(NULL, 0));
     waiter_list_init(&d->late);
     return d;
@@ -126,6 +127,9 @@ static void drop(struct databases *x, uint16_t number)
     struct database *d = sparse_get(&x->numbers, number);
     if (d == NULL) return;
     if (has_quota(d)) x->limited--;
+    x->totals.count -= number >= x->fixed;
+    x->totals.operations -= d->operations;
+    x->totals.throttled -= d->throttled;
     *sparse_slot(&x->numbers, number) = NULL;
     waiter_wake_all(&d->late);
     database_free(d);
@@ -154,6 +158,19 @@ struct database *database_next(struct databases *x, uint32_t *at)
 {
     if (*at < x->fixed) return put(x, (uint16_t)*at);
     return sparse_next(&x->numbers, at);
+}
+
+void databases_totals(const struct databases *x, struct databases_totals *out)
+{
+    *out = x->totals;
+    out->count += x->fixed;
+    out->is_reading = !engine_start_is_over(x->engine, SPACE_DATABASE);
+}
+
+void database_count_throttled(struct databases *x, struct database *d)
+{
+    d->throttled++;
+    x->totals.throttled++;
 }
 
 /* ---- rows that come and go ---- */
@@ -226,6 +243,7 @@ enum err database_take(struct databases *x, struct database *d, uint64_t cost, s
         d->free_us += (int64_t)(cost * 1000000 / d->limits.rate);
     }
     d->operations += cost;
+    x->totals.operations += cost;
     return OK;
 }
 

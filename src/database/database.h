@@ -64,6 +64,17 @@ struct database *database_find(struct databases *x, struct slice name);
  * are among them. */
 struct database *database_next(struct databases *x, uint32_t *at);
 
+struct databases_totals {
+    bool is_reading; /* the catalog is still being read: there may be more */
+    size_t count;
+    uint64_t operations, throttled; /* of all that there are */
+};
+
+/* O(1). */
+void databases_totals(const struct databases *x, struct databases_totals *out);
+/* A command waits for the rate of d for the first time. */
+void database_count_throttled(struct databases *x, struct database *d);
+
 /* Is there room in its rate for `cost` commands? Then they are taken from it. ERR_WAIT: `w` will be
  * woken. */
 ERR_MUST_USE enum err database_take(struct databases *x, struct database *d, uint64_t cost,

@@ -10,10 +10,11 @@ struct databases {
     struct engine *engine;
     struct sparse numbers; /* of struct database; owned */
     unsigned fixed;
-    uint16_t last_number; /* that was given; 0 = none was */
-    size_t limited;       /* databases with MAXBYTES or MAXENTRIES */
-    bool has_late;        /* somebody waits, or has waited, for a rate */
-    bool is_read;         /* the catalog is */
+    uint16_t last_number;           /* that was given; 0 = none was */
+    struct databases_totals totals; /* count: but for the fixed ones */
+    size_t limited;                 /* databases with MAXBYTES or MAXENTRIES */
+    bool has_late;                  /* somebody waits, or has waited, for a rate */
+    bool is_read;                   /* the catalog is */
 };
 
 static inline bool has_quota(const struct database *d)

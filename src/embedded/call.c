@@ -12,6 +12,7 @@
 #include "request/database.h"
 #include "request/format.h"
 #include "request/table.h"
+#include "resp/item.h"
 
 #define TURN_EVERY 64        /* reads of what is in memory */
 #define KEEP_BYTES (1 << 20) /* of scratch memory, between two calls */
@@ -170,11 +171,11 @@ static void take_first_frames(struct call *c)
 {
     struct slice rest = buf_slice(&c->out);
     if (rest.len > 0 && rest.data[0] == '-') return;
-    size_t first = reply_length(rest);
+    size_t first = resp_reply_length(rest);
     size_t used = first;
     while (used < rest.len) {
         struct slice frame = slice_of(rest.data + used, rest.len - used);
-        frame.len = reply_length(frame);
+        frame.len = resp_reply_length(frame);
         frame_add(c->seat->watch, frame, c->depends);
         used += frame.len;
     }

@@ -231,8 +231,6 @@ const char *refuse_command(const struct slice *argv, size_t argc, bool is_sessio
 /* A RESP3 value at the start of `bytes` as a tree, or NULL: without memory, or when it is not well
  * formed. *used: its length. */
 struct tupled_reply *reply_parse(struct slice bytes, size_t *used);
-/* The length of the value, 0 when it is not whole. */
-size_t reply_length(struct slice bytes);
 /* FAILED and *e when the reply is an error, else YES. */
 int reply_outcome(struct slice bytes, struct tupled_error *e);
 /* Fills *e, which may be NULL; always FAILED. */

@@ -7,47 +7,11 @@
 
 #include "base/mem.h"
 #include "embedded/embedded_int.h"
+#include "resp/item.h"
 
 #define DEPTH_MAX 32 /* no command nests deeper */
 
-/* One node's own bytes. */
-struct item {
-    char type;
-    struct slice line; /* after the type */
-    struct slice text; /* of a bulk, or the line */
-    size_t children;   /* that follow */
-    size_t used;       /* with its line end, without children */
-    bool is_nil;
-};
-
-static bool item_read(struct slice s, struct item *it)
-{
-    const uint8_t *end = s.len < 3 ? NULL : memchr(s.data, '\n', s.len);
-    int64_t n = 0;
-    if (end == NULL || end[-1] != '\r') return false;
-    *it = (struct item){.type = (char)s.data[0],
-                        .line = slice_of(s.data + 1, (size_t)(end - s.data) - 2),
-                        .used = (size_t)(end - s.data) + 1};
-    it->text = it->line;
-    if (strchr("$=*~>%", it->type) == NULL) {
-        it->is_nil = it->type == '_';
-        return strchr("+-:_,#(", it->type) != NULL;
-    }
-    if (!slice_to_i64(it->line, &n)) return false;
-    it->is_nil = n < 0;
-    if (n < 0) return true;
-    if (it->type != '$' && it->type != '=') {
-        it->children = (size_t)n * (it->type == '%' ? 2 : 1);
-        return true;
-    }
-    if (s.len - it->used < (size_t)n + 2) return false;
-    it->text = slice_of(s.data + it->used, (size_t)n);
-    it->used += (size_t)n + 2;
-    if (it->type == '=' && n >= 4) it->text = slice_of(it->text.data + 4, it->text.len - 4);
-    return true;
-}
-
-static bool has_text(const struct item *it)
+static bool has_text(const struct resp_item *it)
 {
     return !it->is_nil && strchr("+-$=(", it->type) != NULL;
 }
@@ -59,10 +23,10 @@ struct sizes {
 /* A walk without recursion: `left` counts the values that are still to come. */
 static bool measure(struct slice s, struct sizes *z)
 {
-    struct item it;
+    struct resp_item it;
     *z = (struct sizes){0};
     for (size_t left = 1; left > 0; left--) {
-        if (!item_read(slice_of(s.data + z->used, s.len - z->used), &it)) return false;
+        if (!resp_item_read(slice_of(s.data + z->used, s.len - z->used), &it)) return false;
         z->used += it.used;
         z->nodes++;
         if (has_text(&it)) z->text_bytes += it.text.len + 1;
@@ -71,35 +35,29 @@ static bool measure(struct slice s, struct sizes *z)
     return true;
 }
 
-size_t reply_length(struct slice bytes)
-{
-    struct sizes z;
-    return measure(bytes, &z) ? z.used : 0;
-}
-
 struct filling {
     struct slice rest;
     struct tupled_reply *free_nodes;
     char *text;
 };
 
-static void fill_scalar(struct filling *f, const struct item *it, struct tupled_reply *r)
+static void fill_scalar(struct filling *f, const struct resp_item *it, struct tupled_reply *r)
 {
     char number[64];
     if (it->is_nil) return;
     switch (it->type) {
     case ':':
         r->type = TUPLED_REPLY_INTEGER;
-        (void)slice_to_i64(it->line, &r->integer);
+        (void)slice_to_i64(it->text, &r->integer);
         return;
     case '#':
         r->type = TUPLED_REPLY_BOOLEAN;
-        r->integer = it->line.len > 0 && it->line.data[0] == 't';
+        r->integer = it->text.len > 0 && it->text.data[0] == 't';
         return;
     case ',':
-        if (it->line.len >= sizeof number) return;
-        memcpy(number, it->line.data, it->line.len);
-        number[it->line.len] = '\0';
+        if (it->text.len >= sizeof number) return;
+        memcpy(number, it->text.data, it->text.len);
+        number[it->text.len] = '\0';
         r->type = TUPLED_REPLY_DOUBLE;
         r->number = strtod(number, NULL);
         return;
@@ -129,14 +87,14 @@ static bool fill(struct filling *f, struct tupled_reply *root)
     } stack[DEPTH_MAX] = {{root, 1}};
     size_t depth = 1;
     while (depth > 0) {
-        struct item it;
+        struct resp_item it;
         if (stack[depth - 1].left == 0) {
             depth--;
             continue;
         }
         struct tupled_reply *r = stack[depth - 1].next++;
         stack[depth - 1].left--;
-        if (depth == DEPTH_MAX || !item_read(f->rest, &it)) return false;
+        if (depth == DEPTH_MAX || !resp_item_read(f->rest, &it)) return false;
         f->rest = slice_of(f->rest.data + it.used, f->rest.len - it.used);
         *r = (struct tupled_reply){.type = TUPLED_REPLY_NIL};
         if (it.is_nil || strchr("*~>%", it.type) == NULL) {
@@ -194,13 +152,13 @@ int error_give(struct tupled_error *e, enum err code, const char *text)
 
 int reply_outcome(struct slice bytes, struct tupled_error *e)
 {
-    struct item it;
+    struct resp_item it;
     error_none(e);
     if (bytes.len == 0 || bytes.data[0] != '-') return TUPLED_YES;
-    if (e == NULL || !item_read(bytes, &it)) return TUPLED_FAILED;
-    const uint8_t *blank = memchr(it.line.data, ' ', it.line.len);
-    size_t n = blank == NULL ? it.line.len : (size_t)(blank - it.line.data);
+    if (e == NULL || !resp_item_read(bytes, &it)) return TUPLED_FAILED;
+    const uint8_t *blank = memchr(it.text.data, ' ', it.text.len);
+    size_t n = blank == NULL ? it.text.len : (size_t)(blank - it.text.data);
     size_t skip = blank == NULL ? n : n + 1;
-    give(e, slice_of(it.line.data, n), slice_of(it.line.data + skip, it.line.len - skip));
+    give(e, slice_of(it.text.data, n), slice_of(it.text.data + skip, it.text.len - skip));
     return TUPLED_FAILED;
 }

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 #include "embedded/embedded_int.h"
+#include "resp/item.h"
 
 /* ---- words ---- */
 
@@ -52,7 +53,7 @@ int call_tree(struct call *c, struct tupled_reply **out, struct tupled_error *e)
     if (outcome < 0) return outcome;
     *out = reply_parse(buf_slice(&c->out), NULL);
     if (*out != NULL) return outcome;
-    bool is_whole = reply_length(buf_slice(&c->out)) > 0;
+    bool is_whole = resp_reply_length(buf_slice(&c->out)) > 0;
     return error_give(e, ERR_NOMEM,
                       is_whole
                           ? "out of memory for a reply; the command was carried out"

@@ -54,13 +54,17 @@ uint64_t indexes_version(const struct indexes *ix, uint16_t database);
 const struct index *index_find(const struct indexes *ix, uint16_t database, struct slice name);
 /* The first of the database; the others by `next`. */
 const struct index *index_first(const struct indexes *ix, uint16_t database);
+/* The first index of the next database from *at on that has one; *at is then the database. NULL at
+ * the end. */
+const struct index *indexes_next(const struct indexes *ix, uint32_t *at);
 /* Of all databases; how far a text index is, only the backend knows. */
 struct indexes_totals {
     bool is_reading; /* the definitions are still being read: there may be more */
     size_t value, text;
-    size_t filling, failed; /* of the value indexes */
+    size_t filling, failed; /* filling: of the value indexes */
 };
 
+/* O(1). */
 void indexes_totals(const struct indexes *ix, struct indexes_totals *out);
 /* How much of a secondary index is filled in, 0..100, by entries: an estimate. */
 unsigned index_percent(struct indexes *ix, const struct index *x);

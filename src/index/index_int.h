@@ -17,12 +17,13 @@ struct index_database {
 
 struct indexes {
     struct engine *engine;
-    struct sparse databases; /* of struct index_database; owned */
-    bool has_work;           /* something may be to be filled */
-    size_t create_rows;      /* entries filled in by the creation itself */
-    size_t batch_rows;       /* ... and in one turn */
-    struct waiter waiter;    /* of the work */
-    struct arena arena;      /* of the work */
+    struct sparse databases;      /* of struct index_database; owned */
+    struct indexes_totals totals; /* is_reading is not kept */
+    bool has_work;                /* something may be to be filled */
+    size_t create_rows;           /* entries filled in by the creation itself */
+    size_t batch_rows;            /* ... and in one turn */
+    struct waiter waiter;         /* of the work */
+    struct arena arena;           /* of the work */
 };
 
 static inline struct index *index_list(const struct indexes *ix, uint16_t database)

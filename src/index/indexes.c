@@ -72,6 +72,17 @@ static bool is_at(struct index *const *place, struct slice name)
     return *place != NULL && slice_eq((*place)->definition.name, name);
 }
 
+/* It is one of all (1), or no longer (-1). */
+static void count(struct indexes *ix, const struct index *x, int by)
+{
+    struct indexes_totals *t = &ix->totals;
+    bool is_text = x->definition.kind == INDEX_TEXT;
+    size_t one = by > 0 ? 1 : SIZE_MAX; /* unsigned sums come round */
+    *(is_text ? &t->text : &t->value) += one;
+    if (!is_text && x->definition.state == INDEX_FILLING) t->filling += one;
+    if (x->definition.state == INDEX_FAILED) t->failed += one;
+}
+
 /* ERR_CORRUPT: the row is none of a definition. */
 static enum err put_definition(struct indexes *ix, uint16_t database, struct slice name,
                                struct slice row, struct error *e)
@@ -80,7 +91,10 @@ static enum err put_definition(struct indexes *ix, uint16_t database, struct sli
     struct index *x = NULL;
     ix->has_work = true;
     if (is_at(place, name)) { /* what can change are its state and its position */
-        if (index_take_row(*place, row)) return OK;
+        count(ix, *place, -1);
+        bool is_good = index_take_row(*place, row);
+        count(ix, *place, 1);
+        if (is_good) return OK;
         return error_set(e, ERR_CORRUPT, "the definition of index '%.*s' is damaged", (int)name.len,
                          (const char *)name.data);
     }
@@ -89,6 +103,7 @@ static enum err put_definition(struct indexes *ix, uint16_t database, struct sli
     x->next = *place;
     *place = x;
     database_of(ix, database)->count++;
+    count(ix, x, 1);
     return OK;
 }
 
@@ -99,6 +114,7 @@ static void drop_definition(struct indexes *ix, uint16_t database, struct slice 
     struct index *x = *place;
     *place = x->next;
     database_of(ix, database)->count--;
+    count(ix, x, -1);
     index_free(x);
 }
 
@@ -286,19 +302,19 @@ const struct index *index_first(const struct indexes *ix, uint16_t database)
     return index_list(ix, database);
 }
 
+const struct index *indexes_next(const struct indexes *ix, uint32_t *at)
+{
+    const struct index_database *d;
+    for (; (d = sparse_next(&ix->databases, at)) != NULL; ++*at) {
+        if (d->list != NULL) return d->list;
+    }
+    return NULL;
+}
+
 void indexes_totals(const struct indexes *ix, struct indexes_totals *out)
 {
-    *out = (struct indexes_totals){.is_reading = !indexes_are_read(ix)};
-    const struct index_database *d;
-    for (uint32_t i = 0; (d = sparse_next(&ix->databases, &i)) != NULL; i++) {
-        for (const struct index *x = d->list; x != NULL; x = x->next) {
-            bool is_text = x->definition.kind == INDEX_TEXT;
-            out->text += is_text;
-            out->value += !is_text;
-            out->filling += !is_text && x->definition.state == INDEX_FILLING;
-            out->failed += x->definition.state == INDEX_FAILED;
-        }
-    }
+    *out = ix->totals;
+    out->is_reading = !indexes_are_read(ix);
 }
 
 unsigned index_percent(struct indexes *ix, const struct index *x)

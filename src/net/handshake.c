@@ -53,7 +53,7 @@ void handshake_new(struct net *n, const struct listener *l, const struct link *l
     c->write_io.data = c;
     made->is_tls = true;
     c->begun_us = clock_mono_us();
-    c->tls = tls_new(n->tls, link->fd);
+    c->tls = tls_new(n->tls, link->fd, l->protocol->alpn);
     if (c->tls == NULL) die("no memory for a TLS connection");
     ev_io_start(n->loop, &c->read_io);
 }

@@ -244,3 +244,13 @@ void listen_close(struct net *n)
     }
     n->listener_count = 0;
 }
+
+bool net_is_address(struct slice text)
+{
+    char copy[INET6_ADDRSTRLEN];
+    uint8_t binary[sizeof(struct in6_addr)];
+    if (text.len == 0 || text.len >= sizeof copy) return false;
+    memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    return inet_pton(AF_INET, copy, binary) == 1 || inet_pton(AF_INET6, copy, binary) == 1;
+}

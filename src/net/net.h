@@ -6,6 +6,7 @@
 #define NET_NET_H
 
 #include "base/err.h"
+#include "base/slice.h"
 #include "net/link.h"
 #include "net/tls.h"
 
@@ -74,6 +75,8 @@ void net_run(struct net *n);
 void net_stop(struct net *n);
 /* Calls f on the loop thread after such a signal. At most 8 of them. */
 void net_on_signal(struct net *n, int signal, void (*f)(void *arg, int signal), void *arg);
+/* Is the text an address of IPv4 or IPv6, without a port? */
+bool net_is_address(struct slice text);
 /* Closes all connections and listeners. Before what the hooks and protocols use is closed. */
 void net_close(struct net *n);
 /* When nobody calls net_wake any more. n may be NULL. */

@@ -29,6 +29,8 @@ struct protocol {
     const char *name;
     /* What is sent to a connection that is refused: too many of them; protected mode. */
     const char *full, *denied;
+    /* What a client may choose under TLS, in the form of ALPN (RFC 7301); NULL = nothing. */
+    const char *alpn;
     /* A new connection; its session. `arg` is the listener's (struct net_listen). */
     void *(*begin)(void *arg, struct stream *s);
     /* May more be received now? While not, net looks only whether the peer has ended, and looks

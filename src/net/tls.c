@@ -33,7 +33,7 @@ struct tls {
     char error[TLS_REASON_BYTES];
 };
 
-struct tls *tls_new(struct tls_context *c, int fd)
+struct tls *tls_new(struct tls_context *c, int fd, const char *alpn)
 {
     ERR_clear_error();
     SSL *ssl = SSL_new(c->ctx);
@@ -43,6 +43,7 @@ struct tls *tls_new(struct tls_context *c, int fd)
         return NULL;
     }
     SSL_set_accept_state(ssl);
+    SSL_set_app_data(ssl, bytes_unconst(alpn));
     struct tls *t = mem_new(sizeof *t);
     t->ssl = ssl;
     t->user = c->user;

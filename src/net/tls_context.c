@@ -181,6 +181,21 @@ static enum err take_ciphers(SSL_CTX *ctx, const struct tls_options *o, struct e
     return OK;
 }
 
+/* The first of the server's protocols that the client speaks too. */
+static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                   const unsigned char *in, unsigned in_len, void *arg)
+{
+    const char *own = SSL_get_app_data(ssl);
+    unsigned char *chosen;
+    (void)arg;
+    if (own == NULL) return SSL_TLSEXT_ERR_NOACK;
+    int r = SSL_select_next_proto(&chosen, out_len, (const unsigned char *)own,
+                                  (unsigned)strlen(own), in, in_len);
+    if (r != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_ALERT_FATAL;
+    *out = chosen;
+    return SSL_TLSEXT_ERR_OK;
+}
+
 static void set_modes(SSL_CTX *ctx, const struct tls_options *o)
 {
     static const unsigned char id[] = "tupled";
@@ -189,6 +204,7 @@ static void set_modes(SSL_CTX *ctx, const struct tls_options *o)
     if (o->prefers_own_ciphers) options |= SSL_OP_CIPHER_SERVER_PREFERENCE;
     SSL_CTX_set_options(ctx, options);
     SSL_CTX_set_dh_auto(ctx, 1);
+    SSL_CTX_set_alpn_select_cb(ctx, on_alpn, NULL);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
     /* One call reads the socket once: a peer that changes its keys again and again, which is no

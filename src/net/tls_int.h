@@ -30,8 +30,8 @@ enum tls_step { TLS_STEP_DONE, TLS_STEP_READ, TLS_STEP_WRITE, TLS_STEP_FAILED };
 #define TLS_IDLE_BYTES (size_t)(15 * 1024)
 #define TLS_RECORD_BYTES (size_t)(17 * 1024)
 
-/* NULL: there is no memory. The socket stays the caller's. */
-struct tls *tls_new(struct tls_context *c, int fd);
+/* NULL: there is no memory. The socket stays the caller's. `alpn`: as struct protocol has it. */
+struct tls *tls_new(struct tls_context *c, int fd, const char *alpn);
 /* Says goodbye to the peer, if that can be done at once, and frees. */
 void tls_free(struct tls *t);
 

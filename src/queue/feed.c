@@ -16,13 +16,14 @@ static void on_ready(struct queue *q, const struct slot *s, bool is_set)
 static void on_counts(struct queue *q, const struct mutation *mu)
 {
     struct counts after = {0};
-    q->exists = mu->kind == MUTATION_SET;
-    if (q->exists) counts_read(mu->value, &after);
+    bool is_set = mu->kind == MUTATION_SET;
+    if (is_set) counts_read(mu->value, &after);
     if (q->counts.incarnation != after.incarnation) {
         queue_windows_empty(q);
         push_on_purge(q->queues, q);
     }
-    q->counts = after;
+    if (is_set) queue_count_flow(q, &after);
+    queue_set_counts(q, is_set ? &after : NULL);
 }
 
 static void on_flush(struct queues *qs, uint16_t database, uint64_t version)
@@ -30,8 +31,7 @@ static void on_flush(struct queues *qs, uint16_t database, uint64_t version)
     for (struct queue *q = qs->all.next; q != &qs->all;) {
         struct queue *next = q->next;
         if (key_database(q->key) == database) {
-            q->exists = false;
-            q->counts = (struct counts){0};
+            queue_set_counts(q, NULL);
             q->version = version;
             queue_windows_empty(q);
             queue_drop_unused(qs, q);

@@ -56,6 +56,7 @@ struct queue *queue_make(struct queues *qs, uint16_t database, struct slice name
 
 static void queue_free(struct queues *qs, struct queue *q)
 {
+    queue_set_counts(q, NULL);
     queue_deactivate(q);
     htab_remove(&qs->table, q->hash, &q->key);
     RING_UNLINK(q, next, prev);
@@ -68,6 +69,88 @@ static void queue_free(struct queues *qs, struct queue *q)
 void queue_drop_unused(struct queues *qs, struct queue *q)
 {
     if (!q->exists && q->line_count == 0) queue_free(qs, q);
+}
+
+/* ---- figures ---- */
+
+static int by_name(const struct treap_node *a, const struct treap_node *b)
+{
+    const struct queue *x = (const void *)((const char *)a - offsetof(struct queue, by_name));
+    const struct queue *y = (const void *)((const char *)b - offsetof(struct queue, by_name));
+    uint16_t first = key_database(x->key);
+    uint16_t second = key_database(y->key);
+    return first != second ? (first < second ? -1 : 1) : slice_cmp(x->name, y->name);
+}
+
+void queues_figures_init(struct queues *qs)
+{
+    treap_init(&qs->by_name, by_name);
+}
+
+static void counts_add(struct counts *sum, const struct counts *c, uint64_t factor)
+{
+    sum->ready += factor * c->ready;
+    sum->delayed += factor * c->delayed;
+    sum->leased += factor * c->leased;
+    sum->dead += factor * c->dead;
+    sum->enqueued += factor * c->enqueued;
+    sum->delivered += factor * c->delivered;
+    sum->acked += factor * c->acked;
+    sum->nacked += factor * c->nacked;
+    sum->expired += factor * c->expired;
+}
+
+static void flows_add(struct queue_flows *sum, const struct queue_flows *f, uint64_t factor)
+{
+    sum->enqueued += factor * f->enqueued;
+    sum->delivered += factor * f->delivered;
+    sum->acked += factor * f->acked;
+    sum->nacked += factor * f->nacked;
+    sum->expired += factor * f->expired;
+}
+
+static uint64_t grown(uint64_t before, uint64_t after)
+{
+    return after > before ? after - before : 0;
+}
+
+/* A delivery that is taken back is no longer in the figures, but it was told: the next one does not
+ * count instead, so that what is told never gets less. */
+void queue_count_flow(struct queue *q, const struct counts *after)
+{
+    const struct counts *before = &q->counts;
+    uint64_t delivered = grown(before->delivered, after->delivered);
+    uint64_t known = delivered < q->untaken ? delivered : q->untaken;
+    struct queue_flows f = {.enqueued = grown(before->enqueued, after->enqueued),
+                            .delivered = delivered - known,
+                            .acked = grown(before->acked, after->acked),
+                            .nacked = grown(before->nacked, after->nacked),
+                            .expired = grown(before->expired, after->expired)};
+    q->untaken += grown(after->delivered, before->delivered) - known;
+    flows_add(&q->flows, &f, 1);
+    flows_add(&q->queues->totals.flows, &f, 1);
+    flows_add(&q->queues->totals.ever, &f, 1);
+}
+
+void queue_set_counts(struct queue *q, const struct counts *after)
+{
+    struct queues *qs = q->queues;
+    const uint64_t minus_one = UINT64_MAX; /* unsigned sums come round */
+    if (q->exists) counts_add(&qs->totals.counts, &q->counts, minus_one);
+    if (q->exists && after == NULL) {
+        qs->totals.queues--;
+        treap_remove(&qs->by_name, &q->by_name);
+        flows_add(&qs->totals.flows, &q->flows, minus_one);
+        q->flows = (struct queue_flows){0};
+        q->untaken = 0;
+    }
+    if (!q->exists && after != NULL) {
+        qs->totals.queues++;
+        treap_insert(&qs->by_name, &q->by_name, q->hash);
+    }
+    q->exists = after != NULL;
+    q->counts = after != NULL ? *after : (struct counts){0};
+    if (after != NULL) counts_add(&qs->totals.counts, after, 1);
 }
 
 void queue_activate(struct queues *qs, struct queue *q)
@@ -156,6 +239,8 @@ enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w, struct
         c->split = s;
         c->delayed--;
         c->ready++;
+        q->queues->totals.counts.delayed--;
+        q->queues->totals.counts.ready++;
     }
     if (slot_cmp(&end, &c->split) > 0) c->split = end;
     /* What is ready by now is none of its business, also when it is written later. */
@@ -173,13 +258,14 @@ enum err memory_row(void *arg, struct slice key, const struct entry *entry, stru
     struct queues *qs = arg;
     const struct slot none = {0};
     struct row_place place;
+    struct counts counts;
     struct slice rest;
     (void)e;
     if (!row_split(key, &place, &rest) || rest.len != 0) return OK;
     struct queue *q = queue_make(qs, place.database, place.queue);
     if (q->exists) return OK; /* used since */
-    q->exists = true;
-    counts_read(entry->value, &q->counts);
+    counts_read(entry->value, &counts);
+    queue_set_counts(q, &counts);
     window_init(&q->ready, &none);
     window_init(&q->upcoming, &q->counts.split);
     window_init(&q->leases, &none);

@@ -117,10 +117,21 @@ static void trim(struct queues *qs, struct queue *q, int64_t now_ms)
     bulk(qs, q, BULK_TRIM);
 }
 
+/* For metrics: the first message that is ready is brought into memory. ERR_WAIT: it will be. */
+static enum err know_age(struct queue *q)
+{
+    struct error e;
+    if (!q->is_age_asked) return OK;
+    enum err r = q->counts.ready > 0 ? queue_fill(q, SPACE_READY, 1, &q->queues->waiter, &e) : OK;
+    q->is_age_asked = r == ERR_WAIT;
+    return r;
+}
+
 static void tick_queue(struct queues *qs, struct queue *q, int64_t now_ms)
 {
     struct error e;
     if (queue_advance(q, now_ms, &qs->waiter, &e) != OK) return;
+    if (know_age(q) == ERR_WAIT) return;
     if (has_ended_lease(q, now_ms)) bulk(qs, q, BULK_SWEEP);
     if (qs->waiter.next == NULL) trim(qs, q, now_ms);
     line_wake(q);
@@ -166,6 +177,7 @@ struct queues *queues_new(const struct queue_options *o)
     qs->engine = o->engine;
     qs->waiter.ready = nothing_ready;
     htab_init(&qs->table);
+    queues_figures_init(qs);
     htab_init(&qs->ring_table);
     htab_init(&qs->pushed);
     RING_INIT(&qs->all, next, prev);

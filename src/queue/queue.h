@@ -153,17 +153,47 @@ ERR_MUST_USE enum err queue_stats(struct queues *qs, struct view *v, struct slic
 ERR_MUST_USE enum err queue_names(struct queues *qs, struct view *v, struct slice **out,
                                   size_t *count, struct error *e);
 
+/* The delivery of a message that is under way; out->attempt 0: there is none. */
+ERR_MUST_USE enum err queue_lease(struct queues *qs, struct view *v, struct slice queue,
+                                  const struct message_id *id, struct receipt *out,
+                                  struct error *e);
+
+/* Walks all queues: for people who ask, not for every tick. Those of one database. */
+size_t queues_count(const struct queues *qs, uint16_t database);
+
+/* What happened since the start of the process. None of them ever gets less. */
+struct queue_flows {
+    uint64_t enqueued, delivered, acked, nacked, expired;
+};
+
 /* Of all databases, written but not yet durable included. */
 struct queues_totals {
     bool is_reading; /* the rows are still being read: there may be more */
     size_t queues;
-    struct counts counts; /* but for split */
+    struct counts counts;     /* but for incarnation and split */
+    struct queue_flows flows; /* of the queues that there are ... */
+    struct queue_flows ever;  /* ... and of those that are gone */
 };
 
-/* Walks all queues: for people who ask, not for every tick. */
-/* Those of one database. */
-size_t queues_count(const struct queues *qs, uint16_t database);
+/* O(1), as the next three. */
 void queues_totals(const struct queues *qs, struct queues_totals *out);
+
+/* What memory has of one queue, written but not yet durable included. */
+struct queue_figures {
+    struct counts counts;
+    struct queue_flows flows;
+    bool is_age_known; /* else it will be soon */
+    int64_t oldest_ms; /* as in queue_stats */
+};
+
+struct queue;
+/* By database, then by name; NULL at the end. Good until the next commit. */
+struct queue *queues_first(const struct queues *qs);
+struct queue *queues_next(const struct queue *q);
+uint16_t queue_database(const struct queue *q);
+/* Borrowed, as long as it is good. */
+struct slice queue_name(const struct queue *q);
+void queue_figures(struct queue *q, struct queue_figures *out);
 
 /* A message that nobody gets: PEEK, KV.DLQ. */
 struct shown {

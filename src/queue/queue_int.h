@@ -2,6 +2,7 @@
 #ifndef QUEUE_QUEUE_INT_H
 #define QUEUE_QUEUE_INT_H
 
+#include "base/treap.h"
 #include "engine/id_window.h"
 #include "engine/start.h"
 #include "queue/queue.h"
@@ -16,8 +17,12 @@ struct queue {
     struct queues *queues;
     bool exists; /* has a row */
     struct counts counts;
-    struct window ready;    /* READY rows: what is due first */
-    struct window upcoming; /* READY rows after counts.split */
+    struct queue_flows flows;
+    uint64_t untaken;          /* deliveries that were taken back, and flows.delivered counts */
+    struct treap_node by_name; /* in queues->by_name while it exists */
+    bool is_age_asked;         /* the tick sees to it that the first ready message is known */
+    struct window ready;       /* READY rows: what is due first */
+    struct window upcoming;    /* READY rows after counts.split */
     struct window leases;
     uint64_t version; /* of the newest commit that touched it */
     struct place *line_first, *line_last;
@@ -28,6 +33,11 @@ struct queue {
     struct queue *active_next, *active_prev; /* those that time may bring something */
 };
 
+static inline struct queue *queue_of_node(struct treap_node *node)
+{
+    return (struct queue *)(void *)((char *)node - offsetof(struct queue, by_name));
+}
+
 struct push_ring;
 struct returned; /* a delivery to be taken back */
 
@@ -35,6 +45,8 @@ struct queues {
     struct queue_options options;
     struct engine *engine;
     struct htab table;                          /* of struct queue, by key */
+    struct treap by_name;                       /* those that exist, by database and name */
+    struct queues_totals totals;                /* of these; is_reading is not kept */
     struct queue all;                           /* head */
     struct queue active;                        /* head */
     struct id_window dedup;                     /* the ids given with DEDUP (dedup.c) */
@@ -61,6 +73,11 @@ struct touch {
 /* memory.c */
 struct queue *queue_find(struct queues *qs, uint16_t database, struct slice name);
 struct queue *queue_make(struct queues *qs, uint16_t database, struct slice name);
+void queues_figures_init(struct queues *qs);
+/* It has a row with these figures, or none (NULL): the totals follow. */
+void queue_set_counts(struct queue *q, const struct counts *after);
+/* A commit makes them its figures; before queue_set_counts. */
+void queue_count_flow(struct queue *q, const struct counts *after);
 /* The windows are empty and complete. */
 void queue_windows_empty(struct queue *q);
 /* The name in the key of a row of SPACE_QUEUE. */

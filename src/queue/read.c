@@ -21,6 +21,23 @@ enum err queue_stats(struct queues *qs, struct view *v, struct slice queue, stru
     return OK;
 }
 
+enum err queue_lease(struct queues *qs, struct view *v, struct slice queue,
+                     const struct message_id *id, struct receipt *out, struct error *e)
+{
+    struct touch t;
+    struct entry row = {0};
+    struct state s;
+    *out = (struct receipt){0};
+    enum err r = touch_begin(&t, qs, v, queue, e);
+    if (r == OK && touch_known(&t) == NULL) return OK;
+    if (r == OK) r = view_get(v, touch_key(&t, SPACE_STATE, id->bytes, ID_BYTES), &row, e);
+    if (r != OK || !row.exists) return r;
+    r = state_read(row.value, &s, e);
+    if (r != OK || s.kind != STATE_LEASED || s.time_ms <= v->now_ms) return r;
+    *out = (struct receipt){.queue = queue, .id = *id, .version = s.version, .attempt = s.attempt};
+    return OK;
+}
+
 static int compare(const void *a, const void *b)
 {
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
@@ -53,19 +70,42 @@ size_t queues_count(const struct queues *qs, uint16_t database)
 
 void queues_totals(const struct queues *qs, struct queues_totals *out)
 {
-    *out = (struct queues_totals){.is_reading = !queues_are_read(qs)};
-    for (const struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
-        if (!q->exists) continue;
-        out->queues++;
-        out->counts.ready += q->counts.ready;
-        out->counts.delayed += q->counts.delayed;
-        out->counts.leased += q->counts.leased;
-        out->counts.dead += q->counts.dead;
-        out->counts.enqueued += q->counts.enqueued;
-        out->counts.delivered += q->counts.delivered;
-        out->counts.acked += q->counts.acked;
-        out->counts.nacked += q->counts.nacked;
-        out->counts.expired += q->counts.expired;
+    *out = qs->totals;
+    out->is_reading = !queues_are_read(qs);
+}
+
+struct queue *queues_first(const struct queues *qs)
+{
+    struct treap_node *node = treap_first(&qs->by_name);
+    return node == NULL ? NULL : queue_of_node(node);
+}
+
+struct queue *queues_next(const struct queue *q)
+{
+    struct treap_node *node = treap_next(&q->by_name);
+    return node == NULL ? NULL : queue_of_node(node);
+}
+
+uint16_t queue_database(const struct queue *q)
+{
+    return key_database(q->key);
+}
+
+struct slice queue_name(const struct queue *q)
+{
+    return q->name;
+}
+
+void queue_figures(struct queue *q, struct queue_figures *out)
+{
+    *out = (struct queue_figures){.counts = q->counts, .flows = q->flows};
+    out->is_age_known = q->counts.ready == 0 || q->ready.count > 0;
+    if (!out->is_age_known) {
+        q->is_age_asked = true;
+        queue_activate(q->queues, q);
+    } else if (q->counts.ready > 0) {
+        int64_t age_ms = engine_time_ms(q->queues->engine) - slot_time_ms(window_at(&q->ready, 0));
+        out->oldest_ms = age_ms > 0 ? age_ms : 0;
     }
 }
 

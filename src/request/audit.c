@@ -7,7 +7,6 @@
 #include "base/line_file.h"
 #include "base/log.h"
 #include "codec/json_lex.h"
-#include "codec/utf8.h"
 #include "request/numbers.h"
 #include "request/observe.h"
 #include "request/table.h"
@@ -16,24 +15,10 @@
 #define WORD_BYTES_MAX 256
 #define TOLD_AGAIN_MS 60000
 
-/* Bytes that are no UTF-8 become U+FFFD. */
 static void put_text(struct buf *out, struct slice text)
 {
-    struct buf clean;
-    size_t shown = text.len < WORD_BYTES_MAX ? text.len : WORD_BYTES_MAX;
-    buf_init(&clean);
-    for (size_t at = 0; at < shown;) {
-        struct slice rest = slice_of(text.data + at, shown - at);
-        size_t valid = utf8_valid_bytes(rest);
-        buf_append(&clean, rest.data, valid);
-        at += valid;
-        if (at == shown) break;
-        buf_append(&clean, "\xef\xbf\xbd", 3);
-        at++;
-    }
-    buf_require(&clean);
-    json_string_write(buf_slice(&clean), out);
-    buf_fini(&clean);
+    json_string_write_lossy(
+        slice_of(text.data, text.len < WORD_BYTES_MAX ? text.len : WORD_BYTES_MAX), out);
 }
 
 static void put_member(struct buf *out, const char *name, struct slice text)

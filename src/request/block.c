@@ -25,6 +25,7 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
     struct client *c = rq->client;
     struct env *env = rq->env;
     int64_t max_ms = (rq->command->flags & CMD_UNBOUNDED) != 0 ? 0 : env->settings.block_max_ms;
+    if (c->block.max_ms != 0 && (max_ms == 0 || c->block.max_ms < max_ms)) max_ms = c->block.max_ms;
     if (max_ms != 0 && (timeout_ms == 0 || timeout_ms > max_ms)) timeout_ms = max_ms;
     if (c->block.waiter == NULL) {
         c->block.waiter = rq->waiter;

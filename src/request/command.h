@@ -79,6 +79,7 @@ struct client_ops {
 
 /* Of block.c: a command of the client that is blocked. */
 struct blocking {
+    int64_t max_ms;        /* whoever made the client lets it wait no longer; 0 = any time */
     struct waiter *waiter; /* NULL = none is */
     int64_t deadline_ms;   /* INT64_MAX = never */
     enum block_end end;
@@ -217,6 +218,7 @@ struct request_settings {
     uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
     struct percentiles percentiles; /* of INFO latencystats */
     uint64_t memory_clients_max;    /* maxmemory-clients in bytes; 0 = no bound */
+    size_t metrics_names;           /* of queues, indexes and databases, each: src/http/metrics.h */
     const char *backup_dir;
 };
 
@@ -440,6 +442,10 @@ enum err command_run(struct request *rq);
 /* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number;
  * for who only asks about it. */
 ERR_MUST_USE enum err command_find_words(struct request *rq);
+/* For whoever makes something else of replies (HTTP): what they said after the offset `from` of the
+ * client's stream ends at `end` there. Before a command, link->stream_base is the end of the reply
+ * before it, or, of the first one, of what is in the stream. */
+void client_reply_placed(struct client *c, uint64_t from, uint64_t end);
 /* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */

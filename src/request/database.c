@@ -44,7 +44,9 @@ enum err request_enter(struct request *rq)
     enum err r = find(rq, &d);
     if (r != OK || c->entered.has_entered) return r;
     r = database_take(rq->env->db->databases, d, cost_of(rq), rq->waiter, &rq->error);
-    if (r == ERR_WAIT && !c->entered.is_throttled) d->throttled++;
+    if (r == ERR_WAIT && !c->entered.is_throttled) {
+        database_count_throttled(rq->env->db->databases, d);
+    }
     c->entered.is_throttled = r == ERR_WAIT;
     c->entered.has_entered = r == OK;
     return r;

@@ -157,6 +157,13 @@ static void reply_cut(struct request *rq, size_t mark)
     }
 }
 
+void client_reply_placed(struct client *c, uint64_t from, uint64_t end)
+{
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->reply_placed != NULL) (*f)->reply_placed(c, from, end);
+    }
+}
+
 /* The frames of subscribing and unsubscribing are messages more than replies. */
 static bool is_push(const struct request *rq, enum err r)
 {

@@ -41,6 +41,9 @@ struct feature {
     void (*client_bytes)(const struct client *c, struct client_memory *out);
     /* Its output ends at the offset `end` of its stream: what came after was dropped. */
     void (*reply_cut)(struct client *c, uint64_t end);
+    /* What its replies after the offset `from` of its stream said was sent as something else, which
+     * ends at `end`. */
+    void (*reply_placed)(struct client *c, uint64_t from, uint64_t end);
     /* The command has its reply, took so long, and somebody may want to know: it was slow by the
      * settings, or there are monitors. */
     void (*command_done)(struct request *rq, int64_t took_us);

@@ -260,6 +260,22 @@ bool client_may_use(struct env *env, struct client *c, uint16_t database)
     return is_allowed;
 }
 
+bool client_may_see(const struct client *c, const struct command *command, const struct database *d,
+                    const struct access_subject *x, struct arena *arena)
+{
+    size_t which;
+    if (c->user == NULL) return false;
+    if (c->user->is_unlimited) return true;
+    struct access_subject in = subject_of_database(arena, d);
+    struct access_question q = {.command = number_of(command),
+                                .has_database = true,
+                                .database = in.text,
+                                .database_number = in.number,
+                                .subjects = x,
+                                .subject_count = x != NULL};
+    return access_ask(c->user, &command_catalog, &q, &which) == ACCESS_ALLOWED;
+}
+
 /* ---- what errors tell ---- */
 
 /* `<index> <key>`: who may read all that the index is of may read that key. One that could not be

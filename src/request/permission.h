@@ -29,6 +29,10 @@ bool may_use_database(const struct request *rq, const struct database *d);
 bool client_may(struct env *env, struct client *c, const struct command *command,
                 struct slice *argv, size_t argc);
 bool client_may_use(struct env *env, struct client *c, uint16_t database);
+/* May it say the command about x in that database? x NULL: about nothing in it. The texts of x are
+ * in `arena`, where more is put. */
+bool client_may_see(const struct client *c, const struct command *command, const struct database *d,
+                    const struct access_subject *x, struct arena *arena);
 
 /* The error of a command, as its user may see it: keys, indexes and types that he may not read are
  * left out of it. */

@@ -166,6 +166,15 @@ static enum err add_user(struct config *c, const struct slice *words, size_t cou
     return OK;
 }
 
+/* A default port that is taken is passed over; one that was asked for is not. */
+static enum err set_said(struct config *c, size_t i, const struct slice *words, size_t count,
+                         struct error *e)
+{
+    enum err r = config_set(c, i, words, count, e);
+    if (r == OK && i == config_find(slice_str("http-port"))) c->http_port_is_said = true;
+    return r;
+}
+
 static enum err load_words(struct loading *l, const struct slice *words, size_t count,
                            struct error *e)
 {
@@ -176,7 +185,7 @@ static enum err load_words(struct loading *l, const struct slice *words, size_t 
     }
     size_t i = config_find(words[0]);
     if (i == config_count()) return error_set(e, ERR_SYNTAX, "there is no such setting");
-    return config_set(l->c, i, words + 1, count - 1, e);
+    return set_said(l->c, i, words + 1, count - 1, e);
 }
 
 static struct slice trim(struct slice line)
@@ -315,7 +324,7 @@ static enum err load_option(struct config *c, int argc, char **argv, int *used, 
     } else if (i == config_count()) {
         r = error_set(&inner, ERR_SYNTAX, "there is no such setting");
     } else {
-        r = config_set(c, i, words, count, &inner);
+        r = set_said(c, i, words, count, &inner);
     }
     if (r == OK) return OK;
     return error_set(e, r, "option --%.*s: %s", SHOWN_BYTES, name, inner.text);

@@ -23,6 +23,7 @@ enum config_durability { CONFIG_DURABLE_ALWAYS, CONFIG_DURABLE_INTERVAL, CONFIG_
 enum config_switch { CONFIG_NO, CONFIG_YES };
 enum config_tls_auth { CONFIG_TLS_AUTH_NO, CONFIG_TLS_AUTH_YES, CONFIG_TLS_AUTH_OPTIONAL };
 enum config_tls_user { CONFIG_TLS_USER_OFF, CONFIG_TLS_USER_CN, CONFIG_TLS_USER_URI };
+enum config_rest_delete { CONFIG_DELETES_PREFIX, CONFIG_DELETES_EXACT };
 enum config_debug_command { CONFIG_DEBUG_NO, CONFIG_DEBUG_YES, CONFIG_DEBUG_LOCAL };
 
 struct config_output_limit {
@@ -63,6 +64,17 @@ struct config {
     struct config_output_limit output_normal, output_replica, output_pubsub;
     enum config_format default_format;
     enum config_switch bare_bigints;
+
+    uint64_t http_port;     /* 0 = none */
+    bool http_port_is_said; /* not the default: it must be free */
+    char *http_bind;        /* owned, as the texts below; addresses with blanks between */
+    enum config_switch http_tls;
+    char *http_allowed_hosts, *http_allowed_origins, *http_trusted_proxies; /* empty = none */
+    uint64_t http_body_bytes;
+    uint64_t http_idle_s, http_request_s; /* 0 = none */
+    char *rest_base;
+    enum config_switch rest_path_numbers;
+    enum config_rest_delete rest_delete;
 
     uint64_t tls_port;
     char *tls_cert_file; /* owned, as the next; empty = none */
@@ -112,6 +124,7 @@ struct config {
     enum config_switch latency_tracking;
     enum config_switch data_group_access;
     struct percentiles percentiles;
+    uint64_t metrics_names;
     enum config_debug_command enable_debug_command;
 };
 

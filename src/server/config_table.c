@@ -14,6 +14,7 @@ static const char *const switch_words[] = {"no", "yes", NULL};
 static const char *const pubsub_words[] = {"resetchannels", "allchannels", NULL};
 static const char *const auth_words[] = {"no", "yes", "optional", NULL};
 static const char *const user_words[] = {"off", "cn", "uri", NULL};
+static const char *const delete_words[] = {"prefix", "exact", NULL};
 static const char *const debug_words[] = {"no", "yes", "local", NULL};
 
 #define AT(member) offsetof(struct config, member)
@@ -73,6 +74,31 @@ static const struct setting settings[] = {
      "how values travel on a new connection"},
     {"bare-bigints", SETTING_WORD, AT(bare_bigints), "no", 0, 0, switch_words, MUTABLE,
      "in JSON, integers beyond +-(2^53-1) travel as plain literals"},
+
+    {"http-port", SETTING_NUMBER, AT(http_port), "4512", 0, 65535, NULL, FIXED,
+     "TCP port of HTTP; 0 = none; the default is passed over when it is taken"},
+    {"http-bind", SETTING_TEXT, AT(http_bind), "127.0.0.1", 1, 1023, NULL, FIXED,
+     "addresses to listen on for HTTP, with blanks between"},
+    {"http-tls", SETTING_WORD, AT(http_tls), "no", 0, 0, switch_words, FIXED,
+     "HTTP is spoken under TLS, with the files of tls-cert-file and its like"},
+    {"http-allowed-hosts", SETTING_TEXT, AT(http_allowed_hosts), "", 0, 4095, NULL, MUTABLE,
+     "names by which HTTP may be asked, beside addresses, localhost and this machine's name"},
+    {"http-allowed-origins", SETTING_TEXT, AT(http_allowed_origins), "", 0, 4095, NULL, MUTABLE,
+     "origins of pages that may use HTTP from a browser; * = all"},
+    {"http-trusted-proxies", SETTING_TEXT, AT(http_trusted_proxies), "", 0, 4095, NULL, MUTABLE,
+     "addresses of proxies whose X-Forwarded-* count"},
+    {"http-max-body", SETTING_SIZE, AT(http_body_bytes), "64mb", KB, GB, NULL, MUTABLE,
+     "longest body of a request"},
+    {"http-idle-timeout", SETTING_NUMBER, AT(http_idle_s), "75", 0, NUMBER_MAX, NULL, MUTABLE,
+     "seconds after which a connection of HTTP without a request is closed; 0 = never"},
+    {"http-request-timeout", SETTING_NUMBER, AT(http_request_s), "30", 0, NUMBER_MAX, NULL, MUTABLE,
+     "seconds within which a request must have come as a whole; 0 = any time"},
+    {"rest-base", SETTING_TEXT, AT(rest_base), "/keyval/api", 1, 255, NULL, FIXED,
+     "path below which REST is"},
+    {"rest-path-numbers", SETTING_WORD, AT(rest_path_numbers), "no", 0, 0, switch_words, MUTABLE,
+     "parts of REST paths that are integers are numbers, not texts"},
+    {"rest-delete-default", SETTING_WORD, AT(rest_delete), "prefix", 0, 0, delete_words, MUTABLE,
+     "what a DELETE of REST deletes that does not say it"},
 
     {"tls-port", SETTING_NUMBER, AT(tls_port), "0", 0, 65535, NULL, FIXED,
      "TCP port for TLS; 0 listens on none"},
@@ -174,6 +200,8 @@ static const struct setting settings[] = {
      "keep a histogram of the durations of every command"},
     {"latency-tracking-info-percentiles", SETTING_PERCENTILES, AT(percentiles), "50 99 99.9", 0,
      PERCENTILES_MAX, NULL, MUTABLE, "percentiles that INFO latencystats shows"},
+    {"metrics-names", SETTING_NUMBER, AT(metrics_names), "100", 0, 10000, NULL, MUTABLE,
+     "queues, indexes and databases that metrics show by name, each; the rest is one sum"},
     {"enable-debug-command", SETTING_WORD, AT(enable_debug_command), "no", 0, 0, debug_words, FIXED,
      "who may use DEBUG: nobody, everybody, or local connections"},
 };

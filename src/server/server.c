@@ -73,6 +73,7 @@ void env_apply_settings(struct server *s)
     env->settings.slowlog_max = c->slowlog_max;
     env->settings.latency_threshold_ms = c->latency_threshold_ms;
     env->settings.percentiles = c->percentiles;
+    env->settings.metrics_names = (size_t)c->metrics_names;
     env->settings.block_max_ms = (int64_t)c->block_max_ms;
     env->settings.memory_clients_max = settings_client_memory(s);
     env->settings.queue_prefetch = (size_t)c->queue_prefetch;
@@ -121,14 +122,12 @@ static enum err open_net(struct server *s, struct error *e)
     struct net_listen tls = settings_listen_tls(s);
     bool has_plain = plain.port != 0 || plain.is_any_port || plain.unix_path[0] != '\0';
     enum err r = OK;
-    if (tls_is_on(s)) {
-        r = tls_open(s, e);
-        if (r == OK) r = net_listen(s->net, &tls, &s->tls.port, e);
-    }
-    if (r == OK && (has_plain || !tls_is_on(s))) {
+    if (tls_is_on(s)) r = tls_open(s, e);
+    if (r == OK && tls_has_port(s)) r = net_listen(s->net, &tls, &s->tls.port, e);
+    if (r == OK && (has_plain || !tls_has_port(s))) {
         r = net_listen(s->net, &plain, &s->env.about.port, e);
     }
-    return r;
+    return r == OK ? http_open(s, e) : r;
 }
 
 /* 0 when it is not set. */
@@ -149,13 +148,14 @@ static unsigned test_delay_ms(const char *name, const char *what)
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
  * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one, and
- * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1.
+ * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1, http-port 0 with TUPLED_TEST_ANY_HTTP_PORT=1.
  * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
     s->is_any_port = test_number("TUPLED_TEST_ANY_PORT") == 1;
     s->is_any_tls_port = test_number("TUPLED_TEST_ANY_TLS_PORT") == 1;
+    s->is_any_http_port = test_number("TUPLED_TEST_ANY_HTTP_PORT") == 1;
     s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
     s->late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
     fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
@@ -178,8 +178,14 @@ static void log_ready(const struct server *s)
                                     {.name = "port", .number = s->env.about.port}};
     const struct log_field tls[] = {{.name = "address", .text = c->bind[0]},
                                     {.name = "tls-port", .number = s->tls.port}};
+    const struct log_field http[] = {{.name = "address", .text = c->http_bind},
+                                     {.name = "http-port", .number = s->http_port}};
     const struct log_field local[] = {{.name = "unixsocket", .text = c->unixsocket}};
-    if (s->tls.is_on) {
+    if (s->http_port != 0) {
+        log_event(LOG_LEVEL_NOTICE, http, 2, "ready to accept HTTP%s on %s port %u",
+                  c->http_tls == CONFIG_YES ? " under TLS" : "", c->http_bind, s->http_port);
+    }
+    if (tls_has_port(s)) {
         log_event(LOG_LEVEL_NOTICE, tls, 2, "ready to accept TLS connections on %s port %u",
                   c->bind[0], s->tls.port);
     }
@@ -244,6 +250,14 @@ static enum err open_access(struct server *s, struct error *e)
     return line_file_open(audit_log, &s->env.audit.file, e);
 }
 
+static void serve(struct server *s)
+{
+    log_ready(s);
+    turn_begin(&s->env);
+    net_run(s->net);
+    service_stopping(&s->service, "stopping");
+}
+
 int server_run(struct config *config, const char *executable, const struct db_wrap *wrap)
 {
     struct server s = {.config = config};
@@ -266,14 +280,8 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         r = open_access(&s, &e);
         if (r == OK) r = open_net(&s, &e);
     }
-    if (r == OK) {
-        log_ready(&s);
-        turn_begin(&s.env);
-        net_run(s.net);
-        service_stopping(&s.service, "stopping");
-    } else {
-        tell_refusal(&s, &e);
-    }
+    if (r == OK) serve(&s);
+    if (r != OK) tell_refusal(&s, &e);
     /* Connections hold scans; the database's threads wake the loop until it is closed. */
     if (s.env.db != NULL) {
         struct error closing = {0};
@@ -289,6 +297,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     buf_fini(&s.backup_dir);
     net_free(s.net);
     sessions_free(s.sessions);
+    http_free(s.http);
     if (r == OK) log_notice("stopped");
     (void)host_use(before);
     host_fini(&s.host);

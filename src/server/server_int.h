@@ -5,6 +5,7 @@
 #define SERVER_SERVER_INT_H
 
 #include "base/host.h"
+#include "http/http.h"
 #include "net/net.h"
 #include "server/server.h"
 #include "server/service.h"
@@ -23,13 +24,16 @@ struct server {
     struct config *config;
     struct net *net;
     struct sessions *sessions;
-    struct env env; /* its db is owned */
+    struct http *http;  /* NULL = there is none */
+    uint16_t http_port; /* listened on; 0 = none */
+    struct env env;     /* its db is owned */
     struct service service;
     bool is_signalled;
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */
-    bool is_any_tls_port;  /* likewise tls-port */
+    bool is_any_tls_port;  /* likewise tls-port ... */
+    bool is_any_http_port; /* ... and http-port */
     struct tls_status tls;
     uint64_t tls_stamps[TLS_FILES]; /* of the files as they were last read */
     int64_t tls_looked_us;          /* at them; monotonic */
@@ -52,9 +56,17 @@ void settings_limit_clients(struct server *s);
 /* What commands ask of the server. */
 extern const struct server_ops settings_ops;
 
+/* http.c */
+/* Listens for HTTP, if it is to. A default port that is taken is passed over. */
+ERR_MUST_USE enum err http_open(struct server *s, struct error *e);
+/* What settings say, at the start and after a change. */
+struct http_options http_options_of(const struct server *s);
+
 /* tls.c */
-/* Does it listen for TLS? */
+/* Are its files needed: does it listen for TLS, or for HTTP under TLS? */
 bool tls_is_on(const struct server *s);
+/* Does it listen for RESP under TLS? */
+bool tls_has_port(const struct server *s);
 /* At the start, before it listens. */
 ERR_MUST_USE enum err tls_open(struct server *s, struct error *e);
 /* What settings say that may come into force: to be given to tls_take. */

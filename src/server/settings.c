@@ -200,6 +200,10 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
     log_set_format(s->config->log_format);
     net_set_options(s->net, &net);
     sessions_set_options(s->sessions, &sessions);
+    if (s->http != NULL) {
+        struct http_options http = http_options_of(s);
+        http_set_options(s->http, &http);
+    }
     env_apply_settings(s);
     return db_set_options(s->env.db, &db, w, e);
 }

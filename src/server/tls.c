@@ -16,9 +16,16 @@ _Static_assert((int)CONFIG_TLS_AUTH_OPTIONAL == (int)TLS_AUTH_OPTIONAL, "... opt
 _Static_assert((int)CONFIG_TLS_USER_CN == (int)TLS_USER_CN, "tls-auth-clients-user cn");
 _Static_assert((int)CONFIG_TLS_USER_URI == (int)TLS_USER_URI, "... uri");
 
-bool tls_is_on(const struct server *s)
+bool tls_has_port(const struct server *s)
 {
     return s->config->tls_port != 0 || s->is_any_tls_port;
+}
+
+bool tls_is_on(const struct server *s)
+{
+    const struct config *c = s->config;
+    return tls_has_port(s) ||
+           (c->http_tls == CONFIG_YES && (c->http_port != 0 || s->is_any_http_port));
 }
 
 /* Before the files are read: what changes meanwhile is seen the next time. */

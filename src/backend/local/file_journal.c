@@ -61,6 +61,7 @@ static void journal_seal(struct file_journal *j)
                                       .durable_version = j->base.synced,
                                       .time_ms = b->base.time_ms,
                                       .transactions = b->base.transactions};
+    j->sealed_bytes += b->header.payload_bytes;
     while (bytes->len % 8 != 0) buf_append_byte(bytes, 0);
     b->segment = s;
     b->header_at = JOURNAL_HEADER_BYTES;
@@ -177,6 +178,7 @@ static void write_done(struct job *job)
         struct sealed_batch *b = w->batches;
         w->batches = b->next;
         last = b->header.last_version;
+        j->written_bytes += b->header.payload_bytes;
         if (b->header.durable_version > j->version_marked) {
             j->version_marked = b->header.durable_version;
         }
@@ -198,9 +200,11 @@ static void write_done(struct job *job)
     j->version_written = last;
     if (w->wants_sync) {
         j->base.synced = last;
+        j->synced_bytes = j->written_bytes;
         j->synced_us = clock_mono_us();
         j->syncs++;
         j->sync_us += (uint64_t)w->sync_us;
+        histogram_add(&j->sync_times, w->sync_us);
         if (w->sync_us > SLOW_SYNC_US) {
             log_verbose("journal: a sync took %lld ms", (long long)w->sync_us / 1000);
         }
@@ -286,6 +290,9 @@ static void journal_stats(const struct journal *journal, struct journal_stats *o
 {
     const struct file_journal *j = (const struct file_journal *)journal;
     *out = (struct journal_stats){
+        .written_bytes = j->written_bytes,
+        .unsynced_bytes = j->sealed_bytes - j->synced_bytes + journal_filled(journal),
+        .sync_times = &j->sync_times,
         .bytes = j->retained_bytes + segments_bytes(j),
         .segments = j->retained_count + 1 + j->spare_count,
         .syncs = j->syncs,

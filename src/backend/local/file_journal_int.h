@@ -8,6 +8,7 @@
 #include "backend/local/file_journal.h"
 #include "backend/worker.h"
 #include "base/file.h"
+#include "base/histogram.h"
 
 enum segment_state { SEGMENT_PREPARING, SEGMENT_SPARE, SEGMENT_CURRENT, SEGMENT_FULL };
 
@@ -106,6 +107,9 @@ struct file_journal {
     bool wants_sync;
     struct error prepare_error;
     uint64_t syncs, sync_us, batches;
+    /* Bytes of transactions since the start. */
+    uint64_t sealed_bytes, written_bytes, synced_bytes;
+    struct histogram sync_times;
     struct places *places;     /* owned */
     uint64_t version_reserved; /* versions below this one may be given */
     struct versions_job versions;

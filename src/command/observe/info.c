@@ -6,6 +6,7 @@
 
 #include "access/log.h"
 #include "base/clock.h"
+#include "command/observe/info.h"
 #include "command/observe/memory.h"
 #include "index/index.h"
 #include "net/tls.h"
@@ -21,12 +22,13 @@ static unsigned long long u(uint64_t v)
     return (unsigned long long)v;
 }
 
-/* In one word what an operator must know; the sections tell more. */
-static const char *health(const struct backend_stats *s)
+const char *const health_words[HEALTH_WORDS] = {"ok", "damaged", "store-failing", "disk-full"};
+
+const char *health_word(const struct backend_stats *s)
 {
-    if (s->is_disk_full) return "disk-full";
-    if (s->is_store_failing) return "store-failing";
-    return s->damaged_reads > 0 || s->aside_entries > 0 ? "damaged" : "ok";
+    if (s->is_disk_full) return health_words[3];
+    if (s->is_store_failing) return health_words[2];
+    return health_words[s->damaged_reads > 0 || s->aside_entries > 0 ? 1 : 0];
 }
 
 static void write_server(struct request *rq, struct buf *out)
@@ -47,7 +49,7 @@ static void write_server(struct request *rq, struct buf *out)
     struct backend *b = engine_backend(env->db->engine);
     struct backend_stats stats;
     b->ops->stats(b, &stats);
-    buf_printf(out, "health:%s\r\n", health(&stats));
+    buf_printf(out, "health:%s\r\n", health_word(&stats));
     buf_printf(out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\n",
                env->about.executable, env->about.config_file);
 }

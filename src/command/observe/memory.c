@@ -14,7 +14,7 @@
  * its slot in the table. */
 #define ENTRY_OVERHEAD_BYTES 64
 
-static uint64_t resident_bytes(void)
+uint64_t memory_resident(void)
 {
     /* "size resident shared ...", in pages */
     uint64_t resident = 0;
@@ -31,17 +31,22 @@ static uint64_t resident_bytes(void)
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+uint64_t memory_resident_peak(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_maxrss * 1024;
+}
+
 void memory_measure(struct env *env, struct memory_figures *out)
 {
     struct backend *b = engine_backend(env->db->engine);
     struct backend_stats s;
     struct mem_stats m;
-    struct rusage usage;
     b->ops->stats(b, &s);
     mem_stats(&m);
-    getrusage(RUSAGE_SELF, &usage);
-    *out = (struct memory_figures){.used = m.used, .resident = resident_bytes()};
-    uint64_t resident_peak = (uint64_t)usage.ru_maxrss * 1024;
+    *out = (struct memory_figures){.used = m.used, .resident = memory_resident()};
+    uint64_t resident_peak = memory_resident_peak();
     /* Below this the allocator is not glibc's (a sanitizer's) and does not tell. */
     if (out->used < s.memtable_bytes + s.cache_bytes || out->used == 0) out->used = out->resident;
     if (out->used > env->memory.peak) env->memory.peak = out->used;

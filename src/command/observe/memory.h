@@ -22,4 +22,8 @@ struct memory_figures {
  * env->memory.peak. */
 void memory_measure(struct env *env, struct memory_figures *out);
 
+/* Bytes of the process in RAM, and the most that there were. Neither walks anything. */
+uint64_t memory_resident(void);
+uint64_t memory_resident_peak(void);
+
 #endif

@@ -239,10 +239,46 @@ static const struct command sub_purge = {
     .subjects = queue_write_subjects,
 };
 
+/* ---- RECEIPT ---- */
+
+static enum err receipt_run(struct request *rq)
+{
+    struct queue_reading reading;
+    struct message_id id;
+    struct receipt lease;
+    enum err r = arg_queue(rq, rq->argv[2]);
+    if (r == OK && !id_parse(rq->argv[3], &id)) {
+        r = error_set(&rq->error, ERR_SYNTAX, "'%.*s' is no id of a message",
+                      (int)(rq->argv[3].len < 64 ? rq->argv[3].len : 64),
+                      (const char *)rq->argv[3].data);
+    }
+    if (r != OK) return r;
+    queue_view_begin(rq, &reading);
+    r = queue_lease(rq->env->db->queues, &reading.view, rq->argv[2], &id, &lease, &rq->error);
+    queue_view_end(rq, &reading);
+    if (r != OK) return r;
+    if (lease.attempt > 0) resp_bulk(rq->w, receipt_format(rq->arena, &lease));
+    if (lease.attempt == 0) resp_nil(rq->w);
+    return OK;
+}
+
+static const struct command sub_receipt = {
+    .name = "receipt",
+    .arity = 4,
+    .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary = "The receipt of the delivery of a message that is under way, by the message's id.",
+    .syntax = "queue id",
+    .reply = "The receipt, for KV.ACK, KV.NACK and KV.EXTEND; nil when the message is not leased.",
+    .run = receipt_run,
+    .subjects = queue_write_subjects,
+};
+
 COMMAND_HELP("queue", CMD_QUEUE);
 
 static const struct command *const queue_subcommands[] = {
-    &sub_help, &sub_list, &sub_peek, &queue_prefetch, &sub_purge, &sub_stats, NULL,
+    &sub_help, &sub_list, &sub_peek, &queue_prefetch, &sub_purge, &sub_receipt, &sub_stats, NULL,
 };
 
 const struct command kv_queue = {
@@ -252,6 +288,6 @@ const struct command kv_queue = {
     .since = "0.1.0",
     .summary = "Commands about queues.",
     .syntax = "",
-    .brief = "<LIST | STATS queue | PEEK queue | PURGE queue | PREFETCH count>",
+    .brief = "<LIST | STATS queue | PEEK queue | PURGE queue | RECEIPT queue id | PREFETCH n>",
     .subcommands = queue_subcommands,
 };

@@ -144,7 +144,15 @@ static void unsent_reply_cut(struct client *c, uint64_t end)
     if (c->unsent != NULL) unsent_cut(c, end);
 }
 
+static void unsent_reply_placed(struct client *c, uint64_t from, uint64_t end)
+{
+    for (struct unsent *u = c->unsent; u != NULL; u = u->next) {
+        if (u->end > from) u->end = end;
+    }
+}
+
 const struct feature unsent_feature = {
+    .reply_placed = unsent_reply_placed,
     .client_gone = unsent_end,
     .reply_cut = unsent_reply_cut,
 };

@@ -7,12 +7,34 @@
 
 #include "unit/backend/local_help.h"
 
+/* What the store has of all databases together is the sum of what it has of each. */
+static void expect_sums(struct rig *r)
+{
+    struct backend_stats stats;
+    uint64_t entries = 0;
+    uint64_t expiring = 0;
+    uint64_t bytes = 0;
+    uint16_t i = 0;
+    r->b->ops->stats(r->b, &stats);
+    for (uint32_t at = 0; r->b->ops->database_next(r->b, at, &i); at = (uint32_t)i + 1) {
+        struct backend_count count;
+        r->b->ops->count(r->b, i, &count);
+        entries += count.stored_entries;
+        expiring += count.stored_expiring;
+        bytes += count.stored_bytes;
+    }
+    assert_int_equal(stats.stored_entries, entries);
+    assert_int_equal(stats.stored_expiring, expiring);
+    assert_int_equal(stats.stored_bytes, bytes);
+}
+
 static void expect_counts(struct rig *r, uint64_t entries, uint64_t expiring)
 {
     struct backend_count count;
     r->b->ops->count(r->b, 0, &count);
     assert_int_equal(count.entries, entries);
     assert_int_equal(count.expiring, expiring);
+    expect_sums(r);
 }
 
 static void set_expiring(struct rig *r, const char *name)

@@ -101,6 +101,37 @@ static void percentiles_agree_with_a_sorted_array(void **state)
     assert_int_equal(before, COUNT);
 }
 
+static void a_bound_counts_nothing_longer_and_misses_three_percent(void **state)
+{
+    enum { COUNT = 5000 };
+    static const uint64_t bounds[] = {1, 31, 50, 100, 250, 500, 1000, 2500, 50000, 10000000};
+    const size_t bound_count = sizeof bounds / sizeof bounds[0];
+    static uint64_t all[COUNT];
+    uint64_t got[sizeof bounds / sizeof bounds[0]];
+    uint64_t sum = 0;
+    struct rng rng;
+    rng_init(&rng, 2);
+    for (size_t i = 0; i < COUNT; i++) {
+        all[i] = rng_below(&rng, UINT64_C(1) << (1 + rng_below(&rng, 24)));
+        if (i % 3 == 0) all[i] = bounds[rng_below(&rng, bound_count)];
+        histogram_add(&h, (int64_t)all[i]);
+        sum += all[i];
+    }
+    histogram_add(&h, -1); /* counts as 0 */
+    assert_int_equal(h.sum_us, sum);
+    histogram_cumulate(&h, bounds, bound_count, got);
+    for (size_t b = 0; b < bound_count; b++) {
+        uint64_t least = 1;
+        uint64_t most = 1;
+        for (size_t i = 0; i < COUNT; i++) {
+            least += all[i] < bounds[b] - bounds[b] / 32;
+            most += all[i] <= bounds[b];
+        }
+        assert_true(got[b] >= least && got[b] <= most);
+        if (bounds[b] < 64) assert_int_equal(got[b], most);
+    }
+}
+
 static enum err parse(struct percentiles *p, const char *a, const char *b)
 {
     struct slice words[2] = {slice_str(a), slice_str(b)};
@@ -144,6 +175,7 @@ int main(void)
         TEST(a_duration_is_known_to_three_percent),
         TEST(what_is_too_long_or_negative_counts_at_the_end),
         TEST(percentiles_agree_with_a_sorted_array),
+        TEST(a_bound_counts_nothing_longer_and_misses_three_percent),
         TEST(percentiles_are_numbers_up_to_100),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -271,12 +271,36 @@ static void audit_entry(struct ibench *t, const struct index *x, const struct st
     }
 }
 
+/* The totals are the sums over all indexes. */
+static void audit_totals(struct ibench *t)
+{
+    struct indexes_totals totals;
+    struct indexes_totals sum = {.is_reading = false};
+    const struct index *x;
+    for (uint32_t d = 0; (x = indexes_next(t->ix, &d)) != NULL; d++) {
+        for (; x != NULL; x = x->next) {
+            bool is_text = x->definition.kind == INDEX_TEXT;
+            assert_int_equal(x->database, d);
+            sum.text += is_text;
+            sum.value += !is_text;
+            sum.filling += !is_text && x->definition.state == INDEX_FILLING;
+            sum.failed += x->definition.state == INDEX_FAILED;
+        }
+    }
+    indexes_totals(t->ix, &totals);
+    assert_int_equal(totals.text, sum.text);
+    assert_int_equal(totals.value, sum.value);
+    assert_int_equal(totals.filling, sum.filling);
+    assert_int_equal(totals.failed, sum.failed);
+}
+
 void ibench_audit(struct ibench *t)
 {
     size_t row_count = 0;
     size_t data_count = 0;
     for (int i = 0; !engine_start_is_over(t->ix->engine, SPACE_INDEX) && i < STEPS_MAX; i++)
         ibench_turn(t);
+    audit_totals(t);
     const struct stored *rows = all_of(t, SPACE_INDEX_ENTRY, &row_count);
     const struct stored *data = all_of(t, SPACE_DATA, &data_count);
     for (size_t i = 0; i < row_count; i++) audit_row(t, &rows[i], data, data_count);

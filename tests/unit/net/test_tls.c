@@ -49,7 +49,7 @@ static void begin(enum tls_user user, const char *client, int version)
     o.user = user;
     assert_int_equal(tls_context_new(&o, &x.context, &e), OK);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, x.fds), 0);
-    x.server = tls_new(x.context, x.fds[0]);
+    x.server = tls_new(x.context, x.fds[0], NULL);
     assert_non_null(x.server);
     x.ctx = SSL_CTX_new(TLS_client_method());
     SSL_CTX_set_max_proto_version(x.ctx, version);

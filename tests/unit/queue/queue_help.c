@@ -337,8 +337,43 @@ static void audit_window(const struct window *w, const struct slot *slots, size_
     }
 }
 
+/* The totals are the sums over all queues, and those that exist are found by name. */
+static void audit_totals(struct qbench *t)
+{
+    struct queues_totals totals;
+    struct counts sum = {0};
+    struct queue_flows flows = {0};
+    size_t queues = 0;
+    const struct queue *found = queues_first(t->qs);
+    for (; found != NULL; found = queues_next(found)) queues++;
+    queues_totals(t->qs, &totals);
+    assert_int_equal(totals.queues, queues);
+    for (const struct queue *q = t->qs->all.next; q != &t->qs->all; q = q->next) {
+        if (!q->exists) continue;
+        queues--;
+        sum.ready += q->counts.ready;
+        sum.delayed += q->counts.delayed;
+        sum.leased += q->counts.leased;
+        sum.dead += q->counts.dead;
+        sum.enqueued += q->counts.enqueued;
+        sum.delivered += q->counts.delivered;
+        sum.acked += q->counts.acked;
+        sum.nacked += q->counts.nacked;
+        sum.expired += q->counts.expired;
+        flows.enqueued += q->flows.enqueued;
+        flows.delivered += q->flows.delivered;
+        flows.acked += q->flows.acked;
+        flows.nacked += q->flows.nacked;
+        flows.expired += q->flows.expired;
+    }
+    assert_int_equal(queues, 0);
+    assert_memory_equal(&totals.counts, &sum, sizeof sum);
+    assert_memory_equal(&totals.flows, &flows, sizeof flows);
+}
+
 void audit(struct qbench *t, const char *queue)
 {
+    audit_totals(t);
     static struct slot slots[5000];
     struct counts c = stats(t, queue).counts;
     struct queue *q = queue_find(t->qs, 0, slice_str(queue));

@@ -1,0 +1,368 @@
+/* api: commands as words in JSON, in the forms of Upstash's REST API, so that its libraries work:
+ *
+ *   POST /            ["KV.GET","[\"a\"]"]        {"result":..} or {"error":".."}
+ *   POST /pipeline    [[..],[..]]                 [{"result":..},{"error":".."}]
+ *   POST /multi-exec  [[..],[..]]                 [{"result":..},..] or {"error":".."}: all or none
+ *   GET  /get/a       the words as parts of the path; parameters and a body are words too
+ */
+#include <stdio.h>
+
+#include "codec/base64.h"
+#include "codec/json_lex.h"
+#include "http/reply_json.h"
+#include "http/route.h"
+#include "resp/item.h"
+
+#define TEXT_BYTES_MAX ((size_t)64 << 20) /* of an answer to a pipeline, but for its last reply */
+
+/* What belongs to a connection, and what to do instead. */
+static const struct {
+    const char *name;
+    const char *instead;
+} refused[] = {
+    {"select", "name the database in the header Tupled-Database, or as /db/<name> before the path"},
+    {"auth", "send an Authorization header"},
+    {"hello", "send an Authorization header"},
+    {"multi", "send the commands to /multi-exec"},
+    {"exec", "send the commands to /multi-exec"},
+    {"discard", "send the commands to /multi-exec"},
+    {"watch", "use KV.ATOMIC with CHECK"},
+    {"unwatch", "use KV.ATOMIC with CHECK"},
+    {"kv.format", "put FORMAT and its word at the end of the command"},
+    {"quit", "each request stands alone"},
+    {"reset", "each request stands alone"},
+    {"subscribe", "open /subscribe/<channel>"},
+    {"ssubscribe", "open /subscribe/<channel>"},
+    {"psubscribe", "open /subscribe/<channel> for each channel"},
+    {"unsubscribe", "close the stream of /subscribe"},
+    {"sunsubscribe", "close the stream of /subscribe"},
+    {"punsubscribe", "close the stream of /subscribe"},
+    {"monitor", "open /monitor"},
+    {"kv.queue|prefetch", "each request stands alone"},
+    {"client|setname", "each request stands alone"},
+    {"client|setinfo", "each request stands alone"},
+    {"client|getname", "each request stands alone"},
+    {"client|reply", "each request stands alone"},
+    {"client|no-evict", "each request stands alone"},
+    {"client|no-touch", "each request stands alone"},
+    {"client|tracking", "each request stands alone"},
+    {"client|caching", "each request stands alone"},
+};
+
+static bool is_called(const struct command *c, const struct command *parent, const char *name)
+{
+    size_t len = parent == NULL ? 0 : strlen(parent->name);
+    if (parent == NULL) return strcmp(c->name, name) == 0;
+    return strncmp(name, parent->name, len) == 0 && name[len] == '|' &&
+           strcmp(name + len + 1, c->name) == 0;
+}
+
+/* NULL: it can be run. */
+static const char *why_refused(const struct slice *argv, size_t argc)
+{
+    const struct command *parent = NULL;
+    const struct command *c = command_of_words(argv, argc, &parent);
+    for (size_t i = 0; c != NULL && i < sizeof refused / sizeof refused[0]; i++) {
+        if (is_called(c, parent, refused[i].name)) return refused[i].instead;
+    }
+    return NULL;
+}
+
+static bool is_base64(const struct exchange *x)
+{
+    return slice_is_word(http_header(x->message, "upstash-encoding"), "BASE64");
+}
+
+/* {"result":..} or {"error":".."} of x->reply. True: it is no error. */
+static bool put_result(struct exchange *x, struct slice reply)
+{
+    struct slice text;
+    struct error e;
+    size_t mark = x->text.len;
+    if (reply_is_error(reply, &text)) {
+        buf_append_str(&x->text, "{\"error\":");
+        json_string_write_lossy(text, &x->text);
+        buf_append_byte(&x->text, '}');
+        return false;
+    }
+    buf_append_str(&x->text, "{\"result\":");
+    if (reply_to_json(reply, is_base64(x), &x->text, &e) == OK) {
+        buf_append_byte(&x->text, '}');
+        return true;
+    }
+    char told[ERROR_TEXT_BYTES + 64];
+    snprintf(told, sizeof told, "ERR the command was carried out, but %s", e.text);
+    x->text.len = mark;
+    buf_append_str(&x->text, "{\"error\":");
+    json_string_write_lossy(slice_str(told), &x->text);
+    buf_append_byte(&x->text, '}');
+    return false;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static bool word_bytes(struct exchange *x, const struct json_part *object, struct slice *out)
+{
+    struct slice rest = json_inside(object);
+    struct json_part name;
+    struct json_part value;
+    struct json_part more;
+    struct buf bytes;
+    if (!json_next_member(&rest, &name, &value) || json_next_item(&rest, &more)) return false;
+    if (!slice_eq(name.raw, slice_str("\"$bytes\"")) || value.kind != JSON_STRING) return false;
+    buf_init(&bytes);
+    bool is_good = base64_decode(json_text(&value, &x->arena), &bytes) && !bytes.is_failed;
+    if (is_good) *out = arena_copy(&x->arena, buf_slice(&bytes));
+    buf_fini(&bytes);
+    return is_good;
+}
+
+/* NULL: it is a command; or what is wrong. */
+static const char *check_words(const struct json_part *array)
+{
+    struct slice rest;
+    struct json_part word;
+    bool is_empty = true;
+    if (array->kind != JSON_ARRAY) {
+        return "a command must be an array of words: [\"KV.GET\",\"[\\\"a\\\"]\"]";
+    }
+    for (rest = json_inside(array); json_next_item(&rest, &word); is_empty = false) {
+        if (word.kind == JSON_STRING || word.kind == JSON_NUMBER) continue;
+        if (word.kind != JSON_OBJECT) {
+            return "a word must be a string, a number or {\"$bytes\":\"<base64>\"}";
+        }
+    }
+    return is_empty ? "a command must have at least its name" : NULL;
+}
+
+/* Of an array whose check was good. */
+static const char *take_words(struct exchange *x, const struct json_part *array,
+                              struct slice **argv, size_t *argc)
+{
+    struct json_part word;
+    size_t count = 0;
+    for (struct slice rest = json_inside(array); json_next_item(&rest, &word);) count++;
+    *argv = exchange_argv(x, count);
+    *argc = 0;
+    for (struct slice rest = json_inside(array); json_next_item(&rest, &word);) {
+        struct slice *out = &(*argv)[(*argc)++];
+        *out = slice_str("");
+        if (word.kind == JSON_STRING) *out = json_text(&word, &x->arena);
+        if (word.kind == JSON_NUMBER) *out = word.raw;
+        if (word.kind == JSON_OBJECT && !word_bytes(x, &word, out)) {
+            return "a word that is an object must be {\"$bytes\":\"<base64>\"}";
+        }
+    }
+    return why_refused(*argv, *argc) == NULL ? NULL : "refused";
+}
+
+static void fail_words(struct exchange *x, const char *wrong, const struct slice *argv, size_t argc)
+{
+    const char *instead = argv == NULL ? NULL : why_refused(argv, argc);
+    if (instead == NULL) {
+        exchange_fail(x, 400, "ERR %s", wrong);
+        return;
+    }
+    exchange_fail(x, 400, "ERR '%.*s' belongs to a connection, which HTTP does not have: %s",
+                  (int)(argv[0].len < 64 ? argv[0].len : 64), (const char *)argv[0].data, instead);
+}
+
+/* ---- one command ----------------------------------------------------------------------------- */
+
+static void command_ran(struct exchange *x)
+{
+    struct slice error;
+    struct slice reply = buf_slice(&x->reply);
+    buf_clear(&x->text, SIZE_MAX);
+    int status = put_result(x, reply) ? 200 : 400;
+    if (reply_is_error(reply, &error)) status = exchange_status_of(error);
+    exchange_answer_json(x, status);
+}
+
+static void run_words(struct exchange *x, struct slice *argv, size_t argc)
+{
+    if (why_refused(argv, argc) != NULL) {
+        fail_words(x, "", argv, argc);
+        return;
+    }
+    exchange_command(x, argv, argc, command_ran);
+}
+
+static bool take_body(struct exchange *x, struct json_part *body)
+{
+    struct error e;
+    if (json_check(x->message->body, body, &e) == OK) return true;
+    exchange_fail(x, 400, "ERR %s", e.text);
+    return false;
+}
+
+void api_command_run(struct exchange *x)
+{
+    struct json_part body;
+    struct slice *argv = NULL;
+    size_t argc = 0;
+    if (!take_body(x, &body)) return;
+    const char *wrong = check_words(&body);
+    if (wrong == NULL) wrong = take_words(x, &body, &argv, &argc);
+    if (wrong != NULL) {
+        fail_words(x, wrong, argv, argc);
+        return;
+    }
+    exchange_command(x, argv, argc, command_ran);
+}
+
+/* ---- words in the path ----------------------------------------------------------------------- */
+
+/* Only what begins with the name of a command: else there is nothing at that path. */
+bool command_path_fits(const struct exchange *x)
+{
+    struct slice rest = x->path;
+    if (rest.len < 2 || rest.data[0] != '/') return false;
+    return command_find(http_path_part(&rest)) != NULL;
+}
+
+static size_t count_path_words(const struct exchange *x)
+{
+    struct slice name;
+    struct slice value;
+    size_t count = 1;
+    for (struct slice rest = x->path; rest.len > 0; count++) (void)http_path_part(&rest);
+    for (struct slice rest = x->message->query; http_query_next(&rest, &name, &value);) count += 2;
+    return count;
+}
+
+static bool take_path_words(struct exchange *x, struct slice *argv, size_t *argc)
+{
+    struct slice name;
+    struct slice value;
+    *argc = 0;
+    for (struct slice rest = x->path; rest.len > 0;) {
+        if (!http_decode(http_path_part(&rest), false, &x->arena, &argv[(*argc)++])) return false;
+    }
+    if (x->message->has_body && x->message->method == HTTP_POST) {
+        argv[(*argc)++] = x->message->body;
+    }
+    for (struct slice rest = x->message->query; http_query_next(&rest, &name, &value);) {
+        if (!http_decode(name, true, &x->arena, &argv[(*argc)++])) return false;
+        if (value.data == NULL) continue;
+        if (!http_decode(value, true, &x->arena, &argv[(*argc)++])) return false;
+    }
+    return true;
+}
+
+void api_path_run(struct exchange *x)
+{
+    size_t argc = 0;
+    struct slice *argv = exchange_argv(x, count_path_words(x));
+    if (!take_path_words(x, argv, &argc)) {
+        exchange_fail(x, 400, "ERR the path or its parameters are not percent-encoded UTF-8");
+        return;
+    }
+    run_words(x, argv, argc);
+}
+
+/* ---- several commands ------------------------------------------------------------------------ */
+
+struct api_batch {
+    struct slice rest; /* of the array */
+    bool is_first;
+    size_t count;
+};
+
+/* Nothing is run unless all of it is well formed. */
+static struct api_batch *take_batch(struct exchange *x)
+{
+    struct json_part body;
+    struct json_part item;
+    struct slice *argv;
+    size_t argc;
+    if (!take_body(x, &body)) return NULL;
+    if (body.kind != JSON_ARRAY) {
+        exchange_fail(x, 400, "ERR the body must be an array of commands: [[\"GET\",\"a\"]]");
+        return NULL;
+    }
+    struct api_batch *b = arena_alloc(&x->arena, sizeof *b);
+    *b = (struct api_batch){.rest = json_inside(&body), .is_first = true};
+    for (struct slice rest = b->rest; json_next_item(&rest, &item); b->count++) {
+        argv = NULL;
+        argc = 0;
+        const char *wrong = check_words(&item);
+        if (wrong == NULL) wrong = take_words(x, &item, &argv, &argc);
+        if (wrong == NULL) continue;
+        fail_words(x, wrong, argv, argc);
+        return NULL;
+    }
+    x->task = b;
+    buf_clear(&x->text, SIZE_MAX);
+    return b;
+}
+
+static bool next_command(struct exchange *x, exchange_step *step)
+{
+    struct api_batch *b = x->task;
+    struct json_part item;
+    struct slice *argv;
+    size_t argc;
+    if (!json_next_item(&b->rest, &item)) return false;
+    (void)take_words(x, &item, &argv, &argc);
+    exchange_command(x, argv, argc, step);
+    return true;
+}
+
+static void pipeline_step(struct exchange *x)
+{
+    struct api_batch *b = x->task;
+    struct json_part item;
+    if (!b->is_first) {
+        if (x->text.len > 1) buf_append_byte(&x->text, ',');
+        (void)put_result(x, buf_slice(&x->reply));
+    }
+    b->is_first = false;
+    if (x->text.len <= TEXT_BYTES_MAX && next_command(x, pipeline_step)) return;
+    while (json_next_item(&b->rest, &item)) {
+        buf_append_str(&x->text, ",{\"error\":\"ERR not run: the answers before it are longer than "
+                                 "64 MB\"}");
+    }
+    buf_append_byte(&x->text, ']');
+    exchange_answer_json(x, 200);
+}
+
+void api_pipeline_run(struct exchange *x)
+{
+    if (take_batch(x) == NULL) return;
+    buf_append_byte(&x->text, '[');
+    x->step = pipeline_step;
+}
+
+static void exec_ran(struct exchange *x)
+{
+    struct resp_item item;
+    struct slice reply = buf_slice(&x->reply);
+    if (exchange_fails(x)) return;
+    if (!resp_item_read(reply, &item) || item.is_nil) {
+        exchange_fail(x, 400, "EXECABORT a watched key has changed");
+        return;
+    }
+    buf_append_byte(&x->text, '[');
+    reply = slice_of(reply.data + item.used, reply.len - item.used);
+    for (size_t i = 0; i < item.children; i++) {
+        struct slice one = slice_of(reply.data, resp_reply_length(reply));
+        if (i > 0) buf_append_byte(&x->text, ',');
+        (void)put_result(x, one);
+        reply = slice_of(reply.data + one.len, reply.len - one.len);
+    }
+    buf_append_byte(&x->text, ']');
+    exchange_answer_json(x, 200);
+}
+
+static void transaction_step(struct exchange *x)
+{
+    if (next_command(x, transaction_step)) return;
+    exchange_words(x, exec_ran, "EXEC", NULL);
+}
+
+void api_transaction_run(struct exchange *x)
+{
+    if (take_batch(x) == NULL) return;
+    exchange_words(x, transaction_step, "MULTI", NULL);
+}

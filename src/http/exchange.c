@@ -1,0 +1,474 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/machine.h"
+#include "codec/json_lex.h"
+#include "http/http_int.h"
+#include "http/reply_json.h"
+#include "http/ticket.h"
+#include "request/block.h"
+#include "request/client_memory.h"
+#include "request/database.h"
+#include "request/login.h"
+#include "request/observe.h"
+#include "resp/item.h"
+
+#define ARENA_CHUNK_BYTES 4096
+#define KEEP_BYTES (64 * 1024) /* of buffers, between two requests */
+#define HEARTBEAT_MS 15000
+#define BLOCK_MS_MAX 30000 /* of a command: proxies give up soon after */
+
+static const struct machine exchange_machine = {
+    .name = "exchange",
+    .states = {"idle", "ready", "parked", "delayed", "streaming", "answered", "closed"},
+    .allowed = {[EXCHANGE_IDLE] = TO(EXCHANGE_READY) | TO(EXCHANGE_CLOSED),
+                [EXCHANGE_READY] = TO(EXCHANGE_PARKED) | TO(EXCHANGE_DELAYED) |
+                                   TO(EXCHANGE_ANSWERED) | TO(EXCHANGE_STREAMING) |
+                                   TO(EXCHANGE_CLOSED),
+                [EXCHANGE_PARKED] = TO(EXCHANGE_READY) | TO(EXCHANGE_CLOSED),
+                [EXCHANGE_DELAYED] = TO(EXCHANGE_READY) | TO(EXCHANGE_CLOSED),
+                [EXCHANGE_STREAMING] = TO(EXCHANGE_ANSWERED) | TO(EXCHANGE_CLOSED),
+                [EXCHANGE_ANSWERED] = TO(EXCHANGE_IDLE) | TO(EXCHANGE_CLOSED)},
+};
+
+static void move(struct exchange *x, enum exchange_state to)
+{
+    bool was_parked = x->state == EXCHANGE_PARKED;
+    struct env *env = x->http->env;
+    MACHINE_MOVE(&exchange_machine, x, state, to);
+    if (was_parked) env->waiting_count--;
+    if (to == EXCHANGE_PARKED) env->waiting_count++;
+    x->client.is_waiting = to == EXCHANGE_PARKED;
+}
+
+/* ---- the client ------------------------------------------------------------------------------ */
+
+static void stream_over(struct exchange *x)
+{
+    x->http->counts.streams--;
+    ticket_ended(x);
+}
+
+static struct exchange *exchange_of(struct client *c)
+{
+    return (struct exchange *)c;
+}
+
+/* Each frame of what is said to a client that listens, in order. */
+static void hear(struct exchange *x, struct slice frames, uint64_t version)
+{
+    while (frames.len > 0 && x->state == EXCHANGE_STREAMING) {
+        size_t len = resp_reply_length(frames);
+        if (len == 0) return;
+        x->on_message(x, slice_of(frames.data, len), version);
+        frames = slice_of(frames.data + len, frames.len - len);
+    }
+}
+
+static void client_write(struct client *c, struct slice bytes, uint64_t version)
+{
+    struct exchange *x = exchange_of(c);
+    struct stream *s = x->session->stream;
+    if (s->state != STREAM_OPEN || x->state == EXCHANGE_CLOSED) return;
+    if (client_memory_is_full(x->http->env, bytes.len)) {
+        x->http->env->stats.evicted_clients++;
+        stream_overrun(s, "a message for it was dropped, since all clients together hold more "
+                          "than twice maxmemory-clients");
+        return;
+    }
+    client_memory_grow(x->http->env, bytes.len);
+    if (x->state == EXCHANGE_STREAMING) {
+        hear(x, bytes, version);
+        return;
+    }
+    size_t max = x->http->options.output_stream.hard_bytes;
+    if (max != 0 && x->behind.len + bytes.len > max) {
+        stream_overrun(s, NULL);
+        return;
+    }
+    buf_append(&x->behind, bytes.data, bytes.len);
+    if (version > x->behind_version) x->behind_version = version;
+    if (x->behind.is_failed) stream_overrun(s, NULL);
+}
+
+/* Inside of calls that go over all clients: only this one ends, and later. */
+static void client_close(struct client *c)
+{
+    struct exchange *x = exchange_of(c);
+    if (x->state == EXCHANGE_CLOSED) return;
+    if (x->state == EXCHANGE_PARKED) waiter_cancel(&x->waiter);
+    if (x->state == EXCHANGE_STREAMING) stream_over(x);
+    move(x, EXCHANGE_CLOSED);
+    x->ops->queue(x);
+}
+
+static void client_buffers(const struct client *c, size_t *input, size_t *output)
+{
+    const struct exchange *x = (const struct exchange *)c;
+    *input = c->link->input_bytes;
+    *output = x->link.output_bytes + exchange_bytes(x);
+}
+
+static const struct client_ops client_ops = {
+    .write = client_write,
+    .close = client_close,
+    .buffers = client_buffers,
+};
+
+size_t exchange_bytes(const struct exchange *x)
+{
+    return x->reply.cap + x->text.cap + x->behind.cap + x->arena.held_bytes;
+}
+
+static void on_ready(struct waiter *w)
+{
+    struct exchange *x = (struct exchange *)(void *)((char *)w - offsetof(struct exchange, waiter));
+    if (x->state != EXCHANGE_PARKED) return;
+    move(x, EXCHANGE_READY);
+    x->ops->queue(x);
+}
+
+void exchange_init(struct exchange *x, struct session_http *s, struct link *link,
+                   const struct exchange_ops *ops)
+{
+    struct link own = x->link; /* it may be that one */
+    *x = (struct exchange){.session = s, .http = s->http, .ops = ops, .link = own};
+    x->waiter.ready = on_ready;
+    arena_init(&x->arena, ARENA_CHUNK_BYTES);
+    client_init(&x->client, s->http->env, link, &client_ops);
+    x->client.block.max_ms = BLOCK_MS_MAX;
+}
+
+static void run_over(struct exchange *x)
+{
+    struct backend *b = x->http->env->db->backend;
+    if (x->waiter.keep_id != 0) b->ops->run_over(b, &x->waiter);
+}
+
+void exchange_end(struct exchange *x)
+{
+    if (x->state != EXCHANGE_CLOSED) {
+        if (x->state == EXCHANGE_STREAMING) stream_over(x);
+        move(x, EXCHANGE_CLOSED);
+    }
+    waiter_cancel(&x->waiter);
+    run_over(x);
+    client_fini(&x->client, x->http->env);
+}
+
+bool exchange_forget(struct exchange *x, size_t *work)
+{
+    if (!client_end_listening(&x->client, x->http->env, work)) return false;
+    buf_fini(&x->reply);
+    buf_fini(&x->text);
+    buf_fini(&x->behind);
+    arena_fini(&x->arena);
+    return true;
+}
+
+void exchange_reset(struct exchange *x)
+{
+    move(x, EXCHANGE_IDLE);
+    arena_reset(&x->arena);
+    buf_clear(&x->reply, KEEP_BYTES);
+    buf_clear(&x->text, KEEP_BYTES);
+    x->client.proto = 2;
+    x->message = NULL;
+    x->route = NULL;
+    x->task = NULL;
+    x->step = NULL;
+    x->argv = NULL;
+    x->depends = 0;
+    x->header_count = 0;
+    x->cors = x->database = slice_of(NULL, 0);
+}
+
+/* ---- running commands ------------------------------------------------------------------------ */
+
+struct slice *exchange_argv(struct exchange *x, size_t count)
+{
+    return arena_alloc(&x->arena, count * sizeof(struct slice));
+}
+
+void exchange_command(struct exchange *x, struct slice *argv, size_t argc, exchange_step *step)
+{
+    x->argv = argv;
+    x->argc = argc;
+    x->step = step;
+    buf_clear(&x->reply, KEEP_BYTES);
+}
+
+void exchange_words(struct exchange *x, exchange_step *step, const char *word, ...)
+{
+    va_list words;
+    size_t count = 1;
+    va_start(words, word);
+    while (va_arg(words, const char *) != NULL) count++;
+    va_end(words);
+    struct slice *argv = exchange_argv(x, count);
+    argv[0] = slice_str(word);
+    va_start(words, word);
+    for (size_t i = 1; i < count; i++) argv[i] = slice_str(va_arg(words, const char *));
+    va_end(words);
+    exchange_command(x, argv, count, step);
+}
+
+static void run_command(struct exchange *x)
+{
+    struct http *h = x->http;
+    struct env *env = h->env;
+    struct resp_writer w = {.out = &x->reply, .proto = x->client.proto};
+    struct request rq = {.env = env,
+                         .client = &x->client,
+                         .argv = x->argv,
+                         .argc = x->argc,
+                         .arena = &h->arena,
+                         .scratch = &h->scratch,
+                         .w = &w,
+                         .waiter = &x->waiter};
+    x->client.link->stream_base = x->reply_from + x->reply_bytes;
+    x->is_running = true;
+    turn_command(env, NULL);
+    enum err r = command_run(&rq);
+    turn_command(env, &rq);
+    x->is_running = false;
+    arena_reset(&h->arena);
+    if (x->state != EXCHANGE_READY) return; /* it closed itself */
+    net_turn_spent(x->session->stream->net, x->reply.len, env->now_us);
+    if (r == ERR_WAIT) {
+        move(x, EXCHANGE_PARKED);
+        /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
+        if (x->waiter.next == NULL) on_ready(&x->waiter);
+        return;
+    }
+    x->argv = NULL;
+    x->reply_bytes += x->reply.len;
+    run_over(x);
+    if (rq.depends > x->depends) x->depends = rq.depends;
+    if (x->client.closes_after_reply) {
+        move(x, EXCHANGE_CLOSED);
+        x->ops->queue(x);
+    }
+}
+
+void exchange_go(struct exchange *x)
+{
+    for (bool is_first = true; x->state == EXCHANGE_READY; is_first = false) {
+        if (!is_first && net_turn_is_full(x->session->stream->net)) {
+            x->ops->queue(x);
+            return;
+        }
+        if (x->argv != NULL) {
+            run_command(x);
+        } else {
+            x->step(x);
+        }
+    }
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static void selected(struct exchange *x)
+{
+    if (exchange_fails(x)) return;
+    buf_clear(&x->reply, KEEP_BYTES);
+    x->step = x->route->run;
+}
+
+/* Its user is known: the database, then the route's own. */
+static void logged_in(struct exchange *x)
+{
+    struct slice database = x->database;
+    struct slice header = http_header(x->message, "tupled-database");
+    if (database.data == NULL) database = header;
+    buf_clear(&x->reply, KEEP_BYTES);
+    if (database.data == NULL && x->client.database == 0) {
+        x->step = x->route->run;
+        return;
+    }
+    if (database.data == NULL) database = slice_str("0");
+    struct slice *argv = exchange_argv(x, 2);
+    argv[0] = slice_str("SELECT");
+    argv[1] = database;
+    exchange_command(x, argv, 2, selected);
+}
+
+/* /db/<name>/... : the name is taken off. False: answered. */
+static bool take_database(struct exchange *x)
+{
+    struct slice rest = x->path;
+    if (!slice_has_prefix(rest, slice_str("/db/"))) return true;
+    (void)http_path_part(&rest);
+    struct slice name = http_path_part(&rest);
+    if (name.len == 0 || !http_decode(name, false, &x->arena, &x->database)) {
+        exchange_fail(x, 400, "ERR there is no name of a database after /db/");
+        return false;
+    }
+    x->path = rest.len > 0 ? rest : slice_str("/");
+    return true;
+}
+
+static bool check_origin(struct exchange *x)
+{
+    struct http *h = x->http;
+    const struct route *route = x->route;
+    struct origin_rules rules = {.allowed_hosts = h->options.allowed_hosts,
+                                 .allowed_origins = h->options.allowed_origins,
+                                 .own_name = h->own.text};
+    struct origin_asked asked = {.message = x->message,
+                                 .host = session_host(x->session, x->message),
+                                 .is_secure = session_is_secure(x->session, x->message),
+                                 .is_open = route != NULL && (route->flags & ROUTE_OPEN) != 0,
+                                 .may_act = route == NULL || (route->flags & ROUTE_ACTS) != 0,
+                                 .is_static = route != NULL && (route->flags & ROUTE_STATIC) != 0};
+    struct http_refusal no = origin_check(&rules, &asked, &x->cors);
+    if (no.status == 0) return true;
+    exchange_fail(x, no.status, "ERR %s", no.text);
+    return false;
+}
+
+void exchange_begin(struct exchange *x, const struct http_message *m)
+{
+    x->message = m;
+    x->path = m->path;
+    x->http->counts.requests[m->version]++;
+    move(x, EXCHANGE_READY);
+    if (!take_database(x)) return;
+    x->route = route_match(x);
+    if (!check_origin(x)) return;
+    if (!route_takes(x)) return;
+    if ((x->route->flags & (ROUTE_OPEN | ROUTE_STATIC)) != 0) {
+        x->step = x->route->run;
+    } else {
+        login_begin(x, logged_in);
+    }
+}
+
+void exchange_refuse(struct exchange *x, const struct http_refusal *why)
+{
+    x->message = NULL;
+    move(x, EXCHANGE_READY);
+    exchange_fail(x, why->status, "ERR %s", why->text);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+void exchange_header(struct exchange *x, const char *name, struct slice value)
+{
+    INVARIANT(x->header_count < ANSWER_HEADERS_MAX);
+    x->headers[x->header_count++] = (struct http_header){.name = slice_str(name), .value = value};
+}
+
+void exchange_answer(struct exchange *x, int status, const char *type, struct slice body)
+{
+    struct answer a = {.status = status, .type = type, .body = body};
+    if (x->text.is_failed || x->reply.is_failed) {
+        x->text.is_failed = x->reply.is_failed = false;
+        a = (struct answer){.status = 507,
+                            .type = "application/json",
+                            .body = slice_str("{\"error\":\"ERR out of memory for the answer\"}")};
+    }
+    answer_compress(x, &a);
+    x->http->counts.answers[a.status / 100]++;
+    x->argv = NULL;
+    move(x, EXCHANGE_ANSWERED);
+    x->ops->answer(x, &a);
+}
+
+void exchange_answer_json(struct exchange *x, int status)
+{
+    exchange_answer(x, status, "application/json", buf_slice(&x->text));
+}
+
+void exchange_fail(struct exchange *x, int status, const char *format, ...)
+{
+    char text[ERROR_TEXT_BYTES + 64];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    buf_clear(&x->text, KEEP_BYTES);
+    buf_append_str(&x->text, "{\"error\":");
+    json_string_write_lossy(slice_str(text), &x->text);
+    buf_append_byte(&x->text, '}');
+    exchange_answer_json(x, status);
+}
+
+int exchange_status_of(struct slice error)
+{
+    static const struct {
+        const char *code;
+        int status;
+    } codes[] = {{"NOAUTH ", 401},  {"WRONGPASS ", 401}, {"NOPERM ", 403},
+                 {"NODB ", 404},    {"TRYAGAIN ", 503},  {"LOADING ", 503},
+                 {"CORRUPT ", 500}, {"QUOTA ", 507},     {"ERR disk full", 507}};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (slice_has_prefix(error, slice_str(codes[i].code))) return codes[i].status;
+    }
+    return 400;
+}
+
+bool exchange_fails(struct exchange *x)
+{
+    struct slice error;
+    if (!reply_is_error(buf_slice(&x->reply), &error)) return false;
+    buf_clear(&x->text, KEEP_BYTES);
+    buf_append_str(&x->text, "{\"error\":");
+    json_string_write_lossy(error, &x->text);
+    buf_append_byte(&x->text, '}');
+    exchange_answer_json(x, exchange_status_of(error));
+    return true;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+void exchange_stream(struct exchange *x, struct slice first, exchange_message *on_message)
+{
+    struct answer a = {.status = 200, .type = "text/event-stream", .is_stream = true};
+    x->on_message = on_message;
+    x->argv = NULL;
+    x->http->counts.answers[2]++;
+    x->http->counts.streams++;
+    x->sent_ms = clock_mono_us() / 1000;
+    move(x, EXCHANGE_STREAMING);
+    x->ops->answer(x, &a);
+    exchange_send(x, first, x->depends);
+    hear(x, buf_slice(&x->reply), x->depends);
+    buf_clear(&x->reply, KEEP_BYTES);
+    if (x->behind.len > 0) hear(x, buf_slice(&x->behind), x->behind_version);
+    buf_clear(&x->behind, 0);
+    x->behind_version = 0;
+}
+
+void exchange_send(struct exchange *x, struct slice bytes, uint64_t version)
+{
+    if (x->state != EXCHANGE_STREAMING || bytes.len == 0) return;
+    x->sent_ms = x->http->env->now_us / 1000;
+    x->ops->send(x, bytes, version);
+}
+
+void exchange_end_stream(struct exchange *x)
+{
+    if (x->state != EXCHANGE_STREAMING) return;
+    stream_over(x);
+    move(x, EXCHANGE_ANSWERED);
+    x->ops->end(x);
+}
+
+void exchange_check(struct exchange *x, int64_t now_ms)
+{
+    if (x->state == EXCHANGE_DELAYED && now_ms >= x->until_ms) {
+        move(x, EXCHANGE_READY);
+        x->ops->queue(x);
+    }
+    if (x->state == EXCHANGE_STREAMING && now_ms - x->sent_ms >= HEARTBEAT_MS) {
+        exchange_send(x, slice_str(x->heartbeat), 0);
+    }
+}
+
+void exchange_delay(struct exchange *x, int64_t ms)
+{
+    x->until_ms = clock_mono_us() / 1000 + ms;
+    move(x, EXCHANGE_DELAYED);
+}

@@ -1,0 +1,24 @@
+/* route: what there is to be asked for, file by file. */
+#ifndef HTTP_ROUTE_H
+#define HTTP_ROUTE_H
+
+#include "http/http_int.h"
+
+/* health.c */
+exchange_step health_live_run, health_ready_run;
+
+/* api.c: commands as words in JSON. */
+exchange_step api_command_run, api_pipeline_run, api_transaction_run, api_path_run;
+/* Is x->path a command with its words? */
+bool command_path_fits(const struct exchange *x);
+
+/* api_events.c */
+exchange_step api_subscribe_run, api_monitor_run;
+
+/* scrape.c */
+exchange_step scrape_run;
+
+/* page.c */
+exchange_step page_root_run, page_to_run, page_file_run;
+
+#endif

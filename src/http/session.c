@@ -1,0 +1,291 @@
+/* session: HTTP over a stream. Which version it is the first bytes say: the preface of HTTP/2, or a
+ * request line.
+ */
+#include <poll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/http_int.h"
+#include "http/ticket.h"
+#include "request/observe.h"
+
+#define READ_BYTES (16 * 1024)
+#define READ_BIG_BYTES (1024 * 1024)
+#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+#define PREFACE_BYTES 24
+
+/* ---- what all sessions share ----------------------------------------------------------------- */
+
+struct http *http_new(struct env *env, const struct http_options *options)
+{
+    struct http *h = mem_new(sizeof *h);
+    h->env = env;
+    h->options = *options;
+    arena_init(&h->arena, 64 * 1024);
+    buf_init(&h->scratch);
+    h->failures = failures_new();
+    h->tickets = tickets_new();
+    if (gethostname(h->own.text, sizeof h->own.text - 1) != 0) h->own.text[0] = '\0';
+    return h;
+}
+
+void http_free(struct http *h)
+{
+    if (h == NULL) return;
+    tickets_free(h->tickets);
+    failures_free(h->failures);
+    arena_fini(&h->arena);
+    buf_fini(&h->scratch);
+    mem_free(h);
+}
+
+void http_set_options(struct http *h, const struct http_options *options)
+{
+    h->options = *options;
+}
+
+void http_set_ready(struct http *h, const char *(*why_not)(void *arg), void *arg)
+{
+    h->why_not_ready = why_not;
+    h->ready_arg = arg;
+}
+
+const struct http_counts *http_counts(const struct http *h)
+{
+    return &h->counts;
+}
+
+/* ---- whom it speaks for ---------------------------------------------------------------------- */
+
+/* "1.2.3.4:5", "[::1]:5": without the port. */
+static struct slice peer_address(const struct session_http *s)
+{
+    struct slice text = slice_str(s->stream->link.address);
+    while (text.len > 0 && text.data[text.len - 1] != ':') text.len--;
+    if (text.len > 0) text.len--;
+    if (text.len >= 2 && text.data[0] == '[') text = slice_of(text.data + 1, text.len - 2);
+    return text;
+}
+
+bool session_is_proxied(const struct session_http *s)
+{
+    const char *trusted = s->http->options.trusted_proxies;
+    return trusted[0] != '\0' && origin_list_has(trusted, peer_address(s));
+}
+
+struct slice session_host(const struct session_http *s, const struct http_message *m)
+{
+    struct slice told = http_header(m, "x-forwarded-host");
+    return told.data != NULL && session_is_proxied(s) ? told : m->host;
+}
+
+bool session_is_secure(const struct session_http *s, const struct http_message *m)
+{
+    struct slice told = http_header(m, "x-forwarded-proto");
+    if (told.data != NULL && session_is_proxied(s)) return slice_is_word(told, "HTTPS");
+    return s->stream->link.is_tls;
+}
+
+/* The last one of the list that is no trusted proxy itself. */
+struct slice session_address(const struct session_http *s, const struct http_message *m)
+{
+    struct slice told = m == NULL ? slice_of(NULL, 0) : http_header(m, "x-forwarded-for");
+    if (told.data == NULL || !session_is_proxied(s)) return peer_address(s);
+    for (;;) {
+        size_t begin = told.len;
+        while (begin > 0 && told.data[begin - 1] != ',') begin--;
+        struct slice last = http_trim(slice_of(told.data + begin, told.len - begin));
+        if (begin == 0 || !origin_list_has(s->http->options.trusted_proxies, last)) {
+            return last.len > 0 ? last : peer_address(s);
+        }
+        told.len = begin - 1;
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int64_t mono_ms(void)
+{
+    return clock_mono_us() / 1000;
+}
+
+static void *session_begin(void *arg, struct stream *stream)
+{
+    struct session_http *s = mem_new(sizeof *s);
+    s->stream = stream;
+    s->http = arg;
+    s->idle_ms = mono_ms();
+    http1_init(&s->reader);
+    return s;
+}
+
+static void session_end(struct stream *stream)
+{
+    struct session_http *s = stream->session;
+    if (s->ops != NULL) s->ops->end(s);
+}
+
+static bool session_forget(struct stream *stream, size_t *work)
+{
+    struct session_http *s = stream->session;
+    if (s->ops != NULL && !s->ops->forget(s, work)) return false;
+    http1_fini(&s->reader);
+    mem_free(s);
+    stream->session = NULL;
+    return true;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool session_wants_input(const struct stream *stream)
+{
+    const struct session_http *s = stream->session;
+    if (stream_pending(stream) >= STREAM_PAUSE_BYTES) return false;
+    return s->ops == NULL || s->ops->wants_input(s);
+}
+
+/* For a long body as much as has come already, so that memory follows what was sent. */
+static size_t read_size(const struct session_http *s)
+{
+    uint64_t missing = http1_missing(&s->reader);
+    size_t there = http1_buffered(&s->reader);
+    if (missing <= READ_BYTES) return READ_BYTES;
+    size_t size = there < READ_BYTES ? READ_BYTES : there > READ_BIG_BYTES ? READ_BIG_BYTES : there;
+    return size < missing ? size : (size_t)missing;
+}
+
+static uint8_t *session_room(struct stream *stream, size_t *size)
+{
+    struct session_http *s = stream->session;
+    if (s->kind == SESSION_HTTP2) {
+        *size = sizeof s->http->input;
+        return s->http->input;
+    }
+    size_t wanted = read_size(s);
+    uint8_t *p = http1_room(&s->reader, wanted, size);
+    if (p == NULL) {
+        log_warning("client %s closed: no memory for its request", stream->link.address);
+        stream_kill(stream);
+        return NULL;
+    }
+    if (*size > wanted) *size = wanted;
+    return p;
+}
+
+static void become(struct session_http *s, enum session_kind kind)
+{
+    s->kind = kind;
+    s->ops = kind == SESSION_HTTP2 ? &http2_ops : &http1_ops;
+    s->ops->begin(s);
+}
+
+/* What the first bytes say. */
+static void find_kind(struct session_http *s)
+{
+    struct slice in = slice_of(s->reader.in.data + s->reader.begin, http1_buffered(&s->reader));
+    size_t len = in.len < PREFACE_BYTES ? in.len : PREFACE_BYTES;
+    if (len == 0) return;
+    if (memcmp(in.data, PREFACE, len) != 0) {
+        become(s, SESSION_HTTP1);
+    } else if (len == PREFACE_BYTES) {
+        become(s, SESSION_HTTP2);
+        if (!http2_receive(s, in)) stream_kill(s->stream);
+        http1_fini(&s->reader);
+    }
+}
+
+static void session_received(struct stream *stream, size_t bytes)
+{
+    struct session_http *s = stream->session;
+    if (s->kind == SESSION_HTTP2) {
+        if (!http2_receive(s, slice_of(s->http->input, bytes))) stream_kill(stream);
+        return;
+    }
+    http1_fed(&s->reader, bytes);
+    if (s->begun_ms == 0) s->begun_ms = mono_ms();
+    if (s->kind == SESSION_NEW) find_kind(s);
+}
+
+static void session_run(struct stream *stream)
+{
+    struct session_http *s = stream->session;
+    stream->link.active_ms = clock_wall_ms();
+    s->http->env->now_us = clock_mono_us();
+    if (s->ops != NULL) s->ops->run(s);
+    if (s->ops == NULL && stream->has_eof && stream->state == STREAM_OPEN) stream_drain(stream);
+    stream->link.input_bytes = http1_buffered(&s->reader);
+}
+
+/* Whoever waits for a message that may never come must not wait for somebody who has gone, nor are
+ * events for them. */
+static void session_peer_ended(struct stream *stream)
+{
+    const struct session_http *s = stream->session;
+    if (s->ops != NULL && (s->ops->has_events(s) || s->ops->is_blocked(s))) stream_kill(stream);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static const struct output_limit *session_output_limit(const struct stream *stream)
+{
+    const struct session_http *s = stream->session;
+    const struct http_options *o = &s->http->options;
+    return s->ops != NULL && s->ops->has_events(s) ? &o->output_stream : &o->output;
+}
+
+/* Nothing is read of a session whose command is blocked: has its peer ended? */
+static bool is_abandoned(const struct session_http *s)
+{
+    struct pollfd p = {.fd = s->stream->link.fd, .events = POLLRDHUP};
+    return s->ops != NULL && s->ops->is_blocked(s) && poll(&p, 1, 0) == 1;
+}
+
+static void session_check(struct stream *stream, int64_t now_ms)
+{
+    struct session_http *s = stream->session;
+    const struct http_options *o = &s->http->options;
+    int64_t now = mono_ms();
+    (void)now_ms;
+    if (s->kind != SESSION_HTTP2 && is_abandoned(s)) {
+        log_verbose("client %s closed: it went away while it was blocked", stream->link.address);
+        stream_kill(stream);
+        return;
+    }
+    bool is_busy = s->ops != NULL && s->ops->is_busy(s);
+    if (is_busy) s->idle_ms = now;
+    if (s->ops != NULL) s->ops->check(s, now);
+    if (stream->state != STREAM_OPEN || is_busy) return;
+    bool is_late = s->begun_ms != 0 && o->request_s != 0 &&
+                   now - s->begun_ms > (int64_t)o->request_s * 1000;
+    bool is_idle = o->idle_s != 0 && now - s->idle_ms > (int64_t)o->idle_s * 1000;
+    if (!is_late && !is_idle) return;
+    log_verbose("client %s closed: %s", stream->link.address,
+                is_late ? "its request did not come in time" : "idle");
+    stream_kill(stream);
+}
+
+const struct protocol http_protocol = {
+    .name = "http",
+    .alpn = "\x02h2\x08http/1.1",
+    .full = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: "
+            "application/json\r\n\r\n"
+            "{\"error\":\"ERR max number of clients reached\"}",
+    .denied =
+        "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Type: "
+        "application/json\r\n\r\n"
+        "{\"error\":\"DENIED protected mode: without a password only this machine is served. "
+        "Set requirepass or users (aclfile), or, to let everybody in, protected-mode no, from "
+        "this machine.\"}",
+    .begin = session_begin,
+    .wants_input = session_wants_input,
+    .room = session_room,
+    .received = session_received,
+    .run = session_run,
+    .peer_ended = session_peer_ended,
+    .check = session_check,
+    .output_limit = session_output_limit,
+    .end = session_end,
+    .forget = session_forget,
+};

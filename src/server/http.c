@@ -1,0 +1,96 @@
+/* http: what the settings say of HTTP (http/http.h), and whether the server is ready. */
+#include <stdio.h>
+
+#include "base/log.h"
+#include "engine/start.h"
+#include "server/server_int.h"
+
+#define BINDS_MAX 16
+
+struct http_options http_options_of(const struct server *s)
+{
+    const struct config *c = s->config;
+    return (struct http_options){
+        .body_bytes_max = c->http_body_bytes,
+        .idle_s = c->http_idle_s,
+        .request_s = c->http_request_s,
+        .output = {c->output_normal.hard_bytes, c->output_normal.soft_bytes,
+                   c->output_normal.soft_s},
+        .output_stream = {c->output_pubsub.hard_bytes, c->output_pubsub.soft_bytes,
+                          c->output_pubsub.soft_s},
+        .allowed_hosts = c->http_allowed_hosts,
+        .allowed_origins = c->http_allowed_origins,
+        .trusted_proxies = c->http_trusted_proxies,
+        .rest_base = c->rest_base,
+        .rest_path_numbers = c->rest_path_numbers == CONFIG_YES,
+        .rest_deletes_exact = c->rest_delete == CONFIG_DELETES_EXACT,
+    };
+}
+
+/* NULL: it serves. */
+static const char *why_not_ready(void *arg)
+{
+    const struct server *s = arg;
+    struct backend_stats stats;
+    struct backend *b = s->env.db->backend;
+    if (s->service.state == SERVICE_STOPPING) return "the server is stopping";
+    if (!engine_is_started(s->env.db->engine)) {
+        return "the server is starting: it reads what queues and indexes keep in memory";
+    }
+    b->ops->stats(b, &stats);
+    if (stats.is_disk_full) return "the disk is full: nothing can be written";
+    if (stats.is_store_failing)
+        return "what is written cannot be applied to the store: see the log";
+    return NULL;
+}
+
+static enum err check_base(const char *base, struct error *e)
+{
+    size_t len = strlen(base);
+    if (base[0] == '/' && len > 1 && base[len - 1] != '/') return OK;
+    return error_set(e, ERR_SYNTAX, "rest-base must begin with / and not end with it: \"%s\"",
+                     base);
+}
+
+/* Addresses of a text with blanks between; `text` is cut in pieces. */
+static size_t split(char *text, char **out)
+{
+    size_t count = 0;
+    text += strspn(text, " \t");
+    while (*text != '\0' && count < BINDS_MAX) {
+        out[count++] = text;
+        text += strcspn(text, " \t");
+        if (*text != '\0') *text++ = '\0';
+        text += strspn(text, " \t");
+    }
+    return count;
+}
+
+enum err http_open(struct server *s, struct error *e)
+{
+    const struct config *c = s->config;
+    struct http_options options = http_options_of(s);
+    char text[1024];
+    char *bind[BINDS_MAX];
+    bool is_any = s->is_any_http_port && c->http_port == 0;
+    if (c->http_port == 0 && !is_any) return OK;
+    enum err r = check_base(c->rest_base, e);
+    if (r != OK) return r;
+    snprintf(text, sizeof text, "%s", c->http_bind);
+    s->http = http_new(&s->env, &options);
+    http_set_ready(s->http, why_not_ready, s);
+    struct net_listen l = {.protocol = &http_protocol,
+                           .arg = s->http,
+                           .bind = bind,
+                           .bind_count = split(text, bind),
+                           .port = (uint16_t)c->http_port,
+                           .is_any_port = is_any,
+                           .is_tls = c->http_tls == CONFIG_YES,
+                           .unix_path = ""};
+    r = net_listen(s->net, &l, &s->http_port, e);
+    if (r == OK || c->http_port_is_said) return r;
+    log_warning("no HTTP: %s; say which port it is to use (http-port), or none (http-port 0)",
+                e->text);
+    s->http_port = 0;
+    return OK;
+}
