@@ -76,20 +76,22 @@ async function post(tail, body, {signal, encoding, db} = {}) {
     }
     reach(true);
     if (response.status === 401 && asked === credentials && user !== null) signOut();
-    if (answer.error !== undefined) throw failure(answer.error, response.status, body);
+    if (answer.error !== undefined) throw failure(answer.error, response.status);
     return answer;
 }
 
-function failure(text, status, body) {
+function failure(text, status) {
     const e = new CommandError(text, status);
     if (e.code === 'NOPERM') learn(text);
-    void body;
     return e;
 }
 
-/* One command; its result, or a CommandError is thrown. */
+/* One command; its result, or a CommandError is thrown. It is sent as a pipeline of one, because a
+ * browser writes every answer with a status of 400 into its console, and an error is nothing unusual. */
 export async function call(words, options) {
-    return (await post('', words, options)).result;
+    const [answer] = await pipeline([words], options);
+    if (answer.error !== undefined) throw new CommandError(answer.error);
+    return answer.result;
 }
 
 /* Several commands: an array of {result} or {error}, in their order. */
