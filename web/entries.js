@@ -12,8 +12,11 @@ import {keyText, partLabel, tryParseKey} from './keys.js';
 export function render(view, params) {
     const screen = new Entries(view);
     screen.show(params);
-    screen.tree.load().then(() => screen.revealed());
-    return p => screen.show(p);
+    screen.tree.load().then(() => screen.reveal());
+    return p => {
+        screen.show(p);
+        screen.reveal();
+    };
 }
 
 class Entries {
@@ -53,7 +56,7 @@ class Entries {
             n: [() => { newEntry(this, this.prefix); }, 'new entry']});
     }
 
-    revealed() {
+    reveal() {
         if (this.prefix.length > 0) this.tree.reveal(this.prefix);
     }
 

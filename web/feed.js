@@ -191,7 +191,7 @@ class Feed {
             const c = this.changes[i];
             if (needle === '' || c.gap || matches(c, needle)) rows.push(rowOf(c));
         }
-        return fill(this.list, rows);
+        return place(this.list, rows);
     }
 
     drawEmpty() {
@@ -207,6 +207,21 @@ class Feed {
         const rate = n < 1 ? 0 : (this.recent[n] - this.recent[0]) / n;
         const of = this.changes.length > SHOWN ? `newest ${SHOWN} of ${number(this.changes.length)} kept; ` : '';
         setText(this.rate, `${of}${short(rate)} changes/s, ${number(this.seen)} since you came${this.isPaused ? ', paused' : ''}`);
+    }
+}
+
+/* Makes `rows` the children. Most are there already: only what is new is put in, what is old goes. */
+function place(list, rows) {
+    const keep = new Set(rows);
+    for (let el = list.lastChild; el !== null;) {
+        const before = el.previousSibling;
+        if (!keep.has(el)) el.remove();
+        el = before;
+    }
+    let next = list.firstChild;
+    for (const row of rows) {
+        if (row === next) next = next.nextSibling;
+        else list.insertBefore(row, next);
     }
 }
 

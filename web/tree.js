@@ -174,7 +174,7 @@ export class Tree {
         this.roving();
     }
 
-    /* Opens what leads to a prefix, as far as it is among the children that are shown. */
+    /* Opens what leads to a prefix and the prefix itself, as far as they are among the children shown. */
     async reveal(parts) {
         let node = this.root;
         for (let i = 0; i < parts.length; i++) {
@@ -182,7 +182,7 @@ export class Tree {
             const wanted = parts.slice(0, i + 1);
             const next = (node.children || []).find(n => sameKey(n.parts, wanted));
             if (next === undefined) break;
-            if (i < parts.length - 1) await this.toggle(next, true);
+            await this.toggle(next, true);
             node = next;
         }
         this.select(node === this.root ? null : node);

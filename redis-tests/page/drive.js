@@ -107,7 +107,7 @@ async function entries() {
     });
     await test('text from the database is text', async () => {
         await b.click('.tree-row', '<img');
-        await b.sees('.preview', '<b id="injected">x</b>');
+        await b.sees('.preview', '<b id=\\"injected\\">x</b>');
         check('an element was made', await b.page.$('#content img, #injected') === null);
     });
     await test('a filter finds by value, and a wrong one says why', async () => {
@@ -247,6 +247,7 @@ async function queues() {
     await test('purging wants the name typed', async () => {
         await b.go('#/queues?q=thumbnails');
         await b.click('button', 'Purge');
+        await b.sees('dialog input');
         await b.fill('dialog input', 'thumbnails');
         await b.click('dialog .danger', 'Remove 7');
         await b.sees('.toast', '7 removed');
