@@ -10,7 +10,11 @@ export function short(n) {
     if (!Number.isFinite(n)) return '–';
     if (a < 10 && !Number.isInteger(n)) return n.toFixed(1);
     if (a < 1000) return String(Math.round(n));
-    for (const [unit, size] of [['G', 1e9], ['M', 1e6], ['k', 1e3]]) {
+    for (const [unit, size] of [
+        ['G', 1e9],
+        ['M', 1e6],
+        ['k', 1e3],
+    ]) {
         if (a >= size * 0.9995) return `${round(n / size)} ${unit}`;
     }
     return String(Math.round(n));
@@ -23,7 +27,12 @@ function round(n) {
 export function bytes(n) {
     if (!Number.isFinite(n)) return '–';
     if (n < 1000) return `${Math.round(n)} B`;
-    for (const [unit, size] of [['TB', 1e12], ['GB', 1e9], ['MB', 1e6], ['kB', 1e3]]) {
+    for (const [unit, size] of [
+        ['TB', 1e12],
+        ['GB', 1e9],
+        ['MB', 1e6],
+        ['kB', 1e3],
+    ]) {
         if (n >= size * 0.9995) return `${round(n / size)} ${unit}`;
     }
     return `${n} B`;
@@ -39,7 +48,7 @@ export function duration(ms) {
     if (s < 10) return `${s.toFixed(1).replace(/\.0$/, '')} s`;
     if (s < 120) return `${Math.round(s)} s`;
     if (s < 7200) return `${Math.round(s / 60)} min`;
-    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`;
+    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
     return `${Math.round(s / 86400)} d`;
 }
 

@@ -1,35 +1,61 @@
-// Graphs of the last 15 minutes: thin lines, faint gridlines, gaps where nothing was asked, the same
-// time axis for all. The last value stands in the legend.
+// Graphs of the last 15 minutes: thin lines, faint gridlines, gaps where nothing was asked, the
+// same time axis for all. The last value stands in the legend.
 
 import {h, setText} from './dom.js';
 import {KEPT_MS} from './samples.js';
 
 const GAP_MS = 9000; // samples further apart are not joined
-const LEFT = 52, BOTTOM = 18, TOP = 6;
+const LEFT = 52,
+    BOTTOM = 18,
+    TOP = 6;
 
-/* A graph of `series` [{name, key}] of samples; `format` writes a value. One with isText is of another
- * unit: it stands in the legend only. */
+/* A graph of `series` [{name, key}] of samples; `format` writes a value. One with isText is of
+ * another unit: it stands in the legend only. One with hasOwnScale has its scale at the right. */
 export function graph(title, series, format) {
     const values = series.map(() => h('b', {}, '–'));
-    const legend = h('div', {class: 'legend'}, series.map((s, i) =>
-        h('span', {}, s.isText ? null : h('span', {class: `swatch s${i}`}), `${s.name} `, values[i])));
+    const legend = h(
+        'div',
+        {class: 'legend'},
+        series.map((s, i) =>
+            h(
+                'span',
+                {},
+                s.isText ? null : h('span', {class: `swatch s${i}`}),
+                `${s.name} `,
+                values[i],
+            ),
+        ),
+    );
     const canvas = h('canvas', {role: 'img', 'aria-label': title});
-    const el = h('section', {class: 'graph'},
-        h('div', {class: 'graph-head'}, h('h2', {}, title), legend), canvas);
-    return {el, draw(samples) {
-        const last = samples.length === 0 ? null : samples[samples.length - 1];
-        series.forEach((s, i) => {
-            const v = last === null ? null : last[s.key];
-            setText(values[i], v === null || v === undefined ? '–' : (s.format || format)(v));
-        });
-        canvas.setAttribute('aria-label', `${title}: ${legend.textContent}`);
-        draw(canvas, samples, series.filter(s => !s.isText), format);
-    }};
+    const el = h(
+        'section',
+        {class: 'graph'},
+        h('div', {class: 'graph-head'}, h('h2', {}, title), legend),
+        canvas,
+    );
+    return {
+        el,
+        draw(samples) {
+            const last = samples.length === 0 ? null : samples[samples.length - 1];
+            series.forEach((s, i) => {
+                const v = last === null ? null : last[s.key];
+                setText(values[i], v === null || v === undefined ? '–' : (s.format || format)(v));
+            });
+            canvas.setAttribute('aria-label', `${title}: ${legend.textContent}`);
+            draw(
+                canvas,
+                samples,
+                series.filter(s => !s.isText),
+                format,
+            );
+        },
+    };
 }
 
 function draw(canvas, samples, series, format) {
     const ratio = devicePixelRatio || 1;
-    const width = canvas.clientWidth, height = canvas.clientHeight;
+    const width = canvas.clientWidth,
+        height = canvas.clientHeight;
     if (width === 0) return;
     if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
     if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
@@ -38,15 +64,21 @@ function draw(canvas, samples, series, format) {
     c.clearRect(0, 0, width, height);
     const style = getComputedStyle(document.documentElement);
     const colour = name => style.getPropertyValue(name).trim();
-    const box = {x: LEFT, y: TOP, w: width - LEFT - 4, h: height - TOP - BOTTOM};
-    const top = scaleTop(samples, series);
+    const own = series.find(s => s.hasOwnScale);
+    const box = {x: LEFT, y: TOP, w: width - LEFT - (own ? LEFT : 4), h: height - TOP - BOTTOM};
+    const top = scaleTop(
+        samples,
+        series.filter(s => s !== own),
+    );
+    const ownTop = own ? scaleTop(samples, [own]) : 0;
     const now = Date.now();
     grid(c, box, top, format, colour);
+    if (own) rightScale(c, box, ownTop, own.format, colour('--second'));
     const colours = [colour('--accent'), colour('--second'), colour('--amber-fill')];
     series.forEach((s, i) => {
         c.strokeStyle = colours[i];
         c.setLineDash(i === 2 ? [4, 3] : []);
-        line(c, box, top, samples, s.key, now);
+        line(c, box, s === own ? ownTop : top, samples, s.key, now);
     });
     c.setLineDash([]);
 }
@@ -81,6 +113,16 @@ function grid(c, box, top, format, colour) {
         c.textAlign = minutes === 15 ? 'left' : minutes === 0 ? 'right' : 'center';
         c.fillText(minutes === 0 ? 'now' : `−${minutes} min`, x, box.y + box.h + 14);
     }
+}
+
+function rightScale(c, box, top, format, colour) {
+    c.fillStyle = colour;
+    c.textBaseline = 'middle';
+    c.textAlign = 'left';
+    for (const part of [0, 0.5, 1]) {
+        c.fillText(format(top * part), box.x + box.w + 6, box.y + box.h * (1 - part));
+    }
+    c.textBaseline = 'alphabetic';
 }
 
 function line(c, box, top, samples, key, now) {

@@ -5,8 +5,8 @@ import {record} from './format.js';
 
 const ESCAPES = {n: '\n', r: '\r', t: '\t', b: '\b', a: '\u0007'};
 
-/* The words of a line: blanks between, 'single' and "double quotes" as redis-cli takes them. JSON that
- * begins with [ or { may stand without quotes up to the bracket that closes it. */
+/* The words of a line: blanks between, 'single' and "double quotes" as redis-cli takes them. JSON
+ * that begins with [ or { may stand without quotes up to the bracket that closes it. */
 export function splitWords(line) {
     const words = [];
     let at = 0;
@@ -23,7 +23,8 @@ export function splitWords(line) {
 }
 
 function bracketed(line, start) {
-    let depth = 0, inText = false;
+    let depth = 0,
+        inText = false;
     for (let at = start; at < line.length; at++) {
         const c = line[at];
         if (inText) {
@@ -31,7 +32,8 @@ function bracketed(line, start) {
             else if (c === '"') inText = false;
         } else if (c === '"') inText = true;
         else if (c === '[' || c === '{') depth++;
-        else if ((c === ']' || c === '}') && --depth === 0) return [line.slice(start, at + 1), at + 1];
+        else if ((c === ']' || c === '}') && --depth === 0)
+            return [line.slice(start, at + 1), at + 1];
     }
     return [line.slice(start), line.length];
 }
@@ -55,22 +57,29 @@ function oneWord(line, at) {
 function quoted(line, at, quote) {
     let text = '';
     for (; at < line.length && line[at] !== quote; at++) {
-        if (line[at] !== '\\' || quote === "'" && line[at + 1] !== "'") text += line[at];
+        if (line[at] !== '\\' || (quote === "'" && line[at + 1] !== "'")) text += line[at];
         else {
             at++;
-            text += quote === '"' && ESCAPES[line[at]] !== undefined ? ESCAPES[line[at]] : line[at] || '';
+            text +=
+                quote === '"' && ESCAPES[line[at]] !== undefined
+                    ? ESCAPES[line[at]]
+                    : line[at] || '';
         }
     }
     return [text, at + 1];
 }
 
-/* The syntax line, as docs/commands.md writes it; what is to be typed next is in bold. `typed` is the
- * number of words that are complete. */
+/* The syntax line, as docs/commands.md writes it; what is to be typed next is in bold. `typed` is
+ * the number of words that are complete. */
 export function syntaxOf(command, typed) {
     const args = command.arguments.map(a => argument(record(a)));
     const next = typed - command.name.split(' ').length;
-    return h('div', {}, command.name.toUpperCase(), args.map((text, i) =>
-        [' ', i === Math.max(0, next) ? h('b', {}, text) : text]));
+    return h(
+        'div',
+        {},
+        command.name.toUpperCase(),
+        args.map((text, i) => [' ', i === Math.max(0, next) ? h('b', {}, text) : text]),
+    );
 }
 
 function argument(a) {
@@ -85,9 +94,15 @@ function argument(a) {
 
 function body(a) {
     const inner = (a.arguments || []).map(x => argument(record(x)));
-    let text = a.type === 'oneof' ? inner.join(' | ') : a.type === 'block' ? inner.join(' ') : a['display_text'] || a.name;
+    let text =
+        a.type === 'oneof'
+            ? inner.join(' | ')
+            : a.type === 'block'
+              ? inner.join(' ')
+              : a['display_text'] || a.name;
     if (a.type === 'pure-token') return a.token;
     const flags = a.flags === undefined ? [] : a.flags;
-    if (a.type === 'oneof' && (!flags.includes('optional') || a.token !== undefined)) text = `<${text}>`;
+    if (a.type === 'oneof' && (!flags.includes('optional') || a.token !== undefined))
+        text = `<${text}>`;
     return a.token === undefined ? text : `${a.token} ${text}`;
 }

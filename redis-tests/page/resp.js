@@ -1,5 +1,5 @@
-// The server by RESP, for what a test needs beside the page: loading data, changing things at the same
-// time. Enough of the protocol for that.
+// The server by RESP, for what a test needs beside the page: loading data, changing things at the
+// same time. Enough of the protocol for that.
 import net from 'node:net';
 
 export class Resp {
@@ -43,15 +43,23 @@ export class Resp {
 function reply(b, at) {
     const line = b.indexOf('\r\n', at);
     if (line < 0) return null;
-    const text = b.toString('utf8', at + 1, line), end = line + 2, n = Number(text);
+    const text = b.toString('utf8', at + 1, line),
+        end = line + 2,
+        n = Number(text);
     switch (String.fromCharCode(b[at])) {
-    case '+': return {value: text, end};
-    case '-': return {value: new Error(text), end};
-    case ':': return {value: n, end};
-    case '$':
-        if (n < 0) return {value: null, end};
-        return b.length < end + n + 2 ? null : {value: b.toString('utf8', end, end + n), end: end + n + 2};
-    default: return array(b, end, n);
+        case '+':
+            return {value: text, end};
+        case '-':
+            return {value: new Error(text), end};
+        case ':':
+            return {value: n, end};
+        case '$':
+            if (n < 0) return {value: null, end};
+            return b.length < end + n + 2
+                ? null
+                : {value: b.toString('utf8', end, end + n), end: end + n + 2};
+        default:
+            return array(b, end, n);
     }
 }
 

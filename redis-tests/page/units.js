@@ -1,5 +1,13 @@
 // The page's modules that need no browser: keys and typed JSON.
-import {parseKey, keyText, keyPath, parsePath, guessKey, afterSubtree, isBelow} from './web/keys.js';
+import {
+    parseKey,
+    keyText,
+    keyPath,
+    parsePath,
+    guessKey,
+    afterSubtree,
+    isBelow,
+} from './web/keys.js';
 import {read, compact, pretty, typeName} from './web/json.js';
 import {diffLines} from './web/diff.js';
 import {splitWords} from './web/syntax.js';
@@ -25,10 +33,17 @@ function fails(name, f) {
 
 const every = '["a/b",42,-1.5,{"$bigint":"9007199254740993"},{"$bytes":"AP8="},true,"","#x","é"]';
 same('a key is read and written', every, keyText(parseKey(every)));
-same('path form', 'a%2fb/#42/#-1.5/#n9007199254740993/&00ff/!true/%/%23x/%c3%a9', keyPath(parseKey(every)));
+same(
+    'path form',
+    'a%2fb/#42/#-1.5/#n9007199254740993/&00ff/!true/%/%23x/%c3%a9',
+    keyPath(parseKey(every)),
+);
 same('path form, back', every, keyText(parsePath(keyPath(parseKey(every)))));
-same('special numbers', '[{"$number":"-0"},{"$number":"NaN"},{"$number":"-Infinity"}]',
-    keyText(parsePath('#-0/#NaN/#-Infinity')));
+same(
+    'special numbers',
+    '[{"$number":"-0"},{"$number":"NaN"},{"$number":"-Infinity"}]',
+    keyText(parsePath('#-0/#NaN/#-Infinity')),
+);
 same('a word', 'a word', guessKey('users').as);
 same('a path', '["users",1]', keyText(guessKey('users/#1').parts));
 same('JSON', 'JSON', guessKey('["a"]').as);
@@ -54,12 +69,27 @@ const long = '{"b":12345678901234567890.12345,"10":1,"2":[1.50,-0,1e400],"a":"x\
 same('numbers and order are kept', long, compact(read(long)));
 same('also with lines between', long, compact(read(pretty(read(long)))));
 same('type of a tag', 'bigint', typeName(read('{"$bigint":"5"}')));
-same('an object with a tag and more is an object', 'object', typeName(read('{"$bigint":"5","a":1}')));
+same(
+    'an object with a tag and more is an object',
+    'object',
+    typeName(read('{"$bigint":"5","a":1}')),
+);
 for (const bad of ['', '{', '[1,]', '{"a":1,}', '{a:1}', "'a'", '01', '[1] 2', '"\n"', 'nul']) {
     fails(`no JSON: ${JSON.stringify(bad)}`, () => read(bad));
 }
-same('difference of lines', [['a', 'a', true], ['b', 'x', false], ['c', 'c', true], [null, 'd', false]],
-    diffLines(['a', 'b', 'c'], ['a', 'x', 'c', 'd']));
-same('words', ['KV.SET', '["a b",1]', '{"x":"y z"}', 'a b', "it's"],
-    splitWords('KV.SET ["a b",1] \'{"x":"y z"}\' "a b" "it\'s"'));
+same(
+    'difference of lines',
+    [
+        ['a', 'a', true],
+        ['b', 'x', false],
+        ['c', 'c', true],
+        [null, 'd', false],
+    ],
+    diffLines(['a', 'b', 'c'], ['a', 'x', 'c', 'd']),
+);
+same(
+    'words',
+    ['KV.SET', '["a b",1]', '{"x":"y z"}', 'a b', "it's"],
+    splitWords('KV.SET ["a b",1] \'{"x":"y z"}\' "a b" "it\'s"'),
+);
 process.exit(failures === 0 ? 0 : 1);
