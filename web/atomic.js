@@ -26,6 +26,10 @@ const OPS = {
 
 let kept = null; // the rows of this visit: they are there when one comes back
 
+api.on('user', () => {
+    kept = null;
+});
+
 export function render(view) {
     if (kept === null || kept.db !== api.currentDatabase()) {
         kept = {

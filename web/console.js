@@ -18,6 +18,14 @@ let mayWrite = false; // was asked in this visit
 const history = [];
 const log = h('div', {class: 'console-log', role: 'log', 'aria-label': 'Answers'});
 
+// Who signs in next sees nothing of what was asked before, and is asked himself.
+api.on('user', () => {
+    fill(log);
+    history.length = 0;
+    mayWrite = false;
+    commands = null;
+});
+
 export function render(view) {
     new Console(view);
 }

@@ -164,6 +164,9 @@ async function permissions() {
         await b.sees('.who', 'reader');
         await b.go('#/overview');
         await b.sees('.error-box', "'info'");
+        await b.go('#/console');
+        await b.sees('.screen-console .empty');
+        check('answers of another user', !(await b.page.$('.reply')));
         await b.go('#/entries?p=%5B%22users%22%5D&k=%5B%22users%22%2C3%5D');
         await b.sees('.facts', 'Versionstamp');
         await b.click('button', 'Edit');
