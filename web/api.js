@@ -61,9 +61,15 @@ function reach(ok) {
 }
 
 async function post(tail, body, {signal, encoding, db} = {}) {
-    const options = {method: 'POST', body: JSON.stringify(body), signal,
-        headers: headers({'Content-Type': 'application/json',
-            ...(encoding ? {'Upstash-Encoding': encoding} : {})})};
+    const options = {
+        method: 'POST',
+        body: JSON.stringify(body),
+        signal,
+        headers: headers({
+            'Content-Type': 'application/json',
+            ...(encoding ? {'Upstash-Encoding': encoding} : {}),
+        }),
+    };
     const asked = credentials;
     let response, answer;
     try {
@@ -76,27 +82,31 @@ async function post(tail, body, {signal, encoding, db} = {}) {
     }
     reach(true);
     if (response.status === 401 && asked === credentials && user !== null) signOut();
-    if (answer.error !== undefined) throw failure(answer.error, response.status, body);
+    if (answer.error !== undefined) throw failure(answer.error, response.status);
     return answer;
 }
 
-function failure(text, status, body) {
+function failure(text, status) {
     const e = new CommandError(text, status);
     if (e.code === 'NOPERM') learn(text);
-    void body;
     return e;
 }
 
-/* One command; its result, or a CommandError is thrown. */
+/* One command; its result, or a CommandError is thrown. It is sent as a pipeline of one, because a
+ * browser writes every answer with a status of 400 into its console, and an error is nothing
+ * unusual. */
 export async function call(words, options) {
-    return (await post('', words, options)).result;
+    const [answer] = await pipeline([words], options);
+    if (answer.error !== undefined) throw new CommandError(answer.error);
+    return answer.result;
 }
 
 /* Several commands: an array of {result} or {error}, in their order. */
 export async function pipeline(commands, options) {
     if (commands.length === 0) return [];
     const answers = await post('pipeline', commands, options);
-    for (const a of answers) if (a.error !== undefined && a.error.startsWith('NOPERM')) learn(a.error);
+    for (const a of answers)
+        if (a.error !== undefined && a.error.startsWith('NOPERM')) learn(a.error);
     return answers;
 }
 
@@ -141,8 +151,8 @@ export function signOut() {
 // Asked by ACL DRYRUN where that is allowed, many questions in one round trip. Where it is not, the
 // answers NOPERM of this visit tell: a command that was refused once is not offered again.
 
-let known = new Map();    // words as JSON -> '' (allowed) or what is missing
-let refused = new Map();  // command -> the server's words
+let known = new Map(); // words as JSON -> '' (allowed) or what is missing
+let refused = new Map(); // command -> the server's words
 let canAsk = true;
 let waiting = [];
 
@@ -203,10 +213,12 @@ const SILENCE_MS = 40000; // the server sends a comment every 15 s
 export function subscribe(channel, events) {
     const s = {isStopped: false, abort: null, wait: 300};
     run(s, channel, events);
-    return {stop() {
-        s.isStopped = true;
-        if (s.abort !== null) s.abort.abort();
-    }};
+    return {
+        stop() {
+            s.isStopped = true;
+            if (s.abort !== null) s.abort.abort();
+        },
+    };
 }
 
 async function run(s, channel, events) {
@@ -228,8 +240,10 @@ async function run(s, channel, events) {
 
 async function listen(s, channel, events) {
     const url = endpoint(`subscribe/${encodeURIComponent(channel)}`);
-    const response = await fetch(url, {signal: s.abort.signal,
-        headers: headers({Accept: 'text/event-stream'})});
+    const response = await fetch(url, {
+        signal: s.abort.signal,
+        headers: headers({Accept: 'text/event-stream'}),
+    });
     if (!response.ok) {
         const answer = await response.json().catch(() => ({error: `ERR HTTP ${response.status}`}));
         throw failure(answer.error, response.status);

@@ -24,9 +24,12 @@ function cliForms(commands, isTransaction) {
 
 export function httpForm(commands, isTransaction = false) {
     const one = commands.length === 1;
+    const isStream = one && commands[0][0] === 'SUBSCRIBE';
     const tail = one ? '' : isTransaction ? 'multi-exec' : 'pipeline';
     const name = currentUser();
     const sign = name === null || name === 'default' ? '' : `-u ${quote(name)} `;
+    if (isStream)
+        return `curl -N ${sign}${quote(endpoint(`subscribe/${encodeURIComponent(commands[0][1])}`))}`;
     return `curl ${sign}${quote(endpoint(tail))} -d ${quote(JSON.stringify(one ? commands[0] : commands))}`;
 }
 
@@ -38,31 +41,54 @@ const lines = new Set();
  * `isTransaction`), or null for nothing. Call update() when it is another. */
 export function commandLine(get, {isTransaction = false, label = 'Command'} = {}) {
     const code = h('code', {class: 'command-text', tabIndex: 0, 'aria-label': label});
-    const which = h('button', {type: 'button', class: 'small quiet',
-        title: 'Show it for redis-cli or for HTTP', onclick: () => {
+    const which = h('button', {
+        type: 'button',
+        class: 'small quiet',
+        title: 'Show it for redis-cli or for HTTP',
+        onclick: () => {
             shown = shown === 'cli' ? 'http' : 'cli';
             for (const l of lines) l.update();
-        }});
-    const copy = h('button', {type: 'button', class: 'small quiet', title: 'Copy',
-        'aria-label': 'Copy the command', onclick: () => copyText(code.textContent)}, icon('copy', 14));
+        },
+    });
+    const copy = h(
+        'button',
+        {
+            type: 'button',
+            class: 'small quiet',
+            title: 'Copy',
+            'aria-label': 'Copy the command',
+            onclick: () => copyText(code.textContent),
+        },
+        icon('copy', 14),
+    );
     const el = h('div', {class: 'command-line'}, code, which, copy);
-    const line = {el, update() {
-        if (!el.isConnected && line.wasShown) lines.delete(line);
-        line.wasShown = el.isConnected;
-        let words;
-        try {
-            words = get();
-        } catch {
-            words = null;
-        }
-        el.hidden = words === null;
-        if (words === null) return;
-        const commands = Array.isArray(words[0]) ? words : [words];
-        setText(code, shown === 'cli' ? cliForms(commands, isTransaction)
-            : httpForm(commands, isTransaction));
-        fill(which, shown === 'cli' ? 'redis-cli' : 'HTTP');
-        which.setAttribute('aria-label', `Shown for ${shown === 'cli' ? 'redis-cli' : 'HTTP'}; change`);
-    }};
+    const line = {
+        el,
+        update() {
+            if (!el.isConnected && line.wasShown) lines.delete(line);
+            line.wasShown = el.isConnected;
+            let words;
+            try {
+                words = get();
+            } catch {
+                words = null;
+            }
+            el.hidden = words === null;
+            if (words === null) return;
+            const commands = Array.isArray(words[0]) ? words : [words];
+            setText(
+                code,
+                shown === 'cli'
+                    ? cliForms(commands, isTransaction)
+                    : httpForm(commands, isTransaction),
+            );
+            fill(which, shown === 'cli' ? 'redis-cli' : 'HTTP');
+            which.setAttribute(
+                'aria-label',
+                `Shown for ${shown === 'cli' ? 'redis-cli' : 'HTTP'}; change`,
+            );
+        },
+    };
     lines.add(line);
     line.update();
     return line;

@@ -1,4 +1,5 @@
-// Deleting below a prefix is slow on purpose: it counts, shows ten examples, and wants the prefix typed.
+// Deleting below a prefix is slow on purpose: it counts, shows ten examples, and wants the prefix
+// typed.
 
 import {h} from './dom.js';
 import * as api from './api.js';
@@ -10,23 +11,44 @@ import {commandLine} from './command.js';
 export async function deleteBelow(screen, prefix, where) {
     const p = keyText(prefix);
     const filter = where === '' ? [] : ['WHERE', where];
-    const words = prefix.length === 0 && where === '' ? ['KV.DELRANGE', 'ALL']
-        : ['KV.DELRANGE', 'PREFIX', p, ...filter];
-    toast('Counting…');
+    const words =
+        prefix.length === 0 && where === ''
+            ? ['KV.DELRANGE', 'ALL']
+            : ['KV.DELRANGE', 'PREFIX', p, ...filter];
+    const waiting = toast('Counting…');
     let count, examples;
     try {
         count = await api.call(['KV.COUNT', 'PREFIX', p, ...filter]);
-        examples = (await api.call(['KV.LIST', 'PREFIX', p, ...filter, 'KEYSONLY', 'LIMIT', '10']))[1];
+        examples = (
+            await api.call(['KV.LIST', 'PREFIX', p, ...filter, 'KEYSONLY', 'LIMIT', '10'])
+        )[1];
     } catch (e) {
         return toast(e.message, 'bad');
+    } finally {
+        waiting.remove();
     }
     if (count === 0) return toast('Nothing is there to delete.');
-    const ok = await confirmTyped(`Delete ${number(count)} ${count === 1 ? 'entry' : 'entries'}`, [
-        h('p', {}, `Everything below ${p}`, where === '' ? '' : ` that matches ${where}`,
-            ` is deleted. It cannot be taken back. `,
-            examples.length < count ? 'Ten of them:' : 'These:'),
-        h('ul', {class: 'examples mono'}, examples.map(k => h('li', {}, k)))],
-    p, `Delete ${number(count)}`, commandLine(() => words).el);
+    const ok = await confirmTyped(
+        `Delete ${number(count)} ${count === 1 ? 'entry' : 'entries'}`,
+        [
+            h(
+                'p',
+                {},
+                `Everything below ${p}`,
+                where === '' ? '' : ` that matches ${where}`,
+                ` is deleted. It cannot be taken back. `,
+                examples.length < count ? 'Ten of them:' : 'These:',
+            ),
+            h(
+                'ul',
+                {class: 'examples mono'},
+                examples.map(k => h('li', {}, k)),
+            ),
+        ],
+        p,
+        `Delete ${number(count)}`,
+        commandLine(() => words).el,
+    );
     if (!ok) return undefined;
     try {
         toast(`${number(await api.call(words))} deleted.`, 'good');

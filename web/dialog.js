@@ -28,52 +28,90 @@ export function dialog(title, build, options = {}) {
 
 /* A question that is answered by a button; true or false. */
 export async function confirm(title, text, {yes = 'Yes', danger = false, command = null} = {}) {
-    return await dialog(title, close => [
-        h('p', {}, text),
-        command,
-        h('div', {class: 'actions'},
-            h('button', {class: danger ? 'danger' : 'primary', onclick: () => close(true)}, yes),
-            h('button', {'data-first': true, onclick: () => close(false)}, 'Cancel')),
-    ]) === true;
+    return (
+        (await dialog(title, close => [
+            h('p', {}, text),
+            command,
+            h(
+                'div',
+                {class: 'actions'},
+                h(
+                    'button',
+                    {class: danger ? 'danger' : 'primary', onclick: () => close(true)},
+                    yes,
+                ),
+                h('button', {'data-first': true, onclick: () => close(false)}, 'Cancel'),
+            ),
+        ])) === true
+    );
 }
 
 /* A question that is answered by typing `word`: for what cannot be taken back. `body` are nodes. */
 export async function confirmTyped(title, body, word, yes, command) {
-    return await dialog(title, close => {
-        const go = h('button', {class: 'danger', type: 'submit', disabled: true}, yes);
-        const input = h('input', {class: 'mono wide', autocomplete: 'off', spellcheck: false,
-            'aria-label': `Type ${word} to confirm`, 'data-first': true,
-            oninput: () => { go.disabled = input.value !== word; }});
-        return h('form', {onsubmit: e => {
-            e.preventDefault();
-            if (input.value === word) close(true);
-        }},
-        body,
-        h('p', {}, 'Type ', h('code', {}, word), ' to confirm.'),
-        input, command,
-        h('div', {class: 'actions'}, go,
-            h('button', {type: 'button', onclick: () => close(false)}, 'Cancel')));
-    }, {class: 'wide'}) === true;
+    return (
+        (await dialog(
+            title,
+            close => {
+                const go = h('button', {class: 'danger', type: 'submit', disabled: true}, yes);
+                const input = h('input', {
+                    class: 'mono wide',
+                    autocomplete: 'off',
+                    spellcheck: false,
+                    'aria-label': `Type ${word} to confirm`,
+                    'data-first': true,
+                    oninput: () => {
+                        go.disabled = input.value !== word;
+                    },
+                });
+                return h(
+                    'form',
+                    {
+                        onsubmit: e => {
+                            e.preventDefault();
+                            if (input.value === word) close(true);
+                        },
+                    },
+                    body,
+                    h('p', {}, 'Type ', h('code', {}, word), ' to confirm.'),
+                    input,
+                    command,
+                    h(
+                        'div',
+                        {class: 'actions'},
+                        go,
+                        h('button', {type: 'button', onclick: () => close(false)}, 'Cancel'),
+                    ),
+                );
+            },
+            {class: 'wide'},
+        )) === true
+    );
 }
 
 const place = h('div', {class: 'toasts', role: 'status', 'aria-live': 'polite'});
 
-/* A short message at the bottom; `kind` is '', 'bad' or 'good'. */
+/* A short message at the bottom, until it is removed or for some seconds; `kind` is '', 'bad' or
+ * 'good'. */
 export function toast(text, kind = '') {
     if (!place.isConnected) document.body.append(place);
     const el = h('div', {class: `toast ${kind}`}, text);
     place.append(el);
     while (place.children.length > 3) place.firstChild.remove();
     setTimeout(() => el.remove(), kind === 'bad' ? 8000 : 3500);
+    return el;
 }
 
 /* A box for an error of a form: show(error) and clear(). */
 export function errorBox() {
     const el = h('div', {class: 'error-box', role: 'alert', hidden: true});
-    return {el,
+    return {
+        el,
         show(e) {
             fill(el, e instanceof Error ? e.message : e);
             el.hidden = false;
         },
-        clear() { el.hidden = true; }};
+        clear() {
+            el.hidden = true;
+        },
+    };
 }

@@ -9,8 +9,12 @@ export function diffLines(a, b) {
     let start = 0;
     while (start < a.length && start < b.length && a[start] === b[start]) start++;
     let end = 0;
-    while (end < a.length - start && end < b.length - start &&
-           a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
+    while (
+        end < a.length - start &&
+        end < b.length - start &&
+        a[a.length - 1 - end] === b[b.length - 1 - end]
+    )
+        end++;
     const rows = a.slice(0, start).map(l => [l, l, true]);
     rows.push(...middle(a.slice(start, a.length - end), b.slice(start, b.length - end)));
     rows.push(...a.slice(a.length - end).map(l => [l, l, true]));
@@ -23,12 +27,17 @@ function middle(a, b) {
     const best = new Uint32Array((a.length + 1) * width);
     for (let i = a.length - 1; i >= 0; i--) {
         for (let j = b.length - 1; j >= 0; j--) {
-            best[i * width + j] = a[i] === b[j] ? best[(i + 1) * width + j + 1] + 1
-                : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
+            best[i * width + j] =
+                a[i] === b[j]
+                    ? best[(i + 1) * width + j + 1] + 1
+                    : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
         }
     }
     const rows = [];
-    let i = 0, j = 0, left = [], right = [];
+    let i = 0,
+        j = 0,
+        left = [],
+        right = [];
     const flush = () => {
         rows.push(...pair(left, right));
         left = [];
@@ -38,8 +47,11 @@ function middle(a, b) {
         if (i < a.length && j < b.length && a[i] === b[j]) {
             flush();
             rows.push([a[i++], b[j++], true]);
-        } else if (j >= b.length || i < a.length &&
-                   best[(i + 1) * width + j] >= best[i * width + j + 1]) left.push(a[i++]);
+        } else if (
+            j >= b.length ||
+            (i < a.length && best[(i + 1) * width + j] >= best[i * width + j + 1])
+        )
+            left.push(a[i++]);
         else right.push(b[j++]);
     }
     flush();
@@ -56,12 +68,41 @@ export function sideBySide(leftTitle, left, rightTitle, right) {
     const rows = diffLines(left.split('\n'), right.split('\n'));
     const cell = (line, same, sign, cls) => [
         h('td', {class: 'sign'}, same || line === null ? '' : sign),
-        h('td', {class: same || line === null ? '' : cls}, line === null ? '' : line)];
-    return h('div', {class: 'scroll-x', tabIndex: 0, role: 'region',
-        'aria-label': `${leftTitle} and ${rightTitle}`},
-    h('table', {class: 'diff mono'},
-        h('thead', {}, h('tr', {}, h('th', {colspan: 2, scope: 'col'}, leftTitle),
-            h('th', {colspan: 2, scope: 'col'}, rightTitle))),
-        h('tbody', {}, rows.map(([l, r, same]) =>
-            h('tr', {}, ...cell(l, same, '−', 'mine'), ...cell(r, same, '+', 'theirs'))))));
+        h('td', {class: same || line === null ? '' : cls}, line === null ? '' : line),
+    ];
+    return h(
+        'div',
+        {
+            class: 'scroll-x',
+            tabIndex: 0,
+            role: 'region',
+            'aria-label': `${leftTitle} and ${rightTitle}`,
+        },
+        h(
+            'table',
+            {class: 'diff mono'},
+            h(
+                'colgroup',
+                {},
+                ['sign', '', 'sign', ''].map(c => h('col', {class: c})),
+            ),
+            h(
+                'thead',
+                {},
+                h(
+                    'tr',
+                    {},
+                    h('th', {colspan: 2, scope: 'col'}, leftTitle),
+                    h('th', {colspan: 2, scope: 'col'}, rightTitle),
+                ),
+            ),
+            h(
+                'tbody',
+                {},
+                rows.map(([l, r, same]) =>
+                    h('tr', {}, ...cell(l, same, '−', 'mine'), ...cell(r, same, '+', 'theirs')),
+                ),
+            ),
+        ),
+    );
 }

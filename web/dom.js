@@ -59,8 +59,10 @@ const PATHS = {
     feed: 'M3 13a10 10 0 0 0 0-10M6.5 12a8 8 0 0 0 0-8M10 11a6 6 0 0 0 0-6M13 8h.01',
     atomic: 'M8 2v12M3 5l10 6M13 5 3 11',
     console: 'M3 4l4 4-4 4M8 12h5',
-    clients: 'M5.5 7a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM2 13c0-2 1.5-3.5 3.5-3.5S9 11 9 13M11 7.5a1.6 1.6 0 1 0 0-3.2M11.5 9.8c1.6.2 2.5 1.5 2.5 3.2',
-    databases: 'M3 4c0-1 2-2 5-2s5 1 5 2-2 2-5 2-5-1-5-2zM3 4v8c0 1 2 2 5 2s5-1 5-2V4M3 8c0 1 2 2 5 2s5-1 5-2',
+    clients:
+        'M5.5 7a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM2 13c0-2 1.5-3.5 3.5-3.5S9 11 9 13M11 7.5a1.6 1.6 0 1 0 0-3.2M11.5 9.8c1.6.2 2.5 1.5 2.5 3.2',
+    databases:
+        'M3 4c0-1 2-2 5-2s5 1 5 2-2 2-5 2-5-1-5-2zM3 4v8c0 1 2 2 5 2s5-1 5-2V4M3 8c0 1 2 2 5 2s5-1 5-2',
     users: 'M8 8a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2.5 14c0-3 2.5-4.5 5.5-4.5s5.5 1.5 5.5 4.5',
     copy: 'M5 5h8v9H5zM3 11V2h8',
     sun: 'M8 11a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM8 1v2M8 13v2M1 8h2M13 8h2M3 3l1.4 1.4M11.6 11.6 13 13M13 3l-1.4 1.4M4.4 11.6 3 13',
@@ -74,8 +76,13 @@ const PATHS = {
 };
 
 export function icon(name, size = 16) {
-    const el = svg('svg', {viewBox: '0 0 16 16', width: size, height: size, class: 'icon',
-        'aria-hidden': 'true'});
+    const el = svg('svg', {
+        viewBox: '0 0 16 16',
+        width: size,
+        height: size,
+        class: 'icon',
+        'aria-hidden': 'true',
+    });
     el.append(svg('path', {d: PATHS[name]}));
     return el;
 }

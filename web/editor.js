@@ -1,6 +1,6 @@
-// Changing an entry. What is saved goes onto the versionstamp that was read, or not at all: then both
-// versions are shown side by side. The text is sent as it stands here, so the order of members and the
-// digits of numbers are kept; KEEPTTL keeps the expiry.
+// Changing an entry. What is saved goes onto the versionstamp that was read, or not at all: then
+// both versions are shown side by side. The text is sent as it stands here, so the order of
+// members and the digits of numbers are kept; KEEPTTL keeps the expiry.
 
 import {h, fill, setText} from './dom.js';
 import * as api from './api.js';
@@ -26,21 +26,42 @@ export class Editor {
         this.conflict = h('div', {class: 'conflict', hidden: true});
         this.line = commandLine(() => this.words(), {label: 'Command that saves'});
         this.save = h('button', {class: 'primary', type: 'submit', title: 'Ctrl+Enter'}, 'Save');
-        this.el = h('form', {class: 'editor', onsubmit: e => {
-            e.preventDefault();
-            this.submit();
-        }, onkeydown: e => {
-            if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) this.submit();
-            if (e.key === 'Escape') {
-                e.stopPropagation();
-                this.cancel();
-            }
-        }},
-        h('p', {class: 'dim'}, 'Saved only onto versionstamp ', h('span', {class: 'mono'}, this.base.vs),
-            o.endsAt === null ? '; it never expires.' : `; it goes on to expire in ${duration(o.endsAt - Date.now())}.`),
-        this.area.el, this.error.el, this.conflict, this.line.el,
-        h('div', {class: 'actions'}, this.save,
-            h('button', {type: 'button', onclick: () => this.cancel()}, 'Cancel')));
+        this.el = h(
+            'form',
+            {
+                class: 'editor',
+                onsubmit: e => {
+                    e.preventDefault();
+                    this.submit();
+                },
+                onkeydown: e => {
+                    if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) this.submit();
+                    if (e.key === 'Escape') {
+                        e.stopPropagation();
+                        this.cancel();
+                    }
+                },
+            },
+            h(
+                'p',
+                {class: 'dim'},
+                'Saved only onto versionstamp ',
+                h('span', {class: 'mono'}, this.base.vs),
+                o.endsAt === null
+                    ? '; it never expires.'
+                    : `; it goes on to expire in ${duration(o.endsAt - Date.now())}.`,
+            ),
+            this.area.el,
+            this.error.el,
+            this.conflict,
+            this.line.el,
+            h(
+                'div',
+                {class: 'actions'},
+                this.save,
+                h('button', {type: 'button', onclick: () => this.cancel()}, 'Cancel'),
+            ),
+        );
     }
 
     focus() {
@@ -79,8 +100,9 @@ export class Editor {
 
     async showConflict() {
         const pair = await api.call(['KV.GET', this.o.key, 'WITHVERSION']);
-        this.drawConflict(pair === null ? null
-            : {value: pair[0], vs: pair[1], node: tryRead(pair[0])});
+        this.drawConflict(
+            pair === null ? null : {value: pair[0], vs: pair[1], node: tryRead(pair[0])},
+        );
     }
 
     /* The entry changed while it is being edited, and a watch has told so. */
@@ -90,18 +112,40 @@ export class Editor {
 
     drawConflict(theirs) {
         const mine = tryRead(this.text());
-        const what = theirs === null ? 'It is not there any more: it was deleted, or has expired.'
-            : 'Somebody else changed it after you read it. Nothing was saved.';
-        fill(this.conflict, h('h3', {}, 'Conflict'), h('p', {}, what),
-            sideBySide('Yours', mine === null ? this.text() : pretty(mine),
+        const what =
+            theirs === null
+                ? 'It is not there any more: it was deleted, or has expired.'
+                : 'Somebody else changed it after you read it. Nothing was saved.';
+        fill(
+            this.conflict,
+            h('h3', {}, 'Conflict'),
+            h('p', {}, what),
+            sideBySide(
+                'Yours',
+                mine === null ? this.text() : pretty(mine),
                 theirs === null ? 'There now: nothing' : `There now, ${theirs.vs}`,
-                theirs === null ? '' : textOf(theirs)),
-            h('div', {class: 'actions'},
-                theirs === null ? null : h('button', {type: 'button', onclick: () => this.rebase(theirs, false)},
-                    'Keep mine, save onto this version'),
-                theirs === null ? null : h('button', {type: 'button', onclick: () => this.rebase(theirs, true)},
-                    'Take theirs into the editor'),
-                h('button', {type: 'button', onclick: () => this.o.done(false)}, 'Discard mine')));
+                theirs === null ? '' : textOf(theirs),
+            ),
+            h(
+                'div',
+                {class: 'actions'},
+                theirs === null
+                    ? null
+                    : h(
+                          'button',
+                          {type: 'button', onclick: () => this.rebase(theirs, false)},
+                          'Keep mine, save onto this version',
+                      ),
+                theirs === null
+                    ? null
+                    : h(
+                          'button',
+                          {type: 'button', onclick: () => this.rebase(theirs, true)},
+                          'Take theirs into the editor',
+                      ),
+                h('button', {type: 'button', onclick: () => this.o.done(false)}, 'Discard mine'),
+            ),
+        );
         this.conflict.hidden = false;
         this.conflict.scrollIntoView({block: 'nearest'});
     }
@@ -117,9 +161,14 @@ export class Editor {
     async cancel() {
         const isChanged = this.text() !== textOf(this.base).trim();
         if (isChanged) {
-            const leave = await dialog('Throw the changes away?', close => h('div', {class: 'actions'},
-                h('button', {class: 'danger', onclick: () => close(true)}, 'Throw away'),
-                h('button', {onclick: () => close(false)}, 'Go on editing')));
+            const leave = await dialog('Throw the changes away?', close =>
+                h(
+                    'div',
+                    {class: 'actions'},
+                    h('button', {class: 'danger', onclick: () => close(true)}, 'Throw away'),
+                    h('button', {onclick: () => close(false)}, 'Go on editing'),
+                ),
+            );
             if (leave !== true) return;
         }
         this.o.done(false);
@@ -129,15 +178,28 @@ export class Editor {
 /* A text field for typed JSON that says where it is wrong: {el, input, isGood(), set(text)}. */
 export function valueArea(text, changed, {label = 'Value (typed JSON)', rows} = {}) {
     const hint = h('p', {class: 'hint', role: 'status'});
-    const input = h('textarea', {class: 'mono', spellcheck: false, 'aria-label': label,
-        autocomplete: 'off', value: text,
-        rows: rows || Math.min(30, Math.max(6, text.split('\n').length + 1))});
-    const format = h('button', {type: 'button', class: 'small quiet', onclick: () => {
-        const node = tryRead(input.value);
-        if (node === null) return;
-        input.value = pretty(node);
-        changed();
-    }}, 'Format');
+    const input = h('textarea', {
+        class: 'mono',
+        spellcheck: false,
+        'aria-label': label,
+        autocomplete: 'off',
+        value: text,
+        rows: rows || Math.min(30, Math.max(6, text.split('\n').length + 1)),
+    });
+    const format = h(
+        'button',
+        {
+            type: 'button',
+            class: 'small quiet',
+            onclick: () => {
+                const node = tryRead(input.value);
+                if (node === null) return;
+                input.value = pretty(node);
+                changed();
+            },
+        },
+        'Format',
+    );
     let isGood = true;
     const look = () => {
         try {
@@ -160,19 +222,26 @@ export function valueArea(text, changed, {label = 'Value (typed JSON)', rows} = 
         e.preventDefault(); // with a selection, Tab indents; without one it goes to the next field
         indent(input);
     });
-    return {el: h('div', {class: 'value-area'}, input, h('div', {class: 'row'}, hint, format)),
-        input, isGood: () => isGood,
+    return {
+        el: h('div', {class: 'value-area'}, input, h('div', {class: 'row'}, hint, format)),
+        input,
+        isGood: () => isGood,
         set(t) {
             input.value = t;
             look();
             changed();
-        }};
+        },
+    };
 }
 
 function indent(input) {
     const from = input.value.lastIndexOf('\n', input.selectionStart - 1) + 1;
     const to = input.selectionEnd;
-    const lines = input.value.slice(from, to).split('\n').map(l => `  ${l}`).join('\n');
+    const lines = input.value
+        .slice(from, to)
+        .split('\n')
+        .map(l => `  ${l}`)
+        .join('\n');
     input.setRangeText(lines, from, to, 'select');
     input.dispatchEvent(new Event('input'));
 }
@@ -189,14 +258,33 @@ export async function newEntry(screen, prefix) {
 function newForm(start, close) {
     const error = errorBox();
     const hint = h('p', {class: 'hint'});
-    const key = h('input', {class: 'mono wide', id: 'n-key', value: start, spellcheck: false,
-        autocomplete: 'off', oninput: () => look(), 'data-first': true});
-    const ttl = h('input', {type: 'number', min: 1, id: 'n-ttl', placeholder: 'never', oninput: () => look()});
+    const key = h('input', {
+        class: 'mono wide',
+        id: 'n-key',
+        value: start,
+        spellcheck: false,
+        autocomplete: 'off',
+        oninput: () => look(),
+        'data-first': true,
+    });
+    const ttl = h('input', {
+        type: 'number',
+        min: 1,
+        id: 'n-ttl',
+        placeholder: 'never',
+        oninput: () => look(),
+    });
     const area = valueArea('{\n  \n}', () => look(), {rows: 8});
     const create = h('button', {class: 'primary', type: 'submit'}, 'Create');
     const parts = () => guessKey(key.value).parts;
-    const words = () => ['KV.SET', keyText(parts()), area.input.value.trim(),
-        ...(ttl.value === '' ? [] : ['EX', ttl.value]), 'IFVERSION', 'NONE'];
+    const words = () => [
+        'KV.SET',
+        keyText(parts()),
+        area.input.value.trim(),
+        ...(ttl.value === '' ? [] : ['EX', ttl.value]),
+        'IFVERSION',
+        'NONE',
+    ];
     const line = commandLine(words);
     const look = () => {
         let wrong = '';
@@ -211,18 +299,37 @@ function newForm(start, close) {
         line.update();
     };
     look();
-    return h('form', {onsubmit: async e => {
-        e.preventDefault();
-        error.clear();
-        try {
-            const vs = await api.call(words());
-            if (vs === null) return void error.show('An entry of this key is there already. Nothing was changed.');
-            close(keyText(parts()));
-        } catch (failure) {
-            error.show(failure);
-        }
-    }},
-    h('label', {for: 'n-key'}, 'Key'), key, hint, area.el,
-    h('label', {for: 'n-ttl'}, 'Expires after so many seconds'), ttl, error.el, line.el,
-    h('div', {class: 'actions'}, create, h('button', {type: 'button', onclick: () => close()}, 'Cancel')));
+    return h(
+        'form',
+        {
+            onsubmit: async e => {
+                e.preventDefault();
+                error.clear();
+                try {
+                    const vs = await api.call(words());
+                    if (vs === null)
+                        return void error.show(
+                            'An entry of this key is there already. Nothing was changed.',
+                        );
+                    close(keyText(parts()));
+                } catch (failure) {
+                    error.show(failure);
+                }
+            },
+        },
+        h('label', {for: 'n-key'}, 'Key'),
+        key,
+        hint,
+        area.el,
+        h('label', {for: 'n-ttl'}, 'Expires after so many seconds'),
+        ttl,
+        error.el,
+        line.el,
+        h(
+            'div',
+            {class: 'actions'},
+            create,
+            h('button', {type: 'button', onclick: () => close()}, 'Cancel'),
+        ),
+    );
 }

@@ -14,7 +14,12 @@ import {Editor} from './editor.js';
 import {freshness} from './fresh.js';
 import {history} from './history.js';
 
-const TABS = [['tree', 'Tree'], ['json', 'JSON'], ['msgpack', 'MessagePack'], ['history', 'History']];
+const TABS = [
+    ['tree', 'Tree'],
+    ['json', 'JSON'],
+    ['msgpack', 'MessagePack'],
+    ['history', 'History'],
+];
 
 export class Entry {
     constructor(screen, key) {
@@ -22,7 +27,7 @@ export class Entry {
         this.key = key;
         this.json = keyText(key);
         this.controller = new AbortController();
-        this.entry = null;  // {value, vs, node}
+        this.entry = null; // {value, vs, node}
         this.endsAt = null; // when it expires, by this machine's clock
         this.tab = 'tree';
         this.editor = null;
@@ -35,7 +40,9 @@ export class Entry {
             Escape: [() => this.escape(), 'back'],
         };
         const editNow = route().params.get('edit') !== null;
-        this.reload().then(() => { if (editNow && this.entry !== null) this.edit(); });
+        this.reload().then(() => {
+            if (editNow && this.entry !== null) this.edit();
+        });
         this.timer = setInterval(() => this.tick(), 1000);
     }
 
@@ -46,38 +53,97 @@ export class Entry {
         this.live = h('span', {class: 'live', role: 'status'});
         this.body = h('div', {class: 'entry-body'});
         this.line = commandLine(() => ['KV.GET', this.json, 'WITHVERSION']);
-        this.search = h('input', {type: 'search', class: 'small-input', placeholder: 'Find in the value   /',
-            'aria-label': 'Find in the value', 'data-search': true, oninput: () => this.drawBody()});
-        this.tabs = h('div', {class: 'tabs', role: 'tablist'}, TABS.map(([id, name]) =>
-            h('button', {role: 'tab', id: `tab-${id}`, 'aria-selected': String(id === this.tab),
-                'aria-controls': 'entry-body', onclick: () => this.showTab(id)}, name)));
+        this.search = h('input', {
+            type: 'search',
+            class: 'small-input',
+            placeholder: 'Find in the value   /',
+            'aria-label': 'Find in the value',
+            'data-search': true,
+            oninput: () => this.drawBody(),
+        });
+        this.tabs = h(
+            'div',
+            {class: 'tabs', role: 'tablist'},
+            TABS.map(([id, name]) =>
+                h(
+                    'button',
+                    {
+                        role: 'tab',
+                        id: `tab-${id}`,
+                        'aria-selected': String(id === this.tab),
+                        'aria-controls': 'entry-body',
+                        onclick: () => this.showTab(id),
+                    },
+                    name,
+                ),
+            ),
+        );
         this.body.id = 'entry-body';
         this.body.setAttribute('role', 'tabpanel');
         this.body.setAttribute('aria-labelledby', 'tab-tree');
-        this.editButton = guard(h('button', {class: 'primary small', onclick: () => this.edit()}, 'Edit'),
-            () => ['KV.SET', this.json, '1']);
-        this.watchButton = h('button', {class: 'small', 'aria-pressed': 'false',
-            onclick: () => this.toggleWatch()}, 'Watch');
-        const remove = guard(h('button', {class: 'small danger-quiet', onclick: () => this.remove()},
-            'Delete'), () => ['KV.DEL', this.json]);
-        this.head = h('div', {class: 'entry-head'},
+        this.editButton = guard(
+            h('button', {class: 'primary small', onclick: () => this.edit()}, 'Edit'),
+            () => ['KV.SET', this.json, '1'],
+        );
+        this.watchButton = h(
+            'button',
+            {class: 'small', 'aria-pressed': 'false', onclick: () => this.toggleWatch()},
+            'Watch',
+        );
+        const remove = guard(
+            h('button', {class: 'small danger-quiet', onclick: () => this.remove()}, 'Delete'),
+            () => ['KV.DEL', this.json],
+        );
+        this.head = h(
+            'div',
+            {class: 'entry-head'},
             h('h2', {class: 'mono key-title'}, this.json),
-            h('div', {class: 'actions'}, this.editButton, this.watchButton,
+            h(
+                'div',
+                {class: 'actions'},
+                this.editButton,
+                this.watchButton,
                 h('button', {class: 'small', onclick: () => copyText(this.json)}, 'Copy key'),
-                h('button', {class: 'small', onclick: () =>
-                    this.entry !== null && copyText(this.entry.value)}, 'Copy value'), remove));
-        this.main = h('div', {}, this.facts,
-            h('div', {class: 'tab-bar'}, this.tabs, this.search), this.body, this.line.el);
-        this.el = h('div', {class: 'panel entry'}, this.head, this.error.el,
-            h('div', {class: 'table-head'}, this.live, this.fresh.el), this.main);
+                h(
+                    'button',
+                    {
+                        class: 'small',
+                        onclick: () => this.entry !== null && copyText(this.entry.value),
+                    },
+                    'Copy value',
+                ),
+                remove,
+            ),
+        );
+        this.main = h(
+            'div',
+            {},
+            this.facts,
+            h('div', {class: 'tab-bar'}, this.tabs, this.search),
+            this.body,
+            this.line.el,
+        );
+        this.el = h(
+            'div',
+            {class: 'panel entry'},
+            this.head,
+            this.error.el,
+            h('div', {class: 'table-head'}, this.live, this.fresh.el),
+            this.main,
+        );
     }
 
     async reload() {
         const {signal} = this.controller;
         this.error.clear();
         try {
-            const [get, ttl] = await api.pipeline([['KV.GET', this.json, 'WITHVERSION'],
-                ['KV.PTTL', this.json]], {signal});
+            const [get, ttl] = await api.pipeline(
+                [
+                    ['KV.GET', this.json, 'WITHVERSION'],
+                    ['KV.PTTL', this.json],
+                ],
+                {signal},
+            );
             if (get.error !== undefined) throw new Error(get.error);
             this.take(get.result, ttl.result);
         } catch (e) {
@@ -90,8 +156,7 @@ export class Entry {
     take(pair, ttl) {
         this.fresh.done();
         this.endsAt = ttl > 0 ? Date.now() + ttl : null;
-        this.entry = pair === null ? null
-            : {value: pair[0], vs: pair[1], node: tryRead(pair[0])};
+        this.entry = pair === null ? null : {value: pair[0], vs: pair[1], node: tryRead(pair[0])};
         this.msgpack = null;
         this.draw();
     }
@@ -100,7 +165,9 @@ export class Entry {
         this.main.hidden = this.entry === null;
         this.editButton.hidden = this.entry === null;
         if (this.entry === null) {
-            this.error.show(`There is no entry ${this.json}. It was deleted, has expired, or never was.`);
+            this.error.show(
+                `There is no entry ${this.json}. It was deleted, has expired, or never was.`,
+            );
             return;
         }
         this.drawFacts();
@@ -111,16 +178,21 @@ export class Entry {
         const {value, vs, node} = this.entry;
         const fact = (name, ...what) => h('div', {}, h('dt', {}, name), h('dd', {}, ...what));
         this.expires = h('span', {});
-        const change = guard(h('button', {class: 'small quiet', onclick: () => this.setExpiry()}, 'change'),
-            () => ['KV.PEXPIRE', this.json, '1000']);
+        const change = guard(
+            h('button', {class: 'small quiet', onclick: () => this.setExpiry()}, 'change'),
+            () => ['KV.PEXPIRE', this.json, '1000'],
+        );
         const raw = h('span', {class: 'dim'});
         this.rawSize = raw;
-        fill(this.facts, fact('Type', typeName(node)),
+        fill(
+            this.facts,
+            fact('Type', typeName(node)),
             fact('Size', `${bytes(utf8Length(value))} JSON`, raw),
             fact('Versionstamp', h('span', {class: 'mono', title: ageTitle(vs)}, vs)),
             fact('Age', h('span', {title: ageTitle(vs)}, ageText(vs))),
             fact('Expires', this.expires, ' ', change),
-            fact('Path form', h('span', {class: 'mono break'}, keyPath(this.key))));
+            fact('Path form', h('span', {class: 'mono break'}, keyPath(this.key))),
+        );
         this.tick();
     }
 
@@ -148,23 +220,35 @@ export class Entry {
     async drawBody() {
         const {value, node} = this.entry;
         this.search.hidden = this.tab !== 'tree';
-        if (this.tab === 'tree') showValue(this.body, value, node, {search: this.search.value.trim()});
+        if (this.tab === 'tree')
+            showValue(this.body, value, node, {search: this.search.value.trim()});
         else if (this.tab === 'json') {
-            fill(this.body, h('pre', {class: 'mono json-text', tabIndex: 0, 'aria-label': 'JSON'},
-                node === null ? value : pretty(node)));
+            fill(
+                this.body,
+                h(
+                    'pre',
+                    {class: 'mono json-text', tabIndex: 0, 'aria-label': 'JSON'},
+                    node === null ? value : pretty(node),
+                ),
+            );
         } else if (this.tab === 'msgpack') await this.drawMessagePack();
         else fill(this.body, history(this.key, this.controller.signal));
     }
 
     async drawMessagePack() {
         try {
-            const text = await api.call(['KV.GET', this.json, 'FORMAT', 'MSGPACK'],
-                {signal: this.controller.signal, encoding: 'base64'});
+            const text = await api.call(['KV.GET', this.json, 'FORMAT', 'MSGPACK'], {
+                signal: this.controller.signal,
+                encoding: 'base64',
+            });
             if (text === null || this.tab !== 'msgpack') return;
             const data = fromBase64(text);
             setText(this.rawSize, `, ${bytes(data.length)} MessagePack`);
-            fill(this.body, h('p', {class: 'dim'}, `${number(data.length)} bytes as they are stored`),
-                hexDump(data));
+            fill(
+                this.body,
+                h('p', {class: 'dim'}, `${number(data.length)} bytes as they are stored`),
+                hexDump(data),
+            );
         } catch (e) {
             if (e.name !== 'AbortError') this.error.show(e);
         }
@@ -185,8 +269,12 @@ export class Entry {
         let lostAt = null;
         this.watch = api.subscribe(`kv:watch:${this.json}`, {
             open: () => {
-                this.lookLive('on', lostAt === null ? 'live'
-                    : `live; was lost from ${clock(lostAt)} to ${clock(Date.now())}`);
+                this.lookLive(
+                    'on',
+                    lostAt === null
+                        ? 'live'
+                        : `live; was lost from ${clock(lostAt)} to ${clock(Date.now())}`,
+                );
             },
             message: text => this.changed(text),
             lost: e => {
@@ -218,8 +306,12 @@ export class Entry {
 
     edit() {
         if (this.entry === null || this.editButton.disabled || this.editor !== null) return;
-        this.editor = new Editor({key: this.json, entry: this.entry, endsAt: this.endsAt,
-            done: saved => this.editDone(saved)});
+        this.editor = new Editor({
+            key: this.json,
+            entry: this.entry,
+            endsAt: this.endsAt,
+            done: saved => this.editDone(saved),
+        });
         this.main.hidden = true;
         this.el.append(this.editor.el);
         this.editor.focus();
@@ -240,11 +332,14 @@ export class Entry {
 
     async remove() {
         const words = ['KV.ATOMIC', 'CHECK', this.json, this.entry.vs, 'DEL', this.json];
-        const ok = await confirm('Delete the entry?', h('span', {class: 'mono break'}, this.json),
-            {yes: 'Delete', danger: true, command: commandLine(() => words).el});
+        const ok = await confirm('Delete the entry?', h('span', {class: 'mono break'}, this.json), {
+            yes: 'Delete',
+            danger: true,
+            command: commandLine(() => words).el,
+        });
         if (!ok) return;
         try {
-            if (await api.call(words) === null) {
+            if ((await api.call(words)) === null) {
                 toast('It was changed meanwhile, and is not deleted. Look at it again.', 'bad');
                 return void this.reload();
             }
@@ -257,7 +352,9 @@ export class Entry {
     }
 
     async setExpiry() {
-        const words = await dialog('When it expires', close => expiryForm(this.json, this.endsAt, close));
+        const words = await dialog('When it expires', close =>
+            expiryForm(this.json, this.endsAt, close),
+        );
         if (words === undefined) return;
         try {
             await api.call(words);
@@ -277,18 +374,49 @@ export class Entry {
 const UNITS = {seconds: 1000, minutes: 60000, hours: 3600000, days: 86400000};
 
 function expiryForm(key, endsAt, close) {
-    const amount = h('input', {type: 'number', min: 1, value: 1, id: 'x-amount', oninput: () => line.update()});
-    const unit = h('select', {'aria-label': 'Unit', onchange: () => line.update()},
-        Object.keys(UNITS).map(u => h('option', {value: u, selected: u === 'hours'}, u)));
-    const words = () => ['KV.PEXPIRE', key, String(Math.round(Number(amount.value) * UNITS[unit.value]))];
+    const amount = h('input', {
+        type: 'number',
+        min: 1,
+        value: 1,
+        id: 'x-amount',
+        oninput: () => line.update(),
+    });
+    const unit = h(
+        'select',
+        {'aria-label': 'Unit', onchange: () => line.update()},
+        Object.keys(UNITS).map(u => h('option', {value: u, selected: u === 'hours'}, u)),
+    );
+    const words = () => [
+        'KV.PEXPIRE',
+        key,
+        String(Math.round(Number(amount.value) * UNITS[unit.value])),
+    ];
     const line = commandLine(words);
-    return h('form', {onsubmit: e => {
-        e.preventDefault();
-        close(words());
-    }},
-    h('label', {for: 'x-amount'}, 'From now'), h('div', {class: 'row'}, amount, unit), line.el,
-    h('div', {class: 'actions'}, h('button', {class: 'primary', type: 'submit'}, 'Set'),
-        h('button', {type: 'button', disabled: endsAt === null,
-            onclick: () => close(['KV.PERSIST', key])}, 'Never'),
-        h('button', {type: 'button', onclick: () => close()}, 'Cancel')));
+    return h(
+        'form',
+        {
+            onsubmit: e => {
+                e.preventDefault();
+                close(words());
+            },
+        },
+        h('label', {for: 'x-amount'}, 'From now'),
+        h('div', {class: 'row'}, amount, unit),
+        line.el,
+        h(
+            'div',
+            {class: 'actions'},
+            h('button', {class: 'primary', type: 'submit'}, 'Set'),
+            h(
+                'button',
+                {
+                    type: 'button',
+                    disabled: endsAt === null,
+                    onclick: () => close(['KV.PERSIST', key]),
+                },
+                'Never',
+            ),
+            h('button', {type: 'button', onclick: () => close()}, 'Cancel'),
+        ),
+    );
 }

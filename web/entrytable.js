@@ -28,9 +28,12 @@ export function ageText(vs) {
 
 export function ageTitle(vs) {
     const {since} = commitAge(vs);
-    const commits = since === null ? '' : `; ${number(Number(since))} commits of all databases came since`;
-    return `versionstamp ${vs}${commits}. A versionstamp counts commits; how long ago is known only ` +
-        'for what was written while this page was open.';
+    const commits =
+        since === null ? '' : `; ${number(Number(since))} commits of all databases came since`;
+    return (
+        `versionstamp ${vs}${commits}. A versionstamp counts commits; how long ago is known only ` +
+        'for what was written while this page was open.'
+    );
 }
 
 export class EntryTable {
@@ -45,18 +48,31 @@ export class EntryTable {
         this.total = null;
         this.rows = [];
         this.build();
-        this.list = listKeys(() => [...this.body.children], el => el.querySelector('a').click());
-        this.keys = {...this.list.keys,
-            e: [() => this.edit(), 'edit the row\'s entry'],
+        this.list = listKeys(
+            () => [...this.body.children],
+            el => el.querySelector('a').click(),
+        );
+        this.keys = {
+            ...this.list.keys,
+            e: [() => this.edit(), "edit the row's entry"],
             Escape: [() => this.up(), 'one part up'],
-            r: [() => this.reload(), 'read again']};
+            r: [() => this.reload(), 'read again'],
+        };
         this.reload();
     }
 
     build() {
-        this.filter = h('input', {class: 'mono', type: 'search', value: this.where, spellcheck: false,
-            autocomplete: 'off', 'data-search': true, 'aria-label': 'Filter (WHERE)',
-            placeholder: 'WHERE, such as {"age":{"$gte":18}}   /', oninput: () => this.line.update()});
+        this.filter = h('input', {
+            class: 'mono',
+            type: 'search',
+            value: this.where,
+            spellcheck: false,
+            autocomplete: 'off',
+            'data-search': true,
+            'aria-label': 'Filter (WHERE)',
+            placeholder: 'WHERE, such as {"age":{"$gte":18}}   /',
+            oninput: () => this.line.update(),
+        });
         this.error = errorBox();
         this.fresh = freshness(0);
         this.place = h('span', {class: 'figures', role: 'status'});
@@ -65,31 +81,92 @@ export class EntryTable {
         this.line = commandLine(() => this.words(this.cursors.at(-1)));
         this.before = h('button', {class: 'small', onclick: () => this.page(-1)}, 'Before');
         this.after = h('button', {class: 'small', onclick: () => this.page(1)}, 'Next 100');
-        const order = h('button', {class: 'small quiet', 'aria-pressed': 'false', onclick: () => {
-            this.isReverse = !this.isReverse;
-            order.setAttribute('aria-pressed', String(this.isReverse));
-            this.first();
-        }}, 'Last first');
-        this.table = h('table', {class: 'entries-table'}, h('thead', {}, h('tr', {},
-            ['Key', 'Type', 'Value'].map(t => h('th', {scope: 'col'}, t)),
-            h('th', {scope: 'col', class: 'num', title: 'Bytes of the value as typed JSON'}, 'Size'),
-            h('th', {scope: 'col', class: 'num', title: 'How long ago, or how many commits ago, it was written'}, 'Age'),
-            h('th', {scope: 'col', class: 'num'}, 'Expires'))), this.body);
-        const create = guard(h('button', {class: 'small primary', onclick: () =>
-            newEntry(this.screen, this.prefix)}, 'New entry'),
-        () => ['KV.SET', keyText([...this.prefix, {k: 'text', v: 'new'}]), '1']);
-        const clear = guard(h('button', {class: 'small danger-quiet', onclick: () =>
-            deleteBelow(this.screen, this.prefix, this.filter.value.trim())}, 'Delete below…'),
-        () => ['KV.DELRANGE', 'PREFIX', keyText(this.prefix)]);
-        this.el = h('div', {class: 'panel'},
-            h('form', {class: 'filter', onsubmit: e => {
-                e.preventDefault();
-                go('entries', {p: keyText(this.prefix), w: this.filter.value.trim()});
-            }}, this.filter, h('button', {class: 'small', type: 'submit'}, 'Filter'), order, create, clear),
+        const order = h(
+            'button',
+            {
+                class: 'small quiet',
+                'aria-pressed': 'false',
+                onclick: () => {
+                    this.isReverse = !this.isReverse;
+                    order.setAttribute('aria-pressed', String(this.isReverse));
+                    this.first();
+                },
+            },
+            'Last first',
+        );
+        this.table = h(
+            'table',
+            {class: 'entries-table'},
+            h(
+                'thead',
+                {},
+                h(
+                    'tr',
+                    {},
+                    ['Key', 'Type', 'Value'].map(t => h('th', {scope: 'col'}, t)),
+                    h(
+                        'th',
+                        {scope: 'col', class: 'num', title: 'Bytes of the value as typed JSON'},
+                        'Size',
+                    ),
+                    h(
+                        'th',
+                        {
+                            scope: 'col',
+                            class: 'num',
+                            title: 'How long ago, or how many commits ago, it was written',
+                        },
+                        'Age',
+                    ),
+                    h('th', {scope: 'col', class: 'num'}, 'Expires'),
+                ),
+            ),
+            this.body,
+        );
+        const create = guard(
+            h(
+                'button',
+                {class: 'small primary', onclick: () => newEntry(this.screen, this.prefix)},
+                'New entry',
+            ),
+            () => ['KV.SET', keyText([...this.prefix, {k: 'text', v: 'new'}]), '1'],
+        );
+        const clear = guard(
+            h(
+                'button',
+                {
+                    class: 'small danger-quiet',
+                    onclick: () => deleteBelow(this.screen, this.prefix, this.filter.value.trim()),
+                },
+                'Delete below…',
+            ),
+            () => ['KV.DELRANGE', 'PREFIX', keyText(this.prefix)],
+        );
+        this.el = h(
+            'div',
+            {class: 'panel'},
+            h(
+                'form',
+                {
+                    class: 'filter',
+                    onsubmit: e => {
+                        e.preventDefault();
+                        go('entries', {p: keyText(this.prefix), w: this.filter.value.trim()});
+                    },
+                },
+                this.filter,
+                h('button', {class: 'small', type: 'submit'}, 'Filter'),
+                order,
+                create,
+                clear,
+            ),
             this.error.el,
             h('div', {class: 'table-head'}, this.place, this.fresh.el),
-            h('div', {class: 'scroll-x'}, this.table), this.empty,
-            h('div', {class: 'pager'}, this.before, this.after), this.line.el);
+            h('div', {class: 'scroll-x'}, this.table),
+            this.empty,
+            h('div', {class: 'pager'}, this.before, this.after),
+            this.line.el,
+        );
     }
 
     words(cursor) {
@@ -136,7 +213,10 @@ export class EntryTable {
 
     draw(rows) {
         this.rows = rows;
-        fill(this.body, rows.map(r => this.row(r)));
+        fill(
+            this.body,
+            rows.map(r => this.row(r)),
+        );
         this.before.disabled = this.cursors.length === 1;
         this.after.disabled = this.next === null;
         this.table.hidden = rows.length === 0;
@@ -150,18 +230,42 @@ export class EntryTable {
         const rest = key.slice(this.prefix.length);
         const node = value.length < 100000 ? tryRead(value) : null;
         const open = {p: keyText(this.prefix), k: keyJson, w: this.where};
-        const link = h('a', {class: 'key mono', href: '#', title: keyJson, onclick: e => {
-            e.preventDefault();
-            go('entries', open);
-        }}, rest.map((p, i) => [i > 0 ? h('span', {class: 'dim'}, '/') : null, mark(p), partLabel(p)]));
+        const link = h(
+            'a',
+            {
+                class: 'key mono',
+                href: '#',
+                title: keyJson,
+                onclick: e => {
+                    e.preventDefault();
+                    go('entries', open);
+                },
+            },
+            rest.map((p, i) => [
+                i > 0 ? h('span', {class: 'dim'}, ' / ') : null,
+                mark(p),
+                partLabel(p),
+            ]),
+        );
         const expires = h('td', {class: 'num'}, '');
-        const tr = h('tr', {onclick: e => {
-            if (e.target.closest('a') === null) link.click();
-        }}, h('td', {class: 'key-cell'}, link),
-        h('td', {}, node === null && value.length >= 100000 ? 'large' : typeName(node)),
-        h('td', {class: 'preview mono'}, preview(value, node)),
-        h('td', {class: 'num', title: `${number(utf8Length(value))} bytes`}, bytes(utf8Length(value))),
-        h('td', {class: 'num', title: ageTitle(vs)}, ageText(vs)), expires);
+        const tr = h(
+            'tr',
+            {
+                onclick: e => {
+                    if (e.target.closest('a') === null) link.click();
+                },
+            },
+            h('td', {class: 'key-cell'}, link),
+            h('td', {}, node === null && value.length >= 100000 ? 'large' : typeName(node)),
+            h('td', {class: 'preview mono'}, preview(value, node)),
+            h(
+                'td',
+                {class: 'num', title: `${number(utf8Length(value))} bytes`},
+                bytes(utf8Length(value)),
+            ),
+            h('td', {class: 'num', title: ageTitle(vs)}, ageText(vs)),
+            expires,
+        );
         tr.dataset.key = keyJson;
         tr.expires = expires;
         return tr;
@@ -170,25 +274,47 @@ export class EntryTable {
     drawEmpty() {
         const p = keyText([...this.prefix, {k: 'text', v: 'a'}]);
         const line = commandLine(() => ['KV.SET', p, '{"hello":1}']);
-        fill(this.empty, this.where !== '' ? [h('p', {}, 'Nothing below this prefix matches the filter.'),
-            h('p', {class: 'dim'}, 'A missing $ before an operator is the usual reason.')]
-            : [h('p', {}, `Nothing is below ${keyText(this.prefix)}. This makes the first entry:`), line.el]);
+        fill(
+            this.empty,
+            this.where !== ''
+                ? [
+                      h('p', {}, 'Nothing below this prefix matches the filter.'),
+                      h('p', {class: 'dim'}, 'A missing $ before an operator is the usual reason.'),
+                  ]
+                : [
+                      h(
+                          'p',
+                          {},
+                          `Nothing is below ${keyText(this.prefix)}. This makes the first entry:`,
+                      ),
+                      line.el,
+                  ],
+        );
     }
 
     drawPlace() {
         const n = this.rows.length;
         const at = (this.cursors.length - 1) * PAGE;
-        const which = n === 0 ? '0' : this.cursors.length === 1
-            ? (this.next === null ? `all ${number(n)}` : `first ${number(n)}`)
-            : `${number(at + 1)} to ${number(at + n)}`;
-        const total = this.next === null && this.cursors.length === 1 ? ''
-            : this.total === null ? ' of … (counting)' : ` of about ${number(this.total)}`;
+        const which =
+            n === 0
+                ? '0'
+                : this.cursors.length === 1
+                  ? this.next === null
+                      ? `all ${number(n)}`
+                      : `first ${number(n)}`
+                  : `${number(at + 1)} to ${number(at + n)}`;
+        const total =
+            this.next === null && this.cursors.length === 1
+                ? ''
+                : this.total === null
+                  ? ' of … (counting)'
+                  : ` of about ${number(this.total)}`;
         setText(this.place, n === 0 ? '' : `${which}${total}`);
     }
 
     /* The count comes late, and is asked for only where the page does not tell it. */
     async countAll(signal) {
-        if (this.next === null && this.cursors.length === 1 || this.total !== null) return;
+        if ((this.next === null && this.cursors.length === 1) || this.total !== null) return;
         const words = ['KV.COUNT', 'PREFIX', keyText(this.prefix)];
         const where = this.filter.value.trim();
         if (where !== '') words.push('WHERE', where);
@@ -202,13 +328,18 @@ export class EntryTable {
 
     async expiries(rows, signal) {
         try {
-            const answers = await api.pipeline(rows.map(r => ['KV.PTTL', r[0]]), {signal});
+            const answers = await api.pipeline(
+                rows.map(r => ['KV.PTTL', r[0]]),
+                {signal},
+            );
             answers.forEach((a, i) => {
                 const tr = this.body.children[i];
                 if (tr === undefined || tr.dataset.key !== rows[i][0]) return;
                 const ms = a.result;
-                setText(tr.expires, ms === undefined ? '?' : ms === -1 ? 'never' : ms < 0 ? 'gone'
-                    : duration(ms));
+                setText(
+                    tr.expires,
+                    ms === undefined ? '?' : ms === -1 ? 'never' : ms < 0 ? 'gone' : duration(ms),
+                );
                 tr.expires.classList.toggle('dim', ms === -1);
             });
         } catch {
@@ -245,4 +376,3 @@ function preview(value, node) {
     }
     return text.length > PREVIEW ? `${text.slice(0, PREVIEW)}…` : text;
 }
-

@@ -10,7 +10,11 @@ export function short(n) {
     if (!Number.isFinite(n)) return '–';
     if (a < 10 && !Number.isInteger(n)) return n.toFixed(1);
     if (a < 1000) return String(Math.round(n));
-    for (const [unit, size] of [['G', 1e9], ['M', 1e6], ['k', 1e3]]) {
+    for (const [unit, size] of [
+        ['G', 1e9],
+        ['M', 1e6],
+        ['k', 1e3],
+    ]) {
         if (a >= size * 0.9995) return `${round(n / size)} ${unit}`;
     }
     return String(Math.round(n));
@@ -23,7 +27,12 @@ function round(n) {
 export function bytes(n) {
     if (!Number.isFinite(n)) return '–';
     if (n < 1000) return `${Math.round(n)} B`;
-    for (const [unit, size] of [['TB', 1e12], ['GB', 1e9], ['MB', 1e6], ['kB', 1e3]]) {
+    for (const [unit, size] of [
+        ['TB', 1e12],
+        ['GB', 1e9],
+        ['MB', 1e6],
+        ['kB', 1e3],
+    ]) {
         if (n >= size * 0.9995) return `${round(n / size)} ${unit}`;
     }
     return `${n} B`;
@@ -32,13 +41,14 @@ export function bytes(n) {
 /* Milliseconds as "12 ms", "3.1 s", "4 min", "2 h 5 min", "3 d". */
 export function duration(ms) {
     if (!Number.isFinite(ms)) return '–';
+    if (ms === 0) return '0 s';
     if (ms < 1) return `${Math.round(ms * 1000)} µs`;
     if (ms < 1000) return `${ms < 10 ? ms.toFixed(1).replace(/\.0$/, '') : Math.round(ms)} ms`;
     const s = ms / 1000;
     if (s < 10) return `${s.toFixed(1).replace(/\.0$/, '')} s`;
     if (s < 120) return `${Math.round(s)} s`;
     if (s < 7200) return `${Math.round(s / 60)} min`;
-    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.round(s % 3600 / 60)} min`;
+    if (s < 172800) return `${Math.floor(s / 3600)} h ${Math.round((s % 3600) / 60)} min`;
     return `${Math.round(s / 86400)} d`;
 }
 

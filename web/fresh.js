@@ -1,4 +1,5 @@
-// "2 s ago": how old what is shown is. Amber when it should have been newer, red when asking failed.
+// "2 s ago": how old what is shown is. Amber when it should have been newer, red when asking
+// failed.
 
 import {h, setText} from './dom.js';
 import {ago} from './format.js';
@@ -8,7 +9,10 @@ const shown = new Set();
 /* `every_ms`: how often it is asked for; 0 = when somebody wants. */
 export function freshness(every_ms) {
     const el = h('span', {class: 'fresh'}, '');
-    const f = {el, at: 0, isFailed: false,
+    const f = {
+        el,
+        at: 0,
+        isFailed: false,
         done() {
             f.at = Date.now();
             f.isFailed = false;
@@ -19,7 +23,8 @@ export function freshness(every_ms) {
             f.isFailed = true;
             look(f);
         },
-        every_ms};
+        every_ms,
+    };
     return f;
 }
 

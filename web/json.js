@@ -170,9 +170,19 @@ function spaced(node) {
 
 // The tags of docs/formats.md, and what a person calls them.
 const TAGS = {
-    $bigint: 'bigint', $u64: 'u64', $bytes: 'bytes', $date: 'date', $undefined: 'undefined',
-    $map: 'Map', $set: 'Set', $regexp: 'RegExp', $error: 'Error', $typed: 'typed array',
-    $number: 'number', $ref: 'reference', $object: 'object',
+    $bigint: 'bigint',
+    $u64: 'u64',
+    $bytes: 'bytes',
+    $date: 'date',
+    $undefined: 'undefined',
+    $map: 'Map',
+    $set: 'Set',
+    $regexp: 'RegExp',
+    $error: 'Error',
+    $typed: 'typed array',
+    $number: 'number',
+    $ref: 'reference',
+    $object: 'object',
 };
 
 /* {type, v} of an object that is a tag, else null. */

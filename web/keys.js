@@ -55,7 +55,8 @@ export function partText(p) {
     if (p.k === 'boolean') return String(p.v);
     if (p.k === 'bigint') return `{"$bigint":"${p.v}"}`;
     if (p.k === 'bytes') return `{"$bytes":"${btoa(String.fromCharCode(...p.v))}"}`;
-    return Number.isFinite(p.v) && !Object.is(p.v, -0) ? String(p.v)
+    return Number.isFinite(p.v) && !Object.is(p.v, -0)
+        ? String(p.v)
         : `{"$number":"${specialName(p)}"}`;
 }
 
@@ -71,8 +72,8 @@ export function partLabel(p) {
         const text = asText(p.v);
         return text !== null && /^[\x20-\x7e]+$/.test(text) ? text : hex(p.v) || '(no bytes)';
     }
-    if (p.k === 'number') return Object.is(p.v, -0) ? '-0' : Number.isNaN(p.v) ? specialName(p)
-        : String(p.v);
+    if (p.k === 'number')
+        return Object.is(p.v, -0) ? '-0' : Number.isNaN(p.v) ? specialName(p) : String(p.v);
     return String(p.v);
 }
 
@@ -135,8 +136,8 @@ function escapeText(text) {
     let out = '';
     for (const b of new TextEncoder().encode(text)) {
         const c = String.fromCharCode(b);
-        const plain = b > 0x20 && b < 0x7f && !'/%*?[]\\'.includes(c) &&
-            !(out === '' && '#&!'.includes(c));
+        const plain =
+            b > 0x20 && b < 0x7f && !'/%*?[]\\'.includes(c) && !(out === '' && '#&!'.includes(c));
         out += plain ? c : `%${b.toString(16).padStart(2, '0')}`;
     }
     return out;

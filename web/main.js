@@ -20,8 +20,18 @@ const SCREENS = [
     ['databases', 'Databases', ['KV.DB', 'LIST']],
     ['users', 'Users', ['ACL', 'LIST']],
 ];
-const LETTERS = {overview: 'o', entries: 'e', queues: 'q', indexes: 's', feed: 'f', atomic: 'a',
-    console: 'c', clients: 'l', databases: 'd', users: 'u'};
+const LETTERS = {
+    overview: 'o',
+    entries: 'e',
+    queues: 'q',
+    indexes: 's',
+    feed: 'f',
+    atomic: 'a',
+    console: 'c',
+    clients: 'l',
+    databases: 'd',
+    users: 'u',
+};
 
 const top = document.getElementById('top');
 const rail = document.getElementById('rail');
@@ -37,8 +47,8 @@ class View {
         this.signal = controller.signal;
     }
 
-    /* Runs f now and again so many milliseconds after it ended, until the screen is left. A tab that
-     * nobody sees does not ask. */
+    /* Runs f now and again so many milliseconds after it ended, until the screen is left. A tab
+     * that nobody sees does not ask. */
     every(ms, f) {
         const turn = async () => {
             if (this.signal.aborted) return;
@@ -76,7 +86,7 @@ async function showRoute() {
     const known = SCREENS.find(s => s[0] === screen);
     document.title = known === undefined ? 'tupled' : `${known[1]} – tupled`;
     const controller = new AbortController();
-    const here = shown = {screen, db, controller, update: null};
+    const here = (shown = {screen, db, controller, update: null});
     const el = h('div', {class: `screen screen-${screen}`});
     try {
         if (known === undefined) throw new Error(`There is no screen ${screen}.`);
@@ -98,16 +108,28 @@ function leaveScreen() {
 // --- rail ---
 
 function buildRail() {
-    fill(rail, h('ul', {}, SCREENS.map(([id, name, needs]) => {
-        const a = h('a', {href: address(id), data: {screen: id},
-            title: `${name} (g ${LETTERS[id]})`}, icon(id), h('span', {}, name));
-        if (needs !== null) api.missing(needs).then(text => {
-            if (text === '') return;
-            a.classList.add('not-allowed');
-            a.title = `${name}: ${text}`;
-        });
-        return h('li', {}, a);
-    })));
+    fill(
+        rail,
+        h(
+            'ul',
+            {},
+            SCREENS.map(([id, name, needs]) => {
+                const a = h(
+                    'a',
+                    {href: address(id), data: {screen: id}, title: `${name} (g ${LETTERS[id]})`},
+                    icon(id),
+                    h('span', {}, name),
+                );
+                if (needs !== null)
+                    api.missing(needs).then(text => {
+                        if (text === '') return;
+                        a.classList.add('not-allowed');
+                        a.title = `${name}: ${text}`;
+                    });
+                return h('li', {}, a);
+            }),
+        ),
+    );
 }
 
 function lookRail(screen, db) {
@@ -120,13 +142,23 @@ function lookRail(screen, db) {
 
 // --- top bar ---
 
-const picker = h('select', {'aria-label': 'Database', onchange: () => {
-    const {screen} = route();
-    go(screen, {}, picker.value === '0' ? null : picker.value);
-}});
-const goInput = h('input', {id: 'goto', class: 'mono', type: 'search', autocomplete: 'off',
-    spellcheck: false, placeholder: 'Go to key   /', 'aria-label': 'Go to key',
-    'aria-describedby': 'goto-hint'});
+const picker = h('select', {
+    'aria-label': 'Database',
+    onchange: () => {
+        const {screen} = route();
+        go(screen, {}, picker.value === '0' ? null : picker.value);
+    },
+});
+const goInput = h('input', {
+    id: 'goto',
+    class: 'mono',
+    type: 'search',
+    autocomplete: 'off',
+    spellcheck: false,
+    placeholder: 'Go to key   /',
+    'aria-label': 'Go to key',
+    'aria-describedby': 'goto-hint',
+});
 const goHint = h('span', {id: 'goto-hint', class: 'goto-hint', 'aria-live': 'polite'});
 const reachState = h('span', {class: 'reach', role: 'status'});
 
@@ -155,7 +187,7 @@ async function goTo(e) {
     const key = keyText(parts);
     let isThere = false;
     try {
-        isThere = parts.length > 0 && await api.call(['KV.EXISTS', key]) === 1;
+        isThere = parts.length > 0 && (await api.call(['KV.EXISTS', key])) === 1;
     } catch (error) {
         toast(error.message, 'bad');
     }
@@ -174,8 +206,12 @@ async function fillPicker() {
     }
     const ids = names.map(([n, name]) => (n === 0 ? ['0', name] : [String(name), name]));
     if (!ids.some(([id]) => id === now)) ids.push([now, now]);
-    fill(picker, ids.map(([id, name]) => h('option', {value: id},
-        /^\d+$/.test(name) ? `database ${name}` : name)));
+    fill(
+        picker,
+        ids.map(([id, name]) =>
+            h('option', {value: id}, /^\d+$/.test(name) ? `database ${name}` : name),
+        ),
+    );
     picker.value = now;
 }
 picker.addEventListener('focus', fillPicker);
@@ -207,17 +243,36 @@ function themeButton() {
 }
 
 function buildTop() {
-    const who = h('button', {class: 'quiet who', title: 'Sign out, or as somebody else',
-        onclick: () => api.signOut()}, icon('users'), h('span', {}, api.currentUser()));
-    fill(top,
-        h('a', {class: 'brand', href: address('overview'), 'aria-label': 'tupled, overview'},
-            h('img', {src: 'icon.svg', alt: '', width: 20, height: 20}), h('span', {}, 'tupled')),
+    const who = h(
+        'button',
+        {class: 'quiet who', title: 'Sign out, or as somebody else', onclick: () => api.signOut()},
+        icon('users'),
+        h('span', {}, api.currentUser()),
+    );
+    fill(
+        top,
+        h(
+            'a',
+            {class: 'brand', href: address('overview'), 'aria-label': 'tupled, overview'},
+            h('img', {src: 'icon.svg', alt: '', width: 20, height: 20}),
+            h('span', {}, 'tupled'),
+        ),
         picker,
         h('form', {class: 'goto', role: 'search', onsubmit: goTo}, goInput, goHint),
         reachState,
-        h('button', {class: 'quiet icon-button', title: 'Keys (?)', 'aria-label': 'Keys',
-            onclick: showHelp}, '?'),
-        themeButton(), who);
+        h(
+            'button',
+            {
+                class: 'quiet icon-button',
+                title: 'Keys (?)',
+                'aria-label': 'Keys',
+                onclick: showHelp,
+            },
+            '?',
+        ),
+        themeButton(),
+        who,
+    );
 }
 goInput.addEventListener('input', lookGoto);
 
@@ -227,27 +282,45 @@ function showSignIn(why = '') {
     leaveScreen();
     document.body.classList.add('signed-out');
     const box = errorBox();
-    const name = h('input', {name: 'user', autocomplete: 'username', value: 'default', id: 'si-user'});
-    const password = h('input', {name: 'password', type: 'password', id: 'si-password',
-        autocomplete: 'current-password'});
+    const name = h('input', {
+        name: 'user',
+        autocomplete: 'username',
+        value: 'default',
+        id: 'si-user',
+    });
+    const password = h('input', {
+        name: 'password',
+        type: 'password',
+        id: 'si-password',
+        autocomplete: 'current-password',
+    });
     const button = h('button', {class: 'primary', type: 'submit'}, 'Sign in');
-    const form = h('form', {class: 'sign-in', onsubmit: async e => {
-        e.preventDefault();
-        box.clear();
-        button.disabled = true;
-        try {
-            await api.signIn(name.value, password.value);
-        } catch (error) {
-            button.disabled = false;
-            box.show(signInError(error));
-            password.select();
-        }
-    }},
-    h('h1', {}, 'tupled'),
-    h('label', {for: 'si-user'}, 'User'), name,
-    h('label', {for: 'si-password'}, 'Password'), password,
-    box.el, button,
-    h('p', {class: 'dim'}, 'Kept in this tab\'s memory only: a reload asks again.'));
+    const form = h(
+        'form',
+        {
+            class: 'sign-in',
+            onsubmit: async e => {
+                e.preventDefault();
+                box.clear();
+                button.disabled = true;
+                try {
+                    await api.signIn(name.value, password.value);
+                } catch (error) {
+                    button.disabled = false;
+                    box.show(signInError(error));
+                    password.select();
+                }
+            },
+        },
+        h('h1', {}, 'tupled'),
+        h('label', {for: 'si-user'}, 'User'),
+        name,
+        h('label', {for: 'si-password'}, 'Password'),
+        password,
+        box.el,
+        button,
+        h('p', {class: 'dim'}, "Kept in this tab's memory only: a reload asks again."),
+    );
     if (why !== '') box.show(why);
     fill(top);
     fill(rail);
@@ -292,10 +365,13 @@ addEventListener('hashchange', () => {
     const db = route().params.get('db') || '0';
     if (picker.value !== db) fillPicker();
 });
-startShortcuts(screen => go(screen), () => {
-    const own = content.querySelector('[data-search]');
-    (own || goInput).focus();
-});
+startShortcuts(
+    screen => go(screen),
+    () => {
+        const own = content.querySelector('[data-search]');
+        (own || goInput).focus();
+    },
+);
 document.querySelector('.skip').addEventListener('click', e => {
     e.preventDefault();
     content.focus();

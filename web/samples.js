@@ -8,11 +8,11 @@ export const KEPT_MS = 15 * 60 * 1000;
 const EVERY_MS = 2000;
 const GAP_MS = 3 * EVERY_MS;
 
-const samples = [];   // {at, reads, writes, p50, p99, p999, syncs, syncMs, unsynced, unapplied}
-const commits = [];   // {at, commit}: which commit was the newest when
+const samples = []; // {at, reads, writes, p50, p99, p999, syncs, syncMs, unsynced, unapplied}
+const commits = []; // {at, commit}: which commit was the newest when
 let state = {info: null, at: 0, error: null};
 let before = null;
-let kinds = null;     // command -> 'read' | 'write' | ''
+let kinds = null; // command -> 'read' | 'write' | ''
 const listeners = new Set();
 let isStarted = false;
 
@@ -53,15 +53,17 @@ async function take() {
         return;
     }
     if (kinds === null) await learnKinds();
-    const [info, histogram, version] = await api.pipeline([['INFO', 'everything'],
-        ['LATENCY', 'HISTOGRAM'], ['KV.VERSION']], {db: '0'});
+    const [info, histogram, version] = await api.pipeline(
+        [['INFO', 'everything'], ['LATENCY', 'HISTOGRAM'], ['KV.VERSION']],
+        {db: '0'},
+    );
     if (version.result !== undefined) note(version.result);
     if (info.error !== undefined) throw new api.CommandError(info.error);
     const at = Date.now();
     const fields = infoFields(info.result);
     const now = {at, fields, calls: countCalls(fields), histogram: merge(histogram.result || [])};
-    if (before !== null && at - before.at < GAP_MS * 5 &&
-        before.fields.run_id === fields.run_id) samples.push(compare(before, now));
+    if (before !== null && at - before.at < GAP_MS * 5 && before.fields.run_id === fields.run_id)
+        samples.push(compare(before, now));
     else if (before !== null) samples.push({at});
     while (samples.length > 0 && samples[0].at < at - KEPT_MS) samples.shift();
     before = now;
@@ -77,7 +79,10 @@ async function learnKinds() {
     const answer = (await api.pipeline([['COMMAND']], {db: '0'}))[0].result || [];
     const add = c => {
         const flags = c[2];
-        kinds.set(c[0], flags.includes('write') ? 'write' : flags.includes('readonly') ? 'read' : '');
+        kinds.set(
+            c[0],
+            flags.includes('write') ? 'write' : flags.includes('readonly') ? 'read' : '',
+        );
         for (const sub of c[9] || []) add(sub);
     };
     answer.forEach(add);
@@ -113,17 +118,23 @@ function compare(a, b) {
     const s = (b.at - a.at) / 1000;
     const f = name => Number(b.fields[name]);
     const d = name => Math.max(0, f(name) - Number(a.fields[name]));
-    const counts = [...b.histogram].map(([bound, n]) => [bound, n - (a.histogram.get(bound) || 0)])
-        .filter(([, n]) => n > 0).sort((x, y) => x[0] - y[0]);
+    const counts = [...b.histogram]
+        .map(([bound, n]) => [bound, n - (a.histogram.get(bound) || 0)])
+        .filter(([, n]) => n > 0)
+        .sort((x, y) => x[0] - y[0]);
     const syncs = d('journal_syncs');
-    return {at: b.at,
+    return {
+        at: b.at,
         reads: Math.max(0, b.calls.read - a.calls.read) / s,
         writes: Math.max(0, b.calls.write - a.calls.write) / s,
-        p50: percentile(counts, 0.5), p99: percentile(counts, 0.99), p999: percentile(counts, 0.999),
-        syncs: syncs / s, syncMs: syncs === 0 ? null : d('journal_sync_usec') / syncs / 1000,
+        p50: percentile(counts, 0.5),
+        p99: percentile(counts, 0.99),
+        p999: percentile(counts, 0.999),
+        syncs: syncs / s,
+        syncMs: syncs === 0 ? null : d('journal_sync_usec') / syncs / 1000,
         unsynced: f('journal_unsynced_transactions'),
-        unsyncedBytes: 'journal_unsynced_bytes' in b.fields ? f('journal_unsynced_bytes') : null,
-        unapplied: f('memtable_bytes')};
+        unapplied: f('memtable_bytes'),
+    };
 }
 
 /* In milliseconds. Buckets double, so the place within one is taken as even. */
@@ -132,7 +143,7 @@ function percentile(counts, p) {
     if (total === 0) return null;
     let left = total * p;
     for (const [bound, n] of counts) {
-        if (left <= n) return (bound / 2 + bound / 2 * left / n) / 1000;
+        if (left <= n) return (bound / 2 + ((bound / 2) * left) / n) / 1000;
         left -= n;
     }
     return counts[counts.length - 1][0] / 1000;
@@ -140,24 +151,30 @@ function percentile(counts, p) {
 
 // --- how old a versionstamp is ---
 //
-// A versionstamp counts commits; it has no time. What this page saw tells when: which commit was the
-// newest at which moment.
+// A versionstamp counts commits; it has no time. What this page saw tells when: which commit was
+// the newest at which moment.
 
 export function note(versionstamp) {
     const commit = commitOf(versionstamp);
     const last = commits[commits.length - 1];
     if (last !== undefined && commit < last.commit) commits.length = 0;
-    if (last !== undefined && commit === last.commit && commits.length > 1 &&
-        commits[commits.length - 2].commit === commit) last.at = Date.now();
+    if (
+        last !== undefined &&
+        commit === last.commit &&
+        commits.length > 1 &&
+        commits[commits.length - 2].commit === commit
+    )
+        last.at = Date.now();
     else commits.push({at: Date.now(), commit});
     if (commits.length > 2000) commits.splice(1, 500);
 }
 
-/* Between which moments the commit happened: {after, before} (null = not known), and how many commits
- * came since, as of the last look. */
+/* Between which moments the commit happened: {after, before} (null = not known), and how many
+ * commits came since, as of the last look. */
 export function commitAge(versionstamp) {
     const commit = commitOf(versionstamp);
-    let after = null, upTo = null;
+    let after = null,
+        upTo = null;
     for (const c of commits) {
         if (c.commit < commit) after = c.at;
         else {
@@ -166,6 +183,9 @@ export function commitAge(versionstamp) {
         }
     }
     const newestCommit = commits.length === 0 ? null : commits[commits.length - 1].commit;
-    return {after, before: upTo,
-        since: newestCommit === null || newestCommit < commit ? null : newestCommit - commit};
+    return {
+        after,
+        before: upTo,
+        since: newestCommit === null || newestCommit < commit ? null : newestCommit - commit,
+    };
 }

@@ -4,9 +4,15 @@ import {h} from './dom.js';
 import {dialog} from './dialog.js';
 
 const SCREENS = {
-    o: ['overview', 'Overview'], e: ['entries', 'Entries'], q: ['queues', 'Queues'],
-    s: ['indexes', 'Indexes and search'], f: ['feed', 'Feed'], c: ['console', 'Console'],
-    a: ['atomic', 'Atomic'], l: ['clients', 'Clients'], d: ['databases', 'Databases'],
+    o: ['overview', 'Overview'],
+    e: ['entries', 'Entries'],
+    q: ['queues', 'Queues'],
+    s: ['indexes', 'Indexes and search'],
+    f: ['feed', 'Feed'],
+    c: ['console', 'Console'],
+    a: ['atomic', 'Atomic'],
+    l: ['clients', 'Clients'],
+    d: ['databases', 'Databases'],
     u: ['users', 'Users'],
 };
 
@@ -30,8 +36,11 @@ export function startShortcuts(go, focusSearch) {
 }
 
 function isTyping(el) {
-    return el.isContentEditable || /^(TEXTAREA|SELECT)$/.test(el.tagName) ||
-        el.tagName === 'INPUT' && !/^(checkbox|radio|button)$/.test(el.type);
+    return (
+        el.isContentEditable ||
+        /^(TEXTAREA|SELECT)$/.test(el.tagName) ||
+        (el.tagName === 'INPUT' && !/^(checkbox|radio|button)$/.test(el.type))
+    );
 }
 
 function handle(e, go, focusSearch) {
@@ -61,17 +70,39 @@ function handle(e, go, focusSearch) {
 }
 
 function rows(keys) {
-    return keys.map(([key, what]) => h('tr', {}, h('td', {}, key.split(' ').map(k => h('kbd', {}, k))),
-        h('td', {}, what)));
+    return keys.map(([key, what]) =>
+        h(
+            'tr',
+            {},
+            h(
+                'td',
+                {},
+                key.split(' ').map(k => h('kbd', {}, k)),
+            ),
+            h('td', {}, what),
+        ),
+    );
 }
 
 export function showHelp() {
-    const here = Object.entries(own).map(([k, [, what]]) => [k === 'Enter' ? 'enter'
-        : k === 'Escape' ? 'esc' : k, what]);
+    const here = Object.entries(own).map(([k, [, what]]) => [
+        k === 'Enter' ? 'enter' : k === 'Escape' ? 'esc' : k,
+        what,
+    ]);
     return dialog('Keys', close => [
-        h('table', {class: 'plain keys'}, h('tbody', {},
-            rows([['/', 'search, or go to a key'], ['?', 'this list'],
-                ...Object.entries(SCREENS).map(([k, [, name]]) => [`g ${k}`, name])]))),
+        h(
+            'table',
+            {class: 'plain keys'},
+            h(
+                'tbody',
+                {},
+                rows([
+                    ['/', 'search, or go to a key'],
+                    ['?', 'this list'],
+                    ...Object.entries(SCREENS).map(([k, [, name]]) => [`g ${k}`, name]),
+                ]),
+            ),
+        ),
         here.length === 0 ? null : h('h3', {}, 'On this screen'),
         here.length === 0 ? null : h('table', {class: 'plain keys'}, h('tbody', {}, rows(here))),
         h('div', {class: 'actions'}, h('button', {onclick: () => close()}, 'Close')),
@@ -84,8 +115,12 @@ export function listKeys(rows, open) {
         const all = rows();
         if (all.length === 0) return;
         const at = all.indexOf(current);
-        const next = at < 0 ? (step > 0 ? 0 : all.length - 1)
-            : Math.min(all.length - 1, Math.max(0, at + step));
+        const next =
+            at < 0
+                ? step > 0
+                    ? 0
+                    : all.length - 1
+                : Math.min(all.length - 1, Math.max(0, at + step));
         select(all[next]);
     };
     const select = el => {
@@ -103,9 +138,12 @@ export function listKeys(rows, open) {
         keys: {
             j: [() => move(1), 'next row'],
             k: [() => move(-1), 'row before'],
-            Enter: [() => current !== null && current.isConnected ? open(current) : false, 'open the row'],
+            Enter: [
+                () => (current !== null && current.isConnected ? open(current) : false),
+                'open the row',
+            ],
         },
         select,
-        current: () => current !== null && current.isConnected ? current : null,
+        current: () => (current !== null && current.isConnected ? current : null),
     };
 }

@@ -1,4 +1,5 @@
-// Light or dark, before the first paint. What was chosen is kept for the next visit; it is no secret.
+// Light or dark, before the first paint. What was chosen is kept for the next visit; it is no
+// secret.
 'use strict';
 (() => {
     let theme = 'auto';

@@ -1,25 +1,38 @@
-// The tree of keys. It never loads all keys: the children of a prefix are found by skipping, one short
-// page for each child at most, so a child of ten million keys costs as much as one of ten.
+// The tree of keys. It never loads all keys: the children of a prefix are found by skipping, one
+// short page for each child at most, so a child of ten million keys costs as much as one of ten.
 
 import {h, fill, icon, setText} from './dom.js';
 import * as api from './api.js';
-import {parseKey, keyText, partText, partLabel, sameKey, afterSubtree, FIRST, KINDS} from './keys.js';
+import {
+    parseKey,
+    keyText,
+    partText,
+    partLabel,
+    sameKey,
+    afterSubtree,
+    FIRST,
+    KINDS,
+} from './keys.js';
 import {short, number} from './format.js';
 
-const CHILDREN = 100;   // shown at once
+const CHILDREN = 100; // shown at once
 const PAGE = 100;
-const SHORT_PAGE = 8;   // once children turn out to be large
-const COUNTS = 2;       // asked for at the same time
+const SHORT_PAGE = 8; // once children turn out to be large
+const COUNTS = 2; // asked for at the same time
+const SHOW_MS = 100; // what was found so far is shown so often
 
 /* The children of a prefix from `start` on (a key, or null for the first): {children, next}, with
  * `next` the key to go on from, null = no more. `seen(children)` is called as they come. */
 export async function childrenOf(prefix, start, signal, seen) {
     const children = [];
-    let limit = PAGE;
+    let limit = PAGE,
+        shownAt = performance.now();
     for (;;) {
         const words = ['KV.LIST', 'PREFIX', keyText(prefix)];
         if (start !== null) words.push('START', keyText(start));
-        const [cursor, keys] = await api.call([...words, 'KEYSONLY', 'LIMIT', String(limit)], {signal});
+        const [cursor, keys] = await api.call([...words, 'KEYSONLY', 'LIMIT', String(limit)], {
+            signal,
+        });
         const distinct = group(children, keys, prefix.length);
         if (children.length > CHILDREN) {
             const next = [...prefix, children[CHILDREN].part];
@@ -27,12 +40,15 @@ export async function childrenOf(prefix, start, signal, seen) {
             return {children, next};
         }
         const last = children[children.length - 1];
-        const after = last === undefined ? null : last.hasBelow ? afterSubtree(last.part) : undefined;
+        const after =
+            last === undefined ? null : last.hasBelow ? afterSubtree(last.part) : undefined;
         if (cursor === '0' || after === null) return {children, next: null};
         start = after === undefined ? [...prefix, last.part, FIRST] : [...prefix, after];
         limit = distinct <= 2 ? SHORT_PAGE : PAGE;
         if (children.length === CHILDREN && after !== undefined) return {children, next: start};
+        if (performance.now() - shownAt < SHOW_MS) continue;
         seen(children);
+        shownAt = performance.now();
     }
 }
 
@@ -54,8 +70,11 @@ function group(children, keys, depth) {
 
 export function mark(part) {
     const kind = KINDS[part.k];
-    return h('span', {class: `kind kind-${part.k}`, title: kind.name, role: 'img',
-        'aria-label': kind.name}, kind.mark);
+    return h(
+        'span',
+        {class: `kind kind-${part.k}`, title: kind.name, role: 'img', 'aria-label': kind.name},
+        kind.mark,
+    );
 }
 
 export class Tree {
@@ -66,17 +85,31 @@ export class Tree {
         this.controller = new AbortController();
         view.leave(() => this.controller.abort());
         this.counting = 0;
+        this.looking = 0; // children being looked for: counts wait for that
         this.toCount = [];
         this.root = this.node([], null, null);
         this.root.isOpen = true;
-        this.el = h('ul', {class: 'tree', role: 'tree', 'aria-label': 'Keys',
-            onkeydown: e => this.key(e)});
+        this.el = h('ul', {
+            class: 'tree',
+            role: 'tree',
+            'aria-label': 'Keys',
+            onkeydown: e => this.key(e),
+        });
         this.status = h('p', {class: 'dim small-text', role: 'status'});
         this.selected = null;
     }
 
     node(parts, child, parent) {
-        return {parts, child, parent, children: null, next: null, isOpen: false, el: null, count: null};
+        return {
+            parts,
+            child,
+            parent,
+            children: null,
+            next: null,
+            isOpen: false,
+            el: null,
+            count: null,
+        };
     }
 
     async load() {
@@ -89,13 +122,19 @@ export class Tree {
         const from = node.children === null ? null : node.next;
         const had = node.children === null ? [] : node.children;
         setText(this.status, 'Looking…');
+        this.looking++;
         let answer;
         try {
-            answer = await childrenOf(node.parts, from, signal, found => this.draw(node, had, found, list, null));
+            answer = await childrenOf(node.parts, from, signal, found =>
+                this.draw(node, had, found, list, null),
+            );
         } catch (e) {
             if (e.name === 'AbortError') return;
             setText(this.status, e.message);
             return;
+        } finally {
+            this.looking--;
+            this.count();
         }
         setText(this.status, '');
         this.draw(node, had, answer.children, list, answer.next);
@@ -104,10 +143,10 @@ export class Tree {
     }
 
     draw(node, had, found, list, next) {
+        const known = new Map((node.children || []).map(n => [partText(n.child.part), n]));
         const made = found.map(c => {
-            const parts = [...node.parts, c.part];
-            const old = (node.children || []).find(n => sameKey(n.parts, parts));
-            if (old === undefined) return this.node(parts, c, node);
+            const old = known.get(partText(c.part));
+            if (old === undefined) return this.node([...node.parts, c.part], c, node);
             old.child = c;
             return old;
         });
@@ -115,11 +154,26 @@ export class Tree {
         node.next = next;
         const items = node.children.map(n => this.item(n));
         if (next !== null) {
-            items.push(h('li', {role: 'none', class: 'tree-more'}, h('button', {class: 'small quiet',
-                tabIndex: -1, onclick: () => this.expand(node, list)},
-            `more after the first ${number(node.children.length)}`)));
+            items.push(
+                h(
+                    'li',
+                    {role: 'none', class: 'tree-more'},
+                    h(
+                        'button',
+                        {
+                            class: 'small quiet',
+                            tabIndex: -1,
+                            onclick: () => this.expand(node, list),
+                        },
+                        `more after the first ${number(node.children.length)}`,
+                    ),
+                ),
+            );
         }
-        if (list.childElementCount !== items.length || items.some((el, i) => list.children[i] !== el)) {
+        if (
+            list.childElementCount !== items.length ||
+            items.some((el, i) => list.children[i] !== el)
+        ) {
             fill(list, items);
         }
         this.roving();
@@ -132,7 +186,8 @@ export class Tree {
         if (hasBelow) node.el.setAttribute('aria-expanded', String(node.isOpen));
         node.row.classList.toggle('is-entry', hasEntry);
         node.row.title = keyText(node.parts);
-        if (hasBelow && node.count === null) this.toCount.push(node);
+        if (hasBelow && node.count === null && !this.toCount.includes(node))
+            this.toCount.push(node);
         return node.el;
     }
 
@@ -141,14 +196,32 @@ export class Tree {
             e.stopPropagation();
             this.toggle(node);
         };
-        node.fold = h('span', {class: 'fold', onclick: open, 'aria-hidden': 'true'}, icon('right', 12));
+        node.fold = h(
+            'span',
+            {class: 'fold', onclick: open, 'aria-hidden': 'true'},
+            icon('right', 12),
+        );
         node.countEl = h('span', {class: 'count'});
-        node.row = h('div', {class: 'tree-row', onclick: () => this.choose(node)},
-            h('span', {class: 'fold-place'}, node.fold), mark(part),
-            h('span', {class: 'tree-label mono'}, partLabel(part)), node.countEl);
+        node.row = h(
+            'div',
+            {class: 'tree-row', onclick: () => this.choose(node)},
+            h('span', {class: 'fold-place'}, node.fold),
+            mark(part),
+            h('span', {class: 'tree-label mono'}, partLabel(part)),
+            node.countEl,
+        );
         node.list = h('ul', {role: 'group', hidden: true});
-        node.el = h('li', {role: 'treeitem', tabIndex: -1, 'aria-selected': 'false',
-            'aria-level': String(node.parts.length)}, node.row, node.list);
+        node.el = h(
+            'li',
+            {
+                role: 'treeitem',
+                tabIndex: -1,
+                'aria-selected': 'false',
+                'aria-level': String(node.parts.length),
+            },
+            node.row,
+            node.list,
+        );
         node.el.node = node;
     }
 
@@ -174,7 +247,8 @@ export class Tree {
         this.roving();
     }
 
-    /* Opens what leads to a prefix, as far as it is among the children that are shown. */
+    /* Opens what leads to a prefix and the prefix itself, as far as they are among the children
+     * shown. */
     async reveal(parts) {
         let node = this.root;
         for (let i = 0; i < parts.length; i++) {
@@ -182,7 +256,7 @@ export class Tree {
             const wanted = parts.slice(0, i + 1);
             const next = (node.children || []).find(n => sameKey(n.parts, wanted));
             if (next === undefined) break;
-            if (i < parts.length - 1) await this.toggle(next, true);
+            await this.toggle(next, true);
             node = next;
         }
         this.select(node === this.root ? null : node);
@@ -190,8 +264,10 @@ export class Tree {
 
     /* One item can be reached by Tab; arrows move among them. */
     roving() {
-        for (const el of this.el.querySelectorAll('[role=treeitem][tabindex="0"]')) el.tabIndex = -1;
-        const first = this.selected !== null ? this.selected.el : this.el.querySelector('[role=treeitem]');
+        for (const el of this.el.querySelectorAll('[role=treeitem][tabindex="0"]'))
+            el.tabIndex = -1;
+        const first =
+            this.selected !== null ? this.selected.el : this.el.querySelector('[role=treeitem]');
         if (first) first.tabIndex = 0;
     }
 
@@ -199,9 +275,13 @@ export class Tree {
         const el = e.target.closest('[role=treeitem]');
         if (el === null) return;
         const node = el.node;
-        const all = [...this.el.querySelectorAll('[role=treeitem]')].filter(x => x.offsetParent !== null);
+        const all = [...this.el.querySelectorAll('[role=treeitem]')].filter(
+            x => x.offsetParent !== null,
+        );
         const at = all.indexOf(el);
-        const to = {ArrowDown: all[at + 1], ArrowUp: all[at - 1], Home: all[0], End: all.at(-1)}[e.key];
+        const to = {ArrowDown: all[at + 1], ArrowUp: all[at - 1], Home: all[0], End: all.at(-1)}[
+            e.key
+        ];
         if (to) this.focus(to);
         else if (e.key === 'ArrowRight' && node.child.hasBelow) this.toggle(node, true);
         else if (e.key === 'ArrowLeft') {
@@ -223,7 +303,12 @@ export class Tree {
 
     async count() {
         const {signal} = this.controller;
-        while (this.counting < COUNTS && this.toCount.length > 0 && !signal.aborted) {
+        while (
+            this.looking === 0 &&
+            this.counting < COUNTS &&
+            this.toCount.length > 0 &&
+            !signal.aborted
+        ) {
             const node = this.toCount.shift();
             if (node.count !== null || !node.el.isConnected) continue;
             node.count = 'counting';
