@@ -2,7 +2,6 @@
  * is looked at.
  */
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -193,7 +192,7 @@ static void linger(struct session_http *s, int64_t now_ms)
 {
     struct stream *stream = s->stream;
     if (stream->state != STREAM_OPEN || stream_pending(stream) > 0) return;
-    if (!stream->link.is_tls) (void)shutdown(stream->link.fd, SHUT_WR);
+    stream_shut(stream);
     if (now_ms > s->http1->linger_until_ms) stream_kill(stream);
 }
 

@@ -83,6 +83,11 @@ void stream_drain(struct stream *s)
     ev_io_stop(s->net->loop, &conn_of(s)->read_io);
 }
 
+void stream_shut(struct stream *s)
+{
+    if (conn_of(s)->tls == NULL) (void)shutdown(s->link.fd, SHUT_WR);
+}
+
 void conn_free(struct conn *c)
 {
     INVARIANT(c->stream.state == STREAM_DEAD && !c->is_readable && !c->is_queued &&

@@ -86,6 +86,8 @@ bool stream_is_overrun(const struct stream *s);
 bool stream_check_output(struct stream *s);
 /* Nothing more is read or run; it ends when all is sent. */
 void stream_drain(struct stream *s);
+/* When all is sent: the peer is told that nothing more comes, what it sends is still received. */
+void stream_shut(struct stream *s);
 /* Nothing more is read or sent. Its memory stays until the end of the turn at least. */
 void stream_kill(struct stream *s);
 

@@ -9,9 +9,8 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "base/clock.h"
+#include "fuzz/env_help.h"
 #include "index/index.h"
 #include "request/block.h"
 #include "request/login.h"
@@ -37,7 +36,6 @@ static struct env env;
 static struct peer peers[CLIENTS];
 static struct arena arena;
 static struct buf scratch;
-static char dir[64];
 
 static void on_ready(struct waiter *w)
 {
@@ -57,57 +55,6 @@ static void on_client_write(struct client *c, struct slice bytes, uint64_t versi
     (void)bytes;
 }
 
-static void on_shutdown(void *server)
-{
-    (void)server;
-}
-
-static size_t config_none(void *server)
-{
-    (void)server;
-    return 0;
-}
-
-static const char *config_unnamed(void *server, size_t i)
-{
-    (void)server;
-    (void)i;
-    return "none";
-}
-
-static bool config_fixed(void *server, size_t i)
-{
-    (void)server;
-    (void)i;
-    return false;
-}
-
-static void config_always(void *server, size_t i, struct buf *out)
-{
-    (void)server;
-    (void)i;
-    buf_append_str(out, "always");
-}
-
-static enum err rewrite_none(void *server, struct error *e)
-{
-    (void)server;
-    return error_set(e, ERR_SYNTAX, "no file");
-}
-
-static enum err no_aclfile(void *server, struct error *e)
-{
-    (void)server;
-    return error_set(e, ERR_SYNTAX, "no file");
-}
-
-static void remove_dir(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    if (system(command) != 0) perror("rm");
-}
-
 static void on_client_buffers(const struct client *c, size_t *input, size_t *output)
 {
     *input = c->link->input_bytes;
@@ -118,17 +65,6 @@ static const struct client_ops client_ops = {
     .write = on_client_write,
     .close = on_client_close,
     .buffers = on_client_buffers,
-};
-
-static const struct server_ops server_ops = {
-    .shutdown = on_shutdown,
-    .config_count = config_none,
-    .config_name = config_unnamed,
-    .config_is_mutable = config_fixed,
-    .config_value = config_always,
-    .config_rewrite = rewrite_none,
-    .acl_load = no_aclfile,
-    .acl_save = no_aclfile,
 };
 
 /* As the input before may have left him, he could do more. */
@@ -165,40 +101,14 @@ static void peer_close(struct peer *p)
 
 static void start(void)
 {
-    struct error e = {.text = ""};
-    snprintf(dir, sizeof dir, "/dev/shm/fuzz-command-%d", (int)getpid());
-    atexit(remove_dir);
-    struct db_options options = small_db(dir);
-    options.pipeline.write_buffer_bytes = 16 << 20;
-    options.pipeline.cache_bytes = 64 << 10;
-    options.local.durability = DURABILITY_NEVER;
-    options.local.segment_bytes = 4 << 20;
-    options.engine.value_bytes_max = options.engine.txn_bytes_max = 1 << 20;
-    options.engine.ops_max = 200;
-    options.engine.expire_batch = 100;
-    options.engine.idem_window_ms = 60000;
-    struct db *db = NULL;
-    if (db_open(&options, &db, &e) != OK) small_fatal(NULL, &e);
-    env = (struct env){.db = db,
-                       .server_ops = &server_ops,
-                       .about = {.version = "0", .config_file = "", .executable = ""},
-                       .settings = {.queue_prefetch = 16,
-                                    .databases = 16,
-                                    .clients_max = 100,
-                                    .backup_dir = "/proc/nowhere"}};
-    env.clients.next = env.clients.prev = &env.clients;
-    command_init(&env);
+    env_start(&env, "command");
     arena_init(&arena, 64 * 1024);
     buf_init(&scratch);
 }
 
 static void turn(void)
 {
-    command_turn(&env);
-    (void)db_turn_end(env.db);
-    db_poll(env.db);
-    db_tick(env.db);
-    command_tick(&env);
+    env_turn(&env);
 }
 
 /* After the RESP value at `at`; 0 when there is no well-formed one. A RESP2 reply has only its
