@@ -23,8 +23,8 @@ for source in $(git ls-files 'src/*.c'); do echo "$objects/${source%.c}.o"; done
     sub(root, "", file)
     sub(/\.o$/, ".c", file)
     if ($3 ~ /[TDBRVW]/) home[$2] = file
-    # The tables through which commands are found by name: what they hold is called by pointers.
-    if ($2 == "command_table" || $2 == "feature_table") next
+    # The tables through which commands and routes are found: what they hold is called by pointers.
+    if ($2 ~ /^(command_table|feature_table|route_tables|route_command|rest_routes)$/) next
     if ($3 == "U") { n++; user[n] = file; used[n] = $2 }
     files[file] = 1
 }

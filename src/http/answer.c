@@ -59,6 +59,12 @@ size_t answer_headers(struct exchange *x, const struct answer *a, struct slice l
     return f.count;
 }
 
+void exchange_header(struct exchange *x, const char *name, struct slice value)
+{
+    INVARIANT(x->header_count < ANSWER_HEADERS_MAX);
+    x->headers[x->header_count++] = (struct http_header){.name = slice_str(name), .value = value};
+}
+
 static bool deflate_all(struct slice in, struct buf *out)
 {
     z_stream z = {0};

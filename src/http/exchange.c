@@ -6,7 +6,6 @@
 #include "codec/json_lex.h"
 #include "http/http_int.h"
 #include "http/reply_json.h"
-#include "http/ticket.h"
 #include "request/block.h"
 #include "request/client_memory.h"
 #include "request/database.h"
@@ -47,7 +46,7 @@ static void move(struct exchange *x, enum exchange_state to)
 static void stream_over(struct exchange *x)
 {
     x->http->counts.streams--;
-    ticket_ended(x);
+    if (x->on_stream_over != NULL) x->on_stream_over(x);
 }
 
 static struct exchange *exchange_of(struct client *c)
@@ -275,85 +274,19 @@ void exchange_go(struct exchange *x)
     }
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
-
-static void selected(struct exchange *x)
-{
-    if (exchange_fails(x)) return;
-    buf_clear(&x->reply, KEEP_BYTES);
-    x->step = x->route->run;
-}
+/* ---- answers ---- */
 
 struct slice exchange_database(const struct exchange *x)
 {
     return x->database.data != NULL ? x->database : http_header(x->message, "tupled-database");
 }
 
-/* Its user is known: the database, then the route's own. */
-static void logged_in(struct exchange *x)
-{
-    struct slice database = exchange_database(x);
-    buf_clear(&x->reply, KEEP_BYTES);
-    if (database.data == NULL && x->client.database == 0) {
-        x->step = x->route->run;
-        return;
-    }
-    if (database.data == NULL) database = slice_str("0");
-    struct slice *argv = exchange_argv(x, 2);
-    argv[0] = slice_str("SELECT");
-    argv[1] = database;
-    exchange_command(x, argv, 2, selected);
-}
-
-/* /db/<name>/... : the name is taken off. False: answered. */
-static bool take_database(struct exchange *x)
-{
-    struct slice rest = x->path;
-    if (!slice_has_prefix(rest, slice_str("/db/"))) return true;
-    (void)http_path_part(&rest);
-    struct slice name = http_path_part(&rest);
-    if (name.len == 0 || !http_decode(name, false, &x->arena, &x->database)) {
-        exchange_fail(x, 400, "ERR there is no name of a database after /db/");
-        return false;
-    }
-    x->path = rest.len > 0 ? rest : slice_str("/");
-    return true;
-}
-
-static bool check_origin(struct exchange *x)
-{
-    struct http *h = x->http;
-    const struct route *route = x->route;
-    struct origin_rules rules = {.allowed_hosts = h->options.allowed_hosts,
-                                 .allowed_origins = h->options.allowed_origins,
-                                 .own_name = h->own.text};
-    struct origin_asked asked = {.message = x->message,
-                                 .host = session_host(x->session, x->message),
-                                 .is_secure = session_is_secure(x->session, x->message),
-                                 .is_open = route != NULL && (route->flags & ROUTE_OPEN) != 0,
-                                 .may_act = route == NULL || (route->flags & ROUTE_ACTS) != 0,
-                                 .is_static = route != NULL && (route->flags & ROUTE_STATIC) != 0};
-    struct http_refusal no = origin_check(&rules, &asked, &x->cors);
-    if (no.status == 0) return true;
-    exchange_fail(x, no.status, "ERR %s", no.text);
-    return false;
-}
-
-void exchange_begin(struct exchange *x, const struct http_message *m)
+void exchange_start(struct exchange *x, const struct http_message *m)
 {
     x->message = m;
     x->path = m->path;
     x->http->counts.requests[m->version]++;
     move(x, EXCHANGE_READY);
-    if (!take_database(x)) return;
-    x->route = route_match(x);
-    if (!check_origin(x)) return;
-    if (!route_takes(x)) return;
-    if ((x->route->flags & (ROUTE_OPEN | ROUTE_STATIC)) != 0) {
-        x->step = x->route->run;
-    } else {
-        login_begin(x, logged_in);
-    }
 }
 
 void exchange_refuse(struct exchange *x, const struct http_refusal *why)
@@ -361,14 +294,6 @@ void exchange_refuse(struct exchange *x, const struct http_refusal *why)
     x->message = NULL;
     move(x, EXCHANGE_READY);
     exchange_fail(x, why->status, "ERR %s", why->text);
-}
-
-/* ---- answers --------------------------------------------------------------------------------- */
-
-void exchange_header(struct exchange *x, const char *name, struct slice value)
-{
-    INVARIANT(x->header_count < ANSWER_HEADERS_MAX);
-    x->headers[x->header_count++] = (struct http_header){.name = slice_str(name), .value = value};
 }
 
 void exchange_answer(struct exchange *x, int status, const char *type, struct slice body)

@@ -85,12 +85,13 @@ struct exchange {
     struct slice cors; /* the origin that may read the answer; data NULL = none */
     struct http_header headers[ANSWER_HEADERS_MAX];
     size_t header_count;
-    int64_t until_ms;            /* DELAYED: monotonic */
-    int64_t sent_ms;             /* STREAMING: when something was last sent */
-    bool is_running;             /* one of its commands is */
-    char ticket[33];             /* that opened it; "" = none */
-    void *transport;             /* http2.c: its stream */
-    struct exchange *queue_next; /* http2.c: of those with something to do */
+    int64_t until_ms;              /* DELAYED: monotonic */
+    int64_t sent_ms;               /* STREAMING: when something was last sent */
+    bool is_running;               /* one of its commands is */
+    exchange_step *on_stream_over; /* the stream of events has ended; NULL = nobody asks */
+    char ticket[33];               /* that opened it; "" = none */
+    void *transport;               /* http2.c: its stream */
+    struct exchange *queue_next;   /* http2.c: of those with something to do */
     bool is_queued;
 };
 
@@ -100,7 +101,9 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
 /* The client is gone. What it listened to ends in exchange_forget, as protocol->forget. */
 void exchange_end(struct exchange *x);
 bool exchange_forget(struct exchange *x, size_t *work);
+/* begin.c: the request has come; then exchange_go. */
 void exchange_begin(struct exchange *x, const struct http_message *m);
+void exchange_start(struct exchange *x, const struct http_message *m);
 /* In place of a request that could not be read. */
 void exchange_refuse(struct exchange *x, const struct http_refusal *why);
 /* The name of the database that is asked for, by the path or a header; data NULL = none is. */

@@ -1,30 +1,8 @@
-/* route: the table of what can be asked for, by path and method. */
+/* route: what can be asked for, found in the tables (table.c) by path and method. */
 #include "http/route.h"
 
 #include "codec/json_lex.h"
 #include "http/ticket.h"
-
-static const struct route core_routes[] = {
-    {"/livez", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_live_run, {0}},
-    {"/readyz", HTTP_GET | HTTP_HEAD, ROUTE_OPEN, health_ready_run, {0}},
-    {"/metrics", HTTP_GET | HTTP_HEAD, 0, scrape_run, {0}},
-    {"/ticket", HTTP_POST, 0, ticket_run, {0}},
-    {"/", HTTP_POST, 0, api_command_run, {0}},
-    {"/", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_root_run, {0}},
-    {"/ui", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_to_run, {0}},
-    {"/ui/*", HTTP_GET | HTTP_HEAD, ROUTE_STATIC, page_file_run, {0}},
-    {"/pipeline", HTTP_POST, 0, api_pipeline_run, {0}},
-    {"/multi-exec", HTTP_POST, 0, api_transaction_run, {0}},
-    {"/subscribe/*", HTTP_GET | HTTP_POST, ROUTE_ACTS | ROUTE_TICKET, api_subscribe_run, {0}},
-    {"/monitor", HTTP_GET | HTTP_POST, ROUTE_ACTS | ROUTE_TICKET, api_monitor_run, {0}},
-    {NULL, 0, 0, NULL, {0}},
-};
-
-/* Every other path is a command: GET /get/key. */
-static const struct route command_path = {
-    "/*", HTTP_GET | HTTP_POST, ROUTE_ACTS, api_path_run, {0}};
-
-static const struct route *const tables[] = {core_routes, rest_routes, NULL};
 
 static bool fits(const char *pattern, struct slice path, struct slice *rest)
 {
@@ -52,10 +30,10 @@ static bool fits_route(const struct exchange *x, const struct route *r, struct s
 static const struct route *next_route(const struct exchange *x, size_t *table,
                                       const struct route *from, struct slice *rest)
 {
-    const struct route *r = from == NULL ? tables[*table] : from + 1;
+    const struct route *r = from == NULL ? route_tables[*table] : from + 1;
     for (;; r++) {
         while (r->path == NULL) {
-            r = tables[++*table];
+            r = route_tables[++*table];
             if (r == NULL) return NULL;
         }
         if (fits_route(x, r, rest)) return r;
@@ -69,7 +47,7 @@ static unsigned methods_of(const struct exchange *x)
     unsigned methods = 0;
     const struct route *r = NULL;
     while ((r = next_route(x, &table, r, &rest)) != NULL) methods |= r->methods;
-    return methods != 0 ? methods : command_path.methods;
+    return methods != 0 ? methods : route_command.methods;
 }
 
 const struct route *route_match(struct exchange *x)
@@ -87,7 +65,7 @@ const struct route *route_match(struct exchange *x)
     }
     if (other != NULL) return other;
     x->rest = x->path;
-    return command_path_fits(x) ? &command_path : NULL;
+    return command_path_fits(x) ? &route_command : NULL;
 }
 
 static struct slice allow_text(struct exchange *x, unsigned methods)

@@ -4,6 +4,11 @@
 
 #include "http/http_int.h"
 
+/* table.c: the tables, each ended by a route without a path, and NULL; and what stands for every
+ * other path, a command. */
+extern const struct route *const route_tables[];
+extern const struct route route_command;
+
 /* health.c */
 exchange_step health_live_run, health_ready_run;
 

@@ -146,6 +146,15 @@ static bool is_good(const struct ticket *t, const struct exchange *x)
     return !u->is_deleted && u->is_on && u->changes == t->changes;
 }
 
+/* It is good for the reconnect. */
+static void ticket_ended(struct exchange *x)
+{
+    if (x->ticket[0] == '\0') return;
+    struct ticket *t = ticket_find(x->http->tickets, slice_str(x->ticket));
+    if (t != NULL) t->until_ms = clock_mono_us() / 1000 + RECONNECT_MS;
+    x->ticket[0] = '\0';
+}
+
 bool ticket_opens(struct exchange *x)
 {
     struct slice text;
@@ -161,14 +170,7 @@ bool ticket_opens(struct exchange *x)
     }
     t->until_ms = clock_mono_us() / 1000 + RECONNECT_MS;
     memcpy(x->ticket, t->text, TICKET_CHARS);
+    x->on_stream_over = ticket_ended;
     client_become(&x->client, t->user);
     return true;
-}
-
-void ticket_ended(struct exchange *x)
-{
-    if (x->ticket[0] == '\0') return;
-    struct ticket *t = ticket_find(x->http->tickets, slice_str(x->ticket));
-    if (t != NULL) t->until_ms = clock_mono_us() / 1000 + RECONNECT_MS;
-    x->ticket[0] = '\0';
 }

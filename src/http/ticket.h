@@ -14,9 +14,6 @@ void ticket_run(struct exchange *x);
 /* Does x have a ticket that is good? Then its client is the user of it. A wrong one is answered. */
 bool ticket_opens(struct exchange *x);
 
-/* The stream that a ticket opened has ended: the ticket is good for its reconnect. */
-void ticket_ended(struct exchange *x);
-
 struct failures *failures_new(void);
 void failures_free(struct failures *f);
 
