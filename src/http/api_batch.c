@@ -160,12 +160,12 @@ static void exec_ran(struct exchange *x)
 static void transaction_step(struct exchange *x)
 {
     if (next_command(x, transaction_step)) return;
-    exchange_words(x, exec_ran, "EXEC", NULL);
+    exchange_words(x, exec_ran, WORDS("EXEC"));
 }
 
 static void transaction_begin(struct exchange *x)
 {
-    exchange_words(x, transaction_step, "MULTI", NULL);
+    exchange_words(x, transaction_step, WORDS("MULTI"));
 }
 
 static void transaction_take(struct exchange *x)

@@ -117,5 +117,5 @@ static void monitors(struct exchange *x)
 
 void api_monitor_run(struct exchange *x)
 {
-    exchange_words(x, monitors, "MONITOR", NULL);
+    exchange_words(x, monitors, WORDS("MONITOR"));
 }

@@ -206,18 +206,12 @@ void exchange_command(struct exchange *x, struct slice *argv, size_t argc, excha
     buf_clear(&x->reply, KEEP_BYTES);
 }
 
-void exchange_words(struct exchange *x, exchange_step *step, const char *word, ...)
+void exchange_words(struct exchange *x, exchange_step *step, const char *const *words)
 {
-    va_list words;
-    size_t count = 1;
-    va_start(words, word);
-    while (va_arg(words, const char *) != NULL) count++;
-    va_end(words);
+    size_t count = 0;
+    while (words[count] != NULL) count++;
     struct slice *argv = exchange_argv(x, count);
-    argv[0] = slice_str(word);
-    va_start(words, word);
-    for (size_t i = 1; i < count; i++) argv[i] = slice_str(va_arg(words, const char *));
-    va_end(words);
+    for (size_t i = 0; i < count; i++) argv[i] = slice_str(words[i]);
     exchange_command(x, argv, count, step);
 }
 

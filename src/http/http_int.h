@@ -122,9 +122,9 @@ size_t exchange_bytes(const struct exchange *x);
 
 /* Runs a command, then `step`. The words are borrowed until then. */
 void exchange_command(struct exchange *x, struct slice *argv, size_t argc, exchange_step *step);
-/* Words in the arena, NULL-ended. */
-void exchange_words(struct exchange *x, exchange_step *step, const char *word, ...)
-    __attribute__((sentinel));
+/* exchange_words(x, step, WORDS("KV.QUEUE", "LIST")): texts that last until the command has run. */
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+void exchange_words(struct exchange *x, exchange_step *step, const char *const *words);
 /* A step that is no command took time: what is left of the work may be for another turn. */
 void exchange_spent(struct exchange *x);
 struct slice *exchange_argv(struct exchange *x, size_t count);

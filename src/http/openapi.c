@@ -34,7 +34,7 @@ static void put_schema(struct buf *out, const char *type, size_t len)
             return;
         }
     }
-    INVARIANT(!"a type of the table of routes is not known");
+    die("the table of routes has an unknown type: %.*s", (int)len, type);
 }
 
 /* One of "name:type name:type!"; false at the end. */

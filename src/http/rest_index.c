@@ -238,7 +238,7 @@ static void names_came(struct exchange *x)
 
 void rest_index_list_run(struct exchange *x)
 {
-    exchange_words(x, names_came, "KV.INDEX", "LIST", NULL);
+    exchange_words(x, names_came, WORDS("KV.INDEX", "LIST"));
 }
 
 /* ---- drop ------------------------------------------------------------------------------------ */

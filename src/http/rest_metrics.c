@@ -89,7 +89,7 @@ static bool may_see(struct exchange *x)
 
 void rest_metrics_run(struct exchange *x)
 {
-    if (may_see(x)) exchange_words(x, stats_came, "KV.QUEUE", "STATS", "default", NULL);
+    if (may_see(x)) exchange_words(x, stats_came, WORDS("KV.QUEUE", "STATS", "default"));
 }
 
 void rest_metrics_text_run(struct exchange *x)

@@ -141,7 +141,7 @@ static void polled(struct exchange *x)
 
 void rest_poll_run(struct exchange *x)
 {
-    exchange_words(x, polled, "KV.DEQUEUE", QUEUE, NULL);
+    exchange_words(x, polled, WORDS("KV.DEQUEUE", QUEUE));
 }
 
 struct settling {
@@ -253,7 +253,7 @@ static void stats_came(struct exchange *x)
 
 void rest_stats_run(struct exchange *x)
 {
-    exchange_words(x, stats_came, "KV.QUEUE", "STATS", QUEUE, NULL);
+    exchange_words(x, stats_came, WORDS("KV.QUEUE", "STATS", QUEUE));
 }
 
 /* ---- dead letters ---------------------------------------------------------------------------- */
@@ -427,7 +427,7 @@ static void dead_purged(struct exchange *x)
 
 void rest_dead_purge_run(struct exchange *x)
 {
-    exchange_words(x, dead_purged, "KV.DLQ", "PURGE", QUEUE, NULL);
+    exchange_words(x, dead_purged, WORDS("KV.DLQ", "PURGE", QUEUE));
 }
 
 /* ---- listen ---------------------------------------------------------------------------------- */
@@ -471,5 +471,5 @@ static void listening(struct exchange *x)
 void rest_listen_run(struct exchange *x)
 {
     x->client.proto = 3;
-    exchange_words(x, listening, "SUBSCRIBE", "kv:queue:" QUEUE, NULL);
+    exchange_words(x, listening, WORDS("SUBSCRIBE", "kv:queue:" QUEUE));
 }

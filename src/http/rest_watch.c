@@ -266,7 +266,7 @@ static void version_came(struct exchange *x)
 
 static void look(struct exchange *x)
 {
-    exchange_words(x, version_came, "KV.VERSION", NULL);
+    exchange_words(x, version_came, WORDS("KV.VERSION"));
 }
 
 static void ask_feed(struct exchange *x);
