@@ -247,7 +247,7 @@ enum err json_members(const struct json_part *object, const char *const *names,
     return OK;
 }
 
-bool json_integer(const struct json_part *number, int64_t *out)
+bool json_part_integer(const struct json_part *number, int64_t *out)
 {
     return number->kind == JSON_NUMBER && slice_to_i64(number->raw, out);
 }

@@ -44,7 +44,7 @@ ERR_MUST_USE enum err json_members(const struct json_part *object, const char *c
                                    struct json_part *parts, bool is_strict, const char *what,
                                    struct error *e);
 /* Exact integers only. */
-bool json_integer(const struct json_part *number, int64_t *out);
+bool json_part_integer(const struct json_part *number, int64_t *out);
 bool json_is_true(const struct json_part *part);
 
 #endif

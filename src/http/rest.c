@@ -250,7 +250,7 @@ bool rest_body_integer(struct exchange *x, const struct json_part *part, const c
                        int64_t min, int64_t max, int64_t *out)
 {
     if (!rest_is_there(part)) return true;
-    if (json_integer(part, out) && *out >= min && *out <= max) return true;
+    if (json_part_integer(part, out) && *out >= min && *out <= max) return true;
     return refuse_number(x, name, min, max, part->raw);
 }
 

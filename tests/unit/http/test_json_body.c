@@ -172,12 +172,12 @@ static void numbers_and_words_are_read(void **state)
 {
     int64_t n = 0;
     struct json_part p = checked("-9223372036854775808");
-    assert_true(json_integer(&p, &n));
+    assert_true(json_part_integer(&p, &n));
     assert_true(n == INT64_MIN);
     static const char *const no[] = {"9223372036854775808", "1.0", "1e2", "\"1\"", "true"};
     for (size_t i = 0; i < sizeof no / sizeof no[0]; i++) {
         p = checked(no[i]);
-        assert_false(json_integer(&p, &n));
+        assert_false(json_part_integer(&p, &n));
     }
     p = checked("true");
     assert_true(json_is_true(&p));
