@@ -264,6 +264,9 @@ redis-cli -p "$port" ACL SETUSER bob on '>pw' '~w/*' '+kv.get' >/dev/null
 status "a user without the right" 403 PUT /keys/w/5 -d 1 -u bob:pw
 answers "... with it" '200 {"key":["w","9"],"value":9,"versionstamp":VS}' GET /keys/w/9 -u bob:pw
 status "... for another key" 403 GET /keys/n -u bob:pw
+redis-cli -p "$port" ACL SETUSER eve on '>pw' '~w/*' '&*' +subscribe +kv.version +kv.get >/dev/null
+same "a stream that cannot begin leaves nothing behind" '403 200 ' \
+    "$(curl -s -o /dev/null -o /dev/null -w '%{http_code} ' -u eve:pw "$base/watch/prefix?prefix=w" "$base/keys/w/9")"
 same "another database" '{"error":"Key not found"}' "$(curl -s "http://127.0.0.1:$http_port/db/1/keyval/api/keys/n")"
 same "one that is not there" 404 "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$http_port/db/nosuch/keyval/api/keys/n")"
 redis-cli -p "$port" CONFIG SET rest-path-numbers yes rest-delete-default exact >/dev/null

@@ -229,11 +229,9 @@ static void run_command(struct exchange *x)
                          .w = &w,
                          .waiter = &x->waiter};
     x->client.link->stream_base = x->reply_from + x->reply_bytes;
-    x->is_running = true;
     turn_command(env, NULL);
     enum err r = command_run(&rq);
     turn_command(env, &rq);
-    x->is_running = false;
     arena_reset(&h->arena);
     if (x->state != EXCHANGE_READY) return; /* it closed itself */
     net_turn_spent(x->session->stream->net, x->reply.len, env->now_us);

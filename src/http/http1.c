@@ -50,6 +50,8 @@ static void http1_answer(struct exchange *x, const struct answer *a)
     bool is_chunked = a->is_stream && m->version == HTTP_1_1;
     if (m == NULL || !x->session->reader.keeps_alive) h->is_last = true;
     if (a->is_stream && !is_chunked) h->is_last = true;
+    /* A stream that could not be opened after all: what the client listens to ends with it. */
+    if (client_subscriptions(&x->client) > 0) h->is_last = true;
     put_headers(x, a, out);
     if (is_chunked) buf_append_str(out, "transfer-encoding: chunked\r\n");
     if (h->is_last) buf_append_str(out, "connection: close\r\n");

@@ -87,10 +87,8 @@ struct exchange {
     size_t header_count;
     int64_t until_ms;              /* DELAYED: monotonic */
     int64_t sent_ms;               /* STREAMING: when something was last sent */
-    bool is_running;               /* one of its commands is */
     exchange_step *on_stream_over; /* the stream of events has ended; NULL = nobody asks */
     char ticket[33];               /* that opened it; "" = none */
-    void *transport;               /* http2.c: its stream */
     struct exchange *queue_next;   /* http2.c: of those with something to do */
     bool is_queued;
 };
