@@ -269,6 +269,9 @@ same "a stream that cannot begin leaves nothing behind" '403 200 ' \
     "$(curl -s -o /dev/null -o /dev/null -w '%{http_code} ' -u eve:pw "$base/watch/prefix?prefix=w" "$base/keys/w/9")"
 same "another database" '{"error":"Key not found"}' "$(curl -s "http://127.0.0.1:$http_port/db/1/keyval/api/keys/n")"
 same "one that is not there" 404 "$(curl -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$http_port/db/nosuch/keyval/api/keys/n")"
+redis-cli -p "$port" CONFIG SET default-format msgpack >/dev/null
+answers "bodies are JSON, whatever default-format says" '200 {"key":["w","9"],"value":9,"versionstamp":VS}' GET /keys/w/9
+redis-cli -p "$port" CONFIG SET default-format json >/dev/null
 redis-cli -p "$port" CONFIG SET rest-path-numbers yes rest-delete-default exact >/dev/null
 ask PUT /keys/num/42 -d 1 >/dev/null
 same "numbers in paths" 1 "$(redis-cli -p "$port" KV.EXISTS '["num",42]')"

@@ -172,13 +172,7 @@ static void take_first_frames(struct call *c)
     struct slice rest = buf_slice(&c->out);
     if (rest.len > 0 && rest.data[0] == '-') return;
     size_t first = resp_reply_length(rest);
-    size_t used = first;
-    while (used < rest.len) {
-        struct slice frame = slice_of(rest.data + used, rest.len - used);
-        frame.len = resp_reply_length(frame);
-        frame_add(c->seat->watch, frame, c->depends);
-        used += frame.len;
-    }
+    frames_add(c->seat->watch, slice_of(rest.data + first, rest.len - first), c->depends);
     c->out.len = first;
     c->depends = 0;
 }

@@ -240,8 +240,8 @@ void error_none(struct tupled_error *e);
 
 /* ---- watching.c ---- */
 
-/* With the lock: appends it; `bytes` is a whole frame. */
-void frame_add(struct tupled_watch *w, struct slice bytes, uint64_t version);
+/* With the lock: appends them; `bytes` are whole frames. */
+void frames_add(struct tupled_watch *w, struct slice bytes, uint64_t version);
 /* With the lock. */
 void frames_drop(struct tupled_watch *w);
 /* Without the lock: calls the callback of the next frame that may be told; false: there is none. */

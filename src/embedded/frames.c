@@ -1,8 +1,9 @@
 /* frames: messages for watches that wait for their callback, and the end of a watch. */
 #include "base/mem.h"
 #include "embedded/embedded_int.h"
+#include "resp/item.h"
 
-void frame_add(struct tupled_watch *w, struct slice bytes, uint64_t version)
+static void add_one(struct tupled_watch *w, struct slice bytes, uint64_t version)
 {
     struct tupled_db *db = w->db;
     struct frame *f = mem_alloc_try(sizeof *f + bytes.len);
@@ -20,6 +21,16 @@ void frame_add(struct tupled_watch *w, struct slice bytes, uint64_t version)
     db->frame_last = &f->next;
     w->seat->client.link->output_bytes += f->len;
     if (db->frame_first == f && f->version <= db->durable) db->has_news = true;
+}
+
+void frames_add(struct tupled_watch *w, struct slice bytes, uint64_t version)
+{
+    while (bytes.len > 0) {
+        size_t len = resp_reply_length(bytes);
+        INVARIANT(len > 0);
+        add_one(w, slice_of(bytes.data, len), version);
+        bytes = slice_of(bytes.data + len, bytes.len - len);
+    }
 }
 
 void frames_drop(struct tupled_watch *w)

@@ -24,7 +24,7 @@ static void on_ready(struct waiter *w)
 static void seat_write(struct client *c, struct slice bytes, uint64_t version)
 {
     struct seat *s = (struct seat *)(void *)c;
-    if (s->watch != NULL) frame_add(s->watch, bytes, version);
+    if (s->watch != NULL) frames_add(s->watch, bytes, version);
 }
 
 static void seat_close(struct client *c)

@@ -78,7 +78,11 @@ static void client_write(struct client *c, struct slice bytes, uint64_t version)
     }
     client_memory_grow(x->http->env, bytes.len);
     if (x->state == EXCHANGE_STREAMING) {
-        hear(x, bytes, version);
+        if (x->on_message == NULL) {
+            exchange_send(x, bytes, version);
+        } else {
+            hear(x, bytes, version);
+        }
         return;
     }
     size_t max = x->http->options.output_stream.hard_bytes;
@@ -138,6 +142,8 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
     arena_init(&x->words, ARENA_CHUNK_BYTES);
     client_init(&x->client, s->http->env, link, &client_ops);
     x->client.block.max_ms = BLOCK_MS_MAX;
+    /* Bodies are texts, whatever default-format says. */
+    x->client.format = s->http->env->settings.bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
 }
 
 static void run_over(struct exchange *x)
@@ -176,6 +182,7 @@ void exchange_reset(struct exchange *x)
     buf_clear(&x->reply, KEEP_BYTES);
     buf_clear(&x->text, KEEP_BYTES);
     x->client.proto = 2;
+    x->client.hearing = (struct client_hearing){0};
     x->message = NULL;
     x->route = NULL;
     x->task = NULL;
@@ -362,9 +369,12 @@ void exchange_stream(struct exchange *x, struct slice first, exchange_message *o
     move(x, EXCHANGE_STREAMING);
     x->ops->answer(x, &a);
     exchange_send(x, first, x->depends);
-    hear(x, buf_slice(&x->reply), x->depends);
+    x->client.hearing.is_held = false;
+    if (on_message != NULL) {
+        hear(x, buf_slice(&x->reply), x->depends);
+        hear(x, buf_slice(&x->behind), x->behind_version);
+    }
     buf_clear(&x->reply, KEEP_BYTES);
-    if (x->behind.len > 0) hear(x, buf_slice(&x->behind), x->behind_version);
     buf_clear(&x->behind, 0);
     x->behind_version = 0;
 }

@@ -138,8 +138,8 @@ void exchange_fail(struct exchange *x, int status, const char *format, ...)
 bool exchange_fails(struct exchange *x);
 /* The status of an error of a command, by its first word. */
 int exchange_status_of(struct slice error);
-/* Opens a stream of events, with these bytes; from now on on_message is called for what the client
- * hears. */
+/* Opens a stream of events, with these bytes; from now on on_message is called for each frame that
+ * the client hears. NULL: what it hears are events already, and go out as they are (hearing). */
 void exchange_stream(struct exchange *x, struct slice first, exchange_message *on_message);
 void exchange_send(struct exchange *x, struct slice bytes, uint64_t version);
 void exchange_end_stream(struct exchange *x);
@@ -198,20 +198,12 @@ bool route_takes(struct exchange *x);
 
 /* ---- session.c: a connection ----------------------------------------------------------------- */
 
-/* Of rest_watch.c: the last message of a watch, and what it becomes. */
-struct change_event {
-    struct buf frame, data, text;
-    char commit[20];
-    size_t commit_bytes;
-};
-
 struct http {
     struct env *env;
     struct http_options options;
     struct http_counts counts;
     struct arena arena; /* of the command being run */
     struct buf scratch;
-    struct change_event change;
     struct host_name own; /* this machine's name */
     struct failures *failures;
     struct tickets *tickets;

@@ -4,8 +4,8 @@
  *   id: <versionstamp of the newest commit of which everything was told>
  *   data: [{"key":..,"value":..,"versionstamp":..}, ...]        deleted or expired: null, null
  *
- * One commit may be several events, so their id is that of the commit before: who goes on from
- * there hears the last commit again, and misses nothing.
+ * One commit may be several events, so their id is the version before it: who goes on from there
+ * hears the last commit again, and misses nothing.
  *
  * A stream listens first and looks then, so nothing is missed in between: what was pushed meanwhile
  * is sent after what was found. With Last-Event-ID a stream of a prefix goes on with the change
@@ -14,9 +14,12 @@
  */
 #include "codec/json_lex.h"
 #include "codec/key.h"
+#include "engine/stamp.h"
 #include "http/events.h"
 #include "http/reply_json.h"
 #include "http/rest.h"
+#include "request/format.h"
+#include "watch/watch.h"
 
 #define KEYS_MAX 1000
 #define FEED_COUNT "1000"
@@ -30,14 +33,13 @@ struct watching {
     bool is_silent;                  /* initial=false */
     bool goes_on;                    /* with Last-Event-ID: what it named ... */
     char after[STAMP_CHARS_MAX + 1]; /* ... changes up to this one are known already */
-    char whole[STAMP_CHARS_MAX + 1]; /* newest commit of which everything was told; "" = none */
-    char now[STAMP_CHARS_MAX + 1];   /* that of the last event */
+    char shown[STAMP_CHARS_MAX + 1]; /* what is shown at first is not older than this; "" = none */
     int64_t limit;
 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* {"key","value","versionstamp","commit"} of a message; false: it is none. */
+/* {"key","value","versionstamp"} of a message; false: it is none. */
 static bool take_message(struct slice frame, struct json_part parts[4])
 {
     static const char *const names[] = {"key", "value", "versionstamp", "commit", NULL};
@@ -59,11 +61,6 @@ static void put_change(struct buf *out, const struct json_part parts[4])
     buf_append_byte(out, '}');
 }
 
-static struct slice without_quotes(struct slice raw)
-{
-    return slice_of(raw.data + 1, raw.len - 2);
-}
-
 static void stamp_copy(char to[STAMP_CHARS_MAX + 1], struct slice stamp)
 {
     size_t len = stamp.len < STAMP_CHARS_MAX ? stamp.len : STAMP_CHARS_MAX;
@@ -71,56 +68,59 @@ static void stamp_copy(char to[STAMP_CHARS_MAX + 1], struct slice stamp)
     to[len] = '\0';
 }
 
-/* The id of an event of this commit. */
-static struct slice event_id(struct watching *t, struct slice commit)
+static uint64_t version_of(struct slice stamp)
 {
-    if (!slice_eq(commit, slice_str(t->now))) {
-        if (t->now[0] != '\0') memcpy(t->whole, t->now, sizeof t->whole);
-        stamp_copy(t->now, commit);
-    }
-    return slice_str(t->whole);
+    struct expected read;
+    struct error e;
+    return stamp_parse(stamp, &read, &e) == OK && !read.is_none ? read.version : 0;
 }
 
-/* Many streams hear the same: what the last message became is kept for the next. */
-static bool read_change(struct http *h, struct slice frame)
+/* The version before a commit, of which everything was told. */
+static void put_event_head(struct buf *out, uint64_t commit)
 {
-    struct json_part parts[4];
-    struct change_event *e = &h->change;
-    if (e->frame.len > 0 && slice_eq(buf_slice(&e->frame), frame)) return true;
-    buf_clear(&e->frame, EVENT_KEEP_BYTES);
-    buf_clear(&e->data, EVENT_KEEP_BYTES);
-    if (!take_message(frame, parts)) return false;
-    struct slice commit = without_quotes(parts[3].raw);
-    e->commit_bytes = commit.len < sizeof e->commit ? commit.len : sizeof e->commit;
-    memcpy(e->commit, commit.data, e->commit_bytes);
-    event_data(&e->data, slice_str("["));
-    put_change(&e->data, parts);
-    buf_append_str(&e->data, "]\n\n");
-    buf_append(&e->frame, frame.data, frame.len);
-    if (e->frame.is_failed) buf_clear(&e->frame, 0);
-    return true;
+    char id[STAMP_CHARS];
+    stamp_format(commit > 0 ? commit - 1 : 0, id);
+    buf_append_str(out, "event: change\nid: ");
+    buf_append(out, id, STAMP_CHARS);
+    buf_append_str(out, "\ndata: [{\"key\":");
 }
 
-static void on_change(struct exchange *x, struct slice frame, uint64_t version)
+/* An event of a change; the same for all who listen (client_hearing). */
+static void write_event(struct buf *out, const struct change *c, uint64_t commit,
+                        enum format format)
 {
-    struct watching *t = x->task;
-    struct http *h = x->http;
-    struct change_event *e = &h->change;
-    struct buf *text = &e->text;
-    if (!read_change(h, frame)) return;
-    struct slice commit = slice_of(e->commit, e->commit_bytes);
-    if (t->after[0] != '\0' && slice_cmp(commit, slice_str(t->after)) <= 0) return;
-    struct slice id = event_id(t, commit);
-    buf_clear(text, EVENT_KEEP_BYTES);
-    buf_append_str(text, id.len > 0 ? "event: change\nid: " : "event: change\n");
-    buf_append(text, id.data, id.len);
-    if (id.len > 0) buf_append_byte(text, '\n');
-    buf_append(text, e->data.data, e->data.len);
-    if (text->is_failed || e->data.is_failed) {
-        stream_overrun(x->session->stream, NULL); /* an event must not be missing */
+    char stamp[STAMP_CHARS];
+    put_event_head(out, commit);
+    if (c->key.len == 0) {
+        buf_append_str(out, "null");
     } else {
-        exchange_send(x, buf_slice(text), version);
+        format_write_key(format, engine_key_tuple(c->key), out);
     }
+    if (c->exists) {
+        stamp_format(c->version, stamp);
+        buf_append_str(out, ",\"value\":");
+        format_write_value(format, c->value, out);
+        buf_append_str(out, ",\"versionstamp\":\"");
+        buf_append(out, stamp, STAMP_CHARS);
+        buf_append_str(out, "\"}]\n\n");
+    } else {
+        buf_append_str(out, ",\"value\":null,\"versionstamp\":null}]\n\n");
+    }
+}
+
+/* What the client will hear is written as events, and kept until the stream is open. */
+static void begin_hearing(struct exchange *x)
+{
+    x->client.proto = 3;
+    x->client.hearing = (struct client_hearing){.write = write_event, .is_held = true};
+}
+
+static void open_stream(struct exchange *x)
+{
+    const struct watching *t = x->task;
+    x->client.hearing.since = version_of(slice_str(t->after));
+    x->heartbeat = EVENT_PING;
+    exchange_stream(x, buf_slice(&x->text), NULL);
 }
 
 /* ---- single keys ----------------------------------------------------------------------------- */
@@ -189,9 +189,7 @@ static void keys_subscribed(struct exchange *x)
     if (!t->is_silent) event_write(&x->text, "change", slice_of(NULL, 0), buf_slice(&data));
     if (data.is_failed) x->text.is_failed = true;
     buf_fini(&data);
-    buf_clear(&x->reply, 0);
-    x->heartbeat = EVENT_PING;
-    exchange_stream(x, buf_slice(&x->text), on_change);
+    open_stream(x);
 }
 
 static struct slice channel_of(struct exchange *x, const char *head, struct slice key)
@@ -210,18 +208,11 @@ void rest_watch_run(struct exchange *x)
     struct rest_words w = rest_words_of(x, "SUBSCRIBE");
     for (size_t i = 0; i < t->count; i++)
         rest_words_add(&w, channel_of(x, "kv:watch:", t->keys[i]));
-    x->client.proto = 3;
+    begin_hearing(x);
     rest_words_run(&w, keys_subscribed);
 }
 
 /* ---- a prefix -------------------------------------------------------------------------------- */
-
-static void open_stream(struct exchange *x)
-{
-    buf_clear(&x->reply, 0);
-    x->heartbeat = EVENT_PING;
-    exchange_stream(x, buf_slice(&x->text), on_change);
-}
 
 static void entries_came(struct exchange *x)
 {
@@ -239,7 +230,7 @@ static void entries_came(struct exchange *x)
     }
     buf_append_byte(&data, ']');
     const struct watching *t = x->task;
-    event_write(&x->text, "change", slice_str(t->whole), buf_slice(&data));
+    event_write(&x->text, "change", slice_str(t->shown), buf_slice(&data));
     if (data.is_failed) x->text.is_failed = true;
     buf_fini(&data);
     open_stream(x);
@@ -251,7 +242,7 @@ static void version_came(struct exchange *x)
     struct watching *t = x->task;
     struct slice version = reply_text(buf_slice(&x->reply));
     if (exchange_fails(x)) return;
-    stamp_copy(t->whole, version);
+    stamp_copy(t->shown, version);
     if (t->is_silent) {
         open_stream(x);
         return;
@@ -275,34 +266,29 @@ static void ask_feed(struct exchange *x);
 static void put_feed_row(struct exchange *x, struct slice *rest)
 {
     struct resp_item items[5];
-    struct buf data;
     for (size_t i = 0; i < 5; i++) {
         if (!rest_next(rest, &items[i])) return;
     }
     bool is_set = !items[1].is_nil && !items[2].is_nil;
-    buf_init(&data);
-    buf_append_str(&data, "[{\"key\":");
-    if (items[1].is_nil) buf_append_str(&data, "null");
-    if (!items[1].is_nil) buf_append(&data, items[1].text.data, items[1].text.len);
-    buf_append_str(&data, ",\"value\":");
+    put_event_head(&x->text, version_of(items[3].text));
+    if (items[1].is_nil) buf_append_str(&x->text, "null");
+    if (!items[1].is_nil) buf_append(&x->text, items[1].text.data, items[1].text.len);
+    buf_append_str(&x->text, ",\"value\":");
     if (is_set) {
-        buf_append(&data, items[2].text.data, items[2].text.len);
-        buf_append_str(&data, ",\"versionstamp\":");
-        json_string_write(items[3].text, &data);
-        buf_append_str(&data, "}]");
+        buf_append(&x->text, items[2].text.data, items[2].text.len);
+        buf_append_str(&x->text, ",\"versionstamp\":");
+        json_string_write(items[3].text, &x->text);
+        buf_append_str(&x->text, "}]\n\n");
     } else {
-        buf_append_str(&data, "null,\"versionstamp\":null}]");
+        buf_append_str(&x->text, "null,\"versionstamp\":null}]\n\n");
     }
-    event_write(&x->text, "change", event_id(x->task, items[3].text), buf_slice(&data));
-    if (data.is_failed) x->text.is_failed = true;
-    buf_fini(&data);
 }
 
 /* What followed is not kept, or is more than is sent at once. */
 static void begin_anew(struct exchange *x)
 {
     struct watching *t = x->task;
-    t->after[0] = t->now[0] = '\0';
+    t->after[0] = '\0';
     rest_begin(x);
     event_write(
         &x->text, "stale", slice_of(NULL, 0),
@@ -334,8 +320,6 @@ static void feed_came(struct exchange *x)
     } else if (count > 0) {
         ask_feed(x);
     } else {
-        memcpy(t->now, t->after, sizeof t->now);
-        memcpy(t->whole, t->after, sizeof t->whole);
         open_stream(x);
     }
 }
@@ -396,7 +380,7 @@ void rest_watch_prefix_run(struct exchange *x)
     if (t == NULL || !take_prefix(x, t) || !take_last_event(x, t)) return;
     struct rest_words w = rest_words_of(x, "SUBSCRIBE");
     rest_words_add(&w, channel_of(x, "kv:prefix:", t->prefix));
-    x->client.proto = 3;
+    begin_hearing(x);
     rest_words_run(&w, prefix_subscribed);
 }
 

@@ -38,9 +38,6 @@ void http_free(struct http *h)
     failures_free(h->failures);
     arena_fini(&h->arena);
     buf_fini(&h->scratch);
-    buf_fini(&h->change.frame);
-    buf_fini(&h->change.data);
-    buf_fini(&h->change.text);
     mem_free(h);
 }
 

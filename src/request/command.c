@@ -130,7 +130,11 @@ void command_fini(struct env *env)
 
 bool command_turn(struct env *env)
 {
-    return publications_turn(env);
+    bool has_more = publications_turn(env);
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->turn != NULL && (*f)->turn(env)) has_more = true;
+    }
+    return has_more;
 }
 
 void command_tick(struct env *env)

@@ -101,6 +101,17 @@ struct client_database {
 };
 
 /* What is known of a client: the connection's state beyond one command. */
+/* How it is told of what it watches (src/command/channel/watch_group.h): set by whoever makes the
+ * client, before it subscribes. */
+struct change;
+typedef void watch_writer(struct buf *out, const struct change *c, uint64_t commit,
+                          enum format format);
+struct client_hearing {
+    watch_writer *write; /* what a change is written as, in the client's format; NULL = frames */
+    bool is_held;        /* nothing is told, everything is kept */
+    uint64_t since;      /* when it is held no longer: changes up to this version are no news */
+};
+
 struct client {
     uint64_t id;
     const struct client_ops *ops;
@@ -134,9 +145,10 @@ struct client {
     /* Of features (feature.h), each the business of the file named. */
     struct subscriber subscriber;   /* src/command/channel/pubsub.c */
     struct client_watches *watches; /* owned; NULL = none: src/command/channel/watch.c */
-    struct client_pushes *pushes;   /* owned; NULL = none: src/command/queue/push.c */
-    size_t queue_prefetch;          /* KV.QUEUE PREFETCH; 0 = as the setting says */
-    struct unsent *unsent;          /* owned, oldest first: src/command/queue/queue.c */
+    struct client_hearing hearing;
+    struct client_pushes *pushes; /* owned; NULL = none: src/command/queue/push.c */
+    size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
+    struct unsent *unsent;        /* owned, oldest first: src/command/queue/queue.c */
     struct unsent *unsent_last;
     bool is_monitor; /* src/command/observe/monitor.c */
     struct client *monitor_next, *monitor_prev;
@@ -283,8 +295,7 @@ struct env {
 
     /* Of features (feature.h), each the business of the file named. */
     struct scan_cursors *scan_cursors; /* owned: src/command/string/scan.c */
-    struct watch_frame *watch_frame;   /* owned: src/command/channel/watch.c, as the next */
-    struct client *noted;              /* with changes to be sent: src/command/channel/watch.c */
+    struct watch_groups *watch_groups; /* owned: src/command/channel/watch_group.c */
     struct client *monitors; /* circular list without head: src/command/observe/monitor.c */
     struct backup *backup;   /* owned: src/command/admin/backup.c */
     struct slowlog *slowlog; /* owned: src/command/observe/slowlog.c */

@@ -26,6 +26,8 @@ struct feature {
     /* When env is filled, and at the end, when all clients are gone. */
     void (*open)(struct env *env);
     void (*close)(struct env *env);
+    /* At the end of each turn of the loop. True: it has more to do at once. */
+    bool (*turn)(struct env *env);
     /* Every 10 ms or so. */
     void (*tick)(struct env *env);
     /* The client is gone. What may be much ends in client_end. */

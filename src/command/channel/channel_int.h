@@ -27,7 +27,7 @@ void watch_subscribe(struct request *rq, struct slice name, const struct watch_t
  * SUBSCRIBE. */
 void watch_reply_first(struct request *rq, struct slice name, const struct watch_target *t);
 /* Harmless when it is none of the server's own. */
-void watch_unsubscribe(struct env *env, struct client *c, struct slice name, bool is_pattern);
+void watch_unsubscribe(struct client *c, struct slice name, bool is_pattern);
 
 /* ---- watch_message.c ---- */
 
@@ -39,16 +39,12 @@ struct watch_form {
     int proto;
     enum format format;
     bool is_pattern;
+    watch_writer *write; /* in place of frames; NULL = none */
 };
 
-/* Appends a whole frame; `commit` is the version of the change, c->version that of the entry. */
+/* Appends a whole frame, or what the form's `write` makes of it; `commit` is the version of the
+ * change, c->version that of the entry. */
 void watch_message_write(struct buf *out, const struct watch_form *f, const struct change *c,
                          uint64_t commit);
-/* The same, until the next call; data NULL: there is no memory. */
-struct slice watch_message(struct env *env, const struct watch_form *form, const struct change *c,
-                           uint64_t commit);
-/* Of env->watch_frame. */
-void watch_message_open(struct env *env);
-void watch_message_close(struct env *env);
 
 #endif

@@ -142,7 +142,7 @@ static void unsubscribe_one(struct request *rq, const struct kind *k, struct sli
     const struct feature_channel *owner = channel_owner(k, name);
     if (owner != NULL) owner->unsubscribe(rq->client, name);
     if (k->kind != PUBSUB_SHARD) {
-        watch_unsubscribe(rq->env, rq->client, name, k->kind == PUBSUB_PATTERN);
+        watch_unsubscribe(rq->client, name, k->kind == PUBSUB_PATTERN);
     }
     reply_frame(rq, k, k->unsubscribed, name, false);
 }
