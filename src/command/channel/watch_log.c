@@ -122,7 +122,17 @@ static void supersede(struct watch_group *g, uint64_t hash, struct slice key)
     if (item_is_void(old) && old->at == NULL) watch_item_free(g, old);
 }
 
-/* Without memory for its message it has none. */
+/* Without memory for it there is none. */
+static void keep_message(struct watch_group *g, struct watch_item *it, const struct change *c)
+{
+    struct slice message = watch_message_of(g, c);
+    if (message.data == NULL) return;
+    it->message = mem_alloc_try(message.len);
+    if (it->message == NULL) return;
+    memcpy(it->message, message.data, message.len);
+    it->len = message.len;
+}
+
 void watch_log_add(struct watch_group *g, const struct change *c)
 {
     uint64_t hash = hash_bytes(c->key);
@@ -132,14 +142,7 @@ void watch_log_add(struct watch_group *g, const struct change *c)
     it->key = slice_of(it + 1, c->key.len);
     it->hash = hash;
     it->version = c->version;
-    if (!c->is_late) {
-        struct slice message = watch_message_of(g, c);
-        if (message.data != NULL) it->message = mem_alloc_try(message.len);
-        if (it->message != NULL) {
-            memcpy(it->message, message.data, message.len);
-            it->len = message.len;
-        }
-    }
+    if (!c->is_late) keep_message(g, it, c);
     LIST_APPEND(g->first, g->last, it, next, prev);
     htab_insert(&g->items, hash, &it->key);
     if (g->first_message == NULL && it->message != NULL) g->first_message = it;
