@@ -42,7 +42,7 @@ endif
 # ---- packages (Debian 12) ---------------------------------------------------------------------------
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
-    libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev
+    libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
     util-linux dpkg-dev shellcheck curl nghttp2-client chromium
@@ -75,7 +75,7 @@ endef
 # ---- flags ------------------------------------------------------------------------------------------
 
 # Linux only, and the whole of it: preadv2, pthread_setname_np, accept4, ...
-CPPFLAGS_ALL := -D_GNU_SOURCE -Isrc -Iinclude
+CPPFLAGS_ALL := -D_GNU_SOURCE -Isrc -Iinclude -isystem build/proto
 WARNINGS := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
     -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wvla
 # cmocka's macros cast freely and its test functions all take a state.
@@ -101,7 +101,7 @@ CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
-LIBS := -lev -lnghttp2 -lz -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
+LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
@@ -112,11 +112,14 @@ MAIN := src/server/main.c
 # The page's files, as a C file that is made of them.
 WEB_FILES := $(wildcard web/*)
 WEB_SRC := build/web/page_files.c
-LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC)
+# The messages of KV Connect, as C.
+PROTO := src/http/datapath.proto
+PROTO_SRC := build/proto/datapath.pb-c.c
+LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC) $(PROTO_SRC)
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC) $(PROTO_SRC),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 
@@ -305,6 +308,7 @@ build/$(1)/flags: FORCE
 build/$(1)/objects: FORCE
 	$$(call stamp,$$@,$$(OBJS_$(1)) $$(HELP_$(1)))
 
+$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard src/http/connect*.c)): | $(PROTO_SRC)
 build/$(1)/obj/src/%.o: src/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	@echo "  cc   $(1) $$<"
@@ -354,6 +358,10 @@ build/web/list: FORCE
 	$(call stamp,$@,$(WEB_FILES))
 $(WEB_SRC): tools/page_files.sh $(WEB_FILES) build/web/list
 	@tools/page_files.sh web >$@.new && mv -f $@.new $@
+
+$(PROTO_SRC): $(PROTO)
+	@mkdir -p $(@D)
+	@protoc-c --c_out=$(@D) --proto_path=$(<D) $<
 
 build/tupled: build/release/tupled
 	@cp -f $< $@.new && mv -f $@.new $@

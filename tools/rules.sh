@@ -41,6 +41,7 @@ RANKS='
 7 command/admin
 7 command/catalog
 7 command/channel
+7 command/connect
 7 command/index
 7 command/kv
 7 command/observe

@@ -34,6 +34,17 @@ static inline uint64_t get_uint(const uint8_t *p, size_t bytes)
     return v;
 }
 
+static inline void put_u16(uint8_t *p, uint16_t v)
+{
+    p[0] = (uint8_t)(v >> 8);
+    p[1] = (uint8_t)v;
+}
+
+static inline uint16_t get_u16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
 static inline void put_u32(uint8_t *p, uint32_t v)
 {
     v = __builtin_bswap32(v);

@@ -5,6 +5,7 @@
  *   head (DATABASE_CATALOG, SPACE_DATABASE), number (2 bytes, big-endian) -> MessagePack array:
  *     format 1, name, comment, bytes_max, entries_max, rate, created (version), created (ms)
  *   ..., DATABASE_CATALOG -> the newest number that was given (2 bytes, big-endian)
+ *   ..., DATABASE_CATALOG, 's' -> DATABASE_SECRET_BYTES that nobody else knows
  *
  * The numbers below `fixed` are always there and have a row only when something was said of them.
  * Numbers are given in ascending order and come again only after the highest: then nobody has
@@ -79,6 +80,22 @@ void database_count_throttled(struct databases *x, struct database *d);
  * woken. */
 ERR_MUST_USE enum err database_take(struct databases *x, struct database *d, uint64_t cost,
                                     struct waiter *w, struct error *e);
+
+/* ---- the secret ---- */
+
+#define DATABASE_SECRET_BYTES 32
+
+/* What nobody else knows, the same for all databases and after each start; what is signed with it
+ * was signed here. NULL: there is none yet, so nothing was ever signed, or the catalog is still
+ * being read. */
+const uint8_t *databases_secret(const struct databases *x);
+struct database_secret_op {
+    struct layer_op base; /* first */
+    struct databases *databases;
+};
+
+/* Makes it, if there is none. */
+struct op database_secret_op(struct database_secret_op *x);
 
 /* ---- changes: operations of one transaction each ---- */
 

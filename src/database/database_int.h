@@ -15,12 +15,17 @@ struct databases {
     size_t limited;                 /* databases with MAXBYTES or MAXENTRIES */
     bool has_late;                  /* somebody waits, or has waited, for a rate */
     bool is_read;                   /* the catalog is */
+    bool has_secret;
+    uint8_t secret[DATABASE_SECRET_BYTES];
 };
 
 static inline bool has_quota(const struct database *d)
 {
     return d->limits.bytes_max != 0 || d->limits.entries_max != 0;
 }
+
+/* secret.c: a row of the catalog; false: it is another. */
+bool secret_take(struct databases *x, struct slice key, const struct slice *value);
 
 /* quota.c, as struct layer has it: may the write set be committed? Fills ws->before. */
 ERR_MUST_USE enum err quota_admit(void *arg, struct write_set *ws, struct waiter *w,

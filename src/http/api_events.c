@@ -92,7 +92,7 @@ static void on_monitor(struct exchange *x, struct slice frame, uint64_t version)
 static void subscribed(struct exchange *x)
 {
     if (exchange_fails(x)) return;
-    x->heartbeat = ": \n\n";
+    x->heartbeat = slice_str(": \n\n");
     exchange_stream(x, slice_of(NULL, 0), on_channel);
 }
 
@@ -111,7 +111,7 @@ void api_subscribe_run(struct exchange *x)
 static void monitors(struct exchange *x)
 {
     if (exchange_fails(x)) return;
-    x->heartbeat = ": \n\n";
+    x->heartbeat = slice_str(": \n\n");
     exchange_stream(x, slice_of(NULL, 0), on_monitor);
 }
 

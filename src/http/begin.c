@@ -2,6 +2,7 @@
  * ask, the user, the database that is selected.
  */
 #include "http/http_int.h"
+#include "http/route.h"
 #include "request/database.h"
 
 static void selected(struct exchange *x)
@@ -68,7 +69,9 @@ void exchange_begin(struct exchange *x, const struct http_message *m)
     x->route = route_match(x);
     if (!check_origin(x)) return;
     if (!route_takes(x)) return;
-    if ((x->route->flags & (ROUTE_OPEN | ROUTE_STATIC)) != 0) {
+    if ((x->route->flags & ROUTE_TOKEN) != 0) {
+        connect_begin(x, x->route->run);
+    } else if ((x->route->flags & (ROUTE_OPEN | ROUTE_STATIC)) != 0) {
         x->step = x->route->run;
     } else {
         login_begin(x, logged_in);

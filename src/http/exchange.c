@@ -132,6 +132,15 @@ static void on_ready(struct waiter *w)
     x->ops->queue(x);
 }
 
+/* Bodies are texts, whatever default-format says. */
+static void set_forms(struct exchange *x)
+{
+    x->client.proto = 2;
+    x->client.format = x->http->env->settings.bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
+    x->client.hearing = (struct client_hearing){0};
+    x->stream_type = NULL;
+}
+
 void exchange_init(struct exchange *x, struct session_http *s, struct link *link,
                    const struct exchange_ops *ops)
 {
@@ -142,8 +151,7 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
     arena_init(&x->words, ARENA_CHUNK_BYTES);
     client_init(&x->client, s->http->env, link, &client_ops);
     x->client.block.max_ms = BLOCK_MS_MAX;
-    /* Bodies are texts, whatever default-format says. */
-    x->client.format = s->http->env->settings.bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
+    set_forms(x);
 }
 
 static void run_over(struct exchange *x)
@@ -181,8 +189,7 @@ void exchange_reset(struct exchange *x)
     arena_reset(&x->words);
     buf_clear(&x->reply, KEEP_BYTES);
     buf_clear(&x->text, KEEP_BYTES);
-    x->client.proto = 2;
-    x->client.hearing = (struct client_hearing){0};
+    set_forms(x);
     x->message = NULL;
     x->route = NULL;
     x->task = NULL;
@@ -361,6 +368,7 @@ bool exchange_fails(struct exchange *x)
 void exchange_stream(struct exchange *x, struct slice first, exchange_message *on_message)
 {
     struct answer a = {.status = 200, .type = "text/event-stream", .is_stream = true};
+    if (x->stream_type != NULL) a.type = x->stream_type;
     x->on_message = on_message;
     x->argv = NULL;
     x->http->counts.answers[2]++;
@@ -401,7 +409,7 @@ void exchange_check(struct exchange *x, int64_t now_ms)
         x->ops->queue(x);
     }
     if (x->state == EXCHANGE_STREAMING && now_ms - x->sent_ms >= HEARTBEAT_MS) {
-        exchange_send(x, slice_str(x->heartbeat), 0);
+        exchange_send(x, x->heartbeat, 0);
     }
 }
 

@@ -79,7 +79,8 @@ struct exchange {
     uint64_t reply_from;  /* offset of the client's stream where its replies began */
     uint64_t reply_bytes; /* of all of them */
     exchange_message *on_message;
-    const char *heartbeat; /* sent when nothing else was for 15 s */
+    struct slice heartbeat;  /* sent when nothing else was for 15 s */
+    const char *stream_type; /* Content-Type of its stream; NULL = events */
     struct buf behind;     /* messages that came before the stream was open ... */
     uint64_t behind_version;
     struct slice cors; /* the origin that may read the answer; data NULL = none */
@@ -167,6 +168,7 @@ enum route_flag {
     ROUTE_TICKET = 1 << 2, /* a ticket opens it */
     ROUTE_REST = 1 << 3,   /* below http_options.rest_base */
     ROUTE_STATIC = 1 << 4, /* nothing of anybody's is in it: no user */
+    ROUTE_TOKEN = 1 << 5,  /* of KV Connect: its user is that of a token */
 };
 
 /* What the OpenAPI document says of a route, and what its requests are checked by. */

@@ -464,7 +464,7 @@ static void on_message(struct exchange *x, struct slice frame, uint64_t version)
 static void listening(struct exchange *x)
 {
     if (exchange_fails(x)) return;
-    x->heartbeat = EVENT_PING;
+    x->heartbeat = slice_str(EVENT_PING);
     exchange_stream(x, slice_of(NULL, 0), on_message);
 }
 

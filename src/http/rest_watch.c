@@ -119,7 +119,7 @@ static void open_stream(struct exchange *x)
 {
     const struct watching *t = x->task;
     x->client.hearing.since = version_of(slice_str(t->after));
-    x->heartbeat = EVENT_PING;
+    x->heartbeat = slice_str(EVENT_PING);
     exchange_stream(x, buf_slice(&x->text), NULL);
 }
 

@@ -43,6 +43,7 @@
     X(kv_append)                                                                                   \
     X(kv_atomic)                                                                                   \
     X(kv_changes)                                                                                  \
+    X(kv_connect)                                                                                  \
     X(kv_count)                                                                                    \
     X(kv_db)                                                                                       \
     X(kv_del)                                                                                      \

@@ -1,0 +1,77 @@
+/* connect_login: whose request of KV Connect it is: the token that POST /connect gave, whose
+ * database it is for, and the headers that say the same. Errors are denokv's.
+ */
+#include "command/connect/token.h"
+#include "http/connect.h"
+#include "request/login.h"
+
+struct begun {
+    exchange_step *then;
+};
+
+static void selected(struct exchange *x)
+{
+    const struct begun *b = x->task;
+    if (connect_fails(x)) return;
+    buf_clear(&x->reply, SIZE_MAX);
+    x->step = b->then;
+}
+
+/* Version 1 has no header of its own, but names the database by another. */
+static bool speaks_known_version(const struct exchange *x)
+{
+    struct slice version = http_header(x->message, "x-denokv-version");
+    if (version.data == NULL) {
+        return http_header(x->message, "x-transaction-domain-id").data != NULL;
+    }
+    return slice_eq(version, slice_str("2")) || slice_eq(version, slice_str("3"));
+}
+
+static bool take_token(struct exchange *x, struct connect_token *token)
+{
+    struct slice header = http_header(x->message, "authorization");
+    bool has_scheme = header.len > 7 && header.data[6] == ' ' &&
+                      slice_is_word(slice_of(header.data, 6), "BEARER");
+    if (!has_scheme) {
+        connect_fail(x, 401, "Malformed authorization header.");
+        return false;
+    }
+    struct slice text = http_trim(slice_of(header.data + 7, header.len - 7));
+    if (connect_token_read(x->http->env, text, token)) return true;
+    connect_fail(x, 401, "Invalid access token.");
+    return false;
+}
+
+static bool is_its_database(struct exchange *x, uint16_t number)
+{
+    struct slice id = http_header(x->message, "x-denokv-database-id");
+    char uuid[CONNECT_UUID_CHARS];
+    if (id.data == NULL) id = http_header(x->message, "x-transaction-domain-id");
+    connect_uuid(x->http->env, database_get(x->http->env->db->databases, number), uuid);
+    return id.data == NULL || slice_eq(id, slice_of(uuid, sizeof uuid));
+}
+
+void connect_begin(struct exchange *x, exchange_step *step)
+{
+    struct connect_token token;
+    if (!speaks_known_version(x)) {
+        connect_fail(x, 400, "Expected protocol version 2 or 3.");
+        return;
+    }
+    if (!take_token(x, &token)) return;
+    if (!is_its_database(x, token.database)) {
+        connect_fail(x, 400, "Invalid database id.");
+        return;
+    }
+    if (x->client.user != token.user) client_become(&x->client, token.user);
+    if (x->client.database == token.database) {
+        x->step = step;
+        return;
+    }
+    struct begun *b = arena_alloc(&x->arena, sizeof *b);
+    struct rest_words w = rest_words_of(x, "SELECT");
+    b->then = step;
+    x->task = b;
+    rest_words_number(&w, token.database);
+    rest_words_run(&w, selected);
+}

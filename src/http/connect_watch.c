@@ -1,0 +1,230 @@
+/* connect_watch: POST /connect/v2/watch, changes of up to ten keys as a stream of frames: the length
+ * of a message (4 bytes, little-endian) and a WatchOutput; length 0 keeps the stream open. The
+ * first says how all keys are, later ones what has changed.
+ *
+ * It listens as any client that watches does (src/command/channel/watch.c), in MessagePack.
+ */
+#include "codec/key.h"
+#include "codec/value.h"
+#include "command/connect/value.h"
+#include "engine/stamp.h"
+#include "http/connect.h"
+
+#define KEYS_MAX 10
+#define KEY_BYTES_SENT_MAX 2048
+#define STAMP_BYTES 10
+#define MAP_OF_4 0x84
+#define NIL 0xc0
+
+struct watching {
+    struct slice keys[KEYS_MAX];     /* tuples; one may be there twice */
+    struct slice channels[KEYS_MAX]; /* kv:watch: and the path form; empty of the empty key */
+    size_t count;
+};
+
+/* A message for a client that listens, taken apart. */
+struct told {
+    struct slice channel;
+    struct slice key, value, stamp; /* MessagePack */
+};
+
+static bool take_told(struct slice frame, struct told *out)
+{
+    struct resp_item item;
+    if (!rest_skip(&frame, 2, &item) || !slice_eq(item.text, slice_str("message"))) return false;
+    if (!rest_next(&frame, &item)) return false;
+    out->channel = item.text;
+    if (!rest_next(&frame, &item)) return false;
+    struct slice map = item.text;
+    struct slice *members[] = {&out->key, &out->value, &out->stamp};
+    if (map.len == 0 || map.data[0] != MAP_OF_4) return false;
+    map = slice_of(map.data + 1, map.len - 1);
+    for (size_t i = 0; i < 3; i++) {
+        size_t name = value_length(map);
+        struct slice rest = slice_of(map.data + name, map.len - name);
+        *members[i] = slice_of(rest.data, value_length(rest));
+        map = slice_of(rest.data + members[i]->len, rest.len - members[i]->len);
+    }
+    return true;
+}
+
+/* What the entry is, in `data`; false: its value has no form in V8. */
+static bool put_entry(const struct told *t, struct slice key, struct buf *data, uint8_t *stamp,
+                      Kv__Entry *out)
+{
+    enum connect_encoding encoding = CONNECT_V8;
+    struct expected version;
+    struct error ignored;
+    /* A text of 20 characters: a byte of head. */
+    struct slice text = slice_of(t->stamp.data + 1, t->stamp.len - 1);
+    if (stamp_parse(text, &version, &ignored) != OK) return false;
+    if (connect_encode(t->value, data, &encoding, &ignored) != OK || data->is_failed) return false;
+    for (size_t i = 0; i < 8; i++) stamp[i] = (uint8_t)(version.version >> (56 - 8 * i));
+    kv__entry__init(out);
+    out->key = connect_binary(key);
+    out->value = connect_binary(buf_slice(data));
+    out->encoding = (int32_t)encoding;
+    out->versionstamp = (ProtobufCBinaryData){STAMP_BYTES, stamp};
+    return true;
+}
+
+/* ---- frames ---- */
+
+struct frame {
+    Kv__WatchOutput output; /* first */
+    Kv__WatchKeyOutput keys[KEYS_MAX];
+    Kv__WatchKeyOutput *pointers[KEYS_MAX];
+    Kv__Entry entries[KEYS_MAX];
+    uint8_t stamps[KEYS_MAX][STAMP_BYTES];
+    struct buf data[KEYS_MAX];
+};
+
+static void frame_init(struct frame *f, size_t count)
+{
+    memset(f->stamps, 0, sizeof f->stamps);
+    kv__watch_output__init(&f->output);
+    f->output.status = 1;
+    f->output.n_keys = count;
+    f->output.keys = f->pointers;
+    for (size_t i = 0; i < count; i++) {
+        kv__watch_key_output__init(&f->keys[i]);
+        f->pointers[i] = &f->keys[i];
+        buf_init(&f->data[i]);
+    }
+}
+
+static void frame_fini(struct frame *f)
+{
+    for (size_t i = 0; i < f->output.n_keys; i++) buf_fini(&f->data[i]);
+}
+
+/* Deno knows its keys by their place. */
+static bool frame_take(struct frame *f, const struct watching *t, const struct told *told)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        if (!slice_eq(t->channels[i], told->channel)) continue;
+        f->keys[i].changed = true;
+        f->keys[i].entry_if_changed = NULL;
+        if (told->stamp.data[0] == NIL) continue;
+        buf_clear(&f->data[i], SIZE_MAX);
+        if (!put_entry(told, t->keys[i], &f->data[i], f->stamps[i], &f->entries[i])) return false;
+        f->keys[i].entry_if_changed = &f->entries[i];
+    }
+    return true;
+}
+
+static void frame_write(const struct frame *f, struct buf *out)
+{
+    size_t len = kv__watch_output__get_packed_size(&f->output);
+    uint8_t head[4];
+    for (size_t i = 0; i < sizeof head; i++) head[i] = (uint8_t)(len >> (8 * i));
+    buf_append(out, head, sizeof head);
+    connect_pack(&f->output.base, out);
+}
+
+/* Deno asks again, and is told why. */
+static void on_told(struct exchange *x, struct slice frame, uint64_t version)
+{
+    const struct watching *t = x->task;
+    struct told told;
+    struct frame f;
+    if (!take_told(frame, &told)) return;
+    frame_init(&f, t->count);
+    bool is_good = frame_take(&f, t, &told);
+    buf_clear(&x->text, SIZE_MAX);
+    if (is_good) frame_write(&f, &x->text);
+    if (is_good && !x->text.is_failed) {
+        exchange_send(x, buf_slice(&x->text), version);
+    } else {
+        x->text.is_failed = false;
+        exchange_end_stream(x);
+    }
+    frame_fini(&f);
+}
+
+/* ---- the beginning ---- */
+
+/* Never a channel of the empty key: it cannot be there. */
+static bool take_keys(struct exchange *x, struct watching *t, const Kv__Watch *m)
+{
+    struct buf path;
+    struct error e;
+    if (m->n_keys > KEYS_MAX) {
+        connect_fail(x, 400, "Too many keys watched in a single watch request.");
+        return false;
+    }
+    buf_init(&path);
+    for (; t->count < m->n_keys; t->count++) {
+        struct slice key = slice_of(m->keys[t->count]->key.data, m->keys[t->count]->key.len);
+        if (key.len > KEY_BYTES_SENT_MAX || key_check(key, &e) != OK) break;
+        t->keys[t->count] = key;
+        t->channels[t->count] = slice_of(NULL, 0);
+        if (key.len == 0) continue;
+        buf_clear(&path, SIZE_MAX);
+        buf_append_str(&path, "kv:watch:");
+        key_to_path(key, &path);
+        buf_require(&path);
+        t->channels[t->count] = arena_copy(&x->arena, buf_slice(&path));
+    }
+    buf_fini(&path);
+    if (t->count == m->n_keys) return true;
+    if (m->keys[t->count]->key.len > KEY_BYTES_SENT_MAX) {
+        connect_fail(x, 400, "A key exceeds the key size limit.");
+    } else {
+        connect_fail(x, 400, "%s", e.text);
+    }
+    return false;
+}
+
+/* The states of all keys come with the confirmations. */
+static void subscribed(struct exchange *x)
+{
+    const struct watching *t = x->task;
+    struct slice frames = buf_slice(&x->reply);
+    struct told told;
+    struct frame f;
+    bool is_good = true;
+    if (connect_fails(x)) return;
+    frame_init(&f, t->count);
+    for (size_t i = 0; i < t->count; i++) f.keys[i].changed = true;
+    while (frames.len > 0 && is_good) {
+        size_t len = resp_reply_length(frames);
+        if (len == 0) break;
+        if (take_told(slice_of(frames.data, len), &told)) is_good = frame_take(&f, t, &told);
+        frames = slice_of(frames.data + len, frames.len - len);
+    }
+    buf_clear(&x->text, SIZE_MAX);
+    if (is_good) frame_write(&f, &x->text);
+    frame_fini(&f);
+    if (!is_good) {
+        connect_fail(x, 400, "The value of a key that is watched has no form in V8.");
+        return;
+    }
+    buf_clear(&x->reply, SIZE_MAX);
+    x->heartbeat = slice_of("\0\0\0\0", 4);
+    x->stream_type = "application/octet-stream";
+    exchange_stream(x, buf_slice(&x->text), on_told);
+}
+
+void connect_watch_run(struct exchange *x)
+{
+    const Kv__Watch *m = (Kv__Watch *)connect_message(x, &kv__watch__descriptor);
+    struct watching *t = arena_alloc(&x->arena, sizeof *t);
+    size_t channels = 0;
+    *t = (struct watching){0};
+    if (m == NULL || !take_keys(x, t, m)) return;
+    x->task = t;
+    struct rest_words w = rest_words_of(x, "SUBSCRIBE");
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->channels[i].len == 0) continue;
+        rest_words_add(&w, t->channels[i]);
+        channels++;
+    }
+    if (channels == 0) {
+        subscribed(x);
+        return;
+    }
+    x->client.proto = 3;
+    x->client.format = FORMAT_MSGPACK;
+    rest_words_run(&w, subscribed);
+}
