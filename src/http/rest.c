@@ -54,15 +54,20 @@ void rest_words_range(struct rest_words *w, const struct rest_range *r)
     rest_words_pair(w, "WHERE", r->where);
 }
 
+void rest_words_page(struct rest_words *w, const struct rest_range *r)
+{
+    rest_words_range(w, r);
+    rest_words_pair(w, "CURSOR", r->cursor);
+    rest_words_str(w, "LIMIT");
+    rest_words_number(w, r->limit);
+    if (r->is_reverse) rest_words_str(w, "REVERSE");
+    if (r->is_keys_only) rest_words_str(w, "KEYSONLY");
+}
+
 void rest_list(struct exchange *x, const struct rest_range *r, exchange_step *step)
 {
     struct rest_words w = rest_words_of(x, "KV.LIST");
-    rest_words_range(&w, r);
-    rest_words_pair(&w, "CURSOR", r->cursor);
-    rest_words_str(&w, "LIMIT");
-    rest_words_number(&w, r->limit);
-    if (r->is_reverse) rest_words_str(&w, "REVERSE");
-    if (r->is_keys_only) rest_words_str(&w, "KEYSONLY");
+    rest_words_page(&w, r);
     rest_words_run(&w, step);
 }
 

@@ -39,7 +39,9 @@ struct rest_range {
 
 /* Its bounds and filter. */
 void rest_words_range(struct rest_words *w, const struct rest_range *r);
-/* Asks for a page of it. */
+/* That, and which page. */
+void rest_words_page(struct rest_words *w, const struct rest_range *r);
+/* Asks KV.LIST for it. */
 void rest_list(struct exchange *x, const struct rest_range *r, exchange_step *step);
 
 /* Where false or NULL is returned, the request was answered with 400. */
