@@ -28,15 +28,11 @@ static void changes_came(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
     struct resp_item next;
-    struct resp_item item;
-    if (kv_rest_fails(x) || !rest_skip(&rest, 2, &next) || !rest_next(&rest, &item)) return;
+    if (kv_rest_fails(x) || !rest_skip(&rest, 2, &next)) return;
     rest_begin(x);
-    buf_append_str(&x->text, "{\"changes\":[");
-    for (size_t i = 0; i < item.children; i++) {
-        if (i > 0) buf_append_byte(&x->text, ',');
-        put_change_row(&x->text, &rest);
-    }
-    buf_append_str(&x->text, "],\"next\":");
+    buf_append_str(&x->text, "{\"changes\":");
+    rest_put_array(&x->text, &rest, put_change_row);
+    buf_append_str(&x->text, ",\"next\":");
     json_string_write(next.text, &x->text);
     buf_append_byte(&x->text, '}');
     exchange_answer_json(x, 200);

@@ -7,17 +7,13 @@
 
 #define WALK_COUNT "1000"
 
+/* The words of KV.DLQ about the queue of the path; *rest, which may be NULL, is moved past it. */
 static bool dead_words(struct exchange *x, struct rest_words *w, const char *sub,
                        struct slice *rest)
 {
-    struct slice queue;
-    struct slice none = x->rest;
-    if (rest == NULL) rest = &none;
-    if (!kv_rest_path_text(x, rest, "the name of the queue", &queue)) return false;
-    *w = rest_words_of(x, "KV.DLQ");
-    rest_words_str(w, sub);
-    rest_words_add(w, queue);
-    return true;
+    struct slice own = x->rest;
+    return kv_rest_path_words(x, rest != NULL ? rest : &own, "the name of the queue",
+                              WORDS("KV.DLQ", sub), w);
 }
 
 static bool dead_words_one(struct exchange *x, struct rest_words *w, const char *sub)

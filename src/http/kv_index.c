@@ -24,13 +24,8 @@ void kv_rest_indexes_run(struct exchange *x)
 static bool index_words(struct exchange *x, struct rest_words *w, const char *command,
                         const char *sub)
 {
-    struct slice name;
     struct slice rest = x->rest;
-    if (!kv_rest_path_text(x, &rest, "the name of the index", &name)) return false;
-    *w = rest_words_of(x, command);
-    if (sub != NULL) rest_words_str(w, sub);
-    rest_words_add(w, name);
-    return true;
+    return kv_rest_path_words(x, &rest, "the name of the index", WORDS(command, sub), w);
 }
 
 /* An index that is not there is 404. */

@@ -11,13 +11,8 @@
 static bool queue_words(struct exchange *x, struct rest_words *w, const char *command,
                         const char *sub)
 {
-    struct slice name;
     struct slice rest = x->rest;
-    if (!kv_rest_path_text(x, &rest, "the name of the queue", &name)) return false;
-    *w = rest_words_of(x, command);
-    if (sub != NULL) rest_words_str(w, sub);
-    rest_words_add(w, name);
-    return true;
+    return kv_rest_path_words(x, &rest, "the name of the queue", WORDS(command, sub), w);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */

@@ -77,6 +77,17 @@ bool kv_rest_path_text(struct exchange *x, struct slice *rest, const char *what,
     return false;
 }
 
+bool kv_rest_path_words(struct exchange *x, struct slice *rest, const char *what,
+                        const char *const *words, struct rest_words *w)
+{
+    struct slice name;
+    if (!kv_rest_path_text(x, rest, what, &name)) return false;
+    *w = rest_words_of(x, words[0]);
+    for (size_t i = 1; words[i] != NULL; i++) rest_words_str(w, words[i]);
+    rest_words_add(w, name);
+    return true;
+}
+
 bool kv_rest_is_json(struct exchange *x, const char *name, struct slice text)
 {
     struct json_part part;
@@ -276,15 +287,9 @@ void kv_rest_put_members(struct buf *out, struct slice *rest)
 
 void kv_rest_answer_objects(struct exchange *x, const char *name, struct slice reply, rest_put *put)
 {
-    struct resp_item item;
     rest_begin(x);
-    buf_printf(&x->text, "{\"%s\":[", name);
-    if (rest_next(&reply, &item)) {
-        for (size_t i = 0; i < item.children; i++) {
-            if (i > 0) buf_append_byte(&x->text, ',');
-            put(&x->text, &reply);
-        }
-    }
-    buf_append_str(&x->text, "]}");
+    buf_printf(&x->text, "{\"%s\":", name);
+    rest_put_array(&x->text, &reply, put);
+    buf_append_byte(&x->text, '}');
     exchange_answer_json(x, 200);
 }

@@ -30,6 +30,9 @@ bool kv_rest_range(struct exchange *x, bool is_paged, struct rest_range *r);
 bool kv_rest_limit(struct exchange *x, int64_t *limit);
 /* The next part of *rest as text; `what`: in errors. */
 bool kv_rest_path_text(struct exchange *x, struct slice *rest, const char *what, struct slice *out);
+/* The words of a command, NULL-ended, and the next part of *rest. */
+bool kv_rest_path_words(struct exchange *x, struct slice *rest, const char *what,
+                        const char *const *words, struct rest_words *w);
 /* A value as typed JSON, in a parameter. */
 bool kv_rest_is_json(struct exchange *x, const char *name, struct slice text);
 /* Members of a body that may be empty. */

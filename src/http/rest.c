@@ -365,18 +365,24 @@ void rest_put_entry(struct buf *out, struct slice *rest)
     buf_append_byte(out, '}');
 }
 
+void rest_put_array(struct buf *out, struct slice *rest, rest_put *put)
+{
+    struct resp_item item;
+    buf_append_byte(out, '[');
+    if (rest_next(rest, &item)) {
+        for (size_t i = 0; i < item.children; i++) {
+            if (i > 0) buf_append_byte(out, ',');
+            put(out, rest);
+        }
+    }
+    buf_append_byte(out, ']');
+}
+
 void rest_put_page(struct exchange *x, rest_put *put, struct resp_item *cursor)
 {
     struct slice rest = buf_slice(&x->reply);
-    struct resp_item item;
-    buf_append_byte(&x->text, '[');
-    if (rest_next(&rest, &item) && rest_next(&rest, cursor) && rest_next(&rest, &item)) {
-        for (size_t i = item.children; i > 0; i--) {
-            put(&x->text, &rest);
-            if (i > 1) buf_append_byte(&x->text, ',');
-        }
-    }
-    buf_append_byte(&x->text, ']');
+    (void)rest_skip(&rest, 2, cursor);
+    rest_put_array(&x->text, &rest, put);
 }
 
 void rest_answer_page(struct exchange *x, const char *name, rest_put *put)

@@ -101,6 +101,8 @@ bool rest_message_text(struct slice frame, struct slice *text);
 void rest_put_entry(struct buf *out, struct slice *rest);
 /* What it appends of one item of a page. */
 typedef void rest_put(struct buf *out, struct slice *rest);
+/* [item ..] at *rest as an array; nil is empty. */
+void rest_put_array(struct buf *out, struct slice *rest, rest_put *put);
 /* [cursor, [item ..]] of x->reply: the items as an array; *cursor. */
 void rest_put_page(struct exchange *x, rest_put *put, struct resp_item *cursor);
 /* The whole of it: {"<name>":[..],"cursor":".." or null,"hasMore":..}. */

@@ -279,17 +279,9 @@ void rest_index_drop_run(struct exchange *x)
 static void found(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
-    struct resp_item item;
     if (exchange_fails(x)) return;
     rest_begin(x);
-    buf_append_byte(&x->text, '[');
-    if (rest_next(&rest, &item)) {
-        for (size_t i = 0; i < item.children; i++) {
-            if (i > 0) buf_append_byte(&x->text, ',');
-            rest_put_entry(&x->text, &rest);
-        }
-    }
-    buf_append_byte(&x->text, ']');
+    rest_put_array(&x->text, &rest, rest_put_entry);
     exchange_answer_json(x, 200);
 }
 
