@@ -81,6 +81,7 @@ answers "a versionstamp of what is not there" '412 {"error":"the entry is not as
 answers "a delete as it was" '200 {"ok":true,"versionstamp":VS}' DELETE /entries/v -H "If-Match: $(head_of etag /entries/v)"
 answers "a delete of nothing" '404 {"error":"there is no entry of this key"}' DELETE /entries/v
 answers "... with If-Match" '412 {"error":"the entry is not as the condition says","versionstamp":null}' DELETE /entries/v -H 'If-Match: *'
+answers "a delete with a body" '400 {"error":"this request has no body"}' DELETE /entries/byte -d '{"where":{"a":1}}'
 answers "a delete" '200 {"ok":true}' DELETE /entries/byte
 answers "both conditions" '400 {"error":"If-Match and If-None-Match cannot both hold"}' PUT /entries/v -d 1 -H "If-Match: $tag" -H 'If-None-Match: *'
 answers "a tag that is none of ours" '400 {"error":"If-Match must be * or one versionstamp in quotes"}' PUT /entries/v -d 1 -H 'If-Match: "abc"'

@@ -167,6 +167,7 @@ enum route_flag {
     ROUTE_TICKET = 1 << 2, /* a ticket opens it */
     ROUTE_REST = 1 << 3,   /* below http_options.rest_base */
     ROUTE_STATIC = 1 << 4, /* nothing of anybody's is in it: no user */
+    ROUTE_BARE = 1 << 5,   /* a body would mean nothing: it is refused */
 };
 
 /* What the OpenAPI document says of a route, and what its requests are checked by. */

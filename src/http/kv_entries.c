@@ -32,7 +32,7 @@ static bool wants_packed(struct exchange *x)
 }
 
 /* The type that curl gives a body by itself counts as none: such a body is JSON too. */
-static bool takes_body(struct exchange *x, bool *is_packed)
+static bool takes_value(struct exchange *x, bool *is_packed)
 {
     struct slice type = http_header(x->message, "content-type");
     *is_packed = packed_weight(type) >= 0;
@@ -217,7 +217,7 @@ static bool take_put(struct exchange *x, struct putting *p)
     if (!kv_rest_path_key(x, &p->key) || !take_condition(x, &p->condition) ||
         !rest_query_integer(x, "expiresIn", 1, INT64_MAX / 2, &p->expires_in_ms) ||
         !rest_query_integer(x, "expiresAt", 1, INT64_MAX / 2, &p->expires_at_ms) ||
-        !rest_query_switch(x, "keepTtl", &p->keeps_ttl) || !takes_body(x, &p->is_packed)) {
+        !rest_query_switch(x, "keepTtl", &p->keeps_ttl) || !takes_value(x, &p->is_packed)) {
         return false;
     }
     if ((p->expires_in_ms > 0) + (p->expires_at_ms > 0) + p->keeps_ttl > 1) {

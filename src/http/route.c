@@ -141,6 +141,14 @@ static bool takes_query(struct exchange *x)
     return true;
 }
 
+/* What a body was to say, of which entries a DELETE is for example, would not be done. */
+static bool takes_body(struct exchange *x)
+{
+    if ((x->route->flags & ROUTE_BARE) == 0 || x->message->body.len == 0) return true;
+    exchange_fail(x, 400, "this request has no body");
+    return false;
+}
+
 bool route_takes(struct exchange *x)
 {
     unsigned method = x->message->method;
@@ -153,7 +161,7 @@ bool route_takes(struct exchange *x)
                       (int)(x->path.len < 200 ? x->path.len : 200), (const char *)x->path.data);
         return false;
     }
-    if ((x->route->methods & method) != 0) return takes_query(x);
+    if ((x->route->methods & method) != 0) return takes_query(x) && takes_body(x);
     exchange_header(x, "allow", allow_text(x, methods_of(x) | HTTP_OPTIONS));
     exchange_fail(x, 405, "ERR this path does not take that method");
     return false;
