@@ -4,31 +4,22 @@
 #include "http/http_int.h"
 #include "request/database.h"
 
-/* REST speaks JSON, whatever commands have by default. */
-static void run_route(struct exchange *x)
-{
-    const struct env *env = x->http->env;
-    bool is_rest = (x->route->flags & ROUTE_REST) != 0;
-    enum format json = env->settings.bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
-    x->client.format = is_rest ? json : env->settings.default_format;
-    buf_clear(&x->reply, SIZE_MAX);
-    x->step = x->route->run;
-}
-
 static void selected(struct exchange *x)
 {
-    if (!exchange_fails(x)) run_route(x);
+    if (exchange_fails(x)) return;
+    buf_clear(&x->reply, SIZE_MAX);
+    x->step = x->route->run;
 }
 
 /* Its user is known: the database, then the route's own. */
 static void logged_in(struct exchange *x)
 {
     struct slice database = exchange_database(x);
+    buf_clear(&x->reply, SIZE_MAX);
     if (database.data == NULL && x->client.database == 0) {
-        run_route(x);
+        x->step = x->route->run;
         return;
     }
-    buf_clear(&x->reply, SIZE_MAX);
     if (database.data == NULL) database = slice_str("0");
     struct slice *argv = exchange_argv(x, 2);
     argv[0] = slice_str("SELECT");

@@ -138,6 +138,8 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
     arena_init(&x->words, ARENA_CHUNK_BYTES);
     client_init(&x->client, s->http->env, link, &client_ops);
     x->client.block.max_ms = BLOCK_MS_MAX;
+    /* Bodies are texts, whatever default-format says. */
+    x->client.format = s->http->env->settings.bare_bigints ? FORMAT_JSON_BARE : FORMAT_JSON;
 }
 
 static void run_over(struct exchange *x)
