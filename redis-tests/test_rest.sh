@@ -131,6 +131,7 @@ same "in the list" "[$dead]" "$(curl -s "$base/queue/dlq" | sed -E 's/"failedAt"
 answers "past its end" '200 []' GET '/queue/dlq?offset=1'
 answers "it begins anew" "200 {\"ok\":true,\"newId\":\"$id\"}" POST "/queue/dlq/$id/requeue"
 answers "... once" '404 {"error":"Message not found in DLQ"}' POST "/queue/dlq/$id/requeue"
+answers "no word of the command is an id" "400 {\"error\":\"ERR invalid message id 'ALL'\"}" POST /queue/dlq/ALL/requeue
 curl -s "$base/queue/poll" >/dev/null
 answers "ack by its id" '200 {"ok":true}' POST /queue/ack -d "{\"id\":\"$id\"}"
 answers "twice" '200 {"ok":false}' POST /queue/ack -d "{\"id\":\"$id\"}"

@@ -252,9 +252,11 @@ status "none at all" 400 POST /queues/jobs/lease -d '{"count":0}'
 status "others that are none" 400 POST /queues/jobs/lease -d '{"also":"x"}'
 answers "no receipt" '400 {"error":"say receipt, or receipts"}' POST /queues/jobs/ack -d '{}'
 answers "none of them" '400 {"error":"receipts must be an array of strings, of one at least"}' POST /queues/jobs/ack -d '{"receipts":[]}'
-status "what was never one" 400 POST /queues/jobs/ack -d '{"receipt":"abc"}'
+answers "what was never one" "400 {\"error\":\"invalid receipt 'abc'\"}" POST /queues/jobs/ack -d '{"receipt":"abc"}'
+answers "... nor a word of the command" "400 {\"error\":\"invalid receipt 'IDEM'\"}" POST /queues/jobs/ack -d '{"receipts":["IDEM","x"]}'
 answers "no receipt of nack" '400 {"error":"receipt must be a non-empty string"}' POST /queues/jobs/nack -d '{}'
-answers "no lease" '400 {"error":"lease must be there, in milliseconds"}' POST /queues/jobs/extend -d '{"receipt":"abc"}'
+receipt=$(member receipt <"$scratch/waited")
+answers "no lease" '400 {"error":"lease must be there, in milliseconds"}' POST /queues/later/extend -d "{\"receipt\":\"$receipt\"}"
 status "no name" 404 GET /queues//messages
 
 # ---- dead letters ----
@@ -289,16 +291,27 @@ answers "a requeue of nothing said" "$say" POST /queues/q/dead/requeue -d '{}'
 answers "... of two things" "$say" POST /queues/q/dead/requeue -d '{"all":true,"where":{}}'
 answers "... of ids that are none" '400 {"error":"ids must be an array of strings, of one at least"}' POST /queues/q/dead/requeue -d '{"ids":[]}'
 status "... of a filter that is wrong" 400 POST /queues/q/dead/requeue -d '{"where":{"a":{"$zap":1}}}'
+answers "no word of the command is an id" "400 {\"error\":\"ERR invalid message id 'ALL'\"}" POST /queues/q/dead/ALL/requeue
+answers "... in a list" "400 {\"error\":\"ERR invalid message id 'ALL'\"}" POST /queues/q/dead/requeue -d '{"ids":["ALL"]}'
 answers "those that fit begin anew" '200 {"count":2}' POST /queues/q/dead/requeue -d '{"where":{"n":{"$in":[1,3]}}}'
 answers "... and are ready" '200 {"ready":2,"delayed":0,"leased":0,"dead":2,"oldestMs":T,"enqueued":5,"delivered":5,"acked":0,"nacked":5,"expired":0}' GET /queues/q
 answers "those that fit are removed" '200 {"count":1}' DELETE '/queues/q/dead?where=%7B%22n%22%3A2%7D'
 id=$(curl -s "$base/queues/q/dead" | member id)
 answers "those that are named" '200 {"count":1}' POST /queues/q/dead/requeue -d "{\"ids\":[\"$id\",\"ffffffffffffffffffffffff\"]}"
 bury 1
-bury 2
+bury 2 ',"error":"IDEM"'
+check "a reason may be any word" grep -qF '"error":"IDEM"' <(curl -s "$base/queues/q/dead")
 answers "all begin anew" '200 {"count":2}' POST /queues/q/dead/requeue -d '{"all":true}'
 bury 3
 answers "all are removed" '200 {"count":1}' DELETE '/queues/q/dead?all=true'
+{
+    for ((i = 0; i < 1200; i++)); do echo "KV.ENQUEUE big $i BACKOFF 0"; done
+    for i in 1 2; do echo "KV.DEQUEUE big COUNT 1000 LEASE 1"; done
+} | cli >/dev/null
+while ! curl -s "$base/queues/big" | grep -q '"dead":1200'; do sleep 0.01; done
+answers "more than a page of those that fit" '200 {"count":100}' DELETE '/queues/big/dead?where=%7B%22%24%22%3A%7B%22%24lt%22%3A100%7D%7D'
+answers "... begins anew" '200 {"count":1050}' POST /queues/big/dead/requeue -d '{"where":{"$":{"$gte":150}}}'
+answers "... and no other" '200 {"count":50}' DELETE '/queues/big/dead?all=true'
 answers "a walk is not one transaction" '400 {"error":"Idempotency-Key cannot be kept here: this is not one transaction"}' \
     DELETE "/queues/q/dead?where=$odd" -H 'Idempotency-Key: x'
 

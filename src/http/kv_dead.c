@@ -22,7 +22,7 @@ static bool dead_words_one(struct exchange *x, struct rest_words *w, const char 
     struct slice rest = x->rest;
     if (!dead_words(x, w, sub, &rest)) return false;
     (void)http_path_part(&rest); /* dead */
-    if (!kv_rest_path_text(x, &rest, "the id", &id)) return false;
+    if (!kv_rest_path_text(x, &rest, "the id", &id) || !rest_is_message_id(x, id)) return false;
     rest_words_add(w, id);
     return true;
 }
@@ -181,6 +181,16 @@ static void walk(struct exchange *x, const char *sub, struct slice where)
     if (kv_rest_has_no_idem(x)) walk_on(x);
 }
 
+static bool add_ids(struct exchange *x, struct rest_words *w, const struct json_part *ids)
+{
+    size_t from = w->argc;
+    if (kv_rest_count(x, ids, "ids", 1) < 0 || !kv_rest_add_texts(x, w, ids, "ids")) return false;
+    for (size_t i = from; i < w->argc; i++) {
+        if (!rest_is_message_id(x, w->argv[i])) return false;
+    }
+    return true;
+}
+
 static bool one_of_three(struct exchange *x, bool has_ids, bool is_all, bool has_where)
 {
     if (has_ids + is_all + has_where == 1) return true;
@@ -205,8 +215,7 @@ void kv_rest_dead_requeue_many_run(struct exchange *x)
     if (!dead_words(x, &w, "REQUEUE", NULL)) return;
     if (is_all) {
         rest_words_str(&w, "ALL");
-    } else if (kv_rest_count(x, &parts[0], "ids", 1) < 0 ||
-               !kv_rest_add_texts(x, &w, &parts[0], "ids")) {
+    } else if (!add_ids(x, &w, &parts[0])) {
         return;
     }
     kv_rest_write(x, &w, letters_done);

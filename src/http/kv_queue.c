@@ -179,14 +179,19 @@ void kv_rest_lease_run(struct exchange *x)
 
 /* ---- receipts -------------------------------------------------------------------------------- */
 
-/* Is it one of the queue of the path? What was never a receipt is the command's to refuse. */
+/* Is it one of the queue of the path, and no other word of a command? */
 static bool is_of_queue(struct exchange *x, struct slice receipt)
 {
     struct slice rest = x->rest;
     struct slice name;
     struct receipt r;
     if (!kv_rest_path_text(x, &rest, "the name of the queue", &name)) return false;
-    if (!receipt_parse(&x->arena, receipt, &r) || slice_eq(r.queue, name)) return true;
+    if (!receipt_parse(&x->arena, receipt, &r)) {
+        exchange_fail(x, 400, "invalid receipt '%.*s'", (int)(receipt.len < 64 ? receipt.len : 64),
+                      (const char *)receipt.data);
+        return false;
+    }
+    if (slice_eq(r.queue, name)) return true;
     exchange_fail(x, 400, "the receipt is of the queue '%.*s'",
                   (int)(r.queue.len < 64 ? r.queue.len : 64), (const char *)r.queue.data);
     return false;
@@ -246,12 +251,12 @@ void kv_rest_nack_run(struct exchange *x)
         !kv_rest_body_switch(x, &parts[3], "dead", &is_dead)) {
         return;
     }
-    if (rest_is_there(&parts[2])) {
+    if (is_dead) rest_words_str(&w, "DEAD");
+    if (rest_is_there(&parts[2])) { /* last: its text may be any word */
         if (!rest_body_text(x, &parts[2], "error", &text)) return;
         rest_words_str(&w, "ERROR");
         rest_words_add(&w, text);
     }
-    if (is_dead) rest_words_str(&w, "DEAD");
     kv_rest_write(x, &w, settled_one);
 }
 

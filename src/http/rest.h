@@ -91,6 +91,9 @@ bool rest_add_backoff(struct exchange *x, struct rest_words *w, const struct jso
 bool rest_add_undelivered(struct exchange *x, struct rest_words *w, const struct json_part *part,
                           const char *name, rest_read_key *read_key);
 
+/* Is it the id of a message, and no other word of a command (ALL)? False: answered with 400. */
+bool rest_is_message_id(struct exchange *x, struct slice text);
+
 /* The next item of a reply; *rest moves past it, but not past its children. */
 bool rest_next(struct slice *rest, struct resp_item *item);
 /* So many of them; *item: the last. */

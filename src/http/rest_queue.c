@@ -5,6 +5,7 @@
 #include "http/events.h"
 #include "http/reply_json.h"
 #include "http/rest.h"
+#include "queue/rows.h"
 
 #define QUEUE "default"
 #define DEAD_OFFSET_MAX 10000
@@ -324,12 +325,21 @@ void rest_dead_list_run(struct exchange *x)
     rest_words_run(&w, dead_listed);
 }
 
+bool rest_is_message_id(struct exchange *x, struct slice text)
+{
+    struct message_id id;
+    if (id_parse(text, &id)) return true;
+    exchange_fail(x, 400, "ERR invalid message id '%.*s'", (int)(text.len < 64 ? text.len : 64),
+                  (const char *)text.data);
+    return false;
+}
+
 /* The id that ends the path, before `tail`. */
 static bool path_id(struct exchange *x, struct slice *id)
 {
     struct slice rest = x->rest;
     struct slice raw = http_path_part(&rest);
-    if (http_decode(raw, false, &x->arena, id) && id->len > 0) return true;
+    if (http_decode(raw, false, &x->arena, id) && id->len > 0) return rest_is_message_id(x, *id);
     exchange_fail(x, 400, "id must be a non-empty string");
     return false;
 }
