@@ -27,6 +27,7 @@ def ask(method, path, body=None):
 for path, operations in document["paths"].items():
     for method, operation in operations.items():
         place = path.replace("{path}", "openapi/x").replace("{id}", "000000000000000100000000")
+        place = place.replace("{key}", "openapi/x").replace("{queue}", "openapi").replace("{name}", "openapi")
         what = f"{method} {path}"
         status, text = ask(method, place + "?nosuch=1")
         if status != 400 or "nosuch" not in text:

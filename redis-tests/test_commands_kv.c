@@ -45,6 +45,19 @@ static void get_tells_the_value_and_its_version(void **state)
     freeReplyObject(r);
 }
 
+static void get_tells_when_an_entry_expires(void **state)
+{
+    long long at_ms = wall_ms() + 100000;
+    expect(c, "(nil)", "KV.GET ['a'] WITHEXPIRY");
+    expect(c, "@", "KV.SET ['a'] 1 PXAT %lld", at_ms);
+    expect(c, "@", "KV.SET ['b'] 1");
+    expect(c, "[1 @ (nil)]", "KV.GET ['b'] WITHEXPIRY WITHVERSION");
+    redisReply *r = ask_reply(c, "KV.GET ['a'] WITHVERSION WITHEXPIRY");
+    assert_int_equal(r->elements, 3);
+    assert_int_equal(r->element[2]->integer, at_ms);
+    freeReplyObject(r);
+}
+
 static void get_refuses_what_it_does_not_know(void **state)
 {
     expect(c, "-ERR wrong number of arguments for 'kv.get' command; it is: KV.*", "KV.GET");
@@ -425,6 +438,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(get_tells_the_value_and_its_version),
+        TEST(get_tells_when_an_entry_expires),
         TEST(get_refuses_what_it_does_not_know),
         TEST(mget_answers_in_order_with_nil_for_what_is_missing),
         TEST(del_counts_live_keys_once),

@@ -138,6 +138,22 @@ static void nack_and_dead_letters(void **state)
     expect(c, ":0", "KV.DLQ PURGE q");
 }
 
+/* The values of all dead letters of q, which are digits, two to a page. */
+static void see_dead(const char *where, const char *wanted)
+{
+    char cursor[64] = "0";
+    char seen[64] = "";
+    do {
+        redisReply *r = ask_reply(c, "KV.DLQ LIST q COUNT 2 CURSOR %s %s", cursor, where);
+        snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
+        for (size_t i = 0; i < r->element[1]->elements; i++) {
+            strcat(seen, r->element[1]->element[i]->element[1]->str);
+        }
+        freeReplyObject(r);
+    } while (strcmp(cursor, "0") != 0);
+    assert_string_equal(seen, wanted);
+}
+
 static void dead_letters_come_in_pages_newest_first(void **state)
 {
     for (int i = 0; i < 5; i++) {
@@ -148,17 +164,12 @@ static void dead_letters_come_in_pages_newest_first(void **state)
         long until = testserver_now_ms() + 2;
         while (testserver_now_ms() < until) testserver_pause();
     }
-    char cursor[64] = "0";
-    char seen[64] = "";
-    do {
-        redisReply *r = ask_reply(c, "KV.DLQ LIST q COUNT 2 CURSOR %s", cursor);
-        snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
-        for (size_t i = 0; i < r->element[1]->elements; i++) {
-            strcat(seen, r->element[1]->element[i]->element[1]->str);
-        }
-        freeReplyObject(r);
-    } while (strcmp(cursor, "0") != 0);
-    assert_string_equal(seen, "43210");
+    see_dead("", "43210");
+    see_dead("WHERE {'$':{'$lt':2}}", "10");
+    expect(c, "[0 [[* 4 :1 * :*] [* 0 :1 * :*]]]",
+           "KV.DLQ LIST q WHERE {'$or':[{'$':{'$gt':3}},{'$':0}]}");
+    expect(c, "[* []]", "KV.DLQ LIST q COUNT 2 WHERE {'$':0}"); /* of the first two */
+    expect(c, "-ERR where: *", "KV.DLQ LIST q WHERE {'$':{'$zap':1}}");
     expect(c, ":5", "KV.DLQ REQUEUE q ALL");
     expect(c, ":5", "KV.QUEUE PURGE q");
 }

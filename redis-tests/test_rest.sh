@@ -3,35 +3,8 @@
 export HTTP=1
 . "$(dirname "$0")/server.sh"
 
-if ! command -v curl >/dev/null; then
-    skip "REST" "there is no curl"
-    exit 0
-fi
-start_server
-base=http://127.0.0.1:$http_port/keyval/api
-stamp='s/"[0-9a-f]{16}0000"/VS/g'
-
-# ask <method> <path> [curl's arguments]: "<status> <body>", versionstamps as VS.
-ask() {
-    local method=$1 path=$2
-    shift 2
-    curl -s -m 20 -X "$method" -w '\n%{http_code}' "$base$path" "$@" | sed -E "$stamp" |
-        awk '{ line[NR] = $0 } END { printf "%s ", line[NR]; for (i = 1; i < NR; i++) print line[i] }'
-}
-
-# answers <name> <wanted> <method> <path> ..
-answers() {
-    local name=$1 wanted=$2
-    shift 2
-    same "$name" "$wanted" "$(ask "$@")"
-}
-
-# status <name> <wanted status> <method> <path> ..
-status() {
-    local name=$1 wanted=$2
-    shift 2
-    same "$name" "$wanted" "$(ask "$@" | cut -c1-3)"
-}
+. redis-tests/rest.sh
+begin_rest
 
 # stamp_of <path>
 stamp_of() {
@@ -158,6 +131,7 @@ same "in the list" "[$dead]" "$(curl -s "$base/queue/dlq" | sed -E 's/"failedAt"
 answers "past its end" '200 []' GET '/queue/dlq?offset=1'
 answers "it begins anew" "200 {\"ok\":true,\"newId\":\"$id\"}" POST "/queue/dlq/$id/requeue"
 answers "... once" '404 {"error":"Message not found in DLQ"}' POST "/queue/dlq/$id/requeue"
+answers "no word of the command is an id" "400 {\"error\":\"ERR invalid message id 'ALL'\"}" POST /queue/dlq/ALL/requeue
 curl -s "$base/queue/poll" >/dev/null
 answers "ack by its id" '200 {"ok":true}' POST /queue/ack -d "{\"id\":\"$id\"}"
 answers "twice" '200 {"ok":false}' POST /queue/ack -d "{\"id\":\"$id\"}"
@@ -180,24 +154,6 @@ answers "dropped" '200 {"ok":true}' DELETE '/indexes?prefix=p'
 answers "no fields" '400 {"error":"options.fields must be a non-empty array"}' POST /indexes -d '{"prefix":["p"],"options":{}}'
 
 # ---- watching ----
-# listen <name> <path> [curl's arguments]: a stream into $scratch/<name>, for some seconds.
-listen() {
-    local name=$1 path=$2
-    shift 2
-    curl -sN -m 30 "$base$path" "$@" >"$scratch/$name" &
-    streams+=($!)
-}
-streams=()
-# told <name> <text>: waits until the stream has it.
-told() {
-    local tries
-    for ((tries = 0; tries < 1000; tries++)); do
-        grep -qF "$2" "$scratch/$1" && return 0
-        sleep 0.01
-    done
-    cat "$scratch/$1"
-    return 1
-}
 ask PUT /keys/w/1 -d 1 >/dev/null
 listen keys '/watch?keys=w/1,w/2'
 listen silent '/watch?keys=w/1&initial=false'
@@ -215,19 +171,16 @@ same "initial=false leaves out what was there" 0 "$(grep -c '"value":1' "$scratc
 ask POST /queue/enqueue -d '{"value":"job"}' >/dev/null
 check "a message is pushed" told jobs '"value":"job","attempts":1,"receipt":"'
 last=$(sed -n 's/^id: //p' "$scratch/below" | tail -1)
-kill "${streams[@]}"
-wait "${streams[@]}" 2>/dev/null
+end_streams
 ask PUT /keys/w/3 -d '"meanwhile"' >/dev/null
 ask DELETE /keys/w/2 >/dev/null
-streams=()
 listen again '/watch/prefix?prefix=w' -H "Last-Event-ID: $last"
 check "what happened meanwhile follows" told again '"value":"meanwhile"'
 check "... deletes too" told again '[{"key":["w","2"],"value":null,"versionstamp":null}]'
 ask PUT /keys/w/4 -d '"after"' >/dev/null
 check "... and then what is new" told again '"value":"after"'
 same "... once" 1 "$(grep -c '"value":"after"' "$scratch/again")"
-kill "${streams[@]}"
-wait "${streams[@]}" 2>/dev/null
+end_streams
 answers "an id that is none" '400 {"error":"Last-Event-ID must be the id of an event of this stream"}' GET '/watch/prefix?prefix=w' -H 'Last-Event-ID: x'
 answers "no keys" "400 {\"error\":\"Missing 'keys' query parameter\"}" GET /watch
 at=$(stamp_of w/3)

@@ -11,7 +11,7 @@ export LC_ALL
 tests=$(
     ls tests/unit/*/test_*.c tests/unit/*/*/test_*.c | sed 's/^/unit /'
     ls tests/sim/*.c | sed 's/^/sim /'
-    ls redis-tests/test_*.c | sed 's/^/redis /'
+    ls redis-tests/test_*.c redis-tests/test_*.sh | sed 's/^/redis /'
 )
 TESTS=$tests awk '
 function wrong(what) {

@@ -310,7 +310,7 @@ export async function consoleScreen() {
             await b.page.focus('.console-input input');
         };
         await type('KV.GET ');
-        await b.sees('.syntax', 'KV.GET key [WITHVERSION]');
+        await b.sees('.syntax', 'KV.GET key [WITHVERSION] [WITHEXPIRY]');
         await b.sees('.syntax b', 'key');
         await type('KV.GET ["book",1] WITHVERSION');
         await b.page.keyboard.press('Enter');

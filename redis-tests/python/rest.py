@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import traceback
+import urllib.parse
 
 import httpx
 import requests
@@ -46,6 +47,37 @@ def scenario(session, name):
         assert session.post(f"{BASE}/atomic", json=body, auth=AUTH).json()["ok"] is True
         assert session.post(f"{BASE}/atomic", json=body, auth=AUTH).json() == {"ok": False}
 
+    def typed():
+        """Typed REST: keys as the library quotes them, versionstamps as entity tags, MessagePack."""
+        url = f"{BASE}/kv/entries/" + urllib.parse.quote(f"{name}/#1/a%2fb", safe="")
+        put = session.put(url, content_json(value), auth=AUTH, headers={"If-None-Match": "*"})
+        assert put.status_code == 200, put.text
+        tag = put.headers["etag"]
+        assert tag == '"' + put.json()["versionstamp"] + '"', put.headers
+        assert session.put(url, b"1", auth=AUTH, headers={"If-None-Match": "*"}).status_code == 412
+        got = session.get(url, auth=AUTH)
+        assert got.headers["etag"] == tag and got.json()["text"] == "Grüße", got.text
+        assert session.get(url, auth=AUTH, headers={"If-None-Match": tag}).status_code == 304
+        packed = session.get(url, auth=AUTH, headers={"Accept": "application/msgpack"})
+        assert packed.headers["content-type"] == "application/msgpack" and packed.content[0] == 0x82, packed.content
+        again = session.put(url, packed.content, auth=AUTH,
+                            headers={"If-Match": tag, "Content-Type": "application/msgpack"})
+        assert again.status_code == 200 and session.get(url, auth=AUTH).json() == got.json(), again.text
+        page = session.get(f"{BASE}/kv/entries?prefix={name}/%231", auth=AUTH).json()
+        assert [e["key"] for e in page["entries"]] == [[name, 1, "a/b"]], page
+        body = {"checks": [{"key": [name, 1, "a/b"], "versionstamp": tag.strip('"')}],
+                "enqueues": [{"queue": name, "value": 1}]}
+        assert session.post(f"{BASE}/kv/atomic", json=body, auth=AUTH).status_code == 409
+
+    def leases():
+        queue = f"{BASE}/kv/queues/{name}"
+        enqueued = session.post(f"{queue}/messages", json={"value": {"n": 1}}, auth=AUTH).json()
+        taken = session.post(f"{queue}/lease", json={"wait": 5000}, auth=AUTH).json()["messages"]
+        assert [m["id"] for m in taken] == [enqueued["id"]], taken
+        receipt = {"receipt": taken[0]["receipt"]}
+        assert session.post(f"{queue}/ack", json=receipt, auth=AUTH).json() == {"ok": True}
+        assert session.post(f"{queue}/ack", json=receipt, auth=AUTH).json() == {"ok": False}
+
     def refused():
         assert session.get(f"{BASE}/keys/{name}/1").status_code == 401
         assert session.get(f"{BASE}/keys/{name}/1", auth=("alice", "wrong")).status_code == 401
@@ -57,6 +89,8 @@ def scenario(session, name):
 
     test(f"{name}: entries", entries)
     test(f"{name}: a conflict", conflict)
+    test(f"{name}: typed entries", typed)
+    test(f"{name}: leases", leases)
     test(f"{name}: nobody gets nothing", refused)
     test(f"{name}: a long answer is compressed", long_answer)
 
@@ -71,11 +105,11 @@ class Httpx:
     def __init__(self, client):
         self.client = client
 
-    def put(self, url, body, auth):
-        return self.client.put(url, content=body, auth=auth)
+    def put(self, url, body, auth, headers=None):
+        return self.client.put(url, content=body, auth=auth, headers=headers)
 
-    def get(self, url, auth=None):
-        return self.client.get(url, auth=auth)
+    def get(self, url, auth=None, headers=None):
+        return self.client.get(url, auth=auth, headers=headers)
 
     def post(self, url, json, auth):
         return self.client.post(url, json=json, auth=auth)

@@ -65,7 +65,7 @@ struct exchange {
     const struct http_message *message; /* borrowed from whoever read it, until the answer */
     const struct route *route;
     struct slice path;     /* of the message, without /db/<name> */
-    struct slice rest;     /* of the path, raw: what the route's * stands for */
+    struct slice rest;     /* of the path, raw: from what the route's first : or * stands for */
     struct slice database; /* name; data NULL = the default one */
     struct arena arena;    /* until the answer */
     struct arena words;    /* of one command among several */
@@ -168,7 +168,8 @@ enum route_flag {
     ROUTE_TICKET = 1 << 2, /* a ticket opens it */
     ROUTE_REST = 1 << 3,   /* below http_options.rest_base */
     ROUTE_STATIC = 1 << 4, /* nothing of anybody's is in it: no user */
-    ROUTE_TOKEN = 1 << 5,  /* of KV Connect: its user is that of a token */
+    ROUTE_BARE = 1 << 5,   /* a body would mean nothing: it is refused */
+    ROUTE_TOKEN = 1 << 6,  /* of KV Connect: its user is that of a token */
 };
 
 /* What the OpenAPI document says of a route, and what its requests are checked by. */
@@ -183,7 +184,7 @@ struct route_doc {
 };
 
 struct route {
-    const char *path; /* exact, or with /-star at its end: anything below */
+    const char *path; /* a part of it may be ':', which is any one; at its end a star: anything */
     unsigned methods; /* enum http_method */
     unsigned flags;
     exchange_step *run;

@@ -43,37 +43,54 @@ struct slice http_trim(struct slice text)
     return text;
 }
 
-/* ";q=0", ";q=0.00": what it belongs to is not wanted at all. */
-static bool is_unwanted(struct slice parameters)
+/* "0.25" in thousandths; what is no number is 1, as if it were not there. */
+static int weight_read(struct slice text)
 {
-    struct slice p = http_trim(parameters);
-    if (p.len < 3 || (p.data[0] | 0x20) != 'q' || p.data[1] != '=' || p.data[2] != '0') {
-        return false;
+    int unit = 100;
+    int weight = 0;
+    if (text.len == 0 || text.data[0] != '0') return 1000;
+    for (size_t i = 1; i < text.len; i++) {
+        bool is_point = i == 1 && text.data[i] == '.';
+        if (!is_point && (text.data[i] < '0' || text.data[i] > '9')) return 1000;
+        if (is_point) continue;
+        weight += (text.data[i] - '0') * unit;
+        unit /= 10;
     }
-    for (size_t i = 3; i < p.len; i++) {
-        if (p.data[i] != '.' && p.data[i] != '0') return false;
+    return weight;
+}
+
+/* What is before the next `mark`, without blanks around; *rest is what follows it. */
+static struct slice list_item(struct slice *rest, char mark)
+{
+    const uint8_t *end = memchr(rest->data, mark, rest->len);
+    size_t len = end == NULL ? rest->len : (size_t)(end - rest->data);
+    struct slice item = http_trim(slice_of(rest->data, len));
+    size_t used = len + (end != NULL);
+    *rest = slice_of(rest->data + used, rest->len - used);
+    return item;
+}
+
+int http_list_weight(struct slice list, const char *word)
+{
+    int best = -1;
+    while (list.len > 0) {
+        struct slice item = list_item(&list, ',');
+        struct slice name = item.len > 0 ? list_item(&item, ';') : item;
+        int weight = 1000;
+        if (!is_named(name, word)) continue;
+        while (item.len > 0) {
+            struct slice p = list_item(&item, ';');
+            if (p.len < 3 || (p.data[0] | 0x20) != 'q' || p.data[1] != '=') continue;
+            weight = weight_read(slice_of(p.data + 2, p.len - 2));
+        }
+        if (weight > best) best = weight;
     }
-    return true;
+    return best;
 }
 
 bool http_list_has(struct slice list, const char *word)
 {
-    while (list.len > 0) {
-        const uint8_t *comma = memchr(list.data, ',', list.len);
-        size_t len = comma == NULL ? list.len : (size_t)(comma - list.data);
-        struct slice item = http_trim(slice_of(list.data, len));
-        const uint8_t *end = item.len == 0 ? NULL : memchr(item.data, ';', item.len);
-        bool is_wanted = true;
-        if (end != NULL) {
-            struct slice name = http_trim(slice_of(item.data, (size_t)(end - item.data)));
-            is_wanted = !is_unwanted(slice_of(end + 1, item.len - (size_t)(end - item.data) - 1));
-            item = name;
-        }
-        if (is_wanted && is_named(item, word)) return true;
-        size_t used = comma == NULL ? len : len + 1;
-        list = slice_of(list.data + used, list.len - used);
-    }
-    return false;
+    return http_list_weight(list, word) > 0;
 }
 
 bool http_is_token(struct slice text)
@@ -193,6 +210,7 @@ const char *http_reason(int status)
                    {408, "Request Timeout"},
                    {409, "Conflict"},
                    {410, "Gone"},
+                   {412, "Precondition Failed"},
                    {413, "Content Too Large"},
                    {414, "URI Too Long"},
                    {415, "Unsupported Media Type"},

@@ -50,6 +50,8 @@ struct slice http_header(const struct http_message *m, const char *name);
 /* Is it there, in any case, as one of the words of a list of words, and not with the weight 0
  * ("gzip;q=0")? */
 bool http_list_has(struct slice list, const char *word);
+/* Its weight in thousandths, 1000 where none is said; -1: it is not there. */
+int http_list_weight(struct slice list, const char *word);
 bool http_is_token(struct slice text);
 /* May it stand in a header's value? */
 bool http_is_value(struct slice text);

@@ -22,6 +22,15 @@ static const struct {
     {"keys", "{\"type\":\"array\",\"minItems\":1,\"maxItems\":1000,\"items\":"
              "{\"$ref\":\"#/components/schemas/Key\"}}"},
     {"value", "{}"},
+    {"kvkey", "{\"type\":\"string\",\"description\":\"A key in path form, users/#1, or as JSON\"}"},
+    {"kvkeys",
+     "{\"type\":\"string\",\"description\":\"Keys in path form with commas between, or an "
+     "array of keys as JSON\"}"},
+    {"json", "{\"type\":\"string\",\"description\":\"A value as JSON\"}"},
+    {"tuple", "{\"description\":\"A key: an array of its parts, or a string in path form\"}"},
+    {"tuples", "{\"type\":\"array\",\"items\":{\"description\":\"A key\"}}"},
+    {"numbers", "{\"type\":\"array\",\"items\":{\"type\":\"integer\",\"minimum\":0}}"},
+    {"count", "{\"type\":\"integer\",\"minimum\":1}"},
     {"object", "{\"type\":\"object\"}"},
     {"objects", "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"},
 };
@@ -67,13 +76,13 @@ static void put_parameters(struct buf *out, const struct route_doc *d)
 {
     struct field f;
     bool is_first = true;
-    const char *brace = strchr(d->shown, '{');
     buf_append_str(out, ",\"parameters\":[");
-    if (brace != NULL) {
+    for (const char *at = d->shown; (at = strchr(at, '{')) != NULL; is_first = false) {
+        buf_append_str(out, is_first ? "" : ",");
         buf_append_str(out, "{\"in\":\"path\",\"required\":true,\"name\":");
-        json_string_write(slice_of(brace + 1, strcspn(brace + 1, "}")), out);
+        at++;
+        json_string_write(slice_of(at, strcspn(at, "}")), out);
         buf_append_str(out, ",\"schema\":{\"type\":\"string\"}}");
-        is_first = false;
     }
     for (const char *list = d->query; next_field(&list, &f); is_first = false) {
         buf_append_str(out,

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "codec/json_lex.h"
+#include "codec/key.h"
 #include "codec/utf8.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -36,6 +37,38 @@ void rest_words_number(struct rest_words *w, int64_t n)
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", (long long)n);
     rest_words_add(w, arena_copy(&w->x->arena, slice_of(digits, (size_t)len)));
+}
+
+void rest_words_pair(struct rest_words *w, const char *name, struct slice value)
+{
+    if (value.data == NULL || value.len == 0) return;
+    rest_words_str(w, name);
+    rest_words_add(w, value);
+}
+
+void rest_words_range(struct rest_words *w, const struct rest_range *r)
+{
+    rest_words_pair(w, "PREFIX", r->prefix);
+    rest_words_pair(w, "START", r->start);
+    rest_words_pair(w, "END", r->end);
+    rest_words_pair(w, "WHERE", r->where);
+}
+
+void rest_words_page(struct rest_words *w, const struct rest_range *r)
+{
+    rest_words_range(w, r);
+    rest_words_pair(w, "CURSOR", r->cursor);
+    rest_words_str(w, "LIMIT");
+    rest_words_number(w, r->limit);
+    if (r->is_reverse) rest_words_str(w, "REVERSE");
+    if (r->is_keys_only) rest_words_str(w, "KEYSONLY");
+}
+
+void rest_list(struct exchange *x, const struct rest_range *r, exchange_step *step)
+{
+    struct rest_words w = rest_words_of(x, "KV.LIST");
+    rest_words_page(&w, r);
+    rest_words_run(&w, step);
 }
 
 void rest_words_run(struct rest_words *w, exchange_step *step)
@@ -110,6 +143,24 @@ bool rest_path_key(struct exchange *x, struct slice path, bool allow_empty, stru
     buf_append_byte(&text, ']');
     buf_require(&text);
     if (is_good) *key = arena_copy(&x->arena, buf_slice(&text));
+    buf_fini(&text);
+    return is_good;
+}
+
+bool rest_written_key(struct exchange *x, struct slice path, bool allow_empty, const char *what,
+                      struct slice *key)
+{
+    struct buf tuple;
+    struct buf text;
+    struct error e;
+    buf_init(&tuple);
+    buf_init(&text);
+    bool is_good = key_from_path(path, allow_empty, &tuple, &e) == OK;
+    if (is_good) key_to_json(buf_slice(&tuple), &text);
+    buf_require(&text);
+    if (is_good) *key = arena_copy(&x->arena, buf_slice(&text));
+    if (!is_good) exchange_fail(x, 400, "%s: %s", what, e.text);
+    buf_fini(&tuple);
     buf_fini(&text);
     return is_good;
 }
@@ -314,6 +365,63 @@ void rest_put_entry(struct buf *out, struct slice *rest)
     buf_append_byte(out, '}');
 }
 
+void rest_put_array(struct buf *out, struct slice *rest, rest_put *put)
+{
+    struct resp_item item;
+    buf_append_byte(out, '[');
+    if (rest_next(rest, &item)) {
+        for (size_t i = 0; i < item.children; i++) {
+            if (i > 0) buf_append_byte(out, ',');
+            put(out, rest);
+        }
+    }
+    buf_append_byte(out, ']');
+}
+
+void rest_put_page(struct exchange *x, rest_put *put, struct resp_item *cursor)
+{
+    struct slice rest = buf_slice(&x->reply);
+    (void)rest_skip(&rest, 2, cursor);
+    rest_put_array(&x->text, &rest, put);
+}
+
+void rest_answer_page(struct exchange *x, const char *name, rest_put *put)
+{
+    struct resp_item cursor = {0};
+    rest_begin(x);
+    buf_printf(&x->text, "{\"%s\":", name);
+    rest_put_page(x, put, &cursor);
+    bool has_more = !slice_eq(cursor.text, slice_str("0"));
+    buf_append_str(&x->text, ",\"cursor\":");
+    if (has_more) json_string_write(cursor.text, &x->text);
+    buf_append_str(&x->text, has_more ? ",\"hasMore\":true}" : "null,\"hasMore\":false}");
+    exchange_answer_json(x, 200);
+}
+
+bool rest_next_row(struct slice *rest, struct resp_item items[REST_ROW_ITEMS])
+{
+    for (size_t i = 0; i < REST_ROW_ITEMS; i++) {
+        if (!rest_next(rest, &items[i])) return false;
+    }
+    return true;
+}
+
+void rest_put_row(struct buf *out, const struct resp_item items[REST_ROW_ITEMS])
+{
+    bool is_set = !items[1].is_nil && !items[2].is_nil;
+    buf_append_str(out, "\"key\":");
+    if (items[1].is_nil) buf_append_str(out, "null");
+    if (!items[1].is_nil) buf_append(out, items[1].text.data, items[1].text.len);
+    buf_append_str(out, ",\"value\":");
+    if (is_set) {
+        buf_append(out, items[2].text.data, items[2].text.len);
+        buf_append_str(out, ",\"versionstamp\":");
+        json_string_write(items[3].text, out);
+    } else {
+        buf_append_str(out, "null,\"versionstamp\":null");
+    }
+}
+
 void rest_put_found(struct buf *out, struct slice key, struct slice *rest)
 {
     struct resp_item item;
@@ -376,4 +484,11 @@ void rest_answer_ok(struct exchange *x, bool is_ok)
     rest_begin(x);
     buf_append_str(&x->text, is_ok ? "{\"ok\":true}" : "{\"ok\":false}");
     exchange_answer_json(x, 200);
+}
+
+bool rest_is_one(struct exchange *x)
+{
+    struct slice rest = buf_slice(&x->reply);
+    struct resp_item item;
+    return rest_next(&rest, &item) && slice_eq(item.text, slice_str("1"));
 }

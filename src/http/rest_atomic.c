@@ -113,8 +113,8 @@ static bool add_mutation(struct exchange *x, struct rest_words *w, const struct 
     return true;
 }
 
-static bool add_check(struct exchange *x, struct rest_words *w, const struct json_part *part,
-                      const char *where)
+bool rest_add_check(struct exchange *x, struct rest_words *w, const struct json_part *part,
+                    const char *where, rest_read_key *read_key)
 {
     static const char *const names[] = {"key", "versionstamp", NULL};
     struct json_part parts[2];
@@ -126,7 +126,7 @@ static bool add_check(struct exchange *x, struct rest_words *w, const struct jso
         return false;
     }
     snprintf(name, sizeof name, "%s.key", where);
-    if (!rest_body_key(x, &parts[0], name, &key)) return false;
+    if (!read_key(x, &parts[0], name, &key)) return false;
     if (!rest_is_there(&parts[1]) || (parts[1].kind != JSON_STRING && parts[1].kind != JSON_NULL)) {
         exchange_fail(x, 400, "%s.versionstamp must be a string, or null: the key is absent",
                       where);
@@ -142,10 +142,14 @@ static bool add_check(struct exchange *x, struct rest_words *w, const struct jso
     return true;
 }
 
-static bool add_all(struct exchange *x, struct rest_words *w, const struct json_part *list,
-                    const char *name,
-                    bool (*add)(struct exchange *x, struct rest_words *w,
-                                const struct json_part *part, const char *where))
+static bool add_check(struct exchange *x, struct rest_words *w, const struct json_part *part,
+                      const char *where)
+{
+    return rest_add_check(x, w, part, where, rest_body_key);
+}
+
+bool rest_add_all(struct exchange *x, struct rest_words *w, const struct json_part *list,
+                  const char *name, rest_add *add)
 {
     struct json_part item;
     char where[48];
@@ -171,7 +175,7 @@ void rest_atomic_run(struct exchange *x)
         return;
     }
     struct rest_words w = rest_words_of(x, "KV.ATOMIC");
-    if (rest_is_there(&parts[0]) && !add_all(x, &w, &parts[0], "checks", add_check)) return;
-    if (!add_all(x, &w, &parts[1], "mutations", add_mutation)) return;
+    if (rest_is_there(&parts[0]) && !rest_add_all(x, &w, &parts[0], "checks", add_check)) return;
+    if (!rest_add_all(x, &w, &parts[1], "mutations", add_mutation)) return;
     rest_words_run(&w, rest_answer_written);
 }

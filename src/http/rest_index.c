@@ -139,6 +139,7 @@ void rest_index_create_run(struct exchange *x)
 /* ---- list ------------------------------------------------------------------------------------ */
 
 struct listing {
+    const struct rest_indexes *how;
     struct slice names; /* replies that are left, in the arena */
     size_t left;
     bool has_one;
@@ -201,7 +202,7 @@ static void info_came(struct exchange *x)
     if (!reply_is_error(reply, &error)) { /* one that was dropped meanwhile is not there */
         if (t->has_one) buf_append_byte(&x->text, ',');
         t->has_one = true;
-        put_index(x, reply);
+        t->how->put(x, reply);
     }
     list_next(x);
 }
@@ -212,14 +213,14 @@ static void list_next(struct exchange *x)
     struct resp_item item;
     while (t->left > 0 && rest_next(&t->names, &item)) {
         t->left--;
-        if (!slice_has_prefix(item.text, slice_str(NAME))) continue;
+        if (!slice_has_prefix(item.text, slice_str(t->how->head))) continue;
         struct rest_words w = rest_words_of(x, "KV.INDEX");
         rest_words_str(&w, "INFO");
         rest_words_add(&w, item.text);
         rest_words_run(&w, info_came);
         return;
     }
-    buf_append_byte(&x->text, ']');
+    buf_append_str(&x->text, t->how->close);
     exchange_answer_json(x, 200);
 }
 
@@ -227,18 +228,27 @@ static void names_came(struct exchange *x)
 {
     struct resp_item item;
     if (exchange_fails(x)) return;
-    struct listing *t = arena_alloc(&x->arena, sizeof *t);
-    *t = (struct listing){.names = arena_copy(&x->arena, buf_slice(&x->reply))};
+    struct listing *t = x->task;
+    t->names = arena_copy(&x->arena, buf_slice(&x->reply));
     if (rest_next(&t->names, &item)) t->left = item.children;
-    x->task = t;
     rest_begin(x);
-    buf_append_byte(&x->text, '[');
+    buf_append_str(&x->text, t->how->open);
     list_next(x);
+}
+
+void rest_list_indexes(struct exchange *x, const struct rest_indexes *how)
+{
+    struct listing *t = arena_alloc(&x->arena, sizeof *t);
+    *t = (struct listing){.how = how};
+    x->task = t;
+    exchange_words(x, names_came, WORDS("KV.INDEX", "LIST"));
 }
 
 void rest_index_list_run(struct exchange *x)
 {
-    exchange_words(x, names_came, WORDS("KV.INDEX", "LIST"));
+    static const struct rest_indexes how = {
+        .head = NAME, .open = "[", .close = "]", .put = put_index};
+    rest_list_indexes(x, &how);
 }
 
 /* ---- drop ------------------------------------------------------------------------------------ */
@@ -269,17 +279,9 @@ void rest_index_drop_run(struct exchange *x)
 static void found(struct exchange *x)
 {
     struct slice rest = buf_slice(&x->reply);
-    struct resp_item item;
     if (exchange_fails(x)) return;
     rest_begin(x);
-    buf_append_byte(&x->text, '[');
-    if (rest_next(&rest, &item)) {
-        for (size_t i = 0; i < item.children; i++) {
-            if (i > 0) buf_append_byte(&x->text, ',');
-            rest_put_entry(&x->text, &rest);
-        }
-    }
-    buf_append_byte(&x->text, ']');
+    rest_put_array(&x->text, &rest, rest_put_entry);
     exchange_answer_json(x, 200);
 }
 

@@ -69,55 +69,13 @@ void rest_put_run(struct exchange *x)
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-struct range {
-    struct slice prefix, start, end, cursor, where; /* data NULL = not given */
-    int64_t limit;
-    bool is_reverse;
-};
-
-static bool query_range(struct exchange *x, struct range *r)
+static bool query_range(struct exchange *x, struct rest_range *r)
 {
-    *r = (struct range){0};
+    *r = (struct rest_range){0};
     return rest_query_key(x, "prefix", &r->prefix) && rest_query_key(x, "start", &r->start) &&
            rest_query_key(x, "end", &r->end) && rest_query_text(x, "where", &r->where) &&
            rest_query_text(x, "cursor", &r->cursor) &&
            rest_query_switch(x, "reverse", &r->is_reverse) && rest_limit(x, NULL, &r->limit);
-}
-
-static void add_if(struct rest_words *w, const char *name, struct slice value)
-{
-    if (value.data == NULL || value.len == 0) return;
-    rest_words_str(w, name);
-    rest_words_add(w, value);
-}
-
-static void run_list(struct exchange *x, const struct range *r, exchange_step *step)
-{
-    struct rest_words w = rest_words_of(x, "KV.LIST");
-    add_if(&w, "PREFIX", r->prefix);
-    add_if(&w, "START", r->start);
-    add_if(&w, "END", r->end);
-    add_if(&w, "WHERE", r->where);
-    add_if(&w, "CURSOR", r->cursor);
-    rest_words_str(&w, "LIMIT");
-    rest_words_number(&w, r->limit);
-    if (r->is_reverse) rest_words_str(&w, "REVERSE");
-    rest_words_run(&w, step);
-}
-
-/* [cursor, [entry ..]] of x->reply: the entries as an array; *cursor. */
-static void put_page(struct exchange *x, struct resp_item *cursor)
-{
-    struct slice rest = buf_slice(&x->reply);
-    struct resp_item item;
-    buf_append_byte(&x->text, '[');
-    if (rest_next(&rest, &item) && rest_next(&rest, cursor) && rest_next(&rest, &item)) {
-        for (size_t i = item.children; i > 0; i--) {
-            rest_put_entry(&x->text, &rest);
-            if (i > 1) buf_append_byte(&x->text, ',');
-        }
-    }
-    buf_append_byte(&x->text, ']');
 }
 
 static void listed(struct exchange *x)
@@ -125,14 +83,14 @@ static void listed(struct exchange *x)
     struct resp_item cursor;
     if (exchange_fails(x)) return;
     rest_begin(x);
-    put_page(x, &cursor);
+    rest_put_page(x, rest_put_entry, &cursor);
     exchange_answer_json(x, 200);
 }
 
 void rest_list_run(struct exchange *x)
 {
-    struct range r;
-    if (query_range(x, &r)) run_list(x, &r, listed);
+    struct rest_range r;
+    if (query_range(x, &r)) rest_list(x, &r, listed);
 }
 
 void rest_list_body_run(struct exchange *x)
@@ -140,7 +98,7 @@ void rest_list_body_run(struct exchange *x)
     static const char *const names[] = {"prefix",  "start", "end", "limit",
                                         "reverse", "where", NULL};
     struct json_part parts[6];
-    struct range r = {0};
+    struct rest_range r = {0};
     if (!rest_body(x, names, parts)) return;
     struct slice *keys[] = {&r.prefix, &r.start, &r.end};
     for (size_t i = 0; i < 3; i++) {
@@ -153,7 +111,7 @@ void rest_list_body_run(struct exchange *x)
     }
     r.is_reverse = rest_is_there(&parts[4]) && json_is_true(&parts[4]);
     r.where = parts[5].raw;
-    run_list(x, &r, listed);
+    rest_list(x, &r, listed);
 }
 
 static void counted(struct exchange *x)
@@ -163,34 +121,22 @@ static void counted(struct exchange *x)
 
 void rest_count_run(struct exchange *x)
 {
-    struct range r;
+    struct rest_range r;
     if (!query_range(x, &r)) return;
     struct rest_words w = rest_words_of(x, "KV.COUNT");
-    add_if(&w, "PREFIX", r.prefix);
-    add_if(&w, "START", r.start);
-    add_if(&w, "END", r.end);
-    add_if(&w, "WHERE", r.where);
+    rest_words_range(&w, &r);
     rest_words_run(&w, counted);
 }
 
 static void page_came(struct exchange *x)
 {
-    struct resp_item cursor = {0};
-    if (exchange_fails(x)) return;
-    rest_begin(x);
-    buf_append_str(&x->text, "{\"entries\":");
-    put_page(x, &cursor);
-    bool has_more = !slice_eq(cursor.text, slice_str("0"));
-    buf_append_str(&x->text, ",\"cursor\":");
-    if (has_more) json_string_write(cursor.text, &x->text);
-    buf_append_str(&x->text, has_more ? ",\"hasMore\":true}" : "null,\"hasMore\":false}");
-    exchange_answer_json(x, 200);
+    if (!exchange_fails(x)) rest_answer_page(x, "entries", rest_put_entry);
 }
 
 void rest_paginate_run(struct exchange *x)
 {
-    struct range r;
-    if (query_range(x, &r)) run_list(x, &r, page_came);
+    struct rest_range r;
+    if (query_range(x, &r)) rest_list(x, &r, page_came);
 }
 
 /* ---- many keys ------------------------------------------------------------------------------- */
@@ -282,9 +228,9 @@ static void delete_one(struct exchange *x, const struct many *m, struct slice ke
         uint8_t *end = arena_alloc(&x->arena, inside.len + sizeof first);
         memcpy(end, inside.data, inside.len);
         memcpy(end + inside.len, first, sizeof first - 1);
-        add_if(&w, "START", key);
-        add_if(&w, "END", slice_of(end, inside.len + sizeof first - 1));
-        add_if(&w, "WHERE", m->where);
+        rest_words_pair(&w, "START", key);
+        rest_words_pair(&w, "END", slice_of(end, inside.len + sizeof first - 1));
+        rest_words_pair(&w, "WHERE", m->where);
     } else {
         rest_words_add(&w, key);
     }
@@ -309,8 +255,8 @@ static void delete_next(struct exchange *x)
     }
     m->has_prefix_done = true;
     struct rest_words w = rest_words_of(x, "KV.DELRANGE");
-    add_if(&w, "PREFIX", key);
-    add_if(&w, "WHERE", m->where);
+    rest_words_pair(&w, "PREFIX", key);
+    rest_words_pair(&w, "WHERE", m->where);
     rest_words_run(&w, deleted);
 }
 

@@ -5,6 +5,7 @@
 #include "http/events.h"
 #include "http/reply_json.h"
 #include "http/rest.h"
+#include "queue/rows.h"
 
 #define QUEUE "default"
 #define DEAD_OFFSET_MAX 10000
@@ -24,13 +25,14 @@ static void enqueued(struct exchange *x)
     exchange_answer_json(x, 200);
 }
 
-static bool add_backoff(struct exchange *x, struct rest_words *w, const struct json_part *part)
+bool rest_add_backoff(struct exchange *x, struct rest_words *w, const struct json_part *part,
+                      const char *name)
 {
     struct json_part item;
     int64_t count = 0;
     if (!rest_is_there(part)) return true;
     if (part->kind != JSON_ARRAY) {
-        exchange_fail(x, 400, "options.backoffSchedule must be an array of milliseconds");
+        exchange_fail(x, 400, "%s must be an array of milliseconds", name);
         return false;
     }
     for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) count++;
@@ -38,22 +40,21 @@ static bool add_backoff(struct exchange *x, struct rest_words *w, const struct j
     rest_words_number(w, count);
     for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) {
         int64_t ms = 0;
-        if (!rest_body_integer(x, &item, "options.backoffSchedule", 0, DELAY_MS_MAX, &ms)) {
-            return false;
-        }
+        if (!rest_body_integer(x, &item, name, 0, DELAY_MS_MAX, &ms)) return false;
         rest_words_number(w, ms);
     }
     return true;
 }
 
-static bool add_undelivered(struct exchange *x, struct rest_words *w, const struct json_part *part)
+bool rest_add_undelivered(struct exchange *x, struct rest_words *w, const struct json_part *part,
+                          const char *name, rest_read_key *read_key)
 {
     struct json_part item;
     struct slice key;
     int64_t count = 0;
     if (!rest_is_there(part)) return true;
     if (part->kind != JSON_ARRAY) {
-        exchange_fail(x, 400, "options.keysIfUndelivered must be an array of keys");
+        exchange_fail(x, 400, "%s must be an array of keys", name);
         return false;
     }
     for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) count++;
@@ -61,7 +62,7 @@ static bool add_undelivered(struct exchange *x, struct rest_words *w, const stru
     rest_words_str(w, "UNDELIVERED");
     rest_words_number(w, count);
     for (struct slice rest = json_inside(part); json_next_item(&rest, &item);) {
-        if (!rest_body_key(x, &item, "options.keysIfUndelivered", &key)) return false;
+        if (!read_key(x, &item, name, &key)) return false;
         rest_words_add(w, key);
     }
     return true;
@@ -83,7 +84,8 @@ static bool add_options(struct exchange *x, struct rest_words *w, const struct j
         rest_words_str(w, "DELAY");
         rest_words_number(w, delay_ms);
     }
-    return add_backoff(x, w, &parts[1]) && add_undelivered(x, w, &parts[2]);
+    return rest_add_backoff(x, w, &parts[1], "options.backoffSchedule") &&
+           rest_add_undelivered(x, w, &parts[2], "options.keysIfUndelivered", rest_body_key);
 }
 
 void rest_enqueue_run(struct exchange *x)
@@ -151,10 +153,7 @@ struct settling {
 
 static void settled(struct exchange *x)
 {
-    struct slice rest = buf_slice(&x->reply);
-    struct resp_item item;
-    if (exchange_fails(x)) return;
-    rest_answer_ok(x, rest_next(&rest, &item) && slice_eq(item.text, slice_str("1")));
+    if (!exchange_fails(x)) rest_answer_ok(x, rest_is_one(x));
 }
 
 static void settle(struct exchange *x, struct slice receipt)
@@ -326,12 +325,21 @@ void rest_dead_list_run(struct exchange *x)
     rest_words_run(&w, dead_listed);
 }
 
+bool rest_is_message_id(struct exchange *x, struct slice text)
+{
+    struct message_id id;
+    if (id_parse(text, &id)) return true;
+    exchange_fail(x, 400, "ERR invalid message id '%.*s'", (int)(text.len < 64 ? text.len : 64),
+                  (const char *)text.data);
+    return false;
+}
+
 /* The id that ends the path, before `tail`. */
 static bool path_id(struct exchange *x, struct slice *id)
 {
     struct slice rest = x->rest;
     struct slice raw = http_path_part(&rest);
-    if (http_decode(raw, false, &x->arena, id) && id->len > 0) return true;
+    if (http_decode(raw, false, &x->arena, id) && id->len > 0) return rest_is_message_id(x, *id);
     exchange_fail(x, 400, "id must be a non-empty string");
     return false;
 }
@@ -372,18 +380,11 @@ void rest_dead_get_run(struct exchange *x)
     dead_command(x, "GET", dead_came);
 }
 
-static bool is_one(struct exchange *x)
-{
-    struct slice rest = buf_slice(&x->reply);
-    struct resp_item item;
-    return rest_next(&rest, &item) && slice_eq(item.text, slice_str("1"));
-}
-
 static void requeued(struct exchange *x)
 {
     const struct slice *id = x->task;
     if (exchange_fails(x)) return;
-    if (!is_one(x)) {
+    if (!rest_is_one(x)) {
         not_found(x);
         return;
     }
@@ -408,7 +409,7 @@ void rest_dead_requeue_run(struct exchange *x)
 static void dead_deleted(struct exchange *x)
 {
     if (exchange_fails(x)) return;
-    if (is_one(x)) {
+    if (rest_is_one(x)) {
         rest_answer_ok(x, true);
     } else {
         not_found(x);

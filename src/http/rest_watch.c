@@ -82,7 +82,7 @@ static void put_event_head(struct buf *out, uint64_t commit)
     stamp_format(commit > 0 ? commit - 1 : 0, id);
     buf_append_str(out, "event: change\nid: ");
     buf_append(out, id, STAMP_CHARS);
-    buf_append_str(out, "\ndata: [{\"key\":");
+    buf_append_str(out, "\ndata: [{");
 }
 
 /* An event of a change; the same for all who listen (client_hearing). */
@@ -91,6 +91,7 @@ static void write_event(struct buf *out, const struct change *c, uint64_t commit
 {
     char stamp[STAMP_CHARS];
     put_event_head(out, commit);
+    buf_append_str(out, "\"key\":");
     if (c->key.len == 0) {
         buf_append_str(out, "null");
     } else {
@@ -201,15 +202,20 @@ static struct slice channel_of(struct exchange *x, const char *head, struct slic
     return slice_of(text, len + key.len);
 }
 
-void rest_watch_run(struct exchange *x)
+static void open_keys(struct exchange *x)
 {
-    struct watching *t = watching_of(x);
-    if (t == NULL || !take_paths(x, t)) return;
+    const struct watching *t = x->task;
     struct rest_words w = rest_words_of(x, "SUBSCRIBE");
     for (size_t i = 0; i < t->count; i++)
         rest_words_add(&w, channel_of(x, "kv:watch:", t->keys[i]));
     begin_hearing(x);
     rest_words_run(&w, keys_subscribed);
+}
+
+void rest_watch_run(struct exchange *x)
+{
+    struct watching *t = watching_of(x);
+    if (t != NULL && take_paths(x, t)) open_keys(x);
 }
 
 /* ---- a prefix -------------------------------------------------------------------------------- */
@@ -262,26 +268,13 @@ static void look(struct exchange *x)
 
 static void ask_feed(struct exchange *x);
 
-/* [key, value, versionstamp, expiry]; a flush has no key. */
 static void put_feed_row(struct exchange *x, struct slice *rest)
 {
-    struct resp_item items[5];
-    for (size_t i = 0; i < 5; i++) {
-        if (!rest_next(rest, &items[i])) return;
-    }
-    bool is_set = !items[1].is_nil && !items[2].is_nil;
+    struct resp_item items[REST_ROW_ITEMS];
+    if (!rest_next_row(rest, items)) return;
     put_event_head(&x->text, version_of(items[3].text));
-    if (items[1].is_nil) buf_append_str(&x->text, "null");
-    if (!items[1].is_nil) buf_append(&x->text, items[1].text.data, items[1].text.len);
-    buf_append_str(&x->text, ",\"value\":");
-    if (is_set) {
-        buf_append(&x->text, items[2].text.data, items[2].text.len);
-        buf_append_str(&x->text, ",\"versionstamp\":");
-        json_string_write(items[3].text, &x->text);
-        buf_append_str(&x->text, "}]\n\n");
-    } else {
-        buf_append_str(&x->text, "null,\"versionstamp\":null}]\n\n");
-    }
+    rest_put_row(&x->text, items);
+    buf_append_str(&x->text, "}]\n\n");
 }
 
 /* What followed is not kept, or is more than is sent at once. */
@@ -348,16 +341,21 @@ static void prefix_subscribed(struct exchange *x)
     }
 }
 
-static bool take_last_event(struct exchange *x, struct watching *t)
+/* `since`: in place of the header, which no first request has; data NULL = none. */
+static bool take_last_event(struct exchange *x, struct watching *t, struct slice since)
 {
     struct slice id = http_header(x->message, "last-event-id");
+    bool is_header = id.data != NULL && id.len > 0;
+    if (!is_header) id = since;
     if (id.data == NULL || id.len == 0) return true;
     bool is_good = id.len == STAMP_CHARS_MAX;
     for (size_t i = 0; i < id.len && is_good; i++) {
         is_good = strchr("0123456789abcdef", id.data[i]) != NULL && id.data[i] != 0;
     }
     if (!is_good) {
-        exchange_fail(x, 400, "Last-Event-ID must be the id of an event of this stream");
+        exchange_fail(x, 400,
+                      is_header ? "Last-Event-ID must be the id of an event of this stream"
+                                : "since must be a versionstamp");
         return false;
     }
     memcpy(t->after, id.data, id.len);
@@ -374,14 +372,36 @@ static bool take_prefix(struct exchange *x, struct watching *t)
     return false;
 }
 
-void rest_watch_prefix_run(struct exchange *x)
+static void open_prefix(struct exchange *x)
 {
-    struct watching *t = watching_of(x);
-    if (t == NULL || !take_prefix(x, t) || !take_last_event(x, t)) return;
+    const struct watching *t = x->task;
     struct rest_words w = rest_words_of(x, "SUBSCRIBE");
     rest_words_add(&w, channel_of(x, "kv:prefix:", t->prefix));
     begin_hearing(x);
     rest_words_run(&w, prefix_subscribed);
+}
+
+void rest_watch_prefix_run(struct exchange *x)
+{
+    struct watching *t = watching_of(x);
+    if (t == NULL || !take_prefix(x, t) || !take_last_event(x, t, slice_of(NULL, 0))) return;
+    open_prefix(x);
+}
+
+void rest_watch_open(struct exchange *x, const struct rest_watch *w)
+{
+    struct watching *t = arena_alloc(&x->arena, sizeof *t);
+    *t = (struct watching){.keys = w->keys,
+                           .count = w->count,
+                           .prefix = w->prefix,
+                           .is_silent = w->is_silent,
+                           .limit = w->limit};
+    x->task = t;
+    if (w->prefix.data == NULL) {
+        open_keys(x);
+    } else if (take_last_event(x, t, w->since)) {
+        open_prefix(x);
+    }
 }
 
 /* ---- asking again ---------------------------------------------------------------------------- */

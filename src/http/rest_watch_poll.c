@@ -31,23 +31,6 @@ struct polling {
 
 /* ---- what is known --------------------------------------------------------------------------- */
 
-static bool take_key(struct exchange *x, struct known *k)
-{
-    struct buf tuple;
-    struct buf text;
-    struct error e;
-    buf_init(&tuple);
-    buf_init(&text);
-    bool is_good = key_from_path(k->path, false, &tuple, &e) == OK;
-    if (is_good) key_to_json(buf_slice(&tuple), &text);
-    buf_require(&text);
-    if (is_good) k->key = arena_copy(&x->arena, buf_slice(&text));
-    if (!is_good) exchange_fail(x, 400, "versionstamps: %s", e.text);
-    buf_fini(&tuple);
-    buf_fini(&text);
-    return is_good;
-}
-
 static bool take_known(struct exchange *x, struct polling *p, struct slice list)
 {
     p->known = arena_alloc(&x->arena, KNOWN_MAX * sizeof *p->known);
@@ -66,7 +49,7 @@ static bool take_known(struct exchange *x, struct polling *p, struct slice list)
         struct known *k = &p->known[p->count++];
         *k = (struct known){.path = slice_of(one.data, one.len - STAMP_CHARS - 1),
                             .stamp = slice_of(one.data + one.len - STAMP_CHARS, STAMP_CHARS)};
-        if (!take_key(x, k)) return false;
+        if (!rest_written_key(x, k->path, false, "versionstamps", &k->key)) return false;
     }
     return true;
 }

@@ -4,15 +4,25 @@
 #include "codec/json_lex.h"
 #include "http/ticket.h"
 
+/* In a pattern ':' is one part of the path, and '*' at its end anything. */
 static bool fits(const char *pattern, struct slice path, struct slice *rest)
 {
-    size_t len = strlen(pattern);
-    if (len >= 2 && strcmp(pattern + len - 2, "/*") == 0) {
-        if (path.len < len - 1 || memcmp(path.data, pattern, len - 1) != 0) return false;
-        *rest = slice_of(path.data + len - 2, path.len - len + 2);
-        return true;
+    size_t at = 0;
+    *rest = slice_of(NULL, 0);
+    for (; *pattern != '\0'; pattern++) {
+        bool is_free = *pattern == '*' || *pattern == ':';
+        if (is_free && rest->data == NULL) *rest = slice_of(path.data + at - 1, path.len - at + 1);
+        if (*pattern == '*') return true;
+        if (is_free) {
+            size_t from = at;
+            while (at < path.len && path.data[at] != '/') at++;
+            if (at == from) return false;
+            continue;
+        }
+        if (at == path.len || path.data[at] != (uint8_t)*pattern) return false;
+        at++;
     }
-    return path.len == len && memcmp(path.data, pattern, len) == 0;
+    return at == path.len;
 }
 
 static bool fits_route(const struct exchange *x, const struct route *r, struct slice *rest)
@@ -91,7 +101,8 @@ static void answer_options(struct exchange *x, struct slice allow)
     if (x->cors.data != NULL) {
         exchange_header(x, "access-control-allow-methods", allow);
         exchange_header(x, "access-control-allow-headers",
-                        slice_str("authorization, content-type, last-event-id, tupled-database, "
+                        slice_str("authorization, content-type, if-match, if-none-match, "
+                                  "idempotency-key, last-event-id, tupled-database, "
                                   "upstash-encoding, upstash-telemetry-runtime, "
                                   "upstash-telemetry-platform, upstash-telemetry-sdk, "
                                   "upstash-response-format, upstash-sync-token"));
@@ -130,6 +141,14 @@ static bool takes_query(struct exchange *x)
     return true;
 }
 
+/* What a body was to say, of which entries a DELETE is for example, would not be done. */
+static bool takes_body(struct exchange *x)
+{
+    if ((x->route->flags & ROUTE_BARE) == 0 || x->message->body.len == 0) return true;
+    exchange_fail(x, 400, "this request has no body");
+    return false;
+}
+
 bool route_takes(struct exchange *x)
 {
     unsigned method = x->message->method;
@@ -142,7 +161,7 @@ bool route_takes(struct exchange *x)
                       (int)(x->path.len < 200 ? x->path.len : 200), (const char *)x->path.data);
         return false;
     }
-    if ((x->route->methods & method) != 0) return takes_query(x);
+    if ((x->route->methods & method) != 0) return takes_query(x) && takes_body(x);
     exchange_header(x, "allow", allow_text(x, methods_of(x) | HTTP_OPTIONS));
     exchange_fail(x, 405, "ERR this path does not take that method");
     return false;

@@ -32,18 +32,42 @@ static void reply_versioned(struct request *rq, const struct entry *entry)
     reply_stamp(rq, entry->version);
 }
 
+static void reply_expiring(struct request *rq, const struct entry *entry)
+{
+    if (!entry->exists) {
+        resp_nil_array(rq->w);
+        return;
+    }
+    resp_array(rq->w, 3);
+    reply_value(rq->w, rq->format, entry->value);
+    reply_stamp(rq, entry->version);
+    if (entry->expiry_ms == 0) {
+        resp_nil(rq->w);
+    } else {
+        resp_int(rq->w, entry->expiry_ms);
+    }
+}
+
 static enum err kv_get_run(struct request *rq)
 {
     struct entry entry;
     bool with_version = false;
-    if (rq->argc > 2) {
-        struct options o = {.rq = rq, .at = 2};
-        with_version = options_take(&o, "WITHVERSION", 0);
-        if (o.at < rq->argc) return options_unknown(&o);
+    bool with_expiry = false;
+    struct options o = {.rq = rq, .at = 2};
+    while (o.at < rq->argc) {
+        if (options_take(&o, "WITHVERSION", 0)) {
+            with_version = true;
+        } else if (options_take(&o, "WITHEXPIRY", 1)) {
+            with_expiry = true;
+        } else {
+            return options_unknown(&o);
+        }
     }
     enum err r = read_entry(rq, rq->argv[1], &entry);
     if (r != OK) return r;
-    if (with_version) {
+    if (with_expiry) {
+        reply_expiring(rq, &entry);
+    } else if (with_version) {
         reply_versioned(rq, &entry);
     } else if (entry.exists) {
         reply_value(rq->w, rq->format, entry.value);
@@ -63,9 +87,10 @@ const struct command kv_get = {
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
-    .summary = "The value of a key, with its versionstamp if asked for.",
-    .syntax = "key [WITHVERSION]",
-    .reply = "The value, or nil; `WITHVERSION`: `[value, versionstamp]`, or nil.",
+    .summary = "The value of a key, with its versionstamp and expiry if asked for.",
+    .syntax = "key [WITHVERSION] [WITHEXPIRY]",
+    .reply = "The value, or nil; `WITHVERSION`: `[value, versionstamp]`, or nil; `WITHEXPIRY`: "
+             "`[value, versionstamp, expiry ms]`, Unix time or nil when it never expires, or nil.",
     .run = kv_get_run,
 };
 

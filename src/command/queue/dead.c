@@ -2,9 +2,11 @@
 #include "command/queue/queue_int.h"
 #include "request/args.h"
 #include "request/table.h"
+#include "request/where.h"
 
 #define LIST_DEFAULT 100
 #define CURSOR_CHARS (2 * SLOT_BYTES)
+#define FILTER_WORK (1u << 20) /* of a page: it ends early */
 
 /* ---- LIST, GET ---- */
 
@@ -40,7 +42,8 @@ static enum err parse_cursor(struct request *rq, struct slice arg, struct queue_
     return OK;
 }
 
-static void reply_cursor(struct request *rq, const struct queue_page *p)
+/* `last`: of those that were looked at. */
+static void reply_cursor(struct request *rq, const struct queue_page *p, const struct shown *last)
 {
     char text[CURSOR_CHARS];
     char digits[ID_CHARS];
@@ -49,7 +52,6 @@ static void reply_cursor(struct request *rq, const struct queue_page *p)
         resp_bulk_str(rq->w, "0");
         return;
     }
-    const struct shown *last = &p->items[p->count - 1];
     put_u64(time.bytes + ID_BYTES - 8, (uint64_t)last->time_ms);
     id_format(&time, digits);
     memcpy(text, digits + ID_CHARS - 16, 16);
@@ -58,11 +60,9 @@ static void reply_cursor(struct request *rq, const struct queue_page *p)
     resp_bulk(rq->w, slice_of(text, CURSOR_CHARS));
 }
 
-static enum err dead_list_run(struct request *rq)
+static enum err parse_list(struct request *rq, struct queue_page *p, struct row_filter **where)
 {
     struct options o = {.rq = rq, .at = 3};
-    struct queue_reading reading;
-    struct queue_page p = {.queue = rq->argv[2], .space = SPACE_DEAD};
     int64_t count = LIST_DEFAULT;
     enum err r = arg_queue(rq, rq->argv[2]);
     while (r == OK && o.at < rq->argc) {
@@ -72,19 +72,61 @@ static enum err dead_list_run(struct request *rq)
             if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, QUEUE_COUNT_MAX, &count);
         } else if (options_take(&o, "CURSOR", 1)) {
             r = options_argument(&o, "CURSOR", &arg);
-            if (r == OK) r = parse_cursor(rq, arg, &p);
+            if (r == OK) r = parse_cursor(rq, arg, p);
+        } else if (options_take(&o, "WHERE", 2)) {
+            r = options_argument(&o, "WHERE", &arg);
+            if (r == OK) r = arg_where(rq, arg, where);
         } else {
             r = options_unknown(&o);
         }
     }
-    if (r != OK) return r;
-    p.max = (size_t)count;
+    p->max = (size_t)count;
+    return r;
+}
+
+/* Leaves those that match; *last: of those that were looked at. What would take longer than a turn
+ * of the loop may is for the next page. */
+static enum err dead_filter(struct request *rq, struct queue_page *p,
+                            const struct row_filter *where, struct shown *last)
+{
+    size_t matched = 0;
+    uint64_t work = 0;
+    size_t i = 0;
+    for (; i < p->count && work < FILTER_WORK; i++) {
+        *last = p->items[i];
+        enum err r = row_filter_check(where, last->value, ROW_LOOP_WORK_MAX, &rq->error);
+        if (r != OK) return r;
+        work += row_filter_work(where, last->value);
+        if (where->matches(where, last->value)) p->items[matched++] = *last;
+    }
+    if (i < p->count) p->is_more = true;
+    p->count = matched;
+    return OK;
+}
+
+static enum err dead_page(struct request *rq, struct queue_page *p, const struct row_filter *where,
+                          struct shown *last)
+{
+    struct queue_reading reading;
     queue_view_begin(rq, &reading);
-    r = queue_page(rq->env->db->queues, &reading.view, &p, &rq->error);
+    enum err r = queue_page(rq->env->db->queues, &reading.view, p, &rq->error);
     queue_view_end(rq, &reading);
+    if (r != OK || p->count == 0) return r;
+    *last = p->items[p->count - 1];
+    return where != NULL ? dead_filter(rq, p, where, last) : OK;
+}
+
+static enum err dead_list_run(struct request *rq)
+{
+    struct queue_page p = {.queue = rq->argv[2], .space = SPACE_DEAD};
+    struct row_filter *where = NULL;
+    struct shown last = {0};
+    enum err r = parse_list(rq, &p, &where);
+    if (r == OK) r = dead_page(rq, &p, where, &last);
+    where_unref(where);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    reply_cursor(rq, &p);
+    reply_cursor(rq, &p, &last);
     resp_array(rq->w, p.count);
     for (size_t i = 0; i < p.count; i++) reply_shown(rq, &p.items[i]);
     return OK;
@@ -97,8 +139,9 @@ static const struct command sub_list = {
     .group = "queue",
     .since = "0.1.0",
     .summary = "The dead letters of a queue, newest first.",
-    .syntax = "queue [COUNT count] [CURSOR cursor]",
-    .reply = "`[cursor, [[id, value, attempts, error, failed at ms] ...]]`; cursor `0` = done.",
+    .syntax = "queue [COUNT count] [CURSOR cursor] [WHERE filter]",
+    .reply = "`[cursor, [[id, value, attempts, error, failed at ms] ...]]`; cursor `0` = done. "
+             "WHERE: of the next COUNT those that match, which may be none, with a cursor.",
     .run = dead_list_run,
     .subjects = queue_read_subjects,
 };

@@ -67,6 +67,11 @@ static void a_word_of_weight_nothing_is_not_there(void **state)
     assert_true(http_list_has(S("gzip;q=1"), "gzip"));
     assert_true(http_list_has(S("gzip;x=0"), "gzip"));
     assert_true(http_list_has(S("gzip;q=0, gzip"), "gzip"));
+    assert_int_equal(http_list_weight(S("a;q=0.25, b;x=1; Q=0.5"), "a"), 250);
+    assert_int_equal(http_list_weight(S("a;q=0.25, b;x=1; Q=0.5"), "b"), 500);
+    assert_int_equal(http_list_weight(S("a;q=0.25, a"), "a"), 1000);
+    assert_int_equal(http_list_weight(S("a;q=x"), "a"), 1000);
+    assert_int_equal(http_list_weight(S("a"), "b"), -1);
 }
 
 static void blanks_around_are_taken_off(void **state)

@@ -1,0 +1,127 @@
+/* kv_changes: the change feed by typed REST: a page of it, and streams of events, which go on from
+ * it (rest_watch.c).
+ */
+#include "http/kv_rest.h"
+
+#include "codec/json_lex.h"
+
+#define WATCHED_KEYS_MAX 1000
+
+/* ---- a page ---------------------------------------------------------------------------------- */
+
+static void put_change_row(struct buf *out, struct slice *rest)
+{
+    struct resp_item items[REST_ROW_ITEMS];
+    if (!rest_next_row(rest, items)) return;
+    buf_append_byte(out, '{');
+    rest_put_row(out, items);
+    buf_append_str(out, ",\"commit\":");
+    json_string_write(items[3].text, out);
+    if (!items[4].is_nil) {
+        buf_append_str(out, ",\"expiresAt\":");
+        buf_append(out, items[4].text.data, items[4].text.len);
+    }
+    buf_append_byte(out, '}');
+}
+
+static void changes_came(struct exchange *x)
+{
+    struct slice rest = buf_slice(&x->reply);
+    struct resp_item next;
+    if (kv_rest_fails(x) || !rest_skip(&rest, 2, &next)) return;
+    rest_begin(x);
+    buf_append_str(&x->text, "{\"changes\":");
+    rest_put_array(&x->text, &rest, put_change_row);
+    buf_append_str(&x->text, ",\"next\":");
+    json_string_write(next.text, &x->text);
+    buf_append_byte(&x->text, '}');
+    exchange_answer_json(x, 200);
+}
+
+void kv_rest_changes_run(struct exchange *x)
+{
+    struct slice prefix;
+    struct slice since = slice_str("0");
+    int64_t limit;
+    int64_t wait_ms = 0;
+    if (!kv_rest_query_key(x, "prefix", &prefix) || !rest_query_text(x, "since", &since) ||
+        !kv_rest_limit(x, &limit) || !rest_query_integer(x, "wait", 0, INT64_MAX / 2, &wait_ms)) {
+        return;
+    }
+    struct rest_words w = rest_words_of(x, "KV.CHANGES");
+    rest_words_add(&w, since);
+    rest_words_pair(&w, "PREFIX", prefix);
+    rest_words_str(&w, "COUNT");
+    rest_words_number(&w, limit);
+    if (wait_ms > 0) {
+        rest_words_str(&w, "BLOCK");
+        rest_words_number(&w, wait_ms);
+    }
+    rest_words_run(&w, changes_came);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static bool refuse_watched(struct exchange *x)
+{
+    exchange_fail(x, 400, "keys: 1 to %d keys", WATCHED_KEYS_MAX);
+    return false;
+}
+
+/* A JSON array of keys. */
+static bool take_watched_list(struct exchange *x, struct slice text, struct rest_watch *w)
+{
+    struct json_part list;
+    struct json_part item;
+    struct error e;
+    if (json_check(text, &list, &e) != OK) {
+        exchange_fail(x, 400, "keys: %s", e.text);
+        return false;
+    }
+    for (struct slice rest = json_inside(&list); json_next_item(&rest, &item); w->count++) {
+        if (w->count == WATCHED_KEYS_MAX) return refuse_watched(x);
+        if (!kv_rest_body_key(x, &item, "keys", &w->keys[w->count])) return false;
+    }
+    return w->count > 0 || refuse_watched(x);
+}
+
+/* Keys in path form with commas between, or a JSON array of keys. */
+static bool take_watched(struct exchange *x, struct slice text, struct rest_watch *w)
+{
+    w->keys = exchange_argv(x, WATCHED_KEYS_MAX);
+    if (text.len > 0 && text.data[0] == '[') return take_watched_list(x, text, w);
+    if (text.len == 0) return refuse_watched(x);
+    for (bool is_last = false; !is_last; w->count++) {
+        const uint8_t *comma = memchr(text.data, ',', text.len);
+        is_last = comma == NULL;
+        size_t len = is_last ? text.len : (size_t)(comma - text.data);
+        struct slice path = slice_of(text.data, len);
+        if (w->count == WATCHED_KEYS_MAX) return refuse_watched(x);
+        if (!rest_written_key(x, path, false, "keys", &w->keys[w->count])) return false;
+        text = slice_of(text.data + len + !is_last, text.len - len - !is_last);
+    }
+    return true;
+}
+
+void kv_rest_watch_run(struct exchange *x)
+{
+    struct rest_watch w = {0};
+    struct slice keys = slice_of(NULL, 0);
+    bool is_initial = true;
+    if (!kv_rest_query_key(x, "prefix", &w.prefix) || !rest_query_text(x, "keys", &keys) ||
+        !rest_query_text(x, "since", &w.since) || !kv_rest_limit(x, &w.limit) ||
+        !rest_query_switch(x, "initial", &is_initial)) {
+        return;
+    }
+    if ((w.prefix.data != NULL) == (keys.data != NULL)) {
+        exchange_fail(x, 400, "say what is watched: prefix or keys");
+        return;
+    }
+    if (keys.data != NULL && w.since.data != NULL) {
+        exchange_fail(x, 400, "since is for a prefix: a stream of keys begins with what they are");
+        return;
+    }
+    if (keys.data != NULL && !take_watched(x, keys, &w)) return;
+    w.is_silent = !is_initial;
+    rest_watch_open(x, &w);
+}

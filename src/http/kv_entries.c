@@ -1,0 +1,386 @@
+/* kv_entries: entries by typed REST: one, with conditions on its versionstamp, and ranges. */
+#include "http/kv_rest.h"
+
+#include <stdio.h>
+
+#include "codec/json_lex.h"
+
+#define STAMP_CHARS 20
+
+/* ---- what a body is -------------------------------------------------------------------------- */
+
+static const char *const packed_types[] = {"application/msgpack", "application/vnd.msgpack",
+                                           "application/x-msgpack"};
+#define PACKED_TYPES (sizeof packed_types / sizeof packed_types[0])
+
+static int packed_weight(struct slice list)
+{
+    int best = -1;
+    for (size_t i = 0; i < PACKED_TYPES; i++) {
+        int weight = http_list_weight(list, packed_types[i]);
+        if (weight > best) best = weight;
+    }
+    return best;
+}
+
+/* MessagePack is wanted when Accept names it, and JSON not as much. */
+static bool wants_packed(struct exchange *x)
+{
+    struct slice accept = http_header(x->message, "accept");
+    int packed = packed_weight(accept);
+    return packed > 0 && packed > http_list_weight(accept, "application/json");
+}
+
+/* The type that curl gives a body by itself counts as none: such a body is JSON too. */
+static bool takes_value(struct exchange *x, bool *is_packed)
+{
+    struct slice type = http_header(x->message, "content-type");
+    *is_packed = packed_weight(type) >= 0;
+    if (type.data == NULL || *is_packed || http_list_weight(type, "application/json") >= 0 ||
+        http_list_weight(type, "application/x-www-form-urlencoded") >= 0) {
+        return true;
+    }
+    exchange_fail(x, 415, "a value is application/json or application/msgpack");
+    return false;
+}
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+struct condition {
+    enum { CONDITION_NONE, CONDITION_ABSENT, CONDITION_THERE, CONDITION_STAMP } kind;
+    struct slice stamp;
+};
+
+static bool is_stamp(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == 0 || strchr("0123456789abcdef", text.data[i]) == NULL) return false;
+    }
+    return text.len == STAMP_CHARS;
+}
+
+static bool take_condition(struct exchange *x, struct condition *c)
+{
+    struct slice match = http_header(x->message, "if-match");
+    struct slice none = http_header(x->message, "if-none-match");
+    *c = (struct condition){0};
+    if (match.data != NULL && none.data != NULL) {
+        exchange_fail(x, 400, "If-Match and If-None-Match cannot both hold");
+        return false;
+    }
+    if (none.data != NULL) {
+        c->kind = CONDITION_ABSENT;
+        if (slice_eq(none, slice_str("*"))) return true;
+        exchange_fail(x, 400, "If-None-Match of a write must be *: there is no entry");
+        return false;
+    }
+    if (match.data == NULL) return true;
+    c->kind = CONDITION_THERE;
+    if (slice_eq(match, slice_str("*"))) return true;
+    c->kind = CONDITION_STAMP;
+    if (match.len == STAMP_CHARS + 2 && match.data[0] == '"' && match.data[match.len - 1] == '"') {
+        c->stamp = slice_of(match.data + 1, STAMP_CHARS);
+        if (is_stamp(c->stamp)) return true;
+    }
+    exchange_fail(x, 400, "If-Match must be * or one versionstamp in quotes");
+    return false;
+}
+
+/* The versionstamp of what is there; data NULL: nothing is. */
+static void fail_condition(struct exchange *x, struct slice stamp)
+{
+    rest_begin(x);
+    buf_append_str(&x->text, "{\"error\":\"the entry is not as the condition says\","
+                             "\"versionstamp\":");
+    if (stamp.data != NULL) {
+        json_string_write(stamp, &x->text);
+        kv_rest_tag(x, stamp);
+    } else {
+        buf_append_str(&x->text, "null");
+    }
+    buf_append_byte(&x->text, '}');
+    exchange_answer_json(x, 412);
+}
+
+static void answer_written(struct exchange *x, struct slice stamp)
+{
+    rest_begin(x);
+    buf_append_str(&x->text, "{\"ok\":true,\"versionstamp\":");
+    json_string_write(stamp, &x->text);
+    buf_append_byte(&x->text, '}');
+    kv_rest_tag(x, stamp);
+    exchange_answer_json(x, 200);
+}
+
+/* [versionstamp, ..] of KV.ATOMIC DETAILS, or [nil, [[0, versionstamp or nil]]]. */
+static void checked(struct exchange *x)
+{
+    struct slice rest = buf_slice(&x->reply);
+    struct resp_item item = {0};
+    if (kv_rest_fails(x)) return;
+    if (rest_skip(&rest, 2, &item) && !item.is_nil) {
+        answer_written(x, item.text);
+        return;
+    }
+    bool is_there = rest_skip(&rest, 4, &item) && !item.is_nil;
+    fail_condition(x, is_there ? item.text : slice_of(NULL, 0));
+}
+
+/* KV.ATOMIC's words up to the check. False: answered. */
+static bool begin_checked(struct exchange *x, struct rest_words *w, struct slice key,
+                          const struct condition *c)
+{
+    *w = rest_words_of(x, "KV.ATOMIC");
+    if (!kv_rest_add_idem(x, w)) return false;
+    rest_words_str(w, "DETAILS");
+    rest_words_str(w, "CHECK");
+    rest_words_add(w, key);
+    rest_words_add(w, c->kind == CONDITION_STAMP ? c->stamp : slice_str("NONE"));
+    return true;
+}
+
+/* ---- one entry ------------------------------------------------------------------------------- */
+
+/* Does the client have this one? Weak tags count too: a proxy that compresses makes them weak. */
+static bool is_known(struct exchange *x, struct slice stamp)
+{
+    struct slice known = http_header(x->message, "if-none-match");
+    char tag[STAMP_CHARS + 8];
+    if (known.data == NULL) return false;
+    snprintf(tag, sizeof tag, "W/\"%.*s\"", (int)stamp.len, (const char *)stamp.data);
+    return http_list_has(known, "*") || http_list_has(known, tag) || http_list_has(known, tag + 2);
+}
+
+static void answer_value(struct exchange *x, bool is_packed)
+{
+    struct slice rest = buf_slice(&x->reply);
+    struct resp_item items[4];
+    if (kv_rest_fails(x)) return;
+    if (!rest_next(&rest, &items[0]) || items[0].is_nil) {
+        exchange_fail(x, 404, "there is no entry of this key");
+        return;
+    }
+    for (size_t i = 1; i < 4; i++) {
+        if (!rest_next(&rest, &items[i])) return;
+    }
+    kv_rest_tag(x, arena_copy(&x->arena, items[2].text));
+    exchange_header(x, "vary", slice_str("Accept"));
+    if (!items[3].is_nil) {
+        exchange_header(x, "tupled-expires-at", arena_copy(&x->arena, items[3].text));
+    }
+    if (is_known(x, items[2].text)) {
+        exchange_answer(x, 304, NULL, slice_of(NULL, 0));
+        return;
+    }
+    rest_begin(x);
+    buf_append(&x->text, items[1].text.data, items[1].text.len);
+    exchange_answer(x, 200, is_packed ? packed_types[0] : "application/json", buf_slice(&x->text));
+}
+
+static void json_came(struct exchange *x)
+{
+    answer_value(x, false);
+}
+
+static void packed_came(struct exchange *x)
+{
+    answer_value(x, true);
+}
+
+void kv_rest_get_run(struct exchange *x)
+{
+    struct slice key;
+    bool is_packed = wants_packed(x);
+    if (!kv_rest_path_key(x, &key)) return;
+    struct rest_words w = rest_words_of(x, "KV.GET");
+    rest_words_add(&w, key);
+    rest_words_str(&w, "WITHEXPIRY");
+    if (is_packed) {
+        rest_words_str(&w, "FORMAT");
+        rest_words_str(&w, "MSGPACK");
+    }
+    rest_words_run(&w, is_packed ? packed_came : json_came);
+}
+
+struct putting {
+    struct slice key, value;
+    struct condition condition;
+    int64_t expires_in_ms, expires_at_ms; /* 0 = not given */
+    bool keeps_ttl, is_packed;
+};
+
+static bool take_put(struct exchange *x, struct putting *p)
+{
+    struct json_part body;
+    struct error e;
+    *p = (struct putting){0};
+    if (!kv_rest_path_key(x, &p->key) || !take_condition(x, &p->condition) ||
+        !rest_query_integer(x, "expiresIn", 1, INT64_MAX / 2, &p->expires_in_ms) ||
+        !rest_query_integer(x, "expiresAt", 1, INT64_MAX / 2, &p->expires_at_ms) ||
+        !rest_query_switch(x, "keepTtl", &p->keeps_ttl) || !takes_value(x, &p->is_packed)) {
+        return false;
+    }
+    if ((p->expires_in_ms > 0) + (p->expires_at_ms > 0) + p->keeps_ttl > 1) {
+        exchange_fail(x, 400, "only one of expiresIn, expiresAt and keepTtl can be said");
+        return false;
+    }
+    p->value = x->message->body;
+    if (p->is_packed || json_check(p->value, &body, &e) == OK) return true;
+    exchange_fail(x, 400, "%s", e.text);
+    return false;
+}
+
+static void add_put(struct rest_words *w, const struct putting *p)
+{
+    rest_words_add(w, p->key);
+    rest_words_add(w, p->value);
+    if (p->expires_in_ms > 0) {
+        rest_words_str(w, "PX");
+        rest_words_number(w, p->expires_in_ms);
+    }
+    if (p->expires_at_ms > 0) {
+        rest_words_str(w, "PXAT");
+        rest_words_number(w, p->expires_at_ms);
+    }
+    if (p->keeps_ttl) rest_words_str(w, "KEEPTTL");
+}
+
+/* Without a condition, or with that there is an entry: nil says that there is none. */
+static void put_done(struct exchange *x)
+{
+    struct slice rest = buf_slice(&x->reply);
+    struct resp_item item;
+    if (kv_rest_fails(x)) return;
+    if (!rest_next(&rest, &item) || item.is_nil) {
+        fail_condition(x, slice_of(NULL, 0));
+    } else {
+        answer_written(x, item.text);
+    }
+}
+
+void kv_rest_put_run(struct exchange *x)
+{
+    struct putting p;
+    struct rest_words w;
+    if (!take_put(x, &p)) return;
+    bool is_checked = p.condition.kind == CONDITION_STAMP || p.condition.kind == CONDITION_ABSENT;
+    if (is_checked) {
+        if (!begin_checked(x, &w, p.key, &p.condition)) return;
+        rest_words_str(&w, "SET");
+    } else {
+        w = rest_words_of(x, "KV.SET");
+    }
+    add_put(&w, &p);
+    if (p.condition.kind == CONDITION_THERE) rest_words_str(&w, "XX");
+    if (p.is_packed) {
+        rest_words_str(&w, "FORMAT");
+        rest_words_str(&w, "MSGPACK");
+    }
+    if (is_checked) {
+        rest_words_run(&w, checked);
+    } else {
+        kv_rest_write(x, &w, put_done);
+    }
+}
+
+static void delete_done(struct exchange *x)
+{
+    kv_rest_answer_done(x, "there is no entry of this key");
+}
+
+static void delete_there_done(struct exchange *x)
+{
+    if (kv_rest_fails(x)) return;
+    if (rest_is_one(x)) {
+        rest_answer_ok(x, true);
+    } else {
+        fail_condition(x, slice_of(NULL, 0));
+    }
+}
+
+void kv_rest_delete_run(struct exchange *x)
+{
+    struct slice key;
+    struct condition c;
+    struct rest_words w;
+    if (!kv_rest_path_key(x, &key) || !take_condition(x, &c)) return;
+    if (c.kind == CONDITION_ABSENT) {
+        exchange_fail(x, 400, "what is not there cannot be deleted: If-None-Match is for PUT");
+    } else if (c.kind == CONDITION_STAMP) {
+        if (!begin_checked(x, &w, key, &c)) return;
+        rest_words_str(&w, "DEL");
+        rest_words_add(&w, key);
+        rest_words_run(&w, checked);
+    } else {
+        w = rest_words_of(x, "KV.DEL");
+        rest_words_add(&w, key);
+        kv_rest_write(x, &w, c.kind == CONDITION_THERE ? delete_there_done : delete_done);
+    }
+}
+
+/* ---- ranges ---------------------------------------------------------------------------------- */
+
+static void entries_page_came(struct exchange *x)
+{
+    if (!kv_rest_fails(x)) rest_answer_page(x, "entries", rest_put_entry);
+}
+
+static void entries_keys_came(struct exchange *x)
+{
+    if (!kv_rest_fails(x)) rest_answer_page(x, "keys", kv_rest_put_json);
+}
+
+void kv_rest_list_run(struct exchange *x)
+{
+    struct rest_range r;
+    if (kv_rest_range(x, true, &r))
+        rest_list(x, &r, r.is_keys_only ? entries_keys_came : entries_page_came);
+}
+
+static void entries_counted(struct exchange *x)
+{
+    kv_rest_answer_count(x, "count");
+}
+
+void kv_rest_count_run(struct exchange *x)
+{
+    struct rest_range r;
+    if (!kv_rest_range(x, false, &r)) return;
+    struct rest_words w = rest_words_of(x, "KV.COUNT");
+    rest_words_range(&w, &r);
+    rest_words_run(&w, entries_counted);
+}
+
+static void range_deleted(struct exchange *x)
+{
+    kv_rest_answer_count(x, "deletedCount");
+}
+
+/* An empty prefix is everything. Where a program has put nothing into its text by mistake, that is
+ * not what it means: all=true says it. */
+void kv_rest_delete_range_run(struct exchange *x)
+{
+    struct rest_range r;
+    bool is_all = false;
+    int64_t limit = 0;
+    if (!kv_rest_range(x, false, &r) || !rest_query_switch(x, "all", &is_all) ||
+        !rest_query_integer(x, "limit", 1, INT64_MAX, &limit) || !kv_rest_has_no_idem(x)) {
+        return;
+    }
+    bool is_prefix = r.prefix.data != NULL && !slice_eq(r.prefix, slice_str("[]"));
+    bool has_bounds = r.start.data != NULL && r.end.data != NULL;
+    if (is_prefix + has_bounds + is_all != 1 || (r.start.data != NULL) != has_bounds ||
+        (r.end.data != NULL) != has_bounds || (is_all && r.prefix.data != NULL)) {
+        exchange_fail(x, 400,
+                      "say what is to be deleted: prefix=<key>, or start and end, or all=true");
+        return;
+    }
+    struct rest_words w = rest_words_of(x, "KV.DELRANGE");
+    if (is_all) rest_words_str(&w, "ALL");
+    rest_words_range(&w, &r);
+    if (limit > 0) {
+        rest_words_str(&w, "LIMIT");
+        rest_words_number(&w, limit);
+    }
+    rest_words_run(&w, range_deleted);
+}
