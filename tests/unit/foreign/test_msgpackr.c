@@ -105,6 +105,7 @@ static void what_is_malformed_is_refused_at_its_offset(void **state)
         {"92d6690000000101d6690000000102", "id used twice at offset 8"},
         {"d67000000001", "reference to an id that did not come before at offset 0"},
         {"d47001", "malformed id at offset 0"},
+        {"d6690000000192d6700000000001", "malformed id at offset 7"},
         {"c70042", "bigint without bytes at offset 0"},
         {"d4ff00", "malformed date at offset 0"},
         {"d40001", "malformed extension at offset 0"},
