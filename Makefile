@@ -113,10 +113,10 @@ MAIN := src/server/main.c
 WEB_FILES := $(wildcard web/*)
 WEB_SRC := build/web/page_files.c
 LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC)
-# What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
+# What is in libtupled: all but the network, the server and values of other systems; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% src/foreign/% $(KEY_SRCS) $(WEB_SRC),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 

@@ -206,7 +206,7 @@ const json = run(values.map(v => `${form} json ${hex(v.bytes)}`));
 const back = run(json.map(j => `json ${form} ${j.startsWith('ERR') ? '31' : j}`));
 let failed = 0, kept = 0;
 values.forEach(({bytes, value}, i) => {
-    if (json[i].startsWith(hex(Buffer.from('{"$v8":')))) kept++;
+    if (json[i].startsWith(hex(Buffer.from('{"$v8":"/w8')))) kept++;
     for (const [way, got] of [['', direct[i]], ['by typed JSON ', back[i]]]) {
         const result = read(read_bytes, Buffer.from(got, 'hex'));
         if (result.error === undefined && isSame(bytes, value, result.value)) continue;

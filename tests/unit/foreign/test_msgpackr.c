@@ -218,6 +218,37 @@ static void depth_has_an_end(void **state)
     assert_string_equal("invalid msgpackr value: deeper than 128 levels at offset 128", e.text);
 }
 
+/* Each allocation fails once. */
+static void without_memory_it_is_an_error(void **state)
+{
+    struct buf stored = {0}, made = {0};
+    bool is_written = false, is_read = false;
+    value_of(
+        "[{\"$id\":9,\"value\":{\"a\":[{\"$ref\":9}]}},{\"$map\":[[1,2],[\"k\",{\"$set\":[1]}]]}]",
+        &stored);
+    for (unsigned nth = 1; !is_written || !is_read; nth++) {
+        assert_true(nth < 100);
+        fault_arm("mem.try", nth, false);
+        buf_fini(&made);
+        buf_init(&made);
+        value_to_msgpackr(buf_slice(&stored), MSGPACKR_RECORDS, &made);
+        fault_arm("", 0, false);
+        is_written = !made.is_failed;
+        out.len = 0;
+        value_to_msgpackr(buf_slice(&stored), MSGPACKR_RECORDS, &out);
+        fault_arm("mem.try", nth, false);
+        buf_fini(&made);
+        buf_init(&made);
+        enum err err = msgpackr_to_value(buf_slice(&out), MSGPACKR_RECORDS, BYTES_MAX, &made, &e);
+        fault_arm("", 0, false);
+        is_read = err == OK;
+        if (!is_read) assert_int_equal(ERR_NOMEM, err);
+        if (!is_read) assert_int_equal(0, made.len);
+    }
+    buf_fini(&stored);
+    buf_fini(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +261,7 @@ int main(void)
         cmocka_unit_test(more_records_than_there_are_numbers),
         cmocka_unit_test(records_do_not_grow_beyond_the_limit),
         cmocka_unit_test(depth_has_an_end),
+        cmocka_unit_test(without_memory_it_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     struct buf *all[] = {&in, &value, &again, &text, &out};

@@ -384,6 +384,40 @@ static void a_value_kept_stands_alone(void **state)
     assert_string_equal("invalid value: V8: unknown tag at offset 5", e.text);
 }
 
+/* Each allocation fails once: an error then, and what was there is as before. */
+static void without_memory_it_is_an_error(void **state)
+{
+    static const char json[] =
+        "[{\"$id\":9,\"value\":{\"a\":[{\"$ref\":9}]}},{\"$map\":[[1,2],[\"k\",\"Ā\"]]},"
+        "{\"$error\":{\"name\":\"Error\",\"message\":\"m\",\"cause\":{\"$bigint\":\"-0x123456789abcdef01\"}}}]";
+    struct buf stored = {0}, out = {0};
+    bool is_written = false, is_read = false;
+    value_of(json, &stored);
+    for (unsigned nth = 1; !is_written || !is_read; nth++) {
+        assert_true(nth < 100);
+        fault_arm("mem.try", nth, false);
+        buf_fini(&out);
+        buf_init(&out);
+        enum err err = value_to_v8(buf_slice(&stored), &out, &e);
+        fault_arm("", 0, false);
+        is_written = err == OK;
+        if (!is_written) assert_int_equal(ERR_NOMEM, err);
+        if (!is_written) assert_int_equal(0, out.len);
+        again.len = 0;
+        assert_int_equal(OK, value_to_v8(buf_slice(&stored), &again, &e));
+        fault_arm("mem.try", nth, false);
+        buf_fini(&out);
+        buf_init(&out);
+        err = v8_to_value(buf_slice(&again), &out, &e);
+        fault_arm("", 0, false);
+        is_read = err == OK;
+        if (!is_read) assert_int_equal(ERR_NOMEM, err);
+        if (!is_read) assert_int_equal(0, out.len);
+    }
+    buf_fini(&stored);
+    buf_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -398,6 +432,7 @@ int main(void)
         cmocka_unit_test(what_javascript_has_not_is_refused),
         cmocka_unit_test(copies_of_shared_text_are_bounded),
         cmocka_unit_test(a_value_kept_stands_alone),
+        cmocka_unit_test(without_memory_it_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     buf_fini(&in);
