@@ -253,7 +253,7 @@ static bool u_id(struct unpack *u, struct slice body, const uint8_t *where)
 
 static bool u_again(struct unpack *u, struct slice body, const uint8_t *where)
 {
-    if (body.len != 4) return u_fail(u, where, "malformed id");
+    if (body.len != 4 || get_u32(body.data) == 0) return u_fail(u, where, "malformed id");
     if (!names_has_id(&u->names, get_u32(body.data))) {
         return u_fail(u, where, "reference to an id that did not come before");
     }

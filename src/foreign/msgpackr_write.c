@@ -68,7 +68,7 @@ static void measure(struct msgpackr *m, const uint8_t **at, const uint8_t *end)
         uint64_t left = item.type == PACK_ARRAY ? item.count : 2 * (uint64_t)item.count;
         for (; left > 0 && !m->out->is_failed; left--) measure(m, at, end);
     }
-    if (m->out->is_failed) return;
+    if (m->out->is_failed || m->extents == NULL) return;
     m->extents[index] = (struct extent){.end = *at, .next = m->count};
 }
 
@@ -79,6 +79,7 @@ static const uint8_t *skip(const struct msgpackr *m, const uint8_t *at, const ui
     struct pack_item item;
     if (pack_read(&at, end, &item) != PACK_OK) return end;
     if (!is_nesting(&item)) return at;
+    INVARIANT(m->extents != NULL && *index < m->count);
     at = m->extents[*index].end;
     *index = m->extents[*index].next;
     return at;
@@ -282,7 +283,7 @@ static void m_items(struct msgpackr *m, uint32_t count, const uint8_t **at, cons
 static void m_error(struct msgpackr *m, struct slice body)
 {
     const uint8_t *at = body.data, *end = at + body.len, *cause = NULL;
-    struct pack_item head = {0}, name, item;
+    struct pack_item head = {0}, name = {0}, item = {0};
     struct slice texts[2] = {{0}, {0}};
     size_t cause_next = 0, index = m->next + 1; /* past the map that it is */
     if (pack_read(&at, end, &head) != PACK_OK) return;

@@ -82,7 +82,7 @@ static bool read_again(struct read *r)
     memcpy(body, out->data + from, len);
     out->len = from;
     pack_ext(out, EXT_REF, slice_of(body, len));
-    return v8_peek(&r->r) != V8_VIEW; /* two views, or a view and its buffer */
+    return true; /* a view of it may follow, which nobody takes: then there is no form */
 }
 
 static bool read_string(struct read *r, uint8_t tag)
@@ -201,26 +201,34 @@ static bool read_object(struct read *r)
     return v8_varint(&r->r, UINT64_MAX, &told);
 }
 
+/* The counts of properties and elements, which the scan has compared. */
+static bool end_array(struct read *r)
+{
+    uint64_t properties = 0, elements = 0;
+    r->r.at++;
+    r->depth--;
+    if (!v8_varint(&r->r, UINT64_MAX, &properties)) return false;
+    return v8_varint(&r->r, UINT64_MAX, &elements);
+}
+
 static bool read_dense(struct read *r)
 {
     uint8_t head[PACK_HEAD_BYTES];
-    uint64_t length = 0, unused = 0;
+    uint64_t length = 0;
     if (!enter(r) || !v8_varint(&r->r, UINT32_MAX, &length)) return false;
     buf_append(r->out, head, pack_head(PACK_ARRAY, 0, (size_t)length, head));
     for (uint64_t i = 0; i < length; i++) {
         if (v8_peek(&r->r) == V8_HOLE || !read_value(r)) return false;
     }
     if (v8_peek(&r->r) != V8_DENSE_END) return false;
-    r->r.at++;
-    r->depth--;
-    return v8_varint(&r->r, UINT64_MAX, &unused) && v8_varint(&r->r, UINT64_MAX, &unused);
+    return end_array(r);
 }
 
 /* V8 writes so what has, or had, holes; all elements may be there nevertheless. */
 static bool read_sparse(struct read *r)
 {
     uint8_t head[PACK_HEAD_BYTES];
-    uint64_t length = 0, index = 0, unused = 0;
+    uint64_t length = 0, index = 0;
     uint8_t tag = 0;
     if (!enter(r) || !v8_varint(&r->r, UINT32_MAX, &length)) return false;
     if (length > left(r)) return false;
@@ -231,9 +239,7 @@ static bool read_sparse(struct read *r)
         if (index != 2 * i || !read_value(r)) return false;
     }
     if (v8_peek(&r->r) != V8_SPARSE_END) return false;
-    r->r.at++;
-    r->depth--;
-    return v8_varint(&r->r, UINT64_MAX, &unused) && v8_varint(&r->r, UINT64_MAX, &unused);
+    return end_array(r);
 }
 
 static bool read_map(struct read *r)

@@ -217,7 +217,7 @@ static void w_date(struct write *w, struct slice body)
 static void w_regexp(struct write *w, struct slice body)
 {
     const uint8_t *at = body.data, *end = at + body.len;
-    struct pack_item head, source, flags;
+    struct pack_item head, source = {0}, flags = {0};
     if (pack_read(&at, end, &head) != PACK_OK || pack_read(&at, end, &source) != PACK_OK) return;
     if (pack_read(&at, end, &flags) != PACK_OK) return;
     unsigned bits = 0;
@@ -253,7 +253,7 @@ struct w_members {
 static void w_find_members(struct slice body, struct w_members *m)
 {
     const uint8_t *at = body.data, *end = at + body.len;
-    struct pack_item head = {0}, name, item;
+    struct pack_item head = {0}, name = {0}, item = {0};
     *m = (struct w_members){0};
     if (pack_read(&at, end, &head) != PACK_OK) return;
     for (uint32_t i = 0; i < head.count; i++) {
@@ -298,7 +298,7 @@ static void w_error(struct write *w, struct slice body)
 static void w_shared(struct write *w, struct slice body)
 {
     const uint8_t *at = body.data, *end = at + body.len;
-    struct pack_item head, id;
+    struct pack_item head, id = {0};
     if (!w->has_ids && !shared_gather(&w->ids, w->value)) {
         w_fail(w, ERR_NOMEM, "out of memory");
         return;
@@ -319,7 +319,7 @@ static void w_shared(struct write *w, struct slice body)
 static void w_again(struct write *w, struct slice body)
 {
     const uint8_t *at = body.data;
-    struct pack_item id;
+    struct pack_item id = {0};
     if (w->err != OK || pack_read(&at, at + body.len, &id) != PACK_OK) return;
     const struct shared_id *shared = shared_find(&w->ids, (uint32_t)id.u);
     if (shared->state == SHARED_OPEN) {

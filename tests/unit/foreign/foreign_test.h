@@ -3,6 +3,7 @@
 #define FOREIGN_TEST_H
 
 #include "../codec/codec_test.h"
+#include "base/fault.h"
 #include "codec/value.h"
 #include "foreign/msgpackr.h"
 #include "foreign/v8.h"

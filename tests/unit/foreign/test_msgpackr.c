@@ -105,6 +105,7 @@ static void what_is_malformed_is_refused_at_its_offset(void **state)
         {"92d6690000000101d6690000000102", "id used twice at offset 8"},
         {"d67000000001", "reference to an id that did not come before at offset 0"},
         {"d47001", "malformed id at offset 0"},
+        {"d6690000000192d6700000000001", "malformed id at offset 7"},
         {"c70042", "bigint without bytes at offset 0"},
         {"d4ff00", "malformed date at offset 0"},
         {"d40001", "malformed extension at offset 0"},
@@ -143,6 +144,8 @@ static void every_value_is_written_and_read_back(void **state)
         {"{\"$id\":4000000000,\"value\":{\"$id\":5,\"value\":[{\"$ref\":5},{\"$ref\":4000000000}]}}",
          "d669ee6b2800d6690000000592d67000000005d670ee6b2800"},
         {"{\"$id\":1,\"value\":\"x\"}", "d66900000001a178"},
+        {"[{\"$error\":{\"name\":\"N\",\"message\":\"m\"}},{\"a\":[[],{\"b\":1}],\"c\":[2]}]",
+         NULL},
         {"{\"$set\":[{\"a\":[]},{\"$set\":[{\"a\":{}}]},{\"$regexp\":[\"a\",\"g\"]}]}", NULL},
         {"{\"$typed\":[\"Int8Array\",\"\"]}", "c7017400"},
     };
@@ -217,6 +220,37 @@ static void depth_has_an_end(void **state)
     assert_string_equal("invalid msgpackr value: deeper than 128 levels at offset 128", e.text);
 }
 
+/* Each allocation fails once. */
+static void without_memory_it_is_an_error(void **state)
+{
+    struct buf stored = {0}, made = {0};
+    bool is_written = false, is_read = false;
+    value_of(
+        "[{\"$id\":9,\"value\":{\"a\":[{\"$ref\":9}]}},{\"$map\":[[1,2],[\"k\",{\"$set\":[1]}]]}]",
+        &stored);
+    for (unsigned nth = 1; !is_written || !is_read; nth++) {
+        assert_true(nth < 100);
+        fault_arm("mem.try", nth, false);
+        buf_fini(&made);
+        buf_init(&made);
+        value_to_msgpackr(buf_slice(&stored), MSGPACKR_RECORDS, &made);
+        fault_arm("", 0, false);
+        is_written = !made.is_failed;
+        out.len = 0;
+        value_to_msgpackr(buf_slice(&stored), MSGPACKR_RECORDS, &out);
+        fault_arm("mem.try", nth, false);
+        buf_fini(&made);
+        buf_init(&made);
+        enum err err = msgpackr_to_value(buf_slice(&out), MSGPACKR_RECORDS, BYTES_MAX, &made, &e);
+        fault_arm("", 0, false);
+        is_read = err == OK;
+        if (!is_read) assert_int_equal(ERR_NOMEM, err);
+        if (!is_read) assert_int_equal(0, made.len);
+    }
+    buf_fini(&stored);
+    buf_fini(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +263,7 @@ int main(void)
         cmocka_unit_test(more_records_than_there_are_numbers),
         cmocka_unit_test(records_do_not_grow_beyond_the_limit),
         cmocka_unit_test(depth_has_an_end),
+        cmocka_unit_test(without_memory_it_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     struct buf *all[] = {&in, &value, &again, &text, &out};

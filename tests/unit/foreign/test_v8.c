@@ -120,6 +120,7 @@ static void malformed_bytes_are_refused_at_their_offset(void **state)
         {"ff0f42026162564100020000", "view of unknown kind at offset 7"},
         {"ff0f420261625642000300", "view beyond its buffer at offset 7"},
         {"ff0f420261625642030000", "view beyond its buffer at offset 7"},
+        {"ff0f420261625642010200", "view beyond its buffer at offset 7"},
         {"ff0f4204000000005677010200", "view with part of an element at offset 9"},
         {"ff0f4204000000005677000300", "view with part of an element at offset 9"},
         {"ff0f420261625642000201", "view that grows of a buffer that does not at offset 7"},
@@ -317,6 +318,31 @@ static void depth_is_kept_up_to_its_end(void **state)
     buf_fini(&deep);
 }
 
+/* [[..[all of them]..]] */
+static void a_shared_value_takes_two_levels(void **state)
+{
+    struct buf deep = {0};
+    for (uint8_t depth = 63; depth <= 66; depth++) {
+        deep.len = value.len = 0;
+        buf_append(&deep, "\xff\x0f", 2);
+        for (uint8_t i = 1; i < depth; i++) buf_append(&deep, "A\1", 2);
+        buf_append_byte(&deep, 'A');
+        buf_append_byte(&deep, depth);
+        for (uint8_t i = 0; i < depth; i++) {
+            buf_append_byte(&deep, '^');
+            buf_append_byte(&deep, i);
+        }
+        buf_append(&deep, "$\0", 2);
+        buf_append_byte(&deep, depth);
+        for (uint8_t i = 1; i < depth; i++) buf_append(&deep, "$\0\1", 3);
+        assert_int_equal(OK, v8_to_value(buf_slice(&deep), &value, &e));
+        assert_int_equal(OK, value_check(buf_slice(&value), &e));
+        assert_string_equal(depth <= 64 ? "shared value" : "v8",
+                            value_type_name(buf_slice(&value)));
+    }
+    buf_fini(&deep);
+}
+
 static void what_javascript_has_not_is_refused(void **state)
 {
     static const char *const cases[][2] = {
@@ -384,6 +410,40 @@ static void a_value_kept_stands_alone(void **state)
     assert_string_equal("invalid value: V8: unknown tag at offset 5", e.text);
 }
 
+/* Each allocation fails once: an error then, and what was there is as before. */
+static void without_memory_it_is_an_error(void **state)
+{
+    static const char json[] =
+        "[{\"$id\":9,\"value\":{\"a\":[{\"$ref\":9}]}},{\"$map\":[[1,2],[\"k\",\"Ā\"]]},"
+        "{\"$error\":{\"name\":\"Error\",\"message\":\"m\",\"cause\":{\"$bigint\":\"-0x123456789abcdef01\"}}}]";
+    struct buf stored = {0}, out = {0};
+    bool is_written = false, is_read = false;
+    value_of(json, &stored);
+    for (unsigned nth = 1; !is_written || !is_read; nth++) {
+        assert_true(nth < 100);
+        fault_arm("mem.try", nth, false);
+        buf_fini(&out);
+        buf_init(&out);
+        enum err err = value_to_v8(buf_slice(&stored), &out, &e);
+        fault_arm("", 0, false);
+        is_written = err == OK;
+        if (!is_written) assert_int_equal(ERR_NOMEM, err);
+        if (!is_written) assert_int_equal(0, out.len);
+        again.len = 0;
+        assert_int_equal(OK, value_to_v8(buf_slice(&stored), &again, &e));
+        fault_arm("mem.try", nth, false);
+        buf_fini(&out);
+        buf_init(&out);
+        err = v8_to_value(buf_slice(&again), &out, &e);
+        fault_arm("", 0, false);
+        is_read = err == OK;
+        if (!is_read) assert_int_equal(ERR_NOMEM, err);
+        if (!is_read) assert_int_equal(0, out.len);
+    }
+    buf_fini(&stored);
+    buf_fini(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,9 +455,11 @@ int main(void)
         cmocka_unit_test(what_others_store_is_written_for_v8),
         cmocka_unit_test(what_is_large_comes_back),
         cmocka_unit_test(depth_is_kept_up_to_its_end),
+        cmocka_unit_test(a_shared_value_takes_two_levels),
         cmocka_unit_test(what_javascript_has_not_is_refused),
         cmocka_unit_test(copies_of_shared_text_are_bounded),
         cmocka_unit_test(a_value_kept_stands_alone),
+        cmocka_unit_test(without_memory_it_is_an_error),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     buf_fini(&in);
