@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/bytes.h"
 #include "engine/stamp.h"
 #include "http/reply_json.h"
 
@@ -235,7 +236,7 @@ static bool take_entry(struct exchange *x, struct slice *rest, Kv__Entry *e)
     if (!slice_to_i64(items[3].text, &encoding)) return false;
     if (stamp_parse(items[4].text, &stamp, &ignored) != OK) return false;
     uint8_t *bytes = arena_alloc(&x->arena, STAMP_BYTES);
-    for (size_t i = 0; i < 8; i++) bytes[i] = (uint8_t)(stamp.version >> (56 - 8 * i));
+    put_u64(bytes, stamp.version);
     bytes[8] = bytes[9] = 0;
     kv__entry__init(e);
     e->key = connect_binary(items[1].text);
@@ -317,7 +318,7 @@ static void was_written(struct exchange *x)
         }
     } else if (stamp_parse(item.text, &stamp, &ignored) == OK) {
         out.status = 1;
-        for (size_t i = 0; i < 8; i++) bytes[i] = (uint8_t)(stamp.version >> (56 - 8 * i));
+        put_u64(bytes, stamp.version);
         out.versionstamp = (ProtobufCBinaryData){STAMP_BYTES, bytes};
     }
     answer_message(x, &out.base);

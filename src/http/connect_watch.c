@@ -4,6 +4,7 @@
  *
  * It listens as any client that watches does (src/command/channel/watch.c), in MessagePack.
  */
+#include "base/bytes.h"
 #include "codec/key.h"
 #include "codec/value.h"
 #include "command/connect/value.h"
@@ -16,9 +17,18 @@
 #define MAP_OF_4 0x84
 #define NIL 0xc0
 
+/* What was told last: Deno takes a key that is left out for one that is absent. */
+struct key_state {
+    bool is_there;
+    struct buf data; /* owned, until the stream ends */
+    uint8_t stamp[STAMP_BYTES];
+    Kv__Entry entry;
+};
+
 struct watching {
     struct slice keys[KEYS_MAX];     /* tuples; one may be there twice */
     struct slice channels[KEYS_MAX]; /* kv:watch: and the path form; empty of the empty key */
+    struct key_state states[KEYS_MAX];
     size_t count;
 };
 
@@ -48,98 +58,82 @@ static bool take_told(struct slice frame, struct told *out)
     return true;
 }
 
-/* What the entry is, in `data`; false: its value has no form in V8. */
-static bool put_entry(const struct told *t, struct slice key, struct buf *data, uint8_t *stamp,
-                      Kv__Entry *out)
+/* False: its value has no form in V8. */
+static bool state_take(struct key_state *s, const struct told *t, struct slice key)
 {
     enum connect_encoding encoding = CONNECT_V8;
     struct expected version;
     struct error ignored;
+    s->is_there = t->stamp.data[0] != NIL;
+    if (!s->is_there) return true;
     /* A text of 20 characters: a byte of head. */
     struct slice text = slice_of(t->stamp.data + 1, t->stamp.len - 1);
     if (stamp_parse(text, &version, &ignored) != OK) return false;
-    if (connect_encode(t->value, data, &encoding, &ignored) != OK || data->is_failed) return false;
-    for (size_t i = 0; i < 8; i++) stamp[i] = (uint8_t)(version.version >> (56 - 8 * i));
-    kv__entry__init(out);
-    out->key = connect_binary(key);
-    out->value = connect_binary(buf_slice(data));
-    out->encoding = (int32_t)encoding;
-    out->versionstamp = (ProtobufCBinaryData){STAMP_BYTES, stamp};
+    buf_clear(&s->data, SIZE_MAX);
+    if (connect_encode(t->value, &s->data, &encoding, &ignored) != OK) return false;
+    if (s->data.is_failed) return false;
+    put_u64(s->stamp, version.version);
+    kv__entry__init(&s->entry);
+    s->entry.key = connect_binary(key);
+    s->entry.value = connect_binary(buf_slice(&s->data));
+    s->entry.encoding = (int32_t)encoding;
+    s->entry.versionstamp = (ProtobufCBinaryData){STAMP_BYTES, s->stamp};
     return true;
 }
 
-/* ---- frames ---- */
-
-struct frame {
-    Kv__WatchOutput output; /* first */
-    Kv__WatchKeyOutput keys[KEYS_MAX];
-    Kv__WatchKeyOutput *pointers[KEYS_MAX];
-    Kv__Entry entries[KEYS_MAX];
-    uint8_t stamps[KEYS_MAX][STAMP_BYTES];
-    struct buf data[KEYS_MAX];
-};
-
-static void frame_init(struct frame *f, size_t count)
-{
-    memset(f->stamps, 0, sizeof f->stamps);
-    kv__watch_output__init(&f->output);
-    f->output.status = 1;
-    f->output.n_keys = count;
-    f->output.keys = f->pointers;
-    for (size_t i = 0; i < count; i++) {
-        kv__watch_key_output__init(&f->keys[i]);
-        f->pointers[i] = &f->keys[i];
-        buf_init(&f->data[i]);
-    }
-}
-
-static void frame_fini(struct frame *f)
-{
-    for (size_t i = 0; i < f->output.n_keys; i++) buf_fini(&f->data[i]);
-}
-
-/* Deno knows its keys by their place. */
-static bool frame_take(struct frame *f, const struct watching *t, const struct told *told)
+/* Its key is told wherever it was asked for. */
+static bool watching_take(struct watching *t, const struct told *told)
 {
     for (size_t i = 0; i < t->count; i++) {
         if (!slice_eq(t->channels[i], told->channel)) continue;
-        f->keys[i].changed = true;
-        f->keys[i].entry_if_changed = NULL;
-        if (told->stamp.data[0] == NIL) continue;
-        buf_clear(&f->data[i], SIZE_MAX);
-        if (!put_entry(told, t->keys[i], &f->data[i], f->stamps[i], &f->entries[i])) return false;
-        f->keys[i].entry_if_changed = &f->entries[i];
+        if (!state_take(&t->states[i], told, t->keys[i])) return false;
     }
     return true;
 }
 
-static void frame_write(const struct frame *f, struct buf *out)
+static void watching_free(struct exchange *x)
 {
-    size_t len = kv__watch_output__get_packed_size(&f->output);
-    uint8_t head[4];
-    for (size_t i = 0; i < sizeof head; i++) head[i] = (uint8_t)(len >> (8 * i));
-    buf_append(out, head, sizeof head);
-    connect_pack(&f->output.base, out);
+    struct watching *t = x->task;
+    for (size_t i = 0; i < t->count; i++) buf_fini(&t->states[i].data);
 }
 
-/* Deno asks again, and is told why. */
+/* A frame: all keys, in the order in which they were asked for. */
+static void watching_write(struct watching *t, struct buf *out)
+{
+    Kv__WatchOutput output = KV__WATCH_OUTPUT__INIT;
+    Kv__WatchKeyOutput keys[KEYS_MAX];
+    Kv__WatchKeyOutput *pointers[KEYS_MAX];
+    uint8_t head[4];
+    output.status = 1;
+    output.n_keys = t->count;
+    output.keys = pointers;
+    for (size_t i = 0; i < t->count; i++) {
+        kv__watch_key_output__init(&keys[i]);
+        keys[i].changed = true;
+        if (t->states[i].is_there) keys[i].entry_if_changed = &t->states[i].entry;
+        pointers[i] = &keys[i];
+    }
+    size_t len = kv__watch_output__get_packed_size(&output);
+    for (size_t i = 0; i < sizeof head; i++) head[i] = (uint8_t)(len >> (8 * i));
+    buf_append(out, head, sizeof head);
+    connect_pack(&output.base, out);
+}
+
+/* What cannot be told ends the stream: Deno asks again, and is told why. */
 static void on_told(struct exchange *x, struct slice frame, uint64_t version)
 {
-    const struct watching *t = x->task;
+    struct watching *t = x->task;
     struct told told;
-    struct frame f;
     if (!take_told(frame, &told)) return;
-    frame_init(&f, t->count);
-    bool is_good = frame_take(&f, t, &told);
     buf_clear(&x->text, SIZE_MAX);
-    if (is_good) frame_write(&f, &x->text);
+    bool is_good = watching_take(t, &told);
+    if (is_good) watching_write(t, &x->text);
     if (is_good && !x->text.is_failed) {
         exchange_send(x, buf_slice(&x->text), version);
     } else {
         x->text.is_failed = false;
         exchange_end_stream(x);
     }
-    frame_fini(&f);
 }
 
 /* ---- the beginning ---- */
@@ -179,30 +173,28 @@ static bool take_keys(struct exchange *x, struct watching *t, const Kv__Watch *m
 /* The states of all keys come with the confirmations. */
 static void subscribed(struct exchange *x)
 {
-    const struct watching *t = x->task;
+    struct watching *t = x->task;
     struct slice frames = buf_slice(&x->reply);
     struct told told;
-    struct frame f;
     bool is_good = true;
     if (connect_fails(x)) return;
-    frame_init(&f, t->count);
-    for (size_t i = 0; i < t->count; i++) f.keys[i].changed = true;
     while (frames.len > 0 && is_good) {
         size_t len = resp_reply_length(frames);
         if (len == 0) break;
-        if (take_told(slice_of(frames.data, len), &told)) is_good = frame_take(&f, t, &told);
+        if (take_told(slice_of(frames.data, len), &told)) is_good = watching_take(t, &told);
         frames = slice_of(frames.data + len, frames.len - len);
     }
-    buf_clear(&x->text, SIZE_MAX);
-    if (is_good) frame_write(&f, &x->text);
-    frame_fini(&f);
     if (!is_good) {
+        watching_free(x);
         connect_fail(x, 400, "The value of a key that is watched has no form in V8.");
         return;
     }
+    buf_clear(&x->text, SIZE_MAX);
     buf_clear(&x->reply, SIZE_MAX);
+    watching_write(t, &x->text);
     x->heartbeat = slice_of("\0\0\0\0", 4);
     x->stream_type = "application/octet-stream";
+    x->on_stream_over = watching_free;
     exchange_stream(x, buf_slice(&x->text), on_told);
 }
 

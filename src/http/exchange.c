@@ -46,7 +46,9 @@ static void move(struct exchange *x, enum exchange_state to)
 static void stream_over(struct exchange *x)
 {
     x->http->counts.streams--;
-    if (x->on_stream_over != NULL) x->on_stream_over(x);
+    exchange_step *over = x->on_stream_over;
+    x->on_stream_over = NULL;
+    if (over != NULL) over(x);
 }
 
 static struct exchange *exchange_of(struct client *c)
