@@ -113,10 +113,10 @@ MAIN := src/server/main.c
 WEB_FILES := $(wildcard web/*)
 WEB_SRC := build/web/page_files.c
 LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC)
-# What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
+# What is in libtupled: all but the network, the server and values of other systems; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% src/foreign/% $(KEY_SRCS) $(WEB_SRC),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 
@@ -129,10 +129,11 @@ BENCH := $(wildcard tests/bench/bench_*.c tests/demo/demo_*.c)
 # benchmarks and demo stands apart, as they are built where the tests' libraries need not be.
 BENCH_HELP := $(filter-out $(BENCH),$(wildcard tests/bench/*.c tests/demo/*.c))
 LATE_MAIN := tests/late/late_main.c
-HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN),$(TEST_TREE))
+CONVERT := tests/foreign/convert.c
+HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN) $(CONVERT),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 
-ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS))
+ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT))
 TSAN_PROGRAMS := $(patsubst %.c,build/tsan/%,$(TSAN))
 FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))

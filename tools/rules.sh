@@ -24,6 +24,7 @@ RANKS='
 1 codec
 1 resp
 2 filter
+2 foreign
 2 backend
 3 net
 3 engine

@@ -182,6 +182,7 @@ const TAGS = {
     $typed: 'typed array',
     $number: 'number',
     $ref: 'reference',
+    $v8: 'V8 value',
     $object: 'object',
 };
 

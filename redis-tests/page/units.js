@@ -69,6 +69,7 @@ const long = '{"b":12345678901234567890.12345,"10":1,"2":[1.50,-0,1e400],"a":"x\
 same('numbers and order are kept', long, compact(read(long)));
 same('also with lines between', long, compact(read(pretty(read(long)))));
 same('type of a tag', 'bigint', typeName(read('{"$bigint":"5"}')));
+same('type of what V8 wrote', 'V8 value', typeName(read('{"$v8":"/w95"}')));
 same(
     'an object with a tag and more is an object',
     'object',

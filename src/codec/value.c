@@ -15,6 +15,7 @@
 #include "codec/number.h"
 #include "codec/pack.h"
 #include "codec/utf8.h"
+#include "codec/v8.h"
 
 enum value_tag value_tag_of(struct slice name)
 {
@@ -32,6 +33,7 @@ enum value_tag value_tag_of(struct slice name)
         [TAG_TYPED] = "$typed",
         [TAG_ID] = "$id",
         [TAG_REF] = "$ref",
+        [TAG_V8] = "$v8",
         [TAG_OBJECT] = "$object",
         [TAG_UUIDV7] = "$uuidv7",
         [TAG_VERSIONSTAMP] = "$versionstamp",
@@ -294,6 +296,20 @@ static enum err check_nested(struct check *c, const struct pack_item *ext)
     return err;
 }
 
+static enum err check_v8(const struct check *c, struct slice body, const uint8_t *from)
+{
+    struct v8_reader r;
+    struct buf objects;
+    if (c->depth > 0) return bad(c, from, "V8 value below the top level");
+    buf_init(&objects);
+    bool ok = v8_scan(&r, body, &objects);
+    buf_fini(&objects);
+    if (r.is_nomem) return error_set(c->e, ERR_NOMEM, "out of memory");
+    if (ok) return OK;
+    return error_set(c->e, ERR_VALUE, "invalid value: V8: %s at offset %zu", r.why,
+                     (size_t)(body.data - c->start) + r.where);
+}
+
 static enum err check_ext(struct check *c, const struct pack_item *item, const uint8_t *from)
 {
     int64_t ms = 0;
@@ -309,6 +325,7 @@ static enum err check_ext(struct check *c, const struct pack_item *item, const u
     case EXT_U64:
         if (body.len != 8) return bad(c, from, "u64 that is not 8 bytes");
         return c->depth == 0 ? OK : bad(c, from, "u64 below the top level");
+    case EXT_V8: return check_v8(c, body, from);
     case EXT_TYPED:
         if (body.len == 0 || value_typed_name(body.data[0], &element) == NULL) {
             return bad(c, from, "typed array of unknown kind");
@@ -382,6 +399,7 @@ static const char *ext_name(int8_t ext)
     case EXT_REGEXP: return "RegExp";
     case EXT_SET: return "Set";
     case EXT_U64: return "u64";
+    case EXT_V8: return "v8";
     default: return "typed array";
     }
 }

@@ -23,12 +23,13 @@ enum value_ext {
     EXT_REGEXP = 0x52,
     EXT_SET = 0x53,
     EXT_U64 = 0x55,
+    EXT_V8 = 0x56, /* a whole value as V8 writes it (codec/v8.h), for what has no other form */
     EXT_TYPED = 0x74
 };
 
 /* ERR_VALUE "invalid value: <what> at offset <n>" unless `bytes` is exactly one well-formed value.
  * Refused are trailing bytes, bad UTF-8, duplicate map keys, unknown or malformed extensions, u64
- * below the top level, too much depth. What passes is stored to the byte. */
+ * and V8's own below the top level, too much depth. What passes is stored to the byte. */
 ERR_MUST_USE enum err value_check(struct slice bytes, struct error *e);
 
 /* Typed JSON -> MessagePack in its smallest encoding, appended. `p` NULL: placeholders are an

@@ -20,6 +20,7 @@ enum value_tag {
     TAG_TYPED,
     TAG_ID,
     TAG_REF,
+    TAG_V8,
     TAG_OBJECT,
     TAG_UUIDV7,
     TAG_VERSIONSTAMP

@@ -6,6 +6,7 @@
 #include "codec/date.h"
 #include "codec/number.h"
 #include "codec/pack.h"
+#include "codec/v8.h"
 #include "codec/value_json_int.h"
 
 /* Brackets of text per level of depth: a $map takes three ("{[["); no reader gets further. */
@@ -198,6 +199,27 @@ static bool read_bytes(struct value_reader *r)
     if (text.len % 4 != 0) return json_fail(&r->j, from, "$bytes is not base64");
     buf_append(r->out, head, pack_head(PACK_BIN, 0, base64_decoded_bytes(text), head));
     return base64_decode(text, r->out) || json_fail(&r->j, from, "$bytes is not base64");
+}
+
+static bool read_v8(struct value_reader *r)
+{
+    struct slice text = {0};
+    struct v8_reader v8;
+    struct buf objects;
+    uint8_t head[PACK_HEAD_BYTES];
+    const uint8_t *from = r->j.at;
+    if (r->depth > 0) return json_fail(&r->j, from, "V8 value below the top level");
+    if (!take_string(r, &text, "$v8 is a base64 string")) return false;
+    if (text.len % 4 != 0) return json_fail(&r->j, from, "$v8 is not base64");
+    buf_append(r->out, head, pack_head(PACK_EXT, EXT_V8, base64_decoded_bytes(text), head));
+    size_t opened = r->out->len;
+    if (!base64_decode(text, r->out)) return json_fail(&r->j, from, "$v8 is not base64");
+    if (r->out->is_failed) return value_nomem(r);
+    buf_init(&objects);
+    bool ok = v8_scan(&v8, slice_of(r->out->data + opened, r->out->len - opened), &objects);
+    buf_fini(&objects);
+    if (v8.is_nomem) return value_nomem(r);
+    return ok || json_fail(&r->j, from, "$v8 has %s at offset %zu of its bytes", v8.why, v8.where);
 }
 
 static bool read_date(struct value_reader *r)
@@ -440,6 +462,7 @@ bool value_read_tag(struct value_reader *r, enum value_tag tag)
         [TAG_TYPED] = read_typed,
         [TAG_ID] = read_shared,
         [TAG_REF] = read_reference,
+        [TAG_V8] = read_v8,
         [TAG_OBJECT] = read_escaped,
         [TAG_UUIDV7] = read_uuid,
         [TAG_VERSIONSTAMP] = read_versionstamp,

@@ -261,6 +261,11 @@ static void render_ext(struct render *r, int8_t ext, struct slice body)
         text(r, "\"}");
         break;
     case EXT_TYPED: render_typed(r, body); break;
+    case EXT_V8:
+        text(r, "{\"$v8\":\"");
+        base64_encode(body, r->out);
+        text(r, "\"}");
+        break;
     default: render_nested(r, ext, body); break;
     }
 }

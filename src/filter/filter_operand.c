@@ -13,14 +13,23 @@
 
 /* The tags of typed JSON. */
 enum { TAG_ID, TAG_OBJECT };
-static const char tags[][16] = {[TAG_ID] = "$id", [TAG_OBJECT] = "$object",
-                                "$bigint",        "$u64",
-                                "$bytes",         "$date",
-                                "$undefined",     "$number",
-                                "$map",           "$set",
-                                "$regexp",        "$error",
-                                "$typed",         "$ref",
-                                "$uuidv7",        "$versionstamp"};
+static const char tags[][16] = {[TAG_ID] = "$id",
+                                [TAG_OBJECT] = "$object",
+                                "$bigint",
+                                "$u64",
+                                "$bytes",
+                                "$date",
+                                "$undefined",
+                                "$number",
+                                "$map",
+                                "$set",
+                                "$regexp",
+                                "$error",
+                                "$typed",
+                                "$ref",
+                                "$v8",
+                                "$uuidv7",
+                                "$versionstamp"};
 #define TAG_NONE SIZE_MAX
 
 static size_t find_tag(struct slice raw, bool has_escape)

@@ -89,7 +89,7 @@ static const uint8_t *match_read(const struct literal *l, const struct stored *s
     switch (l->value.kind) {
     case STORED_NULL: return s->kind == STORED_NULL ? at : NULL;
     case STORED_TYPED:
-        return s->kind == STORED_TYPED && slice_eq(l->value.body, s->body) ? at : NULL;
+    case STORED_V8: return s->kind == l->value.kind && slice_eq(l->value.body, s->body) ? at : NULL;
     case STORED_REF: return s->kind == STORED_REF && l->value.u == s->u ? at : NULL;
     case STORED_ARRAY:
     case STORED_SET:

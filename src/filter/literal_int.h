@@ -4,9 +4,10 @@
  * Equality is deep. Objects (and Errors) are equal whatever the order of their names; their names
  * are sorted here, so that a stored object of n names takes n binary searches. Arrays, Sets and
  * Maps are equal when they have equal items in the same order. Numbers, bigints and u64 are equal
- * by value, strings by their characters, Dates by their instant, bytes, RegExps and typed arrays by
- * kind and content; null is equal to undefined. NaN and the invalid Date are equal to nothing. A
- * shared value is what is in it; a reference is equal to a reference with that id.
+ * by value, strings by their characters, Dates by their instant, bytes, RegExps, typed arrays and
+ * what is kept as V8 writes it by kind and content; null is equal to undefined. NaN and the invalid
+ * Date are equal to nothing. A shared value is what is in it; a reference is equal to a reference
+ * with that id.
  */
 #ifndef FILTER_LITERAL_INT_H
 #define FILTER_LITERAL_INT_H

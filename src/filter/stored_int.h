@@ -24,6 +24,7 @@ enum stored_kind {
     STORED_NAN,
     STORED_NO_DATE, /* the invalid Date */
     STORED_TYPED,   /* body: code and elements */
+    STORED_V8,      /* body: a value as V8 writes it */
     STORED_ARRAY,   /* count items in body */
     STORED_SET,     /* likewise */
     STORED_REGEXP,  /* likewise: source, flags */

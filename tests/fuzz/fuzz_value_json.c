@@ -19,6 +19,7 @@ static bool is_ours(const char *text)
     static const char *const words[] = {"$",
                                         "deeper than 128",
                                         "u64",
+                                        "V8",
                                         "an id",
                                         "id used twice",
                                         "reference to",

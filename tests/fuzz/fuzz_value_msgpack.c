@@ -17,9 +17,10 @@ static void check(bool holds)
 static bool is_listed(const char *text)
 {
     static const char *const ours[] = {
-        "not UTF-8", "duplicate key", "deeper than 128", "u64",      "extension",
-        "malformed", "bigint",        "typed array",     "Map with", "Error",
-        "RegExp",    "shared value",  "id used twice",   "an id is", "reference to",
+        "not UTF-8",    "duplicate key", "deeper than 128", "u64",
+        "extension",    "malformed",     "bigint",          "typed array",
+        "Map with",     "Error",         "RegExp",          "V8",
+        "shared value", "id used twice", "an id is",        "reference to",
     };
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
         if (strstr(text, ours[i]) != NULL) return true;

@@ -515,6 +515,7 @@ static void types_have_the_names_people_use(void **state)
         {"d40000", "undefined"},
         {"d47400", "typed array"},
         {"c703499201c0", "shared value"},
+        {"c70356ff0f79", "v8"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         hex_to(cases[i][0], &packed);

@@ -196,6 +196,20 @@ static void every_type_of_a_value_can_be_a_literal(void **state)
     }
 }
 
+/* What is kept as V8 writes it is equal to the same bytes, and has no inside. */
+static void a_value_of_v8_is_opaque(void **state)
+{
+    static const char value[] = "{'$v8':'/w9vIgFhSQJ7AQ=='}"; /* {"a":1} */
+    assert_string_equal("yes", truth(value, "{'$':{'$v8':'/w9vIgFhSQJ7AQ=='}}"));
+    assert_string_equal("no", truth(value, "{'$':{'$v8':'/w9vIgFhSQR7AQ=='}}"));
+    assert_string_equal("no", truth(value, "{'$':{'a':1}}"));
+    assert_string_equal("unknown", truth(value, "{'a':1}"));
+    assert_string_equal("no", truth(value, "{'a':{'$exists':true}}"));
+    assert_string_equal("yes", truth(value, "{'$':{'$ne':1}}"));
+    assert_string_equal("unknown", truth(value, "{'$':{'$gt':1}}"));
+    assert_string_equal("no", truth("{'a':1}", "{'$':{'$v8':'/w9vIgFhSQJ7AQ=='}}"));
+}
+
 static void maps_and_sets_are_equal_in_the_same_order_only(void **state)
 {
     NO("{'s':{'$set':[1,2]}}", "{'s':{'$set':[2,1]}}");
@@ -738,6 +752,7 @@ int main(void)
         cmocka_unit_test(equality_is_deep),
         cmocka_unit_test(objects_of_many_names_are_equal_in_any_order),
         cmocka_unit_test(every_type_of_a_value_can_be_a_literal),
+        cmocka_unit_test(a_value_of_v8_is_opaque),
         cmocka_unit_test(maps_and_sets_are_equal_in_the_same_order_only),
         cmocka_unit_test(shared_values_are_looked_through_and_references_are_unknown),
         cmocka_unit_test(order_is_within_a_type),

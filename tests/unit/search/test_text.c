@@ -214,6 +214,7 @@ static void what_is_no_text_is_left_out(void **state)
         "{\"$regexp\":[\"abc\",\"i\"]}",
         "{\"$error\":{\"name\":\"Error\",\"message\":\"no\"}}",
         "{\"$typed\":[\"Uint8Array\",\"aGk=\"]}",
+        "{\"$v8\":\"/w9BAiICaGktJAAC\"}",
         "{\"$set\":[]}",
         "{\"$map\":[]}",
         "{\"$id\":1,\"value\":[{\"$ref\":1}]}",
