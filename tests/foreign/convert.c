@@ -14,13 +14,20 @@
 
 #define BYTES_MAX ((size_t)64 << 20)
 
+static int digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c != '\0' ? strchr(digits, c) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
 static bool hex_read(const char *hex, struct buf *out)
 {
     out->len = 0;
     for (; hex[0] != '\0' && hex[0] != '\n'; hex += 2) {
-        unsigned byte = 0;
-        if (sscanf(hex, "%2x", &byte) != 1 || hex[1] == '\0') return false;
-        buf_append_byte(out, (uint8_t)byte);
+        int high = digit(hex[0]), low = high >= 0 ? digit(hex[1]) : -1;
+        if (low < 0) return false;
+        buf_append_byte(out, (uint8_t)(high * 16 + low));
     }
     return true;
 }
