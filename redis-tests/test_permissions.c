@@ -116,6 +116,15 @@ static const struct row rows[] = {
     {"KV.ATOMIC MIN ['n'] 1 MAX ['n'] 2 APPEND ['a'] [1] PREPEND ['b'] [1] ACK RECEIPT",
      {"~n", "%W~a", "%W~b", "%W~!queue/q"},
      false},
+    /* keys as their bytes: & is [false], \x14 a bigint 0, ( and \x15 come after all such keys */
+    {"KV.CONNECT READ & ( 5 FORWARD", {"%R~*"}, false},
+    {"KV.CONNECT READ &\x14 &\x15 5 REVERSE", {"%R~!false/*"}, false},
+    {"KV.CONNECT READ &\x14 \xff 1 FORWARD", {"%R~!false/#n0"}, false},
+    {"KV.CONNECT WRITE CHECK & NONE SET &\x14 3 x 0 DEL \x14 SUM \x14\x14 1 \xff\x0fI\x02 \xff\x0fI\x02 \xff\x0fI\x02 RANGE "
+     "ENQUEUE \xff\x0f"
+     "0 1 0 1 &&",
+     {"%R~!false", "%W~!false/#n0", "%W~#n0", "~#n0/#n0", "%W~!queue/deno", "%W~!false/!false"},
+     false},
     /* ranges */
     {"KV.LIST PREFIX ['k']", {"%R~k/*"}, false},
     {"KV.LIST PREFIX []", {"%R~*"}, false},
@@ -214,6 +223,9 @@ static const char *const without_subjects[] = {
     "exec",
     "hello",
     "info",
+    "kv.connect",
+    "kv.connect|help",
+    "kv.connect|open",
     "kv.db",
     "kv.db|help",
     "kv.db|list",

@@ -1,6 +1,6 @@
-/* connect_watch: POST /connect/v2/watch, changes of up to ten keys as a stream of frames: the length
- * of a message (4 bytes, little-endian) and a WatchOutput; length 0 keeps the stream open. The
- * first says how all keys are, later ones what has changed.
+/* connect_watch: POST /connect/v2/watch, changes of up to ten keys as a stream of frames: the
+ * length of a message (4 bytes, little-endian) and a WatchOutput; length 0 keeps the stream open.
+ * Each says how all keys are.
  *
  * It listens as any client that watches does (src/command/channel/watch.c), in MessagePack.
  */

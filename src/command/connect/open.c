@@ -58,6 +58,6 @@ const struct command kv_connect = {
     .since = "0.1.0",
     .summary = "What Deno asks of a database over KV Connect: its keys, values, limits and words.",
     .syntax = "",
-    .brief = "<OPEN | READ range ... | WRITE operation ...>",
+    .brief = "<OPEN | READ [range ...] | WRITE [operation ...]>",
     .subcommands = connect_subcommands,
 };

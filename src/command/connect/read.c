@@ -331,7 +331,7 @@ const struct command connect_read = {
     .group = "connect",
     .since = "0.1.0",
     .summary = "Ranges of keys as they are at one moment, in Deno's encodings.",
-    .syntax = "[start end limit <FORWARD | REVERSE> ...]",
+    .syntax = "[start end limit <FORWARD | REVERSE> [start end limit <FORWARD | REVERSE> ...]]",
     .reply = "For each range `[[key, data, encoding, versionstamp] ...]`; keys as their bytes; "
              "encoding 1: V8, 2: u64, 3: bytes.",
     .run = connect_read_run,

@@ -1,6 +1,7 @@
-/* token: what Deno shows with each request in place of a password. It names a user and a database, is
- * signed with the secret of the catalog (database/database.h), so it is good on after a restart,
- * and ends after CONNECT_TOKEN_MS, when the user is changed, or when the database is another.
+/* token: what Deno shows with each request in place of a password. It names a user and a database,
+ * and is signed with the secret of the catalog (database/database.h), so it is good on after a
+ * restart. It ends after CONNECT_TOKEN_MS, when the user is changed, or when the database is
+ * another.
  *
  *   base64url of: format 1, expiry (8 bytes, Unix ms), database (2 bytes), its creation (8 bytes),
  *   the first 8 bytes of SHA-256 of what the user may do; his name; HMAC-SHA-256 of all of it
