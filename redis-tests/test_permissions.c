@@ -118,6 +118,7 @@ static const struct row rows[] = {
      false},
     /* keys as their bytes: & is [false], \x14 a bigint 0, ( and \x15 come after all such keys */
     {"KV.CONNECT READ & ( 5 FORWARD", {"%R~*"}, false},
+    {"KV.CONNECT READ & &\xff 5 FORWARD", {"%R~!false/*", "%R~!false"}, false},
     {"KV.CONNECT READ &\x14 &\x15 5 REVERSE", {"%R~!false/*"}, false},
     {"KV.CONNECT READ &\x14 \xff 1 FORWARD", {"%R~!false/#n0"}, false},
     {"KV.CONNECT WRITE CHECK & NONE SET &\x14 3 x 0 DEL \x14 SUM \x14\x14 1 \xff\x0fI\x02 \xff\x0fI\x02 \xff\x0fI\x02 RANGE "
