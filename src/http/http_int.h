@@ -81,7 +81,7 @@ struct exchange {
     exchange_message *on_message;
     struct slice heartbeat;  /* sent when nothing else was for 15 s */
     const char *stream_type; /* Content-Type of its stream; NULL = events */
-    struct buf behind;     /* messages that came before the stream was open ... */
+    struct buf behind;       /* messages that came before the stream was open ... */
     uint64_t behind_version;
     struct slice cors; /* the origin that may read the answer; data NULL = none */
     struct http_header headers[ANSWER_HEADERS_MAX];
