@@ -69,7 +69,7 @@ static enum err take_value(struct writing *w, struct slice *value)
 
 static enum err take_check(struct writing *w, struct op *op)
 {
-    struct slice tuple;
+    struct slice tuple = {0};
     struct slice stamp = {0};
     if (++w->checks > CONNECT_CHECKS_MAX) {
         return error_set(&w->rq->error, ERR_LIMIT, "Too many checks included in atomic write.");
@@ -99,7 +99,7 @@ static void add_stamp(struct writing *w, struct op *op)
 
 static enum err take_set(struct writing *w, struct op *op, bool has_suffix)
 {
-    struct slice tuple;
+    struct slice tuple = {0};
     int64_t expire_ms = 0;
     op->kind = OP_SET;
     enum err r = take_key(w, &tuple, &op->key);
@@ -137,7 +137,7 @@ static enum err take_bound(struct writing *w, struct slice *bound)
 /* Two operations: afterwards it never expires. */
 static enum err take_sum(struct writing *w, struct op *op, enum arith_op kind)
 {
-    struct slice tuple;
+    struct slice tuple = {0};
     struct slice how = {0};
     struct connect_sum *s = arena_alloc(w->rq->arena, sizeof *s);
     *s = (struct connect_sum){.op = kind};
@@ -200,8 +200,8 @@ static enum err take_undelivered(struct writing *w, struct message *m)
     m->undelivered = p;
     m->undelivered_count = (size_t)count;
     for (size_t i = 0; i < (size_t)count; i++) {
-        struct slice tuple;
-        struct slice key;
+        struct slice tuple = {0};
+        struct slice key = {0};
         r = take_key(w, &tuple, &key);
         if (r != OK) return r;
         p[0] = (uint8_t)(tuple.len >> 8);
@@ -254,7 +254,7 @@ static enum err take_op(struct writing *w)
     if (slice_is_word(word, "MAX")) return take_sum(w, op, ARITH_MAX);
     if (slice_is_word(word, "ENQUEUE")) return take_message(w, op);
     if (slice_is_word(word, "DEL")) {
-        struct slice tuple;
+        struct slice tuple = {0};
         op->kind = OP_DELETE;
         return take_key(w, &tuple, &op->key);
     }
