@@ -1,14 +1,14 @@
 #!/bin/bash
 # http: requests per second of one key over HTTP, 50 connections, beside nginx, which serves a file of the same
-# bytes; and how late changes come to many who watch. Both sides in every round; medians of the rounds.
+# bytes, and beside webdis over Redis 7 (as it is, and with every write synced); and how late changes come to many who watch. Both sides in every round; medians of the rounds.
 #
 #   tests/bench/http.sh [rounds (5)] [seconds a run (3)] [watchers (5000)]
 #
-# Needs wrk, h2load (nghttp2-client), nginx and curl; servers listen on 127.0.0.1 alone and are stopped.
+# Needs wrk, h2load (nghttp2-client), nginx, curl, webdis, redis-server and redis-cli; servers listen on 127.0.0.1 alone and are stopped.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 rounds=${1:-5} seconds=${2:-3} watchers=${3:-5000}
-for tool in wrk h2load nginx curl; do
+for tool in wrk h2load nginx curl webdis redis-server redis-cli; do
     command -v "$tool" >/dev/null || { echo "http.sh: $tool is not installed" >&2; exit 1; }
 done
 dir=$(mktemp -d)
@@ -37,6 +37,16 @@ http {
     server { listen 127.0.0.1:$((other + 1)) http2; root $dir/www; keepalive_requests 100000000; }
 }
 END
+cache=4799
+redis-server --port $cache --bind 127.0.0.1 --dir "$dir" --save '' --appendonly yes --appendfsync always \
+    --logfile "$dir/redis.log" >/dev/null &
+pids+=($!)
+cat >"$dir/webdis.json" <<END
+{"redis_host": "127.0.0.1", "redis_port": $cache, "http_host": "127.0.0.1", "http_port": $((cache + 1)), "threads": 2,
+ "pool_size": 20, "daemonize": false, "websockets": false, "database": 0, "verbosity": 0, "logfile": "$dir/webdis.log"}
+END
+webdis "$dir/webdis.json" 2>/dev/null & # it warns of each connection that ends
+pids+=($!)
 nginx -c "$dir/nginx.conf" -p "$dir" 2>/dev/null &
 pids+=($!)
 for ((i = 0; i < 100; i++)); do curl -s -o /dev/null "http://127.0.0.1:$port/livez" && break; sleep 0.05; done
@@ -50,6 +60,7 @@ for what in get set; do
     echo "local f = io.open('$dir/$what.json'); wrk.method = 'POST'; wrk.body = f:read('*a')" >"$dir/$what.lua"
 done
 
+redis-cli -p $cache SET bench "$value" >/dev/null
 by_1() { # url [script]
     wrk -t2 -c50 -d"${seconds}s" ${2:+-s "$2"} "$1" | awk '/^Requests\/sec/ { print int($2) } /Non-2xx/ { print 0; exit }'
 }
@@ -66,6 +77,8 @@ row() { # name program...
 base=http://127.0.0.1
 for ((round = 0; round < rounds; round++)); do
     row nginx-1 by_1 $base:$other/entry
+    row webdis-get-1 by_1 $base:$((cache + 1))/GET/bench
+    row webdis-set-1 by_1 $base:$((cache + 1))/SET/bench2/abcdefgh
     row rest-1 by_1 $base:$port/keyval/api/keys/bench/1
     row command-1 by_1 $base:$port/ "$dir/get.lua"
     row write-1 by_1 $base:$port/ "$dir/set.lua"
@@ -75,7 +88,7 @@ for ((round = 0; round < rounds; round++)); do
 done
 echo "| what | requests/s, median of $rounds | beside nginx |"
 echo "| --- | --- | --- |"
-for name in nginx-1 rest-1 command-1 write-1 nginx-2 rest-2 write-2; do
+for name in nginx-1 webdis-get-1 webdis-set-1 rest-1 command-1 write-1 nginx-2 rest-2 write-2; do
     median=$(awk -v n="$name" '$1 == n { print $2 }' "$dir/figures" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }')
     [ "$name" != nginx-1 ] && [ "$name" != nginx-2 ] || nginx=$median
     echo "| $name | $median | $(awk -v a="$median" -v b="$nginx" 'BEGIN { printf "%.2f", a / b }') |"
