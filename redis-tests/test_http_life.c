@@ -1,5 +1,6 @@
-/* The end of a server that speaks HTTP: what is under way is answered, streams of events end as they
- * should, HTTP/2 says GOAWAY, and nothing that may last for long is waited for. */
+/* The beginning and the end of a server that speaks HTTP: when /readyz says that it serves; what is
+ * under way at the end is answered, streams of events end as they should, HTTP/2 says GOAWAY, and
+ * nothing that may last for long is waited for. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -67,6 +68,56 @@ static void expect_last(struct http_conn *c, int status, const char *wanted)
     if (connection == NULL || strcmp(connection, "close") != 0) fail_msg("%s", a->head);
     http_free(a);
     http_expect_end(c);
+    http_close(c);
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+#define BATCHES 40
+#define BATCH 5000 /* ids of messages: as many as are read in a tick of 10 ms */
+
+static void enqueue_many(void)
+{
+    static char ids[BATCH][12];
+    static const char *argv[1 + BATCH * 5] = {"KV.ATOMIC"};
+    for (int batch = 0; batch < BATCHES; batch++) {
+        for (int i = 0; i < BATCH; i++) {
+            const char **at = &argv[1 + 5 * i];
+            snprintf(ids[i], sizeof ids[i], "%d", batch * BATCH + i);
+            at[0] = "ENQUEUE";
+            at[1] = "q";
+            at[2] = "1";
+            at[3] = "DEDUP";
+            at[4] = ids[i];
+        }
+        redisReply *reply = redisCommandArgv(r, 1 + 5 * BATCH, argv, NULL);
+        assert_non_null(reply);
+        if (reply->type != REDIS_REPLY_STRING) fail_msg("%s", reply->str);
+        freeReplyObject(reply);
+    }
+}
+
+/* It takes connections while it still reads what queues keep in memory. */
+static void it_is_ready_when_all_was_read(void **state)
+{
+    server = testserver_start(&(struct testserver_options){.has_http = true, .is_release = true});
+    r = testserver_connect(server);
+    enqueue_many();
+    group_again(false);
+    struct http_conn *c = http_open(server);
+    http_expect(c, 503, "{'status':'not ready'}\n", "GET /readyz", NULL, NULL);
+    http_expect(c, 503, "{'status':'not ready','why':'the server is starting: *'}\n",
+                "GET /readyz?verbose", NULL, NULL);
+    http_expect(c, 200, "{'status':'ok'}\n", "GET /livez", NULL, NULL);
+    expect(r, "[[q * 1 :1 *]]", "KV.DEQUEUE q BLOCK 20000"); /* waits for the reading */
+    long until = testserver_now_ms() + LIMIT_MS;
+    for (int status = 0; status != 200;) {
+        http_ask(c, "GET /readyz", NULL, NULL);
+        struct http_answer *a = http_next(c);
+        status = a->status;
+        http_free(a);
+        if (testserver_now_ms() > until) fail_msg("it is never ready");
+    }
     http_close(c);
 }
 
@@ -232,6 +283,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_teardown(name, group_stop)
     const struct CMUnitTest tests[] = {
+        TEST(it_is_ready_when_all_was_read),
         TEST(streams_of_events_end_with_the_last_chunk),
         TEST(who_is_blocked_is_answered),
         TEST(half_a_request_may_come),
