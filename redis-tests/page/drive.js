@@ -16,6 +16,7 @@ import {
 import {loadFew, loadMany} from './load.js';
 import {readdirSync, readFileSync} from 'node:fs';
 import {gzipSync} from 'node:zlib';
+import {eventSource} from './events.js';
 import {entries, atomic, queues, search, feed, consoleScreen} from './screens.js';
 
 const SCREENS = [
@@ -33,6 +34,7 @@ async function run() {
     await queues();
     await search();
     await feed();
+    await eventSource();
     await consoleScreen();
     await keyboard();
     await permissions();
