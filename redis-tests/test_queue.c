@@ -250,6 +250,7 @@ static void errors_name_the_wrong_word(void **state)
     expect(c, "-ERR invalid receipt 'abc'*", "KV.ACK abc");
     expect(c, "-ERR invalid receipt '*'*", "KV.NACK *");
     expect(c, "-ERR invalid message id 'abc'", "KV.DLQ GET q abc");
+    expect(c, "-ERR invalid message id 'abc'", "KV.QUEUE RECEIPT q abc");
     expect(c, "-ERR invalid message id 'all2'", "KV.DLQ REQUEUE q all2");
     expect(c, "-ERR invalid cursor", "KV.DLQ LIST q CURSOR abc");
     expect(c, "-ERR wrong number of arguments for 'kv.queue|stats' command; it is: KV.*",
