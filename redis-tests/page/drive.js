@@ -38,6 +38,7 @@ async function run() {
     await consoleScreen();
     await keyboard();
     await permissions();
+    await colours();
     await looks();
     await million();
     await test('no error in the console of the browser', () =>
@@ -204,6 +205,33 @@ async function settled() {
             !document.querySelector('#content').textContent.includes('Looking…'),
     );
     await pause(300);
+}
+
+/* The background of the page, when it is that. */
+function background(wanted) {
+    return b.page.waitForFunction(
+        c => getComputedStyle(document.body).backgroundColor === c,
+        {polling: 20},
+        wanted,
+    );
+}
+
+async function colours() {
+    const [LIGHT, DARK] = ['rgb(255, 255, 255)', 'rgb(21, 22, 27)'];
+    await test("the system's colours are followed at once, a person's choice is kept", async () => {
+        await b.theme('dark');
+        await background(DARK);
+        await b.page.click('[aria-label^="Colours: as the system"]');
+        await background(LIGHT);
+        await b.theme('light');
+        await b.page.click('[aria-label^="Colours: light"]');
+        await background(DARK);
+        await b.theme('dark');
+        await b.theme('light');
+        await background(DARK);
+        await b.page.click('[aria-label^="Colours: dark"]');
+        await background(LIGHT);
+    });
 }
 
 async function looks() {
