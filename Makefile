@@ -144,6 +144,7 @@ EXAMPLE_PROGRAMS := $(patsubst %.c,build/%,$(EXAMPLES))
 LIBRARIES := build/libtupled.a build/libtupled.so.0 build/libtupled.pc
 MANUAL := docs/man/tupled.1 build/tupled.conf.5 docs/man/tupled_db.3
 DOCS := $(wildcard docs/*.md)
+MONITORING := $(wildcard conf/grafana/*.json conf/prometheus/*.yml)
 HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
@@ -236,7 +237,7 @@ include/tupled_db.h 644 $(PREFIX)/include/tupled_db.h
 conf/tupled.logrotate 644 $(SYSCONFDIR)/logrotate.d/tupled
 conf/tupled.bash 644 $(PREFIX)/share/bash-completion/completions/tupled
 README.md 644 $(PREFIX)/share/doc/tupled/README.md
-$(foreach d,$(DOCS),$(d) 644 $(PREFIX)/share/doc/tupled/$(d)
+$(foreach d,$(DOCS) $(MONITORING),$(d) 644 $(PREFIX)/share/doc/tupled/$(d)
 )
 endef
 define install_texts
@@ -265,7 +266,8 @@ uninstall: ## remove what `make install` installed, with the same variables; tup
 	@(echo "$$INSTALL_LIST"; echo "$$INSTALL_TEXTS") | while read -r from mode to; do \
 	    [ -z "$$from" ] || rm -f "$(DESTDIR)$$to"; done
 	rm -f $(DESTDIR)$(LIBDIR)/libtupled.so
-	@rmdir $(DESTDIR)$(PREFIX)/share/doc/tupled/docs $(DESTDIR)$(PREFIX)/share/doc/tupled 2>/dev/null || true
+	@cd $(DESTDIR)$(PREFIX)/share/doc/tupled 2>/dev/null && rmdir docs conf/grafana conf/prometheus conf 2>/dev/null; \
+	    rmdir $(DESTDIR)$(PREFIX)/share/doc/tupled 2>/dev/null || true
 	@echo "kept: $(CONF_HERE), $(STATEDIR)"
 
 deb: deb-deps ## Debian packages of the server and of libtupled, in build/deb

@@ -33,7 +33,9 @@ struct h2 {
     nghttp2_session *ng;
     struct stream **streams; /* by (id - 1) / 2 */
     size_t count;
-    bool has_ended;
+    bool has_ended, is_away;
+    uint32_t away_code;
+    int32_t away_last;
 };
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -95,6 +97,17 @@ static int on_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
     return 0;
 }
 
+static int on_frame(nghttp2_session *ng, const nghttp2_frame *frame, void *arg)
+{
+    struct h2 *c = arg;
+    (void)ng;
+    if (frame->hd.type != NGHTTP2_GOAWAY) return 0;
+    c->is_away = true;
+    c->away_code = frame->goaway.error_code;
+    c->away_last = frame->goaway.last_stream_id;
+    return 0;
+}
+
 static ssize_t read_body(nghttp2_session *ng, int32_t id, uint8_t *to, size_t len, uint32_t *flags,
                          nghttp2_data_source *source, void *arg)
 {
@@ -128,6 +141,7 @@ struct h2 *h2_open_window(const struct testserver *s, uint32_t bytes)
     nghttp2_session_callbacks_set_on_header_callback(calls, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(calls, on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(calls, on_close);
+    nghttp2_session_callbacks_set_on_frame_recv_callback(calls, on_frame);
     if (nghttp2_session_client_new2(&c->ng, calls, c, option) != 0) abort();
     nghttp2_session_callbacks_del(calls);
     nghttp2_option_del(option);
@@ -167,6 +181,12 @@ int h2_fd(const struct h2 *c)
 bool h2_has_ended(const struct h2 *c)
 {
     return c->has_ended;
+}
+
+bool h2_was_sent_away(const struct h2 *c, uint32_t code, int32_t *last)
+{
+    *last = c->away_last;
+    return c->is_away && c->away_code == code;
 }
 
 bool h2_send_raw(struct h2 *c, const void *bytes, size_t len)

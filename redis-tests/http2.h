@@ -37,6 +37,8 @@ bool h2_turn(struct h2 *c, int wait_ms);
 /* Bytes as they are. False: the server has closed. */
 bool h2_send_raw(struct h2 *c, const void *bytes, size_t len);
 bool h2_has_ended(const struct h2 *c);
+/* The server has said GOAWAY with this code; *last: the last stream it has begun with. */
+bool h2_was_sent_away(const struct h2 *c, uint32_t code, int32_t *last);
 const struct h2_answer *h2_answer(struct h2 *c, int32_t id);
 /* Waits until it is over. */
 const struct h2_answer *h2_wait(struct h2 *c, int32_t id);

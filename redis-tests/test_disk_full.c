@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "client.h"
+#include "http.h"
 #include "load_help.h"
 
 #define DISK "size=64m"
@@ -162,6 +163,21 @@ static void expect_all(redisContext *c, const struct written *w)
     assert_int_equal(ask_integer(c, "KV.COUNT PREFIX ['k']"), count); /* ... all are counted */
 }
 
+/* /readyz says so, now or soon: space for one more may become free as the store applies. */
+static void expect_ready(const struct testserver *s, int status, const char *wanted)
+{
+    long until = testserver_now_ms() + LIMIT_MS;
+    struct http_conn *c = http_open(s);
+    for (bool is_so = false; !is_so;) {
+        http_ask(c, "GET /readyz?verbose", NULL, NULL);
+        struct http_answer *a = http_next(c);
+        is_so = a->status == status && text_fits(a->body, wanted);
+        if (testserver_now_ms() > until) fail_msg("not %s but %s", wanted, a->body);
+        http_free(a);
+    }
+    http_close(c);
+}
+
 static struct testserver *start_on_disk(const char *retention)
 {
     char *dir = NULL;
@@ -175,13 +191,13 @@ static struct testserver *start_on_disk(const char *retention)
                           "8mb",
                           NULL};
     if (asprintf(&dir, "%s/data", mount_point) < 0) abort();
-    struct testserver *s = testserver_start(
-        &(struct testserver_options){.is_release = true, .dir = dir, .args = args});
+    struct testserver *s = testserver_start(&(struct testserver_options){
+        .is_release = true, .has_http = true, .dir = dir, .args = args});
     free(dir);
     return s;
 }
 
-static void full_and_again(const char *retention)
+static void full_and_again(const char *retention, const char *why)
 {
     static struct written w;
     if (!has_namespace) skip();
@@ -189,14 +205,17 @@ static void full_and_again(const char *retention)
     ballast_put(BALLAST_BYTES);
     struct testserver *s = start_on_disk(retention);
     redisContext *c = testserver_connect(s);
+    expect_ready(s, 200, "{\"status\":\"ok\"}\n");
     write_until_full(c, &w);
     fprintf(stderr, "# full after %d keys\n", w.next);
     assert_true(w.next > 1000);
     expect_all(c, &w); /* reads go on */
     expect(c, "+PONG", "PING");
     expect_refused(c);
+    expect_ready(s, 503, why);
     ballast_remove();
     write_again(c, &w);
+    expect_ready(s, 200, "{\"status\":\"ok\"}\n");
     for (int i = 0; i < 500; i++) assert_true(write_one(c, &w));
     redisFree(c);
     testserver_kill(s);
@@ -215,12 +234,12 @@ static void full_and_again(const char *retention)
 
 static void writing_resumes_when_the_kept_journal_had_filled_the_disk(void **state)
 {
-    full_and_again("1gb");
+    full_and_again("1gb", "*\"why\":\"the disk is full: *");
 }
 
 static void writing_resumes_when_the_data_had_filled_the_disk(void **state)
 {
-    full_and_again("4mb");
+    full_and_again("4mb", "*\"why\":\"what is written cannot be applied to the store: *");
 }
 
 /* The server is killed while the disk is full, and started when there is space again. */

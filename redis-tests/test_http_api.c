@@ -105,6 +105,9 @@ static void words_may_be_in_the_path(void **state)
     http_expect(h, 200, "{'result':'OK'}", "POST /set/c", NULL, "any {body}");
     expect(r, "any {body}", "GET c");
     http_expect(h, 200, "{'result':'OK'}", "POST /set/c?EX=100", NULL, "x y");
+    http_expect(h, 200, "{'result':'x y'}", "POST /get/c", NULL, ""); /* no body is no word */
+    http_expect(h, 200, "{'result':'x y'}", "POST /get/c",
+                "Transfer-Encoding: chunked\r\n\r\n0\r\n", NULL);
     expect(r, "x y", "GET c");
     assert_in_range(ask_integer(r, "TTL c"), 1, 100);
     http_expect(h, 200, "{'result':null}", "GET /set/c/1?PX=100000&NX&", NULL, NULL);

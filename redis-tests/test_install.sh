@@ -15,7 +15,8 @@ same "in the directories asked for" "./opt/etc
 for file in bin/tupled lib64/libtupled.a lib64/libtupled.so lib64/libtupled.so.0 lib64/pkgconfig/libtupled.pc \
     include/tupled.h include/tupled_db.h lib/systemd/system/tupled.service share/man/man1/tupled.1 \
     share/man/man3/tupled_db.3 share/man/man5/tupled.conf.5 share/bash-completion/completions/tupled \
-    share/doc/tupled/README.md share/doc/tupled/docs/operation.md; do
+    share/doc/tupled/README.md share/doc/tupled/docs/operation.md \
+    share/doc/tupled/conf/grafana/tupled.json share/doc/tupled/conf/prometheus/tupled.rules.yml; do
     check "$file" test -s "$to/opt/tupled/$file"
 done
 check "etc/logrotate.d/tupled" test -s "$to/opt/etc/logrotate.d/tupled"
@@ -98,4 +99,5 @@ fi
 
 check "it is uninstalled" put uninstall
 same "but for the settings" "./opt/etc/tupled/tupled.conf" "$(files)"
+same "no directory of its documents is left" "" "$(find "$to" -path '*/share/doc/tupled*')"
 finish

@@ -27,7 +27,8 @@ for package in tupled libtupled0 libtupled-dev; do
 done
 for path in ./usr/bin/tupled ./lib/systemd/system/tupled.service ./etc/tupled/tupled.conf ./etc/logrotate.d/tupled \
     ./usr/share/man/man1/tupled.1.gz ./usr/share/man/man5/tupled.conf.5.gz \
-    ./usr/share/bash-completion/completions/tupled; do
+    ./usr/share/bash-completion/completions/tupled ./usr/share/doc/tupled/docs/metrics.md \
+    ./usr/share/doc/tupled/conf/grafana/tupled.json ./usr/share/doc/tupled/conf/prometheus/tupled.rules.yml; do
     check "tupled has $path" grep -qx -- "$path" <(paths tupled)
 done
 same "the library's package has the library" 1 "$(paths libtupled0 | grep -c '/libtupled\.so\.0$')"

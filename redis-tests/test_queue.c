@@ -138,13 +138,17 @@ static void nack_and_dead_letters(void **state)
     expect(c, ":0", "KV.DLQ PURGE q");
 }
 
-/* The values of all dead letters of q, which are digits, two to a page. */
+/* The values of all dead letters of q, which are digits, two to a page. `where` may be several
+ * words, or none: it is a part of the format. */
 static void see_dead(const char *where, const char *wanted)
 {
     char cursor[64] = "0";
     char seen[64] = "";
+    char format[200];
+    snprintf(format, sizeof format, "KV.DLQ LIST q COUNT 2 CURSOR %%s %s", where);
     do {
-        redisReply *r = ask_reply(c, "KV.DLQ LIST q COUNT 2 CURSOR %s %s", cursor, where);
+        redisReply *r = ask_reply(c, format, cursor);
+        if (r->type != REDIS_REPLY_ARRAY) fail_msg("%s", r->str);
         snprintf(cursor, sizeof cursor, "%s", r->element[0]->str);
         for (size_t i = 0; i < r->element[1]->elements; i++) {
             strcat(seen, r->element[1]->element[i]->element[1]->str);
@@ -250,6 +254,7 @@ static void errors_name_the_wrong_word(void **state)
     expect(c, "-ERR invalid receipt 'abc'*", "KV.ACK abc");
     expect(c, "-ERR invalid receipt '*'*", "KV.NACK *");
     expect(c, "-ERR invalid message id 'abc'", "KV.DLQ GET q abc");
+    expect(c, "-ERR invalid message id 'abc'", "KV.QUEUE RECEIPT q abc");
     expect(c, "-ERR invalid message id 'all2'", "KV.DLQ REQUEUE q all2");
     expect(c, "-ERR invalid cursor", "KV.DLQ LIST q CURSOR abc");
     expect(c, "-ERR wrong number of arguments for 'kv.queue|stats' command; it is: KV.*",

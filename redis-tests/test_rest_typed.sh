@@ -40,7 +40,7 @@ answers "a type that is none of ours" '415 {"error":"a value is application/json
     PUT /entries/x -d 7 -H 'Content-Type: text/plain'
 answers "JSON with a character set" '200 {"ok":true,"versionstamp":VS}' PUT /entries/x -d 7 -H 'Content-Type: application/json; charset=utf-8'
 answers "a parameter that is not known" "400 {\"error\":\"there is no parameter 'ttl' here\"}" PUT '/entries/x?ttl=1' -d 1
-answers "a method that it has not" '405 {"error":"ERR this path does not take that method"}' POST /entries/x -d 1
+answers "a method that it has not" '405 {"error":"ERR this path does not take that method, but GET, HEAD, PUT, DELETE, OPTIONS"}' POST /entries/x -d 1
 status "a path that is not there" 404 GET /nosuch
 
 # ---- MessagePack ----

@@ -232,9 +232,13 @@ for group in "${groups[@]}"; do
     clients) scripts redis-tests/clients_*.sh ;;
     late)
         export TUPLED_ASAN_BIN=$root/build/asan/tupled-late
-        for name in commands_kv commands_atomic commands_range transactions idem queue; do
+        for name in commands_kv commands_atomic commands_range transactions idem queue http_api; do
             wanted "redis-tests/test_$name.c" || continue
             run "redis-tests/test_$name.c (late)" "$root/build/asan/redis-tests/test_$name"
+        done
+        for name in rest rest_typed; do
+            wanted "redis-tests/test_$name.sh" || continue
+            run "redis-tests/test_$name.sh (late)" "$root/redis-tests/test_$name.sh"
         done
         ;;
     esac

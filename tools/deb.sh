@@ -89,7 +89,8 @@ take libtupled-dev "$libdir/libtupled.so" "$libdir/libtupled.a" "$libdir/pkgconf
 install -D -m 644 docs/embedded.md "$work/libtupled-dev/usr/share/doc/libtupled-dev/embedded.md"
 take tupled /usr/bin/tupled /lib/systemd/system/tupled.service /etc/tupled/tupled.conf \
     /etc/logrotate.d/tupled /usr/share/bash-completion/completions/tupled /usr/share/man/man1/tupled.1.gz \
-    /usr/share/man/man5/tupled.conf.5.gz /usr/share/doc/tupled/README.md /usr/share/doc/tupled/docs
+    /usr/share/man/man5/tupled.conf.5.gz /usr/share/doc/tupled/README.md /usr/share/doc/tupled/docs \
+    /usr/share/doc/tupled/conf
 left=$(find "$stage" -type f -o -type l)
 if [ -n "$left" ]; then
     echo "deb: no package takes: $left" >&2

@@ -33,7 +33,8 @@ export class Browser {
         // itself.
         const expected = m =>
             /status of 401/.test(m.text()) ||
-            (/ERR_INCOMPLETE_CHUNKED/.test(m.text()) && m.location().url.includes('/subscribe/'));
+            (/ERR_INCOMPLETE_CHUNKED/.test(m.text()) &&
+                /\/(subscribe|watch)\//.test(m.location().url));
         this.page.on('console', m => {
             if (m.type() === 'error' && !expected(m))
                 this.complaints.push(`${m.text()} ${m.location().url}`);

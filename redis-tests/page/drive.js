@@ -16,6 +16,7 @@ import {
 import {loadFew, loadMany} from './load.js';
 import {readdirSync, readFileSync} from 'node:fs';
 import {gzipSync} from 'node:zlib';
+import {eventSource} from './events.js';
 import {entries, atomic, queues, search, feed, consoleScreen} from './screens.js';
 
 const SCREENS = [
@@ -33,9 +34,11 @@ async function run() {
     await queues();
     await search();
     await feed();
+    await eventSource();
     await consoleScreen();
     await keyboard();
     await permissions();
+    await colours();
     await looks();
     await million();
     await test('no error in the console of the browser', () =>
@@ -202,6 +205,33 @@ async function settled() {
             !document.querySelector('#content').textContent.includes('Looking…'),
     );
     await pause(300);
+}
+
+/* The background of the page, when it is that. */
+function background(wanted) {
+    return b.page.waitForFunction(
+        c => getComputedStyle(document.body).backgroundColor === c,
+        {polling: 20},
+        wanted,
+    );
+}
+
+async function colours() {
+    const [LIGHT, DARK] = ['rgb(255, 255, 255)', 'rgb(21, 22, 27)'];
+    await test("the system's colours are followed at once, a person's choice is kept", async () => {
+        await b.theme('dark');
+        await background(DARK);
+        await b.page.click('[aria-label^="Colours: as the system"]');
+        await background(LIGHT);
+        await b.theme('light');
+        await b.page.click('[aria-label^="Colours: light"]');
+        await background(DARK);
+        await b.theme('dark');
+        await b.theme('light');
+        await background(DARK);
+        await b.page.click('[aria-label^="Colours: dark"]');
+        await background(LIGHT);
+    });
 }
 
 async function looks() {

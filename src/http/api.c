@@ -255,7 +255,7 @@ static bool take_path_words(struct exchange *x, struct slice *argv, size_t *argc
     for (struct slice rest = x->path; rest.len > 0;) {
         if (!http_decode(http_path_part(&rest), false, &x->arena, &argv[(*argc)++])) return false;
     }
-    if (x->message->has_body && x->message->method == HTTP_POST) {
+    if (x->message->body.len > 0 && x->message->method == HTTP_POST) {
         argv[(*argc)++] = x->message->body;
     }
     for (struct slice rest = x->message->query; http_query_next(&rest, &name, &value);) {

@@ -404,8 +404,20 @@ void exchange_end_stream(struct exchange *x)
     x->ops->end(x);
 }
 
+/* The server stops, and waits for nothing that may last. */
+static void finish(struct exchange *x)
+{
+    if (x->state == EXCHANGE_STREAMING) exchange_end_stream(x);
+    if (x->state == EXCHANGE_PARKED) (void)client_block_stop(&x->client, false);
+    if (x->state == EXCHANGE_DELAYED) {
+        move(x, EXCHANGE_CLOSED);
+        x->ops->queue(x);
+    }
+}
+
 void exchange_check(struct exchange *x, int64_t now_ms)
 {
+    if (x->http->is_stopping) finish(x);
     if (x->state == EXCHANGE_DELAYED && now_ms >= x->until_ms) {
         move(x, EXCHANGE_READY);
         x->ops->queue(x);

@@ -22,6 +22,7 @@ struct http_options {
     const char *allowed_origins;               /* likewise; * = all */
     const char *trusted_proxies;               /* addresses, likewise */
     const char *rest_base;                     /* "/keyval/api" */
+    int64_t ticket_ms; /* until a ticket must have been used; ten times that after its stream */
     bool rest_path_numbers;
     bool rest_deletes_exact;
 };

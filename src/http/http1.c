@@ -48,7 +48,8 @@ static void http1_answer(struct exchange *x, const struct answer *a)
     struct buf *out = &s->output.bytes;
     const struct http_message *m = x->message;
     bool is_chunked = a->is_stream && m->version == HTTP_1_1;
-    if (m == NULL || !x->session->reader.keeps_alive) h->is_last = true;
+    bool is_stopping = x->http->is_stopping;
+    if (m == NULL || !x->session->reader.keeps_alive || is_stopping) h->is_last = true;
     if (a->is_stream && !is_chunked) h->is_last = true;
     /* A stream that could not be opened after all: what the client listens to ends with it. */
     if (client_subscriptions(&x->client) > 0) h->is_last = true;
@@ -118,7 +119,8 @@ static bool take_request(struct session_http *s)
     }
     if (step == HTTP1_MORE) {
         if (http1_buffered(&s->reader) == 0) s->begun_ms = 0;
-        if (stream->has_eof) stream_drain(stream);
+        bool is_over = s->http->is_stopping && http1_buffered(&s->reader) == 0;
+        if (stream->has_eof || is_over) stream_drain(stream);
         return false;
     }
     h->exchange.reply_from = stream->output.base + stream->output.bytes.len;
@@ -137,7 +139,7 @@ static bool answered(struct session_http *s)
 {
     struct http1 *h = s->http1;
     if (h->is_last) {
-        bool may_come = h->was_refused && !s->stream->has_eof;
+        bool may_come = h->was_refused && !s->stream->has_eof && !s->http->is_stopping;
         if (!may_come) stream_drain(s->stream);
         if (may_come && h->linger_until_ms == 0) {
             h->linger_until_ms = clock_mono_us() / 1000 + LINGER_MS;

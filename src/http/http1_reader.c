@@ -157,17 +157,19 @@ static const char *header_line(struct slice line, struct http_message *m, int *s
     return NULL;
 }
 
+static bool is_header(const struct http_header *h, const char *name)
+{
+    return h->name.len == strlen(name) &&
+           strncasecmp((const char *)h->name.data, name, h->name.len) == 0;
+}
+
 /* How often a header is there; *value: of the last. */
 static size_t count_header(const struct http_message *m, const char *name, struct slice *value)
 {
     size_t n = 0;
     for (size_t i = 0; i < m->header_count; i++) {
-        const struct http_header *h = &m->headers[i];
-        if (h->name.len != strlen(name) ||
-            strncasecmp((const char *)h->name.data, name, h->name.len) != 0) {
-            continue;
-        }
-        *value = h->value;
+        if (!is_header(&m->headers[i], name)) continue;
+        *value = m->headers[i].value;
         n++;
     }
     return n;
@@ -184,14 +186,15 @@ static const char *read_host(struct http_message *m)
     return NULL;
 }
 
-static const char *read_connection(struct http1_reader *r)
+/* Several of them are one list. */
+static void read_connection(struct http1_reader *r)
 {
-    struct slice value = {0};
-    size_t n = count_header(&r->message, "connection", &value);
-    if (n > 1) return "there is more than one Connection";
-    r->keeps_alive = r->message.version == HTTP_1_1;
-    if (http_list_has(value, "close")) r->keeps_alive = false;
-    return NULL;
+    const struct http_message *m = &r->message;
+    r->keeps_alive = m->version == HTTP_1_1;
+    for (size_t i = 0; i < m->header_count; i++) {
+        if (!is_header(&m->headers[i], "connection")) continue;
+        if (http_list_has(m->headers[i].value, "close")) r->keeps_alive = false;
+    }
 }
 
 static const char *read_framing(struct http1_reader *r, int *status)
@@ -244,7 +247,7 @@ static const char *read_head(struct http1_reader *r, int *status)
     }
     *status = wrong == NULL ? 400 : *status;
     if (wrong == NULL) wrong = read_host(m);
-    if (wrong == NULL) wrong = read_connection(r);
+    read_connection(r);
     if (wrong == NULL) wrong = read_framing(r, status);
     return wrong;
 }

@@ -6,13 +6,11 @@
  * stays with it (`out`) while the connection has STREAM_PAUSE_BYTES unsent or the peer gives no
  * room.
  */
-#include <nghttp2/nghttp2.h>
-
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "http/http_int.h"
+#include "http/http2_int.h"
 
 #define STREAMS_MAX 1000
 #define WINDOW_BYTES (1 << 20)
@@ -20,199 +18,6 @@
 #define RESETS_BURST 2000 /* streams that a peer may reset at once, ... */
 #define RESETS_RATE 200   /* ... and in each second */
 #define CONTINUATIONS_MAX 8
-
-struct http2_stream {
-    struct exchange exchange; /* first */
-    struct http2 *http2;
-    int32_t id;
-    struct http_message message;
-    size_t head_bytes;
-    struct buf body;  /* owned; what has come of it */
-    struct buf out;   /* owned; of the answer's body, what nghttp2 has not taken */
-    size_t out_at;    /* of out: taken */
-    uint64_t taken;   /* of the answer's body by nghttp2, ever ... */
-    uint64_t sent_at; /* ... which is in the connection's output before this; UINT64_MAX: it will */
-    bool is_out_whole; /* nothing will be added */
-    int64_t moved_ms;  /* monotonic: when it began, or some of its answer was last taken */
-    bool is_begun;     /* the request is being answered: what else comes of it is dropped */
-    struct http_refusal refusal;       /* status 0 = none */
-    struct http2_stream *next, *prev;  /* http2->streams, or next of http2->leaving or ->gone */
-    struct http2_stream *touched_next; /* http2->touched */
-};
-
-struct http2 {
-    struct session_http *session;
-    nghttp2_session *ng;         /* owned */
-    struct http2_stream streams; /* head of a ring */
-    size_t stream_count, event_count;
-    struct http2_stream *touched; /* some of theirs is in the frame that is made */
-    /* Closed, and the last of it is not written to the socket: until then their clients stay, for
-     * what is not written has not happened (a message of a queue goes back). */
-    struct http2_stream *leaving, **leaving_last;
-    struct http2_stream *gone; /* closed; to be forgotten */
-    struct exchange *queue_first, **queue_last;
-    uint64_t depends;
-};
-
-static struct http2_stream *stream_of(struct exchange *x)
-{
-    return (struct http2_stream *)x;
-}
-
-/* ---- answers --------------------------------------------------------------------------------- */
-
-static void queue_exchange(struct exchange *x)
-{
-    struct http2 *h = stream_of(x)->http2;
-    if (!x->is_queued) {
-        x->is_queued = true;
-        x->queue_next = NULL;
-        *h->queue_last = x;
-        h->queue_last = &x->queue_next;
-    }
-    stream_queue(h->session->stream);
-}
-
-/* What is still with the stream, and what is in the connection's output: by it features go that
- * bound what a client has unsent. */
-static void count_unsent(struct http2_stream *st)
-{
-    size_t own = st->out.len - st->out_at;
-    st->exchange.link.output_bytes = own + stream_pending(st->http2->session->stream);
-}
-
-static void touch(struct http2_stream *st)
-{
-    if (st->sent_at == UINT64_MAX) return;
-    st->sent_at = UINT64_MAX;
-    st->touched_next = st->http2->touched;
-    st->http2->touched = st;
-}
-
-/* What was taken of them is in the connection's output. */
-static void placed(struct http2 *h)
-{
-    const struct output *out = &h->session->stream->output;
-    for (; h->touched != NULL; h->touched = h->touched->touched_next) {
-        h->touched->sent_at = out->base + out->bytes.len;
-    }
-}
-
-/* Has all that was taken of it been written to the socket? Then its client is told. */
-static bool is_written(struct http2_stream *st)
-{
-    if (st->http2->session->stream->link.stream_sent < st->sent_at) return false;
-    st->exchange.link.stream_sent = st->taken;
-    return true;
-}
-
-static ssize_t read_body(nghttp2_session *ng, int32_t id, uint8_t *to, size_t len, uint32_t *flags,
-                         nghttp2_data_source *source, void *arg)
-{
-    struct http2_stream *st = source->ptr;
-    size_t left = st->out.len - st->out_at;
-    size_t n = left < len ? left : len;
-    (void)ng;
-    (void)id;
-    (void)arg;
-    if (n == 0 && !st->is_out_whole) return NGHTTP2_ERR_DEFERRED;
-    bytes_copy(to, st->out.data + st->out_at, n);
-    st->out_at += n;
-    st->taken += n;
-    if (n > 0) touch(st);
-    if (n > 0) st->moved_ms = st->exchange.http->env->now_us / 1000;
-    if (st->out_at == st->out.len) {
-        buf_clear(&st->out, 0);
-        st->out_at = 0;
-        if (st->is_out_whole) *flags |= NGHTTP2_DATA_FLAG_EOF;
-    }
-    return (ssize_t)n;
-}
-
-static void depend(struct http2 *h, uint64_t version)
-{
-    if (version > h->depends) h->depends = version;
-}
-
-static void reset_stream(struct http2_stream *st, uint32_t code)
-{
-    (void)nghttp2_submit_rst_stream(st->http2->ng, NGHTTP2_FLAG_NONE, st->id, code);
-    stream_queue(st->http2->session->stream);
-}
-
-static nghttp2_nv nv_of(struct slice name, struct slice value)
-{
-    return (nghttp2_nv){.name = bytes_unconst(name.data),
-                        .value = bytes_unconst(value.data),
-                        .namelen = name.len,
-                        .valuelen = value.len};
-}
-
-static void http2_answer(struct exchange *x, const struct answer *a)
-{
-    struct http2_stream *st = stream_of(x);
-    struct http_header headers[ANSWER_HEADERS_ALL];
-    nghttp2_nv nv[ANSWER_HEADERS_ALL + 1];
-    char status[20];
-    char digits[20];
-    bool has_length = a->status != 204 && a->status != 304 && !a->is_stream;
-    struct slice length = slice_of(NULL, 0);
-    if (has_length) length = slice_of(digits, u64_format(a->body.len, digits));
-    size_t count = answer_headers(x, a, length, headers);
-    size_t status_len = u64_format((uint64_t)a->status, status);
-    nv[0] = nv_of(slice_str(":status"), slice_of(status, status_len));
-    for (size_t i = 0; i < count; i++) nv[i + 1] = nv_of(headers[i].name, headers[i].value);
-    bool has_body = x->message == NULL || x->message->method != HTTP_HEAD;
-    nghttp2_data_provider provider = {.source = {.ptr = st}, .read_callback = read_body};
-    if (has_body) buf_append(&st->out, a->body.data, a->body.len);
-    st->is_out_whole = !a->is_stream;
-    if (a->is_stream) st->http2->event_count++;
-    bool has_data = has_body && (a->is_stream || a->body.len > 0);
-    depend(st->http2, x->depends);
-    client_reply_placed(&x->client, x->reply_from, st->taken + st->out.len);
-    if (st->out.is_failed || nghttp2_submit_response(st->http2->ng, st->id, nv, count + 1,
-                                                     has_data ? &provider : NULL) != 0) {
-        reset_stream(st, NGHTTP2_INTERNAL_ERROR);
-    }
-    count_unsent(st);
-    stream_queue(st->http2->session->stream);
-}
-
-static bool is_over_limit(const struct http2_stream *st, size_t more)
-{
-    const struct output_limit *limit = &st->exchange.http->options.output_stream;
-    return limit->hard_bytes != 0 && st->out.len - st->out_at + more > limit->hard_bytes;
-}
-
-static void http2_send(struct exchange *x, struct slice bytes, uint64_t version)
-{
-    struct http2_stream *st = stream_of(x);
-    if (st->out.is_failed || is_over_limit(st, bytes.len)) {
-        reset_stream(st, NGHTTP2_ENHANCE_YOUR_CALM);
-        return;
-    }
-    if (st->out_at > 0 && st->out_at >= st->out.len / 2) {
-        buf_shift(&st->out, st->out_at);
-        st->out_at = 0;
-    }
-    buf_append(&st->out, bytes.data, bytes.len);
-    depend(st->http2, version);
-    (void)nghttp2_session_resume_data(st->http2->ng, st->id);
-    count_unsent(st);
-    stream_queue(st->http2->session->stream);
-}
-
-static void http2_end(struct exchange *x)
-{
-    struct http2_stream *st = stream_of(x);
-    st->is_out_whole = true;
-    st->http2->event_count--;
-    (void)nghttp2_session_resume_data(st->http2->ng, st->id);
-    stream_queue(st->http2->session->stream);
-}
-
-static const struct exchange_ops exchange_ops = {
-    .answer = http2_answer, .send = http2_send, .end = http2_end, .queue = queue_exchange};
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -232,7 +37,7 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
     st->exchange.link.peer = NULL;
     st->exchange.link.output_bytes = st->exchange.link.input_bytes = 0;
     st->exchange.link.stream_base = st->exchange.link.stream_sent = 0;
-    exchange_init(&st->exchange, h->session, &st->exchange.link, &exchange_ops);
+    exchange_init(&st->exchange, h->session, &st->exchange.link, &http2_answers);
     st->moved_ms = clock_mono_us() / 1000;
     st->message.version = HTTP_2;
     RING_INSERT(&h->streams, st, next, prev);
@@ -294,7 +99,7 @@ static void begin(struct http2_stream *st)
         refuse(st, 400, "there is no path");
     }
     st->message.body = buf_slice(&st->body);
-    queue_exchange(&st->exchange);
+    http2_queue(&st->exchange);
 }
 
 static int on_data(nghttp2_session *ng, uint8_t flags, int32_t id, const uint8_t *data, size_t len,
@@ -342,7 +147,7 @@ static void end_leaving(struct http2 *h, bool all)
 {
     while (h->leaving != NULL) {
         struct http2_stream *st = h->leaving;
-        if (!is_written(st) && !all) return;
+        if (!http2_is_written(st) && !all) return;
         h->leaving = st->next;
         if (h->leaving == NULL) h->leaving_last = &h->leaving;
         stream_ends(st);
@@ -359,7 +164,7 @@ static int on_close(nghttp2_session *ng, int32_t id, uint32_t code, void *arg)
     RING_UNLINK(st, next, prev);
     h->stream_count--;
     bool is_whole = code == NGHTTP2_NO_ERROR && st->is_out_whole && st->out_at == st->out.len;
-    if (!is_written(st) && is_whole) {
+    if (!http2_is_written(st) && is_whole) {
         st->next = NULL;
         *h->leaving_last = st;
         h->leaving_last = &st->next;
@@ -436,7 +241,7 @@ static void pump(struct http2 *h)
         }
         if (len == 0) return;
         buf_append(&stream->output.bytes, data, (size_t)len);
-        placed(h);
+        http2_placed(h);
         if (stream->output.bytes.is_failed) {
             stream_overrun(stream, NULL);
             return;
@@ -454,7 +259,7 @@ static void run_exchange(struct http2_stream *st)
     }
     if (x->state == EXCHANGE_IDLE) exchange_begin(x, &st->message);
     exchange_go(x);
-    if (x->state == EXCHANGE_CLOSED) reset_stream(st, NGHTTP2_CANCEL);
+    if (x->state == EXCHANGE_CLOSED) http2_reset(st, NGHTTP2_CANCEL);
 }
 
 static void forget_gone(struct http2 *h)
@@ -471,6 +276,15 @@ static void forget_gone(struct http2 *h)
     }
 }
 
+/* What comes after this was not begun with; the connection ends when the streams before it have. */
+static void go_away(struct http2 *h)
+{
+    int32_t last = nghttp2_session_get_last_proc_stream_id(h->ng);
+    if (h->is_going || !h->session->http->is_stopping) return;
+    h->is_going = true;
+    (void)nghttp2_submit_goaway(h->ng, NGHTTP2_FLAG_NONE, last, NGHTTP2_NO_ERROR, NULL, 0);
+}
+
 static void http2_run(struct session_http *s)
 {
     struct http2 *h = s->http2;
@@ -478,7 +292,7 @@ static void http2_run(struct session_http *s)
     bool is_first = true;
     while (h->queue_first != NULL && stream_pending(stream) < STREAM_PAUSE_BYTES) {
         if (!is_first && net_turn_is_full(stream->net)) break;
-        struct http2_stream *st = stream_of(h->queue_first);
+        struct http2_stream *st = http2_stream_of(h->queue_first);
         h->queue_first = st->exchange.queue_next;
         if (h->queue_first == NULL) h->queue_last = &h->queue_first;
         st->exchange.is_queued = false;
@@ -487,6 +301,7 @@ static void http2_run(struct session_http *s)
         if (!is_gone) run_exchange(st);
         if (stream->state != STREAM_OPEN) return;
     }
+    go_away(h);
     pump(h);
     if (stream->state != STREAM_OPEN) return;
     end_leaving(h, false);
@@ -527,9 +342,9 @@ static void http2_check(struct session_http *s, int64_t now_ms)
     for (struct http2_stream *st = h->streams.next; st != &h->streams;) {
         struct http2_stream *next = st->next;
         exchange_check(&st->exchange, now_ms);
-        count_unsent(st);
-        (void)is_written(st);
-        if (is_stuck(st, now_ms)) reset_stream(st, NGHTTP2_CANCEL);
+        http2_count_unsent(st);
+        (void)http2_is_written(st);
+        if (is_stuck(st, now_ms)) http2_reset(st, NGHTTP2_CANCEL);
         st = next;
     }
     end_leaving(h, false);
@@ -542,7 +357,7 @@ static void http2_ended(struct session_http *s)
     struct http2 *h = s->http2;
     end_leaving(h, true);
     for (struct http2_stream *st = h->streams.next; st != &h->streams; st = st->next) {
-        (void)is_written(st);
+        (void)http2_is_written(st);
         exchange_end(&st->exchange);
     }
     nghttp2_session_del(h->ng);

@@ -113,7 +113,7 @@ void exchange_go(struct exchange *x);
 void exchange_reset(struct exchange *x);
 /* Nothing more of it runs for so long. */
 void exchange_delay(struct exchange *x, int64_t ms);
-/* Ten times a second. */
+/* Ten times a second, and when the server stops. */
 void exchange_check(struct exchange *x, int64_t now_ms);
 size_t exchange_bytes(const struct exchange *x);
 
@@ -212,6 +212,7 @@ struct http {
     struct tickets *tickets;
     const char *(*why_not_ready)(void *arg);
     void *ready_arg;
+    bool is_stopping;         /* the server: connections end after what is under way */
     uint8_t input[16 * 1024]; /* what came for HTTP/2, until it is taken */
     int64_t date_s;
     char date[40];

@@ -162,7 +162,9 @@ bool route_takes(struct exchange *x)
         return false;
     }
     if ((x->route->methods & method) != 0) return takes_query(x) && takes_body(x);
-    exchange_header(x, "allow", allow_text(x, methods_of(x) | HTTP_OPTIONS));
-    exchange_fail(x, 405, "ERR this path does not take that method");
+    struct slice allow = allow_text(x, methods_of(x) | HTTP_OPTIONS);
+    exchange_header(x, "allow", allow);
+    exchange_fail(x, 405, "ERR this path does not take that method, but %.*s", (int)allow.len,
+                  (const char *)allow.data);
     return false;
 }

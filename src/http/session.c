@@ -169,7 +169,8 @@ static void session_run(struct stream *stream)
     stream->link.active_ms = clock_wall_ms();
     s->http->env->now_us = clock_mono_us();
     if (s->ops != NULL) s->ops->run(s);
-    if (s->ops == NULL && stream->has_eof && stream->state == STREAM_OPEN) stream_drain(stream);
+    bool is_over = stream->has_eof || s->http->is_stopping;
+    if (s->ops == NULL && is_over && stream->state == STREAM_OPEN) stream_drain(stream);
     stream->link.input_bytes = http1_buffered(&s->reader);
 }
 
@@ -179,6 +180,16 @@ static void session_peer_ended(struct stream *stream)
 {
     const struct session_http *s = stream->session;
     if (s->ops != NULL && (s->ops->has_events(s) || s->ops->is_blocked(s))) stream_kill(stream);
+}
+
+/* Streams of events and blocked commands end at once; run does the rest. */
+static void session_stop(struct stream *stream)
+{
+    struct session_http *s = stream->session;
+    s->http->is_stopping = true;
+    if (stream->state != STREAM_OPEN) return;
+    if (s->ops != NULL) s->ops->check(s, mono_ms());
+    stream_queue(stream);
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -239,6 +250,7 @@ const struct protocol http_protocol = {
     .received = session_received,
     .run = session_run,
     .peer_ended = session_peer_ended,
+    .stop = session_stop,
     .check = session_check,
     .output_limit = session_output_limit,
     .end = session_end,

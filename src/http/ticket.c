@@ -8,8 +8,7 @@
 #include "request/login.h"
 
 #define TICKETS 4096
-#define OPEN_MS 60000       /* until it is opened for the first time */
-#define RECONNECT_MS 600000 /* after it was last used */
+#define RECONNECT_FACTOR 10 /* after it was last used it is good for so much longer */
 #define TICKET_BYTES 24
 #define TICKET_CHARS 32
 
@@ -74,7 +73,7 @@ static struct ticket *ticket_new(struct exchange *x, struct slice path, struct s
     buf_fini(&text);
     t->user = users_hold(x->client.user);
     t->changes = t->user->changes;
-    t->until_ms = clock_mono_us() / 1000 + OPEN_MS;
+    t->until_ms = clock_mono_us() / 1000 + x->http->options.ticket_ms;
     t->path = copy_of(path);
     if (database.data != NULL) t->database = copy_of(database);
     return t;
@@ -111,7 +110,8 @@ void ticket_run(struct exchange *x)
     buf_clear(&x->text, SIZE_MAX);
     buf_append_str(&x->text, "{\"ticket\":\"");
     buf_append(&x->text, t->text, TICKET_CHARS);
-    buf_append_str(&x->text, "\",\"parameter\":\"_ticket\",\"opensWithinSeconds\":60}");
+    buf_printf(&x->text, "\",\"parameter\":\"_ticket\",\"opensWithinSeconds\":%lld}",
+               (long long)(x->http->options.ticket_ms / 1000));
     exchange_answer_json(x, 200);
 }
 
@@ -146,12 +146,17 @@ static bool is_good(const struct ticket *t, const struct exchange *x)
     return !u->is_deleted && u->is_on && u->changes == t->changes;
 }
 
+static int64_t reconnect_until(const struct exchange *x)
+{
+    return clock_mono_us() / 1000 + RECONNECT_FACTOR * x->http->options.ticket_ms;
+}
+
 /* It is good for the reconnect. */
 static void ticket_ended(struct exchange *x)
 {
     if (x->ticket[0] == '\0') return;
     struct ticket *t = ticket_find(x->http->tickets, slice_str(x->ticket));
-    if (t != NULL) t->until_ms = clock_mono_us() / 1000 + RECONNECT_MS;
+    if (t != NULL) t->until_ms = reconnect_until(x);
     x->ticket[0] = '\0';
 }
 
@@ -168,7 +173,7 @@ bool ticket_opens(struct exchange *x)
                       "one (POST /ticket)");
         return false;
     }
-    t->until_ms = clock_mono_us() / 1000 + RECONNECT_MS;
+    t->until_ms = reconnect_until(x);
     memcpy(x->ticket, t->text, TICKET_CHARS);
     x->on_stream_over = ticket_ended;
     client_become(&x->client, t->user);

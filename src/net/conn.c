@@ -72,6 +72,7 @@ void stream_kill(struct stream *s)
     s->link.peer = NULL;
     if (c->tls != NULL)
         *(has_begun ? &n->options.tls->connections : &n->options.tls->handshakes) -= 1;
+    if (c->is_finishing) n->finishing_count--;
     c->dying_next = n->dying;
     n->dying = c;
     if (has_begun) s->protocol->end(s);
@@ -279,6 +280,7 @@ void conn_run(struct conn *c)
     struct stream *s = &c->stream;
     if (s->state == STREAM_OPEN) s->protocol->run(s);
     conn_flush(c);
+    if (s->net->is_stopping && !c->is_finishing) return;
     if (s->state == STREAM_OPEN && !s->has_eof && s->protocol->wants_input(s)) {
         ev_io_start(s->net->loop, &c->read_io);
         if (c->tls != NULL && tls_has_more(c->tls)) conn_queue_read(c);

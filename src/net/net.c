@@ -9,7 +9,7 @@
 #define SLOW_TICK_S 0.1
 #define FREE_WORK 5000   /* of dead sessions done in one turn ... */
 #define CONN_WORK 10     /* ... a connection counts as so many */
-#define DRAIN_US 1000000 /* a stopping server waits this long for replies that are held */
+#define DRAIN_US 1000000 /* a stopping server waits this long for what is under way */
 
 /* ---- turns ---- */
 
@@ -226,6 +226,30 @@ static void forget_readable(struct net *n)
     n->late_last = &n->late_first;
 }
 
+/* Replies whose versions are being synced still go out, and protocols that want to bring what is
+ * under way to an end do; nothing else is read. */
+static void drain(struct net *n)
+{
+    int64_t begin_us = clock_mono_us();
+    n->is_stopping = true;
+    for (struct conn *c = n->conns.next; c != &n->conns;) {
+        struct conn *next = c->next;
+        if (c->stream.protocol->stop == NULL) {
+            ev_io_stop(n->loop, &c->read_io);
+        } else {
+            c->is_finishing = true;
+            n->finishing_count++;
+            c->stream.protocol->stop(&c->stream);
+        }
+        c = next;
+    }
+    (void)n->options.hooks.turn_end(n->options.hooks.arg);
+    while (n->held.held_next != &n->held || n->finishing_count > 0) {
+        if (clock_mono_us() - begin_us >= DRAIN_US) return;
+        ev_run(n->loop, EVRUN_ONCE);
+    }
+}
+
 void net_run(struct net *n)
 {
     ev_now_update(n->loop); /* the first turn does not last since the loop was made */
@@ -233,15 +257,7 @@ void net_run(struct net *n)
     listen_close(n);
     handshakes_end(n);
     forget_readable(n);
-    /* Replies whose versions are being synced still go out; nothing new is read. */
-    int64_t begin_us = clock_mono_us();
-    for (struct conn *c = n->conns.next; c != &n->conns; c = c->next) {
-        ev_io_stop(n->loop, &c->read_io);
-    }
-    (void)n->options.hooks.turn_end(n->options.hooks.arg);
-    while (n->held.held_next != &n->held && clock_mono_us() - begin_us < DRAIN_US) {
-        ev_run(n->loop, EVRUN_ONCE);
-    }
+    drain(n);
 }
 
 void net_close(struct net *n)

@@ -69,7 +69,8 @@ void net_set_options(struct net *n, const struct net_options *options);
 void net_set_tls(struct net *n, struct tls_context *c);
 /* Everybody's output up to this version may leave. */
 void net_set_durable(struct net *n, uint64_t version);
-/* Runs until net_stop; returns when nothing is held back any more or after a second. */
+/* Runs until net_stop; returns when nothing is held back or under way any more (protocol->stop), or
+ * after a second. */
 void net_run(struct net *n);
 /* Loop thread, or a signal handler of net_on_signal's making. */
 void net_stop(struct net *n);

@@ -30,6 +30,7 @@ struct conn {
     bool is_held;          /* in net->held: output waits for a version */
     bool is_write_blocked; /* the socket took no more; write_io is active */
     bool is_flush_queued;  /* in net->flush_first: somebody else wrote to it */
+    bool is_finishing;     /* the server stops, and waits for the end of this one */
     bool is_overrun;       /* what was written to it was dropped: to be killed */
     const char *overrun_why; /* NULL = its output was over the limit */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
@@ -89,7 +90,8 @@ struct net {
     struct conn *flush_first, **flush_last; /* to be flushed at the end of the turn */
     uint64_t durable;                       /* as last heard */
     int64_t refused_us;                     /* last log line about a refused connection */
-    bool is_open;
+    bool is_open, is_stopping;
+    size_t finishing_count;
 };
 
 /* listen.c */

@@ -46,6 +46,9 @@ struct protocol {
     void (*run)(struct stream *s);
     /* The peer has closed its side while there was nothing to be received. Also called again. */
     void (*peer_ended)(struct stream *s);
+    /* The server stops: begins with no further request, and drains the stream when what is under
+     * way is answered. What is not after a second is cut. NULL: nothing more is read. */
+    void (*stop)(struct stream *s);
     /* Ten times a second: kills it when it was idle too long, gives memory back. */
     void (*check)(struct stream *s, int64_t now_ms);
     /* Of its output; may change. */

@@ -6,6 +6,7 @@
 #include "server/server_int.h"
 
 #define BINDS_MAX 16
+#define TICKET_MS 60000
 
 struct http_options http_options_of(const struct server *s)
 {
@@ -22,6 +23,7 @@ struct http_options http_options_of(const struct server *s)
         .allowed_origins = c->http_allowed_origins,
         .trusted_proxies = c->http_trusted_proxies,
         .rest_base = c->rest_base,
+        .ticket_ms = s->ticket_ms > 0 ? s->ticket_ms : TICKET_MS,
         .rest_path_numbers = c->rest_path_numbers == CONFIG_YES,
         .rest_deletes_exact = c->rest_delete == CONFIG_DELETES_EXACT,
     };

@@ -151,6 +151,7 @@ static unsigned test_delay_ms(const char *name, const char *what)
  * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1, http-port 0 with TUPLED_TEST_ANY_HTTP_PORT=1.
  * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
  * TUPLED_TEST_TOKEN_MS: how long a token of KV Connect is good.
+ * TUPLED_TEST_TICKET_MS: how long a ticket waits for its first use (docs/http.md).
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
@@ -159,6 +160,7 @@ static void read_test_environment(struct server *s)
     s->is_any_http_port = test_number("TUPLED_TEST_ANY_HTTP_PORT") == 1;
     s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
     s->env.settings.connect_token_ms = (int64_t)test_number("TUPLED_TEST_TOKEN_MS");
+    s->ticket_ms = (int64_t)test_number("TUPLED_TEST_TICKET_MS");
     s->late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
     fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
     fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));
@@ -292,6 +294,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         enum err closed = db_close(s.env.db, &closing);
         if (closed != OK) log_warning("stopping: %s; the journal has everything", closing.text);
         if (r == OK) r = closed;
+        http_free(s.http); /* its tickets hold users */
         /* The close may have told the end of a backup. */
         command_fini(&s.env);
     }
@@ -299,7 +302,6 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     buf_fini(&s.backup_dir);
     net_free(s.net);
     sessions_free(s.sessions);
-    http_free(s.http);
     if (r == OK) log_notice("stopped");
     (void)host_use(before);
     host_fini(&s.host);

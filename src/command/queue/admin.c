@@ -247,11 +247,7 @@ static enum err receipt_run(struct request *rq)
     struct message_id id;
     struct receipt lease;
     enum err r = arg_queue(rq, rq->argv[2]);
-    if (r == OK && !id_parse(rq->argv[3], &id)) {
-        r = error_set(&rq->error, ERR_SYNTAX, "'%.*s' is no id of a message",
-                      (int)(rq->argv[3].len < 64 ? rq->argv[3].len : 64),
-                      (const char *)rq->argv[3].data);
-    }
+    if (r == OK) r = arg_message_id(rq, rq->argv[3], &id);
     if (r != OK) return r;
     queue_view_begin(rq, &reading);
     r = queue_lease(rq->env->db->queues, &reading.view, rq->argv[2], &id, &lease, &rq->error);
