@@ -55,5 +55,5 @@ talk() {
     [ "$status" -eq 0 ] && return
     failures=$((failures + 1))
     [ "$status" -eq 1 ] || not_ok "$* ends (status $status)"
-    tail -n 30 "$scratch/complaints"
+    tail -n 20 "$scratch/complaints" | cut -c 1-300
 }

@@ -164,7 +164,7 @@ await test("a versionstamp in a key", async () => {
 await test("expireIn: it is there, then it has gone", async () => {
   await kv.set(["e"], 1, { expireIn: 400 });
   assert.equal(await read(["e"]), 1);
-  const left_ms = await redis.text("KV.TTL", '["e"]');
+  const left_ms = await redis.text("KV.PTTL", '["e"]');
   assert.ok(left_ms > 0 && left_ms <= 400, `${left_ms} ms are left`);
   await until(async () => (await read(["e"])) === null, 3);
 });
