@@ -31,9 +31,15 @@ function buffers(value) {
 // Arrays and numbers as they are after they have been read.
 const bytes_of = (value) => v8.serialize(v8.deserialize(v8.serialize(value))).toString("hex");
 
-export function same(got, wanted) {
-  assert.deepEqual(got, wanted);
-  assert.deepEqual(buffers(got), buffers(wanted));
+function same_bytes(got, wanted) {
   if ([...all_in(wanted).keys()].some((one) => one instanceof ArrayBuffer)) return;
   assert.equal(bytes_of(got), bytes_of(wanted));
+}
+
+export function same(got, wanted) {
+  const is_no_date = wanted instanceof Date && isNaN(wanted); // for Node these are never equal
+  if (!is_no_date) assert.deepEqual(got, wanted);
+  if (!("Deno" in globalThis)) return same_bytes(got, wanted); // Node copies every view
+  assert.deepEqual(buffers(got), buffers(wanted));
+  same_bytes(got, wanted);
 }
