@@ -5,6 +5,8 @@
 #include "http/connect.h"
 #include "request/login.h"
 
+#define BODY_BYTES_MAX ((size_t)2 << 20) /* denokv's too; what Deno may send is less */
+
 struct begun {
     exchange_step *then;
 };
@@ -54,6 +56,10 @@ static bool is_its_database(struct exchange *x, uint16_t number)
 void connect_begin(struct exchange *x, exchange_step *step)
 {
     struct connect_token token;
+    if (x->message->body.len > BODY_BYTES_MAX) {
+        connect_fail(x, 413, "A request has at most 2 MB.");
+        return;
+    }
     if (!speaks_known_version(x)) {
         connect_fail(x, 400, "Expected protocol version 2 or 3.");
         return;

@@ -53,14 +53,15 @@ static enum err take_range(struct request *rq, size_t i, struct range *x)
 static enum err take_ranges(struct request *rq, struct reading *k)
 {
     uint64_t limit = 0;
-    k->count = (rq->argc - FIRST_WORD) / RANGE_WORDS;
+    size_t count = (rq->argc - FIRST_WORD) / RANGE_WORDS;
     if ((rq->argc - FIRST_WORD) % RANGE_WORDS != 0) {
         return error_set(&rq->error, ERR_SYNTAX, "a range is start, end, limit, FORWARD|REVERSE");
     }
-    if (k->count > CONNECT_RANGES_MAX) {
+    if (count > CONNECT_RANGES_MAX) {
         return error_set(&rq->error, ERR_LIMIT,
                          "Too many read ranges requested in one read request.");
     }
+    k->count = count;
     for (size_t i = 0; i < k->count; i++) {
         enum err r = take_range(rq, i, &k->ranges[i]);
         if (r != OK) return r;
