@@ -31,6 +31,13 @@ extern struct testserver *server; /* set by the program; NULL when there is none
 void group_opens(redisContext **connection, ...) __attribute__((sentinel));
 /* Likewise a socket, as raw_connect opens it. */
 void group_opens_raw(int *fd);
+/* Likewise one of HTTP/1.1, and one of HTTP/2. */
+struct http_conn;
+struct h2;
+void group_opens_http(struct http_conn **c);
+void group_opens_http2(struct h2 **c);
+/* For cmocka: server = one that speaks HTTP too. */
+int group_start_http(void **state);
 
 /* Opens all of them; those that are open are closed before. */
 void group_connect(void);

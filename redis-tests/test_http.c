@@ -22,27 +22,6 @@
 static redisContext *r;
 static struct http_conn *h;
 
-static int start(void **state)
-{
-    group_opens(&r, NULL);
-    server = testserver_start(&(struct testserver_options){.has_http = true});
-    return 0;
-}
-
-static int enter(void **state)
-{
-    group_enter(state);
-    h = http_open(server);
-    return 0;
-}
-
-static int leave(void **state)
-{
-    http_close(h);
-    h = NULL;
-    return group_leave(state);
-}
-
 /* A setting that a test changes, and what it was. */
 static void set(const char *name, const char *value)
 {
@@ -506,7 +485,7 @@ static void a_long_word_takes_no_long_turn(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(a_connection_takes_one_request_after_the_other),
         TEST(pipelined_requests_are_answered_in_order),
@@ -537,5 +516,7 @@ int main(void)
         TEST(a_body_of_many_commands_takes_many_turns),
         TEST(a_long_word_takes_no_long_turn),
     };
-    return cmocka_run_group_tests(tests, start, group_stop);
+    group_opens(&r, NULL);
+    group_opens_http(&h);
+    return cmocka_run_group_tests(tests, group_start_http, group_stop);
 }

@@ -16,31 +16,8 @@
 #include "http2.h"
 #include "load_help.h"
 
-#define LIMIT_MS 20000
-
 static redisContext *r;
 static struct h2 *h;
-
-static int start(void **state)
-{
-    group_opens(&r, NULL);
-    server = testserver_start(&(struct testserver_options){.has_http = true});
-    return 0;
-}
-
-static int enter(void **state)
-{
-    group_enter(state);
-    h = h2_open(server);
-    return 0;
-}
-
-static int leave(void **state)
-{
-    h2_close(h);
-    h = NULL;
-    return group_leave(state);
-}
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -224,7 +201,7 @@ static void what_was_written_is_an_attempt(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(requests_are_answered_side_by_side),
         TEST(the_core_is_that_of_http1),
@@ -238,5 +215,7 @@ int main(void)
         TEST(what_was_not_written_costs_no_attempt),
         TEST(what_was_written_is_an_attempt),
     };
-    return cmocka_run_group_tests(tests, start, group_stop);
+    group_opens(&r, NULL);
+    group_opens_http2(&h);
+    return cmocka_run_group_tests(tests, group_start_http, group_stop);
 }

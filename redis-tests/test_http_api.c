@@ -21,27 +21,6 @@
 static redisContext *r;
 static struct http_conn *h;
 
-static int start(void **state)
-{
-    group_opens(&r, NULL);
-    server = testserver_start(&(struct testserver_options){.has_http = true});
-    return 0;
-}
-
-static int enter(void **state)
-{
-    group_enter(state);
-    h = http_open(server);
-    return 0;
-}
-
-static int leave(void **state)
-{
-    http_close(h);
-    h = NULL;
-    return group_leave(state);
-}
-
 #define expect_command(wanted, body) http_expect(h, 200, (wanted), "POST /", NULL, (body))
 #define expect_error(wanted, body) http_expect(h, 400, (wanted), "POST /", NULL, (body))
 
@@ -375,7 +354,7 @@ static void who_went_takes_no_message(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
     const struct CMUnitTest tests[] = {
         TEST(replies_become_json),
         TEST(words_have_three_forms),
@@ -399,5 +378,7 @@ int main(void)
         TEST(what_was_written_is_an_attempt),
         TEST(who_went_takes_no_message),
     };
-    return cmocka_run_group_tests(tests, start, group_stop);
+    group_opens(&r, NULL);
+    group_opens_http(&h);
+    return cmocka_run_group_tests(tests, group_start_http, group_stop);
 }

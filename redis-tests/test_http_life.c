@@ -73,7 +73,7 @@ static void expect_last(struct http_conn *c, int status, const char *wanted)
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-#define BATCHES 40
+#define BATCHES 60
 #define BATCH 5000 /* ids of messages: as many as are read in a tick of 10 ms */
 
 static void enqueue_many(void)
@@ -180,7 +180,7 @@ static void half_a_request_may_come(void **state)
 
 static void what_is_not_durable_is_answered_when_it_is(void **state)
 {
-    begin("TUPLED_TEST_SYNC_DELAY_MS=500");
+    begin("TUPLED_TEST_SYNC_DELAY_MS=300");
     struct http_conn *c = http_open(server);
     http_ask(c, "POST /", NULL, "['KV.SET','[1]','1']");
     wait_until_unsynced();
@@ -249,7 +249,7 @@ static void http2_says_goaway(void **state)
 
 static void streams_of_http2_come_to_their_end(void **state)
 {
-    begin("TUPLED_TEST_SYNC_DELAY_MS=500");
+    begin("TUPLED_TEST_SYNC_DELAY_MS=300");
     struct h2 *h = h2_open(server);
     int32_t last = 0;
     int32_t events = h2_ask(h, "GET /subscribe/news", NULL, NULL);
