@@ -45,7 +45,7 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
     libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
-    util-linux dpkg-dev shellcheck curl nghttp2-client chromium
+    util-linux dpkg-dev shellcheck curl nghttp2-client chromium xxd
 DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server sqlite3 openssl

@@ -317,6 +317,20 @@ wait "$server" 2>/dev/null
 start_server --port "$port" --http-port "$http_port"
 send /v2/snapshot_read "$read_a1"
 same "a token is good after kill -9 and a start" "200 0a250a23" "$status ${bytes:0:8}"
+kept=("${headers[@]}")
+stop_server
+export TUPLED_TEST_TOKEN_MS=1000
+start_server --port "$port" --http-port "$http_port"
+opens '{"supportedVersions":[3]}' -H 'authorization: Bearer any'
+short=$(member token)
+headers=("${version[@]}" "${database[@]}" -H "authorization: Bearer $short" -H 'content-type: application/x-protobuf')
+send /v2/snapshot_read "$read_a1"
+same "a token is good for its time" "200 0a250a23" "$status ${bytes:0:8}"
+sleep 1.1
+is_refused "and no longer" /v2/snapshot_read "$read_a1" 401 'Invalid access token.'
+headers=("${kept[@]}")
+send /v2/snapshot_read "$read_a1"
+same "another one still is" "200 0a250a23" "$status ${bytes:0:8}"
 cli ACL SETUSER default '>new password' >/dev/null
 is_refused "but not when its user has changed" /v2/snapshot_read "$read_a1" 401 'Invalid access token.'
 stop_server
