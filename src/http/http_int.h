@@ -81,7 +81,7 @@ struct exchange {
     exchange_message *on_message;
     struct slice heartbeat;  /* sent when nothing else was for 15 s */
     const char *stream_type; /* Content-Type of its stream; NULL = events */
-    struct buf behind;     /* messages that came before the stream was open ... */
+    struct buf behind;       /* messages that came before the stream was open ... */
     uint64_t behind_version;
     struct slice cors; /* the origin that may read the answer; data NULL = none */
     struct http_header headers[ANSWER_HEADERS_MAX];
@@ -213,6 +213,8 @@ struct http {
     const char *(*why_not_ready)(void *arg);
     void *ready_arg;
     uint8_t input[16 * 1024]; /* what came for HTTP/2, until it is taken */
+    struct watching
+        *changed; /* watches of KV Connect that have something to tell (connect_watch.c) */
     int64_t date_s;
     char date[40];
 };
