@@ -37,7 +37,7 @@ answer() { # what was asked for, file descriptor
     start) restart_server ;;
     *) not_ok "$1 is something to ask for" ;;
     esac
-    echo done >&"$2"
+    echo "done" >&"$2"
 }
 
 talk() {

@@ -2,6 +2,8 @@
  * length of a message (4 bytes, little-endian) and a WatchOutput; length 0 keeps the stream open.
  * Each says how all keys are.
  *
+ * What has changed in a turn of the loop is told at its end, so that a transaction is told whole.
+ *
  * It listens as any client that watches does (src/command/channel/watch.c), in MessagePack.
  */
 #include "base/bytes.h"
@@ -30,6 +32,10 @@ struct watching {
     struct slice channels[KEYS_MAX]; /* kv:watch: and the path form; empty of the empty key */
     struct key_state states[KEYS_MAX];
     size_t count;
+    struct exchange *exchange;
+    struct watching *next; /* of those that have something to tell */
+    bool has_changed;
+    uint64_t version; /* that is durable before it is told */
 };
 
 /* A message for a client that listens, taken apart. */
@@ -94,6 +100,9 @@ static bool watching_take(struct watching *t, const struct told *told)
 static void watching_free(struct exchange *x)
 {
     struct watching *t = x->task;
+    struct watching **at = &x->http->changed;
+    while (*at != NULL && *at != t) at = &(*at)->next;
+    if (*at == t) *at = t->next;
     for (size_t i = 0; i < t->count; i++) buf_fini(&t->states[i].data);
 }
 
@@ -125,14 +134,37 @@ static void on_told(struct exchange *x, struct slice frame, uint64_t version)
     struct watching *t = x->task;
     struct told told;
     if (!take_told(frame, &told)) return;
+    if (!watching_take(t, &told)) {
+        exchange_end_stream(x);
+        return;
+    }
+    if (version > t->version) t->version = version;
+    if (t->has_changed) return;
+    t->has_changed = true;
+    t->next = x->http->changed;
+    x->http->changed = t;
+}
+
+static void tell(struct watching *t)
+{
+    struct exchange *x = t->exchange;
     buf_clear(&x->text, SIZE_MAX);
-    bool is_good = watching_take(t, &told);
-    if (is_good) watching_write(t, &x->text);
-    if (is_good && !x->text.is_failed) {
-        exchange_send(x, buf_slice(&x->text), version);
+    watching_write(t, &x->text);
+    if (!x->text.is_failed) {
+        exchange_send(x, buf_slice(&x->text), t->version);
     } else {
         x->text.is_failed = false;
         exchange_end_stream(x);
+    }
+}
+
+void http_turn(struct http *h)
+{
+    while (h->changed != NULL) {
+        struct watching *t = h->changed;
+        h->changed = t->next;
+        t->has_changed = false;
+        tell(t);
     }
 }
 
@@ -203,7 +235,7 @@ void connect_watch_run(struct exchange *x)
     const Kv__Watch *m = (Kv__Watch *)connect_message(x, &kv__watch__descriptor);
     struct watching *t = arena_alloc(&x->arena, sizeof *t);
     size_t channels = 0;
-    *t = (struct watching){0};
+    *t = (struct watching){.exchange = x};
     if (m == NULL || !take_keys(x, t, m)) return;
     x->task = t;
     struct rest_words w = rest_words_of(x, "SUBSCRIBE");

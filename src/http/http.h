@@ -42,6 +42,8 @@ void http_free(struct http *h);
 void http_set_options(struct http *h, const struct http_options *options);
 /* What /readyz says: NULL = ready; text of why not. */
 void http_set_ready(struct http *h, const char *(*why_not)(void *arg), void *arg);
+/* At the end of each turn, when all have been told of its changes. */
+void http_turn(struct http *h);
 const struct http_counts *http_counts(const struct http *h);
 
 #endif

@@ -214,6 +214,8 @@ struct http {
     void *ready_arg;
     bool is_stopping;         /* the server: connections end after what is under way */
     uint8_t input[16 * 1024]; /* what came for HTTP/2, until it is taken */
+    struct watching
+        *changed; /* watches of KV Connect that have something to tell (connect_watch.c) */
     int64_t date_s;
     char date[40];
 };

@@ -27,6 +27,7 @@ static bool on_turn_end(void *arg)
 {
     struct server *s = arg;
     bool is_busy = command_turn(&s->env);
+    if (s->http != NULL) http_turn(s->http);
     return db_turn_end(s->env.db) || is_busy;
 }
 
