@@ -27,13 +27,13 @@ struct key_state {
     Kv__Entry entry;
 };
 
-struct watching {
+struct connect_watching {
     struct slice keys[KEYS_MAX];     /* tuples; one may be there twice */
     struct slice channels[KEYS_MAX]; /* kv:watch: and the path form; empty of the empty key */
     struct key_state states[KEYS_MAX];
     size_t count;
     struct exchange *exchange;
-    struct watching *next; /* of those that have something to tell */
+    struct connect_watching *next; /* of those that have something to tell */
     bool has_changed;
     uint64_t version; /* that is durable before it is told */
 };
@@ -88,7 +88,7 @@ static bool state_take(struct key_state *s, const struct told *t, struct slice k
 }
 
 /* Its key is told wherever it was asked for. */
-static bool watching_take(struct watching *t, const struct told *told)
+static bool watching_take(struct connect_watching *t, const struct told *told)
 {
     for (size_t i = 0; i < t->count; i++) {
         if (!slice_eq(t->channels[i], told->channel)) continue;
@@ -99,15 +99,15 @@ static bool watching_take(struct watching *t, const struct told *told)
 
 static void watching_free(struct exchange *x)
 {
-    struct watching *t = x->task;
-    struct watching **at = &x->http->changed;
+    struct connect_watching *t = x->task;
+    struct connect_watching **at = &x->http->changed;
     while (*at != NULL && *at != t) at = &(*at)->next;
     if (*at == t) *at = t->next;
     for (size_t i = 0; i < t->count; i++) buf_fini(&t->states[i].data);
 }
 
 /* A frame: all keys, in the order in which they were asked for. */
-static void watching_write(struct watching *t, struct buf *out)
+static void watching_write(struct connect_watching *t, struct buf *out)
 {
     Kv__WatchOutput output = KV__WATCH_OUTPUT__INIT;
     Kv__WatchKeyOutput keys[KEYS_MAX];
@@ -131,7 +131,7 @@ static void watching_write(struct watching *t, struct buf *out)
 /* What cannot be told ends the stream: Deno asks again, and is told why. */
 static void on_told(struct exchange *x, struct slice frame, uint64_t version)
 {
-    struct watching *t = x->task;
+    struct connect_watching *t = x->task;
     struct told told;
     if (!take_told(frame, &told)) return;
     if (!watching_take(t, &told)) {
@@ -145,7 +145,7 @@ static void on_told(struct exchange *x, struct slice frame, uint64_t version)
     x->http->changed = t;
 }
 
-static void tell(struct watching *t)
+static void tell(struct connect_watching *t)
 {
     struct exchange *x = t->exchange;
     buf_clear(&x->text, SIZE_MAX);
@@ -161,7 +161,7 @@ static void tell(struct watching *t)
 void http_turn(struct http *h)
 {
     while (h->changed != NULL) {
-        struct watching *t = h->changed;
+        struct connect_watching *t = h->changed;
         h->changed = t->next;
         t->has_changed = false;
         tell(t);
@@ -171,7 +171,7 @@ void http_turn(struct http *h)
 /* ---- the beginning ---- */
 
 /* Never a channel of the empty key: it cannot be there. */
-static bool take_keys(struct exchange *x, struct watching *t, const Kv__Watch *m)
+static bool take_keys(struct exchange *x, struct connect_watching *t, const Kv__Watch *m)
 {
     struct buf path;
     struct error e;
@@ -205,7 +205,7 @@ static bool take_keys(struct exchange *x, struct watching *t, const Kv__Watch *m
 /* The states of all keys come with the confirmations. */
 static void subscribed(struct exchange *x)
 {
-    struct watching *t = x->task;
+    struct connect_watching *t = x->task;
     struct slice frames = buf_slice(&x->reply);
     struct told told;
     bool is_good = true;
@@ -233,9 +233,9 @@ static void subscribed(struct exchange *x)
 void connect_watch_run(struct exchange *x)
 {
     const Kv__Watch *m = (Kv__Watch *)connect_message(x, &kv__watch__descriptor);
-    struct watching *t = arena_alloc(&x->arena, sizeof *t);
+    struct connect_watching *t = arena_alloc(&x->arena, sizeof *t);
     size_t channels = 0;
-    *t = (struct watching){.exchange = x};
+    *t = (struct connect_watching){.exchange = x};
     if (m == NULL || !take_keys(x, t, m)) return;
     x->task = t;
     struct rest_words w = rest_words_of(x, "SUBSCRIBE");
