@@ -320,4 +320,14 @@ same "a token is good after kill -9 and a start" "200 0a250a23" "$status ${bytes
 cli ACL SETUSER default '>new password' >/dev/null
 is_refused "but not when its user has changed" /v2/snapshot_read "$read_a1" 401 'Invalid access token.'
 stop_server
+rm -rf "$scratch/data"
+
+export TUPLED_TEST_TOKEN_MS=700
+start_server --port "$port" --http-port "$http_port"
+opens '{"supportedVersions":[3]}'
+headers=("${version[@]}" -H "authorization: Bearer $(member token)")
+answered "a token is good for its time" /v2/snapshot_read '' 20014001
+sleep 0.8
+is_refused "and not longer" /v2/snapshot_read '' 401 'Invalid access token.'
+stop_server
 finish

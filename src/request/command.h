@@ -217,7 +217,8 @@ struct server_facts {
 struct request_settings {
     uint16_t databases;
     enum format default_format;
-    bool bare_bigints; /* JSON means FORMAT_JSON_BARE */
+    bool bare_bigints;        /* JSON means FORMAT_JSON_BARE */
+    int64_t connect_token_ms; /* 0 = CONNECT_TOKEN_MS; tests set it */
     uint64_t clients_max;
     uint64_t user_clients_max; /* of one user; 0 = any number */
     bool debug_is_allowed;

@@ -150,6 +150,7 @@ static unsigned test_delay_ms(const char *name, const char *what)
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one, and
  * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1, http-port 0 with TUPLED_TEST_ANY_HTTP_PORT=1.
  * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
+ * TUPLED_TEST_TOKEN_MS: how long a token of KV Connect is good.
  * TUPLED_TEST_TURN_MS: turns of the loop that take more processor time are logged. */
 static void read_test_environment(struct server *s)
 {
@@ -157,6 +158,7 @@ static void read_test_environment(struct server *s)
     s->is_any_tls_port = test_number("TUPLED_TEST_ANY_TLS_PORT") == 1;
     s->is_any_http_port = test_number("TUPLED_TEST_ANY_HTTP_PORT") == 1;
     s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
+    s->env.settings.connect_token_ms = (int64_t)test_number("TUPLED_TEST_TOKEN_MS");
     s->late_bytes_max = (size_t)test_number("TUPLED_TEST_LATE_BYTES");
     fault_set_sync_delay_ms(test_delay_ms("TUPLED_TEST_SYNC_DELAY_MS", "sync"));
     fault_set_read_delay_ms(test_delay_ms("TUPLED_TEST_READ_DELAY_MS", "read"));

@@ -21,7 +21,8 @@ static enum err connect_open_run(struct request *rq)
     if (r != OK) return r;
     const struct database *d = database_get(rq->env->db->databases, rq->client->database);
     if (d == NULL) return error_set(&rq->error, ERR_NODB, "there is no such database any more");
-    int64_t until_ms = clock_wall_ms() + CONNECT_TOKEN_MS;
+    int64_t for_ms = rq->env->settings.connect_token_ms;
+    int64_t until_ms = clock_wall_ms() + (for_ms > 0 ? for_ms : CONNECT_TOKEN_MS);
     connect_uuid(rq->env, d, uuid);
     resp_array(rq->w, 3);
     resp_bulk(rq->w, slice_of(uuid, sizeof uuid));
@@ -58,6 +59,6 @@ const struct command kv_connect = {
     .since = "0.1.0",
     .summary = "What Deno asks of a database over KV Connect: its keys, values, limits and words.",
     .syntax = "",
-    .brief = "<OPEN | READ range ... | WRITE operation ...>",
+    .brief = "<OPEN | READ [range ...] | WRITE [operation ...]>",
     .subcommands = connect_subcommands,
 };
