@@ -124,6 +124,9 @@ refuses_head "in that form only" '401 Malformed authorization header.' "${versio
 refuses_head "with a token" '401 Malformed authorization header.' "${version[@]}" -H 'authorization: Bearer'
 refuses_head "of this server" '401 Invalid access token.' "${version[@]}" -H 'authorization: Bearer secret-token-123'
 refuses_head "whole" '401 Invalid access token.' "${version[@]}" -H "authorization: Bearer ${token%?}"
+tail=${token: -12:2}
+forged=${token:0:${#token}-12}$([ "$tail" = AA ] && echo BB || echo AA)${token: -10}
+refuses_head "signed by it" '401 Invalid access token.' "${version[@]}" -H "authorization: Bearer $forged"
 refuses_head "unchanged" '401 Invalid access token.' "${version[@]}" \
     -H "authorization: Bearer $(sed 's/^\(.\{20\}\)./\1_/; t; s/$/_/' <<<"${token}")x"
 refuses_head "then which database" '400 Invalid database id.' "${version[@]}" "${by[@]}" \
@@ -333,5 +336,15 @@ send /v2/snapshot_read "$read_a1"
 same "another one still is" "200 0a250a23" "$status ${bytes:0:8}"
 cli ACL SETUSER default '>new password' >/dev/null
 is_refused "but not when its user has changed" /v2/snapshot_read "$read_a1" 401 'Invalid access token.'
+stop_server
+rm -rf "$scratch/data"
+
+export TUPLED_TEST_TOKEN_MS=700
+start_server --port "$port" --http-port "$http_port"
+opens '{"supportedVersions":[3]}'
+headers=("${version[@]}" -H "authorization: Bearer $(member token)")
+answered "a token is good for its time" /v2/snapshot_read '' 20014001
+sleep 0.8
+is_refused "and not longer" /v2/snapshot_read '' 401 'Invalid access token.'
 stop_server
 finish

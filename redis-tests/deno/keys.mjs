@@ -124,6 +124,7 @@ await test("from a start to an end", async () => {
   assert.deepEqual(await last_of({ start: ["l", 4], end: ["l", 7] }), [4, 5, "below", 6]);
   assert.deepEqual(await last_of({ start: ["l", 4], end: ["l", 7] }, { reverse: true }), [6, "below", 5, 4]);
   assert.deepEqual(await last_of({ start: ["l"], end: ["l", 1] }), ["l", 0]);
+  assert.deepEqual(await last_of({ start: ["l", 5], end: ["l", 5, true] }), [5, "below"]);
 });
 await test("ranges that are empty", async () => {
   assert.deepEqual(await keys_of({ start: ["l", 4], end: ["l", 4] }), []);

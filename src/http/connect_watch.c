@@ -101,8 +101,11 @@ static void watching_free(struct exchange *x)
 {
     struct connect_watching *t = x->task;
     struct connect_watching **at = &x->http->changed;
-    while (*at != NULL && *at != t) at = &(*at)->next;
-    if (*at == t) *at = t->next;
+    for (; *at != NULL; at = &(*at)->next) {
+        if (*at != t) continue;
+        *at = t->next;
+        break;
+    }
     for (size_t i = 0; i < t->count; i++) buf_fini(&t->states[i].data);
 }
 
