@@ -328,7 +328,6 @@ const struct command connect_read = {
     .name = "read",
     .arity = -2,
     .flags = CMD_READ,
-    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "connect",
     .since = "0.1.0",
     .summary = "Ranges of keys as they are at one moment, in Deno's encodings.",

@@ -353,16 +353,18 @@ const struct command connect_write = {
     .name = "write",
     .arity = -2,
     .flags = CMD_WRITE,
-    .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "connect",
     .since = "0.1.0",
     .summary = "A whole transaction with Deno's operations, limits and errors.",
-    .syntax = "[<CHECK key <versionstamp | NONE> | SET key encoding data expire-ms | SETSUFFIX key "
-              "encoding data expire-ms | DEL key | SUM key encoding data min max <CLAMP | RANGE> | "
-              "MIN key encoding data | MAX key encoding data | ENQUEUE data due-ms numdelays "
-              "[milliseconds ...] numkeys [key ...]> ...]",
-    .reply = "The versionstamp; or the numbers of the checks that failed, and then nothing "
-             "happened.",
+    .syntax =
+        "[<CHECK tuple <versionstamp | NONE> | SET tuple encoding data expire-ms | SETSUFFIX tuple "
+        "encoding data expire-ms | DEL tuple | SUM tuple encoding data min max <CLAMP | RANGE> | "
+        "MIN tuple encoding data | MAX tuple encoding data | ENQUEUE data due-ms numdelays "
+        "[milliseconds ...] numtuples [tuple ...]> ...]",
+    .brief = "[operation ...]",
+    .reply =
+        "Tuples are the bytes of keys. The versionstamp; or the numbers of the checks that failed, "
+        "and then nothing happened.",
     .run = connect_write_run,
     .subjects = connect_write_subjects,
 };
