@@ -6,8 +6,8 @@
 #   tsan     gcc, TSan                    build/tsan/
 #   fuzz     clang, libFuzzer + sanitizers build/fuzz/
 #   pic      gcc, optimised, for libraries build/libtupled.a, build/libtupled.so.0, build/pic/
-# src/server/main.c is the only file with main(); all else goes into build/<flavour>/libserver.a, which
-# every test links.
+# src/server/main.c and src/tool/main.c have a main(), of tupled and of tupledctl. All else of src/tool goes
+# into build/<flavour>/libctl.a, and what is left into build/<flavour>/libserver.a; every test links both.
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash sim late abandon clients mutants deps test-deps \
+LIVE_GOALS := run test check docs bench demo fuzz crash export sim late abandon clients mutants deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
@@ -42,13 +42,14 @@ endif
 # ---- packages (Debian 12) ---------------------------------------------------------------------------
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
-    libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev
-TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libhiredis-dev libmsgpack-dev libjansson-dev \
+    libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev \
+    libhiredis-dev
+TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
     util-linux dpkg-dev shellcheck curl nghttp2-client chromium xxd
-DEMO_PACKAGES := $(RUN_PACKAGES) libhiredis-dev
+DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
-BENCH_PACKAGES := $(RUN_PACKAGES) libhiredis-dev redis-tools redis-server sqlite3 openssl
+BENCH_PACKAGES := $(RUN_PACKAGES) redis-tools redis-server sqlite3 openssl
 
 # $(call need,packages): install those that are missing. redis-server must not start at install: its
 # unit is masked first and RUNLEVEL=1 keeps invoke-rc.d quiet.
@@ -102,6 +103,7 @@ CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
 LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
+TOOL_LIBS := -lhiredis -lsqlite3 -lxxhash -lssl -lcrypto -lutf8proc -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
@@ -109,13 +111,15 @@ LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
 # ---- what there is ----------------------------------------------------------------------------------
 
 MAIN := src/server/main.c
+TOOL_MAIN := src/tool/main.c
+TOOL_SRCS := $(filter-out $(TOOL_MAIN),$(wildcard src/tool/*.c))
 # The page's files, as a C file that is made of them.
 WEB_FILES := $(wildcard web/*)
 WEB_SRC := build/web/page_files.c
 # The messages of KV Connect, as C.
 PROTO := src/http/datapath.proto
 PROTO_SRC := build/proto/datapath.pb-c.c
-LIB_SRCS := $(filter-out $(MAIN),$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC) $(PROTO_SRC)
+LIB_SRCS := $(filter-out $(MAIN) src/tool/%,$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC) $(PROTO_SRC)
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
@@ -142,18 +146,18 @@ FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
 EXAMPLE_PROGRAMS := $(patsubst %.c,build/%,$(EXAMPLES))
 LIBRARIES := build/libtupled.a build/libtupled.so.0 build/libtupled.pc
-MANUAL := docs/man/tupled.1 build/tupled.conf.5 docs/man/tupled_db.3
+MANUAL := docs/man/tupled.1 docs/man/tupledctl.1 build/tupled.conf.5 docs/man/tupled_db.3
 DOCS := $(wildcard docs/*.md)
 MONITORING := $(wildcard conf/grafana/*.json conf/prometheus/*.yml)
 HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
-.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash sim late
+.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late
 .PHONY: deb deb-deps package-test uninstall
 .PHONY: clients mutants abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
-all: $(if $(HAS_MAIN),build/tupled) $(LIBRARIES) ## build/tupled and libtupled, static and shared (default)
+all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
 
 deps: ## install the Debian packages that building and running needs, if any is missing
 	$(call need,$(RUN_PACKAGES))
@@ -204,6 +208,10 @@ crash: test-deps ## long crash campaign: redis-tests/test_crash* for CRASH_SECON
 	@$(PMAKE) test-build
 	@TUPLED_LONG=1 TEST_TIMEOUT=$$((CRASH_SECONDS + 300)) tests/run.sh crash
 
+export: test-deps ## a million entries (ENTRIES) through tupledctl export and import, with kills (tests/export.sh)
+	@$(PMAKE) all
+	@exec tests/export.sh
+
 sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
 	@$(PMAKE) test-build
 	@TUPLED_LONG=1 TEST_TIMEOUT=$$((SIM_SECONDS + 300)) tests/run.sh sim
@@ -230,12 +238,14 @@ examples: $(EXAMPLE_PROGRAMS) ## the programs of examples/embedded, with libtupl
 # texts that name them with @.
 define install_list
 build/tupled 755 $(PREFIX)/bin/tupled
+build/tupledctl 755 $(PREFIX)/bin/tupledctl
 build/libtupled.a 644 $(LIBDIR)/libtupled.a
 build/libtupled.so.0 644 $(LIBDIR)/libtupled.so.0
 include/tupled.h 644 $(PREFIX)/include/tupled.h
 include/tupled_db.h 644 $(PREFIX)/include/tupled_db.h
 conf/tupled.logrotate 644 $(SYSCONFDIR)/logrotate.d/tupled
 conf/tupled.bash 644 $(PREFIX)/share/bash-completion/completions/tupled
+conf/tupledctl.bash 644 $(PREFIX)/share/bash-completion/completions/tupledctl
 README.md 644 $(PREFIX)/share/doc/tupled/README.md
 $(foreach d,$(DOCS) $(MONITORING),$(d) 644 $(PREFIX)/share/doc/tupled/$(d)
 )
@@ -288,7 +298,7 @@ help: ## this list
 
 fuzz-build: $(FUZZ_PROGRAMS)
 bench-build: all $(BENCH_PROGRAMS)
-test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late)
+test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late build/asan/tupledctl)
 # Everything gcc compiles, for `make check`.
 check-build: all examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(BENCH_PROGRAMS)
 
@@ -302,6 +312,7 @@ endef
 # $(call flavour,name): objects, libserver.a, libhelp.a, the server and the test programs of a flavour.
 define flavour
 OBJS_$(1) := $$(patsubst %.c,build/$(1)/obj/%.o,$$(LIB_SRCS))
+CTL_$(1) := $$(patsubst %.c,build/$(1)/obj/%.o,$$(TOOL_SRCS))
 HELP_$(1) := $$(patsubst %.c,build/$(1)/obj/%.o,$$(HELP))
 COMPILE_$(1) := $$(CC_$(1)) $$(BASE_CFLAGS) $$(CFLAGS_$(1)) $$(EXTRA_CFLAGS)
 
@@ -322,6 +333,8 @@ build/$(1)/obj/%.o: %.c build/$(1)/flags
 
 build/$(1)/libserver.a: $$(OBJS_$(1)) build/$(1)/objects
 	@rm -f $$@; ar rcs $$@ $$(OBJS_$(1))
+build/$(1)/libctl.a: $$(CTL_$(1)) build/$(1)/objects
+	@rm -f $$@; ar rcs $$@ $$(CTL_$(1))
 build/$(1)/libhelp.a: $$(HELP_$(1)) build/$(1)/objects
 	@rm -f $$@; ar rcs $$@ $$(HELP_$(1))
 
@@ -329,11 +342,15 @@ build/$(1)/tupled: build/$(1)/obj/$$(MAIN:.c=.o) build/$(1)/libserver.a
 	@echo "  link $$@"
 	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(LIBS)
 
+build/$(1)/tupledctl: build/$(1)/obj/$$(TOOL_MAIN:.c=.o) build/$(1)/libctl.a build/$(1)/libserver.a
+	@echo "  link $$@"
+	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TOOL_LIBS)
+
 build/$(1)/tupled-late: build/$(1)/obj/$$(LATE_MAIN:.c=.o) build/$(1)/libhelp.a build/$(1)/libserver.a
 	@echo "  link $$@"
 	@$$(COMPILE_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)
 
-build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/obj/tests/host.o build/$(1)/libhelp.a build/$(1)/libserver.a
+build/$(1)/tests/%: build/$(1)/obj/tests/%.o build/$(1)/obj/tests/host.o build/$(1)/libhelp.a build/$(1)/libctl.a build/$(1)/libserver.a
 	@mkdir -p $$(@D)
 	@echo "  link $$@"
 	@$$(COMPILE_$(1)) $$(FUZZ_MAIN_$(1)) -o $$@ $$^ $$(LINK_FLAGS) $$(TEST_LIBS) $$(LIBS)
@@ -365,7 +382,7 @@ $(PROTO_SRC): $(PROTO)
 	@mkdir -p $(@D)
 	@protoc-c --c_out=$(@D) --proto_path=$(<D) $<
 
-build/tupled: build/release/tupled
+build/tupled build/tupledctl: build/%: build/release/%
 	@cp -f $< $@.new && mv -f $@.new $@
 
 # For other programs: the engine (include/tupled_db.h) and keys (include/tupled.h), an object each, in which

@@ -14,7 +14,7 @@ _tupled() {
     --tls-auth-clients-user) choices='off cn uri' ;;
     --rest-delete-default) choices='prefix exact' ;;
     --http-tls | --rest-path-numbers | --tls-prefer-server-ciphers | --protected-mode | --bare-bigints | --data-group-access | --latency-tracking) choices='no yes' ;;
-    --dir | --backup-dir)
+    --dir | --backup-dir | --archive-dir)
         mapfile -t COMPREPLY < <(compgen -d -- "$word")
         return
         ;;

@@ -178,6 +178,32 @@ static void a_damaged_page_stops_only_those_it_concerns(void **state)
     expect(c, wanted, "KV.COUNT PREFIX ['k'] WHERE {'$':2}");
 }
 
+/* What SQLite still has in memory of the run before does not stand for what is on the disk. */
+static void damage_that_comes_between_two_verifications_is_found(void **state)
+{
+    static const char good[] =
+        "[state good pages :* pages-total :* damaged :0 took-ms :* places []]";
+    server = testserver_start_with("--memtable-size", "1mb", NULL);
+    c = testserver_connect(server);
+    write_all(1);
+    wait_for_apply();
+    group_again(false); /* a clean stop leaves one file: no page of it is in a log */
+    verify(good);
+    long pages = pages_of_database();
+    long places[] = {0, pages / 3, pages / 2, pages - 2};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        char wanted[200];
+        snprintf(wanted, sizeof wanted,
+                 "[state damaged pages :* pages-total :* damaged :1 took-ms :* places "
+                 "[tupled.db at offset %ld is damaged: *]]",
+                 places[i] * PAGE_BYTES);
+        flip(places[i]);
+        verify(wanted);
+        flip(places[i]);
+        verify(good);
+    }
+}
+
 /* Everything at once in a small database: whichever page is damaged, each command gets an answer or
  * an error, none waits for ever. */
 static void no_damaged_page_makes_anybody_wait(void **state)
@@ -333,6 +359,7 @@ int main(void)
                                   group_stop),
         cmocka_unit_test_teardown(a_damaged_segment_of_the_journal_is_found_by_a_verification,
                                   group_stop),
+        cmocka_unit_test_teardown(damage_that_comes_between_two_verifications_is_found, group_stop),
         cmocka_unit_test_teardown(no_damaged_page_makes_anybody_wait, group_stop),
     };
     group_opens(&c, NULL);

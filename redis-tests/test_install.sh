@@ -12,9 +12,9 @@ files() { (cd "$to" && find . -type f -o -type l) | sort; }
 check "it is installed" put install
 same "in the directories asked for" "./opt/etc
 ./opt/tupled" "$(cd "$to" && find . -mindepth 2 -maxdepth 2 | sort)"
-for file in bin/tupled lib64/libtupled.a lib64/libtupled.so lib64/libtupled.so.0 lib64/pkgconfig/libtupled.pc \
-    include/tupled.h include/tupled_db.h lib/systemd/system/tupled.service share/man/man1/tupled.1 \
-    share/man/man3/tupled_db.3 share/man/man5/tupled.conf.5 share/bash-completion/completions/tupled \
+for file in bin/tupled bin/tupledctl lib64/libtupled.a lib64/libtupled.so lib64/libtupled.so.0 lib64/pkgconfig/libtupled.pc \
+    include/tupled.h include/tupled_db.h lib/systemd/system/tupled.service share/man/man1/tupled.1 share/man/man1/tupledctl.1 \
+    share/man/man3/tupled_db.3 share/man/man5/tupled.conf.5 share/bash-completion/completions/tupled share/bash-completion/completions/tupledctl \
     share/doc/tupled/README.md share/doc/tupled/docs/operation.md \
     share/doc/tupled/conf/grafana/tupled.json share/doc/tupled/conf/prometheus/tupled.rules.yml; do
     check "$file" test -s "$to/opt/tupled/$file"
@@ -53,7 +53,7 @@ same "settings that are there are kept" "timeout 77" "$(tail -n 1 "$to/opt/etc/t
 
 # ---- the manual ----
 if command -v man >/dev/null; then
-    for page in man1/tupled.1 man3/tupled_db.3 man5/tupled.conf.5; do
+    for page in man1/tupled.1 man1/tupledctl.1 man3/tupled_db.3 man5/tupled.conf.5; do
         same "$page is a good page" "" "$(MANROFFSEQ='' MANWIDTH=100 man --warnings -l "$to/opt/tupled/share/man/$page" 2>&1 >/dev/null)"
     done
 else
@@ -82,6 +82,22 @@ same "words of the completion are the server's" "" "$(
         complete_words "--${pair%%:*}" | grep -q "" &&
             [[ " $(complete_words "--${pair%%:*}" '') " == *" ${pair##*:} "* ]] || echo "${pair%%:*}"
     done)"
+
+complete_ctl() { # <word>...: what the last one may become
+    # shellcheck disable=SC1090
+    (
+        . "$to/opt/tupled/share/bash-completion/completions/tupledctl"
+        COMP_WORDS=("$to/opt/tupled/bin/tupledctl" "$@")
+        COMP_CWORD=$#
+        _tupledctl
+        printf '%s\n' "${COMPREPLY[@]}" | sort | tr '\n' ' '
+    )
+}
+same "tupledctl: subcommands are completed" "ping " "$(complete_ctl pi)"
+same "tupledctl: options are completed" "--password-file " "$(complete_ctl ping --pass)"
+same "tupledctl: every subcommand is in its manual" "" "$(comm -23 \
+    <("$to/opt/tupled/bin/tupledctl" --help | sed -n '/^  [a-z]/s/^  \([a-z]*\) .*/\1/p' | sort) \
+    <(sed -n 's/^\.B \([a-z]*\)$/\1/p; s/^\.BR* \([a-z]*\) .*/\1/p' docs/man/tupledctl.1 | sort -u))"
 
 # ---- the service ----
 if command -v systemd-analyze >/dev/null; then

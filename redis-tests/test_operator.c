@@ -326,7 +326,8 @@ static void info_tells_of_queues_and_indexes(void **state)
         testserver_pause();
     }
     expect(c,
-           "# Queues\r\nqueue_loading:0\r\nqueue_count:0\r\nqueue_ready:0\r\nqueue_delayed:0\r\n"
+           "# Queues\r\nqueue_loading:0\r\nqueues_held:0\r\nqueue_count:0\r\nqueue_ready:0\r\n"
+           "queue_delayed:0\r\n"
            "queue_leased:0\r\nqueue_dead:0\r\nqueue_enqueued:0\r\nqueue_delivered:0\r\n"
            "queue_acked:0\r\nqueue_nacked:0\r\nqueue_expired:0\r\n",
            "INFO queues");

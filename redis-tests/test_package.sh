@@ -58,7 +58,7 @@ for script in postinst prerm postrm; do
 done
 if command -v shellcheck >/dev/null; then
     check "shellcheck finds nothing" shellcheck -x -P SCRIPTDIR -S warning debian/tupled.p* tools/deb.sh tools/conf_man.sh \
-        conf/tupled.bash tests/package.sh redis-tests/test_install.sh redis-tests/test_package.sh redis-tests/test_container.sh
+        conf/tupled.bash conf/tupledctl.bash tests/package.sh redis-tests/test_install.sh redis-tests/test_package.sh redis-tests/test_container.sh
 else
     skip "shellcheck" "it is not installed"
 fi

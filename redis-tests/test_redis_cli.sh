@@ -73,7 +73,7 @@ same "... is done" 2000 "$(cli KV.COUNT PREFIX '["p"]')"
 # What `help` says of a command is what the manual says, in the words of this redis-cli: no <>, no
 # blanks around |, and [x ...] as [x [x ...]].
 manual=$(dirname "$0")/../docs/commands.md
-sed -n 's/^    \([A-Z]\)/\1/p' "$manual" | grep -vE '^KV\.(ATOMIC|CONNECT WRITE)' | sed -E '
+sed -n 's/^    \([A-Z]\)/\1/p' "$manual" | grep -vE '^KV\.(ATOMIC|LOAD|CONNECT WRITE)' | sed -E '
     s/([a-z-]+) \[\1 \.\.\.\]/\1 @\1@/g
     s/\[([a-z-]+) \.\.\.\]/[\1 [\1 ...]]/g
     s/([a-z-]+) @\1@/\1 [\1 ...]/g
@@ -125,7 +125,7 @@ if command -v script >/dev/null; then
     check "... for KV.ATOMIC it fits the line" type_and_see 'kv.atomic ' \
         '[IDEM id] [DETAILS] op [op ...] [FORMAT format]'
     check "... for KV.QUEUE its subcommands" type_and_see 'kv.queue ' \
-        'LIST|STATS queue|PEEK queue|PURGE queue|RECEIPT queue id|PREFETCH n'
+        'LIST|PREFETCH n|STATS|PEEK|PURGE|EXPORT|RECEIPT queue'
     check "... and their arguments" type_and_see 'kv.queue stats ' 'queue'
     check "... for subcommands too" type_and_see 'command getkeysandflags ' \
         'command argument [argument ...]'

@@ -68,7 +68,7 @@ try() { # <name> <file> <old> <new> <tests...>
     for test in "$@"; do
         kind=${test%% *} part=${test#* }
         mapfile -t -O ${#goals[@]} goals < <(targets "$kind" "$part")
-        [ "$kind" != redis ] || goals+=(build/asan/tupled build/tupled)
+        [ "$kind" != redis ] || goals+=(build/asan/tupled build/asan/tupledctl build/tupled build/tupledctl)
     done
     # Link-time optimisation takes longer than most tests and shows nothing here.
     if ! make -j"$(nproc)" CFLAGS_release='-O1 -g' "${goals[@]}" >make.log 2>&1; then

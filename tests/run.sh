@@ -144,8 +144,17 @@ fuzz_wanted() {
     ! wanted "$1" || fuzz_program "$1"
 }
 
+# Tests with servers: the scripts one after the other, and the programs. Not more at a time: some look at a clock,
+# and scripts share what they install.
+redis_stream() {
+    case $1 in
+    scripts) scripts redis-tests/test_*.sh ;;
+    programs) c_programs redis-tests/test_*.c ;;
+    esac
+}
+
 # side_by_side <function> <source>...: calls it for each, in as many processes as half the cores; what they
-# print comes in turn. For tests that start no server and look at no clock.
+# print comes in turn.
 side_by_side() {
     local what=$1 workers=$(($(nproc) / 2)) k i counts
     shift
@@ -221,10 +230,7 @@ for group in "${groups[@]}"; do
         side_by_side fuzz_wanted tests/fuzz/fuzz_*.c
         ;;
     tools) scripts tools/*_test.sh ;;
-    redis)
-        scripts redis-tests/test_*.sh
-        c_programs redis-tests/test_*.c
-        ;;
+    redis) side_by_side redis_stream programs scripts ;;
     crash)
         scripts redis-tests/test_crash*.sh
         c_programs redis-tests/test_crash*.c
@@ -236,7 +242,7 @@ for group in "${groups[@]}"; do
             wanted "redis-tests/test_$name.c" || continue
             run "redis-tests/test_$name.c (late)" "$root/build/asan/redis-tests/test_$name"
         done
-        for name in rest rest_typed; do
+        for name in rest rest_typed connect; do
             wanted "redis-tests/test_$name.sh" || continue
             run "redis-tests/test_$name.sh (late)" "$root/redis-tests/test_$name.sh"
         done

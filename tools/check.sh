@@ -79,7 +79,7 @@ step_rules() {
 
 # Of what the linker sees, so it is built first.
 step_circles() {
-    "${MAKE:-make}" --no-print-directory -j"$jobs" build/asan/tupled build/libtupled.a >/dev/null &&
+    "${MAKE:-make}" --no-print-directory -j"$jobs" build/asan/tupled build/asan/tupledctl build/libtupled.a >/dev/null &&
         tools/circles.sh
 }
 

@@ -30,6 +30,7 @@ make -s -o all install DESTDIR="$stage" PREFIX=/usr SYSCONFDIR=/etc LIBDIR="$lib
     UNITDIR=/lib/systemd/system STATEDIR=/var/lib/tupled
 [ -z "${DEB_SERVER:-}" ] || install -m 755 "$DEB_SERVER" "$stage/usr/bin/tupled"
 strip --strip-unneeded --remove-section=.comment --remove-section=.note "$stage/usr/bin/tupled" \
+    "$stage/usr/bin/tupledctl" \
     "$stage$libdir/libtupled.so.0"
 strip --strip-debug "$stage$libdir/libtupled.a"
 chmod 644 "$stage$libdir/libtupled.so.0"
@@ -64,7 +65,7 @@ finish() {
     chmod 644 "$doc/changelog.Debian.gz"
     mkdir -p "$tree/DEBIAN"
     mapfile -t elf < <(find "$tree/usr/bin" "$tree$libdir" -type f \
-        \( -name tupled -o -name '*.so.*' \) 2>/dev/null)
+        \( -name tupled -o -name tupledctl -o -name '*.so.*' \) 2>/dev/null)
     : >"$work/$package.substvars"
     [ ${#elf[@]} -eq 0 ] || (cd "$work" && dpkg-shlibdeps -T"$work/$package.substvars" "${elf[@]}")
     (cd "$tree" && find . -type f ! -path './DEBIAN/*' -printf '%P\0' | sort -z | xargs -0 md5sum) \
@@ -87,8 +88,9 @@ take libtupled0 "$libdir/libtupled.so.0"
 take libtupled-dev "$libdir/libtupled.so" "$libdir/libtupled.a" "$libdir/pkgconfig/libtupled.pc" \
     /usr/include/tupled.h /usr/include/tupled_db.h /usr/share/man/man3/tupled_db.3.gz
 install -D -m 644 docs/embedded.md "$work/libtupled-dev/usr/share/doc/libtupled-dev/embedded.md"
-take tupled /usr/bin/tupled /lib/systemd/system/tupled.service /etc/tupled/tupled.conf \
+take tupled /usr/bin/tupled /usr/bin/tupledctl /lib/systemd/system/tupled.service /etc/tupled/tupled.conf \
     /etc/logrotate.d/tupled /usr/share/bash-completion/completions/tupled /usr/share/man/man1/tupled.1.gz \
+    /usr/share/bash-completion/completions/tupledctl /usr/share/man/man1/tupledctl.1.gz \
     /usr/share/man/man5/tupled.conf.5.gz /usr/share/doc/tupled/README.md /usr/share/doc/tupled/docs \
     /usr/share/doc/tupled/conf
 left=$(find "$stage" -type f -o -type l)

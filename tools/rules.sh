@@ -4,7 +4,8 @@
 #
 #   ranks    a folder of src/ includes only folders of lower rank, and its own (the table below)
 #   private  "x/y_int.h" is included in x only; "backend/local/..." in src/backend/local, src/db and src/server
-#            only; src/backend itself includes no file access (base/file.h)
+#            only; src/backend itself includes no file access (base/file.h); src/tool is a client: of src it
+#            includes base and codec
 #   calls    names that are banned, or at home in one folder (the table below says why)
 #   sizes    a file 600 lines, a function 50 lines and 6 parameters, a line 100 columns
 #   words    no typedef of structs, unions and enums, no type ..._t, no open work marks
@@ -37,6 +38,7 @@ RANKS='
 5 access
 5 db
 6 request
+6 offline
 7 command/access
 7 command/admin
 7 command/catalog
@@ -53,6 +55,7 @@ RANKS='
 8 http
 9 server
 9 embedded
+9 tool
 '
 
 # names (a * at the end: any rest) | where they are allowed (path prefixes, - = nowhere) | why not elsewhere
@@ -71,26 +74,26 @@ localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
 sqlite3* | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
-pthread_* | src/base/ src/backend/ src/net/ src/server/ src/embedded/ | threads are made where messages move between them
+pthread_* | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
 ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
 open openat creat fopen freopen fdopen fdatasync fsync sync_file_range | src/base/ | file access goes through base/file, where faults are injected
 preadv2 | src/base/ src/backend/local/ | only the VFS of the store asks what is in the page cache
 pread preadv pwrite pwritev pwritev2 ftruncate truncate fallocate posix_fallocate | src/base/ | file access goes through base/file, where faults are injected
 rename renameat unlink unlinkat remove mkdir rmdir link symlink flock opendir mkstemp mkdtemp | src/base/ | file access goes through base/file, where faults are injected
 read readv write writev | src/base/ src/net/ | files: base/file; sockets: net
-socket socketpair bind listen accept accept4 connect send sendto sendmsg recv recvfrom recvmsg | src/net/ | sockets live in net
-SSL_* | src/net/ | TLS is made and ended in net
-setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ | sockets live in net
+socket socketpair bind listen accept accept4 connect send sendto sendmsg recv recvfrom recvmsg | src/net/ src/tool/ | sockets live in net
+SSL_* | src/net/ src/tool/ | TLS is made and ended in net
+setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ src/tool/ | sockets live in net
 '
 
 # headers | where they are allowed | why not elsewhere
 HEADERS='
 sqlite3.h | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
 ev.h | src/net/ src/server/ | the loop belongs to net
-pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ | threads are made where messages move between them
-openssl/ssl.h | src/net/ | TLS is made and ended in net
+pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
+openssl/ssl.h | src/net/ src/tool/ | TLS is made and ended in net
 threads.h | - | threads are pthreads
-sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ | sockets live in net
+sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ src/tool/ | sockets live in net
 '
 
 files=$(find src include -type f \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort)
@@ -186,9 +189,11 @@ function check_include(text,    path, folder, own) {
     own = folder_of(substr(FILENAME, 5))
     if (own in rank && folder != own && rank[folder] >= rank[own])
         broken(FNR, own " (rank " rank[own] ") may not include " folder " (rank " rank[folder] ")")
+    if (own == "tool" && folder !~ /^(tool|base|codec|offline)$/)
+        broken(FNR, "\"" path "\": a client knows of the server what goes over a connection; base and codec are for both, offline needs no server")
     if (path ~ /_int\.h$/ && folder != own) broken(FNR, "\"" path "\" is private to " folder)
-    if (path ~ /^backend\/local\// && FILENAME !~ /^src\/(backend\/local|db|server)\//)
-        broken(FNR, "\"" path "\": only backend/local, db and server know what is on this machine")
+    if (path ~ /^backend\/local\// && FILENAME !~ /^src\/(backend\/local|db|server|offline)\//)
+        broken(FNR, "\"" path "\": only backend/local, db, server and offline know what is on this machine")
     if (path == "base/file.h" && FILENAME ~ /^src\/backend\/[^\/]*$/)
         broken(FNR, "\"" path "\": the pipeline knows no files: journal.h and store.h are below it")
 }

@@ -90,9 +90,9 @@ breaks "an unknown folder has no rank" src/server/a.c:1 "has no rank"
 echo 'int x;' | tree src/extra/a.c
 breaks "a new folder needs a rank" src/extra/a.c:1 "has no rank"
 echo '#include "backend/local/x.h"' | tree src/engine/a.c
-breaks "the engine does not know the local backend" src/engine/a.c:1 "only backend/local, db and server"
+breaks "the engine does not know the local backend" src/engine/a.c:1 "only backend/local, db, server and offline"
 echo '#include "backend/local/x.h"' | tree src/backend/a.c
-breaks "the pipeline does not know what is on this machine" src/backend/a.c:1 "only backend/local, db and server"
+breaks "the pipeline does not know what is on this machine" src/backend/a.c:1 "only backend/local, db, server and offline"
 echo '#include "base/file.h"' | tree src/backend/a.c
 breaks "the pipeline knows no files" src/backend/a.c:1 "knows no files"
 echo '#include "base/file.h"' | tree src/backend/local/a.c
@@ -115,6 +115,18 @@ echo '#include <ev.h>' | tree src/queue/a.c
 breaks "ev.h stays in net" src/queue/a.c:1 "<ev.h>"
 echo '#include <pthread.h>' | tree src/queue/a.c
 breaks "pthread.h stays where threads are made" src/queue/a.c:1 "<pthread.h>"
+
+tree src/tool/a.c <<'EOF'
+#include "request/command.h"
+EOF
+breaks "the tool includes nothing of the server" src/tool/a.c:1 "a client knows of the server"
+
+tree src/tool/a.c <<'EOF'
+#include "base/buf.h"
+#include "codec/key.h"
+#include "tool/tool.h"
+EOF
+holds "but base and codec"
 
 # ---- calls ----
 

@@ -52,6 +52,12 @@ function headers(more) {
     return credentials === null ? more : {...more, Authorization: credentials};
 }
 
+// Who leaves the page waits for nothing more. A browser may keep a page that was left, with its requests, and a count
+// of all keys that goes on takes one of its few connections from the page that comes next.
+const leaving = new AbortController();
+addEventListener('pagehide', () => leaving.abort());
+addEventListener('pageshow', e => e.persisted && location.reload());
+
 let isReachable = true;
 
 function reach(ok) {
@@ -64,7 +70,7 @@ async function post(tail, body, {signal, encoding, db} = {}) {
     const options = {
         method: 'POST',
         body: JSON.stringify(body),
-        signal,
+        signal: signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal,
         headers: headers({
             'Content-Type': 'application/json',
             ...(encoding ? {'Upstash-Encoding': encoding} : {}),
@@ -76,6 +82,7 @@ async function post(tail, body, {signal, encoding, db} = {}) {
         response = await fetch(endpoint(tail, db), options);
         answer = await response.json();
     } catch (e) {
+        if (leaving.signal.aborted) return new Promise(() => {});
         if (e.name === 'AbortError') throw e;
         reach(false);
         throw new CommandError('LOST the server cannot be reached', 0);

@@ -300,9 +300,16 @@ static double buffer_level(const struct pipeline *p)
     return ((double)bytes - half) / half;
 }
 
+enum err pipeline_refuse_frozen(struct error *e)
+{
+    return error_set(e, ERR_FROZEN,
+                     "the database is frozen: it shows a moment of the past and takes no write");
+}
+
 enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
+    if (p->options.frozen_ms != 0) return pipeline_refuse_frozen(e);
     double level = buffer_level(p);
     if (level <= 0) return OK;
     if (level < 1 && p->write_budget > 0) return OK;
@@ -325,6 +332,7 @@ static bool bulk_is_due(const struct pipeline *p)
 enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
+    if (p->options.frozen_ms != 0) return pipeline_refuse_frozen(e);
     if (bulk_is_due(p)) {
         if (buffer_level(p) > 0) p->bulk_us = clock_mono_us();
         return OK;

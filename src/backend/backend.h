@@ -214,6 +214,7 @@ struct backup_request {
     void (*done)(struct backup_request *q); /* on the loop thread, never inside the call */
     void *arg;
     uint64_t version; /* result: the newest commit in it */
+    int64_t time_ms;  /* result: no commit in it is later */
     enum err result;
     struct error error;
 };

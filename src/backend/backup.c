@@ -60,6 +60,7 @@ void pipeline_backup_try(struct pipeline *p)
         return;
     }
     q->version = p->applied;
+    q->time_ms = steady_now_ms(&p->time);
     k->is_copying = true;
     k->job.run = copy_run;
     k->job.done = copy_done;

@@ -19,6 +19,7 @@ static enum err pipeline_commit(struct backend *b, const struct batch *batch, ui
     struct pipeline *p = pipeline_of(b);
     struct journal *j = p->journal;
     size_t bytes = txn_bytes(batch);
+    if (p->options.frozen_ms != 0) return pipeline_refuse_frozen(e);
     enum err r = journal_room(j, bytes, e);
     if (r == OK && p->version_next >= j->versions_low) {
         r = j->ops->versions_reserve(j, p->version_next, e);
@@ -41,7 +42,8 @@ static enum err pipeline_commit(struct backend *b, const struct batch *batch, ui
 
 static int64_t pipeline_time_ms(struct backend *b)
 {
-    return steady_now_ms(&pipeline_of(b)->time);
+    struct pipeline *p = pipeline_of(b);
+    return p->options.frozen_ms != 0 ? p->options.frozen_ms : steady_now_ms(&p->time);
 }
 
 static void pipeline_poll(struct backend *b)

@@ -17,8 +17,9 @@ struct pipeline_options {
     uint64_t write_buffer_bytes; /* unapplied data at which writers stop; slowed from half of it */
     uint64_t cache_bytes;        /* entry cache */
     unsigned query_threads;
-    int64_t scan_ms_max;                         /* a scan may be open this long */
-    bool is_inline;                              /* no threads: simulation; see worker.h ... */
+    int64_t scan_ms_max; /* a scan may be open this long */
+    int64_t frozen_ms; /* it is always this time (Unix, ms), and nothing is committed; 0 = not so */
+    bool is_inline;    /* no threads: simulation; see worker.h ... */
     unsigned (*pick)(void *arg, unsigned count); /* ... too; NULL = the first */
     void *pick_arg;
     void (*wake)(void *arg); /* any thread: poll is wanted */

@@ -130,6 +130,8 @@ void pipeline_budget_tick(struct pipeline *p);
 ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
 uint64_t pipeline_unapplied_bytes(const struct pipeline *p);
 /* Why the store cannot be written: for whoever must wait for that. */
+/* apply.c */
+enum err pipeline_refuse_frozen(struct error *e);
 enum err pipeline_store_error(const struct pipeline *p, struct error *e);
 
 /* As waiter_wake_all, but when everything ends: then they are let go. */

@@ -22,6 +22,7 @@
     X(ERR_IO, "ERR")              /* a file operation failed */                                    \
     X(ERR_CORRUPT, "CORRUPT")     /* stored bytes that cannot be true */                           \
     X(ERR_FORMAT, "ERR")          /* data of a newer format than this program knows */             \
+    X(ERR_FROZEN, "ERR")          /* a restore shows a moment of the past */                       \
     X(ERR_LOCKED, "ERR")          /* the directory belongs to another running server */            \
     X(ERR_NOMEM, "ERR")           /* memory for something sized by a client */                     \
     X(ERR_PROTOCOL, "ERR")        /* the byte stream is not RESP; the connection ends */           \

@@ -8,13 +8,16 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fault.h"
 #include "base/host.h"
 #include "base/mem.h"
 
 #define READ_CHUNK_BYTES 4096
+#define LOCK_STEP_NS 50000000
 
 void file_set_observer(const struct file_observer *observer)
 {
@@ -357,6 +360,18 @@ enum err file_lock(const char *path, int *fd, struct error *e)
                          "another server is running on this directory (%s is locked)", path);
     }
     return file_error(e, "lock", path, code);
+}
+
+enum err file_lock_within(const char *path, int64_t us, int *fd, struct error *e)
+{
+    const struct timespec step = {.tv_nsec = LOCK_STEP_NS};
+    int64_t begin_us = clock_mono_us();
+    enum err r = file_lock(path, fd, e);
+    while (r == ERR_LOCKED && clock_mono_us() - begin_us < us) {
+        nanosleep(&step, NULL);
+        r = file_lock(path, fd, e);
+    }
+    return r;
 }
 
 void file_unlock(int fd)

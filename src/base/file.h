@@ -70,6 +70,8 @@ ERR_MUST_USE enum err dir_list(const char *path, void (*each)(void *arg, const c
 /* An exclusive lock that ends with the process; ERR_LOCKED when somebody has it. *fd is to be
  * closed with file_unlock. */
 ERR_MUST_USE enum err file_lock(const char *path, int *fd, struct error *e);
+/* The same, waiting for it so long. */
+ERR_MUST_USE enum err file_lock_within(const char *path, int64_t us, int *fd, struct error *e);
 void file_unlock(int fd);
 
 struct file_observer {

@@ -36,3 +36,13 @@ bool slice_to_i64(struct slice s, int64_t *out)
     *out = negative ? (int64_t)(0 - magnitude) : (int64_t)magnitude;
     return true;
 }
+
+struct slice slice_take(struct slice *rest, char end)
+{
+    const uint8_t *at = rest->len == 0 ? NULL : memchr(rest->data, end, rest->len);
+    size_t len = at == NULL ? rest->len : (size_t)(at - rest->data);
+    size_t used = at == NULL ? len : len + 1;
+    struct slice taken = slice_of(rest->data, len);
+    if (used > 0) *rest = slice_of(rest->data + used, rest->len - used);
+    return taken;
+}

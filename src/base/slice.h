@@ -98,5 +98,7 @@ bool slice_to_i64(struct slice s, int64_t *out);
 
 /* Strict decimal without sign that fits uint64. */
 bool slice_to_u64(struct slice s, uint64_t *out);
+/* Takes the text up to the next `end` off `rest`, and that byte; all of it when there is none. */
+struct slice slice_take(struct slice *rest, char end);
 
 #endif

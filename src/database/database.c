@@ -8,8 +8,9 @@
 #include "codec/pack.h"
 #include "database/database_int.h"
 
-#define ROW_FORMAT 1
-#define ROW_MEMBERS 8
+#define ROW_FORMAT 2
+#define ROW_MEMBERS 10
+#define ROW_MEMBERS_1 8 /* of format 1 */
 #define NUMBER_BYTES 2
 #define BURST_US 100000
 
@@ -39,6 +40,8 @@ static struct slice row_write(struct arena *arena, const struct database *d)
     pack_uint(&out, d->limits.rate);
     pack_uint(&out, d->created);
     pack_uint(&out, (uint64_t)d->created_ms);
+    pack_uint(&out, d->limits.keep);
+    pack_uint(&out, d->limits.is_left_out);
     buf_require(&out);
     struct slice row = arena_copy(arena, buf_slice(&out));
     buf_fini(&out);
@@ -61,8 +64,10 @@ static struct pack_item row_next(struct row *r, enum pack_type type)
 static bool row_read(struct slice bytes, struct database *d)
 {
     struct row r = {.at = bytes.data, .end = bytes.data + bytes.len};
-    if (row_next(&r, PACK_ARRAY).count != ROW_MEMBERS) return false;
-    if (row_next(&r, PACK_UINT).u != ROW_FORMAT) return false;
+    uint64_t members = row_next(&r, PACK_ARRAY).count;
+    uint64_t format = row_next(&r, PACK_UINT).u;
+    bool is_first = format == 1 && members == ROW_MEMBERS_1;
+    if (!is_first && (format != ROW_FORMAT || members != ROW_MEMBERS)) return false;
     d->name = row_next(&r, PACK_STR).body;
     d->comment = row_next(&r, PACK_STR).body;
     d->limits.bytes_max = row_next(&r, PACK_UINT).u;
@@ -70,6 +75,8 @@ static bool row_read(struct slice bytes, struct database *d)
     d->limits.rate = row_next(&r, PACK_UINT).u;
     d->created = row_next(&r, PACK_UINT).u;
     d->created_ms = (int64_t)row_next(&r, PACK_UINT).u;
+    if (!is_first) d->limits.keep = row_next(&r, PACK_UINT).u;
+    if (!is_first) d->limits.is_left_out = row_next(&r, PACK_UINT).u != 0;
     return !r.is_bad && r.at == r.end && d->name.len > 0 && d->name.len <= DATABASE_NAME_MAX;
 }
 

@@ -3,7 +3,8 @@
  * DATABASE_CATALOG: nothing flushes it, nobody selects it.
  *
  *   head (DATABASE_CATALOG, SPACE_DATABASE), number (2 bytes, big-endian) -> MessagePack array:
- *     format 1, name, comment, bytes_max, entries_max, rate, created (version), created (ms)
+ *     format 2, name, comment, bytes_max, entries_max, rate, created (version), created (ms),
+ *     keep, is_left_out (format 1: without these two)
  *   ..., DATABASE_CATALOG -> the newest number that was given (2 bytes, big-endian)
  *   ..., DATABASE_CATALOG, 's' -> DATABASE_SECRET_BYTES that nobody else knows
  *
@@ -28,6 +29,8 @@
 struct database_limits {
     uint64_t bytes_max, entries_max; /* 0 = none */
     uint64_t rate;                   /* operations per second; 0 = any number */
+    uint64_t keep;                   /* base backups that are kept at least; 0 = as others say */
+    bool is_left_out;                /* base backups have nothing of it */
 };
 
 struct database {

@@ -1,5 +1,6 @@
 #include "db/db.h"
 
+#include "backend/local/lineage.h"
 #include "base/mem.h"
 #include "search/text_ops.h"
 
@@ -15,6 +16,9 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
     local.text_ops = &search_text_ops;
     enum err r = local_open(&local, &journal, &store, e);
     db->journal = journal;
+    db->archive = r == OK ? local_archive(journal) : NULL;
+    db->is_frozen = options->pipeline.frozen_ms != 0;
+    db->lineage = r == OK ? local_lineage(store) : NULL;
     if (r == OK && options->wrap.wrap != NULL) {
         options->wrap.wrap(options->wrap.arg, &journal, &store);
     }
@@ -25,6 +29,7 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
     }
     db_on_durable(db, options->on_durable, options->on_durable_arg);
     engine.backend = db->backend;
+    engine.is_frozen = db->is_frozen;
     db->engine = engine_new(&engine);
     unsigned fixed = options->databases == 0 ? DATABASE_FIXED_MAX : options->databases;
     db->databases = databases_new(db->engine, fixed);
@@ -32,6 +37,7 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
     queues.engine = db->engine;
     db->queues = queues_new(&queues);
     db->indexes = indexes_new(db->engine);
+    db->archiving = archiving_new(db, &options->archiving);
     *out = db;
     return OK;
 }
@@ -43,6 +49,7 @@ enum err db_set_options(struct db *db, const struct db_options *options, struct 
     queues.engine = db->engine;
     engine_set_limits(db->engine, &options->engine);
     queues_set_options(db->queues, &queues);
+    archiving_set_options(db->archiving, &options->archiving);
     local_set_options(db->journal, &options->local);
     return pipeline_set_options(db->backend, &options->pipeline, w, e);
 }
@@ -51,6 +58,11 @@ void db_on_durable(struct db *db, void (*on_durable)(void *arg, uint64_t version
 {
     db->backend->on_durable = on_durable;
     db->backend->on_durable_arg = arg;
+}
+
+bool db_is_discarded(const struct db *db, uint64_t version, uint64_t *fork)
+{
+    return lineage_is_discarded(db->lineage, version, fork);
 }
 
 uint64_t db_durable(const struct db *db)
@@ -77,7 +89,8 @@ void db_tick(struct db *db)
     db->backend->ops->tick(db->backend);
     engine_tick(db->engine);
     databases_tick(db->databases);
-    queues_tick(db->queues);
+    if (!db->is_frozen) queues_tick(db->queues);
+    archiving_tick(db->archiving);
 }
 
 /* The layers that hold scans and waiters of the backend go before it; who watches is told by
@@ -92,8 +105,10 @@ static void layers_free(struct db *db)
 
 enum err db_close(struct db *db, struct error *e)
 {
+    archiving_stop(db->archiving);
     layers_free(db);
     enum err r = db->backend->ops->close(db->backend, e);
+    archiving_free(db->archiving);
     watch_free(db->watch);
     mem_free(db);
     return r;
@@ -101,8 +116,10 @@ enum err db_close(struct db *db, struct error *e)
 
 void db_abandon(struct db *db)
 {
+    archiving_stop(db->archiving);
     layers_free(db);
     pipeline_abandon(db->backend);
+    archiving_free(db->archiving);
     watch_free(db->watch);
     mem_free(db);
 }

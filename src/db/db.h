@@ -13,6 +13,7 @@
 #include "backend/local/local.h"
 #include "backend/pipeline.h"
 #include "database/database.h"
+#include "db/archiving.h"
 #include "engine/engine.h"
 #include "index/index.h"
 #include "queue/queue.h"
@@ -20,7 +21,11 @@
 
 struct db {
     struct backend *backend;
-    struct journal *journal; /* of this machine; the backend's */
+    struct journal *journal;     /* of this machine; the backend's */
+    struct archive *archive;     /* the journal's; NULL = there is none */
+    struct archiving *archiving; /* NULL likewise */
+    const struct lineage *lineage;
+    bool is_frozen; /* pipeline_options.frozen_ms */
     struct engine *engine;
     struct databases *databases;
     struct watch *watch;
@@ -39,8 +44,9 @@ struct db_options {
     struct local_options local;   /* db_open sets text_ops */
     struct engine_options engine; /* without the backend */
     struct queue_options queues;  /* without the engine */
-    size_t late_bytes_max;        /* of watches; 0 = the default */
-    unsigned databases;           /* that are there from the start; 0 = 16 */
+    struct archiving_options archiving;
+    size_t late_bytes_max; /* of watches; 0 = the default */
+    unsigned databases;    /* that are there from the start; 0 = 16 */
     struct db_wrap wrap;
     /* Versions up to this one are acknowledged; NULL = nobody asks. */
     void (*on_durable)(void *arg, uint64_t version);
@@ -51,13 +57,17 @@ struct db_options {
  * the turns that follow. */
 ERR_MUST_USE enum err db_open(const struct db_options *options, struct db **out, struct error *e);
 /* Takes what may change while it is open: what local_set_options and pipeline_set_options take,
- * whose results these are; the limits of `engine`; all of `queues`. Others are ignored. */
+ * whose results these are; the limits of `engine`; all of `queues` and `archiving`. Others are
+ * ignored. */
 ERR_MUST_USE enum err db_set_options(struct db *db, const struct db_options *options,
                                      struct waiter *w, struct error *e);
 /* From now on. For a loop that is made after the database. */
 void db_on_durable(struct db *db, void (*on_durable)(void *arg, uint64_t version), void *arg);
 /* Versions up to this one are acknowledged. */
 uint64_t db_durable(const struct db *db);
+/* Is the version of a history that a restore undid? *fork (may be NULL): the newest version of
+ * before that. */
+bool db_is_discarded(const struct db *db, uint64_t version, uint64_t *fork);
 /* Takes what threads have done: wakes waiters, calls on_durable. */
 void db_poll(struct db *db);
 /* At the end of every turn: the layers do their part, what was committed goes to the journal. True

@@ -83,6 +83,7 @@ bool engine_database_next(struct engine *g, const struct overlay *o, uint32_t fr
 void engine_tick(struct engine *g)
 {
     start_tick(&g->start);
+    if (g->options.is_frozen) return; /* time brings nothing */
     expiry_sweep(&g->expiry);
     idem_tick(&g->idem);
 }

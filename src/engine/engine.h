@@ -50,6 +50,7 @@ struct engine_options {
     unsigned expire_batch; /* entries removed by one transaction of the sweeper */
     int64_t idem_window_ms;
     uint64_t idem_entries_max;
+    bool is_frozen; /* nothing can be committed */
 };
 
 struct engine *engine_new(const struct engine_options *options);

@@ -92,7 +92,10 @@ static bool watching_take(struct connect_watching *t, const struct told *told)
 {
     for (size_t i = 0; i < t->count; i++) {
         if (!slice_eq(t->channels[i], told->channel)) continue;
-        if (!state_take(&t->states[i], told, t->keys[i])) return false;
+        size_t before = t->states[i].data.cap;
+        bool is_taken = state_take(&t->states[i], told, t->keys[i]);
+        t->exchange->task_bytes += t->states[i].data.cap - before;
+        if (!is_taken) return false;
     }
     return true;
 }
@@ -107,6 +110,7 @@ static void watching_free(struct exchange *x)
         break;
     }
     for (size_t i = 0; i < t->count; i++) buf_fini(&t->states[i].data);
+    x->task_bytes = 0;
 }
 
 /* A frame: all keys, in the order in which they were asked for. */

@@ -123,7 +123,8 @@ static const struct client_ops client_ops = {
 
 size_t exchange_bytes(const struct exchange *x)
 {
-    return x->reply.cap + x->text.cap + x->behind.cap + x->arena.held_bytes + x->words.held_bytes;
+    return x->task_bytes + x->reply.cap + x->text.cap + x->behind.cap + x->arena.held_bytes +
+           x->words.held_bytes;
 }
 
 static void on_ready(struct waiter *w)
@@ -195,6 +196,7 @@ void exchange_reset(struct exchange *x)
     x->message = NULL;
     x->route = NULL;
     x->task = NULL;
+    x->task_bytes = 0;
     x->step = NULL;
     x->argv = NULL;
     x->depends = 0;

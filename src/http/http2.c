@@ -18,6 +18,8 @@
 #define RESETS_BURST 2000 /* streams that a peer may reset at once, ... */
 #define RESETS_RATE 200   /* ... and in each second */
 #define CONTINUATIONS_MAX 8
+/* Of what begins with requests: some fifty small ones. Others have their turn after that. */
+#define READ_BYTES_REQUESTS 2048
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -31,6 +33,7 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
     struct http2 *h = arg;
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     struct http2_stream *st = mem_new(sizeof *st);
+    h->has_begun = true;
     st->http2 = h;
     st->id = frame->hd.stream_id;
     st->exchange.link = h->session->stream->link;
@@ -217,8 +220,14 @@ static void http2_begin(struct session_http *s)
     }
 }
 
+size_t http2_room(const struct session_http *s)
+{
+    return s->http2->has_begun ? READ_BYTES_REQUESTS : SIZE_MAX;
+}
+
 bool http2_receive(struct session_http *s, struct slice bytes)
 {
+    s->http2->has_begun = false;
     ssize_t taken = nghttp2_session_mem_recv(s->http2->ng, bytes.data, bytes.len);
     if (taken == (ssize_t)bytes.len) return true;
     log_verbose("client %s closed: HTTP/2: %s", s->stream->link.address,

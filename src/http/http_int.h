@@ -70,6 +70,7 @@ struct exchange {
     struct arena arena;    /* until the answer */
     struct arena words;    /* of one command among several */
     void *task;            /* of the route, in the arena */
+    size_t task_bytes;     /* that the task holds beside it */
     exchange_step *step;
     struct slice *argv; /* of the command to be run; NULL = `step` is next */
     size_t argc;
@@ -259,6 +260,8 @@ struct session_ops {
 };
 
 extern const struct session_ops http1_ops, http2_ops;
+/* How much is to be received next, at most. */
+size_t http2_room(const struct session_http *s);
 /* What came for HTTP/2; false: the connection must end. */
 bool http2_receive(struct session_http *s, struct slice bytes);
 

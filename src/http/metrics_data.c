@@ -56,12 +56,23 @@ static void write_backup(struct metrics *m)
     metrics_figure(m, M_BACKUP_FAILED, k->last_result != OK);
 }
 
+/* All 0 without an archive. */
+static void write_archive(struct metrics *m)
+{
+    struct archiving_stats s = {.next_ms = 0};
+    if (m->env->db->archiving != NULL) archiving_stats(m->env->db->archiving, &s);
+    metrics_figure(m, M_ARCHIVE_FAILING, s.archive.is_failing);
+    metrics_figure(m, M_ARCHIVE_TIME, (uint64_t)s.archive.time_ms / 1000);
+    metrics_figure(m, M_ARCHIVE_BASE_TIME, (uint64_t)s.archive.base_ms / 1000);
+}
+
 void metrics_store(struct metrics *m)
 {
     const struct env *env = m->env;
     write_unapplied(m);
     write_reading(m);
     write_backup(m);
+    write_archive(m);
     metrics_figure(m, M_EXPIRED, engine_expired_count(env->db->engine));
     metrics_figure(m, M_REQUEST_IDS, engine_idem_count(env->db->engine));
     metrics_figure(m, M_WATCHES, watch_count(env->db->watch));

@@ -90,6 +90,12 @@
     X(BACKUP_TIME, GAUGE, "tupled_backup_time_seconds",                                            \
       "Unix time of the newest one; before the first, of the start.")                              \
     X(BACKUP_FAILED, GAUGE, "tupled_backup_failed", "1 when the last one failed.")                 \
+    X(ARCHIVE_FAILING, GAUGE, "tupled_archive_failing",                                            \
+      "1 when the last copy into the archive failed.")                                             \
+    X(ARCHIVE_TIME, GAUGE, "tupled_archive_time_seconds",                                          \
+      "Unix time of the newest commit in the archive; 0 = there is none.")                         \
+    X(ARCHIVE_BASE_TIME, GAUGE, "tupled_archive_base_time_seconds",                                \
+      "Unix time of the newest base backup; 0 = there is none.")                                   \
     X(EXPIRED, COUNTER, "tupled_expired_entries", "Entries removed at the end of their time.")     \
     X(REQUEST_IDS, GAUGE, "tupled_request_ids", "Request ids (IDEM) that are remembered.")         \
     X(WATCHES, GAUGE, "tupled_watches", "Watches of keys, prefixes and patterns.")                 \

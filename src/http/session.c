@@ -113,7 +113,8 @@ static uint8_t *session_room(struct stream *stream, size_t *size)
 {
     struct session_http *s = stream->session;
     if (s->kind == SESSION_HTTP2 || s->drops_input) {
-        *size = sizeof s->http->input;
+        size_t wanted = s->kind == SESSION_HTTP2 ? http2_room(s) : SIZE_MAX;
+        *size = wanted < sizeof s->http->input ? wanted : sizeof s->http->input;
         return s->http->input;
     }
     size_t wanted = read_size(s);

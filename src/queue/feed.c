@@ -71,6 +71,18 @@ static void on_slot(struct queues *qs, const struct mutation *mu)
     }
 }
 
+/* One that is loaded may be older than all that there were. */
+static void on_dead(struct queues *qs, const struct mutation *mu)
+{
+    struct row_place place;
+    struct slice rest;
+    if (mu->kind != MUTATION_SET || !row_split(mu->key, &place, &rest)) return;
+    struct queue *q = queue_find(qs, place.database, place.queue);
+    if (q == NULL || rest.len != SLOT_BYTES) return;
+    int64_t failed_ms = (int64_t)get_u64(rest.data);
+    if (failed_ms < q->dead_from_ms) q->dead_from_ms = failed_ms;
+}
+
 /* The figures come first: they say which rows are ready. */
 static bool on_figures(struct queues *qs, uint64_t version, const struct write_set *ws)
 {
@@ -79,6 +91,8 @@ static bool on_figures(struct queues *qs, uint64_t version, const struct write_s
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH) {
             on_flush(qs, key_database(mu->key), version);
+        } else if (is_ids_row(mu->key)) {
+            ids_row_read(qs, mu->value);
         } else if (key_space(mu->key) == SPACE_QUEUE) {
             struct queue *q = queue_make(qs, key_database(mu->key), queue_name_of(mu->key));
             q->version = version;
@@ -102,11 +116,12 @@ void feed_on_commit(void *arg, uint64_t version, const struct write_set *ws)
         uint8_t space = key_space(mu->key);
         if (space == SPACE_READY || space == SPACE_LEASE) on_slot(qs, mu);
         if (space == SPACE_STATE) push_on_state(qs, mu);
+        if (space == SPACE_DEAD) on_dead(qs, mu);
     }
     for (size_t i = 0; i < ws->count; i++) {
         const struct mutation *mu = &ws->items[i];
         if (mu->kind == MUTATION_FLUSH || mu->kind == MUTATION_FORGET) continue;
-        if (key_space(mu->key) != SPACE_QUEUE) continue;
+        if (key_space(mu->key) != SPACE_QUEUE || is_ids_row(mu->key)) continue;
         struct queue *q = queue_find(qs, key_database(mu->key), queue_name_of(mu->key));
         line_wake(q);
         queue_drop_unused(qs, q);

@@ -23,7 +23,7 @@ struct consumer {
 
 void line_wake(struct queue *q)
 {
-    uint64_t n = q->counts.ready;
+    uint64_t n = q->queues->is_held ? 0 : q->counts.ready;
     for (struct place *p = q->line_first; p != NULL && n > 0; p = p->next, n--) {
         struct waiter *w = p->consumer->waiter;
         if (w == NULL) continue;

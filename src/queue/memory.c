@@ -261,6 +261,10 @@ enum err memory_row(void *arg, struct slice key, const struct entry *entry, stru
     struct counts counts;
     struct slice rest;
     (void)e;
+    if (is_ids_row(key)) {
+        ids_row_read(qs, entry->value);
+        return OK;
+    }
     if (!row_split(key, &place, &rest) || rest.len != 0) return OK;
     struct queue *q = queue_make(qs, place.database, place.queue);
     if (q->exists) return OK; /* used since */

@@ -8,11 +8,9 @@
 
 /* ---- enqueue ---- */
 
-static enum err enqueue_check_size(const struct queue_enqueue *x, const struct view *v,
-                                   struct error *e)
+enum err queue_check_size(const struct view *v, const struct message *m, struct error *e)
 {
     const struct engine_options *limits = engine_limits(v->engine);
-    const struct message *m = &x->message;
     if (m->value.len > limits->value_bytes_max) {
         return error_set(e, ERR_LIMIT, "value of %zu bytes is larger than max-value-size (%llu)",
                          m->value.len, (unsigned long long)limits->value_bytes_max);
@@ -30,13 +28,15 @@ static enum err enqueue_apply(struct layer_op *base, struct view *v, bool *is_me
 {
     struct queue_enqueue *x = (struct queue_enqueue *)base;
     struct touch t;
-    enum err r = enqueue_check_size(x, v, e);
+    uint64_t ahead = 0;
+    enum err r = queue_check_size(v, &x->message, e);
+    if (r == OK) r = ids_ahead(x->queues, v, &ahead, e);
     if (r == OK) r = touch_begin(&t, x->queues, v, x->queue, e);
     if (r == OK && x->dedup.data != NULL) r = dedup_use(&t, x->dedup, &x->is_repeat, e);
     if (r != OK) return r;
     *is_met = !x->is_repeat;
     if (x->is_repeat) return OK;
-    struct message_id id = id_of(v->version, view_sequence(v));
+    struct message_id id = id_of(v->version + ahead, view_sequence(v));
     struct slot slot = slot_of(v->now_ms + x->delay_ms, &id);
     id_format(&id, x->id);
     view_set(v, touch_key(&t, SPACE_MESSAGE, id.bytes, ID_BYTES),
@@ -176,6 +176,10 @@ static enum err dequeue_apply(struct layer_op *base, struct view *v, bool *is_me
     x->items = arena_alloc(v->arena, x->count_max * sizeof *x->items);
     x->count = 0;
     x->bytes = 0;
+    if (x->queues->is_held) {
+        *is_met = false;
+        return OK;
+    }
     for (size_t i = 0; i < x->name_count && wants_more(x) && r == OK; i++) {
         r = dequeue_from(x, v, x->names[i], e);
     }

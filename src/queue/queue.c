@@ -233,3 +233,16 @@ const struct queue_options *queues_options(const struct queues *qs)
 {
     return &qs->options;
 }
+
+void queues_hold(struct queues *qs, bool is_held)
+{
+    qs->is_held = is_held;
+    if (is_held) return;
+    for (struct queue *q = qs->all.next; q != &qs->all; q = q->next) line_wake(q);
+    qs->push_is_due = true;
+}
+
+bool queues_are_held(const struct queues *qs)
+{
+    return qs->is_held;
+}

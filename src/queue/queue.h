@@ -48,6 +48,9 @@ void queues_free(struct queues *qs);
 /* The engine of these must not change. */
 void queues_set_options(struct queues *qs, const struct queue_options *o);
 const struct queue_options *queues_options(const struct queues *qs);
+/* While they are held nobody gets a message; all else goes on. */
+void queues_hold(struct queues *qs, bool is_held);
+bool queues_are_held(const struct queues *qs);
 /* Every 10 ms or so. */
 void queues_tick(struct queues *qs);
 /* At the end of a turn of the loop, before what was committed goes to the journal. */
@@ -87,6 +90,21 @@ struct queue_dequeue {
     struct delivery *items;
     size_t count;
     size_t bytes; /* of values */
+};
+
+/* A message of another server, or of this one before: it keeps its id, and what had become of it.
+ * If the queue has one of that id, that stays as it is. */
+struct queue_load {
+    struct layer_op base;
+    struct queues *queues;
+    struct slice queue;
+    struct message message; /* as of struct queue_enqueue */
+    struct message_id id;
+    bool is_dead;
+    uint32_t attempts;
+    int64_t time_ms; /* due; failed at */
+    struct slice error;
+    /* results: base op's is_met: it was not there */
 };
 
 enum settle_kind { SETTLE_ACK, SETTLE_NACK, SETTLE_EXTEND, SETTLE_RETURN };
@@ -131,6 +149,7 @@ struct queue_bulk {
 };
 
 struct op queue_enqueue_op(struct queue_enqueue *x);
+struct op queue_load_op(struct queue_load *x);
 struct op queue_dequeue_op(struct queue_dequeue *x);
 /* is_check: a receipt that is no longer good makes the transaction a conflict. */
 struct op queue_settle_op(struct queue_settle *x, bool is_check);
@@ -195,19 +214,22 @@ uint16_t queue_database(const struct queue *q);
 struct slice queue_name(const struct queue *q);
 void queue_figures(struct queue *q, struct queue_figures *out);
 
-/* A message that nobody gets: PEEK, KV.DLQ. */
+/* A message that nobody gets: PEEK, KV.DLQ, EXPORT. */
 struct shown {
     bool exists;
     struct message_id id;
-    struct slice value; /* borrowed until the end of the turn */
+    struct slice value;     /* borrowed until the end of the turn ... */
+    struct message message; /* ... and so is what it was enqueued with */
     uint32_t attempts;
     struct slice error; /* in the arena */
-    int64_t time_ms;    /* due; failed at */
+    int64_t time_ms;    /* due; end of the lease; failed at */
 };
 
 struct queue_page {
     struct slice queue;
-    enum space space;  /* SPACE_READY: first due first; SPACE_DEAD: newest first */
+    /* SPACE_READY: first due first; SPACE_LEASE: the lease that ends first; SPACE_DEAD: newest
+     * first. */
+    enum space space;
     struct slot after; /* a page begins after this, when has_after */
     bool has_after;
     size_t max;

@@ -58,6 +58,8 @@ struct queues {
     struct push_ring *rings;                    /* circular; NULL = nobody listens */
     struct htab pushed;                         /* of struct pushed: deliveries under way */
     bool push_is_due;                           /* a ring may have something to hand out */
+    bool is_held;                               /* nothing is delivered */
+    uint64_t id_ahead;                          /* added to versions for ids: rows.h */
 };
 
 /* A queue within a transaction: its figures as the transaction has them. */
@@ -111,6 +113,21 @@ void dedup_tick(struct queues *qs, int64_t now_ms);
 /* After a start, as struct start_space has them: a row of SPACE_DEDUP, and their end. */
 enum err dedup_row(void *arg, struct slice key, const struct entry *entry, struct error *e);
 void dedup_read(void *arg, uint16_t database, bool is_good);
+
+/* operations.c */
+/* ERR_LIMIT: a transaction could not move it to the dead letters. */
+ERR_MUST_USE enum err queue_check_size(const struct view *v, const struct message *m,
+                                       struct error *e);
+
+/* ids.c */
+/* Is it the row of what is added to versions for ids? */
+bool is_ids_row(struct slice key);
+void ids_row_read(struct queues *qs, struct slice value);
+/* What the transaction adds to its version; ERR_WAIT until it is known. */
+ERR_MUST_USE enum err ids_ahead(struct queues *qs, struct view *v, uint64_t *out, struct error *e);
+/* Ids that are given after this come after `id`. ERR_SYNTAX: no server gives such an id. */
+ERR_MUST_USE enum err ids_pass(struct queues *qs, struct view *v, const struct message_id *id,
+                               struct error *e);
 
 /* touch.c */
 /* ERR_WAIT until the rows are read. */

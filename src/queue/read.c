@@ -111,17 +111,35 @@ void queue_figures(struct queue *q, struct queue_figures *out)
 
 /* ---- pages ---- */
 
+/* The delivery that is under way counts as an attempt. */
+static enum err leased_read(struct touch *t, const struct message_id *id, uint32_t *attempts,
+                            struct slice *error, struct error *e)
+{
+    struct entry row = {0};
+    struct state s = {0};
+    enum err r = view_get(t->view, touch_key(t, SPACE_STATE, id->bytes, ID_BYTES), &row, e);
+    if (r == OK) r = state_read(row.value, &s, e);
+    *attempts = s.attempt;
+    *error = s.last_error;
+    return r;
+}
+
 static enum err show(struct touch *t, enum space space, const struct slot *slot, struct slice row,
                      struct shown *out, struct error *e)
 {
-    struct message m;
-    struct slice error;
+    struct message *m = &out->message;
+    struct slice error = {0};
     *out = (struct shown){.exists = true, .id = slot_id(slot), .time_ms = slot_time_ms(slot)};
-    attempts_read(row, &out->attempts, &error);
+    if (space == SPACE_LEASE) {
+        enum err found = leased_read(t, &out->id, &out->attempts, &error, e);
+        if (found != OK) return found;
+    } else {
+        attempts_read(row, &out->attempts, &error);
+    }
     out->error = arena_copy(t->view->arena, error);
-    enum err r = space == SPACE_DEAD ? touch_get_dead(t, &out->id, &m, e)
-                                     : touch_get_message(t, &out->id, &m, e);
-    if (r == OK) out->value = m.value;
+    enum err r = space == SPACE_DEAD ? touch_get_dead(t, &out->id, m, e)
+                                     : touch_get_message(t, &out->id, m, e);
+    if (r == OK) out->value = m->value;
     return r;
 }
 

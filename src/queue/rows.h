@@ -13,12 +13,10 @@
  * and a number within it (4): unique for ever, and in the order of enqueueing. A message has
  * exactly one of READY, STATE + LEASE, STATE + DEAD.
  *
- * The incarnation (8 bytes) is in the figures. A queue that is purged gets a new one, and all rows
- * of the old one are forgotten as ranges (view_forget): nobody looks at them one by one. It is the
- * version of the commit that made the queue or purged it last, so it is never used again, also
- * when the queue was forgotten and made anew. Dead letters stay when the queue is purged: their
- * MESSAGE and STATE are in incarnation INCARNATION_DEAD, which no queue has. A message moves there
- * when it dies, and back when it is requeued.
+ * Messages that are loaded (load.c, ids.c) keep ids that another server gave, and these may be of
+ * versions that are still to come here. So what is added to the version for an id (8 bytes, 0 at
+ * first) grows with them. It is one row for all databases: QUEUE of IDS_DATABASE, of the queue with
+ * an empty name, which no queue has.
  */
 #ifndef QUEUE_ROWS_H
 #define QUEUE_ROWS_H
@@ -32,6 +30,8 @@
 #define SLOT_BYTES (8 + ID_BYTES) /* a time and an id: the end of the keys in order of time */
 #define INCARNATION_BYTES 8
 #define INCARNATION_DEAD 0
+#define IDS_DATABASE 65535          /* the catalog's (database/database.h), which nothing flushes */
+#define ID_VERSION_MAX (1ULL << 62) /* ids that are loaded are below: there is always another */
 
 struct message_id {
     uint8_t bytes[ID_BYTES];

@@ -199,6 +199,8 @@ struct server_ops {
     enum err (*acl_save)(void *server, struct error *e);
     /* Maybe `default` needs a password now, or none any more. */
     void (*users_changed)(void *server);
+    /* KV.QUEUE HOLD, so that it is so after a restart too. */
+    enum err (*queues_held)(void *server, bool is_held, struct error *e);
     /* Into about.config_file, which must not be "". */
     enum err (*config_rewrite)(void *server, struct error *e);
 };

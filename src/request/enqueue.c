@@ -95,18 +95,27 @@ static enum err parse_undelivered(struct options *o, struct message *m)
     return r;
 }
 
+enum err parse_message_option(struct options *o, struct message *m, bool *is_taken)
+{
+    *is_taken = true;
+    if (options_take(o, "BACKOFF", OPTION_MESSAGE)) return parse_backoff(o, m);
+    if (options_take(o, "UNDELIVERED", OPTION_MESSAGE + 1)) return parse_undelivered(o, m);
+    *is_taken = false;
+    return OK;
+}
+
 static const char *const enqueue_words[] = {"DELAY", "BACKOFF", "UNDELIVERED", "DEDUP"};
 #define ENQUEUE_WORDS (sizeof enqueue_words / sizeof enqueue_words[0])
 
 /* The option at o->at; *is_taken false when it is none of them. */
 static enum err parse_enqueue_option(struct options *o, struct queue_enqueue *x, bool *is_taken)
 {
+    enum err taken = parse_message_option(o, &x->message, is_taken);
+    if (taken != OK || *is_taken) return taken;
     *is_taken = true;
     if (options_take(o, "DELAY", 0)) {
         return options_integer(o, "DELAY", 0, QUEUE_DELAY_MS_MAX, &x->delay_ms);
     }
-    if (options_take(o, "BACKOFF", 1)) return parse_backoff(o, &x->message);
-    if (options_take(o, "UNDELIVERED", 2)) return parse_undelivered(o, &x->message);
     if (options_take(o, "DEDUP", 3)) {
         enum err r = options_argument(o, "DEDUP", &x->dedup);
         if (r != OK || (x->dedup.len > 0 && x->dedup.len <= QUEUE_DEDUP_BYTES_MAX)) return r;
@@ -120,9 +129,10 @@ static enum err parse_enqueue_option(struct options *o, struct queue_enqueue *x,
     return OK;
 }
 
+const uint8_t backoff_default[BACKOFF_DEFAULT_BYTES] = {0, 0, 3, 232, 0, 0, 19, 136, 0, 0, 39, 16};
+
 enum err parse_enqueue(struct options *o, struct queue_enqueue *x)
 {
-    static const uint8_t backoff_default[] = {0, 0, 3, 232, 0, 0, 19, 136, 0, 0, 39, 16};
     struct slice value = {0};
     bool is_taken = true;
     *x = (struct queue_enqueue){.queues = o->rq->env->db->queues,
@@ -136,12 +146,19 @@ enum err parse_enqueue(struct options *o, struct queue_enqueue *x)
     return r;
 }
 
-bool keys_of_enqueue(const struct slice *argv, size_t argc, size_t *at, struct key_uses *out)
+static bool is_one_of(const char *const *words, struct slice word)
+{
+    while (*words != NULL && !slice_is_word(word, *words)) words++;
+    return *words != NULL;
+}
+
+bool keys_of_message(const struct slice *argv, size_t argc, size_t *at, const char *const *others,
+                     struct key_uses *out)
 {
     while (*at < argc) {
         bool has_count = slice_is_word(argv[*at], "BACKOFF");
         bool has_keys = slice_is_word(argv[*at], "UNDELIVERED");
-        bool is_other = slice_is_word(argv[*at], "DELAY") || slice_is_word(argv[*at], "DEDUP");
+        bool is_other = is_one_of(others, argv[*at]);
         int64_t count = 0;
         if (!has_count && !has_keys && !is_other) return true;
         if (*at + 1 >= argc) return false;
@@ -153,4 +170,10 @@ bool keys_of_enqueue(const struct slice *argv, size_t argc, size_t *at, struct k
         }
     }
     return true;
+}
+
+bool keys_of_enqueue(const struct slice *argv, size_t argc, size_t *at, struct key_uses *out)
+{
+    static const char *const others[] = {"DELAY", "DEDUP", NULL};
+    return keys_of_message(argv, argc, at, others, out);
 }

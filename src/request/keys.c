@@ -26,6 +26,7 @@ bool keys_of_range(const struct slice *argv, size_t argc, struct key_uses *out)
         {"PREFIX", true, KEY_PREFIX}, {"START", true, KEY_START}, {"END", true, KEY_END},
         {"LIMIT", true, 0},           {"CURSOR", true, 0},        {"WHERE", true, 0},
         {"REVERSE", false, 0},        {"KEYSONLY", false, 0},     {"ALL", false, 0},
+        {"WITHEXPIRY", false, 0},
     };
     const size_t count = sizeof options / sizeof options[0];
     unsigned seen = 0;

@@ -98,6 +98,8 @@ enum err options_page(struct options *o, struct page *p, struct page_args *a, bo
         p->is_reverse = true;
     } else if (options_take(o, "KEYSONLY", OPTION_PAGE + 1)) {
         p->keys_only = true;
+    } else if (options_take(o, "WITHEXPIRY", OPTION_PAGE + 5)) {
+        p->with_expiry = true;
     } else if (options_take(o, "LIMIT", OPTION_PAGE + 2)) {
         r = options_argument(o, "LIMIT", &arg);
         if (r == OK) r = arg_integer(o->rq, arg, "LIMIT", 1, LIST_LIMIT_MAX, &limit);
@@ -132,6 +134,23 @@ bool page_is_full(const struct page *p)
     return p->rows == p->limit || p->entries.len >= LIST_PAGE_BYTES_MAX;
 }
 
+/* [k, v, vs, expiry ms or nil] */
+static void reply_expiring_entry(struct resp_writer *w, enum format format, struct slice key,
+                                 const struct entry *entry)
+{
+    char stamp[STAMP_CHARS];
+    stamp_format(entry->version, stamp);
+    resp_array(w, 4);
+    reply_key(w, format, key);
+    reply_value(w, format, entry->value);
+    resp_bulk(w, slice_of(stamp, STAMP_CHARS));
+    if (entry->expiry_ms != 0) {
+        resp_int(w, entry->expiry_ms);
+    } else {
+        resp_nil(w);
+    }
+}
+
 void page_add(struct request *rq, struct page *p, struct slice key, const struct entry *entry,
               struct slice place)
 {
@@ -140,6 +159,8 @@ void page_add(struct request *rq, struct page *p, struct slice key, const struct
     p->rows++;
     if (p->keys_only) {
         reply_key(&w, rq->format, key);
+    } else if (p->with_expiry) {
+        reply_expiring_entry(&w, rq->format, key, entry);
     } else {
         reply_entry(&w, rq->format, key, entry);
     }

@@ -13,7 +13,7 @@
 #define PAGE_LIMIT_DEFAULT 100
 
 struct page {
-    bool is_reverse, keys_only;
+    bool is_reverse, keys_only, with_expiry;
     uint64_t limit, rows;
     uint64_t fingerprint;
     struct row_filter *where; /* owned reference; NULL = every entry */
@@ -28,10 +28,11 @@ struct page_args {
 void page_fini(struct page *p);
 /* Bytes held. */
 size_t page_bytes(const struct page *p);
-/* REVERSE, KEYSONLY, LIMIT n, CURSOR c, WHERE filter at o->at, if one is there: *is_taken. */
+/* REVERSE, KEYSONLY, WITHEXPIRY, LIMIT n, CURSOR c, WHERE filter
+ * at o->at, if one is there: *is_taken. */
 ERR_MUST_USE enum err options_page(struct options *o, struct page *p, struct page_args *a,
                                    bool *is_taken);
-#define OPTION_PAGE 50 /* the first of five bits that it uses */
+#define OPTION_PAGE 50 /* the first of six bits that it uses */
 
 /* The range that is asked for is [*start, *end): makes the fingerprint, and narrows the range to
  * what follows the cursor. */

@@ -41,6 +41,7 @@
     X(cmd_keys)                                                                                    \
     X(kv_ack)                                                                                      \
     X(kv_append)                                                                                   \
+    X(kv_archive)                                                                                  \
     X(kv_atomic)                                                                                   \
     X(kv_changes)                                                                                  \
     X(kv_connect)                                                                                  \
@@ -61,6 +62,7 @@
     X(kv_index)                                                                                    \
     X(kv_limits)                                                                                   \
     X(kv_list)                                                                                     \
+    X(kv_load)                                                                                     \
     X(kv_max)                                                                                      \
     X(kv_mget)                                                                                     \
     X(kv_min)                                                                                      \

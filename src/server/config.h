@@ -89,8 +89,11 @@ struct config {
     enum log_format log_format;
     char *logfile; /* owned; empty = stdout */
 
-    char *dir;        /* owned */
-    char *backup_dir; /* owned; empty = `backups` in dir */
+    char *dir;         /* owned */
+    char *backup_dir;  /* owned; empty = `backups` in dir */
+    char *archive_dir; /* owned; empty = none */
+    uint64_t archive_interval_s, archive_retention_s;
+    char *backup_schedule; /* owned; as schedule_parse takes it */
     uint64_t databases;
     enum config_durability durability;
     uint64_t durability_interval_ms; /* when CONFIG_DURABLE_INTERVAL, else 0 */

@@ -85,6 +85,7 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         return;
     case SETTING_TEXT:
     case SETTING_SECRET:
+    case SETTING_SCHEDULE:
         memcpy(&text, member, sizeof text);
         buf_append_str(out, text);
         return;
@@ -163,6 +164,7 @@ void config_line(const struct config *c, size_t i, struct buf *out)
         return;
     case SETTING_TEXT:
     case SETTING_SECRET:
+    case SETTING_SCHEDULE:
         memcpy(&text, member, sizeof text);
         append_word(out, slice_str(text));
         return;

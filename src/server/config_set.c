@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base/mem.h"
+#include "base/schedule.h"
 #include "server/setting.h"
 
 /* Digits and a unit: 1k is 1000, 1kb is 1024. */
@@ -224,6 +225,18 @@ static void set_text(void *member, struct slice word)
     memcpy(member, &copy, sizeof copy);
 }
 
+static enum err set_schedule(void *member, const struct setting *s, struct slice word,
+                             struct error *e)
+{
+    struct schedule schedule;
+    struct error inner = {.text = ""};
+    if (word.len > s->max || schedule_parse(word, &schedule, &inner) != OK) {
+        return error_set(e, ERR_SYNTAX, "%s %s", s->name, inner.text);
+    }
+    set_text(member, word);
+    return OK;
+}
+
 /* The settings of one word. */
 static enum err set_one(struct config *c, const struct setting *s, struct slice word,
                         struct error *e)
@@ -258,6 +271,7 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
             return OK;
         }
         return refuse_words(s, e);
+    case SETTING_SCHEDULE: return set_schedule(member, s, word, e);
     case SETTING_TEXT:
     case SETTING_SECRET:
         if (word.len < s->min || word.len > s->max || has_nul(word)) {

@@ -140,6 +140,14 @@ static const struct setting settings[] = {
      "the group of the server's user may read its files"},
     {"backup-dir", SETTING_TEXT, AT(backup_dir), "", 0, 4000, NULL, FIXED,
      "directory of the files that BGSAVE makes; empty = `backups` in dir"},
+    {"archive-dir", SETTING_TEXT, AT(archive_dir), "", 0, 4000, NULL, FIXED,
+     "directory that keeps journal and base backups for restores; empty = none"},
+    {"archive-interval", SETTING_NUMBER, AT(archive_interval_s), "60", 1, 86400, NULL, MUTABLE,
+     "seconds after which a commit is in the archive at the latest"},
+    {"archive-retention", SETTING_NUMBER, AT(archive_retention_s), "604800", 0, NUMBER_MAX, NULL,
+     MUTABLE, "seconds back to which any moment can be restored; 0 = for ever"},
+    {"backup-schedule", SETTING_SCHEDULE, AT(backup_schedule), "", 0, 255, NULL, MUTABLE,
+     "when base backups are made in archive-dir: 03:30 (UTC), every 6h; empty = never"},
     {"databases", SETTING_NUMBER, AT(databases), "16", 1, 16, NULL, FIXED,
      "databases that are there from the start"},
     {"durability", SETTING_DURABILITY, AT(durability), "always", 1, 60000, NULL, MUTABLE,
@@ -217,7 +225,7 @@ const struct setting *setting_at(size_t i)
 
 bool setting_is_text(const struct setting *s)
 {
-    return s->type == SETTING_TEXT || s->type == SETTING_SECRET;
+    return s->type == SETTING_TEXT || s->type == SETTING_SECRET || s->type == SETTING_SCHEDULE;
 }
 
 size_t config_count(void)

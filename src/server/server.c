@@ -53,7 +53,10 @@ static enum err open_database(struct server *s, const struct db_wrap *wrap, stru
     options.pipeline.on_fatal = on_fatal;
     options.pipeline.arg = s;
     if (wrap != NULL) options.wrap = *wrap;
-    return db_open(&options, &s->env.db, e);
+    enum err r = restored_frozen(s, &options.pipeline.frozen_ms, e);
+    if (r == OK) r = db_open(&options, &s->env.db, e);
+    if (r == OK) restored_queues(s);
+    return r;
 }
 
 void env_apply_settings(struct server *s)

@@ -83,6 +83,13 @@ void tls_tick(struct server *s);
  * of each turn. */
 void loop_open(struct server *s);
 
+/* restored.c: what a restore left in the data directory. 0 = the database is not frozen. */
+ERR_MUST_USE enum err restored_frozen(const struct server *s, int64_t *frozen_ms, struct error *e);
+/* After the start: holds the queues if they are to be. */
+void restored_queues(const struct server *s);
+/* As server_ops.queues_held. */
+enum err restored_hold(void *server, bool is_held, struct error *e);
+
 /* hangup.c: what SIGHUP is for. */
 void hangup(struct server *s);
 

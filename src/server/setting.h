@@ -21,7 +21,8 @@ enum setting_type {
     SETTING_OCTAL,
     SETTING_WORD,
     SETTING_TEXT,
-    SETTING_SECRET, /* a text that is a password */
+    SETTING_SECRET,   /* a text that is a password */
+    SETTING_SCHEDULE, /* a text that base/schedule.h reads */
     SETTING_BIND,
     SETTING_OUTPUT_LIMIT,
     SETTING_DURABILITY,

@@ -33,6 +33,8 @@ static struct local_options settings_local(const struct server *s)
         .retention_ms = (int64_t)c->changes_retention_age_s * 1000,
         .retention_bytes = c->changes_retention_bytes,
         .store_cache_bytes = c->store_cache_bytes,
+        .archive_dir = c->archive_dir,
+        .archive_ms = (int64_t)c->archive_interval_s * 1000,
     };
 }
 
@@ -89,12 +91,24 @@ static struct queue_options settings_queues(const struct server *s)
     };
 }
 
+static struct archiving_options settings_archiving(const struct server *s)
+{
+    const struct config *c = s->config;
+    struct archiving_options o = {.retention_ms = (int64_t)c->archive_retention_s * 1000};
+    struct error e;
+    if (schedule_parse(slice_str(c->backup_schedule), &o.schedule, &e) != OK) {
+        die("a schedule that was good is bad: %s", e.text);
+    }
+    return o;
+}
+
 struct db_options settings_db(const struct server *s)
 {
     return (struct db_options){.pipeline = settings_pipeline(s),
                                .local = settings_local(s),
                                .engine = settings_engine(s),
                                .queues = settings_queues(s),
+                               .archiving = settings_archiving(s),
                                .late_bytes_max = s->late_bytes_max,
                                .databases = (unsigned)s->config->databases};
 }
@@ -345,4 +359,5 @@ const struct server_ops settings_ops = {
     .acl_load = users_load_file,
     .acl_save = users_save_file,
     .users_changed = on_users_changed,
+    .queues_held = restored_hold,
 };

@@ -67,7 +67,8 @@ static void journal_seal(struct file_journal *j)
     b->header_at = JOURNAL_HEADER_BYTES;
     b->offset = s->used;
     if (s->used == JOURNAL_HEADER_BYTES) {
-        struct segment_header h = {.id = s->id, .format = JOURNAL_FORMAT};
+        struct segment_header h = {
+            .id = s->id, .format = JOURNAL_FORMAT, .timeline = j->options.timeline};
         h.version_before = s->last_version;
         segment_header_write(&h, bytes->data);
         b->header_at = 0;
@@ -85,10 +86,14 @@ static void journal_seal(struct file_journal *j)
     journal_set_room(j);
 }
 
-static void journal_next_segment(struct file_journal *j)
+static void journal_next_segment(struct file_journal *j, bool is_early)
 {
     if (!filling_is_empty(j)) journal_seal(j);
-    segment_advance(j);
+    if (is_early) {
+        segment_advance_early(j);
+    } else {
+        segment_advance(j);
+    }
     journal_set_room(j);
 }
 
@@ -102,7 +107,7 @@ static enum err journal_reserve(struct journal *journal, size_t bytes, struct er
                          bytes);
     }
     if (segment_spare_fits(j, bytes + fixed)) {
-        journal_next_segment(j);
+        journal_next_segment(j, false);
         return OK;
     }
     if (j->prepare_failed_us != 0) {
@@ -164,7 +169,13 @@ void file_journal_set_options(struct journal *journal, const struct file_journal
     j->options.interval_ms = options->interval_ms;
     j->options.retention_ms = options->retention_ms;
     j->options.retention_bytes = options->retention_bytes;
+    j->options.archive_ms = options->archive_ms;
     journal_acknowledge(j);
+}
+
+struct archive *file_journal_archive(const struct journal *journal)
+{
+    return ((const struct file_journal *)journal)->options.archive;
 }
 
 static void write_done(struct job *job)
@@ -274,8 +285,10 @@ static void journal_tick(struct journal *journal, int64_t time_ms)
         now_us - j->synced_us >= (int64_t)j->options.interval_ms * 1000) {
         j->wants_sync = true;
     }
+    if (journal_archive_is_due(j, now_us)) journal_next_segment(j, true);
     journal_hand_over(journal);
     journal_mark(j, now_us, time_ms);
+    journal_archive_try(j);
 }
 
 static bool journal_poll(struct journal *journal)
@@ -283,6 +296,7 @@ static bool journal_poll(struct journal *journal)
     struct file_journal *j = file_journal_of(journal);
     bool has_written = worker_poll(j->writer);
     worker_poll(j->background);
+    if (j->options.archive != NULL) archive_poll(j->options.archive);
     return has_written;
 }
 
@@ -332,7 +346,7 @@ static enum err journal_start(struct journal *journal, struct journal_replay *r,
     j->base.filling = &batch_new(j)->base;
     result = segment_first(j, e);
     journal_set_room(j);
-    return result;
+    return result == OK ? journal_archive_start(j, e) : result;
 }
 
 static void batches_free(struct sealed_batch *b)
@@ -347,6 +361,8 @@ static void batches_free(struct sealed_batch *b)
 
 static void journal_free(struct file_journal *j)
 {
+    archive_close(j->options.archive);
+    buf_fini(&j->archive_source);
     worker_free(j->writer);
     segments_close(j);
     batches_free((struct sealed_batch *)j->base.filling);
@@ -380,6 +396,7 @@ static enum err journal_close(struct journal *journal, uint64_t version_next, st
         journal_settle(journal);
         worker_free(j->background);
         j->is_closed_clean = !j->base.is_failed;
+        journal_archive_end(j);
     }
     if (has_started && version_next != 0) r = versions_close(j, version_next, e);
     journal_free(j);

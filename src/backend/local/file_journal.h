@@ -23,6 +23,8 @@
 
 enum durability { DURABILITY_ALWAYS, DURABILITY_INTERVAL, DURABILITY_NEVER };
 
+struct archive;
+
 struct file_journal_options {
     const char *dir; /* copied */
     int lock_fd;     /* of dir/LOCK; the journal's now: unlocked when it ends */
@@ -33,14 +35,28 @@ struct file_journal_options {
     unsigned interval_ms;     /* DURABILITY_INTERVAL */
     int64_t retention_ms;     /* segments younger than this are kept ... */
     uint64_t retention_bytes; /* ... as long as together they are smaller than this */
+    struct archive *archive;  /* the journal's now; NULL = there is none */
+    uint32_t timeline;
+    int64_t archive_ms; /* with an archive: a segment in which something is becomes full then */
 };
 
 /* Nothing is read or written before `start`. */
 struct journal *file_journal_new(const struct file_journal_options *options);
-/* Durability, its interval and retention of these options apply from now on; others are ignored.
- * Going to DURABILITY_ALWAYS, what was acknowledged before is synced as soon as the thread can;
- * until `acknowledged` is no more than `synced` it may still be lost. */
+/* Durability, its interval, retention and archive_ms of these options apply from now on; others
+ * are ignored. Going to DURABILITY_ALWAYS, what was acknowledged before is synced as soon as the
+ * thread can; until `acknowledged` is no more than `synced` it may still be lost. */
 void file_journal_set_options(struct journal *j, const struct file_journal_options *options);
+
+/* NULL = there is none. */
+struct archive *file_journal_archive(const struct journal *j);
+
+/* Is something in the journal's past missing in the archive for good, so that no moment after it
+ * can be restored without a new base? */
+bool file_journal_archive_gap(const struct journal *j);
+
+/* versions.c: says in a directory that nobody has open that versions below `end` were given. */
+ERR_MUST_USE enum err versions_file_write(const char *dir, const uint8_t *database_id, uint64_t end,
+                                          struct error *e);
 
 /* dir/journal-<number>.log; the inverse gives false for other names. */
 void journal_path(struct buf *out, const char *dir, uint64_t number);

@@ -5,6 +5,7 @@
 #ifndef BACKEND_LOCAL_FILE_JOURNAL_INT_H
 #define BACKEND_LOCAL_FILE_JOURNAL_INT_H
 
+#include "backend/local/archive.h"
 #include "backend/local/file_journal.h"
 #include "backend/worker.h"
 #include "base/file.h"
@@ -31,6 +32,7 @@ struct segment {
     int64_t current_us;         /* monotonic: when it became the current one */
     unsigned pins;              /* readers of history: the file must stay as it is */
     bool is_damaged;            /* a reader found it so */
+    bool is_archived;           /* or there is nothing in it */
     unsigned batches_in_flight; /* sealed, not yet collected: the file must stay open */
     enum err result;            /* of the job */
     struct error error;
@@ -115,8 +117,12 @@ struct file_journal {
     struct versions_job versions;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
     bool is_reserving;
-    int64_t guarded_us; /* guard.c looked then */
-    bool is_guarded;    /* it found something */
+    struct archive_segment archiving; /* journal_archive.c: the segment that is being copied ... */
+    struct segment *archived;         /* ... which is this one; NULL = none is */
+    struct buf archive_source;        /* its path */
+    int64_t archive_failed_us;        /* 0 = the last copy was made */
+    int64_t guarded_us;               /* guard.c looked then */
+    bool is_guarded;                  /* it found something */
 };
 
 static inline struct file_journal *file_journal_of(struct journal *j)
@@ -136,6 +142,10 @@ void journal_release(struct journal *journal, uint64_t applied, int64_t time_ms)
 bool segment_spare_fits(struct file_journal *j, uint64_t bytes);
 /* The current segment is full: the next spare, of which there is one, takes its place. */
 void segment_advance(struct file_journal *j);
+/* Full for the archive's sake; the next ones are smaller when little of it was used. */
+void segment_advance_early(struct file_journal *j);
+/* Gives back what is unused at the end of a full segment, in the background. */
+void segment_shrink(struct file_journal *j, struct segment *s);
 void segments_close(struct file_journal *j);
 /* Of the current one and the spares. */
 uint64_t segments_bytes(const struct file_journal *j);
@@ -176,6 +186,16 @@ ERR_MUST_USE enum err versions_open(struct file_journal *j, uint64_t last_versio
 ERR_MUST_USE enum err versions_reserve(struct journal *journal, uint64_t next, struct error *e);
 /* Gives back what is left of the block. */
 ERR_MUST_USE enum err versions_close(struct file_journal *j, uint64_t next, struct error *e);
+
+/* journal_archive.c: does nothing without an archive. */
+ERR_MUST_USE enum err journal_archive_start(struct file_journal *j, struct error *e);
+/* Copies the oldest full segment that the archive does not have, if none is being copied. */
+void journal_archive_try(struct file_journal *j);
+/* Must the current segment be left although it is not full? */
+bool journal_archive_is_due(const struct file_journal *j, int64_t now_us);
+/* At the end: all is synced and no job runs any more but the archive's. What the archive does not
+ * have yet is copied now. */
+void journal_archive_end(struct file_journal *j);
 
 /* guard.c: at every tick. */
 void guard_tick(struct file_journal *j);

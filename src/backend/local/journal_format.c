@@ -1,12 +1,31 @@
 #include "backend/local/journal_format.h"
 #include "base/bytes.h"
 
+#include <stdio.h>
 #include <xxhash.h>
 
 #define BATCH_MAGIC 0x42a7c31eu
 #define CHECKED_FROM 16 /* first byte of a batch that its checksum covers */
 
 static const char header_magic[8] = "TUPLEDJ\n";
+
+void database_id_format(const uint8_t *id, char out[DATABASE_ID_TEXT])
+{
+    for (size_t i = 0; i < DATABASE_ID_BYTES; i++) snprintf(out + 2 * i, 3, "%02x", id[i]);
+}
+
+bool database_id_read(struct slice text, uint8_t *id)
+{
+    static const char digits[] = "0123456789abcdef";
+    if (text.len != DATABASE_ID_TEXT - 1) return false;
+    memset(id, 0, DATABASE_ID_BYTES);
+    for (size_t i = 0; i < text.len; i++) {
+        const char *digit = text.data[i] == 0 ? NULL : strchr(digits, text.data[i]);
+        if (digit == NULL) return false;
+        id[i / 2] = (uint8_t)(id[i / 2] << 4 | (digit - digits));
+    }
+    return true;
+}
 
 static uint64_t segment_seed(const struct segment_id *id)
 {
@@ -18,6 +37,7 @@ void segment_header_write(const struct segment_header *h, uint8_t out[JOURNAL_HE
     memset(out, 0, JOURNAL_HEADER_BYTES);
     memcpy(out, header_magic, 8);
     put_u32_little(out + 8, h->format);
+    put_u32_little(out + 12, h->timeline);
     put_u64_little(out + 16, h->id.number);
     put_u64_little(out + 24, h->version_before);
     memcpy(out + 32, h->id.database_id, DATABASE_ID_BYTES);
@@ -46,6 +66,7 @@ enum err segment_header_read(const uint8_t in[JOURNAL_HEADER_BYTES], struct segm
     if (get_u64_little(in + 48) != XXH3_64bits(in, 48)) {
         return error_set(e, ERR_CORRUPT, "damaged journal segment header");
     }
+    h->timeline = get_u32_little(in + 12);
     h->id.number = get_u64_little(in + 16);
     h->version_before = get_u64_little(in + 24);
     memcpy(h->id.database_id, in + 32, DATABASE_ID_BYTES);

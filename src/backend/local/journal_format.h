@@ -3,7 +3,7 @@
  *   segment   header (64 bytes), then batches one after the other, each padded to 8 bytes; after
  *             the last one zeros (the space is reserved and written beforehand) or what a power
  *             failure left
- *   header    magic "TUPLEDJ\n", format u32, reserved u32, number u64, version_before u64 (the last
+ *   header    magic "TUPLEDJ\n", format u32, timeline u32, number u64, version_before u64 (the last
  *             version in the journal before this segment), database id 16 bytes, checksum u64, pad
  *   batch     magic u32, payload bytes u32, checksum u64, first version u64, last version u64,
  *             durable version u64, time ms i64, transactions u32, reserved u32; payload
@@ -23,6 +23,11 @@
 #define JOURNAL_HEADER_BYTES 64
 #define JOURNAL_BATCH_BYTES 56
 #define DATABASE_ID_BYTES 16
+#define DATABASE_ID_TEXT (2 * DATABASE_ID_BYTES + 1) /* in hex, NUL-ended */
+
+void database_id_format(const uint8_t *id, char out[DATABASE_ID_TEXT]);
+/* False when it is none. */
+bool database_id_read(struct slice text, uint8_t *id);
 
 struct segment_id {
     uint8_t database_id[DATABASE_ID_BYTES];
@@ -32,6 +37,7 @@ struct segment_id {
 struct segment_header {
     struct segment_id id;
     uint32_t format;
+    uint32_t timeline; /* archive_manifest.h; 0 = written before there were any */
     uint64_t version_before;
 };
 

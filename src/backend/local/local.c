@@ -1,5 +1,7 @@
 #include "backend/local/local.h"
 
+#include "backend/local/archive.h"
+#include "backend/local/lineage.h"
 #include "backend/local/sqlite_store.h"
 #include "base/file.h"
 
@@ -40,7 +42,18 @@ static struct file_journal_options journal_options(const struct local_options *o
                                          .durability = o->durability,
                                          .interval_ms = o->interval_ms,
                                          .retention_ms = o->retention_ms,
-                                         .retention_bytes = o->retention_bytes};
+                                         .retention_bytes = o->retention_bytes,
+                                         .archive_ms = o->archive_ms};
+}
+
+static enum err open_archive(const struct local_options *options, const struct store *store,
+                             struct archive **out, struct error *e)
+{
+    struct archive_options a = {.dir = options->archive_dir,
+                                .database_id = sqlite_database_id(store),
+                                .lineage = sqlite_lineage(store)};
+    if (options->archive_dir == NULL || options->archive_dir[0] == '\0') return OK;
+    return archive_open(&a, out, e);
 }
 
 enum err local_open(const struct local_options *options, struct journal **journal,
@@ -52,10 +65,14 @@ enum err local_open(const struct local_options *options, struct journal **journa
     enum err r = local_lock(options->dir, &j.lock_fd, e);
     if (r != OK) return r;
     r = open_store(options, store, e);
+    if (r == OK) r = open_archive(options, *store, &j.archive, e);
     if (r != OK) {
+        store_close(*store);
+        *store = NULL;
         file_unlock(j.lock_fd);
         return r;
     }
+    j.timeline = sqlite_lineage(*store)->timeline;
     j.store_fd = sqlite_fd(*store);
     memcpy(j.database_id, sqlite_database_id(*store), DATABASE_ID_BYTES);
     *journal = file_journal_new(&j);
@@ -66,4 +83,19 @@ void local_set_options(struct journal *journal, const struct local_options *opti
 {
     struct file_journal_options j = journal_options(options);
     file_journal_set_options(journal, &j);
+}
+
+struct archive *local_archive(const struct journal *journal)
+{
+    return file_journal_archive(journal);
+}
+
+bool local_archive_has_gap(const struct journal *journal)
+{
+    return file_journal_archive_gap(journal);
+}
+
+const struct lineage *local_lineage(const struct store *store)
+{
+    return sqlite_lineage(store);
 }

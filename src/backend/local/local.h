@@ -2,7 +2,7 @@
  * a store in SQLite.
  *
  * Files in the directory: LOCK, versions (the reserved block), tupled.db (+ -wal, -shm),
- * journal-<number>.log.
+ * journal-<number>.log. What the journal lets go may be kept in another directory, the archive.
  */
 #ifndef BACKEND_LOCAL_LOCAL_H
 #define BACKEND_LOCAL_LOCAL_H
@@ -10,6 +10,8 @@
 #include "backend/local/file_journal.h"
 #include "backend/store.h"
 
+struct archive;
+struct lineage;
 struct text_ops;
 
 struct local_options {
@@ -22,6 +24,8 @@ struct local_options {
     uint64_t store_cache_bytes;      /* SQLite page caches together */
     const struct text_ops *text_ops; /* backend/text.h; NULL = there are no text indexes */
     uint64_t flush_rows;             /* sqlite_store.h; 0 = as usual */
+    const char *archive_dir;         /* archive.h; copied; NULL or "" = there is none */
+    int64_t archive_ms;              /* no commit waits longer for its place in the archive */
 };
 
 /* Both or none. ERR_LOCKED, ERR_CORRUPT, ERR_FORMAT, ERR_IO, ERR_DISK_FULL. The journal unlocks the
@@ -29,8 +33,16 @@ struct local_options {
 ERR_MUST_USE enum err local_open(const struct local_options *options, struct journal **journal,
                                  struct store **store, struct error *e);
 
-/* Takes the options that may change while it is open: durability, interval_ms, retention_*; others
- * are ignored. Going to DURABILITY_ALWAYS, see pipeline_set_options, which is called next. */
+/* Takes the options that may change while it is open: durability, interval_ms, retention_*,
+ * archive_ms; others are ignored. Going to DURABILITY_ALWAYS, see pipeline_set_options, which is
+ * called next. */
 void local_set_options(struct journal *journal, const struct local_options *options);
+
+/* NULL = there is none. The journal's. */
+struct archive *local_archive(const struct journal *journal);
+/* Does it need a new base, because something before what comes next is missing? */
+bool local_archive_has_gap(const struct journal *journal);
+/* Borrowed, as long as the store is open. */
+const struct lineage *local_lineage(const struct store *store);
 
 #endif

@@ -21,6 +21,7 @@
 #define SPARES_WANTED 2
 #define START_BYTES (4u << 20)
 #define GROW_US 30000000
+#define SHRINK_BYTES_MIN (64u << 10)
 
 void journal_path(struct buf *out, const char *dir, uint64_t number)
 {
@@ -156,6 +157,40 @@ static struct segment *segment_new(struct file_journal *j)
     return s;
 }
 
+/* Background thread. */
+static void segment_shrink_run(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    struct buf path;
+    struct file f = {.fd = -1};
+    buf_init(&path);
+    journal_path(&path, s->journal->options.dir, s->id.number);
+    s->result = file_open(&f, (char *)path.data, FILE_WRITE_OLD, &s->error);
+    if (s->result == OK) s->result = file_truncate(&f, s->bytes, &s->error);
+    file_close(&f);
+    buf_fini(&path);
+}
+
+static void segment_shrink_done(struct job *job)
+{
+    struct segment *s = (struct segment *)job;
+    if (s->result != OK) log_warning("journal: %s", s->error.text);
+    s->pins--;
+}
+
+void segment_shrink(struct file_journal *j, struct segment *s)
+{
+    if (j->is_closing || s->pins > 0 || s->used == 0 || s->used + SHRINK_BYTES_MIN > s->bytes) {
+        return;
+    }
+    j->retained_bytes -= s->bytes - s->used;
+    s->bytes = s->used;
+    s->pins++; /* neither removed nor used again meanwhile */
+    s->job.run = segment_shrink_run;
+    s->job.done = segment_shrink_done;
+    worker_post(j->background, &s->job);
+}
+
 static void segment_remove_run(struct job *job)
 {
     struct segment *s = (struct segment *)job;
@@ -185,7 +220,7 @@ static struct segment *retained_take(struct file_journal *j)
 {
     struct segment *s = j->retained;
     if (s == NULL || s->last_version > j->applied || s->batches_in_flight > 0) return NULL;
-    if (s->pins > 0) return NULL;
+    if (s->pins > 0 || (j->options.archive != NULL && !s->is_archived)) return NULL;
     /* An idle marker, written without a sync: the next job syncs this segment first. */
     if (s == j->unsynced) return NULL;
     bool is_old = j->released_ms - s->last_time_ms > j->options.retention_ms;
@@ -286,6 +321,17 @@ void segment_advance(struct file_journal *j)
         segment_move(full, SEGMENT_FULL);
         journal_retain(j, full);
     }
+    segment_start(j, spare_take(j), j->base.version_last);
+}
+
+void segment_advance_early(struct file_journal *j)
+{
+    struct segment *full = j->current;
+    INVARIANT(j->spares != NULL && full != NULL);
+    bool is_small = full->used < full->bytes / 4 && j->new_bytes / 2 >= START_BYTES;
+    if (is_small) j->new_bytes /= 2;
+    segment_move(full, SEGMENT_FULL);
+    journal_retain(j, full);
     segment_start(j, spare_take(j), j->base.version_last);
 }
 

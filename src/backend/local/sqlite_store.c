@@ -102,9 +102,9 @@ static enum err store_create(struct sqlite_store *s, struct error *e)
 {
     char sql[1600];
     uint8_t id[DATABASE_ID_BYTES];
-    char hex[2 * DATABASE_ID_BYTES + 1];
+    char hex[DATABASE_ID_TEXT];
     random_system(id, sizeof id);
-    for (size_t i = 0; i < sizeof id; i++) snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    database_id_format(id, hex);
     snprintf(sql, sizeof sql,
              "BEGIN IMMEDIATE;"
              "CREATE TABLE IF NOT EXISTS kv(k BLOB PRIMARY KEY, ver INTEGER NOT NULL,"
@@ -221,6 +221,7 @@ static void sqlite_close(struct store *store)
     file_close(&s->nowait_file);
     vfs_close(s->vfs);
     store_counts_fini(&s->counts);
+    lineage_fini(&s->lineage);
     buf_fini(&s->placed);
     mem_free(s->path);
     mem_free(s);
@@ -254,6 +255,7 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     *out = NULL;
     s->base.ops = &sqlite_ops;
     s->nowait_file.fd = -1;
+    lineage_init(&s->lineage);
     size_t len = strlen(options->path) + 1;
     s->path = memcpy(mem_alloc(len), options->path, len);
     s->reader_cache_bytes = options->reader_cache_bytes;
@@ -284,6 +286,11 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
 const uint8_t *sqlite_database_id(const struct store *s)
 {
     return ((const struct sqlite_store *)s)->database_id;
+}
+
+const struct lineage *sqlite_lineage(const struct store *s)
+{
+    return &((const struct sqlite_store *)s)->lineage;
 }
 
 int sqlite_fd(const struct store *s)

@@ -3,7 +3,8 @@
  *
  *   kv(k BLOB PRIMARY KEY, ver INTEGER, exp INTEGER, v) WITHOUT ROWID
  *   large(id INTEGER PRIMARY KEY, v BLOB): values that are too long for kv (store_large.c)
- *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied'
+ *   meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID: 'database_id', 'applied', 'timeline'
+ *     (lineage.h; only after a restore)
  *   counts(d INTEGER PRIMARY KEY, entries, expiring, bytes): backend/store_counts.h
  *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
  *     damaged and can therefore not be written. They are newer than what kv may have of them.
@@ -32,6 +33,7 @@
 
 #define STORE_FORMAT 5
 
+struct lineage;
 struct text_ops;
 
 struct sqlite_options {
@@ -48,7 +50,18 @@ ERR_MUST_USE enum err sqlite_open(const struct sqlite_options *options, struct s
                                   struct error *e);
 /* Borrowed; DATABASE_ID_BYTES. */
 const uint8_t *sqlite_database_id(const struct store *s);
+/* Borrowed. */
+const struct lineage *sqlite_lineage(const struct store *s);
 /* The database file, open for reading. */
 int sqlite_fd(const struct store *s);
+
+/* ---- files that nobody has open (store_own.c) ---- */
+
+/* A copy becomes a database of its own: DATABASE_ID_BYTES of `id`, and a lineage. */
+ERR_MUST_USE enum err sqlite_own(const char *path, const uint8_t *id, const struct lineage *l,
+                                 struct error *e);
+/* Takes all data of these databases out of a copy, so that nothing of it is in the file. */
+ERR_MUST_USE enum err sqlite_omit(const char *path, const uint16_t *databases, size_t count,
+                                  const struct text_ops *text_ops, struct error *e);
 
 #endif

@@ -43,18 +43,14 @@ static enum err copy_pages(sqlite3 *to, sqlite3 *from, const bool *is_stopping, 
 
 static enum err make_own(sqlite3 *db, struct error *e)
 {
-    char sql[256];
     uint8_t id[DATABASE_ID_BYTES];
-    char hex[2 * DATABASE_ID_BYTES + 1];
     random_system(id, sizeof id);
-    for (size_t i = 0; i < sizeof id; i++) snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    enum err r = store_identify(db, id, NULL, e);
+    if (r != OK) return r;
     /* One file: not even an empty write-ahead log stays beside it. */
-    snprintf(sql, sizeof sql,
-             "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;"
-             "UPDATE meta SET value=x'%s' WHERE name='database_id';"
-             "UPDATE meta SET value=max(value,1) WHERE name='applied';",
-             hex);
-    return store_error(e, db, sqlite3_exec(db, sql, NULL, NULL, NULL), "finish the backup");
+    int rc = sqlite3_exec(db, "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;", NULL, NULL,
+                          NULL);
+    return store_error(e, db, rc, "finish the backup");
 }
 
 static enum err copy_to(struct sqlite_reader *r, const char *path, const bool *is_stopping,

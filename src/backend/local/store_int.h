@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include "backend/local/lineage.h"
 #include "backend/local/sqlite_store.h"
 #include "backend/local/vfs.h"
 #include "base/file.h"
@@ -27,9 +28,10 @@ struct sqlite_store {
     uint64_t reader_cache_bytes;
     struct file nowait_file; /* the database file, for vfs_nowait_begin; outlives all connections */
     uint8_t database_id[DATABASE_ID_BYTES];
-    uint64_t applied;     /* as the last whole apply left it ... */
-    struct sparse counts; /* ... struct store_counts; owned; store thread */
-    struct sparse slice;  /* struct store_change of the slice under way; owned; store thread */
+    struct lineage lineage; /* owned */
+    uint64_t applied;       /* as the last whole apply left it ... */
+    struct sparse counts;   /* ... struct store_counts; owned; store thread */
+    struct sparse slice;    /* struct store_change of the slice under way; owned; store thread */
     /* The row that `put` found there: noted by the SQL function `replacing`. */
     struct store_change replaced;
     int64_t replaced_large;          /* id of the large value that went with it; 0 = none */
@@ -102,6 +104,12 @@ uint64_t sqlite_pages(struct store_reader *reader);
 ERR_MUST_USE enum err sqlite_copy(struct store_reader *reader, const char *path,
                                   const bool *is_stopping, struct error *e);
 void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us);
+
+/* store_own.c: the database gets this identity, and this lineage (NULL = it keeps its own); and a
+ * version, even when it is empty, so that a start with it is known for one with a backup
+ * (versions.c). */
+ERR_MUST_USE enum err store_identify(sqlite3 *db, const uint8_t *id, const struct lineage *l,
+                                     struct error *e);
 
 /* store_sql.c */
 enum err store_prepare(struct sqlite_store *s, sqlite3_stmt **stmt, const char *sql,

@@ -92,12 +92,21 @@ static enum err read_counts(struct sqlite_store *s, struct sparse *counts, struc
     return r;
 }
 
+static bool read_lineage(struct sqlite_store *s, sqlite3_stmt *stmt)
+{
+    const void *text = sqlite3_column_text(stmt, 1);
+    size_t len = (size_t)sqlite3_column_bytes(stmt, 1);
+    lineage_fini(&s->lineage);
+    return lineage_read(slice_of(text, len), &s->lineage);
+}
+
 enum err store_read_meta(struct sqlite_store *s, struct store_progress *p, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
     enum err r = store_prepare(s, &stmt, "SELECT name, value FROM meta", e);
     if (r != OK) return r;
     bool has_id = false;
+    bool has_lineage = true;
     int rc = SQLITE_OK;
     struct store_progress state = {0};
     while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
@@ -107,11 +116,16 @@ enum err store_read_meta(struct sqlite_store *s, struct store_progress *p, struc
         } else if (strcmp(name, "database_id") == 0) {
             has_id = sqlite3_column_bytes(stmt, 1) == DATABASE_ID_BYTES;
             if (has_id) memcpy(s->database_id, sqlite3_column_blob(stmt, 1), DATABASE_ID_BYTES);
+        } else if (strcmp(name, "timeline") == 0) {
+            has_lineage = read_lineage(s, stmt);
         }
     }
     r = store_error(e, s->db, rc, "read the database's state");
     sqlite3_finalize(stmt);
     if (r == OK && !has_id) r = error_set(e, ERR_CORRUPT, "%s has lost its identity", s->path);
+    if (r == OK && !has_lineage) {
+        r = error_set(e, ERR_CORRUPT, "%s: what it says of its timeline is damaged", s->path);
+    }
     if (r == OK) r = read_counts(s, &state.counts, e);
     if (r == OK) {
         *p = state;

@@ -18,27 +18,23 @@
 #define FILE_BYTES_MAX 256
 #define RETRY_US 1000000
 
-static void versions_path(const struct file_journal *j, struct buf *out)
+static void versions_path(const char *dir, struct buf *out)
 {
-    buf_printf(out, "%s/versions", j->dir);
+    buf_printf(out, "%s/versions", dir);
     buf_append_byte(out, '\0');
     buf_require(out);
 }
 
-static void id_hex(const uint8_t *id, char out[2 * DATABASE_ID_BYTES + 1])
-{
-    for (size_t i = 0; i < DATABASE_ID_BYTES; i++) snprintf(out + 2 * i, 3, "%02x", id[i]);
-}
-
-static enum err versions_write(struct file_journal *j, uint64_t end, struct error *e)
+enum err versions_file_write(const char *dir, const uint8_t *database_id, uint64_t end,
+                             struct error *e)
 {
     struct buf path;
     struct buf text;
-    char id[2 * DATABASE_ID_BYTES + 1];
+    char id[DATABASE_ID_TEXT];
     buf_init(&path);
     buf_init(&text);
-    versions_path(j, &path);
-    id_hex(j->options.database_id, id);
+    versions_path(dir, &path);
+    database_id_format(database_id, id);
     buf_printf(&text, "tupled-versions 1 %s %llu ", id, (unsigned long long)end);
     uint64_t sum = hash_bytes(buf_slice(&text));
     buf_printf(&text, "%016llx\n", (unsigned long long)sum);
@@ -49,28 +45,22 @@ static enum err versions_write(struct file_journal *j, uint64_t end, struct erro
     return r;
 }
 
-/* Takes the text up to the next blank off `rest`, and the blank. */
-static struct slice take_word(struct slice *rest)
+static enum err versions_write(struct file_journal *j, uint64_t end, struct error *e)
 {
-    const uint8_t *blank = rest->len == 0 ? NULL : memchr(rest->data, ' ', rest->len);
-    size_t len = blank == NULL ? rest->len : (size_t)(blank - rest->data);
-    struct slice word = slice_of(rest->data, len);
-    size_t used = blank == NULL ? len : len + 1;
-    *rest = slice_of(rest->data + used, rest->len - used);
-    return word;
+    return versions_file_write(j->dir, j->options.database_id, end, e);
 }
 
 static enum err versions_parse(struct file_journal *j, struct slice text, uint64_t *end,
                                struct error *e)
 {
     struct slice rest = text;
-    char own_id[2 * DATABASE_ID_BYTES + 1];
+    char own_id[DATABASE_ID_TEXT];
     char sum[20];
     uint64_t format = 0;
-    bool is_good = slice_eq(take_word(&rest), slice_str("tupled-versions"));
-    is_good = slice_to_u64(take_word(&rest), &format) && is_good;
-    struct slice id = take_word(&rest);
-    is_good = slice_to_u64(take_word(&rest), end) && is_good;
+    bool is_good = slice_eq(slice_take(&rest, ' '), slice_str("tupled-versions"));
+    is_good = slice_to_u64(slice_take(&rest, ' '), &format) && is_good;
+    struct slice id = slice_take(&rest, ' ');
+    is_good = slice_to_u64(slice_take(&rest, ' '), end) && is_good;
     uint64_t hash = hash_bytes(slice_of(text.data, text.len - rest.len));
     snprintf(sum, sizeof sum, "%016llx\n", (unsigned long long)hash);
     if (!is_good || !slice_eq(rest, slice_str(sum))) {
@@ -82,7 +72,7 @@ static enum err versions_parse(struct file_journal *j, struct slice text, uint64
                          "program reads; start a newer tupled",
                          j->dir, (unsigned long long)format, FORMAT);
     }
-    id_hex(j->options.database_id, own_id);
+    database_id_format(j->options.database_id, own_id);
     if (!slice_eq(id, slice_str(own_id))) {
         return error_set(e, ERR_CORRUPT, "%s/versions belongs to another database than tupled.db",
                          j->dir);
@@ -96,7 +86,7 @@ static enum err versions_read(struct file_journal *j, uint64_t *end, struct erro
     struct buf text;
     buf_init(&path);
     buf_init(&text);
-    versions_path(j, &path);
+    versions_path(j->dir, &path);
     *end = 0;
     enum err r = OK;
     if (file_exists((char *)path.data)) {

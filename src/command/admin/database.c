@@ -31,6 +31,16 @@ static enum err option_limit(struct options *o, const char *word, uint64_t *out)
     return r;
 }
 
+static enum err option_backup(struct options *o, bool *is_left_out)
+{
+    struct slice word = {0};
+    enum err r = options_argument(o, "BACKUP", &word);
+    if (r != OK) return r;
+    *is_left_out = slice_is_word(word, "NO");
+    if (*is_left_out || slice_is_word(word, "YES")) return OK;
+    return error_set(&o->rq->error, ERR_SYNTAX, "BACKUP must be YES or NO");
+}
+
 static enum err parse_limits(struct options *o, struct database_op *x)
 {
     struct database_limits *l = &x->limits;
@@ -42,6 +52,10 @@ static enum err parse_limits(struct options *o, struct database_op *x)
             r = option_limit(o, "MAXENTRIES", &l->entries_max);
         } else if (options_take(o, "RATE", 2)) {
             r = option_limit(o, "RATE", &l->rate);
+        } else if (options_take(o, "BACKUP", 4)) {
+            r = option_backup(o, &l->is_left_out);
+        } else if (options_take(o, "KEEP", 5)) {
+            r = option_limit(o, "KEEP", &l->keep);
         } else if (options_take(o, "COMMENT", 3)) {
             r = options_argument(o, "COMMENT", &x->comment);
         } else {
@@ -185,7 +199,7 @@ static enum err info_run(struct request *rq)
     if (r != OK) return r;
     b->ops->count(b, d->number, &count);
     rq->depends = b->ops->version_newest(b); /* the count knows every write */
-    resp_map(rq->w, 15);
+    resp_map(rq->w, 17);
     reply_number(rq, "number", d->number);
     resp_bulk_str(rq->w, "name");
     resp_bulk(rq->w, d->name);
@@ -201,6 +215,9 @@ static enum err info_run(struct request *rq)
     reply_number(rq, "max-bytes", d->limits.bytes_max);
     reply_number(rq, "max-entries", d->limits.entries_max);
     reply_number(rq, "rate", d->limits.rate);
+    resp_bulk_str(rq->w, "backup");
+    resp_bulk_str(rq->w, d->limits.is_left_out ? "no" : "yes");
+    reply_number(rq, "keep", d->limits.keep);
     reply_number(rq, "operations", d->operations);
     reply_number(rq, "throttled", d->throttled);
     return OK;
@@ -231,16 +248,20 @@ static enum err subjects_of_names(struct request *rq, struct subjects *out)
         .subjects = word##_run == list_run ? NULL : subjects_of_names,                             \
     }
 
-DB_SUB(create, -3, CMD_DANGEROUS, "Makes a database.",
-       "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] [COMMENT text]",
-       "Its number, which SELECT takes as well as its name.");
+DB_SUB(
+    create, -3, CMD_DANGEROUS, "Makes a database.",
+    "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] [BACKUP <YES | NO>] "
+    "[KEEP bases] [COMMENT text]",
+    "Its number, which SELECT takes as well as its name.");
 DB_SUB(drop, 3, CMD_DANGEROUS,
        "Removes a database with all that is in it; who had selected it gets NODB.", "name", "OK.");
 DB_SUB(info, 3, 0, "What a database holds, and its limits; 0 = none.", "name",
        "Names with values: a map, or a flat array in RESP2.");
-DB_SUB(limit, -4, CMD_DANGEROUS, "Changes limits; those that are not named stay. 0 = none.",
-       "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] [COMMENT text]",
-       "OK.");
+DB_SUB(
+    limit, -4, CMD_DANGEROUS, "Changes limits; those that are not named stay. 0 = none.",
+    "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] [BACKUP <YES | NO>] "
+    "[KEEP bases] [COMMENT text]",
+    "OK.");
 DB_SUB(list, 2, 0, "All databases that the user may use.", "", "`[[number, name] ...]`");
 DB_SUB(rename, 4, CMD_DANGEROUS, "Gives a database another name; its number stays.",
        "name new-name", "OK.");

@@ -55,8 +55,8 @@ static void find_free(struct pending *p)
 
 static bool is_option(struct slice word)
 {
-    static const char *const words[] = {"FROM",   "TO",    "LIMIT",   "REVERSE",
-                                        "CURSOR", "WHERE", "KEYSONLY"};
+    static const char *const words[] = {"FROM",   "TO",    "LIMIT",    "REVERSE",
+                                        "CURSOR", "WHERE", "KEYSONLY", "WITHEXPIRY"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (slice_is_word(word, words[i])) return true;
     }
@@ -278,7 +278,7 @@ const struct command kv_find = {
     .since = "0.1.0",
     .summary = "Entries by the values that an index holds, in the order of the index.",
     .syntax = "name [value ...] [FROM from] [TO to] [LIMIT count] [REVERSE] [CURSOR cursor] "
-              "[WHERE filter] [KEYSONLY]",
+              "[WHERE filter] [KEYSONLY] [WITHEXPIRY]",
     .reply =
         "`[cursor, [entry ...]]`, from one snapshot: the values are those of the index's first "
         "paths; FROM (inclusive) and TO (not in the range) are of the next. Cursor 0: done. "

@@ -58,6 +58,23 @@ static void poll_wait(struct request *rq, const struct poll_key *keys, size_t co
     rq->client->pending = &k->pending;
 }
 
+/* What the client knows may be of a history that a restore undid: then it is to look at more than
+ * this key again. */
+static enum err check_history(struct request *rq, const struct expected *x)
+{
+    uint64_t fork = 0;
+    char stamp[STAMP_CHARS];
+    if (x->is_none || x->is_foreign || !db_is_discarded(rq->env->db, x->version, &fork)) return OK;
+    stamp_format(fork, stamp);
+    return error_set(&rq->error, ERR_STALE,
+                     "%.*s is the newest versionstamp of before a restore: the one given is of a "
+                     "history that it undid; read everything again",
+                     STAMP_CHARS, stamp);
+}
+
+static const char poll_usage[] =
+    "it is: KV.POLL [BLOCK ms] KEYS n key ... versionstamp|NONE ..., first all keys";
+
 static enum err parse_poll(struct request *rq, int64_t *block_ms, struct poll_key **keys,
                            size_t *count)
 {
@@ -65,8 +82,6 @@ static enum err parse_poll(struct request *rq, int64_t *block_ms, struct poll_ke
     struct slice arg;
     int64_t n = 0;
     enum err r = OK;
-    static const char usage[] =
-        "it is: KV.POLL [BLOCK ms] KEYS n key ... versionstamp|NONE ..., first all keys";
     *block_ms = -1;
     if (options_take(&o, "BLOCK", 0)) {
         r = options_argument(&o, "BLOCK", &arg);
@@ -74,25 +89,25 @@ static enum err parse_poll(struct request *rq, int64_t *block_ms, struct poll_ke
         if (r != OK) return r;
     }
     if (o.at >= rq->argc) {
-        return error_set(&rq->error, ERR_SYNTAX, "syntax error: KEYS is missing; %s", usage);
+        return error_set(&rq->error, ERR_SYNTAX, "syntax error: KEYS is missing; %s", poll_usage);
     }
     if (!options_take(&o, "KEYS", 1)) {
         r = options_unknown(&o);
-        error_add(&rq->error, "; %s", usage);
+        error_add(&rq->error, "; %s", poll_usage);
         return r;
     }
     r = options_argument(&o, "KEYS", &arg);
     int64_t max = (int64_t)engine_limits(rq->env->db->engine)->ops_max;
     if (r == OK) r = arg_integer(rq, arg, "KEYS", 1, max, &n);
     if (r != OK) {
-        error_add(&rq->error, "; %s", usage);
+        error_add(&rq->error, "; %s", poll_usage);
         return r;
     }
     *count = (size_t)n;
     if (rq->argc - o.at != 2 * *count) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "syntax error: KEYS %zu needs %zu keys and %zu versionstamps; %s", *count,
-                         *count, *count, usage);
+                         *count, *count, poll_usage);
     }
     *keys = arena_alloc(rq->arena, *count * sizeof **keys);
     for (size_t i = 0; i < *count; i++) {
@@ -100,10 +115,11 @@ static enum err parse_poll(struct request *rq, int64_t *block_ms, struct poll_ke
         r = arg_key(rq, rq->argv[o.at + i], &k->key);
         if (r == OK) r = arg_stamp(rq, rq->argv[o.at + *count + i], &k->expected);
         if (r != OK) {
-            error_add(&rq->error, "; %s", usage);
+            error_add(&rq->error, "; %s", poll_usage);
             return r;
         }
-        r = request_get(rq, k->key, &k->entry);
+        r = check_history(rq, &k->expected);
+        if (r == OK) r = request_get(rq, k->key, &k->entry);
         if (r != OK) return r;
     }
     return OK;

@@ -139,10 +139,11 @@ const struct command kv_list = {
         "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
     .syntax =
         "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] "
-        "[WHERE filter]",
+        "[WITHEXPIRY] [WHERE filter]",
     .reply =
         "`[cursor, [entry ...]]`, from one snapshot. An entry is `[key, value, versionstamp]`, "
-        "with KEYSONLY the key. START is in the range, END is not, with REVERSE too. Cursor 0: "
+        "with KEYSONLY the key, with WITHEXPIRY `[key, value, versionstamp, expiry ms or nil]`. "
+        "START is in the range, END is not, with REVERSE too. Cursor 0: "
         "done.",
     .run = kv_list_run,
     .keys = keys_of_range,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "command/observe/info.h"
 #include "command/observe/memory.h"
+#include "engine/stamp.h"
 #include "index/index.h"
 #include "net/tls.h"
 #include "queue/queue.h"
@@ -133,12 +134,29 @@ static void write_memory(struct request *rq, struct buf *out)
                m->multi, m->pending);
 }
 
+static void write_archive(struct request *rq, struct buf *out)
+{
+    const struct db *db = rq->env->db;
+    struct archiving_stats s = {.next_ms = 0};
+    char version[STAMP_CHARS];
+    if (db->archiving != NULL) archiving_stats(db->archiving, &s);
+    stamp_format(s.archive.version, version);
+    buf_printf(out,
+               "archive_enabled:%d\r\narchive_status:%s\r\narchive_version:%.*s\r\n"
+               "archive_error:%s\r\nfrozen:%d\r\n",
+               db->archiving != NULL, s.archive.is_failing ? "failing" : "ok",
+               db->archiving != NULL ? STAMP_CHARS : 0, version,
+               s.archive.is_failing ? s.archive.error : "", db->is_frozen);
+}
+
 static void write_persistence(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
     const struct backup *k = rq->env->backup;
     int64_t now_s = k->is_running ? (clock_mono_us() - k->started_us) / 1000000 : -1;
     struct backend_stats s;
+    char version[STAMP_CHARS];
+    stamp_format(k->last_version, version);
     b->ops->stats(b, &s);
     buf_printf(out,
                "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:%llu\r\n"
@@ -147,10 +165,14 @@ static void write_persistence(struct request *rq, struct buf *out)
                "rdb_current_bgsave_time_sec:%lld\r\nrdb_saves:%llu\r\naof_enabled:1\r\n"
                "aof_rewrite_in_progress:0\r\n"
                "aof_rewrite_scheduled:0\r\naof_last_bgrewrite_status:ok\r\n"
-               "aof_last_write_status:%s\r\naof_current_size:%llu\r\n",
+               "aof_last_write_status:%s\r\naof_current_size:%llu\r\n"
+               "backup_file:%s\r\nbackup_last_version:%.*s\r\nbackup_last_error:%s\r\n",
                u(s.version > k->last_version ? s.version - k->last_version : 0), k->is_running,
                (long long)k->last_s, k->last_result == OK ? "ok" : "err", (long long)k->took_s,
-               (long long)now_s, u(k->saves), s.is_disk_full ? "err" : "ok", u(s.journal_bytes));
+               (long long)now_s, u(k->saves), s.is_disk_full ? "err" : "ok", u(s.journal_bytes),
+               k->path.len > 0 ? (const char *)k->path.data : "", k->saves > 0 ? STAMP_CHARS : 0,
+               version, k->last_result == OK ? "" : k->request.error.text);
+    write_archive(rq, out);
 }
 
 static double kilobytes(uint64_t bytes)
@@ -293,10 +315,10 @@ static void write_queues(struct request *rq, struct buf *out)
     struct queues_totals t;
     queues_totals(rq->env->db->queues, &t);
     buf_printf(out,
-               "queue_loading:%d\r\nqueue_count:%zu\r\nqueue_ready:%llu\r\nqueue_delayed:%llu\r\n"
-               "queue_leased:%llu\r\nqueue_dead:%llu\r\n",
-               t.is_reading, t.queues, u(t.counts.ready), u(t.counts.delayed), u(t.counts.leased),
-               u(t.counts.dead));
+               "queue_loading:%d\r\nqueues_held:%d\r\nqueue_count:%zu\r\nqueue_ready:%llu\r\n"
+               "queue_delayed:%llu\r\nqueue_leased:%llu\r\nqueue_dead:%llu\r\n",
+               t.is_reading, queues_are_held(rq->env->db->queues), t.queues, u(t.counts.ready),
+               u(t.counts.delayed), u(t.counts.leased), u(t.counts.dead));
     buf_printf(out,
                "queue_enqueued:%llu\r\nqueue_delivered:%llu\r\nqueue_acked:%llu\r\n"
                "queue_nacked:%llu\r\nqueue_expired:%llu\r\n",

@@ -274,7 +274,8 @@ static const struct command sub_receipt = {
 COMMAND_HELP("queue", CMD_QUEUE);
 
 static const struct command *const queue_subcommands[] = {
-    &sub_help, &sub_list, &sub_peek, &queue_prefetch, &sub_purge, &sub_receipt, &sub_stats, NULL,
+    &queue_export,   &sub_help,  &queue_hold,  &sub_list,  &sub_peek,
+    &queue_prefetch, &sub_purge, &sub_receipt, &sub_stats, NULL,
 };
 
 const struct command kv_queue = {
@@ -284,6 +285,6 @@ const struct command kv_queue = {
     .since = "0.1.0",
     .summary = "Commands about queues.",
     .syntax = "",
-    .brief = "<LIST | STATS queue | PEEK queue | PURGE queue | RECEIPT queue id | PREFETCH n>",
+    .brief = "<LIST | PREFETCH n | HOLD yes | <STATS | PEEK | PURGE | EXPORT | RECEIPT> queue>",
     .subcommands = queue_subcommands,
 };

@@ -23,7 +23,7 @@ static void reply_shown(struct request *rq, const struct shown *s)
 }
 
 /* The time of the last one shown in hexadecimal digits, and its id. */
-static enum err parse_cursor(struct request *rq, struct slice arg, struct queue_page *p)
+enum err queue_cursor_parse(struct request *rq, struct slice arg, struct queue_page *p)
 {
     uint8_t padded[ID_CHARS];
     struct message_id time;
@@ -42,8 +42,7 @@ static enum err parse_cursor(struct request *rq, struct slice arg, struct queue_
     return OK;
 }
 
-/* `last`: of those that were looked at. */
-static void reply_cursor(struct request *rq, const struct queue_page *p, const struct shown *last)
+void queue_cursor_reply(struct request *rq, const struct queue_page *p, const struct shown *last)
 {
     char text[CURSOR_CHARS];
     char digits[ID_CHARS];
@@ -72,7 +71,7 @@ static enum err parse_list(struct request *rq, struct queue_page *p, struct row_
             if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, QUEUE_COUNT_MAX, &count);
         } else if (options_take(&o, "CURSOR", 1)) {
             r = options_argument(&o, "CURSOR", &arg);
-            if (r == OK) r = parse_cursor(rq, arg, p);
+            if (r == OK) r = queue_cursor_parse(rq, arg, p);
         } else if (options_take(&o, "WHERE", 2)) {
             r = options_argument(&o, "WHERE", &arg);
             if (r == OK) r = arg_where(rq, arg, where);
@@ -126,7 +125,7 @@ static enum err dead_list_run(struct request *rq)
     where_unref(where);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    reply_cursor(rq, &p, &last);
+    queue_cursor_reply(rq, &p, &last);
     resp_array(rq->w, p.count);
     for (size_t i = 0; i < p.count; i++) reply_shown(rq, &p.items[i]);
     return OK;

@@ -21,7 +21,17 @@ ERR_MUST_USE enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, st
 enum err queue_read_subjects(struct request *rq, struct subjects *out);
 enum err queue_write_subjects(struct request *rq, struct subjects *out);
 
+/* dead.c */
+/* A cursor into a page of a queue: what follows the last one shown. "0": from the beginning. */
+ERR_MUST_USE enum err queue_cursor_parse(struct request *rq, struct slice arg,
+                                         struct queue_page *p);
+/* `last`: of those that were looked at. */
+void queue_cursor_reply(struct request *rq, const struct queue_page *p, const struct shown *last);
+
+/* export.c */
+extern const struct command queue_export;
+
 /* push.c */
-extern const struct command queue_prefetch;
+extern const struct command queue_hold, queue_prefetch;
 
 #endif

@@ -1,0 +1,34 @@
+/* queue_hold: KV.QUEUE HOLD: nobody gets a message until it is taken back. A restore may begin so:
+ * its queues have messages that were delivered long ago (docs/archive.md).
+ */
+#include "command/queue/queue_int.h"
+#include "request/table.h"
+
+static enum err hold_run(struct request *rq)
+{
+    const struct env *env = rq->env;
+    bool is_held = slice_is_word(rq->argv[2], "YES");
+    if (!is_held && !slice_is_word(rq->argv[2], "NO")) {
+        return error_set(&rq->error, ERR_SYNTAX, "HOLD must be YES or NO");
+    }
+    enum err r = OK;
+    if (env->server_ops != NULL) {
+        r = env->server_ops->queues_held(env->server, is_held, &rq->error);
+    }
+    if (r != OK) return r;
+    queues_hold(env->db->queues, is_held);
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+const struct command queue_hold = {
+    .name = "hold",
+    .arity = 3,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED,
+    .group = "queue",
+    .since = "0.1.0",
+    .summary =
+        "With YES no queue of any database delivers a message, until NO; also after a restart.",
+    .syntax = "<YES | NO>",
+    .run = hold_run,
+};

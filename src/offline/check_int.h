@@ -1,0 +1,27 @@
+/* check_int: what the files of check share. */
+#ifndef OFFLINE_CHECK_INT_H
+#define OFFLINE_CHECK_INT_H
+
+#include "backend/local/journal_format.h"
+#include "offline/check.h"
+
+#define CHECK_PLACE_BYTES 160
+
+void check_say(struct check *k, enum check_kind kind, const char *part, const char *place,
+               const char *format, ...) __attribute__((format(printf, 5, 6)));
+void check_progress(const struct check *k, const char *part, uint64_t done, uint64_t total);
+/* "dir/name", NUL-ended. */
+void check_path(struct buf *out, const char *dir, const char *name);
+
+/* A file of pages: tupled.db, or a base. */
+ERR_MUST_USE enum err check_pages(struct check *k, const char *path, const char *name,
+                                  struct error *e);
+/* The journal and the file `versions`. */
+ERR_MUST_USE enum err check_journal(struct check *k, struct error *e);
+ERR_MUST_USE enum err check_archive(struct check *k, struct error *e);
+
+/* Says what is wrong in the payload of a batch that lies at `place`. */
+void check_batch(struct check *k, const uint8_t *batch, const struct batch_header *h,
+                 const char *part, const char *place);
+
+#endif
