@@ -18,8 +18,8 @@
 #define RESETS_BURST 2000 /* streams that a peer may reset at once, ... */
 #define RESETS_RATE 200   /* ... and in each second */
 #define CONTINUATIONS_MAX 8
-/* Of what begins with requests: some fifty small ones. Others have their turn after that. */
-#define READ_BYTES_REQUESTS 2048
+#define FORGET_WORK 500 /* of streams that ended, done at once: some 50 us ... */
+#define STREAM_WORK 10  /* ... a stream counts as so many */
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
@@ -33,7 +33,6 @@ static int on_begin_headers(nghttp2_session *ng, const nghttp2_frame *frame, voi
     struct http2 *h = arg;
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     struct http2_stream *st = mem_new(sizeof *st);
-    h->has_begun = true;
     st->http2 = h;
     st->id = frame->hd.stream_id;
     st->exchange.link = h->session->stream->link;
@@ -220,14 +219,8 @@ static void http2_begin(struct session_http *s)
     }
 }
 
-size_t http2_room(const struct session_http *s)
-{
-    return s->http2->has_begun ? READ_BYTES_REQUESTS : SIZE_MAX;
-}
-
 bool http2_receive(struct session_http *s, struct slice bytes)
 {
-    s->http2->has_begun = false;
     ssize_t taken = nghttp2_session_mem_recv(s->http2->ng, bytes.data, bytes.len);
     if (taken == (ssize_t)bytes.len) return true;
     log_verbose("client %s closed: HTTP/2: %s", s->stream->link.address,
@@ -271,18 +264,28 @@ static void run_exchange(struct http2_stream *st)
     if (x->state == EXCHANGE_CLOSED) http2_reset(st, NGHTTP2_CANCEL);
 }
 
-static void forget_gone(struct http2 *h)
+/* True when all of the streams that ended are forgotten; false when *work was used up before, or
+ * one is to be taken off the queue first. */
+static bool forget_gone(struct http2 *h, size_t *work)
 {
-    size_t work = 1000;
-    while (h->gone != NULL && work > 0) {
+    while (h->gone != NULL) {
         struct http2_stream *st = h->gone;
-        if (st->exchange.is_queued) return; /* it is taken off the queue first */
-        if (!exchange_forget(&st->exchange, &work)) return;
+        if (st->exchange.is_queued || *work < STREAM_WORK) return false;
+        *work -= STREAM_WORK;
+        if (!exchange_forget(&st->exchange, work)) return false;
         h->gone = st->next;
         buf_fini(&st->body);
         buf_fini(&st->out);
         mem_free(st);
     }
+    return true;
+}
+
+/* While the connection goes on. */
+static void forget_some(struct http2 *h)
+{
+    size_t work = FORGET_WORK;
+    (void)forget_gone(h, &work);
 }
 
 /* What comes after this was not begun with; the connection ends when the streams before it have. */
@@ -314,7 +317,7 @@ static void http2_run(struct session_http *s)
     pump(h);
     if (stream->state != STREAM_OPEN) return;
     end_leaving(h, false);
-    forget_gone(h);
+    forget_some(h);
     if (h->queue_first != NULL && stream_pending(stream) < STREAM_PAUSE_BYTES) stream_queue(stream);
     bool is_over = !nghttp2_session_want_read(h->ng) && !nghttp2_session_want_write(h->ng);
     if (is_over || (stream->has_eof && h->stream_count == 0)) stream_drain(stream);
@@ -357,7 +360,7 @@ static void http2_check(struct session_http *s, int64_t now_ms)
         st = next;
     }
     end_leaving(h, false);
-    if (h->gone != NULL) forget_gone(h);
+    forget_some(h);
     if (is_left(h)) stream_kill(s->stream);
 }
 
@@ -376,20 +379,17 @@ static void http2_ended(struct session_http *s)
 static bool http2_forget(struct session_http *s, size_t *work)
 {
     struct http2 *h = s->http2;
+    while (h->queue_first != NULL) {
+        h->queue_first->is_queued = false;
+        h->queue_first = h->queue_first->queue_next;
+    }
     while (h->streams.next != &h->streams) {
         struct http2_stream *st = h->streams.next;
         RING_UNLINK(st, next, prev);
         st->next = h->gone;
         h->gone = st;
     }
-    while (h->gone != NULL) {
-        struct http2_stream *st = h->gone;
-        if (!exchange_forget(&st->exchange, work)) return false;
-        h->gone = st->next;
-        buf_fini(&st->body);
-        buf_fini(&st->out);
-        mem_free(st);
-    }
+    if (!forget_gone(h, work)) return false;
     mem_free(h);
     return true;
 }

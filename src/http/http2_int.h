@@ -37,7 +37,6 @@ struct http2 {
     struct http2_stream *gone; /* closed; to be forgotten */
     struct exchange *queue_first, **queue_last;
     uint64_t depends;
-    bool has_begun; /* a request, in what was received last */
     bool is_going;  /* GOAWAY was sent: the server stops */
 };
 

@@ -232,6 +232,9 @@ struct session_http {
     struct http2 *http2;
     int64_t begun_ms;     /* monotonic: when the request that is being read began; 0 = none */
     int64_t idle_ms;      /* monotonic: since when there is none */
+    size_t read_bytes;    /* of the next read, at most */
+    size_t got_bytes;     /* by the last one, whose work is not done yet; ... */
+    int64_t got_us;       /* ... it began at this monotonic time */
     bool drops_input;     /* what comes is nothing: the request was refused before its end */
     uint64_t incarnation; /* of the user whose login was last told of this connection; 0 = none */
 };
@@ -260,8 +263,6 @@ struct session_ops {
 };
 
 extern const struct session_ops http1_ops, http2_ops;
-/* How much is to be received next, at most. */
-size_t http2_room(const struct session_http *s);
 /* What came for HTTP/2; false: the connection must end. */
 bool http2_receive(struct session_http *s, struct slice bytes);
 

@@ -13,6 +13,10 @@
 
 #define READ_BYTES (16 * 1024)
 #define READ_BIG_BYTES (1024 * 1024)
+/* What one read may bring to do: the next is smaller when it was more, so that no peer that sends
+ * what is much work for few bytes keeps the others waiting; larger when it was much less. */
+#define READ_US_MAX 20
+#define READ_SMALL_BYTES 512
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define PREFACE_BYTES 24
 
@@ -70,6 +74,7 @@ static void *session_begin(void *arg, struct stream *stream)
     s->stream = stream;
     s->http = arg;
     s->idle_ms = mono_ms();
+    s->read_bytes = READ_SMALL_BYTES;
     http1_init(&s->reader);
     return s;
 }
@@ -99,12 +104,26 @@ static bool session_wants_input(const struct stream *stream)
     return s->ops == NULL || s->ops->wants_input(s);
 }
 
+/* After the work that a read of so many bytes brought. */
+static void measure_read(struct session_http *s)
+{
+    if (s->got_bytes == 0) return;
+    int64_t us = clock_mono_us() - s->got_us;
+    if (us > READ_US_MAX && s->read_bytes > READ_SMALL_BYTES) {
+        s->read_bytes /= 2;
+    } else if (us < READ_US_MAX / 4 && s->got_bytes == s->read_bytes &&
+               s->read_bytes < READ_BYTES) {
+        s->read_bytes *= 2;
+    }
+    s->got_bytes = 0;
+}
+
 /* For a long body as much as has come already, so that memory follows what was sent. */
 static size_t read_size(const struct session_http *s)
 {
     uint64_t missing = http1_missing(&s->reader);
     size_t there = http1_buffered(&s->reader);
-    if (missing <= READ_BYTES) return READ_BYTES;
+    if (missing <= READ_BYTES) return s->read_bytes;
     size_t size = there < READ_BYTES ? READ_BYTES : there > READ_BIG_BYTES ? READ_BIG_BYTES : there;
     return size < missing ? size : (size_t)missing;
 }
@@ -113,8 +132,7 @@ static uint8_t *session_room(struct stream *stream, size_t *size)
 {
     struct session_http *s = stream->session;
     if (s->kind == SESSION_HTTP2 || s->drops_input) {
-        size_t wanted = s->kind == SESSION_HTTP2 ? http2_room(s) : SIZE_MAX;
-        *size = wanted < sizeof s->http->input ? wanted : sizeof s->http->input;
+        *size = s->read_bytes;
         return s->http->input;
     }
     size_t wanted = read_size(s);
@@ -153,6 +171,8 @@ static void find_kind(struct session_http *s)
 static void session_received(struct stream *stream, size_t bytes)
 {
     struct session_http *s = stream->session;
+    s->got_bytes = bytes;
+    s->got_us = clock_mono_us();
     if (s->kind == SESSION_HTTP2) {
         if (!http2_receive(s, slice_of(s->http->input, bytes))) stream_kill(stream);
         return;
@@ -173,6 +193,7 @@ static void session_run(struct stream *stream)
     bool is_over = stream->has_eof || s->http->is_stopping;
     if (s->ops == NULL && is_over && stream->state == STREAM_OPEN) stream_drain(stream);
     stream->link.input_bytes = http1_buffered(&s->reader);
+    measure_read(s);
 }
 
 /* Whoever waits for a message that may never come must not wait for somebody who has gone, nor are

@@ -1,12 +1,14 @@
 /* bench_floods: what other clients notice of one that floods the server's HTTP port.
  *
- *   bench_floods port http-port [seconds] [rounds]
+ *   bench_floods port http-port other-http-port [seconds] [rounds] [flood]
  *
- * KV.GET at 1,000/s on one connection, first alone, then beside each flood; a row of Markdown for
- * each: medians over the rounds of p50 and p99 in us, alone and beside it, and the ratio of the
- * p99s. A request is measured from when it should have been sent (coordinated omission). The flood
- * is a process of its own, which sends as fast as the server takes it, reads no answer, and
- * connects again when it is cut.
+ * KV.GET at 1,000/s on one connection, then KV.SET at 200/s of which each waits for the disk: alone,
+ * beside the flood of another server on this machine (other-http-port: what the machine does by
+ * itself), and beside the flood of the server itself. A row of Markdown for each flood: medians
+ * over the rounds, in us, and the ratios of the p99s. A request is measured from when it should
+ * have been sent (coordinated omission). The flood is a process of its own, which sends as fast as
+ * it can, reads no answer, and connects again when it is cut. `flood`: only those with this in
+ * their name.
  */
 #include <fcntl.h>
 #include <hiredis/hiredis.h>
@@ -24,7 +26,8 @@
 #include "base/mem.h"
 #include "bench/help.h"
 
-#define RATE 1000
+#define READ_RATE 1000
+#define WRITE_RATE 200
 #define ROUNDS_MAX 21
 #define CHUNK_BYTES 65536
 #define SLOW_CLIENTS 200
@@ -193,18 +196,18 @@ struct figures {
     int64_t p50, p99;
 };
 
-static struct figures measure(redisContext *c, int seconds)
+static struct figures measure(redisContext *c, const char *command, int rate, int seconds)
 {
-    size_t count = (size_t)seconds * RATE;
+    size_t count = (size_t)(seconds * rate);
     int64_t *latency = mem_new(count * sizeof *latency);
     int64_t begin = bench_now_us();
     for (size_t i = 0; i < count; i++) {
-        int64_t due = begin + (int64_t)i * 1000000 / RATE;
+        int64_t due = begin + (int64_t)i * 1000000 / rate;
         while (bench_now_us() < due) {
             struct timespec t = {.tv_nsec = 50000};
             if (due - bench_now_us() > 100) nanosleep(&t, NULL);
         }
-        redisAppendCommand(c, "KV.GET [\"key\"]");
+        redisAppendCommand(c, command);
         freeReplyObject(bench_take(c));
         latency[i] = bench_now_us() - due;
     }
@@ -220,47 +223,75 @@ static int64_t median(int64_t *values, int count)
     return values[count / 2];
 }
 
-static void run(redisContext *c, const struct flood *f, int port, int seconds, int rounds)
+enum { READ, READ_OTHER, READ_BESIDE, WRITE, WRITE_OTHER, WRITE_BESIDE, COLUMNS };
+
+/* Both at `columns`: reads, and three further on writes. */
+static void measure_both(redisContext *c, int seconds, struct figures *columns)
 {
-    int64_t alone[2][ROUNDS_MAX];
-    int64_t beside[2][ROUNDS_MAX];
+    columns[0] = measure(c, "KV.GET [\"key\"]", READ_RATE, seconds);
+    columns[WRITE] = measure(c, "KV.SET [\"key\"] 1", WRITE_RATE, seconds);
+}
+
+static void measure_beside(redisContext *c, const struct flood *f, int port, int seconds,
+                           struct figures *columns)
+{
+    pid_t pid = flood_start(f, port);
+    nap(100);
+    measure_both(c, seconds, columns);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    nap(300);
+}
+
+static double ratio(int64_t a, int64_t b)
+{
+    return (double)a / (double)(b > 0 ? b : 1);
+}
+
+static void run(redisContext *c, const struct flood *f, const int *ports, int seconds, int rounds)
+{
+    struct figures figures[ROUNDS_MAX][COLUMNS];
+    int64_t p99[COLUMNS];
     for (int i = 0; i < rounds; i++) {
-        struct figures a = measure(c, seconds);
-        pid_t pid = flood_start(f, port);
-        nap(100);
-        struct figures b = measure(c, seconds);
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        nap(300);
-        alone[0][i] = a.p50;
-        alone[1][i] = a.p99;
-        beside[0][i] = b.p50;
-        beside[1][i] = b.p99;
+        measure_both(c, seconds, figures[i]);
+        measure_beside(c, f, ports[1], seconds, figures[i] + READ_OTHER);
+        measure_beside(c, f, ports[0], seconds, figures[i] + READ_BESIDE);
     }
-    int64_t p50[2] = {median(alone[0], rounds), median(beside[0], rounds)};
-    int64_t p99[2] = {median(alone[1], rounds), median(beside[1], rounds)};
-    printf("| %s | %lld | %lld | %lld | %lld | %.2f |\n", f->name, (long long)p50[0],
-           (long long)p50[1], (long long)p99[0], (long long)p99[1],
-           (double)p99[1] / (double)p99[0]);
+    printf("| %s", f->name);
+    for (size_t k = 0; k < COLUMNS; k++) {
+        int64_t p50s[ROUNDS_MAX];
+        int64_t p99s[ROUNDS_MAX];
+        for (int i = 0; i < rounds; i++) {
+            p50s[i] = figures[i][k].p50;
+            p99s[i] = figures[i][k].p99;
+        }
+        p99[k] = median(p99s, rounds);
+        printf(" | %lld, %lld", (long long)median(p50s, rounds), (long long)p99[k]);
+    }
+    printf(" | %.2f | %.2f |\n", ratio(p99[READ_BESIDE], p99[READ_OTHER]),
+           ratio(p99[WRITE_BESIDE], p99[WRITE_OTHER]));
     fflush(stdout);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        fprintf(stderr, "bench_floods port http-port [seconds] [rounds]\n");
+    if (argc < 4) {
+        fprintf(stderr, "bench_floods port http-port other-http-port [seconds] [rounds] [flood]\n");
         return 2;
     }
-    int seconds = argc > 3 ? atoi(argv[3]) : 3;
-    int rounds = argc > 4 ? atoi(argv[4]) : 5;
+    const int ports[2] = {atoi(argv[2]), atoi(argv[3])};
+    int seconds = argc > 4 ? atoi(argv[4]) : 3;
+    int rounds = argc > 5 ? atoi(argv[5]) : 5;
     if (rounds > ROUNDS_MAX) rounds = ROUNDS_MAX;
     redisContext *c = bench_connect(argv[1]);
     redisAppendCommand(c, "KV.SET [\"key\"] 1");
     freeReplyObject(bench_take(c));
-    printf("| flood | p50 alone | p50 beside | p99 alone | p99 beside | p99 ratio |\n"
-           "| --- | --- | --- | --- | --- | --- |\n");
+    printf("| flood | GET: alone | beside it elsewhere | beside it | SET: alone | beside it "
+           "elsewhere | beside it | GET, p99 ratio | SET, p99 ratio |\n"
+           "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < sizeof floods / sizeof floods[0]; i++) {
-        run(c, &floods[i], atoi(argv[2]), seconds, rounds);
+        if (argc > 6 && strstr(floods[i].name, argv[6]) == NULL) continue;
+        run(c, &floods[i], ports, seconds, rounds);
     }
     redisFree(c);
     return 0;
