@@ -43,9 +43,9 @@ endif
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
     libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev \
-    libhiredis-dev
+    libhiredis-dev libpq-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
-    redis-tools redis-server openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
+    redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
     util-linux dpkg-dev shellcheck curl nghttp2-client chromium xxd
 DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
@@ -102,7 +102,7 @@ CFLAGS_asan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_asan)
 CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
-LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lxxhash -lutf8proc -lsystemd -lpthread -lm
+LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lpq -lxxhash -lutf8proc -lsystemd -lpthread -lm
 TOOL_LIBS := -lhiredis -lsqlite3 -lxxhash -lssl -lcrypto -lutf8proc -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
 TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
@@ -123,7 +123,7 @@ LIB_SRCS := $(filter-out $(MAIN) src/tool/%,$(wildcard src/*/*.c src/*/*/*.c)) $
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC) $(PROTO_SRC),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/backend/postgres/% src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC) $(PROTO_SRC),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 

@@ -73,6 +73,7 @@ sigsetjmp siglongjmp | - | errors are returned
 localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
+PQ* | src/backend/postgres/pg.c | one file knows libpq
 sqlite3* | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
 pthread_* | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
 ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
@@ -88,6 +89,7 @@ setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ sr
 
 # headers | where they are allowed | why not elsewhere
 HEADERS='
+libpq-fe.h postgresql/libpq-fe.h | src/backend/postgres/pg.c | one file knows libpq
 sqlite3.h | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
 ev.h | src/net/ src/server/ | the loop belongs to net
 pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them

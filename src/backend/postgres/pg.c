@@ -1,0 +1,453 @@
+#include "backend/postgres/pg.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <postgresql/libpq-fe.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define STATEMENTS_MAX 48 /* that one connection prepares */
+#define KEEP_BYTES (1u << 20)
+
+/* Type ids of PostgreSQL's catalog (pg_type.dat); they never change. */
+#define OID_BYTEA 17
+#define OID_INT8 20
+#define OID_TEXT 25
+#define OID_BYTEA_ARRAY 1001
+#define OID_INT8_ARRAY 1016
+
+struct pg {
+    struct pg_options options;
+    char *url, *name; /* owned */
+    PGconn *conn;     /* NULL = not connected */
+    PGresult *result; /* of the last call */
+    int64_t deadline_us;
+    enum pg_outcome outcome;
+    char sqlstate[6];
+    bool is_warned; /* by the server, in this call */
+    char warning[160];
+    const char *prepared[STATEMENTS_MAX];
+    size_t prepared_count;
+    struct buf params;
+    size_t offset[PG_PARAMS_MAX], len[PG_PARAMS_MAX];
+    Oid type[PG_PARAMS_MAX];
+    int param_count;
+};
+
+/* ---- the breaker ---- */
+
+enum err pg_breaker_init(struct pg_breaker *b, struct error *e)
+{
+    *b = (struct pg_breaker){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (b->fd < 0) return error_set(e, ERR_IO, "no event descriptor: %s", strerror(errno));
+    return OK;
+}
+
+void pg_breaker_fini(struct pg_breaker *b)
+{
+    if (b->fd >= 0) close(b->fd);
+    b->fd = -1;
+}
+
+void pg_break(struct pg_breaker *b)
+{
+    const uint64_t one = 1;
+    __atomic_store_n(&b->is_open, 1, __ATOMIC_RELEASE);
+    ssize_t ignored = write(b->fd, &one, sizeof one);
+    (void)ignored;
+}
+
+static bool is_broken(const struct pg *c)
+{
+    return __atomic_load_n(&c->options.breaker->is_open, __ATOMIC_ACQUIRE) != 0;
+}
+
+/* ---- life ---- */
+
+static char *copy_text(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    return memcpy(mem_alloc(bytes), text, bytes);
+}
+
+struct pg *pg_new(const struct pg_options *options)
+{
+    struct pg *c = mem_new(sizeof *c);
+    c->options = *options;
+    c->url = copy_text(options->url);
+    c->name = copy_text(options->name);
+    buf_init(&c->params);
+    return c;
+}
+
+static void drop_result(struct pg *c)
+{
+    PQclear(c->result);
+    c->result = NULL;
+}
+
+void pg_drop(struct pg *c)
+{
+    drop_result(c);
+    if (c->conn != NULL) PQfinish(c->conn);
+    c->conn = NULL;
+    c->prepared_count = 0;
+}
+
+void pg_free(struct pg *c)
+{
+    if (c == NULL) return;
+    pg_drop(c);
+    buf_fini(&c->params);
+    mem_free(c->url);
+    mem_free(c->name);
+    mem_free(c);
+}
+
+/* ---- waiting ---- */
+
+/* libpq's texts end with a line feed and may have several lines: the first one. */
+static int first_line(const char *text)
+{
+    return (int)strcspn(text, "\n");
+}
+
+static enum err lost(struct pg *c, struct error *e, const char *what)
+{
+    const char *why = c->conn != NULL ? PQerrorMessage(c->conn) : "";
+    c->outcome = PG_UNKNOWN;
+    enum err r = error_set(e, ERR_IO, "PostgreSQL: %s%s%.*s", what, why[0] != '\0' ? ": " : "",
+                           first_line(why), why);
+    pg_drop(c);
+    return r;
+}
+
+/* Until the socket has what is wanted. */
+static enum err wait_for(struct pg *c, short events, struct error *e)
+{
+    for (;;) {
+        struct pollfd fds[] = {{.fd = PQsocket(c->conn), .events = events},
+                               {.fd = c->options.breaker->fd, .events = POLLIN}};
+        int64_t left_us = c->deadline_us - clock_mono_us();
+        if (is_broken(c)) return lost(c, e, "given up");
+        if (left_us <= 0) return lost(c, e, "no answer in time");
+        int n = poll(fds, 2, (int)(left_us / 1000) + 1);
+        if (n < 0 && errno != EINTR) return lost(c, e, "poll");
+        if (n > 0 && fds[0].revents != 0) return OK;
+    }
+}
+
+/* ---- connecting ---- */
+
+static void on_notice(void *arg, const PGresult *result)
+{
+    struct pg *c = arg;
+    const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (severity == NULL || strcmp(severity, "WARNING") != 0) return;
+    c->is_warned = true;
+    snprintf(c->warning, sizeof c->warning, "%s", text != NULL ? text : "a warning");
+}
+
+static enum err handshake(struct pg *c, struct error *e)
+{
+    for (;;) {
+        PostgresPollingStatusType status = PQconnectPoll(c->conn);
+        if (status == PGRES_POLLING_OK) return OK;
+        if (status == PGRES_POLLING_FAILED) return lost(c, e, "cannot connect");
+        enum err r = wait_for(c, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, e);
+        if (r != OK) return r;
+    }
+}
+
+/* Results until there is none; the last one stays. An error is told by that result. */
+static enum err take_results(struct pg *c, struct error *e)
+{
+    for (;;) {
+        while (PQisBusy(c->conn)) {
+            enum err r = wait_for(c, POLLIN, e);
+            if (r != OK) return r;
+            if (PQconsumeInput(c->conn) == 0) return lost(c, e, "the connection was lost");
+        }
+        PGresult *next = PQgetResult(c->conn);
+        if (next == NULL) break;
+        bool has_failed = c->result != NULL && PQresultStatus(c->result) == PGRES_FATAL_ERROR;
+        PQclear(has_failed ? next : c->result);
+        if (!has_failed) c->result = next;
+    }
+    return c->result == NULL ? lost(c, e, "no result") : OK;
+}
+
+static enum err send_all(struct pg *c, struct error *e)
+{
+    int left;
+    while ((left = PQflush(c->conn)) == 1) {
+        enum err r = wait_for(c, POLLIN | POLLOUT, e);
+        if (r != OK) return r;
+        if (PQconsumeInput(c->conn) == 0) return lost(c, e, "the connection was lost");
+    }
+    return left == 0 ? OK : lost(c, e, "cannot send");
+}
+
+/* What the server says to a statement. */
+static enum err judge(struct pg *c, struct error *e)
+{
+    ExecStatusType status = PQresultStatus(c->result);
+    if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK) {
+        c->outcome = c->is_warned ? PG_UNKNOWN : PG_DONE;
+        return c->is_warned ? error_set(e, ERR_IO, "PostgreSQL warns: %s", c->warning) : OK;
+    }
+    const char *state = PQresultErrorField(c->result, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorMessage(c->result);
+    if (PQstatus(c->conn) != CONNECTION_OK) return lost(c, e, "the connection was lost");
+    snprintf(c->sqlstate, sizeof c->sqlstate, "%s", state != NULL ? state : "XX000");
+    bool is_full = strcmp(c->sqlstate, "53100") == 0;
+    c->outcome = PG_REFUSED;
+    return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "PostgreSQL (%s): %.*s", c->sqlstate,
+                     first_line(text), text);
+}
+
+static enum err settle(struct pg *c, struct error *e)
+{
+    enum err r = send_all(c, e);
+    if (r == OK) r = take_results(c, e);
+    return r == OK ? judge(c, e) : r;
+}
+
+static enum err script(struct pg *c, const char *sql, struct error *e)
+{
+    drop_result(c);
+    c->is_warned = false;
+    if (PQsendQuery(c->conn, sql) == 0) return lost(c, e, "cannot send");
+    return settle(c, e);
+}
+
+/* The session's settings, whatever the server's or the user's are. */
+static enum err set_up(struct pg *c, struct error *e)
+{
+    char sql[400];
+    snprintf(sql, sizeof sql,
+             "SET synchronous_commit = %s; SET statement_timeout = %lld; SET lock_timeout = %lld; "
+             "SET default_transaction_isolation = 'read committed'; "
+             "SET default_transaction_read_only = %s; SET client_min_messages = warning; "
+             "SET idle_in_transaction_session_timeout = 10000; SET bytea_output = hex",
+             c->options.is_quorum ? "on" : "local", (long long)c->options.call_ms,
+             (long long)c->options.call_ms, c->options.is_read_only ? "on" : "off");
+    enum err r = script(c, sql, e);
+    if (r != OK) pg_drop(c);
+    return r;
+}
+
+static enum err ensure(struct pg *c, struct error *e)
+{
+    c->outcome = PG_REFUSED; /* nothing was sent yet */
+    c->sqlstate[0] = '\0';
+    c->deadline_us = clock_mono_us() + c->options.call_ms * 1000;
+    if (is_broken(c)) return error_set(e, ERR_IO, "PostgreSQL: given up");
+    if (c->conn != NULL && PQstatus(c->conn) == CONNECTION_OK) return OK;
+    pg_drop(c);
+    const char *const words[] = {"dbname", "application_name", "client_encoding", NULL};
+    const char *const values[] = {c->url, c->name, "UTF8", NULL};
+    c->conn = PQconnectStartParams(words, values, 1);
+    if (c->conn == NULL) return error_set(e, ERR_NOMEM, "no memory for a connection");
+    enum err r = PQstatus(c->conn) == CONNECTION_BAD ? lost(c, e, "cannot connect")
+                                                     : handshake(c, e);
+    if (r == OK && PQsetnonblocking(c->conn, 1) != 0) r = lost(c, e, "cannot connect");
+    if (r == OK) PQsetNoticeReceiver(c->conn, on_notice, c);
+    if (r == OK) r = set_up(c, e);
+    if (r != OK) c->outcome = PG_REFUSED;
+    return r;
+}
+
+/* ---- parameters ---- */
+
+void pg_begin(struct pg *c)
+{
+    buf_clear(&c->params, KEEP_BYTES);
+    c->param_count = 0;
+}
+
+/* The parameter is what is appended from now on. */
+static void put(struct pg *c, Oid type)
+{
+    INVARIANT(c->param_count < PG_PARAMS_MAX);
+    c->offset[c->param_count] = c->params.len;
+    c->type[c->param_count] = type;
+}
+
+static void put_end(struct pg *c)
+{
+    c->len[c->param_count] = c->params.len - c->offset[c->param_count];
+    c->param_count++;
+}
+
+static void append_u32(struct buf *b, uint32_t v)
+{
+    uint8_t bytes[4];
+    put_u32(bytes, v);
+    buf_append(b, bytes, sizeof bytes);
+}
+
+static void append_u64(struct buf *b, uint64_t v)
+{
+    uint8_t bytes[8];
+    put_u64(bytes, v);
+    buf_append(b, bytes, sizeof bytes);
+}
+
+void pg_put_i64(struct pg *c, int64_t v)
+{
+    put(c, OID_INT8);
+    append_u64(&c->params, (uint64_t)v);
+    put_end(c);
+}
+
+void pg_put_bytes(struct pg *c, struct slice v)
+{
+    put(c, OID_BYTEA);
+    if (v.len > 0) buf_append(&c->params, v.data, v.len);
+    put_end(c);
+}
+
+void pg_put_text(struct pg *c, const char *v)
+{
+    put(c, OID_TEXT);
+    buf_append_str(&c->params, v);
+    put_end(c);
+}
+
+/* Of one dimension, without NULLs: array_recv in PostgreSQL's arrayfuncs.c. */
+static void append_array_head(struct pg *c, Oid item, size_t count)
+{
+    append_u32(&c->params, count > 0 ? 1 : 0); /* dimensions */
+    append_u32(&c->params, 0);                 /* has NULLs */
+    append_u32(&c->params, item);
+    if (count == 0) return;
+    append_u32(&c->params, (uint32_t)count);
+    append_u32(&c->params, 1); /* the first index */
+}
+
+void pg_put_i64s(struct pg *c, const int64_t *v, size_t count)
+{
+    put(c, OID_INT8_ARRAY);
+    append_array_head(c, OID_INT8, count);
+    for (size_t i = 0; i < count; i++) {
+        append_u32(&c->params, 8);
+        append_u64(&c->params, (uint64_t)v[i]);
+    }
+    put_end(c);
+}
+
+void pg_put_slices(struct pg *c, const struct slice *v, size_t count)
+{
+    put(c, OID_BYTEA_ARRAY);
+    append_array_head(c, OID_BYTEA, count);
+    for (size_t i = 0; i < count; i++) {
+        append_u32(&c->params, (uint32_t)v[i].len);
+        if (v[i].len > 0) buf_append(&c->params, v[i].data, v[i].len);
+    }
+    put_end(c);
+}
+
+/* ---- running ---- */
+
+/* Its number on this connection. */
+static enum err prepare(struct pg *c, const char *sql, char *name, size_t name_bytes,
+                        struct error *e)
+{
+    size_t i = 0;
+    while (i < c->prepared_count && c->prepared[i] != sql) i++;
+    snprintf(name, name_bytes, "s%zu", i);
+    if (i < c->prepared_count) return OK;
+    INVARIANT(i < STATEMENTS_MAX);
+    if (PQsendPrepare(c->conn, name, sql, c->param_count, c->type) == 0) {
+        return lost(c, e, "cannot send");
+    }
+    enum err r = settle(c, e);
+    if (r != OK) return r;
+    c->prepared[c->prepared_count++] = sql;
+    drop_result(c);
+    return OK;
+}
+
+enum err pg_run(struct pg *c, const char *sql, struct error *e)
+{
+    const char *values[PG_PARAMS_MAX];
+    int lengths[PG_PARAMS_MAX];
+    int formats[PG_PARAMS_MAX];
+    char name[16];
+    drop_result(c);
+    c->is_warned = false;
+    if (c->params.is_failed || c->params.len > INT32_MAX) {
+        c->outcome = PG_REFUSED;
+        return error_set(e, ERR_NOMEM, "no memory for a statement's parameters");
+    }
+    enum err r = ensure(c, e);
+    if (r == OK) r = prepare(c, sql, name, sizeof name, e);
+    if (r != OK) {
+        if (c->outcome == PG_UNKNOWN) c->outcome = PG_REFUSED; /* the statement was not sent */
+        return r;
+    }
+    for (int i = 0; i < c->param_count; i++) {
+        values[i] = c->params.data == NULL ? "" : (char *)c->params.data + c->offset[i];
+        lengths[i] = (int)c->len[i];
+        formats[i] = 1;
+    }
+    if (PQsendQueryPrepared(c->conn, name, c->param_count, values, lengths, formats, 1) == 0) {
+        return lost(c, e, "cannot send");
+    }
+    return settle(c, e);
+}
+
+enum err pg_script(struct pg *c, const char *sql, struct error *e)
+{
+    enum err r = ensure(c, e);
+    return r == OK ? script(c, sql, e) : r;
+}
+
+enum pg_outcome pg_outcome(const struct pg *c)
+{
+    return c->outcome;
+}
+
+const char *pg_sqlstate(const struct pg *c)
+{
+    return c->sqlstate;
+}
+
+/* ---- the result ---- */
+
+size_t pg_rows(const struct pg *c)
+{
+    return (size_t)PQntuples(c->result);
+}
+
+bool pg_is_null(const struct pg *c, size_t row, unsigned column)
+{
+    return PQgetisnull(c->result, (int)row, (int)column) != 0;
+}
+
+struct slice pg_bytes(const struct pg *c, size_t row, unsigned column)
+{
+    return slice_of(PQgetvalue(c->result, (int)row, (int)column),
+                    (size_t)PQgetlength(c->result, (int)row, (int)column));
+}
+
+int64_t pg_i64(const struct pg *c, size_t row, unsigned column)
+{
+    struct slice s = pg_bytes(c, row, column);
+    if (s.len == 4) return (int32_t)get_u32(s.data);
+    return s.len == 8 ? (int64_t)get_u64(s.data) : 0;
+}
+
+uint64_t pg_changed(const struct pg *c)
+{
+    uint64_t n = 0;
+    (void)slice_to_u64(slice_str(PQcmdTuples(c->result)), &n);
+    return n;
+}

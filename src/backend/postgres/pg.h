@@ -1,0 +1,84 @@
+/* pg: one connection to PostgreSQL, by libpq. A call blocks its thread, but for no longer than its
+ * deadline, and ends at once when the breaker opens. Used by one thread at a time.
+ *
+ * Every statement is a transaction of its own (no BEGIN), so that a process that is stopped in the
+ * middle keeps no locks. Parameters and results are binary.
+ *
+ * What happened with a statement, when the answer is not OK (struct pg, `outcome`):
+ *
+ *   PG_REFUSED   the server said no: nothing was done
+ *   PG_UNKNOWN   the connection was lost, or the deadline passed, or the server warned that it did
+ *                not wait for its standbys: it was done, or not, or is not safe yet. Never assume:
+ *                ask again on a new connection
+ */
+#ifndef BACKEND_POSTGRES_PG_H
+#define BACKEND_POSTGRES_PG_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct pg;
+
+/* Opened once, it ends every call of all connections that have it, now and later. */
+struct pg_breaker {
+    int fd;      /* an eventfd, readable when it is open */
+    int is_open; /* atomic */
+};
+
+ERR_MUST_USE enum err pg_breaker_init(struct pg_breaker *b, struct error *e);
+void pg_breaker_fini(struct pg_breaker *b);
+/* Any thread. */
+void pg_break(struct pg_breaker *b);
+
+struct pg_options {
+    const char *url;   /* libpq's: "postgresql://..." or "host=... dbname=..."; copied */
+    const char *name;  /* of the connection, for pg_stat_activity; copied */
+    int64_t call_ms;   /* a call's deadline */
+    bool is_quorum;    /* commits wait for the standbys that the server is configured for */
+    bool is_read_only; /* refuses to write */
+    struct pg_breaker *breaker;
+};
+
+enum pg_outcome { PG_DONE, PG_REFUSED, PG_UNKNOWN };
+
+/* Not connected yet: the first call does that. */
+struct pg *pg_new(const struct pg_options *options);
+/* NULL is none. */
+void pg_free(struct pg *c);
+/* Closes the connection; the next call makes another. */
+void pg_drop(struct pg *c);
+
+/* ---- parameters ---- */
+
+#define PG_PARAMS_MAX 12
+
+/* In order: $1, $2, ... Everything is copied. Memory that is not there makes pg_run answer
+ * ERR_NOMEM. */
+void pg_begin(struct pg *c);
+void pg_put_i64(struct pg *c, int64_t v);
+void pg_put_bytes(struct pg *c, struct slice v);
+void pg_put_text(struct pg *c, const char *v);
+void pg_put_i64s(struct pg *c, const int64_t *v, size_t count);
+void pg_put_slices(struct pg *c, const struct slice *v, size_t count); /* bytea[] */
+
+/* Runs one statement with the parameters put since pg_begin, prepared at its first use: `sql` is a
+ * constant, known by its address. ERR_IO with what the server said; ERR_NOMEM; ERR_DISK_FULL. The
+ * result is good until the next call of the connection. */
+ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
+/* Several statements without parameters or results, each a transaction of its own if the text says
+ * so. */
+ERR_MUST_USE enum err pg_script(struct pg *c, const char *sql, struct error *e);
+enum pg_outcome pg_outcome(const struct pg *c);
+/* Of a refusal: five characters, as the manual of PostgreSQL lists them in its appendix A. */
+const char *pg_sqlstate(const struct pg *c);
+
+/* ---- the result ---- */
+
+size_t pg_rows(const struct pg *c);
+bool pg_is_null(const struct pg *c, size_t row, unsigned column);
+int64_t pg_i64(const struct pg *c, size_t row, unsigned column);
+struct slice pg_bytes(const struct pg *c, size_t row, unsigned column); /* bytea, text */
+/* How many rows a statement without a result changed. */
+uint64_t pg_changed(const struct pg *c);
+
+#endif

@@ -1,0 +1,103 @@
+#include "backend/postgres/schema.h"
+
+#include "base/clock.h"
+
+#define TRIES 20
+#define WAIT_US 50000
+
+/* Each statement is a transaction of its own. FOR KEY SHARE of a leader's row (an append) and an
+ * update of its beat do not wait for each other, but both for an update of its epoch, because that
+ * is part of a unique index. */
+static const char tables[] =
+    "CREATE TABLE IF NOT EXISTS tupled_schema (one bool PRIMARY KEY CHECK (one), "
+    "format int8 NOT NULL)";
+static const char leader[] =
+    "CREATE TABLE IF NOT EXISTS tupled_leader (id int8 PRIMARY KEY, epoch int8 NOT NULL, "
+    "holder text NOT NULL, address text NOT NULL, beat int8 NOT NULL, "
+    "versions_reserved int8 NOT NULL, applying_to int8 NOT NULL, UNIQUE (id, epoch))";
+static const char journal[] =
+    "CREATE TABLE IF NOT EXISTS tupled_log (id int8, batch int8, part int8, "
+    "parts int8 NOT NULL, epoch int8 NOT NULL, version_before int8 NOT NULL, "
+    "last_version int8 NOT NULL, time_ms int8 NOT NULL, checksum int8 NOT NULL, "
+    "body bytea NOT NULL, PRIMARY KEY (id, batch, part))";
+static const char journal_storage[] =
+    "ALTER TABLE tupled_log ALTER COLUMN body SET STORAGE EXTERNAL";
+static const char journal_index[] =
+    "CREATE INDEX IF NOT EXISTS tupled_log_version ON tupled_log (id, last_version)";
+static const char applied[] =
+    "CREATE TABLE IF NOT EXISTS tupled_applied (id int8 PRIMARY KEY, epoch int8 NOT NULL, "
+    "applied int8 NOT NULL)";
+static const char entries[] =
+    "CREATE TABLE IF NOT EXISTS tupled_entry (id int8, key bytea, version int8 NOT NULL, "
+    "expiry_ms int8 NOT NULL, checksum int8 NOT NULL, value bytea NOT NULL, "
+    "PRIMARY KEY (id, key))";
+static const char counts[] =
+    "CREATE TABLE IF NOT EXISTS tupled_count (id int8, database int8, entries int8 NOT NULL, "
+    "expiring int8 NOT NULL, bytes int8 NOT NULL, PRIMARY KEY (id, database))";
+static const char garbage[] =
+    "CREATE TABLE IF NOT EXISTS tupled_garbage (id int8, first bytea, until bytea, "
+    "version int8, PRIMARY KEY (id, first, until, version))";
+static const char *const steps[] = {leader,  journal, journal_storage, journal_index,
+                                    applied, entries, counts,          garbage};
+
+static const char insert_format[] = "INSERT INTO tupled_schema VALUES (true, $1) "
+                                    "ON CONFLICT DO NOTHING";
+static const char select_format[] = "SELECT format FROM tupled_schema";
+static const char insert_leader[] =
+    "INSERT INTO tupled_leader VALUES ($1, 0, '', '', 0, 1, 0) ON CONFLICT DO NOTHING";
+static const char insert_applied[] =
+    "INSERT INTO tupled_applied VALUES ($1, 0, 0) ON CONFLICT DO NOTHING";
+
+static enum err run_with(struct pg *c, const char *sql, int64_t number, struct error *e)
+{
+    pg_begin(c);
+    pg_put_i64(c, number);
+    return pg_run(c, sql, e);
+}
+
+static enum err read_format(struct pg *c, int64_t *format, struct error *e)
+{
+    pg_begin(c);
+    enum err r = pg_run(c, select_format, e);
+    *format = r == OK && pg_rows(c) == 1 ? pg_i64(c, 0, 0) : 0;
+    return r;
+}
+
+static enum err make_once(struct pg *c, int64_t id, struct error *e)
+{
+    int64_t format = 0;
+    enum err r = pg_script(c, tables, e);
+    if (r == OK) r = read_format(c, &format, e);
+    if (r == OK && format > SCHEMA_FORMAT) {
+        return error_set(e, ERR_FORMAT,
+                         "the tables in PostgreSQL have format %lld, newer than format %d, the "
+                         "newest that this program knows; start a newer tupled",
+                         (long long)format, SCHEMA_FORMAT);
+    }
+    for (size_t i = 0; r == OK && format == 0 && i < sizeof steps / sizeof steps[0]; i++) {
+        r = pg_script(c, steps[i], e);
+    }
+    if (r == OK && format == 0) r = run_with(c, insert_format, SCHEMA_FORMAT, e);
+    if (r == OK) r = run_with(c, insert_applied, id, e);
+    return r == OK ? run_with(c, insert_leader, id, e) : r;
+}
+
+/* Two who make the same table at once: one of them meets a row of the other in PostgreSQL's
+ * catalog. */
+static bool is_race(const struct pg *c)
+{
+    static const char *const states[] = {"23505", "42P07", "40001", "40P01", "XX000"};
+    for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
+        if (strcmp(pg_sqlstate(c), states[i]) == 0) return true;
+    }
+    return false;
+}
+
+enum err schema_make(struct pg *c, int64_t id, struct error *e)
+{
+    for (int i = 1;; i++) {
+        enum err r = make_once(c, id, e);
+        if (r == OK || r == ERR_FORMAT || i == TRIES || !is_race(c)) return r;
+        clock_sleep_us(WAIT_US);
+    }
+}

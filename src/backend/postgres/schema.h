@@ -1,0 +1,27 @@
+/* schema: the tables in PostgreSQL, made by the first node that comes, in plain SQL without
+ * extensions. `id` is the engine: several may share the tables.
+ *
+ *   tupled_schema   the format of all of them, one row
+ *   tupled_leader   a row for each engine: who leads (term.h); the versions that are reserved
+ *   tupled_log      the journal: batches of transactions (txn.h), in parts of at most 4 MB
+ *   tupled_applied  a row for each engine: up to which version the tables below hold everything
+ *   tupled_entry    the entries, by internal key (backend.h)
+ *   tupled_count    how much of each database there is (store_counts.h)
+ *   tupled_garbage  ranges of keys whose entries up to a version are not there any more, and are
+ *                   removed bit by bit
+ *
+ * Rows of the log are deleted, not truncated with their table: TRUNCATE waits for everybody who
+ * reads the table, a pg_dump for example, and all appends would wait after it.
+ */
+#ifndef BACKEND_POSTGRES_SCHEMA_H
+#define BACKEND_POSTGRES_SCHEMA_H
+
+#include "backend/postgres/pg.h"
+
+#define SCHEMA_FORMAT 1
+
+/* Makes what is missing, also when several do it at once. ERR_FORMAT: made by a newer program;
+ * ERR_IO. */
+ERR_MUST_USE enum err schema_make(struct pg *c, int64_t id, struct error *e);
+
+#endif

@@ -1,0 +1,286 @@
+#include "backend/postgres/term.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "backend/postgres/schema.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/mem.h"
+#include "base/random.h"
+
+#define TEXT_BYTES 256
+#define MARGIN_PERCENT 10 /* of the lease: its holder ends it so much earlier */
+#define WAIT_PERCENT 110  /* others wait so long for the next beat */
+
+struct term {
+    struct term_options options;
+    char *url, *name, *address; /* owned */
+    char holder[TEXT_BYTES];    /* its own: the name, and a number that no other process has */
+    struct pg_breaker breaker;
+    struct pg *pg; /* for the row */
+    int state;     /* enum term_state; atomic */
+    uint64_t epoch;
+    uint64_t versions;
+    int64_t lease_end_us; /* atomic */
+    /* The row as it was last seen. */
+    int64_t seen_epoch, seen_beat, seen_us;
+    char seen_holder[TEXT_BYTES], seen_address[TEXT_BYTES];
+};
+
+static const struct machine term_machine = {
+    .name = "term",
+    .states = {"following", "leading", "lost"},
+    .allowed = {[TERM_FOLLOWING] = TO(TERM_LEADING), [TERM_LEADING] = TO(TERM_LOST)},
+};
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static char *copy_text(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    return memcpy(mem_alloc(bytes), text, bytes);
+}
+
+/* ---- life ---- */
+
+static void set_holder(struct term *t)
+{
+    uint8_t random[8];
+    random_system(random, sizeof random);
+    size_t n = (size_t)snprintf(t->holder, sizeof t->holder - 20, "%s", t->name);
+    if (n > sizeof t->holder - 21) n = sizeof t->holder - 21;
+    t->holder[n++] = '/';
+    for (size_t i = 0; i < sizeof random; i++, n += 2) {
+        snprintf(t->holder + n, 3, "%02x", random[i]);
+    }
+}
+
+struct pg *term_connect(struct term *t, const char *name, bool is_read_only)
+{
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "tupled %s: %s", t->name, name);
+    return pg_new(&(struct pg_options){.url = t->url,
+                                       .name = text,
+                                       .call_ms = t->options.call_ms,
+                                       .is_quorum = t->options.is_quorum,
+                                       .is_read_only = is_read_only,
+                                       .breaker = &t->breaker});
+}
+
+enum err term_open(const struct term_options *options, struct term **out, struct error *e)
+{
+    struct term *t = mem_new(sizeof *t);
+    t->options = *options;
+    t->url = copy_text(options->url);
+    t->name = copy_text(options->name);
+    t->address = copy_text(options->address);
+    t->seen_beat = -1;
+    set_holder(t);
+    enum err r = pg_breaker_init(&t->breaker, e);
+    t->pg = term_connect(t, "leader", false);
+    if (r == OK) r = schema_make(t->pg, options->id, e);
+    if (r != OK) {
+        term_free(t);
+        t = NULL;
+    }
+    *out = t;
+    return r;
+}
+
+void term_free(struct term *t)
+{
+    if (t == NULL) return;
+    pg_free(t->pg);
+    pg_breaker_fini(&t->breaker);
+    mem_free(t->url);
+    mem_free(t->name);
+    mem_free(t->address);
+    mem_free(t);
+}
+
+void term_give_up(struct term *t)
+{
+    pg_break(&t->breaker);
+}
+
+/* ---- taking over ---- */
+
+static const char look_sql[] =
+    "SELECT epoch, beat, holder, address, versions_reserved FROM tupled_leader WHERE id = $1";
+
+/* The log's and the store's epochs rise together, or neither does. */
+static const char take_sql[] =
+    "WITH l AS (UPDATE tupled_leader SET epoch = epoch + 1, beat = beat + 1, holder = $4, "
+    "address = $5 WHERE id = $1 AND epoch = $2 AND beat = $3 RETURNING id, epoch), "
+    "a AS (UPDATE tupled_applied SET epoch = l.epoch FROM l WHERE tupled_applied.id = l.id "
+    "RETURNING 1) SELECT l.epoch, (SELECT count(*) FROM a) FROM l";
+
+static void copy_column(const struct pg *c, unsigned column, char out[TEXT_BYTES])
+{
+    struct slice s = pg_bytes(c, 0, column);
+    snprintf(out, TEXT_BYTES, "%.*s", (int)s.len, (const char *)s.data);
+}
+
+static enum err look(struct term *t, struct error *e)
+{
+    pg_begin(t->pg);
+    pg_put_i64(t->pg, t->options.id);
+    int64_t at_us = now_us();
+    enum err r = pg_run(t->pg, look_sql, e);
+    if (r != OK) return r;
+    if (pg_rows(t->pg) != 1) {
+        return error_set(e, ERR_CORRUPT, "tupled_leader has no row of engine %lld",
+                         (long long)t->options.id);
+    }
+    int64_t epoch = pg_i64(t->pg, 0, 0);
+    int64_t beat = pg_i64(t->pg, 0, 1);
+    copy_column(t->pg, 2, t->seen_holder);
+    copy_column(t->pg, 3, t->seen_address);
+    t->versions = (uint64_t)pg_i64(t->pg, 0, 4);
+    if (epoch == t->seen_epoch && beat == t->seen_beat) return OK;
+    t->seen_epoch = epoch;
+    t->seen_beat = beat;
+    t->seen_us = at_us;
+    return OK;
+}
+
+static void lead(struct term *t, int64_t epoch, int64_t sent_us)
+{
+    int64_t lease_us = t->options.lease_ms * 1000;
+    t->epoch = (uint64_t)epoch;
+    int64_t end_us = sent_us + lease_us - lease_us * MARGIN_PERCENT / 100;
+    __atomic_store_n(&t->lease_end_us, end_us, __ATOMIC_RELEASE);
+    MACHINE_MOVE(&term_machine, t, state, TERM_LEADING);
+}
+
+/* Was the take-over whose answer did not come done? */
+static enum err look_again(struct term *t, int64_t sent_us, struct error *e)
+{
+    int64_t before = t->seen_epoch;
+    enum err r = look(t, e);
+    if (r != OK) return r;
+    if (strcmp(t->seen_holder, t->holder) != 0 || t->seen_epoch != before + 1) {
+        return error_set(e, ERR_WAIT, "somebody else leads");
+    }
+    lead(t, t->seen_epoch, sent_us);
+    return OK;
+}
+
+enum err term_try(struct term *t, struct error *e)
+{
+    INVARIANT(term_state(t) == TERM_FOLLOWING);
+    enum err r = look(t, e);
+    if (r != OK) return r;
+    bool is_free = t->seen_holder[0] == '\0';
+    int64_t wait_us = t->options.lease_ms * 1000 * WAIT_PERCENT / 100;
+    if (!is_free && now_us() - t->seen_us < wait_us) {
+        return error_set(e, ERR_WAIT, "%s leads", t->seen_holder);
+    }
+    pg_begin(t->pg);
+    pg_put_i64(t->pg, t->options.id);
+    pg_put_i64(t->pg, t->seen_epoch);
+    pg_put_i64(t->pg, t->seen_beat);
+    pg_put_text(t->pg, t->holder);
+    pg_put_text(t->pg, t->address);
+    int64_t sent_us = now_us();
+    r = pg_run(t->pg, take_sql, e);
+    if (r != OK) return pg_outcome(t->pg) == PG_UNKNOWN ? look_again(t, sent_us, e) : r;
+    if (pg_rows(t->pg) == 0) return error_set(e, ERR_WAIT, "somebody else was faster");
+    if (pg_i64(t->pg, 0, 1) != 1) {
+        return error_set(e, ERR_CORRUPT, "tupled_applied has no row of engine %lld",
+                         (long long)t->options.id);
+    }
+    lead(t, pg_i64(t->pg, 0, 0), sent_us);
+    return OK;
+}
+
+/* ---- leading ---- */
+
+static const char renew_sql[] =
+    "UPDATE tupled_leader SET beat = beat + 1 WHERE id = $1 AND epoch = $2";
+static const char hand_over_sql[] =
+    "UPDATE tupled_leader SET beat = beat + 1, holder = '' WHERE id = $1 AND epoch = $2";
+
+static enum err beat(struct term *t, const char *sql, struct error *e)
+{
+    pg_begin(t->pg);
+    pg_put_i64(t->pg, t->options.id);
+    pg_put_i64(t->pg, (int64_t)t->epoch);
+    enum err r = pg_run(t->pg, sql, e);
+    if (r != OK) return r;
+    if (pg_changed(t->pg) == 1) return OK;
+    term_lose(t);
+    return error_set(e, ERR_TRYAGAIN, "another node leads now");
+}
+
+enum err term_renew(struct term *t, struct error *e)
+{
+    int64_t lease_us = t->options.lease_ms * 1000;
+    int64_t sent_us = now_us();
+    if (term_state(t) != TERM_LEADING) return error_set(e, ERR_TRYAGAIN, "another node leads now");
+    enum err r = beat(t, renew_sql, e);
+    if (r != OK) return r;
+    int64_t end_us = sent_us + lease_us - lease_us * MARGIN_PERCENT / 100;
+    __atomic_store_n(&t->lease_end_us, end_us, __ATOMIC_RELEASE);
+    return OK;
+}
+
+void term_hand_over(struct term *t)
+{
+    struct error e;
+    if (term_state(t) != TERM_LEADING) return;
+    __atomic_store_n(&t->lease_end_us, 0, __ATOMIC_RELEASE);
+    enum err r = beat(t, hand_over_sql, &e);
+    if (r != OK) log_warning("not handed over: %s", e.text);
+}
+
+bool term_has_lease(const struct term *t)
+{
+    return term_state(t) == TERM_LEADING &&
+           now_us() < __atomic_load_n(&t->lease_end_us, __ATOMIC_ACQUIRE);
+}
+
+enum term_state term_state(const struct term *t)
+{
+    return (enum term_state)__atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
+}
+
+void term_lose(struct term *t)
+{
+    int expected = TERM_LEADING;
+    __atomic_store_n(&t->lease_end_us, 0, __ATOMIC_RELEASE);
+    bool is_first = __atomic_compare_exchange_n(&t->state, &expected, TERM_LOST, false,
+                                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if (is_first) machine_moves(&term_machine, t, TERM_LEADING, TERM_LOST);
+}
+
+uint64_t term_epoch(const struct term *t)
+{
+    return t->epoch;
+}
+
+int64_t term_id(const struct term *t)
+{
+    return t->options.id;
+}
+
+uint64_t term_versions(const struct term *t)
+{
+    return t->versions;
+}
+
+const char *term_holder(const struct term *t)
+{
+    return t->seen_holder;
+}
+
+const char *term_holder_address(const struct term *t)
+{
+    return t->seen_address;
+}

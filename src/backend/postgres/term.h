@@ -1,0 +1,75 @@
+/* term: who leads an engine. One row of tupled_leader says it; its `epoch` rises with each
+ * take-over, its `beat` with each renewal.
+ *
+ *   TERM_FOLLOWING --the same beat for 1.1 x lease, or handed over--> TERM_LEADING
+ *        ^                                                                |
+ *        |                                       another epoch in the row |
+ *        +--- the owner makes a new term --- TERM_LOST <------------------+
+ *
+ * No two clocks are compared. A leader's lease counts from before it sent the renewal that
+ * succeeded, less a margin; whoever wants to take over waits for longer than that, by its own
+ * clock, since it first saw the beat. So the old lease is over before the new leader begins,
+ * provided that no clock runs more than a tenth faster than another. The clock is CLOCK_BOOTTIME:
+ * it goes on while the machine sleeps.
+ *
+ * A lease that has run out may be renewed under the same epoch: nobody was there meanwhile. Until
+ * then nothing may be answered (term_has_lease).
+ *
+ * Every write is fenced: it is done where the epoch is still the writer's, or not at all. So
+ * TERM_LOST is final, and what was evaluated and is not durable never will be.
+ *
+ * Threads: term_try and term_renew by one thread at a time; term_has_lease, term_epoch, term_lose
+ * and term_state by any.
+ */
+#ifndef BACKEND_POSTGRES_TERM_H
+#define BACKEND_POSTGRES_TERM_H
+
+#include "backend/postgres/pg.h"
+
+struct term_options {
+    const char *url;     /* of PostgreSQL; copied, as all texts here */
+    int64_t id;          /* of the engine */
+    const char *name;    /* of the node; what is shown to people */
+    const char *address; /* where the node is reached, for clients; "" = it does not say */
+    int64_t lease_ms;
+    int64_t call_ms; /* deadline of a statement */
+    bool is_quorum;  /* struct pg_options */
+};
+
+enum term_state { TERM_FOLLOWING, TERM_LEADING, TERM_LOST };
+
+struct term;
+
+/* Makes the tables if they are missing. Blocks. ERR_FORMAT, ERR_IO. */
+ERR_MUST_USE enum err term_open(const struct term_options *options, struct term **out,
+                                struct error *e);
+/* Nobody uses it or a connection of it any more. NULL is none. */
+void term_free(struct term *t);
+
+/* Looks at the row and takes over if it may. OK: this node leads now; ERR_WAIT: somebody else does,
+ * ask again after a tenth of the lease; ERR_IO. Blocks. */
+ERR_MUST_USE enum err term_try(struct term *t, struct error *e);
+/* Renews the lease. ERR_TRYAGAIN: lost; others: not renewed, ask again. Blocks. */
+ERR_MUST_USE enum err term_renew(struct term *t, struct error *e);
+/* Whoever waits may take over at once. What was appended is settled. Blocks. */
+void term_hand_over(struct term *t);
+
+/* May what is durable be told now? To be asked right before it is. */
+bool term_has_lease(const struct term *t);
+enum term_state term_state(const struct term *t);
+/* A fenced write found another epoch. */
+void term_lose(struct term *t);
+uint64_t term_epoch(const struct term *t);
+int64_t term_id(const struct term *t);
+/* The versions below it may have been given by leaders before. */
+uint64_t term_versions(const struct term *t);
+/* Who leads, as of the last look: "" = nobody. Borrowed until the next call; not while leading. */
+const char *term_holder(const struct term *t);
+const char *term_holder_address(const struct term *t);
+
+/* Connections of this term are made with these; the name is the connection's. */
+struct pg *term_connect(struct term *t, const char *name, bool is_read_only);
+/* All calls of its connections end, now and later. Any thread. */
+void term_give_up(struct term *t);
+
+#endif

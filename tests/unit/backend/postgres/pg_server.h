@@ -1,0 +1,29 @@
+/* pg_server: a PostgreSQL of a test's own, in a directory under /tmp, reached by a socket there. It
+ * runs as another user when the test is root, which PostgreSQL refuses. Everything that may not
+ * fail asserts.
+ */
+#ifndef TESTS_UNIT_BACKEND_POSTGRES_PG_SERVER_H
+#define TESTS_UNIT_BACKEND_POSTGRES_PG_SERVER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct pg_server {
+    char dir[64];
+    char url[160]; /* for libpq */
+    pid_t pid;     /* 0 = it does not run */
+};
+
+/* Is PostgreSQL installed here? If not the test is skipped. */
+bool pg_server_can(void);
+void pg_server_init(struct pg_server *s);
+/* Stops it and removes the directory. */
+void pg_server_fini(struct pg_server *s);
+void pg_server_start(struct pg_server *s);
+/* At once, as a crash: SIGQUIT. */
+void pg_server_kill(struct pg_server *s);
+/* It does nothing, and goes on. */
+void pg_server_pause(const struct pg_server *s);
+void pg_server_resume(const struct pg_server *s);
+
+#endif

@@ -1,0 +1,259 @@
+/* Tests of who leads: two nodes on one PostgreSQL. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "backend/postgres/term.h"
+#include "base/clock.h"
+#include "unit/backend/postgres/pg_server.h"
+
+#define LEASE_MS 400
+
+static struct pg_server server;
+
+static int start(void **state)
+{
+    (void)state;
+    if (pg_server_can()) pg_server_init(&server);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (pg_server_can()) pg_server_fini(&server);
+    return 0;
+}
+
+/* Each test has an engine of its own. */
+static int64_t next_id(void)
+{
+    static int64_t id;
+    if (!pg_server_can()) skip();
+    return ++id;
+}
+
+static struct term *node(int64_t id, const char *name)
+{
+    struct error e;
+    struct term *t = NULL;
+    enum err r = term_open(&(struct term_options){.url = server.url,
+                                                  .id = id,
+                                                  .name = name,
+                                                  .address = "127.0.0.1:1",
+                                                  .lease_ms = LEASE_MS,
+                                                  .call_ms = 2000,
+                                                  .is_quorum = true},
+                           &t, &e);
+    if (r != OK) fail_msg("%s", e.text);
+    return t;
+}
+
+static void expect_leads(struct term *t)
+{
+    struct error e;
+    enum err r = term_try(t, &e);
+    if (r != OK) fail_msg("%s", e.text);
+    assert_true(term_has_lease(t));
+}
+
+static void expect_waits(struct term *t)
+{
+    struct error e;
+    assert_int_equal(term_try(t, &e), ERR_WAIT);
+    assert_false(term_has_lease(t));
+}
+
+static void the_first_one_leads(void **state)
+{
+    struct term *a = node(next_id(), "a");
+    (void)state;
+    assert_int_equal(term_state(a), TERM_FOLLOWING);
+    expect_leads(a);
+    assert_int_equal(term_epoch(a), 1);
+    assert_int_equal(term_versions(a), 1);
+    term_free(a);
+}
+
+static void a_lease_ends_by_itself(void **state)
+{
+    struct term *a = node(next_id(), "a");
+    struct error e;
+    (void)state;
+    expect_leads(a);
+    clock_sleep_us(LEASE_MS * 1000);
+    assert_false(term_has_lease(a));
+    assert_int_equal(term_state(a), TERM_LEADING);
+    assert_int_equal(term_renew(a, &e), OK);
+    assert_true(term_has_lease(a));
+    assert_int_equal(term_epoch(a), 1);
+    term_free(a);
+}
+
+/* However long it is asked: as long as the beat changes nobody else leads. */
+static void who_renews_stays(void **state)
+{
+    int64_t id = next_id();
+    struct term *a = node(id, "a");
+    struct term *b = node(id, "b");
+    struct error e;
+    (void)state;
+    expect_leads(a);
+    for (int i = 0; i < 12; i++) {
+        clock_sleep_us(LEASE_MS * 250);
+        assert_int_equal(term_renew(a, &e), OK);
+        expect_waits(b);
+    }
+    term_free(a);
+    term_free(b);
+}
+
+/* The old leader says nothing any more before the new one begins. */
+static void who_is_silent_is_followed(void **state)
+{
+    int64_t id = next_id();
+    struct term *a = node(id, "a");
+    struct term *b = node(id, "b");
+    struct error e;
+    (void)state;
+    expect_leads(a);
+    int64_t begin_us = clock_mono_us();
+    while (term_try(b, &e) == ERR_WAIT) {
+        if (clock_mono_us() - begin_us > 20000000) fail_msg("b never leads");
+        clock_sleep_us(LEASE_MS * 50);
+        assert_false(term_has_lease(b));
+    }
+    assert_false(term_has_lease(a));
+    assert_true(term_has_lease(b));
+    assert_true(clock_mono_us() - begin_us >= LEASE_MS * 1000);
+    assert_int_equal(term_epoch(b), 2);
+    assert_int_equal(term_renew(a, &e), ERR_TRYAGAIN);
+    assert_int_equal(term_state(a), TERM_LOST);
+    assert_false(term_has_lease(a));
+    term_free(a);
+    term_free(b);
+}
+
+static void a_clean_stop_hands_over_at_once(void **state)
+{
+    int64_t id = next_id();
+    struct term *a = node(id, "a");
+    struct term *b = node(id, "b");
+    (void)state;
+    expect_leads(a);
+    expect_waits(b);
+    term_hand_over(a);
+    assert_false(term_has_lease(a));
+    expect_leads(b);
+    term_free(a);
+    term_free(b);
+}
+
+/* ---- several at once ---- */
+
+static void *try_once(void *arg)
+{
+    struct error e;
+    return term_try(arg, &e) == OK ? arg : NULL;
+}
+
+static void one_of_many_leads(void **state)
+{
+    int64_t id = next_id();
+    struct term *nodes[8];
+    pthread_t threads[8];
+    unsigned leaders = 0;
+    (void)state;
+    for (size_t i = 0; i < 8; i++) nodes[i] = node(id, "n");
+    for (size_t i = 0; i < 8; i++) pthread_create(&threads[i], NULL, try_once, nodes[i]);
+    for (size_t i = 0; i < 8; i++) {
+        void *leads;
+        pthread_join(threads[i], &leads);
+        leaders += leads != NULL;
+    }
+    assert_int_equal(leaders, 1);
+    for (size_t i = 0; i < 8; i++) term_free(nodes[i]);
+}
+
+/* ---- PostgreSQL goes away ---- */
+
+static void without_postgresql_there_is_no_lease(void **state)
+{
+    struct term *a = node(next_id(), "a");
+    struct error e;
+    (void)state;
+    expect_leads(a);
+    pg_server_kill(&server);
+    assert_int_equal(term_renew(a, &e), ERR_IO);
+    assert_int_equal(term_state(a), TERM_LEADING);
+    clock_sleep_us(LEASE_MS * 1000);
+    assert_false(term_has_lease(a));
+    pg_server_start(&server);
+    assert_int_equal(term_renew(a, &e), OK);
+    assert_true(term_has_lease(a));
+    term_free(a);
+}
+
+static void *give_up_soon(void *arg)
+{
+    clock_sleep_us(100000);
+    term_give_up(arg);
+    return NULL;
+}
+
+/* A call that waits for a server that does nothing ends when it is not wanted any more. */
+static void giving_up_waits_for_nothing(void **state)
+{
+    struct term *a = node(next_id(), "a");
+    struct error e;
+    pthread_t thread;
+    (void)state;
+    expect_leads(a);
+    pg_server_pause(&server);
+    int64_t begin_us = clock_mono_us();
+    pthread_create(&thread, NULL, give_up_soon, a);
+    assert_int_equal(term_renew(a, &e), ERR_IO);
+    assert_true(clock_mono_us() - begin_us < 1500000);
+    pthread_join(thread, NULL);
+    pg_server_resume(&server);
+    assert_int_equal(term_renew(a, &e), ERR_IO);
+    term_free(a);
+}
+
+static void nonsense_is_said(void **state)
+{
+    struct error e;
+    struct term *t = NULL;
+    struct term_options o = {.url = "host=/nowhere-at-all dbname=x",
+                             .id = next_id(),
+                             .name = "a",
+                             .address = "",
+                             .lease_ms = LEASE_MS,
+                             .call_ms = 1000};
+    (void)state;
+    assert_int_equal(term_open(&o, &t, &e), ERR_IO);
+    assert_null(t);
+    assert_non_null(strstr(e.text, "/nowhere-at-all"));
+    o.url = "postgresql://[";
+    assert_int_equal(term_open(&o, &t, &e), ERR_IO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_one_leads),
+        cmocka_unit_test(a_lease_ends_by_itself),
+        cmocka_unit_test(who_renews_stays),
+        cmocka_unit_test(who_is_silent_is_followed),
+        cmocka_unit_test(a_clean_stop_hands_over_at_once),
+        cmocka_unit_test(one_of_many_leads),
+        cmocka_unit_test(without_postgresql_there_is_no_lease),
+        cmocka_unit_test(giving_up_waits_for_nothing),
+        cmocka_unit_test(nonsense_is_said),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
