@@ -56,10 +56,8 @@ void pg_breaker_fini(struct pg_breaker *b)
 
 void pg_break(struct pg_breaker *b)
 {
-    const uint64_t one = 1;
     __atomic_store_n(&b->is_open, 1, __ATOMIC_RELEASE);
-    ssize_t ignored = write(b->fd, &one, sizeof one);
-    (void)ignored;
+    (void)eventfd_write(b->fd, 1);
 }
 
 static bool is_broken(const struct pg *c)
@@ -140,6 +138,13 @@ static enum err wait_for(struct pg *c, short events, struct error *e)
         if (n < 0 && errno != EINTR) return lost(c, e, "poll");
         if (n > 0 && fds[0].revents != 0) return OK;
     }
+}
+
+bool pg_pause(struct pg *c, int64_t ms)
+{
+    struct pollfd fd = {.fd = c->options.breaker->fd, .events = POLLIN};
+    if (!is_broken(c)) (void)poll(&fd, 1, (int)ms);
+    return !is_broken(c);
 }
 
 /* ---- connecting ---- */
@@ -235,7 +240,7 @@ static enum err set_up(struct pg *c, struct error *e)
              "SET synchronous_commit = %s; SET statement_timeout = %lld; SET lock_timeout = %lld; "
              "SET default_transaction_isolation = 'read committed'; "
              "SET default_transaction_read_only = %s; SET client_min_messages = warning; "
-             "SET idle_in_transaction_session_timeout = 10000; SET bytea_output = hex",
+             "SET idle_in_transaction_session_timeout = 600000",
              c->options.is_quorum ? "on" : "local", (long long)c->options.call_ms,
              (long long)c->options.call_ms, c->options.is_read_only ? "on" : "off");
     enum err r = script(c, sql, e);

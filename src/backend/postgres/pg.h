@@ -36,6 +36,7 @@ struct pg_options {
     int64_t call_ms;   /* a call's deadline */
     bool is_quorum;    /* commits wait for the standbys that the server is configured for */
     bool is_read_only; /* refuses to write */
+    bool is_append;    /* the server does not cancel what it runs: only this side stops waiting */
     struct pg_breaker *breaker;
 };
 
@@ -68,6 +69,8 @@ ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
 /* Several statements without parameters or results, each a transaction of its own if the text says
  * so. */
 ERR_MUST_USE enum err pg_script(struct pg *c, const char *sql, struct error *e);
+/* Waits, but not when the breaker opens: false then. */
+bool pg_pause(struct pg *c, int64_t ms);
 enum pg_outcome pg_outcome(const struct pg *c);
 /* Of a refusal: five characters, as the manual of PostgreSQL lists them in its appendix A. */
 const char *pg_sqlstate(const struct pg *c);

@@ -23,7 +23,7 @@ static const char journal[] =
 static const char journal_storage[] =
     "ALTER TABLE tupled_log ALTER COLUMN body SET STORAGE EXTERNAL";
 static const char journal_index[] =
-    "CREATE INDEX IF NOT EXISTS tupled_log_version ON tupled_log (id, last_version)";
+    "CREATE INDEX IF NOT EXISTS tupled_log_version ON tupled_log (id, last_version, part)";
 static const char applied[] =
     "CREATE TABLE IF NOT EXISTS tupled_applied (id int8 PRIMARY KEY, epoch int8 NOT NULL, "
     "applied int8 NOT NULL)";
@@ -36,7 +36,7 @@ static const char counts[] =
     "expiring int8 NOT NULL, bytes int8 NOT NULL, PRIMARY KEY (id, database))";
 static const char garbage[] =
     "CREATE TABLE IF NOT EXISTS tupled_garbage (id int8, first bytea, until bytea, "
-    "version int8, PRIMARY KEY (id, first, until, version))";
+    "version int8, hides int8 NOT NULL, PRIMARY KEY (id, first, until, version))";
 static const char *const steps[] = {leader,  journal, journal_storage, journal_index,
                                     applied, entries, counts,          garbage};
 

@@ -61,7 +61,7 @@ static void set_holder(struct term *t)
     }
 }
 
-struct pg *term_connect(struct term *t, const char *name, bool is_read_only)
+struct pg *term_connect(struct term *t, const char *name, enum term_use use)
 {
     char text[TEXT_BYTES];
     snprintf(text, sizeof text, "tupled %s: %s", t->name, name);
@@ -69,7 +69,8 @@ struct pg *term_connect(struct term *t, const char *name, bool is_read_only)
                                        .name = text,
                                        .call_ms = t->options.call_ms,
                                        .is_quorum = t->options.is_quorum,
-                                       .is_read_only = is_read_only,
+                                       .is_read_only = use == TERM_READ,
+                                       .is_append = use == TERM_APPEND,
                                        .breaker = &t->breaker});
 }
 
@@ -83,7 +84,7 @@ enum err term_open(const struct term_options *options, struct term **out, struct
     t->seen_beat = -1;
     set_holder(t);
     enum err r = pg_breaker_init(&t->breaker, e);
-    t->pg = term_connect(t, "leader", false);
+    t->pg = term_connect(t, "leader", TERM_WRITE);
     if (r == OK) r = schema_make(t->pg, options->id, e);
     if (r != OK) {
         term_free(t);

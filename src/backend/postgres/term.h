@@ -67,8 +67,9 @@ uint64_t term_versions(const struct term *t);
 const char *term_holder(const struct term *t);
 const char *term_holder_address(const struct term *t);
 
-/* Connections of this term are made with these; the name is the connection's. */
-struct pg *term_connect(struct term *t, const char *name, bool is_read_only);
+/* Connections of this term are made with it: `name` is for people. */
+enum term_use { TERM_WRITE, TERM_APPEND, TERM_READ };
+struct pg *term_connect(struct term *t, const char *name, enum term_use use);
 /* All calls of its connections end, now and later. Any thread. */
 void term_give_up(struct term *t);
 

@@ -85,7 +85,8 @@ enum err rig_try_open(struct rig *r, struct error *e)
 {
     assert_null(r->b);
     struct store *store = NULL;
-    enum err result = local_open(&r->local, &r->journal, &store, e);
+    enum err result = r->open != NULL ? r->open(r, &r->journal, &store, e)
+                                      : local_open(&r->local, &r->journal, &store, e);
     struct journal *journal = r->journal;
     if (r->late != NULL) {
         r->options.pick = late_pick;

@@ -20,6 +20,10 @@ struct rig {
     struct journal *journal; /* the backend's */
     struct pipeline_options options;
     struct local_options local;
+    /* What it stands on, when that is not a directory; NULL = local_open. Then `local` is unused. */
+    enum err (*open)(struct rig *r, struct journal **journal, struct store **store,
+                     struct error *e);
+    void *open_arg;
     struct late *late; /* stands between, when it is not NULL; the test's */
     char dir[64];
     uint64_t durable; /* told by on_durable */

@@ -1,0 +1,99 @@
+/* pg_journal_int: what pg_journal.c (batches, the lease, closing), pg_append.c (the statements that
+ * append) and pg_history.c (the start, and reading what was committed) share.
+ */
+#ifndef BACKEND_POSTGRES_PG_JOURNAL_INT_H
+#define BACKEND_POSTGRES_PG_JOURNAL_INT_H
+
+#include "backend/postgres/pg_journal.h"
+#include "backend/worker.h"
+#include "base/histogram.h"
+
+struct pg_journal;
+
+struct pg_batch {
+    struct journal_batch base; /* first */
+    struct pg_batch *next;
+    int64_t number;
+    uint64_t version_before;
+};
+
+struct append_job {
+    struct job job; /* first */
+    struct pg_journal *journal;
+    struct pg_batch *batches; /* oldest first */
+    uint64_t bytes;           /* of all that were appended in this job */
+    int64_t took_us;
+    enum err result; /* ERR_TRYAGAIN: another node leads; ERR_IO: given up */
+    struct error error;
+    int is_waiting; /* atomic: the statement is being repeated; is_full: for want of space there */
+    int is_full;
+};
+
+struct small_job {
+    struct job job; /* first */
+    struct pg_journal *journal;
+    uint64_t number; /* what it is about */
+    enum err result;
+    struct error error;
+};
+
+/* pg_history.c */
+struct pg_reading;
+
+struct pg_journal {
+    struct journal base; /* first */
+    struct pg_journal_options options;
+    struct term *term;
+    struct worker *appender, *leaser, *background; /* one thread each; NULL before `start` */
+    struct pg *append_pg, *background_pg;
+    struct pg_batch *sealed, **sealed_end, *unused;
+    uint64_t sealed_bytes; /* of those in `sealed` */
+    int64_t next_number;
+    uint64_t version_sealed; /* the last one */
+    struct append_job append;
+    struct small_job lease, versions, letting_go;
+    bool is_leasing, is_reserving, is_letting_go, is_lost_told;
+    int64_t leased_us; /* monotonic: the last renewal was posted */
+    uint64_t version_reserved;
+    int64_t versions_failed_us; /* 0 = the last reservation succeeded */
+    uint64_t applied;
+    int64_t released_ms, let_go_us;
+    uint64_t oldest; /* nothing after it is missing */
+    uint64_t bytes;  /* in the table, about */
+    uint64_t syncs, sync_us, batches, appended_bytes, durable_bytes;
+    struct histogram sync_times;
+    struct pg_reading *readings, *idle; /* under way; connections that are free */
+};
+
+static inline struct pg_journal *pg_journal_of(struct journal *j)
+{
+    return (struct pg_journal *)j;
+}
+
+#define PG_PART_BYTES (4u << 20)
+static inline size_t pg_part_bytes(const struct pg_journal *j)
+{
+    return j->options.batch_bytes != 0 ? j->options.batch_bytes : PG_PART_BYTES;
+}
+
+/* pg_append.c */
+void pg_append_run(struct job *job);
+/* Of a part: over its body and all columns but the epoch. */
+struct pg_part {
+    int64_t batch, part, parts;
+    uint64_t version_before, last_version;
+    int64_t time_ms;
+    struct slice body;
+};
+int64_t pg_part_checksum(const struct pg_part *p);
+
+/* pg_history.c */
+ERR_MUST_USE enum err pg_replay(struct pg_journal *j, struct journal_replay *r, struct error *e);
+bool pg_history_begin(struct journal *journal, struct journal_read *r);
+void pg_history_run(struct journal *journal, struct journal_read *r);
+void pg_history_end(struct journal *journal, struct journal_read *r);
+/* The oldest version that is being read, or UINT64_MAX. */
+uint64_t pg_history_oldest(const struct pg_journal *j);
+void pg_history_free(struct pg_journal *j);
+
+#endif

@@ -1,0 +1,29 @@
+/* pg_store: the store in PostgreSQL's tupled_entry and its neighbours (schema.h). backend/store.h
+ * has the contract. Every write is fenced by the epoch of the term in tupled_applied.
+ *
+ * A pinned reader is a transaction that sees one snapshot. The loop cannot wait for one to be made,
+ * so pinning only notes that it is wanted; it is made by the reader's first fetch, or by the store
+ * thread before it begins with the next apply, whatever comes first. A reader whose connection ends
+ * has lost its snapshot, and answers ERR_IO until it is unpinned.
+ *
+ * Flushed databases: their rows are hidden at once by a row of tupled_garbage, which every read
+ * looks at, and are removed in slices. Forgotten ranges are only removed.
+ *
+ * Text indexes are not kept: a search answers ERR_INDEXING.
+ */
+#ifndef BACKEND_POSTGRES_PG_STORE_H
+#define BACKEND_POSTGRES_PG_STORE_H
+
+#include "backend/postgres/term.h"
+#include "backend/store.h"
+
+struct pg_store_options {
+    struct term *term;  /* leading; outlives the store */
+    size_t slice_bytes; /* of an apply; 0 = 2 MB */
+};
+
+/* Blocks. ERR_IO, ERR_CORRUPT. */
+ERR_MUST_USE enum err pg_store_open(const struct pg_store_options *options, struct store **out,
+                                    struct error *e);
+
+#endif

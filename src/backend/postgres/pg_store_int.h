@@ -1,0 +1,88 @@
+/* pg_store_int: what pg_store.c (open, close, readers), pg_apply.c (memtables), pg_clean.c (what is
+ * not there any more) and pg_read.c (reads) share.
+ */
+#ifndef BACKEND_POSTGRES_PG_STORE_INT_H
+#define BACKEND_POSTGRES_PG_STORE_INT_H
+
+#include <pthread.h>
+
+#include "backend/postgres/pg_store.h"
+
+struct pg_reader {
+    struct store_reader base; /* first */
+    struct pg_store *store;
+    struct pg_reader *next; /* of the store's open ones; guarded by its lock */
+    unsigned refs;          /* likewise: the owner, and the store thread */
+    uint64_t wanted;        /* atomic: number of the pin; 0 = not pinned */
+    pthread_mutex_t lock;   /* guards the rest: whoever runs a statement has it */
+    struct pg *pg;
+    uint64_t held; /* the pin whose snapshot the open transaction is; 0 = there is none */
+    uint64_t lost; /* the pin whose snapshot is gone */
+};
+
+struct pg_store {
+    struct store base; /* first */
+    struct term *term;
+    size_t slice_bytes;
+    struct pg *pg; /* store thread */
+    uint64_t applied;
+    struct sparse counts; /* struct store_counts; owned; store thread */
+    bool has_garbage;
+    pthread_mutex_t lock;
+    struct pg_reader *readers; /* guarded by lock */
+    uint64_t pins;             /* loop thread: the last number given */
+};
+
+static inline struct pg_store *pg_store_of(struct store *s)
+{
+    return (struct pg_store *)s;
+}
+
+static inline struct pg_reader *pg_reader_of(struct store_reader *r)
+{
+    return (struct pg_reader *)r;
+}
+
+/* Rows of tupled_entry e that are there: not hidden by a flush. $1 is the engine. */
+#define PG_IS_THERE                                                                                \
+    "NOT EXISTS (SELECT 1 FROM tupled_garbage g WHERE g.id = $1 AND g.hides = 1 "                  \
+    "AND e.key >= g.first AND e.key < g.until AND e.version <= g.version)"
+
+/* Over key, version, expiry and value. */
+int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms,
+                          struct slice value);
+
+/* pg_store.c: applied, counts and has_garbage as they are stored. */
+ERR_MUST_USE enum err pg_store_load(struct pg_store *s, struct error *e);
+ERR_MUST_USE enum err pg_fenced_off(struct pg_store *s, struct error *e);
+
+/* pg_apply.c, pg_clean.c */
+ERR_MUST_USE enum err pg_apply(struct store *store, const struct memtable *m,
+                               struct store_progress *progress, struct error *e);
+ERR_MUST_USE enum err pg_clean(struct store *store, struct store_progress *progress, bool *has_more,
+                               struct error *e);
+/* The databases that m flushes; and, at the end of an apply, the ranges that it forgets. */
+ERR_MUST_USE enum err pg_flush(struct pg_store *s, const struct memtable *m, struct error *e);
+ERR_MUST_USE enum err pg_forget(struct pg_store *s, const struct memtable *m, struct error *e);
+
+/* pg_read.c */
+/* Makes the snapshots that are wanted and ends those that are not any more; store thread. */
+void pg_readers_settle(struct pg_store *s);
+ERR_MUST_USE enum err pg_reader_open(struct store *store, struct store_reader **out,
+                                     struct error *e);
+void pg_reader_close(struct store_reader *reader);
+ERR_MUST_USE enum err pg_get(struct store_reader *reader, struct slice key, bool may_wait,
+                             struct entry *out, struct error *e);
+void pg_get_end(struct store_reader *reader);
+ERR_MUST_USE enum err pg_get_many(struct store_reader *reader, const struct slice *keys,
+                                  size_t count, struct arena *arena, struct entry *out,
+                                  struct error *e);
+ERR_MUST_USE enum err pg_pin(struct store_reader *reader, struct error *e);
+void pg_unpin(struct store_reader *reader);
+ERR_MUST_USE enum err pg_fetch(struct store_reader *reader, const struct store_fetch *f,
+                               struct store_chunk *out, struct error *e);
+ERR_MUST_USE enum err pg_verify(struct store_reader *reader, struct store_found *out,
+                                const bool *is_stopping, struct error *e);
+uint64_t pg_pages(struct store_reader *reader);
+
+#endif

@@ -1,0 +1,24 @@
+/* postgres: what a database stands on whose log and store are in PostgreSQL: pg_journal.h and
+ * pg_store.h, under one term (term.h). The term is the caller's until both are open, then the
+ * journal's.
+ */
+#ifndef BACKEND_POSTGRES_POSTGRES_H
+#define BACKEND_POSTGRES_POSTGRES_H
+
+#include "backend/postgres/pg_journal.h"
+#include "backend/postgres/pg_store.h"
+
+struct postgres_options {
+    struct term *term; /* leading */
+    int64_t lease_ms;
+    int64_t retention_ms;
+    uint64_t retention_bytes;
+    size_t batch_bytes, slice_bytes; /* 0 = as usual */
+};
+
+/* Both or none. ERR_CORRUPT, ERR_IO. The journal is closed after the store. */
+ERR_MUST_USE enum err postgres_open(const struct postgres_options *options,
+                                    struct journal **journal, struct store **store,
+                                    struct error *e);
+
+#endif
