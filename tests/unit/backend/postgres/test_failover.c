@@ -1,0 +1,332 @@
+/* PostgreSQL: what happens when it crashes, when another node takes over, and when rows are
+ * damaged. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "backend/postgres/pg_journal_int.h"
+#include "base/clock.h"
+#include "unit/backend/postgres/pg_rig.h"
+
+static struct pg_server server;
+
+static int start(void **state)
+{
+    (void)state;
+    if (pg_server_can()) pg_server_init(&server);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (pg_server_can()) pg_server_fini(&server);
+    return 0;
+}
+
+/* Of an engine that no other test has. */
+static struct pg_rig fresh(void)
+{
+    static int64_t id;
+    if (!pg_server_can()) skip();
+    return (struct pg_rig){.server = &server, .id = ++id};
+}
+
+/* One statement by hand: `numbers` go to $1, $2, ... */
+static struct pg *by_hand(const char *sql, const int64_t *numbers, size_t count)
+{
+    static struct pg_breaker breaker;
+    struct error e;
+    if (breaker.fd == 0) assert_int_equal(pg_breaker_init(&breaker, &e), OK);
+    struct pg *c = pg_new(&(struct pg_options){
+        .url = server.url, .name = "by hand", .call_ms = 10000, .breaker = &breaker});
+    pg_begin(c);
+    for (size_t i = 0; i < count; i++) pg_put_i64(c, numbers[i]);
+    enum err r = pg_run(c, sql, &e);
+    if (r != OK) fail_msg("%s", e.text);
+    return c;
+}
+
+static void change(const char *sql, int64_t id)
+{
+    struct pg *c = by_hand(sql, &id, 1);
+    assert_int_equal(pg_changed(c), 1);
+    pg_free(c);
+}
+
+static int64_t number(const char *sql, int64_t id)
+{
+    struct pg *c = by_hand(sql, &id, 1);
+    int64_t n = pg_i64(c, 0, 0);
+    pg_free(c);
+    return n;
+}
+
+/* ---- crashes of PostgreSQL ---- */
+
+static void what_was_acknowledged_outlives_a_crash_of_postgresql(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    (void)state;
+    pg_rig_init(&r, &p);
+    r.options.is_inline = false;
+    rig_open(&r);
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 200; i++) {
+            (void)rig_set(&r, key_of(0, "%d.%d", round, i), slice_str("x"));
+            if (i % 8 == 7) rig_step(&r);
+            if (i == 100) pg_server_kill(&server);
+        }
+        pg_server_start(&server);
+        rig_settle(&r);
+        assert_false(r.is_fatal);
+        for (int i = 0; i < 200; i++) rig_expect(&r, key_of(0, "%d.%d", round, i), "x");
+        assert_int_equal(backend_entries(r.b, 0), (round + 1) * 200);
+        if (round % 2 == 0) rig_apply(&r);
+    }
+    rig_crash(&r);
+    for (int i = 0; i < 800; i++) rig_expect(&r, key_of(0, "%d.%d", i / 200, i % 200), "x");
+    rig_apply(&r);
+    assert_int_equal(backend_entries(r.b, 0), 800);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+/* ---- another node leads ---- */
+
+struct two {
+    struct pg_rig p, q;
+    struct rig a, b;
+};
+
+/* a led, and b has taken over while a was silent. */
+static void two_init(struct two *t)
+{
+    t->p = t->q = fresh();
+    pg_rig_init(&t->a, &t->p);
+    pg_rig_init(&t->b, &t->q);
+    rig_open(&t->a);
+    (void)rig_set(&t->a, key_of(0, "k"), slice_str("of a"));
+    (void)rig_set(&t->a, key_of(0, "only a"), slice_str("1"));
+    rig_settle(&t->a);
+    rig_open(&t->b);
+}
+
+static void two_fini(struct two *t)
+{
+    rig_abandon(&t->a);
+    rig_close(&t->b);
+    rig_open(&t->b);
+    rig_expect(&t->b, key_of(0, "k"), "of b");
+    rig_expect(&t->b, key_of(0, "only a"), "1");
+    assert_int_equal(backend_entries(t->b.b, 0), 2);
+    rig_close(&t->b);
+    rig_fini(&t->a);
+    rig_fini(&t->b);
+}
+
+static void step_until_lost(struct rig *r)
+{
+    for (int i = 0; i < STEPS_MAX && !r->is_fatal; i++) rig_step(r);
+    assert_true(r->is_fatal);
+}
+
+static void who_was_followed_appends_nothing(void **state)
+{
+    struct two t;
+    (void)state;
+    two_init(&t);
+    (void)rig_set(&t.b, key_of(0, "k"), slice_str("of b"));
+    rig_settle(&t.b);
+    uint64_t durable = t.a.durable;
+    (void)rig_set(&t.a, key_of(0, "k"), slice_str("too late"));
+    (void)rig_set(&t.a, key_of(0, "new"), slice_str("too late"));
+    step_until_lost(&t.a);
+    assert_int_equal(t.a.durable, durable);
+    assert_int_equal(term_state(t.p.term), TERM_LOST);
+    assert_true(t.b.durable > durable);
+    two_fini(&t);
+}
+
+/* What a has in memory was acknowledged, but b has written over it. */
+static void who_was_followed_applies_nothing(void **state)
+{
+    struct two t;
+    struct error e;
+    (void)state;
+    two_init(&t);
+    (void)rig_set(&t.b, key_of(0, "k"), slice_str("of b"));
+    rig_settle(&t.b);
+    rig_apply(&t.b);
+    pipeline_freeze(pipeline_of(t.a.b));
+    for (int i = 0; i < 50; i++) rig_step(&t.a);
+    assert_int_not_equal(term_state(t.p.term), TERM_LEADING);
+    assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", t.p.id), 2);
+    assert_int_equal(term_renew(t.q.term, &e), OK);
+    two_fini(&t);
+}
+
+/* Versions go on above what the old leader may have given to somebody. */
+static void versions_of_leaders_do_not_meet(void **state)
+{
+    struct two t;
+    (void)state;
+    two_init(&t);
+    uint64_t of_a = rig_set(&t.a, key_of(0, "k"), slice_str("too late"));
+    uint64_t of_b = rig_set(&t.b, key_of(0, "k"), slice_str("of b"));
+    assert_true(of_b > of_a + 1000);
+    step_until_lost(&t.a);
+    rig_settle(&t.b);
+    two_fini(&t);
+}
+
+/* ---- the log ---- */
+
+static void the_log_is_let_go_of(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    (void)state;
+    p.retention_ms = -1;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    for (int i = 0; i < 20; i++) {
+        (void)rig_set(&r, key_of(0, "%d", i), slice_str("x"));
+        rig_settle(&r);
+    }
+    assert_int_equal(number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 20);
+    rig_apply(&r);
+    int64_t left = 20;
+    for (int i = 0; i < 200 && left > 0; i++) {
+        rig_step(&r);
+        left = number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id);
+    }
+    assert_int_equal(left, 0);
+    assert_int_equal(r.journal->ops->oldest(r.journal), r.durable);
+    (void)rig_set(&r, key_of(0, "more"), slice_str("x"));
+    rig_settle(&r);
+    rig_crash(&r);
+    rig_expect(&r, key_of(0, "more"), "x");
+    rig_expect(&r, key_of(0, "7"), "x");
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+/* A leader died between two parts of a batch. */
+static void a_batch_without_its_end_is_none(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    (void)state;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    uint64_t version = rig_set(&r, key_of(0, "k"), slice_str("x"));
+    rig_settle(&r);
+    rig_abandon(&r);
+    struct pg_part part = {.batch = 2,
+                           .parts = 2,
+                           .version_before = version,
+                           .last_version = version + 9,
+                           .time_ms = 1,
+                           .body = slice_of(NULL, 0)};
+    const int64_t numbers[] = {p.id, (int64_t)version, (int64_t)version + 9,
+                               pg_part_checksum(&part)};
+    pg_free(
+        by_hand("INSERT INTO tupled_log VALUES ($1, 2, 0, 2, 1, $2, $3, 1, $4, '')", numbers, 4));
+    rig_open(&r);
+    assert_int_equal(number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 1);
+    (void)rig_set(&r, key_of(0, "l"), slice_str("y"));
+    rig_settle(&r);
+    rig_crash(&r);
+    rig_expect(&r, key_of(0, "k"), "x");
+    rig_expect(&r, key_of(0, "l"), "y");
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+/* ---- damage ---- */
+
+static void expect_no_start(struct rig *r, const char *words)
+{
+    struct error e;
+    assert_int_equal(rig_try_open(r, &e), ERR_CORRUPT);
+    if (strstr(e.text, words) == NULL) fail_msg("\"%s\" does not say \"%s\"", e.text, words);
+}
+
+static void three_batches(struct rig *r, struct pg_rig *p)
+{
+    pg_rig_init(r, p);
+    rig_open(r);
+    for (int i = 0; i < 3; i++) {
+        (void)rig_set(r, key_of(0, "%d", i), slice_str("x"));
+        rig_settle(r);
+    }
+    rig_abandon(r);
+}
+
+static void a_damaged_batch_is_named(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    (void)state;
+    three_batches(&r, &p);
+    change("UPDATE tupled_log SET body = set_byte(body, 30, get_byte(body, 30) # 1) "
+           "WHERE id = $1 AND batch = 2",
+           p.id);
+    expect_no_start(&r, "batch 2 part 0 of tupled_log is damaged");
+    rig_fini(&r);
+}
+
+static void a_lost_batch_is_named(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    (void)state;
+    three_batches(&r, &p);
+    change("DELETE FROM tupled_log WHERE id = $1 AND batch = 2", p.id);
+    expect_no_start(&r, "tupled_log has a gap");
+    rig_fini(&r);
+}
+
+static void a_damaged_entry_is_named(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    struct entry entry;
+    struct error e;
+    (void)state;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    (void)rig_set(&r, key_of(0, "good"), slice_str("x"));
+    (void)rig_set(&r, key_of(0, "k"), slice_str("value"));
+    rig_apply(&r);
+    rig_close(&r);
+    change("UPDATE tupled_entry SET value = 'valve' WHERE id = $1 AND value = 'value'", p.id);
+    rig_open(&r);
+    assert_int_equal(rig_try_load(&r, key_of(0, "k"), &entry, &e), ERR_CORRUPT);
+    assert_non_null(strstr(e.text, "damaged"));
+    rig_expect(&r, key_of(0, "good"), "x");
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_acknowledged_outlives_a_crash_of_postgresql),
+        cmocka_unit_test(who_was_followed_appends_nothing),
+        cmocka_unit_test(who_was_followed_applies_nothing),
+        cmocka_unit_test(versions_of_leaders_do_not_meet),
+        cmocka_unit_test(the_log_is_let_go_of),
+        cmocka_unit_test(a_batch_without_its_end_is_none),
+        cmocka_unit_test(a_damaged_batch_is_named),
+        cmocka_unit_test(a_lost_batch_is_named),
+        cmocka_unit_test(a_damaged_entry_is_named),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}
