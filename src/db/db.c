@@ -4,21 +4,31 @@
 #include "base/mem.h"
 #include "search/text_ops.h"
 
+static enum err open_local(struct db *db, const struct db_options *options, struct store **store,
+                           struct error *e)
+{
+    struct local_options local = options->local;
+    local.text_ops = &search_text_ops;
+    enum err r = local_open(&local, &db->journal, store, e);
+    db->is_local = true;
+    if (r != OK) return r;
+    db->archive = local_archive(db->journal);
+    db->lineage = local_lineage(*store);
+    return OK;
+}
+
 enum err db_open(const struct db_options *options, struct db **out, struct error *e)
 {
     struct db *db = mem_new(sizeof *db);
-    struct local_options local = options->local;
-    struct journal *journal = NULL;
     struct store *store = NULL;
     struct engine_options engine = options->engine;
     struct queue_options queues = options->queues;
     *out = NULL;
-    local.text_ops = &search_text_ops;
-    enum err r = local_open(&local, &journal, &store, e);
-    db->journal = journal;
-    db->archive = r == OK ? local_archive(journal) : NULL;
+    const struct db_elsewhere *other = &options->elsewhere;
+    enum err r = other->open != NULL ? other->open(other->arg, &db->journal, &store, e)
+                                     : open_local(db, options, &store, e);
+    struct journal *journal = db->journal;
     db->is_frozen = options->pipeline.frozen_ms != 0;
-    db->lineage = r == OK ? local_lineage(store) : NULL;
     if (r == OK && options->wrap.wrap != NULL) {
         options->wrap.wrap(options->wrap.arg, &journal, &store);
     }
@@ -50,7 +60,7 @@ enum err db_set_options(struct db *db, const struct db_options *options, struct 
     engine_set_limits(db->engine, &options->engine);
     queues_set_options(db->queues, &queues);
     archiving_set_options(db->archiving, &options->archiving);
-    local_set_options(db->journal, &options->local);
+    if (db->is_local) local_set_options(db->journal, &options->local);
     return pipeline_set_options(db->backend, &options->pipeline, w, e);
 }
 
@@ -62,7 +72,7 @@ void db_on_durable(struct db *db, void (*on_durable)(void *arg, uint64_t version
 
 bool db_is_discarded(const struct db *db, uint64_t version, uint64_t *fork)
 {
-    return lineage_is_discarded(db->lineage, version, fork);
+    return db->lineage != NULL && lineage_is_discarded(db->lineage, version, fork);
 }
 
 uint64_t db_durable(const struct db *db)

@@ -21,11 +21,12 @@
 
 struct db {
     struct backend *backend;
-    struct journal *journal;     /* of this machine; the backend's */
-    struct archive *archive;     /* the journal's; NULL = there is none */
-    struct archiving *archiving; /* NULL likewise */
-    const struct lineage *lineage;
-    bool is_frozen; /* pipeline_options.frozen_ms */
+    struct journal *journal;       /* the backend's */
+    bool is_local;                 /* it is a directory on this machine, not `elsewhere` */
+    struct archive *archive;       /* the journal's; NULL = there is none */
+    struct archiving *archiving;   /* NULL likewise */
+    const struct lineage *lineage; /* NULL likewise, and when it is not local */
+    bool is_frozen;                /* pipeline_options.frozen_ms */
     struct engine *engine;
     struct databases *databases;
     struct watch *watch;
@@ -39,21 +40,29 @@ struct db_wrap {
     void *arg;
 };
 
+/* Where journal and store are when they are not in a directory: both are made, or none. NULL =
+ * local_open. */
+struct db_elsewhere {
+    enum err (*open)(void *arg, struct journal **journal, struct store **store, struct error *e);
+    void *arg;
+};
+
 struct db_options {
     struct pipeline_options pipeline;
     struct local_options local;   /* db_open sets text_ops */
     struct engine_options engine; /* without the backend */
     struct queue_options queues;  /* without the engine */
     struct archiving_options archiving;
-    size_t late_bytes_max; /* of watches; 0 = the default */
-    unsigned databases;    /* that are there from the start; 0 = 16 */
+    size_t late_bytes_max;         /* of watches; 0 = the default */
+    unsigned databases;            /* that are there from the start; 0 = 16 */
+    struct db_elsewhere elsewhere; /* in place of `local` */
     struct db_wrap wrap;
     /* Versions up to this one are acknowledged; NULL = nobody asks. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;
 };
 
-/* Opens and recovers: errors of local_open and pipeline_open. What layers keep in memory is read in
+/* Opens and recovers: errors of local_open, or of `elsewhere`, and pipeline_open. What layers keep in memory is read in
  * the turns that follow. */
 ERR_MUST_USE enum err db_open(const struct db_options *options, struct db **out, struct error *e);
 /* Takes what may change while it is open: what local_set_options and pipeline_set_options take,

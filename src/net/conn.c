@@ -157,7 +157,7 @@ static bool conn_send(struct conn *c, struct slice *ready)
 {
     struct stream *s = &c->stream;
     size_t written = 0;
-    while (ready->len > 0 && written < WRITE_BYTES_MAX) {
+    while (ready->len > 0 && written < WRITE_BYTES_MAX && net_may_send(s->net)) {
         size_t len = ready->len < WRITE_BYTES_MAX ? ready->len : WRITE_BYTES_MAX;
         ssize_t sent = conn_write(c, ready->data, len);
         if (sent < 0 && errno == EINTR) continue;
@@ -182,7 +182,7 @@ static void conn_flush(struct conn *c)
         stream_kill(s);
         return;
     }
-    if (ready.len > 0) {
+    if (ready.len > 0 && !n->is_gated) {
         c->is_write_blocked = true;
         bool wants_read = c->tls != NULL && tls_write_wants_read(c->tls);
         ev_io_start(n->loop, wants_read ? &c->read_io : &c->write_io);
@@ -195,7 +195,7 @@ static void conn_flush(struct conn *c)
             stream_kill(s);
             return;
         }
-    } else if (ready.len == 0) {
+    } else if (ready.len == 0 || n->is_gated) {
         conn_hold(c);
     }
     (void)stream_check_output(s);

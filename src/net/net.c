@@ -112,10 +112,13 @@ static void on_wake(struct ev_loop *loop, ev_async *async, int events)
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
-    const struct net *n = timer->data;
+    struct net *n = timer->data;
     (void)loop;
     (void)events;
     n->options.hooks.tick(n->options.hooks.arg);
+    if (!n->is_gated) return;
+    n->is_gated = false;
+    if (net_may_send(n)) net_set_durable(n, n->durable);
 }
 
 static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -245,7 +248,7 @@ static void drain(struct net *n)
     }
     (void)n->options.hooks.turn_end(n->options.hooks.arg);
     while (n->held.held_next != &n->held || n->finishing_count > 0) {
-        if (clock_mono_us() - begin_us >= DRAIN_US) return;
+        if (clock_mono_us() - begin_us >= DRAIN_US || n->is_gated) return;
         ev_run(n->loop, EVRUN_ONCE);
     }
 }

@@ -28,6 +28,9 @@ struct net_hooks {
     /* Every 10 ms, every 100 ms. */
     void (*tick)(void *arg);
     void (*slow_tick)(void *arg);
+    /* Asked right before anything is sent: no means that everybody's output is held, until a later
+     * tick hears yes. NULL = always yes. */
+    bool (*may_send)(void *arg);
 };
 
 struct net_options {

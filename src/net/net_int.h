@@ -88,6 +88,7 @@ struct net {
     int64_t turn_begin_us, now_us;          /* now_us: as last looked at */
     size_t turn_bytes;                      /* of requests read and replies made */
     struct conn *flush_first, **flush_last; /* to be flushed at the end of the turn */
+    bool is_gated;                          /* hooks.may_send said no */
     uint64_t durable;                       /* as last heard */
     int64_t refused_us;                     /* last log line about a refused connection */
     bool is_open, is_stopping;
@@ -136,5 +137,14 @@ void conn_queue_flush(struct conn *c);
  * some milliseconds. */
 void conn_flush_queued(struct net *n, bool all);
 void conn_free(struct conn *c);
+
+/* May anything be sent now? Where not, the tick looks again. */
+static inline bool net_may_send(struct net *n)
+{
+    const struct net_hooks *h = &n->options.hooks;
+    if (h->may_send == NULL || h->may_send(h->arg)) return true;
+    n->is_gated = true;
+    return false;
+}
 
 #endif

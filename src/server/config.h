@@ -19,6 +19,8 @@
 
 enum config_action { CONFIG_RUN, CONFIG_SHOW_VERSION, CONFIG_SHOW_HELP };
 enum config_format { CONFIG_FORMAT_JSON, CONFIG_FORMAT_MSGPACK };
+enum config_backend { CONFIG_LOCAL, CONFIG_POSTGRESQL };
+enum config_quorum { CONFIG_QUORUM, CONFIG_PROVIDER, CONFIG_ASYNC };
 enum config_durability { CONFIG_DURABLE_ALWAYS, CONFIG_DURABLE_INTERVAL, CONFIG_DURABLE_NEVER };
 enum config_switch { CONFIG_NO, CONFIG_YES };
 enum config_tls_auth { CONFIG_TLS_AUTH_NO, CONFIG_TLS_AUTH_YES, CONFIG_TLS_AUTH_OPTIONAL };
@@ -92,6 +94,12 @@ struct config {
     char *dir;         /* owned */
     char *backup_dir;  /* owned; empty = `backups` in dir */
     char *archive_dir; /* owned; empty = none */
+    enum config_backend backend;
+    char *postgresql_url; /* owned, as the next; libpq's */
+    char *node_name;      /* empty = the host's */
+    char *node_address;   /* empty = it does not say */
+    enum config_quorum postgresql_durability;
+    uint64_t lease_ms;
     uint64_t archive_interval_s, archive_retention_s;
     char *backup_schedule; /* owned; as schedule_parse takes it */
     uint64_t databases;

@@ -15,6 +15,8 @@ static const char *const pubsub_words[] = {"resetchannels", "allchannels", NULL}
 static const char *const auth_words[] = {"no", "yes", "optional", NULL};
 static const char *const user_words[] = {"off", "cn", "uri", NULL};
 static const char *const delete_words[] = {"prefix", "exact", NULL};
+static const char *const backend_words[] = {"local", "postgresql", NULL};
+static const char *const quorum_words[] = {"quorum", "provider", "async", NULL};
 static const char *const debug_words[] = {"no", "yes", "local", NULL};
 
 #define AT(member) offsetof(struct config, member)
@@ -148,6 +150,18 @@ static const struct setting settings[] = {
      MUTABLE, "seconds back to which any moment can be restored; 0 = for ever"},
     {"backup-schedule", SETTING_SCHEDULE, AT(backup_schedule), "", 0, 255, NULL, MUTABLE,
      "when base backups are made in archive-dir: 03:30 (UTC), every 6h; empty = never"},
+    {"backend", SETTING_WORD, AT(backend), "local", 0, 0, backend_words, FIXED,
+     "what keeps the data: the directory dir, or PostgreSQL"},
+    {"postgresql-url", SETTING_TEXT, AT(postgresql_url), "", 0, 4000, NULL, FIXED,
+     "where PostgreSQL is, as libpq takes it: postgresql://user@host/database"},
+    {"postgresql-durability", SETTING_WORD, AT(postgresql_durability), "quorum", 0, 0,
+     quorum_words, FIXED, "who makes a commit of PostgreSQL safe: its standbys, its provider, nobody"},
+    {"node-name", SETTING_TEXT, AT(node_name), "", 0, 200, NULL, FIXED,
+     "what this node is called; empty = the name of the host"},
+    {"node-address", SETTING_TEXT, AT(node_address), "", 0, 200, NULL, FIXED,
+     "host:port at which clients and other nodes reach this one"},
+    {"lease", SETTING_NUMBER, AT(lease_ms), "3000", 200, 600000, NULL, FIXED,
+     "milliseconds for which the node that leads may answer after PostgreSQL said so"},
     {"databases", SETTING_NUMBER, AT(databases), "16", 1, 16, NULL, FIXED,
      "databases that are there from the start"},
     {"durability", SETTING_DURABILITY, AT(durability), "always", 1, 60000, NULL, MUTABLE,

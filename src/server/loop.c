@@ -106,6 +106,7 @@ void loop_open(struct server *s)
         .turn_over = on_turn_over,
         .tick = on_tick,
         .slow_tick = on_slow_tick,
+        .may_send = s->term != NULL ? leader_may_send : NULL,
     };
     net_open(s->net, &options);
     db_on_durable(s->env.db, on_durable, s);

@@ -41,6 +41,7 @@ __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
 static void on_replay(void *arg, uint64_t transactions)
 {
     struct server *s = arg;
+    leader_start_goes_on(s);
     service_progress(&s->service, "reading the journal: %llu transactions so far",
                      (unsigned long long)transactions);
 }
@@ -54,6 +55,8 @@ static enum err open_database(struct server *s, const struct db_wrap *wrap, stru
     options.pipeline.arg = s;
     if (wrap != NULL) options.wrap = *wrap;
     enum err r = restored_frozen(s, &options.pipeline.frozen_ms, e);
+    if (r == OK) r = leader_wait(s, e);
+    if (s->term != NULL) options.elsewhere = (struct db_elsewhere){leader_open, s};
     if (r == OK) r = db_open(&options, &s->env.db, e);
     if (r == OK) restored_queues(s);
     return r;

@@ -13,6 +13,8 @@
 
 #define TLS_FILES 4
 
+struct term;
+
 /* What settings and files of TLS say. */
 struct tls_made {
     struct tls_context *context;
@@ -28,6 +30,8 @@ struct server {
     uint16_t http_port; /* listened on; 0 = none */
     struct env env;     /* its db is owned */
     struct service service;
+    struct term *term;  /* with PostgreSQL: the database's; NULL = local */
+    int64_t renewed_us; /* while it starts; monotonic */
     bool is_signalled;
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
@@ -89,6 +93,18 @@ ERR_MUST_USE enum err restored_frozen(const struct server *s, int64_t *frozen_ms
 void restored_queues(const struct server *s);
 /* As server_ops.queues_held. */
 enum err restored_hold(void *server, bool is_held, struct error *e);
+
+/* leader.c: with `backend postgresql`. Waits until this node leads, and sets s->term; does nothing
+ * where the data is local. */
+ERR_MUST_USE enum err leader_wait(struct server *s, struct error *e);
+/* struct db_elsewhere; the term is the database's now, also on an error. */
+enum err leader_open(void *server, struct journal **journal, struct store **store, struct error *e);
+/* While the database is opened, again and again: the lease goes on. */
+void leader_start_goes_on(struct server *s);
+/* A hook of net. */
+bool leader_may_send(void *server);
+/* Settings have changed. */
+void leader_set_options(const struct server *s);
 
 /* hangup.c: what SIGHUP is for. */
 void hangup(struct server *s);

@@ -219,6 +219,7 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
         http_set_options(s->http, &http);
     }
     env_apply_settings(s);
+    leader_set_options(s);
     return db_set_options(s->env.db, &db, w, e);
 }
 

@@ -13,6 +13,7 @@
 
 #define STATEMENTS_MAX 48 /* that one connection prepares */
 #define KEEP_BYTES (1u << 20)
+#define RETRY_MS 50
 
 /* Type ids of PostgreSQL's catalog (pg_type.dat); they never change. */
 #define OID_BYTEA 17
@@ -407,6 +408,29 @@ enum err pg_run(struct pg *c, const char *sql, struct error *e)
         return lost(c, e, "cannot send");
     }
     return settle(c, e);
+}
+
+bool pg_is_away(const struct pg *c)
+{
+    static const char *const classes[] = {"08", "57P", "53300"};
+    if (c->sqlstate[0] == '\0') return true;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+        if (strncmp(c->sqlstate, classes[i], strlen(classes[i])) == 0) return true;
+    }
+    return false;
+}
+
+enum err pg_run_again(struct pg *c, const char *sql, struct error *e)
+{
+    enum err r = pg_run(c, sql, e);
+    return r == ERR_IO && pg_is_away(c) ? pg_run(c, sql, e) : r;
+}
+
+enum err pg_run_patiently(struct pg *c, const char *sql, struct error *e)
+{
+    enum err r = pg_run_again(c, sql, e);
+    while (r == ERR_IO && pg_is_away(c) && pg_pause(c, RETRY_MS)) r = pg_run(c, sql, e);
+    return r;
 }
 
 enum err pg_script(struct pg *c, const char *sql, struct error *e)

@@ -66,12 +66,20 @@ void pg_put_slices(struct pg *c, const struct slice *v, size_t count); /* bytea[
  * constant, known by its address. ERR_IO with what the server said; ERR_NOMEM; ERR_DISK_FULL. The
  * result is good until the next call of the connection. */
 ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
+/* As pg_run, for what may be done twice: once more when the connection was lost, as happens with the
+ * first statement after a restart of PostgreSQL. */
+ERR_MUST_USE enum err pg_run_again(struct pg *c, const char *sql, struct error *e);
+/* As pg_run, for reads: again and again until PostgreSQL is there, or the breaker opens. */
+ERR_MUST_USE enum err pg_run_patiently(struct pg *c, const char *sql, struct error *e);
 /* Several statements without parameters or results, each a transaction of its own if the text says
  * so. */
 ERR_MUST_USE enum err pg_script(struct pg *c, const char *sql, struct error *e);
 /* Waits, but not when the breaker opens: false then. */
 bool pg_pause(struct pg *c, int64_t ms);
 enum pg_outcome pg_outcome(const struct pg *c);
+/* The last failure was of the connection, or of a server that is starting or stopping, not of the
+ * statement. */
+bool pg_is_away(const struct pg *c);
 /* Of a refusal: five characters, as the manual of PostgreSQL lists them in its appendix A. */
 const char *pg_sqlstate(const struct pg *c);
 

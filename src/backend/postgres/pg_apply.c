@@ -80,7 +80,7 @@ static enum err read_old(struct pg_store *s, struct slice_rows *rows, struct err
     pg_begin(s->pg);
     pg_put_i64(s->pg, term_id(s->term));
     pg_put_slices(s->pg, rows->keys, rows->count);
-    enum err r = pg_run(s->pg, old_sql, e);
+    enum err r = pg_run_again(s->pg, old_sql, e);
     if (r != OK) return r;
     for (size_t i = 0; i < pg_rows(s->pg); i++) {
         size_t at = (size_t)pg_i64(s->pg, i, 0) - 1;
@@ -169,7 +169,7 @@ static enum err write_slice(struct pg_store *s, struct slice_rows *rows, uint64_
     pg_put_i64(s->pg, (int64_t)applied);
     put_rows(s->pg, rows);
     put_counts(s, rows);
-    r = pg_run(s->pg, write_sql, e);
+    r = pg_run_again(s->pg, write_sql, e);
     if (r != OK) return r;
     if (pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, e);
     take_counts(s, rows, &p->counts);
@@ -184,7 +184,7 @@ static enum err note_applying(struct pg_store *s, const struct memtable *m, stru
     pg_put_i64(s->pg, term_id(s->term));
     pg_put_i64(s->pg, (int64_t)term_epoch(s->term));
     pg_put_i64(s->pg, (int64_t)m->version_last);
-    enum err r = pg_run(s->pg, applying_sql, e);
+    enum err r = pg_run_again(s->pg, applying_sql, e);
     if (r != OK) return r;
     return pg_changed(s->pg) == 1 ? OK : pg_fenced_off(s, e);
 }

@@ -108,7 +108,7 @@ enum err pg_flush(struct pg_store *s, const struct memtable *m, struct error *e)
     pg_put_slices(s->pg, f.untils, f.count);
     pg_put_i64s(s->pg, f.versions, f.count);
     pg_put_i64s(s->pg, f.databases, f.count);
-    enum err r = pg_run(s->pg, flush_sql, e);
+    enum err r = pg_run_again(s->pg, flush_sql, e);
     flushes_free(&f);
     if (r != OK) return r;
     if (pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, e);
@@ -131,7 +131,7 @@ enum err pg_forget(struct pg_store *s, const struct memtable *m, struct error *e
     pg_put_slices(s->pg, firsts, count);
     pg_put_slices(s->pg, untils, count);
     pg_put_i64(s->pg, (int64_t)m->version_last);
-    enum err r = pg_run(s->pg, forget_sql, e);
+    enum err r = pg_run_again(s->pg, forget_sql, e);
     mem_free(firsts);
     mem_free(untils);
     if (r != OK) return r;
@@ -176,7 +176,7 @@ static enum err remove_garbage(struct pg_store *s, const struct garbage *g, stru
     pg_put_bytes(s->pg, buf_slice(&g->first));
     pg_put_bytes(s->pg, buf_slice(&g->until));
     pg_put_i64(s->pg, g->version);
-    return pg_run(s->pg, done_sql, e);
+    return pg_run_again(s->pg, done_sql, e);
 }
 
 static enum err find_garbage(struct pg_store *s, struct garbage *g, bool *has_one, struct error *e)
@@ -184,7 +184,7 @@ static enum err find_garbage(struct pg_store *s, struct garbage *g, bool *has_on
     pg_begin(s->pg);
     pg_put_i64(s->pg, term_id(s->term));
     pg_put_i64(s->pg, (int64_t)s->applied);
-    enum err r = pg_run(s->pg, oldest_sql, e);
+    enum err r = pg_run_again(s->pg, oldest_sql, e);
     if (r != OK) return r;
     *has_one = pg_rows(s->pg) > 0;
     if (!*has_one) return OK;

@@ -57,7 +57,7 @@ static enum err walk_fetch(struct walk *w, struct error *e)
     pg_put_i64(w->pg, w->last_version);
     pg_put_i64(w->pg, w->last_part);
     pg_put_i64(w->pg, w->rows_max);
-    enum err r = pg_run(w->pg, rows_sql, e);
+    enum err r = pg_run_again(w->pg, rows_sql, e);
     if (r != OK) return r;
     w->row = 0;
     w->rows = pg_rows(w->pg);

@@ -203,7 +203,7 @@ static enum err reserve_versions(struct pg_journal *j, uint64_t end, struct erro
     pg_put_i64(c, term_id(j->term));
     pg_put_i64(c, (int64_t)term_epoch(j->term));
     pg_put_i64(c, (int64_t)end);
-    enum err r = pg_run(c, reserve_sql, e);
+    enum err r = pg_run_again(c, reserve_sql, e);
     if (r != OK || pg_changed(c) == 1) return r;
     term_lose(j->term);
     return error_set(e, ERR_TRYAGAIN, "another node leads now");
@@ -277,7 +277,7 @@ static void let_go_run(struct job *job)
     pg_put_i64(c, j->released_ms - j->options.retention_ms);
     pg_put_i64(c, is_much);
     pg_put_i64(c, is_much ? LET_GO_BATCHES / 10 : LET_GO_BATCHES);
-    k->result = pg_run(c, let_go_sql, &k->error);
+    k->result = pg_run_again(c, let_go_sql, &k->error);
     if (k->result != OK || pg_changed(c) == 0) {
         k->number = 0;
         return;

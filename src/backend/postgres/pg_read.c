@@ -5,6 +5,7 @@
 
 #define CHUNK_BYTES 1000000
 #define VERIFY_ROWS 2000
+#define RETRY_MS 50
 
 static const char many_sql[] =
     "SELECT k.i, e.version, e.expiry_ms, e.checksum, e.value FROM unnest($2::bytea[]) "
@@ -32,6 +33,17 @@ static const char begin_sql[] =
 
 /* ---- snapshots ---- */
 
+/* While PostgreSQL is away nothing is applied either: the snapshot can still be made. */
+static enum err begin(struct pg_reader *r, uint64_t wanted, struct error *e)
+{
+    enum err result = pg_script(r->pg, begin_sql, e);
+    while (result == ERR_IO && pg_is_away(r->pg) && pg_pause(r->pg, RETRY_MS) &&
+           __atomic_load_n(&r->wanted, __ATOMIC_ACQUIRE) == wanted) {
+        result = pg_script(r->pg, begin_sql, e);
+    }
+    return result;
+}
+
 /* With the reader's lock. OK: the connection sees what it must. */
 static enum err reader_ready(struct pg_reader *r, struct error *e)
 {
@@ -47,7 +59,7 @@ static enum err reader_ready(struct pg_reader *r, struct error *e)
         result = OK;
     }
     r->held = 0;
-    if (wanted != 0) result = pg_script(r->pg, begin_sql, e);
+    if (wanted != 0) result = begin(r, wanted, e);
     if (result == OK) r->held = wanted;
     if (result != OK && wanted != 0) r->lost = wanted;
     return result;
@@ -55,8 +67,9 @@ static enum err reader_ready(struct pg_reader *r, struct error *e)
 
 static enum err reader_run(struct pg_reader *r, const char *sql, struct error *e)
 {
+    if (r->held == 0) return pg_run_patiently(r->pg, sql, e);
     enum err result = pg_run(r->pg, sql, e);
-    if (result == OK || r->held == 0) return result;
+    if (result == OK) return OK;
     /* A transaction does not go on after an error. */
     pg_drop(r->pg);
     r->lost = r->held;

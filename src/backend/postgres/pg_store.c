@@ -33,7 +33,7 @@ static enum err with_id(struct pg_store *s, const char *sql, struct error *e)
 {
     pg_begin(s->pg);
     pg_put_i64(s->pg, term_id(s->term));
-    return pg_run(s->pg, sql, e);
+    return pg_run_again(s->pg, sql, e);
 }
 
 enum err pg_store_load(struct pg_store *s, struct error *e)

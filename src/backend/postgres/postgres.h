@@ -1,6 +1,5 @@
 /* postgres: what a database stands on whose log and store are in PostgreSQL: pg_journal.h and
- * pg_store.h, under one term (term.h). The term is the caller's until both are open, then the
- * journal's.
+ * pg_store.h, under one term (term.h), which is theirs.
  */
 #ifndef BACKEND_POSTGRES_POSTGRES_H
 #define BACKEND_POSTGRES_POSTGRES_H
@@ -16,7 +15,10 @@ struct postgres_options {
     size_t batch_bytes, slice_bytes; /* 0 = as usual */
 };
 
-/* Both or none. ERR_CORRUPT, ERR_IO. The journal is closed after the store. */
+/* retention_* of these apply from now on. */
+void postgres_set_options(struct journal *journal, const struct postgres_options *options);
+
+/* Both or none; the term is freed on an error. ERR_CORRUPT, ERR_IO. The journal is closed after the store. */
 ERR_MUST_USE enum err postgres_open(const struct postgres_options *options,
                                     struct journal **journal, struct store **store,
                                     struct error *e);

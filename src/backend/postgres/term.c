@@ -68,7 +68,7 @@ struct pg *term_connect(struct term *t, const char *name, enum term_use use)
     return pg_new(&(struct pg_options){.url = t->url,
                                        .name = text,
                                        .call_ms = t->options.call_ms,
-                                       .is_quorum = t->options.is_quorum,
+                                       .is_quorum = t->options.durability != TERM_ASYNC,
                                        .is_read_only = use == TERM_READ,
                                        .is_append = use == TERM_APPEND,
                                        .breaker = &t->breaker});
@@ -110,6 +110,22 @@ void term_give_up(struct term *t)
     pg_break(&t->breaker);
 }
 
+/* ---- the quorum ---- */
+
+static const char quorum_sql[] = "SELECT current_setting('synchronous_standby_names')";
+
+/* ERR_IO while the server waits for no standby. Asked each time, as it may change at any moment. */
+static enum err check_quorum(struct term *t, struct error *e)
+{
+    if (t->options.durability != TERM_QUORUM) return OK;
+    pg_begin(t->pg);
+    enum err r = pg_run_again(t->pg, quorum_sql, e);
+    if (r != OK || pg_bytes(t->pg, 0, 0).len > 0) return r;
+    return error_set(e, ERR_IO,
+                     "PostgreSQL waits for no standby: set synchronous_standby_names there, or "
+                     "postgresql-durability here");
+}
+
 /* ---- taking over ---- */
 
 static const char look_sql[] =
@@ -133,7 +149,7 @@ static enum err look(struct term *t, struct error *e)
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     int64_t at_us = now_us();
-    enum err r = pg_run(t->pg, look_sql, e);
+    enum err r = pg_run_again(t->pg, look_sql, e);
     if (r != OK) return r;
     if (pg_rows(t->pg) != 1) {
         return error_set(e, ERR_CORRUPT, "tupled_leader has no row of engine %lld",
@@ -177,6 +193,7 @@ enum err term_try(struct term *t, struct error *e)
 {
     INVARIANT(term_state(t) == TERM_FOLLOWING);
     enum err r = look(t, e);
+    if (r == OK) r = check_quorum(t, e);
     if (r != OK) return r;
     bool is_free = t->seen_holder[0] == '\0';
     int64_t wait_us = t->options.lease_ms * 1000 * WAIT_PERCENT / 100;
@@ -213,7 +230,7 @@ static enum err beat(struct term *t, const char *sql, struct error *e)
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, (int64_t)t->epoch);
-    enum err r = pg_run(t->pg, sql, e);
+    enum err r = pg_run_again(t->pg, sql, e);
     if (r != OK) return r;
     if (pg_changed(t->pg) == 1) return OK;
     term_lose(t);
@@ -225,7 +242,8 @@ enum err term_renew(struct term *t, struct error *e)
     int64_t lease_us = t->options.lease_ms * 1000;
     int64_t sent_us = now_us();
     if (term_state(t) != TERM_LEADING) return error_set(e, ERR_TRYAGAIN, "another node leads now");
-    enum err r = beat(t, renew_sql, e);
+    enum err r = check_quorum(t, e);
+    if (r == OK) r = beat(t, renew_sql, e);
     if (r != OK) return r;
     int64_t end_us = sent_us + lease_us - lease_us * MARGIN_PERCENT / 100;
     __atomic_store_n(&t->lease_end_us, end_us, __ATOMIC_RELEASE);

@@ -26,6 +26,13 @@
 
 #include "backend/postgres/pg.h"
 
+/* What PostgreSQL's commits are to mean. */
+enum term_durability {
+    TERM_QUORUM,   /* standbys have them; while none are configured, there is no lease */
+    TERM_PROVIDER, /* whoever runs PostgreSQL sees to it, below SQL */
+    TERM_ASYNC,    /* this one server has them */
+};
+
 struct term_options {
     const char *url;     /* of PostgreSQL; copied, as all texts here */
     int64_t id;          /* of the engine */
@@ -33,7 +40,7 @@ struct term_options {
     const char *address; /* where the node is reached, for clients; "" = it does not say */
     int64_t lease_ms;
     int64_t call_ms; /* deadline of a statement */
-    bool is_quorum;  /* struct pg_options */
+    enum term_durability durability;
 };
 
 enum term_state { TERM_FOLLOWING, TERM_LEADING, TERM_LOST };

@@ -20,7 +20,7 @@ static enum err lead(struct pg_rig *p, struct error *e)
                              .address = "",
                              .lease_ms = lease_ms,
                              .call_ms = 10000,
-                             .is_quorum = true};
+                             .durability = TERM_PROVIDER};
     enum err r = term_open(&o, &p->term, e);
     for (int i = 0; r == OK && i < TRIES; i++) {
         r = term_try(p->term, e);
@@ -42,9 +42,7 @@ static enum err pg_rig_open(struct rig *r, struct journal **journal, struct stor
                                  .retention_bytes = p->retention_bytes,
                                  .batch_bytes = p->batch_bytes,
                                  .slice_bytes = p->slice_bytes};
-    if (result == OK) result = postgres_open(&o, journal, store, e);
-    if (result != OK) term_free(p->term);
-    return result;
+    return result == OK ? postgres_open(&o, journal, store, e) : result;
 }
 
 void pg_rig_init(struct rig *r, struct pg_rig *p)

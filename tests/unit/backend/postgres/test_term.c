@@ -47,7 +47,7 @@ static struct term *node(int64_t id, const char *name)
                                                   .address = "127.0.0.1:1",
                                                   .lease_ms = LEASE_MS,
                                                   .call_ms = 2000,
-                                                  .is_quorum = true},
+                                                  .durability = TERM_PROVIDER},
                            &t, &e);
     if (r != OK) fail_msg("%s", e.text);
     return t;

@@ -1,0 +1,154 @@
+#!/bin/bash
+# Two nodes with `backend postgresql`: one leads, the other follows when it is gone; what was
+# acknowledged is there, and a node that was stopped for longer than its lease says nothing stale.
+
+. "$(dirname "$0")/server.sh"
+. redis-tests/postgres.sh
+
+if ! pg_can; then
+    skip "nodes on PostgreSQL" "PostgreSQL is not installed (package postgresql)"
+    finish
+fi
+lease=(--lease 600 --postgresql-durability provider)
+ms() {
+    echo $(($(date +%s%N) / 1000000))
+}
+
+# ---- what is refused -------------------------------------------------------------------------------
+
+refused() {
+    timeout 20 "$TUPLED_BIN" --dir "$scratch/none" --port 0 --http-port 0 --backend postgresql "${@:2}" \
+        >"$scratch/refused" 2>&1
+    [ $? = 1 ] && grep -qF -- "$1" "$scratch/refused"
+}
+check "without an address it does not start" refused "backend postgresql needs postgresql-url"
+check "nor with an archive" refused "archive-dir is for backend local" --postgresql-url host=/x \
+    --archive-dir "$scratch/archive"
+
+# ---- one leads -------------------------------------------------------------------------------------
+
+pg_start
+node_start 1
+printed() {
+    local tries
+    for ((tries = 0; tries < 1000; tries++)); do
+        grep -qE "$2" "$1" && return
+        sleep 0.02
+    done
+    tail "$1"
+    return 1
+}
+check "without standbys nobody leads, unless it is told that this is right" printed "$scratch/node1.log" \
+    'waiting: PostgreSQL waits for no standby: set synchronous_standby_names'
+node_signal 1 -KILL
+node_gone 1
+
+node_start 1 "${lease[@]}"
+check "a node leads" node_ready 1
+same "it serves" PONG "$(node 1 PING)"
+node 1 KV.INDEX CREATE by-name PREFIX '["user"]' ON 1 name >"$scratch/index"
+same "an index" OK "$(cat "$scratch/index")"
+for ((i = 0; i < 200; i++)); do
+    echo "KV.SET '[\"user\",$i]' '{\"name\":\"n$((i % 10))\"}'"
+done | timeout 20 redis-cli -p "${node_port[1]}" >"$scratch/sets"
+same "200 entries" 200 "$(grep -c . "$scratch/sets")"
+node 1 KV.SET '["soon gone"]' 1 PX 300 >/dev/null
+node 1 KV.ENQUEUE jobs '"first"' >/dev/null
+node 1 KV.ENQUEUE jobs '"second"' >/dev/null
+leased=$(node 1 KV.DEQUEUE jobs LEASE 60000 | head -n 1)
+node 1 -n 3 SET plain text >/dev/null
+node_start 2 "${lease[@]}"
+check "another one waits" printed "$scratch/node2.log" 'waiting: node1/.* leads'
+
+# ---- it is killed ----------------------------------------------------------------------------------
+
+# INCR until the connection ends; the last number that was acknowledged is in a file.
+count_up() {
+    local line
+    exec 3<>"/dev/tcp/127.0.0.1/${node_port[1]}" || return
+    while printf '*2\r\n$4\r\nINCR\r\n$1\r\ns\r\n' >&3 2>/dev/null && IFS= read -r -t 20 line <&3; do
+        [[ $line == :* ]] || break
+        line=${line#:}
+        echo "${line%$'\r'}" >"$scratch/acknowledged"
+    done
+}
+count_up 2>/dev/null &
+counter=$!
+sleep 1
+begin=$(ms)
+node_signal 1 -KILL
+check "the other follows" node_ready 2
+took=$(($(ms) - begin))
+check "... within twice the lease and a second ($took ms)" test "$took" -lt 2200
+wait "$counter"
+node_gone 1
+acknowledged=$(cat "$scratch/acknowledged")
+sum=$(node 2 GET s)
+check "what was acknowledged is there, and at most one more ($acknowledged, $sum)" \
+    test "$acknowledged" -gt 10 -a "$sum" -ge "$acknowledged" -a "$sum" -le $((acknowledged + 1))
+same "all entries" 200 "$(node 2 KV.COUNT PREFIX '["user"]')"
+same "the index" 20 "$(node 2 KV.FIND by-name '"n3"' KEYSONLY | grep -c '\["user"')"
+same "a plain key in another database" text "$(node 2 -n 3 GET plain)"
+same "what had expired stays away" "" "$(node 2 KV.GET '["soon gone"]')"
+same "a message that was leased is still leased" 1 "$(node 2 KV.DEQUEUE jobs | grep -c second)"
+check "... by its receipt" test -n "$leased"
+same "a new version is above all before" OK "$(node 2 SET plain text)"
+
+# ---- it is stopped for longer than its lease -------------------------------------------------------
+
+node_start 1 "${lease[@]}"
+check "the first one waits now" printed "$scratch/node1.log" 'waiting: node2/.* leads'
+node 2 KV.SET '["who"]' '"node2"' >/dev/null
+exec 4<>"/dev/tcp/127.0.0.1/${node_port[2]}"
+printf '*2\r\n$6\r\nKV.GET\r\n$7\r\n["who"]\r\n' >&4
+IFS= read -r -t 20 line <&4 && IFS= read -r -t 20 line <&4
+same "a client of the leader has its answer" $'"node2"\r' "$line"
+node_signal 2 -STOP
+check "the first one leads again" node_ready 1
+node 1 KV.SET '["who"]' '"node1"' >/dev/null
+# It waits in the socket when the old leader goes on.
+printf '*2\r\n$6\r\nKV.GET\r\n$7\r\n["who"]\r\n' >&4
+printf '*3\r\n$6\r\nKV.SET\r\n$7\r\n["who"]\r\n$7\r\n"stale"\r\n' >&4
+node_signal 2 -CONT
+said=$(timeout 20 cat <&4)
+same "it gets no answer, its connection ends" "" "$said"
+exec 4>&-
+node_gone 2
+same "the old leader has ended, with an error" 1 "$?"
+check "... and said why" grep -q 'another node leads now' "$scratch/node2.out"
+same "nothing of it is stored" '"node1"' "$(node 1 KV.GET '["who"]')"
+
+# ---- PostgreSQL is gone for a while ----------------------------------------------------------------
+
+pg_kill
+(timeout 30 redis-cli -p "${node_port[1]}" KV.SET '["late"]' '"but safe"' >"$scratch/late" 2>&1) &
+late=$!
+sleep 1.5
+same "nothing is acknowledged meanwhile" "" "$(cat "$scratch/late")"
+same "nor anything answered" "" "$(timeout 1 redis-cli -p "${node_port[1]}" KV.GET '["who"]' 2>/dev/null)"
+pg_start
+wait "$late"
+check "... but when it is there again" test "$(wc -c <"$scratch/late")" -ge 20
+same "the same node leads" '"node1"' "$(node 1 KV.GET '["who"]')"
+
+# ---- a clean stop ----------------------------------------------------------------------------------
+
+node_start 2 "${lease[@]}"
+check "a second node waits" printed "$scratch/node2.log" 'waiting: node1/.* leads'
+begin=$(ms)
+node_signal 1 -TERM
+node_gone 1
+same "the leader stops cleanly" 0 "$?"
+check "the second one follows" node_ready 2
+took=$(($(ms) - begin))
+check "... without waiting for the lease ($took ms)" test "$took" -lt 1500
+same "with everything" '"but safe"' "$(node 2 KV.GET '["late"]')"
+node 2 FLUSHALL >/dev/null
+same "all can be flushed" 0 "$(node 2 DBSIZE)"
+node_signal 2 -TERM
+node_gone 2
+same "the last one stops cleanly" 0 "$?"
+node_start 1 "${lease[@]}"
+check "... and what it left is what the next one finds" node_ready 1
+same "nothing" 0 "$(node 1 DBSIZE)"
+finish
