@@ -171,6 +171,33 @@ static void who_was_followed_applies_nothing(void **state)
     two_fini(&t);
 }
 
+/* PostgreSQL itself moves the epoch, right after the apply was announced: no slice may follow. */
+static void a_take_over_in_the_middle_of_an_apply_is_seen(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    char sql[400];
+    (void)state;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    pg_free(by_hand("CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+                    "UPDATE tupled_applied SET epoch = 99 WHERE id = new.id; RETURN new; END$$",
+                    NULL, 0));
+    snprintf(sql, sizeof sql,
+             "CREATE TRIGGER taken AFTER UPDATE OF applying_to ON tupled_leader FOR EACH ROW "
+             "WHEN (new.id = %lld) EXECUTE FUNCTION take()",
+             (long long)p.id);
+    pg_free(by_hand(sql, NULL, 0));
+    (void)rig_set(&r, key_of(0, "k"), slice_str("x"));
+    rig_settle(&r);
+    pipeline_freeze(pipeline_of(r.b));
+    step_until_lost(&r);
+    pg_free(by_hand("DROP TRIGGER taken ON tupled_leader", NULL, 0));
+    assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 0);
+    assert_int_equal(number("SELECT applied FROM tupled_applied WHERE id = $1", p.id), 0);
+    rig_fini(&r);
+}
+
 /* Versions go on above what the old leader may have given to somebody. */
 static void versions_of_leaders_do_not_meet(void **state)
 {
@@ -321,6 +348,7 @@ int main(void)
         cmocka_unit_test(what_was_acknowledged_outlives_a_crash_of_postgresql),
         cmocka_unit_test(who_was_followed_appends_nothing),
         cmocka_unit_test(who_was_followed_applies_nothing),
+        cmocka_unit_test(a_take_over_in_the_middle_of_an_apply_is_seen),
         cmocka_unit_test(versions_of_leaders_do_not_meet),
         cmocka_unit_test(the_log_is_let_go_of),
         cmocka_unit_test(a_batch_without_its_end_is_none),
