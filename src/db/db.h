@@ -62,8 +62,8 @@ struct db_options {
     void *on_durable_arg;
 };
 
-/* Opens and recovers: errors of local_open, or of `elsewhere`, and pipeline_open. What layers keep in memory is read in
- * the turns that follow. */
+/* Opens and recovers: errors of local_open, or of `elsewhere`, and pipeline_open. What layers keep
+ * in memory is read in the turns that follow. */
 ERR_MUST_USE enum err db_open(const struct db_options *options, struct db **out, struct error *e);
 /* Takes what may change while it is open: what local_set_options and pipeline_set_options take,
  * whose results these are; the limits of `engine`; all of `queues` and `archiving`. Others are

@@ -155,7 +155,7 @@ static const struct setting settings[] = {
     {"postgresql-url", SETTING_TEXT, AT(postgresql_url), "", 0, 4000, NULL, FIXED,
      "where PostgreSQL is, as libpq takes it: postgresql://user@host/database"},
     {"postgresql-durability", SETTING_WORD, AT(postgresql_durability), "quorum", 0, 0,
-     quorum_words, FIXED, "who makes a commit of PostgreSQL safe: its standbys, its provider, nobody"},
+     quorum_words, FIXED, "who makes a commit of PostgreSQL safe: standbys, its provider, nobody"},
     {"node-name", SETTING_TEXT, AT(node_name), "", 0, 200, NULL, FIXED,
      "what this node is called; empty = the name of the host"},
     {"node-address", SETTING_TEXT, AT(node_address), "", 0, 200, NULL, FIXED,

@@ -1,7 +1,7 @@
 /* leader: with `backend postgresql` one node of several leads, and serves; the others wait here
- * until they do. Who leads is in PostgreSQL (backend/postgres/term.h). A node that has lost the lead
- * ends at once (on_fatal in server.c): what it had in memory is not true any more. Whoever started
- * it starts it again, and it waits.
+ * until they do. Who leads is in PostgreSQL (backend/postgres/term.h). A node that has lost the
+ * lead ends at once (on_fatal in server.c): what it had in memory is not true any more. Whoever
+ * started it starts it again, and it waits.
  */
 #include <string.h>
 #include <unistd.h>

@@ -66,8 +66,8 @@ void pg_put_slices(struct pg *c, const struct slice *v, size_t count); /* bytea[
  * constant, known by its address. ERR_IO with what the server said; ERR_NOMEM; ERR_DISK_FULL. The
  * result is good until the next call of the connection. */
 ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
-/* As pg_run, for what may be done twice: once more when the connection was lost, as happens with the
- * first statement after a restart of PostgreSQL. */
+/* As pg_run, for what may be done twice: once more when the connection was lost, as happens with
+ * the first statement after a restart of PostgreSQL. */
 ERR_MUST_USE enum err pg_run_again(struct pg *c, const char *sql, struct error *e);
 /* As pg_run, for reads: again and again until PostgreSQL is there, or the breaker opens. */
 ERR_MUST_USE enum err pg_run_patiently(struct pg *c, const char *sql, struct error *e);

@@ -1,5 +1,5 @@
-/* pg_store_int: what pg_store.c (open, close, readers), pg_apply.c (memtables), pg_clean.c (what is
- * not there any more) and pg_read.c (reads) share.
+/* pg_store_int: what pg_store.c (open, close), pg_state.c (what is stored of the whole),
+ * pg_apply.c (memtables), pg_clean.c (what is not there any more) and pg_read.c (reads) share.
  */
 #ifndef BACKEND_POSTGRES_PG_STORE_INT_H
 #define BACKEND_POSTGRES_PG_STORE_INT_H
@@ -48,11 +48,11 @@ static inline struct pg_reader *pg_reader_of(struct store_reader *r)
     "NOT EXISTS (SELECT 1 FROM tupled_garbage g WHERE g.id = $1 AND g.hides = 1 "                  \
     "AND e.key >= g.first AND e.key < g.until AND e.version <= g.version)"
 
-/* Over key, version, expiry and value. */
+/* pg_state.c. The checksum is over key, version, expiry and value. */
 int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms,
                           struct slice value);
 
-/* pg_store.c: applied, counts and has_garbage as they are stored. */
+/* applied, counts and has_garbage as they are stored. */
 ERR_MUST_USE enum err pg_store_load(struct pg_store *s, struct error *e);
 ERR_MUST_USE enum err pg_fenced_off(struct pg_store *s, struct error *e);
 

@@ -18,7 +18,8 @@ struct postgres_options {
 /* retention_* of these apply from now on. */
 void postgres_set_options(struct journal *journal, const struct postgres_options *options);
 
-/* Both or none; the term is freed on an error. ERR_CORRUPT, ERR_IO. The journal is closed after the store. */
+/* Both or none; the term is freed on an error. ERR_CORRUPT, ERR_IO. The journal is closed after the
+ * store. */
 ERR_MUST_USE enum err postgres_open(const struct postgres_options *options,
                                     struct journal **journal, struct store **store,
                                     struct error *e);

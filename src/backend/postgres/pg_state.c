@@ -1,0 +1,56 @@
+/* pg_state: what is stored of the store as a whole: up to which version, how much of each database;
+ * and the checksum of an entry. */
+#include "backend/postgres/pg_store_int.h"
+#include "base/bytes.h"
+#include "base/htab.h"
+
+static const char applied_sql[] =
+    "SELECT applied, (SELECT count(*) FROM tupled_garbage g WHERE g.id = $1) "
+    "FROM tupled_applied WHERE id = $1";
+static const char counts_sql[] =
+    "SELECT database, entries, expiring, bytes FROM tupled_count WHERE id = $1";
+
+int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms, struct slice value)
+{
+    uint8_t head[32];
+    put_u64(head, hash_bytes(key));
+    put_u64(head + 8, version);
+    put_u64(head + 16, (uint64_t)expiry_ms);
+    put_u64(head + 24, hash_bytes(value));
+    return (int64_t)hash_bytes(slice_of(head, sizeof head));
+}
+
+enum err pg_fenced_off(struct pg_store *s, struct error *e)
+{
+    term_lose(s->term);
+    return error_set(e, ERR_IO, "another node leads now");
+}
+
+static enum err with_id(struct pg_store *s, const char *sql, struct error *e)
+{
+    pg_begin(s->pg);
+    pg_put_i64(s->pg, term_id(s->term));
+    return pg_run_again(s->pg, sql, e);
+}
+
+enum err pg_store_load(struct pg_store *s, struct error *e)
+{
+    enum err r = with_id(s, applied_sql, e);
+    if (r != OK) return r;
+    if (pg_rows(s->pg) != 1) {
+        return error_set(e, ERR_CORRUPT, "tupled_applied has no row of engine %lld",
+                         (long long)term_id(s->term));
+    }
+    s->applied = (uint64_t)pg_i64(s->pg, 0, 0);
+    s->has_garbage = pg_i64(s->pg, 0, 1) > 0;
+    r = with_id(s, counts_sql, e);
+    if (r != OK) return r;
+    store_counts_fini(&s->counts);
+    for (size_t i = 0; i < pg_rows(s->pg); i++) {
+        struct store_counts c = {.entries = (uint64_t)pg_i64(s->pg, i, 1),
+                                 .expiring = (uint64_t)pg_i64(s->pg, i, 2),
+                                 .bytes = (uint64_t)pg_i64(s->pg, i, 3)};
+        store_counts_put(&s->counts, (uint16_t)pg_i64(s->pg, i, 0), &c);
+    }
+    return OK;
+}
