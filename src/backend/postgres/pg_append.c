@@ -3,6 +3,7 @@
 #include "backend/postgres/pg_journal_int.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/htab.h"
 #include "base/log.h"
 
@@ -144,6 +145,8 @@ void pg_append_run(struct job *job)
 {
     struct append_job *w = (struct append_job *)job;
     int64_t begin_us = clock_mono_us();
+    unsigned delay_ms = fault_sync_delay_ms();
+    if (delay_ms > 0) clock_sleep_us((int64_t)delay_ms * 1000);
     w->result = OK;
     w->bytes = 0;
     for (const struct pg_batch *b = w->batches; b != NULL && w->result == OK; b = b->next) {
