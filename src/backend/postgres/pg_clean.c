@@ -13,20 +13,21 @@
 /* A flush that is applied again hides nothing new, and the counts are what came after it. */
 static const char flush_sql[] =
     "WITH me AS (SELECT id FROM tupled_applied WHERE id = $1 AND epoch = $2 FOR UPDATE), "
-    "g AS (INSERT INTO tupled_garbage SELECT me.id, u.first, u.until, u.version, 1 FROM me, "
-    "unnest($3::bytea[], $4::bytea[], $5::int8[]) u(first, until, version) "
-    "ON CONFLICT DO NOTHING RETURNING first), "
-    "d AS (DELETE FROM tupled_count USING g, unnest($3::bytea[], $6::int8[]) u(first, database) "
-    "WHERE tupled_count.id = $1 AND g.first = u.first AND tupled_count.database = u.database) "
+    "g AS (INSERT INTO tupled_garbage SELECT me.id, 1, u.* FROM me, "
+    "unnest($6::int8[], $5::int8[], $3::bytea[], $4::bytea[]) u "
+    "ON CONFLICT DO NOTHING RETURNING database), "
+    "d AS (DELETE FROM tupled_count USING g WHERE tupled_count.id = $1 "
+    "AND tupled_count.database = g.database) "
     "SELECT count(*) FROM me";
 static const char forget_sql[] =
     "WITH me AS (SELECT id FROM tupled_applied WHERE id = $1 AND epoch = $2 FOR UPDATE), "
-    "g AS (INSERT INTO tupled_garbage SELECT me.id, u.first, u.until, $5, 0 FROM me, "
-    "unnest($3::bytea[], $4::bytea[]) u(first, until) ON CONFLICT DO NOTHING) "
+    "g AS (INSERT INTO tupled_garbage SELECT me.id, 0, get_byte(u.first, 0) * 256 + "
+    "get_byte(u.first, 1), $5, u.first, u.until FROM me, unnest($3::bytea[], $4::bytea[]) "
+    "u(first, until) ON CONFLICT DO NOTHING) "
     "SELECT count(*) FROM me";
 static const char oldest_sql[] =
     "SELECT first, until, version, hides FROM tupled_garbage WHERE id = $1 AND version <= $2 "
-    "ORDER BY version, first LIMIT 1";
+    "LIMIT 1";
 static const char clean_sql[] =
     "WITH me AS (SELECT id FROM tupled_applied WHERE id = $1 AND epoch = $2 FOR UPDATE), "
     "d AS (DELETE FROM tupled_entry WHERE id = (SELECT id FROM me) AND key IN (SELECT key FROM "

@@ -46,7 +46,8 @@ static inline struct pg_reader *pg_reader_of(struct store_reader *r)
 /* Rows of tupled_entry e that are there: not hidden by a flush. $1 is the engine. */
 #define PG_IS_THERE                                                                                \
     "NOT EXISTS (SELECT 1 FROM tupled_garbage g WHERE g.id = $1 AND g.hides = 1 "                  \
-    "AND e.key >= g.first AND e.key < g.until AND e.version <= g.version)"
+    "AND g.database = get_byte(e.key, 0) * 256 + get_byte(e.key, 1) "                              \
+    "AND g.version >= e.version)"
 
 /* pg_state.c. The checksum is over key, version, expiry and value. */
 int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms,

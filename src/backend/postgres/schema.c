@@ -35,8 +35,9 @@ static const char counts[] =
     "CREATE TABLE IF NOT EXISTS tupled_count (id int8, database int8, entries int8 NOT NULL, "
     "expiring int8 NOT NULL, bytes int8 NOT NULL, PRIMARY KEY (id, database))";
 static const char garbage[] =
-    "CREATE TABLE IF NOT EXISTS tupled_garbage (id int8, first bytea, until bytea, "
-    "version int8, hides int8 NOT NULL, PRIMARY KEY (id, first, until, version))";
+    "CREATE TABLE IF NOT EXISTS tupled_garbage (id int8, hides int8, database int8, "
+    "version int8, first bytea, until bytea, PRIMARY KEY (id, hides, database, version, first, "
+    "until))";
 static const char *const steps[] = {leader,  journal, journal_storage, journal_index,
                                     applied, entries, counts,          garbage};
 
