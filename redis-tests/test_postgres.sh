@@ -27,7 +27,7 @@ check "nor with an archive" refused "archive-dir is for backend local" --postgre
 
 # ---- one leads -------------------------------------------------------------------------------------
 
-pg_start
+pg_start || { not_ok "PostgreSQL starts"; exit 1; }
 node_start 1
 printed() {
     local tries
@@ -126,7 +126,7 @@ late=$!
 sleep 1.5
 same "nothing is acknowledged meanwhile" "" "$(cat "$scratch/late")"
 same "nor anything answered" "" "$(timeout 1 redis-cli -p "${node_port[1]}" KV.GET '["who"]' 2>/dev/null)"
-pg_start
+pg_start || { not_ok "PostgreSQL starts"; exit 1; }
 wait "$late"
 check "... but when it is there again" test "$(wc -c <"$scratch/late")" -ge 20
 same "the same node leads" '"node1"' "$(node 1 KV.GET '["who"]')"

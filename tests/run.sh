@@ -1,8 +1,8 @@
 #!/bin/bash
 # Runs the tests, one program after another, and ends with the line
 #     N passed, N failed, N skipped
-# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash|late|clients]... [-- substring of a path]
-#   without words: unit sim fuzz tools redis late. `make test` builds what it runs.
+# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash|late|postgres|clients]... [-- substring of a path]
+#   without words: unit sim fuzz tools redis late postgres. `make test` builds what it runs.
 #
 #   unit   tests/unit/*/test_*.c   cmocka programs, built with ASan + UBSan; those with "tsan: yes" in
 #   sim    tests/sim/sim_*.c       their first five lines run a second time, built with TSan
@@ -11,6 +11,7 @@
 #   redis  redis-tests/test_*      scripts and cmocka programs that start servers themselves
 #   crash  redis-tests/test_crash* only those (they are in redis too)
 #   late   a few of redis-tests against build/asan/tupled-late, whose journal and store are late
+#   postgres  redis-tests with backend postgresql: a few, with TUPLED_LONG=1 all but tests/postgres/local_only.txt
 #   clients  redis-tests/clients_*.sh  with libraries that must be compiled
 #
 # A cmocka program speaks TAP; a script prints `ok - name`, `not ok - name`, `skip - name: why`. A
@@ -156,7 +157,7 @@ redis_stream() {
 # side_by_side <function> <source>...: calls it for each, in as many processes as half the cores; what they
 # print comes in turn.
 side_by_side() {
-    local what=$1 workers=$(($(nproc) / 2)) k i counts
+    local what=$1 workers=$(($(nproc) / 2)) k i counts pids=()
     shift
     [ "$workers" -gt 1 ] || workers=1
     for ((k = 0; k < workers; k++)); do
@@ -166,8 +167,9 @@ side_by_side() {
             for ((i = k + 1; i <= $#; i += workers)); do "$what" "${!i}"; done
             echo "$passed $failed $skipped" >"$scratch/counts.$k"
         ) >"$scratch/said.$k" 2>&1 &
+        pids+=($!)
     done
-    wait
+    wait "${pids[@]}"
     for ((k = 0; k < workers; k++)); do
         cat "$scratch/said.$k"
         counts='0 1 0'
@@ -210,17 +212,49 @@ fuzz_program() {
     report "$src" 0 1 0 $((SECONDS - start)) "$(status_text "$status")"
 }
 
+on_postgres() {
+    run "$1 (postgres)" "$root/build/asan/${1%.c}"
+}
+
+# Those of redis-tests that mean the same there.
+postgres_programs() {
+    local name src short='commands_kv commands_atomic transactions idem queue index watch crash_queue'
+    . tests/postgres/server.sh
+    if ! pg_can; then
+        echo "skip - redis-tests on PostgreSQL: it is not installed (package postgresql)"
+        skipped=$((skipped + 1))
+        return
+    fi
+    if ! pg_start; then
+        failed=$((failed + 1))
+        pg_remove
+        return
+    fi
+    export PG_SOCKET=$pg_dir PG_PSQL=$pg_bin/psql
+    export TUPLED_BIN=$root/tests/postgres/tupled_release.sh TUPLED_ASAN_BIN=$root/tests/postgres/tupled_asan.sh
+    local sources=()
+    for src in redis-tests/test_*.c; do
+        name=$(basename "$src" .c) name=${name#test_}
+        wanted "$src" || continue
+        if [ -z "${TUPLED_LONG:-}" ] && [[ " $short " != *" $name "* ]] && [ -z "$filter" ]; then continue; fi
+        ! grep -q "^$name " tests/postgres/local_only.txt || continue
+        sources+=("$src")
+    done
+    side_by_side on_postgres "${sources[@]}"
+    pg_remove
+}
+
 groups=()
 filter=''
 while [ $# -gt 0 ]; do
     case $1 in
-    unit | sim | fuzz | tools | redis | crash | late | clients) groups+=("$1") ;;
+    unit | sim | fuzz | tools | redis | crash | late | postgres | clients) groups+=("$1") ;;
     --) filter=${2:-} && break ;;
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
-[ ${#groups[@]} -gt 0 ] || groups=(unit sim fuzz tools redis late)
+[ ${#groups[@]} -gt 0 ] || groups=(unit sim fuzz tools redis late postgres)
 
 for group in "${groups[@]}"; do
     case $group in
@@ -236,6 +270,7 @@ for group in "${groups[@]}"; do
         c_programs redis-tests/test_crash*.c
         ;;
     clients) scripts redis-tests/clients_*.sh ;;
+    postgres) postgres_programs ;;
     late)
         export TUPLED_ASAN_BIN=$root/build/asan/tupled-late
         for name in commands_kv commands_atomic commands_range transactions idem queue http_api; do

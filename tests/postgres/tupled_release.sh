@@ -1,0 +1,2 @@
+#!/bin/bash
+PG_REAL="$(dirname "$0")/../../build/tupled" exec "$(dirname "$0")/tupled.sh" "$@"
