@@ -29,7 +29,7 @@ const struct tool_option import_options[] = {
 };
 
 static const struct source_kind *const import_kinds[] = {&source_lines, &source_keyval,
-                                                         &source_deno, NULL};
+                                                         &source_deno, &source_connect, NULL};
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
