@@ -136,7 +136,7 @@ BENCH := $(wildcard tests/bench/bench_*.c tests/demo/demo_*.c)
 # benchmarks and demo stands apart, as they are built where the tests' libraries need not be.
 BENCH_HELP := $(filter-out $(BENCH),$(wildcard tests/bench/*.c tests/demo/*.c))
 LATE_MAIN := tests/late/late_main.c
-CONVERT := tests/foreign/convert.c
+CONVERT := tests/foreign/convert.c tests/foreign/deno_file.c
 HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN) $(CONVERT),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 

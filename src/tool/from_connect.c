@@ -63,7 +63,7 @@ static enum tool_status remote_open(struct source *s, const char *from)
     r->url = from;
     r->limit = REMOTE_LIMIT;
     deno_record_range(s->prefix, &r->start, &r->end);
-    bool is_url = strstr(from, "://") != NULL && web_resolve(from, "", &whole);
+    bool is_url = strstr(from, "://") != NULL && web_resolve(from, NULL, &whole);
     buf_fini(&whole);
     if (!is_url) {
         return tool_fail(TOOL_WORDS, "--from connect wants the URL of a service, of http or https");
@@ -190,8 +190,9 @@ static enum tool_status remote_seek(struct source *s, const char *place)
 static void remote_identity(const struct source *s, char out[SOURCE_PLACE_BYTES])
 {
     const struct remote *r = s->state;
-    snprintf(out, SOURCE_PLACE_BYTES, "database=%s,url=%016llx", service_database(r->service),
-             (unsigned long long)hash_bytes(slice_str(r->url)));
+    snprintf(out, SOURCE_PLACE_BYTES, "database=%s,url=%016llx,prefix=%016llx",
+             service_database(r->service), (unsigned long long)hash_bytes(slice_str(r->url)),
+             (unsigned long long)hash_bytes(s->prefix));
 }
 
 static void remote_share(const struct source *s, uint64_t *done, uint64_t *all)

@@ -118,12 +118,13 @@ static enum tool_status deno_file_connect(struct deno_file *d)
 {
     int r = sqlite3_open_v2(d->path, &d->db, SQLITE_OPEN_READONLY, NULL);
     if (r == SQLITE_OK) r = deno_file_try(d);
-    if (r == SQLITE_CANTOPEN && deno_file_is_still(d)) {
+    bool may_not_write = r == SQLITE_CANTOPEN || r == SQLITE_READONLY;
+    if (may_not_write && deno_file_is_still(d)) {
         r = deno_file_open_still(d);
         if (r == SQLITE_OK) r = deno_file_try(d);
     }
     if (r == SQLITE_OK) return TOOL_DONE;
-    if (r == SQLITE_CANTOPEN) {
+    if (may_not_write) {
         return tool_fail(TOOL_NO,
                          "%s has a -wal beside it, and SQLite must be able to write in its "
                          "directory to read both: copy the file and its -wal elsewhere",
@@ -371,10 +372,11 @@ static int64_t deno_file_number(struct deno_file *d, const char *query)
 static void deno_file_identity(const struct source *s, char out[SOURCE_PLACE_BYTES])
 {
     struct deno_file *d = s->state;
-    snprintf(out, SOURCE_PLACE_BYTES, "version=%lld,first=%lld,last=%lld",
+    snprintf(out, SOURCE_PLACE_BYTES, "version=%lld,first=%lld,last=%lld,prefix=%016llx",
              (long long)deno_file_number(d, "select version from data_version"),
              (long long)deno_file_number(d, "select version from kv order by k limit 1"),
-             (long long)deno_file_number(d, "select version from kv order by k desc limit 1"));
+             (long long)deno_file_number(d, "select version from kv order by k desc limit 1"),
+             (unsigned long long)hash_bytes(s->prefix));
 }
 
 static void deno_file_share(const struct source *s, uint64_t *done, uint64_t *all)

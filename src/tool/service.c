@@ -113,9 +113,11 @@ static enum tool_status service_refused(const struct service *s, const char *url
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-static bool service_digits(const char *text, size_t count, int64_t *out)
+static bool service_two_digits(const char *text, int64_t *out)
 {
-    return slice_to_i64(slice_of(text, count), out);
+    if (text[0] < '0' || text[0] > '9' || text[1] < '0' || text[1] > '9') return false;
+    *out = (text[0] - '0') * 10 + (text[1] - '0');
+    return true;
 }
 
 bool service_time(struct slice text, int64_t *ms)
@@ -134,7 +136,7 @@ bool service_time(struct slice text, int64_t *ms)
     while (at < end && *at >= '0' && *at <= '9') at++;
     if (end - at == 1 && (*at == 'Z' || *at == 'z')) return true;
     if (end - at != 6 || (*at != '+' && *at != '-') || at[3] != ':') return false;
-    if (!service_digits(at + 1, 2, &hours) || !service_digits(at + 4, 2, &minutes)) return false;
+    if (!service_two_digits(at + 1, &hours) || !service_two_digits(at + 4, &minutes)) return false;
     int64_t offset = (hours * 60 + minutes) * 60000;
     *ms += *at == '+' ? -offset : offset;
     return true;

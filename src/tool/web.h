@@ -37,7 +37,8 @@ void web_free(struct web *w); /* may be NULL */
 enum web_result web_post(struct web *w, const struct web_request *r, int *status, struct buf *body,
                          char why[WEB_WHY_BYTES]);
 
-/* Appends the absolute URL of `relative` (which may be one) as seen from `base`, and a 0. False: it
+/* Appends the absolute URL of `relative` (which may be one; NULL: of `base` itself) as seen from
+ * `base`, and a 0. False: it
  * makes no sense, or is neither http nor https. */
 bool web_resolve(const char *base, const char *relative, struct buf *out);
 /* Is the URL of https? */
