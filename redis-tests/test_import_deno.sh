@@ -148,7 +148,7 @@ said "none at all" 1 "none.db" import --from deno "$scratch/none.db"
 said "standard input" 2 "--from deno reads a file, not standard input" import --from deno - </dev/null
 bad() { # name, text, row
     rm -f "$scratch"/bad.db*
-    { echo "$tables"; put 020000 00 3; echo "$3"; } | made "$scratch/bad.db"
+    { echo "$tables"; put 0200 00 3; echo "$3"; } | made "$scratch/bad.db"
     said "$1" 1 "$2" import --from deno "$scratch/bad.db"
 }
 bad "an encoding that is none" 'the entry ["a"]: The value encoding 7 is unknown.' "$(put 026100 00 7)"

@@ -9,6 +9,7 @@
 #include "foreign/deno.h"
 
 #define DENO_EXPIRY_MS_MAX ((INT64_C(1) << 53) - 1) /* beyond it KV.LOAD has no time */
+#define DENO_BACKOFF "[100,1000,5000,30000,60000]"  /* of a message without a schedule of its own */
 #define DENO_NAME_CHARS 200                         /* of a key, in an error */
 
 /* Ids of messages: this many bits of the hash stand where a server has the version of a commit, so
@@ -155,7 +156,7 @@ static bool deno_record_backoff(struct deno_record *d, struct slice json, struct
     struct fields f = {.is_pack = false};
     struct slice *items = NULL;
     size_t count = 0;
-    if (deno_record_is_none(json)) return true;
+    if (deno_record_is_none(json)) json = slice_str(DENO_BACKOFF);
     if (!deno_record_list(d, json, &items, &count)) return false;
     record_list(r, "backoff", count);
     for (size_t i = 0; i < count; i++) {

@@ -134,8 +134,10 @@ static enum tool_status import_all(struct importer *im)
 {
     struct record r = {.kind = RECORD_NONE};
     enum tool_status s = TOOL_DONE;
+    bool is_of_source = false;
     do {
         s = im->source.kind->next(&im->source, &r);
+        is_of_source = s != TOOL_DONE;
         if (s != TOOL_DONE || r.kind == RECORD_NONE) break;
         if (!import_is_wanted(im, &r)) continue;
         import_count(im, &r);
@@ -148,7 +150,8 @@ static enum tool_status import_all(struct importer *im)
     } while (s == TOOL_DONE);
     if (im->is_dry) return s;
     /* What is under way is acknowledged or refused, also when something else went wrong. */
-    enum tool_status last = s == TOOL_BROKEN ? s : loader_drain(&im->loader);
+    bool is_lost = s == TOOL_BROKEN && !is_of_source;
+    enum tool_status last = is_lost ? s : loader_drain(&im->loader);
     if (s == TOOL_DONE) s = last;
     last = import_save(im, true);
     return s == TOOL_DONE ? last : s;

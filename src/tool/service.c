@@ -78,6 +78,7 @@ static void service_describe(const struct service *s, int status, char why[WEB_W
         uint8_t c = s->answer.data[i];
         why[at++] = c >= ' ' && c < 127 ? (char)c : ' ';
     }
+    while (why[at - 1] == ' ') at--;
     why[at] = '\0';
 }
 
