@@ -2,6 +2,7 @@
  * like ours. It is read page by page in key order. A page is one state; the service has none over
  * several. Expiry is not part of the protocol, nor are queues. A place is the newest key, in hex.
  */
+#include <datapath.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
 

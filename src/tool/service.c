@@ -1,5 +1,6 @@
 #include "tool/service.h"
 
+#include <datapath.pb-c.h>
 #include <poll.h>
 #include <stdio.h>
 
@@ -293,7 +294,7 @@ static void service_free(void *arg, void *pointer)
     (void)pointer;
 }
 
-static enum tool_status service_unpack(struct service *s, const Kv__RangeOutput **page)
+static enum tool_status service_unpack(struct service *s, const struct Kv__RangeOutput **page)
 {
     struct service_memory m = {
         .arena = &s->arena, .left = SERVICE_UNPACK_BYTES + SERVICE_UNPACK_FACTOR * s->answer.len};
@@ -375,7 +376,7 @@ static bool service_wants_token(const struct service *s, int code)
 }
 
 enum tool_status service_read(struct service *s, const struct service_range *range,
-                              const Kv__RangeOutput **page, size_t *bytes)
+                              const struct Kv__RangeOutput **page, size_t *bytes)
 {
     int code = 0;
     enum tool_status status = TOOL_DONE;

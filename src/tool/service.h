@@ -11,9 +11,9 @@
 #ifndef TOOL_SERVICE_H
 #define TOOL_SERVICE_H
 
-#include <datapath.pb-c.h>
-
 #include "tool/tool.h"
+
+struct Kv__RangeOutput; /* src/foreign/datapath.proto */
 
 struct service_options {
     const char *url, *token;
@@ -40,7 +40,7 @@ struct service_range {
 /* The first entries of the range, of one moment; until the next call. *page NULL with TOOL_DONE: the
  * service refuses so many at a time (400 or 413, with the limit above 1). *bytes: of the answer. */
 ERR_MUST_USE enum tool_status service_read(struct service *s, const struct service_range *range,
-                                           const Kv__RangeOutput **page, size_t *bytes);
+                                           const struct Kv__RangeOutput **page, size_t *bytes);
 
 /* An RFC 3339 time, "2026-11-21T08:23:32.849Z", as Unix time in ms; false: it is none. */
 bool service_time(struct slice text, int64_t *ms);
