@@ -9,6 +9,7 @@ export HTTP=1
 tool=$PWD/build/asan/tupledctl
 deno_file=$PWD/build/asan/tests/foreign/deno_file
 proxy=''
+export no_proxy=127.0.0.1,localhost
 trap '[ -z "$proxy" ] || kill -KILL "$proxy" 2>/dev/null; clean_up' EXIT
 cli() { redis-cli -p "$port" "$@"; }
 ctl() { timeout 120 "$tool" -u "redis://127.0.0.1:$port" "$@"; }
@@ -327,7 +328,7 @@ if has "services that fail" python3; then
     gets_by "... then the service fails" 'ok,503,drop' 'ok,401'
     gets_by "a token that ends soon is renewed before" 'short,short' 'ok,3*slow,3*slow'
     check "... so it is never refused" test "$(asked metadata)" -ge 2
-    same "... " 7 "$(asked read)"
+    same "... and each page is asked for once" 7 "$(asked read)"
     gets_by "a clock that differs" 'expired' ''
     same "... does not ask all the time" 1 "$(asked metadata)"
     gets_by "version 1" 'v1' ''
@@ -364,6 +365,8 @@ if has "services that fail" python3; then
     said "... for another address" 1 "is of another input" --db 2 import --state "$scratch/state" --from connect "$before"
     rm -f "$scratch/state"
 fi
+[ -z "$proxy" ] || { kill -KILL "$proxy"; wait "$proxy" 2>/dev/null; }
+proxy=''
 stop_server
 rm -rf "$scratch/data"
 

@@ -12,9 +12,9 @@
 #define DENO_BACKOFF "[100,1000,5000,30000,60000]"  /* of a message without a schedule of its own */
 #define DENO_NAME_CHARS 200                         /* of a key, in an error */
 
-/* Ids of messages: this many bits of the hash stand where a server has the version of a commit, so
- * that the ids which it gives later, and which come after those, are not pushed far. The rest stands
- * where it numbers the messages of a commit, with the highest bit, which it never sets. */
+/* Ids of messages: so many bits of the hash stand where a server has the version of a commit, so
+ * that the ids which it gives later, and which come after those, are not pushed far. The rest
+ * stands where it numbers the messages of a commit, with the highest bit, which it never sets. */
 #define DENO_ID_HIGH_BITS 40
 #define DENO_ID_LOW_BITS 31
 

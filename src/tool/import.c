@@ -192,7 +192,7 @@ static enum tool_status import_read_options(struct importer *im)
     im->is_dry = tool_has(t, "--dry-run");
     im->state.path = tool_text(t, "--state");
     enum tool_status s = import_kind(im);
-    if (s != TOOL_DONE) return s;
+    if (s != TOOL_DONE || im->source.kind == NULL) return s;
     bool has_place = strcmp(im->input, "-") != 0 && !im->source.kind->is_service;
     if (im->state.path == NULL && has_place) {
         buf_printf(&im->state_path, "%s.progress", im->input);

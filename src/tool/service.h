@@ -1,6 +1,6 @@
-/* service: a KV Connect service (versions 1 to 3), as its client. First it is asked, with the access
- * token, where its data is and for a token to read it (metadata); then pages are read there. The
- * token is renewed before it ends, and when it is refused.
+/* service: a KV Connect service (versions 1 to 3), as its client. First it is asked, with the
+ * access token, where its data is and for a token to read it (metadata); then pages are read there.
+ * The token is renewed before it ends, and when it is refused.
  *
  *   shut --metadata--> open --a read--> open
  *                       |  the token ends soon, or 401, 403: metadata, then the read again
@@ -37,8 +37,9 @@ struct service_range {
     int32_t limit;
 };
 
-/* The first entries of the range, of one moment; until the next call. *page NULL with TOOL_DONE: the
- * service refuses so many at a time (400 or 413, with the limit above 1). *bytes: of the answer. */
+/* The first entries of the range, of one moment; until the next call. *page NULL with TOOL_DONE:
+ * the service refuses so many at a time (400 or 413, with the limit above 1). *bytes: of the
+ * answer. */
 ERR_MUST_USE enum tool_status service_read(struct service *s, const struct service_range *range,
                                            const struct Kv__RangeOutput **page, size_t *bytes);
 
