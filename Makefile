@@ -43,7 +43,7 @@ endif
 
 RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev libxxhash-dev \
     libutf8proc-dev libsystemd-dev libnghttp2-dev zlib1g-dev protobuf-c-compiler libprotobuf-c-dev \
-    libhiredis-dev libpq-dev
+    libhiredis-dev libcurl4-openssl-dev libpq-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
     util-linux dpkg-dev shellcheck curl nghttp2-client chromium xxd
@@ -103,9 +103,9 @@ CFLAGS_tsan := -O1 -g -fno-omit-frame-pointer -Werror $(SANITIZE_tsan)
 CFLAGS_fuzz := -O1 -g -fno-omit-frame-pointer $(SANITIZE_fuzz)
 
 LIBS := -lev -lnghttp2 -lprotobuf-c -lz -lssl -lcrypto -lsqlite3 -lpq -lxxhash -lutf8proc -lsystemd -lpthread -lm
-TOOL_LIBS := -lhiredis -lsqlite3 -lxxhash -lssl -lcrypto -lutf8proc -lpthread -lm
+TOOL_LIBS := -lhiredis -lcurl -lprotobuf-c -lsqlite3 -lxxhash -lssl -lcrypto -lutf8proc -lpthread -lm
 EMBEDDED_LIBS := -lcrypto -lsqlite3 -lxxhash -lutf8proc -lpthread -lm
-TEST_LIBS := -lcmocka -lhiredis -lmsgpackc -ljansson
+TEST_LIBS := -lcmocka -lhiredis -lcurl -lmsgpackc -ljansson
 LINK_FLAGS := -Wl,--as-needed $(LDFLAGS)
 
 # ---- what there is ----------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ TOOL_SRCS := $(filter-out $(TOOL_MAIN),$(wildcard src/tool/*.c))
 WEB_FILES := $(wildcard web/*)
 WEB_SRC := build/web/page_files.c
 # The messages of KV Connect, as C.
-PROTO := src/http/datapath.proto
+PROTO := src/foreign/datapath.proto
 PROTO_SRC := build/proto/datapath.pb-c.c
 LIB_SRCS := $(filter-out $(MAIN) src/tool/%,$(wildcard src/*/*.c src/*/*/*.c)) $(WEB_SRC) $(PROTO_SRC)
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
@@ -136,7 +136,7 @@ BENCH := $(wildcard tests/bench/bench_*.c tests/demo/demo_*.c)
 # benchmarks and demo stands apart, as they are built where the tests' libraries need not be.
 BENCH_HELP := $(filter-out $(BENCH),$(wildcard tests/bench/*.c tests/demo/*.c))
 LATE_MAIN := tests/late/late_main.c
-CONVERT := tests/foreign/convert.c
+CONVERT := tests/foreign/convert.c tests/foreign/deno_file.c
 HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN) $(CONVERT),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 
@@ -321,7 +321,7 @@ build/$(1)/flags: FORCE
 build/$(1)/objects: FORCE
 	$$(call stamp,$$@,$$(OBJS_$(1)) $$(HELP_$(1)))
 
-$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard src/http/connect*.c)): | $(PROTO_SRC)
+$(patsubst %.c,build/$(1)/obj/%.o,$(wildcard src/http/connect*.c src/tool/from_connect.c src/tool/service.c)): | $(PROTO_SRC)
 build/$(1)/obj/src/%.o: src/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	@echo "  cc   $(1) $$<"

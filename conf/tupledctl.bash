@@ -4,7 +4,7 @@ _tupledctl() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} choices='' what='' action='' i
     COMPREPLY=()
     case $before in
-    --password-file | --cacert | --cert | --key)
+    --password-file | --cacert | --cert | --key | --source-cacert | --token-file | --state | --map)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
@@ -16,7 +16,9 @@ _tupledctl() {
         *) if [ -z "$what" ]; then what=${COMP_WORDS[i]}; else action=${COMP_WORDS[i]}; fi ;;
         esac
     done
-    if [[ $word == -* ]]; then
+    if [ "$what $before" = "import --from" ]; then
+        choices="export keyval deno connect"
+    elif [[ $word == -* ]]; then
         choices=$({
             "${COMP_WORDS[0]}" --help
             [ -z "$what" ] || "${COMP_WORDS[0]}" help "$what"

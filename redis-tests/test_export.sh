@@ -144,6 +144,14 @@ done
 same "what base backups have is there again" no "$(cli KV.DB INFO shop | grep -A1 '^backup$' | tail -n 1)"
 same "limits are there again" 1000 "$(cli KV.DB INFO shop | grep -A1 '^max-entries$' | tail -n 1)"
 
+flush
+seq 1200 | sed 's/.*/KV.ENQUEUE many & DELAY 100000000/' | cli >/dev/null
+ctl export --all -o "$scratch/many.jsonl" 2>/dev/null
+same "a queue of several pages, each message once" "1200 1200" \
+    "$(grep -c '^{"queue"' "$scratch/many.jsonl") $(grep '^{"queue"' "$scratch/many.jsonl" | sort -u | wc -l)"
+flush
+ctl -q import "$scratch/all.jsonl"
+
 # ---- parts ----
 ctl export --prefix '["k"]' >"$scratch/part.jsonl"
 same "below a prefix" 1 "$(grep -c '^{"key"' "$scratch/part.jsonl")"

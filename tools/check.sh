@@ -37,7 +37,7 @@ step_gcc() {
     "${MAKE:-make}" --no-print-directory -j"$jobs" --output-sync=target check-build
 }
 
-# What protoc-c makes, which some files of src/http include.
+# What protoc-c makes, which some files of src/http and src/tool include.
 make_messages() {
     "${MAKE:-make}" --no-print-directory -s build/proto/datapath.pb-c.c
 }

@@ -5,7 +5,7 @@
 #   ranks    a folder of src/ includes only folders of lower rank, and its own (the table below)
 #   private  "x/y_int.h" is included in x only; "backend/local/..." in src/backend/local, src/db and src/server
 #            only; src/backend itself includes no file access (base/file.h); src/tool is a client: of src it
-#            includes base and codec
+#            includes base, codec and foreign
 #   calls    names that are banned, or at home in one folder (the table below says why)
 #   sizes    a file 600 lines, a function 50 lines and 6 parameters, a line 100 columns
 #   words    no typedef of structs, unions and enums, no type ..._t, no open work marks
@@ -74,7 +74,8 @@ localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
 PQ* | src/backend/postgres/pg.c | one file knows libpq
-sqlite3* | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
+sqlite3* | src/backend/local/ src/tool/from_deno.c | nothing above the store (src/backend/store.h) knows SQLite; files of Deno are of SQLite too
+curl_* | src/tool/web.c | one place of the tool speaks HTTP to others; the server never does
 pthread_* | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
 ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
 open openat creat fopen freopen fdopen fdatasync fsync sync_file_range | src/base/ | file access goes through base/file, where faults are injected
@@ -90,7 +91,8 @@ setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ sr
 # headers | where they are allowed | why not elsewhere
 HEADERS='
 libpq-fe.h postgresql/libpq-fe.h | src/backend/postgres/pg.c | one file knows libpq
-sqlite3.h | src/backend/local/ | nothing above the store (src/backend/store.h) knows SQLite
+sqlite3.h | src/backend/local/ src/tool/from_deno.c | nothing above the store (src/backend/store.h) knows SQLite; files of Deno are of SQLite too
+curl/curl.h | src/tool/web.c | one place of the tool speaks HTTP to others; the server never does
 ev.h | src/net/ src/server/ | the loop belongs to net
 pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
 openssl/ssl.h | src/net/ src/tool/ | TLS is made and ended in net
@@ -191,8 +193,8 @@ function check_include(text,    path, folder, own) {
     own = folder_of(substr(FILENAME, 5))
     if (own in rank && folder != own && rank[folder] >= rank[own])
         broken(FNR, own " (rank " rank[own] ") may not include " folder " (rank " rank[folder] ")")
-    if (own == "tool" && folder !~ /^(tool|base|codec|offline)$/)
-        broken(FNR, "\"" path "\": a client knows of the server what goes over a connection; base and codec are for both, offline needs no server")
+    if (own == "tool" && folder !~ /^(tool|base|codec|foreign|offline)$/)
+        broken(FNR, "\"" path "\": a client knows of the server what goes over a connection; base, codec and foreign (the values of other systems, which import reads) are for both, offline needs no server")
     if (path ~ /_int\.h$/ && folder != own) broken(FNR, "\"" path "\" is private to " folder)
     if (path ~ /^backend\/local\// && FILENAME !~ /^src\/(backend\/local|db|server|offline)\//)
         broken(FNR, "\"" path "\": only backend/local, db, server and offline know what is on this machine")

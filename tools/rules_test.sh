@@ -124,9 +124,10 @@ breaks "the tool includes nothing of the server" src/tool/a.c:1 "a client knows 
 tree src/tool/a.c <<'EOF'
 #include "base/buf.h"
 #include "codec/key.h"
+#include "foreign/deno.h"
 #include "tool/tool.h"
 EOF
-holds "but base and codec"
+holds "but base, codec and foreign"
 
 # ---- calls ----
 

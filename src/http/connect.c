@@ -1,6 +1,6 @@
 /* connect: KV Connect over HTTP. Deno asks first, with a password, for what it needs to know
  * (POST /connect), and gets a token; then with the token for reads, writes and watches, whose
- * bodies are messages of src/http/datapath.proto. They become words of KV.CONNECT
+ * bodies are messages of src/foreign/datapath.proto. They become words of KV.CONNECT
  * (src/command/connect), and its replies become messages.
  *
  * Deno tries for ever when an answer is 5xx or does not come, so only what may go away by itself

@@ -174,7 +174,7 @@ static enum err page_scan(struct touch *t, struct queue_page *p, struct found *f
     memcpy(after, p->after.bytes, SLOT_BYTES);
     if (p->has_after && is_reverse) range.end = touch_key(t, p->space, after, SLOT_BYTES);
     if (p->has_after && !is_reverse) range.start = touch_key(t, p->space, after, SLOT_BYTES + 1);
-    enum err r = p->space == SPACE_READY ? page_start(t, &range, e) : OK;
+    enum err r = p->space == SPACE_READY && !p->has_after ? page_start(t, &range, e) : OK;
     if (r == OK) r = engine_scan_open(v->engine, v->overlay, &range, &scan, e);
     while (r == OK) {
         struct slice key;

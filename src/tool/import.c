@@ -16,15 +16,20 @@
 
 const struct tool_option import_options[] = {
     {"--dry-run", 0, NULL, "check the input and load nothing; needs no server"},
-    {"--from", 0, "KIND", "what the input is: export (default), which JSON lines are too; keyval"},
+    {"--from", 0, "KIND",
+     "what the input is: export (default), JSON lines too; keyval; deno; connect"},
     {"--map", 0, "FILE", "write each entry's old and new versionstamp there"},
     {"--prefix", 0, "KEY", "the entries below this key only"},
     {"--restart", 0, NULL, "begin anew, wherever an earlier call was"},
+    {"--retry", 0, "SECONDS", "connect: try again so long when the service fails (default: 60)"},
+    {"--source-cacert", 0, "FILE", "connect: who has signed the service's certificate"},
     {"--state", 0, "FILE", "where it is kept how far it is; else FILE.progress"},
+    {"--token-file", 0, "FILE", "connect: has the access token; else DENO_KV_ACCESS_TOKEN"},
     {.name = NULL},
 };
 
-static const struct source_kind *const import_kinds[] = {&source_lines, &source_keyval, NULL};
+static const struct source_kind *const import_kinds[] = {&source_lines, &source_keyval,
+                                                         &source_deno, &source_connect, NULL};
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
@@ -129,8 +134,10 @@ static enum tool_status import_all(struct importer *im)
 {
     struct record r = {.kind = RECORD_NONE};
     enum tool_status s = TOOL_DONE;
+    bool is_of_source = false;
     do {
         s = im->source.kind->next(&im->source, &r);
+        is_of_source = s != TOOL_DONE;
         if (s != TOOL_DONE || r.kind == RECORD_NONE) break;
         if (!import_is_wanted(im, &r)) continue;
         import_count(im, &r);
@@ -143,7 +150,8 @@ static enum tool_status import_all(struct importer *im)
     } while (s == TOOL_DONE);
     if (im->is_dry) return s;
     /* What is under way is acknowledged or refused, also when something else went wrong. */
-    enum tool_status last = s == TOOL_BROKEN ? s : loader_drain(&im->loader);
+    bool is_lost = s == TOOL_BROKEN && !is_of_source;
+    enum tool_status last = is_lost ? s : loader_drain(&im->loader);
     if (s == TOOL_DONE) s = last;
     last = import_save(im, true);
     return s == TOOL_DONE ? last : s;
@@ -183,7 +191,10 @@ static enum tool_status import_read_options(struct importer *im)
     im->input = t->words[0];
     im->is_dry = tool_has(t, "--dry-run");
     im->state.path = tool_text(t, "--state");
-    if (im->state.path == NULL && strcmp(im->input, "-") != 0) {
+    enum tool_status s = import_kind(im);
+    if (s != TOOL_DONE || im->source.kind == NULL) return s;
+    bool has_place = strcmp(im->input, "-") != 0 && !im->source.kind->is_service;
+    if (im->state.path == NULL && has_place) {
         buf_printf(&im->state_path, "%s.progress", im->input);
         buf_append_byte(&im->state_path, '\0');
         buf_require(&im->state_path);
@@ -193,7 +204,8 @@ static enum tool_status import_read_options(struct importer *im)
         key_from_bare_arg(slice_str(prefix), false, NULL, &im->prefix, &e) != OK) {
         return tool_fail(TOOL_WORDS, "--prefix: %s", e.text);
     }
-    return import_kind(im);
+    im->source.prefix = buf_slice(&im->prefix);
+    return TOOL_DONE;
 }
 
 /* Where an earlier call was, or the beginning. */

@@ -6,7 +6,7 @@
 #include "base/file.h"
 
 #define STATE_FORMAT "tupled-import 1"
-#define STATE_BYTES_MAX 8192
+#define STATE_BYTES_MAX 16384
 
 /* Takes the next line, which must begin with the word; its rest into `out`. */
 static bool state_line(struct slice *rest, const char *word, char *out, size_t cap)

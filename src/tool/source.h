@@ -10,7 +10,7 @@
 #include "tool/records.h"
 #include "tool/tool.h"
 
-#define SOURCE_PLACE_BYTES 128
+#define SOURCE_PLACE_BYTES 4160 /* a key in hex digits, and a little */
 
 enum record_kind {
     RECORD_NONE, /* there is no more */
@@ -42,6 +42,7 @@ struct source;
 struct source_kind {
     const char *name; /* for --from */
     const char *what; /* of what, for people */
+    bool is_service;  /* it is named by a URL: no file lies beside it */
     /* What goes wrong in these is said. `from`: what the user named. */
     enum tool_status (*open)(struct source *s, const char *from);
     enum tool_status (*next)(struct source *s, struct record *out);
@@ -59,10 +60,13 @@ struct source_kind {
 struct source {
     const struct source_kind *kind;
     const struct tool *t;
-    void *state; /* of the kind */
+    struct slice prefix; /* encoded: entries below it are wanted only; empty = all. More may come */
+    void *state;         /* of the kind */
 };
 
 extern const struct source_kind source_lines;
 extern const struct source_kind source_keyval;
+extern const struct source_kind source_deno;
+extern const struct source_kind source_connect;
 
 #endif

@@ -1,6 +1,6 @@
 /* tool: what a subcommand of tupledctl is, and what it is given when it runs. tupledctl is a
- * client: it knows of the server what goes over a connection, and shares `base` and `codec` with
- * it. A subcommand is a row of a table (main.c) and a function in a file of its own.
+ * client: it knows of the server what goes over a connection, and shares `base`, `codec` and
+ * `foreign` with it. A subcommand is a row of a table (main.c) and a function in a file of its own.
  *
  * What a person or a script asked for goes to standard output (output.h); errors, warnings and
  * progress (progress.h) go to standard error.

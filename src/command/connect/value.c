@@ -2,6 +2,7 @@
 #include "codec/value.h"
 #include "codec/pack.h"
 #include "command/connect/connect_int.h"
+#include "foreign/deno.h"
 #include "foreign/v8.h"
 
 #define U64_BYTES 8
@@ -22,21 +23,8 @@ static void reverse(struct slice from, uint8_t to[U64_BYTES])
 
 static enum err convert(struct slice encoding, struct slice data, struct buf *out, struct error *e)
 {
-    uint8_t u64[U64_BYTES];
-    if (slice_eq(encoding, slice_str("1"))) return v8_to_value(data, out, e);
-    if (slice_eq(encoding, slice_str("2"))) {
-        if (data.len != U64_BYTES) {
-            return error_set(e, ERR_VALUE, "A value of encoding 2 (LE64) has 8 bytes, not %zu.",
-                             data.len);
-        }
-        reverse(data, u64);
-        pack_ext(out, EXT_U64, slice_of(u64, U64_BYTES));
-        return OK;
-    }
-    if (slice_eq(encoding, slice_str("3"))) {
-        pack_bin(out, data);
-        return OK;
-    }
+    int64_t number = 0;
+    if (slice_to_i64(encoding, &number)) return deno_to_value(number, data, out, e);
     return error_set(e, ERR_VALUE, "The value encoding %.*s is unknown.",
                      (int)(encoding.len < 20 ? encoding.len : 20), (const char *)encoding.data);
 }
