@@ -52,7 +52,9 @@ static enum err data_check(struct check *k, const char *store, struct error *e)
     } else {
         check_say(k, CHECK_DAMAGE, "pages", "tupled.db", "it is missing, but its journal is there");
     }
-    return r == OK ? check_journal(k, e) : r;
+    if (r == OK) r = check_journal(k, e);
+    if (r == OK && !k->files_only && file_exists(store)) r = check_contents(k, e);
+    return r;
 }
 
 /* The lock is only taken where there is one: looking at a copy of a directory must not make it. */

@@ -1,0 +1,496 @@
+#include "offline/check_contents.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "backend/local/file_journal.h"
+#include "backend/local/local.h"
+#include "backend/local/sqlite_store.h"
+#include "backend/pipeline.h"
+#include "base/bytes.h"
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "search/text_ops.h"
+
+#define PART "copy"
+#define STORE "tupled.db"
+#define COPY_BYTES (1u << 20)
+#define CACHE_BYTES (64u << 20)
+#define MEMTABLE_BYTES (64u << 20)
+#define SEGMENT_BYTES (1u << 20)
+#define ARENA_BYTES (64u << 10)
+#define TEMPLATE "XXXXXX"
+
+/* ---- what the child says ---- */
+
+/* Figures of struct check. */
+struct figures {
+    uint64_t damaged, notes, entries, index_rows, messages, scratch_bytes;
+};
+
+/* First byte of a message. LINE: then its kind, and part, place and text, each NUL-ended. */
+enum message_kind {
+    MESSAGE_LINE = 'l',
+    MESSAGE_PROGRESS = 'p',
+    MESSAGE_END = 'e',
+    MESSAGE_FAILED = 'f'
+};
+
+struct progress_message {
+    uint64_t done, total;
+};
+
+struct failure {
+    enum err code;
+    char text[ERROR_TEXT_BYTES];
+};
+
+/* Of the caller. */
+struct hearing {
+    struct check *k;
+    uint64_t damaged, notes; /* before */
+    struct failure failure;  /* code OK: none */
+};
+
+/* Of the child: what check_run is for the caller. */
+struct looking {
+    struct check inner; /* told by `out` */
+    const struct check *outer;
+    const char *dir; /* the scratch directory */
+    int out;
+    struct hearing hearing;
+};
+
+static void say(const struct looking *x, enum message_kind kind, const void *bytes, size_t len)
+{
+    struct buf m;
+    buf_init(&m);
+    buf_append_byte(&m, (uint8_t)kind);
+    buf_append(&m, bytes, len);
+    buf_require(&m);
+    child_say(x->out, buf_slice(&m));
+    buf_fini(&m);
+}
+
+static void line_say(void *arg, const struct check_line *l)
+{
+    struct buf m;
+    buf_init(&m);
+    buf_append_byte(&m, (uint8_t)l->kind);
+    buf_append(&m, l->part, strlen(l->part) + 1);
+    buf_append(&m, l->place, strlen(l->place) + 1);
+    buf_append(&m, l->text, strlen(l->text) + 1);
+    buf_require(&m);
+    say(arg, MESSAGE_LINE, m.data, m.len);
+    buf_fini(&m);
+}
+
+static void progress_say(void *arg, const char *part, uint64_t done, uint64_t total)
+{
+    struct progress_message p = {.done = done, .total = total};
+    struct buf m;
+    buf_init(&m);
+    buf_append(&m, &p, sizeof p);
+    buf_append(&m, part, strlen(part) + 1);
+    buf_require(&m);
+    say(arg, MESSAGE_PROGRESS, m.data, m.len);
+    buf_fini(&m);
+}
+
+/* ---- the same, heard ---- */
+
+static void line_hear(struct hearing *h, const char *bytes)
+{
+    struct check_line l = {.kind = bytes[0] == CHECK_DAMAGE ? CHECK_DAMAGE : CHECK_NOTE};
+    l.part = bytes + 1;
+    l.place = l.part + strlen(l.part) + 1;
+    l.text = l.place + strlen(l.place) + 1;
+    *(l.kind == CHECK_DAMAGE ? &h->k->damaged : &h->k->notes) += 1;
+    h->k->found(h->k->arg, &l);
+}
+
+static void end_hear(struct hearing *h, const void *bytes)
+{
+    struct figures f;
+    memcpy(&f, bytes, sizeof f);
+    h->k->damaged = h->damaged + f.damaged;
+    h->k->notes = h->notes + f.notes;
+    h->k->entries = f.entries;
+    h->k->index_rows = f.index_rows;
+    h->k->messages = f.messages;
+    h->k->scratch_bytes = f.scratch_bytes;
+}
+
+static void hear(void *arg, struct slice message)
+{
+    struct hearing *h = &((struct looking *)arg)->hearing;
+    const char *bytes = (const char *)message.data + 1;
+    struct progress_message p;
+    switch ((enum message_kind)message.data[0]) {
+    case MESSAGE_LINE: line_hear(h, bytes); break;
+    case MESSAGE_END: end_hear(h, bytes); break;
+    case MESSAGE_FAILED: memcpy(&h->failure, bytes, sizeof h->failure); break;
+    case MESSAGE_PROGRESS:
+        memcpy(&p, bytes, sizeof p);
+        check_progress(h->k, bytes + sizeof p, p.done, p.total);
+        break;
+    }
+}
+
+/* ---- the copy ---- */
+
+/* Blank pieces stay holes: much of a journal's last segment is one. */
+static bool is_blank(const uint8_t *bytes, size_t len)
+{
+    return len > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
+}
+
+static enum err file_copy(struct looking *x, const char *name, struct error *e)
+{
+    struct buf from;
+    struct buf to;
+    struct file in = {.fd = -1};
+    struct file out = {.fd = -1};
+    uint64_t bytes = 0;
+    uint8_t *chunk = mem_alloc(COPY_BYTES);
+    buf_init(&from);
+    buf_init(&to);
+    check_path(&from, x->outer->dir, name);
+    check_path(&to, x->dir, name);
+    enum err r = file_open(&in, (char *)from.data, FILE_READ, e);
+    if (r == OK) r = file_size(&in, &bytes, e);
+    if (r == OK) r = file_open(&out, (char *)to.data, FILE_WRITE_NEW, e);
+    for (uint64_t at = 0; r == OK && at < bytes; at += COPY_BYTES) {
+        size_t n = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
+        r = file_read_at(&in, at, chunk, n, e);
+        if (r == OK && is_blank(chunk, n)) continue;
+        if (r == OK) r = file_write_at(&out, at, slice_of(chunk, n), e);
+        x->inner.scratch_bytes += n;
+        check_progress(&x->inner, PART, at + n, bytes);
+    }
+    if (r == OK) r = file_truncate(&out, bytes, e);
+    file_close(&in);
+    file_close(&out);
+    buf_fini(&from);
+    buf_fini(&to);
+    mem_free(chunk);
+    return r;
+}
+
+static enum err file_copy_if_there(struct looking *x, const char *name, struct error *e)
+{
+    struct buf path;
+    buf_init(&path);
+    check_path(&path, x->outer->dir, name);
+    bool is_there = file_exists((char *)path.data);
+    buf_fini(&path);
+    return is_there ? file_copy(x, name, e) : OK;
+}
+
+struct segment {
+    uint64_t number;
+    bool is_blank, has_header;
+    uint64_t before; /* the version before it */
+};
+
+struct segments {
+    struct looking *x;
+    struct segment *items; /* owned */
+    size_t count;
+};
+
+static void segment_add(void *arg, const char *name)
+{
+    struct segments *l = arg;
+    uint64_t number = 0;
+    if (!journal_number(name, &number)) return;
+    l->items = mem_resize(l->items, (l->count + 1) * sizeof *l->items);
+    l->items[l->count++] = (struct segment){.number = number};
+}
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = ((const struct segment *)a)->number;
+    uint64_t y = ((const struct segment *)b)->number;
+    return x < y ? -1 : x > y;
+}
+
+static enum err segment_look(const struct segments *l, struct segment *s, struct error *e)
+{
+    uint8_t head[JOURNAL_HEADER_BYTES] = {0};
+    struct segment_header header;
+    struct error ignored;
+    struct buf path;
+    struct file f = {.fd = -1};
+    uint64_t bytes = 0;
+    buf_init(&path);
+    journal_path(&path, l->x->outer->dir, s->number);
+    enum err r = file_open(&f, (char *)path.data, FILE_READ, e);
+    if (r == OK) r = file_size(&f, &bytes, e);
+    if (r == OK && bytes >= sizeof head) r = file_read_at(&f, 0, head, sizeof head, e);
+    file_close(&f);
+    buf_fini(&path);
+    if (r != OK) return r;
+    s->is_blank = is_blank(head, sizeof head);
+    s->has_header = segment_header_read(head, &header, &ignored) == OK &&
+                    header.id.number == s->number;
+    if (s->has_header) s->before = header.version_before;
+    return OK;
+}
+
+static enum err segment_copy(struct segments *l, const struct segment *s, struct error *e)
+{
+    struct buf path;
+    buf_init(&path);
+    journal_path(&path, l->x->outer->dir, s->number);
+    enum err r = file_copy(l->x, strrchr((const char *)path.data, '/') + 1, e);
+    buf_fini(&path);
+    return r;
+}
+
+/* Those that a start would read (backend/local/recover.c). */
+static enum err segments_copy(struct looking *x, uint64_t applied, struct error *e)
+{
+    struct segments l = {.x = x};
+    size_t first = 0;
+    enum err r = dir_list(x->outer->dir, segment_add, &l, e);
+    if (l.count > 0) qsort(l.items, l.count, sizeof *l.items, by_number);
+    for (size_t i = 0; i < l.count && r == OK; i++) {
+        r = segment_look(&l, &l.items[i], e);
+        if (l.items[i].has_header && l.items[i].before <= applied) first = i;
+    }
+    for (size_t i = first; i < l.count && r == OK; i++) {
+        if (!l.items[i].is_blank) r = segment_copy(&l, &l.items[i], e);
+    }
+    mem_free(l.items);
+    return r;
+}
+
+/* ---- replaying it ---- */
+
+static enum err copy_open(const struct looking *x, struct store **store, struct error *e)
+{
+    struct buf path;
+    buf_init(&path);
+    check_path(&path, x->dir, STORE);
+    struct sqlite_options options = {.path = (const char *)path.data,
+                                     .cache_bytes = CACHE_BYTES,
+                                     .reader_cache_bytes = CACHE_BYTES / 4,
+                                     .text_ops = &search_text_ops};
+    enum err r = sqlite_open(&options, store, e);
+    buf_fini(&path);
+    return r;
+}
+
+static enum err applied_read(const struct looking *x, uint64_t *applied, struct error *e)
+{
+    struct store *store = NULL;
+    struct store_progress state = {0};
+    enum err r = copy_open(x, &store, e);
+    if (r != OK) return r;
+    store->ops->state(store, &state);
+    *applied = state.applied;
+    store_progress_fini(&state);
+    store_close(store);
+    return OK;
+}
+
+static void on_wake(void *arg)
+{
+    (void)arg;
+}
+
+__attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
+{
+    (void)arg;
+    die("%s", e->text);
+}
+
+/* As a start and a clean stop. */
+static enum err replay(const struct looking *x, struct error *e)
+{
+    struct local_options local = {.dir = x->dir,
+                                  .durability = DURABILITY_NEVER,
+                                  .segment_bytes = SEGMENT_BYTES,
+                                  .store_cache_bytes = CACHE_BYTES,
+                                  .text_ops = &search_text_ops};
+    struct pipeline_options options = {.memtable_bytes = MEMTABLE_BYTES,
+                                       .memtable_age_ms = INT32_MAX,
+                                       .write_buffer_bytes = 4ULL * MEMTABLE_BYTES,
+                                       .query_threads = 1,
+                                       .scan_ms_max = INT32_MAX,
+                                       .wake = on_wake,
+                                       .on_fatal = on_fatal};
+    struct journal *journal = NULL;
+    struct store *store = NULL;
+    struct backend *b = NULL;
+    enum err r = local_open(&local, &journal, &store, e);
+    if (r == OK) r = pipeline_open(&options, journal, store, &b, e);
+    return r == OK ? b->ops->close(b, e) : r;
+}
+
+/* ---- looking at it ---- */
+
+static void store_line(void *arg, const struct store_check_line *line)
+{
+    struct contents *c = arg;
+    struct buf place;
+    buf_init(&place);
+    contents_place(line->table, line->key, &place);
+    check_say(c->k, line->is_damage ? CHECK_DAMAGE : CHECK_NOTE, line->part,
+              (const char *)place.data, "%s", line->text);
+    buf_fini(&place);
+}
+
+static void store_progress(void *arg, uint64_t done, uint64_t total)
+{
+    const struct contents *c = arg;
+    check_progress(c->k, "entries", done, total);
+}
+
+static void entry_take(void *arg, const struct store_row *row)
+{
+    contents_row(arg, row);
+}
+
+static enum err contents_look(struct looking *x, struct store *store, struct error *e)
+{
+    struct contents c = {.k = &x->inner, .store = store, .now_ms = clock_wall_ms()};
+    struct store_progress state = {0};
+    struct store_check k = {.store = store,
+                            .found = store_line,
+                            .entry = entry_take,
+                            .progress = store_progress,
+                            .arg = &c};
+    store->ops->state(store, &state);
+    c.applied = state.applied;
+    store_progress_fini(&state);
+    arena_init(&c.arena, ARENA_BYTES);
+    arena_init(&c.own, ARENA_BYTES);
+    htab_init(&c.queues);
+    enum err r = store_reader_open(store, &c.reader, e);
+    if (r == OK) r = store_pin(c.reader, e);
+    if (r == OK) r = store_check_run(&k, e);
+    c.is_unreadable = c.is_unreadable || k.is_cut;
+    contents_end(&c);
+    if (c.reader != NULL) store_unpin(c.reader);
+    store_reader_close(c.reader);
+    htab_fini(&c.queues);
+    arena_fini(&c.own);
+    arena_fini(&c.arena);
+    return r;
+}
+
+/* A start would be refused: that is damage, unless it comes of some that was told. */
+static bool is_refused(struct looking *x, enum err r, const struct error *e)
+{
+    bool is_known = x->outer->damaged > 0;
+    if (r != ERR_CORRUPT && r != ERR_FORMAT) return false;
+    check_say(&x->inner, is_known ? CHECK_NOTE : CHECK_DAMAGE, PART, STORE,
+              "what is in it was not looked at, since a start would be refused: %.180s", e->text);
+    return true;
+}
+
+static enum err all(struct looking *x, struct error *e)
+{
+    struct store *store = NULL;
+    uint64_t applied = 0;
+    enum err r = file_copy(x, STORE, e);
+    if (r == OK) r = file_copy_if_there(x, STORE "-wal", e);
+    if (r == OK) r = file_copy_if_there(x, STORE "-journal", e);
+    if (r == OK) r = file_copy_if_there(x, "versions", e);
+    if (r == OK) r = applied_read(x, &applied, e);
+    if (r == OK && x->outer->versions_end > 0 && applied >= x->outer->versions_end) {
+        check_say(&x->inner, CHECK_DAMAGE, "entries", "meta",
+                  "it has version %llu, but the file versions says that it was not given yet",
+                  (unsigned long long)applied);
+    }
+    if (r == OK) r = segments_copy(x, applied, e);
+    if (r == OK) r = replay(x, e);
+    if (r == OK) r = copy_open(x, &store, e);
+    if (r == OK) r = contents_look(x, store, e);
+    store_close(store);
+    return is_refused(x, r, e) ? OK : r;
+}
+
+static void run(void *arg, int out)
+{
+    struct looking *x = arg;
+    struct failure failure = {.code = OK};
+    struct error e;
+    x->out = out;
+    x->inner = (struct check){.dir = x->dir, .found = line_say, .progress = progress_say, .arg = x};
+    enum err r = all(x, &e);
+    const struct check *k = &x->inner;
+    struct figures f = {.damaged = k->damaged,
+                        .notes = k->notes,
+                        .entries = k->entries,
+                        .index_rows = k->index_rows,
+                        .messages = k->messages,
+                        .scratch_bytes = k->scratch_bytes};
+    if (r != OK) {
+        failure.code = r;
+        memcpy(failure.text, e.text, sizeof failure.text);
+        say(x, MESSAGE_FAILED, &failure, sizeof failure);
+    }
+    say(x, MESSAGE_END, &f, sizeof f);
+}
+
+/* ---- in the caller ---- */
+
+/* "dir.check-XXXXXX", or in the directory for scratch. */
+static enum err scratch_make(const struct check *k, struct buf *out, struct error *e)
+{
+    char real[PATH_MAX];
+    struct error why;
+    if (k->scratch != NULL) {
+        buf_printf(out, "%s/tupled-check-" TEMPLATE, k->scratch);
+    } else {
+        buf_printf(out, "%s.check-" TEMPLATE, realpath(k->dir, real) != NULL ? real : k->dir);
+    }
+    buf_append_byte(out, '\0');
+    buf_require(out);
+    enum err r = dir_make_unique((char *)out->data, &why);
+    if (r == OK) return OK;
+    return error_set(
+        e, r,
+        "no place for a copy, which is needed to look at what is in the pages: %.100s; "
+        "--scratch names another, --files does without",
+        why.text);
+}
+
+/* A child that died is damage too: of a kind that nothing else saw. */
+static enum err result_of(struct looking *x, enum err r, struct error *e)
+{
+    struct check *k = x->hearing.k;
+    if (r == ERR_CORRUPT) {
+        check_say(k, CHECK_DAMAGE, PART, STORE, "looking at what is in it came to no end: %.180s",
+                  e->text);
+        return OK;
+    }
+    if (r != OK || x->hearing.failure.code == OK) return r;
+    return error_set(e, x->hearing.failure.code, "%s", x->hearing.failure.text);
+}
+
+enum err check_contents(struct check *k, struct error *e)
+{
+    struct looking x = {.outer = k, .hearing = {.k = k, .damaged = k->damaged, .notes = k->notes}};
+    struct child child = {.run = run, .take = hear, .arg = &x};
+    struct buf scratch;
+    struct error ignored;
+    buf_init(&scratch);
+    enum err r = scratch_make(k, &scratch, e);
+    if (r == OK) {
+        x.dir = (const char *)scratch.data;
+        r = result_of(&x, child_run(&child, e), e);
+        enum err removed = dir_remove(x.dir, r == OK ? e : &ignored);
+        if (r == OK) r = removed;
+    }
+    buf_fini(&scratch);
+    if (child.signal != 0) (void)raise(child.signal);
+    return r;
+}
