@@ -385,36 +385,46 @@ static enum err contents_look(struct looking *x, struct store *store, struct err
     return r;
 }
 
-/* A start would be refused: that is damage, unless it comes of some that was told. */
-static bool is_refused(struct looking *x, enum err r, const struct error *e)
+/* A start would be refused: that is damage, unless it comes of some that was told. Where the copy
+ * finds no room, the directory is not to blame. */
+static enum err refused(struct looking *x, enum err r, const struct error *e)
 {
     bool is_known = x->outer->damaged > 0;
-    if (r != ERR_CORRUPT && r != ERR_FORMAT) return false;
+    if (r == OK || r == ERR_DISK_FULL || r == ERR_NOMEM) return r;
     check_say(&x->inner, is_known ? CHECK_NOTE : CHECK_DAMAGE, PART, STORE,
               "what is in it was not looked at, since a start would be refused: %.180s", e->text);
-    return true;
+    return OK;
+}
+
+static enum err copied(struct looking *x, uint64_t applied, struct error *e)
+{
+    struct store *store = NULL;
+    uint64_t end = x->outer->versions_end;
+    if (end > 0 && applied >= end) {
+        check_say(&x->inner, CHECK_DAMAGE, "entries", "meta",
+                  "it has version %llu, but the file versions says that it was not given yet",
+                  (unsigned long long)applied);
+    }
+    enum err r = segments_copy(x, applied, e);
+    if (r != OK) return r;
+    r = replay(x, e);
+    if (r == OK) r = copy_open(x, &store, e);
+    if (r != OK) return refused(x, r, e);
+    r = contents_look(x, store, e);
+    store_close(store);
+    return r;
 }
 
 static enum err all(struct looking *x, struct error *e)
 {
-    struct store *store = NULL;
     uint64_t applied = 0;
     enum err r = file_copy(x, STORE, e);
     if (r == OK) r = file_copy_if_there(x, STORE "-wal", e);
     if (r == OK) r = file_copy_if_there(x, STORE "-journal", e);
     if (r == OK) r = file_copy_if_there(x, "versions", e);
-    if (r == OK) r = applied_read(x, &applied, e);
-    if (r == OK && x->outer->versions_end > 0 && applied >= x->outer->versions_end) {
-        check_say(&x->inner, CHECK_DAMAGE, "entries", "meta",
-                  "it has version %llu, but the file versions says that it was not given yet",
-                  (unsigned long long)applied);
-    }
-    if (r == OK) r = segments_copy(x, applied, e);
-    if (r == OK) r = replay(x, e);
-    if (r == OK) r = copy_open(x, &store, e);
-    if (r == OK) r = contents_look(x, store, e);
-    store_close(store);
-    return is_refused(x, r, e) ? OK : r;
+    if (r != OK) return r;
+    r = applied_read(x, &applied, e);
+    return r == OK ? copied(x, applied, e) : refused(x, r, e);
 }
 
 static void run(void *arg, int out)

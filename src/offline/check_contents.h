@@ -24,6 +24,7 @@ struct contents {
     uint16_t database;
     struct arena own;              /* what it has, until the next one */
     struct content_index *indexes; /* check_indexes.c */
+    bool has_unknown_index;        /* a definition is damaged: told */
     struct htab queues;            /* check_queues.c: struct content_queue, by name */
     bool is_unreadable;            /* told: an entry could not be looked up */
 };

@@ -73,6 +73,7 @@ static void definition_take(void *arg, const struct store_row *row)
     struct slice name = slice_of(rest.data + 1, rest.len - 1);
     if (index_new(c->database, name, row->value, &index, &why) != OK) {
         contents_say(c, PART, row->key, "%.220s", why.text);
+        c->has_unknown_index = true;
         return;
     }
     definition_check(c, row->key, index, row->value);
@@ -87,6 +88,7 @@ void check_indexes_begin(struct contents *c)
     uint8_t start[] = {KEY_HEAD(c->database, SPACE_INDEX)};
     uint8_t end[] = {KEY_HEAD(c->database, SPACE_INDEX + 1)};
     c->indexes = NULL;
+    c->has_unknown_index = false;
     contents_range(c, slice_of(start, sizeof start), slice_of(end, sizeof end), definition_take, c);
 }
 
@@ -168,6 +170,7 @@ void check_indexes_row(struct contents *c, const struct store_row *row)
     if (row->key.len >= KEY_HEAD_BYTES + INDEX_ID_BYTES) {
         x = index_of(c, index_id_read(slice_of(row->key.data + KEY_HEAD_BYTES, INDEX_ID_BYTES)));
     }
+    if (x == NULL && c->has_unknown_index) return;
     if (x == NULL || x->index->definition.kind != INDEX_VALUE) {
         contents_say(c, PART, row->key, "it is of an index that is not there");
         return;
@@ -236,6 +239,7 @@ void check_indexes_text(struct contents *c, const struct store_row *row)
     if (row->key.len == KEY_HEAD_BYTES + INDEX_ID_BYTES) {
         x = index_of(c, index_id_read(slice_of(row->key.data + KEY_HEAD_BYTES, INDEX_ID_BYTES)));
     }
+    if (x == NULL && c->has_unknown_index) return;
     if (x == NULL || x->index->definition.kind != INDEX_TEXT) {
         contents_say(c, PART, row->key, "it is of an index that is not there");
         return;

@@ -125,6 +125,7 @@ static void message_row_check(struct contents *c, struct content_queue *q,
     }
     q->dead_messages++;
     must_have(c, row, place, SPACE_STATE, id);
+    if (!q->has_figures) return;
     alive.incarnation = q->counts.incarnation;
     if (other_row(c, &alive, SPACE_MESSAGE, id, &other) && other.exists) {
         contents_say(c, PART, row->key, "the message is a dead letter, and not dead");
