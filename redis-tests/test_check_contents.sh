@@ -97,7 +97,7 @@ cli -n 3 FLUSHDB >/dev/null
 for ((i = 0; i < 20; i++)); do echo "KV.SET '[\"f\",$i]' '{\"n\":$i,\"t\":\"words\"}'"; done | cli -n 3 >/dev/null
 cli KV.DB CREATE shop COMMENT "of tests" >/dev/null
 cli KV.DB CREATE closed >/dev/null
-printf '%s\n' "SELECT closed" "KV.SET '[\"x\"]' 1" "SELECT shop" "KV.SET '[\"y\"]' 1 EX 900" "KV.ENQUEUE q 1" | cli >/dev/null
+printf '%s\n' "SELECT closed" "KV.SET '[\"x\"]' 1" "KV.INDEX CREATE i PREFIX '[\"x\"]' ON 1 n" "SELECT shop" "KV.SET '[\"y\"]' 1 EX 900" "KV.ENQUEUE q 1" | cli >/dev/null
 cli KV.DB DROP closed >/dev/null
 kill -KILL "$server"
 wait "$server" 2>/dev/null

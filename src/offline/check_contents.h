@@ -22,6 +22,7 @@ struct contents {
     /* Of the database whose entries come now. */
     bool has_database;
     uint16_t database;
+    bool is_in_catalog;            /* or it was told that it is not */
     struct arena own;              /* what it has, until the next one */
     struct content_index *indexes; /* check_indexes.c */
     bool has_unknown_index;        /* a definition is damaged: told */

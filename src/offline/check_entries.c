@@ -12,6 +12,7 @@
 #include "codec/key.h"
 #include "codec/value.h"
 #include "database/database.h"
+#include "index/rows.h"
 #include "offline/check_contents.h"
 
 #define PART "entries"
@@ -283,10 +284,16 @@ static void catalog_check(struct contents *c, const struct store_row *row)
     }
 }
 
-/* Those that are not always there have a row of the catalog. */
+/* Those that are not always there have a row of the catalog. Of one that was dropped the next id of
+ * its indexes stays: none may be given again (index/rows.h). */
 static void database_check(struct contents *c, struct slice key)
 {
+    struct slice rest = rest_of(key);
+    bool stays = key_space(key) == SPACE_INDEX && rest.len == 1 &&
+                 rest.data[0] == INDEX_ROW_NEXT_ID;
     struct entry row;
+    if (stays || c->is_in_catalog) return;
+    c->is_in_catalog = true; /* or it is told once */
     if (c->database < DATABASE_FIXED_MAX || c->database == DATABASE_CATALOG) return;
     if (!contents_get(c, catalog_key(c, c->database), &row) || row.exists) return;
     contents_say(c, PART, key, "it is of database %u, which is not in the catalog", c->database);
@@ -310,9 +317,10 @@ void contents_row(void *arg, const struct store_row *row)
         database_end(c);
         c->has_database = true;
         c->database = key_database(row->key);
+        c->is_in_catalog = false;
         check_indexes_begin(c);
-        database_check(c, row->key);
     }
+    database_check(c, row->key);
     uint8_t space = key_space(row->key);
     if (row->expiry_ms != 0 && space != SPACE_DATA && space != SPACE_INDEX_ENTRY) {
         contents_say(c, PART, row->key, "it has an expiry, which only entries have");
