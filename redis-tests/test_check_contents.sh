@@ -99,6 +99,7 @@ cli KV.DB CREATE shop COMMENT "of tests" >/dev/null
 cli KV.DB CREATE closed >/dev/null
 printf '%s\n' "SELECT closed" "KV.SET '[\"x\"]' 1" "KV.INDEX CREATE i PREFIX '[\"x\"]' ON 1 n" "SELECT shop" "KV.SET '[\"y\"]' 1 EX 900" "KV.ENQUEUE q 1" | cli >/dev/null
 cli KV.DB DROP closed >/dev/null
+for ((i = 0; i < 100; i++)); do echo "KV.SET '[\"end\",$i]' $i EX 3600"; done | cli >/dev/null
 kill -KILL "$server"
 wait "$server" 2>/dev/null
 server=''
@@ -109,6 +110,7 @@ same "... and no copy is left" "" "$(ls -A "$TMPDIR")"
 check "... entries were looked at" test "$(figure entries)" -gt 600
 check "... rows of indexes too" test "$(figure index-rows)" -gt 800
 check "... and messages" test "$(figure messages)" -gt 300
+killed=$(figure entries)
 start_server --memtable-size 1mb
 cli KV.SET '["last"]' 1 >/dev/null
 stop_server
@@ -117,6 +119,7 @@ rows() {
 }
 same "messages are leased, and dead" "5 2" "$(rows 00000008) $(rows 00000009)"
 good "good after a start and a clean stop" "$scratch/data"
+check "what only the journal had was looked at too" test "$killed" -ge $(($(figure entries) - 1))
 good=$scratch/data copy=$scratch/copy
 
 # ---- entries ----
@@ -155,6 +158,7 @@ planted "a request id without a reply" 'request id .*: its value, of 1 bytes' "U
 planted "a large value that is missing" 'its value, number [0-9]+ of large, is missing' \
     "DELETE FROM large WHERE id=(SELECT min(v) FROM kv WHERE typeof(v)='integer')"
 planted "a large value of nobody" 'entries: large: value [0-9]+ belongs to no entry' "INSERT INTO large(v) VALUES(x'01')"
+planted "... below all others" 'entries: large: value 0 belongs to no entry' "INSERT INTO large(id,v) VALUES(0,x'01')"
 planted "a large value of two" 'entries: large: value [0-9]+ belongs to two entries' \
     "UPDATE kv SET v=(SELECT min(id) FROM large) WHERE $entry"
 planted "a wrong count of entries" 'counts: database 0: it says [0-9]+ entries, but there are' \
@@ -174,6 +178,24 @@ planted "... with another's name" "database 17 has the same name, 'shop'" \
     "INSERT INTO kv SELECT x'FFFF000E0011',ver,exp,v FROM kv WHERE k=x'FFFF000E0010'"
 planted "a generation that cannot be" 'places: database 3 lies in generation 300' "UPDATE places SET g=300 WHERE d=3"
 planted "a line of state that nobody reads" 'meta: it has other, which nobody reads' "INSERT INTO meta VALUES('other',1)"
+
+
+# ---- what is no damage ----
+# harmless <name> <sql>...: what is planted is not called damage.
+harmless() {
+    local name=$1
+    shift
+    rm -rf "$copy"
+    cp -a "$good" "$copy"
+    check "$name: planted" "$store_sql" "$copy/tupled.db" "$@"
+    good "$name" "$copy"
+}
+harmless "rows of another generation that are forgotten" "INSERT INTO kv VALUES(x'00000901$tuple',1,0,x'C1')" \
+    "INSERT INTO forgotten VALUES(x'00000900',x'000009FF',0)"
+harmless "rows of a dropped index that are forgotten" "INSERT INTO kv VALUES(x'0000000C0000000515028001$tuple',1,0,x'00')" \
+    "UPDATE counts SET bytes=bytes+21 WHERE d=0" "INSERT INTO forgotten VALUES(x'0000000C00000005',x'0000000C00000006',0)"
+harmless "an expiry that a later write has left behind" "UPDATE counts SET bytes=bytes+20 WHERE d=0" \
+    "INSERT INTO kv VALUES(x'000000020000000000000001$tuple',1,0,x'')"
 
 # ---- trees and tables ----
 planted "an index of SQLite that is another's" 'sqlite: sqlite: .*sqlite_autoindex_doc_1_1' \

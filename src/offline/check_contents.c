@@ -13,6 +13,7 @@
 #include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "search/text_ops.h"
 
@@ -357,6 +358,27 @@ static void entry_take(void *arg, const struct store_row *row)
     contents_row(arg, row);
 }
 
+static void aside_count(void *arg, const struct mutation *mu, uint64_t version)
+{
+    (void)mu;
+    (void)version;
+    ++*(uint64_t *)arg;
+}
+
+/* What lies in damaged pages has newer entries elsewhere, which nobody looks up here. */
+static enum err aside_look(struct contents *c, struct error *e)
+{
+    uint64_t count = 0;
+    enum err r = c->store->ops->aside_read(c->store, aside_count, &count, e);
+    c->has_aside = count > 0;
+    if (r != OK || count == 0) return r;
+    check_say(c->k, CHECK_NOTE, "entries", "aside",
+              "%llu entries have no place, since pages are damaged: whether entries, indexes and "
+              "queues agree with each other is not looked at",
+              (unsigned long long)count);
+    return OK;
+}
+
 static enum err contents_look(struct looking *x, struct store *store, struct error *e)
 {
     struct contents c = {.k = &x->inner, .store = store, .now_ms = clock_wall_ms()};
@@ -374,6 +396,7 @@ static enum err contents_look(struct looking *x, struct store *store, struct err
     htab_init(&c.queues);
     enum err r = store_reader_open(store, &c.reader, e);
     if (r == OK) r = store_pin(c.reader, e);
+    if (r == OK) r = aside_look(&c, e);
     if (r == OK) r = store_check_run(&k, e);
     c.is_unreadable = c.is_unreadable || k.is_cut;
     contents_end(&c);
@@ -433,6 +456,7 @@ static void run(void *arg, int out)
     struct failure failure = {.code = OK};
     struct error e;
     x->out = out;
+    log_set_level(LOG_LEVEL_NOTHING); /* of this process: lines are what is printed here */
     x->inner = (struct check){.dir = x->dir, .found = line_say, .progress = progress_say, .arg = x};
     enum err r = all(x, &e);
     const struct check *k = &x->inner;

@@ -27,6 +27,7 @@ struct contents {
     struct content_index *indexes; /* check_indexes.c */
     bool has_unknown_index;        /* a definition is damaged: told */
     struct htab queues;            /* check_queues.c: struct content_queue, by name */
+    bool has_aside;                /* told: what is looked up may be there */
     bool is_unreadable;            /* told: an entry could not be looked up */
 };
 
@@ -48,7 +49,7 @@ void contents_end(struct contents *c);
 
 /* check_indexes.c. At the first row of a database; an entry; a row of an index; after the last. */
 void check_indexes_begin(struct contents *c);
-void check_indexes_entry(struct contents *c, const struct store_row *row);
+void check_indexes_entry(struct contents *c, const struct store_row *entry);
 void check_indexes_row(struct contents *c, const struct store_row *row);
 void check_indexes_definition(struct contents *c, const struct store_row *row);
 void check_indexes_text(struct contents *c, const struct store_row *row);

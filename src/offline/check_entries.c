@@ -109,6 +109,7 @@ static void unreadable(struct contents *c, const struct error *e)
 bool contents_get(struct contents *c, struct slice key, struct entry *out)
 {
     struct error e;
+    if (c->has_aside) return false;
     enum err r = store_get(c->reader, key, true, out, &e);
     if (r == OK && out->exists) out->value = arena_copy(&c->arena, out->value);
     store_get_end(c->reader);

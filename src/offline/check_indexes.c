@@ -258,7 +258,7 @@ void check_indexes_end(struct contents *c)
 {
     for (struct content_index *x = c->indexes; x != NULL; x = x->next) {
         const struct definition *d = &x->index->definition;
-        if (!c->is_unreadable) rows_end(c, x);
+        if (!c->is_unreadable && !c->has_aside) rows_end(c, x);
         if (d->kind == INDEX_TEXT && !x->has_text) {
             contents_say(c, PART, x->row, "the specification of the text index is missing");
         }

@@ -346,7 +346,7 @@ void check_queues_end(struct contents *c)
 {
     for (size_t i = 0; c->queues.slots != NULL && i <= c->queues.mask; i++) {
         const struct content_queue *q = (const void *)c->queues.slots[i].item;
-        if (q != NULL && !c->is_unreadable) queue_end(c, q);
+        if (q != NULL && !c->is_unreadable && !c->has_aside) queue_end(c, q);
     }
     htab_fini(&c->queues);
     htab_init(&c->queues);

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 
 #define ENTRIES "entries"
-#define SPACE_LAST_BYTE 0xff
 #define TELL_ROWS 1024
+#define TREE_HEAD "*** in database main ***\n" /* a line of its own, before what follows */
 
 /* ---- what all parts use ---- */
 
@@ -81,6 +81,7 @@ static enum err say_rows(struct store_check *k, const char *part, const char *ta
         if (r != OK || !has) break;
         const char *text = (const char *)sqlite3_column_text(stmt, 0);
         if (text == NULL || strcmp(text, "ok") == 0) continue;
+        if (strncmp(text, TREE_HEAD, strlen(TREE_HEAD)) == 0) text += strlen(TREE_HEAD);
         store_check_say(k, part, table, slice_of(NULL, 0), "%.200s", text);
     }
     sqlite3_finalize(stmt);
@@ -228,10 +229,11 @@ static enum err row_check(struct walk *w, sqlite3_stmt *row, struct error *e)
         return OK;
     }
     buf_clear(&w->key, SIZE_MAX);
-    if (buf_reserve(&w->key, placed.len) == NULL) buf_require(&w->key);
-    store_unplace(w->key.data, placed);
-    w->key.len = placed.len - 1;
-    struct slice key = buf_slice(&w->key);
+    uint8_t *bytes = buf_reserve(&w->key, placed.len);
+    buf_require(&w->key);
+    INVARIANT(bytes != NULL);
+    store_unplace(bytes, placed);
+    struct slice key = slice_of(bytes, placed.len - 1);
     bool is_forgotten_row = is_forgotten(w, placed);
     bool is_own = store_generation_of(placed) == w->s->generations[key_database(key)];
     if (!is_own && !is_forgotten_row) {
