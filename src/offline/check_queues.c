@@ -216,7 +216,7 @@ static bool rest_is_good(enum space space, struct slice rest)
 static bool incarnation_is_good(struct contents *c, const struct content_queue *q,
                                 const struct store_row *row, const struct row_place *place)
 {
-    enum space space = (enum space)key_space(row->key);
+    enum space space = key_space(row->key);
     bool may_be_dead = space == SPACE_MESSAGE || space == SPACE_STATE;
     if (space == SPACE_DEAD || !q->has_figures) return true;
     if (place->incarnation == q->counts.incarnation) return true;
@@ -230,7 +230,7 @@ void check_queues_row(struct contents *c, const struct store_row *row)
 {
     struct row_place place;
     struct slice rest;
-    enum space space = (enum space)key_space(row->key);
+    enum space space = key_space(row->key);
     if (!row_split(row->key, &place, &rest) || !rest_is_good(space, rest)) {
         contents_say(c, PART, row->key, "its key cannot be decoded");
         return;
