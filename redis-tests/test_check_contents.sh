@@ -119,7 +119,9 @@ rows() {
 }
 same "messages are leased, and dead" "5 2" "$(rows 00000008) $(rows 00000009)"
 good "good after a start and a clean stop" "$scratch/data"
-check "what only the journal had was looked at too" test "$killed" -ge $(($(figure entries) - 1))
+# One entry came since, and up to 30 that had expired may have been removed.
+more=$((killed - $(figure entries) + 1))
+check "what only the journal had was looked at too ($more)" test "$more" -ge 0 -a "$more" -le 30
 good=$scratch/data copy=$scratch/copy
 
 # ---- entries ----
@@ -296,6 +298,9 @@ same "--scratch" "0 " "$status $(ls -A "$scratch/there")"
 look "$good" --scratch "$scratch/nowhere"
 same "a place that is not there" 3 "$status"
 check "... is told" grep -qF -e "--scratch names another" "$scratch/err"
+look "$good" --scratch "$good/."
+same "the directory itself" "3 " "$status $(find "$good" -name 'tupled-check*')"
+check "... is told" grep -qF "is what is looked at" "$scratch/err"
 look "$good" --files
 same "--files copies nothing" "0 0" "$status $(figure scratch-bytes)"
 cp -a "$good" "$scratch/parent/data"

@@ -83,6 +83,9 @@ static void listen_to(struct child *c, int out, int signals)
 static enum err ended(const struct child *c, int status, struct error *e)
 {
     if (c->signal != 0) return error_set(e, ERR_IO, "stopped by signal %d", c->signal);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+        return error_set(e, ERR_IO, "it was killed: perhaps there is too little memory");
+    }
     if (WIFSIGNALED(status)) {
         return error_set(e, ERR_CORRUPT, "it was ended by signal %d", WTERMSIG(status));
     }

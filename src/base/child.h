@@ -23,7 +23,7 @@ struct child {
 };
 
 /* OK: `run` came to its end. ERR_CORRUPT: the child died, *e says of what; ERR_IO: there could be
- * no child, or a signal came. */
+ * no child, or a signal came, or somebody killed the child. */
 ERR_MUST_USE enum err child_run(struct child *c, struct error *e);
 /* At most CHILD_MESSAGE_MAX bytes. Where nobody reads any more the process ends. */
 void child_say(int out, struct slice message);

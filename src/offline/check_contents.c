@@ -476,15 +476,23 @@ static void run(void *arg, int out)
 
 /* ---- in the caller ---- */
 
-/* "dir.check-XXXXXX", or in the directory for scratch. */
+/* "dir.check-XXXXXX", or in the directory for scratch, which must be another: nothing is written to
+ * the one that is looked at. */
 static enum err scratch_make(const struct check *k, struct buf *out, struct error *e)
 {
     char real[PATH_MAX];
+    char place[PATH_MAX];
     struct error why;
-    if (k->scratch != NULL) {
-        buf_printf(out, "%s/tupled-check-" TEMPLATE, k->scratch);
+    const char *dir = realpath(k->dir, real) != NULL ? real : k->dir;
+    if (k->scratch == NULL) {
+        buf_printf(out, "%s.check-" TEMPLATE, dir);
+    } else if (realpath(k->scratch, place) != NULL && strcmp(place, dir) == 0) {
+        return error_set(e, ERR_IO,
+                         "%s is what is looked at: nothing is written there; --scratch "
+                         "must name another directory",
+                         dir);
     } else {
-        buf_printf(out, "%s.check-" TEMPLATE, realpath(k->dir, real) != NULL ? real : k->dir);
+        buf_printf(out, "%s/tupled-check-" TEMPLATE, k->scratch);
     }
     buf_append_byte(out, '\0');
     buf_require(out);

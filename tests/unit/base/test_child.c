@@ -55,6 +55,11 @@ static void say_long(void *arg, int out)
 static void say_and_die(void *arg, int out)
 {
     say_many(arg, out);
+    raise(SIGUSR1);
+}
+
+static void be_killed(void *arg, int out)
+{
     raise(SIGKILL);
 }
 
@@ -106,7 +111,16 @@ static void a_death_is_told_after_all_that_was_said(void **state)
     struct error e;
     assert_int_equal(run(say_and_die, &s, &c, &e), ERR_CORRUPT);
     assert_int_equal(s.count, MANY);
-    assert_string_equal(e.text, "it was ended by signal 9");
+    assert_string_equal(e.text, "it was ended by signal 10");
+}
+
+static void a_child_that_is_killed_has_found_nothing_out(void **state)
+{
+    struct said s;
+    struct child c;
+    struct error e;
+    assert_int_equal(run(be_killed, &s, &c, &e), ERR_IO);
+    assert_int_equal(c.signal, 0);
 }
 
 static void a_status_is_told(void **state)
@@ -136,6 +150,7 @@ int main(void)
         cmocka_unit_test(what_is_said_arrives_in_order),
         cmocka_unit_test(a_message_may_be_empty_or_long),
         cmocka_unit_test(a_death_is_told_after_all_that_was_said),
+        cmocka_unit_test(a_child_that_is_killed_has_found_nothing_out),
         cmocka_unit_test(a_status_is_told),
         cmocka_unit_test(a_signal_ends_the_child),
     };
