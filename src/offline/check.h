@@ -46,6 +46,7 @@ struct check {
     uint64_t pages, segments, transactions, bases;
     uint64_t entries, index_rows, messages; /* that were looked at */
     uint64_t scratch_bytes;                 /* of the copy */
+    uint64_t newest;                        /* version that the journal has; 0 = it has none */
     uint64_t versions_end; /* no version from here on was given, says `versions`; 0 = nothing */
 };
 

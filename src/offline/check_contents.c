@@ -419,6 +419,19 @@ static enum err refused(struct looking *x, enum err r, const struct error *e)
     return OK;
 }
 
+/* On a disk that is nearly full a start goes on in memory; but what is looked at is on it. */
+static enum err is_whole(const struct looking *x, struct store *store, struct error *e)
+{
+    struct store_progress state = {0};
+    store->ops->state(store, &state);
+    uint64_t applied = state.applied;
+    store_progress_fini(&state);
+    if (applied >= x->outer->newest || x->outer->damaged > 0) return OK;
+    return error_set(
+        e, ERR_IO, "the copy was replayed up to version %llu only, of %llu: is there room for it?",
+        (unsigned long long)applied, (unsigned long long)x->outer->newest);
+}
+
 static enum err copied(struct looking *x, uint64_t applied, struct error *e)
 {
     struct store *store = NULL;
@@ -433,7 +446,8 @@ static enum err copied(struct looking *x, uint64_t applied, struct error *e)
     r = replay(x, e);
     if (r == OK) r = copy_open(x, &store, e);
     if (r != OK) return refused(x, r, e);
-    r = contents_look(x, store, e);
+    r = is_whole(x, store, e);
+    if (r == OK) r = contents_look(x, store, e);
     store_close(store);
     return r;
 }

@@ -280,6 +280,7 @@ enum err check_journal(struct check *k, struct error *e)
     }
     given = j.last;
     k->versions_end = end;
+    k->newest = given;
     if (r == OK) gap_say(&j, j.durable);
     if (r == OK && end > 0 && end <= given) {
         check_say(k, CHECK_DAMAGE, "versions", "versions",
