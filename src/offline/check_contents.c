@@ -2,10 +2,8 @@
 
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "backend/local/file_journal.h"
 #include "backend/local/local.h"
 #include "backend/local/sqlite_store.h"
 #include "backend/pipeline.h"
@@ -18,8 +16,6 @@
 #include "search/text_ops.h"
 
 #define PART "copy"
-#define STORE "tupled.db"
-#define COPY_BYTES (1u << 20)
 #define CACHE_BYTES (64u << 20)
 #define MEMTABLE_BYTES (64u << 20)
 #define SEGMENT_BYTES (1u << 20)
@@ -142,142 +138,13 @@ static void hear(void *arg, struct slice message)
     }
 }
 
-/* ---- the copy ---- */
-
-/* Blank pieces stay holes: much of a journal's last segment is one. */
-static bool is_blank(const uint8_t *bytes, size_t len)
-{
-    return len > 0 && bytes[0] == 0 && memcmp(bytes, bytes + 1, len - 1) == 0;
-}
-
-static enum err file_copy(struct looking *x, const char *name, struct error *e)
-{
-    struct buf from;
-    struct buf to;
-    struct file in = {.fd = -1};
-    struct file out = {.fd = -1};
-    uint64_t bytes = 0;
-    uint8_t *chunk = mem_alloc(COPY_BYTES);
-    buf_init(&from);
-    buf_init(&to);
-    check_path(&from, x->outer->dir, name);
-    check_path(&to, x->dir, name);
-    enum err r = file_open(&in, (char *)from.data, FILE_READ, e);
-    if (r == OK) r = file_size(&in, &bytes, e);
-    if (r == OK) r = file_open(&out, (char *)to.data, FILE_WRITE_NEW, e);
-    for (uint64_t at = 0; r == OK && at < bytes; at += COPY_BYTES) {
-        size_t n = bytes - at < COPY_BYTES ? (size_t)(bytes - at) : COPY_BYTES;
-        r = file_read_at(&in, at, chunk, n, e);
-        if (r == OK && is_blank(chunk, n)) continue;
-        if (r == OK) r = file_write_at(&out, at, slice_of(chunk, n), e);
-        x->inner.scratch_bytes += n;
-        check_progress(&x->inner, PART, at + n, bytes);
-    }
-    if (r == OK) r = file_truncate(&out, bytes, e);
-    file_close(&in);
-    file_close(&out);
-    buf_fini(&from);
-    buf_fini(&to);
-    mem_free(chunk);
-    return r;
-}
-
-static enum err file_copy_if_there(struct looking *x, const char *name, struct error *e)
-{
-    struct buf path;
-    buf_init(&path);
-    check_path(&path, x->outer->dir, name);
-    bool is_there = file_exists((char *)path.data);
-    buf_fini(&path);
-    return is_there ? file_copy(x, name, e) : OK;
-}
-
-struct segment {
-    uint64_t number;
-    bool is_blank, has_header;
-    uint64_t before; /* the version before it */
-};
-
-struct segments {
-    struct looking *x;
-    struct segment *items; /* owned */
-    size_t count;
-};
-
-static void segment_add(void *arg, const char *name)
-{
-    struct segments *l = arg;
-    uint64_t number = 0;
-    if (!journal_number(name, &number)) return;
-    l->items = mem_resize(l->items, (l->count + 1) * sizeof *l->items);
-    l->items[l->count++] = (struct segment){.number = number};
-}
-
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = ((const struct segment *)a)->number;
-    uint64_t y = ((const struct segment *)b)->number;
-    return x < y ? -1 : x > y;
-}
-
-static enum err segment_look(const struct segments *l, struct segment *s, struct error *e)
-{
-    uint8_t head[JOURNAL_HEADER_BYTES] = {0};
-    struct segment_header header;
-    struct error ignored;
-    struct buf path;
-    struct file f = {.fd = -1};
-    uint64_t bytes = 0;
-    buf_init(&path);
-    journal_path(&path, l->x->outer->dir, s->number);
-    enum err r = file_open(&f, (char *)path.data, FILE_READ, e);
-    if (r == OK) r = file_size(&f, &bytes, e);
-    if (r == OK && bytes >= sizeof head) r = file_read_at(&f, 0, head, sizeof head, e);
-    file_close(&f);
-    buf_fini(&path);
-    if (r != OK) return r;
-    s->is_blank = is_blank(head, sizeof head);
-    s->has_header = segment_header_read(head, &header, &ignored) == OK &&
-                    header.id.number == s->number;
-    if (s->has_header) s->before = header.version_before;
-    return OK;
-}
-
-static enum err segment_copy(struct segments *l, const struct segment *s, struct error *e)
-{
-    struct buf path;
-    buf_init(&path);
-    journal_path(&path, l->x->outer->dir, s->number);
-    enum err r = file_copy(l->x, strrchr((const char *)path.data, '/') + 1, e);
-    buf_fini(&path);
-    return r;
-}
-
-/* Those that a start would read (backend/local/recover.c). */
-static enum err segments_copy(struct looking *x, uint64_t applied, struct error *e)
-{
-    struct segments l = {.x = x};
-    size_t first = 0;
-    enum err r = dir_list(x->outer->dir, segment_add, &l, e);
-    if (l.count > 0) qsort(l.items, l.count, sizeof *l.items, by_number);
-    for (size_t i = 0; i < l.count && r == OK; i++) {
-        r = segment_look(&l, &l.items[i], e);
-        if (l.items[i].has_header && l.items[i].before <= applied) first = i;
-    }
-    for (size_t i = first; i < l.count && r == OK; i++) {
-        if (!l.items[i].is_blank) r = segment_copy(&l, &l.items[i], e);
-    }
-    mem_free(l.items);
-    return r;
-}
-
 /* ---- replaying it ---- */
 
 static enum err copy_open(const struct looking *x, struct store **store, struct error *e)
 {
     struct buf path;
     buf_init(&path);
-    check_path(&path, x->dir, STORE);
+    check_path(&path, x->dir, CHECK_STORE);
     struct sqlite_options options = {.path = (const char *)path.data,
                                      .cache_bytes = CACHE_BYTES,
                                      .reader_cache_bytes = CACHE_BYTES / 4,
@@ -414,7 +281,7 @@ static enum err refused(struct looking *x, enum err r, const struct error *e)
 {
     bool is_known = x->outer->damaged > 0;
     if (r == OK || r == ERR_DISK_FULL || r == ERR_NOMEM) return r;
-    check_say(&x->inner, is_known ? CHECK_NOTE : CHECK_DAMAGE, PART, STORE,
+    check_say(&x->inner, is_known ? CHECK_NOTE : CHECK_DAMAGE, PART, CHECK_STORE,
               "what is in it was not looked at, since a start would be refused: %.180s", e->text);
     return OK;
 }
@@ -432,7 +299,8 @@ static enum err is_whole(const struct looking *x, struct store *store, struct er
         (unsigned long long)applied, (unsigned long long)x->outer->newest);
 }
 
-static enum err copied(struct looking *x, uint64_t applied, struct error *e)
+static enum err copied(struct looking *x, struct check_copy *copy, uint64_t applied,
+                       struct error *e)
 {
     struct store *store = NULL;
     uint64_t end = x->outer->versions_end;
@@ -441,7 +309,7 @@ static enum err copied(struct looking *x, uint64_t applied, struct error *e)
                   "it has version %llu, but the file versions says that it was not given yet",
                   (unsigned long long)applied);
     }
-    enum err r = segments_copy(x, applied, e);
+    enum err r = check_copy_segments(copy, applied, e);
     if (r != OK) return r;
     r = replay(x, e);
     if (r == OK) r = copy_open(x, &store, e);
@@ -455,13 +323,11 @@ static enum err copied(struct looking *x, uint64_t applied, struct error *e)
 static enum err all(struct looking *x, struct error *e)
 {
     uint64_t applied = 0;
-    enum err r = file_copy(x, STORE, e);
-    if (r == OK) r = file_copy_if_there(x, STORE "-wal", e);
-    if (r == OK) r = file_copy_if_there(x, STORE "-journal", e);
-    if (r == OK) r = file_copy_if_there(x, "versions", e);
+    struct check_copy copy = {.k = &x->inner, .from = x->outer->dir, .to = x->dir};
+    enum err r = check_copy_store(&copy, e);
     if (r != OK) return r;
     r = applied_read(x, &applied, e);
-    return r == OK ? copied(x, applied, e) : refused(x, r, e);
+    return r == OK ? copied(x, &copy, applied, e) : refused(x, r, e);
 }
 
 static void run(void *arg, int out)
@@ -524,8 +390,8 @@ static enum err result_of(struct looking *x, enum err r, struct error *e)
 {
     struct check *k = x->hearing.k;
     if (r == ERR_CORRUPT) {
-        check_say(k, CHECK_DAMAGE, PART, STORE, "looking at what is in it came to no end: %.180s",
-                  e->text);
+        check_say(k, CHECK_DAMAGE, PART, CHECK_STORE,
+                  "looking at what is in it came to no end: %.180s", e->text);
         return OK;
     }
     if (r != OK || x->hearing.failure.code == OK) return r;

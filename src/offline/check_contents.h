@@ -31,6 +31,17 @@ struct contents {
     bool is_unreadable;            /* told: an entry could not be looked up */
 };
 
+/* check_copy.c. From one directory to another; k->scratch_bytes grows. */
+#define CHECK_STORE "tupled.db"
+struct check_copy {
+    struct check *k;
+    const char *from, *to;
+};
+/* tupled.db, its logs, and the file `versions`. */
+ERR_MUST_USE enum err check_copy_store(struct check_copy *x, struct error *e);
+/* The segments that a start would read of a store that has `applied`. */
+ERR_MUST_USE enum err check_copy_segments(struct check_copy *x, uint64_t applied, struct error *e);
+
 /* A line of damage at the internal key. */
 void contents_say(struct contents *c, const char *part, struct slice key, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
