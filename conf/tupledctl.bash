@@ -4,14 +4,14 @@ _tupledctl() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} choices='' what='' action='' i
     COMPREPLY=()
     case $before in
-    --password-file | --cacert | --cert | --key | --source-cacert | --token-file | --state | --map)
+    --password-file | --cacert | --cert | --key | --source-cacert | --token-file | --state | --map | --scratch)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
     esac
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        -u | --url | --db | --password-file | --timeout | --cacert | --cert | --key | --tls-name) ((i++)) ;;
+        -u | --url | --db | --password-file | --timeout | --cacert | --cert | --key | --tls-name | --scratch) ((i++)) ;;
         -*) ;;
         *) if [ -z "$what" ]; then what=${COMP_WORDS[i]}; else action=${COMP_WORDS[i]}; fi ;;
         esac

@@ -102,6 +102,10 @@ for page in 0 1 $((pages / 3)) $((pages / 2)) $((pages - 1)); do
     named "a flipped byte in page $((page + 1))" "^damage  pages: tupled.db at offset $((page * 4096)): .*checksum"
 done
 fresh
+flip "$copy/tupled.db" 700
+look "$copy"
+check "... in which SQLite finds nothing: told" grep -q "^note  copy: tupled.db: what is in it was not looked at, since a start" "$scratch/out"
+fresh
 flip "$copy/tupled.db" $((4 * 4096 - 1))
 named "a flipped byte in a page's checksum" "tupled.db at offset 12288: "
 fresh

@@ -318,6 +318,41 @@ enum err dir_make(const char *path, struct error *e)
     return file_error(e, "make directory", path, code);
 }
 
+enum err dir_make_unique(char *path, struct error *e)
+{
+    if (fault_hit("file.mkdtemp")) return file_error(e, "make directory", path, EIO);
+    return mkdtemp(path) != NULL ? OK : file_error(e, "make directory", path, errno);
+}
+
+struct removing {
+    const char *dir;
+    enum err result;
+    struct error *error;
+};
+
+static void remove_one(void *arg, const char *name)
+{
+    struct removing *x = arg;
+    struct buf path;
+    if (x->result != OK || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return;
+    buf_init(&path);
+    buf_printf(&path, "%s/%s", x->dir, name);
+    buf_append_byte(&path, '\0');
+    buf_require(&path);
+    x->result = file_remove((char *)path.data, x->error);
+    buf_fini(&path);
+}
+
+enum err dir_remove(const char *path, struct error *e)
+{
+    struct removing x = {.dir = path, .result = OK, .error = e};
+    if (!file_exists(path)) return OK;
+    enum err r = dir_list(path, remove_one, &x, e);
+    if (r == OK) r = x.result;
+    if (r == OK && rmdir(path) != 0) return file_error(e, "remove directory", path, errno);
+    return r;
+}
+
 enum err dir_sync(const char *path, struct error *e)
 {
     if (fault_hit("file.dirsync")) return file_error(e, "sync directory", path, EIO);

@@ -62,6 +62,10 @@ ERR_MUST_USE enum err file_chmod(const char *path, unsigned mode, struct error *
 ERR_MUST_USE enum err file_rename(const char *from, const char *to, struct error *e);
 ERR_MUST_USE enum err file_remove(const char *path, struct error *e);
 ERR_MUST_USE enum err dir_make(const char *path, struct error *e);
+/* A new directory that only the owner may enter: `path` ends with XXXXXX, which become letters. */
+ERR_MUST_USE enum err dir_make_unique(char *path, struct error *e);
+/* It, and the files in it; not directories in it. One that is not there is removed. */
+ERR_MUST_USE enum err dir_remove(const char *path, struct error *e);
 ERR_MUST_USE enum err dir_sync(const char *path, struct error *e);
 /* Calls `each` with the name of every file in the directory, in no order. */
 ERR_MUST_USE enum err dir_list(const char *path, void (*each)(void *arg, const char *name),

@@ -60,8 +60,7 @@ static struct pack_item row_next(struct row *r, enum pack_type type)
     return item;
 }
 
-/* False: it is damaged. The slices are of the row. */
-static bool row_read(struct slice bytes, struct database *d)
+bool database_row_read(struct slice bytes, struct database *d)
 {
     struct row r = {.at = bytes.data, .end = bytes.data + bytes.len};
     uint64_t members = row_next(&r, PACK_ARRAY).count;
@@ -199,7 +198,7 @@ static enum err take_mutation(struct databases *x, struct slice key, const struc
         x->last_number = (uint16_t)(value->data[0] << 8 | value->data[1]);
         return OK;
     }
-    if (!row_read(*value, &row)) {
+    if (!database_row_read(*value, &row)) {
         return error_set(e, ERR_CORRUPT, "the row of database %u in the catalog is damaged",
                          number);
     }

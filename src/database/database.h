@@ -49,6 +49,9 @@ struct database {
     struct waiter_list late; /* commands that wait for the rate */
 };
 
+/* A row of the catalog; false: it is damaged. The texts are of the row. */
+bool database_row_read(struct slice bytes, struct database *d);
+
 struct databases;
 
 /* Adds its layer to the engine, which must be freed after it. `fixed`: as many are there from the

@@ -113,4 +113,24 @@ bool index_row_owner(const struct index *x, struct slice key, struct slice value
 bool index_row_leads(const struct index *x, struct slice owner, struct slice value,
                      struct slice row, const struct scan_range *range);
 
+/* ---- single indexes, without a layer ---- */
+
+/* An index of that definition, owned by the caller. ERR_SYNTAX: a path is wrong. */
+ERR_MUST_USE enum err index_new(uint16_t database, struct slice name, struct slice row,
+                                struct index **out, struct error *e);
+void index_free(struct index *x);
+
+/* The rows of one entry in one index, sorted, each once. */
+struct index_rows {
+    struct slice *keys; /* in the arena */
+    size_t count;
+};
+
+/* ERR_TYPE: the entry cannot be indexed. */
+ERR_MUST_USE enum err index_rows(const struct index *x, struct slice key, struct slice value,
+                                 struct arena *arena, struct index_rows *out, struct error *e);
+/* What such a row holds. */
+struct slice index_row_value(const struct index *x, struct slice key, bool is_multi,
+                             struct arena *arena);
+
 #endif

@@ -44,18 +44,7 @@ static inline bool index_covers(const struct index *x, struct slice key)
     return key_is_below(engine_key_tuple(key), x->definition.prefix);
 }
 
-/* entries.c: the rows of one entry in one index, sorted, each once. */
-struct index_rows {
-    struct slice *keys; /* in the arena */
-    size_t count;
-};
-
-/* ERR_TYPE: the entry cannot be indexed. */
-ERR_MUST_USE enum err index_rows(const struct index *x, struct slice key, struct slice value,
-                                 struct arena *arena, struct index_rows *out, struct error *e);
-/* What such a row holds. */
-struct slice index_row_value(const struct index *x, struct slice key, bool is_multi,
-                             struct arena *arena);
+/* entries.c */
 /* The owner that a row of a unique index names: a tuple. */
 struct slice index_row_tuple(struct slice value);
 
@@ -79,11 +68,5 @@ ERR_MUST_USE enum err maintain_put(struct view *v, const struct put *p, struct s
 /* fill.c */
 void index_write_next_id(struct view *v, uint32_t id);
 void fill_work(struct indexes *ix);
-
-/* indexes.c */
-/* An index of that definition, owned by the caller. ERR_SYNTAX: a path is wrong. */
-ERR_MUST_USE enum err index_new(uint16_t database, struct slice name, struct slice row,
-                                struct index **out, struct error *e);
-void index_free(struct index *x);
 
 #endif

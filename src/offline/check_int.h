@@ -18,6 +18,9 @@ ERR_MUST_USE enum err check_pages(struct check *k, const char *path, const char 
                                   struct error *e);
 /* The journal and the file `versions`. */
 ERR_MUST_USE enum err check_journal(struct check *k, struct error *e);
+/* What is in the pages, in a copy (check_contents.c). After the others: it depends on what they
+ * found. */
+ERR_MUST_USE enum err check_contents(struct check *k, struct error *e);
 ERR_MUST_USE enum err check_archive(struct check *k, struct error *e);
 
 /* Says what is wrong in the payload of a batch that lies at `place`. */

@@ -279,6 +279,8 @@ enum err check_journal(struct check *k, struct error *e)
         check_progress(k, PART, i + 1, j.count);
     }
     given = j.last;
+    k->versions_end = end;
+    k->newest = given;
     if (r == OK) gap_say(&j, j.durable);
     if (r == OK && end > 0 && end <= given) {
         check_say(k, CHECK_DAMAGE, "versions", "versions",

@@ -3,8 +3,16 @@
  */
 #include "offline/check.h"
 
+#include <stdlib.h>
+
 #include "tool/commands.h"
 #include "tool/output.h"
+
+const struct tool_option check_options[] = {
+    {"--files", 0, NULL, "only files and their checksums: nothing is copied"},
+    {"--scratch", 0, "DIR", "for the copy that is looked at; else TMPDIR, else beside it"},
+    {.name = NULL},
+};
 
 struct checking {
     const struct tool *tool;
@@ -56,10 +64,11 @@ static void check_figure(struct checking *c, const char *name, uint64_t value)
 
 static void check_figures(struct checking *c, const struct check *k)
 {
-    static const char *const names[] = {"pages", "segments", "transactions", "bases", "damaged",
-                                        "notes", NULL};
-    const uint64_t values[] = {k->pages, k->segments, k->transactions,
-                               k->bases, k->damaged,  k->notes};
+    static const char *const names[] = {
+        "pages",    "segments",      "transactions", "bases", "entries", "index-rows",
+        "messages", "scratch-bytes", "damaged",      "notes", NULL};
+    const uint64_t values[] = {k->pages,      k->segments, k->transactions,  k->bases,   k->entries,
+                               k->index_rows, k->messages, k->scratch_bytes, k->damaged, k->notes};
     struct sheet s;
     if (c->tool->is_json) {
         json_out_close(&c->json, ']');
@@ -77,10 +86,16 @@ static void check_figures(struct checking *c, const struct check *k)
 enum tool_status check_command_run(struct tool *t)
 {
     struct checking c = {.tool = t};
-    struct check k = {
-        .dir = t->words[0], .found = check_found, .progress = check_show_progress, .arg = &c};
+    struct check k = {.dir = t->words[0],
+                      .found = check_found,
+                      .progress = check_show_progress,
+                      .arg = &c,
+                      .files_only = tool_has(t, "--files"),
+                      .scratch = tool_text(t, "--scratch")};
     struct error e = {.text = ""};
     enum tool_status status = TOOL_DONE;
+    if (k.scratch == NULL) k.scratch = getenv("TMPDIR");
+    if (k.scratch != NULL && k.scratch[0] == '\0') k.scratch = NULL;
     progress_init(&c.progress, t);
     json_out_init(&c.json);
     buf_init(&c.line);

@@ -11,6 +11,7 @@ extern const struct tool_option backup_options[];
 enum tool_status backup_run(struct tool *t);
 
 /* check.c */
+extern const struct tool_option check_options[];
 enum tool_status check_command_run(struct tool *t);
 
 /* database.c */

@@ -32,11 +32,13 @@ static const struct tool_command main_table[] = {
      .run = verify_run},
     {.name = "check",
      .synopsis = "DIR",
-     .summary = "Look at the files of a data directory or an archive, and say what is damaged",
+     .summary = "Look at a data directory or an archive, and say what is damaged",
      .help =
          "No server is asked, none may have DIR open, and nothing is changed. Checksums of all\n"
-         "pages, the journal, the files of an archive; not what is in good pages.\n"
+         "pages, the journal, the files of an archive; then what is in a data directory's pages:\n"
+         "entries, indexes, queues and counts, in a copy that is removed at the end.\n"
          "Exit status 1: something is damaged; 3: it could not be looked at.\n",
+     .options = check_options,
      .words_min = 1,
      .words_max = 1,
      .run = check_command_run},

@@ -12,29 +12,6 @@
 #define FILL_BYTES (4u << 20)
 #define SPEC_ARENA_BYTES 1024
 
-enum text_stmt {
-    STMT_DOC_FIND,
-    STMT_DOC_ADD,
-    STMT_DOC_DELETE,
-    STMT_TEXT_ADD,
-    STMT_TEXT_DELETE,
-    STMT_COUNT,
-};
-
-struct text_table {
-    struct text_table *next;
-    uint16_t database;
-    uint32_t id;
-    long long number;   /* in the names of its tables; of no other one */
-    struct arena arena; /* of the definition and the spec */
-    struct slice spec;
-    struct text_definition definition;
-    sqlite3_stmt *stmts[STMT_COUNT];
-    struct buf position; /* key of the last entry that was filled in; empty = none */
-    uint64_t filled;     /* entries looked at */
-    bool is_complete;
-};
-
 /* ---- statements ---- */
 
 static enum err run_sql(struct sqlite_store *s, const char *sql, struct error *e)
@@ -296,7 +273,7 @@ enum err store_text_define(struct sqlite_store *s, struct slice key, const struc
 
 /* ---- entries ---- */
 
-static bool covers(const struct text_table *t, struct slice key)
+bool store_text_covers(const struct text_table *t, struct slice key)
 {
     struct slice tuple = slice_of(key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
     return key_database(key) == t->database && key_is_below(tuple, t->definition.prefix);
@@ -324,9 +301,8 @@ static enum err delete_id(struct sqlite_store *s, struct text_table *t, enum tex
     return stmt_end(s, t->stmts[which], e);
 }
 
-/* The texts of a value; false when it has none. */
-static bool texts_of(const struct sqlite_store *s, const struct text_table *t, struct slice value,
-                     struct buf texts[TEXT_COLUMNS_MAX])
+bool store_text_of(const struct sqlite_store *s, const struct text_table *t, struct slice value,
+                   struct buf texts[TEXT_COLUMNS_MAX])
 {
     bool has_text = false;
     for (size_t i = 0; i < t->definition.column_count; i++) {
@@ -366,7 +342,7 @@ static enum err table_entry(struct sqlite_store *s, struct text_table *t, struct
     if (r == OK && id != 0) r = delete_id(s, t, STMT_TEXT_DELETE, id, e);
     if (r != OK) return r;
     if (value != NULL) {
-        has_text = texts_of(s, t, *value, texts);
+        has_text = store_text_of(s, t, *value, texts);
         if (has_text) r = doc_add(s, t, key, id, texts, e);
         for (size_t i = 0; i < t->definition.column_count; i++) buf_fini(&texts[i]);
     }
@@ -379,7 +355,7 @@ enum err store_text_entry(struct sqlite_store *s, struct slice key, const struct
 {
     enum err r = OK;
     for (struct text_table *t = s->texts; t != NULL && r == OK; t = t->next) {
-        if (covers(t, key)) r = table_entry(s, t, key, value, e);
+        if (store_text_covers(t, key)) r = table_entry(s, t, key, value, e);
     }
     return r;
 }

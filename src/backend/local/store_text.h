@@ -22,6 +22,34 @@
 #include "backend/local/store_int.h"
 #include "backend/text.h"
 
+enum text_stmt {
+    STMT_DOC_FIND,
+    STMT_DOC_ADD,
+    STMT_DOC_DELETE,
+    STMT_TEXT_ADD,
+    STMT_TEXT_DELETE,
+    STMT_COUNT,
+};
+
+struct text_table {
+    struct text_table *next;
+    uint16_t database;
+    uint32_t id;
+    long long number;   /* in the names of its tables; of no other one */
+    struct arena arena; /* of the definition and the spec */
+    struct slice spec;
+    struct text_definition definition;
+    sqlite3_stmt *stmts[STMT_COUNT];
+    struct buf position; /* key of the last entry that was filled in; empty = none */
+    uint64_t filled;     /* entries looked at */
+    bool is_complete;
+};
+
+/* Is the entry of this internal key, of the data space, one of the index? */
+bool store_text_covers(const struct text_table *t, struct slice key);
+/* The texts of a value, column by column, to be freed by the caller; false when it has none. */
+bool store_text_of(const struct sqlite_store *s, const struct text_table *t, struct slice value,
+                   struct buf texts[TEXT_COLUMNS_MAX]);
 /* Reads which indexes there are. */
 ERR_MUST_USE enum err store_text_open(struct sqlite_store *s, struct error *e);
 void store_text_close(struct sqlite_store *s);

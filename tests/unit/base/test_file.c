@@ -210,6 +210,28 @@ struct seen {
     size_t len;
 };
 
+static void a_directory_is_removed_with_its_files(void **state)
+{
+    struct error e;
+    char path[128];
+    char file[160];
+    char again[128];
+    snprintf(path, sizeof path, "%s/new-XXXXXX", dir);
+    snprintf(again, sizeof again, "%s/new-XXXXXX", dir);
+    assert_int_equal(dir_make_unique(path, &e), OK);
+    assert_int_equal(dir_make_unique(again, &e), OK);
+    assert_string_not_equal(path, again);
+    assert_false(file_is_open_to_others(path, true));
+    snprintf(file, sizeof file, "%s/.hidden", path);
+    assert_int_equal(file_write_all(file, slice_str("x"), &e), OK);
+    assert_int_equal(dir_remove(path, &e), OK);
+    assert_false(file_exists(path));
+    assert_true(file_exists(again));
+    assert_int_equal(dir_remove(path, &e), OK);
+    snprintf(path, sizeof path, "%s/none/new-XXXXXX", dir);
+    assert_int_equal(dir_make_unique(path, &e), ERR_IO);
+}
+
 static void note_write(void *arg, const char *path, uint64_t offset, struct slice bytes)
 {
     struct seen *s = arg;
@@ -255,6 +277,7 @@ int main(void)
         cmocka_unit_test(every_fault_point_gives_its_error_and_names_the_file),
         cmocka_unit_test(a_second_lock_is_refused_until_the_first_is_given_back),
         cmocka_unit_test(directories_are_made_and_listed),
+        cmocka_unit_test(a_directory_is_removed_with_its_files),
         cmocka_unit_test(an_observer_is_told_of_writes_and_of_syncs_that_worked),
     };
     return cmocka_run_group_tests(tests, dir_begin, dir_end);

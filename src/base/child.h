@@ -1,0 +1,31 @@
+/* child: a function that runs in a process of its own, and what it says, one message after the
+ * other. For work on what may be damaged in ways that nobody thought of: when the child dies, the
+ * caller lives on and can clean up. The caller must have one thread.
+ *
+ * While it waits, SIGINT, SIGTERM and SIGHUP end the child, not the caller, who is told. When the
+ * caller dies the child is killed.
+ */
+#ifndef BASE_CHILD_H
+#define BASE_CHILD_H
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#define CHILD_MESSAGE_MAX (1u << 20)
+
+struct child {
+    /* In the child, which ends with it. `out` is for child_say. */
+    void (*run)(void *arg, int out);
+    /* In the caller, for each message in order; the slice is borrowed. */
+    void (*take)(void *arg, struct slice message);
+    void *arg;
+    int signal; /* result: with which the caller was to be ended meanwhile; 0 = none */
+};
+
+/* OK: `run` came to its end. ERR_CORRUPT: the child died, *e says of what; ERR_IO: there could be
+ * no child, or a signal came, or somebody killed the child. */
+ERR_MUST_USE enum err child_run(struct child *c, struct error *e);
+/* At most CHILD_MESSAGE_MAX bytes. Where nobody reads any more the process ends. */
+void child_say(int out, struct slice message);
+
+#endif

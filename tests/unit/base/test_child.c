@@ -1,0 +1,158 @@
+/* child: what a child says arrives whole and in order; how it ended is told; a signal ends it and
+ * not the caller.
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/bytes.h"
+#include "base/child.h"
+
+#define MANY 20000
+
+struct said {
+    size_t count, bytes;
+    uint32_t last;
+    bool is_in_order;
+    pid_t parent;
+};
+
+static void take(void *arg, struct slice message)
+{
+    struct said *s = arg;
+    uint32_t number = message.len >= 4 ? get_u32(message.data) : 0;
+    s->is_in_order = (s->count == 0 || number == s->last + 1) && (s->count == 0 || s->is_in_order);
+    s->last = number;
+    s->count++;
+    s->bytes += message.len;
+}
+
+static void say_many(void *arg, int out)
+{
+    uint8_t bytes[4];
+    for (uint32_t i = 1; i <= MANY; i++) {
+        put_u32(bytes, i);
+        child_say(out, slice_of(bytes, sizeof bytes));
+    }
+}
+
+static void say_long(void *arg, int out)
+{
+    uint8_t *bytes = calloc(1, CHILD_MESSAGE_MAX);
+    child_say(out, slice_of(bytes, 0));
+    child_say(out, slice_of(bytes, CHILD_MESSAGE_MAX));
+    free(bytes);
+}
+
+static void say_and_die(void *arg, int out)
+{
+    say_many(arg, out);
+    raise(SIGUSR1);
+}
+
+static void be_killed(void *arg, int out)
+{
+    raise(SIGKILL);
+}
+
+static void end_with_3(void *arg, int out)
+{
+    _exit(3);
+}
+
+static void signal_parent(void *arg, int out)
+{
+    const struct said *s = arg;
+    kill(s->parent, SIGTERM);
+    for (;;) pause();
+}
+
+static enum err run(void (*what)(void *arg, int out), struct said *s, struct child *c,
+                    struct error *e)
+{
+    *s = (struct said){.parent = getpid()};
+    *c = (struct child){.run = what, .take = take, .arg = s};
+    return child_run(c, e);
+}
+
+static void what_is_said_arrives_in_order(void **state)
+{
+    struct said s;
+    struct child c;
+    struct error e;
+    assert_int_equal(run(say_many, &s, &c, &e), OK);
+    assert_int_equal(s.count, MANY);
+    assert_true(s.is_in_order);
+    assert_int_equal(c.signal, 0);
+}
+
+static void a_message_may_be_empty_or_long(void **state)
+{
+    struct said s;
+    struct child c;
+    struct error e;
+    assert_int_equal(run(say_long, &s, &c, &e), OK);
+    assert_int_equal(s.count, 2);
+    assert_int_equal(s.bytes, CHILD_MESSAGE_MAX);
+}
+
+static void a_death_is_told_after_all_that_was_said(void **state)
+{
+    struct said s;
+    struct child c;
+    struct error e;
+    assert_int_equal(run(say_and_die, &s, &c, &e), ERR_CORRUPT);
+    assert_int_equal(s.count, MANY);
+    assert_string_equal(e.text, "it was ended by signal 10");
+}
+
+static void a_child_that_is_killed_has_found_nothing_out(void **state)
+{
+    struct said s;
+    struct child c;
+    struct error e;
+    assert_int_equal(run(be_killed, &s, &c, &e), ERR_IO);
+    assert_int_equal(c.signal, 0);
+}
+
+static void a_status_is_told(void **state)
+{
+    struct said s;
+    struct child c;
+    struct error e;
+    assert_int_equal(run(end_with_3, &s, &c, &e), ERR_CORRUPT);
+    assert_string_equal(e.text, "it ended with status 3");
+}
+
+static void a_signal_ends_the_child(void **state)
+{
+    struct said s;
+    struct child c;
+    struct error e;
+    sigset_t mask;
+    assert_int_equal(run(signal_parent, &s, &c, &e), ERR_IO);
+    assert_int_equal(c.signal, SIGTERM);
+    sigprocmask(SIG_BLOCK, NULL, &mask);
+    assert_int_equal(sigismember(&mask, SIGTERM), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_said_arrives_in_order),
+        cmocka_unit_test(a_message_may_be_empty_or_long),
+        cmocka_unit_test(a_death_is_told_after_all_that_was_said),
+        cmocka_unit_test(a_child_that_is_killed_has_found_nothing_out),
+        cmocka_unit_test(a_status_is_told),
+        cmocka_unit_test(a_signal_ends_the_child),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
