@@ -176,20 +176,22 @@ rows="with recursive n(i) as (select 0 union all select i + 1 from n where i < 2
 said "25,000 entries" 0 "25000 entries and 3000 messages loaded" --db 1 import --from deno "$scratch/many.db"
 wanted=$(digest 1)
 
-# killed <name> <entries> <words of import>...: into database 2, killed as often as it can be
+# killed <name> <entries> <words of import>...: into database 2, killed each time that its place has moved on
 killed() {
-    local name=$1 entries=$2 kills=0 i tries importer
+    local name=$1 entries=$2 kills=0 i tries importer before='' now
     shift 2
     rm -f "$scratch/state"
     cli -n 2 FLUSHDB >/dev/null
     for ((i = 0; i < 40; i++)); do
         "$tool" -u "redis://127.0.0.1:$port" --db 2 import --state "$scratch/state" "$@" 2>"$scratch/err" &
         importer=$!
-        for ((tries = 0; tries < 1000; tries++)); do
-            [ "$(cli -n 2 DBSIZE)" -ge $((i * 4000 + 2000)) ] && break
-            kill -0 "$importer" 2>/dev/null || break
-            sleep 0.005
+        for ((tries = 0; tries < 10000; tries++)); do
+            now=$before
+            [ ! -s "$scratch/state" ] || { read -r -d '' now <"$scratch/state"; } 2>/dev/null
+            [ "$now" = "$before" ] && kill -0 "$importer" 2>/dev/null || break
+            sleep 0.002
         done
+        before=$now
         if kill -KILL "$importer" 2>/dev/null; then kills=$((kills + 1)); fi
         wait "$importer" 2>/dev/null
         [ -e "$scratch/state" ] || break
