@@ -341,6 +341,34 @@ static void a_slow_request_is_cut(void **state)
     set("http-request-timeout", "30");
 }
 
+static long input_bytes(void)
+{
+    redisReply *reply = redisCommand(r, "INFO stats");
+    const char *at = strstr(reply->str, "total_net_input_bytes:");
+    assert_non_null(at);
+    long bytes = strtol(at + strlen("total_net_input_bytes:"), NULL, 10);
+    freeReplyObject(reply);
+    return bytes;
+}
+
+/* Somebody who sends a byte at a time is answered, but not read each time. */
+static void a_request_in_drips_is_answered(void **state)
+{
+    static const char request[] = "GET /ping HTTP/1.1\r\nHost: localhost\r\nX: 1234\r\n\r\n";
+    unsigned unread = 0;
+    long before = input_bytes();
+    long asked = input_bytes() - before;
+    for (size_t at = 0; at < sizeof request - 1; at++) {
+        before = input_bytes();
+        assert_int_equal(send(h->fd, request + at, 1, MSG_NOSIGNAL), 1);
+        usleep(10000);
+        if (input_bytes() - before == asked) unread++;
+    }
+    http_expect_next(h, 200, "{'result':'PONG'}");
+    assert_in_range(unread, 10, sizeof request - 16);
+    http_expect(h, 200, "{'result':'PONG'}", "GET /ping", NULL, NULL);
+}
+
 static void an_idle_connection_is_closed(void **state)
 {
     set("http-idle-timeout", "1");
@@ -511,6 +539,7 @@ int main(void)
         TEST(who_sends_too_much_reads_why),
         TEST(a_longest_body_is_taken),
         TEST(a_slow_request_is_cut),
+        TEST(a_request_in_drips_is_answered),
         TEST(an_idle_connection_is_closed),
         TEST(no_answer_leaves_before_what_it_depends_on_is_durable),
         TEST(long_answers_are_not_made_ahead),

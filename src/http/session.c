@@ -17,6 +17,11 @@
  * what is much work for few bytes keeps the others waiting; larger when it was much less. */
 #define READ_US_MAX 20
 #define READ_SMALL_BYTES 512
+/* So few bytes at a time, of a request or of a frame that is not whole, so often in a row: then it is
+ * read ten times a second, because each read costs about as much as a request of somebody else. */
+#define DRIP_BYTES 64
+#define DRIP_FRAME_BYTES 9 /* the head of a frame */
+#define DRIPS_MAX 16
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define PREFACE_BYTES 24
 
@@ -100,8 +105,20 @@ static bool session_forget(struct stream *stream, size_t *work)
 static bool session_wants_input(const struct stream *stream)
 {
     const struct session_http *s = stream->session;
-    if (stream_pending(stream) >= STREAM_PAUSE_BYTES) return false;
+    if (stream_pending(stream) >= STREAM_PAUSE_BYTES || s->is_resting) return false;
     return s->ops == NULL || s->ops->wants_input(s);
+}
+
+/* After a read: does it come in drips? */
+static void count_drips(struct session_http *s)
+{
+    if (s->got_bytes == 0) return;
+    size_t few = s->kind == SESSION_HTTP2 ? DRIP_FRAME_BYTES : DRIP_BYTES;
+    /* Meanwhile more comes together. */
+    if (s->drips > DRIPS_MAX) few *= 8;
+    bool is_whole = s->kind != SESSION_HTTP2 && s->begun_ms == 0;
+    s->drips = s->got_bytes < few && !is_whole ? s->drips + 1 : 0;
+    s->is_resting = s->drips > DRIPS_MAX;
 }
 
 /* After the work that a read of so many bytes brought. */
@@ -193,6 +210,7 @@ static void session_run(struct stream *stream)
     bool is_over = stream->has_eof || s->http->is_stopping;
     if (s->ops == NULL && is_over && stream->state == STREAM_OPEN) stream_drain(stream);
     stream->link.input_bytes = http1_buffered(&s->reader);
+    count_drips(s);
     measure_read(s);
 }
 
@@ -244,7 +262,10 @@ static void session_check(struct stream *stream, int64_t now_ms)
     bool is_busy = s->ops != NULL && s->ops->is_busy(s);
     if (is_busy) s->idle_ms = now;
     if (s->ops != NULL) s->ops->check(s, now);
-    if (stream->state != STREAM_OPEN || is_busy) return;
+    if (stream->state != STREAM_OPEN) return;
+    if (s->is_resting) stream_queue(stream);
+    s->is_resting = false;
+    if (is_busy) return;
     bool is_late = s->begun_ms != 0 && o->request_s != 0 &&
                    now - s->begun_ms > (int64_t)o->request_s * 1000;
     bool is_idle = o->idle_s != 0 && now - s->idle_ms > (int64_t)o->idle_s * 1000;
