@@ -236,7 +236,7 @@ struct session_http {
     size_t got_bytes;     /* by the last one, whose work is not done yet; ... */
     int64_t got_us;       /* ... it began at this monotonic time */
     unsigned drips;       /* reads in a row that brought few bytes and nothing whole */
-    bool is_resting;      /* nothing is read until the next check */
+    unsigned rests;       /* checks until it is read again; 0 = it is read */
     bool drops_input;     /* what comes is nothing: the request was refused before its end */
     uint64_t incarnation; /* of the user whose login was last told of this connection; 0 = none */
 };

@@ -18,10 +18,12 @@
 #define READ_US_MAX 20
 #define READ_SMALL_BYTES 512
 /* So few bytes at a time, of a request or of a frame that is not whole, so often in a row: then it is
- * read ten times a second, because each read costs about as much as a request of somebody else. */
+ * read a few times a second, because each read costs about as much as a request of somebody else.
+ * Not all of them at the same time. */
 #define DRIP_BYTES 64
 #define DRIP_FRAME_BYTES 9 /* the head of a frame */
 #define DRIPS_MAX 16
+#define RESTS_MAX 8 /* checks */
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define PREFACE_BYTES 24
 
@@ -105,7 +107,7 @@ static bool session_forget(struct stream *stream, size_t *work)
 static bool session_wants_input(const struct stream *stream)
 {
     const struct session_http *s = stream->session;
-    if (stream_pending(stream) >= STREAM_PAUSE_BYTES || s->is_resting) return false;
+    if (stream_pending(stream) >= STREAM_PAUSE_BYTES || s->rests > 0) return false;
     return s->ops == NULL || s->ops->wants_input(s);
 }
 
@@ -118,7 +120,7 @@ static void count_drips(struct session_http *s)
     if (s->drips > DRIPS_MAX) few *= 8;
     bool is_whole = s->kind != SESSION_HTTP2 && s->begun_ms == 0;
     s->drips = s->got_bytes < few && !is_whole ? s->drips + 1 : 0;
-    s->is_resting = s->drips > DRIPS_MAX;
+    if (s->drips > DRIPS_MAX) s->rests = 1 + (unsigned)s->stream->link.fd % RESTS_MAX;
 }
 
 /* After the work that a read of so many bytes brought. */
@@ -263,8 +265,7 @@ static void session_check(struct stream *stream, int64_t now_ms)
     if (is_busy) s->idle_ms = now;
     if (s->ops != NULL) s->ops->check(s, now);
     if (stream->state != STREAM_OPEN) return;
-    if (s->is_resting) stream_queue(stream);
-    s->is_resting = false;
+    if (s->rests > 0 && --s->rests == 0) stream_queue(stream);
     if (is_busy) return;
     bool is_late = s->begun_ms != 0 && o->request_s != 0 &&
                    now - s->begun_ms > (int64_t)o->request_s * 1000;

@@ -67,7 +67,7 @@ void stream_kill(struct stream *s)
     ev_io_stop(n->loop, &c->read_io);
     ev_io_stop(n->loop, &c->write_io);
     RING_UNLINK(c, next, prev);
-    n->conn_count--;
+    if (!c->is_outgoing) n->conn_count--;
     peer_give(&n->peers, s->link.peer);
     s->link.peer = NULL;
     if (c->tls != NULL)
@@ -82,6 +82,17 @@ void stream_drain(struct stream *s)
 {
     MACHINE_MOVE(&stream_machine, s, state, STREAM_DRAINING);
     ev_io_stop(s->net->loop, &conn_of(s)->read_io);
+}
+
+void stream_become(struct stream *s, const struct protocol *protocol, void *arg)
+{
+    INVARIANT(s->state == STREAM_OPEN);
+    size_t work = SIZE_MAX;
+    s->protocol->end(s);
+    bool is_forgotten = s->protocol->forget(s, &work);
+    INVARIANT(is_forgotten);
+    s->protocol = protocol;
+    s->session = protocol->begin(arg, s);
 }
 
 void stream_shut(struct stream *s)
@@ -402,7 +413,7 @@ struct conn *conn_make(struct net *n, const struct listener *l, const struct lin
 {
     struct conn *c = mem_new(sizeof *c);
     struct stream *s = &c->stream;
-    c->listener = l;
+    c->begin_arg = l->arg;
     s->state = STREAM_HANDSHAKE;
     s->protocol = l->protocol;
     s->net = n;
@@ -423,7 +434,7 @@ void conn_begin(struct conn *c)
     ev_io_init(&c->write_io, on_writable, s->link.fd, EV_WRITE);
     c->read_io.data = c;
     c->write_io.data = c;
-    s->session = s->protocol->begin(c->listener->arg, s);
+    s->session = s->protocol->begin(c->begin_arg, s);
     ev_io_start(n->loop, &c->read_io);
     /* The first request may have come with the last message of the handshake. */
     if (c->tls != NULL && tls_has_more(c->tls)) conn_queue_read(c);

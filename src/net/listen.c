@@ -21,16 +21,18 @@ union address {
     struct sockaddr_in6 in6;
 };
 
-static void address_format(const union address *address, char *out, size_t size)
+void address_write(const struct sockaddr *address, char *out, size_t size)
 {
     char host[INET6_ADDRSTRLEN] = "?";
-    if (address->any.sa_family == AF_INET) {
-        inet_ntop(AF_INET, &address->in.sin_addr, host, sizeof host);
-        snprintf(out, size, "%s:%u", host, ntohs(address->in.sin_port));
+    const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+    if (address->sa_family == AF_INET) {
+        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+        snprintf(out, size, "%s:%u", host, ntohs(in->sin_port));
         return;
     }
-    inet_ntop(AF_INET6, &address->in6.sin6_addr, host, sizeof host);
-    snprintf(out, size, "[%s]:%u", host, ntohs(address->in6.sin6_port));
+    inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
+    snprintf(out, size, "[%s]:%u", host, ntohs(in6->sin6_port));
 }
 
 /* As Redis: the machine's own other addresses are not local. */
@@ -43,7 +45,7 @@ static bool address_is_local(const union address *address)
     return IN6_IS_ADDR_LOOPBACK(in6) || (IN6_IS_ADDR_V4MAPPED(in6) && in6->s6_addr[12] == 127);
 }
 
-static void socket_tune(const struct net *n, int fd)
+void socket_tune(const struct net *n, int fd)
 {
     int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -80,11 +82,11 @@ static void link_fill(struct link *link, const struct listener *l, int fd,
         snprintf(link->local_address, sizeof link->local_address, "%s:0", l->unix_path);
         return;
     }
-    address_format(peer, link->address, sizeof link->address);
+    address_write(&peer->any, link->address, sizeof link->address);
     union address own = {0};
     socklen_t len = sizeof own;
     if (getsockname(fd, &own.any, &len) == 0) {
-        address_format(&own, link->local_address, sizeof link->local_address);
+        address_write(&own.any, link->local_address, sizeof link->local_address);
     }
 }
 
@@ -162,11 +164,40 @@ struct listener *listener_add(struct net *n, const struct net_listen *given, int
     return l;
 }
 
+static bool is_same_address(int fd, const struct addrinfo *ai)
+{
+    struct net_address own = {.len = sizeof own.at};
+    return getsockname(fd, (struct sockaddr *)&own.at, &own.len) == 0 &&
+           own.len == ai->ai_addrlen && memcmp(&own.at, ai->ai_addr, own.len) == 0;
+}
+
+/* One that was kept, which listens there; -1 = none. */
+static int take_kept(struct net *n, const struct addrinfo *ai)
+{
+    for (size_t i = 0; i < n->kept_count; i++) {
+        int fd = n->kept[i];
+        if (!is_same_address(fd, ai)) continue;
+        n->kept[i] = n->kept[--n->kept_count];
+        return fd;
+    }
+    return -1;
+}
+
+void listen_forget_kept(struct net *n)
+{
+    while (n->kept_count > 0) close(n->kept[--n->kept_count]);
+}
+
 static enum err listen_on(struct net *n, const struct net_listen *l, const struct addrinfo *ai,
                           const char *name, uint16_t *port, struct error *e)
 {
     int on = 1;
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = take_kept(n, ai);
+    if (fd >= 0) {
+        (void)listener_add(n, l, fd);
+        return OK;
+    }
+    fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (ai->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
@@ -239,7 +270,11 @@ void listen_close(struct net *n)
     for (size_t i = 0; i < n->listener_count; i++) {
         struct listener *l = &n->listeners[i];
         ev_io_stop(n->loop, &l->io);
-        close(l->fd);
+        if (n->keeps_listeners && l->unix_path == NULL) {
+            n->kept[n->kept_count++] = l->fd;
+        } else {
+            close(l->fd);
+        }
         unix_socket_remove(l);
     }
     n->listener_count = 0;

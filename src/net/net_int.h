@@ -20,9 +20,10 @@
  */
 struct conn {
     struct stream stream; /* first */
-    const struct listener *listener;
-    struct tls *tls;  /* owned; NULL = none */
-    int64_t begun_us; /* of a handshake; monotonic */
+    void *begin_arg;      /* of protocol->begin */
+    bool is_outgoing;     /* net_connect made it */
+    struct tls *tls;      /* owned; NULL = none */
+    int64_t begun_us;     /* of a handshake; monotonic */
     ev_io read_io, write_io;
     bool is_readable;      /* in net->readable: to be read at the end of this turn; while it is in a
                               * handshake, in net->shaking */
@@ -66,6 +67,9 @@ struct net {
     size_t signal_count;
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
+    bool keeps_listeners;
+    int kept[LISTENERS_MAX]; /* listening sockets that nobody has now */
+    size_t kept_count;
     struct conn conns; /* head of a circular list: those that are not dead */
     uint64_t conn_count;
     struct htab peers; /* of struct peer */
@@ -97,8 +101,15 @@ struct net {
 
 /* listen.c */
 void listen_close(struct net *n);
+/* Closes those that were kept and that nobody took over. */
+void listen_forget_kept(struct net *n);
 /* Takes over a socket that listens. */
 struct listener *listener_add(struct net *n, const struct net_listen *given, int fd);
+
+/* host:port. */
+void address_write(const struct sockaddr *address, char *out, size_t size);
+/* Small writes leave at once; keep-alive as the options say. */
+void socket_tune(const struct net *n, int fd);
 
 /* unix_socket.c: see there. */
 ERR_MUST_USE enum err unix_socket_open(struct net *n, const struct net_listen *l, struct error *e);

@@ -87,6 +87,10 @@ void stream_overrun(struct stream *s, const char *why);
 bool stream_is_overrun(const struct stream *s);
 /* Kills it if what it has to send is over its limit. False when it did. */
 bool stream_check_output(struct stream *s);
+/* Its session ends, and another begins, of another protocol, with `arg`. What was received and not
+ * yet used is gone with the old one: the caller gives it to the new one. From within run of the old
+ * one: whose session is no more when this returns. */
+void stream_become(struct stream *s, const struct protocol *protocol, void *arg);
 /* Nothing more is read or run; it ends when all is sent. */
 void stream_drain(struct stream *s);
 /* When all is sent: the peer is told that nothing more comes, what it sends is still received. */
