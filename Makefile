@@ -123,7 +123,7 @@ LIB_SRCS := $(filter-out $(MAIN) src/tool/%,$(wildcard src/*/*.c src/*/*/*.c)) $
 # What is in libtupled: all but the network and the server; and the keys of include/tupled.h, which stand
 # alone, so that a program that needs only these links nothing else.
 KEY_SRCS := src/codec/tupled.c
-EMBEDDED_SRCS := $(filter-out src/backend/postgres/% src/net/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC) $(PROTO_SRC),$(LIB_SRCS))
+EMBEDDED_SRCS := $(filter-out src/backend/postgres/% src/net/% src/node/% src/session/% src/http/% src/server/% $(KEY_SRCS) $(WEB_SRC) $(PROTO_SRC),$(LIB_SRCS))
 EXAMPLES := $(wildcard examples/embedded/*.c)
 TEST_TREE := $(wildcard tests/*.c tests/*/*.c tests/*/*/*.c tests/*/*/*/*.c redis-tests/*.c)
 

@@ -1,7 +1,9 @@
 # Sourced after server.sh by scripts that need nodes with `backend postgresql`. tests/postgres/server.sh has PostgreSQL.
 #
 #   node_start <n> [argument...] the release build; returns at once. Its log is $scratch/node<n>.log
-#   node_ready <n>               waits, 30 s at most, until it serves: ${node_port[n]}
+#   node_listens <n>             waits, 30 s at most, until it listens: ${node_port[n]}
+#   node_ready <n>               ... and until it leads
+#   node_says <n> <pattern> [k]  ... until its log has k lines (1) like this, of grep -E
 #   node_signal <n> <signal>     -STOP, -CONT, -KILL, -TERM
 #   node_gone <n>                waits until it has ended; its status
 #   node <n> <word>...           redis-cli to it
@@ -22,7 +24,7 @@ node_start() {
     node_port[n]=''
 }
 
-node_ready() {
+node_listens() {
     local n=$1 tries
     for ((tries = 0; tries < 3000; tries++)); do
         node_port[n]=$(sed -n 's/.*ready to accept connections on .* port \([0-9]*\)$/\1/p' \
@@ -32,6 +34,33 @@ node_ready() {
         sleep 0.01
     done
     cat "$scratch/node$n.log" "$scratch/node$n.out"
+    return 1
+}
+
+node_leads() {
+    [ "$(grep -oE 'serving as the leader|does not lead any more' "$scratch/node$1.log" | tail -n 1)" = \
+        "serving as the leader" ]
+}
+
+node_ready() {
+    local n=$1 tries
+    node_listens "$n" || return
+    for ((tries = 0; tries < 3000; tries++)); do
+        node_leads "$n" && return
+        kill -0 "${node_pid[n]}" 2>/dev/null || break
+        sleep 0.01
+    done
+    cat "$scratch/node$n.log" "$scratch/node$n.out"
+    return 1
+}
+
+node_says() {
+    local n=$1 tries
+    for ((tries = 0; tries < 3000; tries++)); do
+        [ "$(grep -cE "$2" "$scratch/node$n.log")" -ge "${3:-1}" ] && return
+        sleep 0.01
+    done
+    tail "$scratch/node$n.log"
     return 1
 }
 

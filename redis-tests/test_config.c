@@ -137,6 +137,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"maxclients-per-user", "900", "900"},
         {"maxclients-per-address", "900", "900"},
         {"block-max", "900", "900"},
+        {"leader-wait", "900", "900"},
         {"default-format", "MSGPACK", "msgpack"},
         {"bare-bigints", "YES", "yes"},
         {"http-allowed-hosts", "db.example", "db.example"},

@@ -50,6 +50,7 @@ RANKS='
 7 command/queue
 7 command/session
 7 command/string
+7 node
 8 command
 8 session
 8 http

@@ -36,6 +36,9 @@ struct http_counts {
 
 /* `arg` of its listeners. */
 extern const struct protocol http_protocol;
+/* A stream of another protocol is one of this from now on; `bytes` of it have come already. From
+ * within run of the other: whose session is no more when this returns. */
+void http_take(struct http *h, struct stream *stream, struct slice bytes);
 struct http *http_new(struct env *env, const struct http_options *options);
 /* When all its sessions are gone. h may be NULL. */
 void http_free(struct http *h);

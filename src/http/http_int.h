@@ -7,6 +7,7 @@
 #include "http/json_body.h"
 #include "http/message.h"
 #include "http/origin.h"
+#include "node/node.h"
 
 struct exchange;
 struct session_http;
@@ -220,7 +221,8 @@ struct http {
     char date[40];
 };
 
-enum session_kind { SESSION_NEW, SESSION_HTTP1, SESSION_HTTP2 };
+/* SESSION_PASSING: to the node that leads, unread (node/node.h). */
+enum session_kind { SESSION_NEW, SESSION_HTTP1, SESSION_HTTP2, SESSION_PASSING };
 
 struct session_http {
     struct stream *stream;
@@ -230,15 +232,17 @@ struct session_http {
     struct http1_reader reader;    /* of HTTP/1.1, and until it is known what it speaks */
     struct http1 *http1;           /* owned; NULL = it speaks something else, as the next */
     struct http2 *http2;
-    int64_t begun_ms;     /* monotonic: when the request that is being read began; 0 = none */
-    int64_t idle_ms;      /* monotonic: since when there is none */
-    size_t read_bytes;    /* of the next read, at most */
-    size_t got_bytes;     /* by the last one, whose work is not done yet; ... */
-    int64_t got_us;       /* ... it began at this monotonic time */
-    unsigned drips;       /* reads in a row that brought few bytes and nothing whole */
-    unsigned rests;       /* checks until it is read again; 0 = it is read */
-    bool drops_input;     /* what comes is nothing: the request was refused before its end */
-    uint64_t incarnation; /* of the user whose login was last told of this connection; 0 = none */
+    int64_t begun_ms;      /* monotonic: when the request that is being read began; 0 = none */
+    int64_t idle_ms;       /* monotonic: since when there is none */
+    size_t read_bytes;     /* of the next read, at most */
+    size_t got_bytes;      /* by the last one, whose work is not done yet; ... */
+    int64_t got_us;        /* ... it began at this monotonic time */
+    unsigned drips;        /* reads in a row that brought few bytes and nothing whole */
+    unsigned rests;        /* checks until it is read again; 0 = it is read */
+    struct node_pass pass; /* to the node that leads ... */
+    struct waiter waiter;  /* ... which it waits for */
+    bool drops_input;      /* what comes is nothing: the request was refused before its end */
+    uint64_t incarnation;  /* of the user whose login was last told of this connection; 0 = none */
 };
 
 /* Is the peer a proxy that is trusted (http-trusted-proxies)? What it says of whom it speaks for

@@ -17,8 +17,8 @@
  * what is much work for few bytes keeps the others waiting; larger when it was much less. */
 #define READ_US_MAX 20
 #define READ_SMALL_BYTES 512
-/* So few bytes at a time, of a request or of a frame that is not whole, so often in a row: then it is
- * read a few times a second, because each read costs about as much as a request of somebody else.
+/* So few bytes at a time, of a request or of a frame that is not whole, so often in a row: then it
+ * is read a few times a second, since each read costs as much as a request of somebody else.
  * Not all of them at the same time. */
 #define DRIP_BYTES 64
 #define DRIP_FRAME_BYTES 9 /* the head of a frame */
@@ -75,12 +75,20 @@ static int64_t mono_ms(void)
     return clock_mono_us() / 1000;
 }
 
+static void on_leader(struct waiter *w)
+{
+    struct session_http *s = (struct session_http *)((char *)w -
+                                                     offsetof(struct session_http, waiter));
+    stream_queue(s->stream);
+}
+
 static void *session_begin(void *arg, struct stream *stream)
 {
     struct session_http *s = mem_new(sizeof *s);
     s->stream = stream;
     s->http = arg;
     s->idle_ms = mono_ms();
+    s->waiter.ready = on_leader;
     s->read_bytes = READ_SMALL_BYTES;
     http1_init(&s->reader);
     return s;
@@ -89,6 +97,8 @@ static void *session_begin(void *arg, struct stream *stream)
 static void session_end(struct stream *stream)
 {
     struct session_http *s = stream->session;
+    waiter_cancel(&s->waiter);
+    node_pass_cancel(&s->pass);
     if (s->ops != NULL) s->ops->end(s);
 }
 
@@ -108,6 +118,7 @@ static bool session_wants_input(const struct stream *stream)
 {
     const struct session_http *s = stream->session;
     if (stream_pending(stream) >= STREAM_PAUSE_BYTES || s->rests > 0) return false;
+    if (s->kind == SESSION_PASSING) return false;
     return s->ops == NULL || s->ops->wants_input(s);
 }
 
@@ -172,10 +183,80 @@ static void become(struct session_http *s, enum session_kind kind)
     s->ops->begin(s);
 }
 
+/* ---- other nodes ----------------------------------------------------------------------------- */
+
+/* A node answers itself how it is, whoever leads. *is_known: what came is enough to tell. */
+static bool is_probe(struct slice in, bool *is_known)
+{
+    static const char *const begins[] = {"GET /livez",   "HEAD /livez",  "GET /readyz",
+                                         "HEAD /readyz", "GET /metrics", "HEAD /metrics"};
+    *is_known = true;
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+        size_t len = strlen(begins[i]);
+        if (memcmp(in.data, begins[i], in.len < len ? in.len : len) != 0) continue;
+        *is_known = in.len >= len;
+        return true;
+    }
+    return false;
+}
+
+/* It waits, or it is no session of this kind any more. */
+static void pass_on(struct session_http *s)
+{
+    struct error e;
+    struct stream *stream = s->stream;
+    struct node *n = s->http->env->node;
+    struct buf line;
+    enum err r = node_pass(n, &s->pass, NULL, &stream->link, &s->waiter, &e);
+    if (r == ERR_WAIT) return;
+    if (r == OK) {
+        node_hand_on(n, &s->pass, stream,
+                     slice_of(s->reader.in.data + s->reader.begin, http1_buffered(&s->reader)));
+        return;
+    }
+    buf_init(&line);
+    buf_printf(&line,
+               "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
+               "Content-Type: application/json\r\n\r\n{\"error\":\"TRYAGAIN %s\"}",
+               e.text);
+    buf_require(&line);
+    stream_append(stream, buf_slice(&line), 0);
+    buf_fini(&line);
+    stream_drain(stream);
+}
+
+static void session_received(struct stream *stream, size_t bytes);
+
+void http_take(struct http *h, struct stream *stream, struct slice bytes)
+{
+    stream_become(stream, &http_protocol, h);
+    while (bytes.len > 0 && stream->state == STREAM_OPEN) {
+        size_t size = 0;
+        uint8_t *room = session_room(stream, &size);
+        if (room == NULL) return;
+        size_t len = bytes.len < size ? bytes.len : size;
+        memcpy(room, bytes.data, len);
+        session_received(stream, len);
+        bytes = slice_of(bytes.data + len, bytes.len - len);
+    }
+    if (stream->state == STREAM_OPEN) stream_queue(stream);
+}
+
+/* ---- what came ------------------------------------------------------------------------------- */
+
 /* What the first bytes say. */
 static void find_kind(struct session_http *s)
 {
     struct slice in = slice_of(s->reader.in.data + s->reader.begin, http1_buffered(&s->reader));
+    if (s->http->env->stands_by && in.len > 0) {
+        bool is_known = false;
+        bool is_own = is_probe(in, &is_known);
+        if (!is_known) return;
+        if (!is_own) {
+            s->kind = SESSION_PASSING;
+            return;
+        }
+    }
     size_t len = in.len < PREFACE_BYTES ? in.len : PREFACE_BYTES;
     if (len == 0) return;
     if (memcmp(in.data, PREFACE, len) != 0) {
@@ -208,6 +289,10 @@ static void session_run(struct stream *stream)
     struct session_http *s = stream->session;
     stream->link.active_ms = clock_wall_ms();
     s->http->env->now_us = clock_mono_us();
+    if (s->kind == SESSION_PASSING) {
+        pass_on(s);
+        return;
+    }
     if (s->ops != NULL) s->ops->run(s);
     bool is_over = stream->has_eof || s->http->is_stopping;
     if (s->ops == NULL && is_over && stream->state == STREAM_OPEN) stream_drain(stream);

@@ -1,8 +1,31 @@
 /* connect: connections that this side begins. */
 #include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "net/net_int.h"
+
+#define HOST_BYTES 256
+
+bool net_resolve(const char *text, struct net_address *out)
+{
+    char host[HOST_BYTES];
+    const char *colon = strrchr(text, ':');
+    if (colon == NULL || colon == text) return false;
+    size_t len = (size_t)(colon - text);
+    bool is_bracketed = text[0] == '[' && text[len - 1] == ']';
+    if (is_bracketed) len -= 2;
+    if (len == 0 || len >= sizeof host) return false;
+    snprintf(host, sizeof host, "%.*s", (int)len, is_bracketed ? text + 1 : text);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(host, colon + 1, &hints, &found) != 0) return false;
+    *out = (struct net_address){.len = found->ai_addrlen};
+    memcpy(&out->at, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return true;
+}
 
 enum err net_connect(struct net *n, const struct protocol *p, void *arg,
                      const struct net_address *address, struct error *e)

@@ -164,40 +164,11 @@ struct listener *listener_add(struct net *n, const struct net_listen *given, int
     return l;
 }
 
-static bool is_same_address(int fd, const struct addrinfo *ai)
-{
-    struct net_address own = {.len = sizeof own.at};
-    return getsockname(fd, (struct sockaddr *)&own.at, &own.len) == 0 &&
-           own.len == ai->ai_addrlen && memcmp(&own.at, ai->ai_addr, own.len) == 0;
-}
-
-/* One that was kept, which listens there; -1 = none. */
-static int take_kept(struct net *n, const struct addrinfo *ai)
-{
-    for (size_t i = 0; i < n->kept_count; i++) {
-        int fd = n->kept[i];
-        if (!is_same_address(fd, ai)) continue;
-        n->kept[i] = n->kept[--n->kept_count];
-        return fd;
-    }
-    return -1;
-}
-
-void listen_forget_kept(struct net *n)
-{
-    while (n->kept_count > 0) close(n->kept[--n->kept_count]);
-}
-
 static enum err listen_on(struct net *n, const struct net_listen *l, const struct addrinfo *ai,
                           const char *name, uint16_t *port, struct error *e)
 {
     int on = 1;
-    int fd = take_kept(n, ai);
-    if (fd >= 0) {
-        (void)listener_add(n, l, fd);
-        return OK;
-    }
-    fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (ai->ai_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
@@ -270,11 +241,7 @@ void listen_close(struct net *n)
     for (size_t i = 0; i < n->listener_count; i++) {
         struct listener *l = &n->listeners[i];
         ev_io_stop(n->loop, &l->io);
-        if (n->keeps_listeners && l->unix_path == NULL) {
-            n->kept[n->kept_count++] = l->fd;
-        } else {
-            close(l->fd);
-        }
+        close(l->fd);
         unix_socket_remove(l);
     }
     n->listener_count = 0;

@@ -175,8 +175,6 @@ void net_open(struct net *n, const struct net_options *options)
 {
     n->options = *options;
     n->is_open = true;
-    n->is_stopping = n->is_gated = n->keeps_listeners = false;
-    n->durable = 0;
     ev_prepare_init(&n->prepare, on_prepare);
     n->prepare.data = n;
     ev_prepare_start(n->loop, &n->prepare);
@@ -257,27 +255,12 @@ static void drain(struct net *n)
 
 void net_run(struct net *n)
 {
-    listen_forget_kept(n);
     ev_now_update(n->loop); /* the first turn does not last since the loop was made */
     ev_run(n->loop, 0);
     listen_close(n);
     handshakes_end(n);
     forget_readable(n);
     drain(n);
-}
-
-void net_keep_listeners(struct net *n)
-{
-    n->keeps_listeners = true;
-}
-
-static void watchers_stop(struct net *n)
-{
-    ev_prepare_stop(n->loop, &n->prepare);
-    ev_idle_stop(n->loop, &n->idle);
-    ev_timer_stop(n->loop, &n->tick);
-    ev_timer_stop(n->loop, &n->slow_tick);
-    while (n->signal_count > 0) ev_signal_stop(n->loop, &n->signals[--n->signal_count].signal);
 }
 
 void net_close(struct net *n)
@@ -291,7 +274,6 @@ void net_close(struct net *n)
     n->run_last = &n->run_first;
     conn_flush_queued(n, true);
     free_dying(n, true);
-    if (n->is_open) watchers_stop(n);
     n->is_open = false;
 }
 
@@ -299,7 +281,6 @@ void net_free(struct net *n)
 {
     if (n == NULL) return;
     net_close(n);
-    listen_forget_kept(n);
     tls_context_free(n->tls);
     htab_fini(&n->peers);
     ev_loop_destroy(n->loop);

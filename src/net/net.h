@@ -73,6 +73,9 @@ void net_open(struct net *n, const struct net_options *options);
 /* After net_open. *port: the port listened on, 0 = none. */
 ERR_MUST_USE enum err net_listen(struct net *n, const struct net_listen *l, uint16_t *port,
                                  struct error *e);
+/* host:port or [host]:port, by name or number. False: it is none, or nobody knows it. Any thread;
+ * blocks while somebody is asked for the name. */
+bool net_resolve(const char *text, struct net_address *out);
 /* A connection to somebody else (one of protocol p, begun with arg): it is there at once, what is
  * written to it waits until it is connected, and it dies if that fails. It does not count as one
  * of clients_max. ERR_IO. */
@@ -85,9 +88,6 @@ void net_set_options(struct net *n, const struct net_options *options);
 void net_set_tls(struct net *n, struct tls_context *c);
 /* Everybody's output up to this version may leave. */
 void net_set_durable(struct net *n, uint64_t version);
-/* From now on the TCP listeners stay with the kernel when they are closed: connections wait there,
- * and the next net_listen of the same address takes them over. */
-void net_keep_listeners(struct net *n);
 /* Runs until net_stop; returns when nothing is held back or under way any more (protocol->stop), or
  * after a second. */
 void net_run(struct net *n);
@@ -97,8 +97,7 @@ void net_stop(struct net *n);
 void net_on_signal(struct net *n, int signal, void (*f)(void *arg, int signal), void *arg);
 /* Is the text an address of IPv4 or IPv6, without a port? */
 bool net_is_address(struct slice text);
-/* Closes all connections and listeners. Before what the hooks and protocols use is closed. It may be
- * opened again. */
+/* Closes all connections and listeners. Before what the hooks and protocols use is closed. */
 void net_close(struct net *n);
 /* When nobody calls net_wake any more. n may be NULL. */
 void net_free(struct net *n);

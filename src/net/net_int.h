@@ -67,9 +67,6 @@ struct net {
     size_t signal_count;
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
-    bool keeps_listeners;
-    int kept[LISTENERS_MAX]; /* listening sockets that nobody has now */
-    size_t kept_count;
     struct conn conns; /* head of a circular list: those that are not dead */
     uint64_t conn_count;
     struct htab peers; /* of struct peer */
@@ -101,8 +98,6 @@ struct net {
 
 /* listen.c */
 void listen_close(struct net *n);
-/* Closes those that were kept and that nobody took over. */
-void listen_forget_kept(struct net *n);
 /* Takes over a socket that listens. */
 struct listener *listener_add(struct net *n, const struct net_listen *given, int fd);
 

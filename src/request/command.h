@@ -44,6 +44,7 @@ struct client_watches; /* what it watches: watch.c */
 struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
 struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
 struct touched_ranges;
+struct node;
 struct publications;  /* messages being sent to many: publish.c */
 struct exec_messages; /* what EXEC publishes: publish.c */
 struct exec_counts;
@@ -267,8 +268,10 @@ struct memory_of_clients {
 
 /* What commands run in: one for a server, or for a database in another program. */
 struct env {
-    struct db *db; /* owned by whoever made env */
-    void *server;  /* argument of the calls of server_ops */
+    struct db *db;     /* owned by whoever made env */
+    struct node *node; /* one of several (node/node.h); borrowed; NULL = there are no others */
+    bool stands_by;    /* it does not lead: only CMD_NODE is answered here */
+    void *server;      /* argument of the calls of server_ops */
     const struct server_ops *server_ops;
     const struct tls_status *tls; /* the server's; NULL where there is none */
     struct server_facts about;
@@ -368,6 +371,7 @@ enum command_flag {
     CMD_WATCHES = 1 << 25,
     CMD_ALL_KEYS = 1 << 26, /* shows or changes keys that it does not name */
     CMD_AUDITED = 1 << 27,  /* in the audit log */
+    CMD_NODE = 1 << 28,     /* also answered by a node that does not lead */
 };
 
 struct command {

@@ -203,6 +203,9 @@ static enum err ask(struct request *rq, bool *is_refused)
 static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, bool *is_refused)
 {
     enum err r = ask(rq, is_refused);
+    if (r == OK && rq->env->stands_by && (rq->command->flags & CMD_NODE) == 0) {
+        r = error_set(&rq->error, ERR_TRYAGAIN, "this node does not lead");
+    }
     *is_queued = r == OK && multi_queues(rq);
     if (r != OK) {
         /* nothing happens */

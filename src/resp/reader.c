@@ -307,6 +307,11 @@ enum resp_result resp_reader_next(struct resp_reader *r, struct slice **argv, si
     return result;
 }
 
+struct slice resp_reader_rest(const struct resp_reader *r)
+{
+    return slice_of(r->in.data + r->begin, r->in.len - r->begin);
+}
+
 size_t resp_reader_held(const struct resp_reader *r)
 {
     return r->in.cap + r->inline_args.cap + r->args_cap * (sizeof *r->args + sizeof *r->argv);

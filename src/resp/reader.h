@@ -60,6 +60,8 @@ enum resp_result resp_reader_next(struct resp_reader *r, struct slice **argv, si
 void resp_reader_trim(struct resp_reader *r);
 /* Bytes received and not yet consumed; the query buffer that limits are about. */
 size_t resp_reader_buffered(const struct resp_reader *r);
+/* These bytes: of the commands after the last one that was given. */
+struct slice resp_reader_rest(const struct resp_reader *r);
 /* Bytes allocated. */
 size_t resp_reader_held(const struct resp_reader *r);
 /* Bytes the argument being read still needs, 0 when unknown: how much one read may ask for. */

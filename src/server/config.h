@@ -100,6 +100,7 @@ struct config {
     char *node_address;   /* empty = it does not say */
     enum config_quorum postgresql_durability;
     uint64_t lease_ms;
+    uint64_t leader_wait_ms;
     uint64_t archive_interval_s, archive_retention_s;
     char *backup_schedule; /* owned; as schedule_parse takes it */
     uint64_t databases;

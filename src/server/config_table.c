@@ -160,6 +160,8 @@ static const struct setting settings[] = {
      "what this node is called; empty = the name of the host"},
     {"node-address", SETTING_TEXT, AT(node_address), "", 0, 200, NULL, FIXED,
      "host:port at which clients and other nodes reach this one"},
+    {"leader-wait", SETTING_NUMBER, AT(leader_wait_ms), "5000", 0, NUMBER_MAX, NULL, MUTABLE,
+     "milliseconds that a command waits while no node leads; then it is refused"},
     {"lease", SETTING_NUMBER, AT(lease_ms), "3000", 200, 600000, NULL, FIXED,
      "milliseconds for which the node that leads may answer after PostgreSQL said so"},
     {"databases", SETTING_NUMBER, AT(databases), "16", 1, 16, NULL, FIXED,

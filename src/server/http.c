@@ -30,12 +30,24 @@ struct http_options http_options_of(const struct server *s)
 }
 
 /* NULL: it serves. */
+void http_of_node(void *server, struct stream *stream, struct slice bytes)
+{
+    const struct server *s = server;
+    if (s->http == NULL) {
+        stream_kill(stream);
+    } else {
+        http_take(s->http, stream, bytes);
+    }
+}
+
+/* NULL: it serves. */
 static const char *why_not_ready(void *arg)
 {
     const struct server *s = arg;
     struct backend_stats stats;
     struct backend *b = s->env.db->backend;
     if (s->service.state == SERVICE_STOPPING) return "the server is stopping";
+    if (s->env.stands_by) return "this node does not lead";
     if (!engine_is_started(s->env.db->engine)) {
         return "the server is starting: it reads what queues and indexes keep in memory";
     }

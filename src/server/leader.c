@@ -1,23 +1,16 @@
-/* leader: with `backend postgresql` one node of several leads, and serves; the others wait here
- * until they do. Who leads is in PostgreSQL (backend/postgres/term.h). A node that has lost the
- * lead ends at once (on_fatal in server.c): what it had in memory is not true any more. Whoever
- * started it starts it again, and it waits.
- */
-#include <string.h>
+/* leader: with `backend postgresql`: from when this node leads (cluster.h) until it does not. */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/postgres/postgres.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "base/file.h"
 #include "server/server_int.h"
 
-#define WAIT_PERCENT 10 /* of the lease, between two looks */
-#define CALL_MS_MIN 1000
-#define LOG_US 10000000 /* between two lines that say the same */
-#define NAME_BYTES 256
-
-static const enum term_durability durabilities[] = {
-    [CONFIG_QUORUM] = TERM_QUORUM, [CONFIG_PROVIDER] = TERM_PROVIDER, [CONFIG_ASYNC] = TERM_ASYNC};
+#define ARGUMENTS_MAX 1024
+#define COMMAND_LINE_BYTES_MAX ((size_t)2 << 20)
 
 static struct postgres_options postgres_options(const struct server *s)
 {
@@ -28,83 +21,40 @@ static struct postgres_options postgres_options(const struct server *s)
                                      .retention_bytes = c->changes_retention_bytes};
 }
 
-static enum err check(const struct config *c, struct error *e)
-{
-    if (c->postgresql_url[0] == '\0') {
-        return error_set(e, ERR_SYNTAX, "backend postgresql needs postgresql-url");
-    }
-    if (c->archive_dir[0] != '\0') {
-        return error_set(e, ERR_SYNTAX,
-                         "archive-dir is for backend local: with PostgreSQL, a moment of the past "
-                         "is PostgreSQL's own business");
-    }
-    return OK;
-}
-
-/* Says why it waits: at once when that is something new, else now and then. */
-static void tell(struct server *s, const struct error *why, struct error *told, int64_t *told_us)
-{
-    int64_t now_us = clock_mono_us();
-    service_progress(&s->service, "waiting: %s", why->text);
-    if (strcmp(why->text, told->text) == 0 && now_us - *told_us < LOG_US) return;
-    log_notice("waiting: %s", why->text);
-    *told = *why;
-    *told_us = now_us;
-}
-
-/* PostgreSQL may come later than this node. */
-static enum err open_term(struct server *s, const struct term_options *o, struct error *e)
-{
-    struct error told = {0};
-    int64_t told_us = 0;
-    for (;;) {
-        enum err r = term_open(o, &s->term, e);
-        if (r != ERR_IO) return r;
-        tell(s, e, &told, &told_us);
-        clock_sleep_us(o->lease_ms * 1000 * WAIT_PERCENT / 100);
-    }
-}
-
-enum err leader_wait(struct server *s, struct error *e)
-{
-    const struct config *c = s->config;
-    char host[NAME_BYTES] = "";
-    struct error told = {0};
-    int64_t told_us = 0;
-    if (c->backend != CONFIG_POSTGRESQL) return OK;
-    enum err r = check(c, e);
-    if (r != OK) return r;
-    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
-    struct term_options o = {.url = c->postgresql_url,
-                             .id = 1,
-                             .name = c->node_name[0] != '\0' ? c->node_name : host,
-                             .address = c->node_address,
-                             .lease_ms = (int64_t)c->lease_ms,
-                             .durability = durabilities[c->postgresql_durability]};
-    o.call_ms = o.lease_ms < CALL_MS_MIN ? CALL_MS_MIN : o.lease_ms;
-    r = open_term(s, &o, e);
-    while (r == OK && (r = term_try(s->term, e)) != OK) {
-        if (r != ERR_WAIT && r != ERR_IO) break;
-        tell(s, e, &told, &told_us);
-        clock_sleep_us(o.lease_ms * 1000 * WAIT_PERCENT / 100);
-        r = OK;
-        if (term_state(s->term) == TERM_LEADING) break;
-    }
-    if (r != OK) return r;
-    log_notice("this node leads, epoch %llu", (unsigned long long)term_epoch(s->term));
-    s->renewed_us = clock_mono_us();
-    return OK;
-}
-
-enum err leader_open(void *server, struct journal **journal, struct store **store, struct error *e)
+static enum err leader_open(void *server, struct journal **journal, struct store **store,
+                            struct error *e)
 {
     struct postgres_options o = postgres_options(server);
     return postgres_open(&o, journal, store, e);
 }
 
+enum err leader_begin(struct server *s, struct db_options *options, struct error *e)
+{
+    struct error closing;
+    struct db *nothing = s->env.db;
+    struct db *db = NULL;
+    log_notice("this node leads, epoch %llu", (unsigned long long)term_epoch(s->term));
+    s->renewed_us = clock_mono_us();
+    options->elsewhere = (struct db_elsewhere){leader_open, s};
+    enum err r = db_open(options, &db, e);
+    if (r != OK) {
+        s->term = NULL; /* the database's, which there is not */
+        return r;
+    }
+    s->env.db = db;
+    db_on_durable(db, s->hooks.on_durable, s);
+    net_set_durable(s->net, db_durable(db));
+    r = db_close(nothing, &closing);
+    INVARIANT(r == OK);
+    s->env.stands_by = false;
+    node_lead(&s->node);
+    log_notice("serving as the leader");
+    return OK;
+}
+
 void leader_set_options(const struct server *s)
 {
-    if (s->term == NULL) return;
+    if (s->term == NULL || s->env.stands_by) return;
     struct postgres_options o = postgres_options(s);
     postgres_set_options(s->env.db->journal, &o);
 }
@@ -122,5 +72,42 @@ void leader_start_goes_on(struct server *s)
 bool leader_may_send(void *server)
 {
     const struct server *s = server;
-    return term_has_lease(s->term);
+    return s->env.stands_by || term_has_lease(s->term);
+}
+
+bool leader_is_lost(const struct server *s)
+{
+    return s->term != NULL && term_state(s->term) == TERM_LOST;
+}
+
+/* The words that this process was started with. */
+static size_t read_arguments(struct buf *text, char *argv[ARGUMENTS_MAX])
+{
+    struct error e;
+    size_t count = 0;
+    if (file_read_all("/proc/self/cmdline", text, COMMAND_LINE_BYTES_MAX, &e) != OK) return 0;
+    buf_append_byte(text, '\0');
+    if (text->is_failed) return 0;
+    char *at = (char *)text->data;
+    char *end = at + text->len - 1;
+    for (; at < end && count < ARGUMENTS_MAX - 1; at += strlen(at) + 1) argv[count++] = at;
+    argv[count] = NULL;
+    return at < end ? 0 : count;
+}
+
+void leader_end(const struct server *s, const struct error *e)
+{
+    static char *argv[ARGUMENTS_MAX];
+    struct buf text;
+    sigset_t none;
+    buf_init(&text);
+    log_warning("this node does not lead any more: %s; it starts anew and stands by", e->text);
+    size_t count = read_arguments(&text, argv);
+    bool is_piped = count > 1 && strcmp(argv[1], "-") == 0; /* its configuration was read once */
+    (void)umask(s->umask_before);
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    if (count > 0 && !is_piped) execv("/proc/self/exe", argv);
+    fprintf(stderr, "tupled: %s\n", e->text);
+    _exit(1);
 }

@@ -13,8 +13,9 @@
 
 static void on_wake(void *arg)
 {
-    const struct server *s = arg;
+    struct server *s = arg;
     db_poll(s->env.db);
+    cluster_poll(s);
 }
 
 static void on_turn_begin(void *arg, int64_t now_us)
@@ -54,6 +55,7 @@ static void on_tick(void *arg)
 {
     struct server *s = arg;
     db_tick(s->env.db);
+    cluster_tick(s);
     command_tick(&s->env);
     if (s->service.state == SERVICE_STARTING) tell_start(s);
     service_tick(&s->service);
@@ -65,11 +67,12 @@ static void on_slow_tick(void *arg)
     stats_tick(&s->env);
     client_memory_check(&s->env, true);
     tls_tick(s);
+    if (s->cluster != NULL) node_tick(&s->node);
 }
 
-static void on_durable(void *arg, uint64_t version)
+static void on_durable(void *server, uint64_t version)
 {
-    struct server *s = arg;
+    const struct server *s = server;
     net_set_durable(s->net, version);
 }
 
@@ -106,9 +109,10 @@ void loop_open(struct server *s)
         .turn_over = on_turn_over,
         .tick = on_tick,
         .slow_tick = on_slow_tick,
-        .may_send = s->term != NULL ? leader_may_send : NULL,
+        .may_send = cluster_is_wanted(s) ? leader_may_send : NULL,
     };
     net_open(s->net, &options);
+    s->hooks.on_durable = on_durable;
     db_on_durable(s->env.db, on_durable, s);
     net_set_durable(s->net, db_durable(s->env.db));
     net_on_signal(s->net, SIGTERM, on_stop_signal, s);

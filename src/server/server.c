@@ -31,7 +31,8 @@ static void on_database_wake(void *arg)
  * nothing may be acknowledged any more. */
 __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
 {
-    (void)arg;
+    const struct server *s = arg;
+    if (leader_is_lost(s)) leader_end(s, e);
     log_warning("stopping: %s; nothing is acknowledged any more, what was acknowledged is safe",
                 e->text);
     fprintf(stderr, "tupled: %s\n", e->text);
@@ -48,15 +49,17 @@ static void on_replay(void *arg, uint64_t transactions)
 
 static enum err open_database(struct server *s, const struct db_wrap *wrap, struct error *e)
 {
+    s->hooks = (struct server_hooks){
+        .wake = on_database_wake, .on_replay = on_replay, .on_fatal = on_fatal};
     struct db_options options = settings_db(s);
-    options.pipeline.wake = on_database_wake;
-    options.pipeline.on_replay = on_replay;
-    options.pipeline.on_fatal = on_fatal;
     options.pipeline.arg = s;
     if (wrap != NULL) options.wrap = *wrap;
     enum err r = restored_frozen(s, &options.pipeline.frozen_ms, e);
-    if (r == OK) r = leader_wait(s, e);
-    if (s->term != NULL) options.elsewhere = (struct db_elsewhere){leader_open, s};
+    if (cluster_is_wanted(s)) {
+        if (r == OK) r = cluster_check(s, e);
+        options.elsewhere = (struct db_elsewhere){cluster_nothing, s};
+        s->env.stands_by = true;
+    }
     if (r == OK) r = db_open(&options, &s->env.db, e);
     if (r == OK) restored_queues(s);
     return r;
@@ -119,9 +122,23 @@ static void fill_env(struct server *s, const char *executable)
     env->memory.startup = figures.used;
 }
 
+/* A client keeps its number when it is passed on: no other node may give the same. */
+static uint64_t first_client_id(void)
+{
+    uint8_t random[3];
+    random_system(random, sizeof random);
+    return (uint64_t)(random[0] << 16 | random[1] << 8 | random[2]) << 24;
+}
+
 static enum err open_net(struct server *s, struct error *e)
 {
     struct session_options sessions = settings_sessions(s);
+    if (cluster_is_wanted(s)) {
+        node_init(&s->node, s->net, &s->env);
+        s->node.leader_wait_ms = (int64_t)s->config->leader_wait_ms;
+        s->env.node = &s->node;
+        s->env.client_last_id = first_client_id();
+    }
     s->sessions = sessions_new(&s->env, &sessions);
     loop_open(s);
     struct net_listen plain = settings_listen(s);
@@ -289,6 +306,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         backup_remove_parts(s.env.settings.backup_dir);
         r = open_access(&s, &e);
         if (r == OK) r = open_net(&s, &e);
+        if (r == OK) r = cluster_open(&s, &e);
     }
     if (r == OK) serve(&s);
     if (r != OK) tell_refusal(&s, &e);
@@ -297,12 +315,15 @@ int server_run(struct config *config, const char *executable, const struct db_wr
         struct error closing = {0};
         s.env.is_stopping = true;
         net_close(s.net);
+        cluster_close(&s);
         enum err closed = db_close(s.env.db, &closing);
         if (closed != OK) log_warning("stopping: %s; the journal has everything", closing.text);
         if (r == OK) r = closed;
         http_free(s.http); /* its tickets hold users */
         /* The close may have told the end of a backup. */
         command_fini(&s.env);
+        if (s.env.node != NULL) node_fini(&s.node);
+        if (r == OK && s.has_failed) r = ERR_IO;
     }
     line_file_close(s.env.audit.file);
     buf_fini(&s.backup_dir);

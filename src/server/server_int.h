@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "http/http.h"
 #include "net/net.h"
+#include "node/node.h"
 #include "server/server.h"
 #include "server/service.h"
 #include "session/session.h"
@@ -14,11 +15,20 @@
 #define TLS_FILES 4
 
 struct term;
+struct cluster;
 
 /* What settings and files of TLS say. */
 struct tls_made {
     struct tls_context *context;
     uint64_t stamps[TLS_FILES]; /* of the files, from before they were read */
+};
+
+/* What databases call; pipeline.h, db.h. The argument is the server. */
+struct server_hooks {
+    void (*wake)(void *server);
+    void (*on_replay)(void *server, uint64_t transactions);
+    void (*on_fatal)(void *server, const struct error *e);
+    void (*on_durable)(void *server, uint64_t version); /* when the loop is there */
 };
 
 struct server {
@@ -30,8 +40,12 @@ struct server {
     uint16_t http_port; /* listened on; 0 = none */
     struct env env;     /* its db is owned */
     struct service service;
-    struct term *term;  /* with PostgreSQL: the database's; NULL = local */
-    int64_t renewed_us; /* while it starts; monotonic */
+    struct cluster *cluster; /* with PostgreSQL; NULL = local */
+    struct term *term;       /* likewise; a leader's is its database's */
+    struct node node;        /* likewise */
+    bool has_failed;         /* the loop ends because of it */
+    int64_t renewed_us;      /* while it starts; monotonic */
+    struct server_hooks hooks;
     bool is_signalled;
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
@@ -48,13 +62,14 @@ struct server {
 /* server.c: copies settings that commands look at into s->env; at the start and after a change. */
 void env_apply_settings(struct server *s);
 
-/* settings.c: what the settings say for each part. on_fatal and wake are the caller's to add. */
+/* settings.c: what the settings say for each part. With s->hooks; their argument
+ * (options.pipeline.arg) is the caller's to add. */
 struct db_options settings_db(const struct server *s);
 /* The hooks and counts are loop.c's to add. */
 struct net_options settings_net(const struct server *s);
 struct net_listen settings_listen(const struct server *s);
 struct net_listen settings_listen_tls(const struct server *s);
-struct session_options settings_sessions(const struct server *s);
+struct session_options settings_sessions(struct server *s);
 /* Makes sure of the descriptors that maxclients needs, or lowers the setting, with a line that says
  * so. */
 void settings_limit_clients(struct server *s);
@@ -64,6 +79,8 @@ extern const struct server_ops settings_ops;
 /* http.c */
 /* Listens for HTTP, if it is to. A default port that is taken is passed over. */
 ERR_MUST_USE enum err http_open(struct server *s, struct error *e);
+/* struct session_options: another node passes on a connection that speaks HTTP. */
+void http_of_node(void *server, struct stream *stream, struct slice bytes);
 /* What settings say, at the start and after a change. */
 struct http_options http_options_of(const struct server *s);
 
@@ -94,13 +111,31 @@ void restored_queues(const struct server *s);
 /* As server_ops.queues_held. */
 enum err restored_hold(void *server, bool is_held, struct error *e);
 
-/* leader.c: with `backend postgresql`. Waits until this node leads, and sets s->term; does nothing
- * where the data is local. */
-ERR_MUST_USE enum err leader_wait(struct server *s, struct error *e);
-/* struct db_elsewhere; the term is the database's now, also on an error. */
-enum err leader_open(void *server, struct journal **journal, struct store **store, struct error *e);
+/* cluster.c: with `backend postgresql`; does nothing where the data is local. */
+bool cluster_is_wanted(const struct server *s);
+/* Settings that cannot be. */
+ERR_MUST_USE enum err cluster_check(const struct server *s, struct error *e);
+/* struct db_elsewhere: of a node that does not lead. */
+enum err cluster_nothing(void *server, struct journal **journal, struct store **store,
+                         struct error *e);
+/* When it listens. */
+ERR_MUST_USE enum err cluster_open(struct server *s, struct error *e);
+/* In the loop's wake and tick. */
+void cluster_poll(struct server *s);
+void cluster_tick(struct server *s);
+/* When all connections are closed, before the database is. */
+void cluster_close(struct server *s);
+
+/* leader.c */
+/* This node leads: its database is opened with these options (`elsewhere` is set), and served from
+ * now on. On an error there is no term any more. */
+ERR_MUST_USE enum err leader_begin(struct server *s, struct db_options *options, struct error *e);
 /* While the database is opened, again and again: the lease goes on. */
 void leader_start_goes_on(struct server *s);
+/* Another node leads. */
+bool leader_is_lost(const struct server *s);
+/* Nothing that this process has is true any more: it begins again as at its start. */
+__attribute__((noreturn)) void leader_end(const struct server *s, const struct error *e);
 /* A hook of net. */
 bool leader_may_send(void *server);
 /* Settings have changed. */

@@ -104,13 +104,17 @@ static struct archiving_options settings_archiving(const struct server *s)
 
 struct db_options settings_db(const struct server *s)
 {
-    return (struct db_options){.pipeline = settings_pipeline(s),
-                               .local = settings_local(s),
-                               .engine = settings_engine(s),
-                               .queues = settings_queues(s),
-                               .archiving = settings_archiving(s),
-                               .late_bytes_max = s->late_bytes_max,
-                               .databases = (unsigned)s->config->databases};
+    struct db_options o = {.pipeline = settings_pipeline(s),
+                           .local = settings_local(s),
+                           .engine = settings_engine(s),
+                           .queues = settings_queues(s),
+                           .archiving = settings_archiving(s),
+                           .late_bytes_max = s->late_bytes_max,
+                           .databases = (unsigned)s->config->databases};
+    o.pipeline.wake = s->hooks.wake;
+    o.pipeline.on_replay = s->hooks.on_replay;
+    o.pipeline.on_fatal = s->hooks.on_fatal;
+    return o;
 }
 
 struct net_options settings_net(const struct server *s)
@@ -150,7 +154,7 @@ struct net_listen settings_listen_tls(const struct server *s)
     return l;
 }
 
-struct session_options settings_sessions(const struct server *s)
+struct session_options settings_sessions(struct server *s)
 {
     const struct config *c = s->config;
     return (struct session_options){
@@ -162,6 +166,8 @@ struct session_options settings_sessions(const struct server *s)
                           c->output_normal.soft_s},
         .output_pubsub = {c->output_pubsub.hard_bytes, c->output_pubsub.soft_bytes,
                           c->output_pubsub.soft_s},
+        .speaks_http = http_of_node,
+        .speaks_http_arg = s,
     };
 }
 
@@ -219,6 +225,7 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
         http_set_options(s->http, &http);
     }
     env_apply_settings(s);
+    s->node.leader_wait_ms = (int64_t)s->config->leader_wait_ms;
     leader_set_options(s);
     return db_set_options(s->env.db, &db, w, e);
 }

@@ -6,8 +6,10 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/mem.h"
+#include "node/accept.h"
 #include "request/client_memory.h"
 #include "request/observe.h"
+#include "request/table.h"
 #include "resp/reader.h"
 
 #define READ_BYTES (16 * 1024)       /* of one client in one turn ... */
@@ -35,9 +37,11 @@ struct session {
     size_t argc;
     bool is_command_waiting; /* argv is to be run again */
     bool is_running;
-    int64_t nobody_ms;       /* since when it has no user, as seen by session_check; 0 = it has */
-    struct buf behind;       /* owned; messages that come after the reply being made ... */
-    uint64_t behind_version; /* ... and need this version */
+    int64_t nobody_ms;        /* since when it has no user, as seen by session_check; 0 = it has */
+    struct buf behind;        /* owned; messages that come after the reply being made ... */
+    uint64_t behind_version;  /* ... and need this version */
+    struct node_pass pass;    /* to the node that leads */
+    struct node_offer *offer; /* owned: of a node that may pass a client on; NULL = none */
 };
 
 struct sessions {
@@ -177,6 +181,7 @@ static void session_end(struct stream *s)
     struct session *x = s->session;
     if (x->state == SESSION_PARKED) session_move(x, SESSION_READING);
     waiter_cancel(&x->waiter);
+    node_pass_cancel(&x->pass);
     session_run_over(x);
     client_fini(&x->client, x->shared->env);
 }
@@ -186,6 +191,7 @@ static bool session_forget(struct stream *s, size_t *work)
     struct session *x = s->session;
     if (!client_end_listening(&x->client, x->shared->env, work)) return false;
     resp_reader_fini(&x->reader);
+    node_offer_free(x->offer);
     buf_fini(&x->behind);
     mem_free(x);
     s->session = NULL;
@@ -232,6 +238,80 @@ static bool session_execute(struct session *x)
     return s->state == STREAM_OPEN;
 }
 
+/* ---- other nodes ---- */
+
+/* Everything but what each node answers for itself; who has not said who he is gets no further. */
+static bool session_is_for_leader(const struct session *x)
+{
+    const struct command *parent = NULL;
+    if (!x->shared->env->stands_by || x->client.user == NULL) return false;
+    const struct command *c = command_of_words(x->argv, x->argc, &parent);
+    return c != NULL && (c->flags & CMD_NODE) == 0;
+}
+
+/* The command is the first that the leader gets; after it all that came with it. */
+static void session_hand_on(struct session *x)
+{
+    struct buf bytes;
+    struct resp_writer w = {.out = &bytes, .proto = 2};
+    struct slice rest = resp_reader_rest(&x->reader);
+    buf_init(&bytes);
+    resp_array(&w, x->argc);
+    for (size_t i = 0; i < x->argc; i++) resp_bulk(&w, x->argv[i]);
+    buf_append(&bytes, rest.data, rest.len);
+    if (bytes.is_failed) {
+        stream_kill(x->stream);
+    } else {
+        node_hand_on(x->shared->env->node, &x->pass, x->stream, buf_slice(&bytes));
+    }
+    buf_fini(&bytes);
+}
+
+/* False: x waits, or is no more. */
+static bool session_pass_on(struct session *x)
+{
+    struct error e;
+    struct stream *s = x->stream;
+    enum err r = node_pass(x->shared->env->node, &x->pass, &x->client, &s->link, &x->waiter, &e);
+    x->is_command_waiting = r == ERR_WAIT;
+    if (r == ERR_WAIT) {
+        session_move(x, SESSION_PARKED);
+        if (x->waiter.next == NULL) on_ready(&x->waiter);
+        return false;
+    }
+    if (r == OK) {
+        session_hand_on(x);
+        return false;
+    }
+    stats_error(x->shared->env, e.code);
+    resp_error(&x->writer, &e);
+    stream_mark(s, 0);
+    return s->state == STREAM_OPEN;
+}
+
+/* Another node asks to pass a client on. False: x is no more. */
+static bool session_accept(struct session *x)
+{
+    struct stream *s = x->stream;
+    const struct session_options *o = &x->shared->options;
+    enum node_accepted r = node_accept(x->shared->env->node, &x->offer, &x->client, x->argv,
+                                       x->argc, &x->writer);
+    stream_mark(s, 0);
+    if (r != NODE_IS_HTTP) return true;
+    struct slice rest = resp_reader_rest(&x->reader);
+    struct buf bytes;
+    buf_init(&bytes);
+    buf_append(&bytes, rest.data, rest.len);
+    buf_require(&bytes);
+    if (o->speaks_http == NULL) {
+        stream_kill(s);
+    } else {
+        o->speaks_http(o->speaks_http_arg, s, buf_slice(&bytes));
+    }
+    buf_fini(&bytes);
+    return false;
+}
+
 static void protocol_error(struct session *x, const struct error *e)
 {
     x->shared->env->stats.protocol_errors++;
@@ -276,6 +356,14 @@ static void session_run_all(struct session *x)
             return;
         }
         if (!x->is_command_waiting && !session_next(x)) return;
+        if (session_is_for_leader(x)) {
+            if (!session_pass_on(x)) return;
+            continue;
+        }
+        if (x->shared->env->node != NULL && node_is_link(x->argv, x->argc)) {
+            if (!session_accept(x)) return;
+            continue;
+        }
         uint64_t before = s->output.base + s->output.bytes.len;
         bool goes_on = session_execute(x);
         net_turn_spent(s->net, (size_t)(s->output.base + s->output.bytes.len - before),
@@ -294,6 +382,7 @@ static void session_run(struct stream *s)
     s->link.active_ms = clock_wall_ms();
     x->shared->env->now_us = clock_mono_us();
     session_run_all(x);
+    if (s->session != x) return; /* the connection is another node's now */
     s->link.input_bytes = resp_reader_buffered(&x->reader);
 }
 

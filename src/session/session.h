@@ -16,6 +16,10 @@ struct session_options {
     uint64_t bulk_bytes_max;
     uint64_t query_bytes_max;
     struct output_limit output_normal, output_pubsub; /* pubsub: who listens to channels */
+    /* A connection of another node is one that speaks HTTP: it becomes that, with bytes of it that
+     * have come already. NULL = there is no HTTP. */
+    void (*speaks_http)(void *arg, struct stream *s, struct slice bytes);
+    void *speaks_http_arg;
 };
 
 /* `arg` of its listeners: what its sessions share. */

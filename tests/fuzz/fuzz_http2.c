@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "fuzz/env_help.h"
 #include "http/http.h"
+#include "net/net.h"
 #include "request/login.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -88,6 +89,26 @@ void stream_drain(struct stream *s)
 void stream_shut(struct stream *s)
 {
     (void)s;
+}
+
+/* No other node is here. */
+void stream_become(struct stream *s, const struct protocol *protocol, void *arg)
+{
+    (void)s;
+    (void)protocol;
+    (void)arg;
+    abort();
+}
+
+enum err net_connect(struct net *n, const struct protocol *p, void *arg,
+                     const struct net_address *address, struct error *e)
+{
+    (void)n;
+    (void)p;
+    (void)arg;
+    (void)address;
+    (void)e;
+    abort();
 }
 
 bool stream_check_output(struct stream *s)

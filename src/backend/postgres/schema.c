@@ -38,11 +38,18 @@ static const char garbage[] =
     "CREATE TABLE IF NOT EXISTS tupled_garbage (id int8, hides int8, database int8, "
     "version int8, first bytea, until bytea, PRIMARY KEY (id, hides, database, version, first, "
     "until))";
-static const char *const steps[] = {leader,  journal, journal_storage, journal_index,
-                                    applied, entries, counts,          garbage};
+static const char secret[] =
+    "CREATE TABLE IF NOT EXISTS tupled_secret (id int8 PRIMARY KEY, link bytea NOT NULL)";
+static const char nodes[] =
+    "CREATE TABLE IF NOT EXISTS tupled_node (id int8, name text, address text, "
+    "beat int8 NOT NULL, PRIMARY KEY (id, name, address))";
+/* Each may be done again: format 1 had no tupled_secret and no tupled_node. */
+static const char *const steps[] = {leader,  journal, journal_storage, journal_index, applied,
+                                    entries, counts,  garbage,         secret,        nodes};
 
 static const char insert_format[] = "INSERT INTO tupled_schema VALUES (true, $1) "
-                                    "ON CONFLICT DO NOTHING";
+                                    "ON CONFLICT (one) DO UPDATE SET format = $1 "
+                                    "WHERE tupled_schema.format < $1";
 static const char select_format[] = "SELECT format FROM tupled_schema";
 static const char insert_leader[] =
     "INSERT INTO tupled_leader VALUES ($1, 0, '', '', 0, 1, 0) ON CONFLICT DO NOTHING";
@@ -75,10 +82,11 @@ static enum err make_once(struct pg *c, int64_t id, struct error *e)
                          "newest that this program knows; start a newer tupled",
                          (long long)format, SCHEMA_FORMAT);
     }
-    for (size_t i = 0; r == OK && format == 0 && i < sizeof steps / sizeof steps[0]; i++) {
+    for (size_t i = 0; r == OK && format < SCHEMA_FORMAT && i < sizeof steps / sizeof steps[0];
+         i++) {
         r = pg_script(c, steps[i], e);
     }
-    if (r == OK && format == 0) r = run_with(c, insert_format, SCHEMA_FORMAT, e);
+    if (r == OK && format < SCHEMA_FORMAT) r = run_with(c, insert_format, SCHEMA_FORMAT, e);
     if (r == OK) r = run_with(c, insert_applied, id, e);
     return r == OK ? run_with(c, insert_leader, id, e) : r;
 }

@@ -289,6 +289,26 @@ int64_t term_id(const struct term *t)
     return t->options.id;
 }
 
+int64_t term_lease_ms(const struct term *t)
+{
+    return t->options.lease_ms;
+}
+
+const char *term_name(const struct term *t)
+{
+    return t->name;
+}
+
+const char *term_address(const struct term *t)
+{
+    return t->address;
+}
+
+uint64_t term_holder_epoch(const struct term *t)
+{
+    return (uint64_t)t->seen_epoch;
+}
+
 uint64_t term_versions(const struct term *t)
 {
     return t->versions;
@@ -302,4 +322,30 @@ const char *term_holder(const struct term *t)
 const char *term_holder_address(const struct term *t)
 {
     return t->seen_address;
+}
+
+/* ---- the secret ---- */
+
+static const char make_secret_sql[] =
+    "INSERT INTO tupled_secret VALUES ($1, $2) ON CONFLICT DO NOTHING";
+static const char secret_sql[] = "SELECT link FROM tupled_secret WHERE id = $1";
+
+enum err term_secret(struct term *t, uint8_t out[TERM_SECRET_BYTES], struct error *e)
+{
+    random_system(out, TERM_SECRET_BYTES);
+    pg_begin(t->pg);
+    pg_put_i64(t->pg, t->options.id);
+    pg_put_bytes(t->pg, slice_of(out, TERM_SECRET_BYTES));
+    enum err r = pg_run_again(t->pg, make_secret_sql, e);
+    if (r != OK) return r;
+    pg_begin(t->pg);
+    pg_put_i64(t->pg, t->options.id);
+    r = pg_run_again(t->pg, secret_sql, e);
+    if (r != OK) return r;
+    if (pg_rows(t->pg) != 1 || pg_bytes(t->pg, 0, 0).len != TERM_SECRET_BYTES) {
+        return error_set(e, ERR_CORRUPT, "tupled_secret has no secret of %d bytes for engine %lld",
+                         TERM_SECRET_BYTES, (long long)t->options.id);
+    }
+    memcpy(out, pg_bytes(t->pg, 0, 0).data, TERM_SECRET_BYTES);
+    return OK;
 }

@@ -68,11 +68,21 @@ enum term_state term_state(const struct term *t);
 void term_lose(struct term *t);
 uint64_t term_epoch(const struct term *t);
 int64_t term_id(const struct term *t);
+int64_t term_lease_ms(const struct term *t);
+/* Of this node. */
+const char *term_name(const struct term *t);
+const char *term_address(const struct term *t);
 /* The versions below it may have been given by leaders before. */
 uint64_t term_versions(const struct term *t);
 /* Who leads, as of the last look: "" = nobody. Borrowed until the next call; not while leading. */
 const char *term_holder(const struct term *t);
 const char *term_holder_address(const struct term *t);
+uint64_t term_holder_epoch(const struct term *t);
+
+/* What the nodes of this engine prove to each other that they know; made once, of random bytes.
+ * ERR_IO, ERR_CORRUPT. Blocks, and is of the thread of term_try. */
+#define TERM_SECRET_BYTES 32
+ERR_MUST_USE enum err term_secret(struct term *t, uint8_t out[TERM_SECRET_BYTES], struct error *e);
 
 /* Connections of this term are made with it: `name` is for people. */
 enum term_use { TERM_WRITE, TERM_APPEND, TERM_READ };

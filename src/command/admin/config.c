@@ -156,7 +156,7 @@ static enum err get_run(struct request *rq)
 static const struct command sub_get = {
     .name = "get",
     .arity = -3,
-    .flags = CMD_ADMIN | CMD_DANGEROUS,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Settings whose names match a glob pattern, with their values.",
@@ -247,7 +247,7 @@ static bool set_is_secret(const struct slice *argv, size_t argc, size_t i)
 static const struct command sub_set = {
     .name = "set",
     .arity = -4,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Changes settings of the running server, all of them or none.",
@@ -275,7 +275,7 @@ static enum err rewrite_run(struct request *rq)
 static const struct command sub_rewrite = {
     .name = "rewrite",
     .arity = 2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Writes the settings in force into the config file.",
@@ -295,7 +295,7 @@ static enum err resetstat_run(struct request *rq)
 static const struct command sub_resetstat = {
     .name = "resetstat",
     .arity = 2,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Sets the counters of INFO to zero: commands, errors, connections, traffic.",

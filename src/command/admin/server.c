@@ -162,7 +162,7 @@ static enum err shutdown_run(struct request *rq)
 const struct command cmd_shutdown = {
     .name = "shutdown",
     .arity = -1,
-    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
+    .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Stops the server cleanly; everything acknowledged is kept whatever the words.",

@@ -275,7 +275,7 @@ static enum err getkeysandflags_run(struct request *rq)
     static const struct command sub_##id = {                                                       \
         .name = #id,                                                                               \
         .arity = words,                                                                            \
-        .flags = CMD_CONNECTION,                                                                   \
+        .flags = CMD_CONNECTION | CMD_NODE,                                                        \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
@@ -304,7 +304,7 @@ static const struct command *const command_subcommands[] = {
 const struct command cmd_command = {
     .name = "command",
     .arity = -1,
-    .flags = CMD_CONNECTION,
+    .flags = CMD_CONNECTION | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "All commands; its subcommands tell more.",

@@ -252,10 +252,12 @@ static enum err kill_run(struct request *rq)
         .run = id##_run,                                                                           \
     }
 
-CLIENT_SUB(id, "id", 2, 0, "The connection's number.", "");
-CLIENT_SUB(getname, "getname", 2, 0, "The connection's name.", "");
-CLIENT_SUB(setname, "setname", 3, CMD_NO_MULTI, "Names the connection.", "connection-name");
-CLIENT_SUB(setinfo, "setinfo", 4, CMD_NO_MULTI, "Sets the name and version of the client library.",
+CLIENT_SUB(id, "id", 2, CMD_NODE, "The connection's number.", "");
+CLIENT_SUB(getname, "getname", 2, CMD_NODE, "The connection's name.", "");
+CLIENT_SUB(setname, "setname", 3, CMD_NO_MULTI | CMD_NODE, "Names the connection.",
+           "connection-name");
+CLIENT_SUB(setinfo, "setinfo", 4, CMD_NO_MULTI | CMD_NODE,
+           "Sets the name and version of the client library.",
            "<LIB-NAME libname | LIB-VER libver>");
 CLIENT_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
 CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",

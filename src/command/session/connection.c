@@ -122,7 +122,7 @@ static bool hello_is_secret(const struct slice *argv, size_t argc, size_t i)
 const struct command cmd_hello = {
     .name = "hello",
     .arity = -1,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Chooses the protocol; describes server and connection.",
@@ -157,7 +157,7 @@ static bool auth_is_secret(const struct slice *argv, size_t argc, size_t i)
 const struct command cmd_auth = {
     .name = "auth",
     .arity = -2,
-    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED,
+    .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Says who the client is; without a name, `default`.",
@@ -187,7 +187,7 @@ static enum err ping_run(struct request *rq)
 const struct command cmd_ping = {
     .name = "ping",
     .arity = -1,
-    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_CONNECTION,
+    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "PONG, or the message.",
@@ -204,7 +204,7 @@ static enum err echo_run(struct request *rq)
 const struct command cmd_echo = {
     .name = "echo",
     .arity = 2,
-    .flags = CMD_FAST | CMD_CONNECTION,
+    .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "The message.",
@@ -223,7 +223,7 @@ static enum err quit_run(struct request *rq)
 const struct command cmd_quit = {
     .name = "quit",
     .arity = -1,
-    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_UNQUEUED,
+    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_UNQUEUED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Closes the connection after the reply.",
@@ -256,7 +256,7 @@ static enum err reset_run(struct request *rq)
 const struct command cmd_reset = {
     .name = "reset",
     .arity = 1,
-    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_UNQUEUED,
+    .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_UNQUEUED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Brings the connection back to the state of a new one.",

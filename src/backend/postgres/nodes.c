@@ -1,0 +1,119 @@
+#include "backend/postgres/nodes.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define UP_LEASES 3                       /* a node that was silent for so many is down ... */
+#define GONE_US ((int64_t)3600 * 1000000) /* ... and after so long its row is removed */
+
+struct nodes {
+    struct term *term;
+    struct pg *pg;
+    struct node_seen others[NODES_MAX];
+    size_t count;
+};
+
+static const char meet_sql[] =
+    "INSERT INTO tupled_node VALUES ($1, $2, $3, 1) ON CONFLICT (id, name, address) "
+    "DO UPDATE SET beat = tupled_node.beat + 1";
+static const char others_sql[] =
+    "SELECT name, address, beat FROM tupled_node WHERE id = $1 AND NOT (name = $2 AND address = "
+    "$3) ORDER BY name, address LIMIT 64";
+static const char forget_sql[] =
+    "DELETE FROM tupled_node WHERE id = $1 AND name = $2 AND address = $3 AND beat = $4";
+
+struct nodes *nodes_new(struct term *t)
+{
+    struct nodes *n = mem_new(sizeof *n);
+    n->term = t;
+    n->pg = term_connect(t, "nodes", TERM_WRITE);
+    return n;
+}
+
+void nodes_free(struct nodes *n)
+{
+    if (n == NULL) return;
+    pg_free(n->pg);
+    mem_free(n);
+}
+
+static void put_node(struct nodes *n, const char *name, const char *address)
+{
+    pg_begin(n->pg);
+    pg_put_i64(n->pg, term_id(n->term));
+    pg_put_text(n->pg, name);
+    pg_put_text(n->pg, address);
+}
+
+static void copy_column(const struct pg *c, size_t row, unsigned column, char *out)
+{
+    struct slice s = pg_bytes(c, row, column);
+    snprintf(out, NODES_TEXT_BYTES, "%.*s", (int)s.len, (const char *)s.data);
+}
+
+static const struct node_seen *find(const struct node_seen *all, size_t count,
+                                    const struct node_seen *x)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool is_it = strcmp(all[i].name, x->name) == 0 && strcmp(all[i].address, x->address) == 0;
+        if (is_it) return &all[i];
+    }
+    return NULL;
+}
+
+/* What was read, beside what was known. One that is new was seen now. */
+static void take(struct nodes *n)
+{
+    struct node_seen now[NODES_MAX];
+    size_t count = pg_rows(n->pg) < NODES_MAX ? pg_rows(n->pg) : NODES_MAX;
+    int64_t now_us = clock_mono_us();
+    int64_t up_us = UP_LEASES * term_lease_ms(n->term) * 1000;
+    for (size_t i = 0; i < count; i++) {
+        struct node_seen *x = &now[i];
+        copy_column(n->pg, i, 0, x->name);
+        copy_column(n->pg, i, 1, x->address);
+        x->beat = pg_i64(n->pg, i, 2);
+        const struct node_seen *old = find(n->others, n->count, x);
+        bool has_moved = old == NULL || old->beat != x->beat;
+        x->seen_us = has_moved ? now_us : old->seen_us;
+        x->is_up = now_us - x->seen_us < up_us;
+    }
+    memcpy(n->others, now, count * sizeof now[0]);
+    n->count = count;
+}
+
+/* Of the one that has been silent for longest, if that is long. */
+static enum err forget(struct nodes *n, struct error *e)
+{
+    int64_t now_us = clock_mono_us();
+    for (size_t i = 0; i < n->count; i++) {
+        const struct node_seen *x = &n->others[i];
+        if (now_us - x->seen_us < GONE_US) continue;
+        put_node(n, x->name, x->address);
+        pg_put_i64(n->pg, x->beat);
+        return pg_run(n->pg, forget_sql, e);
+    }
+    return OK;
+}
+
+enum err nodes_meet(struct nodes *n, struct error *e)
+{
+    const char *name = term_name(n->term);
+    const char *address = term_address(n->term);
+    put_node(n, name, address);
+    enum err r = pg_run_again(n->pg, meet_sql, e);
+    if (r != OK) return r;
+    put_node(n, name, address);
+    r = pg_run_again(n->pg, others_sql, e);
+    if (r != OK) return r;
+    take(n);
+    return forget(n, e);
+}
+
+const struct node_seen *nodes_others(const struct nodes *n, size_t *count)
+{
+    *count = n->count;
+    return n->others;
+}

@@ -1,0 +1,30 @@
+/* nodes: which nodes share an engine. Each writes now and then that it is there (tupled_node), and
+ * sees whether the others still do, by its own clock: no two clocks are compared.
+ */
+#ifndef BACKEND_POSTGRES_NODES_H
+#define BACKEND_POSTGRES_NODES_H
+
+#include "backend/postgres/term.h"
+
+#define NODES_MAX 64
+#define NODES_TEXT_BYTES 256
+
+struct node_seen {
+    char name[NODES_TEXT_BYTES];
+    char address[NODES_TEXT_BYTES]; /* host:port; "" = it does not say */
+    int64_t beat;
+    int64_t seen_us; /* monotonic: when its beat was last seen to change */
+    bool is_up;      /* it did so not long ago */
+};
+
+struct nodes;
+
+/* `t` outlives it. One thread at a time. */
+struct nodes *nodes_new(struct term *t);
+void nodes_free(struct nodes *n);
+/* Writes that this one is there, and reads what the others wrote. Blocks. ERR_IO. */
+ERR_MUST_USE enum err nodes_meet(struct nodes *n, struct error *e);
+/* The others, by name; at most NODES_MAX. Borrowed until the next nodes_meet. */
+const struct node_seen *nodes_others(const struct nodes *n, size_t *count);
+
+#endif

@@ -1,0 +1,301 @@
+/* cluster: with `backend postgresql`: this node among those that share it. A thread asks PostgreSQL
+ * who leads, says that this node is there, and takes over when nobody leads any more; what it found
+ * is taken on the loop.
+ *
+ *   standing by (env.stands_by): the database has nothing (backend/nothing.h); connections are
+ *   passed on to the leader (node/node.h)
+ *      |
+ *      | term_try: this node leads
+ *      v
+ *   leading (leader.c): the database is that of PostgreSQL
+ *      |
+ *      | another node leads: what this one has in memory is not true any more
+ *      v
+ *   the process starts its program anew (execv): no thread, no byte of memory and no connection of
+ *   it is left, whatever they were doing; it stands by
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "backend/nothing.h"
+#include "backend/postgres/nodes.h"
+#include "backend/worker.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "server/server_int.h"
+
+#define LOOK_PERCENT 10 /* of the lease, between two looks at who leads */
+#define MEET_PERCENT 33 /* ... and between two signs of life */
+#define CALL_MS_MIN 1000
+#define LOG_US 10000000     /* between two lines that say the same */
+#define RESOLVE_US 10000000 /* a name may mean another address later */
+
+struct cluster {
+    struct server *server;
+    struct worker *worker;
+    struct job job;
+    bool is_looking;      /* the job is the thread's */
+    int64_t next_us;      /* monotonic: of the next job */
+    char *name, *address; /* of this node; owned */
+
+    /* The thread's, while is_looking. */
+    struct nodes *nodes;
+    int64_t met_us, resolved_us;
+    struct node_leader leader;
+    uint8_t secret[TERM_SECRET_BYTES];
+    bool has_secret;
+    enum err result; /* of the look: OK, it leads; ERR_WAIT, somebody does; others: why not */
+    struct error error;
+
+    struct error told; /* the last that was logged, and when */
+    int64_t told_us;
+};
+
+static const enum term_durability durabilities[] = {
+    [CONFIG_QUORUM] = TERM_QUORUM, [CONFIG_PROVIDER] = TERM_PROVIDER, [CONFIG_ASYNC] = TERM_ASYNC};
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+static enum err open_term(struct cluster *k, struct error *e)
+{
+    struct server *s = k->server;
+    const struct config *c = s->config;
+    if (s->term == NULL) {
+        int64_t lease_ms = (int64_t)c->lease_ms;
+        struct term_options o = {.url = c->postgresql_url,
+                                 .id = 1,
+                                 .name = k->name,
+                                 .address = k->address,
+                                 .lease_ms = lease_ms,
+                                 .call_ms = lease_ms < CALL_MS_MIN ? CALL_MS_MIN : lease_ms,
+                                 .durability = durabilities[c->postgresql_durability]};
+        enum err r = term_open(&o, &s->term, e);
+        if (r != OK) return r;
+    }
+    if (!k->has_secret) {
+        enum err r = term_secret(s->term, k->secret, e);
+        if (r != OK) return r;
+        k->has_secret = true;
+    }
+    if (k->nodes == NULL) k->nodes = nodes_new(s->term);
+    return OK;
+}
+
+/* Who leads, as term_try saw it. */
+static void find_leader(struct cluster *k)
+{
+    const struct term *t = k->server->term;
+    struct node_leader now = {.epoch = term_holder_epoch(t)};
+    const char *holder = term_holder(t);
+    int64_t now_us = clock_mono_us();
+    snprintf(now.name, sizeof now.name, "%.*s", (int)strcspn(holder, "/"), holder);
+    snprintf(now.address, sizeof now.address, "%s", term_holder_address(t));
+    bool is_same = now.epoch == k->leader.epoch && strcmp(now.address, k->leader.address) == 0;
+    if (is_same && k->leader.is_known && now_us - k->resolved_us < RESOLVE_US) return;
+    now.is_known = holder[0] != '\0' && net_resolve(now.address, &now.at);
+    k->leader = now;
+    k->resolved_us = now_us;
+}
+
+static void look(struct job *job)
+{
+    struct cluster *k = (struct cluster *)((char *)job - offsetof(struct cluster, job));
+    struct error ignored;
+    int64_t meet_us = (int64_t)k->server->config->lease_ms * 1000 * MEET_PERCENT / 100;
+    k->result = open_term(k, &k->error);
+    if (k->result != OK) {
+        k->leader.is_known = false;
+        return;
+    }
+    if (clock_mono_us() - k->met_us >= meet_us && nodes_meet(k->nodes, &ignored) == OK) {
+        k->met_us = clock_mono_us();
+    }
+    if (term_state(k->server->term) != TERM_FOLLOWING) return;
+    k->result = term_try(k->server->term, &k->error);
+    if (k->result == ERR_WAIT) find_leader(k);
+}
+
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+/* Says why it does not lead: at once when that is something new, else now and then. */
+static void tell(struct cluster *k)
+{
+    int64_t now_us = clock_mono_us();
+    bool is_same = strcmp(k->error.text, k->told.text) == 0;
+    if (is_same && (k->result == ERR_WAIT || now_us - k->told_us < LOG_US)) return;
+    log_notice("standing by: %s", k->error.text);
+    k->told = k->error;
+    k->told_us = now_us;
+}
+
+static void looked(struct job *job)
+{
+    struct cluster *k = (struct cluster *)((char *)job - offsetof(struct cluster, job));
+    k->is_looking = false;
+}
+
+static void take_others(struct cluster *k)
+{
+    struct node *n = &k->server->node;
+    size_t count = 0;
+    if (k->nodes == NULL) return;
+    const struct node_seen *all = nodes_others(k->nodes, &count);
+    for (n->other_count = 0; n->other_count < count && n->other_count < NODE_OTHERS_MAX;
+         n->other_count++) {
+        struct node_other *o = &n->others[n->other_count];
+        snprintf(o->name, sizeof o->name, "%s", all[n->other_count].name);
+        snprintf(o->address, sizeof o->address, "%s", all[n->other_count].address);
+        o->is_up = all[n->other_count].is_up;
+    }
+}
+
+/* The server ends. */
+static void fail(struct server *s, const struct error *e)
+{
+    service_stopping(&s->service, e->text);
+    log_warning("stopping: %s", e->text);
+    fprintf(stderr, "tupled: %s\n", e->text);
+    s->has_failed = true;
+    net_stop(s->net);
+}
+
+static void begin(struct server *s)
+{
+    struct error e;
+    struct db_options options = settings_db(s);
+    options.pipeline.arg = s;
+    enum err r = leader_begin(s, &options, &e);
+    if (r == ERR_IO || r == ERR_TRYAGAIN) leader_end(s, &e);
+    if (r != OK) fail(s, &e);
+}
+
+/* What the thread has found. */
+static void take(struct cluster *k)
+{
+    struct server *s = k->server;
+    if (k->has_secret) memcpy(s->node.secret, k->secret, sizeof s->node.secret);
+    take_others(k);
+    if (!s->env.stands_by) return;
+    if (k->result == OK) {
+        begin(s);
+        return;
+    }
+    tell(k);
+    if (k->result != ERR_WAIT && k->result != ERR_IO) {
+        fail(s, &k->error);
+        return;
+    }
+    node_set_leader(&s->node, &k->leader);
+}
+
+void cluster_poll(struct server *s)
+{
+    struct cluster *k = s->cluster;
+    if (k == NULL || !k->is_looking) return;
+    worker_poll(k->worker);
+    if (!k->is_looking) take(k);
+}
+
+void cluster_tick(struct server *s)
+{
+    struct cluster *k = s->cluster;
+    int64_t now_us = clock_mono_us();
+    if (k == NULL || k->is_looking || now_us < k->next_us) return;
+    int percent = s->env.stands_by ? LOOK_PERCENT : MEET_PERCENT;
+    k->next_us = now_us + (int64_t)s->config->lease_ms * 1000 * percent / 100;
+    k->is_looking = true;
+    worker_post(k->worker, &k->job);
+}
+
+/* ---- start and stop -------------------------------------------------------------------------- */
+
+bool cluster_is_wanted(const struct server *s)
+{
+    return s->config->backend == CONFIG_POSTGRESQL;
+}
+
+enum err cluster_check(const struct server *s, struct error *e)
+{
+    const struct config *c = s->config;
+    if (c->postgresql_url[0] == '\0') {
+        return error_set(e, ERR_SYNTAX, "backend postgresql needs postgresql-url");
+    }
+    if (c->archive_dir[0] != '\0') {
+        return error_set(e, ERR_SYNTAX,
+                         "archive-dir is for backend local: with PostgreSQL, a moment of the past "
+                         "is PostgreSQL's own business");
+    }
+    return OK;
+}
+
+enum err cluster_nothing(void *server, struct journal **journal, struct store **store,
+                         struct error *e)
+{
+    (void)server;
+    (void)e;
+    nothing_open(journal, store);
+    return OK;
+}
+
+static char *copy_text(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    return memcpy(mem_alloc(bytes), text, bytes);
+}
+
+/* As the settings say, or the host's name; and the address that it listens on, if it is one that
+ * says where. */
+static void set_names(struct cluster *k)
+{
+    struct server *s = k->server;
+    const struct config *c = s->config;
+    char host[NODE_TEXT_BYTES - 16] = "";
+    char address[NODE_TEXT_BYTES];
+    if (gethostname(host, sizeof host - 1) != 0) snprintf(host, sizeof host, "localhost");
+    k->name = copy_text(c->node_name[0] != '\0' ? c->node_name : host);
+    const char *bind = c->bind_count == 1 ? c->bind[0] : "*";
+    bool is_place = net_is_address(slice_str(bind)) && strcmp(bind, "0.0.0.0") != 0 &&
+                    strcmp(bind, "::") != 0;
+    const char *place = is_place ? bind : host;
+    snprintf(address, sizeof address, strchr(place, ':') != NULL ? "[%s]:%u" : "%s:%u", place,
+             s->env.about.port);
+    k->address = copy_text(c->node_address[0] != '\0' ? c->node_address : address);
+    snprintf(s->node.name, sizeof s->node.name, "%s", k->name);
+    snprintf(s->node.address, sizeof s->node.address, "%s", k->address);
+}
+
+static void on_look(void *arg)
+{
+    const struct server *s = arg;
+    net_wake(s->net);
+}
+
+enum err cluster_open(struct server *s, struct error *e)
+{
+    if (!cluster_is_wanted(s)) return OK;
+    struct cluster *k = mem_new(sizeof *k);
+    k->server = s;
+    k->job = (struct job){.run = look, .done = looked};
+    k->worker = worker_new(
+        &(struct worker_options){.name = "cluster", .threads = 1, .wake = on_look, .arg = s});
+    s->cluster = k;
+    set_names(k);
+    if (k->worker == NULL) return error_set(e, ERR_IO, "the system gives no more threads");
+    log_notice("standing by as node %s, reached at %s", k->name, k->address);
+    return OK;
+}
+
+void cluster_close(struct server *s)
+{
+    struct cluster *k = s->cluster;
+    if (k == NULL) return;
+    if (k->worker != NULL) worker_free(k->worker);
+    nodes_free(k->nodes);
+    explicit_bzero(k->secret, sizeof k->secret);
+    mem_free(k->name);
+    mem_free(k->address);
+    mem_free(k);
+    s->cluster = NULL;
+    /* A leader's is its database's. */
+    if (s->env.stands_by) term_free(s->term);
+}
