@@ -34,6 +34,12 @@ void node_set_leader(struct node *n, const struct node_leader *leader)
     if (leader->is_known) waiter_wake_all(&n->waiters);
 }
 
+const char *node_leader_address(const struct node *n)
+{
+    if (n->leads) return n->known.address;
+    return n->leader.is_known ? n->leader.address : "";
+}
+
 void node_lead(struct node *n)
 {
     n->leads = true;

@@ -18,9 +18,9 @@
 #include "net/net.h"
 #include "net/stream.h"
 #include "request/command.h"
+#include "request/nodes.h"
 
 #define NODE_SECRET_BYTES 32
-#define NODE_TEXT_BYTES 256
 
 struct node_link;
 struct relay;
@@ -34,24 +34,13 @@ struct node_leader {
     struct net_address at;
 };
 
-#define NODE_OTHERS_MAX 64
-
-struct node_other {
-    char name[NODE_TEXT_BYTES];
-    char address[NODE_TEXT_BYTES]; /* host:port; "" = it does not say */
-    bool is_up;                    /* it gave a sign of life not long ago */
-};
-
 struct node {
     struct net *net;
     struct env *env;
     bool leads;
     uint8_t secret[NODE_SECRET_BYTES];
-    char name[NODE_TEXT_BYTES];    /* its own, and where it is reached */
-    char address[NODE_TEXT_BYTES]; /* host:port */
+    struct nodes_known known; /* itself, and the others */
     struct node_leader leader;
-    struct node_other others[NODE_OTHERS_MAX];
-    size_t other_count;
     int64_t leader_wait_ms;     /* a command waits so long for a leader */
     char why[NODE_TEXT_BYTES];  /* why the last link did not come; "" = it did */
     struct waiter_list waiters; /* connections to be passed on */
@@ -66,6 +55,8 @@ void node_fini(struct node *n);
 /* Another one leads, or none (is_known false), or the same from another address: what was passed on
  * to the one before ends, and those who wait are told. Of the same leader: nothing happens. */
 void node_set_leader(struct node *n, const struct node_leader *leader);
+/* host:port of the node that leads, maybe this one; "" = none is known. Borrowed. */
+const char *node_leader_address(const struct node *n);
 /* This one leads: those who wait are told. */
 void node_lead(struct node *n);
 /* Ten times a second: those who wait look again. */

@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "request/args.h"
 #include "request/multi.h"
+#include "request/nodes.h"
 #include "request/table.h"
 
 /* ---- blocked commands ---- */
@@ -126,8 +127,9 @@ void client_block_tick(struct env *env)
 
 /* ---- WAIT ---- */
 
-/* There is nobody to replicate to: the answer is 0, when the time is over, as Redis gives it. The
- * connection's own writes are on disk by then: no reply overtakes them. */
+/* The connection's own writes are on disk by then: no reply overtakes them. With several nodes, that
+ * is on so many standbys of PostgreSQL as each commit waits for. Without there is nobody to
+ * replicate to: the answer is 0, when the time is over, as Redis gives it. */
 static enum err wait_run(struct request *rq)
 {
     int64_t replicas = 0;
@@ -141,15 +143,17 @@ static enum err wait_run(struct request *rq)
         r = error_set(&rq->error, ERR_SYNTAX, "timeout is out of range");
     }
     if (r != OK) return r;
+    const struct nodes_known *nodes = rq->env->nodes;
+    int64_t there = nodes != NULL ? nodes->quorum : 0;
     enum block_end end = client_block_end(rq->client);
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
-    if (replicas > 0 && end == BLOCK_GOES_ON && rq->overlay == NULL) {
+    if (replicas > there && end == BLOCK_GOES_ON && rq->overlay == NULL) {
         waiter_add(&rq->env->blocked.waiters, rq->waiter);
         return client_block(rq, timeout_ms);
     }
-    resp_int(rq->w, 0);
+    resp_int(rq->w, there);
     return OK;
 }
 
@@ -159,7 +163,7 @@ const struct command cmd_wait = {
     .flags = CMD_CONNECTION | CMD_UNBOUNDED,
     .group = "generic",
     .since = "0.1.0",
-    .summary = "Waits for replicas, of which there are none: 0 when the time is over.",
+    .summary = "On how many standbys of PostgreSQL the writes are; without: 0, in the end.",
     .syntax = "numreplicas timeout",
     .run = wait_run,
 };

@@ -45,6 +45,7 @@ struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
 struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
 struct touched_ranges;
 struct node;
+struct nodes_known;
 struct publications;  /* messages being sent to many: publish.c */
 struct exec_messages; /* what EXEC publishes: publish.c */
 struct exec_counts;
@@ -270,8 +271,9 @@ struct memory_of_clients {
 struct env {
     struct db *db;     /* owned by whoever made env */
     struct node *node; /* one of several (node/node.h); borrowed; NULL = there are no others */
-    bool stands_by;    /* it does not lead: only CMD_NODE is answered here */
-    void *server;      /* argument of the calls of server_ops */
+    const struct nodes_known *nodes; /* likewise (nodes.h): itself and the others */
+    bool stands_by;                  /* it does not lead: only CMD_NODE is answered here */
+    void *server;                    /* argument of the calls of server_ops */
     const struct server_ops *server_ops;
     const struct tls_status *tls; /* the server's; NULL where there is none */
     struct server_facts about;

@@ -44,6 +44,7 @@ struct cluster {
     struct node_leader leader;
     uint8_t secret[TERM_SECRET_BYTES];
     bool has_secret;
+    uint64_t epoch;  /* of who leads */
     enum err result; /* of the look: OK, it leads; ERR_WAIT, somebody does; others: why not */
     struct error error;
 
@@ -77,7 +78,7 @@ static enum err open_term(struct cluster *k, struct error *e)
         if (r != OK) return r;
         k->has_secret = true;
     }
-    if (k->nodes == NULL) k->nodes = nodes_new(s->term);
+    if (k->nodes == NULL) k->nodes = nodes_new(s->term, s->sentinel_port);
     return OK;
 }
 
@@ -112,6 +113,7 @@ static void look(struct job *job)
     }
     if (term_state(k->server->term) != TERM_FOLLOWING) return;
     k->result = term_try(k->server->term, &k->error);
+    k->epoch = k->result == OK ? term_epoch(k->server->term) : term_holder_epoch(k->server->term);
     if (k->result == ERR_WAIT) find_leader(k);
 }
 
@@ -136,16 +138,19 @@ static void looked(struct job *job)
 
 static void take_others(struct cluster *k)
 {
-    struct node *n = &k->server->node;
+    struct nodes_known *n = &k->server->node.known;
     size_t count = 0;
+    n->epoch = k->epoch;
+    n->quorum = k->server->term != NULL ? term_quorum(k->server->term) : 0;
     if (k->nodes == NULL) return;
     const struct node_seen *all = nodes_others(k->nodes, &count);
-    for (n->other_count = 0; n->other_count < count && n->other_count < NODE_OTHERS_MAX;
-         n->other_count++) {
-        struct node_other *o = &n->others[n->other_count];
-        snprintf(o->name, sizeof o->name, "%s", all[n->other_count].name);
-        snprintf(o->address, sizeof o->address, "%s", all[n->other_count].address);
-        o->is_up = all[n->other_count].is_up;
+    for (n->other_count = 0; n->other_count < count && n->other_count < NODE_OTHERS_MAX;) {
+        const struct node_seen *seen = &all[n->other_count];
+        struct node_other *o = &n->others[n->other_count++];
+        snprintf(o->name, sizeof o->name, "%s", seen->name);
+        snprintf(o->address, sizeof o->address, "%s", seen->address);
+        o->sentinel_port = seen->sentinel_port;
+        o->is_up = seen->is_up;
     }
 }
 
@@ -260,8 +265,8 @@ static void set_names(struct cluster *k)
     snprintf(address, sizeof address, strchr(place, ':') != NULL ? "[%s]:%u" : "%s:%u", place,
              s->env.about.port);
     k->address = copy_text(c->node_address[0] != '\0' ? c->node_address : address);
-    snprintf(s->node.name, sizeof s->node.name, "%s", k->name);
-    snprintf(s->node.address, sizeof s->node.address, "%s", k->address);
+    snprintf(s->node.known.name, sizeof s->node.known.name, "%s", k->name);
+    snprintf(s->node.known.address, sizeof s->node.known.address, "%s", k->address);
 }
 
 static void on_look(void *arg)

@@ -68,6 +68,7 @@ static void on_slow_tick(void *arg)
     client_memory_check(&s->env, true);
     tls_tick(s);
     if (s->cluster != NULL) node_tick(&s->node);
+    sentinels_tick(s->sentinels);
 }
 
 static void on_durable(void *server, uint64_t version)

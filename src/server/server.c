@@ -130,6 +130,21 @@ static uint64_t first_client_id(void)
     return (uint64_t)(random[0] << 16 | random[1] << 8 | random[2]) << 24;
 }
 
+static enum err open_sentinels(struct server *s, struct error *e)
+{
+    if (!cluster_is_wanted(s) || (s->config->sentinel_port == 0 && !s->is_any_sentinel_port)) {
+        return OK;
+    }
+    struct net_listen l = settings_listen(s);
+    s->sentinels = sentinels_new(&s->node, s->config->sentinel_master);
+    l.protocol = &sentinel_protocol;
+    l.arg = s->sentinels;
+    l.port = (uint16_t)s->config->sentinel_port;
+    l.is_any_port = s->is_any_sentinel_port;
+    l.unix_path = "";
+    return net_listen(s->net, &l, &s->sentinel_port, e);
+}
+
 static enum err open_net(struct server *s, struct error *e)
 {
     struct session_options sessions = settings_sessions(s);
@@ -137,6 +152,7 @@ static enum err open_net(struct server *s, struct error *e)
         node_init(&s->node, s->net, &s->env);
         s->node.leader_wait_ms = (int64_t)s->config->leader_wait_ms;
         s->env.node = &s->node;
+        s->env.nodes = &s->node.known;
         s->env.client_last_id = first_client_id();
     }
     s->sessions = sessions_new(&s->env, &sessions);
@@ -150,6 +166,7 @@ static enum err open_net(struct server *s, struct error *e)
     if (r == OK && (has_plain || !tls_has_port(s))) {
         r = net_listen(s->net, &plain, &s->env.about.port, e);
     }
+    if (r == OK) r = open_sentinels(s, e);
     return r == OK ? http_open(s, e) : r;
 }
 
@@ -171,7 +188,8 @@ static unsigned test_delay_ms(const char *name, const char *what)
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
  * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one, and
- * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1, http-port 0 with TUPLED_TEST_ANY_HTTP_PORT=1.
+ * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1, http-port 0 with TUPLED_TEST_ANY_HTTP_PORT=1, sentinel-port 0 with
+ * TUPLED_TEST_ANY_SENTINEL_PORT=1.
  * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
  * TUPLED_TEST_TOKEN_MS: how long a token of KV Connect is good.
  * TUPLED_TEST_TICKET_MS: how long a ticket waits for its first use (docs/http.md).
@@ -180,6 +198,7 @@ static void read_test_environment(struct server *s)
 {
     s->is_any_port = test_number("TUPLED_TEST_ANY_PORT") == 1;
     s->is_any_tls_port = test_number("TUPLED_TEST_ANY_TLS_PORT") == 1;
+    s->is_any_sentinel_port = test_number("TUPLED_TEST_ANY_SENTINEL_PORT") == 1;
     s->is_any_http_port = test_number("TUPLED_TEST_ANY_HTTP_PORT") == 1;
     s->env.turn.bound_us = (int64_t)test_number("TUPLED_TEST_TURN_MS") * 1000;
     s->env.settings.connect_token_ms = (int64_t)test_number("TUPLED_TEST_TOKEN_MS");
@@ -211,6 +230,10 @@ static void log_ready(const struct server *s)
     if (s->http_port != 0) {
         log_event(LOG_LEVEL_NOTICE, http, 2, "ready to accept HTTP%s on %s port %u",
                   c->http_tls == CONFIG_YES ? " under TLS" : "", c->http_bind, s->http_port);
+    }
+    if (s->sentinel_port != 0) {
+        log_notice("ready to accept questions to Sentinel on %s port %u", c->bind[0],
+                   s->sentinel_port);
     }
     if (tls_has_port(s)) {
         log_event(LOG_LEVEL_NOTICE, tls, 2, "ready to accept TLS connections on %s port %u",
@@ -329,6 +352,7 @@ int server_run(struct config *config, const char *executable, const struct db_wr
     buf_fini(&s.backup_dir);
     net_free(s.net);
     sessions_free(s.sessions);
+    sentinels_free(s.sentinels);
     if (r == OK) log_notice("stopped");
     (void)host_use(before);
     host_fini(&s.host);

@@ -8,6 +8,7 @@
 #include "http/http.h"
 #include "net/net.h"
 #include "node/node.h"
+#include "node/sentinel.h"
 #include "server/server.h"
 #include "server/service.h"
 #include "session/session.h"
@@ -40,18 +41,21 @@ struct server {
     uint16_t http_port; /* listened on; 0 = none */
     struct env env;     /* its db is owned */
     struct service service;
-    struct cluster *cluster; /* with PostgreSQL; NULL = local */
-    struct term *term;       /* likewise; a leader's is its database's */
-    struct node node;        /* likewise */
-    bool has_failed;         /* the loop ends because of it */
-    int64_t renewed_us;      /* while it starts; monotonic */
+    struct cluster *cluster;     /* with PostgreSQL; NULL = local */
+    struct term *term;           /* likewise; a leader's is its database's */
+    struct node node;            /* likewise */
+    uint16_t sentinel_port;      /* listened on; 0 = none */
+    struct sentinels *sentinels; /* likewise; NULL = none */
+    bool has_failed;             /* the loop ends because of it */
+    int64_t renewed_us;          /* while it starts; monotonic */
     struct server_hooks hooks;
     bool is_signalled;
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */
     bool is_any_tls_port;  /* likewise tls-port ... */
-    bool is_any_http_port; /* ... and http-port */
+    bool is_any_http_port; /* ... and http-port, ... */
+    bool is_any_sentinel_port;
     struct tls_status tls;
     uint64_t tls_stamps[TLS_FILES]; /* of the files as they were last read */
     int64_t tls_looked_us;          /* at them; monotonic */

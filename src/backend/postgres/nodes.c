@@ -11,23 +11,25 @@
 struct nodes {
     struct term *term;
     struct pg *pg;
+    uint16_t sentinel_port;
     struct node_seen others[NODES_MAX];
     size_t count;
 };
 
 static const char meet_sql[] =
-    "INSERT INTO tupled_node VALUES ($1, $2, $3, 1) ON CONFLICT (id, name, address) "
-    "DO UPDATE SET beat = tupled_node.beat + 1";
+    "INSERT INTO tupled_node VALUES ($1, $2, $3, $4, 1) ON CONFLICT (id, name, address) "
+    "DO UPDATE SET sentinel_port = $4, beat = tupled_node.beat + 1";
 static const char others_sql[] =
-    "SELECT name, address, beat FROM tupled_node WHERE id = $1 AND NOT (name = $2 AND address = "
+    "SELECT name, address, beat, sentinel_port FROM tupled_node WHERE id = $1 AND NOT (name = $2 AND address = "
     "$3) ORDER BY name, address LIMIT 64";
 static const char forget_sql[] =
     "DELETE FROM tupled_node WHERE id = $1 AND name = $2 AND address = $3 AND beat = $4";
 
-struct nodes *nodes_new(struct term *t)
+struct nodes *nodes_new(struct term *t, uint16_t sentinel_port)
 {
     struct nodes *n = mem_new(sizeof *n);
     n->term = t;
+    n->sentinel_port = sentinel_port;
     n->pg = term_connect(t, "nodes", TERM_WRITE);
     return n;
 }
@@ -75,6 +77,7 @@ static void take(struct nodes *n)
         copy_column(n->pg, i, 0, x->name);
         copy_column(n->pg, i, 1, x->address);
         x->beat = pg_i64(n->pg, i, 2);
+        x->sentinel_port = (uint16_t)pg_i64(n->pg, i, 3);
         const struct node_seen *old = find(n->others, n->count, x);
         bool has_moved = old == NULL || old->beat != x->beat;
         x->seen_us = has_moved ? now_us : old->seen_us;
@@ -103,6 +106,7 @@ enum err nodes_meet(struct nodes *n, struct error *e)
     const char *name = term_name(n->term);
     const char *address = term_address(n->term);
     put_node(n, name, address);
+    pg_put_i64(n->pg, n->sentinel_port);
     enum err r = pg_run_again(n->pg, meet_sql, e);
     if (r != OK) return r;
     put_node(n, name, address);

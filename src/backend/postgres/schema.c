@@ -42,7 +42,7 @@ static const char secret[] =
     "CREATE TABLE IF NOT EXISTS tupled_secret (id int8 PRIMARY KEY, link bytea NOT NULL)";
 static const char nodes[] =
     "CREATE TABLE IF NOT EXISTS tupled_node (id int8, name text, address text, "
-    "beat int8 NOT NULL, PRIMARY KEY (id, name, address))";
+    "sentinel_port int8 NOT NULL, beat int8 NOT NULL, PRIMARY KEY (id, name, address))";
 /* Each may be done again: format 1 had no tupled_secret and no tupled_node. */
 static const char *const steps[] = {leader,  journal, journal_storage, journal_index, applied,
                                     entries, counts,  garbage,         secret,        nodes};

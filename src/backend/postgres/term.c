@@ -22,6 +22,7 @@ struct term {
     int state;     /* enum term_state; atomic */
     uint64_t epoch;
     uint64_t versions;
+    unsigned quorum;      /* atomic */
     int64_t lease_end_us; /* atomic */
     /* The row as it was last seen. */
     int64_t seen_epoch, seen_beat, seen_us;
@@ -114,13 +115,37 @@ void term_give_up(struct term *t)
 
 static const char quorum_sql[] = "SELECT current_setting('synchronous_standby_names')";
 
+/* "ANY 2 (a, b, c)", "FIRST 2 (a, b)", "2 (a, b)" are 2; "a, b" is 1 (PostgreSQL's manual,
+ * synchronous_standby_names). */
+static unsigned quorum_of(struct slice text)
+{
+    size_t at = 0;
+    unsigned n = 0;
+    while (at < text.len && text.data[at] == ' ') at++;
+    if (at == text.len) return 0;
+    size_t begin = at;
+    while (at < text.len && text.data[at] != ' ' && text.data[at] != '(') at++;
+    struct slice word = slice_of(text.data + begin, at - begin);
+    bool has_method = slice_is_word(word, "ANY") || slice_is_word(word, "FIRST");
+    if (!has_method) at = begin;
+    while (at < text.len && text.data[at] == ' ') at++;
+    for (; at < text.len && text.data[at] >= '0' && text.data[at] <= '9' && n < 1000; at++) {
+        n = n * 10 + (unsigned)(text.data[at] - '0');
+    }
+    while (at < text.len && text.data[at] == ' ') at++;
+    return at < text.len && text.data[at] == '(' && n > 0 ? n : 1;
+}
+
 /* ERR_IO while the server waits for no standby. Asked each time, as it may change at any moment. */
 static enum err check_quorum(struct term *t, struct error *e)
 {
     if (t->options.durability != TERM_QUORUM) return OK;
     pg_begin(t->pg);
     enum err r = pg_run_again(t->pg, quorum_sql, e);
-    if (r != OK || pg_bytes(t->pg, 0, 0).len > 0) return r;
+    if (r != OK) return r;
+    unsigned count = quorum_of(pg_bytes(t->pg, 0, 0));
+    __atomic_store_n(&t->quorum, count, __ATOMIC_RELAXED);
+    if (count > 0) return OK;
     return error_set(e, ERR_IO,
                      "PostgreSQL waits for no standby: set synchronous_standby_names there, or "
                      "postgresql-durability here");
@@ -307,6 +332,11 @@ const char *term_address(const struct term *t)
 uint64_t term_holder_epoch(const struct term *t)
 {
     return (uint64_t)t->seen_epoch;
+}
+
+unsigned term_quorum(const struct term *t)
+{
+    return __atomic_load_n(&t->quorum, __ATOMIC_RELAXED);
 }
 
 uint64_t term_versions(const struct term *t)

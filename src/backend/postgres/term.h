@@ -72,6 +72,9 @@ int64_t term_lease_ms(const struct term *t);
 /* Of this node. */
 const char *term_name(const struct term *t);
 const char *term_address(const struct term *t);
+/* Standbys of PostgreSQL that have each commit, as it was last configured there; 0 = this node does
+ * not ask. Any thread. */
+unsigned term_quorum(const struct term *t);
 /* The versions below it may have been given by leaders before. */
 uint64_t term_versions(const struct term *t);
 /* Who leads, as of the last look: "" = nobody. Borrowed until the next call; not while leading. */

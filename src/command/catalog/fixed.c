@@ -2,6 +2,7 @@
  * which there are none, and LOLWUT.
  */
 #include "request/command.h"
+#include "request/nodes.h"
 #include "request/table.h"
 
 static enum err no_cluster_run(struct request *rq)
@@ -26,12 +27,27 @@ NO_CLUSTER(readonly, "readonly", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
 NO_CLUSTER(readwrite, "readwrite", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
 NO_CLUSTER(asking, "asking", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
 
+/* With several nodes this is the leader: each other one has as much as it, since all have the same
+ * PostgreSQL. */
 static enum err role_run(struct request *rq)
 {
+    const struct nodes_known *nodes = rq->env->nodes;
+    uint64_t offset = db_durable(rq->env->db);
+    size_t up = nodes_up(nodes);
     resp_array(rq->w, 3);
     resp_bulk_str(rq->w, "master");
-    resp_int(rq->w, 0);
-    resp_array(rq->w, 0);
+    resp_int(rq->w, nodes != NULL ? (int64_t)offset : 0);
+    resp_array(rq->w, up);
+    for (size_t i = 0; up > 0 && i < nodes->other_count; i++) {
+        char host[NODE_TEXT_BYTES];
+        const char *port;
+        if (!nodes->others[i].is_up) continue;
+        node_split(nodes->others[i].address, host, &port);
+        resp_array(rq->w, 3);
+        resp_bulk_str(rq->w, host);
+        resp_bulk_str(rq->w, port);
+        resp_bulk_u64(rq->w, offset);
+    }
     return OK;
 }
 
@@ -41,7 +57,7 @@ const struct command cmd_role = {
     .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
-    .summary = "That this server is a master without replicas.",
+    .summary = "That this server is a master, and which nodes stand by.",
     .syntax = "",
     .run = role_run,
 };

@@ -14,6 +14,7 @@
 #include "queue/queue.h"
 #include "request/backup.h"
 #include "request/command.h"
+#include "request/nodes.h"
 #include "request/permission.h"
 #include "request/stats.h"
 #include "request/table.h"
@@ -222,9 +223,23 @@ static void write_stats(struct request *rq, struct buf *out)
 
 static void write_replication(struct request *rq, struct buf *out)
 {
-    buf_printf(out,
-               "role:master\r\nconnected_slaves:0\r\nmaster_replid:%s\r\nmaster_repl_offset:0\r\n",
-               rq->env->about.run_id);
+    const struct nodes_known *nodes = rq->env->nodes;
+    uint64_t offset = nodes != NULL ? db_durable(rq->env->db) : 0;
+    unsigned number = 0;
+    buf_printf(out, "role:master\r\nconnected_slaves:%zu\r\n", nodes_up(nodes));
+    for (size_t i = 0; nodes != NULL && i < nodes->other_count; i++) {
+        char host[NODE_TEXT_BYTES];
+        const char *port;
+        if (!nodes->others[i].is_up) continue;
+        node_split(nodes->others[i].address, host, &port);
+        buf_printf(out, "slave%u:ip=%s,port=%s,state=online,offset=%llu,lag=0\r\n", number++, host,
+                   port, u(offset));
+    }
+    buf_printf(out, "master_replid:%s\r\nmaster_repl_offset:%llu\r\n", rq->env->about.run_id,
+               u(offset));
+    if (nodes == NULL) return;
+    buf_printf(out, "node_name:%s\r\nnode_address:%s\r\nleader_epoch:%llu\r\nquorum:%u\r\n",
+               nodes->name, nodes->address, u(nodes->epoch), nodes->quorum);
 }
 
 static void write_cpu(struct request *rq, struct buf *out)
