@@ -1,0 +1,130 @@
+#!/bin/bash
+# Sentinel's commands on a port of their own, and libraries that find the leader by them (docs/cluster.md).
+
+. "$(dirname "$0")/server.sh"
+. redis-tests/postgres.sh
+. redis-tests/libraries.sh
+
+if ! pg_can; then
+    skip "nodes on PostgreSQL" "PostgreSQL is not installed (package postgresql)"
+    finish
+fi
+export TUPLED_TEST_ANY_SENTINEL_PORT=1 NODE_BIN=$PWD/build/asan/tupled
+sentinel_port=()
+start() { # node
+    node_start "$1" --lease 600 --postgresql-durability provider
+    node_listens "$1"
+    sentinel_port[$1]=$(sed -n 's/.*questions to Sentinel on .* port \([0-9]*\)$/\1/p' "$scratch/node$1.log")
+}
+ask() { # node, words
+    timeout 20 redis-cli -p "${sentinel_port[$1]}" "${@:2}"
+}
+# What a flat list of names and values says of one name.
+of() { grep -xA 1 "$1" | tail -n 1; }
+
+pg_start || { not_ok "PostgreSQL starts"; exit 1; }
+start 1
+check "a node leads" node_ready 1
+start 2
+start 3
+for n in 2 3; do node_says $n 'standing by: node1/.* leads'; done
+# Each node hears of the others in its own time.
+for ((i = 0; i < 500; i++)); do
+    [ "$(ask 1 SENTINEL SENTINELS mymaster | grep -cx runid)$(ask 2 SENTINEL SENTINELS mymaster | grep -cx runid)" = 22 ] && break
+    sleep 0.02
+done
+
+# ---- the commands ----------------------------------------------------------------------------------
+
+same "PING" PONG "$(ask 1 PING)"
+for n in 1 2 3; do
+    same "who leads, says node $n" "127.0.0.1 ${node_port[1]}" "$(ask $n SENTINEL GET-MASTER-ADDR-BY-NAME mymaster | xargs)"
+done
+same "... of another name" "" "$(ask 1 SENTINEL get-master-addr-by-name other)"
+same "the master" "mymaster 127.0.0.1 ${node_port[1]} master 2 2" "$(ask 2 SENTINEL MASTER mymaster >"$scratch/m"
+    for name in name ip port flags num-slaves num-other-sentinels; do of $name <"$scratch/m"; done | xargs)"
+same "all masters" 1 "$(ask 3 SENTINEL MASTERS | grep -cx ip)"
+same "those who stand by" "$(printf '%s\n' "${node_port[@]:2:2}" | sort | xargs)" \
+    "$(ask 1 SENTINEL REPLICAS mymaster | grep -xA 1 port | grep -E '^[0-9]+$' | sort | xargs)"
+same "... in Redis's old word" 2 "$(ask 2 SENTINEL SLAVES mymaster | grep -cx ip)"
+same "the other Sentinels" "$(printf '%s\n' "${sentinel_port[@]:2:2}" | sort | xargs)" \
+    "$(ask 1 SENTINEL SENTINELS mymaster | grep -xA 1 port | grep -E '^[0-9]+$' | sort | xargs)"
+check "CKQUORUM" grep -q '^OK 3 usable Sentinels' <(ask 1 SENTINEL CKQUORUM mymaster)
+same "no such master" "ERR No such master with that name" "$(ask 1 SENTINEL MASTER other)"
+check "other words are refused, and say what there is" grep -q 'SENTINEL has MASTERS' <(ask 1 SENTINEL FAILOVER mymaster)
+same "a command of data" "ERR unknown command 'GET': this is the port of Sentinel" "$(ask 1 GET a)"
+same "ROLE" "sentinel mymaster" "$(ask 2 ROLE | xargs)"
+same "INFO" "1 ok" "$(ask 2 INFO | tr -d '\r' | sed -nE 's/^sentinel_masters:(.*)/\1/p; s/.*,status=([a-z]*),.*/\1/p' | xargs)"
+same "CLIENT SETNAME" "OK me" "$(printf 'CLIENT SETNAME me\nCLIENT GETNAME\n' | ask 1 | xargs)"
+same "RESP3 has maps" '%20' "$(printf 'HELLO 3\r\nSENTINEL MASTER mymaster\r\nQUIT\r\n' |
+    timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/${sentinel_port[1]}; cat >&3; cat <&3" | tr -d '\r' | grep -x '%20')"
+same "too few words" "ERR wrong number of arguments for 'SENTINEL' command" "$(ask 1 SENTINEL)"
+same "the nodes in ROLE" "$(printf '%s\n' "${node_port[@]:2:2}" | sort | xargs)" \
+    "$(node 1 ROLE | grep -xE '[0-9]{4,5}' | sort -u | xargs)"
+same "... and in INFO" 2 "$(node 1 INFO replication | tr -d '\r' | sed -n 's/^connected_slaves://p')"
+same "... each with a line" 2 "$(node 2 INFO replication | grep -cE '^slave[01]:ip=127.0.0.1,port=[0-9]+,state=online')"
+same "SENTINEL is no command of the port of data" ERR "$(node 1 SENTINEL MASTERS | cut -c1-3)"
+same "garbage" "ERR Protocol error: invalid multibulk length" "$(printf '*x\r\n' |
+    timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/${sentinel_port[1]}; cat >&3; cat <&3" | tr -d '\r-')"
+
+# ---- another leads ---------------------------------------------------------------------------------
+
+(sleep 20) | timeout 20 redis-cli -p "${sentinel_port[3]}" SUBSCRIBE +switch-master >"$scratch/switch" &
+one=$!
+(sleep 20) | timeout 20 redis-cli -p "${sentinel_port[3]}" PSUBSCRIBE '+s*' 'x*' >"$scratch/pattern" &
+two=$!
+until grep -q subscribe "$scratch/switch" && grep -q 'x\*' "$scratch/pattern"; do sleep 0.02; done
+# killed <node>: and the node that leads then, $leads
+killed() {
+    local n
+    node_signal "$1" -KILL
+    node_gone "$1"
+    leads=''
+    for ((i = 0; i < 1000; i++)); do
+        for n in 1 2 3; do
+            if [ "$n" != "$1" ] && node_leads $n; then leads=$n; fi
+        done
+        [ -z "$leads" ] || return 0
+        sleep 0.02
+    done
+    return 1
+}
+check "another node follows the one that is killed" killed 1
+for ((i = 0; i < 500; i++)); do
+    grep -q "^mymaster" "$scratch/switch" && grep -q "^mymaster" "$scratch/pattern" && break
+    sleep 0.02
+done
+wanted="mymaster 127.0.0.1 ${node_port[1]} 127.0.0.1 ${node_port[leads]}"
+same "who listens is told" "$wanted" "$(grep '^mymaster' "$scratch/switch")"
+same "... by a pattern too" "pmessage +s* +switch-master $wanted" "$(grep -B 3 '^mymaster' "$scratch/pattern" | xargs)"
+kill $one $two 2>/dev/null
+same "all say who leads" "${node_port[leads]} ${node_port[leads]}" \
+    "$(for n in 2 3; do ask $n SENTINEL GET-MASTER-ADDR-BY-NAME mymaster | tail -n 1; done | xargs)"
+check "the one that is gone is down, in the end" bash -c "for ((i = 0; i < 500; i++)); do
+    redis-cli -p ${sentinel_port[leads]} SENTINEL REPLICAS mymaster | grep -q s_down,slave && exit 0; sleep 0.02; done; exit 1"
+
+# ---- libraries -------------------------------------------------------------------------------------
+
+# goes_on <name> <program>...: it finds the leader, which is killed when it says that it is ready
+goes_on() {
+    local name=$1 first=$leads
+    shift
+    for n in 1 2 3; do
+        [ -n "${node_pid[n]}" ] || { start $n; node_says $n 'standing by: node[0-9]/.* leads'; }
+    done
+    for ((i = 0; i < 500; i++)); do
+        [ "$(ask 1 SENTINEL REPLICAS mymaster | grep -xA 1 flags | grep -cx slave)" = 2 ] && break
+        sleep 0.02
+    done
+    timeout 60 "$@" "${sentinel_port[@]}" >"$scratch/library" 2>&1 &
+    local pid=$!
+    until grep -q '^ready' "$scratch/library" || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    sleep 0.3
+    killed "$first"
+    wait $pid || not_ok "$name ends well"
+    grep -E '^(not )?ok - ' "$scratch/library"
+    grep -q '^ok' "$scratch/library" || { not_ok "$name says something"; head -n 20 "$scratch/library"; }
+}
+if install_python; then goes_on redis-py "$python" redis-tests/python/sentinel.py; fi
+if install_node; then goes_on ioredis node "$node_home/sentinel.js"; fi
+finish
