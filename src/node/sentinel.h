@@ -1,7 +1,7 @@
-/* sentinel: what Redis Sentinel says of one master and its replicas, said of the node that leads and
- * of those that stand by, on a port of its own: client libraries that know Sentinel find the leader
- * by it, and hear when it is another one (Redis's documents "High availability with Redis Sentinel"
- * and "Sentinel client spec"). Each node has one. Users are those of the server.
+/* sentinel: what Redis Sentinel says of one master and its replicas, said of the node that leads
+ * and of those that stand by, on a port of its own: client libraries that know Sentinel find the
+ * leader by it, and hear when it is another one (Redis's documents "High availability with Redis
+ * Sentinel" and "Sentinel client spec"). Each node has one. Users are those of the server.
  *
  * The port is its own because GUIs take any server that knows SENTINEL for nothing but a Sentinel.
  */

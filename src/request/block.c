@@ -127,8 +127,8 @@ void client_block_tick(struct env *env)
 
 /* ---- WAIT ---- */
 
-/* The connection's own writes are on disk by then: no reply overtakes them. With several nodes, that
- * is on so many standbys of PostgreSQL as each commit waits for. Without there is nobody to
+/* The connection's own writes are on disk by then: no reply overtakes them. With several nodes,
+ * that is on so many standbys of PostgreSQL as each commit waits for. Without there is nobody to
  * replicate to: the answer is 0, when the time is over, as Redis gives it. */
 static enum err wait_run(struct request *rq)
 {

@@ -65,29 +65,6 @@ static enum err open_database(struct server *s, const struct db_wrap *wrap, stru
     return r;
 }
 
-void env_apply_settings(struct server *s)
-{
-    const struct config *c = s->config;
-    struct env *env = &s->env;
-    env->settings.bare_bigints = c->bare_bigints == CONFIG_YES;
-    env->settings.default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK
-                                   : env->settings.bare_bigints               ? FORMAT_JSON_BARE
-                                                                              : FORMAT_JSON;
-    env->settings.clients_max = c->maxclients;
-    env->settings.user_clients_max = c->user_clients_max;
-    access_log_set_max(env->access_log, c->acllog_max);
-    users_set_channels(env->users, c->acl_pubsub_default != 0);
-    env->settings.tracks_latency = c->latency_tracking == CONFIG_YES;
-    env->settings.slowlog_slower_than_us = c->slowlog_slower_than_us;
-    env->settings.slowlog_max = c->slowlog_max;
-    env->settings.latency_threshold_ms = c->latency_threshold_ms;
-    env->settings.percentiles = c->percentiles;
-    env->settings.metrics_names = (size_t)c->metrics_names;
-    env->settings.block_max_ms = (int64_t)c->block_max_ms;
-    env->settings.memory_clients_max = settings_client_memory(s);
-    env->settings.queue_prefetch = (size_t)c->queue_prefetch;
-}
-
 static void fill_env(struct server *s, const char *executable)
 {
     const struct config *c = s->config;
@@ -116,7 +93,7 @@ static void fill_env(struct server *s, const char *executable)
     env->server = s;
     env->tls = &s->tls;
     env->server_ops = &settings_ops;
-    env_apply_settings(s);
+    settings_to_env(s);
     struct memory_figures figures;
     memory_measure(env, &figures);
     env->memory.startup = figures.used;
@@ -188,8 +165,8 @@ static unsigned test_delay_ms(const char *name, const char *what)
 /* For tests of the hold rule: TUPLED_TEST_SYNC_DELAY_MS makes every journal sync that much slower.
  * TUPLED_TEST_READ_DELAY_MS: every read of a key in the store waits, and that much longer.
  * For those that need a port of their own: with TUPLED_TEST_ANY_PORT=1 port 0 is any free one, and
- * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1, http-port 0 with TUPLED_TEST_ANY_HTTP_PORT=1, sentinel-port 0 with
- * TUPLED_TEST_ANY_SENTINEL_PORT=1.
+ * tls-port 0 with TUPLED_TEST_ANY_TLS_PORT=1, http-port 0 with TUPLED_TEST_ANY_HTTP_PORT=1,
+ * sentinel-port 0 with TUPLED_TEST_ANY_SENTINEL_PORT=1.
  * TUPLED_TEST_LATE_BYTES: of keys whose changes are sent late, at most (src/watch).
  * TUPLED_TEST_TOKEN_MS: how long a token of KV Connect is good.
  * TUPLED_TEST_TICKET_MS: how long a ticket waits for its first use (docs/http.md).

@@ -63,12 +63,11 @@ struct server {
     int64_t ticket_ms;              /* of tests; 0 = as usual */
 };
 
-/* server.c: copies settings that commands look at into s->env; at the start and after a change. */
-void env_apply_settings(struct server *s);
-
 /* settings.c: what the settings say for each part. With s->hooks; their argument
  * (options.pipeline.arg) is the caller's to add. */
 struct db_options settings_db(const struct server *s);
+/* Those that commands look at, to s->env; at the start and after a change. */
+void settings_to_env(struct server *s);
 /* The hooks and counts are loop.c's to add. */
 struct net_options settings_net(const struct server *s);
 struct net_listen settings_listen(const struct server *s);

@@ -1,11 +1,12 @@
 /* settings: what the settings mean for the parts of the server, at the start and, for those that
  * are mutable, whenever CONFIG SET changes them. A mutable setting that nothing here or in
- * env_apply_settings hands on would be a lie: redis-tests/test_config.c looks at what each one
+ * settings_to_env hands on would be a lie: redis-tests/test_config.c looks at what each one
  * does.
  */
 #include <sys/resource.h>
 
 #include "request/client_memory.h"
+#include "request/login.h"
 #include "server/server_int.h"
 #include "server/users.h"
 
@@ -181,6 +182,29 @@ uint64_t settings_client_memory(const struct server *s)
     return share > least ? share : least;
 }
 
+void settings_to_env(struct server *s)
+{
+    const struct config *c = s->config;
+    struct env *env = &s->env;
+    env->settings.bare_bigints = c->bare_bigints == CONFIG_YES;
+    env->settings.default_format = c->default_format == CONFIG_FORMAT_MSGPACK ? FORMAT_MSGPACK
+                                   : env->settings.bare_bigints               ? FORMAT_JSON_BARE
+                                                                              : FORMAT_JSON;
+    env->settings.clients_max = c->maxclients;
+    env->settings.user_clients_max = c->user_clients_max;
+    access_log_set_max(env->access_log, c->acllog_max);
+    users_set_channels(env->users, c->acl_pubsub_default != 0);
+    env->settings.tracks_latency = c->latency_tracking == CONFIG_YES;
+    env->settings.slowlog_slower_than_us = c->slowlog_slower_than_us;
+    env->settings.slowlog_max = c->slowlog_max;
+    env->settings.latency_threshold_ms = c->latency_threshold_ms;
+    env->settings.percentiles = c->percentiles;
+    env->settings.metrics_names = (size_t)c->metrics_names;
+    env->settings.block_max_ms = (int64_t)c->block_max_ms;
+    env->settings.memory_clients_max = settings_client_memory(s);
+    env->settings.queue_prefetch = (size_t)c->queue_prefetch;
+}
+
 /* ---- maxclients ------------------------------------------------------------------------------ */
 
 /* Asks for as many descriptors as so many clients need; how many clients those allow that there
@@ -224,7 +248,7 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
         struct http_options http = http_options_of(s);
         http_set_options(s->http, &http);
     }
-    env_apply_settings(s);
+    settings_to_env(s);
     s->node.leader_wait_ms = (int64_t)s->config->leader_wait_ms;
     leader_set_options(s);
     return db_set_options(s->env.db, &db, w, e);

@@ -20,8 +20,8 @@ static const char meet_sql[] =
     "INSERT INTO tupled_node VALUES ($1, $2, $3, $4, 1) ON CONFLICT (id, name, address) "
     "DO UPDATE SET sentinel_port = $4, beat = tupled_node.beat + 1";
 static const char others_sql[] =
-    "SELECT name, address, beat, sentinel_port FROM tupled_node WHERE id = $1 AND NOT (name = $2 AND address = "
-    "$3) ORDER BY name, address LIMIT 64";
+    "SELECT name, address, beat, sentinel_port FROM tupled_node "
+    "WHERE id = $1 AND NOT (name = $2 AND address = $3) ORDER BY name, address LIMIT 64";
 static const char forget_sql[] =
     "DELETE FROM tupled_node WHERE id = $1 AND name = $2 AND address = $3 AND beat = $4";
 
