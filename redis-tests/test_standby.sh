@@ -165,11 +165,33 @@ exec 3>&-
 node_gone 1
 same "both nodes serve" "1 1" "$(node 2 KV.GET '["a"]') $(node 3 KV.GET '["a"]')"
 
-# ---- nobody leads ----------------------------------------------------------------------------------
+# ---- the leader is cut off -------------------------------------------------------------------------
 
 node_start 1 "${options[@]::6}"
 node_says 1 'standing by: node[23]/.* leads'
 node_listens 1
+leads=2
+node_leads 2 || leads=3
+other=$((5 - leads))
+exec 3<>"/dev/tcp/127.0.0.1/${node_port[1]}"
+say 'GET m'
+heard 5000 >/dev/null
+node_signal $leads -STOP
+same "a command to a leader that is stopped waits for the next one" 5002 "$(node $other INCR n)"
+check "what was passed on to the one that is stopped has ended" ended
+exec 3>&-
+node_signal $leads -CONT
+node_says $leads 'does not lead any more'
+
+# ---- nobody leads ----------------------------------------------------------------------------------
+
+if node_leads 1; then
+    node_signal 1 -TERM
+    node_gone 1
+    node_start 1 "${options[@]::6}"
+    node_says 1 'standing by: node[23]/.* leads'
+    node_listens 1
+fi
 node 1 CONFIG SET leader-wait 300 >/dev/null
 for n in 2 3; do node_signal $n -KILL; done
 pg_kill

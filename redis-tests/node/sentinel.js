@@ -9,7 +9,7 @@ const check = (name, fact) => console.log(`${fact ? "ok" : "not ok"} - ioredis b
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 (async () => {
-  const options = { sentinels, name: "mymaster", failoverDetector: true, commandTimeout: 2000 };
+  const options = { sentinels, name: "mymaster", commandTimeout: 2000 };
   const leader = new Redis(options);
   leader.on("error", () => {});
   await leader.set("by-ioredis", 0);

@@ -249,16 +249,22 @@ static bool session_is_for_leader(const struct session *x)
     return c != NULL && (c->flags & CMD_NODE) == 0;
 }
 
+/* What came after the command. */
+static void session_add_rest(const struct session *x, struct buf *out)
+{
+    struct slice rest = resp_reader_rest(&x->reader);
+    buf_append(out, rest.data, rest.len);
+}
+
 /* The command is the first that the leader gets; after it all that came with it. */
 static void session_hand_on(struct session *x)
 {
     struct buf bytes;
     struct resp_writer w = {.out = &bytes, .proto = 2};
-    struct slice rest = resp_reader_rest(&x->reader);
     buf_init(&bytes);
     resp_array(&w, x->argc);
     for (size_t i = 0; i < x->argc; i++) resp_bulk(&w, x->argv[i]);
-    buf_append(&bytes, rest.data, rest.len);
+    session_add_rest(x, &bytes);
     if (bytes.is_failed) {
         stream_kill(x->stream);
     } else {
@@ -298,10 +304,9 @@ static bool session_accept(struct session *x)
                                        x->argc, &x->writer);
     stream_mark(s, 0);
     if (r != NODE_IS_HTTP) return true;
-    struct slice rest = resp_reader_rest(&x->reader);
     struct buf bytes;
     buf_init(&bytes);
-    buf_append(&bytes, rest.data, rest.len);
+    session_add_rest(x, &bytes);
     buf_require(&bytes);
     if (o->speaks_http == NULL) {
         stream_kill(s);
