@@ -9,13 +9,21 @@
 
 #define RETRY_MS 100
 
+/* What came before the batch is in the log, or in the entries already. It is not when PostgreSQL has
+ * lost it: a server that had less than another was promoted. */
+#define HAS_BEFORE(batch, version)                                                                 \
+    "(EXISTS (SELECT 1 FROM tupled_log b WHERE b.id = $1 AND b.batch = " batch " - 1) OR EXISTS "  \
+    "(SELECT 1 FROM tupled_applied a WHERE a.id = $1 AND a.applied >= " version "))"
+
 /* The row is there only if the epoch still is the writer's. FOR KEY SHARE: see schema.c. */
 static const char append_sql[] =
     "INSERT INTO tupled_log SELECT id, $3, $4, $5, epoch, $6, $7, $8, $9, $10 FROM tupled_leader "
-    "WHERE id = $1 AND epoch = $2 FOR KEY SHARE ON CONFLICT DO NOTHING";
-static const char look_sql[] =
-    "SELECT l.epoch, g.epoch, g.checksum FROM tupled_leader l LEFT JOIN tupled_log g "
-    "ON g.id = l.id AND g.batch = $2 AND g.part = $3 WHERE l.id = $1";
+    "WHERE id = $1 AND epoch = $2 AND " HAS_BEFORE("$3", "$6") " FOR KEY SHARE "
+                                                               "ON CONFLICT DO NOTHING";
+static const char look_sql[] = "SELECT l.epoch, g.epoch, g.checksum, CASE WHEN " HAS_BEFORE(
+    "$2", "$4") " THEN 1::int8 "
+                "ELSE 0::int8 END FROM tupled_leader l LEFT JOIN tupled_log g "
+                "ON g.id = l.id AND g.batch = $2 AND g.part = $3 WHERE l.id = $1";
 static const char fence_sql[] =
     "UPDATE tupled_leader SET beat = beat + 1 WHERE id = $1 AND epoch = $2";
 
@@ -80,9 +88,17 @@ static enum err find_part(struct pg_journal *j, const struct pg_part *p, int64_t
     pg_put_i64(c, term_id(j->term));
     pg_put_i64(c, p->batch);
     pg_put_i64(c, p->part);
+    pg_put_i64(c, (int64_t)p->version_before);
     enum err r = pg_run(c, look_sql, e);
     if (r != OK) return r;
     if (pg_rows(c) != 1 || pg_i64(c, 0, 0) != epoch) return lost(j, e);
+    if (pg_i64(c, 0, 3) == 0) {
+        term_lose(j->term);
+        return error_set(e, ERR_TRYAGAIN,
+                         "PostgreSQL does not have version %llu any more, which it had committed: "
+                         "a server that had less was promoted",
+                         (unsigned long long)p->version_before);
+    }
     if (pg_is_null(c, 0, 1)) return error_set(e, ERR_WAIT, "it was not appended");
     if (pg_i64(c, 0, 1) != epoch || pg_i64(c, 0, 2) != checksum) {
         return error_set(e, ERR_CORRUPT, "batch %lld of tupled_log is not what was appended",

@@ -242,6 +242,14 @@ bool pg_history_begin(struct journal *journal, struct journal_read *r)
     return true;
 }
 
+/* Commits that a leader had told of, and that PostgreSQL then lost: the next leader's versions are
+ * far above (TERM_JUMP), and what lies between never was. */
+static bool is_of_lost_history(uint64_t version, const struct pg_part *b, uint64_t first)
+{
+    return b->version_before < version && version < first &&
+           first - b->version_before >= TERM_JUMP / 2;
+}
+
 static enum err take_batch(struct journal_read *r, struct pg_reading *k, const struct pg_part *b,
                            bool *is_full)
 {
@@ -257,6 +265,11 @@ static enum err take_batch(struct journal_read *r, struct pg_reading *k, const s
                              (long long)b->batch);
         }
         if (txn.version <= k->version) continue;
+        if (is_of_lost_history(k->version, b, txn.version)) {
+            return error_set(&r->error, ERR_STALE,
+                             "version %llu was lost when PostgreSQL failed over",
+                             (unsigned long long)k->version);
+        }
         if (txn.version > k->end) {
             *is_full = true;
             return OK;

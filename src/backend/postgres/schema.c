@@ -15,6 +15,8 @@ static const char leader[] =
     "CREATE TABLE IF NOT EXISTS tupled_leader (id int8 PRIMARY KEY, epoch int8 NOT NULL, "
     "holder text NOT NULL, address text NOT NULL, beat int8 NOT NULL, "
     "versions_reserved int8 NOT NULL, applying_to int8 NOT NULL, UNIQUE (id, epoch))";
+static const char leader_timeline[] =
+    "ALTER TABLE tupled_leader ADD COLUMN IF NOT EXISTS timeline text NOT NULL DEFAULT ''";
 static const char journal[] =
     "CREATE TABLE IF NOT EXISTS tupled_log (id int8, batch int8, part int8, "
     "parts int8 NOT NULL, epoch int8 NOT NULL, version_before int8 NOT NULL, "
@@ -43,9 +45,10 @@ static const char secret[] =
 static const char nodes[] =
     "CREATE TABLE IF NOT EXISTS tupled_node (id int8, name text, address text, "
     "sentinel_port int8 NOT NULL, beat int8 NOT NULL, PRIMARY KEY (id, name, address))";
-/* Each may be done again: format 1 had no tupled_secret and no tupled_node. */
-static const char *const steps[] = {leader,  journal, journal_storage, journal_index, applied,
-                                    entries, counts,  garbage,         secret,        nodes};
+/* Each may be done again: format 1 had no timeline, no tupled_secret and no tupled_node. */
+static const char *const steps[] = {leader,        leader_timeline, journal, journal_storage,
+                                    journal_index, applied,         entries, counts,
+                                    garbage,       secret,          nodes};
 
 static const char insert_format[] = "INSERT INTO tupled_schema VALUES (true, $1) "
                                     "ON CONFLICT (one) DO UPDATE SET format = $1 "

@@ -159,9 +159,13 @@ static const char look_sql[] =
 /* The log's and the store's epochs rise together, or neither does. */
 static const char take_sql[] =
     "WITH l AS (UPDATE tupled_leader SET epoch = epoch + 1, beat = beat + 1, holder = $4, "
-    "address = $5 WHERE id = $1 AND epoch = $2 AND beat = $3 RETURNING id, epoch), "
+    "address = $5, timeline = $6, versions_reserved = versions_reserved + CASE WHEN timeline = '' "
+    "OR timeline = $6 THEN 0 ELSE 1099511627776 END "
+    "WHERE id = $1 AND epoch = $2 AND beat = $3 RETURNING id, epoch, versions_reserved), "
     "a AS (UPDATE tupled_applied SET epoch = l.epoch FROM l WHERE tupled_applied.id = l.id "
-    "RETURNING 1) SELECT l.epoch, (SELECT count(*) FROM a) FROM l";
+    "RETURNING 1) SELECT l.epoch, (SELECT count(*) FROM a), l.versions_reserved FROM l";
+/* The first eight digits of the name of a file of its log; CockroachDB has none, nor YugabyteDB. */
+static const char timeline_sql[] = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)";
 
 static void copy_column(const struct pg *c, unsigned column, char out[TEXT_BYTES])
 {
@@ -214,8 +218,20 @@ static enum err look_again(struct term *t, int64_t sent_us, struct error *e)
     return OK;
 }
 
+/* "none" where PostgreSQL's like has no timelines. */
+static enum err find_timeline(struct term *t, char out[TEXT_BYTES], struct error *e)
+{
+    pg_begin(t->pg);
+    enum err r = pg_run_again(t->pg, timeline_sql, e);
+    if (r == OK) copy_column(t->pg, 0, out);
+    if (r == OK || pg_outcome(t->pg) == PG_UNKNOWN) return r;
+    snprintf(out, TEXT_BYTES, "none");
+    return OK;
+}
+
 enum err term_try(struct term *t, struct error *e)
 {
+    char timeline[TEXT_BYTES];
     INVARIANT(term_state(t) == TERM_FOLLOWING);
     enum err r = look(t, e);
     if (r == OK) r = check_quorum(t, e);
@@ -225,12 +241,15 @@ enum err term_try(struct term *t, struct error *e)
     if (!is_free && now_us() - t->seen_us < wait_us) {
         return error_set(e, ERR_WAIT, "%s leads", t->seen_holder);
     }
+    r = find_timeline(t, timeline, e);
+    if (r != OK) return r;
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, t->seen_epoch);
     pg_put_i64(t->pg, t->seen_beat);
     pg_put_text(t->pg, t->holder);
     pg_put_text(t->pg, t->address);
+    pg_put_text(t->pg, timeline);
     int64_t sent_us = now_us();
     r = pg_run(t->pg, take_sql, e);
     if (r != OK) return pg_outcome(t->pg) == PG_UNKNOWN ? look_again(t, sent_us, e) : r;
@@ -239,6 +258,14 @@ enum err term_try(struct term *t, struct error *e)
         return error_set(e, ERR_CORRUPT, "tupled_applied has no row of engine %lld",
                          (long long)t->options.id);
     }
+    uint64_t versions = (uint64_t)pg_i64(t->pg, 0, 2);
+    if (versions >= t->versions + TERM_JUMP) {
+        log_warning(
+            "PostgreSQL has another timeline than when the last leader began: it has failed "
+            "over, or was restored; versions go on %llu higher",
+            (unsigned long long)TERM_JUMP);
+    }
+    t->versions = versions;
     lead(t, pg_i64(t->pg, 0, 0), sent_us);
     return OK;
 }

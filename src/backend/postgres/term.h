@@ -75,7 +75,10 @@ const char *term_address(const struct term *t);
 /* Standbys of PostgreSQL that have each commit, as it was last configured there; 0 = this node does
  * not ask. Any thread. */
 unsigned term_quorum(const struct term *t);
-/* The versions below it may have been given by leaders before. */
+/* The versions below it may have been given by leaders before: also by those of whom PostgreSQL has
+ * lost something, because a server that had less than another was promoted: then its timeline is
+ * another one, and the versions go on so much higher. */
+#define TERM_JUMP ((uint64_t)1 << 40)
 uint64_t term_versions(const struct term *t);
 /* Who leads, as of the last look: "" = nobody. Borrowed until the next call; not while leading. */
 const char *term_holder(const struct term *t);

@@ -212,6 +212,93 @@ static void versions_of_leaders_do_not_meet(void **state)
     two_fini(&t);
 }
 
+/* ---- PostgreSQL loses what it had committed: a server that had less is promoted ---- */
+
+/* The leader notices before it says anything about what comes after. */
+static void who_leads_a_log_that_lost_something_stops(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    (void)state;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    for (int i = 0; i < 3; i++) {
+        (void)rig_set(&r, key_of(0, "%d", i), slice_str("x"));
+        rig_settle(&r);
+    }
+    change("DELETE FROM tupled_log WHERE id = $1 AND batch = 3", p.id);
+    uint64_t durable = r.durable;
+    (void)rig_set(&r, key_of(0, "later"), slice_str("x"));
+    step_until_lost(&r);
+    assert_int_equal(r.durable, durable);
+    assert_int_equal(term_state(p.term), TERM_LOST);
+    assert_int_equal(number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 2);
+    rig_abandon(&r);
+    rig_open(&r);
+    assert_int_equal(backend_entries(r.b, 0), 2);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+static enum err take_any(struct journal_read *r, struct txn_view *txn, bool *is_full,
+                         struct error *e)
+{
+    (void)txn;
+    (void)is_full;
+    (void)e;
+    ++*(unsigned *)r->arg;
+    return OK;
+}
+
+/* What a reader gets who has seen everything up to `after`. */
+static enum err read_after(const struct rig *r, uint64_t after, unsigned *count)
+{
+    struct journal *j = pipeline_of(r->b)->journal;
+    struct journal_read read = {
+        .after = after, .until = UINT64_MAX, .take = take_any, .arg = count};
+    *count = 0;
+    assert_true(j->ops->read_begin(j, &read));
+    j->ops->read_run(j, &read);
+    j->ops->read_end(j, &read);
+    return read.result;
+}
+
+/* No version is given twice, though PostgreSQL does not know any more which were; whoever saw what
+ * is lost is told. */
+static void versions_after_a_promotion_are_far_above(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    unsigned count = 0;
+    (void)state;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    uint64_t before = rig_set(&r, key_of(0, "kept"), slice_str("x"));
+    rig_settle(&r);
+    uint64_t lost = rig_set(&r, key_of(0, "lost"), slice_str("x"));
+    rig_settle(&r);
+    rig_abandon(&r);
+    change("DELETE FROM tupled_log WHERE id = $1 AND batch = 2", p.id);
+    change("UPDATE tupled_leader SET versions_reserved = 3, timeline = '00000077' WHERE id = $1",
+           p.id);
+    rig_open(&r);
+    uint64_t after = rig_set(&r, key_of(0, "after"), slice_str("x"));
+    rig_settle(&r);
+    assert_true(after >= ((uint64_t)1 << 40) && after > lost);
+    assert_int_equal(read_after(&r, before, &count), OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(read_after(&r, lost, &count), ERR_STALE);
+    assert_int_equal(count, 0);
+    /* The same timeline: they go on as usual. */
+    rig_abandon(&r);
+    rig_open(&r);
+    uint64_t next = rig_set(&r, key_of(0, "next"), slice_str("x"));
+    assert_true(next > after && next < after + ((uint64_t)1 << 39));
+    rig_settle(&r);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 /* ---- the log ---- */
 
 static void the_log_is_let_go_of(void **state)
@@ -350,6 +437,8 @@ int main(void)
         cmocka_unit_test(who_was_followed_applies_nothing),
         cmocka_unit_test(a_take_over_in_the_middle_of_an_apply_is_seen),
         cmocka_unit_test(versions_of_leaders_do_not_meet),
+        cmocka_unit_test(who_leads_a_log_that_lost_something_stops),
+        cmocka_unit_test(versions_after_a_promotion_are_far_above),
         cmocka_unit_test(the_log_is_let_go_of),
         cmocka_unit_test(a_batch_without_its_end_is_none),
         cmocka_unit_test(a_damaged_batch_is_named),
