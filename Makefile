@@ -138,10 +138,11 @@ BENCH_HELP := $(filter-out $(BENCH),$(wildcard tests/bench/*.c tests/demo/*.c))
 LATE_MAIN := tests/late/late_main.c
 CONVERT := tests/foreign/convert.c tests/foreign/deno_file.c
 STORE_SQL := tests/store_sql.c
-HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN) $(CONVERT) $(STORE_SQL),$(TEST_TREE))
+CAMPAIGN := $(wildcard tests/campaign/campaign_*.c)
+HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN) $(CONVERT) $(STORE_SQL) $(CAMPAIGN),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 
-ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT) $(STORE_SQL))
+ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT) $(STORE_SQL) $(CAMPAIGN))
 TSAN_PROGRAMS := $(patsubst %.c,build/tsan/%,$(TSAN))
 FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
