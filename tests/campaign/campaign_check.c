@@ -1,5 +1,5 @@
-/* campaign_check <file>...: judges the history that the files have together (judge.h). Prints what is
- * wrong with it, then one line of counts; ends with 1 when something is.
+/* campaign_check <file>...: judges the history that the files have together (judge.h). Prints what
+ * is wrong with it, then one line of counts; ends with 1 when something is.
  */
 #include <stdlib.h>
 #include <string.h>

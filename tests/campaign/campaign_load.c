@@ -1,7 +1,7 @@
-/* campaign_load <directory> <seconds> <host:port>...: clients that write, read and work on a queue for
- * so long, whatever happens to the nodes. At the end the queue is emptied and the cluster is asked for
- * its feed. The history is in <directory>: a file of each client, and `end`. Ends with 1 when the
- * cluster does not answer at the end.
+/* campaign_load <directory> <seconds> <host:port>...: clients that write, read and work on a queue
+ * for so long, whatever happens to the nodes. At the end the queue is emptied and the cluster is
+ * asked for its feed. The history is in <directory>: a file of each client, and `end`. Ends with 1
+ * when the cluster does not answer at the end.
  *
  * Environment: CAMPAIGN_SEED; CAMPAIGN_CLIENTS (8); CAMPAIGN_PAUSE_US, the mean time between two
  * acts of one client (4000).
@@ -15,7 +15,9 @@
 #include "campaign/acts.h"
 
 #define CLIENTS_MAX 64
+/* Every second client is patient: it hears what a node says that was stopped for a while. */
 #define REPLY_MS 2000
+#define PATIENT_MS 8000
 #define END_US 120000000 /* for emptying the queue and reading the feed */
 
 struct client {
@@ -61,7 +63,7 @@ static void take_nodes(struct talk_nodes *nodes, char **words, int count)
         if (colon == NULL) exit(2);
         *colon = '\0';
         nodes->host[i] = words[i];
-        nodes->port[i] = atoi(colon + 1);
+        nodes->port[i] = (int)strtol(colon + 1, NULL, 10);
         nodes->count = i + 1;
     }
 }
@@ -69,14 +71,17 @@ static void take_nodes(struct talk_nodes *nodes, char **words, int count)
 static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, FILE *out)
 {
     uint64_t seed = number_of("CAMPAIGN_SEED", 1);
-    return (struct talk){
-        .nodes = nodes, .out = out, .number = number, .random = seed * 1000003 + number};
+    return (struct talk){.nodes = nodes,
+                         .out = out,
+                         .number = number,
+                         .reply_ms = number % 2 == 0 ? PATIENT_MS : REPLY_MS,
+                         .random = seed * 1000003 + number};
 }
 
 int main(int argc, char **argv)
 {
     static struct client clients[CLIENTS_MAX];
-    struct talk_nodes nodes = {.reply_ms = REPLY_MS};
+    struct talk_nodes nodes = {0};
     unsigned count = (unsigned)number_of("CAMPAIGN_CLIENTS", 8);
     if (argc < 4 || count > CLIENTS_MAX) {
         fprintf(stderr, "usage: campaign_load <directory> <seconds> <host:port>...\n");
@@ -84,7 +89,7 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     take_nodes(&nodes, argv + 3, argc - 3);
-    int64_t stop_us = talk_now_us() + atoll(argv[2]) * 1000000;
+    int64_t stop_us = talk_now_us() + strtoll(argv[2], NULL, 10) * 1000000;
     nodes.until_us = stop_us + END_US;
     for (unsigned i = 0; i < count; i++) {
         clients[i].talk = new_talk(&nodes, i + 1, open_file(argv[1], "client", i + 1));
@@ -97,6 +102,7 @@ int main(int argc, char **argv)
         fclose(clients[i].talk.out);
     }
     struct talk last = new_talk(&nodes, count + 1, open_file(argv[1], "end", 0));
+    fprintf(last.out, "stop %lld\n", (long long)stop_us);
     bool is_told = acts_drain(&last) && acts_tell_end(&last);
     talk_close(&last);
     fclose(last.out);

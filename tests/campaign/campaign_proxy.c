@@ -1,15 +1,16 @@
-/* campaign_proxy <port>:<target port>...: passes TCP connections of this machine on, and is told on its
- * standard input, a line each, what to do with them:
+/* campaign_proxy <port>:<target port>...: passes TCP connections of this machine on, and is told on
+ * its standard input, a line each, what to do with them:
  *
  *   pass <n>        the n-th pair (from 1; 0 = all) passes bytes on
- *   drop <n>        it swallows them, in both directions, and answers nobody: as if a cable was cut.
- *                   Connections stay; after `pass` those that were made or used meanwhile are ended
+ *   drop <n>        it swallows them, in both directions, and answers nobody: as if a cable was
+ *                   cut. Connections stay; after `pass` those that were used meanwhile are ended
  *   delay <n> <ms>  every piece of at most 64 KB is passed on so much later
  *   to <n> <port>   from now on its target is another one
  *
  * It answers each with `ok`. Ends when its input ends. A thread for each direction.
  */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -108,6 +109,7 @@ static void start(struct link *l, int from)
 static void *serve(void *arg)
 {
     struct pair *p = arg;
+    int one = 1;
     for (;;) {
         int client = accept(p->listener, NULL, NULL);
         if (client < 0) abort();
@@ -122,6 +124,8 @@ static void *serve(void *arg)
             end_link(l);
             continue;
         }
+        setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        setsockopt(target, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
         start(l, 0);
         start(l, 1);
     }
@@ -130,11 +134,12 @@ static void *serve(void *arg)
 
 static void add_pair(const char *text)
 {
-    int port = 0;
     int one = 1;
+    char *colon = NULL;
     struct pair *p = &pairs[pair_count++];
-    if (pair_count > PAIRS_MAX || sscanf(text, "%d:%d", &port, &p->target) != 2) exit(2);
-    struct sockaddr_in a = address(port);
+    struct sockaddr_in a = address((int)strtol(text, &colon, 10));
+    if (pair_count > PAIRS_MAX || *colon != ':') exit(2);
+    p->target = (int)strtol(colon + 1, NULL, 10);
     pthread_t thread;
     p->listener = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(p->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
@@ -171,25 +176,26 @@ static int *target_of(struct pair *p)
 int main(int argc, char **argv)
 {
     char line[128];
-    char word[16];
     signal(SIGPIPE, SIG_IGN);
     for (int i = 1; i < argc; i++) add_pair(argv[i]);
     puts("ok");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != NULL) {
-        int n = 0;
-        int value = 0;
-        int count = sscanf(line, "%15s %d %d", word, &n, &value);
-        if (count == 2 && strcmp(word, "pass") == 0)
+        char *rest = line;
+        const char *word = strsep(&rest, " ");
+        int n = rest != NULL ? (int)strtol(rest, &rest, 10) : 0;
+        int value = rest != NULL ? (int)strtol(rest, NULL, 10) : 0;
+        if (strcmp(word, "pass") == 0) {
             set(is_dropping_of, n, 0);
-        else if (count == 2 && strcmp(word, "drop") == 0)
+        } else if (strcmp(word, "drop") == 0) {
             set(is_dropping_of, n, 1);
-        else if (count == 3 && strcmp(word, "delay") == 0)
+        } else if (strcmp(word, "delay") == 0) {
             set(delay_of, n, value);
-        else if (count == 3 && strcmp(word, "to") == 0)
+        } else if (strcmp(word, "to") == 0) {
             set(target_of, n, value);
-        else
+        } else {
             return 2;
+        }
         puts("ok");
         fflush(stdout);
     }

@@ -27,7 +27,8 @@ void history_init(struct history *h)
                           .effects = {.item_bytes = sizeof(struct history_effect)},
                           .feed = {.item_bytes = sizeof(struct history_row)},
                           .finals = {.item_bytes = sizeof(struct history_row)},
-                          .keys = {.item_bytes = sizeof(char *)}};
+                          .keys = {.item_bytes = sizeof(char *)},
+                          .stop_us = INT64_MAX};
 }
 
 void history_fini(struct history *h)
@@ -241,20 +242,23 @@ bool history_take_line(struct history *h, const char *line)
         free(text);
         return true;
     }
-    if (strcmp(word, "write") == 0)
+    if (strcmp(word, "write") == 0) {
         take_op(h, &w, HISTORY_WRITE);
-    else if (strcmp(word, "read") == 0)
+    } else if (strcmp(word, "read") == 0) {
         take_op(h, &w, HISTORY_READ);
-    else if (strcmp(word, "take") == 0)
+    } else if (strcmp(word, "take") == 0) {
         take_op(h, &w, HISTORY_TAKE);
-    else if (strcmp(word, "feed") == 0)
+    } else if (strcmp(word, "feed") == 0) {
         take_row(h, &w, false);
-    else if (strcmp(word, "final") == 0)
+    } else if (strcmp(word, "final") == 0) {
         take_row(h, &w, true);
-    else if (strcmp(word, "queue") == 0)
+    } else if (strcmp(word, "queue") == 0) {
         take_queue(h, &w);
-    else
+    } else if (strcmp(word, "stop") == 0) {
+        h->stop_us = need_number(&w);
+    } else {
         w.is_bad = true;
+    }
     if (next_word(&w) != NULL) w.is_bad = true;
     free(text);
     return !w.is_bad;

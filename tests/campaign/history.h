@@ -2,14 +2,15 @@
  * happened; as lines of text, one for each, words between blanks:
  *
  *   write <name> <begun> <ended> <outcome> <effect>...   a transaction
- *   read <name> <begun> <ended> [<key> <n> <version>]... all as of one moment; n may be * (not said)
+ *   read <name> <begun> <ended> [<key> <n> <version>]... all as of one moment; n may be *: not said
  *   take <name> <begun> <ended> <message> <attempt>      a message that was delivered
  *   feed <version> <key> <n>                             a row of KV.CHANGES, in its order
  *   final <key> <n> <version>                            an entry at the end
+ *   stop <time>                                          when the clients ended
  *   queue <enqueued> <acked> <left> <dead>               the queue's figures at the end
  *
- * Times are microseconds of one monotonic clock. An outcome is a versionstamp, ? when no reply came,
- * or ! when the reply was an error. Effects:
+ * Times are microseconds of one monotonic clock. An outcome is a versionstamp, ? when no reply
+ * came, or ! when the reply was an error. Effects:
  *
  *   mark <key>            sets the key, which is this write's own, to 1
  *   set <key> <n>         del <key>
@@ -78,6 +79,7 @@ struct history {
     size_t slot_count;
     bool has_queue;
     int64_t enqueued, acked, left, dead;
+    int64_t stop_us; /* INT64_MAX: not said */
 };
 
 void history_init(struct history *h);

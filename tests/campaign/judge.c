@@ -126,7 +126,7 @@ static void count_ops(struct judge *j)
         r->acknowledged += op->outcome == HISTORY_DONE;
         r->unknown += op->outcome == HISTORY_UNKNOWN;
         r->refused += op->outcome == HISTORY_REFUSED;
-        if (op->outcome == HISTORY_DONE) ends[n++] = op->ended_us;
+        if (op->outcome == HISTORY_DONE && op->ended_us <= j->h->stop_us) ends[n++] = op->ended_us;
     }
     qsort(ends, n, sizeof *ends, by_time);
     for (size_t i = 1; i < n; i++) {

@@ -3,8 +3,8 @@
  * The feed says in which order commits happened; the writes of the history are done again in that
  * order, on a model. Wanted is:
  *
- *   1. Versionstamps of the feed rise. Every commit is one write of the history, and no write is two
- *      commits. Two writes have never got the same versionstamp.
+ *   1. Versionstamps of the feed rise. Every commit is one write of the history, and no write is
+ *      two commits. Two writes have never got the same versionstamp.
  *   2. A write that was acknowledged is in the feed, with the versionstamp that was replied; one
  *      that was refused is not. Of an unknown one both may be.
  *   3. Each commit has the rows that the model has for this write at this place; its checks held
@@ -27,7 +27,7 @@
 struct judge_result {
     size_t problems; /* lines written; all are counted, the first 50 are written */
     size_t reads, takes, acknowledged, unknown, refused;
-    int64_t gap_us; /* the longest time between two acknowledgements of writes */
+    int64_t gap_us; /* the longest time between two acknowledgements of writes, until `stop` */
 };
 
 /* Writes problems to `out`. The history must have its feed. */

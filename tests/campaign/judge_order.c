@@ -1,8 +1,8 @@
 /* judge_order: time. Operations are taken in the order in which they began, and each is given the
  * earliest place among the commits that is possible: a write its version; a read the first moment,
- * not before the floor, at which all it saw was so. The floor of an operation is the latest place of
- * those that had ended before it began. The earliest place is the one that binds others least: when
- * it does not do, none does.
+ * not before the floor, at which all it saw was so. The floor of an operation is the latest place
+ * of those that had ended before it began. The earliest place is the one that binds others least:
+ * when it does not do, none does.
  */
 #include <inttypes.h>
 #include <stdlib.h>

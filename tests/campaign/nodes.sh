@@ -1,7 +1,7 @@
 # Sourced after tests/postgres/server.sh and cluster.sh: three nodes of tupled on three PostgreSQL, each started again
 # when it has ended, and a proxy between all of them that can cut and slow every way.
 #
-#   nodes_start               all of it; false, with a text, when that failed. $nodes_dir, $nodes_at (host:port ...)
+#   nodes_start               all of it; false, with a text, when that failed. $nodes_dir, $nodes_at (host:port)
 #   nodes_leader              the number of the node that leads: $leader; false when none does
 #   nodes_signal <n> <signal> to the process that is node <n> at this moment
 #   nodes_proxy <line>        pass|drop|delay|to of campaign_proxy, for the numbers that these print:
@@ -11,10 +11,11 @@
 #   nodes_rejoin <p>          pgc_rejoin likewise
 #   nodes_statuses            with which statuses nodes have ended, "count status ..."
 #   nodes_remove              ends all of it
-# NODE_BIN: the program (build/tupled). CAMPAIGN_LEASE: ms (1000).
+# Before nodes_start may be set: nodes_is_plain=1, no proxy; nodes_port=(ports); nodes_http=(ports), else no HTTP;
+# nodes_options=(arguments), for all nodes. NODE_BIN: the program (build/tupled).
 
-nodes_dir='' nodes_at='' leader=''
-nodes_keepers=() nodes_port=() nodes_wait=0.3
+nodes_dir='' nodes_at=() leader='' nodes_is_plain=''
+nodes_keepers=() nodes_port=() nodes_http=() nodes_options=() nodes_url=()
 nodes_in='' nodes_out='' nodes_proxy_pid=''
 
 nodes_way() {
@@ -33,6 +34,7 @@ nodes_proxy() {
 
 nodes_start_proxy() {
     local pairs=() n p port answer
+    for p in 1 2 3; do pgc_port "pgc_upstream[$p]" || return; done
     for n in 1 2 3; do
         nodes_url[n]='postgresql://tupled@'
         for p in 1 2 3; do
@@ -51,29 +53,33 @@ nodes_start_proxy() {
     [ "$answer" = ok ] || { echo "the proxy does not start: $answer"; return 1; }
 }
 
-# Node <n>, again and again, until there is a file `stop`.
+# Node <n>, again and again, until there is a file `stop`; while there is a file `rest<n>`, not.
 nodes_keep() {
     local n=$1
     while [ ! -e "$nodes_dir/stop" ]; do
         "${NODE_BIN:-build/tupled}" --backend postgresql --postgresql-url "${nodes_url[n]}" --node-name "n$n" \
-            --node-address "127.0.0.1:${nodes_port[n]}" --lease "${CAMPAIGN_LEASE:-1000}" --enable-debug-command yes --dir "$nodes_dir/n$n" \
-            --port "${nodes_port[n]}" --http-port 0 --logfile "$nodes_dir/n$n.log" >>"$nodes_dir/n$n.out" 2>&1 &
+            --node-address "127.0.0.1:${nodes_port[n]}" --dir "$nodes_dir/n$n" --port "${nodes_port[n]}" \
+            --http-port "${nodes_http[n]:-0}" --logfile "$nodes_dir/n$n.log" "${nodes_options[@]}" \
+            >>"$nodes_dir/n$n.out" 2>&1 &
         echo $! >"$nodes_dir/n$n.pid"
         wait $!
         echo $? >>"$nodes_dir/statuses"
-        sleep "$nodes_wait"
+        sleep 0.3
+        while [ -e "$nodes_dir/rest$n" ] && [ ! -e "$nodes_dir/stop" ]; do sleep 0.1; done
     done
 }
 
 nodes_start() {
     local n
     nodes_dir=$(mktemp -d /tmp/tupled-nodes.XXXXXX) || return
-    for n in 1 2 3; do pgc_port "pgc_upstream[$n]" && pgc_port "nodes_port[$n]" || return; done
-    # The first copies come before the proxy: their ways are there as soon as it is.
-    pgc_prepare && nodes_start_proxy && pgc_start || return
+    for n in 1 2 3; do [ -n "${nodes_port[n]:-}" ] || pgc_port "nodes_port[$n]" || return; done
+    pgc_prepare || return
+    nodes_url=('' "$pgc_url" "$pgc_url" "$pgc_url")
+    [ -n "$nodes_is_plain" ] || nodes_start_proxy || return
+    pgc_start || return
     for n in 1 2 3; do
         mkdir -m 700 "$nodes_dir/n$n"
-        nodes_at+=" 127.0.0.1:${nodes_port[n]}"
+        nodes_at+=("127.0.0.1:${nodes_port[n]}")
         nodes_keep "$n" 2>/dev/null &
         nodes_keepers+=($!)
     done

@@ -66,7 +66,7 @@ static void next_node(struct talk *t)
 static bool reach(struct talk *t)
 {
     struct timeval connect_time = {0, CONNECT_MS * 1000};
-    struct timeval time = {t->nodes->reply_ms / 1000, t->nodes->reply_ms % 1000 * 1000};
+    struct timeval time = {t->reply_ms / 1000, t->reply_ms % 1000 * 1000};
     while (t->c == NULL && !is_over(t)) {
         t->c = redisConnectWithTimeout(t->nodes->host[t->node], t->nodes->port[t->node],
                                        connect_time);

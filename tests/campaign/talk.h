@@ -17,12 +17,12 @@ struct talk_nodes {
     const char *host[TALK_NODES_MAX];
     int port[TALK_NODES_MAX];
     int count;
-    int reply_ms;     /* how long a reply may take; after that it is unknown */
     int64_t until_us; /* nothing is sent after this moment */
 };
 
 struct talk {
     const struct talk_nodes *nodes;
+    int reply_ms;    /* how long a reply may take; after that it is unknown */
     int node;        /* whom it talks to */
     redisContext *c; /* owned; NULL = closed */
     FILE *out;       /* the history; borrowed */
@@ -48,8 +48,8 @@ enum talk_mode {
     TALK_READ,  /* the same, and the time counts from the last one */
 };
 
-/* Sends it and waits. NULL: no reply came, or the run is over (begun_us is 0 if nothing was sent). The
- * caller frees the reply. */
+/* Sends it and waits. NULL: no reply came, or the run is over (begun_us is 0 if nothing was sent).
+ * The caller frees the reply. */
 redisReply *talk_ask(struct talk *t, enum talk_mode mode);
 
 #endif

@@ -65,16 +65,20 @@ pgc_ready() {
     return 1
 }
 
+# By what standby <n> reaches its primary, which listens on <port>.
+pgc_conninfo() {
+    echo "host=127.0.0.1 port=${pgc_upstream[$1]:-$2} user=tupled application_name=p$1 connect_timeout=3"
+}
+
 # pgc_copy <n>: its directory as a copy of the primary's, to be started as a standby.
 pgc_copy() {
     local n=$1
-    local port=${pgc_upstream[n]:-${pgc_ports[pgc_lead]}}
     rm -rf "$pgc_dir/p$n"
     pgc_run "$pg_bin/pg_basebackup" -h 127.0.0.1 -p "${pgc_ports[pgc_lead]}" -U tupled -D "$pgc_dir/p$n" -c fast \
         --no-sync >>"$pgc_dir/p$n.log" 2>&1 || { tail -n 5 "$pgc_dir/p$n.log"; return 1; }
     # Its own settings replace those that the copy brought.
     pgc_run tee "$pgc_dir/p$n/postgresql.auto.conf" >/dev/null \
-        <<<"primary_conninfo = 'host=127.0.0.1 port=$port user=tupled application_name=p$n connect_timeout=3'"
+        <<<"primary_conninfo = '$(pgc_conninfo "$n" "${pgc_ports[pgc_lead]}")'"
     pgc_run touch "$pgc_dir/p$n/standby.signal"
 }
 
@@ -132,7 +136,7 @@ pgc_kill() {
 pgc_most_advanced() {
     local n
     for n in 1 2 3; do
-        [ "$n" != "$pgc_lead" ] && [ -n "${pgc_pid[n]:-}" ] || continue
+        if [ "$n" = "$pgc_lead" ] || [ -z "${pgc_pid[n]:-}" ]; then continue; fi
         echo "$(pgc_sql "$n" "SELECT pg_last_wal_receive_lsn() - '0/0'") $n"
     done | grep -E '^[0-9]+ ' | sort -n | tail -n 1 | cut -d' ' -f2
 }
@@ -145,9 +149,9 @@ pgc_fail_over() {
     [ "$(pgc_sql "$next" 'SELECT pg_promote(true, 30)')" = t ] || { echo "p$next is not promoted"; return 1; }
     pgc_lead=$next
     for n in 1 2 3; do
-        [ "$n" != "$next" ] && [ -n "${pgc_pid[n]:-}" ] || continue
-        pgc_sql "$n" "ALTER SYSTEM SET primary_conninfo = 'host=127.0.0.1 port=${pgc_upstream[n]:-${pgc_ports[next]}} user=tupled \
-application_name=p$n connect_timeout=3'" && pgc_sql "$n" 'SELECT pg_reload_conf()' >/dev/null
+        if [ "$n" = "$next" ] || [ -z "${pgc_pid[n]:-}" ]; then continue; fi
+        pgc_sql "$n" "ALTER SYSTEM SET primary_conninfo = '$(pgc_conninfo "$n" "${pgc_ports[next]}")'" &&
+            pgc_sql "$n" 'SELECT pg_reload_conf()' >/dev/null
     done
 }
 
