@@ -56,6 +56,7 @@ status() {
 help_text() {
     cat <<END
   status       who leads
+  wait         the same, as soon as a node does
   kill <n>     kill -9 of node n; it is started again and waits
   stop <n>     a clean stop of node n; it stays away until: start <n>
   pause <n>    SIGSTOP of node n, until: go <n>
@@ -66,6 +67,16 @@ help_text() {
 END
 }
 
+# Until a node leads, a minute at most.
+wait_leader() {
+    local tries
+    for ((tries = 0; tries < 600; tries++)); do
+        if nodes_leader && [ ! -e "$nodes_dir/rest$leader" ]; then return; fi
+        sleep 0.1
+    done
+    echo "  no node leads"
+}
+
 need_node() {
     [[ ${1:-} =~ ^[123]$ ]] || { echo "  which node: 1, 2 or 3?"; return 1; }
 }
@@ -74,6 +85,7 @@ obey() {
     case $1 in
     '') ;;
     status) status ;;
+    wait) wait_leader && status ;;
     kill) need_node "${2:-}" && nodes_signal "$2" -KILL && echo "  done" ;;
     stop) need_node "${2:-}" && touch "$nodes_dir/rest$2" && nodes_signal "$2" -TERM && echo "  done" ;;
     start) need_node "${2:-}" && rm -f "$nodes_dir/rest$2" && echo "  done" ;;
@@ -99,6 +111,7 @@ obey() {
 away=''
 echo "cluster: starting three PostgreSQL and three nodes"
 nodes_start || exit 1
+echo "data: $pgc_dir $nodes_dir"
 status
 cat <<END
 Try it:

@@ -327,7 +327,7 @@ static int work(struct talk *t, unsigned forget)
 
 void acts_any(struct talk *t)
 {
-    switch (talk_below(t, 12)) {
+    switch (t->is_reader ? 9 + talk_below(t, 3) : talk_below(t, 12)) {
     case 0:
     case 1:
     case 2: transfer(t); break;

@@ -15,9 +15,7 @@
 #include "campaign/acts.h"
 
 #define CLIENTS_MAX 64
-/* Every second client is patient: it hears what a node says that was stopped for a while. */
-#define REPLY_MS 2000
-#define PATIENT_MS 8000
+#define END_MS 5000
 #define END_US 120000000 /* for emptying the queue and reading the feed */
 
 struct client {
@@ -68,13 +66,17 @@ static void take_nodes(struct talk_nodes *nodes, char **words, int count)
     }
 }
 
+/* Four kinds of clients. Those that wait long hear what a node says that was stopped or cut off for
+ * a while, and readers stay with it as long as it answers; the hasty ones have gone to another. */
 static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, FILE *out)
 {
+    static const int reply_ms[] = {8000, 300, 8000, 2000};
     uint64_t seed = number_of("CAMPAIGN_SEED", 1);
     return (struct talk){.nodes = nodes,
                          .out = out,
                          .number = number,
-                         .reply_ms = number % 2 == 0 ? PATIENT_MS : REPLY_MS,
+                         .is_reader = number % 4 == 0,
+                         .reply_ms = reply_ms[number % 4],
                          .random = seed * 1000003 + number};
 }
 
@@ -102,6 +104,8 @@ int main(int argc, char **argv)
         fclose(clients[i].talk.out);
     }
     struct talk last = new_talk(&nodes, count + 1, open_file(argv[1], "end", 0));
+    last.reply_ms = END_MS;
+    last.is_reader = false;
     fprintf(last.out, "stop %lld\n", (long long)stop_us);
     bool is_told = acts_drain(&last) && acts_tell_end(&last);
     talk_close(&last);

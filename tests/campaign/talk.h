@@ -27,6 +27,7 @@ struct talk {
     redisContext *c; /* owned; NULL = closed */
     FILE *out;       /* the history; borrowed */
     unsigned number, count;
+    bool is_reader; /* it never writes, so it stays with a node that cannot */
     uint64_t random;
     /* The command under way. */
     char words[TALK_WORDS_MAX][TALK_WORD_BYTES];

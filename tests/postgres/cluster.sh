@@ -21,7 +21,7 @@ pgc_names='ANY 1 (p1, p2, p3)'
 pgc_port() {
     local tries try
     for ((tries = 0; tries < 200; tries++)); do
-        try=$((15000 + (RANDOM * 32768 + RANDOM) % 17000))
+        try=$((15000 + SRANDOM % 17000))
         [[ " ${pgc_taken:-} " != *" $try "* ]] || continue
         if ! (exec 3<>"/dev/tcp/127.0.0.1/$try") 2>/dev/null; then
             pgc_taken="${pgc_taken:-} $try"
