@@ -25,43 +25,66 @@ lying() {
         grep -q 'is lost' "$scratch/verdict"
 }
 
-# tools/cluster.sh, at ports that are free. What it said is in $scratch/said.
-cluster() {
-    local first tries
-    # shellcheck disable=SC2034
+# Three ports in a row that are free, from $first.
+find_ports() {
+    local tries n
     for ((tries = 0; tries < 100; tries++)); do
         first=$((15000 + SRANDOM % 17000))
         for ((n = first; n < first + 3; n++)); do
             (exec 3<>"/dev/tcp/127.0.0.1/$n") 2>/dev/null && continue 2
         done
-        break
+        return
     done
-    CLUSTER_PORT=$first CLUSTER_LEASE=600 timeout -s INT "$1" tools/cluster.sh >"$scratch/said" 2>&1
+}
+
+# tools/cluster.sh, which reads $scratch/words and says $scratch/said; its process is $played.
+play() {
+    find_ports
+    # A process in the background would take no notice of Ctrl-C.
+    CLUSTER_PORT=$first CLUSTER_LEASE=600 timeout 120 env --default-signal=INT tools/cluster.sh \
+        <"$scratch/words" >"$scratch/said" 2>&1 &
+    played=$!
+}
+
+said() {
+    local tries
+    for ((tries = 0; tries < 1500; tries++)); do
+        ! grep -q "$1" "$scratch/said" || return 0
+        sleep 0.02
+    done
+    cat "$scratch/said"
+    return 1
 }
 
 plays() {
-    cluster 60 <<<$'stop 1\nstop 2\nstop 3\nstart 2\nwait\npostgres\nstatus\nquit' || return
-    cat "$scratch/said"
-    grep -q 'node 2 .* leads' "$scratch/said" && grep -q 'node 1 .* is stopped' "$scratch/said" &&
-        grep -q 'PostgreSQL 1 .* is down' "$scratch/said" && grep -q 'PostgreSQL [23] .* primary' "$scratch/said"
+    play
+    printf '%s\n' 'stop 1' 'stop 2' 'stop 3' 'start 2' wait >&7
+    said 'node 2 .* leads' && said 'node 1 .* is stopped' || return
+    printf '%s\n' postgres status >&7
+    said 'PostgreSQL 1 .* is down' && said 'PostgreSQL [23] .* primary'
 }
 
+# All that it had started and made is gone.
 ends() {
-    local directory directories=0 p ports=0
-    sleep 30 | cluster 6
-    cat "$scratch/said"
-    grep -q 'node 1 .* waits\|leads' "$scratch/said" && grep -q '^cluster: stopping' "$scratch/said" || return
+    local directory directories=0 port ports=0
+    kill -INT "$(pgrep -P "$played")"
+    wait "$played"
+    said '^cluster: stopping' || return
+    # shellcheck disable=SC2013
     for directory in $(sed -n 's/^data: //p' "$scratch/said"); do
         directories=$((directories + 1))
         [ ! -e "$directory" ] || return
     done
-    for p in $(sed -n 's/.*127\.0\.0\.1:\([0-9]*\) .*/\1/p' "$scratch/said"); do
+    # shellcheck disable=SC2013
+    for port in $(sed -n 's/.*127\.0\.0\.1:\([0-9]*\) .*/\1/p' "$scratch/said" | sort -u); do
         ports=$((ports + 1))
-        ! (exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null || return
+        ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || return
     done
     [ "$directories" = 2 ] && [ "$ports" = 6 ]
 }
 
+mkfifo "$scratch/words"
+exec 7<>"$scratch/words"
 export NODE_BIN=$TUPLED_BIN
 check "make cluster: nodes stop and start, PostgreSQL fails over" plays
 check "... and Ctrl-C ends all of it and removes the data" ends

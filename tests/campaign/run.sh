@@ -5,7 +5,8 @@
 #
 # Environment: NODE_BIN (build/tupled), CAMPAIGN_LEASE (1000 ms), CAMPAIGN_EVERY (s between two faults, 4),
 # CAMPAIGN_CLIENTS, CAMPAIGN_PAUSE_US (campaign_load), CAMPAIGN_KEEP=<directory>: histories and logs are left there.
-# Ends with 0 when the history can be explained, nodes ended only as they should, and there were faults and writes.
+# Ends with 0 when the history can be explained, nodes ended only as they should, nobody was told an error, and there
+# were faults and writes.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -176,10 +177,13 @@ epochs=$(($(nodes_epoch) - first_epoch))
 
 # 1: it had lost the lead; 137: killed by us.
 bad=$(sort -u "$nodes_dir/statuses" 2>/dev/null | grep -vxE '0|1|137')
+# Whatever happens to nodes, clients are told no other errors than that a check failed, which is none.
+errors=$(grep -h '^#' "$nodes_dir"/history/* | sort | uniq -c | head -n 10)
 is_good=0
-[ "$verdict" = 0 ] && [ "$load_status" = 0 ] && [ -z "$bad" ] && [ "$count" -gt 0 ] &&
+[ "$verdict" = 0 ] && [ -z "$errors" ] && [ "$load_status" = 0 ] && [ -z "$bad" ] && [ "$count" -gt 0 ] &&
     [[ $counts =~ acknowledged=[1-9][0-9]+ ]] && is_good=1
 [ "$verdict" = 0 ] || head -n 60 "$nodes_dir/verdict" | sed '$d'
+[ -z "$errors" ] || printf 'clients were told:\n%s\n' "$errors"
 [ -z "$bad" ] || echo "nodes ended with: $statuses"
 word=good
 [ "$is_good" = 1 ] || word=BAD
