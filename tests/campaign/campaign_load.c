@@ -76,6 +76,7 @@ static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, FIL
                          .out = out,
                          .number = number,
                          .is_reader = number % 4 == 0,
+                         .is_hasty = number % 4 == 1,
                          .reply_ms = reply_ms[number % 4],
                          .random = seed * 1000003 + number};
 }
@@ -105,7 +106,7 @@ int main(int argc, char **argv)
     }
     struct talk last = new_talk(&nodes, count + 1, open_file(argv[1], "end", 0));
     last.reply_ms = END_MS;
-    last.is_reader = false;
+    last.is_reader = last.is_hasty = false;
     fprintf(last.out, "stop %lld\n", (long long)stop_us);
     bool is_told = acts_drain(&last) && acts_tell_end(&last);
     talk_close(&last);

@@ -28,6 +28,7 @@ struct talk {
     FILE *out;       /* the history; borrowed */
     unsigned number, count;
     bool is_reader; /* it never writes, so it stays with a node that cannot */
+    bool is_hasty;  /* it does not wait long, and writes many keys */
     uint64_t random;
     /* The command under way. */
     char words[TALK_WORDS_MAX][TALK_WORD_BYTES];
