@@ -411,7 +411,7 @@ static long long left(const redisReply *r)
 bool acts_drain(struct talk *t)
 {
     for (;;) {
-        if (talk_now_us() >= t->nodes->until_us) return false;
+        if (talk_now_us() >= t->until_us) return false;
         if (work(t, 0) > 0) continue;
         redisReply *r = ask_stats(t);
         bool is_empty = r != NULL && left(r) == 0;

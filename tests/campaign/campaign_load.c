@@ -3,7 +3,7 @@
  * asked for its feed. The history is in <directory>: a file of each client, and `end`. Ends with 1
  * when the cluster does not answer at the end.
  *
- * Environment: CAMPAIGN_SEED; CAMPAIGN_CLIENTS (8); CAMPAIGN_PAUSE_US, the mean time between two
+ * Environment: CAMPAIGN_SEED; CAMPAIGN_CLIENTS (9); CAMPAIGN_PAUSE_US, the mean time between two
  * acts of one client (4000).
  */
 #include <pthread.h>
@@ -66,18 +66,20 @@ static void take_nodes(struct talk_nodes *nodes, char **words, int count)
     }
 }
 
-/* Four kinds of clients. Those that wait long hear what a node says that was stopped or cut off for
- * a while, and readers stay with it as long as it answers; the hasty ones have gone to another. */
+/* Three kinds of clients: those that wait long hear what a node says that was stopped or cut off
+ * for a while; the hasty ones have gone to another by then; and readers, one for each node, ask
+ * theirs for this and that as long as it answers anything. */
 static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, FILE *out)
 {
-    static const int reply_ms[] = {8000, 300, 8000, 2000};
+    static const int reply_ms[] = {60, 300, 8000};
     uint64_t seed = number_of("CAMPAIGN_SEED", 1);
     return (struct talk){.nodes = nodes,
                          .out = out,
                          .number = number,
-                         .is_reader = number % 4 == 0,
-                         .is_hasty = number % 4 == 1,
-                         .reply_ms = reply_ms[number % 4],
+                         .node = (int)(number / 3) % nodes->count,
+                         .is_reader = number % 3 == 0,
+                         .is_hasty = number % 3 == 1,
+                         .reply_ms = reply_ms[number % 3],
                          .random = seed * 1000003 + number};
 }
 
@@ -85,7 +87,7 @@ int main(int argc, char **argv)
 {
     static struct client clients[CLIENTS_MAX];
     struct talk_nodes nodes = {0};
-    unsigned count = (unsigned)number_of("CAMPAIGN_CLIENTS", 8);
+    unsigned count = (unsigned)number_of("CAMPAIGN_CLIENTS", 9);
     if (argc < 4 || count > CLIENTS_MAX) {
         fprintf(stderr, "usage: campaign_load <directory> <seconds> <host:port>...\n");
         return 2;
@@ -93,10 +95,11 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     take_nodes(&nodes, argv + 3, argc - 3);
     int64_t stop_us = talk_now_us() + strtoll(argv[2], NULL, 10) * 1000000;
-    nodes.until_us = stop_us + END_US;
     for (unsigned i = 0; i < count; i++) {
         clients[i].talk = new_talk(&nodes, i + 1, open_file(argv[1], "client", i + 1));
         clients[i].stop_us = stop_us;
+        /* A reader has nothing to bring to an end. */
+        clients[i].talk.until_us = stop_us + (clients[i].talk.is_reader ? 0 : END_US);
         clients[i].pause_us = number_of("CAMPAIGN_PAUSE_US", 4000);
         if (pthread_create(&clients[i].thread, NULL, run_client, &clients[i]) != 0) abort();
     }
@@ -105,6 +108,7 @@ int main(int argc, char **argv)
         fclose(clients[i].talk.out);
     }
     struct talk last = new_talk(&nodes, count + 1, open_file(argv[1], "end", 0));
+    last.until_us = stop_us + END_US;
     last.reply_ms = END_MS;
     last.is_reader = last.is_hasty = false;
     fprintf(last.out, "stop %lld\n", (long long)stop_us);

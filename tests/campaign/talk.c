@@ -52,14 +52,14 @@ void talk_word(struct talk *t, const char *format, ...)
 
 static bool is_over(const struct talk *t)
 {
-    return talk_now_us() >= t->nodes->until_us;
+    return talk_now_us() >= t->until_us;
 }
 
 static void next_node(struct talk *t)
 {
     talk_close(t);
-    t->node = (t->node + 1) % t->nodes->count;
-    if (t->node == 0) usleep(AGAIN_US);
+    if (!t->is_reader) t->node = (t->node + 1) % t->nodes->count;
+    if (t->node == 0 || t->is_reader) usleep(AGAIN_US);
 }
 
 /* False when the run is over before anybody could be reached. */

@@ -17,17 +17,17 @@ struct talk_nodes {
     const char *host[TALK_NODES_MAX];
     int port[TALK_NODES_MAX];
     int count;
-    int64_t until_us; /* nothing is sent after this moment */
 };
 
 struct talk {
     const struct talk_nodes *nodes;
-    int reply_ms;    /* how long a reply may take; after that it is unknown */
-    int node;        /* whom it talks to */
-    redisContext *c; /* owned; NULL = closed */
-    FILE *out;       /* the history; borrowed */
+    int64_t until_us; /* nothing is sent after this moment */
+    int reply_ms;     /* how long a reply may take; after that it is unknown */
+    int node;         /* whom it talks to */
+    redisContext *c;  /* owned; NULL = closed */
+    FILE *out;        /* the history; borrowed */
     unsigned number, count;
-    bool is_reader; /* it never writes, so it stays with a node that cannot */
+    bool is_reader; /* it never writes, and talks to one node only */
     bool is_hasty;  /* it does not wait long, and writes many keys */
     uint64_t random;
     /* The command under way. */
