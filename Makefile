@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash export sim late abandon clients mutants deps test-deps \
+LIVE_GOALS := run test check docs bench demo fuzz crash export sim late abandon clients mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
@@ -46,7 +46,7 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
     libhiredis-dev libcurl4-openssl-dev libpq-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
-    util-linux dpkg-dev shellcheck curl nghttp2-client chromium xxd
+    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd
 DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) redis-tools redis-server sqlite3 openssl
@@ -138,10 +138,11 @@ BENCH_HELP := $(filter-out $(BENCH),$(wildcard tests/bench/*.c tests/demo/*.c))
 LATE_MAIN := tests/late/late_main.c
 CONVERT := tests/foreign/convert.c tests/foreign/deno_file.c
 STORE_SQL := tests/store_sql.c
-HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN) $(CONVERT) $(STORE_SQL),$(TEST_TREE))
+CAMPAIGN := $(wildcard tests/campaign/campaign_*.c)
+HELP := $(filter-out $(UNIT) $(SIM) $(FUZZ) $(REDIS) $(BENCH) $(BENCH_HELP) $(LATE_MAIN) $(CONVERT) $(STORE_SQL) $(CAMPAIGN),$(TEST_TREE))
 TSAN := $(if $(UNIT)$(SIM),$(shell awk 'FNR <= 5 && /tsan: yes/ { print FILENAME }' $(UNIT) $(SIM)))
 
-ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT) $(STORE_SQL))
+ASAN_PROGRAMS := $(patsubst %.c,build/asan/%,$(UNIT) $(SIM) $(REDIS) $(CONVERT) $(STORE_SQL) $(CAMPAIGN))
 TSAN_PROGRAMS := $(patsubst %.c,build/tsan/%,$(TSAN))
 FUZZ_PROGRAMS := $(patsubst %.c,build/fuzz/%,$(FUZZ))
 BENCH_PROGRAMS := $(patsubst %.c,build/release/%,$(BENCH))
@@ -156,7 +157,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late
 .PHONY: deb deb-deps package-test uninstall
-.PHONY: clients mutants abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: clients mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
 
@@ -232,6 +233,17 @@ abandon: test-deps ## drops databases at 10,000 random moments
 mutants: test-deps ## plants bugs (tests/mutants) and sees whether the tests catch them; hours
 	@$(PMAKE) test-build
 	@exec tests/mutants.sh
+
+CLUSTER_PACKAGES := $(RUN_PACKAGES) postgresql redis-tools procps
+
+cluster: ## three PostgreSQL and three nodes on this machine, to play with (docs/cluster.md)
+	$(call need,$(CLUSTER_PACKAGES))
+	@$(PMAKE) all
+	@exec tools/cluster.sh
+
+test-cluster: test-deps ## a cluster under each kind of failure for CAMPAIGN_SECONDS (600), as a table
+	@$(PMAKE) test-build
+	@exec tests/campaign/all.sh
 
 examples: $(EXAMPLE_PROGRAMS) ## the programs of examples/embedded, with libtupled
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Plants bugs and sees whether the tests catch them: each mutant of tests/mutants/*.txt is one line of the
-# source changed. Usage: tests/mutants.sh [-k substring of a name]... (`make mutants` builds first)
+# source changed. Usage: tests/mutants.sh [-k substring of a name]... [-t "kind substring"] (`make mutants` builds
+# first). -t: this test, instead of those that the mutants name.
 #
 # A mutant:
 #
@@ -18,8 +19,16 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD
 keys=()
-while [ $# -gt 1 ] && [ "$1" = -k ]; do keys+=("$2"); shift 2; done
-[ $# -eq 0 ] || { sed -n '2,4p' "$0" >&2; exit 2; }
+only=''
+while [ $# -gt 1 ]; do
+    case $1 in
+    -k) keys+=("$2") ;;
+    -t) only=$2 ;;
+    *) break ;;
+    esac
+    shift 2
+done
+[ $# -eq 0 ] || { sed -n '2,5p' "$0" >&2; exit 2; }
 
 copy=$(mktemp -d) || exit 1
 trap 'rm -rf "$copy"' EXIT
@@ -96,6 +105,7 @@ try() { # <name> <file> <old> <new> <tests...>
 
 name='' file='' old='' new='' tests=()
 finish() {
+    [ -z "$only" ] || tests=("$only")
     [ -n "$name" ] && wanted "$name" && try "$name" "$file" "$old" "$new" "${tests[@]}"
     name='' tests=()
 }

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "backend/postgres/pg_hosts.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -25,6 +26,7 @@
 struct pg {
     struct pg_options options;
     char *url, *name; /* owned */
+    struct pg_hosts hosts;
     PGconn *conn;     /* NULL = not connected */
     PGresult *result; /* of the last call */
     int64_t deadline_us;
@@ -74,12 +76,23 @@ static char *copy_text(const char *text)
     return memcpy(mem_alloc(bytes), text, bytes);
 }
 
+static void take_hosts(struct pg *c)
+{
+    PQconninfoOption *options = PQconninfoParse(c->url, NULL);
+    pg_hosts_init(&c->hosts);
+    for (const PQconninfoOption *o = options; o != NULL && o->keyword != NULL; o++) {
+        if (o->val != NULL) pg_hosts_take(&c->hosts, o->keyword, o->val);
+    }
+    PQconninfoFree(options);
+}
+
 struct pg *pg_new(const struct pg_options *options)
 {
     struct pg *c = mem_new(sizeof *c);
     c->options = *options;
     c->url = copy_text(options->url);
     c->name = copy_text(options->name);
+    take_hosts(c);
     buf_init(&c->params);
     return c;
 }
@@ -103,6 +116,7 @@ void pg_free(struct pg *c)
     if (c == NULL) return;
     pg_drop(c);
     buf_fini(&c->params);
+    pg_hosts_fini(&c->hosts);
     mem_free(c->url);
     mem_free(c->name);
     mem_free(c);
@@ -249,6 +263,14 @@ static enum err set_up(struct pg *c, struct error *e)
     return r;
 }
 
+/* The first of several servers was silent. Only if nobody else has found that out meanwhile. */
+static void turn_hosts(struct pg *c)
+{
+    int seen = c->hosts.turns;
+    (void)__atomic_compare_exchange_n(&c->options.breaker->host_turns, &seen, seen + 1, false,
+                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
 static enum err ensure(struct pg *c, struct error *e)
 {
     c->outcome = PG_REFUSED; /* nothing was sent yet */
@@ -257,8 +279,12 @@ static enum err ensure(struct pg *c, struct error *e)
     if (is_broken(c)) return error_set(e, ERR_IO, "PostgreSQL: given up");
     if (c->conn != NULL && PQstatus(c->conn) == CONNECTION_OK) return OK;
     pg_drop(c);
-    const char *const words[] = {"dbname", "application_name", "client_encoding", NULL};
-    const char *const values[] = {c->url, c->name, "UTF8", NULL};
+    int turns = __atomic_load_n(&c->options.breaker->host_turns, __ATOMIC_ACQUIRE);
+    pg_hosts_rotate(&c->hosts, turns);
+    const char *const words[] = {
+        "dbname", "application_name", "client_encoding", "host", "hostaddr", "port", NULL};
+    const char *const values[] = {c->url,        c->name, "UTF8", c->hosts.host, c->hosts.hostaddr,
+                                  c->hosts.port, NULL};
     c->conn = PQconnectStartParams(words, values, 1);
     if (c->conn == NULL) return error_set(e, ERR_NOMEM, "no memory for a connection");
     enum err r = PQstatus(c->conn) == CONNECTION_BAD ? lost(c, e, "cannot connect")
@@ -266,6 +292,7 @@ static enum err ensure(struct pg *c, struct error *e)
     if (r == OK && PQsetnonblocking(c->conn, 1) != 0) r = lost(c, e, "cannot connect");
     if (r == OK) PQsetNoticeReceiver(c->conn, on_notice, c);
     if (r == OK) r = set_up(c, e);
+    if (r != OK && clock_mono_us() >= c->deadline_us) turn_hosts(c);
     if (r != OK) c->outcome = PG_REFUSED;
     return r;
 }

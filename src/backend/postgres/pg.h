@@ -23,6 +23,9 @@ struct pg;
 struct pg_breaker {
     int fd;      /* an eventfd, readable when it is open */
     int is_open; /* atomic */
+    /* Of several servers the first one was silent so often; atomic. What one connection has found
+     * out, the others need not. */
+    int host_turns;
 };
 
 ERR_MUST_USE enum err pg_breaker_init(struct pg_breaker *b, struct error *e);

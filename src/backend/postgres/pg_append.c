@@ -9,8 +9,8 @@
 
 #define RETRY_MS 100
 
-/* What came before the batch is in the log, or in the entries already. It is not when PostgreSQL has
- * lost it: a server that had less than another was promoted. */
+/* What came before the batch is in the log, or in the entries already. It is not when PostgreSQL
+ * has lost it: a server that had less than another was promoted. */
 #define HAS_BEFORE(batch, version)                                                                 \
     "(EXISTS (SELECT 1 FROM tupled_log b WHERE b.id = $1 AND b.batch = " batch " - 1) OR EXISTS "  \
     "(SELECT 1 FROM tupled_applied a WHERE a.id = $1 AND a.applied >= " version "))"

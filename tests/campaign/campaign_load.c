@@ -1,0 +1,120 @@
+/* campaign_load <directory> <seconds> <host:port>...: clients that write, read and work on a queue
+ * for so long, whatever happens to the nodes. At the end the queue is emptied and the cluster is
+ * asked for its feed. The history is in <directory>: a file of each client, and `end`. Ends with 1
+ * when the cluster does not answer at the end.
+ *
+ * Environment: CAMPAIGN_SEED; CAMPAIGN_CLIENTS (9); CAMPAIGN_PAUSE_US, the mean time between two
+ * acts of one client (4000).
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "campaign/acts.h"
+
+#define CLIENTS_MAX 64
+#define END_MS 5000
+#define END_US 120000000 /* for emptying the queue and reading the feed */
+
+struct client {
+    pthread_t thread;
+    struct talk talk;
+    int64_t stop_us;
+    uint64_t pause_us;
+};
+
+static uint64_t number_of(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text != NULL && text[0] != '\0' ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void *run_client(void *arg)
+{
+    struct client *c = arg;
+    while (talk_now_us() < c->stop_us) {
+        acts_any(&c->talk);
+        if (c->pause_us > 0) usleep((useconds_t)talk_below(&c->talk, 2 * c->pause_us));
+    }
+    talk_close(&c->talk);
+    return NULL;
+}
+
+static FILE *open_file(const char *directory, const char *name, unsigned number)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s%u", directory, name, number);
+    FILE *f = fopen(path, "w");
+    if (f == NULL) {
+        perror(path);
+        exit(2);
+    }
+    return f;
+}
+
+static void take_nodes(struct talk_nodes *nodes, char **words, int count)
+{
+    for (int i = 0; i < count && i < TALK_NODES_MAX; i++) {
+        char *colon = strrchr(words[i], ':');
+        if (colon == NULL) exit(2);
+        *colon = '\0';
+        nodes->host[i] = words[i];
+        nodes->port[i] = (int)strtol(colon + 1, NULL, 10);
+        nodes->count = i + 1;
+    }
+}
+
+/* Three kinds of clients: those that wait long hear what a node says that was stopped or cut off
+ * for a while; the hasty ones have gone to another by then; and readers, one for each node, ask
+ * theirs for this and that as long as it answers anything. */
+static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, FILE *out)
+{
+    static const int reply_ms[] = {60, 300, 8000};
+    uint64_t seed = number_of("CAMPAIGN_SEED", 1);
+    return (struct talk){.nodes = nodes,
+                         .out = out,
+                         .number = number,
+                         .node = (int)(number / 3) % nodes->count,
+                         .is_reader = number % 3 == 0,
+                         .is_hasty = number % 3 == 1,
+                         .reply_ms = reply_ms[number % 3],
+                         .random = seed * 1000003 + number};
+}
+
+int main(int argc, char **argv)
+{
+    static struct client clients[CLIENTS_MAX];
+    struct talk_nodes nodes = {0};
+    unsigned count = (unsigned)number_of("CAMPAIGN_CLIENTS", 9);
+    if (argc < 4 || count > CLIENTS_MAX) {
+        fprintf(stderr, "usage: campaign_load <directory> <seconds> <host:port>...\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    take_nodes(&nodes, argv + 3, argc - 3);
+    int64_t stop_us = talk_now_us() + strtoll(argv[2], NULL, 10) * 1000000;
+    for (unsigned i = 0; i < count; i++) {
+        clients[i].talk = new_talk(&nodes, i + 1, open_file(argv[1], "client", i + 1));
+        clients[i].stop_us = stop_us;
+        /* A reader has nothing to bring to an end. */
+        clients[i].talk.until_us = stop_us + (clients[i].talk.is_reader ? 0 : END_US);
+        clients[i].pause_us = number_of("CAMPAIGN_PAUSE_US", 4000);
+        if (pthread_create(&clients[i].thread, NULL, run_client, &clients[i]) != 0) abort();
+    }
+    for (unsigned i = 0; i < count; i++) {
+        pthread_join(clients[i].thread, NULL);
+        fclose(clients[i].talk.out);
+    }
+    struct talk last = new_talk(&nodes, count + 1, open_file(argv[1], "end", 0));
+    last.until_us = stop_us + END_US;
+    last.reply_ms = END_MS;
+    last.is_reader = last.is_hasty = false;
+    fprintf(last.out, "stop %lld\n", (long long)stop_us);
+    bool is_told = acts_drain(&last) && acts_tell_end(&last);
+    talk_close(&last);
+    fclose(last.out);
+    if (!is_told) fprintf(stderr, "campaign_load: the cluster does not answer at the end\n");
+    return is_told ? 0 : 1;
+}

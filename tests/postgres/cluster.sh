@@ -1,0 +1,174 @@
+# Sourced after server.sh (same folder) by scripts that need three PostgreSQL: p1 is the primary, p2 and p3 stream from
+# it, and a commit waits for one of them (`ANY 1`). Loopback only, on ports that were free.
+#
+#   pgc_prepare                the directory and the ports, if they are wanted before:
+#   pgc_start                  makes and starts all three; false, with a text, when that failed. $pgc_dir, $pgc_url
+#   pgc_primary                the number of the one that takes writes: $pgc_lead
+#   pgc_sql <n> <statement>    its result, bare
+#   pgc_fail_over              kill -9 of the primary and all its processes; of the others the one that has received
+#                              most is promoted, the third one follows it. The old primary stays shut out.
+#   pgc_rejoin <n>             what <n> had is thrown away: it comes back as a standby, with a copy of the primary
+#   pgc_wait_standbys <count>  waits, 60 s at most, until so many standbys stream
+#   pgc_kill <n>               kill -9
+#   pgc_remove                 kills all, and removes the directory ($pgc_keep=1: stops them and keeps it)
+#   pgc_port <variable>        a port that nobody listens on
+# Before pgc_start: pgc_upstream=(ports) gives the port by which <n> reaches its primary (a proxy), if not directly.
+
+pgc_dir='' pgc_url='' pgc_lead=1 pgc_keep=''
+pgc_pid=() pgc_ports=() pgc_upstream=()
+pgc_names='ANY 1 (p1, p2, p3)'
+
+pgc_port() {
+    local tries try
+    for ((tries = 0; tries < 200; tries++)); do
+        try=$((15000 + SRANDOM % 17000))
+        [[ " ${pgc_taken:-} " != *" $try "* ]] || continue
+        if ! (exec 3<>"/dev/tcp/127.0.0.1/$try") 2>/dev/null; then
+            pgc_taken="${pgc_taken:-} $try"
+            printf -v "$1" %s "$try"
+            return
+        fi
+    done
+    echo "no free port"
+    return 1
+}
+
+pgc_sql() {
+    PGCONNECT_TIMEOUT=5 "$pg_bin/psql" -qAtX -h 127.0.0.1 -p "${pgc_ports[$1]}" -U tupled -d postgres -c "$2" 2>&1
+}
+
+# As the ordinary user, with the directory as its own.
+pgc_run() {
+    (cd "$pgc_dir" && exec "${pg_user[@]}" "$@")
+}
+
+pgc_launch() {
+    local n=$1
+    # exec: the process id is PostgreSQL's own, not that of a shell.
+    (cd "$pgc_dir" && exec "${pg_user[@]}" "$pg_bin/postgres" -D "$pgc_dir/p$n" -p "${pgc_ports[n]}" -k '' \
+        -c listen_addresses=127.0.0.1 -c cluster_name="p$n" -c synchronous_standby_names="$pgc_names" \
+        -c synchronous_commit=on -c shared_buffers=32MB -c max_connections=120 -c max_wal_senders=8 \
+        -c wal_keep_size=512MB -c wal_retrieve_retry_interval=200ms -c wal_receiver_timeout=5s \
+        -c wal_sender_timeout=5s) >>"$pgc_dir/p$n.log" 2>&1 &
+    pgc_pid[n]=$!
+}
+
+pgc_ready() {
+    local tries
+    for ((tries = 0; tries < 1500; tries++)); do
+        "$pg_bin/pg_isready" -q -h 127.0.0.1 -p "${pgc_ports[$1]}" && return
+        kill -0 "${pgc_pid[$1]}" 2>/dev/null || break
+        sleep 0.02
+    done
+    echo "PostgreSQL p$1 does not start"
+    tail -n 20 "$pgc_dir/p$1.log"
+    return 1
+}
+
+# By what standby <n> reaches its primary, which listens on <port>.
+pgc_conninfo() {
+    echo "host=127.0.0.1 port=${pgc_upstream[$1]:-$2} user=tupled application_name=p$1 connect_timeout=3"
+}
+
+# pgc_copy <n>: its directory as a copy of the primary's, to be started as a standby.
+pgc_copy() {
+    local n=$1
+    rm -rf "$pgc_dir/p$n"
+    pgc_run "$pg_bin/pg_basebackup" -h 127.0.0.1 -p "${pgc_ports[pgc_lead]}" -U tupled -D "$pgc_dir/p$n" -c fast \
+        --no-sync >>"$pgc_dir/p$n.log" 2>&1 || { tail -n 5 "$pgc_dir/p$n.log"; return 1; }
+    # Its own settings replace those that the copy brought.
+    pgc_run tee "$pgc_dir/p$n/postgresql.auto.conf" >/dev/null \
+        <<<"primary_conninfo = '$(pgc_conninfo "$n" "${pgc_ports[pgc_lead]}")'"
+    pgc_run touch "$pgc_dir/p$n/standby.signal"
+}
+
+pgc_prepare() {
+    local n
+    pgc_dir=$(mktemp -d /tmp/tupled-pgc.XXXXXX) || return
+    [ "$(id -u)" != 0 ] || chown nobody:nogroup "$pgc_dir"
+    for n in 1 2 3; do pgc_port "pgc_ports[$n]" || return; done
+    pgc_url="postgresql://tupled@127.0.0.1:${pgc_ports[1]},127.0.0.1:${pgc_ports[2]},127.0.0.1:${pgc_ports[3]}"
+    pgc_url+="/postgres?target_session_attrs=read-write"
+}
+
+pgc_start() {
+    local n
+    [ -n "$pgc_dir" ] || pgc_prepare || return
+    pgc_run "$pg_bin/initdb" -D "$pgc_dir/p1" -A trust -U tupled --no-sync --locale=C -E UTF8 \
+        >"$pgc_dir/p1.log" 2>&1 || { cat "$pgc_dir/p1.log"; return 1; }
+    pgc_lead=1
+    pgc_launch 1
+    pgc_ready 1 || return
+    for n in 2 3; do
+        pgc_copy "$n" || return
+        pgc_launch "$n"
+    done
+    pgc_ready 2 && pgc_ready 3 && pgc_wait_standbys 2
+}
+
+pgc_wait_standbys() {
+    local tries
+    for ((tries = 0; tries < 600; tries++)); do
+        [ "$(pgc_sql "$pgc_lead" "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'")" != "$1" ] ||
+            return 0
+        sleep 0.1
+    done
+    echo "there are no $1 standbys"
+    return 1
+}
+
+# All its processes: each has a session of its own, and would notice the end of the first one only after a while.
+pgc_kill() {
+    local children child
+    [ -n "${pgc_pid[$1]:-}" ] || return 0
+    kill -STOP "${pgc_pid[$1]}" 2>/dev/null
+    children=$(pgrep -P "${pgc_pid[$1]}")
+    # shellcheck disable=SC2086
+    kill -KILL "${pgc_pid[$1]}" $children 2>/dev/null
+    wait "${pgc_pid[$1]}" 2>/dev/null
+    pgc_pid[$1]=''
+    for child in $children; do
+        while kill -0 "$child" 2>/dev/null; do sleep 0.01; done
+    done
+}
+
+# Prints the standby that has received most; nothing when there is none.
+pgc_most_advanced() {
+    local n
+    for n in 1 2 3; do
+        if [ "$n" = "$pgc_lead" ] || [ -z "${pgc_pid[n]:-}" ]; then continue; fi
+        echo "$(pgc_sql "$n" "SELECT pg_last_wal_receive_lsn() - '0/0'") $n"
+    done | grep -E '^[0-9]+ ' | sort -n | tail -n 1 | cut -d' ' -f2
+}
+
+pgc_fail_over() {
+    local old=$pgc_lead next n
+    pgc_kill "$old"
+    next=$(pgc_most_advanced)
+    [ -n "$next" ] || { echo "no standby can be promoted"; return 1; }
+    [ "$(pgc_sql "$next" 'SELECT pg_promote(true, 30)')" = t ] || { echo "p$next is not promoted"; return 1; }
+    pgc_lead=$next
+    for n in 1 2 3; do
+        if [ "$n" = "$next" ] || [ -z "${pgc_pid[n]:-}" ]; then continue; fi
+        pgc_sql "$n" "ALTER SYSTEM SET primary_conninfo = '$(pgc_conninfo "$n" "${pgc_ports[next]}")'" &&
+            pgc_sql "$n" 'SELECT pg_reload_conf()' >/dev/null
+    done
+}
+
+pgc_rejoin() {
+    pgc_kill "$1"
+    pgc_copy "$1" && pgc_launch "$1" && pgc_ready "$1"
+}
+
+pgc_remove() {
+    local n
+    [ -n "$pgc_dir" ] || return 0
+    if [ -n "$pgc_keep" ]; then
+        for n in 1 2 3; do [ -z "${pgc_pid[n]:-}" ] || kill -INT "${pgc_pid[n]}" 2>/dev/null; done
+        for n in 1 2 3; do [ -z "${pgc_pid[n]:-}" ] || wait "${pgc_pid[n]}" 2>/dev/null; done
+    else
+        for n in 1 2 3; do pgc_kill "$n"; done
+        rm -rf "$pgc_dir"
+    fi
+    pgc_pid=()
+}
