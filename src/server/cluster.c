@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "server/server_int.h"
 
-#define LOOK_PERCENT 10 /* of the lease, between two looks at who leads */
+#define LOOK_PERCENT 5  /* of the lease, between two looks at who leads */
 #define MEET_PERCENT 33 /* ... and between two signs of life */
 #define CALL_MS_MIN 1000
 #define LOG_US 10000000     /* between two lines that say the same */

@@ -243,7 +243,7 @@ bool pg_history_begin(struct journal *journal, struct journal_read *r)
 }
 
 /* Commits that a leader had told of, and that PostgreSQL then lost: the next leader's versions are
- * far above (TERM_JUMP), and what lies between never was. */
+ * far above (TERM_JUMP), and what lies between never was. `first`: of the batch. */
 static bool is_of_lost_history(uint64_t version, const struct pg_part *b, uint64_t first)
 {
     return b->version_before < version && version < first &&
@@ -255,6 +255,7 @@ static enum err take_batch(struct journal_read *r, struct pg_reading *k, const s
 {
     struct slice rest = b->body;
     struct txn_view txn;
+    bool is_first = true;
     if (b->version_before > k->version) {
         return error_set(&r->error, ERR_STALE, "what followed version %llu is not kept any more",
                          (unsigned long long)k->version);
@@ -264,12 +265,14 @@ static enum err take_batch(struct journal_read *r, struct pg_reading *k, const s
             return error_set(&r->error, ERR_CORRUPT, "batch %lld of tupled_log does not decode",
                              (long long)b->batch);
         }
-        if (txn.version <= k->version) continue;
-        if (is_of_lost_history(k->version, b, txn.version)) {
+        bool is_lost = is_first && is_of_lost_history(k->version, b, txn.version);
+        is_first = false;
+        if (is_lost) {
             return error_set(&r->error, ERR_STALE,
                              "version %llu was lost when PostgreSQL failed over",
                              (unsigned long long)k->version);
         }
+        if (txn.version <= k->version) continue;
         if (txn.version > k->end) {
             *is_full = true;
             return OK;

@@ -283,9 +283,12 @@ static void versions_after_a_promotion_are_far_above(void **state)
            p.id);
     rig_open(&r);
     uint64_t after = rig_set(&r, key_of(0, "after"), slice_str("x"));
+    (void)rig_set(&r, key_of(0, "with it"), slice_str("x")); /* in the same batch */
     rig_settle(&r);
     assert_true(after >= ((uint64_t)1 << 40) && after > lost);
     assert_int_equal(read_after(&r, before, &count), OK);
+    assert_int_equal(count, 2);
+    assert_int_equal(read_after(&r, after, &count), OK);
     assert_int_equal(count, 1);
     assert_int_equal(read_after(&r, lost, &count), ERR_STALE);
     assert_int_equal(count, 0);
