@@ -92,6 +92,7 @@ void stream_become(struct stream *s, const struct protocol *protocol, void *arg)
     bool is_forgotten = s->protocol->forget(s, &work);
     INVARIANT(is_forgotten);
     s->protocol = protocol;
+    s->pause_bytes = STREAM_PAUSE_BYTES;
     s->session = protocol->begin(arg, s);
 }
 
@@ -251,7 +252,7 @@ void conn_flush_queued(struct net *n, bool all)
         conn_flush(c);
         if (c->stream.state != STREAM_DEAD && c->is_overrun) (void)stream_check_output(&c->stream);
         /* Commands that waited for room in the output can go on. */
-        if (before >= STREAM_PAUSE_BYTES && c->stream.state == STREAM_OPEN) {
+        if (before >= c->stream.pause_bytes && c->stream.state == STREAM_OPEN) {
             stream_queue(&c->stream);
         }
         if (!all && i % LOOK_EVERY == 0 && clock_mono_us() - begin_us > FLUSH_US_MAX) return;
@@ -279,7 +280,7 @@ static void on_writable(struct ev_loop *loop, ev_io *io, int events)
     if (c->tls != NULL && tls_read_wants_write(c->tls)) conn_queue_read(c);
     conn_flush(c);
     /* It may have stopped running commands because this much was unsent. */
-    if (c->stream.state == STREAM_OPEN && stream_pending(&c->stream) < STREAM_PAUSE_BYTES) {
+    if (c->stream.state == STREAM_OPEN && stream_pending(&c->stream) < c->stream.pause_bytes) {
         stream_queue(&c->stream);
     }
 }
@@ -416,6 +417,7 @@ struct conn *conn_make(struct net *n, const struct listener *l, const struct lin
     c->begin_arg = l->arg;
     s->state = STREAM_HANDSHAKE;
     s->protocol = l->protocol;
+    s->pause_bytes = STREAM_PAUSE_BYTES;
     s->net = n;
     s->link = *link;
     s->link.created_ms = s->link.active_ms = clock_wall_ms();

@@ -65,7 +65,9 @@ struct stream {
     struct net *net;
     struct link link;
     enum stream_state state;
-    bool has_eof; /* the peer has closed its side; what it sent before is still answered */
+    size_t pause_bytes; /* run is called when less than this is unsent again; STREAM_PAUSE_BYTES,
+                         * until `begin` of the protocol says otherwise */
+    bool has_eof;       /* the peer has closed its side; what it sent before is still answered */
     /* To be appended to (output.bytes), then stream_mark before anything else is called. */
     struct output output;
 };

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #define READ_BYTES ((size_t)64 * 1024)
+#define PAUSE_BYTES ((size_t)64 * 1024) /* who sends for somebody with so much unsent is not read */
 
 enum side { DOWN, UP }; /* to the client, to the leader */
 
@@ -38,6 +39,7 @@ static void *end_begin(void *arg, struct stream *s)
 {
     struct relay_end *end = arg;
     end->stream = s;
+    s->pause_bytes = PAUSE_BYTES;
     return end;
 }
 
@@ -45,7 +47,7 @@ static bool end_wants_input(const struct stream *s)
 {
     struct relay_end *end = end_of(s);
     const struct stream *to = other_of(end)->stream;
-    end->is_paused = to != NULL && stream_pending(to) >= STREAM_PAUSE_BYTES;
+    end->is_paused = to != NULL && stream_pending(to) >= PAUSE_BYTES;
     return !end->is_paused;
 }
 
@@ -81,7 +83,7 @@ static void end_run(struct stream *s)
 {
     struct relay_end *end = end_of(s);
     struct relay_end *from = other_of(end);
-    if (from->is_paused && from->stream != NULL && stream_pending(s) < STREAM_PAUSE_BYTES) {
+    if (from->is_paused && from->stream != NULL && stream_pending(s) < PAUSE_BYTES) {
         from->is_paused = false;
         stream_queue(from->stream);
     }

@@ -286,6 +286,9 @@ enum err cluster_open(struct server *s, struct error *e)
     s->cluster = k;
     set_names(k);
     if (k->worker == NULL) return error_set(e, ERR_IO, "the system gives no more threads");
+    if (s->config->durability != CONFIG_DURABLE_ALWAYS) {
+        log_warning("durability has no effect with backend postgresql: see postgresql-durability");
+    }
     log_notice("standing by as node %s, reached at %s", k->name, k->address);
     return OK;
 }

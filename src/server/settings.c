@@ -208,25 +208,25 @@ void settings_to_env(struct server *s)
 /* ---- maxclients ------------------------------------------------------------------------------ */
 
 /* Asks for as many descriptors as so many clients need; how many clients those allow that there
- * are.
+ * are. With several nodes each client that is passed on needs two.
  */
-static uint64_t clients_possible(uint64_t wanted)
+static uint64_t clients_possible(const struct server *s, uint64_t wanted)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-    if (limit.rlim_cur >= wanted + RESERVED_FILES) return wanted;
+    uint64_t each = s->config->backend == CONFIG_POSTGRESQL ? 2 : 1;
+    uint64_t files = wanted * each + RESERVED_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= files) return wanted;
     rlim_t old = limit.rlim_cur;
-    limit.rlim_cur = wanted + RESERVED_FILES < limit.rlim_max ? wanted + RESERVED_FILES
-                                                              : limit.rlim_max;
+    limit.rlim_cur = files < limit.rlim_max ? files : limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = old;
-    if (limit.rlim_cur >= wanted + RESERVED_FILES) return wanted;
-    return limit.rlim_cur > 2 * RESERVED_FILES ? limit.rlim_cur - RESERVED_FILES : 16;
+    if (limit.rlim_cur >= files) return wanted;
+    return limit.rlim_cur > 2 * RESERVED_FILES ? (limit.rlim_cur - RESERVED_FILES) / each : 16;
 }
 
 void settings_limit_clients(struct server *s)
 {
     uint64_t wanted = s->config->maxclients;
-    uint64_t possible = clients_possible(wanted);
+    uint64_t possible = clients_possible(s, wanted);
     if (possible >= wanted) return;
     log_warning("maxclients lowered from %llu to %llu: no more open files are allowed",
                 (unsigned long long)wanted, (unsigned long long)possible);
@@ -255,9 +255,9 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
 }
 
 /* Words of Redis. */
-static enum err check_clients(uint64_t wanted, struct error *e)
+static enum err check_clients(const struct server *s, uint64_t wanted, struct error *e)
 {
-    uint64_t possible = clients_possible(wanted);
+    uint64_t possible = clients_possible(s, wanted);
     if (possible >= wanted) return OK;
     return error_set(e, ERR_LIMIT,
                      "The operating system is not able to handle the specified number of clients, "
@@ -279,7 +279,7 @@ static enum err try_changes(const struct server *s, const struct config_change *
         *failed = i;
         r = config_set(&next, changes[i].setting, &changes[i].value, 1, e);
         if (r == OK && changes[i].setting == config_find(slice_str("maxclients"))) {
-            r = check_clients(next.maxclients, e);
+            r = check_clients(s, next.maxclients, e);
         }
         if (i < first_tls && config_is_tls(changes[i].setting)) first_tls = i;
     }

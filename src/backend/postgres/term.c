@@ -115,9 +115,7 @@ void term_give_up(struct term *t)
 
 static const char quorum_sql[] = "SELECT current_setting('synchronous_standby_names')";
 
-/* "ANY 2 (a, b, c)", "FIRST 2 (a, b)", "2 (a, b)" are 2; "a, b" is 1 (PostgreSQL's manual,
- * synchronous_standby_names). */
-static unsigned quorum_of(struct slice text)
+unsigned term_quorum_of(struct slice text)
 {
     size_t at = 0;
     unsigned n = 0;
@@ -143,7 +141,7 @@ static enum err check_quorum(struct term *t, struct error *e)
     pg_begin(t->pg);
     enum err r = pg_run_again(t->pg, quorum_sql, e);
     if (r != OK) return r;
-    unsigned count = quorum_of(pg_bytes(t->pg, 0, 0));
+    unsigned count = term_quorum_of(pg_bytes(t->pg, 0, 0));
     __atomic_store_n(&t->quorum, count, __ATOMIC_RELAXED);
     if (count > 0) return OK;
     return error_set(e, ERR_IO,

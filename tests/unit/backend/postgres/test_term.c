@@ -242,9 +242,36 @@ static void nonsense_is_said(void **state)
     assert_int_equal(term_open(&o, &t, &e), ERR_IO);
 }
 
+static void how_many_standbys_have_a_commit(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned count;
+    } cases[] = {{"", 0},
+                 {"  ", 0},
+                 {"a", 1},
+                 {"a, b", 1},
+                 {"*", 1},
+                 {"ANY 1 (a, b)", 1},
+                 {"ANY 2 (a, b, c)", 2},
+                 {"any 2(a,b,c)", 2},
+                 {"FIRST 3 (a, b, c, d)", 3},
+                 {"2 (a, b)", 2},
+                 {" 12 ( a )", 12},
+                 {"2a, b", 1},
+                 {"any, first", 1},
+                 {"\"ANY 2\"", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned count = term_quorum_of(slice_str(cases[i].text));
+        if (count != cases[i].count) fail_msg("\"%s\" is %u", cases[i].text, count);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(how_many_standbys_have_a_commit),
         cmocka_unit_test(the_first_one_leads),
         cmocka_unit_test(a_lease_ends_by_itself),
         cmocka_unit_test(who_renews_stays),
