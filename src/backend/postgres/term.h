@@ -75,8 +75,8 @@ const char *term_address(const struct term *t);
 /* Standbys of PostgreSQL that have each commit, as it was last configured there; 0 = this node does
  * not ask. Any thread. */
 unsigned term_quorum(const struct term *t);
-/* Of a value of synchronous_standby_names (PostgreSQL's manual): "ANY 2 (a, b, c)", "FIRST 2 (a, b)"
- * and "2 (a, b)" are 2, "a, b" is 1, "" is 0. */
+/* Of a value of synchronous_standby_names (PostgreSQL's manual): "ANY 2 (a, b, c)", "FIRST 2 (a,
+ * b)" and "2 (a, b)" are 2, "a, b" is 1, "" is 0. */
 unsigned term_quorum_of(struct slice text);
 /* The versions below it may have been given by leaders before: also by those of whom PostgreSQL has
  * lost something, because a server that had less than another was promoted: then its timeline is
