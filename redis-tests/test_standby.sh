@@ -107,6 +107,10 @@ same "it lives" 200 "$(http 2 /livez -o /dev/null -w '%{http_code}')"
 same "it is not ready: it does not lead" 503 "$(http 2 /readyz -o /dev/null -w '%{http_code}')"
 check "... and says so" grep -q 'this node does not lead' <(http 2 '/readyz?verbose')
 same "its metrics are its own" 200 "$(http 2 /metrics -o /dev/null -w '%{http_code}')"
+same "... of which some are about nodes" "0 1 2" "$(http 2 /metrics |
+    awk '/^tupled_leads / || /^tupled_leader_epoch / || /^tupled_nodes_up / {print $2}' | xargs)"
+check "... and of what it passes on" test "$(http 2 /metrics | sed -n 's/^tupled_relayed_total //p')" -gt 100
+same "the leader's say that it leads" 1 "$(http 1 /metrics | sed -n 's/^tupled_leads //p')"
 same "a request is passed on" '{"result":"1"}' "$(http 2 '/' -d '["KV.GET","[\"a\"]"]')"
 same "... by HTTP/2 too" '{"result":"1"}' "$(http 2 '/' -d '["KV.GET","[\"a\"]"]' --http2-prior-knowledge)"
 same "... a large one" '{"result":"OK"}' "$(head -c 3000000 /dev/zero | tr '\0' x |

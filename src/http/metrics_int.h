@@ -12,6 +12,12 @@
       "1 for the state that the server is in: ok, damaged, store-failing, disk-full.")             \
     X(LOADING, GAUGE, "tupled_loading",                                                            \
       "1 while databases, queues and indexes are read after the start.")                           \
+    X(LEADS, GAUGE, "tupled_leads",                                                               \
+      "1 while this node leads; this and the next four with backend postgresql alone.")            \
+    X(LEADER_EPOCH, GAUGE, "tupled_leader_epoch", "Rises by 1 with each take-over.")               \
+    X(NODES_UP, GAUGE, "tupled_nodes_up", "Other nodes that gave a sign of life not long ago.")    \
+    X(RELAYS, GAUGE, "tupled_relays", "Connections that are passed on to the leader.")             \
+    X(RELAYED, COUNTER, "tupled_relayed", "Connections that were passed on to the leader.")        \
     X(CPU, COUNTER, "tupled_cpu_seconds", "Processor time, by mode: user, system.")                \
     X(RESIDENT, GAUGE, "tupled_memory_resident_bytes", "Memory of the process in RAM.")            \
     X(RESIDENT_MAX, GAUGE, "tupled_memory_resident_max_bytes", "The most that there was.")         \

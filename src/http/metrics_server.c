@@ -6,6 +6,7 @@
 #include "command/observe/memory.h"
 #include "http/metrics_int.h"
 #include "net/tls.h"
+#include "node/node.h"
 #include "request/stats.h"
 
 /* ---- the process ---- */
@@ -59,10 +60,22 @@ static void write_process(struct metrics *m)
     metrics_micro(&m->out, NULL, 0, turn_us > 0 ? (uint64_t)turn_us : 0);
 }
 
+static void write_nodes(struct metrics *m)
+{
+    const struct node *n = m->env->node;
+    if (n == NULL) return;
+    metrics_figure(m, M_LEADS, n->leads);
+    metrics_figure(m, M_LEADER_EPOCH, n->known.epoch);
+    metrics_figure(m, M_NODES_UP, nodes_up(&n->known));
+    metrics_figure(m, M_RELAYS, n->relay_count);
+    metrics_figure(m, M_RELAYED, n->passed_on);
+}
+
 void metrics_server(struct metrics *m)
 {
     write_build(m);
     write_health(m);
+    write_nodes(m);
     write_process(m);
 }
 

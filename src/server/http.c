@@ -40,6 +40,15 @@ void http_of_node(void *server, struct stream *stream, struct slice bytes)
     }
 }
 
+static const char *why_standing_by(const struct server *s)
+{
+    static char text[2 * NODE_TEXT_BYTES + 64];
+    const struct node_leader *l = &s->node.leader;
+    if (!l->is_known) return "this node does not lead, and knows of none that does";
+    snprintf(text, sizeof text, "this node does not lead: %s at %s does", l->name, l->address);
+    return text;
+}
+
 /* NULL: it serves. */
 static const char *why_not_ready(void *arg)
 {
@@ -47,7 +56,7 @@ static const char *why_not_ready(void *arg)
     struct backend_stats stats;
     struct backend *b = s->env.db->backend;
     if (s->service.state == SERVICE_STOPPING) return "the server is stopping";
-    if (s->env.stands_by) return "this node does not lead";
+    if (s->env.stands_by) return why_standing_by(s);
     if (!engine_is_started(s->env.db->engine)) {
         return "the server is starting: it reads what queues and indexes keep in memory";
     }
