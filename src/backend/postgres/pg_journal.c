@@ -10,7 +10,8 @@
 #define VERSIONS_BLOCK (1ULL << 24)
 #define RETRY_US 1000000
 #define LET_GO_US 1000000
-#define LET_GO_BATCHES 1000 /* in a statement; fewer when it is only because there are too many */
+#define LET_GO_BATCHES 1000   /* in a statement; fewer when it is only because there are too many */
+#define LEASE_LOG_US 10000000 /* between two lines that say the same */
 
 /* ---- filling and sealing ---- */
 
@@ -174,12 +175,18 @@ static void lease_done(struct job *job)
 {
     struct small_job *k = (struct small_job *)job;
     struct pg_journal *j = k->journal;
+    int64_t now_us = clock_mono_us();
     j->is_leasing = false;
     if (k->result == ERR_TRYAGAIN) {
         tell_lost(j, &k->error);
     } else if (k->result != OK) {
-        log_warning("the lease is not renewed: %s", k->error.text);
-        j->leased_us = clock_mono_us() - j->options.lease_ms * 1000 / 4; /* again soon */
+        bool is_news = j->lease_told_us == 0 || now_us - j->lease_told_us > LEASE_LOG_US;
+        if (is_news) log_warning("the lease is not renewed: %s", k->error.text);
+        if (is_news) j->lease_told_us = now_us;
+        j->leased_us = now_us - j->options.lease_ms * 1000 / 4; /* again soon */
+    } else if (j->lease_told_us != 0) {
+        log_notice("the lease is renewed again");
+        j->lease_told_us = 0;
     }
 }
 

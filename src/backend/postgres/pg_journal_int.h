@@ -53,7 +53,8 @@ struct pg_journal {
     struct append_job append;
     struct small_job lease, versions, letting_go;
     bool is_leasing, is_reserving, is_letting_go, is_lost_told;
-    int64_t leased_us; /* monotonic: the last renewal was posted */
+    int64_t leased_us;     /* monotonic: the last renewal was posted */
+    int64_t lease_told_us; /* likewise: it was logged that it failed; 0 = it did not */
     uint64_t version_reserved;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
     uint64_t applied;
