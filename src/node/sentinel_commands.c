@@ -339,6 +339,7 @@ static void run_info(struct sentinel_call *c)
 /* The texts, each with its NUL. */
 static const char *find(const struct buf *b, struct slice name)
 {
+    if (b->len == 0) return NULL;
     const char *at = (const char *)b->data;
     const char *end = at + b->len;
     for (; at < end; at += strlen(at) + 1) {
