@@ -1,0 +1,116 @@
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.masterreplica.MasterReplica;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import redis.clients.jedis.DefaultJedisClientConfig;
+import redis.clients.jedis.HostAndPort;
+import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisSentinelPool;
+
+/**
+ * Jedis or Lettuce by Sentinel: finds the leader, goes on when it is killed.
+ *
+ * <p>usage: Sentinel (jedis or lettuce) (port of a Sentinel)...
+ * Says `ready` when the leader may be killed; prints `ok - name` and `not ok - name` lines.
+ */
+public class Sentinel {
+    interface Library {
+        String set(String key, String value) throws Exception;
+
+        String get(String key) throws Exception;
+
+        long incr(String key) throws Exception;
+    }
+
+    static Library jedis(Set<String> sentinels) {
+        JedisSentinelPool pool = new JedisSentinelPool("mymaster", sentinels);
+        return new Library() {
+            public String set(String key, String value) {
+                try (Jedis jedis = pool.getResource()) {
+                    return jedis.set(key, value);
+                }
+            }
+
+            public String get(String key) {
+                try (Jedis jedis = pool.getResource()) {
+                    return jedis.get(key);
+                }
+            }
+
+            public long incr(String key) {
+                try (Jedis jedis = pool.getResource()) {
+                    return jedis.incr(key);
+                }
+            }
+        };
+    }
+
+    static Library lettuce(Set<String> sentinels) {
+        RedisURI.Builder uri = RedisURI.builder().withSentinelMasterId("mymaster").withTimeout(Duration.ofSeconds(2));
+        for (String one : sentinels) uri.withSentinel("127.0.0.1", HostAndPort.from(one).getPort());
+        StatefulRedisConnection<String, String> leader =
+            MasterReplica.connect(RedisClient.create(), StringCodec.UTF8, uri.build());
+        return new Library() {
+            public String set(String key, String value) {
+                return leader.sync().set(key, value);
+            }
+
+            public String get(String key) {
+                return leader.sync().get(key);
+            }
+
+            public long incr(String key) {
+                return leader.sync().incr(key);
+            }
+        };
+    }
+
+    /** Of a Sentinel that answers. */
+    static String leader(Set<String> sentinels) {
+        for (String one : sentinels) {
+            try (Jedis jedis = new Jedis(HostAndPort.from(one), DefaultJedisClientConfig.builder().build())) {
+                return String.join(":", jedis.sentinelGetMasterAddrByName("mymaster"));
+            } catch (RuntimeException error) {
+                // That of the node that was killed.
+            }
+        }
+        return "";
+    }
+
+    public static void main(String[] words) throws Exception {
+        boolean isJedis = words[0].equals("jedis");
+        String name = (isJedis ? "Jedis" : "Lettuce") + " by Sentinel: ", key = "by-" + words[0];
+        Set<String> sentinels = new HashSet<>();
+        for (int n = 1; n < words.length; n++) sentinels.add("127.0.0.1:" + words[n]);
+        Library r = isJedis ? jedis(sentinels) : lettuce(sentinels);
+        r.set(key, "0");
+        check(name + "reads what it wrote", "0".equals(r.get(key)));
+        String before = leader(sentinels);
+        System.out.println("ready");
+        long acknowledged = 0;
+        boolean isElsewhere = false;
+        for (long end = System.nanoTime() + 30_000_000_000L; System.nanoTime() < end && !isElsewhere;) {
+            try {
+                acknowledged = r.incr(key);
+                isElsewhere = !before.equals(leader(sentinels));
+            } catch (RuntimeException error) {
+                // It may have happened or not: the count below says.
+            }
+            TimeUnit.MILLISECONDS.sleep(5);
+        }
+        check(name + "another node leads", isElsewhere);
+        long value = r.incr(key);
+        check(name + "nothing acknowledged is lost (" + acknowledged + ", " + value + ")",
+            value > acknowledged && acknowledged > 0);
+        System.exit(0);
+    }
+
+    static void check(String name, boolean fact) {
+        System.out.println((fact ? "ok - " : "not ok - ") + name);
+    }
+}
