@@ -4,6 +4,7 @@
 #   ask <n> <word>...            redis-cli to its Sentinel
 #   killed <n>                   kills it; $leads is who leads then
 #   goes_on <name> <program>...  the program finds the leader and goes on when that is killed
+#   plainly=1 goes_on ...        ... by a plain connection to a node that stands by
 
 sentinel_port=() leads=''
 export TUPLED_TEST_ANY_SENTINEL_PORT=1 NODE_BIN=$PWD/build/asan/tupled
@@ -43,6 +44,7 @@ goes_on() {
         [ "$(ask 1 SENTINEL REPLICAS mymaster | grep -xA 1 flags | grep -cx slave)" = 2 ] && break
         sleep 0.02
     done
+    if [ -n "${plainly:-}" ]; then set -- "$@" plain "${node_port[first % 3 + 1]}"; fi
     timeout 60 "$@" "${sentinel_port[@]}" >"$scratch/library" 2>&1 &
     local pid=$!
     until grep -q '^ready' "$scratch/library" || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done

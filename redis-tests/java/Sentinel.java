@@ -10,12 +10,14 @@ import java.util.concurrent.TimeUnit;
 import redis.clients.jedis.DefaultJedisClientConfig;
 import redis.clients.jedis.HostAndPort;
 import redis.clients.jedis.Jedis;
+import redis.clients.jedis.JedisPool;
 import redis.clients.jedis.JedisSentinelPool;
+import redis.clients.jedis.util.Pool;
 
 /**
- * Jedis or Lettuce by Sentinel: finds the leader, goes on when it is killed.
+ * Jedis or Lettuce, by Sentinel or through a node that stands by: goes on when the leader is killed.
  *
- * <p>usage: Sentinel (jedis or lettuce) (port of a Sentinel)...
+ * <p>usage: Sentinel (jedis or lettuce) [plain (port of a node)] (port of a Sentinel)...
  * Says `ready` when the leader may be killed; prints `ok - name` and `not ok - name` lines.
  */
 public class Sentinel {
@@ -27,8 +29,8 @@ public class Sentinel {
         long incr(String key) throws Exception;
     }
 
-    static Library jedis(Set<String> sentinels) {
-        JedisSentinelPool pool = new JedisSentinelPool("mymaster", sentinels);
+    static Library jedis(Set<String> sentinels, int node) {
+        Pool<Jedis> pool = node != 0 ? new JedisPool("127.0.0.1", node) : new JedisSentinelPool("mymaster", sentinels);
         return new Library() {
             public String set(String key, String value) {
                 try (Jedis jedis = pool.getResource()) {
@@ -50,11 +52,12 @@ public class Sentinel {
         };
     }
 
-    static Library lettuce(Set<String> sentinels) {
+    static Library lettuce(Set<String> sentinels, int node) {
         RedisURI.Builder uri = RedisURI.builder().withSentinelMasterId("mymaster").withTimeout(Duration.ofSeconds(2));
         for (String one : sentinels) uri.withSentinel("127.0.0.1", HostAndPort.from(one).getPort());
-        StatefulRedisConnection<String, String> leader =
-            MasterReplica.connect(RedisClient.create(), StringCodec.UTF8, uri.build());
+        RedisURI plain = RedisURI.builder().withHost("127.0.0.1").withPort(node).withTimeout(Duration.ofSeconds(2)).build();
+        StatefulRedisConnection<String, String> leader = node != 0 ? RedisClient.create(plain).connect()
+            : MasterReplica.connect(RedisClient.create(), StringCodec.UTF8, uri.build());
         return new Library() {
             public String set(String key, String value) {
                 return leader.sync().set(key, value);
@@ -84,10 +87,12 @@ public class Sentinel {
 
     public static void main(String[] words) throws Exception {
         boolean isJedis = words[0].equals("jedis");
-        String name = (isJedis ? "Jedis" : "Lettuce") + " by Sentinel: ", key = "by-" + words[0];
+        String name = (isJedis ? "Jedis" : "Lettuce"), key = "by-" + words[0];
+        int node = words[1].equals("plain") ? Integer.parseInt(words[2]) : 0;
+        name += node != 0 ? " through a node: " : " by Sentinel: ";
         Set<String> sentinels = new HashSet<>();
-        for (int n = 1; n < words.length; n++) sentinels.add("127.0.0.1:" + words[n]);
-        Library r = isJedis ? jedis(sentinels) : lettuce(sentinels);
+        for (int n = node != 0 ? 3 : 1; n < words.length; n++) sentinels.add("127.0.0.1:" + words[n]);
+        Library r = isJedis ? jedis(sentinels, node) : lettuce(sentinels, node);
         r.set(key, "0");
         check(name + "reads what it wrote", "0".equals(r.get(key)));
         String before = leader(sentinels);
@@ -97,7 +102,8 @@ public class Sentinel {
         for (long end = System.nanoTime() + 30_000_000_000L; System.nanoTime() < end && !isElsewhere;) {
             try {
                 acknowledged = r.incr(key);
-                isElsewhere = !before.equals(leader(sentinels));
+                String now = leader(sentinels);
+                isElsewhere = !now.isEmpty() && !now.equals(before);
             } catch (RuntimeException error) {
                 // It may have happened or not: the count below says.
             }
