@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash export sim late abandon clients mutants cluster test-cluster deps test-deps \
+LIVE_GOALS := run test check docs bench demo fuzz crash export sim late abandon clients model mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
@@ -46,7 +46,7 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
     libhiredis-dev libcurl4-openssl-dev libpq-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
-    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd
+    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin
 DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) redis-tools redis-server sqlite3 openssl
@@ -157,7 +157,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late
 .PHONY: deb deb-deps package-test uninstall
-.PHONY: clients mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
 
@@ -222,9 +222,15 @@ late: test-deps ## redis-tests against a server whose journal and store are late
 	@$(PMAKE) test-build
 	@TUPLED_LATE=1 tests/run.sh redis
 
-clients: test-deps ## client libraries that must be compiled (Go, Rust, Java), by TLS; fetches them
+clients: test-deps ## client libraries that must be compiled (Go, Rust, Java), by TLS and by Sentinel; fetches them
 	@$(PMAKE) build/asan/tupled
 	@TEST_TIMEOUT=1800 tests/run.sh clients
+
+MODEL_PACKAGES := gcc libc6-dev spin
+
+model: ## checks a model of who leads (tests/model/term.pml) in every order of events, and that it finds planted faults
+	$(call need,$(MODEL_PACKAGES))
+	@tests/run.sh model
 
 abandon: test-deps ## drops databases at 10,000 random moments
 	@$(PMAKE) test-build

@@ -3,9 +3,9 @@
 #
 #   install_python  redis-py: $python is an interpreter that has it
 #   install_node    node-redis and ioredis: they are found from $node_home, a copy of redis-tests/node
-#   build_go        go-redis: the words of $go_tls start redis-tests/go
+#   build_go        go-redis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program for Sentinel
 #   build_rust      redis-rs: likewise $rust_tls
-#   build_java      Jedis and Lettuce: likewise $java_tls; its first argument is jedis or lettuce
+#   build_java      Jedis and Lettuce: likewise $java_tls; its first argument is jedis or lettuce; so of $java_sentinel
 #
 # What cannot be fetched is skipped; what then cannot be compiled is a failure. The tools keep what they
 # fetch where they always do.
@@ -13,8 +13,10 @@
 python=$PWD/build/python/env/bin/python
 node_home=$scratch/node
 go_tls=("$PWD/build/clients/go/tls")
+go_sentinel=("$PWD/build/clients/go/sentinel-client")
 rust_tls=("$PWD/build/clients/rust/target/debug/tls")
 java_tls=(java -cp "$PWD/build/clients/java/lib/*:$PWD/build/clients/java/classes" Tls)
+java_sentinel=("${java_tls[@]::3}" Sentinel)
 
 # has <name> <tool>...
 has() {
@@ -77,7 +79,7 @@ fetch_node() {
 
 build_go() {
     has go-redis go && fetched go-redis build/clients/go redis-tests/go/go.mod fetch_go &&
-        compiled go-redis build/clients/go redis-tests/go go build -mod=mod -p 2 -o tls .
+        compiled go-redis build/clients/go redis-tests/go sh -c 'go build -mod=mod -p 2 -o tls . && go build -mod=mod -p 2 -o sentinel-client ./sentinel'
 }
 
 fetch_go() {
@@ -97,7 +99,7 @@ fetch_rust() {
 build_java() {
     has "Jedis and Lettuce" java javac mvn &&
         fetched "Jedis and Lettuce" build/clients/java redis-tests/java/pom.xml fetch_java &&
-        compiled "Jedis and Lettuce" build/clients/java redis-tests/java javac -cp 'lib/*' -d classes Tls.java
+        compiled "Jedis and Lettuce" build/clients/java redis-tests/java javac -cp 'lib/*' -d classes Tls.java Sentinel.java
 }
 
 fetch_java() {

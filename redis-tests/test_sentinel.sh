@@ -4,21 +4,12 @@
 . "$(dirname "$0")/server.sh"
 . redis-tests/postgres.sh
 . redis-tests/libraries.sh
+. redis-tests/sentinels.sh
 
 if ! pg_can; then
     skip "nodes on PostgreSQL" "PostgreSQL is not installed (package postgresql)"
     finish
 fi
-export TUPLED_TEST_ANY_SENTINEL_PORT=1 NODE_BIN=$PWD/build/asan/tupled
-sentinel_port=()
-start() { # node
-    node_start "$1" --lease 600 --postgresql-durability provider
-    node_listens "$1"
-    sentinel_port[$1]=$(sed -n 's/.*questions to Sentinel on .* port \([0-9]*\)$/\1/p' "$scratch/node$1.log")
-}
-ask() { # node, words
-    timeout 20 redis-cli -p "${sentinel_port[$1]}" "${@:2}"
-}
 # What a flat list of names and values says of one name.
 of() { grep -xA 1 "$1" | tail -n 1; }
 
@@ -82,21 +73,6 @@ one=$!
 (sleep 20) | timeout 20 redis-cli -p "${sentinel_port[3]}" PSUBSCRIBE '+s*' 'x*' >"$scratch/pattern" &
 two=$!
 until grep -q subscribe "$scratch/switch" && grep -q 'x\*' "$scratch/pattern"; do sleep 0.02; done
-# killed <node>: and the node that leads then, $leads
-killed() {
-    local n
-    node_signal "$1" -KILL
-    node_gone "$1"
-    leads=''
-    for ((i = 0; i < 1000; i++)); do
-        for n in 1 2 3; do
-            if [ "$n" != "$1" ] && node_leads $n; then leads=$n; fi
-        done
-        [ -z "$leads" ] || return 0
-        sleep 0.02
-    done
-    return 1
-}
 check "another node follows the one that is killed" killed 1
 for ((i = 0; i < 500; i++)); do
     grep -q "^mymaster" "$scratch/switch" && grep -q "^mymaster" "$scratch/pattern" && break
@@ -113,26 +89,6 @@ check "the one that is gone is down, in the end" bash -c "for ((i = 0; i < 500; 
 
 # ---- libraries -------------------------------------------------------------------------------------
 
-# goes_on <name> <program>...: it finds the leader, which is killed when it says that it is ready
-goes_on() {
-    local name=$1 first=$leads
-    shift
-    for n in 1 2 3; do
-        [ -n "${node_pid[n]}" ] || { start $n; node_says $n 'standing by: node[0-9]/.* leads'; }
-    done
-    for ((i = 0; i < 500; i++)); do
-        [ "$(ask 1 SENTINEL REPLICAS mymaster | grep -xA 1 flags | grep -cx slave)" = 2 ] && break
-        sleep 0.02
-    done
-    timeout 60 "$@" "${sentinel_port[@]}" >"$scratch/library" 2>&1 &
-    local pid=$!
-    until grep -q '^ready' "$scratch/library" || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
-    sleep 0.3
-    killed "$first"
-    wait $pid || not_ok "$name ends well"
-    grep -E '^(not )?ok - ' "$scratch/library"
-    grep -q '^ok' "$scratch/library" || { not_ok "$name says something"; head -n 20 "$scratch/library"; }
-}
 if install_python; then goes_on redis-py "$python" redis-tests/python/sentinel.py; fi
 if install_node; then goes_on ioredis node "$node_home/sentinel.js"; fi
 finish

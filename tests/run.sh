@@ -1,10 +1,11 @@
 #!/bin/bash
 # Runs the tests, one program after another, and ends with the line
 #     N passed, N failed, N skipped
-# Usage: tests/run.sh [unit|sim|fuzz|redis|tools|crash|late|postgres|clients]... [-- substring of a path]
-#   without words: unit sim fuzz tools redis late postgres. `make test` builds what it runs.
+# Usage: tests/run.sh [unit|model|sim|fuzz|redis|tools|crash|late|postgres|clients]... [-- substring of a path]
+#   without words: unit model sim fuzz tools redis late postgres. `make test` builds what it runs.
 #
 #   unit   tests/unit/*/test_*.c   cmocka programs, built with ASan + UBSan; those with "tsan: yes" in
+#   model  tests/model/run.sh      a model of who leads, checked by spin
 #   sim    tests/sim/sim_*.c       their first five lines run a second time, built with TSan
 #   fuzz   tests/fuzz/fuzz_*.c     libFuzzer over tests/fuzz/corpus/<name>; one test each
 #   tools  tools/*_test.sh         tests of the house's own tools
@@ -248,17 +249,18 @@ groups=()
 filter=''
 while [ $# -gt 0 ]; do
     case $1 in
-    unit | sim | fuzz | tools | redis | crash | late | postgres | clients) groups+=("$1") ;;
+    unit | model | sim | fuzz | tools | redis | crash | late | postgres | clients) groups+=("$1") ;;
     --) filter=${2:-} && break ;;
     *) sed -n '2,/^$/s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
-[ ${#groups[@]} -gt 0 ] || groups=(unit sim fuzz tools redis late postgres)
+[ ${#groups[@]} -gt 0 ] || groups=(unit model sim fuzz tools redis late postgres)
 
 for group in "${groups[@]}"; do
     case $group in
     unit) side_by_side c_programs tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
+    model) scripts tests/model/run.sh ;;
     sim) c_programs tests/sim/sim_*.c ;;
     fuzz)
         side_by_side fuzz_wanted tests/fuzz/fuzz_*.c

@@ -154,9 +154,18 @@ static enum err check_quorum(struct term *t, struct error *e)
 static const char look_sql[] =
     "SELECT epoch, beat, holder, address, versions_reserved FROM tupled_leader WHERE id = $1";
 
+/* Another one each time. A count would not do: one that is lost when PostgreSQL fails over would
+ * come again, and who had seen it would take the new one for the old. */
+static int64_t new_beat(void)
+{
+    uint64_t random;
+    random_system(&random, sizeof random);
+    return (int64_t)(random >> 2);
+}
+
 /* The log's and the store's epochs rise together, or neither does. */
 static const char take_sql[] =
-    "WITH l AS (UPDATE tupled_leader SET epoch = epoch + 1, beat = beat + 1, holder = $4, "
+    "WITH l AS (UPDATE tupled_leader SET epoch = epoch + 1, beat = $7, holder = $4, "
     "address = $5, timeline = $6, versions_reserved = versions_reserved + CASE WHEN timeline = '' "
     "OR timeline = $6 THEN 0 ELSE 1099511627776 END "
     "WHERE id = $1 AND epoch = $2 AND beat = $3 RETURNING id, epoch, versions_reserved), "
@@ -175,9 +184,10 @@ static enum err look(struct term *t, struct error *e)
 {
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
-    int64_t at_us = now_us();
     enum err r = pg_run_again(t->pg, look_sql, e);
     if (r != OK) return r;
+    /* Not from before it was asked: the beat may be younger than that, by however long it took. */
+    int64_t at_us = now_us();
     if (pg_rows(t->pg) != 1) {
         return error_set(e, ERR_CORRUPT, "tupled_leader has no row of engine %lld",
                          (long long)t->options.id);
@@ -203,8 +213,14 @@ static void lead(struct term *t, int64_t epoch, int64_t sent_us)
     MACHINE_MOVE(&term_machine, t, state, TERM_LEADING);
 }
 
-/* Was the take-over whose answer did not come done? */
-static enum err look_again(struct term *t, int64_t sent_us, struct error *e)
+/* By the holder too: a take-over that is found may be lost again when PostgreSQL fails over, and
+ * somebody else may then have this epoch. */
+static const char claim_sql[] =
+    "UPDATE tupled_leader SET beat = $3 WHERE id = $1 AND epoch = $2 AND holder = $4";
+
+/* Was the take-over whose answer did not come done? What is found may not be safe yet: it is when a
+ * later write is answered, and the lease counts from before that. */
+static enum err look_again(struct term *t, struct error *e)
 {
     int64_t before = t->seen_epoch;
     enum err r = look(t, e);
@@ -212,6 +228,15 @@ static enum err look_again(struct term *t, int64_t sent_us, struct error *e)
     if (strcmp(t->seen_holder, t->holder) != 0 || t->seen_epoch != before + 1) {
         return error_set(e, ERR_WAIT, "somebody else leads");
     }
+    pg_begin(t->pg);
+    pg_put_i64(t->pg, t->options.id);
+    pg_put_i64(t->pg, t->seen_epoch);
+    pg_put_i64(t->pg, new_beat());
+    pg_put_text(t->pg, t->holder);
+    int64_t sent_us = now_us();
+    r = pg_run_again(t->pg, claim_sql, e);
+    if (r != OK) return r;
+    if (pg_changed(t->pg) != 1) return error_set(e, ERR_WAIT, "somebody else leads");
     lead(t, t->seen_epoch, sent_us);
     return OK;
 }
@@ -248,9 +273,10 @@ enum err term_try(struct term *t, struct error *e)
     pg_put_text(t->pg, t->holder);
     pg_put_text(t->pg, t->address);
     pg_put_text(t->pg, timeline);
+    pg_put_i64(t->pg, new_beat());
     int64_t sent_us = now_us();
     r = pg_run(t->pg, take_sql, e);
-    if (r != OK) return pg_outcome(t->pg) == PG_UNKNOWN ? look_again(t, sent_us, e) : r;
+    if (r != OK) return pg_outcome(t->pg) == PG_UNKNOWN ? look_again(t, e) : r;
     if (pg_rows(t->pg) == 0) return error_set(e, ERR_WAIT, "somebody else was faster");
     if (pg_i64(t->pg, 0, 1) != 1) {
         return error_set(e, ERR_CORRUPT, "tupled_applied has no row of engine %lld",
@@ -270,16 +296,16 @@ enum err term_try(struct term *t, struct error *e)
 
 /* ---- leading ---- */
 
-static const char renew_sql[] =
-    "UPDATE tupled_leader SET beat = beat + 1 WHERE id = $1 AND epoch = $2";
+static const char renew_sql[] = "UPDATE tupled_leader SET beat = $3 WHERE id = $1 AND epoch = $2";
 static const char hand_over_sql[] =
-    "UPDATE tupled_leader SET beat = beat + 1, holder = '' WHERE id = $1 AND epoch = $2";
+    "UPDATE tupled_leader SET beat = $3, holder = '' WHERE id = $1 AND epoch = $2";
 
 static enum err beat(struct term *t, const char *sql, struct error *e)
 {
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, (int64_t)t->epoch);
+    pg_put_i64(t->pg, new_beat());
     enum err r = pg_run_again(t->pg, sql, e);
     if (r != OK) return r;
     if (pg_changed(t->pg) == 1) return OK;

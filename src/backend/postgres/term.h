@@ -1,5 +1,5 @@
 /* term: who leads an engine. One row of tupled_leader says it; its `epoch` rises with each
- * take-over, its `beat` with each renewal.
+ * take-over, its `beat` is another one with each renewal. tests/model/term.pml is a model of this.
  *
  *   TERM_FOLLOWING --the same beat for 1.1 x lease, or handed over--> TERM_LEADING
  *        ^                                                                |
@@ -8,9 +8,9 @@
  *
  * No two clocks are compared. A leader's lease counts from before it sent the renewal that
  * succeeded, less a margin; whoever wants to take over waits for longer than that, by its own
- * clock, since it first saw the beat. So the old lease is over before the new leader begins,
- * provided that no clock runs more than a tenth faster than another. The clock is CLOCK_BOOTTIME:
- * it goes on while the machine sleeps.
+ * clock, since it first had the answer with this beat. So the old lease is over before the new
+ * leader begins, provided that no clock runs more than a tenth faster than another. The clock is
+ * CLOCK_BOOTTIME: it goes on while the machine sleeps.
  *
  * A lease that has run out may be renewed under the same epoch: nobody was there meanwhile. Until
  * then nothing may be answered (term_has_lease).

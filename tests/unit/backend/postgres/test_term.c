@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include "backend/postgres/term.h"
 #include "base/clock.h"
@@ -138,6 +139,52 @@ static void who_is_silent_is_followed(void **state)
     term_free(b);
 }
 
+static void *try_once(void *arg)
+{
+    struct error e;
+    return term_try(arg, &e) == OK ? arg : NULL;
+}
+
+static void sql(struct pg *c, const char *text)
+{
+    struct error e;
+    if (pg_script(c, text, &e) != OK) fail_msg("%s", e.text);
+}
+
+/* The answer that took longer than a lease has a beat that is new. */
+static void a_slow_look_is_no_wait(void **state)
+{
+    int64_t id = next_id();
+    struct term *a = node(id, "a");
+    struct term *b = node(id, "b");
+    struct pg *c = term_connect(a, "lock", TERM_WRITE);
+    struct error e;
+    pthread_t thread;
+    void *leader;
+    char text[200];
+    (void)state;
+    expect_leads(a);
+    expect_waits(b);
+    sql(c, "BEGIN; LOCK TABLE tupled_leader");
+    snprintf(text, sizeof text, "UPDATE tupled_leader SET beat = beat + 1 WHERE id = %lld",
+             (long long)id);
+    sql(c, text);
+    assert_int_equal(pthread_create(&thread, NULL, try_once, b), 0);
+    int64_t begin_us = clock_mono_us();
+    do {
+        pg_begin(c);
+        assert_int_equal(pg_run(c, "SELECT count(*) FROM pg_locks WHERE NOT granted", &e), OK);
+        assert_true(clock_mono_us() - begin_us < 10000000);
+    } while (pg_i64(c, 0, 0) == 0);
+    clock_sleep_us(LEASE_MS * 1250);
+    sql(c, "COMMIT");
+    pthread_join(thread, &leader);
+    assert_null(leader);
+    pg_free(c);
+    term_free(a);
+    term_free(b);
+}
+
 static void a_clean_stop_hands_over_at_once(void **state)
 {
     int64_t id = next_id();
@@ -154,12 +201,6 @@ static void a_clean_stop_hands_over_at_once(void **state)
 }
 
 /* ---- several at once ---- */
-
-static void *try_once(void *arg)
-{
-    struct error e;
-    return term_try(arg, &e) == OK ? arg : NULL;
-}
 
 static void one_of_many_leads(void **state)
 {
@@ -276,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_lease_ends_by_itself),
         cmocka_unit_test(who_renews_stays),
         cmocka_unit_test(who_is_silent_is_followed),
+        cmocka_unit_test(a_slow_look_is_no_wait),
         cmocka_unit_test(a_clean_stop_hands_over_at_once),
         cmocka_unit_test(one_of_many_leads),
         cmocka_unit_test(without_postgresql_there_is_no_lease),
