@@ -38,7 +38,7 @@ static enum err role_run(struct request *rq)
     resp_bulk_str(rq->w, "master");
     resp_int(rq->w, nodes != NULL ? (int64_t)offset : 0);
     resp_array(rq->w, up);
-    for (size_t i = 0; up > 0 && i < nodes->other_count; i++) {
+    for (size_t i = 0; nodes != NULL && i < nodes->other_count; i++) {
         char host[NODE_TEXT_BYTES];
         const char *port;
         if (!nodes->others[i].is_up) continue;
