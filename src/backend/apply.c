@@ -300,8 +300,10 @@ static double buffer_level(const struct pipeline *p)
     return ((double)bytes - half) / half;
 }
 
-enum err pipeline_refuse_frozen(struct error *e)
+enum err pipeline_may_commit(const struct pipeline *p, struct error *e)
 {
+    if (p->options.is_following) return error_set(e, ERR_TRYAGAIN, "this node does not lead");
+    if (p->options.frozen_ms == 0) return OK;
     return error_set(e, ERR_FROZEN,
                      "the database is frozen: it shows a moment of the past and takes no write");
 }
@@ -309,7 +311,8 @@ enum err pipeline_refuse_frozen(struct error *e)
 enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
-    if (p->options.frozen_ms != 0) return pipeline_refuse_frozen(e);
+    enum err r = pipeline_may_commit(p, e);
+    if (r != OK) return r;
     double level = buffer_level(p);
     if (level <= 0) return OK;
     if (level < 1 && p->write_budget > 0) return OK;
@@ -332,7 +335,8 @@ static bool bulk_is_due(const struct pipeline *p)
 enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
-    if (p->options.frozen_ms != 0) return pipeline_refuse_frozen(e);
+    enum err r = pipeline_may_commit(p, e);
+    if (r != OK) return r;
     if (bulk_is_due(p)) {
         if (buffer_level(p) > 0) p->bulk_us = clock_mono_us();
         return OK;

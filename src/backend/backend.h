@@ -329,11 +329,17 @@ struct backend_ops {
     enum err (*close)(struct backend *b, struct error *e);
 };
 
+struct txn_view;
+
 struct backend {
     const struct backend_ops *ops;
     /* Set by the owner. on_durable: versions up to `version` are acknowledged. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;
+    /* Of one that follows (pipeline_options.is_following): a commit of another process is part of
+     * the newest state now. An error, and it follows no longer. */
+    enum err (*on_followed)(void *arg, const struct txn_view *txn, struct error *e);
+    void *on_followed_arg;
 };
 
 #endif

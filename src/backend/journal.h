@@ -46,6 +46,9 @@ struct journal_owner {
     void (*on_room)(struct journal *j); /* who got ERR_WAIT may try again */
     void (*on_fatal)(struct journal *j, const struct error *e);
     void (*on_lost)(struct journal *j, const struct error *e);
+    /* Of a journal that follows what another process appends: the next commit, in order, which is
+     * durable. An error ends it: on_lost. */
+    enum err (*on_followed)(struct journal *j, struct txn_view *txn, struct error *e);
     void *arg;
 };
 

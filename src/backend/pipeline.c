@@ -19,8 +19,8 @@ static enum err pipeline_commit(struct backend *b, const struct batch *batch, ui
     struct pipeline *p = pipeline_of(b);
     struct journal *j = p->journal;
     size_t bytes = txn_bytes(batch);
-    if (p->options.frozen_ms != 0) return pipeline_refuse_frozen(e);
-    enum err r = journal_room(j, bytes, e);
+    enum err r = pipeline_may_commit(p, e);
+    if (r == OK) r = journal_room(j, bytes, e);
     if (r == OK && p->version_next >= j->versions_low) {
         r = j->ops->versions_reserve(j, p->version_next, e);
     }
@@ -511,6 +511,7 @@ enum err pipeline_open(const struct pipeline_options *options, struct journal *j
                                             .on_room = on_room,
                                             .on_fatal = on_fatal,
                                             .on_lost = on_lost,
+                                            .on_followed = pipeline_followed,
                                             .arg = p};
     bool has_threads = p->store_worker != NULL && p->query_worker != NULL && p->long_worker != NULL;
     enum err r = has_threads ? OK : error_set(e, ERR_IO, "the system gives no more threads");

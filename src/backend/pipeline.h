@@ -19,6 +19,8 @@ struct pipeline_options {
     unsigned query_threads;
     int64_t scan_ms_max; /* a scan may be open this long */
     int64_t frozen_ms; /* it is always this time (Unix, ms), and nothing is committed; 0 = not so */
+    bool is_following; /* another process commits, and the journal brings it; nothing is committed
+                        * here */
     bool is_inline;    /* no threads: simulation; see worker.h ... */
     unsigned (*pick)(void *arg, unsigned count); /* ... too; NULL = the first */
     void *pick_arg;

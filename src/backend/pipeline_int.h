@@ -131,7 +131,8 @@ ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
 uint64_t pipeline_unapplied_bytes(const struct pipeline *p);
 /* Why the store cannot be written: for whoever must wait for that. */
 /* apply.c */
-enum err pipeline_refuse_frozen(struct error *e);
+/* OK, unless nothing is committed here. */
+enum err pipeline_may_commit(const struct pipeline *p, struct error *e);
 enum err pipeline_store_error(const struct pipeline *p, struct error *e);
 
 /* As waiter_wake_all, but when everything ends: then they are let go. */
@@ -199,5 +200,7 @@ void pipeline_scan_close(struct scan *s);
 /* replay.c: at a start, what the journal holds beyond the store; *version_next: the first that may
  * be given. */
 ERR_MUST_USE enum err pipeline_replay(struct pipeline *p, struct error *e);
+/* struct journal_owner. */
+enum err pipeline_followed(struct journal *j, struct txn_view *txn, struct error *e);
 
 #endif

@@ -1,4 +1,5 @@
-/* replay: at a start, what the journal holds beyond the store becomes memtables again. */
+/* replay: what the journal brings becomes memtables: at a start what it holds beyond the store, and
+ * what another process commits, where it follows that. */
 #include "backend/pipeline_int.h"
 
 #define FROZEN_MAX 2     /* memtables waiting for the store while replaying */
@@ -43,12 +44,13 @@ static enum err replay_make_room(struct pipeline *p, struct error *e)
     return OK;
 }
 
-static enum err take_txn(struct journal_replay *r, struct txn_view *txn, struct error *e)
+/* It becomes part of the newest state. */
+static enum err remember_txn(struct pipeline *p, const struct txn_view *txn, struct error *e)
 {
-    struct pipeline *p = r->arg;
+    struct slice rest = txn->bytes;
     struct mutation mu;
     uint32_t seen = 0;
-    while (mutation_read(&txn->bytes, &mu)) {
+    while (mutation_read(&rest, &mu)) {
         if (mu.key.len < KEY_HEAD_BYTES) {
             return error_set(e, ERR_CORRUPT, "version %llu has a key of %zu bytes",
                              (unsigned long long)txn->version, mu.key.len);
@@ -56,13 +58,32 @@ static enum err take_txn(struct journal_replay *r, struct txn_view *txn, struct 
         pipeline_remember(p, &mu, NULL, txn->version);
         seen++;
     }
-    if (seen != txn->mutations || txn->bytes.len != 0) {
+    if (seen != txn->mutations || rest.len != 0) {
         return error_set(e, ERR_CORRUPT, "version %llu has a malformed record",
                          (unsigned long long)txn->version);
     }
     p->version_newest = txn->version;
+    return OK;
+}
+
+static enum err take_txn(struct journal_replay *r, struct txn_view *txn, struct error *e)
+{
+    struct pipeline *p = r->arg;
+    enum err result = remember_txn(p, txn, e);
+    if (result != OK) return result;
     replay_tell((struct replay *)r);
     return replay_make_room(p, e);
+}
+
+enum err pipeline_followed(struct journal *j, struct txn_view *txn, struct error *e)
+{
+    struct pipeline *p = j->owner.arg;
+    const struct backend *b = &p->base;
+    enum err r = remember_txn(p, txn, e);
+    if (r != OK) return r;
+    p->version_next = txn->version + 1;
+    steady_at_least(&p->time, txn->time_ms);
+    return b->on_followed != NULL ? b->on_followed(b->on_followed_arg, txn, e) : OK;
 }
 
 enum err pipeline_replay(struct pipeline *p, struct error *e)

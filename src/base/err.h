@@ -18,6 +18,7 @@
     X(ERR_CONFLICT, "ERR")        /* a check failed; replies show it as nil, never as text */      \
     X(ERR_WAIT, "TRYAGAIN")       /* not now: the caller is parked and asked again */              \
     X(ERR_TRYAGAIN, "TRYAGAIN")   /* nothing happened, the client may retry */                     \
+    X(ERR_BEHIND, "TRYAGAIN")     /* a node that follows does not have yet what the store has */   \
     X(ERR_DISK_FULL, "ERR")       /* no journal space could be reserved */                         \
     X(ERR_IO, "ERR")              /* a file operation failed */                                    \
     X(ERR_CORRUPT, "CORRUPT")     /* stored bytes that cannot be true */                           \

@@ -17,6 +17,12 @@ static enum err open_local(struct db *db, const struct db_options *options, stru
     return OK;
 }
 
+static enum err followed(void *arg, const struct txn_view *txn, struct error *e)
+{
+    const struct db *db = arg;
+    return engine_follow(db->engine, txn, e);
+}
+
 enum err db_open(const struct db_options *options, struct db **out, struct error *e)
 {
     struct db *db = mem_new(sizeof *db);
@@ -29,6 +35,7 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
                                      : open_local(db, options, &store, e);
     struct journal *journal = db->journal;
     db->is_frozen = options->pipeline.frozen_ms != 0;
+    db->is_following = options->pipeline.is_following;
     if (r == OK && options->wrap.wrap != NULL) {
         options->wrap.wrap(options->wrap.arg, &journal, &store);
     }
@@ -40,7 +47,10 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
     db_on_durable(db, options->on_durable, options->on_durable_arg);
     engine.backend = db->backend;
     engine.is_frozen = db->is_frozen;
+    engine.is_following = queues.is_absent = db->is_following;
     db->engine = engine_new(&engine);
+    db->backend->on_followed = followed;
+    db->backend->on_followed_arg = db;
     unsigned fixed = options->databases == 0 ? DATABASE_FIXED_MAX : options->databases;
     db->databases = databases_new(db->engine, fixed);
     db->watch = watch_new(db->engine, options->late_bytes_max);
@@ -87,8 +97,8 @@ void db_poll(struct db *db)
 
 bool db_turn_end(struct db *db)
 {
-    queues_turn(db->queues);
-    indexes_turn(db->indexes);
+    if (!db->is_following) queues_turn(db->queues);
+    if (!db->is_following) indexes_turn(db->indexes);
     bool has_more = watch_turn(db->watch);
     db->backend->ops->turn_end(db->backend);
     return has_more;
@@ -99,7 +109,7 @@ void db_tick(struct db *db)
     db->backend->ops->tick(db->backend);
     engine_tick(db->engine);
     databases_tick(db->databases);
-    if (!db->is_frozen) queues_tick(db->queues);
+    if (!db->is_frozen && !db->is_following) queues_tick(db->queues);
     archiving_tick(db->archiving);
 }
 

@@ -27,6 +27,7 @@ struct db {
     struct archiving *archiving;   /* NULL likewise */
     const struct lineage *lineage; /* NULL likewise, and when it is not local */
     bool is_frozen;                /* pipeline_options.frozen_ms */
+    bool is_following;             /* pipeline_options.is_following */
     struct engine *engine;
     struct databases *databases;
     struct watch *watch;

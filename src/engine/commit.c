@@ -43,6 +43,14 @@ void write_set_add(struct write_set *ws, enum mutation_kind kind, struct slice k
         .kind = kind, .key = key, .value = value, .expiry_ms = expiry_ms};
 }
 
+void engine_tell_layers(struct engine *g, uint64_t version, const struct write_set *ws)
+{
+    for (size_t i = 0; i < g->after_count; i++) {
+        const struct layer *l = g->after[i];
+        if ((l->kinds & ws->kinds) != 0) l->on_commit(l->arg, version, ws);
+    }
+}
+
 enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *version,
                            struct waiter *w, struct error *e)
 {
@@ -54,10 +62,6 @@ enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *ver
     struct batch batch = {
         .items = ws->items, .count = ws->count, .before = ws->before, .time_ms = ws->time_ms};
     enum err r = g->backend->ops->commit(g->backend, &batch, version, w, e);
-    if (r != OK) return r;
-    for (size_t i = 0; i < g->after_count; i++) {
-        const struct layer *l = g->after[i];
-        if ((l->kinds & ws->kinds) != 0) l->on_commit(l->arg, *version, ws);
-    }
-    return OK;
+    if (r == OK) engine_tell_layers(g, *version, ws);
+    return r;
 }

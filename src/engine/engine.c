@@ -10,14 +10,14 @@ struct engine *engine_new(const struct engine_options *options)
     g->backend = options->backend;
     start_init(&g->start, g);
     expiry_init(&g->expiry, g);
-    idem_init(&g->idem, g);
+    if (!options->is_following) idem_init(&g->idem, g);
     return g;
 }
 
 void engine_free(struct engine *g)
 {
     if (g == NULL) return;
-    idem_fini(&g->idem);
+    if (!g->options.is_following) idem_fini(&g->idem);
     expiry_fini(&g->expiry);
     start_fini(&g->start);
     mem_free(g);
@@ -83,7 +83,7 @@ bool engine_database_next(struct engine *g, const struct overlay *o, uint32_t fr
 void engine_tick(struct engine *g)
 {
     start_tick(&g->start);
-    if (g->options.is_frozen) return; /* time brings nothing */
+    if (g->options.is_frozen || g->options.is_following) return; /* time brings nothing */
     expiry_sweep(&g->expiry);
     idem_tick(&g->idem);
 }

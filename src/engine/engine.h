@@ -13,6 +13,7 @@
 #define ENGINE_ENGINE_H
 
 #include "backend/backend.h"
+#include "backend/txn.h"
 #include "base/arena.h"
 #include "codec/arith.h"
 #include "engine/stamp.h"
@@ -50,7 +51,8 @@ struct engine_options {
     unsigned expire_batch; /* entries removed by one transaction of the sweeper */
     int64_t idem_window_ms;
     uint64_t idem_entries_max;
-    bool is_frozen; /* nothing can be committed */
+    bool is_frozen;    /* nothing can be committed */
+    bool is_following; /* likewise, but by another process: engine_follow */
 };
 
 struct engine *engine_new(const struct engine_options *options);
@@ -361,5 +363,10 @@ void engine_tick(struct engine *g);
 /* For tests: whether it does (at first yes). Reads see no difference. */
 void engine_set_active_expire(struct engine *g, bool is_on);
 uint64_t engine_expired_count(const struct engine *g);
+
+/* Another process has committed this, and the backend has it: the layers are told. Those that only
+ * serve writes (request ids) do not take part. ERR_STALE: it changed what layers keep in memory
+ * while that was being read: open the database again. */
+ERR_MUST_USE enum err engine_follow(struct engine *g, const struct txn_view *txn, struct error *e);
 
 #endif

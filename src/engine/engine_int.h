@@ -70,6 +70,9 @@ struct engine {
 ERR_MUST_USE enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *version,
                                         struct waiter *w, struct error *e);
 
+/* A commit is done: those layers that want to know of it are told. */
+void engine_tell_layers(struct engine *g, uint64_t version, const struct write_set *ws);
+
 /* Lets the layers add what follows from what was written to o since the last time. */
 ERR_MUST_USE enum err engine_derive(struct view *v, struct error *e);
 

@@ -107,9 +107,11 @@ static void read_failed(struct start *s, const struct error *why)
         f = mem_new(sizeof *f);
         f->space = s->space;
         f->database = s->database;
-        log_warning("the %s of database %u cannot be read: %s; commands that need them get this "
-                    "error",
-                    what, s->database, why->text);
+        if (why->code != ERR_BEHIND) {
+            log_warning("the %s of database %u cannot be read: %s; commands that need them get "
+                        "this error",
+                        what, s->database, why->text);
+        }
     } else {
         failure_unlink(s, f);
     }
@@ -126,7 +128,10 @@ static void read_succeeded(struct start *s)
 {
     struct start_failure *f = *failure_of(s, s->space, s->database);
     if (f == NULL) return;
-    log_notice("the %s of database %u can be read again", s->spaces[s->space].what, s->database);
+    if (f->error.code != ERR_BEHIND) {
+        log_notice("the %s of database %u can be read again", s->spaces[s->space].what,
+                   s->database);
+    }
     failure_unlink(s, f);
     mem_free(f);
 }

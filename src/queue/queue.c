@@ -170,6 +170,25 @@ static void nothing_ready(struct waiter *w)
     (void)w;
 }
 
+static void add_layer(struct queues *qs)
+{
+    struct layer layer = {.kinds = LAYER_SPACE(SPACE_QUEUE) | LAYER_SPACE(SPACE_DEDUP) |
+                                   LAYER_FLUSH,
+                          .on_commit = feed_on_commit,
+                          .arg = qs};
+    engine_add_layer(qs->engine, &layer);
+    struct start_space rows = {
+        .space = SPACE_QUEUE, .what = "queues", .rank = 2, .row = memory_row, .arg = qs};
+    struct start_space ids = {.space = SPACE_DEDUP,
+                              .what = "dedup ids",
+                              .rank = 3,
+                              .row = dedup_row,
+                              .done = dedup_read,
+                              .arg = qs};
+    engine_read_at_start(qs->engine, &rows);
+    engine_read_at_start(qs->engine, &ids);
+}
+
 struct queues *queues_new(const struct queue_options *o)
 {
     struct queues *qs = mem_new(sizeof *qs);
@@ -186,21 +205,7 @@ struct queues *queues_new(const struct queue_options *o)
     waiter_list_init(&qs->blocked);
     qs->returned_last = &qs->returned;
     arena_init(&qs->arena, ARENA_BYTES);
-    struct layer layer = {.kinds = LAYER_SPACE(SPACE_QUEUE) | LAYER_SPACE(SPACE_DEDUP) |
-                                   LAYER_FLUSH,
-                          .on_commit = feed_on_commit,
-                          .arg = qs};
-    engine_add_layer(o->engine, &layer);
-    struct start_space rows = {
-        .space = SPACE_QUEUE, .what = "queues", .rank = 2, .row = memory_row, .arg = qs};
-    struct start_space ids = {.space = SPACE_DEDUP,
-                              .what = "dedup ids",
-                              .rank = 3,
-                              .row = dedup_row,
-                              .done = dedup_read,
-                              .arg = qs};
-    engine_read_at_start(o->engine, &rows);
-    engine_read_at_start(o->engine, &ids);
+    if (!o->is_absent) add_layer(qs);
     return qs;
 }
 

@@ -40,6 +40,7 @@ struct queue_options {
     uint64_t dedup_entries_max;
     int64_t dead_age_ms;
     uint64_t dead_length; /* dead letters kept of one queue */
+    bool is_absent;       /* there are none: no row is read or followed, nothing may be asked */
 };
 
 /* Adds its layer to the engine, which must be freed after it. */

@@ -109,11 +109,19 @@ void command_init(struct env *env)
     env->publications = publications_new();
     env->settings.queue_prefetch = 16;
     logins_init(env);
-    env->touched = touched_new(env->db->engine);
+    env->touched = touched_new();
+    env_use_db(env, env->db);
+    waiter_list_init(&env->following.waiters);
     observe_init(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->open != NULL) (*f)->open(env);
     }
+}
+
+void env_use_db(struct env *env, struct db *db)
+{
+    env->db = db;
+    touched_of_engine(env->touched, db->engine);
 }
 
 void command_fini(struct env *env)

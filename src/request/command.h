@@ -129,7 +129,9 @@ struct client {
     char lib_name[CLIENT_NAME_MAX];
     char lib_version[CLIENT_NAME_MAX];
     enum reply_mode reply_mode;
-    bool is_no_evict; /* CLIENT NO-EVICT: it is not closed for want of memory */
+    bool is_readonly;        /* READONLY: a node that stands by answers its reads */
+    int64_t follow_since_us; /* monotonic: its command waits for following; 0 = none does */
+    bool is_no_evict;        /* CLIENT NO-EVICT: it is not closed for want of memory */
 
     /* Of its commands, while they run and after. */
     struct pending *pending; /* owned; NULL = none */
@@ -267,12 +269,22 @@ struct memory_of_clients {
     uint64_t grown;   /* since then, about */
 };
 
+/* A node that stands by and follows what the leader writes (following.h). */
+struct following {
+    bool is_wanted;             /* somebody said READONLY; it stays so */
+    bool is_there;              /* env->db is what the leader had not long ago */
+    char why[ERROR_TEXT_BYTES]; /* it is not there; "" = it begins */
+    struct waiter_list waiters; /* for more of it */
+    int64_t wait_ms;            /* a command waits so long */
+};
+
 /* What commands run in: one for a server, or for a database in another program. */
 struct env {
     struct db *db;     /* owned by whoever made env */
     struct node *node; /* one of several (node/node.h); borrowed; NULL = there are no others */
     const struct nodes_known *nodes; /* likewise (nodes.h): itself and the others */
-    bool stands_by;                  /* it does not lead: only CMD_NODE is answered here */
+    bool stands_by;                  /* it does not lead: only CMD_NODE is answered here ... */
+    struct following following;      /* ... and, to those who said READONLY, CMD_FOLLOWER */
     void *server;                    /* argument of the calls of server_ops */
     const struct server_ops *server_ops;
     const struct tls_status *tls; /* the server's; NULL where there is none */
@@ -373,7 +385,8 @@ enum command_flag {
     CMD_WATCHES = 1 << 25,
     CMD_ALL_KEYS = 1 << 26, /* shows or changes keys that it does not name */
     CMD_AUDITED = 1 << 27,  /* in the audit log */
-    CMD_NODE = 1 << 28,     /* also answered by a node that does not lead */
+    CMD_NODE = 1 << 28,     /* also answered by a node that does not lead ... */
+    CMD_FOLLOWER = 1 << 29, /* ... to those who said READONLY, of what it has */
 };
 
 struct command {
@@ -441,6 +454,10 @@ enum err command_help_run(struct request *rq);
 /* Of one page of KV.LIST and its like. */
 #define LIST_LIMIT_MAX 10000
 #define LIST_PAGE_BYTES_MAX (16u << 20)
+
+/* Commands run on it from now on; what they did with the one before must be over. For a new one,
+ * before the first commit. */
+void env_use_db(struct env *env, struct db *db);
 
 /* `link` and `ops` outlive it. Its id is a new one. */
 void client_init(struct client *c, struct env *env, struct link *link,

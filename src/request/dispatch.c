@@ -17,6 +17,7 @@
 #include "request/block.h"
 #include "request/database.h"
 #include "request/feature.h"
+#include "request/following.h"
 #include "request/format.h"
 #include "request/idem.h"
 #include "request/multi.h"
@@ -203,8 +204,9 @@ static enum err ask(struct request *rq, bool *is_refused)
 static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, bool *is_refused)
 {
     enum err r = ask(rq, is_refused);
-    if (r == OK && rq->env->stands_by && (rq->command->flags & CMD_NODE) == 0) {
-        r = error_set(&rq->error, ERR_TRYAGAIN, "this node does not lead");
+    if (r == OK) {
+        r = following_enter(rq);
+        if (r == ERR_TRYAGAIN && rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
     }
     *is_queued = r == OK && multi_queues(rq);
     if (r != OK) {
@@ -222,7 +224,7 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, b
         r = multi_queue(rq);
     } else {
         r = request_enter(rq);
-        if (r == OK) r = command_call(rq);
+        if (r == OK) r = following_leave(rq, command_call(rq));
         if (r == ERR_NODB) client_end_transaction(rq->client);
     }
     if (r == ERR_WAIT) {

@@ -22,6 +22,7 @@ struct node_other {
 struct nodes_known {
     char name[NODE_TEXT_BYTES];    /* of this one, and where it is reached */
     char address[NODE_TEXT_BYTES]; /* host:port */
+    char leader[NODE_TEXT_BYTES];  /* host:port of who leads; "" = not known */
     uint64_t epoch;                /* of who leads */
     unsigned quorum; /* standbys of PostgreSQL that have each commit; 0 = not known here */
     struct node_other others[NODE_OTHERS_MAX];

@@ -34,13 +34,17 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     }
 }
 
-struct touched_ranges *touched_new(struct engine *g)
+struct touched_ranges *touched_new(void)
 {
     struct touched_ranges *t = mem_new(sizeof *t);
     RING_INIT(&t->head, next, prev);
+    return t;
+}
+
+void touched_of_engine(struct touched_ranges *t, struct engine *g)
+{
     struct layer layer = {.kinds = LAYER_SPACE(SPACE_DATA), .on_commit = on_commit, .arg = t};
     engine_add_layer(g, &layer);
-    return t;
 }
 
 void touched_free(struct touched_ranges *t)

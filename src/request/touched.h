@@ -21,7 +21,9 @@ struct touched {
 };
 
 /* Adds its layer to the engine, which must be freed after it. */
-struct touched_ranges *touched_new(struct engine *g);
+struct touched_ranges *touched_new(void);
+/* Its commits are noted; before the first of them, once for each engine. */
+void touched_of_engine(struct touched_ranges *t, struct engine *g);
 void touched_free(struct touched_ranges *t);
 void touched_begin(struct touched_ranges *t, struct touched *range, struct slice start,
                    struct slice end);

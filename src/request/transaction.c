@@ -35,7 +35,7 @@ static enum err multi_run(struct request *rq)
 const struct command cmd_multi = {
     .name = "multi",
     .arity = 1,
-    .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED,
+    .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED | CMD_FOLLOWER,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Begins a transaction: the commands that follow are queued until EXEC.",
@@ -56,7 +56,7 @@ static enum err discard_run(struct request *rq)
 const struct command cmd_discard = {
     .name = "discard",
     .arity = 1,
-    .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED,
+    .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED | CMD_FOLLOWER,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Forgets the queued commands and the watched keys.",
@@ -154,8 +154,9 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
             r = error_set(&inner.error, ERR_LIMIT,
                           "the reply of EXEC is larger than max-transaction-size (%zu)", reply_max);
         }
-        if (r == ERR_WAIT) {
-            exec_prefetch(rq, i + 1);
+        if (r == ERR_WAIT) exec_prefetch(rq, i + 1);
+        if (r == ERR_WAIT || r == ERR_BEHIND) {
+            rq->error = inner.error;
             return r;
         }
         if (r != OK) {
@@ -228,14 +229,14 @@ static enum err exec_run(struct request *rq)
         c->entered.created = created;
         c->format = format;
     }
-    if (r != ERR_WAIT) client_end_transaction(c);
+    if (r != ERR_WAIT && r != ERR_BEHIND) client_end_transaction(c);
     return r;
 }
 
 const struct command cmd_exec = {
     .name = "exec",
     .arity = 1,
-    .flags = CMD_TRANSACTION | CMD_UNQUEUED | CMD_RUNS_QUEUE,
+    .flags = CMD_TRANSACTION | CMD_UNQUEUED | CMD_RUNS_QUEUE | CMD_FOLLOWER,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Runs the queued commands as one transaction: all of it happens, or nothing.",

@@ -22,6 +22,7 @@
 #include "backend/worker.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "server/follower.h"
 #include "server/server_int.h"
 
 #define LOOK_PERCENT 5  /* of the lease, between two looks at who leads */
@@ -50,6 +51,7 @@ struct cluster {
 
     struct error told; /* the last that was logged, and when */
     int64_t told_us;
+    struct follower follower;
 };
 
 static const enum term_durability durabilities[] = {
@@ -57,19 +59,24 @@ static const enum term_durability durabilities[] = {
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static enum err open_term(struct cluster *k, struct error *e)
+static struct term_options term_options(const struct cluster *k)
 {
-    struct server *s = k->server;
-    const struct config *c = s->config;
-    if (s->term == NULL) {
-        int64_t lease_ms = (int64_t)c->lease_ms;
-        struct term_options o = {.url = c->postgresql_url,
+    const struct config *c = k->server->config;
+    int64_t lease_ms = (int64_t)c->lease_ms;
+    return (struct term_options){.url = c->postgresql_url,
                                  .id = 1,
                                  .name = k->name,
                                  .address = k->address,
                                  .lease_ms = lease_ms,
                                  .call_ms = lease_ms < CALL_MS_MIN ? CALL_MS_MIN : lease_ms,
                                  .durability = durabilities[c->postgresql_durability]};
+}
+
+static enum err open_term(struct cluster *k, struct error *e)
+{
+    struct server *s = k->server;
+    if (s->term == NULL) {
+        struct term_options o = term_options(k);
         enum err r = term_open(&o, &s->term, e);
         if (r != OK) return r;
     }
@@ -115,6 +122,8 @@ static void look(struct job *job)
     k->result = term_try(k->server->term, &k->error);
     k->epoch = k->result == OK ? term_epoch(k->server->term) : term_holder_epoch(k->server->term);
     if (k->result == ERR_WAIT) find_leader(k);
+    struct term_options o = term_options(k);
+    if (k->result == ERR_WAIT) follower_make(&k->follower, &o);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
@@ -141,6 +150,7 @@ static void take_others(struct cluster *k)
     struct nodes_known *n = &k->server->node.known;
     size_t count = 0;
     n->epoch = k->epoch;
+    snprintf(n->leader, sizeof n->leader, "%s", k->leader.is_known ? k->leader.address : "");
     n->quorum = k->server->term != NULL ? term_quorum(k->server->term) : 0;
     if (k->nodes == NULL) return;
     const struct node_seen *all = nodes_others(k->nodes, &count);
@@ -169,6 +179,7 @@ static void begin(struct server *s)
     struct error e;
     struct db_options options = settings_db(s);
     options.pipeline.arg = s;
+    follower_end(&s->cluster->follower);
     enum err r = leader_begin(s, &options, &e);
     if (r == ERR_IO || r == ERR_TRYAGAIN) leader_end(s, &e);
     if (r != OK) fail(s, &e);
@@ -191,12 +202,15 @@ static void take(struct cluster *k)
         return;
     }
     node_set_leader(&s->node, &k->leader);
+    follower_take(&k->follower);
 }
 
 void cluster_poll(struct server *s)
 {
     struct cluster *k = s->cluster;
-    if (k == NULL || !k->is_looking) return;
+    if (k == NULL) return;
+    follower_poll(&k->follower);
+    if (!k->is_looking) return;
     worker_poll(k->worker);
     if (!k->is_looking) take(k);
 }
@@ -205,7 +219,9 @@ void cluster_tick(struct server *s)
 {
     struct cluster *k = s->cluster;
     int64_t now_us = clock_mono_us();
-    if (k == NULL || k->is_looking || now_us < k->next_us) return;
+    if (k == NULL) return;
+    follower_tick(&k->follower);
+    if (k->is_looking || now_us < k->next_us) return;
     int percent = s->env.stands_by ? LOOK_PERCENT : MEET_PERCENT;
     k->next_us = now_us + (int64_t)s->config->lease_ms * 1000 * percent / 100;
     k->is_looking = true;
@@ -280,6 +296,8 @@ enum err cluster_open(struct server *s, struct error *e)
     if (!cluster_is_wanted(s)) return OK;
     struct cluster *k = mem_new(sizeof *k);
     k->server = s;
+    k->follower.server = s;
+    s->follower = &k->follower;
     k->job = (struct job){.run = look, .done = looked};
     k->worker = worker_new(
         &(struct worker_options){.name = "cluster", .threads = 1, .wake = on_look, .arg = s});
@@ -299,11 +317,13 @@ void cluster_close(struct server *s)
     if (k == NULL) return;
     if (k->worker != NULL) worker_free(k->worker);
     nodes_free(k->nodes);
+    follower_close(&k->follower);
     explicit_bzero(k->secret, sizeof k->secret);
     mem_free(k->name);
     mem_free(k->address);
     mem_free(k);
     s->cluster = NULL;
+    s->follower = NULL;
     /* A leader's is its database's. */
     if (s->env.stands_by) term_free(s->term);
 }

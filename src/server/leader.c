@@ -41,9 +41,7 @@ enum err leader_begin(struct server *s, struct db_options *options, struct error
         s->term = NULL; /* the database's, which there is not */
         return r;
     }
-    s->env.db = db;
-    db_on_durable(db, s->hooks.on_durable, s);
-    net_set_durable(s->net, db_durable(db));
+    server_use_db(s, db);
     r = db_close(nothing, &closing);
     INVARIANT(r == OK);
     s->env.stands_by = false;

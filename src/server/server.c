@@ -127,7 +127,7 @@ static enum err open_net(struct server *s, struct error *e)
     struct session_options sessions = settings_sessions(s);
     if (cluster_is_wanted(s)) {
         node_init(&s->node, s->net, &s->env);
-        s->node.leader_wait_ms = (int64_t)s->config->leader_wait_ms;
+        s->node.leader_wait_ms = s->env.following.wait_ms = (int64_t)s->config->leader_wait_ms;
         s->env.node = &s->node;
         s->env.nodes = &s->node.known;
         s->env.client_last_id = first_client_id();

@@ -42,6 +42,7 @@ struct server {
     struct env env;     /* its db is owned */
     struct service service;
     struct cluster *cluster;     /* with PostgreSQL; NULL = local */
+    struct follower *follower;   /* likewise; the cluster's */
     struct term *term;           /* likewise; a leader's is its database's */
     struct node node;            /* likewise */
     uint16_t sentinel_port;      /* listened on; 0 = none */
@@ -128,6 +129,14 @@ void cluster_poll(struct server *s);
 void cluster_tick(struct server *s);
 /* When all connections are closed, before the database is. */
 void cluster_close(struct server *s);
+
+/* Commands run on it from now on. */
+static inline void server_use_db(struct server *s, struct db *db)
+{
+    env_use_db(&s->env, db);
+    db_on_durable(db, s->hooks.on_durable, s);
+    net_set_durable(s->net, db_durable(db));
+}
 
 /* leader.c */
 /* This node leads: its database is opened with these options (`elsewhere` is set), and served from

@@ -249,7 +249,7 @@ static enum err apply_settings(struct server *s, struct waiter *w, struct error 
         http_set_options(s->http, &http);
     }
     settings_to_env(s);
-    s->node.leader_wait_ms = (int64_t)s->config->leader_wait_ms;
+    s->node.leader_wait_ms = s->env.following.wait_ms = (int64_t)s->config->leader_wait_ms;
     leader_set_options(s);
     return db_set_options(s->env.db, &db, w, e);
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "node/accept.h"
 #include "request/client_memory.h"
+#include "request/following.h"
 #include "request/observe.h"
 #include "request/table.h"
 #include "resp/reader.h"
@@ -246,7 +247,7 @@ static bool session_is_for_leader(const struct session *x)
     const struct command *parent = NULL;
     if (!x->shared->env->stands_by || x->client.user == NULL) return false;
     const struct command *c = command_of_words(x->argv, x->argc, &parent);
-    return c != NULL && (c->flags & CMD_NODE) == 0;
+    return c != NULL && !following_has(&x->client, c);
 }
 
 /* What came after the command. */

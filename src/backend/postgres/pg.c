@@ -27,8 +27,9 @@ struct pg {
     struct pg_options options;
     char *url, *name; /* owned */
     struct pg_hosts hosts;
-    PGconn *conn;     /* NULL = not connected */
-    PGresult *result; /* of the last call */
+    PGconn *conn;         /* NULL = not connected */
+    uint64_t connections; /* made so far */
+    PGresult *result;     /* of the last call */
     int64_t deadline_us;
     enum pg_outcome outcome;
     char sqlstate[6];
@@ -292,6 +293,7 @@ static enum err ensure(struct pg *c, struct error *e)
     if (r == OK && PQsetnonblocking(c->conn, 1) != 0) r = lost(c, e, "cannot connect");
     if (r == OK) PQsetNoticeReceiver(c->conn, on_notice, c);
     if (r == OK) r = set_up(c, e);
+    if (r == OK) c->connections++;
     if (r != OK && clock_mono_us() >= c->deadline_us) turn_hosts(c);
     if (r != OK) c->outcome = PG_REFUSED;
     return r;
@@ -464,6 +466,11 @@ enum err pg_script(struct pg *c, const char *sql, struct error *e)
 {
     enum err r = ensure(c, e);
     return r == OK ? script(c, sql, e) : r;
+}
+
+uint64_t pg_connections(const struct pg *c)
+{
+    return c->connections;
 }
 
 enum pg_outcome pg_outcome(const struct pg *c)

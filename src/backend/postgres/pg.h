@@ -79,6 +79,8 @@ ERR_MUST_USE enum err pg_run_patiently(struct pg *c, const char *sql, struct err
 ERR_MUST_USE enum err pg_script(struct pg *c, const char *sql, struct error *e);
 /* Waits, but not when the breaker opens: false then. */
 bool pg_pause(struct pg *c, int64_t ms);
+/* How many times it has connected: another number, another connection. */
+uint64_t pg_connections(const struct pg *c);
 enum pg_outcome pg_outcome(const struct pg *c);
 /* The last failure was of the connection, or of a server that is starting or stopping, not of the
  * statement. */

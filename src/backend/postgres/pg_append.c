@@ -27,19 +27,6 @@ static const char look_sql[] = "SELECT l.epoch, g.epoch, g.checksum, CASE WHEN "
 static const char fence_sql[] =
     "UPDATE tupled_leader SET beat = beat + 1 WHERE id = $1 AND epoch = $2";
 
-int64_t pg_part_checksum(const struct pg_part *p)
-{
-    uint8_t head[56];
-    put_u64(head, (uint64_t)p->batch);
-    put_u64(head + 8, (uint64_t)p->part);
-    put_u64(head + 16, (uint64_t)p->parts);
-    put_u64(head + 24, p->version_before);
-    put_u64(head + 32, p->last_version);
-    put_u64(head + 40, (uint64_t)p->time_ms);
-    put_u64(head + 48, hash_bytes(p->body));
-    return (int64_t)hash_bytes(slice_of(head, sizeof head));
-}
-
 static enum err send_part(struct pg_journal *j, const struct pg_part *p, int64_t checksum,
                           struct error *e)
 {

@@ -10,7 +10,8 @@
 #define DATABASES_IN_SLICE 64 /* that a statement changes the counts of, at most */
 
 static const char applying_sql[] =
-    "UPDATE tupled_leader SET applying_to = $3 WHERE id = $1 AND epoch = $2";
+    "UPDATE tupled_leader SET applying_to = greatest(applying_to, $3) WHERE id = $1 AND "
+    "epoch = $2";
 /* In the order of the keys that were asked for. */
 static const char old_sql[] =
     "SELECT k.i, e.expiry_ms, length(e.value)::int8 FROM unnest($2::bytea[]) WITH ORDINALITY "

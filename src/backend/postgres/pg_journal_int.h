@@ -5,6 +5,7 @@
 #define BACKEND_POSTGRES_PG_JOURNAL_INT_H
 
 #include "backend/postgres/pg_journal.h"
+#include "backend/postgres/pg_walk.h"
 #include "backend/worker.h"
 #include "base/histogram.h"
 
@@ -79,14 +80,6 @@ static inline size_t pg_part_bytes(const struct pg_journal *j)
 
 /* pg_append.c */
 void pg_append_run(struct job *job);
-/* Of a part: over its body and all columns but the epoch. */
-struct pg_part {
-    int64_t batch, part, parts;
-    uint64_t version_before, last_version;
-    int64_t time_ms;
-    struct slice body;
-};
-int64_t pg_part_checksum(const struct pg_part *p);
 
 /* pg_history.c */
 ERR_MUST_USE enum err pg_replay(struct pg_journal *j, struct journal_replay *r, struct error *e);

@@ -48,9 +48,13 @@ static enum err begin(struct pg_reader *r, uint64_t wanted, struct error *e)
 static enum err reader_ready(struct pg_reader *r, struct error *e)
 {
     uint64_t wanted = __atomic_load_n(&r->wanted, __ATOMIC_ACQUIRE);
+    struct error ignored;
     enum err result = OK;
     if (wanted != 0 && r->lost == wanted) {
-        return error_set(e, ERR_IO, "the snapshot was lost with its connection to PostgreSQL");
+        return error_set(e, r->why, "%s",
+                         r->why == ERR_BEHIND
+                             ? "this node is behind the leader"
+                             : "the snapshot was lost with its connection to PostgreSQL");
     }
     if (r->held == wanted) return OK;
     if (r->held != 0) result = pg_script(r->pg, "ROLLBACK", e);
@@ -60,8 +64,15 @@ static enum err reader_ready(struct pg_reader *r, struct error *e)
     }
     r->held = 0;
     if (wanted != 0) result = begin(r, wanted, e);
+    if (result == OK && wanted != 0 && r->store->is_following) {
+        uint64_t pinned = __atomic_load_n(&r->pinned, __ATOMIC_ACQUIRE);
+        result = pg_behind_check(r->store, r->pg, pinned, e);
+        if (result != OK && pg_script(r->pg, "ROLLBACK", &ignored) != OK) pg_drop(r->pg);
+    }
     if (result == OK) r->held = wanted;
-    if (result != OK && wanted != 0) r->lost = wanted;
+    if (result == OK || wanted == 0) return result;
+    r->lost = wanted;
+    r->why = result == ERR_BEHIND ? ERR_BEHIND : ERR_IO;
     return result;
 }
 
@@ -73,8 +84,16 @@ static enum err reader_run(struct pg_reader *r, const char *sql, struct error *e
     /* A transaction does not go on after an error. */
     pg_drop(r->pg);
     r->lost = r->held;
+    r->why = ERR_IO;
     r->held = 0;
     return result;
+}
+
+/* What was read without a snapshot, and copied: has the node all that it may have seen? */
+static enum err reader_may_tell(struct pg_reader *r, struct error *e)
+{
+    if (!r->store->is_following || r->held != 0) return OK;
+    return pg_behind_wait(r->store, r->pg, e);
 }
 
 static void unref(struct pg_store *s, struct pg_reader *r)
@@ -156,6 +175,8 @@ enum err pg_pin(struct store_reader *reader, struct error *e)
 {
     struct pg_reader *r = pg_reader_of(reader);
     (void)e;
+    uint64_t brought = __atomic_load_n(&r->store->brought, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&r->pinned, brought, __ATOMIC_RELEASE);
     __atomic_store_n(&r->wanted, ++r->store->pins, __ATOMIC_RELEASE);
     return OK;
 }
@@ -216,6 +237,7 @@ enum err pg_get_many(struct store_reader *reader, const struct slice *keys, size
         result = reader_run(r, many_sql, e);
     }
     if (result == OK) result = take_many(r, keys, count, arena, out, e);
+    if (result == OK) result = reader_may_tell(r, e);
     pthread_mutex_unlock(&r->lock);
     return result;
 }
@@ -358,6 +380,7 @@ enum err pg_fetch(struct store_reader *reader, const struct store_fetch *f, stru
     pthread_mutex_lock(&r->lock);
     enum err result = reader_ready(r, e);
     if (result == OK) result = fetch(r, f, out, e);
+    if (result == OK) result = reader_may_tell(r, e);
     pthread_mutex_unlock(&r->lock);
     return result;
 }

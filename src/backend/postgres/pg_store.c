@@ -10,7 +10,8 @@
 static void pgs_state(struct store *store, struct store_progress *out)
 {
     struct pg_store *s = pg_store_of(store);
-    *out = (struct store_progress){.applied = s->applied, .has_garbage = s->has_garbage};
+    bool has_garbage = s->has_garbage && !s->is_following;
+    *out = (struct store_progress){.applied = s->applied, .has_garbage = has_garbage};
     store_counts_merge(&out->counts, &s->counts);
 }
 
@@ -64,6 +65,16 @@ static void pgs_close(struct store *store)
     mem_free(s);
 }
 
+static enum err no_clean(struct store *store, struct store_progress *progress, bool *has_more,
+                         struct error *e)
+{
+    (void)store;
+    (void)e;
+    *progress = (struct store_progress){0};
+    *has_more = false;
+    return OK;
+}
+
 static const struct store_ops pgs_ops = {
     .state = pgs_state,
     .aside_read = pgs_aside_read,
@@ -86,13 +97,41 @@ static const struct store_ops pgs_ops = {
     .close = pgs_close,
 };
 
+static const struct store_ops following_ops = {
+    .state = pgs_state,
+    .aside_read = pgs_aside_read,
+    .apply = pg_follow_apply,
+    .clean = no_clean,
+    .fill = pgs_fill,
+    .reader_open = pg_reader_open,
+    .reader_close = pg_reader_close,
+    .get = pg_get,
+    .get_end = pg_get_end,
+    .get_many = pg_get_many,
+    .pin = pg_pin,
+    .unpin = pg_unpin,
+    .fetch = pg_fetch,
+    .verify = pg_verify,
+    .pages = pg_pages,
+    .copy = pgs_copy,
+    .search = pgs_search,
+    .give_up = pgs_give_up,
+    .close = pgs_close,
+};
+
+uint64_t *pg_store_brought(struct store *store)
+{
+    return &pg_store_of(store)->brought;
+}
+
 enum err pg_store_open(const struct pg_store_options *options, struct store **out, struct error *e)
 {
     struct pg_store *s = mem_new(sizeof *s);
-    s->base.ops = &pgs_ops;
+    s->is_following = options->is_following;
+    s->base.ops = s->is_following ? &following_ops : &pgs_ops;
     s->term = options->term;
     s->slice_bytes = options->slice_bytes != 0 ? options->slice_bytes : SLICE_BYTES;
-    s->pg = term_connect(s->term, "store", TERM_WRITE);
+    s->pg = term_connect(s->term, "store", s->is_following ? TERM_READ : TERM_WRITE);
     pthread_mutex_init(&s->lock, NULL);
     enum err r = pg_store_load(s, e);
     *out = &s->base;

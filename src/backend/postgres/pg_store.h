@@ -9,6 +9,12 @@
  * Flushed databases: their rows are hidden at once by a row of tupled_garbage, which every read
  * looks at, and are removed in slices. Forgotten ranges are only removed.
  *
+ * Of a node that follows (pg_follow.h) the rows are written by the leader. What its reads see may
+ * then be newer than what it was brought; the leader notes up to which version that may be
+ * (applying_to). A read without a snapshot waits until so much was brought; a snapshot that is
+ * newer than its pin answers ERR_BEHIND, and whoever wanted it begins anew. A memtable is applied
+ * when the leader has applied all that is in it.
+ *
  * Text indexes are not kept: a search answers ERR_INDEXING.
  */
 #ifndef BACKEND_POSTGRES_PG_STORE_H
@@ -20,10 +26,13 @@
 struct pg_store_options {
     struct term *term;  /* leading; outlives the store */
     size_t slice_bytes; /* of an apply; 0 = 2 MB */
+    bool is_following;  /* `term` does not lead, and nothing is written */
 };
 
 /* Blocks. ERR_IO, ERR_CORRUPT. */
 ERR_MUST_USE enum err pg_store_open(const struct pg_store_options *options, struct store **out,
                                     struct error *e);
+/* Of one that follows: the newest version that was brought; atomic. */
+uint64_t *pg_store_brought(struct store *store);
 
 #endif

@@ -1,5 +1,6 @@
 /* pg_store_int: what pg_store.c (open, close), pg_state.c (what is stored of the whole),
- * pg_apply.c (memtables), pg_clean.c (what is not there any more) and pg_read.c (reads) share.
+ * pg_apply.c (memtables), pg_clean.c (what is not there any more), pg_read.c (reads) and
+ * pg_behind.c (where another node writes) share.
  */
 #ifndef BACKEND_POSTGRES_PG_STORE_INT_H
 #define BACKEND_POSTGRES_PG_STORE_INT_H
@@ -16,8 +17,10 @@ struct pg_reader {
     uint64_t wanted;        /* atomic: number of the pin; 0 = not pinned */
     pthread_mutex_t lock;   /* guards the rest: whoever runs a statement has it */
     struct pg *pg;
-    uint64_t held; /* the pin whose snapshot the open transaction is; 0 = there is none */
-    uint64_t lost; /* the pin whose snapshot is gone */
+    uint64_t held;   /* the pin whose snapshot the open transaction is; 0 = there is none */
+    uint64_t lost;   /* the pin whose snapshot is gone ... */
+    enum err why;    /* ... ERR_BEHIND: it was newer than `pinned`; ERR_IO: its connection ended */
+    uint64_t pinned; /* of a store that follows; atomic: what had been brought at the pin */
 };
 
 struct pg_store {
@@ -31,6 +34,8 @@ struct pg_store {
     pthread_mutex_t lock;
     struct pg_reader *readers; /* guarded by lock */
     uint64_t pins;             /* loop thread: the last number given */
+    bool is_following;
+    uint64_t brought; /* atomic; of one that follows */
 };
 
 static inline struct pg_store *pg_store_of(struct store *s)
@@ -65,6 +70,15 @@ ERR_MUST_USE enum err pg_clean(struct store *store, struct store_progress *progr
 /* The databases that m flushes; and, at the end of an apply, the ranges that it forgets. */
 ERR_MUST_USE enum err pg_flush(struct pg_store *s, const struct memtable *m, struct error *e);
 ERR_MUST_USE enum err pg_forget(struct pg_store *s, const struct memtable *m, struct error *e);
+
+/* pg_behind.c: of a store that follows */
+ERR_MUST_USE enum err pg_follow_apply(struct store *store, const struct memtable *m,
+                                      struct store_progress *progress, struct error *e);
+/* Waits until what the reads of this connection have seen was brought. ERR_BEHIND. */
+ERR_MUST_USE enum err pg_behind_wait(const struct pg_store *s, struct pg *c, struct error *e);
+/* Is what the connection's snapshot has no newer than `version`? ERR_BEHIND. */
+ERR_MUST_USE enum err pg_behind_check(const struct pg_store *s, struct pg *c, uint64_t version,
+                                      struct error *e);
 
 /* pg_read.c */
 /* Makes the snapshots that are wanted and ends those that are not any more; store thread. */

@@ -29,3 +29,30 @@ void postgres_set_options(struct journal *journal, const struct postgres_options
     struct pg_journal_options j = journal_options(options);
     pg_journal_set_options(journal, &j);
 }
+
+enum err postgres_follow(const struct term_options *options, struct journal **journal,
+                         struct store **store, struct error *e)
+{
+    struct term *term = NULL;
+    *journal = NULL;
+    *store = NULL;
+    enum err r = term_open(options, &term, e);
+    if (r != OK) return r;
+    struct pg_store_options s = {.term = term, .is_following = true};
+    r = pg_store_open(&s, store, e);
+    if (r != OK) {
+        term_free(term);
+        return r;
+    }
+    struct pg_follow_options j = {.term = term,
+                                  .is_quorum = options->durability == TERM_QUORUM,
+                                  .brought = pg_store_brought(*store)};
+    *journal = pg_follow_new(&j);
+    return OK;
+}
+
+void postgres_unfollow(struct journal *journal, struct store *store)
+{
+    store_close(store);
+    journal->ops->abandon(journal);
+}

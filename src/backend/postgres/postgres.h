@@ -4,6 +4,7 @@
 #ifndef BACKEND_POSTGRES_POSTGRES_H
 #define BACKEND_POSTGRES_POSTGRES_H
 
+#include "backend/postgres/pg_follow.h"
 #include "backend/postgres/pg_journal.h"
 #include "backend/postgres/pg_store.h"
 
@@ -23,5 +24,12 @@ void postgres_set_options(struct journal *journal, const struct postgres_options
 ERR_MUST_USE enum err postgres_open(const struct postgres_options *options,
                                     struct journal **journal, struct store **store,
                                     struct error *e);
+
+/* Of a node that does not lead: what another one commits (pg_follow.h). It makes a term of its own,
+ * which never leads. Errors: as above, and those of term_open. */
+ERR_MUST_USE enum err postgres_follow(const struct term_options *options, struct journal **journal,
+                                      struct store **store, struct error *e);
+/* Those that postgres_follow gave, and that nothing was opened on. */
+void postgres_unfollow(struct journal *journal, struct store *store);
 
 #endif

@@ -134,7 +134,7 @@ static enum err time_run(struct request *rq)
 const struct command cmd_time = {
     .name = "time",
     .arity = 1,
-    .flags = CMD_FAST,
+    .flags = CMD_FAST | CMD_FOLLOWER,
     .group = "server",
     .since = "0.1.0",
     .summary = "Seconds and microseconds of the server's clock.",

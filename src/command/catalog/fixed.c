@@ -1,6 +1,8 @@
 /* fixed: commands of Redis that have one answer here: about clusters, modules and replicas, of
  * which there are none, and LOLWUT.
  */
+#include <stdlib.h>
+
 #include "request/command.h"
 #include "request/nodes.h"
 #include "request/table.h"
@@ -23,9 +25,21 @@ static enum err no_cluster_run(struct request *rq)
     }
 
 NO_CLUSTER(cluster, "cluster", -2, 0, "cluster", "subcommand [argument ...]");
-NO_CLUSTER(readonly, "readonly", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
-NO_CLUSTER(readwrite, "readwrite", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
 NO_CLUSTER(asking, "asking", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
+
+static enum err role_of_follower(struct request *rq, uint64_t offset)
+{
+    char host[NODE_TEXT_BYTES];
+    const char *port;
+    node_split(rq->env->nodes->leader, host, &port);
+    resp_array(rq->w, 5);
+    resp_bulk_str(rq->w, "slave");
+    resp_bulk_str(rq->w, host);
+    resp_int(rq->w, strtol(port, NULL, 10));
+    resp_bulk_str(rq->w, rq->env->following.is_there ? "connected" : "connect");
+    resp_int(rq->w, (int64_t)offset);
+    return OK;
+}
 
 /* With several nodes this is the leader: each other one has as much as it, since all have the same
  * PostgreSQL. */
@@ -34,6 +48,7 @@ static enum err role_run(struct request *rq)
     const struct nodes_known *nodes = rq->env->nodes;
     uint64_t offset = db_durable(rq->env->db);
     size_t up = nodes_up(nodes);
+    if (rq->env->stands_by) return role_of_follower(rq, offset);
     resp_array(rq->w, 3);
     resp_bulk_str(rq->w, "master");
     resp_int(rq->w, nodes != NULL ? (int64_t)offset : 0);
@@ -54,7 +69,7 @@ static enum err role_run(struct request *rq)
 const struct command cmd_role = {
     .name = "role",
     .arity = 1,
-    .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS,
+    .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS | CMD_FOLLOWER,
     .group = "server",
     .since = "0.1.0",
     .summary = "That this server is a master, and which nodes stand by.",

@@ -273,7 +273,7 @@ static enum err kv_find_run(struct request *rq)
 const struct command kv_find = {
     .name = "kv.find",
     .arity = -2,
-    .flags = CMD_INDEX | CMD_READ | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries by the values that an index holds, in the order of the index.",

@@ -379,7 +379,7 @@ static enum err list_run(struct request *rq)
 static const struct command sub_list = {
     .name = "list",
     .arity = 2,
-    .flags = CMD_INDEX | CMD_READ | CMD_FORMAT,
+    .flags = CMD_INDEX | CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary =

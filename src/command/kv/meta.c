@@ -20,7 +20,7 @@ static enum err kv_version_run(struct request *rq)
 const struct command kv_version = {
     .name = "kv.version",
     .arity = 1,
-    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The newest acknowledged versionstamp.",

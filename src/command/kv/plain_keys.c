@@ -28,10 +28,10 @@ KEYS_COMMAND(del, "del", -2, CMD_WRITE, KEY_RM | KEY_DELETE, -1, kv_del_run, "De
              "key [key ...]");
 KEYS_COMMAND(unlink, "unlink", -2, CMD_WRITE | CMD_FAST, KEY_RM | KEY_DELETE, -1, kv_del_run,
              "As DEL.", "key [key ...]");
-KEYS_COMMAND(ttl, "ttl", 2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, 1, kv_ttl_run,
+KEYS_COMMAND(ttl, "ttl", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, kv_ttl_run,
              "Seconds until a plain key expires; -1 never, -2 absent.", "key");
-KEYS_COMMAND(pttl, "pttl", 2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, 1, kv_pttl_run,
-             "Milliseconds until a plain key expires; -1 never, -2 absent.", "key");
+KEYS_COMMAND(pttl, "pttl", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1,
+             kv_pttl_run, "Milliseconds until a plain key expires; -1 never, -2 absent.", "key");
 KEYS_COMMAND(expire, "expire", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1, kv_expire_run,
              "Lets a plain key expire in so many seconds; 1 or 0.",
              "key seconds [NX | XX | GT | LT]");
@@ -69,7 +69,7 @@ static enum err exists_run(struct request *rq)
     resp_int(rq->w, found);
     return OK;
 }
-KEYS_COMMAND(exists, "exists", -2, CMD_READ | CMD_FAST, KEY_RO, -1, exists_run,
+KEYS_COMMAND(exists, "exists", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, -1, exists_run,
              "How many of these plain keys are there.", "key [key ...]");
 
 /* Bytes are Redis's `string`, so a string of ours is `text`; every other value has the name of its
@@ -90,5 +90,5 @@ static enum err type_run(struct request *rq)
     }
     return OK;
 }
-KEYS_COMMAND(type, "type", 2, CMD_READ | CMD_FAST, KEY_RO, 1, type_run,
+KEYS_COMMAND(type, "type", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, 1, type_run,
              "string for bytes, else the kind of value; none when absent.", "key");

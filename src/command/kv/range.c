@@ -131,7 +131,7 @@ static enum err kv_list_run(struct request *rq)
 const struct command kv_list = {
     .name = "kv.list",
     .arity = -1,
-    .flags = CMD_READ | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
@@ -196,7 +196,7 @@ static enum err kv_count_run(struct request *rq)
 const struct command kv_count = {
     .name = "kv.count",
     .arity = -1,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RO,
     .group = "kv",
     .since = "0.1.0",

@@ -80,7 +80,7 @@ static enum err kv_get_run(struct request *rq)
 const struct command kv_get = {
     .name = "kv.get",
     .arity = -2,
-    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -109,7 +109,7 @@ static enum err kv_mget_run(struct request *rq)
 const struct command kv_mget = {
     .name = "kv.mget",
     .arity = -2,
-    .flags = CMD_READ | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -138,7 +138,7 @@ static enum err kv_exists_run(struct request *rq)
 const struct command kv_exists = {
     .name = "kv.exists",
     .arity = -2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = -1,
     .key_step = 1,
@@ -177,7 +177,7 @@ enum err kv_ttl_run(struct request *rq)
 const struct command kv_ttl = {
     .name = "kv.ttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
@@ -198,7 +198,7 @@ enum err kv_pttl_run(struct request *rq)
 const struct command kv_pttl = {
     .name = "kv.pttl",
     .arity = 2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,

@@ -221,11 +221,40 @@ static void write_stats(struct request *rq, struct buf *out)
         u(access_log_total(log, ACCESS_LOG_DATABASE)), u(env->audit.failures));
 }
 
+static void nodes_tell(const struct request *rq, const struct nodes_known *nodes, uint64_t offset,
+                       struct buf *out)
+{
+    buf_printf(out, "master_replid:%s\r\nmaster_repl_offset:%llu\r\n", rq->env->about.run_id,
+               u(offset));
+    if (nodes == NULL) return;
+    buf_printf(out, "node_name:%s\r\nnode_address:%s\r\nleader_epoch:%llu\r\nquorum:%u\r\n",
+               nodes->name, nodes->address, u(nodes->epoch), nodes->quorum);
+}
+
+/* Of a node that stands by, to those who said READONLY. */
+static void write_follower(struct request *rq, uint64_t offset, struct buf *out)
+{
+    char host[NODE_TEXT_BYTES];
+    const char *port;
+    node_split(rq->env->nodes->leader, host, &port);
+    buf_printf(out,
+               "role:slave\r\nmaster_host:%s\r\nmaster_port:%s\r\nmaster_link_status:%s\r\n"
+               "master_last_io_seconds_ago:0\r\nmaster_sync_in_progress:0\r\n"
+               "slave_read_repl_offset:%llu\r\nslave_repl_offset:%llu\r\nslave_priority:100\r\n"
+               "slave_read_only:1\r\nconnected_slaves:0\r\n",
+               host, port, rq->env->following.is_there ? "up" : "down", u(offset), u(offset));
+}
+
 static void write_replication(struct request *rq, struct buf *out)
 {
     const struct nodes_known *nodes = rq->env->nodes;
     uint64_t offset = nodes != NULL ? db_durable(rq->env->db) : 0;
     unsigned number = 0;
+    if (rq->env->stands_by) {
+        write_follower(rq, offset, out);
+        nodes_tell(rq, nodes, offset, out);
+        return;
+    }
     buf_printf(out, "role:master\r\nconnected_slaves:%zu\r\n", nodes_up(nodes));
     for (size_t i = 0; nodes != NULL && i < nodes->other_count; i++) {
         char host[NODE_TEXT_BYTES];
@@ -235,11 +264,7 @@ static void write_replication(struct request *rq, struct buf *out)
         buf_printf(out, "slave%u:ip=%s,port=%s,state=online,offset=%llu,lag=0\r\n", number++, host,
                    port, u(offset));
     }
-    buf_printf(out, "master_replid:%s\r\nmaster_repl_offset:%llu\r\n", rq->env->about.run_id,
-               u(offset));
-    if (nodes == NULL) return;
-    buf_printf(out, "node_name:%s\r\nnode_address:%s\r\nleader_epoch:%llu\r\nquorum:%u\r\n",
-               nodes->name, nodes->address, u(nodes->epoch), nodes->quorum);
+    nodes_tell(rq, nodes, offset, out);
 }
 
 static void write_cpu(struct request *rq, struct buf *out)
@@ -499,7 +524,7 @@ static enum err info_run(struct request *rq)
 const struct command cmd_info = {
     .name = "info",
     .arity = -1,
-    .flags = CMD_DANGEROUS,
+    .flags = CMD_DANGEROUS | CMD_FOLLOWER,
     .group = "server",
     .since = "0.1.0",
     .summary = "Figures about the server, by section.",

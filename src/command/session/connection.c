@@ -247,6 +247,7 @@ static enum err reset_run(struct request *rq)
     c->format = rq->env->settings.default_format;
     c->name[0] = '\0';
     c->reply_mode = REPLY_ON;
+    c->is_readonly = false;
     c->queue_prefetch = 0;
     client_login_default(c, rq->env);
     resp_simple(rq->w, "RESET");
@@ -295,7 +296,7 @@ static enum err select_subjects(struct request *rq, struct subjects *out)
 const struct command cmd_select = {
     .name = "select",
     .arity = 2,
-    .flags = CMD_FAST | CMD_CONNECTION,
+    .flags = CMD_FAST | CMD_CONNECTION | CMD_FOLLOWER,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Chooses the database of this connection.",

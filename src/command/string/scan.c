@@ -319,7 +319,7 @@ static enum err scan_run(struct request *rq)
 const struct command cmd_scan = {
     .name = "scan",
     .arity = -2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
     .since = "0.1.0",
     .summary = "Some of the plain keys and a cursor for more; 0 = there are no more.",
@@ -399,7 +399,7 @@ static enum err keys_run(struct request *rq)
 const struct command cmd_keys = {
     .name = "keys",
     .arity = 2,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS | CMD_DANGEROUS,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS | CMD_DANGEROUS,
     .group = "generic",
     .since = "0.1.0",
     .summary = "All plain keys that match a glob pattern.",
@@ -489,7 +489,7 @@ static enum err randomkey_run(struct request *rq)
 const struct command cmd_randomkey = {
     .name = "randomkey",
     .arity = 1,
-    .flags = CMD_READ | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
+    .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
     .since = "0.1.0",
     .summary = "One of the plain keys, any; not each with the same chance.",

@@ -97,7 +97,7 @@ static enum err get_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(get, "get", 2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, 1, 1,
+STRING_COMMAND(get, "get", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1,
                "The bytes of a plain key.", "key");
 
 static enum err mget_run(struct request *rq)
@@ -117,7 +117,7 @@ static enum err mget_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(mget, "mget", -2, CMD_READ | CMD_FAST, KEY_RO | KEY_ACCESS, -1, 1,
+STRING_COMMAND(mget, "mget", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, -1, 1,
                "The bytes of several plain keys.", "key [key ...]");
 
 static enum err strlen_run(struct request *rq)
@@ -128,7 +128,7 @@ static enum err strlen_run(struct request *rq)
     if (r == OK) resp_int(rq->w, (int64_t)bytes.len);
     return r;
 }
-STRING_COMMAND(strlen, "strlen", 2, CMD_READ | CMD_FAST, KEY_RO, 1, 1,
+STRING_COMMAND(strlen, "strlen", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, 1, 1,
                "The number of bytes of a value.", "key");
 
 /* ---- SET ---- */

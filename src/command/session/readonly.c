@@ -1,0 +1,49 @@
+/* readonly: READONLY and READWRITE, by which a client says that a node that stands by may answer
+ * its reads (request/following.h). One server alone refuses both, as Redis does.
+ */
+#include "request/command.h"
+#include "request/table.h"
+
+static enum err set_readonly(struct request *rq, bool is_readonly)
+{
+    struct env *env = rq->env;
+    if (env->nodes == NULL) {
+        return error_set(&rq->error, ERR_SYNTAX, "This instance has cluster support disabled");
+    }
+    rq->client->is_readonly = is_readonly;
+    if (is_readonly) env->following.is_wanted = true;
+    resp_simple(rq->w, "OK");
+    return OK;
+}
+
+static enum err readonly_run(struct request *rq)
+{
+    return set_readonly(rq, true);
+}
+
+static enum err readwrite_run(struct request *rq)
+{
+    return set_readonly(rq, false);
+}
+
+const struct command cmd_readonly = {
+    .name = "readonly",
+    .arity = 1,
+    .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
+    .group = "cluster",
+    .since = "0.1.0",
+    .summary = "A node that stands by answers this connection's reads, of what it has so far.",
+    .syntax = "",
+    .run = readonly_run,
+};
+
+const struct command cmd_readwrite = {
+    .name = "readwrite",
+    .arity = 1,
+    .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
+    .group = "cluster",
+    .since = "0.1.0",
+    .summary = "The end of READONLY: the leader answers everything.",
+    .syntax = "",
+    .run = readwrite_run,
+};
