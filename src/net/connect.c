@@ -28,8 +28,9 @@ bool net_resolve(const char *text, struct net_address *out)
 }
 
 enum err net_connect(struct net *n, const struct protocol *p, void *arg,
-                     const struct net_address *address, struct error *e)
+                     const struct net_address *address, bool is_tls, struct error *e)
 {
+    if (is_tls && n->tls == NULL) return error_set(e, ERR_IO, "TLS is not set up here");
     int fd = socket(address->at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return error_set(e, ERR_IO, "cannot make a socket: %s", strerror(errno));
     socket_tune(n, fd);
@@ -45,6 +46,19 @@ enum err net_connect(struct net *n, const struct protocol *p, void *arg,
     struct conn *c = conn_make(n, &none, &link);
     c->is_outgoing = true;
     n->conn_count--;
+    if (is_tls) {
+        c->stream.link.is_tls = true;
+        c->tls = tls_new_outgoing(n->tls, fd);
+        if (c->tls == NULL) die("no memory for a TLS connection");
+        n->options.tls->connections++;
+    }
     conn_begin(c);
     return OK;
+}
+
+void stream_channel(const struct stream *s, uint8_t out[LINK_CHANNEL_BYTES])
+{
+    const struct conn *c = (const struct conn *)s;
+    memset(out, 0, LINK_CHANNEL_BYTES);
+    if (c->tls != NULL) tls_channel(c->tls, out);
 }

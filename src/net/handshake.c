@@ -64,6 +64,7 @@ static void handshake_done(struct conn *c)
     struct net *n = s->net;
     n->options.counts->handshakes++;
     s->link.certificate_user = tls_user_name(c->tls);
+    tls_channel(c->tls, s->link.channel);
     s->link.transport_bytes = tls_held_bytes(c->tls);
     log_debug("client %s: %s", s->link.address, tls_version(c->tls));
     if (n->options.is_protected && !s->link.is_local) {

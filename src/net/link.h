@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define LINK_ADDRESS_MAX 128
+#define LINK_CHANNEL_BYTES 32
 
 struct link {
     char address[LINK_ADDRESS_MAX]; /* host:port, or path:0 of a Unix socket */
@@ -18,9 +19,11 @@ struct link {
     int fd;            /* -1 = none */
     struct peer *peer; /* of net: connections of its address; NULL = they are not counted */
     bool is_tls;
-    const char *certificate_user; /* the user that the client's certificate names
+    const char *certificate_user;        /* the user that the client's certificate names
                                    * (tls-auth-clients-user); borrowed; NULL = none */
-    size_t transport_bytes;       /* that TLS holds for it, about */
+    uint8_t channel[LINK_CHANNEL_BYTES]; /* under TLS: both ends of this connection have the same,
+                                          * and no other connection has it (RFC 9266) */
+    size_t transport_bytes;              /* that TLS holds for it, about */
     int64_t created_ms;
     int64_t active_ms;                /* when it last had something to run */
     size_t input_bytes, output_bytes; /* received and not yet run; not yet sent */

@@ -78,9 +78,10 @@ ERR_MUST_USE enum err net_listen(struct net *n, const struct net_listen *l, uint
 bool net_resolve(const char *text, struct net_address *out);
 /* A connection to somebody else (one of protocol p, begun with arg): it is there at once, what is
  * written to it waits until it is connected, and it dies if that fails. It does not count as one
- * of clients_max. ERR_IO. */
+ * of clients_max. is_tls: under TLS, with the context of net_set_tls, which there must be.
+ * ERR_IO. */
 ERR_MUST_USE enum err net_connect(struct net *n, const struct protocol *p, void *arg,
-                                  const struct net_address *address, struct error *e);
+                                  const struct net_address *address, bool is_tls, struct error *e);
 /* What may change while connections are open: is_protected, both maxima, and keepalive_s for new
  * connections. The rest of the options is ignored. */
 void net_set_options(struct net *n, const struct net_options *options);

@@ -79,6 +79,9 @@ void stream_mark(struct stream *s, uint64_t version);
 /* Appends a whole message, with its mark; sent at the end of the turn. Everything before it must
  * have been marked. Never kills the stream inside the call: see stream_overrun. */
 void stream_append(struct stream *s, struct slice bytes, uint64_t version);
+/* Of one that this side began under TLS, when something has come of it: as link.channel. Zeros:
+ * there is no TLS. */
+void stream_channel(const struct stream *s, uint8_t out[LINK_CHANNEL_BYTES]);
 /* Bytes that are not sent yet. */
 size_t stream_pending(const struct stream *s);
 /* Would it be over its hard limit with `more` bytes? */

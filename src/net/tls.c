@@ -33,7 +33,7 @@ struct tls {
     char error[TLS_REASON_BYTES];
 };
 
-struct tls *tls_new(struct tls_context *c, int fd, const char *alpn)
+static struct tls *make(struct tls_context *c, int fd)
 {
     ERR_clear_error();
     SSL *ssl = SSL_new(c->ctx);
@@ -42,12 +42,36 @@ struct tls *tls_new(struct tls_context *c, int fd, const char *alpn)
         SSL_free(ssl);
         return NULL;
     }
-    SSL_set_accept_state(ssl);
-    SSL_set_app_data(ssl, bytes_unconst(alpn));
     struct tls *t = mem_new(sizeof *t);
     t->ssl = ssl;
     t->user = c->user;
     return t;
+}
+
+struct tls *tls_new(struct tls_context *c, int fd, const char *alpn)
+{
+    struct tls *t = make(c, fd);
+    if (t == NULL) return NULL;
+    SSL_set_accept_state(t->ssl);
+    SSL_set_app_data(t->ssl, bytes_unconst(alpn));
+    return t;
+}
+
+struct tls *tls_new_outgoing(struct tls_context *c, int fd)
+{
+    struct tls *t = make(c, fd);
+    if (t != NULL) SSL_set_connect_state(t->ssl);
+    return t;
+}
+
+void tls_channel(const struct tls *t, uint8_t out[LINK_CHANNEL_BYTES])
+{
+    static const char label[] = "EXPORTER-Channel-Binding";
+    memset(out, 0, LINK_CHANNEL_BYTES);
+    if (!SSL_is_init_finished(t->ssl)) return;
+    int rc = SSL_export_keying_material(t->ssl, out, LINK_CHANNEL_BYTES, label, sizeof label - 1,
+                                        (const unsigned char *)"", 0, 1);
+    INVARIANT(rc == 1);
 }
 
 void tls_free(struct tls *t)

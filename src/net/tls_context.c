@@ -254,7 +254,7 @@ enum err tls_context_new(const struct tls_options *o, struct tls_context **out, 
     ERR_clear_error();
     struct tls_context *c = mem_new(sizeof *c);
     c->user = o->user;
-    c->ctx = SSL_CTX_new(TLS_server_method());
+    c->ctx = SSL_CTX_new(TLS_method());
     if (c->ctx == NULL) die("the TLS library does not start");
     set_modes(c->ctx, o);
     enum err r = take_protocols(c->ctx, o->protocols, e);

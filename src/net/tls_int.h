@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include "net/link.h"
 #include "net/tls.h"
 
 struct tls;
@@ -32,6 +33,9 @@ enum tls_step { TLS_STEP_DONE, TLS_STEP_READ, TLS_STEP_WRITE, TLS_STEP_FAILED };
 
 /* NULL: there is no memory. The socket stays the caller's. `alpn`: as struct protocol has it. */
 struct tls *tls_new(struct tls_context *c, int fd, const char *alpn);
+/* Of a connection that this side begins: with the first read or write it begins the handshake, and
+ * both say EAGAIN until that is done. The peer's certificate is judged as a client's would be. */
+struct tls *tls_new_outgoing(struct tls_context *c, int fd);
 /* Says goodbye to the peer, if that can be done at once, and frees. */
 void tls_free(struct tls *t);
 
@@ -42,6 +46,9 @@ enum tls_step tls_handshake(struct tls *t);
 const char *tls_user_name(const struct tls *t);
 /* "TLSv1.3" */
 const char *tls_version(const struct tls *t);
+/* After the handshake: what both ends of this connection have in common, and of no other one ("tls-
+ * exporter", RFC 9266). */
+void tls_channel(const struct tls *t, uint8_t out[LINK_CHANNEL_BYTES]);
 
 /* As recv: bytes; 0 = the peer has ended; -1 with errno: EAGAIN = not now, else it is broken. */
 ssize_t tls_read(struct tls *t, void *out, size_t size);

@@ -30,8 +30,8 @@ static void refuse(struct resp_writer *w, enum err code, const char *why)
     resp_error(w, &e);
 }
 
-static void begin(const struct node *n, struct node_offer **offer, struct slice theirs,
-                  struct resp_writer *w)
+static void begin(const struct node *n, struct node_offer **offer, const struct client *c,
+                  struct slice theirs, struct resp_writer *w)
 {
     char line[PROOF_NONCE_CHARS + 1 + PROOF_CHARS + 1];
     if (theirs.len != PROOF_NONCE_CHARS) {
@@ -42,10 +42,11 @@ static void begin(const struct node *n, struct node_offer **offer, struct slice 
     struct node_offer *o = *offer;
     memcpy(o->theirs, theirs.data, PROOF_NONCE_CHARS);
     proof_nonce(o->own);
-    const struct slice words[] = {slice_str("leader"), theirs, slice_of(o->own, PROOF_NONCE_CHARS)};
+    const struct slice words[] = {slice_str("leader"), theirs, slice_of(o->own, PROOF_NONCE_CHARS),
+                                  slice_of(c->link->channel, LINK_CHANNEL_BYTES)};
     memcpy(line, o->own, PROOF_NONCE_CHARS);
     line[PROOF_NONCE_CHARS] = ' ';
-    proof_make(n, words, 3, line + PROOF_NONCE_CHARS + 1);
+    proof_make(n, words, 4, line + PROOF_NONCE_CHARS + 1);
     line[sizeof line - 1] = '\0';
     resp_simple(w, line);
 }
@@ -80,12 +81,12 @@ static void become(struct node *n, struct client *c, const struct slice *words)
 static enum node_accepted pass(struct node *n, const struct node_offer *o, struct client *c,
                                const struct slice *argv, struct resp_writer *w)
 {
-    struct slice proved[3 + LINK_WORDS] = {slice_str("standby"),
-                                           slice_of(o->theirs, PROOF_NONCE_CHARS),
-                                           slice_of(o->own, PROOF_NONCE_CHARS)};
+    struct slice proved[4 + LINK_WORDS] = {
+        slice_str("standby"), slice_of(o->theirs, PROOF_NONCE_CHARS),
+        slice_of(o->own, PROOF_NONCE_CHARS), slice_of(c->link->channel, LINK_CHANNEL_BYTES)};
     const struct slice *words = argv + 3;
-    for (size_t i = 0; i < LINK_WORDS; i++) proved[3 + i] = words[i];
-    if (!proof_is(n, proved, 3 + LINK_WORDS, argv[2])) {
+    for (size_t i = 0; i < LINK_WORDS; i++) proved[4 + i] = words[i];
+    if (!proof_is(n, proved, 4 + LINK_WORDS, argv[2])) {
         refuse(w, ERR_NOAUTH, "this node does not know the secret of this engine");
         return NODE_ANSWERED;
     }
@@ -101,8 +102,10 @@ enum node_accepted node_accept(struct node *n, struct node_offer **offer, struct
     struct node_offer *o = *offer;
     if (!n->leads) {
         refuse(w, ERR_TRYAGAIN, "this node does not lead");
+    } else if (n->is_tls && !c->link->is_tls) {
+        refuse(w, ERR_NOAUTH, "nodes connect under TLS here: set tls-cluster at that node too");
     } else if (argc == 3 && slice_is_word(argv[1], "BEGIN")) {
-        begin(n, offer, argv[2], w);
+        begin(n, offer, c, argv[2], w);
     } else if (argc == 3 + LINK_WORDS && slice_is_word(argv[1], "PASS") && o != NULL) {
         *offer = NULL; /* once */
         r = pass(n, o, c, argv, w);

@@ -102,13 +102,16 @@ static void greet(struct node_link *l)
 static void hand(struct node_link *l, struct slice answer)
 {
     struct slice theirs = slice_of(answer.data, PROOF_NONCE_CHARS);
-    struct slice proved[3 + LINK_WORDS] = {slice_str("leader"),
-                                           slice_of(l->nonce, PROOF_NONCE_CHARS), theirs};
+    uint8_t channel[LINK_CHANNEL_BYTES];
+    struct slice proved[4 + LINK_WORDS] = {slice_str("leader"),
+                                           slice_of(l->nonce, PROOF_NONCE_CHARS), theirs,
+                                           slice_of(channel, sizeof channel)};
+    stream_channel(l->stream, channel);
     struct slice words[3 + LINK_WORDS] = {slice_str("KV.LINK"), slice_str("PASS")};
     char proof[PROOF_CHARS];
     bool is_whole = answer.len == PROOF_NONCE_CHARS + 1 + PROOF_CHARS;
     if (!is_whole ||
-        !proof_is(l->node, proved, 3, slice_of(answer.data + PROOF_NONCE_CHARS + 1, PROOF_CHARS))) {
+        !proof_is(l->node, proved, 4, slice_of(answer.data + PROOF_NONCE_CHARS + 1, PROOF_CHARS))) {
         static const char why[] = "it does not know the secret of this engine";
         fail(l, why, sizeof why - 1);
         return;
@@ -116,10 +119,10 @@ static void hand(struct node_link *l, struct slice answer)
     const char *at = (const char *)l->client.data;
     proved[0] = slice_str("standby");
     for (size_t i = 0; i < LINK_WORDS; i++) {
-        proved[3 + i] = words[3 + i] = slice_str(at);
+        proved[4 + i] = words[3 + i] = slice_str(at);
         at += words[3 + i].len + 1;
     }
-    proof_make(l->node, proved, 3 + LINK_WORDS, proof);
+    proof_make(l->node, proved, 4 + LINK_WORDS, proof);
     words[2] = slice_of(proof, PROOF_CHARS);
     MACHINE_MOVE(&link_machine, l, state, LINK_HANDING);
     say(l, words, 3 + LINK_WORDS);
@@ -253,7 +256,7 @@ struct node_link *link_open(struct node *n, const struct client *c, const struct
     l->waiter = w;
     buf_init(&l->client);
     describe_client(&l->client, c, from);
-    if (net_connect(n->net, &link_protocol, l, &n->leader.at, &e) == OK) return l;
+    if (net_connect(n->net, &link_protocol, l, &n->leader.at, n->is_tls, &e) == OK) return l;
     fail(l, e.text, strlen(e.text));
     link_free(l);
     return NULL;

@@ -39,6 +39,7 @@ struct node {
     struct env *env;
     bool leads;
     uint8_t secret[NODE_SECRET_BYTES];
+    bool is_tls;              /* nodes speak TLS with each other (tls-cluster) */
     struct nodes_known known; /* itself, and the others */
     struct node_leader leader;
     int64_t leader_wait_ms;     /* a command waits so long for a leader */

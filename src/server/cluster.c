@@ -241,6 +241,9 @@ enum err cluster_check(const struct server *s, struct error *e)
     if (c->postgresql_url[0] == '\0') {
         return error_set(e, ERR_SYNTAX, "backend postgresql needs postgresql-url");
     }
+    if (c->tls_cluster == CONFIG_YES && !tls_has_port(s)) {
+        return error_set(e, ERR_SYNTAX, "tls-cluster needs tls-port, where other nodes connect");
+    }
     if (c->archive_dir[0] != '\0') {
         return error_set(e, ERR_SYNTAX,
                          "archive-dir is for backend local: with PostgreSQL, a moment of the past "
@@ -279,7 +282,7 @@ static void set_names(struct cluster *k)
                     strcmp(bind, "::") != 0;
     const char *place = is_place ? bind : host;
     snprintf(address, sizeof address, strchr(place, ':') != NULL ? "[%s]:%u" : "%s:%u", place,
-             s->env.about.port);
+             c->tls_cluster == CONFIG_YES ? s->tls.port : s->env.about.port);
     k->address = copy_text(c->node_address[0] != '\0' ? c->node_address : address);
     snprintf(s->node.known.name, sizeof s->node.known.name, "%s", k->name);
     snprintf(s->node.known.address, sizeof s->node.known.address, "%s", k->address);

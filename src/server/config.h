@@ -101,6 +101,7 @@ struct config {
     enum config_quorum postgresql_durability;
     uint64_t lease_ms;
     uint64_t leader_wait_ms;
+    enum config_switch tls_cluster;
     uint64_t sentinel_port; /* 0 = none */
     char *sentinel_master;
     uint64_t archive_interval_s, archive_retention_s;

@@ -164,6 +164,8 @@ static const struct setting settings[] = {
      "TCP port for clients that ask Redis Sentinel who leads; 0 listens on none"},
     {"sentinel-master-name", SETTING_TEXT, AT(sentinel_master), "mymaster", 1, 100, NULL, FIXED,
      "what the node that leads is called there"},
+    {"tls-cluster", SETTING_WORD, AT(tls_cluster), "no", 0, 0, switch_words, FIXED,
+     "nodes connect to each other under TLS"},
     {"leader-wait", SETTING_NUMBER, AT(leader_wait_ms), "5000", 0, NUMBER_MAX, NULL, MUTABLE,
      "milliseconds that a command waits while no node leads; then it is refused"},
     {"lease", SETTING_NUMBER, AT(lease_ms), "3000", 200, 600000, NULL, FIXED,

@@ -128,6 +128,7 @@ static enum err open_net(struct server *s, struct error *e)
     if (cluster_is_wanted(s)) {
         node_init(&s->node, s->net, &s->env);
         s->node.leader_wait_ms = s->env.following.wait_ms = (int64_t)s->config->leader_wait_ms;
+        s->node.is_tls = s->config->tls_cluster == CONFIG_YES;
         s->env.node = &s->node;
         s->env.nodes = &s->node.known;
         s->env.client_last_id = first_client_id();

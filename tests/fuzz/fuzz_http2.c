@@ -100,9 +100,17 @@ void stream_become(struct stream *s, const struct protocol *protocol, void *arg)
     abort();
 }
 
-enum err net_connect(struct net *n, const struct protocol *p, void *arg,
-                     const struct net_address *address, struct error *e)
+void stream_channel(const struct stream *s, uint8_t out[LINK_CHANNEL_BYTES])
 {
+    (void)s;
+    (void)out;
+    abort();
+}
+
+enum err net_connect(struct net *n, const struct protocol *p, void *arg,
+                     const struct net_address *address, bool is_tls, struct error *e)
+{
+    (void)is_tls;
     (void)n;
     (void)p;
     (void)arg;
