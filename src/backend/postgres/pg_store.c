@@ -33,14 +33,6 @@ static enum err pgs_fill(struct store *store, bool *is_filling, struct error *e)
     return OK;
 }
 
-static enum err pgs_copy(struct store_reader *reader, const char *path, const bool *is_stopping,
-                         struct error *e)
-{
-    (void)reader;
-    (void)is_stopping;
-    return error_set(e, ERR_SYNTAX, "no copy in %s: with PostgreSQL, back up its database", path);
-}
-
 static void pgs_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us)
 {
     (void)reader;
@@ -80,7 +72,7 @@ static const struct store_ops pgs_ops = {
     .fetch = pg_fetch,
     .verify = pg_verify,
     .pages = pg_pages,
-    .copy = pgs_copy,
+    .copy = pg_copy,
     .search = pgs_search,
     .give_up = pgs_give_up,
     .close = pgs_close,
@@ -91,6 +83,8 @@ enum err pg_store_open(const struct pg_store_options *options, struct store **ou
     struct pg_store *s = mem_new(sizeof *s);
     s->base.ops = &pgs_ops;
     s->term = options->term;
+    s->nearby = options->nearby;
+    s->text_ops = options->text_ops;
     s->slice_bytes = options->slice_bytes != 0 ? options->slice_bytes : SLICE_BYTES;
     s->pg = term_connect(s->term, "store", TERM_WRITE);
     pthread_mutex_init(&s->lock, NULL);

@@ -14,12 +14,14 @@
 #ifndef BACKEND_POSTGRES_PG_STORE_H
 #define BACKEND_POSTGRES_PG_STORE_H
 
+#include "backend/nearby.h"
 #include "backend/postgres/term.h"
-#include "backend/store.h"
 
 struct pg_store_options {
-    struct term *term;  /* leading; outlives the store */
-    size_t slice_bytes; /* of an apply; 0 = 2 MB */
+    struct term *term;               /* leading; outlives the store */
+    size_t slice_bytes;              /* of an apply; 0 = 2 MB */
+    const struct nearby *nearby;     /* NULL = there are no copies */
+    const struct text_ops *text_ops; /* backend/text.h */
 };
 
 /* Blocks. ERR_IO, ERR_CORRUPT. */

@@ -1,5 +1,6 @@
 /* pg_store_int: what pg_store.c (open, close), pg_state.c (what is stored of the whole),
- * pg_apply.c (memtables), pg_clean.c (what is not there any more) and pg_read.c (reads) share.
+ * pg_apply.c (memtables), pg_clean.c (what is not there any more), pg_read.c (reads) and pg_copy.c
+ * (copies) share.
  */
 #ifndef BACKEND_POSTGRES_PG_STORE_INT_H
 #define BACKEND_POSTGRES_PG_STORE_INT_H
@@ -24,6 +25,8 @@ struct pg_store {
     struct store base; /* first */
     struct term *term;
     size_t slice_bytes;
+    const struct nearby *nearby; /* pg_store_options */
+    const struct text_ops *text_ops;
     struct pg *pg; /* store thread */
     uint64_t applied;
     struct sparse counts; /* struct store_counts; owned; store thread */
@@ -85,5 +88,15 @@ ERR_MUST_USE enum err pg_fetch(struct store_reader *reader, const struct store_f
 ERR_MUST_USE enum err pg_verify(struct store_reader *reader, struct store_found *out,
                                 const bool *is_stopping, struct error *e);
 uint64_t pg_pages(struct store_reader *reader);
+/* With the reader's lock. OK: the connection sees what it must. */
+ERR_MUST_USE enum err pg_reader_ready(struct pg_reader *r, struct error *e);
+/* Runs a statement where it sees that. An error is the end of a snapshot. */
+ERR_MUST_USE enum err pg_reader_run(struct pg_reader *r, const char *sql, struct error *e);
+/* ERR_CORRUPT: the entry's checksum is wrong. */
+ERR_MUST_USE enum err pg_damaged(struct slice key, struct error *e);
+
+/* pg_copy.c */
+ERR_MUST_USE enum err pg_copy(struct store_reader *reader, const char *path,
+                              const bool *is_stopping, struct error *e);
 
 #endif
