@@ -107,8 +107,8 @@ void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t 
 
 /* store_backup.c: files that become what is at `path` when they are complete. `part`: appends the
  * name until then, and a 0. begin: that, and makes the directory, in which nothing of an earlier
- * one is left; end: with `result` OK it goes into place, synced; else, and on an error, it is removed.
- * The result is the first error. */
+ * one is left; end: with `result` OK it goes into place, synced; else, and on an error, it is
+ * removed. The result is the first error. */
 void store_backup_part(const char *path, struct buf *part);
 ERR_MUST_USE enum err store_backup_begin(const char *path, struct buf *part, struct error *e);
 ERR_MUST_USE enum err store_backup_end(const char *part, const char *path, enum err result,
