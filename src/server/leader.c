@@ -28,8 +28,17 @@ static struct postgres_options postgres_options(const struct server *s)
 static enum err leader_open(void *server, struct journal **journal, struct store **store,
                             struct error *e)
 {
-    struct postgres_options o = postgres_options(server);
-    return postgres_open(&o, journal, store, e);
+    const struct server *s = server;
+    struct postgres_options o = postgres_options(s);
+    struct buf texts;
+    buf_init(&texts);
+    buf_printf(&texts, "%s/tupled-text.db", s->config->dir);
+    buf_append_byte(&texts, '\0');
+    buf_require(&texts);
+    o.texts_path = (const char *)texts.data;
+    enum err r = postgres_open(&o, journal, store, e);
+    buf_fini(&texts);
+    return r;
 }
 
 /* For files of this node: backups. Who writes there says it when it is not there. */

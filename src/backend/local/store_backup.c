@@ -85,15 +85,14 @@ void store_backup_part(const char *path, struct buf *part)
     buf_require(part);
 }
 
-/* The file and what SQLite has beside it: with that of another one it must never be opened. */
-static enum err remove_part(const char *part, struct error *e)
+enum err store_backup_remove(const char *file, struct error *e)
 {
     static const char *const endings[] = {"-journal", "-wal", "-shm", ""};
     enum err r = OK;
     for (size_t i = 0; i < sizeof endings / sizeof endings[0] && r == OK; i++) {
         struct buf path;
         buf_init(&path);
-        buf_printf(&path, "%s%s", part, endings[i]);
+        buf_printf(&path, "%s%s", file, endings[i]);
         buf_append_byte(&path, '\0');
         buf_require(&path);
         if (file_exists((char *)path.data)) r = file_remove((char *)path.data, e);
@@ -109,7 +108,7 @@ enum err store_backup_begin(const char *path, struct buf *part, struct error *e)
     store_backup_part(path, part);
     directory_of(path, &dir);
     enum err r = dir_make((char *)dir.data, e);
-    if (r == OK) r = remove_part((char *)part->data, e);
+    if (r == OK) r = store_backup_remove((char *)part->data, e);
     buf_fini(&dir);
     return r;
 }
@@ -134,7 +133,7 @@ enum err store_backup_end(const char *part, const char *path, enum err result, s
 {
     struct error ignored;
     if (result == OK) result = into_place(part, path, e);
-    if (result != OK) (void)!remove_part(part, &ignored);
+    if (result != OK) (void)!store_backup_remove(part, &ignored);
     return result;
 }
 

@@ -143,6 +143,7 @@ void pg_reader_close(struct store_reader *reader)
     struct pg_reader *r = pg_reader_of(reader);
     struct pg_store *s = r->store;
     __atomic_store_n(&r->wanted, 0, __ATOMIC_RELEASE);
+    pg_texts_reader_close(r);
     pthread_mutex_lock(&s->lock);
     struct pg_reader **at = &s->readers;
     while (*at != r) at = &(*at)->next;
@@ -156,12 +157,14 @@ enum err pg_pin(struct store_reader *reader, struct error *e)
     struct pg_reader *r = pg_reader_of(reader);
     (void)e;
     __atomic_store_n(&r->wanted, ++r->store->pins, __ATOMIC_RELEASE);
+    pg_texts_pin(r);
     return OK;
 }
 
 void pg_unpin(struct store_reader *reader)
 {
     __atomic_store_n(&pg_reader_of(reader)->wanted, 0, __ATOMIC_RELEASE);
+    pg_texts_unpin(pg_reader_of(reader));
 }
 
 /* ---- single keys ---- */

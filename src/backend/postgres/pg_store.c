@@ -10,7 +10,9 @@
 static void pgs_state(struct store *store, struct store_progress *out)
 {
     struct pg_store *s = pg_store_of(store);
-    *out = (struct store_progress){.applied = s->applied, .has_garbage = s->has_garbage};
+    *out = (struct store_progress){.applied = s->applied,
+                                   .has_garbage = s->has_garbage || s->texts.has_garbage,
+                                   .is_filling = s->texts.is_filling};
     store_counts_merge(&out->counts, &s->counts);
 }
 
@@ -27,28 +29,26 @@ static enum err pgs_aside_read(struct store *store,
 
 static enum err pgs_fill(struct store *store, bool *is_filling, struct error *e)
 {
-    (void)store;
-    (void)e;
-    *is_filling = false;
-    return OK;
+    return pg_texts_fill(pg_store_of(store), is_filling, e);
 }
 
 static void pgs_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us)
 {
-    (void)reader;
-    (void)deadline_us;
-    q->percent = 0;
-    q->result = error_set(&q->error, ERR_INDEXING, "text indexes are not kept with PostgreSQL yet");
+    pg_texts_search(pg_reader_of(reader), q, deadline_us);
 }
 
 static void pgs_give_up(struct store *store)
 {
-    term_give_up(pg_store_of(store)->term);
+    struct pg_store *s = pg_store_of(store);
+    __atomic_store_n(&s->is_given_up, true, __ATOMIC_RELAXED);
+    term_give_up(s->term);
+    pg_texts_give_up(s);
 }
 
 static void pgs_close(struct store *store)
 {
     struct pg_store *s = pg_store_of(store);
+    pg_texts_close(s);
     INVARIANT(s->readers == NULL);
     pg_free(s->pg);
     store_counts_fini(&s->counts);
@@ -89,6 +89,7 @@ enum err pg_store_open(const struct pg_store_options *options, struct store **ou
     s->pg = term_connect(s->term, "store", TERM_WRITE);
     pthread_mutex_init(&s->lock, NULL);
     enum err r = pg_store_load(s, e);
+    if (r == OK) r = pg_texts_open(s, options->texts_path, e);
     *out = &s->base;
     if (r == OK) return OK;
     pgs_close(&s->base);

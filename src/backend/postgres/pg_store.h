@@ -9,7 +9,7 @@
  * Flushed databases: their rows are hidden at once by a row of tupled_garbage, which every read
  * looks at, and are removed in slices. Forgotten ranges are only removed.
  *
- * Text indexes are not kept: a search answers ERR_INDEXING.
+ * Text indexes are in a file of this machine (pg_texts.c).
  */
 #ifndef BACKEND_POSTGRES_PG_STORE_H
 #define BACKEND_POSTGRES_PG_STORE_H
@@ -22,6 +22,7 @@ struct pg_store_options {
     size_t slice_bytes;              /* of an apply; 0 = 2 MB */
     const struct nearby *nearby;     /* NULL = there are no copies */
     const struct text_ops *text_ops; /* backend/text.h */
+    const char *texts_path;          /* of the file; copied; NULL = there are no text indexes */
 };
 
 /* Blocks. ERR_IO, ERR_CORRUPT. */

@@ -15,7 +15,8 @@ enum err postgres_open(const struct postgres_options *options, struct journal **
     struct pg_store_options s = {.term = options->term,
                                  .slice_bytes = options->slice_bytes,
                                  .nearby = options->nearby,
-                                 .text_ops = options->text_ops};
+                                 .text_ops = options->text_ops,
+                                 .texts_path = options->texts_path};
     struct pg_journal_options j = journal_options(options);
     *journal = NULL;
     enum err r = pg_store_open(&s, store, e);
