@@ -1,5 +1,5 @@
-/* pg_texts: text indexes, in a file of this machine (backend/nearby.h) that can be thrown away: what
- * is true is in PostgreSQL; the file is begun anew whenever it may not say the same.
+/* pg_texts: text indexes, in a file of this machine (backend/nearby.h) that can be thrown away:
+ * what is in PostgreSQL is true; the file is begun anew whenever it may not say the same.
  *
  * Each memtable is applied to the file first, then to PostgreSQL. So after the end of a process the
  * file has all that PostgreSQL has applied, and may have more: that is in the journal, and comes
