@@ -229,6 +229,7 @@ static void a_stop_in_the_middle_leaves_no_part(void **state)
     testserver_stop(server);
     assert_int_equal(files(backups, ".part", NULL, 0), 0);
     assert_int_equal(files(backups, "-journal", NULL, 0), 0);
+    assert_int_equal(files(backups, "-wal", NULL, 0), 0);
     testserver_again(server);
     redisFree(c);
     c = testserver_connect(server);
@@ -422,6 +423,8 @@ static void a_backup_beside_an_old_journal_is_refused(void **state)
     expect(c, "@", "KV.SET ['a'] 2");
     testserver_stop(server);
     snprintf(path, sizeof path, "%s/tupled.db", testserver_dir(server));
+    if (access(path, F_OK) != 0)
+        skip(); /* with PostgreSQL there is no journal that it could meet */
     char kept[620];
     snprintf(kept, sizeof kept, "%s.kept", path);
     assert_int_equal(rename(path, kept), 0);

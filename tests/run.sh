@@ -219,7 +219,7 @@ on_postgres() {
 
 # Those of redis-tests that mean the same there.
 postgres_programs() {
-    local name src short='commands_kv commands_atomic transactions idem queue index watch crash_queue'
+    local name src short='commands_kv commands_atomic transactions idem queue index watch crash_queue search search_state backup'
     . tests/postgres/server.sh
     if ! pg_can; then
         echo "skip - redis-tests on PostgreSQL: it is not installed (package postgresql)"

@@ -6,8 +6,9 @@
  *   MEM_ACTIVE --freeze--> MEM_FROZEN --store thread starts--> MEM_APPLYING --> MEM_APPLIED
  *       --nobody looks any more--> freed
  *
- * One is MEM_ASIDE all its life: the oldest of the list, which the loop fills with entries that the
- * store cannot take.
+ * MEM_ASIDE all their life are the oldest of the list, which the loop fills with entries that the
+ * store cannot take; and those that bring rows of one store into another (nearby.h), which belong
+ * to one thread. Their versions come in any order.
  *
  * Invariants: within a chain versions strictly fall; a memtable's versions are all greater than
  * those of an older memtable. MEM_ACTIVE belongs to the loop thread; from MEM_FROZEN on any thread

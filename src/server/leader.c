@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/local/local.h"
 #include "backend/postgres/postgres.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "search/text_ops.h"
 #include "server/server_int.h"
 
 #define ARGUMENTS_MAX 1024
@@ -18,14 +20,32 @@ static struct postgres_options postgres_options(const struct server *s)
     return (struct postgres_options){.term = s->term,
                                      .lease_ms = (int64_t)c->lease_ms,
                                      .retention_ms = (int64_t)c->changes_retention_age_s * 1000,
-                                     .retention_bytes = c->changes_retention_bytes};
+                                     .retention_bytes = c->changes_retention_bytes,
+                                     .nearby = &local_nearby,
+                                     .text_ops = &search_text_ops};
 }
 
 static enum err leader_open(void *server, struct journal **journal, struct store **store,
                             struct error *e)
 {
-    struct postgres_options o = postgres_options(server);
-    return postgres_open(&o, journal, store, e);
+    const struct server *s = server;
+    struct postgres_options o = postgres_options(s);
+    struct buf texts;
+    buf_init(&texts);
+    buf_printf(&texts, "%s/tupled-text.db", s->config->dir);
+    buf_append_byte(&texts, '\0');
+    buf_require(&texts);
+    o.texts_path = (const char *)texts.data;
+    enum err r = postgres_open(&o, journal, store, e);
+    buf_fini(&texts);
+    return r;
+}
+
+/* For files of this node: backups. Who writes there says it when it is not there. */
+static void make_directory(const struct server *s)
+{
+    struct error e;
+    if (dir_make(s->config->dir, &e) != OK) log_warning("%s", e.text);
 }
 
 enum err leader_begin(struct server *s, struct db_options *options, struct error *e)
@@ -35,6 +55,7 @@ enum err leader_begin(struct server *s, struct db_options *options, struct error
     struct db *db = NULL;
     log_notice("this node leads, epoch %llu", (unsigned long long)term_epoch(s->term));
     s->renewed_us = clock_mono_us();
+    make_directory(s);
     options->elsewhere = (struct db_elsewhere){leader_open, s};
     enum err r = db_open(options, &db, e);
     if (r != OK) {

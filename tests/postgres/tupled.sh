@@ -7,7 +7,8 @@ for word in "$@"; do
     [ "$before" != --dir ] || dir=$word
     before=$word
 done
-[ -n "$dir" ] || exec "$PG_REAL" "$@"
+# One that is started with a backup has the data in its directory.
+if [ -z "$dir" ] || [ -f "$dir/tupled.db" ]; then exec "$PG_REAL" "$@"; fi
 schema=t$(printf %s "$dir" | md5sum | cut -c1-24)
 "$PG_PSQL" -qAtX -h "$PG_SOCKET" -U tupled -d postgres \
     -c "SET client_min_messages = error; CREATE SCHEMA IF NOT EXISTS $schema" >/dev/null 2>&1

@@ -12,6 +12,7 @@
 
 struct archive;
 struct lineage;
+struct nearby;
 struct text_ops;
 
 struct local_options {
@@ -37,6 +38,9 @@ ERR_MUST_USE enum err local_open(const struct local_options *options, struct jou
  * archive_ms; others are ignored. Going to DURABILITY_ALWAYS, see pipeline_set_options, which is
  * called next. */
 void local_set_options(struct journal *journal, const struct local_options *options);
+
+/* For a store that is elsewhere. */
+extern const struct nearby local_nearby;
 
 /* NULL = there is none. The journal's. */
 struct archive *local_archive(const struct journal *journal);

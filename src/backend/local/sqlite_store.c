@@ -219,6 +219,7 @@ static void sqlite_close(struct store *store)
         s->vfs = NULL; /* as long as there is a connection */
     }
     file_close(&s->nowait_file);
+    if (s->lock_fd >= 0) file_unlock(s->lock_fd);
     vfs_close(s->vfs);
     store_counts_fini(&s->counts);
     lineage_fini(&s->lineage);
@@ -255,6 +256,7 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     *out = NULL;
     s->base.ops = &sqlite_ops;
     s->nowait_file.fd = -1;
+    s->lock_fd = -1;
     lineage_init(&s->lineage);
     size_t len = strlen(options->path) + 1;
     s->path = memcpy(mem_alloc(len), options->path, len);

@@ -132,7 +132,7 @@ static enum err slice_entries(struct sqlite_store *s, const struct memtable *m,
     for (unsigned i = 0; r == OK && i < SLICE_ROWS && bytes < SLICE_BYTES; omap_next(it)) {
         const struct mem_entry *entry = omap_peek(it);
         if (entry == NULL) break;
-        if (is_flushed(m, entry)) continue;
+        if (is_flushed(m, entry) || !store_text_wants(s, entry->key)) continue;
         bytes += entry->key.len + entry->newest->value_len;
         if (store_aside_has(s, entry->key)) {
             r = store_aside_put(s, entry, p, e);
@@ -174,7 +174,8 @@ static enum err apply_slice(struct sqlite_store *s, const struct memtable *m, st
         r = store_run(s, s->begin, "begin", e);
         if (r == OK) r = slice_entries(s, m, it, true, p, e);
     }
-    if (r == OK && omap_peek(it) == NULL) r = store_forget(s, m, e);
+    bool forgets = omap_peek(it) == NULL && s->source.fetch == NULL;
+    if (r == OK && forgets) r = store_forget(s, m, e);
     if (r == OK && omap_peek(it) == NULL) {
         r = put_meta(s, "applied", m->version_last, e);
         p->applied = m->version_last;
@@ -214,9 +215,9 @@ static enum err apply_texts(struct sqlite_store *s, const struct memtable *m,
     for (uint32_t i = 0; r == OK && sparse_next(&m->databases, &i) != NULL; i++) {
         r = apply_texts_of(s, m, (uint16_t)i, p, e);
     }
-    /* On little, the index is complete when this is. */
+    /* On little, the index is complete when this is. Elsewhere the entries are not applied yet. */
     struct error ignored;
-    if (r == OK && store_text_is_filling(s)) {
+    if (r == OK && store_text_is_filling(s) && s->source.fetch == NULL) {
         r = store_text_fill(s, &ignored);
         if (r == ERR_CORRUPT) r = OK; /* the filling's own turn will tell */
         if (r != OK) *e = ignored;

@@ -1,4 +1,5 @@
-/* store_backup: a copy of the database as one moment left it, in one file, while it is in use.
+/* store_backup: a copy of the database as one moment left it, in one file, while it is in use. It
+ * is written under another name, synced, and renamed.
  *
  * The copy is made page by page with SQLite's online backup from a connection that holds a read
  * transaction (store_pin): it sees the moment of the pin, whatever is applied meanwhile. VACUUM
@@ -53,23 +54,15 @@ static enum err make_own(sqlite3 *db, struct error *e)
     return store_error(e, db, rc, "finish the backup");
 }
 
-static enum err copy_to(struct sqlite_reader *r, const char *path, const bool *is_stopping,
+static enum err copy_to(struct sqlite_reader *r, const char *part, const bool *is_stopping,
                         struct error *e)
 {
     sqlite3 *to = NULL;
-    struct file f = {.fd = -1};
-    if (file_exists(path)) {
-        enum err removed = file_remove(path, e);
-        if (removed != OK) return removed;
-    }
-    enum err result = store_connect(r->store->vfs, path, 1 << 20, true, &to, e);
+    enum err result = store_connect(r->store->vfs, part, 1 << 20, true, &to, e);
     if (result != OK) return result;
     result = copy_pages(to, r->db, is_stopping, e);
     if (result == OK) result = make_own(to, e);
     sqlite3_close(to);
-    if (result == OK) result = file_open(&f, path, FILE_WRITE_OLD, e);
-    if (result == OK) result = file_sync(&f, e);
-    file_close(&f);
     return result;
 }
 
@@ -85,26 +78,74 @@ static void directory_of(const char *path, struct buf *out)
     buf_require(out);
 }
 
-/* Written under another name, synced, and renamed. */
+void store_backup_part(const char *path, struct buf *part)
+{
+    buf_printf(part, "%s.part", path);
+    buf_append_byte(part, '\0');
+    buf_require(part);
+}
+
+enum err store_backup_remove(const char *file, struct error *e)
+{
+    static const char *const endings[] = {"-journal", "-wal", "-shm", ""};
+    enum err r = OK;
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0] && r == OK; i++) {
+        struct buf path;
+        buf_init(&path);
+        buf_printf(&path, "%s%s", file, endings[i]);
+        buf_append_byte(&path, '\0');
+        buf_require(&path);
+        if (file_exists((char *)path.data)) r = file_remove((char *)path.data, e);
+        buf_fini(&path);
+    }
+    return r;
+}
+
+enum err store_backup_begin(const char *path, struct buf *part, struct error *e)
+{
+    struct buf dir;
+    buf_init(&dir);
+    store_backup_part(path, part);
+    directory_of(path, &dir);
+    enum err r = dir_make((char *)dir.data, e);
+    if (r == OK) r = store_backup_remove((char *)part->data, e);
+    buf_fini(&dir);
+    return r;
+}
+
+/* Synced, renamed, and that is synced too. */
+static enum err into_place(const char *part, const char *path, struct error *e)
+{
+    struct file f = {.fd = -1};
+    struct buf dir;
+    buf_init(&dir);
+    directory_of(path, &dir);
+    enum err r = file_open(&f, part, FILE_WRITE_OLD, e);
+    if (r == OK) r = file_sync(&f, e);
+    file_close(&f);
+    if (r == OK) r = file_rename(part, path, e);
+    if (r == OK) r = dir_sync((char *)dir.data, e);
+    buf_fini(&dir);
+    return r;
+}
+
+enum err store_backup_end(const char *part, const char *path, enum err result, struct error *e)
+{
+    struct error ignored;
+    if (result == OK) result = into_place(part, path, e);
+    if (result != OK) (void)!store_backup_remove(part, &ignored);
+    return result;
+}
+
 enum err sqlite_copy(struct store_reader *reader, const char *path, const bool *is_stopping,
                      struct error *e)
 {
     struct buf part;
-    struct buf dir;
-    struct error ignored;
     buf_init(&part);
-    buf_init(&dir);
-    buf_printf(&part, "%s.part", path);
-    buf_append_byte(&part, '\0');
-    buf_require(&part);
-    directory_of(path, &dir);
+    enum err r = store_backup_begin(path, &part, e);
     const char *part_path = (char *)part.data;
-    enum err r = dir_make((char *)dir.data, e);
     if (r == OK) r = copy_to(sqlite_reader_of(reader), part_path, is_stopping, e);
-    if (r == OK) r = file_rename(part_path, path, e);
-    if (r == OK) r = dir_sync((char *)dir.data, e);
-    if (r != OK && file_exists(part_path)) (void)!file_remove(part_path, &ignored);
+    r = store_backup_end(part_path, path, r, e);
     buf_fini(&part);
-    buf_fini(&dir);
     return r;
 }

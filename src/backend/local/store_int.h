@@ -7,6 +7,7 @@
 #include "backend/local/lineage.h"
 #include "backend/local/sqlite_store.h"
 #include "backend/local/vfs.h"
+#include "backend/nearby.h"
 #include "base/file.h"
 
 struct text_table; /* store_text.c */
@@ -37,8 +38,14 @@ struct sqlite_store {
     int64_t replaced_large;          /* id of the large value that went with it; 0 = none */
     const struct text_ops *text_ops; /* NULL = text indexes are not kept */
     struct text_table *texts;        /* owned; store thread */
-    bool has_lost_texts;             /* `texts` could not be read again: nothing is applied */
-    struct htab aside;               /* of struct aside_key: what was put aside, ever */
+    /* Of a file whose source is elsewhere: nearby.c sets it. fetch NULL = everything is here. */
+    struct nearby_source source;
+    /* The next slice of an index; begins the transaction, and does not end it. */
+    enum err (*fill_from)(struct sqlite_store *s, struct text_table *t, struct store_progress *p,
+                          struct error *e);
+    int lock_fd;         /* owned; -1 = the journal has the lock */
+    bool has_lost_texts; /* `texts` could not be read again: nothing is applied */
+    struct htab aside;   /* of struct aside_key: what was put aside, ever */
     uint64_t aside_bytes;
 };
 
@@ -104,6 +111,18 @@ uint64_t sqlite_pages(struct store_reader *reader);
 ERR_MUST_USE enum err sqlite_copy(struct store_reader *reader, const char *path,
                                   const bool *is_stopping, struct error *e);
 void sqlite_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us);
+
+/* store_backup.c: files that become what is at `path` when they are complete. `part`: appends the
+ * name until then, and a 0. begin: that, and makes the directory, in which nothing of an earlier
+ * one is left; end: with `result` OK it goes into place, synced; else, and on an error, it is
+ * removed. The result is the first error. */
+void store_backup_part(const char *path, struct buf *part);
+/* The file and what SQLite has beside it, if they are there: what is beside one must never be
+ * opened with another. */
+ERR_MUST_USE enum err store_backup_remove(const char *file, struct error *e);
+ERR_MUST_USE enum err store_backup_begin(const char *path, struct buf *part, struct error *e);
+ERR_MUST_USE enum err store_backup_end(const char *part, const char *path, enum err result,
+                                       struct error *e);
 
 /* store_own.c: the database gets this identity, and this lineage (NULL = it keeps its own); and a
  * version, even when it is empty, so that a start with it is known for one with a backup
@@ -217,6 +236,10 @@ ERR_MUST_USE enum err store_commit(struct sqlite_store *s, struct store_progress
 /* store_clean.c: the ranges that the memtable forgets; in the transaction under way. */
 ERR_MUST_USE enum err store_forget(struct sqlite_store *s, const struct memtable *m,
                                    struct error *e);
+
+/* In meta, of a file whose source is elsewhere; the name goes on with the number of a database: so
+ * many entries it had there when an index was last filled in (nearby.c). */
+#define STORE_ENTRIES "entries "
 
 /* store_aside.c: entries whose place in the table is damaged. Store thread, or opening. */
 ERR_MUST_USE enum err store_aside_open(struct sqlite_store *s, struct error *e);

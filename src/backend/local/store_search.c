@@ -65,7 +65,8 @@ static enum err check_state(struct search *x)
     sqlite3_int64 entries = 0;
     int rc = sqlite3_prepare_v2(
         x->db,
-        "SELECT is_complete, filled, (SELECT entries FROM counts WHERE d=?1), n"
+        "SELECT is_complete, filled, coalesce((SELECT value FROM meta WHERE name='" STORE_ENTRIES
+        "'||?1), (SELECT entries FROM counts WHERE d=?1)), n"
         " FROM text WHERE d=?1 AND i=?2",
         -1, &stmt, NULL);
     if (rc == SQLITE_OK) {

@@ -279,6 +279,15 @@ bool store_text_covers(const struct text_table *t, struct slice key)
     return key_database(key) == t->database && key_is_below(tuple, t->definition.prefix);
 }
 
+bool store_text_wants(const struct sqlite_store *s, struct slice key)
+{
+    if (s->source.fetch == NULL) return true;
+    if (key_space(key) != STORE_SPACE_COUNTED) return false;
+    const struct text_table *t = s->texts;
+    while (t != NULL && !store_text_covers(t, key)) t = t->next;
+    return t != NULL;
+}
+
 /* *id 0 = it has no row. */
 static enum err doc_find(struct sqlite_store *s, struct text_table *t, struct slice key,
                          sqlite3_int64 *id, struct error *e)
@@ -399,15 +408,12 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
     return r;
 }
 
-/* Entries after the position, below the prefix. */
-static void fill_bounds(struct sqlite_store *s, const struct text_table *t, struct buf *start,
-                        struct buf *end)
+void store_text_bounds(const struct text_table *t, struct buf *start, struct buf *end)
 {
-    uint8_t head[] = {STORE_HEAD(t->database, s->generations[t->database], STORE_SPACE_COUNTED)};
+    uint8_t head[] = {KEY_HEAD(t->database, STORE_SPACE_COUNTED)};
     struct slice prefix = t->definition.prefix;
     if (t->position.len > 0) {
-        struct slice placed = store_place(s, buf_slice(&t->position));
-        buf_append(start, placed.data, placed.len);
+        buf_append(start, t->position.data, t->position.len);
     } else {
         buf_append(start, head, sizeof head);
         buf_append(start, prefix.data, prefix.len);
@@ -418,6 +424,24 @@ static void fill_bounds(struct sqlite_store *s, const struct text_table *t, stru
     buf_append_byte(end, 0xff);
     buf_require(start);
     buf_require(end);
+}
+
+/* The same where they are in kv. */
+static void fill_bounds(struct sqlite_store *s, const struct text_table *t, struct buf *start,
+                        struct buf *end)
+{
+    uint8_t generation = s->generations[t->database];
+    struct buf first;
+    struct buf last;
+    buf_init(&first);
+    buf_init(&last);
+    store_text_bounds(t, &first, &last);
+    (void)store_place_in(start, buf_slice(&first), generation);
+    start->len = first.len + 1;
+    (void)store_place_in(end, buf_slice(&last), generation);
+    end->len = last.len + 1;
+    buf_fini(&first);
+    buf_fini(&last);
 }
 
 static enum err fill_slice(struct sqlite_store *s, struct text_table *t, struct error *e)
@@ -454,12 +478,21 @@ static enum err fill_slice(struct sqlite_store *s, struct text_table *t, struct 
 enum err store_text_fill(struct sqlite_store *s, struct error *e)
 {
     struct text_table *t = first_filling(s);
+    struct store_progress p = {.applied = s->applied};
     if (t == NULL) return OK;
-    enum err r = run_sql(s, "BEGIN IMMEDIATE", e);
-    if (r == OK) r = fill_slice(s, t, e);
+    enum err r = OK;
+    if (s->source.fetch != NULL) {
+        r = s->fill_from(s, t, &p, e);
+    } else {
+        r = run_sql(s, "BEGIN IMMEDIATE", e);
+        if (r == OK) r = fill_slice(s, t, e);
+    }
     if (r == OK) r = table_save(s, t, e);
-    if (r == OK) r = run_sql(s, "COMMIT", e);
+    if (r == OK) r = store_commit(s, &p, e);
+    store_counts_fini(&s->slice);
+    if (r == OK) store_counts_merge(&s->counts, &p.counts);
     if (r != OK) store_text_rollback(s);
+    store_progress_fini(&p);
     return r;
 }
 

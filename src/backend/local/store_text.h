@@ -14,6 +14,9 @@
  * A new index is filled from kv in slices, in key order; meanwhile every entry that is written is
  * indexed too, wherever the filling is, and the filling passes over entries that are there already.
  *
+ * Where the entries are elsewhere (nearby.c), kv has only those that an index covers, and the
+ * filling reads them from there.
+ *
  * Store thread, but for store_text_open, which is part of opening.
  */
 #ifndef BACKEND_LOCAL_STORE_TEXT_H
@@ -47,6 +50,9 @@ struct text_table {
 
 /* Is the entry of this internal key, of the data space, one of the index? */
 bool store_text_covers(const struct text_table *t, struct slice key);
+/* Is the entry to be written? With a source of its own (backend/nearby.h): if an index covers it.
+ * */
+bool store_text_wants(const struct sqlite_store *s, struct slice key);
 /* The texts of a value, column by column, to be freed by the caller; false when it has none. */
 bool store_text_of(const struct sqlite_store *s, const struct text_table *t, struct slice value,
                    struct buf texts[TEXT_COLUMNS_MAX]);
@@ -65,6 +71,8 @@ ERR_MUST_USE enum err store_text_entry(struct sqlite_store *s, struct slice key,
 bool store_text_is_filling(const struct sqlite_store *s);
 /* Fills in the next slice of it, in a transaction of its own. */
 ERR_MUST_USE enum err store_text_fill(struct sqlite_store *s, struct error *e);
+/* Internal keys: from the first that is not filled in, to the end of what the index covers. */
+void store_text_bounds(const struct text_table *t, struct buf *start, struct buf *end);
 /* Are the indexes known? After a rollback that could not read them again this tries once more. */
 ERR_MUST_USE enum err store_text_found(struct sqlite_store *s, struct error *e);
 /* Takes back the transaction under way, and what it made of the indexes. */

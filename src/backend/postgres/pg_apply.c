@@ -233,6 +233,7 @@ enum err pg_apply(struct store *store, const struct memtable *m, struct store_pr
     *progress = (struct store_progress){.applied = s->applied};
     store_counts_merge(&before, &s->counts);
     pg_readers_settle(s);
+    pg_texts_apply(s, m);
     enum err r = note_applying(s, m, e);
     if (r == OK && m->has_flush) r = pg_flush(s, m, e);
     if (r == OK) r = write_all(s, m, progress, e);
@@ -241,6 +242,8 @@ enum err pg_apply(struct store *store, const struct memtable *m, struct store_pr
     if (r != OK || m->has_flush) tell_counts(s, &before, progress);
     store_counts_fini(&before);
     progress->applied = s->applied;
-    progress->has_garbage = s->has_garbage;
+    pg_texts_applied(s, r);
+    progress->has_garbage = s->has_garbage || s->texts.has_garbage;
+    progress->is_filling = s->texts.is_filling;
     return r;
 }

@@ -219,7 +219,8 @@ enum err pg_clean(struct store *store, struct store_progress *progress, bool *ha
     if (r == OK) s->has_garbage = *has_more;
     if (r != OK)
         is_done = pg_store_load(s, &ignored) == OK; /* what was removed without an answer */
-    progress->has_garbage = s->has_garbage;
+    pg_texts_clean(s, has_more);
+    progress->has_garbage = s->has_garbage || s->texts.has_garbage;
     buf_fini(&g.first);
     buf_fini(&g.until);
     return r;

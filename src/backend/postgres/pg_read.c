@@ -44,8 +44,7 @@ static enum err begin(struct pg_reader *r, uint64_t wanted, struct error *e)
     return result;
 }
 
-/* With the reader's lock. OK: the connection sees what it must. */
-static enum err reader_ready(struct pg_reader *r, struct error *e)
+enum err pg_reader_ready(struct pg_reader *r, struct error *e)
 {
     uint64_t wanted = __atomic_load_n(&r->wanted, __ATOMIC_ACQUIRE);
     struct error ignored;
@@ -76,7 +75,7 @@ static enum err reader_ready(struct pg_reader *r, struct error *e)
     return result;
 }
 
-static enum err reader_run(struct pg_reader *r, const char *sql, struct error *e)
+enum err pg_reader_run(struct pg_reader *r, const char *sql, struct error *e)
 {
     if (r->held == 0) return pg_run_patiently(r->pg, sql, e);
     enum err result = pg_run(r->pg, sql, e);
@@ -133,7 +132,7 @@ void pg_readers_settle(struct pg_store *s)
         struct pg_reader *r = all[i];
         pthread_mutex_lock(&r->lock);
         bool is_needed = r->held != 0 || __atomic_load_n(&r->wanted, __ATOMIC_ACQUIRE) != 0;
-        if (is_needed && reader_ready(r, &ignored) != OK) r->held = 0; /* noted as lost */
+        if (is_needed && pg_reader_ready(r, &ignored) != OK) r->held = 0; /* noted as lost */
         pthread_mutex_unlock(&r->lock);
         unref(s, r);
     }
@@ -163,6 +162,7 @@ void pg_reader_close(struct store_reader *reader)
     struct pg_reader *r = pg_reader_of(reader);
     struct pg_store *s = r->store;
     __atomic_store_n(&r->wanted, 0, __ATOMIC_RELEASE);
+    pg_texts_reader_close(r);
     pthread_mutex_lock(&s->lock);
     struct pg_reader **at = &s->readers;
     while (*at != r) at = &(*at)->next;
@@ -178,17 +178,19 @@ enum err pg_pin(struct store_reader *reader, struct error *e)
     uint64_t brought = __atomic_load_n(&r->store->brought, __ATOMIC_ACQUIRE);
     __atomic_store_n(&r->pinned, brought, __ATOMIC_RELEASE);
     __atomic_store_n(&r->wanted, ++r->store->pins, __ATOMIC_RELEASE);
+    pg_texts_pin(r);
     return OK;
 }
 
 void pg_unpin(struct store_reader *reader)
 {
     __atomic_store_n(&pg_reader_of(reader)->wanted, 0, __ATOMIC_RELEASE);
+    pg_texts_unpin(pg_reader_of(reader));
 }
 
 /* ---- single keys ---- */
 
-static enum err damaged(struct slice key, struct error *e)
+enum err pg_damaged(struct slice key, struct error *e)
 {
     char hex[2 * 24 + 1];
     size_t n = key.len < 24 ? key.len : 24;
@@ -214,7 +216,7 @@ static enum err take_many(struct pg_reader *r, const struct slice *keys, size_t 
                             .version = (uint64_t)pg_i64(r->pg, i, 1),
                             .expiry_ms = pg_i64(r->pg, i, 2)};
         int64_t sum = pg_entry_checksum(keys[at], x->version, x->expiry_ms, value);
-        if (sum != pg_i64(r->pg, i, 3)) return damaged(keys[at], e);
+        if (sum != pg_i64(r->pg, i, 3)) return pg_damaged(keys[at], e);
         uint8_t *copy = arena_alloc_try(arena, value.len + 1);
         if (copy == NULL) return error_set(e, ERR_NOMEM, "no memory for a value");
         bytes_copy(copy, value.data, value.len);
@@ -229,12 +231,12 @@ enum err pg_get_many(struct store_reader *reader, const struct slice *keys, size
     struct pg_reader *r = pg_reader_of(reader);
     for (size_t i = 0; i < count; i++) out[i] = (struct entry){0};
     pthread_mutex_lock(&r->lock);
-    enum err result = reader_ready(r, e);
+    enum err result = pg_reader_ready(r, e);
     if (result == OK) {
         pg_begin(r->pg);
         pg_put_i64(r->pg, term_id(r->store->term));
         pg_put_slices(r->pg, keys, count);
-        result = reader_run(r, many_sql, e);
+        result = pg_reader_run(r, many_sql, e);
     }
     if (result == OK) result = take_many(r, keys, count, arena, out, e);
     if (result == OK) result = reader_may_tell(r, e);
@@ -250,12 +252,12 @@ enum err pg_get(struct store_reader *reader, struct slice key, bool may_wait, st
     *out = (struct entry){0};
     if (!may_wait) return error_set(e, ERR_WAIT, "PostgreSQL is asked");
     pthread_mutex_lock(&r->lock);
-    enum err result = reader_ready(r, e);
+    enum err result = pg_reader_ready(r, e);
     if (result == OK) {
         pg_begin(r->pg);
         pg_put_i64(r->pg, term_id(r->store->term));
         pg_put_slices(r->pg, &key, 1);
-        result = reader_run(r, many_sql, e);
+        result = pg_reader_run(r, many_sql, e);
     }
     if (result == OK && pg_rows(r->pg) > 0) {
         *out = (struct entry){.exists = true,
@@ -263,7 +265,7 @@ enum err pg_get(struct store_reader *reader, struct slice key, bool may_wait, st
                               .expiry_ms = pg_i64(r->pg, 0, 2),
                               .value = pg_bytes(r->pg, 0, 4)};
         int64_t sum = pg_entry_checksum(key, out->version, out->expiry_ms, out->value);
-        if (sum != pg_i64(r->pg, 0, 3)) result = damaged(key, e);
+        if (sum != pg_i64(r->pg, 0, 3)) result = pg_damaged(key, e);
     }
     pthread_mutex_unlock(&r->lock);
     return result;
@@ -292,7 +294,7 @@ static enum err run_range(struct pg_reader *r, const struct range_query *q, stru
     pg_put_bytes(r->pg, q->end);
     pg_put_i64(r->pg, q->rows_max);
     if (q->with_values) pg_put_i64(r->pg, CHUNK_BYTES);
-    return reader_run(r, sql[q->with_values][q->is_reverse], e);
+    return pg_reader_run(r, sql[q->with_values][q->is_reverse], e);
 }
 
 /* A row that is wanted. */
@@ -321,7 +323,7 @@ static enum err take_row(struct pg_reader *r, const struct store_fetch *f, size_
     bool has_value = f->with_values || f->filter != NULL;
     if (has_value &&
         pg_entry_checksum(key, row.version, row.expiry_ms, value) != pg_i64(r->pg, i, 3)) {
-        return damaged(key, e);
+        return pg_damaged(key, e);
     }
     bool is_wanted = true;
     if (f->filter != NULL) {
@@ -378,7 +380,7 @@ enum err pg_fetch(struct store_reader *reader, const struct store_fetch *f, stru
     if (!f->may_wait) return error_set(e, ERR_WAIT, "PostgreSQL is asked");
     out->rows = arena_alloc(&out->arena, f->rows_max * sizeof *out->rows);
     pthread_mutex_lock(&r->lock);
-    enum err result = reader_ready(r, e);
+    enum err result = pg_reader_ready(r, e);
     if (result == OK) result = fetch(r, f, out, e);
     if (result == OK) result = reader_may_tell(r, e);
     pthread_mutex_unlock(&r->lock);
@@ -393,11 +395,11 @@ uint64_t pg_pages(struct store_reader *reader)
     struct error ignored;
     uint64_t pages = 0;
     pthread_mutex_lock(&r->lock);
-    enum err result = reader_ready(r, &ignored);
+    enum err result = pg_reader_ready(r, &ignored);
     if (result == OK) {
         pg_begin(r->pg);
         pg_put_i64(r->pg, term_id(r->store->term));
-        result = reader_run(r, rows_sql, &ignored);
+        result = pg_reader_run(r, rows_sql, &ignored);
     }
     if (result == OK) pages = (uint64_t)pg_i64(r->pg, 0, 0) / VERIFY_ROWS + 1;
     pthread_mutex_unlock(&r->lock);
@@ -416,7 +418,7 @@ static void verify_rows(struct pg_reader *r, struct store_found *out, struct buf
         buf_clear(start, SIZE_MAX);
         buf_append(start, key.data, key.len);
         if (sum == pg_i64(r->pg, i, 3)) continue;
-        (void)damaged(key, &e);
+        (void)!pg_damaged(key, &e);
         uint64_t n = __atomic_fetch_add(&out->damaged, 1, __ATOMIC_RELAXED);
         if (n < STORE_PLACES_MAX) {
             size_t len = strlen(e.text) < STORE_PLACE_BYTES ? strlen(e.text)
@@ -445,7 +447,7 @@ enum err pg_verify(struct store_reader *reader, struct store_found *out, const b
                                 .end = slice_of(last, sizeof last),
                                 .with_values = true,
                                 .rows_max = VERIFY_ROWS};
-        result = reader_ready(r, e);
+        result = pg_reader_ready(r, e);
         if (result == OK) result = run_range(r, &q, e);
         if (result == OK) {
             is_over = pg_rows(r->pg) == 0;

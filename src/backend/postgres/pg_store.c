@@ -10,8 +10,9 @@
 static void pgs_state(struct store *store, struct store_progress *out)
 {
     struct pg_store *s = pg_store_of(store);
-    bool has_garbage = s->has_garbage && !s->is_following;
-    *out = (struct store_progress){.applied = s->applied, .has_garbage = has_garbage};
+    bool has_garbage = !s->is_following && (s->has_garbage || s->texts.has_garbage);
+    *out = (struct store_progress){
+        .applied = s->applied, .has_garbage = has_garbage, .is_filling = s->texts.is_filling};
     store_counts_merge(&out->counts, &s->counts);
 }
 
@@ -28,36 +29,26 @@ static enum err pgs_aside_read(struct store *store,
 
 static enum err pgs_fill(struct store *store, bool *is_filling, struct error *e)
 {
-    (void)store;
-    (void)e;
-    *is_filling = false;
-    return OK;
-}
-
-static enum err pgs_copy(struct store_reader *reader, const char *path, const bool *is_stopping,
-                         struct error *e)
-{
-    (void)reader;
-    (void)is_stopping;
-    return error_set(e, ERR_SYNTAX, "no copy in %s: with PostgreSQL, back up its database", path);
+    return pg_texts_fill(pg_store_of(store), is_filling, e);
 }
 
 static void pgs_search(struct store_reader *reader, struct text_request *q, int64_t deadline_us)
 {
-    (void)reader;
-    (void)deadline_us;
-    q->percent = 0;
-    q->result = error_set(&q->error, ERR_INDEXING, "text indexes are not kept with PostgreSQL yet");
+    pg_texts_search(pg_reader_of(reader), q, deadline_us);
 }
 
 static void pgs_give_up(struct store *store)
 {
-    term_give_up(pg_store_of(store)->term);
+    struct pg_store *s = pg_store_of(store);
+    __atomic_store_n(&s->is_given_up, true, __ATOMIC_RELAXED);
+    term_give_up(s->term);
+    pg_texts_give_up(s);
 }
 
 static void pgs_close(struct store *store)
 {
     struct pg_store *s = pg_store_of(store);
+    pg_texts_close(s);
     INVARIANT(s->readers == NULL);
     pg_free(s->pg);
     store_counts_fini(&s->counts);
@@ -91,7 +82,7 @@ static const struct store_ops pgs_ops = {
     .fetch = pg_fetch,
     .verify = pg_verify,
     .pages = pg_pages,
-    .copy = pgs_copy,
+    .copy = pg_copy,
     .search = pgs_search,
     .give_up = pgs_give_up,
     .close = pgs_close,
@@ -113,7 +104,7 @@ static const struct store_ops following_ops = {
     .fetch = pg_fetch,
     .verify = pg_verify,
     .pages = pg_pages,
-    .copy = pgs_copy,
+    .copy = pg_copy,
     .search = pgs_search,
     .give_up = pgs_give_up,
     .close = pgs_close,
@@ -130,10 +121,13 @@ enum err pg_store_open(const struct pg_store_options *options, struct store **ou
     s->is_following = options->is_following;
     s->base.ops = s->is_following ? &following_ops : &pgs_ops;
     s->term = options->term;
+    s->nearby = options->nearby;
+    s->text_ops = options->text_ops;
     s->slice_bytes = options->slice_bytes != 0 ? options->slice_bytes : SLICE_BYTES;
     s->pg = term_connect(s->term, "store", s->is_following ? TERM_READ : TERM_WRITE);
     pthread_mutex_init(&s->lock, NULL);
     enum err r = pg_store_load(s, e);
+    if (r == OK) r = pg_texts_open(s, options->texts_path, e);
     *out = &s->base;
     if (r == OK) return OK;
     pgs_close(&s->base);

@@ -15,18 +15,21 @@
  * newer than its pin answers ERR_BEHIND, and whoever wanted it begins anew. A memtable is applied
  * when the leader has applied all that is in it.
  *
- * Text indexes are not kept: a search answers ERR_INDEXING.
+ * Text indexes are in a file of this machine (pg_texts.c).
  */
 #ifndef BACKEND_POSTGRES_PG_STORE_H
 #define BACKEND_POSTGRES_PG_STORE_H
 
+#include "backend/nearby.h"
 #include "backend/postgres/term.h"
-#include "backend/store.h"
 
 struct pg_store_options {
-    struct term *term;  /* leading; outlives the store */
-    size_t slice_bytes; /* of an apply; 0 = 2 MB */
-    bool is_following;  /* `term` does not lead, and nothing is written */
+    struct term *term;               /* leading; outlives the store */
+    size_t slice_bytes;              /* of an apply; 0 = 2 MB */
+    const struct nearby *nearby;     /* NULL = there are no copies */
+    const struct text_ops *text_ops; /* backend/text.h */
+    const char *texts_path;          /* of the file; copied; NULL = there are no text indexes */
+    bool is_following;               /* `term` does not lead, and nothing is written */
 };
 
 /* Blocks. ERR_IO, ERR_CORRUPT. */

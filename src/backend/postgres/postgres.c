@@ -12,7 +12,11 @@ static struct pg_journal_options journal_options(const struct postgres_options *
 enum err postgres_open(const struct postgres_options *options, struct journal **journal,
                        struct store **store, struct error *e)
 {
-    struct pg_store_options s = {.term = options->term, .slice_bytes = options->slice_bytes};
+    struct pg_store_options s = {.term = options->term,
+                                 .slice_bytes = options->slice_bytes,
+                                 .nearby = options->nearby,
+                                 .text_ops = options->text_ops,
+                                 .texts_path = options->texts_path};
     struct pg_journal_options j = journal_options(options);
     *journal = NULL;
     enum err r = pg_store_open(&s, store, e);

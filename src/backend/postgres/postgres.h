@@ -14,6 +14,9 @@ struct postgres_options {
     int64_t retention_ms;
     uint64_t retention_bytes;
     size_t batch_bytes, slice_bytes; /* 0 = as usual */
+    const struct nearby *nearby;     /* pg_store_options */
+    const struct text_ops *text_ops;
+    const char *texts_path;
 };
 
 /* retention_* of these apply from now on. */

@@ -41,7 +41,9 @@ static enum err pg_rig_open(struct rig *r, struct journal **journal, struct stor
                                  .retention_ms = p->retention_ms,
                                  .retention_bytes = p->retention_bytes,
                                  .batch_bytes = p->batch_bytes,
-                                 .slice_bytes = p->slice_bytes};
+                                 .slice_bytes = p->slice_bytes,
+                                 .nearby = &local_nearby,
+                                 .text_ops = r->local.text_ops};
     return result == OK ? postgres_open(&o, journal, store, e) : result;
 }
 
