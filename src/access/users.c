@@ -359,3 +359,18 @@ enum err users_load(struct users *x, struct slice text, const char *from, struct
     free_all(fresh);
     return r;
 }
+
+struct users *users_copy(const struct users *x)
+{
+    struct users *copy = users_new(x->catalog, NULL, NULL);
+    struct buf text;
+    struct error e;
+    buf_init(&text);
+    copy->allows_all_channels = x->allows_all_channels;
+    users_describe(x, true, &text);
+    buf_require(&text);
+    INVARIANT(text.data != NULL); /* there is always somebody */
+    if (users_load(copy, buf_slice(&text), "users", &e) != OK) die("users: %s", e.text);
+    buf_fini(&text);
+    return copy;
+}

@@ -38,6 +38,10 @@ ERR_MUST_USE enum err users_set(struct users *x, struct slice name, const struct
 /* False: there is none, or it is `default`. */
 bool users_delete(struct users *x, struct slice name);
 
+/* The same ones, for trying a change: nobody is told of what becomes of them, and nobody holds one.
+ * To be freed by users_free. */
+struct users *users_copy(const struct users *x);
+
 /* `user <name> <words>` lines: of all, by name. for_load: with what users_load needs to know them
  * for the same. */
 void users_describe(const struct users *x, bool for_load, struct buf *out);

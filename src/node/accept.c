@@ -78,15 +78,26 @@ static void become(struct node *n, struct client *c, const struct slice *words)
     copy_text(c->lib_version, sizeof c->lib_version, words[LINK_LIB_VERSION]);
 }
 
+/* False: it is not LINK_WORDS, each with a NUL at its end. */
+static bool split(struct slice text, struct slice words[LINK_WORDS])
+{
+    for (size_t i = 0; i < LINK_WORDS; i++) {
+        const uint8_t *end = text.len > 0 ? memchr(text.data, '\0', text.len) : NULL;
+        if (end == NULL) return false;
+        words[i] = slice_of(text.data, (size_t)(end - text.data));
+        text = slice_of(end + 1, text.len - words[i].len - 1);
+    }
+    return text.len == 0;
+}
+
 static enum node_accepted pass(struct node *n, const struct node_offer *o, struct client *c,
                                const struct slice *argv, struct resp_writer *w)
 {
-    struct slice proved[4 + LINK_WORDS] = {
-        slice_str("standby"), slice_of(o->theirs, PROOF_NONCE_CHARS),
-        slice_of(o->own, PROOF_NONCE_CHARS), slice_of(c->link->channel, LINK_CHANNEL_BYTES)};
-    const struct slice *words = argv + 3;
-    for (size_t i = 0; i < LINK_WORDS; i++) proved[4 + i] = words[i];
-    if (!proof_is(n, proved, 4 + LINK_WORDS, argv[2])) {
+    const struct slice proved[] = {slice_str("standby"), slice_of(o->theirs, PROOF_NONCE_CHARS),
+                                   slice_of(o->own, PROOF_NONCE_CHARS),
+                                   slice_of(c->link->channel, LINK_CHANNEL_BYTES), argv[3]};
+    struct slice words[LINK_WORDS];
+    if (!proof_is(n, proved, 5, argv[2]) || !split(argv[3], words)) {
         refuse(w, ERR_NOAUTH, "this node does not know the secret of this engine");
         return NODE_ANSWERED;
     }
@@ -106,7 +117,7 @@ enum node_accepted node_accept(struct node *n, struct node_offer **offer, struct
         refuse(w, ERR_NOAUTH, "nodes connect under TLS here: set tls-cluster at that node too");
     } else if (argc == 3 && slice_is_word(argv[1], "BEGIN")) {
         begin(n, offer, c, argv[2], w);
-    } else if (argc == 3 + LINK_WORDS && slice_is_word(argv[1], "PASS") && o != NULL) {
+    } else if (argc == 4 && slice_is_word(argv[1], "PASS") && o != NULL) {
         *offer = NULL; /* once */
         r = pass(n, o, c, argv, w);
         node_offer_free(o);

@@ -21,7 +21,7 @@ struct node_link {
     bool is_forgotten; /* the stream is gone */
     int64_t begun_ms;
     char nonce[PROOF_NONCE_CHARS];
-    struct buf client; /* the words of PASS, each with an end of NUL; owned */
+    struct buf client; /* LINK_WORDS, each with a NUL at its end; owned */
     uint8_t answer[ANSWER_BYTES_MAX];
     size_t answer_bytes;
 };
@@ -101,31 +101,25 @@ static void greet(struct node_link *l)
 /* The leader's nonce and its proof: then who the client is, with ours. */
 static void hand(struct node_link *l, struct slice answer)
 {
-    struct slice theirs = slice_of(answer.data, PROOF_NONCE_CHARS);
     uint8_t channel[LINK_CHANNEL_BYTES];
-    struct slice proved[4 + LINK_WORDS] = {slice_str("leader"),
-                                           slice_of(l->nonce, PROOF_NONCE_CHARS), theirs,
-                                           slice_of(channel, sizeof channel)};
-    stream_channel(l->stream, channel);
-    struct slice words[3 + LINK_WORDS] = {slice_str("KV.LINK"), slice_str("PASS")};
+    struct slice proved[] = {slice_str("leader"), slice_of(l->nonce, PROOF_NONCE_CHARS),
+                             slice_of(answer.data, PROOF_NONCE_CHARS),
+                             slice_of(channel, sizeof channel), buf_slice(&l->client)};
     char proof[PROOF_CHARS];
     bool is_whole = answer.len == PROOF_NONCE_CHARS + 1 + PROOF_CHARS;
+    stream_channel(l->stream, channel);
     if (!is_whole ||
         !proof_is(l->node, proved, 4, slice_of(answer.data + PROOF_NONCE_CHARS + 1, PROOF_CHARS))) {
         static const char why[] = "it does not know the secret of this engine";
         fail(l, why, sizeof why - 1);
         return;
     }
-    const char *at = (const char *)l->client.data;
     proved[0] = slice_str("standby");
-    for (size_t i = 0; i < LINK_WORDS; i++) {
-        proved[4 + i] = words[3 + i] = slice_str(at);
-        at += words[3 + i].len + 1;
-    }
-    proof_make(l->node, proved, 4 + LINK_WORDS, proof);
-    words[2] = slice_of(proof, PROOF_CHARS);
+    proof_make(l->node, proved, 5, proof);
+    const struct slice words[] = {slice_str("KV.LINK"), slice_str("PASS"),
+                                  slice_of(proof, PROOF_CHARS), buf_slice(&l->client)};
     MACHINE_MOVE(&link_machine, l, state, LINK_HANDING);
-    say(l, words, 3 + LINK_WORDS);
+    say(l, words, 4);
 }
 
 static void take_answer(struct node_link *l, struct slice line)

@@ -187,6 +187,16 @@ struct config_change {
 
 /* What commands ask of whoever runs them; `server` is env->server. NULL where there is no server:
  * commands that need it are refused there (src/embedded/refuse.c). */
+/* Users that are kept elsewhere than in memory (users_keep of server_ops), as an ACL command wants
+ * them. It is the command's pending. */
+struct users_change {
+    struct pending base;        /* first */
+    struct users_change **slot; /* the server's, which is cleared with it; NULL = it is done */
+    int64_t count;              /* the command's own */
+    enum err result;
+    struct error error;
+};
+
 struct server_ops {
     void (*shutdown)(void *server);
     size_t (*config_count)(void *server);
@@ -201,6 +211,11 @@ struct server_ops {
      * is no aclfile, or what is wrong with it. */
     enum err (*acl_load)(void *server, struct error *e);
     enum err (*acl_save)(void *server, struct error *e);
+    /* With env->users_are_kept: `text` (users_load) is to be all users. ERR_WAIT: the waiter is
+     * told when c is done, and then they are, or c->result says why not; when c has no slot yet,
+     * another change is under way: begin anew. */
+    enum err (*users_keep)(void *server, struct slice text, struct users_change *c,
+                           struct waiter *w, struct error *e);
     /* Maybe `default` needs a password now, or none any more. */
     void (*users_changed)(void *server);
     /* KV.QUEUE HOLD, so that it is so after a restart too. */
@@ -298,6 +313,8 @@ struct env {
     uint64_t waiting_count;
 
     struct users *users;           /* owned */
+    bool users_are_kept;           /* in one place for several nodes: changes go by users_keep */
+    bool users_are_awaited;        /* they are not known yet: nobody can log in */
     struct access_log *access_log; /* owned: what was refused */
     struct client *running;        /* whose command is being run; NULL = nobody's */
     struct env_stats stats;

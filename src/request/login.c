@@ -55,6 +55,10 @@ enum err client_login(struct request *rq, struct slice name, struct slice passwo
 {
     struct env *env = rq->env;
     struct client *c = rq->client;
+    if (env->users_are_awaited) {
+        return error_set(&rq->error, ERR_TRYAGAIN,
+                         "the users are not known yet: PostgreSQL has not said them");
+    }
     struct user *u = users_login(env->users, name, password);
     if (u == NULL) {
         struct access_log_entry entry = {.reason = ACCESS_LOG_AUTH,

@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "server/follower.h"
+#include "server/kept_users.h"
 #include "server/server_int.h"
 
 #define LOOK_PERCENT 5  /* of the lease, between two looks at who leads */
@@ -52,6 +53,7 @@ struct cluster {
     struct error told; /* the last that was logged, and when */
     int64_t told_us;
     struct follower follower;
+    struct kept_users users;
 };
 
 static const enum term_durability durabilities[] = {
@@ -122,6 +124,7 @@ static void look(struct job *job)
     k->result = term_try(k->server->term, &k->error);
     k->epoch = k->result == OK ? term_epoch(k->server->term) : term_holder_epoch(k->server->term);
     if (k->result == ERR_WAIT) find_leader(k);
+    if (k->result == OK || k->result == ERR_WAIT) kept_users_look(&k->users, k->result == OK);
     struct term_options o = term_options(k);
     if (k->result == ERR_WAIT) follower_make(&k->follower, &o);
 }
@@ -192,6 +195,7 @@ static void take(struct cluster *k)
     if (k->has_secret) memcpy(s->node.secret, k->secret, sizeof s->node.secret);
     take_others(k);
     if (!s->env.stands_by) return;
+    kept_users_take(&k->users);
     if (k->result == OK) {
         begin(s);
         return;
@@ -210,9 +214,9 @@ void cluster_poll(struct server *s)
     struct cluster *k = s->cluster;
     if (k == NULL) return;
     follower_poll(&k->follower);
-    if (!k->is_looking) return;
+    bool was_looking = k->is_looking;
     worker_poll(k->worker);
-    if (!k->is_looking) take(k);
+    if (was_looking && !k->is_looking) take(k);
 }
 
 void cluster_tick(struct server *s)
@@ -310,6 +314,8 @@ enum err cluster_open(struct server *s, struct error *e)
     if (s->config->durability != CONFIG_DURABLE_ALWAYS) {
         log_warning("durability has no effect with backend postgresql: see postgresql-durability");
     }
+    kept_users_open(&k->users, s, k->worker);
+    s->kept_users = &k->users;
     log_notice("standing by as node %s, reached at %s", k->name, k->address);
     return OK;
 }
@@ -320,6 +326,7 @@ void cluster_close(struct server *s)
     if (k == NULL) return;
     if (k->worker != NULL) worker_free(k->worker);
     nodes_free(k->nodes);
+    if (s->kept_users != NULL) kept_users_close(&k->users);
     follower_close(&k->follower);
     explicit_bzero(k->secret, sizeof k->secret);
     mem_free(k->name);
@@ -327,6 +334,7 @@ void cluster_close(struct server *s)
     mem_free(k);
     s->cluster = NULL;
     s->follower = NULL;
+    s->kept_users = NULL;
     /* A leader's is its database's. */
     if (s->env.stands_by) term_free(s->term);
 }

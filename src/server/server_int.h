@@ -41,8 +41,9 @@ struct server {
     uint16_t http_port; /* listened on; 0 = none */
     struct env env;     /* its db is owned */
     struct service service;
-    struct cluster *cluster;     /* with PostgreSQL; NULL = local */
-    struct follower *follower;   /* likewise; the cluster's */
+    struct cluster *cluster;   /* with PostgreSQL; NULL = local */
+    struct follower *follower; /* likewise; the cluster's, as the next */
+    struct kept_users *kept_users;
     struct term *term;           /* likewise; a leader's is its database's */
     struct node node;            /* likewise */
     uint16_t sentinel_port;      /* listened on; 0 = none */

@@ -7,6 +7,7 @@
 
 #include "request/client_memory.h"
 #include "request/login.h"
+#include "server/kept_users.h"
 #include "server/server_int.h"
 #include "server/users.h"
 
@@ -314,12 +315,26 @@ static void change(struct config *c, const struct config_change *change)
     buf_fini(&after);
 }
 
+/* A password is a user's, and users are in PostgreSQL. */
+static enum err check_kept(const struct server *s, const struct config_change *changes,
+                           size_t count, size_t *failed, struct error *e)
+{
+    for (size_t i = 0; i < count && s->env.users_are_kept; i++) {
+        *failed = i;
+        if (changes[i].setting != config_find(slice_str("requirepass"))) continue;
+        return error_set(e, ERR_SYNTAX,
+                         "users are kept in PostgreSQL: use ACL SETUSER default resetpass >...");
+    }
+    return OK;
+}
+
 static enum err on_config_set(void *arg, const struct config_change *changes, size_t count,
                               size_t *failed, struct waiter *w, struct error *e)
 {
     struct server *s = arg;
     struct tls_made tls;
-    enum err r = try_changes(s, changes, count, failed, &tls, e);
+    enum err r = check_kept(s, changes, count, failed, e);
+    if (r == OK) r = try_changes(s, changes, count, failed, &tls, e);
     if (r != OK) return r;
     for (size_t i = 0; i < count; i++) change(s->config, &changes[i]);
     for (size_t i = 0; i < count; i++) {
@@ -365,6 +380,13 @@ static void on_config_value(void *arg, size_t i, struct buf *out)
     if (!config_is_secret(i)) config_get(s->config, i, out);
 }
 
+static enum err on_users_keep(void *arg, struct slice text, struct users_change *c,
+                              struct waiter *w, struct error *e)
+{
+    const struct server *s = arg;
+    return kept_users_change(s->kept_users, text, c, w, e);
+}
+
 static void on_users_changed(void *arg)
 {
     struct server *s = arg;
@@ -390,6 +412,7 @@ const struct server_ops settings_ops = {
     .config_rewrite = on_config_rewrite,
     .acl_load = users_load_file,
     .acl_save = users_save_file,
+    .users_keep = on_users_keep,
     .users_changed = on_users_changed,
     .queues_held = restored_hold,
 };

@@ -11,8 +11,13 @@ static bool has_file(const struct server *s)
     return s->config->aclfile[0] != '\0';
 }
 
-static enum err no_file(struct error *e)
+static enum err no_file(const struct server *s, struct error *e)
 {
+    if (s->env.users_are_kept) {
+        return error_set(e, ERR_SYNTAX,
+                         "users are kept in PostgreSQL, for all nodes: ACL SETUSER changes them "
+                         "there, and nothing has to be loaded or saved");
+    }
     return error_set(e, ERR_SYNTAX,
                      "This server is not configured to use an ACL file (aclfile). Users made with "
                      "ACL SETUSER are kept by CONFIG REWRITE, if there is a configuration file.");
@@ -22,7 +27,7 @@ enum err users_load_file(void *server, struct error *e)
 {
     struct server *s = server;
     struct buf text;
-    if (!has_file(s)) return no_file(e);
+    if (!has_file(s)) return no_file(s, e);
     buf_init(&text);
     enum err r = file_read_all(s->config->aclfile, &text, ACLFILE_BYTES_MAX, e);
     if (r == OK && text.is_failed) r = error_set(e, ERR_NOMEM, "no memory to read the aclfile");
@@ -35,7 +40,7 @@ enum err users_save_file(void *server, struct error *e)
 {
     struct server *s = server;
     struct buf text;
-    if (!has_file(s)) return no_file(e);
+    if (!has_file(s)) return no_file(s, e);
     buf_init(&text);
     users_describe(s->env.users, true, &text);
     enum err r = OK;
@@ -97,6 +102,7 @@ enum err users_open(struct server *s, struct error *e)
 
 void users_to_config(struct server *s)
 {
+    if (s->env.users_are_kept) return; /* what is configured stays as it is */
     static const char untouched[] = "user default on nopass ~* &* +@all\n";
     struct buf text;
     buf_init(&text);

@@ -219,10 +219,24 @@ static enum tool_status user_rules_check(const struct tool *t)
     return TOOL_DONE;
 }
 
+/* In PostgreSQL: then they stay without more ado. */
+static enum tool_status users_are_kept(struct wire *w, bool *out)
+{
+    redisReply *reply = NULL;
+    enum tool_status status = tool_ask(w, TOOL_WORDS_OF("CONFIG", "GET", "backend"), &reply);
+    if (status != TOOL_DONE) return status;
+    *out = wire_is_array(reply, 2) && strcmp(reply->element[1]->str, "postgresql") == 0;
+    freeReplyObject(reply);
+    return TOOL_DONE;
+}
+
 /* Without an aclfile users are lines of the configuration. */
 static enum tool_status user_save(const struct tool *t, struct wire *w)
 {
     redisReply *reply = NULL;
+    bool is_kept = false;
+    (void)users_are_kept(w, &is_kept); /* who may not ask is told what holds for one machine */
+    if (is_kept) return TOOL_DONE;
     if (!tool_has(t, "--save")) {
         tool_warn(t, "this is forgotten when the server restarts; --save keeps it");
         return TOOL_DONE;

@@ -45,10 +45,14 @@ static const char secret[] =
 static const char nodes[] =
     "CREATE TABLE IF NOT EXISTS tupled_node (id int8, name text, address text, "
     "sentinel_port int8 NOT NULL, beat int8 NOT NULL, PRIMARY KEY (id, name, address))";
-/* Each may be done again: format 1 had no timeline, no tupled_secret and no tupled_node. */
+static const char users[] =
+    "CREATE TABLE IF NOT EXISTS tupled_users (id int8 PRIMARY KEY, generation int8 NOT NULL, "
+    "text bytea NOT NULL)";
+/* Each may be done again: format 1 had no timeline, no tupled_secret and no tupled_node, format 2
+ * no tupled_users. */
 static const char *const steps[] = {leader,        leader_timeline, journal, journal_storage,
                                     journal_index, applied,         entries, counts,
-                                    garbage,       secret,          nodes};
+                                    garbage,       secret,          nodes,   users};
 
 static const char insert_format[] = "INSERT INTO tupled_schema VALUES (true, $1) "
                                     "ON CONFLICT (one) DO UPDATE SET format = $1 "

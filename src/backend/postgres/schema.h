@@ -18,7 +18,7 @@
 
 #include "backend/postgres/pg.h"
 
-#define SCHEMA_FORMAT 2
+#define SCHEMA_FORMAT 3
 
 /* Makes what is missing, also when several do it at once. ERR_FORMAT: made by a newer program;
  * ERR_IO. */

@@ -45,9 +45,16 @@ static enum err cat_run(struct request *rq)
 
 /* ---- SETUSER, DELUSER ---- */
 
+static enum err set_user(struct request *rq, struct users *all, int64_t *count)
+{
+    *count = 1;
+    return users_set(all, rq->argv[2], rq->argv + 3, rq->argc - 3, &rq->error);
+}
+
 static enum err setuser_run(struct request *rq)
 {
-    enum err r = users_set(rq->env->users, rq->argv[2], rq->argv + 3, rq->argc - 3, &rq->error);
+    int64_t count;
+    enum err r = acl_change(rq, set_user, &count);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
@@ -59,17 +66,24 @@ static bool setuser_is_secret(const struct slice *argv, size_t argc, size_t i)
     return i >= 3 && argv[i].len > 0 && memchr("><#!", argv[i].data[0], 4) != NULL;
 }
 
-static enum err deluser_run(struct request *rq)
+static enum err delete_users(struct request *rq, struct users *all, int64_t *count)
 {
-    int64_t deleted = 0;
+    *count = 0;
     for (size_t i = 2; i < rq->argc; i++) {
         if (slice_eq(rq->argv[i], slice_str("default"))) {
             return error_set(&rq->error, ERR_SYNTAX, "The 'default' user cannot be removed");
         }
     }
-    for (size_t i = 2; i < rq->argc; i++) deleted += users_delete(rq->env->users, rq->argv[i]);
-    resp_int(rq->w, deleted);
+    for (size_t i = 2; i < rq->argc; i++) *count += users_delete(all, rq->argv[i]);
     return OK;
+}
+
+static enum err deluser_run(struct request *rq)
+{
+    int64_t count;
+    enum err r = acl_change(rq, delete_users, &count);
+    if (r == OK) resp_int(rq->w, count);
+    return r;
 }
 
 /* ---- GETUSER, LIST, USERS, WHOAMI ---- */

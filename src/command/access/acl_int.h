@@ -7,4 +7,12 @@
 /* acl_log.c */
 extern const struct command acl_log;
 
+/* acl_change.c: `change` does to `all` what the words say; *count: how many it was done to.
+ * With the users there are; as a command's run, ERR_WAIT too. */
+struct users;
+ERR_MUST_USE enum err acl_change(struct request *rq,
+                                 enum err (*change)(struct request *rq, struct users *all,
+                                                    int64_t *count),
+                                 int64_t *count);
+
 #endif

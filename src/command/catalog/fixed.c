@@ -27,11 +27,11 @@ static enum err no_cluster_run(struct request *rq)
 NO_CLUSTER(cluster, "cluster", -2, 0, "cluster", "subcommand [argument ...]");
 NO_CLUSTER(asking, "asking", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
 
-static enum err role_of_follower(struct request *rq, uint64_t offset)
+static enum err role_of_follower(struct request *rq, const char *leader, uint64_t offset)
 {
     char host[NODE_TEXT_BYTES];
     const char *port;
-    node_split(rq->env->nodes->leader, host, &port);
+    node_split(leader, host, &port);
     resp_array(rq->w, 5);
     resp_bulk_str(rq->w, "slave");
     resp_bulk_str(rq->w, host);
@@ -48,7 +48,7 @@ static enum err role_run(struct request *rq)
     const struct nodes_known *nodes = rq->env->nodes;
     uint64_t offset = db_durable(rq->env->db);
     size_t up = nodes_up(nodes);
-    if (rq->env->stands_by) return role_of_follower(rq, offset);
+    if (nodes != NULL && rq->env->stands_by) return role_of_follower(rq, nodes->leader, offset);
     resp_array(rq->w, 3);
     resp_bulk_str(rq->w, "master");
     resp_int(rq->w, nodes != NULL ? (int64_t)offset : 0);

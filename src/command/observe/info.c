@@ -232,11 +232,12 @@ static void nodes_tell(const struct request *rq, const struct nodes_known *nodes
 }
 
 /* Of a node that stands by, to those who said READONLY. */
-static void write_follower(struct request *rq, uint64_t offset, struct buf *out)
+static void write_follower(const struct request *rq, const char *leader, uint64_t offset,
+                           struct buf *out)
 {
     char host[NODE_TEXT_BYTES];
     const char *port;
-    node_split(rq->env->nodes->leader, host, &port);
+    node_split(leader, host, &port);
     buf_printf(out,
                "role:slave\r\nmaster_host:%s\r\nmaster_port:%s\r\nmaster_link_status:%s\r\n"
                "master_last_io_seconds_ago:0\r\nmaster_sync_in_progress:0\r\n"
@@ -250,8 +251,8 @@ static void write_replication(struct request *rq, struct buf *out)
     const struct nodes_known *nodes = rq->env->nodes;
     uint64_t offset = nodes != NULL ? db_durable(rq->env->db) : 0;
     unsigned number = 0;
-    if (rq->env->stands_by) {
-        write_follower(rq, offset, out);
+    if (nodes != NULL && rq->env->stands_by) {
+        write_follower(rq, nodes->leader, offset, out);
         nodes_tell(rq, nodes, offset, out);
         return;
     }

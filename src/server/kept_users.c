@@ -1,0 +1,158 @@
+#include "server/kept_users.h"
+
+#include <stdio.h>
+
+#include "access/users.h"
+#include "request/login.h"
+
+#define NAMES_BYTES_MAX 200 /* of users, in a line of the log */
+
+/* ---- the thread ------------------------------------------------------------------------------ */
+
+void kept_users_look(struct kept_users *k, bool leads)
+{
+    struct error e;
+    if (k->stored == NULL) k->stored = pg_users_new(k->server->term);
+    enum err r = leads ? pg_users_fill(k->stored, buf_slice(&k->configured), &e) : OK;
+    if (r == OK) r = pg_users_read(k->stored, &k->generation, &k->found, &e);
+    if (r != OK) log_verbose("the users are not read: %s", e.text);
+}
+
+static void change_run(struct job *job)
+{
+    struct kept_users *k = (struct kept_users *)((char *)job - offsetof(struct kept_users, job));
+    k->result = pg_users_write(k->stored, buf_slice(&k->wanted), &k->error);
+}
+
+/* ---- what is found --------------------------------------------------------------------------- */
+
+/* The line of a user in a text of them; empty when he is not in it. */
+static struct slice line_of(struct slice text, struct slice name)
+{
+    struct slice rest = text;
+    while (rest.len > 0) {
+        const uint8_t *end = memchr(rest.data, '\n', rest.len);
+        size_t len = end != NULL ? (size_t)(end - rest.data) : rest.len;
+        struct slice line = slice_of(rest.data, len);
+        bool is_his = len > 5 + name.len && memcmp(line.data + 5, name.data, name.len) == 0 &&
+                      line.data[5 + name.len] == ' ';
+        if (is_his) return line;
+        rest = slice_of(rest.data + len + (end != NULL), rest.len - len - (end != NULL));
+    }
+    return slice_of(NULL, 0);
+}
+
+/* What is configured here does not count: said once, when it is something else. */
+static void tell_differences(const struct kept_users *k, struct slice text)
+{
+    static const char untouched[] = "user default on nopass ~* &* +@all";
+    char names[NAMES_BYTES_MAX] = "";
+    struct slice rest = buf_slice(&k->configured);
+    while (rest.len > 0) {
+        const uint8_t *end = memchr(rest.data, '\n', rest.len);
+        size_t len = end != NULL ? (size_t)(end - rest.data) : rest.len;
+        struct slice line = slice_of(rest.data, len);
+        rest = slice_of(rest.data + len + (end != NULL), rest.len - len - (end != NULL));
+        if (len <= 5 || slice_has_prefix(line, slice_str(untouched))) continue;
+        const uint8_t *blank = memchr(line.data + 5, ' ', len - 5);
+        struct slice name = slice_of(line.data + 5,
+                                     blank != NULL ? (size_t)(blank - line.data) - 5 : len - 5);
+        if (slice_eq(line, line_of(text, name))) continue;
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%.*s", used > 0 ? ", " : "", (int)name.len,
+                 (const char *)name.data);
+    }
+    if (names[0] != '\0') {
+        log_warning("users of the configuration differ from those in PostgreSQL, which count: %s",
+                    names);
+    }
+}
+
+/* Those who came before anybody was known. */
+static void let_in(struct env *env)
+{
+    for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
+        if (c->user == NULL) client_login_default(c, env);
+    }
+}
+
+static void take_text(struct kept_users *k, struct slice text)
+{
+    struct env *env = &k->server->env;
+    struct error e;
+    if (users_load(env->users, text, "tupled_users", &e) != OK) {
+        log_warning("the users in PostgreSQL cannot be read: %s", e.text);
+        return;
+    }
+    env->users_are_awaited = false;
+    if (!k->is_known) tell_differences(k, text);
+    if (!k->is_known) let_in(env);
+    k->is_known = true;
+}
+
+void kept_users_take(struct kept_users *k)
+{
+    if (k->found.len == 0) return;
+    take_text(k, buf_slice(&k->found));
+    buf_clear(&k->found, 0);
+}
+
+/* ---- changes --------------------------------------------------------------------------------- */
+
+static void change_done(struct job *job)
+{
+    struct kept_users *k = (struct kept_users *)((char *)job - offsetof(struct kept_users, job));
+    struct users_change *c = k->change;
+    k->is_changing = false;
+    if (k->result == OK) take_text(k, buf_slice(&k->wanted));
+    if (c != NULL) {
+        c->slot = NULL;
+        c->result = k->result;
+        c->error = k->error;
+        k->change = NULL;
+    }
+    waiter_wake_all(&k->waiters);
+}
+
+enum err kept_users_change(struct kept_users *k, struct slice text, struct users_change *c,
+                           struct waiter *w, struct error *e)
+{
+    waiter_add(&k->waiters, w);
+    if (k->is_changing) return error_set(e, ERR_WAIT, "other users are being written");
+    buf_clear(&k->wanted, 0);
+    buf_append(&k->wanted, text.data, text.len);
+    buf_require(&k->wanted);
+    k->is_changing = true;
+    k->change = c;
+    c->slot = &k->change;
+    worker_post(k->worker, &k->job);
+    return error_set(e, ERR_WAIT, "the users are being written");
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void kept_users_open(struct kept_users *k, struct server *s, struct worker *worker)
+{
+    struct error e;
+    struct env *env = &s->env;
+    k->server = s;
+    k->worker = worker;
+    k->job = (struct job){.run = change_run, .done = change_done};
+    waiter_list_init(&k->waiters);
+    users_describe(env->users, true, &k->configured);
+    buf_require(&k->configured);
+    if (users_load(env->users, slice_str("user default off\n"), "nobody", &e) != OK)
+        die("%s", e.text);
+    env->users_are_kept = true;
+    env->users_are_awaited = true;
+}
+
+void kept_users_close(struct kept_users *k)
+{
+    pg_users_free(k->stored);
+    waiter_drop_all(&k->waiters);
+    explicit_bzero(k->configured.data, k->configured.len);
+    buf_fini(&k->configured);
+    buf_fini(&k->found);
+    buf_fini(&k->wanted);
+}
