@@ -58,13 +58,21 @@ same "SENTINEL is no command of the port of data" ERR "$(node 1 SENTINEL MASTERS
 same "garbage" "ERR Protocol error: invalid multibulk length" "$(printf '*x\r\n' |
     timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/${sentinel_port[1]}; cat >&3; cat <&3" | tr -d '\r-')"
 
-node 2 CONFIG SET requirepass secret >/dev/null
+node 1 ACL SETUSER default resetpass '>secret' >/dev/null
+for ((i = 0; i < 500; i++)); do
+    ask 2 PING | grep -q NOAUTH && break
+    sleep 0.02
+done
 same "who has not said AUTH is told nothing" "NOAUTH Authentication required." "$(ask 2 SENTINEL MASTERS)"
 check "a wrong password" grep -q WRONGPASS <(ask 2 AUTH wrong)
 same "the password of the server" PONG "$(ask 2 --no-auth-warning -a secret PING)"
 same "... by HELLO" secret "$(printf 'HELLO 3 AUTH default secret\r\nPING secret\r\nQUIT\r\n' |
     timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/${sentinel_port[2]}; cat >&3; cat <&3" | tr -d '\r' | grep -x secret)"
-redis-cli -p "${node_port[2]}" --no-auth-warning -a secret CONFIG SET requirepass '' >/dev/null
+redis-cli -p "${node_port[1]}" --no-auth-warning -a secret ACL SETUSER default nopass >/dev/null
+for ((i = 0; i < 500; i++)); do
+    ask 2 PING | grep -q PONG && break
+    sleep 0.02
+done
 
 # ---- another leads ---------------------------------------------------------------------------------
 
