@@ -73,6 +73,11 @@ check "ACL SAVE says where they are" grep -q '^ERR users are kept in PostgreSQL'
 check "ACL LOAD too" grep -q '^ERR users are kept in PostgreSQL' <(as 1 default first ACL LOAD)
 check "requirepass too" grep -q '^ERR .*ACL SETUSER default' <(as 1 default first CONFIG SET requirepass x)
 same "... which is as it was" PONG "$(as 1 default first PING)"
+pg_sql 'ALTER TABLE tupled_users ADD CONSTRAINT closed CHECK (generation < 0) NOT VALID' >/dev/null
+check "a change that PostgreSQL refuses is an error" grep -q '^ERR .*closed' <(as 1 default first ACL SETUSER ghost on '>g' +@all)
+check "... and has not happened" grep -q WRONGPASS <(as 1 ghost g PING)
+pg_sql 'ALTER TABLE tupled_users DROP CONSTRAINT closed' >/dev/null
+same "... and later ones do" OK "$(as 1 default first ACL SETUSER u4 on '>p4')"
 same "tupledctl knows" "" "$(TUPLEDCTL_PASSWORD=first build/tupledctl -u "redis://default@127.0.0.1:${node_port[1]}" user set u3 +get 2>&1 | grep forgotten)"
 
 # ---- another leader --------------------------------------------------------------------------------
