@@ -69,9 +69,11 @@ same "the password of the server" PONG "$(ask 2 --no-auth-warning -a secret PING
 same "... by HELLO" secret "$(printf 'HELLO 3 AUTH default secret\r\nPING secret\r\nQUIT\r\n' |
     timeout 5 bash -c "exec 3<>/dev/tcp/127.0.0.1/${sentinel_port[2]}; cat >&3; cat <&3" | tr -d '\r' | grep -x secret)"
 redis-cli -p "${node_port[1]}" --no-auth-warning -a secret ACL SETUSER default nopass >/dev/null
-for ((i = 0; i < 500; i++)); do
-    ask 2 PING | grep -q PONG && break
-    sleep 0.02
+for n in 2 3; do
+    for ((i = 0; i < 500; i++)); do
+        ask $n PING | grep -q PONG && break
+        sleep 0.02
+    done
 done
 
 # ---- another leads ---------------------------------------------------------------------------------

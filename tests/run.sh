@@ -155,12 +155,12 @@ redis_stream() {
     esac
 }
 
-# side_by_side <function> <source>...: calls it for each, in as many processes as half the cores; what they
-# print comes in turn.
+# side_by_side <function> <source>...: calls it for each, in as many processes as half the cores, or $least; what
+# they print comes in turn.
 side_by_side() {
     local what=$1 workers=$(($(nproc) / 2)) k i counts pids=()
     shift
-    [ "$workers" -gt 1 ] || workers=1
+    [ "$workers" -gt "${least:-1}" ] || workers=${least:-1}
     for ((k = 0; k < workers; k++)); do
         (
             trap - EXIT
@@ -266,7 +266,7 @@ for group in "${groups[@]}"; do
         side_by_side fuzz_wanted tests/fuzz/fuzz_*.c
         ;;
     tools) scripts tools/*_test.sh ;;
-    redis) side_by_side redis_stream programs scripts ;;
+    redis) least=2 side_by_side redis_stream programs scripts ;; # they wait more than they work
     crash)
         scripts redis-tests/test_crash*.sh
         c_programs redis-tests/test_crash*.c
