@@ -58,6 +58,7 @@ check "a change that is wrong changes nothing" grep -q "^ERR Error in ACL SETUSE
 same "... of the password before it" PONG "$(as 1 eve e2 PING)"
 same "many at once" "40" "$(for ((i = 0; i < 40; i++)); do as $((1 + i % 2)) default first ACL SETUSER "u$i" on '>p' +@all & done | grep -c OK)"
 same "... are all there" 43 "$(as 1 default first ACL USERS | wc -l)"
+same "... soon at the other node" PONG "$(soon PONG as 2 u1 p PING)"
 exec 3<>"/dev/tcp/127.0.0.1/${node_port[2]}"
 printf 'AUTH u1 p\r\nPING\r\n' >&3
 read -r -t 10 _ <&3
@@ -105,11 +106,24 @@ sleep 0.5
 check "a change waits for PostgreSQL" test ! -s "$scratch/late"
 node_start 3 "${options[@]}" --user door on nopass '~*' +@all
 node_listens 3
-same "a node that knows no users lets nobody in" "NOAUTH Authentication required." "$(node 3 PING)"
+check "a node that knows no users lets nobody in" grep -q 'TRYAGAIN the users are not known yet' <(node 3 PING)
 check "... not by what it has configured" grep -q 'TRYAGAIN the users are not known yet' <(as 3 door any PING)
 pg_start || not_ok "PostgreSQL starts again"
 wait $writes
 same "it is done then" OK "$(<"$scratch/late")"
 same "... at the node that came meanwhile too" PONG "$(soon PONG as 3 late x PING)"
+node_signal 2 -KILL
+node_signal 3 -KILL
+node_gone 2
+node_gone 3
+pg_sql 'ALTER TABLE tupled_users RENAME text TO hidden' >/dev/null
+node_start 1 "${options[@]}"
+node_listens 1
+as 1 late x PING >"$scratch/early" &
+early=$!
+check "without the users nobody leads" node_says 1 'standing by: the users are not read'
+pg_sql 'ALTER TABLE tupled_users RENAME hidden TO text' >/dev/null
+wait $early
+same "... and who comes early waits for them" PONG "$(<"$scratch/early")"
 
 finish

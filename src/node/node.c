@@ -59,6 +59,24 @@ static enum err no_leader(const struct node *n, struct error *e)
     return error_set(e, ERR_TRYAGAIN, "no leader: %s", n->why);
 }
 
+static bool is_too_long(const struct node *n, const struct node_pass *p, int64_t now_us)
+{
+    return now_us - p->begun_us >= n->leader_wait_ms * 1000;
+}
+
+enum err node_await_users(struct node *n, struct node_pass *p, struct waiter *w, struct error *e)
+{
+    int64_t now_us = clock_mono_us();
+    if (!n->env->users_are_awaited) return OK;
+    if (p->begun_us == 0) p->begun_us = now_us;
+    if (is_too_long(n, p, now_us)) {
+        node_pass_cancel(p);
+        return error_set(e, ERR_TRYAGAIN, "the users are not known yet");
+    }
+    waiter_add(&n->waiters, w);
+    return ERR_WAIT;
+}
+
 enum err node_pass(struct node *n, struct node_pass *p, const struct client *c,
                    const struct link *link, struct waiter *w, struct error *e)
 {
@@ -70,7 +88,7 @@ enum err node_pass(struct node *n, struct node_pass *p, const struct client *c,
         p->link = NULL;
         p->failed_us = now_us;
     }
-    if (now_us - p->begun_us >= n->leader_wait_ms * 1000) {
+    if (is_too_long(n, p, now_us)) {
         node_pass_cancel(p);
         return no_leader(n, e);
     }

@@ -77,6 +77,10 @@ struct node_pass {
  * connection's. */
 ERR_MUST_USE enum err node_pass(struct node *n, struct node_pass *p, const struct client *c,
                                 const struct link *link, struct waiter *w, struct error *e);
+/* Until the users are known (env->users_are_awaited), before a command is looked at. As node_pass,
+ * with OK when they are. */
+ERR_MUST_USE enum err node_await_users(struct node *n, struct node_pass *p, struct waiter *w,
+                                       struct error *e);
 /* The connection ends, or does not want to be passed on any more. */
 void node_pass_cancel(struct node_pass *p);
 /* After node_pass was OK: the stream's session ends here and now (stream_become), `bytes` are what

@@ -51,14 +51,23 @@ void login_log(struct request *rq, struct access_log_entry *entry)
     buf_fini(&client);
 }
 
+static enum err nobody_known(struct request *rq)
+{
+    return error_set(&rq->error, ERR_TRYAGAIN,
+                     "the users are not known yet: PostgreSQL has not said them");
+}
+
+enum err login_demand(struct request *rq, const char *text)
+{
+    if (rq->env->users_are_awaited) return nobody_known(rq);
+    return error_set(&rq->error, ERR_NOAUTH, "%s", text);
+}
+
 enum err client_login(struct request *rq, struct slice name, struct slice password)
 {
     struct env *env = rq->env;
     struct client *c = rq->client;
-    if (env->users_are_awaited) {
-        return error_set(&rq->error, ERR_TRYAGAIN,
-                         "the users are not known yet: PostgreSQL has not said them");
-    }
+    if (env->users_are_awaited) return nobody_known(rq);
     struct user *u = users_login(env->users, name, password);
     if (u == NULL) {
         struct access_log_entry entry = {.reason = ACCESS_LOG_AUTH,

@@ -19,6 +19,9 @@ void client_login_default(struct client *c, struct env *env);
 void client_become(struct client *c, struct user *u);
 /* ERR_WRONGPASS, in the access log too; ERR_LIMIT: too many clients are that user. */
 ERR_MUST_USE enum err client_login(struct request *rq, struct slice name, struct slice password);
+/* The command needs a user, and there is none: ERR_NOAUTH in these words, or ERR_TRYAGAIN while the
+ * users are not known. */
+ERR_MUST_USE enum err login_demand(struct request *rq, const char *text);
 /* The request's client did that. */
 void login_log(struct request *rq, struct access_log_entry *entry);
 

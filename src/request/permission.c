@@ -178,7 +178,7 @@ enum err permission_ask(struct request *rq)
     rq->guard = NULL;
     if (u == NULL) {
         if ((rq->command->flags & CMD_NO_AUTH) != 0) return OK;
-        return error_set(&rq->error, ERR_NOAUTH, "Authentication required.");
+        return login_demand(rq, "Authentication required.");
     }
     if (u->is_unlimited) return OK;
     enum err r = permission_check(rq, u, &d);

@@ -47,6 +47,7 @@ struct cluster {
     uint8_t secret[TERM_SECRET_BYTES];
     bool has_secret;
     uint64_t epoch;  /* of who leads */
+    bool has_users;  /* it knew them when it began to lead */
     enum err result; /* of the look: OK, it leads; ERR_WAIT, somebody does; others: why not */
     struct error error;
 
@@ -120,11 +121,18 @@ static void look(struct job *job)
     if (clock_mono_us() - k->met_us >= meet_us && nodes_meet(k->nodes, &ignored) == OK) {
         k->met_us = clock_mono_us();
     }
-    if (term_state(k->server->term) != TERM_FOLLOWING) return;
-    k->result = term_try(k->server->term, &k->error);
+    bool leads = term_state(k->server->term) != TERM_FOLLOWING;
+    if (leads && k->has_users) return;
+    if (!leads) k->result = term_try(k->server->term, &k->error);
     k->epoch = k->result == OK ? term_epoch(k->server->term) : term_holder_epoch(k->server->term);
     if (k->result == ERR_WAIT) find_leader(k);
-    if (k->result == OK || k->result == ERR_WAIT) kept_users_look(&k->users, k->result == OK);
+    if (k->result == OK || k->result == ERR_WAIT) {
+        struct error e;
+        enum err r = kept_users_look(&k->users, k->result == OK, &e);
+        if (r != OK) k->error = e;
+        if (r != OK) k->result = r;
+        k->has_users = r == OK && k->result == OK;
+    }
     struct term_options o = term_options(k);
     if (k->result == ERR_WAIT) follower_make(&k->follower, &o);
 }

@@ -35,8 +35,9 @@ struct kept_users {
 
 /* Nobody can log in until the users are known. */
 void kept_users_open(struct kept_users *k, struct server *s, struct worker *worker);
-/* On the cluster's thread. leads: this node has just begun to; blocks until PostgreSQL answers. */
-void kept_users_look(struct kept_users *k, bool leads);
+/* On the cluster's thread. leads: this node is to begin to; then it must know them: ERR_IO. Blocks
+ * until PostgreSQL answers. */
+ERR_MUST_USE enum err kept_users_look(struct kept_users *k, bool leads, struct error *e);
 /* After that. */
 void kept_users_take(struct kept_users *k);
 /* The thread has ended. */

@@ -241,6 +241,19 @@ static bool session_execute(struct session *x)
 
 /* ---- other nodes ---- */
 
+/* Whoever comes before the users are known waits for them. False: x waits. After too long its
+ * command is run, and is told. */
+static bool session_knows_users(struct session *x)
+{
+    struct error e;
+    struct env *env = x->shared->env;
+    if (!env->users_are_awaited) return true;
+    if (node_await_users(env->node, &x->pass, &x->waiter, &e) != ERR_WAIT) return true;
+    session_move(x, SESSION_PARKED);
+    if (x->waiter.next == NULL) on_ready(&x->waiter);
+    return false;
+}
+
 /* Everything but what each node answers for itself; who has not said who he is gets no further. */
 static bool session_is_for_leader(const struct session *x)
 {
@@ -361,7 +374,7 @@ static void session_run_all(struct session *x)
             stream_queue(s);
             return;
         }
-        if (!x->is_command_waiting && !session_next(x)) return;
+        if (!x->is_command_waiting && (!session_knows_users(x) || !session_next(x))) return;
         if (session_is_for_leader(x)) {
             if (!session_pass_on(x)) return;
             continue;

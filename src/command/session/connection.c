@@ -65,10 +65,10 @@ static void reply_hello(struct request *rq)
 /* As Redis words it; without a user, nothing else may be asked for. */
 static enum err hello_needs_user(struct request *rq)
 {
-    return error_set(&rq->error, ERR_NOAUTH,
-                     "HELLO must be called with the client already authenticated, otherwise the "
-                     "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the "
-                     "client and select the RESP protocol version at the same time");
+    return login_demand(rq,
+                        "HELLO must be called with the client already authenticated, otherwise the "
+                        "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the "
+                        "client and select the RESP protocol version at the same time");
 }
 
 static enum err hello_run(struct request *rq)
