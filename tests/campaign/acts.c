@@ -12,6 +12,7 @@
 #define WIDE 300 /* keys of which those that a leader has not made durable are few */
 #define LINE_BYTES 4096
 #define MESSAGES_OF 10000000 /* a client's messages are numbered from its number times this */
+#define CONNECTIONS_OF 16384 /* likewise; after so many they begin again, which only hides faults */
 #define LEASE_MS 2500
 #define RETRIES 40
 
@@ -206,6 +207,16 @@ static void count_up(struct talk *t)
 
 /* ---- reading ---- */
 
+/* The words of a read before what was seen. A connection's number is no other client's. */
+static void tell_read(const struct talk *t)
+{
+    fprintf(t->out, "%s %u.%u %" PRId64 " %" PRId64, t->is_looker ? "look" : "read", t->number,
+            t->count, t->begun_us, t->ended_us);
+    if (t->is_looker) {
+        fprintf(t->out, " %u", t->number * CONNECTIONS_OF + t->connections % CONNECTIONS_OF);
+    }
+}
+
 /* version: room for a versionstamp; "NONE" when the key is not there. False: no answer. */
 static bool read_one(struct talk *t, const char *key, char version[32])
 {
@@ -221,8 +232,8 @@ static bool read_one(struct talk *t, const char *key, char version[32])
         freeReplyObject(r);
         return false;
     }
-    fprintf(t->out, "read %u.%u %" PRId64 " %" PRId64 " %s %s %s\n", t->number, t->count,
-            t->begun_us, t->ended_us, key, is_there ? element(r, 0)->str : "nil",
+    tell_read(t);
+    fprintf(t->out, " %s %s %s\n", key, is_there ? element(r, 0)->str : "nil",
             is_there ? element(r, 1)->str : "0");
     snprintf(version, 32, "%s", is_there ? element(r, 1)->str : "NONE");
     freeReplyObject(r);
@@ -262,8 +273,7 @@ static void read_all(struct talk *t)
     const redisReply *entries = element(r, 1);
     if (entries != NULL) {
         size_t at = 0;
-        fprintf(t->out, "read %u.%u %" PRId64 " %" PRId64, t->number, t->count, t->begun_us,
-                t->ended_us);
+        tell_read(t);
         for (unsigned i = 0; i < ACCOUNTS; i++) {
             const redisReply *e = element(entries, at);
             snprintf(key, sizeof key, "[\"account\",%u]", i);
@@ -358,12 +368,21 @@ static void read_act(struct talk *t)
     }
 }
 
+/* What a node that stands by has: the old and the new, in one answer and one after the other. */
+static void look(struct talk *t)
+{
+    switch (talk_below(t, 3)) {
+    case 0: read_all(t); break;
+    case 1: read_any(t); break;
+    default: read_wide(t); break;
+    }
+}
+
 void acts_any(struct talk *t)
 {
-    if (t->is_reader) {
-        read_act(t);
-        return;
-    }
+    if (t->is_looker) look(t);
+    if (t->is_reader && !t->is_looker) read_act(t);
+    if (t->is_reader) return;
     if (t->is_hasty && talk_below(t, 2) == 0) {
         write_wide(t);
         return;

@@ -23,9 +23,9 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) take_file(&h, argv[i]);
     struct judge_result r = judge_history(&h, stdout);
     printf(
-        "operations=%zu acknowledged=%zu unknown=%zu refused=%zu reads=%zu takes=%zu commits=%zu "
+        "operations=%zu acknowledged=%zu unknown=%zu refused=%zu reads=%zu looks=%zu takes=%zu commits=%zu "
         "gap_ms=%lld problems=%zu\n",
-        h.ops.count, r.acknowledged, r.unknown, r.refused, r.reads, r.takes, h.feed.count,
+        h.ops.count, r.acknowledged, r.unknown, r.refused, r.reads, r.looks, r.takes, h.feed.count,
         (long long)(r.gap_us / 1000), r.problems);
     history_fini(&h);
     return r.problems > 0;

@@ -14,7 +14,8 @@
 
 #include "campaign/acts.h"
 
-#define CLIENTS_MAX 64
+#define CLIENTS_MAX 60 /* times CONNECTIONS_OF of acts.c is what the judge takes */
+#define LOOK_MS 1000
 #define END_MS 5000
 #define END_US 120000000 /* for emptying the queue and reading the feed */
 
@@ -68,18 +69,21 @@ static void take_nodes(struct talk_nodes *nodes, char **words, int count)
 
 /* Three kinds of clients: those that wait long hear what a node says that was stopped or cut off
  * for a while; the hasty ones have gone to another by then; and readers, one for each node, ask
- * theirs for this and that as long as it answers anything. */
-static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, FILE *out)
+ * theirs for this and that as long as it answers anything. Beside them one for each node, after the
+ * others, who reads what the node has when it stands by. */
+static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, bool is_looker,
+                            FILE *out)
 {
     static const int reply_ms[] = {60, 300, 8000};
     uint64_t seed = number_of("CAMPAIGN_SEED", 1);
     return (struct talk){.nodes = nodes,
                          .out = out,
                          .number = number,
-                         .node = (int)(number / 3) % nodes->count,
-                         .is_reader = number % 3 == 0,
-                         .is_hasty = number % 3 == 1,
-                         .reply_ms = reply_ms[number % 3],
+                         .node = (int)(is_looker ? number : number / 3) % nodes->count,
+                         .is_reader = is_looker || number % 3 == 0,
+                         .is_looker = is_looker,
+                         .is_hasty = !is_looker && number % 3 == 1,
+                         .reply_ms = is_looker ? LOOK_MS : reply_ms[number % 3],
                          .random = seed * 1000003 + number};
 }
 
@@ -87,16 +91,17 @@ int main(int argc, char **argv)
 {
     static struct client clients[CLIENTS_MAX];
     struct talk_nodes nodes = {0};
-    unsigned count = (unsigned)number_of("CAMPAIGN_CLIENTS", 9);
-    if (argc < 4 || count > CLIENTS_MAX) {
+    unsigned others = (unsigned)number_of("CAMPAIGN_CLIENTS", 9);
+    if (argc < 4 || others > CLIENTS_MAX - TALK_NODES_MAX) {
         fprintf(stderr, "usage: campaign_load <directory> <seconds> <host:port>...\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
     take_nodes(&nodes, argv + 3, argc - 3);
+    unsigned count = others + (unsigned)nodes.count;
     int64_t stop_us = talk_now_us() + strtoll(argv[2], NULL, 10) * 1000000;
     for (unsigned i = 0; i < count; i++) {
-        clients[i].talk = new_talk(&nodes, i + 1, open_file(argv[1], "client", i + 1));
+        clients[i].talk = new_talk(&nodes, i + 1, i >= others, open_file(argv[1], "client", i + 1));
         clients[i].stop_us = stop_us;
         /* A reader has nothing to bring to an end. */
         clients[i].talk.until_us = stop_us + (clients[i].talk.is_reader ? 0 : END_US);
@@ -107,7 +112,7 @@ int main(int argc, char **argv)
         pthread_join(clients[i].thread, NULL);
         fclose(clients[i].talk.out);
     }
-    struct talk last = new_talk(&nodes, count + 1, open_file(argv[1], "end", 0));
+    struct talk last = new_talk(&nodes, count + 1, false, open_file(argv[1], "end", 0));
     last.until_us = stop_us + END_US;
     last.reply_ms = END_MS;
     last.is_reader = last.is_hasty = false;

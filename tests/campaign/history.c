@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CONNECTIONS_MAX (1 << 20) /* each takes memory of the judge */
+
 /* ---- lists ---- */
 
 static void *must(void *p)
@@ -194,6 +196,8 @@ static void take_op(struct history *h, struct words *w, enum history_kind kind)
     op.ended_us = need_number(w);
     if (op.ended_us < op.begun_us) w->is_bad = true;
     if (kind == HISTORY_WRITE) take_outcome(&op, w);
+    if (kind == HISTORY_LOOK) op.connection = need_number(w);
+    if (op.connection < 0 || op.connection > CONNECTIONS_MAX) w->is_bad = true;
     if (kind == HISTORY_TAKE) {
         op.message = need_number(w);
         op.attempt = need_number(w);
@@ -246,6 +250,8 @@ bool history_take_line(struct history *h, const char *line)
         take_op(h, &w, HISTORY_WRITE);
     } else if (strcmp(word, "read") == 0) {
         take_op(h, &w, HISTORY_READ);
+    } else if (strcmp(word, "look") == 0) {
+        take_op(h, &w, HISTORY_LOOK);
     } else if (strcmp(word, "take") == 0) {
         take_op(h, &w, HISTORY_TAKE);
     } else if (strcmp(word, "feed") == 0) {

@@ -3,6 +3,7 @@
  *
  *   write <name> <begun> <ended> <outcome> <effect>...   a transaction
  *   read <name> <begun> <ended> [<key> <n> <version>]... all as of one moment; n may be *: not said
+ *   look <name> <begun> <ended> <connection> [<key> <n> <version>]...   by a node that stands by
  *   take <name> <begun> <ended> <message> <attempt>      a message that was delivered
  *   feed <version> <key> <n>                             a row of KV.CHANGES, in its order
  *   final <key> <n> <version>                            an entry at the end
@@ -31,7 +32,7 @@
 #define HISTORY_NIL INT64_MIN       /* not there */
 #define HISTORY_ANY (INT64_MIN + 1) /* not said */
 
-enum history_kind { HISTORY_WRITE, HISTORY_READ, HISTORY_TAKE };
+enum history_kind { HISTORY_WRITE, HISTORY_READ, HISTORY_LOOK, HISTORY_TAKE };
 enum history_outcome { HISTORY_DONE, HISTORY_UNKNOWN, HISTORY_REFUSED };
 enum history_effect_kind {
     HISTORY_MARK,
@@ -59,6 +60,7 @@ struct history_op {
     int64_t begun_us, ended_us; /* UNKNOWN: ended_us is INT64_MAX */
     uint64_t version;           /* of a write that is DONE */
     int64_t message, attempt;   /* of TAKE */
+    int64_t connection;         /* of LOOK: its number, 0 and up */
     size_t first, count;        /* its effects */
 };
 

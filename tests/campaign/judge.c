@@ -121,6 +121,7 @@ static void count_ops(struct judge *j)
     for (size_t i = 0; i < j->h->ops.count; i++) {
         const struct history_op *op = &history_ops(j->h)[i];
         r->reads += op->kind == HISTORY_READ;
+        r->looks += op->kind == HISTORY_LOOK;
         r->takes += op->kind == HISTORY_TAKE;
         if (op->kind != HISTORY_WRITE) continue;
         r->acknowledged += op->outcome == HISTORY_DONE;

@@ -11,7 +11,8 @@
  *      there; the sums that were replied are the model's.
  *   4. Time is respected: what ended before something else began is before it. A read is at one
  *      moment, which is not before the latest commit that had been acknowledged or seen when it
- *      began.
+ *      began. A look at a node that stands by is at one moment too: not before that of the look
+ *      before it on the same connection, nor before what had ended 15 s ago.
  *   5. What is there at the end is what the model has.
  *   6. Each message whose enqueueing is a commit was delivered, and is acknowledged by one commit;
  *      no other message was delivered, none twice as the same attempt, none after an
@@ -26,7 +27,7 @@
 
 struct judge_result {
     size_t problems; /* lines written; all are counted, the first 50 are written */
-    size_t reads, takes, acknowledged, unknown, refused;
+    size_t reads, looks, takes, acknowledged, unknown, refused;
     int64_t gap_us; /* the longest time between two acknowledgements of writes, until `stop` */
 };
 

@@ -7,6 +7,7 @@
 #   nodes_proxy <line>        pass|drop|delay|to of campaign_proxy, for the numbers that these print:
 #   nodes_way <n> <p>         the way between node <n> and PostgreSQL <p>
 #   nodes_upstream <p>        the way from standby <p> to its primary
+#   nodes_link <n>            the way of the other nodes to node <n>
 #   nodes_fail_over           pgc_fail_over, and the ways of the standbys lead to the new primary
 #   nodes_rejoin <p>          pgc_rejoin likewise
 #   nodes_statuses            with which statuses nodes have ended, "count status ..."
@@ -15,7 +16,7 @@
 # nodes_options=(arguments), for all nodes. NODE_BIN: the program (build/tupled).
 
 nodes_dir='' nodes_at=() leader='' nodes_is_plain=''
-nodes_keepers=() nodes_port=() nodes_http=() nodes_options=() nodes_url=()
+nodes_keepers=() nodes_links=() nodes_port=() nodes_http=() nodes_options=() nodes_url=()
 nodes_in='' nodes_out='' nodes_proxy_pid=''
 
 nodes_way() {
@@ -24,6 +25,10 @@ nodes_way() {
 
 nodes_upstream() {
     echo $((9 + $1))
+}
+
+nodes_link() {
+    echo $((12 + $1))
 }
 
 nodes_proxy() {
@@ -45,6 +50,10 @@ nodes_start_proxy() {
         nodes_url[n]="${nodes_url[n]%,}/postgres?target_session_attrs=read-write"
     done
     for p in 1 2 3; do pairs+=("${pgc_upstream[p]}:${pgc_ports[1]}"); done
+    for n in 1 2 3; do
+        pgc_port "nodes_links[$n]" || return
+        pairs+=("${nodes_links[n]}:${nodes_port[n]}")
+    done
     mkfifo "$nodes_dir/in" "$nodes_dir/out" || return
     "$PWD/build/asan/tests/campaign/campaign_proxy" "${pairs[@]}" <"$nodes_dir/in" >"$nodes_dir/out" 2>&1 &
     nodes_proxy_pid=$!
@@ -58,7 +67,7 @@ nodes_keep() {
     local n=$1
     while [ ! -e "$nodes_dir/stop" ]; do
         "${NODE_BIN:-build/tupled}" --backend postgresql --postgresql-url "${nodes_url[n]}" --node-name "n$n" \
-            --node-address "127.0.0.1:${nodes_port[n]}" --dir "$nodes_dir/n$n" --port "${nodes_port[n]}" \
+            --node-address "127.0.0.1:${nodes_links[n]:-${nodes_port[n]}}" --dir "$nodes_dir/n$n" --port "${nodes_port[n]}" \
             --http-port "${nodes_http[n]:-0}" --logfile "$nodes_dir/n$n.log" "${nodes_options[@]}" \
             >>"$nodes_dir/n$n.out" 2>&1 &
         echo $! >"$nodes_dir/n$n.pid"

@@ -16,7 +16,7 @@ export LC_ALL=C
 . tests/campaign/nodes.sh
 
 # What each fault is; one call is one fault, which is over when it returns. $leader is the leading node.
-faults=(none kill stop pause postgres cut cut-others no-standby lost-host slow clock)
+faults=(none kill stop pause postgres cut cut-others cut-nodes no-standby lost-host slow clock)
 lease=${CAMPAIGN_LEASE:-1000}
 every=${CAMPAIGN_EVERY:-4}
 
@@ -83,6 +83,15 @@ fault_cut-others() {
     cut_node "$node" drop || return
     nap "$(some_ms $((lease / 5)) $((lease * 2)))"
     nodes_proxy 'pass 0'
+}
+
+# The other nodes and the leader; all of them reach PostgreSQL.
+fault_cut-nodes() {
+    local way
+    way=$(nodes_link "$leader")
+    nodes_proxy "drop $way" || return
+    nap "$(some_ms $((lease / 5)) $((lease * 3)))"
+    nodes_proxy "pass $way"
 }
 
 # PostgreSQL and its standbys: no commit is acknowledged meanwhile.

@@ -62,6 +62,16 @@ static void next_node(struct talk *t)
     if (t->node == 0 || t->is_reader) usleep(AGAIN_US);
 }
 
+/* Its node answers reads itself from now on. */
+static bool says_readonly(struct talk *t)
+{
+    if (!t->is_looker) return true;
+    redisReply *r = redisCommand(t->c, "READONLY");
+    bool is_done = r != NULL && r->type == REDIS_REPLY_STATUS;
+    freeReplyObject(r);
+    return is_done;
+}
+
 /* False when the run is over before anybody could be reached. */
 static bool reach(struct talk *t)
 {
@@ -70,7 +80,11 @@ static bool reach(struct talk *t)
     while (t->c == NULL && !is_over(t)) {
         t->c = redisConnectWithTimeout(t->nodes->host[t->node], t->nodes->port[t->node],
                                        connect_time);
-        if (t->c != NULL && t->c->err == 0 && redisSetTimeout(t->c, time) == REDIS_OK) return true;
+        if (t->c != NULL && t->c->err == 0 && redisSetTimeout(t->c, time) == REDIS_OK &&
+            says_readonly(t)) {
+            t->connections++;
+            return true;
+        }
         next_node(t);
     }
     return t->c != NULL && !is_over(t);

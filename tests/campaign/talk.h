@@ -27,8 +27,10 @@ struct talk {
     redisContext *c;  /* owned; NULL = closed */
     FILE *out;        /* the history; borrowed */
     unsigned number, count;
-    bool is_reader; /* it never writes, and talks to one node only */
-    bool is_hasty;  /* it does not wait long, and writes many keys */
+    bool is_reader;       /* it never writes, and talks to one node only */
+    bool is_looker;       /* a reader who says READONLY */
+    unsigned connections; /* so far */
+    bool is_hasty;        /* it does not wait long, and writes many keys */
     uint64_t random;
     /* The command under way. */
     char words[TALK_WORDS_MAX][TALK_WORD_BYTES];

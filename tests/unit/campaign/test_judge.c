@@ -191,6 +191,31 @@ static void a_torn_read_is_found(void **state)
     good(lines, 9);
 }
 
+static void a_look_may_be_old_but_never_older(void **state)
+{
+    const char *lines[] = {"write a 10 20 1 set x 5",
+                           "write b 30 40 2 set x 6",
+                           "look r 50 60 7 x 5 1",
+                           "look s 70 80 7 x 6 2",
+                           "look t 90 99 8 x 5 1",
+                           "feed 1 x 5",
+                           "feed 2 x 6",
+                           "final x 6 2"};
+    good(lines, 8);
+    lines[4] = "look t 90 99 7 x 5 1";
+    bad("read t saw x of 1, stale or torn: s had ended before, at 2", lines, 8);
+    lines[4] = "look t 15000040 15000099 8 x 5 1";
+    good(lines, 8);
+    lines[4] = "look t 15000041 15000099 8 x 5 1";
+    bad("read t saw x of 1, stale or torn: b had ended before, at 2", lines, 8);
+    lines[4] = "look t 90 99 8 x 4 1";
+    bad("read t saw x as 4 of 1, which never was", lines, 8);
+    /* What was seen has happened for all. */
+    bad("read r saw x of 0, stale or torn: s had ended before, at 1",
+        LINES("write a 10 20 ? mark m set x 5", "look s 20 30 0 x 5 1", "read r 40 50 x nil 0",
+              "feed 1 m 1", "feed 1 x 5", "final x 5 1", "final m 1 1"));
+}
+
 static void what_is_out_of_order_is_found(void **state)
 {
     bad("write b has version 1, but began after a had ended, at 2",
@@ -259,6 +284,7 @@ int main(void)
         cmocka_unit_test(a_check_that_did_not_hold_is_found),
         cmocka_unit_test(a_stale_read_is_found),
         cmocka_unit_test(a_torn_read_is_found),
+        cmocka_unit_test(a_look_may_be_old_but_never_older),
         cmocka_unit_test(what_is_out_of_order_is_found),
         cmocka_unit_test(a_lost_message_is_found),
         cmocka_unit_test(a_message_that_comes_wrongly_is_found),
