@@ -45,6 +45,7 @@ goes_on() {
         sleep 0.02
     done
     if [ -n "${plainly:-}" ]; then set -- "$@" plain "${node_port[first % 3 + 1]}"; fi
+    : >"$scratch/library"
     timeout 60 "$@" "${sentinel_port[@]}" >"$scratch/library" 2>&1 &
     local pid=$!
     until grep -q '^ready' "$scratch/library" || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done

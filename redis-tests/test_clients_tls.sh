@@ -24,6 +24,7 @@ denied() {
 # One listens; when it has said so, another publishes.
 hears() {
     local tries pid said=''
+    : >"$scratch/heard"
     timeout 60 stdbuf -oL "${by_tls[@]}" "$@" SUBSCRIBE app:news >"$scratch/heard" 2>&1 &
     pid=$!
     for ((tries = 0; tries < 1000; tries++)); do

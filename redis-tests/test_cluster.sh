@@ -40,6 +40,7 @@ find_ports() {
 # tools/cluster.sh, which reads $scratch/words and says $scratch/said; its process is $played.
 play() {
     find_ports
+    : >"$scratch/said"
     # A process in the background would take no notice of Ctrl-C.
     CLUSTER_PORT=$first CLUSTER_LEASE=600 timeout 120 env --default-signal=INT tools/cluster.sh \
         <"$scratch/words" >"$scratch/said" 2>&1 &

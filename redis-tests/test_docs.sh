@@ -50,7 +50,8 @@ paste() {
     '$ redis-cli '*)
         # As the shell would take it, but for the program.
         words=${text#'$ redis-cli '}
-        eval "timeout 20 stdbuf -oL \"\${cli[@]}\" $words"
+        : >"$scratch/answer"
+    eval "timeout 20 stdbuf -oL \"\${cli[@]}\" $words"
         ;;
     *) printf '%s\n' "$text" | timeout 20 "${cli[@]}" ;;
     esac

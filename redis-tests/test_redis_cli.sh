@@ -171,6 +171,7 @@ subscribed() {
     local name=$1 wanted=$2
     shift 2
     : >"$scratch/messages"
+    : >"$scratch/messages"
     timeout 60 stdbuf -oL redis-cli -p "$port" "$@" >"$scratch/messages" 2>&1 &
     local pid=$!
     printed "$scratch/messages" subscribe

@@ -62,13 +62,22 @@ static bool check_origin(struct exchange *x)
     return false;
 }
 
+/* A node that stands by passes whole connections on, by the first request (session.c). */
+static bool is_here(struct exchange *x)
+{
+    if (!x->http->env->stands_by || (x->route->flags & ROUTE_NODE) != 0) return true;
+    x->session->reader.keeps_alive = false;
+    exchange_fail(x, 503, "TRYAGAIN this node does not lead: connect again");
+    return false;
+}
+
 void exchange_begin(struct exchange *x, const struct http_message *m)
 {
     exchange_start(x, m);
     if (!take_database(x)) return;
     x->route = route_match(x);
     if (!check_origin(x)) return;
-    if (!route_takes(x)) return;
+    if (!route_takes(x) || !is_here(x)) return;
     if ((x->route->flags & ROUTE_TOKEN) != 0) {
         connect_begin(x, x->route->run);
     } else if ((x->route->flags & (ROUTE_OPEN | ROUTE_STATIC)) != 0) {

@@ -168,6 +168,18 @@ static void put_address(struct exchange *x, bool is_whole)
     buf_append_str(&x->text, "/v2");
 }
 
+/* Those who ask for what may be a little old are sent to nodes that stand by. */
+static void put_others(struct exchange *x)
+{
+    const struct nodes_known *n = x->http->env->nodes;
+    for (size_t i = 0; n != NULL && i < n->other_count; i++) {
+        const struct node_other *o = &n->others[i];
+        if (!o->is_up || o->http[0] == '\0') continue;
+        buf_printf(&x->text, ",{\"url\":\"%s/connect/eventual\",\"consistency\":\"eventual\"}",
+                   o->http);
+    }
+}
+
 struct metadata {
     int version;
 };
@@ -199,7 +211,9 @@ static void opened(struct exchange *x)
     buf_append(&x->text, items[1].text.data, items[1].text.len);
     buf_append_str(&x->text, "\",\"endpoints\":[{\"url\":\"");
     put_address(x, t->version < 2);
-    buf_append_str(&x->text, "\",\"consistency\":\"strong\"}],\"token\":\"");
+    buf_append_str(&x->text, "\",\"consistency\":\"strong\"}");
+    put_others(x);
+    buf_append_str(&x->text, "],\"token\":\"");
     buf_append(&x->text, items[2].text.data, items[2].text.len);
     buf_append_str(&x->text, "\",\"expiresAt\":\"");
     put_time(&x->text, until_ms);
@@ -269,7 +283,7 @@ static void was_read(struct exchange *x)
     if (connect_fails(x)) return;
     if (!rest_next(&rest, &head)) return;
     out.status = 1;
-    out.read_is_strongly_consistent = true;
+    out.read_is_strongly_consistent = !x->http->env->stands_by;
     out.n_ranges = head.children;
     out.ranges = arena_alloc(&x->arena, (head.children + 1) * sizeof *out.ranges);
     for (size_t i = 0; i < head.children; i++) {

@@ -39,7 +39,12 @@ static bool take_token(struct exchange *x, struct connect_token *token)
         return false;
     }
     struct slice text = http_trim(slice_of(header.data + 7, header.len - 7));
+    const struct env *env = x->http->env;
     if (connect_token_read(x->http->env, text, token)) return true;
+    if (env->stands_by && (token->is_ours || databases_secret(env->db->databases) == NULL)) {
+        connect_fail(x, 503, "This node is behind the leader, or the token is of somebody gone.");
+        return false;
+    }
     connect_fail(x, 401, "Invalid access token.");
     return false;
 }
@@ -55,7 +60,7 @@ static bool is_its_database(struct exchange *x, uint16_t number)
 
 void connect_begin(struct exchange *x, exchange_step *step)
 {
-    struct connect_token token;
+    struct connect_token token = {0};
     if (x->message->body.len > BODY_BYTES_MAX) {
         connect_fail(x, 413, "A request has at most 2 MB.");
         return;
@@ -64,6 +69,7 @@ void connect_begin(struct exchange *x, exchange_step *step)
         connect_fail(x, 400, "Expected protocol version 2 or 3.");
         return;
     }
+    x->client.is_readonly = x->http->env->stands_by;
     if (!take_token(x, &token)) return;
     if (!is_its_database(x, token.database)) {
         connect_fail(x, 400, "Invalid database id.");

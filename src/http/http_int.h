@@ -172,6 +172,7 @@ enum route_flag {
     ROUTE_STATIC = 1 << 4, /* nothing of anybody's is in it: no user */
     ROUTE_BARE = 1 << 5,   /* a body would mean nothing: it is refused */
     ROUTE_TOKEN = 1 << 6,  /* of KV Connect: its user is that of a token */
+    ROUTE_NODE = 1 << 7,   /* a node that stands by answers it itself */
 };
 
 /* What the OpenAPI document says of a route, and what its requests are checked by. */

@@ -185,13 +185,21 @@ static void become(struct session_http *s, enum session_kind kind)
 
 /* ---- other nodes ----------------------------------------------------------------------------- */
 
-/* A node answers itself how it is, whoever leads. *is_known: what came is enough to tell. */
-static bool is_probe(struct slice in, bool *is_known)
+/* What a node answers itself: how it is, whoever leads; and reads of what it has of the leader's
+ * commits, once it has it. *is_known: what came is enough to tell. */
+static bool is_for_node(const struct session_http *s, struct slice in, bool *is_known)
 {
-    static const char *const begins[] = {"GET /livez",   "HEAD /livez",  "GET /readyz",
-                                         "HEAD /readyz", "GET /metrics", "HEAD /metrics"};
+    static const char *const begins[] = {"GET /livez",
+                                         "HEAD /livez",
+                                         "GET /readyz",
+                                         "HEAD /readyz",
+                                         "GET /metrics",
+                                         "HEAD /metrics",
+                                         "POST /connect/eventual/snapshot_read"};
+    size_t count = sizeof begins / sizeof begins[0];
+    if (!s->http->env->following.is_there) count--;
     *is_known = true;
-    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t len = strlen(begins[i]);
         if (memcmp(in.data, begins[i], in.len < len ? in.len : len) != 0) continue;
         *is_known = in.len >= len;
@@ -250,7 +258,7 @@ static void find_kind(struct session_http *s)
     struct slice in = slice_of(s->reader.in.data + s->reader.begin, http1_buffered(&s->reader));
     if (s->http->env->stands_by && in.len > 0) {
         bool is_known = false;
-        bool is_own = is_probe(in, &is_known);
+        bool is_own = is_for_node(s, in, &is_known);
         if (!is_known) return;
         if (!is_own) {
             s->kind = SESSION_PASSING;

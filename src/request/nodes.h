@@ -16,6 +16,7 @@ struct node_other {
     char name[NODE_TEXT_BYTES];
     char address[NODE_TEXT_BYTES]; /* host:port; "" = it does not say */
     uint16_t sentinel_port;        /* 0 = none */
+    char http[NODE_TEXT_BYTES];    /* http(s)://host:port, for clients; "" = it does not say */
     bool is_up;                    /* it gave a sign of life not long ago */
 };
 

@@ -88,7 +88,9 @@ static enum err open_term(struct cluster *k, struct error *e)
         if (r != OK) return r;
         k->has_secret = true;
     }
-    if (k->nodes == NULL) k->nodes = nodes_new(s->term, s->sentinel_port);
+    if (k->nodes == NULL) {
+        k->nodes = nodes_new(s->term, s->sentinel_port, s->config->node_http_address);
+    }
     return OK;
 }
 
@@ -170,6 +172,7 @@ static void take_others(struct cluster *k)
         struct node_other *o = &n->others[n->other_count++];
         snprintf(o->name, sizeof o->name, "%s", seen->name);
         snprintf(o->address, sizeof o->address, "%s", seen->address);
+        snprintf(o->http, sizeof o->http, "%s", seen->http);
         o->sentinel_port = seen->sentinel_port;
         o->is_up = seen->is_up;
     }
@@ -247,11 +250,29 @@ bool cluster_is_wanted(const struct server *s)
     return s->config->backend == CONFIG_POSTGRESQL;
 }
 
+/* Or https; or empty. What comes after the host may be left out, but for a path. */
+static bool is_http_address(const char *text)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    if (text[0] == '\0') return true;
+    for (size_t i = 0; i < 2; i++) {
+        size_t len = strlen(schemes[i]);
+        const char *host = text + len;
+        if (strncmp(text, schemes[i], len) != 0) continue;
+        return host[0] != '\0' && strcspn(host, "/?#\"\\ ") == strlen(host);
+    }
+    return false;
+}
+
 enum err cluster_check(const struct server *s, struct error *e)
 {
     const struct config *c = s->config;
     if (c->postgresql_url[0] == '\0') {
         return error_set(e, ERR_SYNTAX, "backend postgresql needs postgresql-url");
+    }
+    if (!is_http_address(c->node_http_address)) {
+        return error_set(e, ERR_SYNTAX, "node-http-address is no http://host:port: \"%s\"",
+                         c->node_http_address);
     }
     if (c->tls_cluster == CONFIG_YES && !tls_has_port(s)) {
         return error_set(e, ERR_SYNTAX, "tls-cluster needs tls-port, where other nodes connect");
@@ -323,6 +344,8 @@ enum err cluster_open(struct server *s, struct error *e)
         log_warning("durability has no effect with backend postgresql: see postgresql-durability");
     }
     kept_users_open(&k->users, s, k->worker);
+    /* Clients of KV Connect are told to read here (http/connect.c). */
+    if (s->config->node_http_address[0] != '\0') s->env.following.is_wanted = true;
     s->kept_users = &k->users;
     log_notice("standing by as node %s, reached at %s", k->name, k->address);
     return OK;

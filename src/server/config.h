@@ -95,9 +95,10 @@ struct config {
     char *backup_dir;  /* owned; empty = `backups` in dir */
     char *archive_dir; /* owned; empty = none */
     enum config_backend backend;
-    char *postgresql_url; /* owned, as the next; libpq's */
-    char *node_name;      /* empty = the host's */
-    char *node_address;   /* empty = it does not say */
+    char *postgresql_url;    /* owned, as the next; libpq's */
+    char *node_name;         /* empty = the host's */
+    char *node_address;      /* empty = it does not say */
+    char *node_http_address; /* likewise */
     enum config_quorum postgresql_durability;
     uint64_t lease_ms;
     uint64_t leader_wait_ms;

@@ -160,6 +160,8 @@ static const struct setting settings[] = {
      "what this node is called; empty = the name of the host"},
     {"node-address", SETTING_TEXT, AT(node_address), "", 0, 200, NULL, FIXED,
      "host:port at which clients and other nodes reach this one"},
+    {"node-http-address", SETTING_TEXT, AT(node_http_address), "", 0, 200, NULL, FIXED,
+     "http://host:port at which clients of KV Connect reach this node; empty = they are not told"},
     {"sentinel-port", SETTING_NUMBER, AT(sentinel_port), "0", 0, 65535, NULL, FIXED,
      "TCP port for clients that ask Redis Sentinel who leads; 0 listens on none"},
     {"sentinel-master-name", SETTING_TEXT, AT(sentinel_master), "mymaster", 1, 100, NULL, FIXED,

@@ -22,8 +22,9 @@ static void start(void)
     node_init(&node, NULL, &env);
     snprintf(node.known.name, sizeof node.known.name, "n1");
     snprintf(node.known.address, sizeof node.known.address, "[::1]:6379");
-    node.known.others[0] = (struct node_other){"n2", "10.0.0.2:6379", 26379, true};
-    node.known.others[1] = (struct node_other){"n3", "", 0, false};
+    node.known.others[0] = (struct node_other){
+        .name = "n2", .address = "10.0.0.2:6379", .sentinel_port = 26379, .is_up = true};
+    node.known.others[1] = (struct node_other){.name = "n3"};
     node.known.other_count = 2;
     env.node = &node;
     env.nodes = &node.known;

@@ -12,24 +12,27 @@ struct nodes {
     struct term *term;
     struct pg *pg;
     uint16_t sentinel_port;
+    const char *http;
     struct node_seen others[NODES_MAX];
     size_t count;
 };
 
 static const char meet_sql[] =
-    "INSERT INTO tupled_node VALUES ($1, $2, $3, $4, 1) ON CONFLICT (id, name, address) "
-    "DO UPDATE SET sentinel_port = $4, beat = tupled_node.beat + 1";
+    "INSERT INTO tupled_node (id, name, address, sentinel_port, http, beat) "
+    "VALUES ($1, $2, $3, $4, $5, 1) ON CONFLICT (id, name, address) "
+    "DO UPDATE SET sentinel_port = $4, http = $5, beat = tupled_node.beat + 1";
 static const char others_sql[] =
-    "SELECT name, address, beat, sentinel_port FROM tupled_node "
+    "SELECT name, address, beat, sentinel_port, http FROM tupled_node "
     "WHERE id = $1 AND NOT (name = $2 AND address = $3) ORDER BY name, address LIMIT 64";
 static const char forget_sql[] =
     "DELETE FROM tupled_node WHERE id = $1 AND name = $2 AND address = $3 AND beat = $4";
 
-struct nodes *nodes_new(struct term *t, uint16_t sentinel_port)
+struct nodes *nodes_new(struct term *t, uint16_t sentinel_port, const char *http)
 {
     struct nodes *n = mem_new(sizeof *n);
     n->term = t;
     n->sentinel_port = sentinel_port;
+    n->http = http;
     n->pg = term_connect(t, "nodes", TERM_WRITE);
     return n;
 }
@@ -78,6 +81,7 @@ static void take(struct nodes *n)
         copy_column(n->pg, i, 1, x->address);
         x->beat = pg_i64(n->pg, i, 2);
         x->sentinel_port = (uint16_t)pg_i64(n->pg, i, 3);
+        copy_column(n->pg, i, 4, x->http);
         const struct node_seen *old = find(n->others, n->count, x);
         bool has_moved = old == NULL || old->beat != x->beat;
         x->seen_us = has_moved ? now_us : old->seen_us;
@@ -107,6 +111,7 @@ enum err nodes_meet(struct nodes *n, struct error *e)
     const char *address = term_address(n->term);
     put_node(n, name, address);
     pg_put_i64(n->pg, n->sentinel_port);
+    pg_put_text(n->pg, n->http);
     enum err r = pg_run_again(n->pg, meet_sql, e);
     if (r != OK) return r;
     put_node(n, name, address);

@@ -13,6 +13,7 @@ struct node_seen {
     char name[NODES_TEXT_BYTES];
     char address[NODES_TEXT_BYTES]; /* host:port; "" = it does not say */
     uint16_t sentinel_port;         /* 0 = none */
+    char http[NODES_TEXT_BYTES];    /* http(s)://host:port; "" = it does not say */
     int64_t beat;
     int64_t seen_us; /* monotonic: when its beat was last seen to change */
     bool is_up;      /* it did so not long ago */
@@ -20,8 +21,8 @@ struct node_seen {
 
 struct nodes;
 
-/* `t` outlives it. One thread at a time. sentinel_port: of this node. */
-struct nodes *nodes_new(struct term *t, uint16_t sentinel_port);
+/* `t` and `http` outlive it. One thread at a time. sentinel_port, http: of this node. */
+struct nodes *nodes_new(struct term *t, uint16_t sentinel_port, const char *http);
 void nodes_free(struct nodes *n);
 /* Writes that this one is there, and reads what the others wrote. Blocks. ERR_IO. */
 ERR_MUST_USE enum err nodes_meet(struct nodes *n, struct error *e);

@@ -327,7 +327,7 @@ static enum err connect_read_run(struct request *rq)
 const struct command connect_read = {
     .name = "read",
     .arity = -2,
-    .flags = CMD_READ,
+    .flags = CMD_READ | CMD_FOLLOWER,
     .group = "connect",
     .since = "0.1.0",
     .summary = "Ranges of keys as they are at one moment, in Deno's encodings.",

@@ -78,8 +78,9 @@ static bool is_good(struct env *env, struct slice bytes, struct connect_token *o
     out->database = get_u16(bytes.data + 9);
     out->user = users_find(env->users, name);
     const struct database *d = database_get(env->db->databases, out->database);
+    out->is_ours = clock_wall_ms() < out->until_ms;
     if (out->user == NULL || !out->user->is_on || d == NULL) return false;
-    if (clock_wall_ms() >= out->until_ms || d->created != get_u64(bytes.data + 11)) return false;
+    if (!out->is_ours || d->created != get_u64(bytes.data + 11)) return false;
     user_check(out->user, check);
     return CRYPTO_memcmp(check, bytes.data + 19, CHECK_BYTES) == 0;
 }

@@ -22,9 +22,10 @@ struct connect_token {
     struct user *user;
     uint16_t database;
     int64_t until_ms; /* Unix time */
+    bool is_ours;     /* made with the secret, and not over yet */
 };
 
-/* False: it is none of ours, or no longer good. */
+/* False: it is none of ours, or no longer good. `out` is made of zeros; is_ours is set anyway. */
 bool connect_token_read(struct env *env, struct slice text, struct connect_token *out);
 
 /* The database as Deno knows it: another one after it was dropped and made anew. */
