@@ -2,6 +2,7 @@
  * that writes as fast as it can.
  *
  *   bench_paced get port keys seconds rate      KV.GET of random keys; prints p50 p99 p99.9 max, us
+ *   bench_paced put port keys seconds rate      the same with KV.SET
  *   bench_paced set port keys seconds window    KV.SET of random keys, pipelined by `window`;
  *                                               prints rate, the longest gap between replies, and a
  *                                               line for every 10 s
@@ -32,7 +33,16 @@ static void send_set(redisContext *c, uint64_t key)
     redisAppendCommand(c, "KV.SET %s %s", name, value);
 }
 
-static void run_get(redisContext *c, uint64_t keys, int64_t seconds, int64_t rate)
+static void send_get(redisContext *c, uint64_t key)
+{
+    char name[64];
+    snprintf(name, sizeof name, "[\"key\",\"%012llu\"]", (unsigned long long)key);
+    redisAppendCommand(c, "KV.GET %s", name);
+}
+
+typedef void send_one(redisContext *c, uint64_t key);
+
+static void run_paced(redisContext *c, send_one *send, uint64_t keys, int64_t seconds, int64_t rate)
 {
     size_t count = (size_t)(seconds * rate);
     int64_t *latency = mem_new(count * sizeof *latency);
@@ -45,10 +55,7 @@ static void run_get(redisContext *c, uint64_t keys, int64_t seconds, int64_t rat
             struct timespec nap = {.tv_nsec = 50000};
             if (due - bench_now_us() > 100) nanosleep(&nap, NULL);
         }
-        char name[64];
-        snprintf(name, sizeof name, "[\"key\",\"%012llu\"]",
-                 (unsigned long long)rng_below(&rng, keys));
-        redisAppendCommand(c, "KV.GET %s", name);
+        send(c, rng_below(&rng, keys));
         freeReplyObject(bench_take(c));
         latency[i] = bench_now_us() - due;
     }
@@ -107,7 +114,7 @@ static void run_fill(redisContext *c, uint64_t keys, uint64_t window)
 int main(int argc, char **argv)
 {
     if (argc < 5) {
-        fprintf(stderr, "usage: bench_paced get|set|fill port keys ...\n");
+        fprintf(stderr, "usage: bench_paced get|put|set|fill port keys ...\n");
         return 2;
     }
     redisContext *c = redisConnect("127.0.0.1", (int)strtol(argv[2], NULL, 10));
@@ -118,7 +125,9 @@ int main(int argc, char **argv)
     uint64_t keys = strtoull(argv[3], NULL, 10);
     int64_t third = strtoll(argv[4], NULL, 10);
     int64_t fourth = argc > 5 ? strtoll(argv[5], NULL, 10) : 0;
-    if (strcmp(argv[1], "get") == 0) run_get(c, keys, third, fourth > 0 ? fourth : 1000);
+    int64_t rate = fourth > 0 ? fourth : 1000;
+    if (strcmp(argv[1], "get") == 0) run_paced(c, send_get, keys, third, rate);
+    if (strcmp(argv[1], "put") == 0) run_paced(c, send_set, keys, third, rate);
     if (strcmp(argv[1], "set") == 0) run_set(c, keys, third, (uint64_t)(fourth > 0 ? fourth : 1));
     if (strcmp(argv[1], "fill") == 0) run_fill(c, keys, (uint64_t)third);
     redisFree(c);
