@@ -34,6 +34,7 @@ struct pg_follow {
 
     /* The loop's, otherwise. */
     struct slice rest; /* of `transactions` */
+    bool is_end;       /* after them the owner has all that there was at begun_us */
     int64_t seen_us;
 };
 
@@ -142,9 +143,9 @@ static void looked(struct job *job)
     int64_t now_us = clock_mono_us();
     f->is_looking = false;
     f->rest = buf_slice(&f->transactions);
+    f->is_end = f->result == OK && !f->has_more;
     if (f->result == OK) {
         f->next_us = f->has_more ? now_us : now_us + LOOK_US;
-        if (!f->has_more) f->seen_us = f->begun_us;
     } else if (f->result == ERR_STALE || f->result == ERR_CORRUPT) {
         lose(f, &f->error);
     } else {
@@ -173,6 +174,10 @@ static bool bring(struct pg_follow *f)
         has_any = true;
     }
     if (f->rest.len > 0 && !f->is_lost) j->owner.wake(j->owner.wake_arg);
+    if (f->rest.len == 0 && f->is_end) {
+        f->seen_us = f->begun_us;
+        f->is_end = false;
+    }
     return has_any;
 }
 

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "backend/postgres/pg_follow.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "unit/backend/postgres/pg_rig.h"
@@ -333,6 +334,31 @@ static void and_when_another_node_takes_over(void **state)
     pair_fini(&x);
 }
 
+/* What was read of the log is brought in pieces: before the last one it is not the end that was
+ * seen. */
+static void the_end_is_seen_when_all_before_it_was_brought(void **state)
+{
+    struct pair x;
+    unsigned steps = 0;
+    (void)state;
+    pair_init(&x, 0);
+    x.leader.options.memtable_bytes = x.follower.options.memtable_bytes = 100 << 20;
+    x.leader.options.memtable_age_ms = x.follower.options.memtable_age_ms = 1000000;
+    x.follower.options.is_inline = true; /* it looks when it is stepped */
+    rig_open(&x.leader);
+    for (int i = 0; i < 300; i++) commit_some(&x.leader);
+    rig_settle(&x.leader);
+    rig_open(&x.follower);
+    for (int i = 0; pg_follow_seen_us(x.follower.journal) == 0; i++) {
+        assert_true(i < 10000 && !x.follower.is_fatal);
+        steps += newest(&x.follower) != 0;
+        rig_step(&x.follower);
+    }
+    assert_true(newest(&x.follower) == past.versions[past.count - 1]);
+    assert_true(steps > 2);
+    pair_fini(&x);
+}
+
 static void nothing_is_committed_by_a_follower(void **state)
 {
     struct pair x;
@@ -418,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_follower_sees_whole_states),
         cmocka_unit_test(and_while_the_leader_writes_in_tiny_slices),
         cmocka_unit_test(and_when_another_node_takes_over),
+        cmocka_unit_test(the_end_is_seen_when_all_before_it_was_brought),
         cmocka_unit_test(nothing_is_committed_by_a_follower),
         cmocka_unit_test(a_follower_that_missed_something_says_so),
         cmocka_unit_test(after_a_new_connection_the_leaders_next_beat_is_awaited),
