@@ -64,6 +64,9 @@ extern "C" {
  * CREATE two keys. To do: take it for an answer, not a mistake: choose another value, or change
  * that key */
 #define TUPLED_DUPLICATE "DUPLICATE"
+/* RESTORE without REPLACE: the key is there. To do: take it for an answer, not a mistake: choose
+ * another key, or say REPLACE */
+#define TUPLED_BUSYKEY "BUSYKEY"
 /* what was stored cannot be read: the disk gave it back damaged; the key or the place follows. To
  * do: do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on */
 #define TUPLED_CORRUPT "CORRUPT"

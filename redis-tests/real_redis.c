@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,4 +69,75 @@ void real_redis_stop(struct real_redis *r)
     file_remove(r, "dump.rdb");
     rmdir(r->dir);
     free(r);
+}
+
+/* ---- the same to both ---- */
+
+static int by_text(const void *a, const void *b)
+{
+    const redisReply *const *x = a;
+    const redisReply *const *y = b;
+    return strcmp((*x)->str, (*y)->str);
+}
+
+static void write_flat(FILE *f, redisReply *r, bool is_sorted)
+{
+    switch (r->type) {
+    case REDIS_REPLY_INTEGER: fprintf(f, ":%lld", r->integer); return;
+    case REDIS_REPLY_NIL: fputs("(nil)", f); return;
+    case REDIS_REPLY_ARRAY:
+        if (is_sorted && r->elements > 0 && r->element[0]->type == REDIS_REPLY_STRING &&
+            r->element[r->elements - 1]->type == REDIS_REPLY_STRING) {
+            qsort(r->element, r->elements, sizeof r->element[0], by_text);
+        }
+        fputc('[', f);
+        for (size_t i = 0; i < r->elements; i++) {
+            fputs(i > 0 ? " " : "", f);
+            write_flat(f, r->element[i], is_sorted);
+        }
+        fputc(']', f);
+        return;
+    default:
+        fprintf(f, "%s%.*s",
+                r->type == REDIS_REPLY_STATUS  ? "+"
+                : r->type == REDIS_REPLY_ERROR ? "-"
+                                               : "",
+                (int)r->len, r->str);
+    }
+}
+
+/* Free it. */
+static char *told(redisContext *by, const char *command)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    redisReply *r = redisCommand(by, command, "");
+    if (r == NULL) fail_msg("%s: %s", command, by->errstr);
+    write_flat(f, r, strncmp(command, "KEYS", 4) == 0 || strncmp(command, "SCAN", 4) == 0);
+    freeReplyObject(r);
+    fclose(f);
+    return text;
+}
+
+void real_redis_compare(redisContext *c, const char *const *commands, size_t count)
+{
+    redisContext *redis = NULL;
+    size_t different = 0;
+    struct real_redis *real = real_redis_start(&redis);
+    for (size_t i = 0; i < count; i++) {
+        char *wanted = told(redis, commands[i]);
+        char *got = told(c, commands[i]);
+        bool is_same = strcmp(wanted, got) == 0 ||
+                       (wanted[0] == '-' && strncmp(wanted, got, strlen(wanted)) == 0);
+        if (!is_same) {
+            fprintf(stderr, "%zu: %s\n  redis: %s\n   ours: %s\n", i, commands[i], wanted, got);
+            different++;
+        }
+        free(wanted);
+        free(got);
+    }
+    redisFree(redis);
+    real_redis_stop(real);
+    assert_int_equal(different, 0);
 }

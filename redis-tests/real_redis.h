@@ -13,5 +13,9 @@ struct real_redis;
 struct real_redis *real_redis_start(redisContext **to);
 /* Ends it and removes its directory. */
 void real_redis_stop(struct real_redis *r);
+/* Runs the commands one after another on one of its own and on `c`; each reply must be the same, but
+ * that an error of ours may go on where Redis's ends. %s is an empty word. What KEYS and SCAN answer
+ * may have any order. */
+void real_redis_compare(redisContext *c, const char *const *commands, size_t count);
 
 #endif

@@ -164,9 +164,32 @@ static void other_values_are_the_wrong_type(void **state)
                   {"true", "+boolean"},
                   {"{'$bigint':'1'}", "+bigint"},
                   {"{'$u64':'1'}", "+u64"}};
-    static const char *const wrong[] = {"GET k",    "APPEND k x",  "STRLEN k",
-                                        "INCR k",   "DECRBY k 2",  "GETSET k x",
-                                        "GETDEL k", "SET k x GET", "SET k x GET XX"};
+    static const char *const wrong[] = {"GET k",
+                                        "APPEND k x",
+                                        "STRLEN k",
+                                        "INCR k",
+                                        "DECRBY k 2",
+                                        "GETSET k x",
+                                        "GETDEL k",
+                                        "SET k x GET",
+                                        "SET k x GET XX",
+                                        "GETEX k",
+                                        "GETEX k PERSIST",
+                                        "GETRANGE k 0 1",
+                                        "SUBSTR k 0 1",
+                                        "SETRANGE k 0 x",
+                                        "SETRANGE k 0 %s",
+                                        "INCRBYFLOAT k 1",
+                                        "SETBIT k 1 1",
+                                        "GETBIT k 1",
+                                        "BITCOUNT k",
+                                        "BITPOS k 1",
+                                        "BITFIELD k GET u8 0",
+                                        "BITFIELD k SET u8 0 1",
+                                        "BITFIELD_RO k GET u8 0",
+                                        "BITOP OR d k",
+                                        "BITOP NOT k k",
+                                        "SET k x IFEQ 1"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         char command[80];
         snprintf(command, sizeof command, "KV.SET ['k'] %s EX 1000", values[i].value);
@@ -174,12 +197,13 @@ static void other_values_are_the_wrong_type(void **state)
         assert_true(text_fits(stamp, "@"));
         for (size_t w = 0; w < sizeof wrong / sizeof wrong[0]; w++) {
             expect(c, "-WRONGTYPE Operation against a key holding the wrong kind of value",
-                   wrong[w]);
+                   wrong[w], "");
         }
         expect(c, values[i].type, "TYPE k");
         expect(c, "[(nil) (nil)]", "MGET k none");
         expect(c, ":1", "EXISTS k");
         expect(c, ":0", "SETNX k x");
+        expect(c, ":0", "MSETNX fresh x k x");
         assert_string_equal(ask(c, "KV.VERSION"), stamp);
         expect(c, ":1", "EXPIRE k 50");
         expect(c, ":50", "TTL k");

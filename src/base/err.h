@@ -35,6 +35,7 @@
     X(ERR_EXECABORT,                                                                               \
       "EXECABORT") /* a transaction was not run, or refused with all that is in it */              \
     X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */                       \
+    X(ERR_BUSYKEY, "BUSYKEY")     /* RESTORE: the key is there */                                  \
     X(ERR_DUPLICATE, "DUPLICATE") /* a unique index has another owner for the value */             \
     X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */                               \
     X(ERR_QUOTA, "QUOTA")         /* the database is full */                                       \
@@ -69,6 +70,8 @@
       "a unique index has the value already: `DUPLICATE <index> <key>`, the key that has "         \
       "it; of KV.INDEX CREATE two keys",                                                           \
       "take it for an answer, not a mistake: choose another value, or change that key")            \
+    X(BUSYKEY, "RESTORE without REPLACE: the key is there",                                        \
+      "take it for an answer, not a mistake: choose another key, or say REPLACE")                  \
     X(CORRUPT,                                                                                     \
       "what was stored cannot be read: the disk gave it back damaged; the key or the place "       \
       "follows",                                                                                   \

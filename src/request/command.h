@@ -404,6 +404,7 @@ enum command_flag {
     CMD_AUDITED = 1 << 27,  /* in the audit log */
     CMD_NODE = 1 << 28,     /* also answered by a node that does not lead ... */
     CMD_FOLLOWER = 1 << 29, /* ... to those who said READONLY, of what it has */
+    CMD_BITMAP = 1 << 30,   /* a category of permissions: it is about the bits of a value */
 };
 
 struct command {
@@ -414,6 +415,10 @@ struct command {
     unsigned key_flags;                /* enum key_flag: what becomes of its keys */
     /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
     unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
+    /* Of one of the keys in fixed places, the word at other_key (0 = none), something else becomes;
+     * it is the first or the last of them, or all others come after it. */
+    int other_key;
+    unsigned other_key_flags;
     const char *group;   /* of COMMAND DOCS */
     const char *since;   /* first version of this server */
     const char *summary; /* one line */

@@ -18,6 +18,7 @@ static const struct {
     {CMD_FAST, "fast", "@fast"},           {CMD_NO_AUTH, "no_auth", NULL},
     {CMD_NO_MULTI, "no_multi", NULL},      {CMD_QUEUE, NULL, "@queue"},
     {CMD_INDEX, NULL, "@index"},           {CMD_WATCHES, NULL, "@watch"},
+    {CMD_BITMAP, NULL, "@bitmap"},
 };
 #define FLAG_COUNT (sizeof flag_words / sizeof flag_words[0])
 
@@ -82,8 +83,9 @@ void command_categories(const struct command *parent, const struct command *c, s
 {
     const char *module = command_module(parent, c, arena);
     unsigned flags = c->flags;
-    /* What is about keys of any kind is no string command in Redis, though words name the keys. */
-    if ((flags & CMD_KEYSPACE) != 0) flags &= ~(unsigned)CMD_STRING;
+    /* What is about keys of any kind, or about bits, is no string command in Redis, though words
+     * name the keys. */
+    if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0) flags &= ~(unsigned)CMD_STRING;
     *out = (struct words){0};
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         if ((flags & flag_words[i].flag) == 0 || flag_words[i].category == NULL) continue;

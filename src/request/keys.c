@@ -58,7 +58,7 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
     if (c->first_key != 0) {
         int last = c->last_key < 0 ? (int)argc + c->last_key : c->last_key;
         for (int i = c->first_key; i <= last && (size_t)i < argc; i += c->key_step) {
-            key_uses_add(out, argv[i], 0);
+            key_uses_add(out, argv[i], i == c->other_key ? c->other_key_flags : 0);
         }
     }
     unsigned flags = c->key_flags_of != NULL ? c->key_flags_of(argv, argc) : c->key_flags;
@@ -74,6 +74,7 @@ struct numbering {
     const struct command *command;
     struct key_spec *specs;
     size_t count;
+    int keys; /* in fixed places, so far */
 };
 
 static int spec_number(struct numbering *n, enum key_place place, const char *keyword,
@@ -101,7 +102,9 @@ static void number_keys(struct numbering *n, const struct syntax_args *args, con
         if (a->type == ARG_BLOCK || a->type == ARG_ONEOF) {
             number_keys(n, &a->children, own, is_repeated || a->is_multiple);
         } else if (a->type == ARG_KEY && own == NULL && n->command->first_key != 0) {
-            a->key_spec = spec_number(n, KEYS_FIXED, NULL, false);
+            const struct command *c = n->command;
+            bool is_other = c->other_key != 0 && n->keys++ == c->other_key - c->first_key;
+            a->key_spec = spec_number(n, is_other ? KEYS_OTHER : KEYS_FIXED, NULL, false);
         } else if (a->type == ARG_KEY && own != NULL && !is_repeated) {
             a->key_spec = spec_number(n, KEYS_KEYWORD, own, a->is_multiple);
         } else if (a->type == ARG_KEY) {
@@ -119,6 +122,14 @@ size_t key_specs(const struct command *c, struct syntax_args *args,
     number_keys(&n, args, NULL, false);
     if (n.count == 0 && c->keys != NULL) (void)spec_number(&n, KEYS_UNKNOWN, NULL, false);
     return n.count;
+}
+
+struct key_words key_words(const struct command *c, enum key_place place)
+{
+    int other = c->other_key;
+    if (place == KEYS_OTHER) return (struct key_words){other, other};
+    return (struct key_words){other != 0 && other == c->first_key ? other + 1 : c->first_key,
+                              other != 0 && other == c->last_key ? other - 1 : c->last_key};
 }
 
 static void count_keys(const struct syntax_args *args, bool is_optional, size_t *keys,

@@ -56,6 +56,7 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
 /* Where keys stand, for COMMAND INFO. */
 enum key_place {
     KEYS_FIXED,   /* first_key, last_key, key_step */
+    KEYS_OTHER,   /* the one at other_key; not among the former then */
     KEYS_KEYWORD, /* right after a token */
     KEYS_UNKNOWN, /* ask COMMAND GETKEYS */
 };
@@ -67,6 +68,12 @@ struct key_spec {
 };
 
 #define KEY_SPECS_MAX 8
+
+/* The words of KEYS_FIXED or KEYS_OTHER; last below 0: counted from the end. */
+struct key_words {
+    int first, last;
+};
+struct key_words key_words(const struct command *c, enum key_place place);
 
 /* The key specifications of a command, whose arguments `args` are then numbered by them. The
  * result is how many there are. */

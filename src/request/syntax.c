@@ -16,6 +16,14 @@ static const struct {
     enum arg_type type;
 } name_types[] = {
     {"key", ARG_KEY},
+    {"destkey", ARG_KEY},
+    {"source", ARG_KEY},
+    {"destination", ARG_KEY},
+    {"newkey", ARG_KEY},
+    {"key1", ARG_KEY},
+    {"key2", ARG_KEY},
+    {"bit", ARG_INTEGER},
+    {"ttl", ARG_INTEGER},
     {"seconds", ARG_INTEGER},
     {"milliseconds", ARG_INTEGER},
     {"unix-time-seconds", ARG_UNIX_TIME},

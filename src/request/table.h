@@ -14,29 +14,41 @@
     X(cmd_asking)                                                                                  \
     X(cmd_auth)                                                                                    \
     X(cmd_bgsave)                                                                                  \
+    X(cmd_bitcount)                                                                                \
+    X(cmd_bitfield)                                                                                \
+    X(cmd_bitfield_ro)                                                                             \
+    X(cmd_bitop)                                                                                   \
+    X(cmd_bitpos)                                                                                  \
     X(cmd_client)                                                                                  \
     X(cmd_cluster)                                                                                 \
     X(cmd_command)                                                                                 \
     X(cmd_config)                                                                                  \
+    X(cmd_copy)                                                                                    \
     X(cmd_dbsize)                                                                                  \
     X(cmd_debug)                                                                                   \
     X(cmd_decr)                                                                                    \
     X(cmd_decrby)                                                                                  \
     X(cmd_del)                                                                                     \
     X(cmd_discard)                                                                                 \
+    X(cmd_dump)                                                                                    \
     X(cmd_echo)                                                                                    \
     X(cmd_exec)                                                                                    \
     X(cmd_exists)                                                                                  \
     X(cmd_expire)                                                                                  \
     X(cmd_expireat)                                                                                \
+    X(cmd_expiretime)                                                                              \
     X(cmd_flushall)                                                                                \
     X(cmd_flushdb)                                                                                 \
     X(cmd_get)                                                                                     \
+    X(cmd_getbit)                                                                                  \
     X(cmd_getdel)                                                                                  \
+    X(cmd_getex)                                                                                   \
+    X(cmd_getrange)                                                                                \
     X(cmd_getset)                                                                                  \
     X(cmd_hello)                                                                                   \
     X(cmd_incr)                                                                                    \
     X(cmd_incrby)                                                                                  \
+    X(cmd_incrbyfloat)                                                                             \
     X(cmd_info)                                                                                    \
     X(cmd_keys)                                                                                    \
     X(kv_ack)                                                                                      \
@@ -82,16 +94,20 @@
     X(kv_version)                                                                                  \
     X(cmd_lastsave)                                                                                \
     X(cmd_latency)                                                                                 \
+    X(cmd_lcs)                                                                                     \
     X(cmd_lolwut)                                                                                  \
     X(cmd_memory)                                                                                  \
     X(cmd_mget)                                                                                    \
     X(cmd_module)                                                                                  \
     X(cmd_monitor)                                                                                 \
     X(cmd_mset)                                                                                    \
+    X(cmd_msetnx)                                                                                  \
     X(cmd_multi)                                                                                   \
+    X(cmd_object)                                                                                  \
     X(cmd_persist)                                                                                 \
     X(cmd_pexpire)                                                                                 \
     X(cmd_pexpireat)                                                                               \
+    X(cmd_pexpiretime)                                                                             \
     X(cmd_ping)                                                                                    \
     X(cmd_psetex)                                                                                  \
     X(cmd_psubscribe)                                                                              \
@@ -103,22 +119,29 @@
     X(cmd_randomkey)                                                                               \
     X(cmd_readonly)                                                                                \
     X(cmd_readwrite)                                                                               \
+    X(cmd_rename)                                                                                  \
+    X(cmd_renamenx)                                                                                \
     X(cmd_reset)                                                                                   \
+    X(cmd_restore)                                                                                 \
     X(cmd_role)                                                                                    \
     X(cmd_save)                                                                                    \
     X(cmd_scan)                                                                                    \
     X(cmd_select)                                                                                  \
     X(cmd_set)                                                                                     \
+    X(cmd_setbit)                                                                                  \
     X(cmd_setex)                                                                                   \
     X(cmd_setnx)                                                                                   \
+    X(cmd_setrange)                                                                                \
     X(cmd_shutdown)                                                                                \
     X(cmd_slowlog)                                                                                 \
     X(cmd_spublish)                                                                                \
     X(cmd_ssubscribe)                                                                              \
     X(cmd_strlen)                                                                                  \
     X(cmd_subscribe)                                                                               \
+    X(cmd_substr)                                                                                  \
     X(cmd_sunsubscribe)                                                                            \
     X(cmd_time)                                                                                    \
+    X(cmd_touch)                                                                                   \
     X(cmd_ttl)                                                                                     \
     X(cmd_type)                                                                                    \
     X(cmd_unlink)                                                                                  \

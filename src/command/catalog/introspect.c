@@ -59,13 +59,14 @@ static void reply_key_spec(struct resp_writer *w, const struct command *c, const
 {
     resp_map(w, 3);
     resp_bulk_str(w, "flags");
-    reply_key_flags(w, c->key_flags, s->place == KEYS_UNKNOWN);
-    if (s->place == KEYS_FIXED) {
+    reply_key_flags(w, s->place == KEYS_OTHER ? c->other_key_flags : c->key_flags,
+                    s->place == KEYS_UNKNOWN);
+    if (s->place == KEYS_FIXED || s->place == KEYS_OTHER) {
+        struct key_words words = key_words(c, s->place);
         reply_spec_type(w, "begin_search", "index");
         resp_map(w, 1);
-        reply_number(w, "index", c->first_key);
-        reply_find_range(w, c->last_key < 0 ? c->last_key : c->last_key - c->first_key,
-                         c->key_step);
+        reply_number(w, "index", words.first);
+        reply_find_range(w, words.last < 0 ? words.last : words.last - words.first, c->key_step);
     } else if (s->place == KEYS_KEYWORD) {
         reply_spec_type(w, "begin_search", "keyword");
         resp_map(w, 2);

@@ -44,12 +44,36 @@ static void write_words(struct buf *out, const char *name, const struct words *w
     for (size_t i = 0; i < words->count; i++) buf_printf(out, " %s", words->items[i]);
 }
 
+static void write_key_flags(struct buf *out, unsigned flags)
+{
+    unsigned flag = 0;
+    const char *before = " (";
+    for (size_t i = 0; key_flag_name(i, &flag) != NULL; i++) {
+        if ((flags & flag) == 0) continue;
+        buf_printf(out, "%s%s", before, key_flag_name(i, &flag));
+        before = " ";
+    }
+    buf_append_str(out, ")");
+}
+
+static void write_key_words(struct buf *out, const struct command *c, enum key_place place)
+{
+    struct key_words words = key_words(c, place);
+    if (words.first == words.last) {
+        buf_printf(out, "word %d", words.first);
+    } else {
+        buf_printf(out, "%s words from %d on", c->key_step == 1 ? "all" : "every second of the",
+                   words.first);
+    }
+    if (c->other_key == 0) return;
+    write_key_flags(out, place == KEYS_OTHER ? c->other_key_flags : c->key_flags);
+}
+
 static void write_keys(struct buf *out, const struct command *c, const struct syntax_args *args)
 {
     struct syntax_args numbered = *args;
     struct key_spec specs[KEY_SPECS_MAX];
     size_t count = key_specs(c, &numbered, specs);
-    unsigned flag = 0;
     if (count == 0) return;
     buf_append_str(out, "; keys:");
     for (size_t i = 0; i < count; i++) {
@@ -58,21 +82,12 @@ static void write_keys(struct buf *out, const struct command *c, const struct sy
             buf_append_str(out, "among its words");
         } else if (specs[i].place == KEYS_KEYWORD) {
             buf_printf(out, "after %s", specs[i].keyword);
-        } else if (c->last_key == c->first_key) {
-            buf_printf(out, "word %d", c->first_key);
         } else {
-            buf_printf(out, "%s words from %d on", c->key_step == 1 ? "all" : "every second of the",
-                       c->first_key);
+            write_key_words(out, c, specs[i].place);
         }
     }
-    buf_append_str(out, " (");
-    bool is_first = true;
-    for (size_t i = 0; key_flag_name(i, &flag) != NULL; i++) {
-        if ((c->key_flags & flag) == 0) continue;
-        buf_printf(out, "%s%s", is_first ? "" : " ", key_flag_name(i, &flag));
-        is_first = false;
-    }
-    buf_append_str(out, ")");
+    if (c->other_key != 0) return; /* each with its own */
+    write_key_flags(out, c->key_flags);
 }
 
 static void write_command(struct buf *out, struct arena *arena, const struct command *parent,

@@ -72,6 +72,42 @@ static enum err exists_run(struct request *rq)
 KEYS_COMMAND(exists, "exists", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, -1, exists_run,
              "How many of these plain keys are there.", "key [key ...]");
 
+/* Nothing is kept of when a key was used, so there is nothing to do but to count. */
+KEYS_COMMAND(touch, "touch", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, -1, exists_run,
+             "As EXISTS.", "key [key ...]");
+
+static enum err expiretime(struct request *rq, int64_t unit_ms)
+{
+    struct entry entry;
+    enum err r = read_plain(rq, rq->argv[1], &entry);
+    if (r != OK) return r;
+    if (!entry.exists) {
+        resp_int(rq->w, -2);
+    } else if (entry.expiry_ms == 0) {
+        resp_int(rq->w, -1);
+    } else {
+        int64_t rest_ms = entry.expiry_ms % unit_ms; /* to the nearest, as TTL */
+        resp_int(rq->w, entry.expiry_ms / unit_ms + (rest_ms > 0 && rest_ms >= unit_ms / 2));
+    }
+    return OK;
+}
+
+static enum err expiretime_run(struct request *rq)
+{
+    return expiretime(rq, 1000);
+}
+KEYS_COMMAND(expiretime, "expiretime", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             1, expiretime_run, "The Unix time at which a plain key expires; -1 never, -2 absent.",
+             "key");
+
+static enum err pexpiretime_run(struct request *rq)
+{
+    return expiretime(rq, 1);
+}
+KEYS_COMMAND(pexpiretime, "pexpiretime", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             1, pexpiretime_run,
+             "The Unix time in ms at which a plain key expires; -1 never, -2 absent.", "key");
+
 /* Bytes are Redis's `string`, so a string of ours is `text`; every other value has the name of its
  * own type. */
 static enum err type_run(struct request *rq)

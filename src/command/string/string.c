@@ -6,15 +6,13 @@
  */
 #include "codec/pack.h"
 #include "codec/value.h"
-#include "request/args.h"
-#include "request/command.h"
+#include "command/string/string_int.h"
 #include "request/keys.h"
 #include "request/table.h"
 
-#define STRING_BYTES_MAX (512u << 20)
 #define VALUE_HEAD_BYTES 16 /* at least what pack_bin asks for beside the bytes */
 
-static enum err wrong_type(struct error *e)
+enum err string_wrong_type(struct error *e)
 {
     return error_set(e, ERR_TYPE, "Operation against a key holding the wrong kind of value");
 }
@@ -22,30 +20,47 @@ static enum err wrong_type(struct error *e)
 static enum err guard_string(const struct entry *old, struct error *e)
 {
     struct slice bytes = {0};
-    return !old->exists || value_bytes_of(old->value, &bytes) ? OK : wrong_type(e);
+    return !old->exists || value_bytes_of(old->value, &bytes) ? OK : string_wrong_type(e);
 }
 
-static enum err read_string(struct request *rq, struct slice arg, bool *exists, struct slice *bytes)
+enum err string_integer(struct request *rq, struct slice arg, int64_t *out)
+{
+    if (slice_to_i64(arg, out)) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, STRING_NO_INTEGER);
+}
+
+enum err string_syntax(struct request *rq)
+{
+    return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+}
+
+enum err string_entry(struct request *rq, struct slice arg, struct slice *key, struct entry *entry)
+{
+    enum err r = arg_string_key(rq, arg, key);
+    if (r == OK) r = request_get(rq, *key, entry);
+    if (r != OK) return r;
+    rq->env->stats.reads++;
+    if (entry->exists) {
+        rq->env->stats.hits++;
+    } else {
+        rq->env->stats.misses++;
+    }
+    return OK;
+}
+
+enum err string_read(struct request *rq, struct slice arg, bool *exists, struct slice *bytes)
 {
     struct slice key;
     struct entry entry;
     *exists = false;
-    enum err r = arg_string_key(rq, arg, &key);
-    if (r != OK) return r;
-    r = request_get(rq, key, &entry);
-    if (r != OK) return r;
-    rq->env->stats.reads++;
-    if (!entry.exists) {
-        rq->env->stats.misses++;
-        return OK;
-    }
-    rq->env->stats.hits++;
+    *bytes = slice_of(NULL, 0);
+    enum err r = string_entry(rq, arg, &key, &entry);
+    if (r != OK || !entry.exists) return r;
     *exists = true;
-    return value_bytes_of(entry.value, bytes) ? OK : wrong_type(&rq->error);
+    return value_bytes_of(entry.value, bytes) ? OK : string_wrong_type(&rq->error);
 }
 
-/* The value as it is stored. */
-static enum err value_of(struct request *rq, struct slice bytes, struct slice *value)
+enum err string_value(struct request *rq, struct slice bytes, struct slice *value)
 {
     struct buf out = {0};
     out.data = arena_alloc_try(rq->arena, bytes.len + VALUE_HEAD_BYTES);
@@ -66,29 +81,13 @@ static void reply_old(struct request *rq, const struct op *op)
     }
 }
 
-#define STRING_COMMAND(id, word, words, more, uses, last, step, text, arguments)                   \
-    const struct command cmd_##id = {                                                              \
-        .name = word,                                                                              \
-        .arity = words,                                                                            \
-        .flags = CMD_STRING | (more),                                                              \
-        .first_key = 1,                                                                            \
-        .last_key = last,                                                                          \
-        .key_step = step,                                                                          \
-        .key_flags = uses,                                                                         \
-        .group = "string",                                                                         \
-        .since = "0.1.0",                                                                          \
-        .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = id##_run,                                                                           \
-    }
-
 /* ---- reading ---- */
 
 static enum err get_run(struct request *rq)
 {
     struct slice bytes = {0};
     bool exists = false;
-    enum err r = read_string(rq, rq->argv[1], &exists, &bytes);
+    enum err r = string_read(rq, rq->argv[1], &exists, &bytes);
     if (r != OK) return r;
     if (exists) {
         resp_bulk(rq->w, bytes);
@@ -106,7 +105,7 @@ static enum err mget_run(struct request *rq)
     for (size_t i = 1; i < rq->argc; i++) {
         struct slice bytes = {0};
         bool exists = false;
-        enum err r = read_string(rq, rq->argv[i], &exists, &bytes);
+        enum err r = string_read(rq, rq->argv[i], &exists, &bytes);
         if (r == OK && exists) {
             resp_bulk(rq->w, bytes);
         } else if (r == OK || r == ERR_TYPE) { /* as Redis: no error among several */
@@ -124,7 +123,7 @@ static enum err strlen_run(struct request *rq)
 {
     struct slice bytes = {0};
     bool exists = false;
-    enum err r = read_string(rq, rq->argv[1], &exists, &bytes);
+    enum err r = string_read(rq, rq->argv[1], &exists, &bytes);
     if (r == OK) resp_int(rq->w, (int64_t)bytes.len);
     return r;
 }
@@ -133,7 +132,13 @@ STRING_COMMAND(strlen, "strlen", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, 
 
 /* ---- SET ---- */
 
-static enum err parse_set(struct request *rq, struct op *op, bool *wants_old)
+struct set_options {
+    bool wants_old;   /* GET */
+    bool is_compared; /* IFEQ ... */
+    struct slice compared;
+};
+
+static enum err parse_set(struct request *rq, struct op *op, struct set_options *s)
 {
     struct options o = {.rq = rq, .at = 3};
     while (o.at < rq->argc) {
@@ -141,12 +146,17 @@ static enum err parse_set(struct request *rq, struct op *op, bool *wants_old)
         enum err r = options_ttl(&o, op, &is_taken);
         if (r != OK) return r;
         if (is_taken) continue;
-        if (op->condition == IF_ANY && options_take(&o, "NX", 0)) {
+        bool is_free = op->condition == IF_ANY && !s->is_compared;
+        if (is_free && options_take(&o, "NX", 0)) {
             op->condition = IF_ABSENT;
-        } else if (op->condition == IF_ANY && options_take(&o, "XX", 1)) {
+        } else if (is_free && options_take(&o, "XX", 1)) {
             op->condition = IF_PRESENT;
+        } else if (is_free && options_take(&o, "IFEQ", 3)) {
+            s->is_compared = true;
+            r = options_argument(&o, "IFEQ", &s->compared);
+            if (r != OK) return r;
         } else if (options_take(&o, "GET", 2)) {
-            *wants_old = true;
+            s->wants_old = true;
             op->guard = guard_string;
         } else {
             return options_unknown(&o);
@@ -155,16 +165,29 @@ static enum err parse_set(struct request *rq, struct op *op, bool *wants_old)
     return OK;
 }
 
+/* IFEQ: is the value equal? What is there is in op->old, as after a commit with a guard. */
+static enum err set_compare(struct request *rq, struct op *op, struct slice with, bool *is_equal)
+{
+    struct slice bytes = {0};
+    enum err r = request_get(rq, op->key, &op->old);
+    if (r != OK || !op->old.exists) return r;
+    if (!value_bytes_of(op->old.value, &bytes)) return string_wrong_type(&rq->error);
+    *is_equal = slice_eq(bytes, with);
+    return OK;
+}
+
 static enum err set_run(struct request *rq)
 {
     struct op op = {.kind = OP_SET};
-    bool wants_old = false;
+    struct set_options s = {0};
+    bool is_equal = false;
     enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = value_of(rq, rq->argv[2], &op.value);
-    if (r == OK && rq->argc > 3) r = parse_set(rq, &op, &wants_old);
-    if (r == OK) r = request_commit(rq, &op, 1);
+    if (r == OK) r = string_value(rq, rq->argv[2], &op.value);
+    if (r == OK && rq->argc > 3) r = parse_set(rq, &op, &s);
+    if (r == OK && s.is_compared) r = set_compare(rq, &op, s.compared, &is_equal);
+    if (r == OK && (is_equal || !s.is_compared)) r = request_commit(rq, &op, 1);
     if (r != OK) return r;
-    if (wants_old) {
+    if (s.wants_old) {
         reply_old(rq, &op);
     } else if (op.is_met) {
         resp_simple(rq->w, "OK");
@@ -174,11 +197,13 @@ static enum err set_run(struct request *rq)
     return OK;
 }
 
-/* What was there is answered with GET only. */
+/* What was there is answered with GET, and with IFEQ whether it was the word. */
 static unsigned set_key_flags(const struct slice *argv, size_t argc)
 {
     for (size_t i = 3; i < argc; i++) {
-        if (slice_is_word(argv[i], "GET")) return KEY_RW | KEY_ACCESS | KEY_UPDATE;
+        if (slice_is_word(argv[i], "GET") || slice_is_word(argv[i], "IFEQ")) {
+            return KEY_RW | KEY_ACCESS | KEY_UPDATE;
+        }
     }
     return KEY_OW | KEY_UPDATE;
 }
@@ -195,8 +220,11 @@ const struct command cmd_set = {
     .group = "string",
     .since = "0.1.0",
     .summary = "Sets a plain key to bytes.",
-    .syntax = "key value [NX | XX] [GET] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
-              "PXAT unix-time-milliseconds | KEEPTTL]",
+    .syntax = "key value [NX | XX | IFEQ comparison-value] [GET] [EX seconds | PX milliseconds | "
+              "EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+    .reply =
+        "OK, or nil when the condition does not hold; with `GET` what was there, or nil. `IFEQ` "
+        "holds when the key has this value.",
     .run = set_run,
 };
 
@@ -204,7 +232,7 @@ static enum err setnx_run(struct request *rq)
 {
     struct op op = {.kind = OP_SET, .condition = IF_ABSENT};
     enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = value_of(rq, rq->argv[2], &op.value);
+    if (r == OK) r = string_value(rq, rq->argv[2], &op.value);
     if (r == OK) r = request_commit(rq, &op, 1);
     if (r == OK) resp_int(rq->w, op.is_met);
     return r;
@@ -218,13 +246,13 @@ static enum err set_with_ttl(struct request *rq, int64_t unit_ms)
     int64_t n = 0;
     enum err r = arg_string_key(rq, rq->argv[1], &op.key);
     if (r == OK && !slice_to_i64(rq->argv[2], &n)) {
-        r = error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
+        r = error_set(&rq->error, ERR_SYNTAX, STRING_NO_INTEGER);
     }
     if (r == OK && (n <= 0 || !ttl_fits(rq, TTL_AFTER, n, unit_ms, &op.ttl_ms))) {
         r = error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
                       rq->command->name);
     }
-    if (r == OK) r = value_of(rq, rq->argv[3], &op.value);
+    if (r == OK) r = string_value(rq, rq->argv[3], &op.value);
     if (r != OK) return r;
     r = request_commit(rq, &op, 1);
     if (r == OK) resp_simple(rq->w, "OK");
@@ -249,7 +277,7 @@ static enum err getset_run(struct request *rq)
 {
     struct op op = {.kind = OP_SET, .guard = guard_string};
     enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = value_of(rq, rq->argv[2], &op.value);
+    if (r == OK) r = string_value(rq, rq->argv[2], &op.value);
     if (r == OK) r = request_commit(rq, &op, 1);
     if (r == OK) reply_old(rq, &op);
     return r;
@@ -268,27 +296,59 @@ static enum err getdel_run(struct request *rq)
 STRING_COMMAND(getdel, "getdel", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1,
                "Deletes a plain key; the reply is what it was.", "key");
 
-static enum err mset_run(struct request *rq)
+/* An operation for each pair of words. */
+static enum err parse_pairs(struct request *rq, struct op **ops, size_t *count)
 {
-    size_t count = rq->argc / 2;
+    *count = rq->argc / 2;
     if (rq->argc % 2 == 0) {
-        return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for 'mset' command");
+        return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for '%s' command",
+                         rq->command->name);
     }
-    enum err r = check_ops(rq, count);
+    enum err r = check_ops(rq, *count);
     if (r != OK) return r;
-    struct op *ops = arena_alloc(rq->arena, count * sizeof *ops);
-    for (size_t i = 0; i < count; i++) {
-        ops[i] = (struct op){.kind = OP_SET};
-        r = arg_string_key(rq, rq->argv[1 + 2 * i], &ops[i].key);
-        if (r == OK) r = value_of(rq, rq->argv[2 + 2 * i], &ops[i].value);
+    *ops = arena_alloc(rq->arena, *count * sizeof **ops);
+    for (size_t i = 0; i < *count; i++) {
+        struct op *op = &(*ops)[i];
+        *op = (struct op){.kind = OP_SET};
+        r = arg_string_key(rq, rq->argv[1 + 2 * i], &op->key);
+        if (r == OK) r = string_value(rq, rq->argv[2 + 2 * i], &op->value);
         if (r != OK) return r;
     }
-    r = request_commit(rq, ops, count);
+    return OK;
+}
+
+static enum err mset_run(struct request *rq)
+{
+    struct op *ops = NULL;
+    size_t count = 0;
+    enum err r = parse_pairs(rq, &ops, &count);
+    if (r == OK) r = request_commit(rq, ops, count);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
 STRING_COMMAND(mset, "mset", -3, CMD_WRITE, KEY_OW | KEY_UPDATE, -1, 2,
                "Sets several plain keys in one transaction.", "key value [key value ...]");
+
+static enum err msetnx_run(struct request *rq)
+{
+    struct op *ops = NULL;
+    size_t count = 0;
+    enum err r = parse_pairs(rq, &ops, &count);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        struct entry entry;
+        INVARIANT(ops != NULL);
+        r = request_get(rq, ops[i].key, &entry);
+        if (r != OK || !entry.exists) continue;
+        resp_int(rq->w, 0);
+        return OK;
+    }
+    if (r == OK) r = request_commit(rq, ops, count);
+    if (r == OK) resp_int(rq->w, 1);
+    return r;
+}
+STRING_COMMAND(msetnx, "msetnx", -3, CMD_WRITE, KEY_OW | KEY_INSERT, -1, 2,
+               "Sets several plain keys if all of them are absent; 1 or 0.",
+               "key value [key value ...]");
 
 /* ---- INCR and relatives, APPEND ---- */
 
@@ -298,9 +358,9 @@ static enum err edit_add(const struct op *op, const struct slice *stored, struct
     struct slice bytes = {0};
     int64_t old = 0;
     int64_t sum = 0;
-    if (stored != NULL && !value_bytes_of(*stored, &bytes)) return wrong_type(e);
+    if (stored != NULL && !value_bytes_of(*stored, &bytes)) return string_wrong_type(e);
     if (stored != NULL && !slice_to_i64(bytes, &old)) {
-        return error_set(e, ERR_SYNTAX, "value is not an integer or out of range");
+        return error_set(e, ERR_SYNTAX, STRING_NO_INTEGER);
     }
     if (__builtin_add_overflow(old, op->delta, &sum)) {
         return error_set(e, ERR_SYNTAX, "increment or decrement would overflow");
@@ -343,7 +403,7 @@ static enum err add_argument(struct request *rq, bool is_negative)
 {
     int64_t delta = 0;
     if (!slice_to_i64(rq->argv[2], &delta)) {
-        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
+        return error_set(&rq->error, ERR_SYNTAX, STRING_NO_INTEGER);
     }
     if (is_negative && delta == INT64_MIN) {
         return error_set(&rq->error, ERR_SYNTAX, "decrement would overflow");
@@ -369,7 +429,7 @@ static enum err edit_append(const struct op *op, const struct slice *stored, str
                             struct error *e)
 {
     struct slice bytes = {0};
-    if (stored != NULL && !value_bytes_of(*stored, &bytes)) return wrong_type(e);
+    if (stored != NULL && !value_bytes_of(*stored, &bytes)) return string_wrong_type(e);
     if (bytes.len + op->value.len > STRING_BYTES_MAX) {
         return error_set(e, ERR_SYNTAX, "string exceeds maximum allowed size (%u bytes)",
                          STRING_BYTES_MAX);

@@ -1,0 +1,230 @@
+/* string_bits: the bits of a value: SETBIT, GETBIT, BITCOUNT, BITPOS. Bit 0 is the highest of the
+ * first byte; what lies after the end of a value is 0.
+ */
+#include "command/string/bits.h"
+
+#include "codec/value.h"
+#include "command/string/string_int.h"
+#include "request/keys.h"
+#include "request/table.h"
+
+enum err bits_offset(struct request *rq, struct slice arg, unsigned factor, uint64_t *out)
+{
+    int64_t n = 0;
+    int64_t at = 0;
+    if (!slice_to_i64(arg, &n) || __builtin_mul_overflow(n, (int64_t)factor, &at) || at < 0 ||
+        at >> 3 >= (int64_t)STRING_BYTES_MAX) {
+        return error_set(&rq->error, ERR_SYNTAX, "bit offset is not an integer or out of range");
+    }
+    *out = (uint64_t)at;
+    return OK;
+}
+
+enum err bits_lengthen(struct request *rq, struct slice bytes, uint64_t len, uint8_t **to,
+                       struct slice *value)
+{
+    if (len < bytes.len) len = bytes.len;
+    enum err r = string_fits(rq, len);
+    if (r == OK) r = string_room(rq, (size_t)len, to, value);
+    if (r == OK) bytes_copy(*to, bytes.data, bytes.len);
+    return r;
+}
+
+static bool bit_at(struct slice bytes, uint64_t at)
+{
+    return at >> 3 < bytes.len && (bytes.data[at >> 3] >> (7 - (at & 7)) & 1) != 0;
+}
+
+/* ---- SETBIT, GETBIT ---- */
+
+static enum err setbit_run(struct request *rq)
+{
+    struct slice key = {0};
+    struct slice bytes = {0};
+    struct slice value = {0};
+    struct entry entry;
+    uint8_t *to = NULL;
+    uint64_t at = 0;
+    enum err r = bits_offset(rq, rq->argv[2], 1, &at);
+    bool is_on = slice_eq(rq->argv[3], slice_str("1"));
+    if (r == OK && !is_on && !slice_eq(rq->argv[3], slice_str("0"))) {
+        r = error_set(&rq->error, ERR_SYNTAX, "bit is not an integer or out of range");
+    }
+    if (r == OK) r = string_entry(rq, rq->argv[1], &key, &entry);
+    if (r != OK) return r;
+    if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
+    bool was_on = bit_at(bytes, at);
+    r = bits_lengthen(rq, bytes, (at >> 3) + 1, &to, &value);
+    if (r != OK) return r;
+    INVARIANT(to != NULL);
+    uint8_t bit = (uint8_t)(0x80u >> (at & 7));
+    to[at >> 3] = (uint8_t)(is_on ? to[at >> 3] | bit : to[at >> 3] & ~bit);
+    r = string_replace(rq, key, value);
+    if (r == OK) resp_int(rq->w, was_on);
+    return r;
+}
+BITS_COMMAND(setbit, "setbit", 4, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+             "Sets one bit of a value; the reply is what it was.", "key offset value");
+
+static enum err getbit_run(struct request *rq)
+{
+    struct slice bytes = {0};
+    bool exists = false;
+    uint64_t at = 0;
+    enum err r = bits_offset(rq, rq->argv[2], 1, &at);
+    if (r == OK) r = string_read(rq, rq->argv[1], &exists, &bytes);
+    if (r == OK) resp_int(rq->w, bit_at(bytes, at));
+    return r;
+}
+BITS_COMMAND(getbit, "getbit", 3, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "One bit of a value.", "key offset");
+
+/* ---- ranges of bits ---- */
+
+/* [start, end] in bits; start > end: none. */
+struct bit_range {
+    int64_t start, end;
+};
+
+static int64_t count_bytes(const uint8_t *p, size_t len)
+{
+    int64_t n = 0;
+    uint64_t word;
+    for (; len >= 8; p += 8, len -= 8) {
+        memcpy(&word, p, 8);
+        n += __builtin_popcountll(word);
+    }
+    for (; len > 0; p++, len--) n += __builtin_popcount(*p);
+    return n;
+}
+
+/* The bits of a byte that are in the range. */
+static uint8_t mask_at(const struct bit_range *range, int64_t byte)
+{
+    unsigned mask = 0xff;
+    if (byte == range->start >> 3) mask &= 0xffu >> (range->start & 7);
+    if (byte == range->end >> 3) mask &= 0xffu << (7 - (range->end & 7));
+    return (uint8_t)mask;
+}
+
+static int64_t count_range(const uint8_t *p, const struct bit_range *range)
+{
+    int64_t first = range->start >> 3;
+    int64_t last = range->end >> 3;
+    int64_t n = __builtin_popcount(p[first] & mask_at(range, first));
+    if (first == last) return n;
+    n += __builtin_popcount(p[last] & mask_at(range, last));
+    return n + count_bytes(p + first + 1, (size_t)(last - first - 1));
+}
+
+/* The first bit of the range that is `bit`; -1 = none is. */
+static int64_t find_in_range(const uint8_t *p, const struct bit_range *range, bool bit)
+{
+    int64_t last = range->end >> 3;
+    uint8_t turn = bit ? 0 : 0xff; /* from now on a 1 is looked for */
+    uint64_t skip = bit ? 0 : UINT64_MAX;
+    for (int64_t i = range->start >> 3; i <= last; i++) {
+        uint64_t word;
+        while (i > range->start >> 3 && i + 8 <= last && (memcpy(&word, p + i, 8), word == skip)) {
+            i += 8;
+        }
+        unsigned found = (unsigned)(uint8_t)(p[i] ^ turn) & mask_at(range, i);
+        if (found != 0) return i * 8 + __builtin_clz(found) - 24;
+    }
+    return -1;
+}
+
+/* BYTE or BIT, as the word at `at` says. */
+static enum err parse_unit(struct request *rq, size_t at, bool *is_bits)
+{
+    *is_bits = slice_is_word(rq->argv[at], "BIT");
+    return *is_bits || slice_is_word(rq->argv[at], "BYTE") ? OK : string_syntax(rq);
+}
+
+static void range_of(struct bit_range *range, size_t bytes, bool is_bits)
+{
+    string_bounds((int64_t)bytes * (is_bits ? 8 : 1), &range->start, &range->end);
+    if (range->start > range->end || bytes == 0) {
+        *range = (struct bit_range){.start = 1, .end = 0};
+    } else if (!is_bits) {
+        range->start *= 8;
+        range->end = range->end * 8 + 7;
+    }
+}
+
+/* ---- BITCOUNT ---- */
+
+/* What is wrong is found in the order in which Redis finds it. */
+static enum err bitcount_run(struct request *rq)
+{
+    struct slice bytes = {0};
+    struct bit_range range = {.start = 0, .end = -1};
+    bool exists = false;
+    bool is_bits = false;
+    enum err r = string_read(rq, rq->argv[1], &exists, &bytes);
+    if (r != OK) return r;
+    if (!exists) {
+        resp_int(rq->w, 0);
+        return OK;
+    }
+    if (rq->argc == 3 || rq->argc > 5) return string_syntax(rq);
+    if (rq->argc > 3) {
+        r = string_integer(rq, rq->argv[2], &range.start);
+        if (r == OK) r = string_integer(rq, rq->argv[3], &range.end);
+        bool is_none = range.start < 0 && range.end < 0 && range.start > range.end;
+        if (r == OK && rq->argc == 5 && !is_none) r = parse_unit(rq, 4, &is_bits);
+        if (r != OK) return r;
+    }
+    range_of(&range, bytes.len, is_bits);
+    resp_int(rq->w, range.start > range.end ? 0 : count_range(bytes.data, &range));
+    return OK;
+}
+BITS_COMMAND(bitcount, "bitcount", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "How many bits of a value, or of a part of it, are 1.",
+             "key [start end [BYTE | BIT]]");
+
+/* ---- BITPOS ---- */
+
+static enum err bitpos_range(struct request *rq, struct bit_range *range, bool *is_bits)
+{
+    *range = (struct bit_range){.start = 0, .end = -1};
+    *is_bits = false;
+    if (rq->argc > 6) return string_syntax(rq);
+    enum err r = rq->argc > 3 ? string_integer(rq, rq->argv[3], &range->start) : OK;
+    if (r == OK && rq->argc == 6) r = parse_unit(rq, 5, is_bits);
+    if (r == OK && rq->argc > 4) r = string_integer(rq, rq->argv[4], &range->end);
+    return r;
+}
+
+static enum err bitpos_run(struct request *rq)
+{
+    struct slice bytes = {0};
+    struct bit_range range;
+    bool exists = false;
+    bool is_bits = false;
+    int64_t bit = 0;
+    enum err r = string_integer(rq, rq->argv[2], &bit);
+    if (r == OK && bit != 0 && bit != 1) {
+        r = error_set(&rq->error, ERR_SYNTAX, "The bit argument must be 1 or 0.");
+    }
+    if (r == OK) r = string_read(rq, rq->argv[1], &exists, &bytes);
+    if (r != OK) return r;
+    if (!exists) {
+        resp_int(rq->w, bit == 1 ? -1 : 0);
+        return OK;
+    }
+    r = bitpos_range(rq, &range, &is_bits);
+    if (r != OK) return r;
+    range_of(&range, bytes.len, is_bits);
+    int64_t at = -1;
+    if (range.start <= range.end) {
+        at = find_in_range(bytes.data, &range, bit == 1);
+        /* Without an end the value goes on with zeros. */
+        if (at < 0 && bit == 0 && rq->argc < 5) at = range.end + 1;
+    }
+    resp_int(rq->w, at);
+    return OK;
+}
+BITS_COMMAND(bitpos, "bitpos", -3, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "The place of the first bit of a value that is 1, or 0.",
+             "key bit [start [end [BYTE | BIT]]]");

@@ -1,0 +1,165 @@
+/* string_dump: DUMP and RESTORE: a value of any kind as bytes for another server of this kind:
+ *
+ *   "TPLD", version (1 byte), the value as it is stored, XXH3 of all before (8 bytes, the lowest
+ *   first)
+ *
+ * What Redis dumps is refused, as is what this server dumps by Redis.
+ */
+#include <xxhash.h>
+
+#include "codec/value.h"
+#include "command/string/string_int.h"
+#include "request/keys.h"
+#include "request/table.h"
+
+#define DUMP_MAGIC "TPLD\x01"
+#define DUMP_HEAD_BYTES 5
+#define DUMP_SUM_BYTES 8
+
+static void sum_write(struct slice of, uint8_t to[DUMP_SUM_BYTES])
+{
+    uint64_t sum = XXH3_64bits(of.data, of.len);
+    for (unsigned i = 0; i < DUMP_SUM_BYTES; i++) to[i] = (uint8_t)(sum >> (8 * i));
+}
+
+static enum err dump_run(struct request *rq)
+{
+    struct slice key = {0};
+    struct entry entry;
+    enum err r = string_entry(rq, rq->argv[1], &key, &entry);
+    if (r != OK) return r;
+    if (!entry.exists) {
+        resp_nil(rq->w);
+        return OK;
+    }
+    size_t len = DUMP_HEAD_BYTES + entry.value.len;
+    uint8_t *p = arena_alloc_try(rq->arena, len + DUMP_SUM_BYTES);
+    if (p == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a value");
+    memcpy(p, DUMP_MAGIC, DUMP_HEAD_BYTES);
+    memcpy(p + DUMP_HEAD_BYTES, entry.value.data, entry.value.len);
+    sum_write(slice_of(p, len), p + len);
+    resp_bulk(rq->w, slice_of(p, len + DUMP_SUM_BYTES));
+    return OK;
+}
+
+const struct command cmd_dump = {
+    .name = "dump",
+    .arity = 2,
+    .flags = CMD_STRING | CMD_KEYSPACE | CMD_READ | CMD_FOLLOWER,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .key_flags = KEY_RO | KEY_ACCESS,
+    .group = "generic",
+    .since = "0.1.0",
+    .summary = "A value of any kind as bytes for RESTORE, also of another server of this kind.",
+    .syntax = "key",
+    .reply =
+        "The bytes, or nil. They are not those of Redis: neither restores what the other dumps.",
+    .run = dump_run,
+};
+
+/* ---- RESTORE ---- */
+
+struct restore_options {
+    bool replaces, is_absolute;
+    bool has_idle, has_frequency;
+};
+
+static enum err restore_number(struct request *rq, const char *what, int64_t max, size_t at)
+{
+    int64_t n = 0;
+    enum err r = string_integer(rq, rq->argv[at], &n);
+    if (r != OK || (n >= 0 && n <= max)) return r;
+    return error_set(&rq->error, ERR_SYNTAX, "Invalid %s value, must be >= 0%s", what,
+                     max == 255 ? " and <= 255" : "");
+}
+
+/* IDLETIME and FREQ must be right, and change nothing: neither is kept here. */
+static enum err parse_restore(struct request *rq, struct restore_options *o)
+{
+    enum err r = OK;
+    *o = (struct restore_options){0};
+    for (size_t at = 4; at < rq->argc && r == OK; at++) {
+        struct slice word = rq->argv[at];
+        bool has_more = at + 1 < rq->argc;
+        if (slice_is_word(word, "REPLACE")) {
+            o->replaces = true;
+        } else if (slice_is_word(word, "ABSTTL")) {
+            o->is_absolute = true;
+        } else if (slice_is_word(word, "IDLETIME") && has_more && !o->has_frequency) {
+            o->has_idle = true;
+            r = restore_number(rq, "IDLETIME", INT64_MAX, ++at);
+        } else if (slice_is_word(word, "FREQ") && has_more && !o->has_idle) {
+            o->has_frequency = true;
+            r = restore_number(rq, "FREQ", 255, ++at);
+        } else {
+            r = string_syntax(rq);
+        }
+    }
+    return r;
+}
+
+static enum err restore_time(struct request *rq, bool is_absolute, struct op *op)
+{
+    int64_t n = 0;
+    enum err r = string_integer(rq, rq->argv[2], &n);
+    if (r != OK || n == 0) return r;
+    op->ttl = is_absolute ? TTL_AT : TTL_AFTER;
+    if (n > 0 && ttl_fits(rq, op->ttl, n, 1, &op->ttl_ms)) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, "Invalid TTL value, must be >= 0");
+}
+
+/* The value in what DUMP wrote. Whoever can make a checksum can make any bytes, so what it is the
+ * checksum of is looked at as if a client had sent it as a value. */
+static enum err restore_value(struct request *rq, struct slice dump, struct slice *value)
+{
+    uint8_t sum[DUMP_SUM_BYTES];
+    bool is_whole = dump.len > DUMP_HEAD_BYTES + DUMP_SUM_BYTES &&
+                    memcmp(dump.data, DUMP_MAGIC, DUMP_HEAD_BYTES) == 0;
+    if (is_whole) {
+        sum_write(slice_of(dump.data, dump.len - DUMP_SUM_BYTES), sum);
+        is_whole = memcmp(sum, dump.data + dump.len - DUMP_SUM_BYTES, DUMP_SUM_BYTES) == 0;
+    }
+    if (!is_whole) {
+        return error_set(&rq->error, ERR_SYNTAX, "DUMP payload version or checksum are wrong");
+    }
+    *value = slice_of(dump.data + DUMP_HEAD_BYTES, dump.len - DUMP_HEAD_BYTES - DUMP_SUM_BYTES);
+    if (value_check(*value, &rq->error) == OK) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, "Bad data format");
+}
+
+static enum err restore_run(struct request *rq)
+{
+    struct restore_options o;
+    struct op op = {.kind = OP_SET};
+    struct entry there = {0};
+    enum err r = parse_restore(rq, &o);
+    if (r == OK) r = arg_string_key(rq, rq->argv[1], &op.key);
+    if (r == OK && !o.replaces) r = request_get(rq, op.key, &there);
+    if (r == OK && there.exists) {
+        r = error_set(&rq->error, ERR_BUSYKEY, "Target key name already exists.");
+    }
+    if (r == OK) r = restore_time(rq, o.is_absolute, &op);
+    if (r == OK) r = restore_value(rq, rq->argv[3], &op.value);
+    if (r == OK) r = request_commit(rq, &op, 1);
+    if (r == OK) resp_simple(rq->w, "OK");
+    return r;
+}
+
+const struct command cmd_restore = {
+    .name = "restore",
+    .arity = -4,
+    .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE | CMD_DANGEROUS,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .key_flags = KEY_OW | KEY_UPDATE,
+    .group = "generic",
+    .since = "0.1.0",
+    .summary = "Sets a plain key to what DUMP told, which expires in `ttl` ms if that is not 0.",
+    .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+    .reply = "OK; `-BUSYKEY` when the key is there and `REPLACE` is not given. With `ABSTTL` the "
+             "`ttl` is a Unix time in ms. `IDLETIME` and `FREQ` change nothing.",
+    .run = restore_run,
+};

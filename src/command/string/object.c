@@ -1,0 +1,90 @@
+/* string_object: OBJECT: how a value is kept, as far as there is an answer here. */
+#include "codec/value.h"
+#include "command/string/string_int.h"
+#include "request/keys.h"
+#include "request/table.h"
+
+enum object_answer { OBJECT_ENCODING, OBJECT_FREQ, OBJECT_IDLETIME, OBJECT_REFCOUNT };
+
+static enum err object_tell(struct request *rq, enum object_answer what)
+{
+    struct slice key = {0};
+    struct slice bytes = {0};
+    struct entry entry;
+    enum err r = arg_string_key(rq, rq->argv[2], &key);
+    if (r == OK) r = request_get(rq, key, &entry);
+    if (r != OK) return r;
+    rq->env->stats.reads++;
+    if (!entry.exists) {
+        resp_nil(rq->w);
+        return OK;
+    }
+    switch (what) {
+    case OBJECT_ENCODING:
+        resp_bulk_str(rq->w, value_bytes_of(entry.value, &bytes) ? "raw" : "msgpack");
+        return OK;
+    case OBJECT_REFCOUNT: resp_int(rq->w, 1); return OK;
+    case OBJECT_FREQ:
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "An LFU maxmemory policy is not selected, access frequency not tracked.");
+    case OBJECT_IDLETIME: break;
+    }
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "idle time not tracked: it is not kept when a key was used");
+}
+
+static enum err encoding_run(struct request *rq)
+{
+    return object_tell(rq, OBJECT_ENCODING);
+}
+
+static enum err freq_run(struct request *rq)
+{
+    return object_tell(rq, OBJECT_FREQ);
+}
+
+static enum err idletime_run(struct request *rq)
+{
+    return object_tell(rq, OBJECT_IDLETIME);
+}
+
+static enum err refcount_run(struct request *rq)
+{
+    return object_tell(rq, OBJECT_REFCOUNT);
+}
+
+#define OBJECT_SUB(word, text)                                                                     \
+    static const struct command sub_##word = {                                                     \
+        .name = #word,                                                                             \
+        .arity = 3,                                                                                \
+        .flags = CMD_STRING | CMD_KEYSPACE | CMD_READ | CMD_FOLLOWER,                              \
+        .first_key = 2,                                                                            \
+        .last_key = 2,                                                                             \
+        .key_step = 1,                                                                             \
+        .key_flags = KEY_RO,                                                                       \
+        .group = "generic",                                                                        \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = "key",                                                                           \
+        .run = word##_run,                                                                         \
+    }
+
+OBJECT_SUB(encoding, "raw for bytes, msgpack for every other value; nil when absent.");
+OBJECT_SUB(freq, "An error, as of Redis without an LFU policy: it is not counted.");
+OBJECT_SUB(idletime, "An error: when a key was used is not kept.");
+OBJECT_SUB(refcount, "1, for no two keys share a value; nil when absent.");
+COMMAND_HELP("generic", CMD_KEYSPACE);
+
+static const struct command *const object_subcommands[] = {
+    &sub_encoding, &sub_freq, &sub_help, &sub_idletime, &sub_refcount, NULL,
+};
+
+const struct command cmd_object = {
+    .name = "object",
+    .arity = -2,
+    .group = "generic",
+    .since = "0.1.0",
+    .summary = "How a value is kept.",
+    .syntax = "",
+    .subcommands = object_subcommands,
+};

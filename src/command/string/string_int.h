@@ -1,0 +1,56 @@
+/* string_int: what the commands on the values of plain keys share. */
+#ifndef COMMAND_STRING_STRING_INT_H
+#define COMMAND_STRING_STRING_INT_H
+
+#include "request/args.h"
+
+/* No value is longer in the string view, whatever max-value-size says; Redis has the same bound. */
+#define STRING_BYTES_MAX (512u << 20)
+#define STRING_NO_INTEGER "value is not an integer or out of range"
+
+/* string.c */
+/* ERR_TYPE, in Redis's words. */
+enum err string_wrong_type(struct error *e);
+/* The entry of a plain key; it is counted as a read, a hit or a miss. */
+ERR_MUST_USE enum err string_entry(struct request *rq, struct slice arg, struct slice *key,
+                                   struct entry *entry);
+/* The same, of a value that must be bytes: *bytes is empty when there is none. Borrowed until the
+ * end of the turn. ERR_TYPE. */
+ERR_MUST_USE enum err string_read(struct request *rq, struct slice arg, bool *exists,
+                                  struct slice *bytes);
+/* The bytes as a value is stored, in the arena. ERR_NOMEM. */
+ERR_MUST_USE enum err string_value(struct request *rq, struct slice bytes, struct slice *value);
+/* An integer; error in Redis's words. */
+ERR_MUST_USE enum err string_integer(struct request *rq, struct slice arg, int64_t *out);
+ERR_MUST_USE enum err string_syntax(struct request *rq);
+
+/* range.c */
+/* May a value of so many bytes be made? Asked before there is memory for it. ERR_SYNTAX when no
+ * string may be so long, ERR_LIMIT when it is max-value-size. */
+ERR_MUST_USE enum err string_fits(struct request *rq, uint64_t bytes);
+/* A value of `bytes`, all 00, in the arena; *to is where they can be written. ERR_NOMEM. */
+ERR_MUST_USE enum err string_room(struct request *rq, size_t bytes, uint8_t **to,
+                                  struct slice *value);
+/* Sets the key, which keeps its expiry, to the value. */
+ERR_MUST_USE enum err string_replace(struct request *rq, struct slice key, struct slice value);
+/* From where to where, as Redis counts: below 0 from the end, cut to what is there. *start > *end:
+ * nothing. `total` > 0 is the number of bytes, or of bits. */
+void string_bounds(int64_t total, int64_t *start, int64_t *end);
+
+#define STRING_COMMAND(id, word, words, more, uses, last, step, text, arguments)                   \
+    const struct command cmd_##id = {                                                              \
+        .name = word,                                                                              \
+        .arity = words,                                                                            \
+        .flags = CMD_STRING | (more),                                                              \
+        .first_key = 1,                                                                            \
+        .last_key = last,                                                                          \
+        .key_step = step,                                                                          \
+        .key_flags = uses,                                                                         \
+        .group = "string",                                                                         \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = id##_run,                                                                           \
+    }
+
+#endif
