@@ -604,6 +604,49 @@ static void memtable_age_and_cache_size_are_in_force_at_once(void **state)
     }
 }
 
+static long long info_number(const char *field)
+{
+    return strtoll(info_field("memory", field), NULL, 10);
+}
+
+/* Percentages are of the memory, within bounds; INFO says what they come to. */
+static void sizes_may_be_parts_of_the_memory(void **state)
+{
+    static const char *const shares[][2] = {{"memtable-size", "1.5%"},
+                                            {"write-buffer-limit", "6%"},
+                                            {"cache-size", "12.5%"},
+                                            {"store-cache-size", "3%"}};
+    for (size_t i = 0; i < 4; i++) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "[%s %s]", shares[i][0], shares[i][1]);
+        expect(c, wanted, "CONFIG GET %s", shares[i][0]);
+    }
+    expect(c, "+OK", "CONFIG SET memtable-size 0.1%% write-buffer-limit 0.1%% cache-size 0.1%%");
+    long long memory = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    long long least = 16 << 20;
+    /* Of what there is, or less in a container. */
+    long long part = memory / 1000 < least ? least : memory / 1000;
+    assert_in_range(info_number("memtable_size"), least, part);
+    assert_in_range(info_number("write_buffer_limit"), 64 << 20, part + (64 << 20));
+    assert_in_range(info_number("cache_size"), least, part);
+    long long few = info_number("cache_size");
+    expect(c, "+OK", "CONFIG SET memtable-size 100%% write-buffer-limit 100%% cache-size 1%%");
+    assert_in_range(info_number("memtable_size"), least, 256 << 20);
+    assert_in_range(info_number("write_buffer_limit"), 64 << 20, 1 << 30);
+    assert_true(info_number("cache_size") > few);
+    expect(c, "+OK", "CONFIG SET memtable-size 5mb cache-size 0");
+    assert_int_equal(info_number("memtable_size"), 5 << 20);
+    assert_int_equal(info_number("cache_size"), 0);
+    expect(c, "-ERR *memtable-size must be a size from 1mb to 4gb*, or a percentage such as 12.5%",
+           "CONFIG SET memtable-size 0");
+    expect(c, "-ERR *write-buffer-limit must be a size of at least 1mb*percentage*",
+           "CONFIG SET write-buffer-limit 101%%");
+    expect(c, "-ERR *cache-size must be a size of at least 0*percentage*",
+           "CONFIG SET cache-size 0%%");
+    expect(c, "-ERR *cache-size must be a size*", "CONFIG SET cache-size 1.55%%");
+    assert_int_equal(info_number("memtable_size"), 5 << 20);
+}
+
 /* With syncs that take 800 ms, who waits for one can be seen. */
 static void durability_is_in_force_at_once(void **state)
 {
@@ -905,6 +948,7 @@ int main(void)
         TEST(limits_of_transactions_are_in_force_at_once),
         TEST(a_transaction_stays_smaller_than_a_journal_segment),
         TEST(memtable_age_and_cache_size_are_in_force_at_once),
+        TEST(sizes_may_be_parts_of_the_memory),
         TEST(durability_is_in_force_at_once),
         TEST(rewritten_settings_are_there_after_a_restart),
         TEST(a_unix_socket_is_listened_on_and_removed),

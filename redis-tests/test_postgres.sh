@@ -28,6 +28,10 @@ check "nor with an archive" refused "archive-dir is for backend local" --postgre
 # ---- one leads -------------------------------------------------------------------------------------
 
 pg_start || { not_ok "PostgreSQL starts"; exit 1; }
+# As a database that speaks like PostgreSQL and has no such thing.
+pg_sql "CREATE FUNCTION no_storage() RETURNS event_trigger AS \$\$ BEGIN IF current_query() LIKE '%SET STORAGE%' THEN
+    RAISE feature_not_supported; END IF; END \$\$ LANGUAGE plpgsql;
+    CREATE EVENT TRIGGER no_storage ON ddl_command_start EXECUTE FUNCTION no_storage()" >/dev/null
 node_start 1
 check "without standbys nobody leads, unless it is told that this is right" node_says 1 \
     'standing by: PostgreSQL waits for no standby: set synchronous_standby_names'
@@ -36,6 +40,8 @@ node_gone 1
 
 node_start 1 "${lease[@]}"
 check "a node leads" node_ready 1
+same "... where the storage of a column cannot be chosen" x \
+    "$(pg_sql "SELECT attstorage FROM pg_attribute WHERE attrelid = 'tupled_log'::regclass AND attname = 'body'")"
 same "it serves" PONG "$(node 1 PING)"
 node 1 KV.INDEX CREATE by-name PREFIX '["user"]' ON 1 name >"$scratch/index"
 same "an index" OK "$(cat "$scratch/index")"

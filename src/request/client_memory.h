@@ -37,7 +37,4 @@ bool client_memory_is_full(const struct env *env, size_t bytes);
  * case. */
 void client_memory_check(struct env *env, bool is_due);
 
-/* Memory of the machine, or what the control group leaves of it. */
-uint64_t machine_memory_bytes(void);
-
 #endif

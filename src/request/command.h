@@ -235,6 +235,11 @@ struct server_facts {
 };
 
 /* Settings that commands look at; the server changes them while it runs. */
+/* What the sizes of the configuration come to: bytes. */
+struct memory_sizes {
+    uint64_t memtable, write_buffer, cache, store_cache;
+};
+
 struct request_settings {
     uint16_t databases;
     enum format default_format;
@@ -252,7 +257,8 @@ struct request_settings {
     uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
     struct percentiles percentiles; /* of INFO latencystats */
     uint64_t memory_clients_max;    /* maxmemory-clients in bytes; 0 = no bound */
-    size_t metrics_names;           /* of queues, indexes and databases, each: src/http/metrics.h */
+    struct memory_sizes memory;
+    size_t metrics_names; /* of queues, indexes and databases, each: src/http/metrics.h */
     const char *backup_dir;
 };
 

@@ -113,11 +113,11 @@ struct config {
     uint64_t max_value_bytes;
     uint64_t max_transaction_ops;
     uint64_t max_transaction_bytes;
-    uint64_t memtable_bytes;
+    int64_t memtable_bytes; /* as the next three: negative = thousandths of the memory */
     uint64_t memtable_age_ms;
-    uint64_t write_buffer_bytes;
-    uint64_t cache_bytes;
-    uint64_t store_cache_bytes;
+    int64_t write_buffer_bytes;
+    int64_t cache_bytes;
+    int64_t store_cache_bytes;
     uint64_t journal_segment_bytes;
     uint64_t changes_retention_age_s;
     uint64_t changes_retention_bytes;

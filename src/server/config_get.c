@@ -74,7 +74,8 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         memcpy(&n, member, sizeof n);
         buf_append_i64(out, (int64_t)n);
         return;
-    case SETTING_SHARE: get_share(member, out); return;
+    case SETTING_SHARE:
+    case SETTING_MEMORY: get_share(member, out); return;
     case SETTING_OCTAL:
         memcpy(&n, member, sizeof n);
         buf_printf(out, "%" PRIo64, n);
@@ -177,6 +178,7 @@ void config_line(const struct config *c, size_t i, struct buf *out)
         append_output_limit(out, "pubsub", &c->output_pubsub);
         return;
     case SETTING_SHARE:
+    case SETTING_MEMORY:
         memcpy(&n, member, sizeof n);
         if ((int64_t)n >= 0) {
             append_size(out, n);

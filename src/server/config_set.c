@@ -30,16 +30,17 @@ static bool size_parse(struct slice s, uint64_t *bytes)
 
 static enum err refuse_size(const struct setting *s, struct error *e)
 {
+    const char *more = s->type == SETTING_MEMORY ? ", or a percentage such as 12.5%" : "";
     char min[32];
     char max[32];
     size_to_text(s->min, min);
     size_to_text(s->max, max);
     if (s->max == SIZE_MAX_ANY) {
-        return error_set(e, ERR_SYNTAX, "%s must be a size of at least %s (b k kb m mb g gb)",
-                         s->name, min);
+        return error_set(e, ERR_SYNTAX, "%s must be a size of at least %s (b k kb m mb g gb)%s",
+                         s->name, min, more);
     }
-    return error_set(e, ERR_SYNTAX, "%s must be a size from %s to %s (b k kb m mb g gb)", s->name,
-                     min, max);
+    return error_set(e, ERR_SYNTAX, "%s must be a size from %s to %s (b k kb m mb g gb)%s", s->name,
+                     min, max, more);
 }
 
 static bool octal_parse(struct slice s, uint64_t max, uint64_t *out)
@@ -186,32 +187,50 @@ static enum err set_signed(void *member, const struct setting *s, struct slice w
 }
 
 /* 0, a size, or "12.5%". */
+/* Tenths of a percent, as a negative number. */
+static bool percent_parse(struct slice word, int64_t *out)
+{
+    uint64_t whole = 0;
+    uint64_t tenth = 0;
+    if (word.len < 2 || word.len > 6 || word.data[word.len - 1] != '%') return false;
+    struct slice digits = slice_of(word.data, word.len - 1);
+    if (digits.len > 2 && digits.data[digits.len - 2] == '.') {
+        if (!slice_to_u64(slice_of(digits.data + digits.len - 1, 1), &tenth)) return false;
+        digits.len -= 2;
+    }
+    if (!slice_to_u64(digits, &whole) || whole > 100) return false;
+    *out = -(int64_t)(whole * 10 + tenth);
+    return *out < 0 && *out >= -1000;
+}
+
 static enum err set_share(void *member, const struct setting *s, struct slice word, struct error *e)
 {
     uint64_t bytes = 0;
     int64_t n = 0;
-    bool is_percent = word.len > 1 && word.len < 7 && word.data[word.len - 1] == '%';
-    if (is_percent) {
-        struct slice digits = slice_of(word.data, word.len - 1);
-        bool has_tenth = digits.len > 2 && digits.data[digits.len - 2] == '.';
-        uint64_t tenth = 0;
-        if (has_tenth && !slice_to_u64(slice_of(digits.data + digits.len - 1, 1), &tenth)) {
-            tenth = UINT16_MAX;
+    if (!percent_parse(word, &n)) {
+        if (!size_parse(word, &bytes) || bytes > s->max || (bytes != 0 && bytes < s->min)) {
+            return error_set(e, ERR_SYNTAX,
+                             "%s must be 0, a size of at least 1mb (b k kb m mb g gb), or a "
+                             "percentage such as 12.5%%",
+                             s->name);
         }
-        if (has_tenth) digits.len -= 2;
-        is_percent = slice_to_u64(digits, &bytes) && bytes <= 100 && bytes * 10 + tenth <= 1000 &&
-                     bytes * 10 + tenth > 0;
-        n = -(int64_t)(bytes * 10 + tenth);
+        n = (int64_t)bytes;
     }
-    bool is_size = !is_percent && size_parse(word, &bytes) && bytes <= s->max &&
-                   (bytes == 0 || bytes >= s->min);
-    if (!is_percent && !is_size) {
-        return error_set(e, ERR_SYNTAX,
-                         "%s must be 0, a size of at least 1mb (b k kb m mb g gb), or a percentage "
-                         "such as 12.5%%",
-                         s->name);
+    memcpy(member, &n, sizeof n);
+    return OK;
+}
+
+static enum err set_memory(void *member, const struct setting *s, struct slice word,
+                           struct error *e)
+{
+    uint64_t bytes = 0;
+    int64_t n = 0;
+    if (!percent_parse(word, &n)) {
+        if (!size_parse(word, &bytes) || bytes < s->min || bytes > s->max) {
+            return refuse_size(s, e);
+        }
+        n = (int64_t)bytes;
     }
-    if (is_size) n = (int64_t)bytes;
     memcpy(member, &n, sizeof n);
     return OK;
 }
@@ -253,6 +272,7 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
         return OK;
     case SETTING_SIGNED: return set_signed(member, s, word, e);
     case SETTING_SHARE: return set_share(member, s, word, e);
+    case SETTING_MEMORY: return set_memory(member, s, word, e);
     case SETTING_SIZE:
         if (!size_parse(word, &n) || n < s->min || n > s->max) return refuse_size(s, e);
         memcpy(member, &n, sizeof n);

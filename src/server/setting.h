@@ -17,7 +17,8 @@ enum setting_type {
     SETTING_NUMBER,
     SETTING_SIGNED,
     SETTING_SIZE,
-    SETTING_SHARE, /* a size, or a percentage: tenths of a percent as a negative number */
+    SETTING_SHARE,  /* a size or 0, or a percentage: tenths of a percent as a negative number */
+    SETTING_MEMORY, /* the same, but the size is from min to max */
     SETTING_OCTAL,
     SETTING_WORD,
     SETTING_TEXT,

@@ -25,9 +25,9 @@ static const char write_sql[] =
     "value = excluded.value), "
     "del AS (DELETE FROM tupled_entry USING me WHERE tupled_entry.id = me.id "
     "AND key = ANY($9::bytea[])), "
-    "cnt AS (INSERT INTO tupled_count SELECT me.id, c.d, c.v[1], c.v[2], c.v[3] FROM me, "
-    "(SELECT a[1] AS d, a[2:4] AS v FROM (SELECT ($10::int8[])[n:n+3] AS a FROM "
-    "generate_series(1, array_length($10::int8[], 1), 4) n) x) c ON CONFLICT (id, database) "
+    "cnt AS (INSERT INTO tupled_count SELECT me.id, ($10::int8[])[n], ($10::int8[])[n + 1], "
+    "($10::int8[])[n + 2], ($10::int8[])[n + 3] FROM me, "
+    "generate_series(1, array_length($10::int8[], 1), 4) n ON CONFLICT (id, database) "
     "DO UPDATE SET entries = excluded.entries, expiring = excluded.expiring, "
     "bytes = excluded.bytes) "
     "SELECT count(*) FROM me";

@@ -94,6 +94,9 @@ static enum err make_once(struct pg *c, int64_t id, struct error *e)
     for (size_t i = 0; r == OK && format < SCHEMA_FORMAT && i < sizeof steps / sizeof steps[0];
          i++) {
         r = pg_script(c, steps[i], e);
+        /* It saves time and no more; others who speak as PostgreSQL does may refuse it. */
+        bool is_optional = steps[i] == journal_storage && pg_outcome(c) == PG_REFUSED;
+        if (r != OK && is_optional) r = OK;
     }
     if (r == OK && format < SCHEMA_FORMAT) r = run_with(c, insert_format, SCHEMA_FORMAT, e);
     if (r == OK) r = run_with(c, insert_applied, id, e);

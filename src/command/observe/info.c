@@ -118,6 +118,11 @@ static void write_memory(struct request *rq, struct buf *out)
                percent(f.used, f.peak), u(f.overhead), u(f.startup), u(f.dataset),
                percent(f.dataset, f.used), u(f.used), u(f.resident));
     write_bytes(out, "total_system_memory", f.system);
+    const struct memory_sizes *sizes = &rq->env->settings.memory;
+    buf_printf(out,
+               "memtable_size:%llu\r\nwrite_buffer_limit:%llu\r\ncache_size:%llu\r\n"
+               "store_cache_size:%llu\r\n",
+               u(sizes->memtable), u(sizes->write_buffer), u(sizes->cache), u(sizes->store_cache));
     write_bytes(out, "maxmemory", 0);
     buf_printf(out,
                "maxmemory_policy:noeviction\r\nmem_fragmentation_ratio:%.2f\r\n"

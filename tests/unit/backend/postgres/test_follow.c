@@ -299,9 +299,10 @@ static void a_follower_sees_whole_states(void **state)
     rig_open(&x.follower);
     follow_for(&x, 300);
     catch_up(&x);
+    rig_apply(&x.leader); /* it writes nothing more: no read has to begin anew */
     unsigned behind = x.behind;
     for (int i = 0; i < 50; i++) check_scan(&x);
-    assert_true(x.behind - behind < 40); /* most reads come through, and none for ever */
+    assert_int_equal(x.behind, behind);
     pair_fini(&x);
 }
 
