@@ -418,6 +418,8 @@ static const char *const bits[] = {
     "GET d",
     "BITOP and d y x",
     "STRLEN d",
+    "GET d",
+    "BITCOUNT d",
     "BITOP NOT d x y",
     "BITOP FOO d x",
     "BITOP AND d",
