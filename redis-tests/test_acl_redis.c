@@ -324,6 +324,7 @@ static const char *const forms[] = {
     "memory|usage K",
     "object|encoding K",
     "mget K K K",
+    "move K N",
     "mset K V K V",
     "msetnx K V K V",
     "persist K",

@@ -85,6 +85,8 @@ static const struct row rows[] = {
     {"INCR n", {"~n"}, false},
     {"INCRBY n 2", {"~n"}, false},
     {"INCRBYFLOAT n 1.5", {"~n"}, false},
+    {"MOVE s 3", {"~s"}, false},
+    {"COPY s d DB 3", {"%R~s", "%W~d"}, false},
     {"LCS s t", {"%R~s", "%R~t"}, false},
     {"MGET s t", {"%R~s", "%R~t"}, false},
     {"MSET s 1 t 2", {"%W~s", "%W~t"}, false},
@@ -468,6 +470,8 @@ static void a_database_that_a_command_names_is_asked_for(void **state)
     redisContext *w = as("walker");
     expect(w, "-NOPERM *access database: '0'", "GET s");
     expect(w, "+OK", "SELECT mine");
+    expect(w, "-NOPERM *access database: '0'", "COPY s d DB 0");
+    expect(w, "-NOPERM *access database: '0'", "MOVE s 0");
     expect(w, "(nil)", "GET s");
     expect(w, "+OK", "SET s 1");
     expect(w, "[[:* mine]]", "KV.DB LIST");

@@ -176,12 +176,34 @@ static void a_rename_is_one_transaction(void **state)
     freeReplyObject(r);
 }
 
-static void a_copy_stays_in_its_database(void **state)
+static void a_move_is_one_transaction_in_two_databases(void **state)
 {
-    expect(c, "+OK", "SET a 1");
-    expect(c, "-ERR COPY to another database is not supported", "COPY a b DB 1");
-    expect(c, "-ERR DB index is out of range", "COPY a b DB 16");
-    expect(c, ":1", "COPY a b DB 0");
+    char stamp[40];
+    expect(c, "@", "KV.SET ['a'] {'x':[1,2]} EX 100");
+    expect(c, ":1", "MOVE a 2");
+    snprintf(stamp, sizeof stamp, "%s", ask(c, "KV.VERSION"));
+    expect(c, "(nil)", "KV.GET ['a']");
+    expect(c, "+OK", "SELECT 2");
+    redisReply *r = ask_reply(c, "KV.GET ['a'] WITHVERSION");
+    assert_string_equal(r->element[0]->str, "{\"x\":[1,2]}");
+    assert_string_equal(r->element[1]->str, stamp);
+    freeReplyObject(r);
+    expect(c, ":100", "TTL a");
+    expect(c, "+OK", "SELECT 0");
+}
+
+/* The other database is full: nothing of it happens. */
+static void a_move_that_is_refused_leaves_the_key(void **state)
+{
+    expect(c, "*", "KV.DB CREATE full MAXENTRIES 1");
+    expect(c, "+OK", "MSET a 1 b 2");
+    expect(c, ":1", "MOVE a full");
+    expect(c, "-QUOTA *", "MOVE b full");
+    expect(c, "-QUOTA *", "COPY b c DB full");
+    expect(c, "2", "GET b");
+    expect(c, "*", "KV.DB DROP full");
+    expect(c, "-ERR *", "MOVE b full");
+    expect(c, "2", "GET b");
 }
 
 /* ---- DUMP, RESTORE --------------------------------------------------------------------------- */
@@ -252,11 +274,14 @@ static void lcs_has_limits_and_lets_others_run(void **state)
     expect(c, "+OK", "SET big %b", text, (size_t)11001);
     expect(c, ":12000", "SETRANGE big 11999 x");
     redisContext *other = testserver_connect(server);
+    expect(c, "+OK", "CONFIG RESETSTAT");
     say(c, "LCS a b LEN");
     load_flush(c);
     expect(other, "+PONG", "PING");
     expect(other, "+OK", "SET a changed");
     expect_next(c, ":10995");
+    /* All of it in one turn is a second here, processor time. */
+    assert_in_range(load_info(c, "loop_turn_max_usec"), 1, 300000);
     expect(c, "-LIMIT LCS of 12000 and 12000 bytes; *", "LCS big big");
     expect(c, "+OK", "MULTI");
     expect(c, "+QUEUED", "LCS b b LEN");
@@ -285,7 +310,8 @@ int main(void)
         TEST(bits_beyond_the_limit_are_refused),
         TEST(values_of_any_kind_are_copied_and_renamed_whole),
         TEST(a_rename_is_one_transaction),
-        TEST(a_copy_stays_in_its_database),
+        TEST(a_move_is_one_transaction_in_two_databases),
+        TEST(a_move_that_is_refused_leaves_the_key),
         TEST(what_was_dumped_is_restored),
         TEST(a_dump_that_is_not_whole_is_refused),
         TEST(a_dump_of_no_value_is_refused),

@@ -100,6 +100,7 @@
     X(cmd_mget)                                                                                    \
     X(cmd_module)                                                                                  \
     X(cmd_monitor)                                                                                 \
+    X(cmd_move)                                                                                    \
     X(cmd_mset)                                                                                    \
     X(cmd_msetnx)                                                                                  \
     X(cmd_multi)                                                                                   \

@@ -242,5 +242,5 @@ static enum err bitfield_ro_run(struct request *rq)
     return run_fields(rq, true);
 }
 BITS_COMMAND(bitfield_ro, "bitfield_ro", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER,
-             KEY_RO | KEY_ACCESS, "Reads integers of any width among the bits of a value.",
-             "key [GET encoding offset ...]");
+             KEY_RO | KEY_ACCESS, "As BITFIELD, with the operation GET alone.",
+             "key [operation ...]");

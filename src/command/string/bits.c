@@ -117,17 +117,23 @@ static int64_t count_range(const uint8_t *p, const struct bit_range *range)
     return n + count_bytes(p + first + 1, (size_t)(last - first - 1));
 }
 
+/* Are these the eight bytes at p? */
+static bool is_word(const uint8_t *p, uint64_t skip)
+{
+    uint64_t word;
+    memcpy(&word, p, 8);
+    return word == skip;
+}
+
 /* The first bit of the range that is `bit`; -1 = none is. */
 static int64_t find_in_range(const uint8_t *p, const struct bit_range *range, bool bit)
 {
+    int64_t first = range->start >> 3;
     int64_t last = range->end >> 3;
     uint8_t turn = bit ? 0 : 0xff; /* from now on a 1 is looked for */
     uint64_t skip = bit ? 0 : UINT64_MAX;
-    for (int64_t i = range->start >> 3; i <= last; i++) {
-        uint64_t word;
-        while (i > range->start >> 3 && i + 8 <= last && (memcpy(&word, p + i, 8), word == skip)) {
-            i += 8;
-        }
+    for (int64_t i = first; i <= last; i++) {
+        while (i > first && i + 8 <= last && is_word(p + i, skip)) i += 8;
         unsigned found = (unsigned)(uint8_t)(p[i] ^ turn) & mask_at(range, i);
         if (found != 0) return i * 8 + __builtin_clz(found) - 24;
     }

@@ -1,8 +1,10 @@
-/* string_copy: COPY, RENAME, RENAMENX: a value of any kind, as it is stored, with its expiry, under
- * another plain key. What is read and what is written is one transaction.
+/* string_copy: COPY, MOVE, RENAME, RENAMENX: a value of any kind, as it is stored, with its expiry,
+ * under another plain key or in another database. What is read and what is written is one
+ * transaction, in two databases too.
  */
 #include "command/string/string_int.h"
 #include "request/keys.h"
+#include "request/subjects.h"
 #include "request/table.h"
 
 static struct op copy_of(const struct entry *entry, struct slice key)
@@ -14,27 +16,89 @@ static struct op copy_of(const struct entry *entry, struct slice key)
                        .ttl_ms = entry->expiry_ms};
 }
 
-/* ---- COPY ---- */
+/* ---- two databases ---- */
 
-static enum err copy_database(struct request *rq, struct slice word)
+/* By number or, as SELECT, by name. */
+static enum err other_database(struct request *rq, struct slice word, uint16_t *out)
 {
+    struct databases *all = rq->env->db->databases;
     int64_t number = 0;
-    enum err r = string_integer(rq, word, &number);
-    if (r != OK || number == rq->client->database) return r;
-    if (number < 0 || number >= rq->env->settings.databases) {
+    enum err r = databases_ready(all, rq->waiter, &rq->error);
+    if (r == ERR_WAIT) return r;
+    const struct database *d = database_find(all, word);
+    if (d != NULL) {
+        *out = d->number;
+        return OK;
+    }
+    if (r != OK) return r;
+    if (string_integer(rq, word, &number) == OK) {
         return error_set(&rq->error, ERR_SYNTAX, "DB index is out of range");
     }
-    return error_set(&rq->error, ERR_SYNTAX, "COPY to another database is not supported");
+    error_add(&rq->error, ", and no database has this name");
+    return rq->error.code;
 }
 
-static enum err parse_copy(struct request *rq, bool *replaces)
+static struct slice key_in(struct request *rq, struct slice key, uint16_t database)
+{
+    struct slice tuple = engine_key_tuple(key);
+    buf_clear(rq->scratch, SIZE_MAX);
+    engine_key_begin(rq->scratch, database);
+    buf_append(rq->scratch, tuple.data, tuple.len);
+    buf_require(rq->scratch);
+    return arena_copy(rq->arena, buf_slice(rq->scratch));
+}
+
+static enum err commit_in(struct request *rq, struct overlay *o, uint16_t database, struct op *op)
+{
+    struct txn t = {.overlay = o, .database = database, .ops = op, .count = 1, .arena = rq->arena};
+    enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
+    depends_raise(&rq->depends, t.depends);
+    return r;
+}
+
+/* `set` in its database and `remove` (may be NULL) in the selected one: one transaction. */
+static enum err commit_across(struct request *rq, uint16_t database, struct op *set,
+                              struct op *remove)
+{
+    struct engine *g = rq->env->db->engine;
+    struct overlay *o = rq->overlay;
+    uint64_t version = 0;
+    enum err r = OK;
+    if (o == NULL) {
+        r = engine_admit(g, rq->waiter, &rq->error);
+        if (r != OK) return r;
+        o = engine_begin(g, rq->arena);
+    }
+    r = commit_in(rq, o, database, set);
+    if (r == OK && remove != NULL) r = commit_in(rq, o, rq->client->database, remove);
+    if (rq->overlay == NULL) {
+        if (r == OK) {
+            r = engine_end(o, &version, rq->waiter, &rq->error);
+        } else {
+            engine_discard(o);
+        }
+        depends_raise(&rq->depends, version);
+    }
+    if (r == OK) rq->env->stats.writes++;
+    return r;
+}
+
+/* ---- COPY ---- */
+
+struct copy {
+    bool replaces;
+    uint16_t database; /* of the copy */
+};
+
+static enum err parse_copy(struct request *rq, struct copy *c)
 {
     enum err r = OK;
+    *c = (struct copy){.database = rq->client->database};
     for (size_t at = 3; at < rq->argc && r == OK; at++) {
         if (slice_is_word(rq->argv[at], "REPLACE")) {
-            *replaces = true;
+            c->replaces = true;
         } else if (slice_is_word(rq->argv[at], "DB") && at + 1 < rq->argc) {
-            r = copy_database(rq, rq->argv[++at]);
+            r = other_database(rq, rq->argv[++at], &c->database);
         } else {
             r = string_syntax(rq);
         }
@@ -44,26 +108,37 @@ static enum err parse_copy(struct request *rq, bool *replaces)
 
 static enum err copy_run(struct request *rq)
 {
+    struct copy c;
     struct slice from = {0};
     struct slice to = {0};
     struct entry entry;
     struct entry there = {0};
-    bool replaces = false;
-    enum err r = parse_copy(rq, &replaces);
-    if (r == OK && slice_eq(rq->argv[1], rq->argv[2])) {
+    enum err r = parse_copy(rq, &c);
+    if (r == OK && c.database == rq->client->database && slice_eq(rq->argv[1], rq->argv[2])) {
         r = error_set(&rq->error, ERR_SYNTAX, "source and destination objects are the same");
     }
     if (r == OK) r = string_entry(rq, rq->argv[1], &from, &entry);
     if (r == OK) r = arg_string_key(rq, rq->argv[2], &to);
-    if (r == OK && !replaces) r = request_get(rq, to, &there);
+    if (r != OK) return r;
+    if (c.database != rq->client->database) to = key_in(rq, to, c.database);
+    if (!c.replaces) r = request_get(rq, to, &there);
     if (r != OK) return r;
     if (entry.exists && !there.exists) {
         struct op op = copy_of(&entry, to);
-        r = request_commit(rq, &op, 1);
+        r = commit_across(rq, c.database, &op, NULL);
         if (r != OK) return r;
     }
     resp_int(rq->w, entry.exists && !there.exists);
     return OK;
+}
+
+/* The database of the copy is asked for too. */
+static enum err copy_subjects(struct request *rq, struct subjects *out)
+{
+    for (size_t at = 3; at + 1 < rq->argc; at++) {
+        if (slice_is_word(rq->argv[at], "DB")) subjects_database(out, rq->argv[++at]);
+    }
+    return subjects_keys(out);
 }
 
 const struct command cmd_copy = {
@@ -81,8 +156,58 @@ const struct command cmd_copy = {
     .summary = "Copies a value of any kind, with its expiry, to another plain key; 1 or 0.",
     .syntax = "source destination [DB destination-db] [REPLACE]",
     .reply = "1, or 0 when there is no such key, or the other one is there and `REPLACE` is not "
-             "given. `DB` may name only the selected database.",
+             "given.",
     .run = copy_run,
+    .subjects = copy_subjects,
+};
+
+/* ---- MOVE ---- */
+
+static enum err move_run(struct request *rq)
+{
+    struct slice from = {0};
+    struct entry entry;
+    struct entry there = {0};
+    uint16_t database = 0;
+    enum err r = other_database(rq, rq->argv[2], &database);
+    if (r == OK && database == rq->client->database) {
+        r = error_set(&rq->error, ERR_SYNTAX, "source and destination objects are the same");
+    }
+    if (r == OK) r = string_entry(rq, rq->argv[1], &from, &entry);
+    if (r != OK) return r;
+    struct slice to = key_in(rq, from, database);
+    r = request_get(rq, to, &there);
+    if (r != OK) return r;
+    if (entry.exists && !there.exists) {
+        struct op set = copy_of(&entry, to);
+        struct op remove = {.kind = OP_DELETE, .key = from};
+        r = commit_across(rq, database, &set, &remove);
+        if (r != OK) return r;
+    }
+    resp_int(rq->w, entry.exists && !there.exists);
+    return OK;
+}
+
+static enum err move_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_database(out, rq->argv[2]);
+    return subjects_keys(out);
+}
+
+const struct command cmd_move = {
+    .name = "move",
+    .arity = 3,
+    .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE | CMD_FAST,
+    .first_key = 1,
+    .last_key = 1,
+    .key_step = 1,
+    .key_flags = KEY_RW | KEY_ACCESS | KEY_DELETE,
+    .group = "generic",
+    .since = "0.1.0",
+    .summary = "Moves a plain key to another database, if it is not there; 1 or 0.",
+    .syntax = "key db",
+    .run = move_run,
+    .subjects = move_subjects,
 };
 
 /* ---- RENAME, RENAMENX ---- */
