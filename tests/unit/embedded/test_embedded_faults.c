@@ -193,17 +193,18 @@ static void options_out_of_their_range_are_named(void **state)
     assert_int_equal(access("/tmp/never-made", F_OK), -1);
 }
 
+/* But for sizes of memory, of which the server takes parts of what the machine has. */
 static void defaults_are_those_of_the_server(void **state)
 {
     struct tupled_options o;
     struct config c;
     tupled_options_init(&o);
     config_init(&c);
-    assert_int_equal(o.cache_bytes, c.cache_bytes);
-    assert_int_equal(o.store_cache_bytes, c.store_cache_bytes);
-    assert_int_equal(o.memtable_bytes, c.memtable_bytes);
+    assert_int_equal(o.cache_bytes, 256 << 20);
+    assert_int_equal(o.store_cache_bytes, 64 << 20);
+    assert_int_equal(o.memtable_bytes, 64 << 20);
+    assert_int_equal(o.write_buffer_bytes, 256 << 20);
     assert_int_equal(o.memtable_age_ms, c.memtable_age_ms);
-    assert_int_equal(o.write_buffer_bytes, c.write_buffer_bytes);
     assert_int_equal(o.journal_segment_bytes, c.journal_segment_bytes);
     assert_int_equal(o.changes_retention_ms, c.changes_retention_age_s * 1000);
     assert_int_equal(o.changes_retention_bytes, c.changes_retention_bytes);
