@@ -3,6 +3,7 @@
 #   start_server [argument...]   the ASan build (RELEASE=1: the release build) on a free port: $port; with HTTP=1
 #                                HTTP too: $http_port
 #   stop_server                  SIGTERM; it must end with status 0
+#   find_ports                   three ports in a row that are free: from $first on
 #   same <name> <wanted> <got>   `ok - name`, or `not ok - name` and what differs
 #   check <name> <command>...    `ok - name` when the command ends with status 0
 #   skip <name> <why>            `skip - name: why`
@@ -51,6 +52,17 @@ check() {
 
 skip() {
     echo "skip - $1: $2"
+}
+
+find_ports() {
+    local tries n
+    for ((tries = 0; tries < 100; tries++)); do
+        first=$((15000 + SRANDOM % 17000))
+        for ((n = first; n < first + 3; n++)); do
+            (exec 3<>"/dev/tcp/127.0.0.1/$n") 2>/dev/null && continue 2
+        done
+        return
+    done
 }
 
 start_server() {

@@ -25,18 +25,6 @@ lying() {
         grep -q 'is lost' "$scratch/verdict"
 }
 
-# Three ports in a row that are free, from $first.
-find_ports() {
-    local tries n
-    for ((tries = 0; tries < 100; tries++)); do
-        first=$((15000 + SRANDOM % 17000))
-        for ((n = first; n < first + 3; n++)); do
-            (exec 3<>"/dev/tcp/127.0.0.1/$n") 2>/dev/null && continue 2
-        done
-        return
-    done
-}
-
 # tools/cluster.sh, which reads $scratch/words and says $scratch/said; its process is $played.
 play() {
     find_ports

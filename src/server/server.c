@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/line_file.h"
 #include "base/list.h"
+#include "base/memory_limit.h"
 #include "base/random.h"
 #include "command/observe/memory.h"
 #include "request/backup.h"
@@ -266,6 +267,7 @@ static void begin_start(struct server *s)
     log_starting(s->config);
     service_init(&s->service);
     service_progress(&s->service, "opening the data");
+    s->memory_bytes = memory_limit();
     read_test_environment(s);
     settings_limit_clients(s);
 }

@@ -5,7 +5,6 @@
  */
 #include <sys/resource.h>
 
-#include "base/memory_limit.h"
 #include "request/login.h"
 #include "server/kept_users.h"
 #include "server/server_int.h"
@@ -25,21 +24,22 @@ static enum durability durability_of(const struct config *c)
 }
 
 /* What is a part of the memory is within bounds. */
-static uint64_t bytes_of(int64_t wanted, uint64_t least, uint64_t most)
+static uint64_t bytes_of(const struct server *s, int64_t wanted, uint64_t least, uint64_t most)
 {
     if (wanted >= 0) return (uint64_t)wanted;
-    uint64_t part = memory_limit() / 1000 * (uint64_t)-wanted;
+    uint64_t part = s->memory_bytes / 1000 * (uint64_t)-wanted;
     if (part > most) part = most;
     return part < least ? least : part;
 }
 
-static struct memory_sizes memory_sizes(const struct config *c)
+static struct memory_sizes memory_sizes(const struct server *s)
 {
+    const struct config *c = s->config;
     return (struct memory_sizes){
-        .memtable = bytes_of(c->memtable_bytes, (uint64_t)16 << 20, (uint64_t)256 << 20),
-        .write_buffer = bytes_of(c->write_buffer_bytes, (uint64_t)64 << 20, (uint64_t)1 << 30),
-        .cache = bytes_of(c->cache_bytes, (uint64_t)16 << 20, UINT64_MAX),
-        .store_cache = bytes_of(c->store_cache_bytes, (uint64_t)16 << 20, UINT64_MAX),
+        .memtable = bytes_of(s, c->memtable_bytes, (uint64_t)16 << 20, (uint64_t)256 << 20),
+        .write_buffer = bytes_of(s, c->write_buffer_bytes, (uint64_t)64 << 20, (uint64_t)1 << 30),
+        .cache = bytes_of(s, c->cache_bytes, (uint64_t)16 << 20, UINT64_MAX),
+        .store_cache = bytes_of(s, c->store_cache_bytes, (uint64_t)16 << 20, UINT64_MAX),
     };
 }
 
@@ -53,7 +53,7 @@ static struct local_options settings_local(const struct server *s)
         .segment_bytes = c->journal_segment_bytes,
         .retention_ms = (int64_t)c->changes_retention_age_s * 1000,
         .retention_bytes = c->changes_retention_bytes,
-        .store_cache_bytes = memory_sizes(c).store_cache,
+        .store_cache_bytes = memory_sizes(s).store_cache,
         .archive_dir = c->archive_dir,
         .archive_ms = (int64_t)c->archive_interval_s * 1000,
     };
@@ -62,7 +62,7 @@ static struct local_options settings_local(const struct server *s)
 static struct pipeline_options settings_pipeline(const struct server *s)
 {
     const struct config *c = s->config;
-    struct memory_sizes m = memory_sizes(c);
+    struct memory_sizes m = memory_sizes(s);
     return (struct pipeline_options){
         .memtable_bytes = m.memtable,
         .memtable_age_ms = (int64_t)c->memtable_age_ms,
@@ -198,7 +198,7 @@ uint64_t settings_client_memory(const struct server *s)
 {
     int64_t wanted = s->config->maxmemory_clients;
     if (wanted >= 0) return (uint64_t)wanted;
-    uint64_t share = memory_limit() / 1000 * (uint64_t)-wanted;
+    uint64_t share = s->memory_bytes / 1000 * (uint64_t)-wanted;
     uint64_t least = 2 * transaction_bytes_max(s->config);
     return share > least ? share : least;
 }
@@ -223,7 +223,7 @@ void settings_to_env(struct server *s)
     env->settings.metrics_names = (size_t)c->metrics_names;
     env->settings.block_max_ms = (int64_t)c->block_max_ms;
     env->settings.memory_clients_max = settings_client_memory(s);
-    env->settings.memory = memory_sizes(c);
+    env->settings.memory = memory_sizes(s);
     env->settings.queue_prefetch = (size_t)c->queue_prefetch;
 }
 

@@ -20,8 +20,16 @@ paced=build/release/tests/bench/bench_paced
 [ -x "$paced" ] || { echo "make bench-build comes first"; exit 2; }
 holder='' dumper=''
 
+# The shell that repeats pg_dump, then the one that it runs.
+end_dumps() {
+    local dump
+    dump=$(pgrep -P "$dumper")
+    kill "$dumper" $dump 2>/dev/null
+    wait "$dumper" 2>/dev/null
+    dumper=''
+}
 remove() {
-    [ -z "$dumper" ] || { kill "$dumper" && wait "$dumper"; } 2>/dev/null
+    [ -z "$dumper" ] || end_dumps
     [ -z "$holder" ] || { kill "$holder" && wait "$holder"; } 2>/dev/null
     nodes_remove
 }
@@ -33,7 +41,6 @@ nodes_start || exit 2
 nodes_leader || exit 2
 
 port() { echo "${nodes_port[leader]}"; }
-now_ms() { echo $(($(date +%s%N) / 1000000)); }
 memory() { awk -v what="$1:" '$1 == what {printf "%d MB", $2 / 1024}' "/proc/$(cat "$nodes_dir/n$leader.pid")/status"; }
 size() { pgc_sql "$pgc_lead" "SELECT pg_size_pretty(pg_total_relation_size('$1'))"; }
 
@@ -66,9 +73,7 @@ read -r -t 10 snapshot <&9 || exit 2
 done) &
 dumper=$!
 echo "... beside pg_dump, $snapshot_s s: $("$paced" put "$(port)" "$entries" "$snapshot_s" 100)"
-kill "$dumper" && wait "$dumper" 2>/dev/null
-dumper=''
-pkill -TERM -P "$holder" 2>/dev/null
+end_dumps
 echo 'COMMIT;' >&8
 exec 8>&- 9<&-
 wait "$holder"
@@ -78,28 +83,17 @@ echo "... alone again: $("$paced" put "$(port)" "$entries" 60 100)"
 
 # ---- 4 ----
 
-write_somewhere() {
-    local n end=$((SECONDS + 60))
-    while [ "$SECONDS" -lt "$end" ]; do
-        for n in 1 2 3; do
-            timeout 1 redis-cli -p "${nodes_port[n]}" KV.SUM '["n"]' 1 2>/dev/null | grep -qE '^[0-9a-f]{20}$' && return
-        done
-        sleep 0.005
-    done
-    echo "no node takes a write" >&2
-    return 1
-}
 take_over() { # name, signal
     local i begin tail took=()
     for ((i = 0; i < times; i++)); do
         sleep 3
-        write_somewhere && nodes_leader || return
+        nodes_write && nodes_leader || return
         "$paced" set "$(port)" "$entries" 5 1000 >/dev/null
         tail=$(pgc_sql "$pgc_lead" "SELECT count(*) FROM tupled_log, tupled_applied WHERE part = 0 AND batch > applied")
-        begin=$(now_ms)
+        begin=$(nodes_ms)
         nodes_signal "$leader" "$2"
-        write_somewhere || return
-        took+=("$(($(now_ms) - begin)) ms (batches in the log only: $tail)")
+        nodes_write || return
+        took+=("$(($(nodes_ms) - begin)) ms (batches in the log only: $tail)")
     done
     printf "$1: %s\n" "${took[@]}"
 }

@@ -18,34 +18,17 @@ trap 'exit 130' INT TERM
 nodes_is_plain=1 nodes_options=(--lease "${LEASE:-3000}")
 nodes_start || exit 2
 
-now_ms() {
-    echo $(($(date +%s%N) / 1000000))
-}
-
-# Until a write is acknowledged, a minute at most.
-write_somewhere() {
-    local n end=$((SECONDS + 60))
-    while [ "$SECONDS" -lt "$end" ]; do
-        for n in 1 2 3; do
-            timeout 1 redis-cli -p "${nodes_port[n]}" KV.SUM '["n"]' 1 2>/dev/null | grep -qE '^[0-9a-f]{20}$' && return
-        done
-        sleep 0.005
-    done
-    echo "no node takes a write" >&2
-    return 1
-}
-
 measure() { # <name> <signal>
     local i begin took=()
     for ((i = 0; i < times; i++)); do
         # All nodes are there, and the beat is somewhere.
         sleep "$((1 + RANDOM % 2)).$((RANDOM % 900 + 100))"
-        write_somewhere || return
+        nodes_write || return
         nodes_leader || return
-        begin=$(now_ms)
+        begin=$(nodes_ms)
         nodes_signal "$leader" "$2"
-        write_somewhere || return
-        took+=($(($(now_ms) - begin)))
+        nodes_write || return
+        took+=($(($(nodes_ms) - begin)))
     done
     printf '%s\n' "${took[@]}" | sort -n | awk -v name="$1" '
         { t[NR] = $1 }

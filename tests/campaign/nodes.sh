@@ -10,6 +10,8 @@
 #   nodes_link <n>            the way of the other nodes to node <n>
 #   nodes_fail_over           pgc_fail_over, and the ways of the standbys lead to the new primary
 #   nodes_rejoin <p>          pgc_rejoin likewise
+#   nodes_write               until some node acknowledges a write, a minute at most
+#   nodes_ms                  the time
 #   nodes_statuses            with which statuses nodes have ended, "count status ..."
 #   nodes_remove              ends all of it
 # Before nodes_start may be set: nodes_is_plain=1, no proxy; nodes_port=(ports); nodes_http=(ports), else no HTTP;
@@ -121,6 +123,22 @@ nodes_fail_over() {
     nodes_proxy "to $(nodes_upstream 1) ${pgc_ports[pgc_lead]}" &&
         nodes_proxy "to $(nodes_upstream 2) ${pgc_ports[pgc_lead]}" &&
         nodes_proxy "to $(nodes_upstream 3) ${pgc_ports[pgc_lead]}"
+}
+
+nodes_write() {
+    local n end=$((SECONDS + 60))
+    while [ "$SECONDS" -lt "$end" ]; do
+        for n in 1 2 3; do
+            timeout 1 redis-cli -p "${nodes_port[n]}" KV.SUM '["n"]' 1 2>/dev/null | grep -qE '^[0-9a-f]{20}$' && return
+        done
+        sleep 0.005
+    done
+    echo "no node takes a write" >&2
+    return 1
+}
+
+nodes_ms() {
+    echo $(($(date +%s%N) / 1000000))
 }
 
 nodes_statuses() {
