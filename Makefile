@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check docs bench demo fuzz crash export sim late abandon clients model mutants cluster test-cluster deps test-deps \
+LIVE_GOALS := run test check analyze docs bench demo fuzz crash export sim late abandon clients model mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
@@ -157,7 +157,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late
 .PHONY: deb deb-deps package-test uninstall
-.PHONY: clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
+.PHONY: analyze clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
 
@@ -193,6 +193,9 @@ docs: test-deps ## write docs/commands.md and the lists of error codes from thei
 
 check: test-deps ## warnings of gcc and clang, format, clang-tidy, cppcheck, the house's rules
 	@MAKE="$(MAKE)" JOBS="$(JOBS)" tools/check.sh
+
+analyze: test-deps ## clang-tidy again, which follows each function through all states that it does by default
+	@MAKE="$(MAKE)" JOBS="$(JOBS)" tools/check.sh analyze
 
 bench: bench-deps ## speed, side by side with a Redis it starts (tests/bench/run.sh)
 	@$(PMAKE) bench-build

@@ -259,11 +259,11 @@ done
 
 for group in "${groups[@]}"; do
     case $group in
-    unit) side_by_side c_programs tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
+    unit) least=2 side_by_side c_programs tests/unit/*/test_*.c tests/unit/*/*/test_*.c ;;
     model) scripts tests/model/run.sh ;;
     sim) c_programs tests/sim/sim_*.c ;;
     fuzz)
-        side_by_side fuzz_wanted tests/fuzz/fuzz_*.c
+        least=2 side_by_side fuzz_wanted tests/fuzz/fuzz_*.c
         ;;
     tools) scripts tools/*_test.sh ;;
     redis) least=2 side_by_side redis_stream programs scripts ;; # they wait more than they work
