@@ -320,7 +320,7 @@ help: ## this list
 
 fuzz-build: $(FUZZ_PROGRAMS)
 bench-build: all $(BENCH_PROGRAMS)
-test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late build/asan/tupledctl)
+test-build: all examples fuzz-build $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(if $(HAS_MAIN),build/asan/tupled build/asan/tupled-late build/asan/tupledctl build/tsan/tupled)
 # Everything gcc compiles, for `make check`.
 check-build: all examples $(ASAN_PROGRAMS) $(TSAN_PROGRAMS) $(BENCH_PROGRAMS)
 

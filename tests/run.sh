@@ -136,8 +136,10 @@ c_programs() {
     for src in "$@"; do
         wanted "$src" || continue
         run "$src" "$root/build/asan/${src%.c}"
-        if head -n 5 "$src" | grep -q 'tsan: yes' && [[ $src == tests/* ]]; then
+        if head -n 5 "$src" | grep -q 'tsan: yes'; then
             run "$src (tsan)" "${plain[@]}" "$root/build/tsan/${src%.c}"
+        elif head -n 5 "$src" | grep -q 'tsan server: yes'; then
+            TUPLED_ASAN_BIN=$root/build/tsan/tupled run "$src (tsan)" "${plain[@]}" "$root/build/asan/${src%.c}"
         fi
     done
 }

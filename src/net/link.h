@@ -37,6 +37,8 @@ struct net_counts {
     uint64_t connections; /* accepted, with those that were refused then */
     uint64_t rejected;
     uint64_t in_bytes, out_bytes; /* under TLS what was in it */
+    uint64_t helped_reads,
+        helped_writes; /* times that another thread than the loop received, sent */
     /* Of TLS: those that were done, that failed, that took too long, and that had to make room. */
     uint64_t handshakes, handshakes_failed, handshakes_timed_out, handshakes_cut;
 };

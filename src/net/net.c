@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "net/net_int.h"
 
@@ -23,7 +24,7 @@ void net_set_durable(struct net *n, uint64_t version)
 
 /* Those that are queued while this runs come after all that were queued before: what a full turn
  * leaves stays at the front. */
-static void run_queue(struct net *n)
+static void run_queued(struct net *n)
 {
     struct conn **end = n->run_last;
     while (n->run_first != NULL && !net_turn_is_full(n)) {
@@ -35,6 +36,15 @@ static void run_queue(struct net *n)
         if (c->stream.state == STREAM_OPEN) conn_run(c);
         if (is_last) return;
     }
+}
+
+static void run_queue(struct net *n)
+{
+    if (n->run_first == NULL) return;
+    n->flushes_later = n->io != NULL;
+    run_queued(n);
+    if (n->flushes_later) conn_flush_queued(n, false);
+    n->flushes_later = false;
 }
 
 static bool forget(struct conn *c, size_t *work)
@@ -117,8 +127,8 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     (void)events;
     n->options.hooks.tick(n->options.hooks.arg);
     if (!n->is_gated) return;
-    n->is_gated = false;
-    if (net_may_send(n)) net_set_durable(n, n->durable);
+    n->is_gated = !net_may_send(n);
+    if (!n->is_gated) net_set_durable(n, n->durable);
 }
 
 static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
@@ -175,6 +185,10 @@ void net_open(struct net *n, const struct net_options *options)
 {
     n->options = *options;
     n->is_open = true;
+    if (options->io_threads > 1) {
+        n->io = io_threads_new(options->io_threads);
+        if (n->io == NULL) log_warning("no threads for io-threads: the loop goes on without them");
+    }
     ev_prepare_init(&n->prepare, on_prepare);
     n->prepare.data = n;
     ev_prepare_start(n->loop, &n->prepare);
@@ -281,6 +295,7 @@ void net_free(struct net *n)
 {
     if (n == NULL) return;
     net_close(n);
+    io_threads_free(n->io);
     tls_context_free(n->tls);
     htab_fini(&n->peers);
     ev_loop_destroy(n->loop);

@@ -1,6 +1,7 @@
 /* net: the event loop, listeners, connections and timers, on libev. It moves bytes; what they mean
  * is the protocols' to know (stream.h), and what else belongs to a turn of the loop is done by the
- * hooks. Everything here belongs to the loop thread, but for net_wake.
+ * hooks. Everything here belongs to the loop thread, but for net_wake and the hook may_send. With
+ * io_threads others do a part of the loop's work while it waits for them (net/io_threads.h).
  */
 #ifndef NET_NET_H
 #define NET_NET_H
@@ -30,8 +31,8 @@ struct net_hooks {
     /* Every 10 ms, every 100 ms. */
     void (*tick)(void *arg);
     void (*slow_tick)(void *arg);
-    /* Asked right before anything is sent: no means that everybody's output is held, until a later
-     * tick hears yes. NULL = always yes. */
+    /* Asked right before anything is sent, by any of the threads that send: no means that
+     * everybody's output is held, until a later tick hears yes. NULL = always yes. */
     bool (*may_send)(void *arg);
 };
 
@@ -39,6 +40,8 @@ struct net_options {
     struct net_hooks hooks;
     struct net_counts *counts; /* added to; borrowed until net_close returns, as the next */
     struct tls_status *tls;    /* its figures of connections and handshakes are kept right */
+    unsigned io_threads; /* that send and receive, the loop's own among them; at most 128; 0 and 1:
+                          * it is alone */
     int backlog;
     bool is_protected;            /* only connections from this machine are served */
     uint64_t keepalive_s;         /* TCP keep-alive; 0 = off */

@@ -1,4 +1,5 @@
-/* net_int: what net.c, listen.c, unix_socket.c, conn.c and handshake.c share. */
+/* net_int: what net.c, listen.c, unix_socket.c, the files of connections (conn, conn_read,
+ * conn_write) and handshake.c share. */
 #ifndef NET_NET_INT_H
 #define NET_NET_INT_H
 
@@ -8,6 +9,7 @@
 #include <ev.h>
 #pragma GCC diagnostic pop
 
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/peers.h"
 #include "net/stream.h"
@@ -15,6 +17,23 @@
 
 #define LISTENERS_MAX 64
 #define SIGNALS_MAX 8
+#define CONNS_AT_ONCE 64 /* that are received from, or sent to, before the clock is looked at */
+
+/* What was received of a connection ahead of its turn. */
+struct conn_received {
+    bool is_there;
+    int error;     /* errno, when `bytes` is below 0 */
+    uint8_t *room; /* where, and how much at most: while it is being received */
+    size_t size;
+    ssize_t bytes; /* as recv says */
+};
+
+/* What became of sending to it. */
+struct conn_sending {
+    size_t bytes; /* sent */
+    size_t left;  /* could be sent, but was not */
+    bool is_gated, has_failed;
+};
 
 /* The socket of a stream. In net->dying when that is dead, freed at the end of the turn or later.
  */
@@ -33,6 +52,8 @@ struct conn {
     bool is_flush_queued;  /* in net->flush_first: somebody else wrote to it */
     bool is_finishing;     /* the server stops, and waits for the end of this one */
     bool is_overrun;       /* what was written to it was dropped: to be killed */
+    struct conn_received received;
+    struct conn_sending sending;
     const char *overrun_why; /* NULL = its output was over the limit */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;
@@ -78,6 +99,8 @@ struct net {
     struct conn *late_first, **late_last;
     struct conn *run_first, **run_last;
     struct conn held;        /* head of a circular list */
+    struct io_threads *io;   /* owned; NULL = the loop is alone */
+    bool flushes_later;      /* connections that have run are queued to be flushed, together */
     struct tls_context *tls; /* owned; of new connections; NULL = none yet */
     struct conn handshakes;  /* head of a circular list: connections in a handshake, oldest first */
     /* Those of them that have something to do. */
@@ -133,24 +156,47 @@ void conn_new(struct net *n, const struct listener *l, const struct link *link);
 struct conn *conn_make(struct net *n, const struct listener *l, const struct link *link);
 /* The other half. */
 void conn_begin(struct conn *c);
+/* Among those whose output waits for a version, and no longer. */
+void conn_hold(struct conn *c);
+void conn_unhold(struct conn *c);
+void conn_free(struct conn *c);
+
+/* conn_read.c */
+void conn_on_readable(struct ev_loop *loop, ev_io *io, int events);
 /* Runs what it has; loop's run queue. */
 void conn_run(struct conn *c);
 /* Reads those of net->readable, and runs what came, until the turn is full. */
 void conn_read_all(struct net *n);
+/* It is read in this turn or the next, whether the socket is readable or not. */
+void conn_queue_read(struct conn *c);
+
+/* conn_write.c */
+void conn_on_writable(struct ev_loop *loop, ev_io *io, int events);
+/* Writes what may be written. */
+void conn_flush(struct conn *c);
 /* It is flushed at the end of this turn, or in a later one when they are many. */
 void conn_queue_flush(struct conn *c);
 /* Flushes those that are queued for it, and kills those that are over their limit; not `all`: for
  * some milliseconds. */
 void conn_flush_queued(struct net *n, bool all);
-void conn_free(struct conn *c);
 
-/* May anything be sent now? Where not, the tick looks again. */
-static inline bool net_may_send(struct net *n)
+static inline struct conn *conn_of(struct stream *s)
+{
+    return (struct conn *)s;
+}
+
+/* Without helpers it lasts, so the clock is looked at more often. */
+static inline size_t conns_at_once(const struct net *n)
+{
+    return n->io == NULL ? CONNS_AT_ONCE / 4 : CONNS_AT_ONCE;
+}
+
+/* May anything be sent now? Whoever hears no sees to it that is_gated is set: the tick looks again.
+ * Any thread of net. */
+static inline bool net_may_send(const struct net *n)
 {
     const struct net_hooks *h = &n->options.hooks;
-    if (h->may_send == NULL || h->may_send(h->arg)) return true;
-    n->is_gated = true;
-    return false;
+    return h->may_send == NULL || h->may_send(h->arg);
 }
 
 #endif

@@ -44,7 +44,8 @@ struct config {
     size_t bind_count;
     uint64_t port;
     uint64_t tcp_backlog;
-    char *unixsocket; /* owned; empty = none */
+    uint64_t io_threads; /* 0 = by the number of processors */
+    char *unixsocket;    /* owned; empty = none */
     uint64_t unixsocketperm;
     enum config_switch protected_mode;
     char *requirepass;      /* owned, as the next; handed on and forgotten: server/users.c */

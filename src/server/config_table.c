@@ -4,6 +4,7 @@
  * config. The three with a grammar of their own (bind, client-output-buffer-limit, durability) have
  * a type each.
  */
+#include "net/io_threads.h"
 #include "server/setting.h"
 
 /* A yes|no setting is a word setting too: {"no", "yes", NULL}. */
@@ -33,6 +34,8 @@ static const struct setting settings[] = {
      "TCP port; 0 listens on none"},
     {"tcp-backlog", SETTING_NUMBER, AT(tcp_backlog), "511", 1, NUMBER_MAX, NULL, FIXED,
      "connections that may wait to be accepted"},
+    {"io-threads", SETTING_NUMBER, AT(io_threads), "0", 0, IO_THREADS_MAX, NULL, FIXED,
+     "threads that receive and send; 1 = the loop alone; 0 = by the number of processors"},
     {"unixsocket", SETTING_TEXT, AT(unixsocket), "", 0, 107, NULL, FIXED,
      "path of a Unix socket to listen on; empty = none"},
     {"unixsocketperm", SETTING_OCTAL, AT(unixsocketperm), "0", 0, 0777, NULL, FIXED,

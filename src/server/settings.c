@@ -5,6 +5,8 @@
  */
 #include <sys/resource.h>
 
+#include "base/resources.h"
+#include "net/io_threads.h"
 #include "request/login.h"
 #include "server/kept_users.h"
 #include "server/server_int.h"
@@ -139,10 +141,21 @@ struct db_options settings_db(const struct server *s)
     return o;
 }
 
+/* Half of the processors: the others are for the loop's journal, store and reads, and for clients
+ * on this machine. Below four there is nothing to be had. */
+static unsigned io_threads(const struct config *c)
+{
+    if (c->io_threads > 0) return (unsigned)c->io_threads;
+    unsigned processors = processors_limit();
+    if (processors < 4) return 1;
+    return processors / 2 < IO_THREADS_BY_DEFAULT_MAX ? processors / 2 : IO_THREADS_BY_DEFAULT_MAX;
+}
+
 struct net_options settings_net(const struct server *s)
 {
     const struct config *c = s->config;
     return (struct net_options){
+        .io_threads = io_threads(c),
         .backlog = (int)c->tcp_backlog,
         .is_protected = c->protected_mode == CONFIG_YES && users_are_open(s),
         .keepalive_s = c->tcp_keepalive_s,

@@ -121,6 +121,7 @@ static void defaults_are_those_of_the_contract(void **state)
     assert_string_equal(c.bind[0], "127.0.0.1");
     assert_int_equal(c.port, 6379);
     assert_int_equal(c.tcp_backlog, 511);
+    assert_int_equal(c.io_threads, 0);
     assert_int_equal(c.timeout_s, 0);
     assert_int_equal(c.tcp_keepalive_s, 300);
     assert_int_equal(c.maxclients, 10000);

@@ -1,4 +1,4 @@
-/* memory_limit: what control groups leave of the memory. */
+/* resources: what control groups leave of the memory and the processors. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory_limit.h"
+#include "base/resources.h"
 
 static char root[] = "/tmp/tupled-groups-XXXXXX";
 
@@ -88,11 +88,39 @@ static void what_is_no_list_of_groups_has_no_limit(void **state)
     assert_true(memory_limit() < (uint64_t)1 << 50);
 }
 
+static uint64_t processors(const char *groups)
+{
+    return processors_limit_of_groups(root, slice_str(groups));
+}
+
+static void processors_are_a_quota_of_a_period(void **state)
+{
+    put("p.slice/cpu.max", "150000 100000\n");
+    put("p.slice/q.scope/cpu.max", "max 100000\n");
+    put("p.slice/r.scope/cpu.max", "20000 50000\n");
+    put("p.slice/s.scope/cpu.max", "20000\n");
+    put("p.slice/t.scope/cpu.max", "20000 0\n");
+    assert_int_equal(processors("0::/p.slice/q.scope\n"), 1500);
+    assert_int_equal(processors("0::/p.slice/r.scope\n"), 400);
+    assert_int_equal(processors("0::/p.slice/s.scope\n"), 1500);
+    assert_int_equal(processors("0::/p.slice/t.scope\n"), 1500);
+    put("cpu/docker/cpu.cfs_quota_us", "250000\n");
+    put("cpu/docker/cpu.cfs_period_us", "100000\n");
+    put("cpu/cpu.cfs_quota_us", "-1\n");
+    put("cpu/cpu.cfs_period_us", "100000\n");
+    assert_int_equal(processors("12:cpu,cpuacct:/docker/x\n4:memory:/docker\n"), 2500);
+    assert_true(processors("12:cpu,cpuacct:/\n") == UINT64_MAX);
+    assert_true(processors("4:memory:/docker\n") == UINT64_MAX);
+    assert_true(processors_limit() >= 1 &&
+                processors_limit() <= (unsigned)sysconf(_SC_NPROCESSORS_CONF));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_of_the_group_and_those_above_counts),
         cmocka_unit_test(the_first_version_has_a_tree_for_memory),
+        cmocka_unit_test(processors_are_a_quota_of_a_period),
         cmocka_unit_test(what_is_no_list_of_groups_has_no_limit),
     };
     return cmocka_run_group_tests(tests, begin, end);
