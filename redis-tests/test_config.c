@@ -308,7 +308,7 @@ static void settings_with_one_meaning_may_be_set_to_it(void **state)
         {"pidfile", "", "x"},
         {"syslog-enabled", "no", "yes"},
         {"enable-module-command", "no", "yes"},
-        {"io-threads-do-reads", "no", "yes"},
+        {"io-threads-do-reads", "yes", "no"},
         {"tracking-table-max-keys", "0", "1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

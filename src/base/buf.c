@@ -64,6 +64,33 @@ void buf_append_str(struct buf *b, const char *text)
     buf_append(b, text, strlen(text));
 }
 
+static size_t decimal_digits(uint64_t v)
+{
+    static const uint64_t powers[] = {UINT64_C(1),
+                                      UINT64_C(10),
+                                      UINT64_C(100),
+                                      UINT64_C(1000),
+                                      UINT64_C(10000),
+                                      UINT64_C(100000),
+                                      UINT64_C(1000000),
+                                      UINT64_C(10000000),
+                                      UINT64_C(100000000),
+                                      UINT64_C(1000000000),
+                                      UINT64_C(10000000000),
+                                      UINT64_C(100000000000),
+                                      UINT64_C(1000000000000),
+                                      UINT64_C(10000000000000),
+                                      UINT64_C(100000000000000),
+                                      UINT64_C(1000000000000000),
+                                      UINT64_C(10000000000000000),
+                                      UINT64_C(100000000000000000),
+                                      UINT64_C(1000000000000000000),
+                                      UINT64_C(10000000000000000000)};
+    unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
+    unsigned guess = bits * 1233 >> 12; /* 1233 / 4096 is about log10(2) */
+    return guess + (v >= powers[guess] || v == 0);
+}
+
 size_t u64_format(uint64_t v, char *out)
 {
     static const char pairs[] = "0001020304050607080910111213141516171819"
@@ -71,8 +98,7 @@ size_t u64_format(uint64_t v, char *out)
                                 "4041424344454647484950515253545556575859"
                                 "6061626364656667686970717273747576777879"
                                 "8081828384858687888990919293949596979899";
-    size_t digits = 1;
-    for (uint64_t rest = v; rest >= 10; digits++) rest /= 10;
+    size_t digits = decimal_digits(v);
     size_t at = digits;
     while (v >= 100) {
         unsigned two = (unsigned)(v % 100);

@@ -129,6 +129,24 @@ static void render_items(struct render *r, uint32_t count, const uint8_t **at, c
     buf_append_byte(r->out, ']');
 }
 
+/* A member's value; most are short texts and small numbers. */
+static inline void render_member(struct render *r, const uint8_t **at, const uint8_t *end)
+{
+    const uint8_t *p = *at;
+    if (p < end && *p < 0x80) {
+        *at = p + 1;
+        buf_append_u64(r->out, *p);
+        return;
+    }
+    size_t len = p < end ? *p & 31u : 0;
+    if (p < end && (*p & 0xe0) == 0xa0 && (size_t)(end - p) > len) {
+        *at = p + 1 + len;
+        json_string_write(slice_of(p + 1, len), r->out);
+        return;
+    }
+    render_value(r, at, end);
+}
+
 static void render_members(struct render *r, uint32_t count, const uint8_t **at, const uint8_t *end)
 {
     buf_append_byte(r->out, '{');
@@ -144,7 +162,7 @@ static void render_members(struct render *r, uint32_t count, const uint8_t **at,
         }
         json_string_write(key.body, r->out);
         buf_append_byte(r->out, ':');
-        render_value(r, at, end);
+        render_member(r, at, end);
     }
     buf_append_byte(r->out, '}');
 }

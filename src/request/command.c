@@ -2,8 +2,6 @@
 #include "request/block.h"
 #include "request/feature.h"
 
-#include <ctype.h>
-
 #include "base/clock.h"
 #include "base/list.h"
 #include "request/login.h"
@@ -28,7 +26,9 @@ static uint32_t name_hash(struct slice name)
 static bool name_is(const char *name, struct slice given)
 {
     for (size_t i = 0; i < given.len; i++) {
-        if (name[i] == '\0' || tolower(given.data[i]) != name[i]) return false;
+        uint8_t c = given.data[i];
+        if ((uint8_t)(c - 'A') < 26) c |= 0x20;
+        if (c == '\0' || c != (uint8_t)name[i]) return false;
     }
     return name[given.len] == '\0';
 }
