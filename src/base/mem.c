@@ -64,3 +64,9 @@ void mem_trim(void)
 {
     malloc_trim(0);
 }
+
+void mem_keep_blocks(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, 4 << 20);
+    (void)mallopt(M_TRIM_THRESHOLD, 32 << 20);
+}

@@ -33,5 +33,9 @@ struct mem_stats {
 void mem_stats(struct mem_stats *out);
 /* Gives back to the system what is free. */
 void mem_trim(void);
+/* For a server, before there are threads: blocks of up to 4 MB (long replies and arguments) are not
+ * given back to the system each time one is freed, and up to 32 MB at the end of the heap are kept.
+ * mallopt(3). */
+void mem_keep_blocks(void);
 
 #endif

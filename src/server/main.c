@@ -1,6 +1,7 @@
 /* main: `tupled [config-file] [--name value ...]`. */
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "server/server.h"
 #include "tupled.h"
 
@@ -31,6 +32,7 @@ int main(int argc, char **argv)
         print_help();
         status = 0;
     } else {
+        mem_keep_blocks();
         status = server_run(&config, argv[0], NULL);
     }
     config_fini(&config);
