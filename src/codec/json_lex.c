@@ -2,10 +2,8 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
+#include "codec/json_bytes.h"
 #include "codec/number.h"
 #include "codec/utf8.h"
 
@@ -19,62 +17,6 @@ bool json_fail(struct json *j, const uint8_t *where, const char *format, ...)
     size_t offset = (size_t)(where - j->start);
     (void)error_set(j->e, j->code, "%s: %s at offset %zu", j->subject, what, offset);
     return false;
-}
-
-#define EACH_BYTE(b) (UINT64_C(0x0101010101010101) * (b))
-
-/* Lowest set bit: the high bit of the first byte that is '"', '\\' or a control character. Bytes
- * above it may be marked wrongly (a borrow runs upwards), never the first. */
-static uint64_t special_bytes(uint64_t word)
-{
-    uint64_t quote = word ^ EACH_BYTE('"'), slash = word ^ EACH_BYTE('\\');
-    uint64_t marks = ((quote - EACH_BYTE(1)) & ~quote) | ((slash - EACH_BYTE(1)) & ~slash) |
-                     ((word - EACH_BYTE(0x20)) & ~word);
-    return marks & EACH_BYTE(0x80);
-}
-
-#ifdef __SSE2__
-
-/* Bit i: byte i of the 16 is one of those; with `ascii_only` also one above 0x7f. */
-static inline unsigned special_of_16(__m128i bytes, bool ascii_only)
-{
-    const __m128i space = _mm_set1_epi8(0x20);
-    __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
-    __m128i slash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-    __m128i printed = _mm_cmpeq_epi8(_mm_max_epu8(bytes, space), bytes);
-    unsigned marks = (unsigned)_mm_movemask_epi8(_mm_or_si128(quote, slash));
-    marks |= (unsigned)_mm_movemask_epi8(printed) ^ 0xffffu;
-    if (ascii_only) marks |= (unsigned)_mm_movemask_epi8(bytes);
-    return marks;
-}
-
-#define HAS_16_AT_ONCE 1
-#else
-#define HAS_16_AT_ONCE 0
-#endif
-
-/* First byte that a string writer or reader has to look at: '"', '\\', control; with `ascii_only`
- * also anything above 0x7f. */
-static inline __attribute__((always_inline)) const uint8_t *skip_plain(const uint8_t *p,
-                                                                       const uint8_t *end,
-                                                                       bool ascii_only)
-{
-#if HAS_16_AT_ONCE
-    for (; end - p >= 16; p += 16) {
-        unsigned marks = special_of_16(_mm_loadu_si128((const __m128i_u *)p), ascii_only);
-        if (marks != 0) return p + __builtin_ctz(marks);
-    }
-#endif
-    while (end - p >= 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        uint64_t marks = special_bytes(word);
-        if (ascii_only) marks |= word & EACH_BYTE(0x80);
-        if (marks != 0) return p + __builtin_ctzll(marks) / 8;
-        p += 8;
-    }
-    while (p < end && *p >= 0x20 && *p != '"' && *p != '\\' && !(ascii_only && *p >= 0x80)) p++;
-    return p;
 }
 
 static int hex4(const uint8_t *p, const uint8_t *end)
@@ -119,7 +61,7 @@ bool json_string_scan(struct json *j, struct slice *raw, bool *has_escape)
     const uint8_t *open = j->at++;
     *has_escape = false;
     for (;;) {
-        j->at = skip_plain(j->at, j->end, true);
+        j->at = json_skip_plain(j->at, j->end, true);
         if (j->at == j->end) return json_fail(j, open, "string without an end");
         uint8_t c = *j->at;
         if (c == '"') {
@@ -160,7 +102,7 @@ void json_string_unescape(struct slice raw, struct buf *out)
     if (to == NULL || raw.len == 0) return;
     const uint8_t *p = raw.data, *end = p + raw.len;
     while (p < end) {
-        const uint8_t *plain = skip_plain(p, end, false);
+        const uint8_t *plain = json_skip_plain(p, end, false);
         memcpy(to, p, (size_t)(plain - p));
         to += plain - p;
         p = plain;
@@ -315,61 +257,12 @@ static void write_escape(uint8_t c, struct buf *out)
     out->len += 6;
 }
 
-/* Copies a text of 8 to 16 bytes, as two words that may overlap; true when it has nothing to escape.
- */
-static inline bool copy_16(uint8_t *to, const uint8_t *p, size_t len)
-{
-    uint64_t low, high;
-    memcpy(&low, p, 8);
-    memcpy(&high, p + len - 8, 8);
-    memcpy(to, &low, 8);
-    memcpy(to + len - 8, &high, 8);
-#if HAS_16_AT_ONCE
-    return special_of_16(_mm_set_epi64x((long long)high, (long long)low), false) == 0;
-#else
-    return (special_bytes(low) | special_bytes(high)) == 0;
-#endif
-}
-
-/* Copies a text of up to 7 bytes; true when it has nothing to escape. */
-static inline bool copy_7(uint8_t *to, const uint8_t *p, size_t len)
-{
-    if (len >= 4) {
-        uint32_t low, high;
-        memcpy(&low, p, 4);
-        memcpy(&high, p + len - 4, 4);
-        memcpy(to, &low, 4);
-        memcpy(to + len - 4, &high, 4);
-        return special_bytes((uint64_t)high << 32 | low) == 0;
-    }
-    if (len == 0) return true;
-    uint8_t first = p[0], middle = p[len / 2], last = p[len - 1];
-    to[0] = first;
-    to[len / 2] = middle;
-    to[len - 1] = last;
-    return special_bytes(EACH_BYTE('a') << 24 | (uint64_t)last << 16 | (uint64_t)middle << 8 |
-                         first) == 0;
-}
-
-/* Copies a text; true when it has nothing to escape: else what is at `to` means nothing. */
-static inline bool copy_plain(uint8_t *to, const uint8_t *p, size_t len)
-{
-    if (len < 8) return copy_7(to, p, len);
-    for (; len > 16; p += 8, to += 8, len -= 8) {
-        uint64_t word;
-        memcpy(&word, p, 8);
-        if (special_bytes(word) != 0) return false;
-        memcpy(to, &word, 8);
-    }
-    return copy_16(to, p, len);
-}
-
 /* Of any length, piece by piece. */
 static void write_escaped(struct slice s, struct buf *out)
 {
     const uint8_t *p = s.data, *end = s.data + s.len;
     while (p < end) {
-        const uint8_t *plain = skip_plain(p, end, false);
+        const uint8_t *plain = json_skip_plain(p, end, false);
         buf_append(out, p, (size_t)(plain - p));
         p = plain;
         if (p < end) write_escape(*p++, out);
@@ -381,7 +274,7 @@ void json_string_write(struct slice s, struct buf *out)
     uint8_t *to = buf_reserve(out, s.len + 2);
     if (to == NULL) return;
     *to = '"';
-    if (s.len <= 64 && copy_plain(to + 1, s.data, s.len)) {
+    if (s.len <= 64 && json_copy_plain(to + 1, s.data, s.len)) {
         to[s.len + 1] = '"';
         out->len += s.len + 2;
         return;

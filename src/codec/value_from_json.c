@@ -6,6 +6,7 @@
 #include "codec/number.h"
 #include "codec/pack.h"
 #include "codec/value_json_int.h"
+#include "codec/value_plain.h"
 
 /* Nothing grows by more than 3 times; this keeps every length in 32 bits. */
 #define TEXT_BYTES_MAX ((size_t)1 << 30)
@@ -240,6 +241,7 @@ enum err value_from_json(struct slice text, const struct placeholders *p, struct
     if (text.len > TEXT_BYTES_MAX) {
         return error_set(e, ERR_LIMIT, "value is larger than %zu bytes", TEXT_BYTES_MAX);
     }
+    if (value_plain_from_json(text, out)) return OK;
     size_t from = out->len;
     r.j = (struct json){.start = text.data, .at = text.data, .code = ERR_VALUE, .e = e};
     r.j.end = text.len > 0 ? text.data + text.len : text.data;

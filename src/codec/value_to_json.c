@@ -16,6 +16,7 @@
 #include "codec/number.h"
 #include "codec/pack.h"
 #include "codec/value_int.h"
+#include "codec/value_plain.h"
 
 #include "base/mem.h"
 
@@ -129,24 +130,6 @@ static void render_items(struct render *r, uint32_t count, const uint8_t **at, c
     buf_append_byte(r->out, ']');
 }
 
-/* A member's value; most are short texts and small numbers. */
-static inline void render_member(struct render *r, const uint8_t **at, const uint8_t *end)
-{
-    const uint8_t *p = *at;
-    if (p < end && *p < 0x80) {
-        *at = p + 1;
-        buf_append_u64(r->out, *p);
-        return;
-    }
-    size_t len = p < end ? *p & 31u : 0;
-    if (p < end && (*p & 0xe0) == 0xa0 && (size_t)(end - p) > len) {
-        *at = p + 1 + len;
-        json_string_write(slice_of(p + 1, len), r->out);
-        return;
-    }
-    render_value(r, at, end);
-}
-
 static void render_members(struct render *r, uint32_t count, const uint8_t **at, const uint8_t *end)
 {
     buf_append_byte(r->out, '{');
@@ -162,7 +145,7 @@ static void render_members(struct render *r, uint32_t count, const uint8_t **at,
         }
         json_string_write(key.body, r->out);
         buf_append_byte(r->out, ':');
-        render_member(r, at, end);
+        render_value(r, at, end);
     }
     buf_append_byte(r->out, '}');
 }
@@ -325,6 +308,7 @@ static void render_value(struct render *r, const uint8_t **at, const uint8_t *en
 static void render(struct slice bytes, bool is_bare, struct buf *out)
 {
     struct render r;
+    if (value_plain_to_json(bytes, out)) return;
     r.out = out;
     r.is_bare = is_bare;
     r.shapes = r.first;

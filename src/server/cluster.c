@@ -26,8 +26,9 @@
 #include "server/kept_users.h"
 #include "server/server_int.h"
 
-#define LOOK_PERCENT 5  /* of the lease, between two looks at who leads */
-#define MEET_PERCENT 33 /* ... and between two signs of life */
+#define LOOK_PERCENT 5    /* of the lease, between two looks at who leads ... */
+#define LOOK_US_MAX 50000 /* ... but no longer: clients wait for it when a leader hands over */
+#define MEET_PERCENT 33   /* of the lease, between two signs of life */
 #define CALL_MS_MIN 1000
 #define LOG_US 10000000     /* between two lines that say the same */
 #define RESOLVE_US 10000000 /* a name may mean another address later */
@@ -238,7 +239,9 @@ void cluster_tick(struct server *s)
     follower_tick(&k->follower);
     if (k->is_looking || now_us < k->next_us) return;
     int percent = s->env.stands_by ? LOOK_PERCENT : MEET_PERCENT;
-    k->next_us = now_us + (int64_t)s->config->lease_ms * 1000 * percent / 100;
+    int64_t wait_us = (int64_t)s->config->lease_ms * 1000 * percent / 100;
+    if (s->env.stands_by && wait_us > LOOK_US_MAX) wait_us = LOOK_US_MAX;
+    k->next_us = now_us + wait_us;
     k->is_looking = true;
     worker_post(k->worker, &k->job);
 }
