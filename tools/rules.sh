@@ -27,6 +27,7 @@ RANKS='
 2 filter
 2 foreign
 2 backend
+2 script
 3 net
 3 engine
 3 pubsub
@@ -48,6 +49,7 @@ RANKS='
 7 command/kv
 7 command/observe
 7 command/queue
+7 command/script
 7 command/session
 7 command/string
 7 node
@@ -74,10 +76,11 @@ sigsetjmp siglongjmp | - | errors are returned
 localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
+lua_* luaL_* | src/script/ | one folder knows Lua: script/sandbox.h
 PQ* | src/backend/postgres/pg.c | one file knows libpq
 sqlite3* | src/backend/local/ src/tool/from_deno.c | nothing above the store (src/backend/store.h) knows SQLite; files of Deno are of SQLite too
 curl_* | src/tool/web.c | one place of the tool speaks HTTP to others; the server never does
-pthread_* | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
+pthread_* | src/base/ src/backend/ src/net/ src/command/script/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
 ev_* | src/net/ src/server/ | the loop belongs to net: callbacks and timers of net
 open openat creat fopen freopen fdopen fdatasync fsync sync_file_range | src/base/ | file access goes through base/file, where faults are injected
 preadv2 | src/base/ src/backend/local/ | only the VFS of the store asks what is in the page cache
@@ -93,9 +96,10 @@ setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ sr
 HEADERS='
 libpq-fe.h postgresql/libpq-fe.h | src/backend/postgres/pg.c | one file knows libpq
 sqlite3.h | src/backend/local/ src/tool/from_deno.c | nothing above the store (src/backend/store.h) knows SQLite; files of Deno are of SQLite too
+lua5.1/* | src/script/ | one folder knows Lua
 curl/curl.h | src/tool/web.c | one place of the tool speaks HTTP to others; the server never does
 ev.h | src/net/ src/server/ | the loop belongs to net
-pthread.h | src/base/ src/backend/ src/net/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
+pthread.h | src/base/ src/backend/ src/net/ src/command/script/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
 openssl/ssl.h | src/net/ src/tool/ | TLS is made and ended in net
 threads.h | - | threads are pthreads
 sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ src/tool/ | sockets live in net

@@ -36,6 +36,8 @@
       "EXECABORT") /* a transaction was not run, or refused with all that is in it */              \
     X(ERR_UNBLOCKED, "UNBLOCKED") /* a blocked command, by CLIENT UNBLOCK */                       \
     X(ERR_BUSYKEY, "BUSYKEY")     /* RESTORE: the key is there */                                  \
+    X(ERR_NOSCRIPT, "NOSCRIPT")   /* EVALSHA: the script is not known */                           \
+    X(ERR_NOTBUSY, "NOTBUSY")     /* SCRIPT KILL: there is nothing to end */                       \
     X(ERR_DUPLICATE, "DUPLICATE") /* a unique index has another owner for the value */             \
     X(ERR_INDEXING, "INDEXING")   /* an index is not complete yet */                               \
     X(ERR_QUOTA, "QUOTA")         /* the database is full */                                       \
@@ -72,6 +74,10 @@
       "take it for an answer, not a mistake: choose another value, or change that key")            \
     X(BUSYKEY, "RESTORE without REPLACE: the key is there",                                        \
       "take it for an answer, not a mistake: choose another key, or say REPLACE")                  \
+    X(NOSCRIPT, "EVALSHA: the server does not know a script of that SHA1",                         \
+      "send the script with EVAL; client libraries do so by themselves")                           \
+    X(NOTBUSY, "SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn",                    \
+      "take it for an answer, not a mistake")                                                      \
     X(CORRUPT,                                                                                     \
       "what was stored cannot be read: the disk gave it back damaged; the key or the place "       \
       "follows",                                                                                   \

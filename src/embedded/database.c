@@ -197,6 +197,8 @@ static void fill_env(struct tupled_db *db, const char *dir)
     buf_append_byte(&db->backup_dir, '\0');
     buf_require(&db->backup_dir);
     env->settings.backup_dir = (const char *)db->backup_dir.data;
+    env->wake = on_wake;
+    env->wake_arg = db;
     command_init(env);
     env->about.version = TUPLED_VERSION;
     env->about.config_file = "";

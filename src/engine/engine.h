@@ -168,10 +168,20 @@ ERR_MUST_USE enum err engine_admit_bulk(struct engine *g, struct waiter *w, stru
 ERR_MUST_USE enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w,
                                  struct error *e);
 void engine_discard(struct overlay *o); /* may be NULL */
+/* Between two evaluations: engine_undo goes back to here, as if what was evaluated since had not
+ * been. A mark takes the place of the one before. */
+void engine_mark(struct overlay *o);
+/* False: it cannot, for a database was flushed since; the overlay must be discarded. */
+bool engine_undo(struct overlay *o);
+/* The overlay is used in several turns, and never committed: what it writes is copied, and its
+ * entries have the version, which stands for the one that a commit would get. At its beginning. */
+void engine_keep(struct overlay *o, uint64_t version);
 /* Was there one that is not small (ENGINE_SMALL_*) since this was last asked? */
 bool engine_take_large(struct engine *g);
 /* Grows with each evaluation that has something to commit. */
 unsigned engine_overlay_changes(const struct overlay *o);
+/* The version that its entries have. */
+uint64_t engine_overlay_version(const struct overlay *o);
 /* The version that a commit gets if it is made in this turn and before any other. */
 uint64_t engine_version_next(struct engine *g);
 

@@ -417,3 +417,8 @@ unsigned engine_overlay_changes(const struct overlay *o)
 {
     return o->changes;
 }
+
+uint64_t engine_overlay_version(const struct overlay *o)
+{
+    return o->version;
+}

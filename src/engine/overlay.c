@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define OVERLAY_LINEAR_MAX 8
-
 void overlay_init(struct overlay *o, struct engine *g, struct arena *arena)
 {
     *o = (struct overlay){.engine = g, .arena = arena, .rows_left = OVERLAY_ROWS_MAX};
@@ -73,6 +71,7 @@ static struct written *written_of(struct overlay *o, struct slice key)
     uint64_t hash = 0;
     struct written *w = find(o, key, &hash);
     if (w != NULL) {
+        if (o->mark != NULL) overlay_save(o, w);
         w->is_flushed = w->is_offer = false;
         if (!w->is_dirty && key_space(key) == SPACE_DATA) make_dirty(o, w, false);
         return w;
@@ -85,7 +84,7 @@ static struct written *written_of(struct overlay *o, struct slice key)
         o->cap = cap;
     }
     w = arena_alloc(o->arena, sizeof *w);
-    *w = (struct written){.key = key};
+    *w = (struct written){.key = o->keeps ? arena_copy(o->arena, key) : key};
     o->items[o->count++] = w;
     o->bytes += key.len;
     INVARIANT(key_space(key) < SPACE_END);
@@ -100,7 +99,7 @@ void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_
     struct written *w = written_of(o, key);
     o->bytes += value.len;
     w->exists = true;
-    w->value = value;
+    w->value = o->keeps ? arena_copy(o->arena, value) : value;
     w->expiry_ms = expiry_ms;
 }
 
@@ -115,6 +114,7 @@ void overlay_delete(struct overlay *o, struct slice key)
 void overlay_flush(struct overlay *o, uint16_t database)
 {
     *sparse_slot(&o->flushed, database) = o;
+    o->has_flushed = true;
     for (size_t i = 0; i < o->count; i++) {
         struct written *w = o->items[i];
         if (key_database(w->key) != database) continue;
@@ -134,6 +134,10 @@ void overlay_forget(struct overlay *o, struct slice start, struct slice end)
 {
     struct forgotten *f = arena_alloc(o->arena, sizeof *f);
     *f = (struct forgotten){.next = o->forgotten, .start = start, .end = end};
+    if (o->keeps) {
+        f->start = arena_copy(o->arena, start);
+        f->end = arena_copy(o->arena, end);
+    }
     o->forgotten = f;
     o->bytes += start.len + end.len;
 }

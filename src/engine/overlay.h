@@ -14,6 +14,8 @@
 
 /* Rows that the scans of one EXEC may pass: it runs in one turn of the loop. */
 #define OVERLAY_ROWS_MAX 100000
+/* So many are looked at one by one, without a table. */
+#define OVERLAY_LINEAR_MAX 8
 
 struct written {
     struct slice key; /* first: the table looks here */
@@ -57,13 +59,24 @@ struct overlay {
         struct slice start, end;
     } * forgotten;
     size_t keys[SPACE_END]; /* of all databases, by space */
+    bool keeps;             /* see engine_keep */
+    /* Of savepoint.c: */
+    struct overlay *mark; /* as it was then; NULL = there is none */
+    struct saved *saved;  /* what was written again since; the newest first */
+    bool has_flushed;     /* since then */
+};
+
+struct saved {
+    struct saved *next;
+    struct written *of;
+    struct written before;
 };
 
 void overlay_init(struct overlay *o, struct engine *g, struct arena *arena);
 void overlay_fini(struct overlay *o);
 /* What it says of the key; NULL = nothing: see below it, unless the database was flushed. */
 struct written *overlay_find(struct overlay *o, struct slice key);
-/* `key` and `value` are borrowed until the commit. */
+/* `key` and `value` are borrowed until the commit, unless it keeps them. */
 void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms);
 void overlay_delete(struct overlay *o, struct slice key);
 static inline bool overlay_is_flushed(const struct overlay *o, uint16_t database)
@@ -79,6 +92,8 @@ size_t overlay_range(struct overlay *o, struct slice start, struct slice end,
 /* What is dirty now has been derived from. */
 void overlay_clean(struct overlay *o);
 void overlay_entry(const struct overlay *o, const struct written *w, struct entry *out);
+/* The entry is about to change: an undo brings it back as it is. */
+void overlay_save(struct overlay *o, struct written *w);
 /* The mutations that it comes to. */
 void overlay_write_set(struct overlay *o, struct write_set *ws);
 

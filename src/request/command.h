@@ -257,6 +257,8 @@ struct request_settings {
     uint64_t latency_threshold_ms;  /* 0 = the latency monitor is off */
     struct percentiles percentiles; /* of INFO latencystats */
     uint64_t memory_clients_max;    /* maxmemory-clients in bytes; 0 = no bound */
+    int64_t script_time_ms;         /* that a script may take */
+    size_t script_memory_max;       /* bytes that a script may have */
     struct memory_sizes memory;
     size_t metrics_names; /* of queues, indexes and databases, each: src/http/metrics.h */
     const char *backup_dir;
@@ -312,6 +314,9 @@ struct env {
     struct server_facts about;
     struct request_settings settings;
     bool is_stopping; /* clients go because the server does */
+    /* From any thread: the loop is to make a turn. NULL = threads of commands have nobody to tell. */
+    void (*wake)(void *arg);
+    void *wake_arg;
 
     struct client clients; /* head of the circular list */
     uint64_t client_count;
@@ -343,6 +348,7 @@ struct env {
     struct backup *backup;   /* owned: src/command/admin/backup.c */
     struct slowlog *slowlog; /* owned: src/command/observe/slowlog.c */
     struct latency *latency; /* owned: src/command/observe/latency.c */
+    struct scripts *scripts; /* owned: src/command/script/eval.c */
 };
 
 /* What request.guard asks for: an internal key, the tuple of a prefix, a queue. */

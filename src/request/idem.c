@@ -21,6 +21,7 @@ struct uuid {
 };
 
 struct uuid_table {
+    struct arena *arena;
     struct uuid *items; /* by number; in the arena */
     unsigned cap;
 };
@@ -28,7 +29,7 @@ struct uuid_table {
 struct uuid_table *uuid_table_new(struct arena *arena)
 {
     struct uuid_table *t = arena_alloc(arena, sizeof *t);
-    *t = (struct uuid_table){0};
+    *t = (struct uuid_table){.arena = arena};
     return t;
 }
 
@@ -40,10 +41,11 @@ static void placeholder_uuid(void *arg, unsigned n, char out[UUID_CHARS])
     if (n >= t->cap) {
         unsigned cap = t->cap == 0 ? 16 : t->cap * 2;
         while (cap <= n) cap *= 2;
-        struct uuid *items = arena_alloc(rq->arena, cap * sizeof *items);
+        struct uuid *items = arena_alloc(t->arena, cap * sizeof *items);
         memset(items, 0, cap * sizeof *items);
         if (t->cap > 0) memcpy(items, t->items, t->cap * sizeof *items);
-        *t = (struct uuid_table){.items = items, .cap = cap};
+        t->items = items;
+        t->cap = cap;
     }
     struct uuid *u = &t->items[n];
     if (!u->is_set) {
@@ -60,7 +62,9 @@ static void placeholder_uuid(void *arg, unsigned n, char out[UUID_CHARS])
 static void placeholder_versionstamp(void *arg, char out[VERSIONSTAMP_CHARS])
 {
     struct request *rq = arg;
-    stamp_format(engine_version_next(rq->env->db->engine), out);
+    stamp_format(rq->overlay != NULL ? engine_overlay_version(rq->overlay)
+                                     : engine_version_next(rq->env->db->engine),
+                 out);
 }
 
 struct placeholders request_placeholders(struct request *rq)

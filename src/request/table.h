@@ -32,13 +32,20 @@
     X(cmd_discard)                                                                                 \
     X(cmd_dump)                                                                                    \
     X(cmd_echo)                                                                                    \
+    X(cmd_eval)                                                                                    \
+    X(cmd_eval_ro)                                                                                 \
+    X(cmd_evalsha)                                                                                 \
+    X(cmd_evalsha_ro)                                                                              \
     X(cmd_exec)                                                                                    \
     X(cmd_exists)                                                                                  \
     X(cmd_expire)                                                                                  \
     X(cmd_expireat)                                                                                \
     X(cmd_expiretime)                                                                              \
+    X(cmd_fcall)                                                                                   \
+    X(cmd_fcall_ro)                                                                                \
     X(cmd_flushall)                                                                                \
     X(cmd_flushdb)                                                                                 \
+    X(cmd_function)                                                                                \
     X(cmd_get)                                                                                     \
     X(cmd_getbit)                                                                                  \
     X(cmd_getdel)                                                                                  \
@@ -127,6 +134,7 @@
     X(cmd_role)                                                                                    \
     X(cmd_save)                                                                                    \
     X(cmd_scan)                                                                                    \
+    X(cmd_script)                                                                                  \
     X(cmd_select)                                                                                  \
     X(cmd_set)                                                                                     \
     X(cmd_setbit)                                                                                  \
@@ -158,6 +166,7 @@
     X(monitor_feature)                                                                             \
     X(push_feature)                                                                                \
     X(scan_feature)                                                                                \
+    X(script_feature)                                                                              \
     X(slowlog_feature)                                                                             \
     X(unsent_feature)                                                                              \
     X(watch_feature)

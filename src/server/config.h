@@ -137,6 +137,8 @@ struct config {
     uint64_t dlq_max_length;
     int64_t slowlog_slower_than_us; /* -1 = off */
     uint64_t slowlog_max;
+    uint64_t script_time_ms;
+    uint64_t script_memory_bytes;
     uint64_t latency_threshold_ms; /* 0 = off */
     enum config_switch latency_tracking;
     enum config_switch data_group_access;

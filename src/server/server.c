@@ -81,6 +81,8 @@ static void fill_env(struct server *s, const char *executable)
     buf_append_byte(&s->backup_dir, '\0');
     buf_require(&s->backup_dir);
     env->settings.backup_dir = (const char *)s->backup_dir.data;
+    env->wake = on_database_wake;
+    env->wake_arg = s;
     command_init(env);
     env->about.version = TUPLED_VERSION;
     bool has_file = c->file != NULL && strcmp(c->file, "-") != 0; /* standard input is none */

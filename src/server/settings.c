@@ -231,6 +231,8 @@ void settings_to_env(struct server *s)
     env->settings.tracks_latency = c->latency_tracking == CONFIG_YES;
     env->settings.slowlog_slower_than_us = c->slowlog_slower_than_us;
     env->settings.slowlog_max = c->slowlog_max;
+    env->settings.script_time_ms = (int64_t)c->script_time_ms;
+    env->settings.script_memory_max = c->script_memory_bytes;
     env->settings.latency_threshold_ms = c->latency_threshold_ms;
     env->settings.percentiles = c->percentiles;
     env->settings.metrics_names = (size_t)c->metrics_names;

@@ -1,0 +1,183 @@
+/* attempt: a script within one turn of the loop, as EXEC is: over one overlay, committed at its end or
+ * dropped. When one of its commands must wait, the attempt is dropped and the script runs again later, from
+ * its start; the keys that it named are read together then.
+ */
+#include <time.h>
+
+#include "command/script/script_int.h"
+#include "request/observe.h"
+#include "request/publication.h"
+
+struct attempt {
+    struct request *rq;
+    const struct program *program;
+    struct overlay *own; /* NULL: it runs over that of EXEC */
+    struct calling calling;
+    struct buf reply; /* owned: of the command that ran last */
+    struct buf line;  /* owned: the error that the script ended with */
+    size_t mark;      /* where its reply begins */
+    bool is_error;    /* its reply is one */
+    int64_t end_us;   /* processor time */
+    enum err stop;    /* why it must end; OK = it takes too long */
+};
+
+static int64_t cpu_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static bool on_call(void *arg, struct slice *argv, size_t argc, int proto, struct slice *reply)
+{
+    struct attempt *a = arg;
+    a->stop = calling_run(&a->calling, argv, argc, proto, &a->reply);
+    *reply = buf_slice(&a->reply);
+    return a->stop == OK;
+}
+
+static bool on_may(void *arg, struct slice *argv, size_t argc, bool *is_known)
+{
+    struct attempt *a = arg;
+    return calling_may(&a->calling, argv, argc, is_known);
+}
+
+static void on_log(void *arg, int level, struct slice text)
+{
+    (void)arg;
+    script_log(level, text);
+}
+
+static bool on_goes_on(void *arg, size_t bytes)
+{
+    const struct attempt *a = arg;
+    return bytes <= SHORT_CHARGE_BYTES && cpu_us() < a->end_us;
+}
+
+static const struct sandbox_ops attempt_ops = {
+    .call = on_call, .may = on_may, .log = on_log, .goes_on = on_goes_on};
+
+static void nobody_ready(struct waiter *w)
+{
+    (void)w;
+}
+
+/* The keys that the script names are going to be read: all at once, so that it is not run again for
+ * each. */
+static void prefetch(struct request *rq, const struct program *p)
+{
+    for (size_t i = 0; i < p->key_count && i < 64; i++) {
+        struct waiter w = {.ready = nobody_ready, .keep_for = rq->waiter};
+        struct slice key;
+        struct entry entry;
+        struct error e;
+        if (arg_any_key(rq, p->keys[i], &key) != OK) continue;
+        (void)(engine_get(rq->env->db->engine, NULL, key, &entry, &w, &e) == OK);
+        waiter_cancel(&w);
+    }
+}
+
+enum err script_failed(struct request *rq, struct slice line)
+{
+    if (line.len > 0 && line.data[0] == '-') line = slice_of(line.data + 1, line.len - 1);
+    while (line.len > 0 && line.data[line.len - 1] <= ' ') line.len--;
+    if (rq->overlay != NULL) {
+        bool has_code = slice_has_prefix(line, slice_str("ERR "));
+        if (has_code) line = slice_of(line.data + 4, line.len - 4);
+        return error_set(&rq->error, ERR_SYNTAX, "%.*s",
+                         (int)(line.len < ERROR_TEXT_BYTES ? line.len : ERROR_TEXT_BYTES - 1),
+                         (const char *)line.data);
+    }
+    struct slice text = arena_copy(rq->arena, line);
+    char *end = arena_alloc(rq->arena, text.len + 1);
+    memcpy(end, text.data, text.len);
+    end[text.len] = '\0';
+    for (size_t i = 0; i < text.len; i++) {
+        if (end[i] == '\0') end[i] = ' ';
+    }
+    resp_error_line(rq->w, end);
+    stats_error(rq->env, ERR_SYNTAX);
+    return OK;
+}
+
+/* The script is done: what it wrote is committed, unless it runs in EXEC. */
+static enum err commit(struct attempt *a)
+{
+    struct request *rq = a->rq;
+    uint64_t version = 0;
+    if (a->own == NULL) return OK;
+    enum err r = engine_end(a->own, &version, rq->waiter, &rq->error);
+    depends_raise(&rq->depends, version);
+    if (r != OK) return r;
+    rq->messages = a->calling.messages;
+    exec_messages_send(rq);
+    rq->messages = NULL;
+    return OK;
+}
+
+static enum err stopped(struct attempt *a, bool *is_long)
+{
+    if (a->stop == OK) {
+        *is_long = true;
+        return OK;
+    }
+    a->rq->error = a->calling.error;
+    if (a->stop == ERR_WAIT) prefetch(a->rq, a->program);
+    return a->stop;
+}
+
+/* What became of the run. The overlay is committed or dropped. */
+static enum err ended(struct attempt *a, enum sandbox_end end, bool *is_long)
+{
+    struct request *rq = a->rq;
+    depends_raise(&rq->depends, a->calling.depends);
+    if (end == SANDBOX_DONE && !a->is_error) {
+        enum err r = commit(a);
+        if (r == OK) calling_tell(&a->calling, true);
+        return r;
+    }
+    engine_discard(a->own);
+    if (end == SANDBOX_MEMORY) a->stop = OK;
+    if (end == SANDBOX_MEMORY || end == SANDBOX_STOPPED) return stopped(a, is_long);
+    calling_tell(&a->calling, false);
+    if (end == SANDBOX_FAILED) return script_failed(rq, buf_slice(&a->line));
+    if (rq->overlay == NULL) {
+        stats_error(rq->env, ERR_SYNTAX);
+        return OK;
+    }
+    size_t len = rq->w->out->len - a->mark;
+    struct slice reply = arena_copy(rq->arena, slice_of(rq->w->out->data + a->mark, len));
+    rq->w->out->len = a->mark;
+    return script_failed(rq, reply);
+}
+
+enum err script_attempt(struct request *rq, const struct program *p, struct exec_counts **counts,
+                        bool *is_long)
+{
+    struct scripts *x = rq->env->scripts;
+    struct attempt a = {.rq = rq, .program = p, .mark = rq->w->out->len};
+    struct sandbox_call call = {.name = p->name,
+                                .is_function = p->script == NULL,
+                                .keys = p->keys,
+                                .key_count = p->key_count,
+                                .args = p->args,
+                                .arg_count = p->arg_count,
+                                .ops = &attempt_ops,
+                                .arg = &a,
+                                .proto = rq->w->proto};
+    enum err r = scripts_sandbox(x, &rq->error);
+    if (r == OK) r = program_compile(x, p, &call.ref, &rq->error);
+    if (r != OK) return r;
+    if (rq->overlay == NULL) a.own = engine_begin(rq->env->db->engine, rq->arena);
+    calling_init(&a.calling, rq, rq->arena, a.own != NULL ? a.own : rq->overlay);
+    if (a.own != NULL) a.calling.messages = exec_messages_new(rq->arena, counts);
+    a.calling.is_readonly = p->is_readonly;
+    a.calling.is_admitted = a.own == NULL; /* EXEC was */
+    a.end_us = cpu_us() + (a.own == NULL ? SHORT_IN_EXEC_US : SHORT_US);
+    buf_init(&a.line);
+    enum sandbox_end end = sandbox_run(x->sandbox, &call, rq->w->out, &a.is_error, &a.line);
+    r = ended(&a, end, is_long);
+    buf_fini(&a.line);
+    buf_fini(&a.reply);
+    return r;
+}

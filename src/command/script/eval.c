@@ -1,0 +1,249 @@
+/* eval: EVAL, EVALSHA and their read-only forms. */
+#include "base/mem.h"
+#include "command/script/library.h"
+#include "command/script/long.h"
+#include "request/feature.h"
+#include "request/publication.h"
+#include "request/table.h"
+
+/* A script whose attempts had to wait so often goes on as a long run: it does not begin anew then. */
+#define ATTEMPTS_MAX 32
+/* One that was long is not tried within a turn the next times. */
+#define LONG_FOR 15
+
+/* What is kept of a script from one call of its command to the next. */
+struct evaluating {
+    struct pending base; /* first */
+    struct exec_counts *counts;
+    unsigned attempts;
+    struct long_run *run; /* NULL: it is still tried within a turn */
+};
+
+static void evaluating_free(struct pending *p)
+{
+    struct evaluating *v = (struct evaluating *)p;
+    long_abandon(v->run);
+    exec_counts_free(v->counts);
+    mem_free(v);
+}
+
+static size_t evaluating_bytes(const struct pending *p)
+{
+    const struct evaluating *v = (const struct evaluating *)p;
+    return v->run != NULL ? long_bytes(v->run) : 0;
+}
+
+static struct evaluating *evaluating_of(struct request *rq)
+{
+    struct evaluating *v = (struct evaluating *)rq->client->pending;
+    if (v != NULL) return v;
+    v = mem_new(sizeof *v);
+    v->base.free = evaluating_free;
+    v->base.bytes = evaluating_bytes;
+    rq->client->pending = &v->base;
+    return v;
+}
+
+/* Is it one that takes long? Now and then it is tried. */
+static bool was_long(const struct program *p)
+{
+    if (p->script == NULL || p->script->long_left == 0) return false;
+    p->script->long_left--;
+    return true;
+}
+
+static enum err run_long(struct request *rq, const struct program *p)
+{
+    struct long_run *run = NULL;
+    if (p->script != NULL && p->script->long_left == 0) p->script->long_left = LONG_FOR;
+    enum err r = long_begin(rq, p, &run);
+    if (r != OK) return r;
+    evaluating_of(rq)->run = run;
+    return long_step(rq, run);
+}
+
+/* In EXEC it must end within the turn. */
+static enum err run_in_exec(struct request *rq, const struct program *p)
+{
+    struct exec_counts *none = NULL;
+    bool is_long = false;
+    enum err r = script_attempt(rq, p, &none, &is_long);
+    if (r != OK || !is_long) return r;
+    return error_set(&rq->error, ERR_LIMIT,
+                     "between MULTI and EXEC a script may take %d ms and %u MB of memory",
+                     SHORT_IN_EXEC_US / 1000, SHORT_MEMORY_BYTES >> 20);
+}
+
+enum err program_run(struct request *rq, const struct program *p)
+{
+    if (rq->overlay != NULL) return run_in_exec(rq, p);
+    struct evaluating *v = (struct evaluating *)rq->client->pending;
+    struct exec_counts *counts = NULL;
+    bool is_long = false;
+    if (v != NULL && v->run != NULL) return long_step(rq, v->run);
+    if (v == NULL) {
+        rq->env->scripts->calls++;
+        is_long = was_long(p);
+    } else {
+        counts = v->counts;
+        v->counts = NULL;
+        is_long = v->attempts == ATTEMPTS_MAX;
+    }
+    enum err r = is_long ? OK : script_attempt(rq, p, &counts, &is_long);
+    if (r == ERR_WAIT) {
+        v = evaluating_of(rq);
+        v->counts = counts;
+        v->attempts++;
+        return ERR_WAIT;
+    }
+    exec_counts_free(counts);
+    return r == OK && is_long ? run_long(rq, p) : r;
+}
+
+/* ---- the words: what is run, numkeys, keys, arguments ---- */
+
+static enum err key_count(struct request *rq, struct slice word, size_t left, size_t *count)
+{
+    int64_t n = 0;
+    if (!slice_to_i64(word, &n)) {
+        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
+    }
+    if (n < 0) return error_set(&rq->error, ERR_SYNTAX, "Number of keys can't be negative");
+    if ((uint64_t)n > left) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "Number of keys can't be greater than number of args");
+    }
+    *count = (size_t)n;
+    return OK;
+}
+
+enum err program_words(struct request *rq, size_t at, struct program *p)
+{
+    enum err r = key_count(rq, rq->argv[at], rq->argc - at - 1, &p->key_count);
+    if (r != OK) return r;
+    p->keys = rq->argv + at + 1;
+    p->args = p->keys + p->key_count;
+    p->arg_count = rq->argc - at - 1 - p->key_count;
+    return OK;
+}
+
+bool program_keys(const struct slice *argv, size_t argc, struct key_uses *out)
+{
+    int64_t n = 0;
+    if (argc < 3 || !slice_to_i64(argv[2], &n) || n < 0 || (uint64_t)n > argc - 3) return false;
+    for (size_t i = 0; i < (size_t)n; i++) key_uses_add(out, argv[3 + i], 0);
+    return true;
+}
+
+/* Each of its commands is asked for when it runs. */
+enum err program_subjects(struct request *rq, struct subjects *out)
+{
+    (void)rq;
+    (void)out;
+    return OK;
+}
+
+static enum err run_script(struct request *rq, struct script *s, bool is_readonly)
+{
+    struct program p = {.name = s->sha,
+                        .code = slice_of(s->code + s->head.code_at, s->code_len - s->head.code_at),
+                        .script = s,
+                        .flags = s->head.flags,
+                        .is_readonly = is_readonly || (s->head.flags & SCRIPT_NO_WRITES) != 0};
+    enum err r = program_words(rq, 2, &p);
+    return r == OK ? program_run(rq, &p) : r;
+}
+
+static enum err eval(struct request *rq, bool is_readonly)
+{
+    struct script *s = NULL;
+    enum err r = script_add(rq->env->scripts, rq->argv[1], &s, &rq->error);
+    return r == OK ? run_script(rq, s, is_readonly) : r;
+}
+
+static enum err evalsha(struct request *rq, bool is_readonly)
+{
+    struct script *s = script_find(rq->env->scripts, rq->argv[1]);
+    if (s == NULL) {
+        return error_set(&rq->error, ERR_NOSCRIPT, "No matching script. Please use EVAL.");
+    }
+    return run_script(rq, s, is_readonly);
+}
+
+static enum err eval_run(struct request *rq)
+{
+    return eval(rq, false);
+}
+
+static enum err eval_ro_run(struct request *rq)
+{
+    return eval(rq, true);
+}
+
+static enum err evalsha_run(struct request *rq)
+{
+    return evalsha(rq, false);
+}
+
+static enum err evalsha_ro_run(struct request *rq)
+{
+    return evalsha(rq, true);
+}
+
+#define EVAL_COMMAND(word, more, uses, text, first)                                                \
+    const struct command cmd_##word = {                                                            \
+        .name = #word,                                                                             \
+        .arity = -3,                                                                               \
+        .flags = (more),                                                                           \
+        .key_flags = (uses),                                                                       \
+        .group = "scripting",                                                                      \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = first " numkeys [key [key ...]] [arg [arg ...]]",                                \
+        .run = word##_run,                                                                         \
+        .keys = program_keys,                                                                      \
+        .subjects = program_subjects,                                                              \
+    }
+
+EVAL_COMMAND(eval, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+             "Runs a script in Lua as one transaction; its result.", "script");
+EVAL_COMMAND(eval_ro, 0, KEY_RO | KEY_ACCESS, "Runs a script in Lua that only reads; its result.",
+             "script");
+EVAL_COMMAND(evalsha, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+             "EVAL of a script that the server knows, by its SHA1.", "sha1");
+EVAL_COMMAND(evalsha_ro, 0, KEY_RO | KEY_ACCESS,
+             "EVAL_RO of a script that the server knows, by its SHA1.", "sha1");
+
+/* ---- the feature ---- */
+
+static void open_scripts(struct env *env)
+{
+    struct scripts *x = mem_new(sizeof *x);
+    RING_INIT(&x->newest, next, prev);
+    htab_init(&x->by_sha);
+    env->scripts = x;
+    libraries_open(x);
+    if (env->settings.script_time_ms == 0) env->settings.script_time_ms = 5000;
+    if (env->settings.script_memory_max == 0) env->settings.script_memory_max = 64u << 20;
+}
+
+static void close_scripts(struct env *env)
+{
+    struct scripts *x = env->scripts;
+    long_fini(x);
+    libraries_close(x);
+    scripts_forget(x);
+    htab_fini(&x->by_sha);
+    sandbox_free(x->sandbox);
+    mem_free(x);
+    env->scripts = NULL;
+}
+
+static bool turn_scripts(struct env *env)
+{
+    long_turn(env->scripts);
+    return false;
+}
+
+const struct feature script_feature = {
+    .open = open_scripts, .close = close_scripts, .turn = turn_scripts};

@@ -1,0 +1,662 @@
+#include "command/script/long.h"
+
+#include <pthread.h>
+
+#include "backend/worker.h"
+#include "base/clock.h"
+#include "base/machine.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "command/script/library.h"
+#include "request/client_memory.h"
+#include "request/idem.h"
+#include "request/publication.h"
+
+#define THREADS 4
+#define NICE 5 /* the loop comes first */
+#define TRIES 3
+#define ARENA_BYTES (16u << 10)
+/* Its commands run again in one turn: processor time that they may have taken together. */
+#define CALLS_US_MAX 200000
+/* In one turn it runs commands for so long; then others come. */
+#define SERVE_US 1000
+/* TTLs that are read may be as much smaller at the commit as time has passed, and so much more. */
+#define TTL_SLACK_MS 1000
+
+enum long_state { LONG_QUEUED, LONG_RUNNING, LONG_CALLING, LONG_ENDED, LONG_ABANDONED };
+
+static const struct machine long_machine = {
+    .name = "script",
+    .states = {"queued", "running", "calling", "ended", "abandoned"},
+    .allowed =
+        {
+            [LONG_QUEUED] = TO(LONG_RUNNING) | TO(LONG_ABANDONED),
+            [LONG_RUNNING] = TO(LONG_CALLING) | TO(LONG_ENDED) | TO(LONG_ABANDONED),
+            [LONG_CALLING] = TO(LONG_RUNNING) | TO(LONG_ABANDONED),
+            [LONG_ENDED] = TO(LONG_QUEUED),
+            [LONG_ABANDONED] = 0,
+        },
+};
+
+/* What the thread wants of the loop: redis.call, redis.acl_check_cmd. */
+enum long_ask { ASK_CALL, ASK_MAY };
+
+/* Why the script was to end, when it was not by itself. */
+enum long_stop { LONG_GOES_ON, LONG_KILLED, LONG_TOO_LONG, LONG_REFUSED };
+
+struct long_run {
+    struct long_run *next, *prev; /* of scripts->runs */
+    struct scripts *scripts;
+    struct job job;
+    struct waiter_list waiting; /* the client's command */
+    void (*wake)(void *arg);
+    void *wake_arg;
+
+    pthread_mutex_t lock;    /* guards state and, as it says, all else */
+    pthread_cond_t answered; /* CALLING was left */
+    enum long_state state;
+    int stop; /* atomic: enum long_stop */
+
+    /* What is run: constant. */
+    struct arena words;
+    struct program program;
+    int64_t max_us;
+    size_t memory_max;
+    int proto;
+
+    /* Of one try. */
+    unsigned tries;
+    int64_t began_us; /* atomic; monotonic */
+    struct arena arena;
+    struct overlay *overlay; /* in the arena */
+    struct calling calling;
+    uint64_t stand_in; /* the version that its commit seems to get */
+    int64_t calls_us;
+    struct exec_counts *counts; /* owned */
+    enum long_ask ask;          /* CALLING: what, and the words, which are the thread's */
+    struct slice *argv;
+    size_t argc;
+    int argv_proto;
+    bool may, is_known; /* the answers of ASK_MAY */
+    struct buf reply;   /* owned: that of ASK_CALL */
+
+    /* Of the thread. */
+    struct sandbox *sandbox; /* owned */
+    int ref;
+    bool is_compiled;
+    size_t bytes; /* atomic: of the sandbox, as it was seen last */
+
+    /* ENDED. */
+    enum sandbox_end end;
+    bool is_error;
+    struct buf out, line; /* owned: its reply, its error */
+    struct error error;   /* of what refused it */
+};
+
+static struct long_run *run_of(struct job *job)
+{
+    return (struct long_run *)(void *)((char *)job - offsetof(struct long_run, job));
+}
+
+static int stop_of(const struct long_run *run)
+{
+    return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
+}
+
+static int64_t began_us(const struct long_run *run)
+{
+    return __atomic_load_n(&run->began_us, __ATOMIC_RELAXED);
+}
+
+static enum long_state state_of(struct long_run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    enum long_state state = run->state;
+    pthread_mutex_unlock(&run->lock);
+    return state;
+}
+
+static void stop_run(struct long_run *run, enum long_stop why)
+{
+    int goes_on = LONG_GOES_ON;
+    (void)__atomic_compare_exchange_n(&run->stop, &goes_on, (int)why, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
+/* ---- on the thread ---- */
+
+static bool on_goes_on(void *arg, size_t bytes)
+{
+    struct long_run *run = arg;
+    (void)bytes;
+    __atomic_store_n(&run->bytes, sandbox_bytes(run->sandbox), __ATOMIC_RELAXED);
+    if (clock_mono_us() - began_us(run) > run->max_us) stop_run(run, LONG_TOO_LONG);
+    return stop_of(run) == LONG_GOES_ON;
+}
+
+/* Hands the words to the loop and waits for what it says. */
+static bool ask_loop(struct long_run *run, enum long_ask ask, struct slice *argv, size_t argc)
+{
+    run->ask = ask;
+    run->argv = argv;
+    run->argc = argc;
+    pthread_mutex_lock(&run->lock);
+    if (run->state == LONG_RUNNING) {
+        MACHINE_MOVE(&long_machine, run, state, LONG_CALLING);
+        run->wake(run->wake_arg);
+    }
+    while (run->state == LONG_CALLING && stop_of(run) == LONG_GOES_ON) {
+        pthread_cond_wait(&run->answered, &run->lock);
+    }
+    if (run->state == LONG_CALLING) MACHINE_MOVE(&long_machine, run, state, LONG_RUNNING);
+    pthread_mutex_unlock(&run->lock);
+    return stop_of(run) == LONG_GOES_ON;
+}
+
+static bool on_call(void *arg, struct slice *argv, size_t argc, int proto, struct slice *reply)
+{
+    struct long_run *run = arg;
+    run->argv_proto = proto;
+    bool goes_on = ask_loop(run, ASK_CALL, argv, argc);
+    *reply = buf_slice(&run->reply);
+    return goes_on;
+}
+
+static bool on_may(void *arg, struct slice *argv, size_t argc, bool *is_known)
+{
+    struct long_run *run = arg;
+    bool goes_on = ask_loop(run, ASK_MAY, argv, argc);
+    *is_known = goes_on && run->is_known;
+    return goes_on && run->may;
+}
+
+static void on_log(void *arg, int level, struct slice text)
+{
+    (void)arg;
+    script_log(level, text);
+}
+
+static const struct sandbox_ops long_ops = {
+    .call = on_call, .may = on_may, .log = on_log, .goes_on = on_goes_on};
+
+static enum err compile(struct long_run *run)
+{
+    const struct program *p = &run->program;
+    enum err r = OK;
+    if (run->is_compiled) return OK;
+    if (p->script != NULL || p->function.data == NULL) {
+        r = sandbox_compile(run->sandbox, p->code, &run->ref, &run->error);
+    } else {
+        r = library_function(run->sandbox, p, &run->ref, &run->error);
+    }
+    run->is_compiled = r == OK;
+    return r;
+}
+
+static void run_job(struct job *job)
+{
+    struct long_run *run = run_of(job);
+    struct sandbox_call call = {.name = run->program.name,
+                                .is_function = run->program.function.data != NULL,
+                                .keys = run->program.keys,
+                                .key_count = run->program.key_count,
+                                .args = run->program.args,
+                                .arg_count = run->program.arg_count,
+                                .ops = &long_ops,
+                                .arg = run,
+                                .proto = run->proto};
+    pthread_mutex_lock(&run->lock);
+    bool is_wanted = run->state == LONG_QUEUED;
+    if (is_wanted) MACHINE_MOVE(&long_machine, run, state, LONG_RUNNING);
+    pthread_mutex_unlock(&run->lock);
+    if (!is_wanted) return;
+    __atomic_store_n(&run->began_us, clock_mono_us(), __ATOMIC_RELAXED);
+    if (compile(run) != OK) {
+        stop_run(run, LONG_REFUSED);
+        run->end = SANDBOX_STOPPED;
+        return;
+    }
+    call.ref = run->ref;
+    run->end = sandbox_run(run->sandbox, &call, &run->out, &run->is_error, &run->line);
+}
+
+/* ---- beginning, ending ---- */
+
+static void run_free(struct long_run *run)
+{
+    struct scripts *x = run->scripts;
+    if (x->runs == run) x->runs = run->next != run ? run->next : NULL;
+    RING_UNLINK(run, next, prev);
+    if (run->overlay != NULL) engine_discard(run->overlay);
+    sandbox_free(run->sandbox);
+    exec_counts_free(run->counts);
+    buf_fini(&run->reply);
+    buf_fini(&run->out);
+    buf_fini(&run->line);
+    arena_fini(&run->arena);
+    arena_fini(&run->words);
+    pthread_cond_destroy(&run->answered);
+    pthread_mutex_destroy(&run->lock);
+    mem_free(run);
+}
+
+/* The thread has left it. */
+static void job_done(struct job *job)
+{
+    struct long_run *run = run_of(job);
+    if (run->state == LONG_ABANDONED) {
+        run_free(run);
+        return;
+    }
+    MACHINE_MOVE(&long_machine, run, state, LONG_ENDED);
+    waiter_wake_all(&run->waiting);
+}
+
+static struct slice *copy_words(struct arena *a, const struct slice *words, size_t count)
+{
+    struct slice *copy = arena_alloc(a, (count + 1) * sizeof *copy);
+    for (size_t i = 0; i < count; i++) copy[i] = arena_copy(a, words[i]);
+    return copy;
+}
+
+static void copy_program(struct long_run *run, const struct program *p)
+{
+    struct arena *a = &run->words;
+    char *name = arena_alloc(a, strlen(p->name) + 1);
+    memcpy(name, p->name, strlen(p->name) + 1);
+    run->program = *p;
+    run->program.name = name;
+    run->program.code = arena_copy(a, p->code);
+    if (p->function.data != NULL) run->program.function = arena_copy(a, p->function);
+    run->program.keys = copy_words(a, p->keys, p->key_count);
+    run->program.args = copy_words(a, p->args, p->arg_count);
+    run->program.script = NULL;
+}
+
+static struct worker *threads(struct env *env)
+{
+    struct scripts *x = env->scripts;
+    if (x->worker != NULL || env->wake == NULL) return x->worker;
+    struct worker_options options = {.name = "script",
+                                     .threads = THREADS,
+                                     .nice = NICE,
+                                     .wake = env->wake,
+                                     .arg = env->wake_arg};
+    x->worker = worker_new(&options);
+    return x->worker;
+}
+
+/* From its start, over a new overlay. */
+static void try_begin(struct request *rq, struct long_run *run)
+{
+    if (run->overlay != NULL) engine_discard(run->overlay);
+    arena_reset(&run->arena);
+    random_system(&run->stand_in, sizeof run->stand_in);
+    run->stand_in |= UINT64_C(1) << 63; /* above any that is given */
+    run->overlay = engine_begin(rq->env->db->engine, &run->arena);
+    engine_keep(run->overlay, run->stand_in);
+    calling_init(&run->calling, rq, &run->arena, run->overlay);
+    run->calling.is_readonly = run->program.is_readonly;
+    run->calling.messages = exec_messages_new(&run->arena, &run->counts);
+    run->calls_us = 0;
+    run->out.len = run->line.len = 0;
+    run->job = (struct job){.run = run_job, .done = job_done};
+}
+
+enum err long_begin(struct request *rq, const struct program *p, struct long_run **out)
+{
+    struct scripts *x = rq->env->scripts;
+    struct worker *worker = threads(rq->env);
+    if (worker == NULL) {
+        return error_set(&rq->error, ERR_LIMIT,
+                         "the script takes longer than %d ms, and there is no thread for it",
+                         SHORT_US / 1000);
+    }
+    struct sandbox *sandbox = sandbox_new(rq->env->settings.script_memory_max);
+    if (sandbox == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for the script");
+    struct long_run *run = mem_new(sizeof *run);
+    run->scripts = x;
+    run->sandbox = sandbox;
+    run->wake = rq->env->wake;
+    run->wake_arg = rq->env->wake_arg;
+    run->max_us = rq->env->settings.script_time_ms * 1000;
+    run->memory_max = rq->env->settings.script_memory_max;
+    run->proto = rq->w->proto;
+    waiter_list_init(&run->waiting);
+    pthread_mutex_init(&run->lock, NULL);
+    pthread_cond_init(&run->answered, NULL);
+    arena_init(&run->words, ARENA_BYTES);
+    arena_init(&run->arena, ARENA_BYTES);
+    RING_ADD(x->runs, run, next, prev);
+    copy_program(run, p);
+    try_begin(rq, run);
+    x->long_calls++;
+    worker_post(worker, &run->job);
+    *out = run;
+    return OK;
+}
+
+/* It is to end, whatever it does. */
+static void end_run(struct long_run *run, enum long_stop why)
+{
+    pthread_mutex_lock(&run->lock);
+    stop_run(run, why);
+    pthread_cond_signal(&run->answered);
+    pthread_mutex_unlock(&run->lock);
+}
+
+void long_abandon(struct long_run *run)
+{
+    if (run == NULL) return;
+    waiter_drop_all(&run->waiting);
+    if (state_of(run) == LONG_ENDED) { /* the thread has left it */
+        run_free(run);
+        return;
+    }
+    pthread_mutex_lock(&run->lock);
+    stop_run(run, LONG_KILLED);
+    MACHINE_MOVE(&long_machine, run, state, LONG_ABANDONED);
+    pthread_cond_signal(&run->answered);
+    pthread_mutex_unlock(&run->lock);
+}
+
+size_t long_bytes(const struct long_run *run)
+{
+    return __atomic_load_n(&run->bytes, __ATOMIC_RELAXED) + run->words.held_bytes +
+           run->arena.held_bytes + run->reply.cap;
+}
+
+/* ---- its commands ---- */
+
+static uint64_t hash_reply(const struct buf *reply)
+{
+    return hash_bytes(buf_slice(reply));
+}
+
+/* Replies that tell how long a key lives. */
+static bool tells_ttl(const struct command *c)
+{
+    static const char *const names[] = {"ttl", "pttl", "kv.ttl", "kv.pttl"};
+    for (size_t i = 0; c != NULL && i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(c->name, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+static int64_t ttl_of(const struct buf *reply)
+{
+    int64_t n = 0;
+    if (reply->len < 4 || reply->data[0] != ':') return INT64_MIN;
+    return slice_to_i64(slice_of(reply->data + 1, reply->len - 3), &n) ? n : INT64_MIN;
+}
+
+static void answer(struct long_run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    if (run->state == LONG_CALLING) MACHINE_MOVE(&long_machine, run, state, LONG_RUNNING);
+    pthread_cond_signal(&run->answered);
+    pthread_mutex_unlock(&run->lock);
+}
+
+/* What the thread waits for. */
+static enum err serve(struct request *rq, struct long_run *run)
+{
+    enum err r = OK;
+    run->calling.rq = rq;
+    if (run->ask == ASK_MAY) {
+        run->may = calling_may(&run->calling, run->argv, run->argc, &run->is_known);
+        answer(run);
+        return OK;
+    }
+    r = calling_run(&run->calling, run->argv, run->argc, run->argv_proto, &run->reply);
+    if (r == ERR_WAIT || r == ERR_BEHIND) {
+        rq->error = run->calling.error;
+        return r;
+    }
+    if (r == OK) {
+        struct called *done = run->calling.newest;
+        done->reply = hash_reply(&run->reply);
+        done->ttl = tells_ttl(done->command) ? ttl_of(&run->reply) : 0;
+        run->calls_us += done->took_us;
+        if (run->calls_us > CALLS_US_MAX) {
+            r = error_set(&run->calling.error, ERR_LIMIT,
+                          "the commands of a script may take %d ms together", CALLS_US_MAX / 1000);
+        }
+    }
+    size_t max = 2 * (size_t)engine_limits(rq->env->db->engine)->txn_bytes_max;
+    if (r == OK && run->arena.held_bytes > max) {
+        r = error_set(&run->calling.error, ERR_LIMIT, "the script reads and writes too much");
+    }
+    if (r != OK) {
+        run->error = run->calling.error;
+        end_run(run, LONG_REFUSED);
+        return OK;
+    }
+    answer(run);
+    return OK;
+}
+
+/* ---- the commit ---- */
+
+struct stamps {
+    char from[STAMP_CHARS], to[STAMP_CHARS];
+};
+
+/* Everywhere in the text. */
+static void restamp(uint8_t *text, size_t len, const struct stamps *s)
+{
+    uint8_t *at = text;
+    uint8_t *end = text + len;
+    while ((at = memmem(at, (size_t)(end - at), s->from, STAMP_CHARS)) != NULL) {
+        memcpy(at, s->to, STAMP_CHARS);
+        at += STAMP_CHARS;
+    }
+}
+
+static struct stamps stamps_of(uint64_t from, uint64_t to)
+{
+    struct stamps s;
+    stamp_format(from, s.from);
+    stamp_format(to, s.to);
+    return s;
+}
+
+/* Has the command, run again, the reply that the script saw? */
+static bool is_same(const struct long_run *run, const struct called *was, struct buf *reply,
+                    const struct stamps *back)
+{
+    unsigned flags = was->command != NULL ? was->command->flags : CMD_READ;
+    bool is_about_data = (flags & (CMD_READ | CMD_WRITE | CMD_KEYSPACE)) != 0;
+    if (!is_about_data || (was->command != NULL && strcmp(was->command->name, "randomkey") == 0)) {
+        return true;
+    }
+    if (was->command != NULL && tells_ttl(was->command) && was->ttl >= 0) {
+        int64_t now = ttl_of(reply);
+        bool is_ms = strstr(was->command->name, "pttl") != NULL;
+        int64_t passed_ms = (clock_mono_us() - began_us(run)) / 1000 + TTL_SLACK_MS;
+        return now >= 0 && now <= was->ttl &&
+               was->ttl - now <= (is_ms ? passed_ms : passed_ms / 1000 + 1);
+    }
+    restamp(reply->data, reply->len, back);
+    return was->reply == hash_reply(reply);
+}
+
+/* Its commands again, in this turn. *holds: each has the reply that it had. */
+static enum err run_again(struct request *rq, struct long_run *run, struct calling *again,
+                          bool *holds)
+{
+    uint64_t version = engine_version_next(rq->env->db->engine);
+    struct stamps there = stamps_of(run->stand_in, version);
+    struct stamps back = stamps_of(version, run->stand_in);
+    *holds = true;
+    for (const struct called *was = run->calling.first; was != NULL && *holds; was = was->next) {
+        struct slice *argv = arena_alloc(rq->arena, was->argc * sizeof *argv);
+        for (size_t i = 0; i < was->argc; i++) {
+            uint8_t *copy = arena_alloc(rq->arena, was->argv[i].len);
+            if (was->argv[i].len > 0) memcpy(copy, was->argv[i].data, was->argv[i].len);
+            restamp(copy, was->argv[i].len, &there);
+            argv[i] = slice_of(copy, was->argv[i].len);
+        }
+        enum err r = calling_run(again, argv, was->argc, was->proto, &run->reply);
+        if (r != OK) {
+            rq->error = again->error;
+            return r;
+        }
+        *holds = is_same(run, was, &run->reply, &back);
+    }
+    return OK;
+}
+
+/* Something that it read has changed. */
+static enum err conflict(struct request *rq, struct long_run *run)
+{
+    rq->env->scripts->conflicts++;
+    if (++run->tries == TRIES) {
+        return error_set(&rq->error, ERR_TRYAGAIN,
+                         "what the script read was changed by others while it ran, %d times",
+                         TRIES);
+    }
+    if (sandbox_is_spent(run->sandbox)) {
+        sandbox_free(run->sandbox);
+        run->sandbox = sandbox_new(run->memory_max);
+        run->is_compiled = false;
+        if (run->sandbox == NULL) return error_set(&rq->error, ERR_NOMEM, "no memory for a script");
+    }
+    MACHINE_MOVE(&long_machine, run, state, LONG_QUEUED);
+    try_begin(rq, run);
+    worker_post(rq->env->scripts->worker, &run->job);
+    waiter_add(&run->waiting, rq->waiter);
+    return ERR_WAIT;
+}
+
+static enum err commit(struct request *rq, struct long_run *run)
+{
+    struct stamps there = stamps_of(run->stand_in, engine_version_next(rq->env->db->engine));
+    struct overlay *o = engine_begin(rq->env->db->engine, rq->arena);
+    struct calling again;
+    uint64_t version = 0;
+    bool holds = false;
+    calling_init(&again, rq, rq->arena, o);
+    again.is_readonly = run->program.is_readonly;
+    again.uuids = run->calling.uuids;
+    again.messages = exec_messages_new(rq->arena, &run->counts);
+    enum err r = run_again(rq, run, &again, &holds);
+    depends_raise(&rq->depends, again.depends);
+    if (r != OK || !holds) {
+        engine_discard(o);
+        return r != OK ? r : conflict(rq, run);
+    }
+    r = engine_end(o, &version, rq->waiter, &rq->error);
+    depends_raise(&rq->depends, version);
+    if (r != OK) return r;
+    rq->messages = again.messages;
+    exec_messages_send(rq);
+    rq->messages = NULL;
+    calling_tell(&again, true);
+    size_t mark = rq->w->out->len;
+    buf_append(rq->w->out, run->out.data, run->out.len);
+    if (!rq->w->out->is_failed) restamp(rq->w->out->data + mark, run->out.len, &there);
+    return OK;
+}
+
+static enum err refused(struct request *rq, struct long_run *run)
+{
+    switch ((enum long_stop)stop_of(run)) {
+    case LONG_KILLED:
+        return error_set(&rq->error, ERR_SYNTAX, "Script killed by user with %s KILL. script: %s",
+                         run->program.function.data != NULL ? "FUNCTION" : "SCRIPT",
+                         run->program.name);
+    case LONG_TOO_LONG:
+        return error_set(&rq->error, ERR_LIMIT,
+                         "the script took longer than script-time-limit (%lld ms); nothing of it "
+                         "happened",
+                         (long long)(run->max_us / 1000));
+    case LONG_REFUSED:
+    case LONG_GOES_ON: break;
+    }
+    rq->error = run->error;
+    return run->error.code;
+}
+
+static enum err finish(struct request *rq, struct long_run *run)
+{
+    depends_raise(&rq->depends, run->calling.depends);
+    if (run->end == SANDBOX_STOPPED) return refused(rq, run);
+    if (run->end == SANDBOX_MEMORY) {
+        return error_set(&rq->error, ERR_LIMIT,
+                         "the script needs more memory than script-memory-limit (%zu)",
+                         run->memory_max);
+    }
+    if (run->end == SANDBOX_FAILED) return script_failed(rq, buf_slice(&run->line));
+    if (run->is_error) return script_failed(rq, buf_slice(&run->out));
+    return commit(rq, run);
+}
+
+enum err long_step(struct request *rq, struct long_run *run)
+{
+    int64_t end_us = clock_mono_us() + SERVE_US;
+    for (;;) {
+        enum long_state state = state_of(run);
+        if (state == LONG_ENDED) return finish(rq, run);
+        bool is_asked = state == LONG_CALLING && stop_of(run) == LONG_GOES_ON;
+        if (!is_asked || clock_mono_us() > end_us) {
+            waiter_add(&run->waiting, rq->waiter);
+            return ERR_WAIT;
+        }
+        enum err r = serve(rq, run);
+        if (r != OK) return r;
+    }
+}
+
+/* ---- all of them ---- */
+
+void long_turn(struct scripts *x)
+{
+    if (x->worker == NULL) return;
+    (void)worker_poll(x->worker);
+    if (x->runs == NULL) return;
+    struct long_run *run = x->runs;
+    do {
+        if (state_of(run) == LONG_CALLING) waiter_wake_all(&run->waiting);
+        run = run->next;
+    } while (run != x->runs);
+}
+
+size_t long_kill(const struct scripts *x, bool is_function)
+{
+    size_t count = 0;
+    struct long_run *run = x->runs;
+    if (run == NULL) return 0;
+    do {
+        enum long_state state = state_of(run);
+        if ((run->program.function.data != NULL) == is_function && state != LONG_ENDED &&
+            state != LONG_ABANDONED) {
+            end_run(run, LONG_KILLED);
+            count++;
+        }
+        run = run->next;
+    } while (run != x->runs);
+    return count;
+}
+
+const char *long_running(const struct scripts *x, bool is_function, int64_t *ms)
+{
+    const struct long_run *run = x->runs;
+    if (run == NULL) return NULL;
+    do {
+        if ((run->program.function.data != NULL) == is_function) {
+            *ms = (clock_mono_us() - began_us(run)) / 1000;
+            return run->program.name;
+        }
+        run = run->next;
+    } while (run != x->runs);
+    return NULL;
+}
+
+void long_fini(struct scripts *x)
+{
+    if (x->worker == NULL) return;
+    worker_free(x->worker); /* clients are gone: each run was abandoned, its thread ends */
+    x->worker = NULL;
+    INVARIANT(x->runs == NULL);
+}

@@ -1,0 +1,413 @@
+/* globals: what scripts find: the names of Lua that Redis allows them, the libraries, and of each only
+ * what can do no harm. Everything is put in by name; what is in no list is not there.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "script/sandbox_int.h"
+
+/* They need lua.h before them. */
+#include <lua5.1/lua-bitop.h>
+#include <lua5.1/lua-cjson.h>
+
+static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs",   "pcall",
+                                         "rawequal", "select", "tonumber",     "tostring", "type",
+                                         "unpack",   "xpcall", "_VERSION",     NULL};
+static const char *const string_names[] = {"byte",    "char", "format", "len", "lower",
+                                           "reverse", "sub",  "upper",  NULL};
+static const char *const coroutine_names[] = {"create", "resume", "running", "status",
+                                              "wrap",   "yield",  NULL};
+static const char *const math_names[] = {
+    "abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh", "deg", "exp",
+    "floor", "fmod", "frexp", "huge", "ldexp", "log",  "log10", "max",  "min", "modf",
+    "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh", NULL};
+static const char *const table_names[] = {"concat", "foreach", "foreachi", "getn", "maxn", NULL};
+static const char *const json_names[] = {"encode", "decode", "null", "_NAME", "_VERSION", NULL};
+/* They change how all scripts encode: a script that calls one has the state for itself. */
+static const char *const json_settings[] = {"encode_sparse_array",
+                                            "encode_max_depth",
+                                            "decode_max_depth",
+                                            "encode_number_precision",
+                                            "encode_invalid_numbers",
+                                            "decode_invalid_numbers",
+                                            NULL};
+
+/* Copies names of the table at `from` into the one on top. */
+static void copy_names(lua_State *lua, int from, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        lua_getfield(lua, from, *names);
+        lua_setfield(lua, -2, *names);
+    }
+}
+
+/* A new table, on top, with those names of the library (a table at `from`). */
+static void library(lua_State *lua, int from, const char *const *names)
+{
+    lua_newtable(lua);
+    copy_names(lua, from, names);
+}
+
+/* ---- what is not Lua's own ---- */
+
+static int collect_garbage(lua_State *lua)
+{
+    const char *what = luaL_optstring(lua, 1, "collect");
+    if (strcmp(what, "count") == 0) {
+        lua_pushnumber(lua, (lua_Number)sandbox_of(lua)->bytes / 1024);
+    } else {
+        lua_pushinteger(lua, 0); /* it happens by itself */
+    }
+    return 1;
+}
+
+static int gc_info(lua_State *lua)
+{
+    lua_pushinteger(lua, (lua_Integer)(sandbox_of(lua)->bytes / 1024));
+    return 1;
+}
+
+/* Lua's own adds an empty string as often as it is told, without an end. */
+static int string_rep(lua_State *lua)
+{
+    struct slice text = sandbox_string(lua, 1);
+    lua_Number n = luaL_checknumber(lua, 2);
+    luaL_Buffer b;
+    if (text.len == 0 || !(n >= 1)) {
+        lua_pushliteral(lua, "");
+        return 1;
+    }
+    if (n > 4294967295.0 || (size_t)n > SIZE_MAX / 2 / text.len) {
+        return luaL_error(lua, "resulting string too large");
+    }
+    sandbox_charge(lua, (size_t)n * text.len);
+    luaL_buffinit(lua, &b);
+    for (size_t i = 0; i < (size_t)n; i++) luaL_addlstring(&b, (const char *)text.data, text.len);
+    luaL_pushresult(&b);
+    return 1;
+}
+
+static int os_clock(lua_State *lua)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    lua_pushnumber(lua, (lua_Number)t.tv_sec + (lua_Number)t.tv_nsec / 1e9);
+    return 1;
+}
+
+/* The text at 1, with the chunk's name at 2. */
+static int load_text(lua_State *lua, struct slice text)
+{
+    const char *name = luaL_optstring(lua, 2, (const char *)text.data);
+    sandbox_charge(lua, text.len * 16); /* compiling is slower than reading */
+    bool is_bytecode = text.len > 0 && text.data[0] == LUA_SIGNATURE[0];
+    if (!is_bytecode && luaL_loadbuffer(lua, (const char *)text.data, text.len, name) == 0) {
+        return 1;
+    }
+    if (is_bytecode) lua_pushliteral(lua, "bytecode is refused");
+    lua_pushnil(lua);
+    lua_insert(lua, -2);
+    return 2;
+}
+
+static int load_string(lua_State *lua)
+{
+    return load_text(lua, sandbox_string(lua, 1));
+}
+
+/* Its pieces are put together first: so that the first byte is seen before anything reads it. */
+static int load_pieces(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TFUNCTION);
+    lua_settop(lua, 2);
+    if (lua_isnil(lua, 2)) {
+        lua_pushliteral(lua, "=(load)");
+        lua_replace(lua, 2);
+    }
+    lua_pushliteral(lua, "");
+    for (;;) {
+        lua_pushvalue(lua, 1);
+        lua_call(lua, 0, 1);
+        if (lua_isnil(lua, -1)) break;
+        if (!lua_isstring(lua, -1)) luaL_error(lua, "reader function must return a string");
+        if (lua_objlen(lua, -1) == 0) break;
+        lua_concat(lua, 2);
+    }
+    lua_pop(lua, 1);
+    return load_text(lua, sandbox_string(lua, 3));
+}
+
+/* ---- math.random: xorshift128+ (Vigna 2014), of the state ---- */
+
+static uint64_t random_next(struct sandbox *s)
+{
+    uint64_t x = s->random[0];
+    uint64_t y = s->random[1];
+    s->random[0] = y;
+    x ^= x << 23;
+    s->random[1] = x ^ y ^ (x >> 17) ^ (y >> 26);
+    return s->random[1] + y;
+}
+
+static int math_random(lua_State *lua)
+{
+    lua_Number r = (lua_Number)(random_next(sandbox_of(lua)) >> 11) / 9007199254740992.0;
+    lua_Number low = 1;
+    lua_Number high = 0;
+    switch (lua_gettop(lua)) {
+    case 0: lua_pushnumber(lua, r); return 1;
+    case 1: high = floor(luaL_checknumber(lua, 1)); break;
+    case 2:
+        low = floor(luaL_checknumber(lua, 1));
+        high = floor(luaL_checknumber(lua, 2));
+        break;
+    default: return luaL_error(lua, "wrong number of arguments");
+    }
+    luaL_argcheck(lua, low <= high, lua_gettop(lua), "interval is empty");
+    lua_pushnumber(lua, floor(r * (high - low + 1)) + low);
+    return 1;
+}
+
+static int math_randomseed(lua_State *lua)
+{
+    struct sandbox *s = sandbox_of(lua);
+    struct rng rng;
+    rng_init(&rng, (uint64_t)(int64_t)luaL_checknumber(lua, 1));
+    s->random[0] = rng_next(&rng) | 1;
+    s->random[1] = rng_next(&rng);
+    return 0;
+}
+
+void math_functions(lua_State *lua)
+{
+    lua_pushcfunction(lua, math_random);
+    lua_setfield(lua, -2, "random");
+    lua_pushcfunction(lua, math_randomseed);
+    lua_setfield(lua, -2, "randomseed");
+}
+
+/* ---- cjson ---- */
+
+#define JSON_DEPTH_MAX 1000
+/* An encoded byte is at most "\u00XX"; what is around a value fits into the rest. */
+#define JSON_BYTES_EACH 6
+#define JSON_VALUE_BYTES 32
+
+/* cjson ends the process when it finds no memory: so the size of what it would write is known before.
+ * Above `left` it ends early and leaves the stack as it is. */
+static size_t json_weigh(lua_State *lua, int depth, size_t left)
+{
+    size_t bytes = JSON_VALUE_BYTES;
+    sandbox_step(lua, sandbox_of(lua));
+    if (lua_type(lua, -1) == LUA_TSTRING) bytes += lua_objlen(lua, -1) * JSON_BYTES_EACH;
+    if (!lua_istable(lua, -1) || depth > JSON_DEPTH_MAX) return bytes;
+    luaL_checkstack(lua, 3, "too many nested tables");
+    lua_pushnil(lua);
+    while (bytes <= left && lua_next(lua, -2) != 0) {
+        if (lua_type(lua, -2) == LUA_TSTRING) bytes += lua_objlen(lua, -2) * JSON_BYTES_EACH;
+        if (bytes <= left) bytes += json_weigh(lua, depth + 1, left - bytes);
+        lua_pop(lua, 1);
+    }
+    return bytes;
+}
+
+/* cjson's own function, called as if it were the one that runs: so that its errors tell the script's
+ * line. Upvalues: that function's own, the function. */
+static int json_own(lua_State *lua)
+{
+    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+}
+
+static int json_encode(lua_State *lua)
+{
+    struct sandbox *s = sandbox_of(lua);
+    lua_settop(lua, 1);
+    size_t max = s->bytes_max;
+    size_t bytes = json_weigh(lua, 0, max);
+    if (bytes > max) return luaL_error(lua, "the value is too large to be encoded");
+    lua_settop(lua, 1);
+    sandbox_charge(lua, bytes);
+    return json_own(lua);
+}
+
+static int json_decode(lua_State *lua)
+{
+    sandbox_charge(lua, sandbox_string(lua, 1).len * 4);
+    return json_own(lua);
+}
+
+static int json_setting(lua_State *lua)
+{
+    sandbox_of(lua)->is_spent = true;
+    return json_own(lua);
+}
+
+static void wrap(lua_State *lua, const char *name, lua_CFunction f)
+{
+    lua_getfield(lua, -1, name);
+    if (!lua_isfunction(lua, -1)) {
+        lua_pop(lua, 1);
+        return;
+    }
+    if (lua_getupvalue(lua, -1, 1) == NULL) lua_pushnil(lua);
+    lua_insert(lua, -2);
+    lua_pushcclosure(lua, f, 2);
+    lua_setfield(lua, -2, name);
+}
+
+/* Leaves the library on top. */
+static void json_library(lua_State *lua)
+{
+    lua_pushcfunction(lua, luaopen_cjson);
+    lua_call(lua, 0, 1);
+    int own = lua_gettop(lua);
+    library(lua, own, json_names);
+    copy_names(lua, own, json_settings);
+    wrap(lua, "encode", json_encode);
+    wrap(lua, "decode", json_decode);
+    for (const char *const *n = json_settings; *n != NULL; n++) wrap(lua, *n, json_setting);
+    /* Its buffer is not kept from one script to the next. */
+    lua_getfield(lua, own, "encode_keep_buffer");
+    lua_pushboolean(lua, 0);
+    lua_call(lua, 1, 0);
+    lua_remove(lua, own);
+}
+
+/* ---- all of it ---- */
+
+/* A library of Lua: runs its opener, leaves what it made on top. */
+static void open(lua_State *lua, lua_CFunction opener, const char *name)
+{
+    lua_pushcfunction(lua, opener);
+    lua_pushstring(lua, name);
+    lua_call(lua, 1, 0);
+    lua_getglobal(lua, name[0] != '\0' ? name : "_G");
+}
+
+/* Puts the library on top, protected, into the table of globals at 1. */
+static void put(lua_State *lua, const char *name)
+{
+    protect_table(lua);
+    lua_setfield(lua, 1, name);
+}
+
+static void put_string(lua_State *lua)
+{
+    open(lua, luaopen_string, "string");
+    library(lua, -2, string_names);
+    pattern_functions(lua);
+    lua_pushcfunction(lua, string_rep);
+    lua_setfield(lua, -2, "rep");
+    /* The metatable of all strings: ("x"):rep(2). */
+    lua_pushliteral(lua, "");
+    lua_getmetatable(lua, -1);
+    lua_pushvalue(lua, -3);
+    lua_setfield(lua, -2, "__index");
+    lua_pushboolean(lua, 0);
+    lua_setfield(lua, -2, "__metatable");
+    lua_pop(lua, 2);
+    put(lua, "string");
+    lua_pop(lua, 1);
+}
+
+static void put_base(lua_State *lua)
+{
+    static const luaL_Reg functions[] = {{"collectgarbage", collect_garbage},
+                                         {"gcinfo", gc_info},
+                                         {"loadstring", load_string},
+                                         {"load", load_pieces},
+                                         {NULL, NULL}};
+    open(lua, luaopen_base, "");
+    int own = lua_gettop(lua);
+    lua_pushvalue(lua, 1);
+    copy_names(lua, own, base_names);
+    lua_getfield(lua, own, "coroutine");
+    library(lua, lua_gettop(lua), coroutine_names);
+    lua_setfield(lua, 1, "coroutine");
+    lua_pop(lua, 1);
+    catch_functions(lua);
+    protect_functions(lua);
+    luaL_register(lua, NULL, functions);
+    lua_getfield(lua, 1, "coroutine");
+    put(lua, "coroutine");
+    lua_settop(lua, 1);
+}
+
+static void put_libraries(lua_State *lua)
+{
+    open(lua, luaopen_math, "math");
+    library(lua, -2, math_names);
+    math_functions(lua);
+    put(lua, "math");
+    open(lua, luaopen_table, "table");
+    library(lua, -2, table_names);
+    table_functions(lua);
+    put(lua, "table");
+    put_string(lua);
+    lua_pushcfunction(lua, luaopen_bit);
+    lua_call(lua, 0, 1);
+    put(lua, "bit");
+    json_library(lua);
+    put(lua, "cjson");
+    struct_library(lua);
+    put(lua, "struct");
+    msgpack_library(lua);
+    put(lua, "cmsgpack");
+    lua_createtable(lua, 0, 1);
+    lua_pushcfunction(lua, os_clock);
+    lua_setfield(lua, -2, "clock");
+    put(lua, "os");
+    redis_library(lua);
+    put(lua, "redis");
+    lua_getfield(lua, 1, "redis");
+    lua_setfield(lua, 1, "server"); /* as Valkey calls it */
+    lua_settop(lua, 1);
+}
+
+int globals_open(lua_State *lua)
+{
+    struct sandbox *s = sandbox_of(lua);
+    random_system(s->random, sizeof s->random);
+    s->random[0] |= 1;
+    lua_settop(lua, 0);
+    lua_newtable(lua);
+    put_base(lua);
+    put_libraries(lua);
+    lua_pushvalue(lua, 1);
+    lua_setfield(lua, LUA_REGISTRYINDEX, "globals");
+    lua_pushvalue(lua, 1);
+    protect_globals(lua);
+    lua_pushvalue(lua, -1);
+    lua_setfield(lua, 1, "_G");
+    lua_replace(lua, LUA_GLOBALSINDEX);
+    /* What Lua's openers left where scripts cannot come. */
+    lua_pushnil(lua);
+    lua_setfield(lua, LUA_REGISTRYINDEX, "_LOADED");
+    return 0;
+}
+
+void globals_words(lua_State *lua, const struct slice *words, size_t count)
+{
+    lua_createtable(lua, (int)count, 0);
+    for (size_t i = 0; i < count; i++) {
+        lua_pushlstring(lua, (const char *)words[i].data, words[i].len);
+        lua_rawseti(lua, -2, (int)i + 1);
+    }
+}
+
+void globals_set(lua_State *lua, const char *name, const struct slice *words, size_t count)
+{
+    lua_getfield(lua, LUA_REGISTRYINDEX, "globals");
+    globals_words(lua, words, count);
+    lua_setfield(lua, -2, name);
+    lua_pop(lua, 1);
+}
+
+void globals_unset(lua_State *lua, const char *name)
+{
+    lua_getfield(lua, LUA_REGISTRYINDEX, "globals");
+    lua_pushnil(lua);
+    lua_setfield(lua, -2, name);
+    lua_pop(lua, 1);
+}

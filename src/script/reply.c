@@ -1,0 +1,333 @@
+/* reply: RESP as values of Lua, and values of Lua as RESP, by Redis's rules (docs/scripts.md).
+ *
+ *   to Lua    simple {ok=}, error {err=}, integer, bulk string, array as table from 1 on, nil false;
+ *             of RESP3 {map={}}, {set={}}, {double=}, {big_number=}, {verbatim_string={}}, boolean, nil
+ *   to RESP   number: integer, cut; string; true 1, false nil; a table by its err, ok, double, map, set,
+ *             big_number or verbatim_string, else an array up to the first nil
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "script/sandbox_int.h"
+
+#define DEPTH_MAX 200
+
+/* ---- RESP to Lua ---- */
+
+struct cursor {
+    lua_State *lua;
+    const uint8_t *at, *end;
+};
+
+/* The rest of the line, its end taken off; replies are our own, so they are whole. */
+static struct slice take_line(struct cursor *c)
+{
+    const uint8_t *cr = memchr(c->at, '\r', (size_t)(c->end - c->at));
+    INVARIANT(cr != NULL && c->end - cr >= 2);
+    struct slice line = slice_of(c->at, (size_t)(cr - c->at));
+    c->at = cr + 2;
+    return line;
+}
+
+static int64_t take_integer(struct cursor *c)
+{
+    int64_t n = 0;
+    INVARIANT(slice_to_i64(take_line(c), &n));
+    return n;
+}
+
+static struct slice take_bytes(struct cursor *c, int64_t len)
+{
+    INVARIANT(len >= 0 && len + 2 <= c->end - c->at);
+    struct slice s = slice_of(c->at, (size_t)len);
+    c->at += len + 2;
+    return s;
+}
+
+static void push_slice(lua_State *lua, struct slice s)
+{
+    lua_pushlstring(lua, (const char *)s.data, s.len);
+}
+
+static void push_field(struct cursor *c, const char *name)
+{
+    lua_createtable(c->lua, 0, 1);
+    push_slice(c->lua, take_line(c));
+    lua_setfield(c->lua, -2, name);
+}
+
+static void push_value(struct cursor *c);
+
+static void push_items(struct cursor *c, int64_t count)
+{
+    lua_createtable(c->lua, (int)count, 0);
+    for (int64_t i = 1; i <= count; i++) {
+        push_value(c);
+        lua_rawseti(c->lua, -2, (int)i);
+    }
+}
+
+/* {map = {k = v}}, {set = {k = true}} */
+static void push_named(struct cursor *c, int64_t count, bool is_map)
+{
+    lua_createtable(c->lua, 0, 1);
+    lua_createtable(c->lua, 0, (int)count);
+    for (int64_t i = 0; i < count; i++) {
+        push_value(c);
+        if (is_map) {
+            push_value(c);
+        } else {
+            lua_pushboolean(c->lua, 1);
+        }
+        lua_rawset(c->lua, -3);
+    }
+    lua_setfield(c->lua, -2, is_map ? "map" : "set");
+}
+
+static void push_double(struct cursor *c)
+{
+    char text[64];
+    struct slice line = take_line(c);
+    snprintf(text, sizeof text, "%.*s", (int)line.len, (const char *)line.data);
+    lua_createtable(c->lua, 0, 1);
+    lua_pushnumber(c->lua, strtod(text, NULL));
+    lua_setfield(c->lua, -2, "double");
+}
+
+static void push_verbatim(struct cursor *c)
+{
+    struct slice body = take_bytes(c, take_integer(c));
+    INVARIANT(body.len >= 4);
+    lua_createtable(c->lua, 0, 1);
+    lua_createtable(c->lua, 0, 2);
+    lua_pushlstring(c->lua, (const char *)body.data, 3);
+    lua_setfield(c->lua, -2, "format");
+    lua_pushlstring(c->lua, (const char *)body.data + 4, body.len - 4);
+    lua_setfield(c->lua, -2, "string");
+    lua_setfield(c->lua, -2, "verbatim_string");
+}
+
+static void push_value(struct cursor *c)
+{
+    int64_t n = 0;
+    luaL_checkstack(c->lua, 6, "the reply is nested too deeply");
+    INVARIANT(c->at < c->end);
+    switch (*c->at++) {
+    case '+': push_field(c, "ok"); return;
+    case '-': push_field(c, "err"); return;
+    case ':': lua_pushnumber(c->lua, (lua_Number)take_integer(c)); return;
+    case '$':
+        n = take_integer(c);
+        if (n < 0) {
+            lua_pushboolean(c->lua, 0);
+        } else {
+            push_slice(c->lua, take_bytes(c, n));
+        }
+        return;
+    case '*':
+    case '>':
+        n = take_integer(c);
+        if (n < 0) {
+            lua_pushboolean(c->lua, 0);
+        } else {
+            push_items(c, n);
+        }
+        return;
+    case '%': push_named(c, take_integer(c), true); return;
+    case '~': push_named(c, take_integer(c), false); return;
+    case '_':
+        (void)take_line(c);
+        lua_pushnil(c->lua);
+        return;
+    case '#': lua_pushboolean(c->lua, take_line(c).data[0] == 't'); return;
+    case ',': push_double(c); return;
+    case '(': push_field(c, "big_number"); return;
+    case '=': push_verbatim(c); return;
+    default: die("%s: a reply of unknown kind", __FILE__);
+    }
+}
+
+void reply_push(lua_State *lua, struct slice reply)
+{
+    struct cursor c = {.lua = lua, .at = reply.data, .end = reply.data + reply.len};
+    push_value(&c);
+}
+
+/* ---- Lua to RESP ---- */
+
+struct writing {
+    lua_State *lua;
+    struct resp_writer *w;
+    int script_proto;
+    size_t out_max;
+    bool is_deep;
+};
+
+static bool write_value(struct writing *x, int depth);
+
+/* Is there a field of that type? Then it is on top. */
+static bool has_field(lua_State *lua, const char *name, int type)
+{
+    lua_pushstring(lua, name);
+    lua_rawget(lua, -2);
+    if (lua_type(lua, -1) == type) return true;
+    lua_pop(lua, 1);
+    return false;
+}
+
+/* A line of a reply has no control bytes. */
+static void write_line(struct writing *x, char kind)
+{
+    struct slice text = sandbox_string(x->lua, -1);
+    buf_append_byte(x->w->out, (uint8_t)kind);
+    size_t at = x->w->out->len;
+    buf_append(x->w->out, text.data, text.len);
+    for (; at < x->w->out->len; at++) {
+        if (x->w->out->data[at] == '\r' || x->w->out->data[at] == '\n') x->w->out->data[at] = ' ';
+    }
+    buf_append_str(x->w->out, "\r\n");
+    lua_pop(x->lua, 1);
+}
+
+/* A map (or a set) is on top. */
+static bool write_named(struct writing *x, bool is_map, int depth)
+{
+    lua_State *lua = x->lua;
+    size_t count = 0;
+    bool is_good = true;
+    for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) count++;
+    if (is_map) {
+        resp_map(x->w, count);
+    } else {
+        resp_set(x->w, count);
+    }
+    lua_pushnil(lua);
+    while (is_good && lua_next(lua, -2) != 0) {
+        lua_pushvalue(lua, -2);
+        is_good = write_value(x, depth + 1);
+        if (is_good && is_map) {
+            is_good = write_value(x, depth + 1);
+        } else {
+            lua_pop(lua, 1);
+        }
+    }
+    lua_pop(lua, 1);
+    return is_good;
+}
+
+static void write_verbatim(struct writing *x)
+{
+    lua_getfield(x->lua, -1, "format");
+    lua_getfield(x->lua, -2, "string");
+    size_t format_len = 0;
+    const char *format = lua_tolstring(x->lua, -2, &format_len);
+    const char *text = lua_tostring(x->lua, -1);
+    if (format == NULL || text == NULL) {
+        resp_nil(x->w);
+    } else if (x->w->proto == 3 && format_len == 3) {
+        struct slice body = sandbox_string(x->lua, -1);
+        buf_printf(x->w->out, "=%zu\r\n%s:", body.len + 4, format);
+        buf_append(x->w->out, body.data, body.len);
+        buf_append_str(x->w->out, "\r\n");
+    } else {
+        resp_bulk(x->w, sandbox_string(x->lua, -1));
+    }
+    lua_pop(x->lua, 3);
+}
+
+static bool write_array(struct writing *x, int depth)
+{
+    lua_State *lua = x->lua;
+    size_t count = 0;
+    bool is_good = true;
+    for (;; count++) {
+        lua_rawgeti(lua, -1, (int)count + 1);
+        bool is_end = lua_isnil(lua, -1);
+        lua_pop(lua, 1);
+        if (is_end) break;
+    }
+    resp_array(x->w, count);
+    for (size_t i = 1; i <= count && is_good; i++) {
+        lua_rawgeti(lua, -1, (int)i);
+        is_good = write_value(x, depth + 1);
+    }
+    return is_good;
+}
+
+static bool write_table(struct writing *x, int depth)
+{
+    lua_State *lua = x->lua;
+    bool is_good = true;
+    if (has_field(lua, "err", LUA_TSTRING)) {
+        write_line(x, '-');
+    } else if (has_field(lua, "ok", LUA_TSTRING)) {
+        write_line(x, '+');
+    } else if (has_field(lua, "double", LUA_TNUMBER)) {
+        resp_double(x->w, lua_tonumber(lua, -1));
+        lua_pop(lua, 1);
+    } else if (has_field(lua, "map", LUA_TTABLE)) {
+        is_good = write_named(x, true, depth);
+    } else if (has_field(lua, "set", LUA_TTABLE)) {
+        is_good = write_named(x, false, depth);
+    } else if (has_field(lua, "big_number", LUA_TSTRING)) {
+        if (x->w->proto == 3) {
+            write_line(x, '(');
+        } else {
+            resp_bulk(x->w, sandbox_string(lua, -1));
+            lua_pop(lua, 1);
+        }
+    } else if (has_field(lua, "verbatim_string", LUA_TTABLE)) {
+        write_verbatim(x);
+    } else {
+        is_good = write_array(x, depth);
+    }
+    return is_good;
+}
+
+static int64_t cut(lua_Number n)
+{
+    if (isnan(n)) return INT64_MIN;
+    if (n >= 9223372036854775808.0 || n < -9223372036854775808.0) return INT64_MIN;
+    return (int64_t)n;
+}
+
+/* Pops the value. */
+static bool write_value(struct writing *x, int depth)
+{
+    lua_State *lua = x->lua;
+    bool is_good = true;
+    sandbox_step(lua, sandbox_of(lua));
+    if (depth > DEPTH_MAX) x->is_deep = true;
+    if (x->is_deep || lua_checkstack(lua, 8) == 0) return false;
+    if (x->w->out->len > x->out_max) luaL_error(lua, "the reply is too large");
+    switch (lua_type(lua, -1)) {
+    case LUA_TNUMBER: resp_int(x->w, cut(lua_tonumber(lua, -1))); break;
+    case LUA_TSTRING: resp_bulk(x->w, sandbox_string(lua, -1)); break;
+    case LUA_TBOOLEAN:
+        if (x->script_proto == 3) {
+            resp_bool(x->w, lua_toboolean(lua, -1) != 0);
+        } else if (lua_toboolean(lua, -1)) {
+            resp_int(x->w, 1);
+        } else {
+            resp_nil(x->w);
+        }
+        break;
+    case LUA_TTABLE: is_good = write_table(x, depth); break;
+    default: resp_nil(x->w); break;
+    }
+    if (is_good) lua_pop(lua, 1);
+    return is_good;
+}
+
+bool reply_write(lua_State *lua, struct resp_writer *w, int script_proto, bool *is_error)
+{
+    struct writing x = {.lua = lua,
+                        .w = w,
+                        .script_proto = script_proto,
+                        .out_max = w->out->len + sandbox_of(lua)->bytes_max};
+    size_t mark = w->out->len;
+    bool is_good = write_value(&x, 0);
+    *is_error = is_good && w->out->len > mark && w->out->data[mark] == '-';
+    return is_good;
+}

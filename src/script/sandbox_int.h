@@ -1,0 +1,104 @@
+/* sandbox_int: what the files of this folder share: the state of a sandbox, and helpers for functions
+ * in C that scripts call. Everything here may raise an error of Lua (it does not return then), so
+ * nothing that needs freeing may be held across a call.
+ */
+#ifndef SCRIPT_SANDBOX_INT_H
+#define SCRIPT_SANDBOX_INT_H
+
+#include <lua5.1/lauxlib.h>
+#include <lua5.1/lua.h>
+#include <lua5.1/lualib.h>
+
+#include "base/random.h"
+#include "script/sandbox.h"
+
+enum sandbox_stop { STOP_NOT, STOP_ASKED, STOP_MEMORY };
+
+/* While a library is loaded. */
+struct loading {
+    enum err (*found)(void *arg, const struct sandbox_function *f, struct error *e);
+    void *arg;
+    struct error error; /* of found */
+};
+
+struct sandbox {
+    lua_State *lua;
+    size_t bytes, bytes_max;
+    enum sandbox_stop stop;
+    bool is_spent;
+    const struct sandbox_ops *ops; /* of the run; NULL outside of one */
+    void *arg;
+    int proto;               /* redis.setresp */
+    size_t steps;            /* of C since goes_on was asked */
+    struct buf packed;       /* owned: what cmsgpack is writing */
+    unsigned resumes;        /* of coroutines, inside of one another */
+    uint64_t random[2];      /* of math.random */
+    struct loading *loading; /* NULL = no library is being loaded */
+};
+
+static inline struct sandbox *sandbox_of(lua_State *lua)
+{
+    void *s = NULL;
+    (void)lua_getallocf(lua, &s);
+    return s;
+}
+
+/* sandbox.c */
+/* Raises an error if the script must end. */
+void sandbox_check(lua_State *lua);
+/* The script is about to do in C what takes as long as reading so many bytes: asks goes_on. */
+void sandbox_charge(lua_State *lua, size_t bytes);
+/* A step of something that may take many: asks goes_on now and then. */
+static inline void sandbox_step(lua_State *lua, struct sandbox *s)
+{
+    if (++s->steps < 10000) return;
+    s->steps = 0;
+    sandbox_charge(lua, 0);
+}
+struct slice sandbox_string(lua_State *lua, int index);
+
+/* protect.c: tables that many scripts share. */
+/* Replaces the table on top by an empty one through which it is seen and not changed. */
+void protect_table(lua_State *lua);
+/* Is it one of these? Then the table behind it is pushed. */
+bool protect_push(lua_State *lua, int index);
+/* Raises an error if the value is one of these. */
+void protect_refuse(lua_State *lua, int index);
+/* The table of globals on top, which are then seen through one, pushed in its place. */
+void protect_globals(lua_State *lua);
+/* Puts rawset, rawget, next, pairs and setmetatable into the table on top. */
+void protect_functions(lua_State *lua);
+
+/* What each puts into the table on top. */
+void catch_functions(lua_State *lua);   /* catch.c: pcall, xpcall, coroutine */
+void pattern_functions(lua_State *lua); /* pattern.c: find, match, gmatch, gsub */
+void table_functions(lua_State *lua);   /* sort.c: sort, insert, remove, ... */
+void math_functions(lua_State *lua);    /* globals.c */
+/* A new table, on top. */
+void struct_library(lua_State *lua);
+void msgpack_library(lua_State *lua);
+void redis_library(lua_State *lua);
+
+/* globals.c: all of it; the globals of the state are then what scripts see. */
+int globals_open(lua_State *lua);
+/* Puts KEYS or ARGV there. */
+void globals_set(lua_State *lua, const char *name, const struct slice *words, size_t count);
+void globals_unset(lua_State *lua, const char *name);
+/* A new table of the words, on top. */
+void globals_words(lua_State *lua, const struct slice *words, size_t count);
+
+/* reply.c */
+/* Pushes what the reply says. */
+void reply_push(lua_State *lua, struct slice reply);
+/* Writes the value on top as a reply. False: it is nested too deeply. */
+bool reply_write(lua_State *lua, struct resp_writer *w, int script_proto, bool *is_error);
+
+/* error.c */
+/* The message handler: makes a table {err, source, line} of the error on top. */
+int error_handler(lua_State *lua);
+/* Raises the text (its code first) as redis.call does: a table with `err`. */
+int error_raise(lua_State *lua, const char *text, size_t len);
+/* The line of an error as the reply shows it. */
+void error_line(lua_State *lua, const char *name, struct buf *out);
+
+#endif
