@@ -1,6 +1,7 @@
 /* globals: what scripts find: the names of Lua that Redis allows them, the libraries, and of each only
  * what can do no harm. Everything is put in by name; what is in no list is not there.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdint.h>
 #include <time.h>
@@ -11,9 +12,9 @@
 #include <lua5.1/lua-bitop.h>
 #include <lua5.1/lua-cjson.h>
 
-static const char *const base_names[] = {"assert",   "error",  "getmetatable", "ipairs",   "pcall",
-                                         "rawequal", "select", "tonumber",     "tostring", "type",
-                                         "unpack",   "xpcall", "_VERSION",     NULL};
+static const char *const base_names[] = {
+    "assert",   "error",    "getmetatable", "ipairs", "pcall",    "rawequal", "select",
+    "tonumber", "tostring", "type",         "xpcall", "_VERSION", NULL};
 static const char *const string_names[] = {"byte",    "char", "format", "len", "lower",
                                            "reverse", "sub",  "upper",  NULL};
 static const char *const coroutine_names[] = {"create", "resume", "running", "status",
@@ -24,13 +25,10 @@ static const char *const math_names[] = {
     "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh", NULL};
 static const char *const table_names[] = {"concat", "foreach", "foreachi", "getn", "maxn", NULL};
 static const char *const json_names[] = {"encode", "decode", "null", "_NAME", "_VERSION", NULL};
-/* They change how all scripts encode: a script that calls one has the state for itself. */
-static const char *const json_settings[] = {"encode_sparse_array",
-                                            "encode_max_depth",
-                                            "decode_max_depth",
-                                            "encode_number_precision",
-                                            "encode_invalid_numbers",
-                                            "decode_invalid_numbers",
+/* They change how all scripts encode: a script that calls one has the state for itself. Depths are not
+ * among them: what is nested is read and written by functions in C that call themselves. */
+static const char *const json_settings[] = {"encode_sparse_array", "encode_number_precision",
+                                            "encode_invalid_numbers", "decode_invalid_numbers",
                                             NULL};
 
 /* Copies names of the table at `from` into the one on top. */
@@ -50,6 +48,8 @@ static void library(lua_State *lua, int from, const char *const *names)
 }
 
 /* ---- what is not Lua's own ---- */
+
+#define UNPACK_MAX 8000
 
 static int collect_garbage(lua_State *lua)
 {
@@ -86,6 +86,33 @@ static int string_rep(lua_State *lua)
     for (size_t i = 0; i < (size_t)n; i++) luaL_addlstring(&b, (const char *)text.data, text.len);
     luaL_pushresult(&b);
     return 1;
+}
+
+/* Lua's own reckons the count of an absurd range so that it may be anything. */
+static int unpack(lua_State *lua)
+{
+    luaL_checktype(lua, 1, LUA_TTABLE);
+    lua_Integer from = luaL_optinteger(lua, 2, 1);
+    lua_Integer to = lua_isnoneornil(lua, 3) ? (lua_Integer)lua_objlen(lua, 1)
+                                             : luaL_checkinteger(lua, 3);
+    if (from > to) return 0;
+    if (from < INT_MIN || to > INT_MAX || to - from >= UNPACK_MAX ||
+        lua_checkstack(lua, (int)(to - from) + 1) == 0) {
+        return luaL_error(lua, "too many results to unpack");
+    }
+    for (lua_Integer i = from; i <= to; i++) lua_rawgeti(lua, 1, (int)i);
+    return (int)(to - from) + 1;
+}
+
+/* bitop's own takes the least integer for a length. Upvalue: it. */
+static int bit_tohex(lua_State *lua)
+{
+    lua_Number n = luaL_optnumber(lua, 2, 8);
+    if (!(n >= -8)) n = -8;
+    if (n > 8) n = 8;
+    lua_settop(lua, 1);
+    lua_pushnumber(lua, n);
+    return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
 }
 
 static int os_clock(lua_State *lua)
@@ -317,6 +344,7 @@ static void put_base(lua_State *lua)
                                          {"gcinfo", gc_info},
                                          {"loadstring", load_string},
                                          {"load", load_pieces},
+                                         {"unpack", unpack},
                                          {NULL, NULL}};
     open(lua, luaopen_base, "");
     int own = lua_gettop(lua);
@@ -347,6 +375,9 @@ static void put_libraries(lua_State *lua)
     put_string(lua);
     lua_pushcfunction(lua, luaopen_bit);
     lua_call(lua, 0, 1);
+    lua_getfield(lua, -1, "tohex");
+    lua_pushcclosure(lua, bit_tohex, 1);
+    lua_setfield(lua, -2, "tohex");
     put(lua, "bit");
     json_library(lua);
     put(lua, "cjson");

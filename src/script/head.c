@@ -49,6 +49,11 @@ enum err script_head_read(struct slice code, bool takes_name, struct script_head
     if (line.len > 0 && line.data[line.len - 1] == '\r') line.len--;
     struct slice engine = take_until(&line, ' ');
     if (!slice_eq(engine, slice_str("#!lua"))) {
+        if (takes_name) {
+            return error_set(e, ERR_SYNTAX, "Engine '%.*s' not found",
+                             (int)(engine.len < 66 ? engine.len - 2 : 64),
+                             (const char *)engine.data + 2);
+        }
         return error_set(e, ERR_SYNTAX, "Unexpected engine in script shebang: %.*s",
                          (int)(engine.len < 64 ? engine.len : 64), (const char *)engine.data);
     }
@@ -61,7 +66,9 @@ enum err script_head_read(struct slice code, bool takes_name, struct script_head
         } else if (takes_name && slice_has_prefix(word, slice_str("name="))) {
             out->name = slice_of(word.data + 5, word.len - 5);
         } else {
-            r = error_set(e, ERR_SYNTAX, "Unknown lua shebang option: %.*s",
+            r = error_set(e, ERR_SYNTAX,
+                          takes_name ? "Invalid metadata value given: %.*s"
+                                     : "Unknown lua shebang option: %.*s",
                           (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
         }
         if (r != OK) return r;

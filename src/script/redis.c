@@ -232,11 +232,11 @@ static unsigned take_flags(lua_State *lua)
         if (lua_isnil(lua, -1)) break;
         unsigned flag = lua_type(lua, -1) == LUA_TSTRING ? script_flag_of(sandbox_string(lua, -1))
                                                          : 0;
-        if (flag == 0) luaL_error(lua, "unknown flag given");
+        if (flag == 0) raise(lua, "ERR unknown flag given");
         flags |= flag;
         lua_pop(lua, 1);
     }
-    lua_pop(lua, 1);
+    lua_pop(lua, 2);
     return flags;
 }
 
@@ -250,18 +250,50 @@ static void take_named(lua_State *lua, struct sandbox_function *f)
         } else if (strcmp(name, "description") == 0) {
             f->description = sandbox_string(lua, -1);
         } else if (strcmp(name, "callback") == 0) {
-            luaL_argcheck(lua, lua_isfunction(lua, -1), 1, "callback must be a function");
+            if (!lua_isfunction(lua, -1)) {
+                raise(lua, "ERR callback argument given to redis.register_function must be a "
+                           "function");
+            }
             lua_pushvalue(lua, -1);
             f->ref = luaL_ref(lua, LUA_REGISTRYINDEX);
         } else if (strcmp(name, "flags") == 0) {
-            luaL_argcheck(lua, lua_istable(lua, -1), 1, "flags must be a table");
+            if (!lua_istable(lua, -1)) {
+                raise(lua, "ERR flags argument to redis.register_function must be a table "
+                           "representing function flags");
+            }
             lua_pushvalue(lua, -1);
             f->flags = take_flags(lua);
         } else {
-            luaL_error(lua, "unknown argument given to redis.register_function");
+            raise(lua, "ERR unknown argument given to redis.register_function");
         }
         lua_pop(lua, 1);
     }
+}
+
+/* The name and the function, or one table with all of it. */
+static void take_function(lua_State *lua, struct sandbox_function *f)
+{
+    int count = lua_gettop(lua);
+    if (count < 1 || count > 2) {
+        raise(lua, "ERR wrong number of arguments to redis.register_function");
+    }
+    if (count == 1) {
+        if (!lua_istable(lua, 1)) {
+            raise(lua, "ERR calling redis.register_function with a single argument is only "
+                       "applicable to Lua table (representing named arguments).");
+        }
+        take_named(lua, f);
+        return;
+    }
+    if (lua_type(lua, 1) != LUA_TSTRING) {
+        raise(lua, "ERR first argument to redis.register_function must be a string");
+    }
+    if (!lua_isfunction(lua, 2)) {
+        raise(lua, "ERR second argument to redis.register_function must be a function");
+    }
+    f->name = sandbox_string(lua, 1);
+    lua_pushvalue(lua, 2);
+    f->ref = luaL_ref(lua, LUA_REGISTRYINDEX);
 }
 
 static int redis_register_function(lua_State *lua)
@@ -269,23 +301,17 @@ static int redis_register_function(lua_State *lua)
     struct loading *l = sandbox_of(lua)->loading;
     struct sandbox_function f = {.ref = LUA_NOREF};
     if (l == NULL) {
-        return luaL_error(lua,
-                          "redis.register_function can only be called on FUNCTION LOAD command");
+        return raise(lua,
+                     "ERR redis.register_function can only be called on FUNCTION LOAD command");
     }
-    int count = lua_gettop(lua);
-    if (count == 1 && lua_istable(lua, 1)) {
-        take_named(lua, &f);
-    } else if (count == 2 && lua_type(lua, 1) == LUA_TSTRING && lua_isfunction(lua, 2)) {
-        f.name = sandbox_string(lua, 1);
-        lua_pushvalue(lua, 2);
-        f.ref = luaL_ref(lua, LUA_REGISTRYINDEX);
-    } else {
-        return luaL_error(lua, "wrong number of arguments to redis.register_function");
+    take_function(lua, &f);
+    if (f.name.data == NULL) {
+        return raise(lua, "ERR redis.register_function must get a function name argument");
     }
-    if (f.name.data == NULL)
-        luaL_error(lua, "redis.register_function must get a function name argument");
-    if (f.ref == LUA_NOREF) luaL_error(lua, "redis.register_function must get a callback argument");
-    if (l->found(l->arg, &f, &l->error) != OK) lua_error(lua);
+    if (f.ref == LUA_NOREF) {
+        return raise(lua, "ERR redis.register_function must get a callback argument");
+    }
+    if (l->found(l->arg, &f, &l->error) != OK) return raise(lua, l->error.text);
     return 0;
 }
 

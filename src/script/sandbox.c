@@ -179,24 +179,18 @@ static int load_library(lua_State *lua)
 }
 
 /* It was compiled when `ref` is LUA_REFNIL. */
-static enum err load_said(struct sandbox *s, const struct source *source, const struct loading *l,
-                          int status, struct error *e)
+static enum err load_said(struct sandbox *s, const struct source *source, int status,
+                          struct error *e)
 {
     if (source->ref == LUA_NOREF) return said(s, status, "Error compiling function", e);
-    struct buf line;
-    buf_init(&line);
-    if (l->error.code != OK) {
-        *e = l->error;
-    } else if (s->stop != STOP_NOT || status == LUA_ERRMEM) {
+    if (s->stop != STOP_NOT || status == LUA_ERRMEM) {
         (void)error_set(e, ERR_LIMIT, "the library takes too long or too much memory to load");
     } else {
         lua_getfield(s->lua, -1, "err");
         const char *text = lua_tostring(s->lua, -1);
-        if (text != NULL && strncmp(text, "ERR ", 4) == 0) text += 4;
         (void)error_set(e, ERR_SYNTAX, "Error registering functions: %s",
                         text != NULL ? text : "?");
     }
-    buf_fini(&line);
     lua_settop(s->lua, 0);
     return e->code;
 }
@@ -214,7 +208,7 @@ enum err sandbox_load(struct sandbox *s, struct slice code,
                       void *arg, struct error *e)
 {
     static const struct sandbox_ops ops = {.goes_on = loads_on};
-    size_t left = 100000; /* 20,000,000 instructions */
+    size_t left = 15000; /* 3,000,000 instructions, some 30 ms */
     struct loading loading = {.found = found, .arg = arg};
     struct source source = {.code = code, .name = "@user_function", .ref = LUA_NOREF};
     s->loading = &loading;
@@ -222,7 +216,7 @@ enum err sandbox_load(struct sandbox *s, struct slice code,
     s->arg = &left;
     s->stop = STOP_NOT;
     int status = lua_cpcall(s->lua, load_library, &source);
-    enum err r = status != 0 ? load_said(s, &source, &loading, status, e) : OK;
+    enum err r = status != 0 ? load_said(s, &source, status, e) : OK;
     s->loading = NULL;
     s->ops = NULL;
     s->stop = STOP_NOT;

@@ -20,8 +20,8 @@
 static enum err fcall(struct request *rq, bool is_readonly)
 {
     struct program p = {0};
-    enum err r = program_words(rq, 2, &p);
-    if (r == OK) r = function_find(rq, rq->argv[1], &p);
+    enum err r = function_find(rq, rq->argv[1], &p);
+    if (r == OK) r = program_words(rq, 2, &p);
     if (r != OK) return r;
     if (is_readonly && (p.flags & SCRIPT_NO_WRITES) == 0) {
         return error_set(&rq->error, ERR_SYNTAX,
@@ -145,8 +145,8 @@ static enum err change_begin(struct request *rq, struct library_change *c)
     return r == OK ? rows_read(rq, true, &c->functions) : r;
 }
 
-static void op_add(struct request *rq, struct library_change *c, enum op_kind kind, struct slice key,
-                   struct slice value)
+static void op_add(struct request *rq, struct library_change *c, enum op_kind kind,
+                   struct slice key, struct slice value)
 {
     if (c->count == c->cap) {
         size_t cap = c->cap == 0 ? 16 : 2 * c->cap;
@@ -195,7 +195,7 @@ static enum err add_library(struct request *rq, struct library_change *c, const 
     for (size_t i = 0; i < l->count; i++) {
         struct slice name = l->functions[i].name;
         if (row_find(&c->functions, name) == NULL) continue;
-        return error_set(&rq->error, ERR_SYNTAX, "Function '%.*s' already exists", (int)name.len,
+        return error_set(&rq->error, ERR_SYNTAX, "Function %.*s already exists", (int)name.len,
                          (const char *)name.data);
     }
     op_add(rq, c, OP_SET, library_key(rq->arena, l->name), library_row_write(rq->arena, l->code));
@@ -318,7 +318,8 @@ static bool dump_open(struct slice dump, struct slice *body)
     return memcmp(sum, dump.data + len, DUMP_SUM_BYTES) == 0;
 }
 
-static enum err restore_all(struct request *rq, struct library_change *c, struct slice body, bool replaces)
+static enum err restore_all(struct request *rq, struct library_change *c, struct slice body,
+                            bool replaces)
 {
     const uint8_t *at = body.data;
     const uint8_t *end = body.data + body.len;

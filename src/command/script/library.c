@@ -142,12 +142,12 @@ static enum err found(void *arg, const struct sandbox_function *f, struct error 
     struct library *l = r->library;
     if (!is_name(f->name)) {
         return error_set(e, ERR_SYNTAX,
-                         "Library names can only contain letters, numbers, or underscores(_) and "
-                         "must be at least one character long");
+                         "ERR Library names can only contain letters, numbers, or underscores(_) "
+                         "and must be at least one character long");
     }
     for (size_t i = 0; i < l->count; i++) {
         if (!slice_eq(l->functions[i].name, f->name)) continue;
-        return error_set(e, ERR_SYNTAX, "Function already exists in the library");
+        return error_set(e, ERR_SYNTAX, "ERR Function already exists in the library");
     }
     if (l->count == l->cap) {
         size_t cap = l->cap == 0 ? 8 : 2 * l->cap;

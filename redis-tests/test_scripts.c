@@ -1,0 +1,650 @@
+/* Scripts: each is one transaction, nothing of one that fails has happened, nobody waits for one that
+ * takes long, and none reaches what it must not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "client.h"
+#include "group.h"
+#include "load_help.h"
+
+static redisContext *c, *d;
+
+static int start(void **state)
+{
+    group_opens(&c, &d, NULL);
+    server = testserver_start_with("--enable-debug-command", "yes", NULL);
+    return 0;
+}
+
+static int leave(void **state)
+{
+    expect(c, "+OK", "CONFIG SET script-time-limit 5000");
+    expect(c, "+OK", "CONFIG SET script-memory-limit 64mb");
+    return group_leave(state);
+}
+
+#define eval(wanted, script) expect(c, wanted, "EVAL %s 0", script)
+
+/* A script that takes far longer than a turn of the loop. */
+#define SPIN "local n = 0 for i = 1, 3000000 do n = n + 1 end "
+#define FOR_EVER "while true do end "
+
+/* Sends it, and does not wait. */
+static void begin_script(redisContext *by, const char *script)
+{
+    int done = 0;
+    say(by, "EVAL %s 0", script);
+    while (!done) {
+        if (redisBufferWrite(by, &done) != REDIS_OK) fail_msg("%s", by->errstr);
+    }
+}
+
+/* ---- one transaction ------------------------------------------------------------------------- */
+
+static void what_a_script_writes_has_one_version(void **state)
+{
+    eval("[@ @]", "local a = redis.call('KV.SET', '[\"a\"]', '1') "
+                  "local b = redis.call('KV.SET', '[\"b\"]', '2') return {a, b}");
+    eval(":1", "local a = redis.call('KV.GET', '[\"a\"]', 'WITHVERSION') "
+               "local b = redis.call('KV.GET', '[\"b\"]', 'WITHVERSION') return a[2] == b[2]");
+    /* And it is the one that is stored. */
+    eval(":1", "local v = redis.call('KV.SET', '[\"a\"]', '1') "
+               "return redis.call('KV.GET', '[\"a\"]', 'WITHVERSION')[2] == v");
+    eval("*", "return redis.call('KV.SET', '[\"s\"]', '{\"at\":{\"$versionstamp\":true}}')");
+    eval(":1", "local e = redis.call('KV.GET', '[\"s\"]', 'WITHVERSION') "
+               "return cjson.decode(e[1]).at == e[2]");
+}
+
+static void a_script_sees_what_it_wrote(void **state)
+{
+    eval("[:1 2 :1 :0]", "redis.call('set', 'n', 1) return {redis.call('incrby', 'n', 0), "
+                         "tostring(redis.call('incr', 'n')), redis.call('del', 'n'), "
+                         "redis.call('exists', 'n')}");
+}
+
+static void nothing_of_a_script_that_fails_has_happened(void **state)
+{
+    expect(c, "+OK", "SET before 1");
+    eval("-ERR user_script:1: no*",
+         "redis.call('set', 'x', 1) redis.call('del', 'before') error('no')");
+    eval("-WRONG thing", "redis.call('set', 'x', 1) return redis.error_reply('WRONG thing')");
+    eval("-ERR*", "redis.call('set', 'x', 1) redis.call('nope')");
+    eval("-ERR value is not an integer*",
+         "redis.call('set', 'x', 'a') return redis.call('incr', 'x')");
+    eval("-ERR reached lua stack limit",
+         "redis.call('set', 'x', 1) local a = {} a[1] = a return a");
+    expect(c, "[:0 :1]", "EVAL %s 0",
+           "return {redis.call('exists', 'x'), redis.call('exists', 'before')}");
+}
+
+/* An error that is caught: what its command did is undone, all else stays. */
+static void a_command_with_an_error_leaves_nothing(void **state)
+{
+    eval(
+        "[:0 1 :5]",
+        "redis.call('set', 's', '1') redis.call('KV.SET', '[\"n\"]', '5') "
+        "redis.pcall('KV.ATOMIC', 'SET', '[\"new\"]', '1', 'SET', '[\"n\"]', '6', 'SUM', '[\"s\"]', '1') "
+        "return {redis.call('KV.EXISTS', '[\"new\"]'), redis.call('get', 's'), "
+        "tonumber(redis.call('KV.GET', '[\"n\"]'))}");
+    /* Also when there are so many that they are found by a table. */
+    eval(":40",
+         "for i = 1, 40 do redis.call('set', 'k' .. i, i) "
+         "redis.pcall('KV.ATOMIC', 'SET', '[\"m' .. i .. '\"]', '1', 'SET', '[\"k1\"]', '0', "
+         "'SUM', '[\"k1\"]', '{\"$bigint\":\"1\"}') end "
+         "local n = 0 for i = 1, 40 do n = n + redis.call('exists', 'k' .. i) "
+         "- redis.call('KV.EXISTS', '[\"m' .. i .. '\"]') end return n");
+    expect(c, "1", "GET k1");
+    expect(c, "40", "GET k40");
+    expect(c, ":42", "DBSIZE");
+}
+
+static void what_a_script_wrote_is_on_disk(void **state)
+{
+    eval(":2", "redis.call('set', 'kept', 1) return redis.call('incr', 'kept')");
+    group_again(true);
+    expect(c, "2", "GET kept");
+}
+
+static void a_script_runs_between_multi_and_exec(void **state)
+{
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "SET a 1");
+    expect(c, "+QUEUED", "EVAL %s 1 a", "return redis.call('incr', KEYS[1])");
+    expect(c, "+QUEUED", "GET a");
+    expect(c, "[+OK :2 2]", "EXEC");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "SET a 5");
+    expect(c, "+QUEUED", "EVAL %s 0", "error('no')");
+    expect(c, "-EXECABORT command 2 eval: ERR user_script:1: no*", "EXEC");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "SET a 5");
+    expect(c, "+QUEUED", "EVAL %s 0", FOR_EVER);
+    expect(c, "-EXECABORT command 2 eval: LIMIT between MULTI and EXEC*", "EXEC");
+    expect(c, "2", "GET a");
+}
+
+static void messages_of_a_script_are_sent_when_it_has_happened(void **state)
+{
+    expect(d, "[subscribe ch :1]", "SUBSCRIBE ch");
+    eval("-*", "redis.call('publish', 'ch', 'never') error('no')");
+    eval(":1", "return redis.call('publish', 'ch', 'told')");
+    expect_next(d, "[message ch told]");
+}
+
+static void a_script_works_with_queues(void **state)
+{
+    eval("*", "return redis.call('KV.ENQUEUE', 'q', '{\"n\":1}')");
+    eval("[{'n':1} :1 :1]", "local m = redis.call('KV.DEQUEUE', 'q')[1] "
+                            "return {m[3], m[4], redis.call('KV.ACK', m[5])}");
+    eval("(nil)", "return redis.call('KV.DEQUEUE', 'q')");
+}
+
+static void a_database_that_a_script_selects_is_its_own(void **state)
+{
+    eval("+OK", "redis.call('select', 3) return redis.call('set', 'there', 1)");
+    expect(c, ":0", "EXISTS there");
+    expect(c, "+OK", "SELECT 3");
+    expect(c, "1", "GET there");
+    expect(c, "+OK", "SELECT 0");
+}
+
+static void a_script_that_only_reads_is_held_to_it(void **state)
+{
+    expect(c, "-ERR Write commands are not allowed from read-only scripts.*", "EVAL_RO %s 0",
+           "return redis.call('set', 'x', 1)");
+    expect(c, "(nil)", "EVAL_RO %s 0", "return redis.call('get', 'x')");
+    expect(c, "-ERR Write commands are not allowed*", "EVAL %s 0",
+           "#!lua flags=no-writes\nreturn redis.call('KV.DEL', '[\"x\"]')");
+}
+
+/* ---- who may --------------------------------------------------------------------------------- */
+
+static void each_command_of_a_script_is_asked_for(void **state)
+{
+    expect(c, "+OK", "SET secret x");
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all -incr ~mine* &* alldbs");
+    expect(d, "+OK", "AUTH bob x");
+    expect(d, "-NOPERM*", "EVAL %s 1 secret", "return redis.call('get', KEYS[1])");
+    expect(d, "-NOPERM*", "EVAL %s 0", "return redis.call('incr', 'mine')");
+    expect(d, "+OK", "EVAL %s 0", "return redis.call('set', 'mine', 1)");
+    expect(d, "[:1 (nil)]", "EVAL %s 0",
+           "return {redis.acl_check_cmd('get', 'mine1'), redis.acl_check_cmd('get', 'secret')}");
+    expect(d, "[:1 (nil)]", "EVAL %s 0",
+           SPIN
+           "return {redis.acl_check_cmd('get', 'mine1'), redis.acl_check_cmd('get', 'secret')}");
+    expect(c, "+OK", "ACL SETUSER bob -@scripting");
+    expect(d, "-NOPERM*", "EVAL %s 0", "return 1");
+    expect(c, ":1", "ACL DELUSER bob");
+}
+
+/* ---- the scripts that are known -------------------------------------------------------------- */
+
+static void scripts_are_known_by_their_sha1(void **state)
+{
+    expect(c, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "SCRIPT LOAD %s", "return 1");
+    expect(c, ":1", "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
+    expect(c, ":1", "EVALSHA E0E1F9FABFC9D4800C877A703B823AC0578FF8DB 0");
+    expect(c, ":1", "EVALSHA_RO e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
+    expect(c, "+OK", "SCRIPT FLUSH");
+    expect(c, "-NOSCRIPT No matching script. Please use EVAL.",
+           "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
+    eval(":1", "return 1");
+    expect(c, ":1", "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0");
+}
+
+static void the_oldest_scripts_are_forgotten(void **state)
+{
+    char sha[64];
+    snprintf(sha, sizeof sha, "%s", ask(c, "SCRIPT LOAD %s", "return 'first'"));
+    for (int i = 0; i < 10000; i++) say(c, "SCRIPT LOAD return%d()", i);
+    for (int i = 0; i < 10000; i++) expect_next(c, "*");
+    expect(c, "-NOSCRIPT*", "EVALSHA %s 0", sha);
+    expect(c, "+OK", "SCRIPT FLUSH");
+}
+
+static void a_script_that_is_too_large_is_refused(void **state)
+{
+    size_t len = (1 << 20) + 1;
+    char *code = malloc(len + 1);
+    memset(code, ' ', len);
+    code[len] = '\0';
+    expect(c, "-LIMIT a script of 1048577 bytes is larger than 1048576", "EVAL %s 0", code);
+    code[len - 1] = '\0';
+    expect(c, "(nil)", "EVAL %s 0", code);
+    free(code);
+}
+
+/* ---- scripts that take long ------------------------------------------------------------------ */
+
+static void a_long_script_is_one_transaction_too(void **state)
+{
+    eval(
+        "[:3000000 :2 @ @]", SPIN
+        "redis.call('set', 'l', 1) local v = redis.call('KV.SET', '[\"v\"]', '1') "
+        "redis.call('KV.SET', '[\"w\"]', '{\"at\":\"' .. v .. '\"}') "
+        "return {n, redis.call('incr', 'l'), v, redis.call('KV.GET', '[\"v\"]', 'WITHVERSION')[2]}");
+    /* What stood for its versionstamp was replaced by it. */
+    eval("[:1 :1]", "local v = redis.call('KV.GET', '[\"v\"]', 'WITHVERSION')[2] "
+                    "return {redis.call('KV.GET', '[\"w\"]', 'WITHVERSION')[2] == v, "
+                    "cjson.decode(redis.call('KV.GET', '[\"w\"]')).at == v}");
+    eval("-ERR user_script:1: no*", SPIN "redis.call('set', 'l', 9) error('no')");
+    eval("-OH no", SPIN "redis.call('set', 'l', 9) return redis.error_reply('OH no')");
+    expect(c, "2", "GET l");
+    expect(d, "[subscribe ch :1]", "SUBSCRIBE ch");
+    eval(":1", SPIN "return redis.call('publish', 'ch', 'told')");
+    expect_next(d, "[message ch told]");
+}
+
+static void a_long_script_undoes_what_failed(void **state)
+{
+    eval("[:0 :7]",
+         SPIN "redis.call('set', 's', '7') "
+              "redis.pcall('KV.ATOMIC', 'SET', '[\"new\"]', '1', 'SUM', '[\"s\"]', '1') "
+              "return {redis.call('KV.EXISTS', '[\"new\"]'), tonumber(redis.call('get', 's'))}");
+}
+
+static void others_go_on_while_a_script_runs(void **state)
+{
+    expect(c, "+OK", "CONFIG SET script-time-limit 1000");
+    begin_script(c, FOR_EVER);
+    long begin = testserver_now_ms();
+    int served = 0;
+    while (testserver_now_ms() - begin < 600) {
+        expect(d, "+OK", "SET other 1");
+        served++;
+    }
+    assert_true(served > 50);
+    expect_next(c, "-LIMIT the script took longer than script-time-limit (1000 ms)*");
+}
+
+static void a_script_is_killed_with_all_that_it_did(void **state)
+{
+    expect(d, "-NOTBUSY No scripts in execution right now.", "SCRIPT KILL");
+    begin_script(c, "redis.call('set', 'x', 1) " FOR_EVER);
+    long begin = testserver_now_ms();
+    while (strcmp(ask(d, "SCRIPT KILL"), "+OK") != 0) {
+        assert_true(testserver_now_ms() - begin < 10000);
+        testserver_pause();
+    }
+    expect_next(c, "-ERR Script killed by user with SCRIPT KILL*");
+    expect(c, ":0", "EXISTS x");
+    /* One that catches everything ends too. */
+    begin_script(c, "while true do pcall(function() while true do end end) end");
+    begin = testserver_now_ms();
+    while (strcmp(ask(d, "SCRIPT KILL"), "+OK") != 0) {
+        assert_true(testserver_now_ms() - begin < 10000);
+        testserver_pause();
+    }
+    expect_next(c, "-ERR Script killed by user*");
+}
+
+static void a_script_whose_client_is_gone_ends(void **state)
+{
+    redisContext *gone = testserver_connect(server);
+    begin_script(gone, "redis.call('set', 'x', 1) " FOR_EVER);
+    usleep(100000);
+    redisFree(gone);
+    long begin = testserver_now_ms();
+    while (strcmp(ask(d, "SCRIPT KILL"), "+OK") == 0) {
+        assert_true(testserver_now_ms() - begin < 10000);
+        testserver_pause();
+    }
+    expect(c, ":0", "EXISTS x");
+}
+
+/* What it read was changed while it ran: it runs again, and sees the change. */
+static void a_long_script_that_read_something_old_runs_again(void **state)
+{
+    expect(c, "+OK", "SET seen 1");
+    begin_script(c, "local v = redis.call('get', 'seen') local n = 0 "
+                    "for i = 1, 20000000 do n = n + 1 end redis.call('set', 'copy', v) return v");
+    usleep(20000);
+    expect(d, "+OK", "SET seen 2");
+    expect_next(c, "2");
+    expect(c, "2", "GET copy");
+}
+
+static void one_that_always_reads_something_old_is_told_to_try_again(void **state)
+{
+    begin_script(c, "local v = redis.call('get', 'busy') local n = 0 "
+                    "for i = 1, 3000000 do n = n + 1 end redis.call('set', 'copy', 1) return v");
+    bool is_told = false;
+    long begin = testserver_now_ms();
+    while (!is_told && testserver_now_ms() - begin < 20000) {
+        void *reply = NULL;
+        ask(d, "INCR busy");
+        struct timeval soon = {0, 1000};
+        redisSetTimeout(c, soon);
+        if (redisBufferRead(c) == REDIS_ERR) { /* not yet */
+            c->err = 0;
+            c->errstr[0] = '\0';
+        }
+        if (redisGetReplyFromReader(c, &reply) == REDIS_OK && reply != NULL) {
+            const redisReply *r = reply;
+            assert_int_equal(r->type, REDIS_REPLY_ERROR);
+            assert_true(strncmp(r->str, "TRYAGAIN", 8) == 0);
+            is_told = true;
+            freeReplyObject(reply);
+        }
+    }
+    assert_true(is_told);
+    expect(d, ":0", "EXISTS copy");
+}
+
+static void a_script_may_have_so_much_memory(void **state)
+{
+    eval("-LIMIT the script needs more memory than script-memory-limit*",
+         "local t = {} while true do t[#t + 1] = string.rep('x', 100000) .. #t end");
+    eval("-LIMIT the script needs more memory than script-memory-limit*",
+         "redis.call('set', 'x', 1) while true do pcall(string.rep, 'x', 100000000) end");
+    expect(c, ":0", "EXISTS x");
+    expect(c, "+OK", "CONFIG SET script-memory-limit 128mb");
+    eval(":40000000", "return #string.rep('x', 40000000)");
+}
+
+static void the_server_stops_while_a_script_runs(void **state)
+{
+    begin_script(c, "redis.call('set', 'x', 1) " FOR_EVER);
+    usleep(100000);
+    group_again(false);
+    expect(c, ":0", "EXISTS x");
+}
+
+static void a_script_over_many_keys_on_disk_reads_them(void **state)
+{
+    for (int i = 0; i < 3000; i++) say(c, "SET many:%d %d", i, i);
+    for (int i = 0; i < 3000; i++) expect_next(c, "+OK");
+    group_again(false); /* nothing is cached now */
+    eval(":4498500",
+         "local n = 0 for i = 0, 2999 do n = n + redis.call('get', 'many:' .. i) end return n");
+}
+
+/* ---- what scripts cannot reach --------------------------------------------------------------- */
+
+static const char *const escapes[] = {
+    "return type(rawget(_G, 'package'))",
+    "return type(rawget(_G, 'io'))",
+    "return type(rawget(_G, 'debug'))",
+    "return type(rawget(_G, 'dofile'))",
+    "return type(rawget(_G, 'loadfile'))",
+    "return type(rawget(_G, 'require'))",
+    "return type(rawget(_G, 'module'))",
+    "return type(rawget(_G, 'newproxy'))",
+    "return type(rawget(_G, 'getfenv'))",
+    "return type(rawget(_G, 'setfenv'))",
+    "return type(rawget(_G, 'print'))",
+    "return type(string.dump)",
+    "return type(os.execute)",
+    "return type(os.exit)",
+    "return type(os.getenv)",
+    "return type(os.time)",
+    "return type(math.nothing)",
+    "return type(loadstring('\\27Lua'))",
+    "return type(load(function() return '\\27LuaQ' end))",
+    "local i = 0 return type(load(function() i = i + 1 return ({'\\27', 'Lua'})[i] end))",
+    "return type(getmetatable('').__index)",
+};
+
+static const char *const changes[] = {
+    "string.format = nil",
+    "string.x = 1",
+    "redis.call = function() end",
+    "_G.redis = nil",
+    "redis = nil",
+    "x = 1",
+    "rawset(_G, 'x', 1)",
+    "rawset(string, 'x', 1)",
+    "rawset(redis, 'call', 1)",
+    "table.insert(table, 1)",
+    "table.sort(string)",
+    "table.remove(string)",
+    "setmetatable(_G, {})",
+    "setmetatable(string, nil)",
+    "getmetatable(_G).__index = nil",
+    "getmetatable('').__index = function() end",
+    "getmetatable(string).__newindex = nil",
+    "cjson.encode = nil",
+    "coroutine.resume = nil",
+    "for k in pairs(_G) do rawset(_G, k, nil) end",
+    "cjson.encode_max_depth(100000000)",
+    "cjson.decode_max_depth(100000000)",
+};
+
+static void names_that_do_harm_are_not_there(void **state)
+{
+    for (size_t i = 0; i < sizeof escapes / sizeof escapes[0]; i++) {
+        const char *found = ask(c, "EVAL %s 0", escapes[i]);
+        if (strcmp(found, "nil") != 0 && found[0] != '-') fail_msg("%s: %s", escapes[i], found);
+    }
+}
+
+static void what_scripts_share_cannot_be_changed(void **state)
+{
+    for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+        const char *found = ask(c, "EVAL %s 0", changes[i]);
+        if (found[0] != '-') fail_msg("%s: %s", changes[i], found);
+    }
+    eval("[{'a':1} X :1 :2]", "local t = {3, 1, 2} table.sort(t) return {cjson.encode({a = 1}), "
+                              "string.format('%s', 'X'), t[1], #('ab')}");
+    /* What one leaves in KEYS and ARGV the next does not find. */
+    expect(c, ":1", "EVAL %s 1 k", "KEYS[2] = 'x' ARGV.y = 1 return #ARGV + 1");
+    eval("[:0 :0]", "return {#KEYS, ARGV.y and 1 or 0}");
+    /* A setting of cjson is of the script that makes it. */
+    eval("{'1':1,'9999':2}", "cjson.encode_sparse_array(true) return '{\"1\":1,\"9999\":2}'");
+    eval("-ERR*sparse*", "return cjson.encode({[1] = 1, [9999] = 2})");
+}
+
+/* Faults that Lua and its libraries have or had. */
+static const char *const known_faults[] = {
+    "return {unpack({1, 2, 3}, -2, 2147483647)}",
+    "return {unpack({}, -2147483648, 2147483647)}",
+    "return {unpack({}, 1, 1e9)}",
+    "return bit.tohex(65535, -2147483648)",
+    "return bit.tohex(1, 1e300)",
+    "return #string.rep('', 4294967295)",
+    "return #string.rep('x', -1)",
+    "return string.rep('abc', 1e15)",
+    "local function f() local co = coroutine.wrap(f) return co() end return f()",
+    "local f f = function() return coroutine.resume(coroutine.create(f)) end return {f()}",
+    "local function f() return pcall(f) end return {f()}",
+    "local function f() return string.gsub('a', 'a', f) end return {f()}",
+    "local t = setmetatable({}, {__index = function(t, k) return t[k] end}) return t.x",
+    "local t = {} t.__index = t setmetatable(t, t) return t.x",
+    "return loadstring(string.rep('(', 100000))",
+    "return loadstring('return ' .. string.rep('{', 100000))",
+    "return loadstring(string.rep('do ', 100000))",
+    "return ('a'):find(string.rep('(', 100))",
+    "return ('a'):match(string.rep('a?', 5000) .. string.rep('a', 5000))",
+    "return string.format('%99999d', 1)",
+    "return string.format('%.9999f', 1)",
+    "return string.format(string.rep('%d', 1000))",
+    "return cjson.decode(string.rep('[', 100000))",
+    "return cjson.encode(setmetatable({}, {__index = function() return 1 end}))",
+    "local t = {} for i = 1, 1000 do t = {t} end return cjson.encode(t)",
+    "local t = {} t[1] = t return cjson.encode(t)",
+    "local t = {} t[1] = t return #cmsgpack.pack(t)",
+    "return cmsgpack.unpack(string.rep('\\145', 100000))",
+    "return cmsgpack.unpack('\\221\\255\\255\\255\\255')",
+    "return cmsgpack.unpack('\\223\\255\\255\\255\\255')",
+    "return cmsgpack.unpack('\\219\\255\\255\\255\\255')",
+    "return struct.pack('>I2147483648', 1)",
+    "return struct.unpack('c0', 'x')",
+    "return struct.unpack('Bc0', '\\255x')",
+    "return struct.unpack('c4294967295', 'x')",
+    "return {struct.unpack('>I2', 'abc', 1e18)}",
+    "return table.concat({}, 'x', 1, 2147483647)",
+    "table.insert({}, -2147483647, 1)",
+    "return select(-2147483648, 1)",
+    "return ('x'):byte(-2147483648, 2147483647)",
+    "return math.random(0)",
+    "return tostring(math.random(1e308, 1e308) * 10)",
+    "return error(setmetatable({}, {__tostring = function() error('x') end}))",
+    "return xpcall(function() error('x') end, function(e) error(e) end)",
+    "error({})",
+    "error({err = {}})",
+    "return {err = string.rep('x', 100000)}",
+    "return {ok = '\\r\\n$-1\\r\\n'}",
+    "return {verbatim_string = {}}",
+    "return {map = {[{}] = 1}}",
+    "local t = setmetatable({}, {__mode = 'k'}) t[t] = t collectgarbage() return 1",
+    "collectgarbage('stop') collectgarbage('setpause', 0) return 1",
+    "return redis.call('KV.GET', '[' .. string.rep('[', 1000))",
+    "return redis.call(unpack({'mget'}, 1, 7000))",
+    "return redis.sha1hex(string.rep('x', 10000000))",
+    "return #string.gsub(string.rep('x', 1000000), 'x', '%0%0%0')",
+    "return #redis.call('ping', string.rep('x', 1000000))",
+    "local a = string.rep('a', 1000000) local t = {} for i = 1, 3000 do t[i] = a .. (i % 7) end table.sort(t) return 1",
+};
+
+static void known_faults_do_not_end_the_server(void **state)
+{
+    expect(c, "+OK", "CONFIG SET script-time-limit 2000");
+    for (size_t i = 0; i < sizeof known_faults / sizeof known_faults[0]; i++) {
+        (void)ask(c, "EVAL %s 0", known_faults[i]);
+        const char *pong = ask(d, "PING");
+        if (strcmp(pong, "+PONG") != 0) fail_msg("%s: %s", known_faults[i], pong);
+    }
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+#define LIBRARY                                                                                    \
+    "#!lua name=lib\n"                                                                             \
+    "local calls = 0\n"                                                                            \
+    "redis.register_function('put', function(keys, args) calls = calls + 1\n"                      \
+    "  return redis.call('set', keys[1], args[1]) end)\n"                                          \
+    "redis.register_function('slow', function(keys, args)\n"                                       \
+    "  local n = 0 for i = 1, 3000000 do n = n + 1 end return redis.call('incr', keys[1]) end)\n"  \
+    "redis.register_function('ever', function() while true do end end)\n"                          \
+    "redis.register_function{function_name = 'see', flags = {'no-writes'},\n"                      \
+    "  description = 'reads', callback = function(keys) return redis.call('get', keys[1]) end}"
+
+static void functions_are_kept_and_run(void **state)
+{
+    expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
+    expect(c, "+OK", "FCALL put 1 k v");
+    expect(c, "v", "FCALL_RO see 1 k");
+    expect(c, "-ERR Can not execute a script with write flag using *_ro command.",
+           "FCALL_RO put 1 k w");
+    expect(c, ":1", "FCALL slow 1 n");
+    group_again(true);
+    expect(c, "v", "FCALL see 1 k");
+    expect(c, ":2", "FCALL slow 1 n");
+    /* FLUSHALL is about data. */
+    expect(c, "+OK", "FLUSHALL");
+    expect(c, "+OK", "FCALL put 1 k v");
+    expect(c,
+           "[[library_name lib engine LUA functions [* * * [name see description reads flags "
+           "[+no-writes]]*",
+           "FUNCTION LIST LIBRARYNAME l*");
+    expect(c, "[]", "FUNCTION LIST LIBRARYNAME x*");
+    expect(c, "-ERR Library 'lib' already exists", "FUNCTION LOAD %s", LIBRARY);
+    expect(c, "lib", "FUNCTION LOAD REPLACE %s",
+           "#!lua name=lib\nredis.register_function('put', function() return 'new' end)");
+    expect(c, "new", "FCALL put 0");
+    expect(c, "-ERR Function not found", "FCALL see 0");
+    expect(c, "+OK", "FUNCTION FLUSH");
+    expect(c, "-ERR Function not found", "FCALL put 0");
+    expect(c, "[]", "FUNCTION LIST");
+}
+
+static void libraries_are_dumped_and_restored(void **state)
+{
+    expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
+    redisReply *dump = ask_reply(c, "FUNCTION DUMP");
+    expect(c, "-ERR Library 'lib' already exists", "FUNCTION RESTORE %b", dump->str, dump->len);
+    expect(c, "+OK", "FUNCTION RESTORE %b REPLACE", dump->str, dump->len);
+    expect(c, "other", "FUNCTION LOAD %s",
+           "#!lua name=other\nredis.register_function('o', function() return 1 end)");
+    expect(c, "+OK", "FUNCTION RESTORE %b FLUSH", dump->str, dump->len);
+    expect(c, "-ERR Function not found", "FCALL o 0");
+    expect(c, "+OK", "FCALL put 1 k v");
+    dump->str[dump->len - 1] ^= 1;
+    expect(c, "-ERR DUMP payload version or checksum are wrong", "FUNCTION RESTORE %b FLUSH",
+           dump->str, dump->len);
+    expect(c, "+OK", "FCALL put 1 k v");
+    freeReplyObject(dump);
+    expect(c, "+OK", "FUNCTION DELETE lib");
+}
+
+static void a_library_is_loaded_in_a_transaction(void **state)
+{
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "FUNCTION LOAD %s", LIBRARY);
+    expect(c, "+QUEUED", "FCALL put 1 k v");
+    expect(c, "[lib +OK]", "EXEC");
+    expect(c, "+OK", "FUNCTION DELETE lib");
+}
+
+static void a_function_is_killed(void **state)
+{
+    expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
+    int done = 0;
+    say(c, "FCALL ever 0");
+    while (!done) {
+        if (redisBufferWrite(c, &done) != REDIS_OK) fail_msg("%s", c->errstr);
+    }
+    long begin = testserver_now_ms();
+    while (strcmp(ask(d, "FUNCTION KILL"), "+OK") != 0) {
+        assert_true(testserver_now_ms() - begin < 10000);
+        testserver_pause();
+    }
+    expect_next(c, "-ERR Script killed by user with FUNCTION KILL*");
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
+static void a_library_that_takes_too_long_to_load_is_refused(void **state)
+{
+    expect(c, "-LIMIT the library takes too long*", "FUNCTION LOAD %s",
+           "#!lua name=x\nwhile true do end");
+    expect(c, "-LIMIT*", "FUNCTION LOAD %s",
+           "#!lua name=x\nwhile true do pcall(function() while true do end end) end");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, leave)
+    const struct CMUnitTest tests[] = {
+        TEST(what_a_script_writes_has_one_version),
+        TEST(a_script_sees_what_it_wrote),
+        TEST(nothing_of_a_script_that_fails_has_happened),
+        TEST(a_command_with_an_error_leaves_nothing),
+        TEST(what_a_script_wrote_is_on_disk),
+        TEST(a_script_runs_between_multi_and_exec),
+        TEST(messages_of_a_script_are_sent_when_it_has_happened),
+        TEST(a_script_works_with_queues),
+        TEST(a_database_that_a_script_selects_is_its_own),
+        TEST(a_script_that_only_reads_is_held_to_it),
+        TEST(each_command_of_a_script_is_asked_for),
+        TEST(scripts_are_known_by_their_sha1),
+        TEST(the_oldest_scripts_are_forgotten),
+        TEST(a_script_that_is_too_large_is_refused),
+        TEST(a_long_script_is_one_transaction_too),
+        TEST(a_long_script_undoes_what_failed),
+        TEST(others_go_on_while_a_script_runs),
+        TEST(a_script_is_killed_with_all_that_it_did),
+        TEST(a_script_whose_client_is_gone_ends),
+        TEST(a_long_script_that_read_something_old_runs_again),
+        TEST(one_that_always_reads_something_old_is_told_to_try_again),
+        TEST(a_script_may_have_so_much_memory),
+        TEST(the_server_stops_while_a_script_runs),
+        TEST(a_script_over_many_keys_on_disk_reads_them),
+        TEST(names_that_do_harm_are_not_there),
+        TEST(what_scripts_share_cannot_be_changed),
+        TEST(known_faults_do_not_end_the_server),
+        TEST(functions_are_kept_and_run),
+        TEST(libraries_are_dumped_and_restored),
+        TEST(a_library_is_loaded_in_a_transaction),
+        TEST(a_function_is_killed),
+        TEST(a_library_that_takes_too_long_to_load_is_refused),
+    };
+    return cmocka_run_group_tests(tests, start, group_stop);
+}
