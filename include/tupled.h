@@ -67,6 +67,12 @@ extern "C" {
 /* RESTORE without REPLACE: the key is there. To do: take it for an answer, not a mistake: choose
  * another key, or say REPLACE */
 #define TUPLED_BUSYKEY "BUSYKEY"
+/* EVALSHA: the server does not know a script of that SHA1. To do: send the script with EVAL; client
+ * libraries do so by themselves */
+#define TUPLED_NOSCRIPT "NOSCRIPT"
+/* SCRIPT KILL or FUNCTION KILL: nothing runs longer than a turn. To do: take it for an answer, not
+ * a mistake */
+#define TUPLED_NOTBUSY "NOTBUSY"
 /* what was stored cannot be read: the disk gave it back damaged; the key or the place follows. To
  * do: do not repeat it; the operator must act (docs/durability.md, Damage). All else goes on */
 #define TUPLED_CORRUPT "CORRUPT"

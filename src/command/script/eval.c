@@ -199,7 +199,7 @@ static enum err evalsha_ro_run(struct request *rq)
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = first " numkeys [key [key ...]] [arg [arg ...]]",                                \
+        .syntax = first " numkeys [key ...] [arg ...]",                                \
         .run = word##_run,                                                                         \
         .keys = program_keys,                                                                      \
         .subjects = program_subjects,                                                              \

@@ -50,7 +50,7 @@ static enum err fcall_ro_run(struct request *rq)
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = "function numkeys [key [key ...]] [arg [arg ...]]",                              \
+        .syntax = "function numkeys [key ...] [arg ...]",                              \
         .run = word##_run,                                                                         \
         .keys = program_keys,                                                                      \
         .subjects = program_subjects,                                                              \
@@ -513,10 +513,10 @@ static enum err kill_run(struct request *rq)
 FUNCTION_SUB(load, -3, CMD_WRITE, "Keeps a library of functions in Lua; its name.",
              "[REPLACE] function-code");
 FUNCTION_SUB(delete, 3, CMD_WRITE, "Removes a library and its functions.", "library-name");
-FUNCTION_SUB(flush, -2, CMD_WRITE, "Removes all libraries.", "[ASYNC|SYNC]");
+FUNCTION_SUB(flush, -2, CMD_WRITE, "Removes all libraries.", "[ASYNC | SYNC]");
 FUNCTION_SUB(dump, 2, 0, "All libraries as bytes for FUNCTION RESTORE.", "");
 FUNCTION_SUB(restore, -3, CMD_WRITE, "Keeps the libraries that FUNCTION DUMP gave.",
-             "serialized-value [FLUSH|APPEND|REPLACE]");
+             "serialized-value [FLUSH | APPEND | REPLACE]");
 FUNCTION_SUB(list, -2, 0, "The libraries and their functions.",
              "[LIBRARYNAME library-name-pattern] [WITHCODE]");
 FUNCTION_SUB(stats, 2, 0, "How many libraries and functions there are, and what runs.", "");

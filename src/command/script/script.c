@@ -67,7 +67,7 @@ static enum err kill_run(struct request *rq)
 SCRIPT_SUB(load, 3, "Knows a script from now on, without running it; its SHA1.", "script");
 SCRIPT_SUB(exists, -3, "For each SHA1 whether the server knows the script: 1 or 0.",
            "sha1 [sha1 ...]");
-SCRIPT_SUB(flush, -2, "Forgets all scripts.", "[ASYNC|SYNC]");
+SCRIPT_SUB(flush, -2, "Forgets all scripts.", "[ASYNC | SYNC]");
 SCRIPT_SUB(kill, 2,
            "Ends the scripts that run longer than a turn; nothing that they did has happened.", "");
 COMMAND_HELP("scripting", 0);

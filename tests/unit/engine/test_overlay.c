@@ -770,6 +770,122 @@ static void an_attempt_that_had_to_wait_changes_nothing(void **state)
     bench_close(&t);
 }
 
+/* ---- savepoints ---- */
+
+static void an_undo_takes_back_what_was_written_since_the_mark(void **state)
+{
+    (void)state;
+    struct bench t;
+    bench_open(&t);
+    begin(&t);
+    run(&t, set(&t, "a", "1"));
+    run(&t, set(&t, "gone", "1"));
+    engine_mark(t.o);
+    run(&t, set(&t, "a", "2"));
+    run(&t, set(&t, "a", "3"));
+    run(&t, del(&t, "gone"));
+    run(&t, set(&t, "b", "1"));
+    expect(&t, "a", "3");
+    expect_range(&t, NULL, NULL, false, "a=3 b=1");
+    assert_true(engine_undo(t.o));
+    expect(&t, "a", "1");
+    expect(&t, "gone", "1");
+    expect(&t, "b", NULL);
+    expect_range(&t, NULL, NULL, false, "a=1 gone=1");
+    /* And again, with the same mark. */
+    run(&t, set(&t, "b", "2"));
+    assert_true(engine_undo(t.o));
+    expect(&t, "b", NULL);
+    run(&t, set(&t, "c", "1"));
+    end(&t);
+    expect_range(&t, NULL, NULL, false, "a=1 c=1 gone=1");
+    bench_close(&t);
+}
+
+/* Below, at and above the count from which on keys are found by a table. */
+static void an_undo_is_whole_with_any_number_of_keys(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 20; before++) {
+        for (int since = 0; since < 12; since++) {
+            struct bench t;
+            char name[16];
+            bench_open(&t);
+            begin(&t);
+            for (int i = 0; i < before; i++) {
+                snprintf(name, sizeof name, "a%02d", i);
+                run(&t, set(&t, name, "1"));
+            }
+            engine_mark(t.o);
+            for (int i = 0; i < since; i++) {
+                snprintf(name, sizeof name, "b%02d", i);
+                run(&t, set(&t, name, "2"));
+                snprintf(name, sizeof name, "a%02d", i);
+                run(&t, set(&t, name, "2"));
+            }
+            assert_true(engine_undo(t.o));
+            assert_int_equal(t.o->count, before);
+            for (int i = 0; i < 20; i++) {
+                snprintf(name, sizeof name, "a%02d", i);
+                expect(&t, name, i < before ? "1" : NULL);
+                snprintf(name, sizeof name, "b%02d", i);
+                expect(&t, name, NULL);
+            }
+            run(&t, set(&t, "a00", "3"));
+            run(&t, set(&t, "b00", "3"));
+            expect(&t, "a00", "3");
+            expect(&t, "b00", "3");
+            engine_discard(t.o);
+            t.o = NULL;
+            bench_close(&t);
+        }
+    }
+}
+
+static void a_flush_cannot_be_undone_alone(void **state)
+{
+    (void)state;
+    struct bench t;
+    bench_open(&t);
+    run(&t, set(&t, "a", "1"));
+    begin(&t);
+    engine_mark(t.o);
+    flush(&t, 0);
+    assert_false(engine_undo(t.o));
+    engine_discard(t.o);
+    t.o = NULL;
+    expect(&t, "a", "1");
+    begin(&t);
+    flush(&t, 0);
+    engine_mark(t.o); /* what came before the mark does not matter */
+    run(&t, set(&t, "b", "1"));
+    assert_true(engine_undo(t.o));
+    end(&t);
+    expect_range(&t, NULL, NULL, false, "");
+    bench_close(&t);
+}
+
+/* What is written need not live as long as the overlay then. */
+static void an_overlay_that_keeps_copies_what_is_written(void **state)
+{
+    (void)state;
+    struct bench t;
+    char text[] = {(char)0xc4, 1, 'x'};
+    bench_open(&t);
+    begin(&t);
+    engine_keep(t.o, UINT64_C(1) << 63);
+    struct op op = {.kind = OP_SET, .key = key(&t, "a"), .value = slice_of(text, sizeof text)};
+    run(&t, op);
+    text[2] = 'y';
+    struct entry entry;
+    assert_int_equal(engine_get(t.g, t.o, op.key, &entry, &t.rig.waiter, &t.e), OK);
+    assert_int_equal(entry.value.data[2], 'x');
+    assert_true(entry.version == UINT64_C(1) << 63);
+    engine_discard(t.o);
+    t.o = NULL;
+    bench_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -792,6 +908,10 @@ int main(void)
         cmocka_unit_test(an_edit_sees_the_stored_value_and_keeps_the_expiry),
         cmocka_unit_test(a_guard_refuses_before_anything_is_written),
         cmocka_unit_test(an_attempt_that_had_to_wait_changes_nothing),
+        cmocka_unit_test(an_undo_takes_back_what_was_written_since_the_mark),
+        cmocka_unit_test(an_undo_is_whole_with_any_number_of_keys),
+        cmocka_unit_test(a_flush_cannot_be_undone_alone),
+        cmocka_unit_test(an_overlay_that_keeps_copies_what_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
