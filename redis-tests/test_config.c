@@ -186,6 +186,8 @@ static void every_mutable_setting_can_be_set(void **state)
         {"dlq-max-age", "5", "5"},
         {"dlq-max-length", "5", "5"},
 
+        {"script-time-limit", "77", "77"},
+        {"script-memory-limit", "2mb", "2097152"},
         {"slowlog-log-slower-than", "-1", "-1"},
         {"slowlog-max-len", "5", "5"},
         {"latency-monitor-threshold", "5", "5"},

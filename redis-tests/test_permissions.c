@@ -221,6 +221,11 @@ static const struct row rows[] = {
     {"SUBSCRIBE kv:prefix:['k']", {"&kv:prefix:k", "%R~k/*"}, false},
     {"SUBSCRIBE kv:queue:q", {"&kv:queue:q", "%W~!queue/q"}, false},
     {"PSUBSCRIBE kv:watch:k/*", {"&kv:watch:k/*", "%R~k/*"}, false},
+    /* scripts: what they run */
+    {"EVAL return(redis.call(ARGV[1],KEYS[1])) 1 s GET", {"%R~s"}, false},
+    {"EVAL return(redis.call(ARGV[1],KEYS[1],ARGV[2])) 1 s SET x", {"%W~s"}, false},
+    {"EVAL_RO return(redis.call(ARGV[1],KEYS[1])) 1 s GET", {"%R~s"}, false},
+    {"EVAL return(redis.call(ARGV[1],'q',ARGV[2])) 0 KV.ENQUEUE 1", {"%W~!queue/q"}, false},
     /* databases: here all databases are allowed, below they are not */
     {"SELECT 3", {NULL}, true},
     {"KV.DB CREATE fresh", {NULL}, true},
@@ -257,7 +262,10 @@ static const char *const without_subjects[] = {
     "debug*",
     "discard",
     "echo",
+    "evalsha*", /* as EVAL */
     "exec",
+    "fcall*",
+    "function*",
     "hello",
     "info",
     "kv.archive*",
@@ -304,6 +312,7 @@ static const char *const without_subjects[] = {
     "reset",
     "role",
     "save",
+    "script*",
     "shutdown",
     "slowlog",
     "slowlog|help",

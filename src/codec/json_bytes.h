@@ -68,8 +68,7 @@ static inline __attribute__((always_inline)) const uint8_t *json_skip_plain(cons
     return p;
 }
 
-/* Copies a text of 8 to 16 bytes, as two words that may overlap; true when nothing is to be escaped.
- */
+/* Copies a text of 8 to 16 bytes, as two words that may overlap. True: nothing is to be escaped. */
 static inline bool json_copy_16(uint8_t *to, const uint8_t *p, size_t len)
 {
     uint64_t low, high;

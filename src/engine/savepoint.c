@@ -1,9 +1,9 @@
 /* savepoint: a place in an overlay to which it can be taken back: of several evaluations in one
  * transaction the newest is undone, and the others stay.
  *
- * A mark is a copy of the overlay's own members. What they point to grows only, but for entries that
- * were there before and are written again: of those the state before is saved (overlay.c), the newest
- * first, and put back in that order, so that the oldest is the last.
+ * A mark is a copy of the overlay's own members. What they point to grows only, but for entries
+ * that were there before and are written again: of those the state before is saved (overlay.c), the
+ * newest first, and put back in that order, so that the oldest is the last.
  */
 #include "engine/overlay.h"
 

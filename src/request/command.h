@@ -314,7 +314,8 @@ struct env {
     struct server_facts about;
     struct request_settings settings;
     bool is_stopping; /* clients go because the server does */
-    /* From any thread: the loop is to make a turn. NULL = threads of commands have nobody to tell. */
+    /* From any thread: the loop is to make a turn. NULL = threads of commands have nobody to tell.
+     */
     void (*wake)(void *arg);
     void *wake_arg;
 

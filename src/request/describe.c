@@ -92,7 +92,8 @@ void command_categories(const struct command *parent, const struct command *c, s
         words_add(out, flag_words[i].category);
     }
     if ((flags & CMD_FAST) == 0) words_add(out, "@slow");
-    if (strcmp(c->group, "scripting") == 0) words_add(out, "@scripting");
+    bool is_container = c->subcommands != NULL;
+    if (!is_container && strcmp(c->group, "scripting") == 0) words_add(out, "@scripting");
     if (module != NULL) {
         size_t size = strlen(module) + 2;
         char *category = arena_alloc(arena, size);

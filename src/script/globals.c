@@ -1,5 +1,5 @@
-/* globals: what scripts find: the names of Lua that Redis allows them, the libraries, and of each only
- * what can do no harm. Everything is put in by name; what is in no list is not there.
+/* globals: what scripts find: the names of Lua that Redis allows them, the libraries, and of each
+ * only what can do no harm. Everything is put in by name; what is in no list is not there.
  */
 #include <limits.h>
 #include <math.h>
@@ -25,8 +25,8 @@ static const char *const math_names[] = {
     "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh", NULL};
 static const char *const table_names[] = {"concat", "foreach", "foreachi", "getn", "maxn", NULL};
 static const char *const json_names[] = {"encode", "decode", "null", "_NAME", "_VERSION", NULL};
-/* They change how all scripts encode: a script that calls one has the state for itself. Depths are not
- * among them: what is nested is read and written by functions in C that call themselves. */
+/* They change how all scripts encode: a script that calls one has the state for itself. Depths are
+ * not among them: what is nested is read and written by functions in C that call themselves. */
 static const char *const json_settings[] = {"encode_sparse_array", "encode_number_precision",
                                             "encode_invalid_numbers", "decode_invalid_numbers",
                                             NULL};
@@ -221,8 +221,8 @@ void math_functions(lua_State *lua)
 #define JSON_BYTES_EACH 6
 #define JSON_VALUE_BYTES 32
 
-/* cjson ends the process when it finds no memory: so the size of what it would write is known before.
- * Above `left` it ends early and leaves the stack as it is. */
+/* cjson ends the process when it finds no memory: so the size of what it would write is known
+ * before. Above `left` it ends early and leaves the stack as it is. */
 static size_t json_weigh(lua_State *lua, int depth, size_t left)
 {
     size_t bytes = JSON_VALUE_BYTES;
@@ -239,8 +239,8 @@ static size_t json_weigh(lua_State *lua, int depth, size_t left)
     return bytes;
 }
 
-/* cjson's own function, called as if it were the one that runs: so that its errors tell the script's
- * line. Upvalues: that function's own, the function. */
+/* cjson's own function, called as if it were the one that runs: so that its errors tell the
+ * script's line. Upvalues: that function's own, the function. */
 static int json_own(lua_State *lua)
 {
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
@@ -304,7 +304,7 @@ static void json_library(lua_State *lua)
 /* ---- all of it ---- */
 
 /* A library of Lua: runs its opener, leaves what it made on top. */
-static void open(lua_State *lua, lua_CFunction opener, const char *name)
+static void open_library(lua_State *lua, lua_CFunction opener, const char *name)
 {
     lua_pushcfunction(lua, opener);
     lua_pushstring(lua, name);
@@ -321,7 +321,7 @@ static void put(lua_State *lua, const char *name)
 
 static void put_string(lua_State *lua)
 {
-    open(lua, luaopen_string, "string");
+    open_library(lua, luaopen_string, "string");
     library(lua, -2, string_names);
     pattern_functions(lua);
     lua_pushcfunction(lua, string_rep);
@@ -346,7 +346,7 @@ static void put_base(lua_State *lua)
                                          {"load", load_pieces},
                                          {"unpack", unpack},
                                          {NULL, NULL}};
-    open(lua, luaopen_base, "");
+    open_library(lua, luaopen_base, "");
     int own = lua_gettop(lua);
     lua_pushvalue(lua, 1);
     copy_names(lua, own, base_names);
@@ -364,11 +364,11 @@ static void put_base(lua_State *lua)
 
 static void put_libraries(lua_State *lua)
 {
-    open(lua, luaopen_math, "math");
+    open_library(lua, luaopen_math, "math");
     library(lua, -2, math_names);
     math_functions(lua);
     put(lua, "math");
-    open(lua, luaopen_table, "table");
+    open_library(lua, luaopen_table, "table");
     library(lua, -2, table_names);
     table_functions(lua);
     put(lua, "table");

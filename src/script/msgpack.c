@@ -1,6 +1,6 @@
-/* msgpack: the library `cmsgpack` that Redis's scripts have: values of Lua as MessagePack and back. A
- * table whose keys are 1 to n is an array, any other a map; what is nested deeper than 16 is nil, as there.
- * Extensions, which Lua has no value for, are an error.
+/* msgpack: the library `cmsgpack` that Redis's scripts have: values of Lua as MessagePack and back.
+ * A table whose keys are 1 to n is an array, any other a map; what is nested deeper than 16 is nil,
+ * as there. Extensions, which Lua has no value for, are an error.
  */
 #include <math.h>
 
@@ -158,7 +158,8 @@ static void read_value(struct reading *r, int depth)
     }
 }
 
-/* At most `limit` values from the offset on; with_offset: where it ended comes first, -1 at the end. */
+/* At most `limit` values from the offset on; with_offset: where it ended comes first, -1 at the
+ * end. */
 static int unpack(lua_State *lua, lua_Number limit, lua_Number offset, bool with_offset)
 {
     struct slice text = sandbox_string(lua, 1);

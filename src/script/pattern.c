@@ -1,10 +1,11 @@
-/* pattern: string.find, match, gmatch and gsub, as the manual of Lua 5.1 (5.4.1, "Patterns") has them. In
- * place of Lua's own, which may take for ever between two instructions of a script: here every step is
- * counted (sandbox_step), and what is nested has a bound.
+/* pattern: string.find, match, gmatch and gsub, as the manual of Lua 5.1 (5.4.1, "Patterns") has
+ * them. In place of Lua's own, which may take for ever between two instructions of a script: here
+ * every step is counted (sandbox_step), and what is nested has a bound.
  *
- * A pattern is a list of items. One that matches a single character (a class) may be followed by * + - or
- * ?; the others are ( ) %b %f %1 to %9 and $ at the end. `match_here` matches the items from p on at the
- * place s of the subject, item by item; where there is a choice it calls itself for the rest:
+ * A pattern is a list of items. One that matches a single character (a class) may be followed by *
+ * + - or ?; the others are ( ) %b %f %1 to %9 and $ at the end. `match_here` matches the items from
+ * p on at the place s of the subject, item by item; where there is a choice it calls itself for the
+ * rest:
  *
  *   a*  as many as fit, then the rest; one fewer each time the rest does not match
  *   a-  the rest; one more each time it does not match
@@ -173,8 +174,8 @@ static ptrdiff_t match_balance(struct matching *m, size_t s, size_t p)
     return NO_MATCH;
 }
 
-/* %f[set]: between a character that is not in the set and one that is; both ends of the subject count
- * as a zero byte. *end: after the item. */
+/* %f[set]: between a character that is not in the set and one that is; both ends of the subject
+ * count as a zero byte. *end: after the item. */
 static bool match_frontier(struct matching *m, size_t s, size_t p, size_t *end)
 {
     p += 2;
@@ -204,8 +205,8 @@ static ptrdiff_t match_reference(struct matching *m, size_t s, uint8_t digit)
     return is_same ? (ptrdiff_t)(s + len) : NO_MATCH;
 }
 
-/* What begins with % and is no class: *s and *p are moved past it. False: it does not match. *is_class:
- * it was one after all. */
+/* What begins with % and is no class: *s and *p are moved past it. False: it does not match.
+ * *is_class: it was one after all. */
 static bool match_special(struct matching *m, size_t *s, size_t *p, bool *is_class)
 {
     uint8_t c = *p + 1 < m->pattern.len ? m->pattern.data[*p + 1] : 0;
@@ -346,7 +347,8 @@ static bool is_plain(struct slice pattern)
     return true;
 }
 
-/* Where the subject is looked at from: the third argument, from 1 on, from the end when negative. */
+/* Where the subject is looked at from: the third argument, from 1 on, from the end when negative.
+ */
 static size_t first_place(lua_State *lua, size_t len)
 {
     lua_Integer at = luaL_optinteger(lua, 3, 1);

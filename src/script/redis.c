@@ -1,5 +1,5 @@
-/* redis: what scripts have as `redis` (and `server`, as Valkey calls it). Commands, permissions and the log
- * are callbacks (sandbox.h).
+/* redis: what scripts have as `redis` (and `server`, as Valkey calls it). Commands, permissions and
+ * the log are callbacks (sandbox.h).
  */
 #include <math.h>
 #include <openssl/sha.h>

@@ -1,9 +1,10 @@
 /* reply: RESP as values of Lua, and values of Lua as RESP, by Redis's rules (docs/scripts.md).
  *
- *   to Lua    simple {ok=}, error {err=}, integer, bulk string, array as table from 1 on, nil false;
- *             of RESP3 {map={}}, {set={}}, {double=}, {big_number=}, {verbatim_string={}}, boolean, nil
- *   to RESP   number: integer, cut; string; true 1, false nil; a table by its err, ok, double, map, set,
- *             big_number or verbatim_string, else an array up to the first nil
+ *   to Lua    simple {ok=}, error {err=}, integer, bulk string, array as table from 1 on, nil
+ *             false; of RESP3 {map={}}, {set={}}, {double=}, {big_number=}, {verbatim_string={}},
+ *             boolean, nil
+ *   to RESP   number: integer, cut; string; true 1, false nil; a table by its err, ok, double, map,
+ *             set, big_number or verbatim_string, else an array up to the first nil
  */
 #include <math.h>
 #include <stdio.h>

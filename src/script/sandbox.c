@@ -1,8 +1,8 @@
-/* sandbox: one state of Lua: its memory, when it must end, and a run of a script from its arguments to
- * its reply.
+/* sandbox: one state of Lua: its memory, when it must end, and a run of a script from its arguments
+ * to its reply.
  *
- * Every call into Lua that may raise an error is made below lua_pcall or lua_cpcall: what it needs goes
- * in by a struct, whose address is the one argument.
+ * Every call into Lua that may raise an error is made below lua_pcall or lua_cpcall: what it needs
+ * goes in by a struct, whose address is the one argument.
  */
 #include <stdio.h>
 
@@ -50,34 +50,10 @@ bool sandbox_is_spent(const struct sandbox *s)
 
 /* ---- when it must end ---- */
 
-void sandbox_check(lua_State *lua)
-{
-    if (sandbox_of(lua)->stop != STOP_NOT) {
-        lua_pushliteral(lua, "the script must end");
-        lua_error(lua);
-    }
-}
-
-void sandbox_charge(lua_State *lua, size_t bytes)
-{
-    struct sandbox *s = sandbox_of(lua);
-    if (s->stop == STOP_NOT && s->ops != NULL && !s->ops->goes_on(s->arg, bytes)) {
-        s->stop = STOP_ASKED;
-    }
-    sandbox_check(lua);
-}
-
 static void hook(lua_State *lua, lua_Debug *debug)
 {
     (void)debug;
     sandbox_charge(lua, 0);
-}
-
-struct slice sandbox_string(lua_State *lua, int index)
-{
-    size_t len = 0;
-    const char *text = luaL_checklstring(lua, index, &len);
-    return slice_of(text, len);
 }
 
 /* ---- opening, closing ---- */

@@ -1,10 +1,11 @@
-/* sandbox: a Lua 5.1 in which scripts of clients run: what Redis's scripts find there, and nothing by
- * which one could reach files, the process, another script, or go on when it must end. It knows no
- * commands: redis.call is a callback.
+/* sandbox: a Lua 5.1 in which scripts of clients run: what Redis's scripts find there, and nothing
+ * by which one could reach files, the process, another script, or go on when it must end. It knows
+ * no commands: redis.call is a callback.
  *
  * 1. Whitelist: names are put in one by one (globals.c). No package, io, debug, dofile, loadfile,
  *    print, newproxy, string.dump; of os only clock. load and loadstring take no bytecode.
- * 2. What is shared by scripts cannot be changed by one: libraries and globals are seen through empty
+ * 2. What is shared by scripts cannot be changed by one: libraries and globals are seen through
+ * empty
  *    tables that refuse writes (protect.c). So a script finds what the one before it found.
  * 3. Memory is counted and has a limit; what is above it ends the script.
  * 4. A script that must end ends: `goes_on` is asked every SANDBOX_STEPS instructions, and by those
@@ -28,8 +29,8 @@ struct sandbox;
 
 /* What scripts ask of whoever runs them. Called on the thread that is in sandbox_run. */
 struct sandbox_ops {
-    /* redis.call and redis.pcall: runs the words, *reply is what came of it as RESP of `proto`, good
-     * until the next call; an error of the command is a reply. False: the script must end. */
+    /* redis.call and redis.pcall: runs the words, *reply is what came of it as RESP of `proto`,
+     * good until the next call; an error of the command is a reply. False: the script must end. */
     bool (*call)(void *arg, struct slice *argv, size_t argc, int proto, struct slice *reply);
     /* redis.acl_check_cmd. *is_known: there is such a command. */
     bool (*may)(void *arg, struct slice *argv, size_t argc, bool *is_known);

@@ -1,6 +1,6 @@
-/* sandbox_int: what the files of this folder share: the state of a sandbox, and helpers for functions
- * in C that scripts call. Everything here may raise an error of Lua (it does not return then), so
- * nothing that needs freeing may be held across a call.
+/* sandbox_int: what the files of this folder share: the state of a sandbox, and helpers for
+ * functions in C that scripts call. Everything here may raise an error of Lua (it does not return
+ * then), so nothing that needs freeing may be held across a call.
  */
 #ifndef SCRIPT_SANDBOX_INT_H
 #define SCRIPT_SANDBOX_INT_H
@@ -43,7 +43,7 @@ static inline struct sandbox *sandbox_of(lua_State *lua)
     return s;
 }
 
-/* sandbox.c */
+/* step.c */
 /* Raises an error if the script must end. */
 void sandbox_check(lua_State *lua);
 /* The script is about to do in C what takes as long as reading so many bytes: asks goes_on. */

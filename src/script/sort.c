@@ -1,6 +1,6 @@
-/* sort: those functions of Lua's library `table` that change a table, as Lua has them, but that they
- * refuse tables which scripts share, and that a sort which takes long is noticed (sandbox.h): comparing
- * strings is C, between two instructions of the script.
+/* sort: those functions of Lua's library `table` that change a table, as Lua has them, but that
+ * they refuse tables which scripts share, and that a sort which takes long is noticed (sandbox.h):
+ * comparing strings is C, between two instructions of the script.
  */
 #include "script/sandbox_int.h"
 

@@ -1,9 +1,16 @@
-/* struct: the library `struct` that Redis's scripts have: numbers and strings as bytes, by a format.
+/* struct: the library `struct` that Redis's scripts have: numbers and strings as bytes, by a
+ * format.
  *
- *   > < big, little endian (at first little); !n alignment to at most n (! alone 8; at first 1); blank: nothing
- *   x a byte of padding; b B one byte; h H two; l L T eight; i I in In: n bytes (4 without), signed, unsigned
- *   f d float, double; s a string up to its zero byte; cn n bytes, c0 as many as the number read before (unpack),
- *   or all of the string (pack)
+ *   > <        big, little endian; at first little
+ *   !n         alignment to at most n; ! alone 8; at first 1
+ *   blank      nothing
+ *   x          a byte of padding
+ *   b B h H    one byte, two bytes; signed, unsigned, as those that follow
+ *   l L T      eight bytes
+ *   i I in In  n bytes, 4 without n
+ *   f d        float, double
+ *   s          a string up to its zero byte
+ *   cn         n bytes; c0 as many as the number read before (unpack), all of the string (pack)
  */
 #include <ctype.h>
 #include <limits.h>
@@ -52,7 +59,8 @@ static size_t integer_bytes(struct format *f)
     return n;
 }
 
-/* The next option that has bytes, 'x' too; false at the end. What it means for alignment comes first. */
+/* The next option that has bytes, 'x' too; false at the end. What it means for alignment comes
+ * first. */
 static bool format_next(struct format *f, struct option *o)
 {
     while (*f->at != '\0') {

@@ -1,6 +1,6 @@
-/* attempt: a script within one turn of the loop, as EXEC is: over one overlay, committed at its end or
- * dropped. When one of its commands must wait, the attempt is dropped and the script runs again later, from
- * its start; the keys that it named are read together then.
+/* attempt: a script within one turn of the loop, as EXEC is: over one overlay, committed at its end
+ * or dropped. When one of its commands must wait, the attempt is dropped and the script runs again
+ * later, from its start; the keys that it named are read together then.
  */
 #include <time.h>
 

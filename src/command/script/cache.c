@@ -1,5 +1,6 @@
-/* cache: scripts by their SHA1, in memory only, as in Redis: EVALSHA of one that is not known is NOSCRIPT,
- * and the client sends it by EVAL. There may be SCRIPTS_MAX; the one that was not used for longest goes.
+/* cache: scripts by their SHA1, in memory only, as in Redis: EVALSHA of one that is not known is
+ * NOSCRIPT, and the client sends it by EVAL. There may be SCRIPTS_MAX; the one that was not used
+ * for longest goes.
  */
 #include <ctype.h>
 

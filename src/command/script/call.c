@@ -1,6 +1,6 @@
-/* call: redis.call: a command of a script, over the script's overlay. What MULTI allows is allowed, and
- * asked for as the user's own command. One that has an error leaves nothing, also when the script catches
- * the error: what it wrote is undone.
+/* call: redis.call: a command of a script, over the script's overlay. What MULTI allows is allowed,
+ * and asked for as the user's own command. One that has an error leaves nothing, also when the
+ * script catches the error: what it wrote is undone.
  */
 #include "base/log.h"
 #include "command/script/script_int.h"

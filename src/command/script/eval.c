@@ -6,7 +6,8 @@
 #include "request/publication.h"
 #include "request/table.h"
 
-/* A script whose attempts had to wait so often goes on as a long run: it does not begin anew then. */
+/* A script whose attempts had to wait so often goes on as a long run: it does not begin anew then.
+ */
 #define ATTEMPTS_MAX 32
 /* One that was long is not tried within a turn the next times. */
 #define LONG_FOR 15
@@ -199,7 +200,7 @@ static enum err evalsha_ro_run(struct request *rq)
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = first " numkeys [key ...] [arg ...]",                                \
+        .syntax = first " numkeys [key ...] [arg ...]",                                            \
         .run = word##_run,                                                                         \
         .keys = program_keys,                                                                      \
         .subjects = program_subjects,                                                              \

@@ -1,5 +1,5 @@
-/* function: FUNCTION LOAD and its relatives, FCALL. What they read and write are rows of the catalog
- * (library.h), in transactions like any other.
+/* function: FUNCTION LOAD and its relatives, FCALL. What they read and write are rows of the
+ * catalog (library.h), in transactions like any other.
  */
 #include "base/glob.h"
 #include "codec/key.h"
@@ -50,7 +50,7 @@ static enum err fcall_ro_run(struct request *rq)
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = "function numkeys [key ...] [arg ...]",                              \
+        .syntax = "function numkeys [key ...] [arg ...]",                                          \
         .run = word##_run,                                                                         \
         .keys = program_keys,                                                                      \
         .subjects = program_subjects,                                                              \
@@ -273,7 +273,8 @@ static enum err flush_run(struct request *rq)
     return r;
 }
 
-/* ---- DUMP, RESTORE: "TPLF", version (1 byte), MessagePack array of the codes, XXH3 of all before ---- */
+/* ---- DUMP, RESTORE: "TPLF", version (1 byte), MessagePack array of the codes, XXH3 of all before
+ * ---- */
 
 static void sum_write(struct slice of, uint8_t to[DUMP_SUM_BYTES])
 {

@@ -1,12 +1,13 @@
-/* library: libraries of functions (FUNCTION LOAD), and what FCALL finds of them. They are rows of the
- * catalog, so they are as durable as all else, and every node has them:
+/* library: libraries of functions (FUNCTION LOAD), and what FCALL finds of them. They are rows of
+ * the catalog, so they are as durable as all else, and every node has them:
  *
- *   head (DATABASE_CATALOG, SPACE_DATA), tuple ["library", name] -> MessagePack string: the code, its first
- *     line too
- *   head (DATABASE_CATALOG, SPACE_DATA), tuple ["function", name] -> MessagePack array: the name of its
- *     library, flags (enum script_flag), description or nil
+ *   head (DATABASE_CATALOG, SPACE_DATA), tuple ["library", name]
+ *     -> MessagePack string: the code, its first line too
+ *   head (DATABASE_CATALOG, SPACE_DATA), tuple ["function", name]
+ *     -> MessagePack array: the name of its library, flags (enum script_flag), description or nil
  *
- * What was compiled of a library is kept with the version of its row; another version is another library.
+ * What was compiled of a library is kept with the version of its row; another version is another
+ * library.
  */
 #ifndef COMMAND_SCRIPT_LIBRARY_H
 #define COMMAND_SCRIPT_LIBRARY_H
@@ -33,7 +34,8 @@ struct function_row {
 void libraries_open(struct scripts *x);
 void libraries_close(struct scripts *x);
 
-/* Reads the code: its first line, and what it registers. ERR_SYNTAX, in Redis's words; ERR_LIMIT. */
+/* Reads the code: its first line, and what it registers. ERR_SYNTAX, in Redis's words; ERR_LIMIT.
+ */
 ERR_MUST_USE enum err library_read(struct slice code, struct arena *arena, struct library *out,
                                    struct error *e);
 
@@ -48,8 +50,8 @@ bool function_row(struct slice value, struct function_row *out);
 struct slice library_row_write(struct arena *arena, struct slice code);
 struct slice function_row_write(struct arena *arena, const struct function_row *f);
 
-/* The function's library and code as they are now: p->function, code, flags, name. ERR_SYNTAX: there is
- * no such function; ERR_WAIT. *version: of the library's row. */
+/* The function's library and code as they are now: p->function, code, flags, name. ERR_SYNTAX:
+ * there is no such function; ERR_WAIT. *version: of the library's row. */
 ERR_MUST_USE enum err function_find(struct request *rq, struct slice name, struct program *p);
 
 /* The function of p in the sandbox of the loop (program_compile), or in another one. */

@@ -7,6 +7,7 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "command/script/again.h"
 #include "command/script/library.h"
 #include "request/client_memory.h"
 #include "request/idem.h"
@@ -20,8 +21,6 @@
 #define CALLS_US_MAX 200000
 /* In one turn it runs commands for so long; then others come. */
 #define SERVE_US 1000
-/* TTLs that are read may be as much smaller at the commit as time has passed, and so much more. */
-#define TTL_SLACK_MS 1000
 
 enum long_state { LONG_QUEUED, LONG_RUNNING, LONG_CALLING, LONG_ENDED, LONG_ABANDONED };
 
@@ -368,28 +367,6 @@ size_t long_bytes(const struct long_run *run)
 
 /* ---- its commands ---- */
 
-static uint64_t hash_reply(const struct buf *reply)
-{
-    return hash_bytes(buf_slice(reply));
-}
-
-/* Replies that tell how long a key lives. */
-static bool tells_ttl(const struct command *c)
-{
-    static const char *const names[] = {"ttl", "pttl", "kv.ttl", "kv.pttl"};
-    for (size_t i = 0; c != NULL && i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(c->name, names[i]) == 0) return true;
-    }
-    return false;
-}
-
-static int64_t ttl_of(const struct buf *reply)
-{
-    int64_t n = 0;
-    if (reply->len < 4 || reply->data[0] != ':') return INT64_MIN;
-    return slice_to_i64(slice_of(reply->data + 1, reply->len - 3), &n) ? n : INT64_MIN;
-}
-
 static void answer(struct long_run *run)
 {
     pthread_mutex_lock(&run->lock);
@@ -414,10 +391,8 @@ static enum err serve(struct request *rq, struct long_run *run)
         return r;
     }
     if (r == OK) {
-        struct called *done = run->calling.newest;
-        done->reply = hash_reply(&run->reply);
-        done->ttl = tells_ttl(done->command) ? ttl_of(&run->reply) : 0;
-        run->calls_us += done->took_us;
+        again_note(run->calling.newest, &run->reply);
+        run->calls_us += run->calling.newest->took_us;
         if (run->calls_us > CALLS_US_MAX) {
             r = error_set(&run->calling.error, ERR_LIMIT,
                           "the commands of a script may take %d ms together", CALLS_US_MAX / 1000);
@@ -437,75 +412,6 @@ static enum err serve(struct request *rq, struct long_run *run)
 }
 
 /* ---- the commit ---- */
-
-struct stamps {
-    char from[STAMP_CHARS], to[STAMP_CHARS];
-};
-
-/* Everywhere in the text. */
-static void restamp(uint8_t *text, size_t len, const struct stamps *s)
-{
-    uint8_t *at = text;
-    uint8_t *end = text + len;
-    while ((at = memmem(at, (size_t)(end - at), s->from, STAMP_CHARS)) != NULL) {
-        memcpy(at, s->to, STAMP_CHARS);
-        at += STAMP_CHARS;
-    }
-}
-
-static struct stamps stamps_of(uint64_t from, uint64_t to)
-{
-    struct stamps s;
-    stamp_format(from, s.from);
-    stamp_format(to, s.to);
-    return s;
-}
-
-/* Has the command, run again, the reply that the script saw? */
-static bool is_same(const struct long_run *run, const struct called *was, struct buf *reply,
-                    const struct stamps *back)
-{
-    unsigned flags = was->command != NULL ? was->command->flags : CMD_READ;
-    bool is_about_data = (flags & (CMD_READ | CMD_WRITE | CMD_KEYSPACE)) != 0;
-    if (!is_about_data || (was->command != NULL && strcmp(was->command->name, "randomkey") == 0)) {
-        return true;
-    }
-    if (was->command != NULL && tells_ttl(was->command) && was->ttl >= 0) {
-        int64_t now = ttl_of(reply);
-        bool is_ms = strstr(was->command->name, "pttl") != NULL;
-        int64_t passed_ms = (clock_mono_us() - began_us(run)) / 1000 + TTL_SLACK_MS;
-        return now >= 0 && now <= was->ttl &&
-               was->ttl - now <= (is_ms ? passed_ms : passed_ms / 1000 + 1);
-    }
-    restamp(reply->data, reply->len, back);
-    return was->reply == hash_reply(reply);
-}
-
-/* Its commands again, in this turn. *holds: each has the reply that it had. */
-static enum err run_again(struct request *rq, struct long_run *run, struct calling *again,
-                          bool *holds)
-{
-    uint64_t version = engine_version_next(rq->env->db->engine);
-    struct stamps there = stamps_of(run->stand_in, version);
-    struct stamps back = stamps_of(version, run->stand_in);
-    *holds = true;
-    for (const struct called *was = run->calling.first; was != NULL && *holds; was = was->next) {
-        struct slice *argv = arena_alloc(rq->arena, was->argc * sizeof *argv);
-        for (size_t i = 0; i < was->argc; i++) {
-            uint8_t *copy = arena_alloc(rq->arena, was->argv[i].len);
-            if (was->argv[i].len > 0) memcpy(copy, was->argv[i].data, was->argv[i].len);
-            restamp(copy, was->argv[i].len, &there);
-            argv[i] = slice_of(copy, was->argv[i].len);
-        }
-        enum err r = calling_run(again, argv, was->argc, was->proto, &run->reply);
-        if (r != OK) {
-            rq->error = again->error;
-            return r;
-        }
-        *holds = is_same(run, was, &run->reply, &back);
-    }
-    return OK;
-}
 
 /* Something that it read has changed. */
 static enum err conflict(struct request *rq, struct long_run *run)
@@ -531,7 +437,7 @@ static enum err conflict(struct request *rq, struct long_run *run)
 
 static enum err commit(struct request *rq, struct long_run *run)
 {
-    struct stamps there = stamps_of(run->stand_in, engine_version_next(rq->env->db->engine));
+    uint64_t stamp = engine_version_next(rq->env->db->engine);
     struct overlay *o = engine_begin(rq->env->db->engine, rq->arena);
     struct calling again;
     uint64_t version = 0;
@@ -540,7 +446,12 @@ static enum err commit(struct request *rq, struct long_run *run)
     again.is_readonly = run->program.is_readonly;
     again.uuids = run->calling.uuids;
     again.messages = exec_messages_new(rq->arena, &run->counts);
-    enum err r = run_again(rq, run, &again, &holds);
+    struct again_run had = {.first = run->calling.first,
+                            .stand_in = run->stand_in,
+                            .began_us = began_us(run),
+                            .reply = &run->reply};
+    enum err r = again_run(&again, &had, &holds);
+    if (r != OK) rq->error = again.error;
     depends_raise(&rq->depends, again.depends);
     if (r != OK || !holds) {
         engine_discard(o);
@@ -555,7 +466,9 @@ static enum err commit(struct request *rq, struct long_run *run)
     calling_tell(&again, true);
     size_t mark = rq->w->out->len;
     buf_append(rq->w->out, run->out.data, run->out.len);
-    if (!rq->w->out->is_failed) restamp(rq->w->out->data + mark, run->out.len, &there);
+    if (!rq->w->out->is_failed) {
+        again_restamp(rq->w->out->data + mark, run->out.len, run->stand_in, stamp);
+    }
     return OK;
 }
 

@@ -1,17 +1,17 @@
-/* long: a script that takes longer than a turn of the loop. It runs on a thread, from its start, in a
- * sandbox of its own; each of its commands is run by the loop, in a turn in which others run too, over an
- * overlay that is kept. So others go on, and it may see changes of theirs while it runs. At its end, in one
- * turn, its commands are run again over a new overlay, without the script: when each has the reply that it
- * had before, the script would have done the same had it run in that turn, and the new overlay is
- * committed. When one has another reply, something that it read has changed: it runs again, three times in
- * all, then the client gets TRYAGAIN.
+/* long: a script that takes longer than a turn of the loop. It runs on a thread, from its start, in
+ * a sandbox of its own; each of its commands is run by the loop, in a turn in which others run too,
+ * over an overlay that is kept. So others go on, and it may see changes of theirs while it runs. At
+ * its end, in one turn, its commands are run again over a new overlay, without the script: when
+ * each has the reply that it had before, the script would have done the same had it run in that
+ * turn, and the new overlay is committed. When one has another reply, something that it read has
+ * changed: it runs again, three times in all, then the client gets TRYAGAIN.
  *
  *   QUEUED --a thread has it--> RUNNING --redis.call--> CALLING --the loop has run it--> RUNNING
  *   RUNNING --the script ended, was killed, took too long--> ENDED --a change--> QUEUED
- *   QUEUED, RUNNING, CALLING, ENDED --the client is gone--> ABANDONED: freed when the thread has left it
+ *   any but ENDED --the client is gone--> ABANDONED: freed when the thread has left it
  *
- * The state is guarded by a lock; in QUEUED and RUNNING all else is the thread's, in CALLING and ENDED the
- * loop's.
+ * The state is guarded by a lock; in QUEUED and RUNNING all else is the thread's, in CALLING and
+ * ENDED the loop's.
  */
 #ifndef COMMAND_SCRIPT_LONG_H
 #define COMMAND_SCRIPT_LONG_H

@@ -1,10 +1,10 @@
-/* script_int: what the commands of scripts share: the scripts that are known, what redis.call does, and
- * scripts that take longer than a turn.
+/* script_int: what the commands of scripts share: the scripts that are known, what redis.call does,
+ * and scripts that take longer than a turn.
  *
- * EVAL is one transaction: its commands run over one overlay, as those of EXEC do. At first it is tried
- * within a turn of the loop (attempt.c): one that must wait for the disk is dropped and runs again from
- * its start when what it waits for is there. One that takes longer than SHORT_US goes on as a long run
- * (long.h), from its start too: nothing that it did was anywhere but in its overlay.
+ * EVAL is one transaction: its commands run over one overlay, as those of EXEC do. At first it is
+ * tried within a turn of the loop (attempt.c): one that must wait for the disk is dropped and runs
+ * again from its start when what it waits for is there. One that takes longer than SHORT_US goes on
+ * as a long run (long.h), from its start too: nothing that it did was anywhere but in its overlay.
  */
 #ifndef COMMAND_SCRIPT_SCRIPT_INT_H
 #define COMMAND_SCRIPT_SCRIPT_INT_H
@@ -121,8 +121,9 @@ struct called {
 
 /* `arena` outlives it. */
 void calling_init(struct calling *c, struct request *rq, struct arena *arena, struct overlay *o);
-/* Runs it: its reply, maybe an error, is in `reply`, and c->newest is about it. Another result: nothing of it happened, and the
- * script must end (c->error) or, ERR_WAIT and ERR_BEHIND, be run again: rq's waiter was taken. */
+/* Runs it: its reply, maybe an error, is in `reply`, and c->newest is about it. Another result:
+ * nothing of it happened, and the script must end (c->error) or, ERR_WAIT and ERR_BEHIND, be run
+ * again: rq's waiter was taken. */
 ERR_MUST_USE enum err calling_run(struct calling *c, const struct slice *argv, size_t argc,
                                   int proto, struct buf *reply);
 /* redis.acl_check_cmd. */
@@ -134,8 +135,8 @@ void script_log(int level, struct slice text);
 
 /* ---- attempt.c ---- */
 
-/* Runs it within this turn. *is_long: it takes longer; nothing happened. *counts, which the caller owns,
- * is kept from one attempt to the next (exec_messages_new). */
+/* Runs it within this turn. *is_long: it takes longer; nothing happened. *counts, which the caller
+ * owns, is kept from one attempt to the next (exec_messages_new). */
 ERR_MUST_USE enum err script_attempt(struct request *rq, const struct program *p,
                                      struct exec_counts **counts, bool *is_long);
 /* The error line of a script becomes the reply of its command, or, in EXEC, its error. */
