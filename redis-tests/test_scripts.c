@@ -1,6 +1,6 @@
 /* Scripts: each is one transaction, nothing of one that fails has happened, nobody waits for one that
- * takes long, and none reaches what it must not.
- */ tsan server: yes
+ * takes long, and none reaches what it must not. tsan server: yes
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>

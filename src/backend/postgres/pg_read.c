@@ -44,6 +44,16 @@ static enum err begin(struct pg_reader *r, uint64_t wanted, struct error *e)
     return result;
 }
 
+/* A snapshot is lost. When that is because PostgreSQL is away, whoever wanted it may try again. */
+static enum err lost(struct pg_reader *r, uint64_t snapshot, enum err why, struct error *e)
+{
+    if (why == ERR_IO && pg_is_away(r->pg)) why = ERR_TRYAGAIN;
+    if (e != NULL) e->code = why;
+    r->lost = snapshot;
+    r->why = why;
+    return why;
+}
+
 enum err pg_reader_ready(struct pg_reader *r, struct error *e)
 {
     uint64_t wanted = __atomic_load_n(&r->wanted, __ATOMIC_ACQUIRE);
@@ -70,9 +80,7 @@ enum err pg_reader_ready(struct pg_reader *r, struct error *e)
     }
     if (result == OK) r->held = wanted;
     if (result == OK || wanted == 0) return result;
-    r->lost = wanted;
-    r->why = result == ERR_BEHIND ? ERR_BEHIND : ERR_IO;
-    return result;
+    return lost(r, wanted, result, e);
 }
 
 enum err pg_reader_run(struct pg_reader *r, const char *sql, struct error *e)
@@ -81,9 +89,8 @@ enum err pg_reader_run(struct pg_reader *r, const char *sql, struct error *e)
     enum err result = pg_run(r->pg, sql, e);
     if (result == OK) return OK;
     /* A transaction does not go on after an error. */
+    result = lost(r, r->held, result, e);
     pg_drop(r->pg);
-    r->lost = r->held;
-    r->why = ERR_IO;
     r->held = 0;
     return result;
 }
