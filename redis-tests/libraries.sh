@@ -2,6 +2,7 @@
 # build/. Each function ends with 0 when the library can be used; else it has printed why.
 #
 #   install_python  redis-py: $python is an interpreter that has it
+#   install_mypy    $mypy is mypy, beside redis-py
 #   install_node    node-redis and ioredis: they are found from $node_home, a copy of redis-tests/node
 #   build_go        go-redis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program for Sentinel
 #   build_rust      redis-rs: likewise $rust_tls
@@ -11,6 +12,7 @@
 # fetch where they always do.
 
 python=$PWD/build/python/env/bin/python
+mypy=$PWD/build/mypy/env/bin/mypy
 node_home=$scratch/node
 go_tls=("$PWD/build/clients/go/tls")
 go_sentinel=("$PWD/build/clients/go/sentinel-client")
@@ -35,7 +37,7 @@ fetched() {
     (
         flock -w 400 9 || exit 1
         ! cmp -s "$file" "$to/done" || exit 0
-        cp "$file" "$to/" && cd "$to" && "$make" && cp "$file" done
+        cp "$file" "$to/" && cd "$to" && "$make" "${file##*/}" && cp "$file" done
     ) 9>"$to/lock" >"$scratch/fetched" 2>&1 && return 0
     skip "$name" "cannot be installed: $(grep -v '^[^a-zA-Z]*$' "$scratch/fetched" | tail -n 1)"
     return 1
@@ -61,7 +63,11 @@ fetch_python() {
     rm -rf env
     python3 -m venv env &&
         timeout 100 env/bin/pip install -q --disable-pip-version-check --no-input --timeout 10 \
-            --retries 1 -r requirements.txt
+            --retries 1 -r "$1"
+}
+
+install_mypy() {
+    has mypy python3 && fetched mypy build/mypy redis-tests/python/mypy.txt fetch_python
 }
 
 # Node looks for packages beside the script: a copy of it gets them there.
