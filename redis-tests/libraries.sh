@@ -4,6 +4,7 @@
 #   install_python  redis-py: $python is an interpreter that has it
 #   install_mypy    $mypy is mypy, beside redis-py
 #   install_node    node-redis and ioredis: they are found from $node_home, a copy of redis-tests/node
+#   build_helpers   the helpers for TypeScript (clients/typescript), compiled into $typescript_home
 #   build_go        go-redis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program for Sentinel
 #   build_rust      redis-rs: likewise $rust_tls
 #   build_java      Jedis and Lettuce: likewise $java_tls; its first argument is jedis or lettuce; so of $java_sentinel
@@ -14,6 +15,7 @@
 python=$PWD/build/python/env/bin/python
 mypy=$PWD/build/mypy/env/bin/mypy
 node_home=$scratch/node
+typescript_home=$scratch/typescript
 go_tls=("$PWD/build/clients/go/tls")
 go_sentinel=("$PWD/build/clients/go/sentinel-client")
 rust_tls=("$PWD/build/clients/rust/target/debug/tls")
@@ -81,6 +83,16 @@ fetch_node() {
     rm -rf node_modules
     timeout 100 npm install --no-package-lock --no-audit --no-fund --ignore-scripts \
         --fetch-retries 1 --fetch-timeout 20000
+}
+
+build_helpers() {
+    has "helpers for TypeScript" node npm &&
+        fetched "helpers for TypeScript" build/typescript clients/typescript/package.json fetch_node &&
+        mkdir "$typescript_home" &&
+        cp -r clients/typescript/{package.json,tsconfig.json,README.md,src} "$typescript_home" &&
+        ln -s "$PWD/build/typescript/node_modules" "$typescript_home/" &&
+        check "helpers for TypeScript: they compile" env -C "$typescript_home" node_modules/.bin/tsc &&
+        [ -f "$typescript_home/dist/index.js" ]
 }
 
 build_go() {

@@ -600,7 +600,8 @@ class AsyncWorker(_Endless):
         if job.is_settled or job.is_lost:
             return
         if job.conflicts:  # its transaction did not happen, so the message is not done
-            await self._db.nack(job.receipt, error=f"a check failed: {job.conflicts}")
+            failed = ", ".join(f"{c.operation} {c.key}" for c in job.conflicts)
+            await self._db.nack(job.receipt, error=f"a check failed: {failed}")
         elif not await self._db.ack(job.receipt):
             job.is_lost = True
 
