@@ -8,6 +8,9 @@ RELEASE=1 # it is the helpers that are tested here
 . "$(dirname "$0")/connect.sh"
 
 build_helpers || finish
+same "helpers for TypeScript: what is packed" "README.md dist/ package.json" \
+    "$(cd "$typescript_home" && npm pack --dry-run --json 2>/dev/null | sed -n 's/^ *"path": "\(dist\/\)*.*"/&/p' |
+        sed 's/^ *"path": "//; s/".*//; s/^dist.*/dist\//' | sort -u | paste -sd ' ')"
 
 start_server
 cp redis-tests/node/helpers.js "$typescript_home/helpers.mjs"
@@ -17,6 +20,7 @@ talk 280 node "$typescript_home/helpers.mjs" "$port" "$PWD/include/tupled.h" "$t
 # comments after console.log say.
 page=$typescript_home/page
 mkdir "$page"
+# shellcheck disable=SC2016
 sed -n '/^```ts$/,/^```$/p' clients/typescript/README.md | grep -v '^```' >"$page/as_it_stands.ts"
 sed "s/createClient()/createClient({ socket: { port: $port } })/; s/new Redis()/new Redis($port)/" \
     "$page/as_it_stands.ts" >"$page/page.mts"

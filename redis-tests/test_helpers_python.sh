@@ -15,9 +15,13 @@ export PYTHONDONTWRITEBYTECODE=1
 talk 240 "$python" redis-tests/python/helpers.py "$port" "$home" include/tupled.h
 stop_server
 
-# What is packaged is what was tested, and mypy has nothing to say.
+# It can be installed, with its types, and mypy has nothing to say.
 install_mypy && {
     cp -r "$home" "$scratch/python"
     check "helpers for Python: mypy --strict" env -C "$scratch/python" "$mypy" --strict --cache-dir "$scratch/mypy"
+    check "helpers for Python: they can be installed" "${mypy%/*}/pip" install -q --disable-pip-version-check --no-index \
+        --no-deps --no-build-isolation --target "$scratch/installed" "$scratch/python"
+    same "helpers for Python: with all that belongs to them" "$(cd "$home/tupled" && ls -- *.py py.typed)" \
+        "$(cd "$scratch/installed/tupled" && ls -- *.py py.typed)"
 }
 finish

@@ -427,9 +427,9 @@ async function triesAgain(db) {
 }
 
 async function staysBelowTheTimeOut(_db, connect) {
-  const client = await connect({ commandTimeout: 300, commandOptions: { timeout: 300 } });
+  const client = await connect({ commandTimeout: 1000, commandOptions: { timeout: 1000 } });
   const db = new Tupled(client, { retryForMs: 0 });
-  assert.equal(db.blockMs, 150);
+  assert.equal(db.blockMs, 500);
   assert.deepEqual(await db.dequeue("empty", { blockMs: 30000 }), []);
   const feed = db.feed({ position: await db.version() });
   let rounds = 0;
@@ -485,10 +485,10 @@ async function extendsLeases(db) {
     db, ["long", "other"],
     async (job) => {
       started();
-      await sleep(1200);
+      await sleep(2000);
       done.push(job.value);
     },
-    { leaseMs: 300, concurrency: 2 },
+    { leaseMs: 900, concurrency: 2 },
   );
   const end = worker.run();
   await isStarted;

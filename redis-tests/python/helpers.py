@@ -483,12 +483,12 @@ def tries_again(db):
 
 
 def stays_below_the_time_out(_db):
-    impatient = redis.Redis(**options({"socket_timeout": 0.3, "retry": LibraryRetry(NoBackoff(), 0)}))
+    impatient = redis.Redis(**options({"socket_timeout": 1, "retry": LibraryRetry(NoBackoff(), 0)}))
     db = Tupled(impatient, retry_for=0)
-    assert db.block <= 0.15
+    assert db.block == 0.5
     started = time.monotonic()
     assert db.dequeue("empty", block=30) == []  # no TimeoutError, which with 0 retries would come out
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 10
     feed = iter(db.feed(db.version()))
     assert all(next(feed).changes == [] for _ in range(3))
     assert Tupled(redis.Redis(**options({"socket_timeout": None}))).block == 1.0
@@ -580,16 +580,16 @@ def spawn_tasks(db, loop):
 
 
 def extends_leases(db, spawn, work):
-    """A job that takes four leases is done once; and stop() waits for it."""
+    """A job that takes longer than its lease is done once; and stop() waits for it."""
     db.enqueue("long", 1)
     done = []
     started = threading.Event()
 
     def behave(_job):
         started.set()
-        work(1.2)
+        work(2)
 
-    stop, join = spawn(behave, done, queues=["long", "other"], lease=0.3, concurrency=2)
+    stop, join = spawn(behave, done, queues=["long", "other"], lease=0.9, concurrency=2)
     assert started.wait(PATIENCE)
     time.sleep(0.5)
     stop()
@@ -604,13 +604,13 @@ def extends_leases_of_tasks(db, adb, loop):
     done = []
 
     async def handler(job):
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(2)
         done.append(job.value)
         worker.stop()
 
     async def run():
         nonlocal worker
-        worker = AsyncWorker(adb, "long", handler, lease=0.3)
+        worker = AsyncWorker(adb, "long", handler, lease=0.9)
         await worker.run()
 
     worker = None

@@ -78,7 +78,8 @@ class AsyncTupled:
                 return call.parse(reply)
 
     async def command(self, *words: Word) -> Any:
-        """Any command, as redis-py answers it, with errors of this module. It is sent once."""
+        """Any command, as redis-py answers it, with errors of this module; the helper sends it
+        once."""
         return await self.run(Call(list(words), lambda reply: reply, resend=False))
 
     async def get(self, key: KeyLike) -> Optional[Entry]:

@@ -65,7 +65,8 @@ class Tupled:
                 return call.parse(reply)
 
     def command(self, *words: Word) -> Any:
-        """Any command, as redis-py answers it, with errors of this module. It is sent once."""
+        """Any command, as redis-py answers it, with errors of this module; the helper sends it
+        once."""
         return self.run(Call(list(words), lambda reply: reply, resend=False))
 
     def get(self, key: KeyLike) -> Optional[Entry]:

@@ -56,7 +56,7 @@ export class Tupled {
     }
   }
 
-  /** Any command, as the library answers it, with errors of this module. It is sent once. */
+  /** Any command, as the library answers it, with errors of this module. The helper sends it once. */
   command(...words: (string | number)[]): Promise<unknown> {
     return this.run({ words, parse: (reply) => reply, resend: false });
   }

@@ -79,8 +79,9 @@ export class LiveView<T = unknown> extends Endless {
   async poll(timeoutMs = 0): Promise<Event<T>[]> {
     const until = Date.now() + timeoutMs;
     for (;;) {
+      if (this.isStopping) return [];
       const events = await this.step(Math.min(Math.max(1, until - Date.now()), this.db.blockMs));
-      if (events.length > 0 || Date.now() >= until || this.isStopping) return events;
+      if (events.length > 0 || Date.now() >= until) return events;
     }
   }
 
