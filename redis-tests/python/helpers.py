@@ -483,14 +483,14 @@ def tries_again(db):
 
 
 def stays_below_the_time_out(_db):
-    impatient = redis.Redis(**options({"socket_timeout": 1, "retry": LibraryRetry(NoBackoff(), 0)}))
-    db = Tupled(impatient, retry_for=0)
-    assert db.block == 0.5
+    """What waits ends before the library gives up: its error would come out, as nothing is repeated."""
+    impatient = redis.Redis(**options({"socket_timeout": 3, "retry": LibraryRetry(NoBackoff(), 0)}))
+    db = Tupled(impatient, retry_for=0, block=30)
+    assert db.block == 1.5
     started = time.monotonic()
-    assert db.dequeue("empty", block=30) == []  # no TimeoutError, which with 0 retries would come out
-    assert time.monotonic() - started < 10
-    feed = iter(db.feed(db.version()))
-    assert all(next(feed).changes == [] for _ in range(3))
+    assert db.dequeue("empty", block=30) == []
+    assert 1.4 < time.monotonic() - started < 10
+    assert next(iter(db.feed(db.version()))).changes == []
     assert Tupled(redis.Redis(**options({"socket_timeout": None}))).block == 1.0
 
 
@@ -680,13 +680,16 @@ def work_until_killed():
 # ---- kill -9 of the server ----
 
 
-def restarts(times, is_over):
-    for _ in range(times):
-        time.sleep(0.3)
-        ask("kill")
-        time.sleep(0.1)
-        ask("start")
-    time.sleep(0.3)
+def restarts(times, is_over, progress):
+    """Kills the server again and again, each time after everybody has got on; progress() is the least
+    that anybody has done."""
+    for i in range(times + 1):
+        before = progress()
+        until(lambda: progress() >= before + 5, "everybody has got on")
+        if i < times:
+            ask("kill")
+            time.sleep(0.1)
+            ask("start")
     is_over.set()
 
 
@@ -744,14 +747,13 @@ def loses_nothing_when_the_server_dies(db, adb, loop):
     for thread in threads:
         thread.start()
     tasks = [asyncio.run_coroutine_threadsafe(count_async(i), loop) for i in (2, 3)]
-    restarts(3, is_over)
+    restarts(3, is_over, lambda: min(*committed, sent[0]) if not trouble else 10**9)
     for thread in threads[:3]:
         thread.join(PATIENCE)
     for task in tasks:
         task.result(PATIENCE)
     assert trouble == [], trouble
     assert [db.get(("count", i)).value for i in range(4)] == committed, committed
-    assert min(committed) > 10 and sent[0] > 10, (committed, sent)
     until(lambda: all(counts.get(("count", i)) == committed[i] for i in range(4)), "the view has all")
     until(lambda: stats(db, "calm")["acked"] + stats(db, "calm")["dead"] >= sent[0]
           or stats(db, "calm")["ready"] + stats(db, "calm")["delayed"] + stats(db, "calm")["leased"] == 0,
