@@ -2,7 +2,9 @@
 # build/. Each function ends with 0 when the library can be used; else it has printed why.
 #
 #   install_python  redis-py: $python is an interpreter that has it
+#   install_mypy    $mypy is mypy, beside redis-py
 #   install_node    node-redis and ioredis: they are found from $node_home, a copy of redis-tests/node
+#   build_helpers   the helpers for TypeScript (clients/typescript), compiled into $typescript_home
 #   build_go        go-redis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program for Sentinel
 #   build_rust      redis-rs: likewise $rust_tls
 #   build_java      Jedis and Lettuce: likewise $java_tls; its first argument is jedis or lettuce; so of $java_sentinel
@@ -11,7 +13,9 @@
 # fetch where they always do.
 
 python=$PWD/build/python/env/bin/python
+mypy=$PWD/build/mypy/env/bin/mypy
 node_home=$scratch/node
+typescript_home=$scratch/typescript
 go_tls=("$PWD/build/clients/go/tls")
 go_sentinel=("$PWD/build/clients/go/sentinel-client")
 rust_tls=("$PWD/build/clients/rust/target/debug/tls")
@@ -35,7 +39,7 @@ fetched() {
     (
         flock -w 400 9 || exit 1
         ! cmp -s "$file" "$to/done" || exit 0
-        cp "$file" "$to/" && cd "$to" && "$make" && cp "$file" done
+        cp "$file" "$to/" && cd "$to" && "$make" "${file##*/}" && cp "$file" done
     ) 9>"$to/lock" >"$scratch/fetched" 2>&1 && return 0
     skip "$name" "cannot be installed: $(grep -v '^[^a-zA-Z]*$' "$scratch/fetched" | tail -n 1)"
     return 1
@@ -61,7 +65,11 @@ fetch_python() {
     rm -rf env
     python3 -m venv env &&
         timeout 100 env/bin/pip install -q --disable-pip-version-check --no-input --timeout 10 \
-            --retries 1 -r requirements.txt
+            --retries 1 -r "$1"
+}
+
+install_mypy() {
+    has mypy python3 && fetched mypy build/mypy redis-tests/python/mypy.txt fetch_python
 }
 
 # Node looks for packages beside the script: a copy of it gets them there.
@@ -75,6 +83,16 @@ fetch_node() {
     rm -rf node_modules
     timeout 100 npm install --no-package-lock --no-audit --no-fund --ignore-scripts \
         --fetch-retries 1 --fetch-timeout 20000
+}
+
+build_helpers() {
+    has "helpers for TypeScript" node npm &&
+        fetched "helpers for TypeScript" build/typescript clients/typescript/package.json fetch_node &&
+        mkdir "$typescript_home" &&
+        cp -r clients/typescript/{package.json,tsconfig.json,README.md,src} "$typescript_home" &&
+        ln -s "$PWD/build/typescript/node_modules" "$typescript_home/" &&
+        check "helpers for TypeScript: they compile" env -C "$typescript_home" node_modules/.bin/tsc &&
+        [ -f "$typescript_home/dist/index.js" ]
 }
 
 build_go() {

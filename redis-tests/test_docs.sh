@@ -11,6 +11,9 @@
 # is what an earlier reply of the file has told: <versionstamp> and <id> the last one seen, <receipt> that
 # of the last message, <cursor> that of the last page. A command may answer an error only if the next line
 # begins with (error). One that listens must say that it does.
+#
+# The pages of recipes also say what is answered, which must be so: the lines of the block after a command, up to
+# the next one. Versionstamps may be others, ... is anything, and what follows three blanks is a remark.
 . "$(dirname "$0")/server.sh"
 
 if ! command -v redis-cli >/dev/null; then
@@ -104,6 +107,9 @@ paste_file() {
         local status=$? got=fine
         remember
         grep -qE '^ *([0-9]+\) *)*\(error\)|^Invalid argument|^Could not' "$scratch/answer" && got=error
+        case $1 in
+        docs/coming-from-*.md | docs/modelling.md) is_as_shown "$1" "$number" || got='not as shown' ;;
+        esac
         [ "$status" -eq 0 ] && [ "$got" = "$wanted" ] && continue
         bad=$((bad + 1))
         printf '  %s:%s: %s\n    %s\n' "$1" "$number" "$text" "$(head -n 3 "$scratch/answer")"
@@ -116,14 +122,33 @@ paste_file() {
     pasted=$((pasted + count))
 }
 
+# The lines of a file that follow a line of a block, up to the next command.
+shown() { # file, number
+    awk -v number="$2" 'FNR > number {
+        if (!/^    / || /^    \$ /) exit
+        sub(/^    /, ""); print
+    }' "$1"
+}
+
+# What $scratch/answer has is what the file shows after that line.
+is_as_shown() { # file, number
+    local wanted got
+    wanted=$(shown "$1" "$2" | sed -E 's/([^ ])   +[^"]*$/\1/; s/"[0-9a-f]{20}([0-9a-f]{4})?"/"..."/g')
+    [ -n "$wanted" ] || return 0
+    got=$(sed -E 's/ +$//' "$scratch/answer")
+    wanted=$(sed -E 's/[][\\*?]/\\&/g; s/\.\.\./*/g' <<<"$wanted")
+    # shellcheck disable=SC2053
+    [[ $got == $wanted ]]
+}
+
 pasted=0 database=0
 for file in README.md docs/*.md; do
     case $file in docs/commands.md | docs/benchmarks.md) continue ;; esac
-    # 16 are there from the start; others get the numbers after those.
-    [ "$database" -lt 16 ] || redis-cli -p "$port" KV.DB CREATE "doc-$database" >/dev/null || exit 1
+    [ "$database" -lt 16 ] || redis-cli -p "$port" KV.DB CREATE "page$database" >/dev/null
     paste_file "$file"
     database=$((database + 1))
 done
+same "each in a database of its own" "OK" "$(redis-cli -p "$port" -n $((database - 1)) SELECT $((database - 1)))"
 check "which are many ($pasted)" test "$pasted" -ge 50
 stop_server
 finish

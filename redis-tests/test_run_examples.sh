@@ -1,8 +1,8 @@
 #!/bin/bash
 # The programs of examples/, run together against one server: a live watcher, a change consumer, a worker
-# pool, and somebody who places orders. With redis-py and with node-redis, where they are installed
-# (test_python.sh and test_node.sh install them).
+# pool, and somebody who places orders. With redis-py and with node-redis, and the helpers over them.
 . "$(dirname "$0")/server.sh"
+. "$(dirname "$0")/libraries.sh"
 
 orders=4
 
@@ -17,10 +17,9 @@ run_all() {
     pids+=($!)
     timeout 20 "$program" "$dir/worker_pool.$ending" "$port" 2 20 >"$scratch/worked" 2>&1 &
     pids+=($!)
-    # Until the watcher listens and the workers wait.
+    # Until the watcher has read everything, and the consumer too.
     for ((tries = 0; tries < 500; tries++)); do
-        [ "$(redis-cli -p "$port" INFO clients | tr -d '\r' | sed -n 's/^pubsub_clients://p')" = 1 ] &&
-            [ -s "$scratch/copy.$ending" ] && break
+        [ -s "$scratch/watched" ] && [ -s "$scratch/copy.$ending" ] && break
         sleep 0.02
     done
     placed=$(timeout 20 "$program" "$dir/place_order.$ending" "$port" "$orders" | wc -l)
@@ -46,19 +45,15 @@ run_all() {
 }
 
 start_server
-python=build/python/env/bin/python
-if [ -x "$python" ] && "$python" -c 'import redis' 2>/dev/null; then
-    run_all "examples with redis-py" "$python" py examples/python
-else
-    skip "examples with redis-py" "redis-py is not installed under build/"
+if install_python; then
+    PYTHONPATH=clients/python PYTHONDONTWRITEBYTECODE=1 run_all "examples with redis-py" "$python" py examples/python
 fi
-if command -v node >/dev/null && [ -d build/node/node_modules/redis ]; then
+if build_helpers; then
     # Node looks for packages beside the script: a copy of it gets them there.
-    mkdir "$scratch/node" && cp examples/node/*.mjs "$scratch/node/" &&
-        ln -s "$PWD/build/node/node_modules" "$scratch/node/node_modules"
+    mkdir -p "$scratch/node/node_modules" && cp examples/node/*.mjs "$scratch/node/" &&
+        ln -s "$PWD/build/typescript/node_modules/redis" "$typescript_home" "$scratch/node/node_modules/" &&
+        mv "$scratch/node/node_modules/typescript" "$scratch/node/node_modules/tupled"
     run_all "examples with node-redis" node mjs "$scratch/node"
-else
-    skip "examples with node-redis" "node-redis is not installed under build/"
 fi
 stop_server
 finish

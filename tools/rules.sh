@@ -109,7 +109,7 @@ files=$(find src include -type f \( -name '*.c' -o -name '*.h' \) 2>/dev/null | 
 [ -n "$files" ] || { echo "rules: no files in src and include of $PWD" >&2; exit 2; }
 
 papers_are_named() {
-    find README.md Makefile src include tests redis-tests conf docs examples tools -type f \
+    find README.md Makefile src include tests redis-tests conf docs examples clients tools -type f \
         ! -path 'tests/fuzz/corpus/*' ! -path 'tools/rules*.sh' -exec awk '
         /(^|[^A-Za-z0-9_])(SPEC|DESIGN|STYLE)([^A-Za-z0-9_]|$)/ {
             print FILENAME ":" FNR ": names a paper that readers do not have: say it, or name a file they have"

@@ -3,29 +3,28 @@
 //
 // usage: place_order.mjs [port [how many]]
 
-import { randomUUID } from "node:crypto";
 import { createClient } from "redis";
+import { Tupled, UUIDv7 } from "tupled";
 
 const port = Number(process.argv[2] ?? 6379);
 const count = Number(process.argv[3] ?? 3);
 const client = createClient({ socket: { host: "127.0.0.1", port } });
+client.on("error", (error) => console.error("no server:", error.message));
 await client.connect();
+const db = new Tupled(client);
 
-// The id of the new order.
+// The id of the new order. If the connection breaks, the helper sends the transaction again, with the same
+// id: the order is placed once.
 async function place(customer, item) {
-  const order = randomUUID();
-  const key = JSON.stringify(["example", "orders", order]);
-  await client.sendCommand([
-    "KV.ATOMIC",
-    // Libraries send a command again when the connection broke: with an id that is safe.
-    ...["IDEM", `order-${order}`],
-    ...["CHECK", key, "NONE"],
-    ...["SET", key, JSON.stringify({ customer, item, state: "placed" })],
-    ...["SUM", JSON.stringify(["example", "count", customer]), "1"],
-    ...["ENQUEUE", "example-orders", JSON.stringify({ order }), "BACKOFF", "2", "500", "2000"],
-  ]);
-  return order;
+  const order = new UUIDv7(); // the server makes it
+  const done = await db
+    .atomic()
+    .set(["example", "orders", order], { customer, item, state: "placed" })
+    .sum(["example", "count", customer], 1)
+    .enqueue("example-orders", { order }, { backoffMs: [500, 2000] })
+    .commit();
+  return done.results[0].at(-1);
 }
 
 for (let i = 0; i < count; i++) console.log(await place("ada", `item ${i}`));
-await client.close();
+client.destroy();

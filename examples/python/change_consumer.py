@@ -11,7 +11,9 @@ import time
 
 import redis
 
-PREFIX = json.dumps(["example", "orders"])
+from tupled import StaleError, Tupled, dump_key
+
+PREFIX = ("example", "orders")
 
 
 def save(path, state):
@@ -20,26 +22,33 @@ def save(path, state):
     os.replace(path + ".new", path)
 
 
-def read_everything(client):
-    """The state as of some moment, and a version from which the feed goes on: changes in between are
+def read_everything(db):
+    """The state as of some moment, and a position from which the feed goes on: changes in between are
     seen again, which does no harm."""
-    version = client.execute_command("KV.VERSION")
-    entries, cursor = {}, "0"
-    while True:
-        cursor, page = client.execute_command("KV.LIST", "PREFIX", PREFIX, "CURSOR", cursor)
-        entries.update({key: json.loads(value) for key, value, _version in page})
-        if cursor == "0":
-            return {"version": version, "entries": entries}
+    position = db.version()
+    return {"position": position, "entries": {dump_key(e.key): e.value for e in db.list(PREFIX)}}
 
 
-def apply(state, changes):
-    for key, value, _version, _expiry in changes:
-        if key is None:  # everything was removed
-            state["entries"].clear()
-        elif value is None:
-            state["entries"].pop(key, None)
+def apply(entries, changes):
+    for change in changes:
+        if change.kind == "clear":  # everything was removed
+            entries.clear()
+        elif change.kind == "delete":
+            entries.pop(dump_key(change.key), None)
         else:
-            state["entries"][key] = json.loads(value)
+            entries[dump_key(change.key)] = change.value
+
+
+def follow(db, path, state, until):
+    for batch in db.feed(state["position"], PREFIX):
+        if batch.position != state["position"]:
+            apply(state["entries"], batch.changes)
+            state["position"] = batch.position
+            save(path, state)
+        if batch.changes:
+            print(f"{len(batch.changes)} changes, {len(state['entries'])} orders", flush=True)
+        if until is not None and time.time() >= until:
+            return
 
 
 def main():
@@ -47,30 +56,19 @@ def main():
     port = int(sys.argv[2]) if len(sys.argv) > 2 else 6379
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 0
     until = time.time() + seconds if seconds else None
-    client = redis.Redis(port=port, decode_responses=True, socket_timeout=10)
+    db = Tupled(redis.Redis(port=port))
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             state = json.load(file)
     else:
-        state = read_everything(client)
+        state = read_everything(db)
         save(path, state)
     while until is None or time.time() < until:
         try:
-            version, changes = client.execute_command(
-                "KV.CHANGES", state["version"], "PREFIX", PREFIX, "BLOCK", 400)
-        except redis.ResponseError as error:
-            if not str(error).startswith("STALE"):
-                raise
-            state = read_everything(client)  # the feed does not reach back that far any more
+            follow(db, path, state, until)
+        except StaleError:
+            state = read_everything(db)  # the feed does not reach back that far any more
             save(path, state)
-            continue
-        if version == state["version"]:
-            continue
-        apply(state, changes)
-        state["version"] = version
-        save(path, state)
-        if changes:
-            print(f"{len(changes)} changes, {len(state['entries'])} orders", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,36 +4,33 @@ there is never an order without its job, nor a job without its order.
 usage: place_order.py [port [how many]]
 """
 
-import json
 import sys
-import uuid
 
 import redis
 
+from tupled import Tupled, UUIDv7
 
-def place(client, customer, item):
-    """The id of the new order."""
-    order = str(uuid.uuid4())
-    client.execute_command(
-        "KV.ATOMIC",
-        # Libraries send a command again when the connection broke: with an id that is safe.
-        "IDEM", "order-" + order,
-        "CHECK", json.dumps(["example", "orders", order]), "NONE",
-        "SET", json.dumps(["example", "orders", order]),
-        json.dumps({"customer": customer, "item": item, "state": "placed"}),
-        "SUM", json.dumps(["example", "count", customer]), 1,
-        "ENQUEUE", "example-orders", json.dumps({"order": order}),
-        "BACKOFF", 2, 500, 2000,
+
+def place(db, customer, item):
+    """The id of the new order. If the connection breaks, the helper sends the transaction again, with the
+    same id: the order is placed once."""
+    order = UUIDv7()  # the server makes it
+    done = (
+        db.atomic()
+        .set(("example", "orders", order), {"customer": customer, "item": item, "state": "placed"})
+        .sum(("example", "count", customer), 1)
+        .enqueue("example-orders", {"order": order}, backoff=[0.5, 2])
+        .commit()
     )
-    return order
+    return done.results[0][-1]
 
 
 def main():
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 6379
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 3
-    client = redis.Redis(port=port, decode_responses=True)
+    db = Tupled(redis.Redis(port=port))
     for i in range(count):
-        print(place(client, "ada", f"item {i}"))
+        print(place(db, "ada", f"item {i}"))
 
 
 if __name__ == "__main__":
