@@ -94,12 +94,11 @@ enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
     if (key_again(rq, arg, true, key)) return OK;
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
-    size_t valid = utf8_valid_bytes(arg);
-    if (valid < arg.len) {
-        return error_set(&rq->error, ERR_KEY,
-                         "invalid key: not UTF-8 at offset %zu; a plain key is a string", valid);
+    if (arg.len < KEY_BYTES_MAX && utf8_valid_bytes(arg) == arg.len) {
+        key_add_string(rq->scratch, arg);
+    } else if (arg.len < KEY_BYTES_MAX) {
+        key_add_bytes(rq->scratch, arg);
     }
-    if (arg.len < KEY_BYTES_MAX) key_add_string(rq->scratch, arg);
     if (arg.len >= KEY_BYTES_MAX || rq->scratch->len > KEY_HEAD_BYTES + KEY_BYTES_MAX) {
         return error_set(&rq->error, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
     }

@@ -1,8 +1,8 @@
 /* string_scan: the string view's commands that go through all plain keys: SCAN, KEYS, RANDOMKEY.
  *
- * Plain keys are tuples of one string part. Between them lie longer tuples that begin with a
- * string; a walk steps over a few of them and seeks past the rest of those that begin with the same
- * part.
+ * Plain keys are tuples of one string part, and of one bytes part that is not UTF-8: no word means
+ * the others. Between them lie longer tuples that begin with bytes or a string; a walk steps over a
+ * few of them and seeks past the rest of those that begin with the same part.
  *
  * A SCAN cursor is the number of a row in a table of the last places given out, since Redis's
  * clients expect an integer. A place is a key, so a key that is there all the time is found
@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "codec/key.h"
+#include "codec/utf8.h"
 #include "codec/value.h"
 #include "request/args.h"
 #include "request/block.h"
@@ -24,6 +25,7 @@
 #define NAME_BYTES_MAX (512u << 10) /* ... and bytes that are matched with a pattern */
 #define NEIGHBOURS_MAX 8 /* longer tuples with the same first part passed before seeking */
 #define SCAN_COUNT_DEFAULT 10
+#define BYTES_TAG 0x01 /* what is in them is escaped alike */
 #define STRING_TAG 0x02
 
 struct scan_cursor {
@@ -111,7 +113,7 @@ static void plain_fini(struct plain_walk *k)
 
 static void plain_start(struct plain_walk *k, uint16_t database, struct slice after)
 {
-    uint8_t head[KEY_HEAD_BYTES + 1] = {KEY_HEAD(database, SPACE_DATA), STRING_TAG};
+    uint8_t head[KEY_HEAD_BYTES + 1] = {KEY_HEAD(database, SPACE_DATA), BYTES_TAG};
     memcpy(k->end, head, sizeof head);
     k->end[KEY_HEAD_BYTES] = STRING_TAG + 1;
     buf_clear(&k->place, SIZE_MAX);
@@ -132,7 +134,7 @@ static enum err plain_open(struct request *rq, struct plain_walk *k)
     return engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
 }
 
-/* Length of the first part and its head; a string ends with 00 that no ff follows. */
+/* Length of the first part and its head; it ends with 00 that no ff follows. */
 static size_t first_part_end(struct slice key)
 {
     size_t i = KEY_HEAD_BYTES + 1;
@@ -140,34 +142,6 @@ static size_t first_part_end(struct slice key)
         i += key.data[i] == 0 ? 2 : 1;
     }
     return i + 1;
-}
-
-/* One row; key->len 0 at the end. When it is not plain, only that key->len is not 0 holds: the scan
- * may have been opened anew further on. */
-static enum err plain_next(struct request *rq, struct plain_walk *k, struct slice *key,
-                           struct entry *entry, bool *is_plain)
-{
-    *is_plain = false;
-    enum err r = engine_scan_next(k->scan, key, entry, rq->waiter, &rq->error);
-    if (r != OK || key->len == 0) return r;
-    size_t part = first_part_end(*key);
-    *is_plain = part == key->len;
-    if (*is_plain) return OK;
-    struct slice head = slice_of(key->data, part);
-    if (!slice_eq(head, buf_slice(&k->neighbour))) {
-        k->neighbours = 0;
-        buf_clear(&k->neighbour, SIZE_MAX);
-        buf_append(&k->neighbour, head.data, head.len);
-    }
-    if (++k->neighbours < NEIGHBOURS_MAX) return OK;
-    depends_raise(&rq->depends, engine_scan_depends(k->scan));
-    engine_scan_close(k->scan);
-    k->scan = NULL;
-    k->neighbours = 0;
-    buf_clear(&k->place, SIZE_MAX);
-    buf_append(&k->place, k->neighbour.data, k->neighbour.len);
-    buf_append_byte(&k->place, 0xff);
-    return plain_open(rq, k);
 }
 
 /* The word that a plain key is. */
@@ -182,6 +156,49 @@ static struct slice plain_name(struct request *rq, struct slice key)
         if (escaped.data[i] == 0) i++; /* 00 ff is one 00 */
     }
     return slice_of(p, len);
+}
+
+/* Does a word mean the key of one part? */
+static bool is_word(struct request *rq, struct slice key)
+{
+    if (key.data[KEY_HEAD_BYTES] == STRING_TAG) return true;
+    struct slice name = plain_name(rq, key);
+    return utf8_valid_bytes(name) < name.len;
+}
+
+static void pass(struct plain_walk *k, struct slice head)
+{
+    k->neighbours = 0;
+    buf_clear(&k->neighbour, SIZE_MAX);
+    buf_append(&k->neighbour, head.data, head.len);
+}
+
+/* One row; key->len 0 at the end. When it is not plain, only that key->len is not 0 holds: the scan
+ * may have been opened anew further on. */
+static enum err plain_next(struct request *rq, struct plain_walk *k, struct slice *key,
+                           struct entry *entry, bool *is_plain)
+{
+    *is_plain = false;
+    enum err r = engine_scan_next(k->scan, key, entry, rq->waiter, &rq->error);
+    if (r != OK || key->len == 0) return r;
+    size_t part = first_part_end(*key);
+    *is_plain = part == key->len && is_word(rq, *key);
+    if (*is_plain) return OK;
+    struct slice head = slice_of(key->data, part);
+    if (part == key->len) {
+        pass(k, head);
+        return OK;
+    }
+    if (!slice_eq(head, buf_slice(&k->neighbour))) pass(k, head);
+    if (++k->neighbours < NEIGHBOURS_MAX) return OK;
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
+    engine_scan_close(k->scan);
+    k->scan = NULL;
+    k->neighbours = 0;
+    buf_clear(&k->place, SIZE_MAX);
+    buf_append(&k->place, k->neighbour.data, k->neighbour.len);
+    buf_append_byte(&k->place, 0xff);
+    return plain_open(rq, k);
 }
 
 static void walk_depends(struct request *rq, const struct plain_walk *k)
@@ -433,7 +450,7 @@ static enum err key_from(struct request *rq, struct slice after, struct slice *n
 /* The last row of the view, plain or not; len 0 = there is none. */
 static enum err last_key(struct request *rq, struct slice *out)
 {
-    uint8_t start[KEY_HEAD_BYTES + 1] = {KEY_HEAD(rq->client->database, SPACE_DATA), STRING_TAG};
+    uint8_t start[KEY_HEAD_BYTES + 1] = {KEY_HEAD(rq->client->database, SPACE_DATA), BYTES_TAG};
     uint8_t end[KEY_HEAD_BYTES + 1] = {KEY_HEAD(rq->client->database, SPACE_DATA), STRING_TAG + 1};
     struct scan_range range = {.start = slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
