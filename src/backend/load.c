@@ -73,6 +73,7 @@ static void load_done(struct job *job)
     } else if (j->result != OK) {
         damage_note(&p->damage, &j->error);
     }
+    if (j->result == OK && !j->entry.exists) pipeline_absent_seen(p);
     kept_read(&p->kept, kept, &j->entry, j->result == OK ? NULL : &j->error);
     reader_give(p, j->reader);
     pipeline_wake(p, &kept->waiters);
@@ -137,6 +138,11 @@ static enum err load_now(struct pipeline *p, uint64_t hash, struct slice key, st
 {
     if (load_from_memory(p, hash, key, out)) return OK;
     const struct cache_entry *cached = cache_get(&p->cache, hash, key);
+    if (cached == NULL && absent_is(&p->absent, hash)) {
+        p->absent.answers++;
+        *out = (struct entry){0};
+        return OK;
+    }
     if (cached == NULL) {
         struct entry stored;
         const struct kept_entry *kept = kept_find(&p->kept, hash, key);
@@ -145,6 +151,7 @@ static enum err load_now(struct pipeline *p, uint64_t hash, struct slice key, st
         enum err r = store_get(p->reader, key, false, &stored, e);
         if (r != OK && r != ERR_WAIT && e != NULL) damage_note(&p->damage, e);
         if (r != OK) return r;
+        if (!stored.exists) pipeline_absent_seen(p);
         cached = cache_put(&p->cache, hash, key, &stored);
         store_get_end(p->reader);
     }

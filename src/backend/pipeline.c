@@ -114,6 +114,7 @@ static void pipeline_tick(struct backend *b)
     pipeline_fill_try(p);
     pipeline_clean_try(p);
     pipeline_budget_tick(p);
+    pipeline_absent_try(p);
     p->journal->ops->tick(p->journal, pipeline_time_ms(b));
     time_watch(p);
     kept_sweep(&p->kept, clock_mono_us());
@@ -246,6 +247,9 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
         .cache_misses = p->cache.misses,
         .store_reads = p->store_reads,
         .store_waits = p->store_waits,
+        .absent_state = absent_state_name(&p->absent),
+        .absent_bytes = absent_bytes(&p->absent),
+        .absent_answers = p->absent.answers,
         .throttled = p->throttles,
         .scans_open = p->scans_open,
         .damaged_reads = p->damage.count,
@@ -313,6 +317,7 @@ static void pipeline_free(struct pipeline *p)
     store_counts_fini(&p->counts);
     range_cache_fini(&p->range_cache);
     kept_fini(&p->kept);
+    absent_fini(&p->absent);
     pipeline_verify_free(p);
     changes_free(p->changes);
     searches_free(p->searches);

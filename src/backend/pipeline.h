@@ -18,6 +18,9 @@ struct pipeline_options {
     uint64_t cache_bytes;        /* entry cache */
     unsigned query_threads;
     int64_t scan_ms_max; /* a scan may be open this long */
+    /* Tests: so many reads of keys that are not there, and the filter of absent keys is made,
+     * however small the data (absent.h); 0 = ABSENT_READS_MIN. */
+    uint64_t absent_reads_min;
     int64_t frozen_ms; /* it is always this time (Unix, ms), and nothing is committed; 0 = not so */
     bool is_following; /* another process commits, and the journal brings it; nothing is committed
                         * here */

@@ -5,6 +5,7 @@
 #ifndef BACKEND_PIPELINE_INT_H
 #define BACKEND_PIPELINE_INT_H
 
+#include "backend/absent.h"
 #include "backend/cache.h"
 #include "backend/damage.h"
 #include "backend/kept.h"
@@ -62,6 +63,7 @@ struct pipeline {
     struct cache cache;
     struct range_cache range_cache;
     struct kept kept;
+    struct absent absent;
     struct memtable *active;  /* head of the list, newest first */
     struct memtable *aside;   /* its end: entries that the store can not take (store_aside.c) */
     uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */

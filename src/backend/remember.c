@@ -35,6 +35,7 @@ void pipeline_remember(struct pipeline *p, const struct mutation *mu, const stru
         return;
     }
     uint64_t hash = hash_bytes(mu->key);
+    if (mu->kind == MUTATION_SET) absent_add(&p->absent, hash);
     count_change(p, hash, mu, before);
     memtable_put(p->active, hash, mu, version);
 }

@@ -99,7 +99,7 @@ static bool in_set(struct matching *m, uint8_t c, size_t p, size_t end)
 /* Does the class from p up to `end` match the character at s? */
 static bool matches_one(struct matching *m, size_t s, size_t p, size_t end)
 {
-    sandbox_step(m->lua, m->sandbox);
+    sandbox_step(m->lua, m->sandbox); /* one character */
     if (s >= m->subject.len) return false;
     uint8_t c = m->subject.data[s];
     switch (m->pattern.data[p]) {

@@ -39,6 +39,12 @@ static void a_tiny_cache(struct rig *r)
     r->options.cache_bytes = 2000;
 }
 
+static void absent_keys(struct rig *r)
+{
+    small_memtables(r);
+    r->options.absent_reads_min = 5;
+}
+
 static void lazy_syncs(struct rig *r)
 {
     small_memtables(r);
@@ -79,6 +85,13 @@ static void answers_are_right_with_a_tiny_cache(void **state)
     for (uint64_t seed = 21; seed <= 23; seed++) run(seed, 4000, 200, NULL, a_tiny_cache);
 }
 
+static void answers_are_right_with_a_filter_of_absent_keys(void **state)
+{
+    for (uint64_t seed = 71; seed <= 76; seed++) run(seed, 4000, 200, NULL, absent_keys);
+    run(77, 4000, MODEL_KEYS_MAX, NULL, absent_keys);
+    run(78, 3000, MODEL_KEYS_MAX, "vfs.nowait", absent_keys);
+}
+
 static void answers_are_right_under_weaker_durabilities(void **state)
 {
     for (uint64_t seed = 31; seed <= 32; seed++) run(seed, 4000, 200, NULL, lazy_syncs);
@@ -105,6 +118,7 @@ int main(void)
         cmocka_unit_test(answers_are_those_of_the_model),
         cmocka_unit_test(answers_are_right_while_memtables_come_and_go),
         cmocka_unit_test(answers_are_right_with_a_tiny_cache),
+        cmocka_unit_test(answers_are_right_with_a_filter_of_absent_keys),
         cmocka_unit_test(answers_are_right_under_weaker_durabilities),
         cmocka_unit_test(answers_are_right_when_nothing_is_in_the_page_cache),
         cmocka_unit_test(answers_are_right_when_everything_is_late),
