@@ -8,9 +8,9 @@
  *   ON --there are far more keys than it was made for--> OFF
  *   WAITING, FILLING --too many keys for the memory that it may have, or damage--> NEVER
  *
- * It never says that a key is absent which the store has: from WAITING on each key that is committed
- * goes into it, and what was committed before is read from the store. What is removed stays in it.
- * Nobody else may write into the store. Loop thread; the store is read on a thread.
+ * It never says that a key is absent which the store has: from WAITING on each key that is
+ * committed goes into it, and what was committed before is read from the store. What is removed
+ * stays in it. Nobody else may write into the store. Loop thread; the store is read on a thread.
  */
 #ifndef BACKEND_ABSENT_H
 #define BACKEND_ABSENT_H

@@ -179,8 +179,8 @@ struct backend_stats {
     uint64_t store_reads, store_waits, throttled, scans_open;
     const char *absent_state;              /* of the filter of absent keys (absent.h) */
     uint64_t absent_bytes, absent_answers; /* its memory; keys that it said are not there */
-    uint64_t damaged_reads; /* reads of the store that failed */
-    const char *damage;     /* what the last of them said; borrowed for the turn */
+    uint64_t damaged_reads;                /* reads of the store that failed */
+    const char *damage;                    /* what the last of them said; borrowed for the turn */
     uint64_t aside_entries; /* that the store cannot take for damage, kept beside it */
     int64_t time_ahead_ms;  /* transaction time, of the system's clock; 0 = they agree */
     bool is_store_failing, is_disk_full;

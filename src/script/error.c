@@ -4,6 +4,7 @@
  *   ERR user_script:1: attempt to ... script: <sha>, on @user_script:1.
  */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "script/sandbox_int.h"
 
@@ -56,12 +57,13 @@ int error_handler(lua_State *lua)
     return 1;
 }
 
-int error_raise(lua_State *lua, const char *text, size_t len)
+void error_raise(lua_State *lua, const char *text, size_t len)
 {
     lua_createtable(lua, 0, 1);
     lua_pushlstring(lua, text, len);
     lua_setfield(lua, -2, "err");
-    return lua_error(lua);
+    (void)lua_error(lua);
+    abort(); /* lua_error does not return; its declaration does not say so */
 }
 
 void error_line(lua_State *lua, const char *name, struct buf *out)

@@ -200,7 +200,8 @@ static int math_randomseed(lua_State *lua)
 {
     struct sandbox *s = sandbox_of(lua);
     struct rng rng;
-    rng_init(&rng, (uint64_t)(int64_t)luaL_checknumber(lua, 1));
+    double seed = luaL_checknumber(lua, 1);
+    rng_init(&rng, (uint64_t)(int64_t)seed);
     s->random[0] = rng_next(&rng) | 1;
     s->random[1] = rng_next(&rng);
     return 0;

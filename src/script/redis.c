@@ -26,9 +26,9 @@ void script_sha(struct slice code, char out[SANDBOX_SHA_CHARS])
 
 /* ---- call, pcall ---- */
 
-static int raise(lua_State *lua, const char *text)
+__attribute__((noreturn)) static int raise(lua_State *lua, const char *text)
 {
-    return error_raise(lua, text, strlen(text));
+    error_raise(lua, text, strlen(text));
 }
 
 /* As redis.call sends numbers: integers as such, others so that they read back as the same. */

@@ -117,7 +117,10 @@ static void push_value(struct cursor *c)
     switch (*c->at++) {
     case '+': push_field(c, "ok"); return;
     case '-': push_field(c, "err"); return;
-    case ':': lua_pushnumber(c->lua, (lua_Number)take_integer(c)); return;
+    case ':':
+        n = take_integer(c);
+        lua_pushnumber(c->lua, (lua_Number)n);
+        return;
     case '$':
         n = take_integer(c);
         if (n < 0) {

@@ -189,12 +189,13 @@ enum err sandbox_load(struct sandbox *s, struct slice code,
     struct source source = {.code = code, .name = "@user_function", .ref = LUA_NOREF};
     s->loading = &loading;
     s->ops = &ops;
-    s->arg = &left;
+    s->arg = &left; /* until the end of this function */
     s->stop = STOP_NOT;
     int status = lua_cpcall(s->lua, load_library, &source);
     enum err r = status != 0 ? load_said(s, &source, status, e) : OK;
     s->loading = NULL;
     s->ops = NULL;
+    s->arg = NULL;
     s->stop = STOP_NOT;
     return r;
 }

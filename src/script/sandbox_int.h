@@ -97,7 +97,7 @@ bool reply_write(lua_State *lua, struct resp_writer *w, int script_proto, bool *
 /* The message handler: makes a table {err, source, line} of the error on top. */
 int error_handler(lua_State *lua);
 /* Raises the text (its code first) as redis.call does: a table with `err`. */
-int error_raise(lua_State *lua, const char *text, size_t len);
+__attribute__((noreturn)) void error_raise(lua_State *lua, const char *text, size_t len);
 /* The line of an error as the reply shows it. */
 void error_line(lua_State *lua, const char *name, struct buf *out);
 

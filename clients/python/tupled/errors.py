@@ -156,6 +156,18 @@ class NoPermissionError(TupledError):
     code = "NOPERM"
 
 
+class NoScriptError(TupledError):
+    """EVALSHA: the server does not know a script of that SHA1; send it with EVAL."""
+
+    code = "NOSCRIPT"
+
+
+class NotBusyError(TupledError):
+    """SCRIPT KILL or FUNCTION KILL: no script runs that could be ended."""
+
+    code = "NOTBUSY"
+
+
 ERRORS: Dict[str, Type[TupledError]] = {c.code: c for c in TupledError.__subclasses__()}
 
 # What redis-py has classes for comes without its code.
@@ -163,6 +175,7 @@ _CODES = {
     exceptions.NoPermissionError: "NOPERM",
     exceptions.TryAgainError: "TRYAGAIN",
     exceptions.ExecAbortError: "EXECABORT",
+    exceptions.NoScriptError: "NOSCRIPT",
 }
 
 

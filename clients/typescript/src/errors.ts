@@ -66,6 +66,10 @@ export class NoAuthError extends TupledError {}
 export class WrongPassError extends TupledError {}
 /** The user may not run the command, or not on this key, channel or database. */
 export class NoPermissionError extends TupledError {}
+/** EVALSHA: the server does not know a script of that SHA1; send it with EVAL. */
+export class NoScriptError extends TupledError {}
+/** SCRIPT KILL or FUNCTION KILL: no script runs that could be ended. */
+export class NotBusyError extends TupledError {}
 
 export const ERRORS: Readonly<Record<string, new (code: string, detail: string) => TupledError>> = {
   ERR: CommandError,
@@ -89,6 +93,8 @@ export const ERRORS: Readonly<Record<string, new (code: string, detail: string) 
   NOAUTH: NoAuthError,
   WRONGPASS: WrongPassError,
   NOPERM: NoPermissionError,
+  NOSCRIPT: NoScriptError,
+  NOTBUSY: NotBusyError,
 };
 
 /** Of the text of an error reply. */

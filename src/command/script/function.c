@@ -77,8 +77,9 @@ static struct slice name_of(struct slice key)
     struct key_part part = {0};
     size_t at = 0;
     struct slice tuple = engine_key_tuple(key);
-    bool has_name = key_next(tuple, &at, &part) && key_next(tuple, &at, &part);
-    return has_name && part.type == KEY_STRING ? part.bytes : slice_str("");
+    bool has_part = true;
+    for (int i = 0; i < 2 && has_part; i++) has_part = key_next(tuple, &at, &part);
+    return has_part && part.type == KEY_STRING ? part.bytes : slice_str("");
 }
 
 static void row_add(struct request *rq, struct rows *rows, struct slice key, struct slice value)

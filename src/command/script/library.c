@@ -11,11 +11,12 @@
 
 /* A library in the sandbox of the loop. */
 struct compiled {
-    struct slice key;                   /* first: the table looks here; the library's name, owned */
-    uint64_t version;                   /* of its row */
-    uint64_t sandbox;                   /* the number of it */
-    struct sandbox_function *functions; /* owned, with their names */
+    struct slice key; /* first: the table looks here; the library's name, which lies after this */
+    uint64_t version; /* of its row */
+    uint64_t sandbox; /* the number of it */
+    struct sandbox_function *functions; /* owned */
     size_t count, cap;
+    struct arena names; /* of the functions */
 };
 
 struct libraries {
@@ -243,9 +244,9 @@ static void compiled_clear(struct scripts *x, struct compiled *c)
         if (c->sandbox == x->sandbox_number && x->sandbox != NULL) {
             sandbox_release(x->sandbox, c->functions[i].ref);
         }
-        mem_free((uint8_t *)(uintptr_t)c->functions[i].name.data);
     }
     c->count = 0;
+    arena_reset(&c->names);
 }
 
 static void compiled_free(struct scripts *x, struct compiled *c)
@@ -253,7 +254,7 @@ static void compiled_free(struct scripts *x, struct compiled *c)
     compiled_clear(x, c);
     htab_remove(&x->libraries->by_name, hash_bytes(c->key), &c->key);
     mem_free(c->functions);
-    mem_free((uint8_t *)(uintptr_t)c->key.data);
+    arena_fini(&c->names);
     mem_free(c);
 }
 
@@ -272,13 +273,6 @@ void libraries_close(struct scripts *x)
     mem_free(x->libraries);
 }
 
-static uint8_t *copy_bytes(struct slice s)
-{
-    uint8_t *p = mem_alloc(s.len + 1);
-    if (s.len > 0) memcpy(p, s.data, s.len);
-    return p;
-}
-
 static enum err keep(void *arg, const struct sandbox_function *f, struct error *e)
 {
     struct compiled *c = arg;
@@ -287,8 +281,8 @@ static enum err keep(void *arg, const struct sandbox_function *f, struct error *
         c->cap = c->cap == 0 ? 8 : 2 * c->cap;
         c->functions = mem_resize(c->functions, c->cap * sizeof *c->functions);
     }
-    c->functions[c->count++] = (struct sandbox_function){
-        .name = slice_of(copy_bytes(f->name), f->name.len), .ref = f->ref};
+    c->functions[c->count++] = (struct sandbox_function){.name = arena_copy(&c->names, f->name),
+                                                         .ref = f->ref};
     return OK;
 }
 
@@ -297,8 +291,11 @@ static struct compiled *compiled_of(struct scripts *x, struct slice name)
     struct htab *h = &x->libraries->by_name;
     struct compiled *c = htab_find(h, hash_bytes(name), name);
     if (c != NULL) return c;
-    c = mem_new(sizeof *c);
-    c->key = slice_of(copy_bytes(name), name.len);
+    uint8_t *bytes = mem_alloc(sizeof *c + name.len);
+    c = (struct compiled *)(void *)bytes;
+    *c = (struct compiled){.key = slice_of(bytes + sizeof *c, name.len)};
+    if (name.len > 0) memcpy(bytes + sizeof *c, name.data, name.len);
+    arena_init(&c->names, 256);
     htab_insert(h, hash_bytes(c->key), &c->key);
     return c;
 }
@@ -330,9 +327,10 @@ enum err function_find(struct request *rq, struct slice name, struct program *p)
     struct script_head head;
     struct function_row f;
     struct slice key = function_key(rq->arena, name);
-    enum err r = is_name(name) ? request_get(rq, key, &row) : OK;
+    if (!is_name(name)) return error_set(&rq->error, ERR_SYNTAX, "Function not found");
+    enum err r = request_get(rq, key, &row);
     if (r != OK) return r;
-    if (!is_name(name) || !row.exists || !function_row(row.value, &f)) {
+    if (!row.exists || !function_row(row.value, &f)) {
         return error_set(&rq->error, ERR_SYNTAX, "Function not found");
     }
     p->library = f.library;

@@ -97,9 +97,10 @@ static struct long_run *run_of(struct job *job)
     return (struct long_run *)(void *)((char *)job - offsetof(struct long_run, job));
 }
 
-static int stop_of(const struct long_run *run)
+static enum long_stop stop_of(const struct long_run *run)
 {
-    return __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
+    int stop = __atomic_load_n(&run->stop, __ATOMIC_RELAXED);
+    return (enum long_stop)stop;
 }
 
 static int64_t began_us(const struct long_run *run)
@@ -474,7 +475,7 @@ static enum err commit(struct request *rq, struct long_run *run)
 
 static enum err refused(struct request *rq, struct long_run *run)
 {
-    switch ((enum long_stop)stop_of(run)) {
+    switch (stop_of(run)) {
     case LONG_KILLED:
         return error_set(&rq->error, ERR_SYNTAX, "Script killed by user with %s KILL. script: %s",
                          run->program.function.data != NULL ? "FUNCTION" : "SCRIPT",

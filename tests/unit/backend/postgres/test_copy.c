@@ -313,8 +313,8 @@ static void a_copy_that_fails_leaves_the_file_that_was_there(void **state)
     b.is_stopping = false;
     pg_server_kill(&server);
     pg_server_start(&server);
-    expect_failure(&b, ERR_IO, "");
-    expect_failure(&b, ERR_IO, "the snapshot was lost");
+    expect_failure(&b, ERR_TRYAGAIN, "");
+    expect_failure(&b, ERR_TRYAGAIN, "the snapshot was lost");
     store_unpin(b.reader);
     assert_int_equal(store_pin(b.reader, &e), OK);
     copy(&b);
