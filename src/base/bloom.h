@@ -1,7 +1,7 @@
 /* bloom: a set of hashes that may say "perhaps" of one that is not in it, never "no" of one that
- * is. Blocked: all bits of a hash lie in one line of the processor's cache (Putze, Sanders, Singler,
- * "Cache-, Hash- and Space-Efficient Bloom Filters", 2007). With BLOOM_KEY_BITS for each hash that
- * is in it about one in a hundred others is a "perhaps". Nothing can be taken out.
+ * is. Blocked: all bits of a hash lie in one line of the processor's cache (Putze, Sanders,
+ * Singler, "Cache-, Hash- and Space-Efficient Bloom Filters", 2007). With BLOOM_KEY_BITS for each
+ * hash that is in it about one in a hundred others is a "perhaps". Nothing can be taken out.
  */
 #ifndef BASE_BLOOM_H
 #define BASE_BLOOM_H

@@ -26,7 +26,7 @@ void script_sha(struct slice code, char out[SANDBOX_SHA_CHARS])
 
 /* ---- call, pcall ---- */
 
-__attribute__((noreturn)) static int raise(lua_State *lua, const char *text)
+__attribute__((noreturn)) static void raise(lua_State *lua, const char *text)
 {
     error_raise(lua, text, strlen(text));
 }
@@ -119,11 +119,11 @@ static int redis_acl_check_cmd(lua_State *lua)
     bool is_known = false;
     size_t argc = 0;
     if (s->ops == NULL || s->ops->may == NULL) {
-        return raise(lua, "ERR redis.acl_check_cmd can only be called inside a script invocation");
+        raise(lua, "ERR redis.acl_check_cmd can only be called inside a script invocation");
     }
     struct slice *argv = take_words(lua, &argc);
     bool may = s->ops->may(s->arg, argv, argc, &is_known);
-    if (!is_known) return raise(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
+    if (!is_known) raise(lua, "ERR Invalid command passed to redis.acl_check_cmd()");
     lua_pushboolean(lua, may);
     return 1;
 }
@@ -167,7 +167,7 @@ static int redis_error_reply(lua_State *lua)
 static int redis_sha1hex(lua_State *lua)
 {
     char sha[SANDBOX_SHA_CHARS];
-    if (lua_gettop(lua) != 1) return raise(lua, "ERR wrong number of arguments");
+    if (lua_gettop(lua) != 1) raise(lua, "ERR wrong number of arguments");
     struct slice text = sandbox_string(lua, 1);
     sandbox_charge(lua, text.len * 2);
     script_sha(text, sha);
@@ -177,9 +177,9 @@ static int redis_sha1hex(lua_State *lua)
 
 static int redis_setresp(lua_State *lua)
 {
-    if (lua_gettop(lua) != 1) return raise(lua, "ERR redis.setresp() requires one argument.");
+    if (lua_gettop(lua) != 1) raise(lua, "ERR redis.setresp() requires one argument.");
     lua_Number n = lua_tonumber(lua, 1);
-    if (n != 2 && n != 3) return raise(lua, "ERR RESP version must be 2 or 3.");
+    if (n != 2 && n != 3) raise(lua, "ERR RESP version must be 2 or 3.");
     sandbox_of(lua)->proto = (int)n;
     return 0;
 }
@@ -188,12 +188,11 @@ static int redis_log(lua_State *lua)
 {
     struct sandbox *s = sandbox_of(lua);
     int count = lua_gettop(lua);
-    if (count < 2) return raise(lua, "ERR redis.log() requires two arguments or more.");
-    if (!lua_isnumber(lua, 1))
-        return raise(lua, "ERR First argument must be a number (log level).");
+    if (count < 2) raise(lua, "ERR redis.log() requires two arguments or more.");
+    if (!lua_isnumber(lua, 1)) raise(lua, "ERR First argument must be a number (log level).");
     lua_Number level = lua_tonumber(lua, 1);
     if (level != 0 && level != 1 && level != 2 && level != LOG_LEVEL_MAX) {
-        return raise(lua, "ERR Invalid debug level.");
+        raise(lua, "ERR Invalid debug level.");
     }
     luaL_Buffer b;
     luaL_buffinit(lua, &b);
@@ -301,17 +300,16 @@ static int redis_register_function(lua_State *lua)
     struct loading *l = sandbox_of(lua)->loading;
     struct sandbox_function f = {.ref = LUA_NOREF};
     if (l == NULL) {
-        return raise(lua,
-                     "ERR redis.register_function can only be called on FUNCTION LOAD command");
+        raise(lua, "ERR redis.register_function can only be called on FUNCTION LOAD command");
     }
     take_function(lua, &f);
     if (f.name.data == NULL) {
-        return raise(lua, "ERR redis.register_function must get a function name argument");
+        raise(lua, "ERR redis.register_function must get a function name argument");
     }
     if (f.ref == LUA_NOREF) {
-        return raise(lua, "ERR redis.register_function must get a callback argument");
+        raise(lua, "ERR redis.register_function must get a callback argument");
     }
-    if (l->found(l->arg, &f, &l->error) != OK) return raise(lua, l->error.text);
+    if (l->found(l->arg, &f, &l->error) != OK) raise(lua, l->error.text);
     return 0;
 }
 
