@@ -10,7 +10,7 @@ rounds=${BENCH_ROUNDS:-5}
 quiet_s=${BENCH_QUIET_S:-0}
 sustained_s=${BENCH_SUSTAINED_S:-300}
 sustained_keys=${BENCH_SUSTAINED_KEYS:-10000000}
-only=${BENCH_ONLY:-set get atomic list queue tls paced embedded indexes search where find count-p99 memory sustained}
+only=${BENCH_ONLY:-set get atomic list script queue tls paced script-p99 embedded indexes search where find count-p99 memory sustained}
 paced=build/release/tests/bench/bench_paced
 embedded=build/release/tests/bench/bench_embedded
 queue=build/release/tests/bench/bench_queue
@@ -126,6 +126,18 @@ if wants get; then
     compare "KV.GET, 50 clients" ">= 1.0" 50 1 200000 get_r get_t
     compare "KV.GET, 50 clients, pipelined by 16" ">= 0.9" 50 16 1000000 get_r get_t
 fi
+if wants script; then
+    script() { # name of an array, script, keys...
+        local -n words=$1
+        words=(EVAL "$2" $(($# - 2)) "${@:3}")
+    }
+    script one 'return 1'
+    script get "return redis.call('GET', KEYS[1])" plain:__rand_int__
+    script both "local n = redis.call('INCR', KEYS[1]) redis.call('SET', KEYS[2], n) return n" n:__rand_int__ v:__rand_int__
+    compare "EVAL of return 1, 50 clients, pipelined by 16" "" 50 16 600000 one one
+    compare "EVAL of a GET, the same" "" 50 16 600000 get get
+    compare "EVAL of an INCR and a SET, durable, the same" "" 50 16 200000 both both
+fi
 if wants list; then
     for _ in $(seq 30); do echo "RPUSH list $(for _ in $(seq 100); do printf "'%s' " "$value"; done)"; done \
         | redis-cli -p "$rport" >/dev/null
@@ -221,6 +233,34 @@ if wants paced; then
     done
     awk -v a="$(median <"$dir/busy")" -v b="$(median <"$dir/idle")" \
         'BEGIN { printf "\np99 while writing / idle p99: **%.2f** (asked: < 3)\n", a / b }'
+fi
+if wants script-p99; then
+    # Each runs until script-time-limit ends it; many writes are undone then.
+    scripts=('while true do end' "while true do redis.call('GET', 'plain') end"
+        "local i = 0 while true do i = i + 1 redis.call('SET', 'k' .. i % 1000, i) end"
+        "string.rep('a', 100000):find(('a-'):rep(20) .. 'b')")
+    echo
+    echo "Paced KV.GET (1000/s, 100,000 keys), us, idle and while four clients run scripts to their limit, again and again:"
+    echo
+    echo "| | idle | while scripts run | ratio of p99 |"
+    echo "| --- | --- | --- | --- |"
+    : >"$dir/ratios"
+    for i in $(seq "$rounds"); do
+        quiet
+        idle=$($paced get "$tport" 100000 5 1000)
+        runners=()
+        for script in "${scripts[@]}"; do
+            redis-cli -p "$tport" -r 2 eval "$script" 0 >/dev/null 2>&1 &
+            runners+=("$!")
+        done
+        sleep 0.5
+        busy=$($paced get "$tport" 100000 5 1000)
+        wait "${runners[@]}" || true
+        ratio=$(echo "$idle $busy" | awk '{ printf "%.2f", $12 / $4 }')
+        echo "$ratio" >>"$dir/ratios"
+        echo "| round $i | $idle | $busy | $ratio |"
+    done
+    printf '\np99 while scripts run / idle p99, median: **%s** (asked: < 3)\n' "$(spread "$dir/ratios")"
 fi
 if wants embedded; then
     echo

@@ -17,7 +17,7 @@ struct attempt {
     struct buf line;  /* owned: the error that the script ended with */
     size_t mark;      /* where its reply begins */
     bool is_error;    /* its reply is one */
-    int64_t end_us;   /* processor time */
+    int64_t end_us;   /* processor time, counted from the first look on; 0 = none yet */
     enum err stop;    /* why it must end; OK = it takes too long */
 };
 
@@ -50,8 +50,10 @@ static void on_log(void *arg, int level, struct slice text)
 
 static bool on_goes_on(void *arg, size_t bytes)
 {
-    const struct attempt *a = arg;
-    return bytes <= SHORT_CHARGE_BYTES && cpu_us() < a->end_us;
+    struct attempt *a = arg;
+    int64_t now_us = cpu_us();
+    if (a->end_us == 0) a->end_us = now_us + (a->own == NULL ? SHORT_IN_EXEC_US : SHORT_US);
+    return bytes <= SHORT_CHARGE_BYTES && now_us < a->end_us;
 }
 
 static const struct sandbox_ops attempt_ops = {
@@ -173,7 +175,6 @@ enum err script_attempt(struct request *rq, const struct program *p, struct exec
     if (a.own != NULL) a.calling.messages = exec_messages_new(rq->arena, counts);
     a.calling.is_readonly = p->is_readonly;
     a.calling.is_admitted = a.own == NULL; /* EXEC was */
-    a.end_us = cpu_us() + (a.own == NULL ? SHORT_IN_EXEC_US : SHORT_US);
     buf_init(&a.line);
     enum sandbox_end end = sandbox_run(x->sandbox, &call, rq->w->out, &a.is_error, &a.line);
     r = ended(&a, end, is_long);

@@ -27,10 +27,17 @@ void script_forget(struct scripts *x, struct script *s)
         sandbox_release(x->sandbox, s->ref);
     }
     htab_remove(&x->by_sha, hash_bytes(s->key), &s->key);
+    htab_remove(&x->by_text, hash_bytes(s->text), &s->text);
     unlink_script(s);
-    x->bytes -= s->code_len;
+    x->bytes -= s->text.len;
     mem_free(s->code);
     mem_free(s);
+}
+
+static void use(struct scripts *x, struct script *s)
+{
+    unlink_script(s);
+    make_newest(x, s);
 }
 
 struct script *script_find(struct scripts *x, struct slice sha)
@@ -40,9 +47,16 @@ struct script *script_find(struct scripts *x, struct slice sha)
     for (size_t i = 0; i < sizeof lower; i++) lower[i] = (char)tolower(sha.data[i]);
     struct slice key = slice_of(lower, sizeof lower);
     struct script *s = htab_find(&x->by_sha, hash_bytes(key), key);
-    if (s == NULL) return NULL;
-    unlink_script(s);
-    make_newest(x, s);
+    if (s != NULL) use(x, s);
+    return s;
+}
+
+static struct script *find_text(struct scripts *x, struct slice code)
+{
+    char *text = htab_find(&x->by_text, hash_bytes(code), code);
+    if (text == NULL) return NULL;
+    struct script *s = (struct script *)(void *)(text - offsetof(struct script, text));
+    use(x, s);
     return s;
 }
 
@@ -50,8 +64,7 @@ enum err script_add(struct scripts *x, struct slice code, struct script **out, s
 {
     char sha[SANDBOX_SHA_CHARS];
     struct script_head head;
-    script_sha(code, sha);
-    *out = script_find(x, slice_of(sha, sizeof sha));
+    *out = find_text(x, code);
     if (*out != NULL) return OK;
     if (code.len > SANDBOX_CODE_BYTES_MAX) {
         return error_set(e, ERR_LIMIT, "a script of %zu bytes is larger than %u", code.len,
@@ -64,13 +77,16 @@ enum err script_add(struct scripts *x, struct slice code, struct script **out, s
         script_forget(x, x->newest.prev);
     }
     struct script *s = mem_new(sizeof *s);
+    script_sha(code, sha);
     memcpy(s->sha, sha, sizeof sha);
     s->key = slice_of(s->sha, SANDBOX_SHA_CHARS);
     s->code = mem_alloc(code.len + 1);
-    memcpy(s->code, code.data, code.len);
-    s->code_len = code.len;
+    if (code.len > 0) memcpy(s->code, code.data, code.len);
+    s->text = slice_of(s->code, code.len);
+    s->body = slice_of(s->code + head.code_at, code.len - head.code_at);
     s->head = head;
     htab_insert(&x->by_sha, hash_bytes(s->key), &s->key);
+    htab_insert(&x->by_text, hash_bytes(s->text), &s->text);
     make_newest(x, s);
     x->bytes += code.len;
     *out = s;

@@ -147,7 +147,7 @@ enum err program_subjects(struct request *rq, struct subjects *out)
 static enum err run_script(struct request *rq, struct script *s, bool is_readonly)
 {
     struct program p = {.name = s->sha,
-                        .code = slice_of(s->code + s->head.code_at, s->code_len - s->head.code_at),
+                        .code = s->body,
                         .script = s,
                         .flags = s->head.flags,
                         .is_readonly = is_readonly || (s->head.flags & SCRIPT_NO_WRITES) != 0};
@@ -222,6 +222,7 @@ static void open_scripts(struct env *env)
     struct scripts *x = mem_new(sizeof *x);
     RING_INIT(&x->newest, next, prev);
     htab_init(&x->by_sha);
+    htab_init(&x->by_text);
     env->scripts = x;
     libraries_open(x);
     if (env->settings.script_time_ms == 0) env->settings.script_time_ms = 5000;
@@ -235,6 +236,7 @@ static void close_scripts(struct env *env)
     libraries_close(x);
     scripts_forget(x);
     htab_fini(&x->by_sha);
+    htab_fini(&x->by_text);
     sandbox_free(x->sandbox);
     mem_free(x);
     env->scripts = NULL;

@@ -11,8 +11,7 @@ static enum err load_run(struct request *rq)
     enum err r = script_add(x, rq->argv[2], &s, &rq->error);
     if (r == OK) r = scripts_sandbox(x, &rq->error);
     if (r != OK) return r;
-    struct program p = {.code = slice_of(s->code + s->head.code_at, s->code_len - s->head.code_at),
-                        .script = s};
+    struct program p = {.code = s->body, .script = s};
     r = program_compile(x, &p, &ref, &rq->error);
     if (r != OK) {
         script_forget(x, s);

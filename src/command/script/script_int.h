@@ -34,10 +34,11 @@ struct libraries;
 /* A script that is known by its SHA1. */
 struct script {
     struct slice key;           /* first: the table looks here; of `sha` */
+    struct slice text;          /* the other table looks here; of `code` */
+    struct slice body;          /* of `text`: what is compiled, without the first line of flags */
     struct script *next, *prev; /* by use, the newest first */
     char sha[SANDBOX_SHA_CHARS + 1];
     uint8_t *code; /* owned */
-    size_t code_len;
     struct script_head head;
     int ref;            /* in the sandbox of the loop, when `compiled` is its number */
     uint64_t compiled;  /* 0 = it was not */
@@ -47,6 +48,7 @@ struct script {
 /* Of the server: env->scripts. */
 struct scripts {
     struct htab by_sha;
+    struct htab by_text;         /* an EVAL of one that is known takes no SHA1 */
     struct script newest;        /* head of the circular list */
     size_t bytes;                /* of their code */
     struct sandbox *sandbox;     /* owned: of scripts within a turn; NULL = none yet */
