@@ -28,7 +28,10 @@ static const char introduction[] =
     "`IDEM` always where they are shown. `FORMAT JSON` may be `FORMAT JSON BARE`\n"
     "([formats](formats.md), [transactions](transactions.md)).\n"
     "\n"
-    "Arity counts the words with the name; negative: at least so many.\n";
+    "Arity counts the words with the name; negative: at least so many.\n"
+    "\n"
+    "Examples are typed at the prompt of `redis-cli`, here `>`, in a database that is\n"
+    "empty; `...` stands for what is another each time.\n";
 
 static void write_upper(struct buf *out, const char *text)
 {
