@@ -4,6 +4,10 @@
 #   install_python  redis-py: $python is an interpreter that has it
 #   install_mypy    $mypy is mypy, beside redis-py
 #   install_node    node-redis and ioredis: they are found from $node_home, a copy of redis-tests/node
+#   install_ecosystem_node    what redis-tests/ecosystem/package.json names: it is found from
+#                   $ecosystem_home, a copy of that folder
+#   install_ecosystem_python  what its requirements.txt names: $ecosystem_python is an interpreter
+#                   that has it
 #   build_helpers   the helpers for TypeScript (clients/typescript), compiled into $typescript_home
 #   build_go        go-redis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program for Sentinel
 #   build_rust      redis-rs: likewise $rust_tls
@@ -15,6 +19,8 @@
 python=$PWD/build/python/env/bin/python
 mypy=$PWD/build/mypy/env/bin/mypy
 node_home=$scratch/node
+ecosystem_home=$scratch/ecosystem
+ecosystem_python=$PWD/build/ecosystem-python/env/bin/python
 typescript_home=$scratch/typescript
 go_tls=("$PWD/build/clients/go/tls")
 go_sentinel=("$PWD/build/clients/go/sentinel-client")
@@ -83,6 +89,20 @@ fetch_node() {
     rm -rf node_modules
     timeout 100 npm install --no-package-lock --no-audit --no-fund --ignore-scripts \
         --fetch-retries 1 --fetch-timeout 20000
+}
+
+install_ecosystem_node() {
+    has "libraries of npm" node npm &&
+        fetched "libraries of npm" build/ecosystem-node redis-tests/ecosystem/package.json \
+            fetch_node &&
+        cp -r redis-tests/ecosystem "$ecosystem_home" &&
+        ln -s "$PWD/build/ecosystem-node/node_modules" "$ecosystem_home/"
+}
+
+install_ecosystem_python() {
+    has "libraries of PyPI" python3 &&
+        fetched "libraries of PyPI" build/ecosystem-python redis-tests/ecosystem/requirements.txt \
+            fetch_python
 }
 
 build_helpers() {
