@@ -298,7 +298,6 @@ static void client_kill_closes_others_and_itself(void **state)
 
 static void client_knows_what_it_does_not_know(void **state)
 {
-    expect(c, "-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP.", "CLIENT TRACKING ON");
     expect(c, "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.",
            "CLIENT MAINT_NOTIFICATIONS ON moving-endpoint-type internal-ip");
     expect(c, "-ERR wrong number of arguments for 'client' command", "CLIENT");

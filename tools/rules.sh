@@ -31,6 +31,7 @@ RANKS='
 3 net
 3 engine
 3 pubsub
+4 tracking
 4 watch
 4 queue
 4 search

@@ -297,7 +297,7 @@ struct layer {
     void *arg;
 };
 
-#define LAYERS_MAX 8
+#define LAYERS_MAX 12
 void engine_add_layer(struct engine *g, const struct layer *layer);
 
 /* What an operation of a layer (OP_LAYER) sees of its transaction, and writes to it. */

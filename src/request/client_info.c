@@ -4,17 +4,21 @@
 #include "base/clock.h"
 #include "request/client_memory.h"
 #include "request/multi.h"
+#include "request/tracking.h"
 #include "request/watched.h"
 
-/* As Redis: O monitor, b waiting, x in MULTI, P listening, U on the Unix socket, e not to be
- * evicted; N none. */
-static void client_flags(const struct client *c, char out[8])
+/* As Redis: O monitor, b waiting, x in MULTI, P listening, t tracked, R who is told instead has
+ * gone, B of all keys with a prefix, U on the Unix socket, e not to be evicted; N none. */
+static void client_flags(const struct client *c, const struct tracking_view *v, char out[16])
 {
     size_t n = 0;
     if (c->is_monitor) out[n++] = 'O';
     if (c->is_waiting) out[n++] = 'b';
     if (c->txn.multi != NULL) out[n++] = 'x';
     if (client_subscriptions(c) > 0) out[n++] = 'P';
+    if (v->is_on) out[n++] = 't';
+    if (v->is_broken) out[n++] = 'R';
+    if (v->options.is_broadcast) out[n++] = 'B';
     if (c->link->is_unix) out[n++] = 'U';
     if (c->is_no_evict) out[n++] = 'e';
     if (n == 0) out[n++] = 'N';
@@ -24,8 +28,10 @@ static void client_flags(const struct client *c, char out[8])
 void client_info_write(const struct client *c, struct buf *out)
 {
     int64_t now_ms = clock_wall_ms();
-    char flags[8];
-    client_flags(c, flags);
+    char flags[16];
+    struct tracking_view tracked;
+    tracking_look(c, &tracked);
+    client_flags(c, &tracked, flags);
     struct client_memory held;
     client_memory_measure(c, &held);
     struct slice user = c->user != NULL ? c->user->name : slice_str("(none)");
@@ -42,9 +48,10 @@ void client_info_write(const struct client *c, struct buf *out)
         pubsub_count(&c->subscriber, PUBSUB_SHARD),
         c->txn.multi != NULL ? (long long)multi_count(c->txn.multi) : -1, client_watched_count(c),
         c->link->input_bytes, multi_mem, c->link->output_bytes, c->link->output_bytes, held.total);
-    buf_printf(out, " cmd=%s%s%s user=%.*s redir=-1 resp=%d lib-name=%s lib-ver=%s",
+    buf_printf(out, " cmd=%s%s%s user=%.*s redir=%lld resp=%d lib-name=%s lib-ver=%s",
                c->last_parent != NULL ? c->last_parent->name : "",
                c->last_parent != NULL ? "|" : "",
                c->last_command != NULL ? c->last_command->name : "NULL", (int)user.len,
-               (const char *)user.data, c->proto, c->lib_name, c->lib_version);
+               (const char *)user.data, tracked.is_on ? (long long)tracked.options.redirect : -1LL,
+               c->proto, c->lib_name, c->lib_version);
 }

@@ -9,6 +9,7 @@
 #include "request/observe.h"
 #include "request/publication.h"
 #include "request/touched.h"
+#include "request/tracking.h"
 
 #define NAME_BYTES_MAX 32
 #define END_WORK 1000 /* channels and notes of a client that end at once with it */
@@ -110,6 +111,7 @@ void command_init(struct env *env)
     env->settings.queue_prefetch = 16;
     logins_init(env);
     env->touched = touched_new();
+    env->trackings = trackings_new(env);
     env_use_db(env, env->db);
     waiter_list_init(&env->following.waiters);
     observe_init(env);
@@ -122,6 +124,7 @@ void env_use_db(struct env *env, struct db *db)
 {
     env->db = db;
     touched_of_engine(env->touched, db->engine);
+    trackings_of_engine(env->trackings, db->engine);
 }
 
 void command_fini(struct env *env)
@@ -131,6 +134,7 @@ void command_fini(struct env *env)
     }
     logins_fini(env);
     touched_free(env->touched);
+    trackings_free(env->trackings);
     observe_fini(env);
     publications_free(env);
     pubsub_free(env->pubsub);

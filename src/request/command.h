@@ -44,6 +44,8 @@ struct client_watches; /* what it watches: watch.c */
 struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
 struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
 struct touched_ranges;
+struct trackings;       /* tracking.c */
+struct client_tracking; /* likewise */
 struct node;
 struct nodes_known;
 struct publications;  /* messages being sent to many: publish.c */
@@ -154,7 +156,9 @@ struct client {
     size_t queue_prefetch;        /* KV.QUEUE PREFETCH; 0 = as the setting says */
     struct unsent *unsent;        /* owned, oldest first: src/command/queue/queue.c */
     struct unsent *unsent_last;
-    bool is_monitor; /* src/command/observe/monitor.c */
+    struct client_tracking *tracking;     /* NULL = off: tracking.c */
+    struct client_tracking *told_instead; /* of others, which are told by way of this client */
+    bool is_monitor;                      /* src/command/observe/monitor.c */
     struct client *monitor_next, *monitor_prev;
 };
 
@@ -260,7 +264,8 @@ struct request_settings {
     int64_t script_time_ms;         /* that a script may take */
     size_t script_memory_max;       /* bytes that a script may have */
     struct memory_sizes memory;
-    size_t metrics_names; /* of queues, indexes and databases, each: src/http/metrics.h */
+    size_t tracking_keys_max; /* that CLIENT TRACKING remembers; 0 = no bound */
+    size_t metrics_names;     /* of queues, indexes and databases, each: src/http/metrics.h */
     const char *backup_dir;
 };
 
@@ -341,6 +346,7 @@ struct env {
     struct pubsub *pubsub;             /* owned */
     struct publications *publications; /* owned: publication.c */
     struct touched_ranges *touched;    /* owned: touched.c */
+    struct trackings *trackings;       /* owned: tracking.c */
 
     /* Of features (feature.h), each the business of the file named. */
     struct scan_cursors *scan_cursors; /* owned: src/command/string/scan.c */

@@ -23,6 +23,7 @@
 #include "request/multi.h"
 #include "request/observe.h"
 #include "request/permission.h"
+#include "request/tracking.h"
 
 #define NAME_BYTES_MAX 32
 
@@ -140,6 +141,7 @@ enum err command_call(struct request *rq)
     }
     enum err r = rq->idem.data != NULL ? idem_run(rq) : rq->command->run(rq);
     rq->placeholders = NULL;
+    if (rq->client->tracking != NULL && r != ERR_WAIT && r != ERR_BEHIND) tracking_read(rq);
     if (r == OK && rq->w->out->is_failed) {
         /* The reply does not fit into memory; what is there of it cannot be sent. */
         rq->w->out->is_failed = false;
@@ -271,6 +273,7 @@ enum err command_run(struct request *rq)
     }
     rq->argv = argv;
     rq->argc = argc;
+    if (rq->client->tracking != NULL) tracking_command_over(rq);
     depends_raise(&rq->client->depends, rq->depends);
     if (!is_queued && (rq->command->flags & CMD_AUDITED) != 0) audit_add(rq, r);
     if (!is_queued && !is_refused) {

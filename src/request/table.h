@@ -168,6 +168,7 @@
     X(scan_feature)                                                                                \
     X(script_feature)                                                                              \
     X(slowlog_feature)                                                                             \
+    X(tracking_feature)                                                                            \
     X(unsent_feature)                                                                              \
     X(watch_feature)
 

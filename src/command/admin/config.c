@@ -48,7 +48,6 @@ static const struct fixed {
     {"replicaof", "", no_replication},
     {"slaveof", "", no_replication},
     {"maxmemory-samples", "0", "no data is evicted here"},
-    {"tracking-table-max-keys", "0", "there is no CLIENT TRACKING here"},
     {"save", "", "there are no snapshots here: what is acknowledged is in the journal"},
     {"appendonly", "yes", "the journal is always written"},
     {"appendfsync", NULL, "durability is the setting that says when the journal is synced"},

@@ -18,6 +18,7 @@
 #include "request/permission.h"
 #include "request/stats.h"
 #include "request/table.h"
+#include "request/tracking.h"
 
 static unsigned long long u(uint64_t v)
 {
@@ -63,6 +64,8 @@ static void write_clients(struct request *rq, struct buf *out)
     size_t output_max = 0;
     uint64_t watching = 0;
     uint64_t listening = 0;
+    struct tracking_counts tracked;
+    tracking_count(env, &tracked);
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         if (c->link->input_bytes > input_max) input_max = c->link->input_bytes;
         if (c->link->output_bytes > output_max) output_max = c->link->output_bytes;
@@ -72,10 +75,10 @@ static void write_clients(struct request *rq, struct buf *out)
     buf_printf(out,
                "connected_clients:%llu\r\ncluster_connections:0\r\nmaxclients:%llu\r\n"
                "client_recent_max_input_buffer:%zu\r\nclient_recent_max_output_buffer:%zu\r\n"
-               "blocked_clients:%llu\r\ntracking_clients:0\r\npubsub_clients:%llu\r\n"
+               "blocked_clients:%llu\r\ntracking_clients:%zu\r\npubsub_clients:%llu\r\n"
                "watching_clients:%llu\r\nclients_in_timeout_table:0\r\n",
                u(env->client_count), u(env->settings.clients_max), input_max, output_max,
-               u(env->waiting_count), u(listening), u(watching));
+               u(env->waiting_count), tracked.clients, u(listening), u(watching));
 }
 
 /* 1.50K, 2.71M, 23.54G: as Redis shows sizes. */
@@ -190,6 +193,8 @@ static void write_stats(struct request *rq, struct buf *out)
 {
     const struct env *env = rq->env;
     const struct env_stats *s = &env->stats;
+    struct tracking_counts tracked;
+    tracking_count(env, &tracked);
     buf_printf(out,
                "total_connections_received:%llu\r\ntotal_commands_processed:%llu\r\n"
                "instantaneous_ops_per_sec:%llu\r\ntotal_net_input_bytes:%llu\r\n"
@@ -210,12 +215,15 @@ static void write_stats(struct request *rq, struct buf *out)
         u(s->evicted_clients), u(s->hits), u(s->misses), pubsub_names(env->pubsub, PUBSUB_CHANNEL),
         pubsub_names(env->pubsub, PUBSUB_PATTERN), pubsub_names(env->pubsub, PUBSUB_SHARD));
     buf_printf(out,
+               "tracking_total_keys:%zu\r\ntracking_total_items:%zu\r\n"
+               "tracking_total_prefixes:%zu\r\n"
                "unexpected_error_replies:0\r\ntotal_error_replies:%llu\r\n"
                "protocol_errors:%llu\r\ntotal_reads_processed:%llu\r\n"
                "total_writes_processed:%llu\r\nio_threaded_reads_processed:%llu\r\n"
                "io_threaded_writes_processed:%llu\r\nloop_turn_max_usec:%lld\r\n",
-               u(s->errors), u(s->protocol_errors), u(s->reads), u(s->writes),
-               u(s->net.helped_reads), u(s->net.helped_writes), (long long)s->turn_max_us);
+               tracked.keys, tracked.items, tracked.prefixes, u(s->errors), u(s->protocol_errors),
+               u(s->reads), u(s->writes), u(s->net.helped_reads), u(s->net.helped_writes),
+               (long long)s->turn_max_us);
     const struct access_log *log = env->access_log;
     buf_printf(
         out,

@@ -268,9 +268,12 @@ CLIENT_SUB(kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes c
 COMMAND_HELP("connection", CMD_CONNECTION);
 
 static const struct command *const client_subcommands[] = {
-    &sub_getname, &sub_help,        &sub_id,         &sub_info,     &sub_kill,
-    &sub_list,    &client_no_evict, &client_pause,   &client_reply, &sub_setinfo,
-    &sub_setname, &client_unblock,  &client_unpause, NULL,
+    &client_caching, &sub_getname,     &client_getredir,
+    &sub_help,       &sub_id,          &sub_info,
+    &sub_kill,       &sub_list,        &client_no_evict,
+    &client_pause,   &client_reply,    &sub_setinfo,
+    &sub_setname,    &client_tracking, &client_trackinginfo,
+    &client_unblock, &client_unpause,  NULL,
 };
 
 const struct command cmd_client = {
