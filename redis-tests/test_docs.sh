@@ -4,7 +4,8 @@
 #
 # A command line is a line of a code block (four blanks, or between ```) that begins with
 #
-#   $ redis-cli       typed in a shell; what follows a # is a comment
+#   $ redis-cli       typed in a shell; what follows a # is a comment. With a ' that is open at its end,
+#                     or a \, it goes on in the next line
 #   KV.SET, GET, ...  a command's name in capitals: typed at the prompt of redis-cli; all in one line
 #
 # All other lines of a block are what is answered, pictures, or other languages. A word in angle brackets
@@ -28,6 +29,7 @@ redis-cli -p "$port" COMMAND LIST | tr a-z A-Z | sed 's/|.*//' | sort -u >"$scra
 # The command lines of a file, each after the number of its line and whether an error follows.
 command_lines() {
     awk -v names="$scratch/names" '
+        function goes_on(text) { return text ~ /\\$/ || gsub(/\047/, "", text) % 2 == 1 }
         function tell() {
             if (text != "") print number "\t" (text_next ~ /^\(error\)/ ? "error" : "fine") "\t" text
             text = ""
@@ -37,11 +39,17 @@ command_lines() {
         {
             line = $0
             if (!is_fenced && !sub(/^    /, "", line)) { text_next = ""; tell(); next }
+            if (is_open) {
+                number = FNR
+                text = text "\001" line
+                is_open = goes_on(text)
+                next
+            }
             text_next = line
             tell()
             word = line
             sub(/ .*/, "", word)
-            if (line ~ /^\$ redis-cli /) { number = FNR; text = line }
+            if (line ~ /^\$ redis-cli /) { number = FNR; text = line; is_open = goes_on(text) }
             else if (word ~ /^[A-Z][A-Z.]*$/ && word in known) { number = FNR; text = line }
         }
         END { text_next = ""; tell() }' "$1"
@@ -64,7 +72,7 @@ paste() {
 # One that listens ends by itself never: it is stopped when it has said that it does.
 listen() {
     local tries pid words=${text#'$ redis-cli '}
-    eval "timeout 20 stdbuf -oL redis-cli -p $port -n $database --no-raw $words" >"$scratch/answer" 2>&1 &
+    eval "exec timeout 20 stdbuf -oL redis-cli -p $port -n $database --no-raw $words" >"$scratch/answer" 2>&1 &
     pid=$!
     for ((tries = 0; tries < 1000; tries++)); do
         grep -q 'subscribe"' "$scratch/answer" && break
@@ -81,6 +89,7 @@ paste_file() {
     told=()
     command_lines "$1" >"$scratch/lines"
     while IFS=$'\t' read -r -u 9 number wanted text; do
+        text=${text//$'\001'/$'\n'}
         fill_in
         count=$((count + 1))
         : >"$scratch/answer"
@@ -94,7 +103,9 @@ paste_file() {
         remember "$text"
         grep -qE '^ *([0-9]+\) *)*\(error\)|^Invalid argument|^Could not' "$scratch/answer" && got=error
         case $1 in
-        docs/coming-from-*.md | docs/modelling.md) is_as_shown "$1" "$number" || got='not as shown' ;;
+        docs/coming-from-*.md | docs/modelling.md | docs/cookbook.md)
+            is_as_shown "$1" "$number" || got='not as shown'
+            ;;
         esac
         [ "$status" -eq 0 ] && [ "$got" = "$wanted" ] && continue
         bad=$((bad + 1))

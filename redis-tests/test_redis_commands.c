@@ -15,9 +15,9 @@
  * Patterns are those of client.h. The elements of what KEYS, SCAN and PUBSUB CHANNELS answer are
  * sorted.
  *
- * A row that says "same" must have a command in the file and no `here`; one that says "differs" must
- * have a `here` for each of its commands. So a difference that is gone, or is new, fails too. What
- * Redis has and we have not stands in the page's last table.
+ * A row that says "same" must have a command in the file and no `here`; one that says "differs"
+ * must have a `here` for each of its commands. So a difference that is gone, or is new, fails.
+ * What Redis has and we have not stands in the page's last table.
  */
 #include <ctype.h>
 #include <fnmatch.h>
