@@ -235,6 +235,9 @@ static void a_long_script_is_one_transaction_too(void **state)
     eval("[:1 :1]", "local v = redis.call('KV.GET', '[\"v\"]', 'WITHVERSION')[2] "
                     "return {redis.call('KV.GET', '[\"w\"]', 'WITHVERSION')[2] == v, "
                     "cjson.decode(redis.call('KV.GET', '[\"w\"]')).at == v}");
+    char *version = strdup(ask(c, "EVAL %s 0", SPIN "return redis.call('KV.SET', '[\"v\"]', '1')"));
+    eval(version, "return redis.call('KV.GET', '[\"v\"]', 'WITHVERSION')[2]");
+    free(version);
     eval("-ERR user_script:1: no*", SPIN "redis.call('set', 'l', 9) error('no')");
     eval("-OH no", SPIN "redis.call('set', 'l', 9) return redis.error_reply('OH no')");
     expect(c, "2", "GET l");
@@ -286,18 +289,30 @@ static void a_script_is_killed_with_all_that_it_did(void **state)
     expect_next(c, "-ERR Script killed by user*");
 }
 
-static void a_script_whose_client_is_gone_ends(void **state)
+/* Waits until a function runs long, or until none does. */
+static void wait_for_run(bool runs)
 {
-    redisContext *gone = testserver_connect(server);
-    begin_script(gone, "redis.call('set', 'x', 1) " FOR_EVER);
-    usleep(100000);
-    redisFree(gone);
     long begin = testserver_now_ms();
-    while (strcmp(ask(d, "SCRIPT KILL"), "+OK") == 0) {
+    while ((strstr(ask(d, "FUNCTION STATS"), "running_script (nil)") == NULL) != runs) {
         assert_true(testserver_now_ms() - begin < 10000);
         testserver_pause();
     }
+}
+
+static void a_script_whose_client_is_gone_ends(void **state)
+{
+    redisContext *gone = testserver_connect(server);
+    expect(c, "+OK", "CONFIG SET script-time-limit 60000");
+    expect(c, "gone", "FUNCTION LOAD %s",
+           "#!lua name=gone\nredis.register_function('for_ever', function() "
+           "redis.call('set', 'x', 1) " FOR_EVER "end)");
+    say(gone, "FCALL for_ever 0");
+    for (int done = 0; !done;) assert_int_equal(redisBufferWrite(gone, &done), REDIS_OK);
+    wait_for_run(true);
+    redisFree(gone);
+    wait_for_run(false);
     expect(c, ":0", "EXISTS x");
+    expect(c, "+OK", "FUNCTION DELETE gone");
 }
 
 /* What it read was changed while it ran: it runs again, and sees the change. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "http/http_int.h"
+#include "request/block.h"
 
 /* After a refusal, for whoever is still sending: closing at once would take the answer away. */
 #define LINGER_MS 2000
@@ -233,7 +234,7 @@ static bool http1_has_events(const struct session_http *s)
 static bool http1_is_blocked(const struct session_http *s)
 {
     const struct exchange *x = &s->http1->exchange;
-    return x->state == EXCHANGE_PARKED && x->client.block.waiter != NULL;
+    return x->state == EXCHANGE_PARKED && client_waits_long(&x->client);
 }
 
 const struct session_ops http1_ops = {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/http2_int.h"
+#include "request/block.h"
 
 #define STREAMS_MAX 1000
 #define WINDOW_BYTES (1 << 20)
@@ -335,7 +336,7 @@ static bool is_left(const struct http2 *h)
     for (const struct http2_stream *st = h->streams.next; st != &h->streams; st = st->next) {
         const struct exchange *x = &st->exchange;
         if (x->state == EXCHANGE_STREAMING) return true;
-        if (x->state == EXCHANGE_PARKED && x->client.block.waiter != NULL) return true;
+        if (x->state == EXCHANGE_PARKED && client_waits_long(&x->client)) return true;
     }
     return false;
 }

@@ -51,6 +51,11 @@ enum block_end client_block_end(const struct client *c)
     return c->block.waiter == NULL ? BLOCK_GOES_ON : c->block.end;
 }
 
+bool client_waits_long(const struct client *c)
+{
+    return c->block.waiter != NULL || (c->pending != NULL && c->pending->is_long);
+}
+
 void client_block_clear(struct client *c, struct env *env)
 {
     if (c->block.waiter == NULL) return;

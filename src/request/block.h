@@ -14,6 +14,8 @@ ERR_MUST_USE enum err client_yield(struct request *rq, struct engine_scan *scan)
 enum block_end client_block_end(const struct client *c);
 /* A blocked command is run again from its beginning; harmless when there is none. */
 void client_block_again(struct client *c);
+/* It waits for something that may take long, or never come: not for somebody who has gone. */
+bool client_waits_long(const struct client *c);
 /* CLIENT UNBLOCK; false when it is not blocked. */
 bool client_block_stop(struct client *c, bool is_error);
 /* The command has its reply, or the client is gone. */

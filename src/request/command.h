@@ -36,6 +36,7 @@ struct pending {
     void (*free)(struct pending *p);          /* also called when the client goes away */
     size_t (*bytes)(const struct pending *p); /* held by it; NULL = little */
     bool is_short; /* ends by itself: the client is not closed for want of memory until then */
+    bool is_long;  /* is dropped when the peer has gone, as what is blocked is */
 };
 
 #define CLIENT_NAME_MAX 128

@@ -7,6 +7,7 @@
 #include "base/machine.h"
 #include "base/mem.h"
 #include "node/accept.h"
+#include "request/block.h"
 #include "request/client_memory.h"
 #include "request/following.h"
 #include "request/observe.h"
@@ -456,7 +457,7 @@ static void session_received(struct stream *s, size_t bytes)
 static void session_peer_ended(struct stream *s)
 {
     const struct session *x = s->session;
-    if (x->client.block.waiter != NULL) stream_kill(s);
+    if (client_waits_long(&x->client)) stream_kill(s);
 }
 
 /* ---- limits ---- */
@@ -468,12 +469,12 @@ static const struct output_limit *session_output_limit(const struct stream *s)
     return client_subscriptions(&x->client) > 0 ? &o->output_pubsub : &o->output_normal;
 }
 
-/* Nothing is read of a session whose command is blocked, maybe for ever: has its peer ended? Also
+/* Nothing is read of a session whose command is blocked or a long script: has its peer ended? Also
  * when only its sending side has, as in Redis. */
 static bool is_abandoned(const struct session *x)
 {
     struct pollfd p = {.fd = x->stream->link.fd, .events = POLLRDHUP};
-    return x->state == SESSION_PARKED && x->client.block.waiter != NULL && poll(&p, 1, 0) == 1;
+    return x->state == SESSION_PARKED && client_waits_long(&x->client) && poll(&p, 1, 0) == 1;
 }
 
 /* Whoever does not say who he is must not keep a connection from others for ever. */
@@ -497,7 +498,7 @@ static void session_check(struct stream *s, int64_t now_ms)
         return;
     }
     if (is_abandoned(x)) {
-        log_verbose("client %s closed: it went away while it was blocked", s->link.address);
+        log_verbose("client %s closed: it went away while its command waited", s->link.address);
         stream_kill(s);
         return;
     }

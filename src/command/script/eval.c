@@ -59,7 +59,9 @@ static enum err run_long(struct request *rq, const struct program *p)
     if (p->script != NULL && p->script->long_left == 0) p->script->long_left = LONG_FOR;
     enum err r = long_begin(rq, p, &run);
     if (r != OK) return r;
-    evaluating_of(rq)->run = run;
+    struct evaluating *v = evaluating_of(rq);
+    v->run = run;
+    v->base.is_long = true;
     return long_step(rq, run);
 }
 
