@@ -92,9 +92,11 @@ fetch_node() {
 }
 
 install_ecosystem_node() {
-    has "libraries of npm" node npm &&
-        fetched "libraries of npm" build/ecosystem-node redis-tests/ecosystem/package.json \
-            fetch_node &&
+    has "libraries of npm" node npm || return 1
+    node -e 'process.exit(parseInt(process.version.slice(1)) < 20 ? 1 : 0)' ||
+        { skip "libraries of npm" "Node is older than 20"; return 1; }
+    fetched "libraries of npm" build/ecosystem-node redis-tests/ecosystem/package.json \
+        fetch_node &&
         cp -r redis-tests/ecosystem "$ecosystem_home" &&
         ln -s "$PWD/build/ecosystem-node/node_modules" "$ecosystem_home/"
 }
