@@ -268,6 +268,14 @@ static void others_go_on_while_a_script_runs(void **state)
     expect_next(c, "-LIMIT the script took longer than script-time-limit (1000 ms)*");
 }
 
+static void coroutines_are_nested_to_a_depth(void **state)
+{
+    eval("-ERR *C stack overflow*",
+         "local function f() local co = coroutine.wrap(f) return co() end return f()");
+    eval(":90", "local function f(n) if n == 90 then return n end "
+                "return coroutine.wrap(f)(n + 1) end return f(0)");
+}
+
 static void a_script_is_killed_with_all_that_it_did(void **state)
 {
     expect(d, "-NOTBUSY No scripts in execution right now.", "SCRIPT KILL");
@@ -645,6 +653,7 @@ int main(void)
         TEST(a_long_script_is_one_transaction_too),
         TEST(a_long_script_undoes_what_failed),
         TEST(others_go_on_while_a_script_runs),
+        TEST(coroutines_are_nested_to_a_depth),
         TEST(a_script_is_killed_with_all_that_it_did),
         TEST(a_script_whose_client_is_gone_ends),
         TEST(a_long_script_that_read_something_old_runs_again),

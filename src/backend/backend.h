@@ -104,6 +104,7 @@ enum mutation_kind {
 
 struct mutation {
     enum mutation_kind kind;
+    uint16_t cause; /* of whoever makes it: what for (engine/engine.h); not kept */
     struct slice key;
     struct slice value;
     int64_t expiry_ms;

@@ -62,6 +62,7 @@ bool mutation_read(struct slice *bytes, struct mutation *mu)
     if (key_len > left || value_len > left - key_len) return false;
     if (p[0] < MUTATION_SET || p[0] > MUTATION_FORGET || key_len == 0) return false;
     mu->kind = (enum mutation_kind)p[0];
+    mu->cause = 0;
     mu->expiry_ms = (int64_t)get_u64_little(p + 8);
     mu->key = slice_of(p + TXN_MUTATION_BYTES, key_len);
     mu->value = slice_of(mu->key.data + key_len, value_len);

@@ -135,11 +135,26 @@ struct op {
     uint64_t count;      /* OP_JOIN: the new length */
 };
 
+/* What a key was written for, for those who are told of commits (struct mutation). It is not kept:
+ * of what is replayed, or came from another node, nothing is known. */
+enum cause {
+    CAUSE_NONE,
+    CAUSE_SET,
+    CAUSE_SET_EXPIRING, /* with a time to live of its own */
+    CAUSE_DELETE,
+    CAUSE_ADD, /* to a number: OP_ARITH, OP_EDIT */
+    CAUSE_JOIN,
+    CAUSE_EXPIRE, /* its time to live was changed; a time that has passed deletes it */
+    CAUSE_EXPIRED,
+    CAUSE_COMMAND, /* this and what follows: who made the transaction knows better (txn.cause) */
+};
+
 struct txn {
     struct overlay *overlay; /* NULL: a transaction of its own, committed at once; else one of those
                               * between engine_begin and engine_end */
     uint16_t database;
     bool commits_always; /* takes a version even when it changes nothing (KV.ATOMIC) */
+    uint16_t cause;      /* of its operations; 0 = as their kind says */
     bool has_flush;      /* everything in the database is removed first */
     bool is_drop;        /* with has_flush: what would stay of it (definitions of indexes) too */
     struct op *ops;

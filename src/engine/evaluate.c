@@ -193,8 +193,24 @@ static enum err eval_layer(struct evaluation *v, struct op *op, struct error *e)
     return r;
 }
 
+static uint16_t cause_of(const struct op *op)
+{
+    switch (op->kind) {
+    case OP_SET: return op->ttl == TTL_AFTER || op->ttl == TTL_AT ? CAUSE_SET_EXPIRING : CAUSE_SET;
+    case OP_DELETE: return CAUSE_DELETE;
+    case OP_ARITH:
+    case OP_EDIT: return CAUSE_ADD;
+    case OP_JOIN: return CAUSE_JOIN;
+    case OP_EXPIRE: return CAUSE_EXPIRE;
+    case OP_CHECK:
+    case OP_LAYER: break;
+    }
+    return CAUSE_NONE;
+}
+
 static enum err eval_op(struct evaluation *v, struct op *op, struct error *e)
 {
+    v->overlay->cause = v->txn->cause != 0 ? v->txn->cause : cause_of(op);
     switch (op->kind) {
     case OP_CHECK: return OK;
     case OP_SET: return eval_set(v, op, e);
@@ -325,6 +341,7 @@ static enum err evaluate(struct evaluation *v, struct error *e)
         r = eval_op(v, &t->ops[i], e);
         has_written = has_written || (t->ops[i].kind != OP_CHECK && t->ops[i].is_met);
     }
+    o->cause = CAUSE_NONE;
     if (r != OK) return r;
     t->failed_op = t->count;
     r = eval_derived(v, e);

@@ -168,6 +168,7 @@ static void sweep_database(struct expiry *x, uint16_t database)
     struct overlay *o = engine_begin(x->engine, &x->arena);
     struct view v = view_over(x->engine, o, database, &x->waiter);
     view_exempt(&v);
+    o->cause = CAUSE_EXPIRED;
     r = sweep_collect(x, database, o, &next_due_ms, &e);
     if (r == OK) r = engine_derive(&v, &e);
     if (r == OK) {

@@ -98,6 +98,7 @@ void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_
 {
     struct written *w = written_of(o, key);
     o->bytes += value.len;
+    w->cause = o->cause;
     w->exists = true;
     w->value = o->keeps ? arena_copy(o->arena, value) : value;
     w->expiry_ms = expiry_ms;
@@ -106,6 +107,7 @@ void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_
 void overlay_delete(struct overlay *o, struct slice key)
 {
     struct written *w = written_of(o, key);
+    w->cause = o->cause;
     w->exists = false;
     w->value = slice_of(NULL, 0);
     w->expiry_ms = 0;
@@ -231,5 +233,6 @@ void overlay_write_set(struct overlay *o, struct write_set *ws)
         if (w->is_flushed) continue;
         write_set_add(ws, w->exists ? MUTATION_SET : MUTATION_DELETE, w->key, w->value,
                       w->expiry_ms);
+        ws->items[ws->count - 1].cause = w->cause;
     }
 }

@@ -28,6 +28,7 @@ struct written {
      * the overlay had it already. */
     bool is_dirty, has_before;
     bool is_offer; /* see view_offer */
+    uint16_t cause;
     struct entry before;
     struct written *dirty_next;
 };
@@ -52,6 +53,7 @@ struct overlay {
     unsigned changes;      /* evaluations that would commit something */
     uint32_t sequence;     /* numbers given out by view_sequence */
     bool commits_always;   /* even when nothing was written */
+    uint16_t cause;        /* enum cause, of what is written now */
     bool is_exempt;        /* see view_exempt */
     struct sparse flushed; /* not NULL of databases that were flushed */
     struct forgotten {     /* see MUTATION_FORGET; in the arena */

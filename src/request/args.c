@@ -10,6 +10,7 @@
 #include "request/format.h"
 #include "request/hint.h"
 #include "request/keys.h"
+#include "request/notify.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -392,6 +393,7 @@ enum err request_commit(struct request *rq, struct op *ops, size_t count)
                     .database = rq->client->database,
                     .ops = ops,
                     .count = count,
+                    .cause = notify_cause(rq),
                     .arena = rq->arena};
     enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     depends_raise(&rq->depends, t.depends);

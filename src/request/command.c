@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "request/login.h"
 #include "request/multi.h"
+#include "request/notify.h"
 #include "request/observe.h"
 #include "request/publication.h"
 #include "request/touched.h"
@@ -112,6 +113,7 @@ void command_init(struct env *env)
     logins_init(env);
     env->touched = touched_new();
     env->trackings = trackings_new(env);
+    env->notifications = notify_new(env);
     env_use_db(env, env->db);
     waiter_list_init(&env->following.waiters);
     observe_init(env);
@@ -125,6 +127,7 @@ void env_use_db(struct env *env, struct db *db)
     env->db = db;
     touched_of_engine(env->touched, db->engine);
     trackings_of_engine(env->trackings, db->engine);
+    notify_of_engine(env->notifications, db->engine);
 }
 
 void command_fini(struct env *env)
@@ -135,6 +138,7 @@ void command_fini(struct env *env)
     logins_fini(env);
     touched_free(env->touched);
     trackings_free(env->trackings);
+    notify_free(env->notifications);
     observe_fini(env);
     publications_free(env);
     pubsub_free(env->pubsub);
@@ -143,6 +147,7 @@ void command_fini(struct env *env)
 bool command_turn(struct env *env)
 {
     bool has_more = publications_turn(env);
+    notify_turn(env->notifications);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->turn != NULL && (*f)->turn(env)) has_more = true;
     }

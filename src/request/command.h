@@ -46,6 +46,7 @@ struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
 struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
 struct touched_ranges;
 struct trackings;       /* tracking.c */
+struct notifications;   /* notify.c */
 struct client_tracking; /* likewise */
 struct node;
 struct nodes_known;
@@ -265,6 +266,7 @@ struct request_settings {
     int64_t script_time_ms;         /* that a script may take */
     size_t script_memory_max;       /* bytes that a script may have */
     struct memory_sizes memory;
+    unsigned notify_events;   /* enum notify_flag; 0 = nothing is told */
     size_t tracking_keys_max; /* that CLIENT TRACKING remembers; 0 = no bound */
     size_t metrics_names;     /* of queues, indexes and databases, each: src/http/metrics.h */
     const char *backup_dir;
@@ -344,10 +346,11 @@ struct env {
     struct pausing paused;
     struct blocked blocked;
     struct memory_of_clients memory;
-    struct pubsub *pubsub;             /* owned */
-    struct publications *publications; /* owned: publication.c */
-    struct touched_ranges *touched;    /* owned: touched.c */
-    struct trackings *trackings;       /* owned: tracking.c */
+    struct pubsub *pubsub;               /* owned */
+    struct publications *publications;   /* owned: publication.c */
+    struct touched_ranges *touched;      /* owned: touched.c */
+    struct trackings *trackings;         /* owned: tracking.c */
+    struct notifications *notifications; /* owned: notify.c */
 
     /* Of features (feature.h), each the business of the file named. */
     struct scan_cursors *scan_cursors; /* owned: src/command/string/scan.c */

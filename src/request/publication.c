@@ -29,6 +29,7 @@ struct publication {
 
 struct publications {
     struct publication *first, *last; /* the first is being sent */
+    size_t bytes;                     /* of all of them */
     struct waiter_list waiters;       /* until there is none */
 };
 
@@ -112,6 +113,16 @@ struct publications *publications_new(void)
     return q;
 }
 
+static size_t publication_bytes(const struct publication *p)
+{
+    return sizeof *p + p->channel.len + p->payload.len;
+}
+
+size_t publications_bytes(const struct env *env)
+{
+    return env->publications->bytes;
+}
+
 static void publication_end(struct publications *q)
 {
     struct publication *p = q->first;
@@ -120,6 +131,7 @@ static void publication_end(struct publications *q)
         p->publisher->told = p->delivery.told;
     }
     pubsub_abandon(&p->delivery);
+    q->bytes -= publication_bytes(p);
     q->first = p->next;
     if (q->first == NULL) q->last = NULL;
     mem_free(p);
@@ -161,6 +173,7 @@ static struct publication *publication_queue(struct env *env, struct publication
     if (p->payload.len > 0) memcpy(data + p->channel.len, p->payload.data, p->payload.len);
     *(q->last != NULL ? &q->last->next : &q->first) = copy;
     q->last = copy;
+    q->bytes += publication_bytes(copy);
     return copy;
 }
 
@@ -175,6 +188,13 @@ static struct publication *publication_begin(struct env *env, struct publication
     int64_t no_end = INT64_MAX; /* rather a long turn than a message that some get */
     (void)publication_go_on(env, p, &no_end);
     return NULL;
+}
+
+void publication_tell(struct env *env, struct slice channel, struct slice payload, uint64_t version,
+                      int64_t *work)
+{
+    struct publication p = {.depends = version, .channel = channel, .payload = payload};
+    (void)publication_begin(env, &p, work);
 }
 
 /* ---- PUBLISH by itself ---- */

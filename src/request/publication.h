@@ -14,6 +14,13 @@ static inline struct client *client_of_subscriber(struct subscriber *s)
 ERR_MUST_USE enum err publication_send(struct request *rq, bool is_shard, struct slice channel,
                                        struct slice payload, size_t *told);
 
+/* A message of the server's own, held until `version` is durable. *work: nanoseconds, about, that
+ * it may take in this turn, counted down; what is left goes on in the turns that follow. */
+void publication_tell(struct env *env, struct slice channel, struct slice payload, uint64_t version,
+                      int64_t *work);
+/* Bytes of what is on its way. */
+size_t publications_bytes(const struct env *env);
+
 struct publications *publications_new(void);
 /* What is still to be sent is not. */
 void publications_free(struct env *env);

@@ -140,6 +140,7 @@ struct config {
     uint64_t script_time_ms;
     uint64_t script_memory_bytes;
     uint64_t tracking_keys_max;    /* 0 = no bound */
+    uint64_t notify_events;        /* enum notify_flag */
     uint64_t latency_threshold_ms; /* 0 = off */
     enum config_switch latency_tracking;
     enum config_switch data_group_access;

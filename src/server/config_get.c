@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "request/notify.h"
 #include "server/setting.h"
 
 void size_to_text(uint64_t bytes, char out[SIZE_TEXT_BYTES])
@@ -57,6 +58,14 @@ static void get_bind(const struct config *c, struct buf *out)
     }
 }
 
+static void get_percentiles(const struct config *c, struct buf *out)
+{
+    for (size_t at = 0; at < c->percentiles.count; at++) {
+        if (at > 0) buf_append_byte(out, ' ');
+        percentile_format(c->percentiles.values[at], out);
+    }
+}
+
 void config_get(const struct config *c, size_t i, struct buf *out)
 {
     const struct setting *s = setting_at(i);
@@ -90,6 +99,10 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         memcpy(&text, member, sizeof text);
         buf_append_str(out, text);
         return;
+    case SETTING_EVENTS:
+        memcpy(&n, member, sizeof n);
+        notify_write(n, out);
+        return;
     case SETTING_BIND: get_bind(c, out); return;
     case SETTING_OUTPUT_LIMIT:
         get_output_limit("normal", &c->output_normal, out);
@@ -97,12 +110,7 @@ void config_get(const struct config *c, size_t i, struct buf *out)
         get_output_limit(" pubsub", &c->output_pubsub, out);
         return;
     case SETTING_DURABILITY: get_durability(c, out); return;
-    case SETTING_PERCENTILES:
-        for (size_t at = 0; at < c->percentiles.count; at++) {
-            if (at > 0) buf_append_byte(out, ' ');
-            percentile_format(c->percentiles.values[at], out);
-        }
-        return;
+    case SETTING_PERCENTILES: get_percentiles(c, out); return;
     }
     die("setting %s has no type", s->name);
 }
@@ -151,6 +159,15 @@ static void append_output_limit(struct buf *out, const char *class,
     buf_printf(out, " %" PRIu64, l->soft_s);
 }
 
+/* What is shown as nothing is a word all the same. */
+static void append_as_shown(const struct config *c, size_t i, struct buf *out)
+{
+    buf_append_byte(out, ' ');
+    size_t before = out->len;
+    config_get(c, i, out);
+    if (out->len == before) buf_append_str(out, "\"\"");
+}
+
 void config_line(const struct config *c, size_t i, struct buf *out)
 {
     const struct setting *s = setting_at(i);
@@ -191,13 +208,9 @@ void config_line(const struct config *c, size_t i, struct buf *out)
     case SETTING_SIGNED:
     case SETTING_OCTAL:
     case SETTING_WORD:
+    case SETTING_EVENTS:
     case SETTING_DURABILITY:
-    case SETTING_PERCENTILES:
-        buf_append_byte(out, ' ');
-        if (s->type == SETTING_PERCENTILES && c->percentiles.count == 0)
-            buf_append_str(out, "\"\"");
-        config_get(c, i, out);
-        return;
+    case SETTING_PERCENTILES: append_as_shown(c, i, out); return;
     }
     die("setting %s has no type", s->name);
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/schedule.h"
+#include "request/notify.h"
 #include "server/setting.h"
 
 /* Digits and a unit: 1k is 1000, 1kb is 1024. */
@@ -41,6 +42,12 @@ static enum err refuse_size(const struct setting *s, struct error *e)
     }
     return error_set(e, ERR_SYNTAX, "%s must be a size from %s to %s (b k kb m mb g gb)%s", s->name,
                      min, max, more);
+}
+
+static enum err refuse_text(const struct setting *s, struct error *e)
+{
+    return error_set(e, ERR_SYNTAX, "%s must be a text of %" PRIu64 " to %" PRIu64 " bytes",
+                     s->name, s->min, s->max);
 }
 
 static bool octal_parse(struct slice s, uint64_t max, uint64_t *out)
@@ -256,6 +263,18 @@ static enum err set_schedule(void *member, const struct setting *s, struct slice
     return OK;
 }
 
+static enum err set_events(void *member, const struct setting *s, struct slice word,
+                           struct error *e)
+{
+    uint64_t flags = 0;
+    struct error inner = {.text = ""};
+    if (notify_parse(word, &flags, &inner) != OK) {
+        return error_set(e, ERR_SYNTAX, "%s: %s", s->name, inner.text);
+    }
+    memcpy(member, &flags, sizeof flags);
+    return OK;
+}
+
 /* The settings of one word. */
 static enum err set_one(struct config *c, const struct setting *s, struct slice word,
                         struct error *e)
@@ -292,12 +311,10 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
         }
         return refuse_words(s, e);
     case SETTING_SCHEDULE: return set_schedule(member, s, word, e);
+    case SETTING_EVENTS: return set_events(member, s, word, e);
     case SETTING_TEXT:
     case SETTING_SECRET:
-        if (word.len < s->min || word.len > s->max || has_nul(word)) {
-            return error_set(e, ERR_SYNTAX, "%s must be a text of %" PRIu64 " to %" PRIu64 " bytes",
-                             s->name, s->min, s->max);
-        }
+        if (word.len < s->min || word.len > s->max || has_nul(word)) return refuse_text(s, e);
         set_text(member, word);
         return OK;
     case SETTING_BIND:

@@ -231,6 +231,8 @@ static const struct setting settings[] = {
      "memory that a script may have"},
     {"tracking-table-max-keys", SETTING_NUMBER, AT(tracking_keys_max), "1000000", 0, NUMBER_MAX,
      NULL, MUTABLE, "keys that CLIENT TRACKING remembers; 0 = no bound"},
+    {"notify-keyspace-events", SETTING_EVENTS, AT(notify_events), "", 0, 0, NULL, MUTABLE,
+     "events of keys that are published: K E g $ x and others as in Redis; \"\" = none"},
     {"slowlog-log-slower-than", SETTING_SIGNED, AT(slowlog_slower_than_us), "10000", MINUS_1,
      (uint64_t)INT64_MAX, NULL, MUTABLE,
      "microseconds from which on a command is in the slow log; 0 = every one, -1 = none"},

@@ -24,6 +24,7 @@ enum setting_type {
     SETTING_TEXT,
     SETTING_SECRET,   /* a text that is a password */
     SETTING_SCHEDULE, /* a text that base/schedule.h reads */
+    SETTING_EVENTS,   /* flags that request/notify.h reads */
     SETTING_BIND,
     SETTING_OUTPUT_LIMIT,
     SETTING_DURABILITY,

@@ -234,6 +234,7 @@ void settings_to_env(struct server *s)
     env->settings.script_time_ms = (int64_t)c->script_time_ms;
     env->settings.script_memory_max = c->script_memory_bytes;
     env->settings.tracking_keys_max = (size_t)c->tracking_keys_max;
+    env->settings.notify_events = (unsigned)c->notify_events;
     env->settings.latency_threshold_ms = c->latency_threshold_ms;
     env->settings.percentiles = c->percentiles;
     env->settings.metrics_names = (size_t)c->metrics_names;

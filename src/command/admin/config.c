@@ -54,7 +54,6 @@ static const struct fixed {
     {"cluster-enabled", "no", "there is no cluster here"},
     {"maxmemory", "0", "no data is evicted here; cache-size and write-buffer-limit bound memory"},
     {"maxmemory-policy", "noeviction", "no data is evicted here"},
-    {"notify-keyspace-events", "", "there are no keyspace events here"},
     {"replica-read-only", "yes", "there are no replicas here"},
     {"slave-read-only", "yes", "there are no replicas here"},
 };

@@ -4,6 +4,7 @@
  */
 #include "command/string/string_int.h"
 #include "request/keys.h"
+#include "request/notify.h"
 #include "request/subjects.h"
 #include "request/table.h"
 
@@ -50,7 +51,12 @@ static struct slice key_in(struct request *rq, struct slice key, uint16_t databa
 
 static enum err commit_in(struct request *rq, struct overlay *o, uint16_t database, struct op *op)
 {
-    struct txn t = {.overlay = o, .database = database, .ops = op, .count = 1, .arena = rq->arena};
+    struct txn t = {.overlay = o,
+                    .database = database,
+                    .ops = op,
+                    .count = 1,
+                    .cause = notify_cause(rq),
+                    .arena = rq->arena};
     enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     depends_raise(&rq->depends, t.depends);
     return r;
