@@ -40,14 +40,15 @@ has() {
 # fetched <name> <directory> <file> <function>: calls it in the directory, once for each content of the
 # file, which names the versions; one at a time.
 fetched() {
-    local name=$1 to=$PWD/$2 file=$PWD/$3 make=$4
+    local name=$1 to=$PWD/$2 file=$PWD/$3 make=$4 why
     mkdir -p "$to"
     (
         flock -w 400 9 || exit 1
         ! cmp -s "$file" "$to/done" || exit 0
         cp "$file" "$to/" && cd "$to" && "$make" "${file##*/}" && cp "$file" done
     ) 9>"$to/lock" >"$scratch/fetched" 2>&1 && return 0
-    skip "$name" "cannot be installed: $(grep -v '^[^a-zA-Z]*$' "$scratch/fetched" | tail -n 1)"
+    why=$(grep -v '^[^a-zA-Z]*$' "$scratch/fetched" | tail -n 1)
+    skip "$name" "cannot be installed: ${why:-that took too long}"
     return 1
 }
 

@@ -41,7 +41,7 @@
 #define NAMES_MAX 400
 #define WORDS_MAX 64
 #define LINE_BYTES 8192
-#define WAIT_S 20
+#define WAIT_S 60
 #define CLOSED "(closed)" /* in place of a reply */
 
 /* ---- the commands ---- */

@@ -561,8 +561,9 @@ static void functions_are_kept_and_run(void **state)
     group_again(true);
     expect(c, "v", "FCALL see 1 k");
     expect(c, ":2", "FCALL slow 1 n");
-    /* FLUSHALL is about data. */
+    /* FLUSHALL is about data. A library is no key. */
     expect(c, "+OK", "FLUSHALL");
+    expect(c, "# Keyspace\r\n", "INFO keyspace");
     expect(c, "+OK", "FCALL put 1 k v");
     expect(c,
            "[[library_name lib engine LUA functions [* * * [name see description reads flags "

@@ -12,7 +12,7 @@ from common import kill, kill_and_start, port, start, step
 common.name = "cashews"
 loop = asyncio.new_event_loop()
 cache = Cache()
-cache.setup(f"redis://127.0.0.1:{port}/2", suppress=False)
+cache.setup(f"redis://127.0.0.1:{port}/2", suppress=False, socket_timeout=20)
 calls = []
 
 
@@ -31,7 +31,7 @@ async def fails(kind, awaitable, cause=""):
 
 async def is_back():
     """Also those connections of the pool that were broken meanwhile."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 20
     while True:
         try:
             return await asyncio.gather(*(cache.ping() for _ in range(10)))

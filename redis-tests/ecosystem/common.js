@@ -40,7 +40,7 @@ export async function nodeRedis(more = {}) {
 }
 
 export async function until(condition, what) {
-  const end = Date.now() + 10000;
+  const end = Date.now() + 20000;
   while (!(await condition())) {
     assert.ok(Date.now() < end, `waited in vain until ${what}`);
     await sleep(10);

@@ -57,7 +57,7 @@ def raises(kind, act, text=""):
 
 
 def until(condition, what):
-    end = time.monotonic() + 10
+    end = time.monotonic() + 20
     while not condition():
         assert time.monotonic() < end, f"waited in vain until {what}"
         time.sleep(0.01)

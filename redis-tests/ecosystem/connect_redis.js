@@ -75,10 +75,10 @@ await steps("connect-redis", {
     await get("/login");
     await get("/logout");
     assert.equal((await get("/visit")).status, 401);
-    app = await makeApp({ ttl: 1, prefix: "short:" });
+    app = await makeApp({ ttl: 2, prefix: "short:" });
     await get("/login");
     assert.equal((await get("/visit")).status, 200);
-    await sleep(1300);
+    await sleep(2300);
     assert.equal((await get("/visit")).status, 401);
   },
 });

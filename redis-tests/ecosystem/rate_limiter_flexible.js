@@ -52,7 +52,7 @@ for (const [library, storeClient] of Object.entries(clients)) {
       const bursty = new BurstyRateLimiter(make("slow", 1, 60), make("burst", 2, 60));
       for (let i = 0; i < 3; i++) await bursty.consume("ada");
       await assert.rejects(bursty.consume("ada"));
-      const queue = new RateLimiterQueue(make("queue", 2, 1));
+      const queue = new RateLimiterQueue(make("queue", 2, 2));
       const begin = Date.now();
       for (let i = 0; i < 3; i++) await queue.removeTokens(1, "ada");
       assert.ok(Date.now() - begin > 100, "the third waits");

@@ -27,10 +27,10 @@ await steps("redis-semaphore", {
     await next.release();
   },
   "a mutex that is refreshed stays, also over kill -9": async () => {
-    const long = new Mutex(one, "long", { lockTimeout: 1500, refreshInterval: 100 });
+    const long = new Mutex(one, "long", { lockTimeout: 3000, refreshInterval: 100 });
     await long.acquire();
     await killAndStart();
-    await sleep(1700);
+    await sleep(3200);
     assert.equal(long.isAcquired, true);
     assert.equal(await tries("long").tryAcquire(), false);
     await long.release();

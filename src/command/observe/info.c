@@ -306,6 +306,7 @@ static void write_keyspace(struct request *rq, struct buf *out)
         struct backend_count count;
         b->ops->count(b, i, &count);
         const struct database *d = database_get(rq->env->db->databases, i);
+        if (i == DATABASE_CATALOG) continue; /* libraries of functions: no keys */
         if (count.entries == 0 || (d != NULL && !may_use_database(rq, d))) continue;
         buf_printf(out, "db%u:keys=%llu,expires=%llu,avg_ttl=0\r\n", i, u(count.entries),
                    u(count.expiring));
