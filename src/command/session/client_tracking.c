@@ -279,6 +279,9 @@ static void tracked_client_bytes(const struct client *c, struct client_memory *o
 }
 
 const struct feature tracking_feature = {
+    .open = trackings_open,
+    .close = trackings_close,
+    .use_engine = trackings_of_engine,
     .turn = tracking_turn,
     .tick = tracking_tick,
     .client_gone = tracked_client_gone,
