@@ -12,6 +12,7 @@
 
 #include "client.h"
 #include "group.h"
+#include "load_help.h"
 #include "resp3.h"
 
 static redisContext *c; /* who writes */
@@ -188,6 +189,26 @@ static void the_writer_may_listen_itself(void **state)
     resp3_close(x);
 }
 
+static void an_event_is_told_when_it_is_durable(void **state)
+{
+    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
+    struct testserver *s = testserver_start(
+        &(struct testserver_options){.is_release = true, .env = env});
+    redisContext *w = testserver_connect(s);
+    redisContext *to = testserver_connect(s);
+    expect(w, "+OK", "CONFIG SET notify-keyspace-events KA");
+    expect(to, "[subscribe __keyspace*0__:k :1]", "SUBSCRIBE __keyspace@0__:k");
+    long from = testserver_now_ms();
+    say(w, "SET k 1");
+    load_flush(w);
+    expect_next(to, "[message __keyspace*0__:k set]");
+    assert_true(testserver_now_ms() - from >= 250);
+    expect_next(w, "+OK");
+    redisFree(w);
+    redisFree(to);
+    testserver_free(s);
+}
+
 /* ---- the setting ---- */
 
 static void the_setting_says_what_is_told(void **state)
@@ -256,6 +277,7 @@ int main(void)
         TEST(tuples_are_named_by_their_path),
         TEST(both_channels_are_told),
         TEST(the_writer_may_listen_itself),
+        TEST(an_event_is_told_when_it_is_durable),
         TEST(the_setting_says_what_is_told),
         TEST(the_setting_is_shown_as_redis_shows_it),
         TEST(a_large_transaction_is_told_whole),

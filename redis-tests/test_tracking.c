@@ -13,6 +13,8 @@
 #include "client.h"
 #include "group.h"
 #include "http.h"
+#include "load_help.h"
+#include "real_redis.h"
 #include "resp3.h"
 
 static redisContext *c; /* who writes */
@@ -256,6 +258,55 @@ static void writes_over_http_are_told(void **state)
     http_close(h);
 }
 
+static void an_invalidation_is_sent_when_its_commit_is_durable(void **state)
+{
+    static const char *const env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
+    struct testserver *s = testserver_start(
+        &(struct testserver_options){.is_release = true, .env = env});
+    redisContext *w = testserver_connect(s);
+    struct resp3 *one = resp3_connect(s);
+    struct resp3 *all = resp3_connect(s);
+    resp3_expect(one, "+OK", "CLIENT TRACKING ON");
+    resp3_expect(one, "(nil)", "GET k");
+    resp3_expect(all, "+OK", "CLIENT TRACKING ON BCAST");
+    long from = testserver_now_ms();
+    say(w, "SET k 1");
+    load_flush(w);
+    resp3_expect_next(one, ">[invalidate [k]]");
+    assert_true(testserver_now_ms() - from >= 250);
+    resp3_expect_next(all, ">[invalidate [k]]");
+    expect_next(w, "+OK");
+    resp3_expect(one, "1", "GET k");
+    redisFree(w);
+    resp3_close(one);
+    resp3_close(all);
+    testserver_free(s);
+}
+
+/* Such a script's commands run between other clients' ones. */
+static void a_long_script_reads_too(void **state)
+{
+    resp3_expect(t, "+OK", "CLIENT TRACKING ON");
+    resp3_expect(t, ":3000000", "EVAL %s 0",
+                 "redis.call('get', 'k') local n = 0 for i = 1, 3000000 do n = n + 1 end return n");
+    expect(c, "+OK", "SET k 1");
+    resp3_expect_next(t, ">[invalidate [k]]");
+    expect_silence(t);
+}
+
+static void replies_that_are_off_do_not_matter(void **state)
+{
+    resp3_expect(t, "+OK", "CLIENT TRACKING ON");
+    resp3_expect(t, "(nil)", "GET k");
+    resp3_say(t, "CLIENT REPLY OFF");
+    resp3_say(t, "GET j");
+    resp3_expect(t, "+OK", "CLIENT REPLY ON");
+    expect(c, "+OK", "MSET k 1 j 1");
+    resp3_expect_next(t, ">[invalidate [k]]");
+    resp3_expect_next(t, ">[invalidate [j]]");
+    expect_silence(t);
+}
+
 /* ---- OPTIN, OPTOUT ---- */
 
 static void optin_tracks_what_it_is_told_to(void **state)
@@ -471,7 +522,7 @@ static void what_does_not_go_together_is_refused(void **state)
          "-ERR The client ID you want redirect to does not exist"},
         {"CLIENT TRACKING ON PREFIX a", "-ERR PREFIX option requires BCAST mode to be enabled"},
         {"CLIENT TRACKING ON BCAST OPTIN", "-ERR OPTIN and OPTOUT are not compatible with BCAST"},
-        {"CLIENT TRACKING ON OPTIN OPTOUT", "-ERR You can't use both OPTIN and OPTOUT options"},
+        {"CLIENT TRACKING ON OPTIN OPTOUT", "-ERR You can't specify both OPTIN mode and OPTOUT mode"},
         {"CLIENT TRACKING ON BCAST PREFIX ab PREFIX a",
          "-ERR Prefix 'ab' overlaps with another provided prefix 'a'. Prefixes for a single client "
          "must not overlap."},
@@ -583,6 +634,61 @@ static void very_many_are_told(void **state)
     wait_for("tracking_total_items", 0);
 }
 
+/* Words and errors, to a client that is told nothing. */
+static void replies_are_as_in_redis(void **state)
+{
+    static const char *const commands[] = {
+        "CLIENT TRACKINGINFO",
+        "CLIENT GETREDIR",
+        "CLIENT TRACKING",
+        "CLIENT TRACKING maybe",
+        "CLIENT TRACKING on redirect",
+        "CLIENT TRACKING on redirect x",
+        "CLIENT TRACKING on redirect 999999",
+        "CLIENT TRACKING on prefix x",
+        "CLIENT TRACKING on prefix",
+        "CLIENT TRACKING on bcast optin",
+        "CLIENT TRACKING on bcast optout",
+        "CLIENT TRACKING on optin optout",
+        "CLIENT TRACKING on bcast prefix ab prefix a",
+        "CLIENT TRACKING off nosuch",
+        "CLIENT TRACKING off prefix x",
+        "CLIENT CACHING",
+        "CLIENT CACHING yes",
+        "CLIENT TRACKING on",
+        "CLIENT TRACKINGINFO",
+        "CLIENT CACHING yes",
+        "CLIENT CACHING no",
+        "CLIENT CACHING maybe",
+        "CLIENT TRACKING on bcast",
+        "CLIENT TRACKING on optin",
+        "CLIENT TRACKINGINFO",
+        "CLIENT TRACKING on optout",
+        "CLIENT CACHING no",
+        "CLIENT CACHING yes",
+        "CLIENT TRACKINGINFO",
+        "CLIENT GETREDIR",
+        "GET k",
+        "CLIENT TRACKINGINFO",
+        "CLIENT TRACKING off",
+        "CLIENT TRACKING on optout noloop",
+        "CLIENT TRACKING on optin",
+        "CLIENT CACHING no",
+        "CLIENT TRACKINGINFO",
+        "CLIENT TRACKING off",
+        "CLIENT TRACKING on bcast prefix ab",
+        "CLIENT TRACKING on bcast prefix ab",
+        "CLIENT TRACKING on bcast prefix abc",
+        "CLIENT TRACKINGINFO",
+        "CLIENT TRACKING on",
+        "RESET",
+        "CLIENT TRACKINGINFO",
+        "CLIENT GETREDIR x",
+        "CLIENT TRACKINGINFO x",
+    };
+    real_redis_compare(c, commands, sizeof commands / sizeof commands[0]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
 
 int main(void)
@@ -600,6 +706,9 @@ int main(void)
         TEST(noloop_is_not_told_of_its_own_writes),
         TEST(transactions_and_scripts_read_and_write_too),
         TEST(writes_over_http_are_told),
+        TEST(an_invalidation_is_sent_when_its_commit_is_durable),
+        TEST(a_long_script_reads_too),
+        TEST(replies_that_are_off_do_not_matter),
         TEST(optin_tracks_what_it_is_told_to),
         TEST(optout_leaves_out_what_it_is_told_to),
         TEST(broadcast_tells_of_all_keys_with_a_prefix),
@@ -616,6 +725,7 @@ int main(void)
         TEST(a_client_of_resp2_alone_is_told_nothing),
         TEST(the_table_is_bounded),
         TEST(very_many_are_told),
+        TEST(replies_are_as_in_redis),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

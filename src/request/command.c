@@ -6,11 +6,9 @@
 #include "base/list.h"
 #include "request/login.h"
 #include "request/multi.h"
-#include "request/notify.h"
 #include "request/observe.h"
 #include "request/publication.h"
 #include "request/touched.h"
-#include "request/tracking.h"
 
 #define NAME_BYTES_MAX 32
 #define END_WORK 1000 /* channels and notes of a client that end at once with it */
@@ -112,22 +110,21 @@ void command_init(struct env *env)
     env->settings.queue_prefetch = 16;
     logins_init(env);
     env->touched = touched_new();
-    env->trackings = trackings_new(env);
-    env->notifications = notify_new(env);
-    env_use_db(env, env->db);
     waiter_list_init(&env->following.waiters);
     observe_init(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->open != NULL) (*f)->open(env);
     }
+    env_use_db(env, env->db);
 }
 
 void env_use_db(struct env *env, struct db *db)
 {
     env->db = db;
     touched_of_engine(env->touched, db->engine);
-    trackings_of_engine(env->trackings, db->engine);
-    notify_of_engine(env->notifications, db->engine);
+    for (const struct feature *const *f = feature_table; *f != NULL; f++) {
+        if ((*f)->use_engine != NULL) (*f)->use_engine(env, db->engine);
+    }
 }
 
 void command_fini(struct env *env)
@@ -137,8 +134,6 @@ void command_fini(struct env *env)
     }
     logins_fini(env);
     touched_free(env->touched);
-    trackings_free(env->trackings);
-    notify_free(env->notifications);
     observe_fini(env);
     publications_free(env);
     pubsub_free(env->pubsub);
@@ -147,7 +142,6 @@ void command_fini(struct env *env)
 bool command_turn(struct env *env)
 {
     bool has_more = publications_turn(env);
-    notify_turn(env->notifications);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->turn != NULL && (*f)->turn(env)) has_more = true;
     }

@@ -26,6 +26,9 @@ struct feature {
     /* When env is filled, and at the end, when all clients are gone. */
     void (*open)(struct env *env);
     void (*close)(struct env *env);
+    /* After `open`, and when commands run on another database: before its engine's first commit, so
+     * that layers can be added. */
+    void (*use_engine)(struct env *env, struct engine *g);
     /* At the end of each turn of the loop. True: it has more to do at once. */
     bool (*turn)(struct env *env);
     /* Every 10 ms or so. */

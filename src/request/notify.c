@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "request/feature.h"
 #include "request/key_name.h"
 #include "request/publication.h"
+#include "request/table.h"
 
 #define TURN_WORK 4000000       /* nanoseconds, about, that one turn tells for */
 #define QUEUE_BYTES (64u << 20) /* on its way to many: more, and what comes is not told */
@@ -193,31 +195,42 @@ static void on_commit(void *arg, uint64_t version, const struct write_set *ws)
     }
 }
 
-struct notifications *notify_new(struct env *env)
+static void notify_open(struct env *env)
 {
     struct notifications *x = mem_new(sizeof *x);
     x->env = env;
     x->work = TURN_WORK;
     buf_init(&x->name);
     buf_init(&x->channel);
-    return x;
+    env->notifications = x;
 }
 
-void notify_free(struct notifications *x)
+static void notify_close(struct env *env)
 {
+    struct notifications *x = env->notifications;
     buf_fini(&x->name);
     buf_fini(&x->channel);
     mem_free(x);
 }
 
-void notify_of_engine(struct notifications *x, struct engine *g)
+static void notify_of_engine(struct env *env, struct engine *g)
 {
-    struct layer layer = {.kinds = LAYER_SPACE(SPACE_DATA), .on_commit = on_commit, .arg = x};
+    struct layer layer = {
+        .kinds = LAYER_SPACE(SPACE_DATA), .on_commit = on_commit, .arg = env->notifications};
     engine_add_layer(g, &layer);
 }
 
-void notify_turn(struct notifications *x)
+static bool notify_turn(struct env *env)
 {
+    struct notifications *x = env->notifications;
     x->work = TURN_WORK;
-    if (publications_bytes(x->env) == 0) x->is_late = false;
+    if (publications_bytes(env) == 0) x->is_late = false;
+    return false;
 }
+
+const struct feature notify_feature = {
+    .open = notify_open,
+    .close = notify_close,
+    .use_engine = notify_of_engine,
+    .turn = notify_turn,
+};

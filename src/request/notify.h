@@ -28,12 +28,6 @@ ERR_MUST_USE enum err notify_parse(struct slice text, uint64_t *flags, struct er
 /* Appends the text, in the order in which Redis shows it. */
 void notify_write(uint64_t flags, struct buf *out);
 
-struct notifications *notify_new(struct env *env);
-void notify_free(struct notifications *x);
-/* Its commits are told; before the first of them, once for each engine. */
-void notify_of_engine(struct notifications *x, struct engine *g);
-/* At the end of each turn of the loop. */
-void notify_turn(struct notifications *x);
 /* Why the running command writes, for struct txn: 0 when its operations say it, or nobody asks. */
 uint16_t notify_cause(const struct request *rq);
 

@@ -164,6 +164,7 @@
     X(channels_feature)                                                                            \
     X(latency_feature)                                                                             \
     X(monitor_feature)                                                                             \
+    X(notify_feature)                                                                              \
     X(push_feature)                                                                                \
     X(scan_feature)                                                                                \
     X(script_feature)                                                                              \

@@ -10,7 +10,7 @@
 #define TURN_WORK 20000 /* messages, or keys forgotten, in one turn, about */
 #define END_WORK 1000   /* of a client that ends: the rest in the turns that follow */
 
-struct trackings *trackings_new(struct env *env)
+void trackings_open(struct env *env)
 {
     struct trackings *x = mem_new(sizeof *x);
     x->env = env;
@@ -20,7 +20,7 @@ struct trackings *trackings_new(struct env *env)
     buf_init(&x->name);
     buf_init(&x->message);
     buf_init(&x->names);
-    return x;
+    env->trackings = x;
 }
 
 /* Forgets some of what an ended one has. False: there is more. */
@@ -36,8 +36,9 @@ static bool end_some(struct trackings *x, size_t *work)
     return true;
 }
 
-void trackings_free(struct trackings *x)
+void trackings_close(struct env *env)
 {
+    struct trackings *x = env->trackings;
     size_t all = SIZE_MAX;
     INVARIANT(x->clients == NULL);
     (void)end_some(x, &all);
@@ -50,8 +51,9 @@ void trackings_free(struct trackings *x)
 }
 
 /* What was read was read of another one. */
-void trackings_of_engine(struct trackings *x, struct engine *g)
+void trackings_of_engine(struct env *env, struct engine *g)
 {
+    struct trackings *x = env->trackings;
     struct layer layer = {
         .kinds = LAYER_SPACE(SPACE_DATA) | LAYER_FLUSH, .on_commit = tracking_on_commit, .arg = x};
     tracking_tell_all(x, 0);
@@ -125,34 +127,9 @@ void tracking_add_prefix(struct env *env, struct client *c, struct slice prefix)
     client_memory_grow(env, t->listener.bytes - before);
 }
 
-size_t tracking_prefixes(const struct client *c, struct arena *arena, struct slice **out)
-{
-    struct broadcast_member *at = NULL;
-    struct slice prefix;
-    size_t count = 0;
-    *out = arena_alloc(arena, TRACKING_PREFIXES_MAX * sizeof **out);
-    if (c->tracking == NULL) return 0;
-    while (count < TRACKING_PREFIXES_MAX &&
-           broadcast_prefix(&c->tracking->listener, &at, &prefix)) {
-        (*out)[count++] = arena_copy(arena, prefix);
-    }
-    return count;
-}
-
 void tracking_cache_next(struct client *c)
 {
     c->tracking->is_caching = true;
-}
-
-void tracking_look(const struct client *c, struct tracking_view *out)
-{
-    const struct client_tracking *t = c->tracking;
-    *out = (struct tracking_view){0};
-    if (t == NULL) return;
-    *out = (struct tracking_view){.is_on = true,
-                                  .options = t->options,
-                                  .is_caching = t->is_caching,
-                                  .is_broken = t->is_broken};
 }
 
 /* ---- what is read ---- */
@@ -208,19 +185,4 @@ void tracking_tick(struct env *env)
     struct trackings *x = env->trackings;
     size_t max = env->settings.tracking_keys_max;
     if (max != 0) tracked_bound(x->keys, 0, max, &x->work);
-}
-
-size_t tracking_bytes(const struct client *c)
-{
-    const struct client_tracking *t = c->tracking;
-    return t == NULL ? 0 : sizeof *t + t->tracker.bytes + t->listener.bytes;
-}
-
-void tracking_count(const struct env *env, struct tracking_counts *out)
-{
-    const struct trackings *x = env->trackings;
-    *out = (struct tracking_counts){.clients = x->client_count,
-                                    .keys = tracked_keys(x->keys),
-                                    .items = tracked_items(x->keys),
-                                    .prefixes = broadcast_prefixes(x->prefixes)};
 }

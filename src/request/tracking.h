@@ -29,11 +29,10 @@ struct tracking_view {
     bool is_broken;  /* the client that is told has gone */
 };
 
-struct trackings *trackings_new(struct env *env);
-/* When all clients are gone. */
-void trackings_free(struct trackings *x);
-/* Its commits are told; before the first of them, once for each engine. */
-void trackings_of_engine(struct trackings *x, struct engine *g);
+/* Of the feature (feature.h). */
+void trackings_open(struct env *env);
+void trackings_close(struct env *env);
+void trackings_of_engine(struct env *env, struct engine *g);
 
 /* Switches it on, or changes what a client that is tracked has asked for. The options are possible
  * (src/command/session/client_tracking.c). */

@@ -5,6 +5,10 @@
 #include "base/sparse.h"
 #include "engine/engine.h"
 
+/* A table that grows moves all that it has, within a turn of the loop: so there are many small ones
+ * for a large one, by the upper bits of the hash. */
+#define SHARDS 64
+
 struct tracked_database;
 
 struct tracked_key {
@@ -28,14 +32,16 @@ struct tracked_pair {
 
 /* The keys of a database: the oldest first. */
 struct tracked_database {
-    struct htab keys;
+    struct htab keys[SHARDS];
+    size_t count;
     struct tracked_key *first, *last;
     struct tracked_database *next; /* of those that were flushed */
 };
 
 struct tracked {
     struct sparse databases; /* of struct tracked_database */
-    struct htab pairs;
+    struct htab pairs[SHARDS];
+    size_t pair_count;
     struct tracked_key *due_first, *due_last;
     struct tracked_database *flushed; /* what is left of them goes a bit at a time */
     size_t keys;
@@ -45,17 +51,22 @@ struct pair_name {
     const void *who, *key;
 };
 
+static size_t shard(uint64_t hash)
+{
+    return (size_t)(hash >> 58);
+}
+
 struct tracked *tracked_new(void)
 {
     struct tracked *t = mem_new(sizeof *t);
-    htab_init(&t->pairs);
+    for (size_t i = 0; i < SHARDS; i++) htab_init(&t->pairs[i]);
     return t;
 }
 
 static void database_free(struct tracked_database *d)
 {
     INVARIANT(d->first == NULL);
-    htab_fini(&d->keys);
+    for (size_t i = 0; i < SHARDS; i++) htab_fini(&d->keys[i]);
     mem_free(d);
 }
 
@@ -63,7 +74,7 @@ void tracked_free(struct tracked *t)
 {
     struct tracked_database *d = NULL;
     if (t == NULL) return;
-    INVARIANT(t->pairs.count == 0 && t->due_first == NULL);
+    INVARIANT(t->pair_count == 0 && t->due_first == NULL);
     while (t->flushed != NULL) {
         d = t->flushed;
         t->flushed = d->next;
@@ -71,7 +82,7 @@ void tracked_free(struct tracked *t)
     }
     for (uint32_t i = 0; (d = sparse_next(&t->databases, &i)) != NULL; i++) database_free(d);
     sparse_fini(&t->databases);
-    htab_fini(&t->pairs);
+    for (size_t i = 0; i < SHARDS; i++) htab_fini(&t->pairs[i]);
     mem_free(t);
 }
 
@@ -81,7 +92,7 @@ static struct tracked_database *database_of(struct tracked *t, uint16_t number)
     struct tracked_database *d = *slot;
     if (d != NULL) return d;
     d = mem_new(sizeof *d);
-    htab_init(&d->keys);
+    for (size_t i = 0; i < SHARDS; i++) htab_init(&d->keys[i]);
     *slot = d;
     return d;
 }
@@ -100,7 +111,8 @@ static void key_unlink(struct tracked *t, struct tracked_key *k)
         return;
     }
     LIST_UNLINK(d->first, d->last, k, next, prev);
-    htab_remove(&d->keys, k->hash, &k->key);
+    htab_remove(&d->keys[shard(k->hash)], k->hash, &k->key);
+    d->count--;
 }
 
 /* Is it in a table that counts? Those of a flushed database do not. */
@@ -114,7 +126,8 @@ static void pair_drop(struct tracked *t, struct tracked_pair *p)
 {
     struct tracked_key *k = p->key;
     struct tracker *who = p->who;
-    htab_remove(&t->pairs, p->hash, &p->name);
+    htab_remove(&t->pairs[shard(p->hash)], p->hash, &p->name);
+    t->pair_count--;
     who->count--;
     who->bytes -= pair_bytes(p);
     STACK_UNLINK(k->first, p, key_next, key_prev);
@@ -138,7 +151,7 @@ static struct tracked_pair *pair_find(const struct tracked *t, const struct trac
 {
     struct pair_name name;
     uint64_t hash = pair_hash(&name, who, k);
-    return htab_find(&t->pairs, hash, slice_of(&name, sizeof name));
+    return htab_find(&t->pairs[shard(hash)], hash, slice_of(&name, sizeof name));
 }
 
 static void pair_add(struct tracked *t, struct tracker *who, struct tracked_key *k)
@@ -154,14 +167,16 @@ static void pair_add(struct tracked *t, struct tracker *who, struct tracked_key 
     STACK_PUSH(who->first, p, own_next, own_prev);
     who->count++;
     who->bytes += pair_bytes(p);
-    htab_insert(&t->pairs, p->hash, &p->name);
+    htab_insert(&t->pairs[shard(p->hash)], p->hash, &p->name);
+    t->pair_count++;
 }
 
 bool tracked_add(struct tracked *t, struct tracker *who, struct slice key)
 {
     uint64_t hash = hash_bytes(key);
     struct tracked_database *d = database_of(t, key_database(key));
-    struct tracked_key *k = htab_find(&d->keys, hash, key);
+    struct htab *table = &d->keys[shard(hash)];
+    struct tracked_key *k = htab_find(table, hash, key);
     if (k != NULL && (k->first->who == who || pair_find(t, who, k) != NULL)) return false;
     if (k == NULL) {
         k = mem_new(sizeof *k + key.len);
@@ -170,7 +185,8 @@ bool tracked_add(struct tracked *t, struct tracker *who, struct slice key)
         k->hash = hash;
         k->of = d;
         LIST_APPEND(d->first, d->last, k, next, prev);
-        htab_insert(&d->keys, hash, &k->key);
+        htab_insert(table, hash, &k->key);
+        d->count++;
         t->keys++;
     }
     pair_add(t, who, k);
@@ -189,8 +205,9 @@ static void become_due(struct tracked *t, struct tracked_key *k, uint64_t versio
 void tracked_change(struct tracked *t, struct slice key, uint64_t version, struct tracker *keeps)
 {
     struct tracked_database *d = sparse_get(&t->databases, key_database(key));
-    if (d == NULL || d->keys.count == 0) return;
-    struct tracked_key *k = htab_find(&d->keys, hash_bytes(key), key);
+    if (d == NULL || d->count == 0) return;
+    uint64_t hash = hash_bytes(key);
+    struct tracked_key *k = htab_find(&d->keys[shard(hash)], hash, key);
     if (k == NULL) return;
     struct tracked_pair *own = keeps != NULL ? pair_find(t, keeps, k) : NULL;
     if (own != NULL && own->key_next == NULL && own->key_prev == NULL) return;
@@ -205,7 +222,7 @@ void tracked_flush(struct tracked *t, uint16_t database)
     struct tracked_database *d = sparse_get(&t->databases, database);
     if (d == NULL || d->first == NULL) return;
     *sparse_slot(&t->databases, database) = NULL;
-    t->keys -= d->keys.count;
+    t->keys -= d->count;
     d->next = t->flushed;
     t->flushed = d;
 }
@@ -214,7 +231,7 @@ void tracked_flush(struct tracked *t, uint16_t database)
 static struct tracked_key *oldest(struct tracked *t, uint16_t database)
 {
     struct tracked_database *d = sparse_get(&t->databases, database);
-    if (d != NULL && d->keys.count > 1) return d->first;
+    if (d != NULL && d->count > 1) return d->first;
     for (uint32_t i = 0; (d = sparse_next(&t->databases, &i)) != NULL; i++) {
         if (i != database && d->first != NULL) return d->first;
     }
@@ -274,5 +291,5 @@ size_t tracked_keys(const struct tracked *t)
 
 size_t tracked_items(const struct tracked *t)
 {
-    return t->pairs.count;
+    return t->pair_count;
 }

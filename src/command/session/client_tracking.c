@@ -93,7 +93,7 @@ static enum err check_options(struct request *rq, const struct asked *a)
     } else if (o->is_broadcast && (o->is_optin || o->is_optout)) {
         why = "OPTIN and OPTOUT are not compatible with BCAST";
     } else if (o->is_optin && o->is_optout) {
-        why = "You can't use both OPTIN and OPTOUT options";
+        why = "You can't specify both OPTIN mode and OPTOUT mode";
     } else if ((o->is_optin && was.options.is_optout) || (o->is_optout && was.options.is_optin)) {
         why = "You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and "
               "then re-enabling it with a different mode.";
@@ -279,6 +279,9 @@ static void tracked_client_bytes(const struct client *c, struct client_memory *o
 }
 
 const struct feature tracking_feature = {
+    .open = trackings_open,
+    .close = trackings_close,
+    .use_engine = trackings_of_engine,
     .turn = tracking_turn,
     .tick = tracking_tick,
     .client_gone = tracked_client_gone,
