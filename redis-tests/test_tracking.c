@@ -522,7 +522,8 @@ static void what_does_not_go_together_is_refused(void **state)
          "-ERR The client ID you want redirect to does not exist"},
         {"CLIENT TRACKING ON PREFIX a", "-ERR PREFIX option requires BCAST mode to be enabled"},
         {"CLIENT TRACKING ON BCAST OPTIN", "-ERR OPTIN and OPTOUT are not compatible with BCAST"},
-        {"CLIENT TRACKING ON OPTIN OPTOUT", "-ERR You can't specify both OPTIN mode and OPTOUT mode"},
+        {"CLIENT TRACKING ON OPTIN OPTOUT",
+         "-ERR You can't specify both OPTIN mode and OPTOUT mode"},
         {"CLIENT TRACKING ON BCAST PREFIX ab PREFIX a",
          "-ERR Prefix 'ab' overlaps with another provided prefix 'a'. Prefixes for a single client "
          "must not overlap."},

@@ -129,6 +129,20 @@ static void when_there_are_far_more_keys_it_is_made_anew(void **state)
     rig_fini(&r);
 }
 
+/* They are read in several chunks. */
+static void all_of_many_keys_are_in_it(void **state)
+{
+    (void)state;
+    struct rig r;
+    open_with(&r, 10, 1 << 20);
+    fill(&r, "k", 20000);
+    rig_crash(&r); /* and nothing is in memory */
+    ask_until(&r, ABSENT_ON);
+    for (int i = 0; i < 20000; i++) rig_expect(&r, key_of(0, "k%d", i), "v");
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 static void without_memory_for_it_there_is_none(void **state)
 {
     (void)state;
@@ -162,6 +176,7 @@ int main(void)
         cmocka_unit_test(no_key_that_is_there_is_said_to_be_absent),
         cmocka_unit_test(it_goes_on_over_flushes_and_begins_anew_after_a_start),
         cmocka_unit_test(when_there_are_far_more_keys_it_is_made_anew),
+        cmocka_unit_test(all_of_many_keys_are_in_it),
         cmocka_unit_test(without_memory_for_it_there_is_none),
         cmocka_unit_test(few_reads_are_not_worth_it),
     };
