@@ -190,6 +190,7 @@ static void every_mutable_setting_can_be_set(void **state)
         {"script-memory-limit", "2mb", "2097152"},
         {"tracking-table-max-keys", "5", "5"},
         {"notify-keyspace-events", "Kx$gE", "g$xKE"},
+        {"redis-version", "7.4.0", "7.4.0"},
         {"slowlog-log-slower-than", "-1", "-1"},
         {"slowlog-max-len", "5", "5"},
         {"latency-monitor-threshold", "5", "5"},

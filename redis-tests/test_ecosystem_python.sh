@@ -10,7 +10,7 @@ install_ecosystem_python || finish
 
 start_server
 export PYTHONDONTWRITEBYTECODE=1
-for library in redis_py_lock django_redis_cache cashews_cache spring_keys; do
+for library in redis_py_lock redis_py_cache django_redis_cache cashews_cache spring_keys; do
     talk 60 "$ecosystem_python" "redis-tests/ecosystem/$library.py" "$port"
 done
 stop_server

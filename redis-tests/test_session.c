@@ -76,6 +76,17 @@ static void hello_refuses_what_it_does_not_speak(void **state)
     raw_expect(fd, "$-1\r\n"); /* still protocol 2 */
 }
 
+static void the_version_of_redis_is_a_setting(void **state)
+{
+    expect(c, "+OK", "CONFIG SET redis-version 7.4.0");
+    expect(c, "[server redis version 7.4.0 *", "HELLO");
+    assert_non_null(strstr(ask(c, "INFO server"), "redis_version:7.4.0\r\n"));
+    expect(c, "-ERR CONFIG SET failed *redis-version must be one of 7.0.15, 7.4.0",
+           "CONFIG SET redis-version 8.0.0");
+    expect(c, "+OK", "CONFIG SET redis-version 7.0.15");
+    expect(c, "[server redis version 7.0.15 *", "HELLO");
+}
+
 static void hello_sets_the_name(void **state)
 {
     raw_say(fd, "HELLO 3 AUTH default any SETNAME lib:1\r\n");
@@ -419,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(hello_answers_seven_pairs),
         TEST(hello_refuses_what_it_does_not_speak),
+        TEST(the_version_of_redis_is_a_setting),
         TEST(hello_sets_the_name),
         TEST(auth_says_that_there_is_no_password),
         TEST(resp3_has_its_own_nil_and_map_and_text),

@@ -200,6 +200,11 @@ void client_reset(struct client *c, struct env *env)
     }
 }
 
+const char *redis_version(const struct env *env)
+{
+    return env->settings.is_redis_7_4 ? "7.4.0" : REDIS_COMPATIBLE_VERSION;
+}
+
 void client_fini(struct client *c, struct env *env)
 {
     client_drop_pending(c);

@@ -266,6 +266,7 @@ struct request_settings {
     int64_t script_time_ms;         /* that a script may take */
     size_t script_memory_max;       /* bytes that a script may have */
     struct memory_sizes memory;
+    bool is_redis_7_4;        /* what redis_version() says */
     unsigned notify_events;   /* enum notify_flag; 0 = nothing is told */
     size_t tracking_keys_max; /* that CLIENT TRACKING remembers; 0 = no bound */
     size_t metrics_names;     /* of queues, indexes and databases, each: src/http/metrics.h */
@@ -494,8 +495,10 @@ enum err command_help_run(struct request *rq);
     }
 
 /* What HELLO and INFO call the version of Redis that libraries may take this server for: those that
- * gate features by it find what they expect. */
+ * gate features by it find what they expect. The setting redis-version may say 7.4.0 instead, since
+ * some libraries want that before they use CLIENT TRACKING. */
 #define REDIS_COMPATIBLE_VERSION "7.0.15"
+const char *redis_version(const struct env *env);
 /* Of one page of KV.LIST and its like. */
 #define LIST_LIMIT_MAX 10000
 #define LIST_PAGE_BYTES_MAX (16u << 20)

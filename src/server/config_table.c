@@ -5,6 +5,7 @@
  * a type each.
  */
 #include "net/io_threads.h"
+#include "request/command.h"
 #include "server/setting.h"
 
 /* A yes|no setting is a word setting too: {"no", "yes", NULL}. */
@@ -18,6 +19,7 @@ static const char *const user_words[] = {"off", "cn", "uri", NULL};
 static const char *const delete_words[] = {"prefix", "exact", NULL};
 static const char *const backend_words[] = {"local", "postgresql", NULL};
 static const char *const quorum_words[] = {"quorum", "provider", "async", NULL};
+static const char *const version_words[] = {REDIS_COMPATIBLE_VERSION, "7.4.0", NULL};
 static const char *const debug_words[] = {"no", "yes", "local", NULL};
 
 #define AT(member) offsetof(struct config, member)
@@ -233,6 +235,9 @@ static const struct setting settings[] = {
      NULL, MUTABLE, "keys that CLIENT TRACKING remembers; 0 = no bound"},
     {"notify-keyspace-events", SETTING_EVENTS, AT(notify_events), "", 0, 0, NULL, MUTABLE,
      "events of keys that are published: K E g $ x and others as in Redis; \"\" = none"},
+    {"redis-version", SETTING_WORD, AT(redis_version), REDIS_COMPATIBLE_VERSION, 0, 0,
+     version_words, MUTABLE,
+     "what HELLO and INFO say is the version of Redis; some libraries cache from 7.4.0 on only"},
     {"slowlog-log-slower-than", SETTING_SIGNED, AT(slowlog_slower_than_us), "10000", MINUS_1,
      (uint64_t)INT64_MAX, NULL, MUTABLE,
      "microseconds from which on a command is in the slow log; 0 = every one, -1 = none"},

@@ -41,7 +41,7 @@ static void write_server(struct request *rq, struct buf *out)
     uname(&name);
     int64_t up_s = (clock_wall_ms() - env->about.started_ms) / 1000;
     buf_printf(out, "redis_version:%s\r\ntupled_version:%s\r\nredis_git_sha1:00000000\r\n",
-               REDIS_COMPATIBLE_VERSION, env->about.version);
+               redis_version(env), env->about.version);
     buf_printf(out, "redis_build_id:0\r\nredis_mode:standalone\r\nos:%s %s %s\r\narch_bits:64\r\n",
                name.sysname, name.release, name.machine);
     uint16_t port = env->about.port != 0 || env->tls == NULL ? env->about.port : env->tls->port;

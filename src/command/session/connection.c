@@ -49,7 +49,7 @@ static void reply_hello(struct request *rq)
     resp_bulk_str(w, "server");
     resp_bulk_str(w, "redis");
     resp_bulk_str(w, "version");
-    resp_bulk_str(w, REDIS_COMPATIBLE_VERSION);
+    resp_bulk_str(w, redis_version(rq->env));
     resp_bulk_str(w, "proto");
     resp_int(w, w->proto);
     resp_bulk_str(w, "id");
