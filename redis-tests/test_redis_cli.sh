@@ -73,7 +73,7 @@ same "... is done" 2000 "$(cli KV.COUNT PREFIX '["p"]')"
 # What `help` says of a command is what the manual says, in the words of this redis-cli: no <>, no
 # blanks around |, and [x ...] as [x [x ...]].
 manual=$(dirname "$0")/../docs/commands.md
-sed -n 's/^    \([A-Z]\)/\1/p' "$manual" | grep -vE '^KV\.(ATOMIC|LOAD|CONNECT WRITE)' | sed -E '
+awk '/^### / { is_next = 1 } /^    / { if (is_next) print substr($0, 5); is_next = 0 }' "$manual" | grep -vE '^KV\.(ATOMIC|LOAD|CONNECT WRITE)' | sed -E '
     s/([a-z-]+) \[\1 \.\.\.\]/\1 @\1@/g
     s/\[([a-z-]+) \.\.\.\]/[\1 [\1 ...]]/g
     s/([a-z-]+) @\1@/\1 [\1 ...]/g
