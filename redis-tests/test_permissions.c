@@ -87,6 +87,19 @@ static const struct row rows[] = {
     {"INCRBYFLOAT n 1.5", {"~n"}, false},
     {"MOVE s 3", {"~s"}, false},
     {"COPY s d DB 3", {"%R~s", "%W~d"}, false},
+    {"JSON.GET j", {"%R~j"}, false},
+    {"JSON.MGET j i $", {"%R~j", "%R~i"}, false},
+    {"JSON.TYPE j", {"%R~j"}, false},
+    {"JSON.OBJKEYS j", {"%R~j"}, false},
+    {"JSON.OBJLEN j", {"%R~j"}, false},
+    {"JSON.ARRLEN j .l", {"%R~j"}, false},
+    {"JSON.STRLEN j .t", {"%R~j"}, false},
+    {"JSON.DEBUG MEMORY j", {"%R~j"}, false},
+    {"JSON.SET j .b 1", {"~j"}, false},
+    {"JSON.DEL j .b", {"~j"}, false},
+    {"JSON.FORGET j .b", {"~j"}, false},
+    {"JSON.ARRAPPEND j .l 1", {"~j"}, false},
+    {"JSON.NUMINCRBY j .n 1", {"~j"}, false},
     {"LCS s t", {"%R~s", "%R~t"}, false},
     {"MGET s t", {"%R~s", "%R~t"}, false},
     {"MSET s 1 t 2", {"%W~s", "%W~t"}, false},
@@ -297,6 +310,8 @@ static const char *const without_subjects[] = {
     "memory|doctor",
     "memory|help",
     "memory|malloc-stats",
+    "json.debug",
+    "json.debug|help",
     "memory|purge",
     "memory|stats",
     "module*",
@@ -330,6 +345,7 @@ static void prepare(void)
     expect(c, "+OK", "MSET s text t text n 1");
     for (int i = 1; i < 4; i++) expect(c, "@", "KV.SET ['k',%d] {'a':%d,'t':'x'}", i, i);
     expect(c, "*", "KV.SET ['a'] [0]");
+    expect(c, "*", "KV.SET ['j'] {'l':[],'t':'x','n':1}");
     expect(c, "*", "KV.INDEX CREATE by PREFIX ['k'] ON 1 a IF NOT EXISTS");
     expect(c, "*", "KV.INDEX CREATE words PREFIX ['k'] TEXT 1 t IF NOT EXISTS");
     expect(c, "*", "KV.INDEX DROP new");

@@ -179,7 +179,7 @@ static void a_user_has_a_view(void **state)
         {"ACL GETUSER gui", "[flags [on view=tuples] passwords*"},
         {"ACL DRYRUN gui TYPE team/#1", "+OK"},
         {"ACL DRYRUN gui TYPE other/#1",
-         "User gui has no permissions to access the 'other/#1' key"},
+         "This user has no permissions to access the 'other/#1' key"},
         {"CLIENT VIEW", "plain"},
         {"AUTH gui pw", "+OK"},
         {"CLIENT VIEW", "tuples"},

@@ -402,7 +402,7 @@ static const struct command sub_memory = {
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "json",
     .since = "0.1.0",
-    .summary = "The number of bytes of what is at the path, as text.",
+    .summary = "How many bytes the text of a value, or of what is at the path in it, has.",
     .syntax = "key [path]",
     .run = memory_run,
 };

@@ -160,7 +160,7 @@ const struct command cmd_json_set = {
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
-    .key_flags = KEY_RW | KEY_UPDATE,
+    .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "json",
     .since = "0.1.0",
     .summary = "Sets a value, or what is at the path in it, to typed JSON. The expiry stays.",
@@ -199,14 +199,14 @@ static enum err del_run(struct request *rq)
     if (r == OK) resp_int(rq->w, is_there);
     return r;
 }
-JSON_COMMAND(del, "del", -2, CMD_WRITE, KEY_RW | KEY_DELETE, 1, 1, 1,
+JSON_COMMAND(del, "del", -2, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1, 1,
              "Deletes a value, or what is at the path in it; 1 or 0.", "key [path]");
 
 static enum err forget_run(struct request *rq)
 {
     return del_run(rq);
 }
-JSON_COMMAND(forget, "forget", -2, CMD_WRITE, KEY_RW | KEY_DELETE, 1, 1, 1, "As JSON.DEL.",
+JSON_COMMAND(forget, "forget", -2, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1, 1, "As JSON.DEL.",
              "key [path]");
 
 /* ---- JSON.ARRAPPEND ---- */
@@ -271,7 +271,7 @@ static enum err arrappend_run(struct request *rq)
     edit_fini(&x);
     return r;
 }
-JSON_COMMAND(arrappend, "arrappend", -4, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, 1, 1,
+JSON_COMMAND(arrappend, "arrappend", -4, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1, 1,
              "Appends items to an array; the reply is its length.", "key path value [value ...]");
 
 /* ---- JSON.NUMINCRBY ---- */
