@@ -258,7 +258,7 @@ static void check_info(const struct shape *s, const struct node *info, const cha
     const struct node *categories = &info->elements[6];
     expect_statuses(s, categories,
                     " @read @write @keyspace @string @admin @dangerous @pubsub @blocking "
-                    "@connection @transaction @fast @slow @kv @queue @index @watch @bitmap "
+                    "@connection @transaction @fast @slow @kv @queue @index @watch @bitmap @json "
                     "@scripting ");
     assert_true(categories->count > 0);
     for (size_t i = 7; i < 10; i++) assert_int_equal(info->elements[i].type, '*');

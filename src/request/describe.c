@@ -83,9 +83,11 @@ void command_categories(const struct command *parent, const struct command *c, s
 {
     const char *module = command_module(parent, c, arena);
     unsigned flags = c->flags;
-    /* What is about keys of any kind, or about bits, is no string command in Redis, though words
-     * name the keys. */
-    if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0) flags &= ~(unsigned)CMD_STRING;
+    /* What is about keys of any kind, about bits or about JSON is no string command in Redis, though
+     * words name the keys. */
+    if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0 || module != NULL) {
+        flags &= ~(unsigned)CMD_STRING;
+    }
     *out = (struct words){0};
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         if ((flags & flag_words[i].flag) == 0 || flag_words[i].category == NULL) continue;
@@ -108,7 +110,7 @@ const char *category_name(size_t i)
         "keyspace", "read",   "write",       "set",       "sortedset",  "list",        "hash",
         "string",   "bitmap", "hyperloglog", "geo",       "stream",     "pubsub",      "admin",
         "fast",     "slow",   "blocking",    "dangerous", "connection", "transaction", "scripting",
-        "kv",       "queue",  "index",       "watch",
+        "kv",       "queue",  "index",       "watch",     "json",
     };
     return i < sizeof names / sizeof names[0] ? names[i] : NULL;
 }
