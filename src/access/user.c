@@ -133,6 +133,7 @@ static void user_reset(struct user *u)
 {
     u->is_on = u->is_nopass = false;
     u->payload = PAYLOAD_SANITIZED; /* as in Redis, where a new user has neither word */
+    u->sees_tuples = false;
     u->secret_count = 0;
     selectors_clear(u);
     selector_fini(u->selectors);
@@ -151,6 +152,8 @@ static bool user_rule(struct user *u, struct slice word)
                slice_is_word(word, "SKIP-SANITIZE-PAYLOAD")) {
         u->payload = word.len == strlen("sanitize-payload") ? PAYLOAD_SANITIZED
                                                             : PAYLOAD_UNSANITIZED;
+    } else if (slice_is_word(word, "VIEW=TUPLES") || slice_is_word(word, "VIEW=PLAIN")) {
+        u->sees_tuples = word.len == strlen("view=tuples");
     } else if (slice_is_word(word, "CLEARSELECTORS")) {
         selectors_clear(u);
     } else if (slice_is_word(word, "RESET")) {
@@ -171,6 +174,9 @@ static enum err rule(struct user *u, const struct access_catalog *catalog, struc
         return rule_selector(u, catalog, word, e);
     }
     if (word.len == 0 || user_rule(u, word)) return OK;
+    if (slice_has_prefix(word, slice_str("view="))) {
+        return error_set(e, ERR_SYNTAX, "a view is plain or tuples");
+    }
     return selector_rule(u->selectors, catalog, word, e);
 }
 
@@ -190,6 +196,7 @@ static struct user *user_copy(const struct user *from)
     u->is_on = from->is_on;
     u->is_nopass = from->is_nopass;
     u->payload = from->payload;
+    u->sees_tuples = from->sees_tuples;
     for (size_t i = 0; i < from->secret_count; i++) {
         bool is_nopass = u->is_nopass;
         secret_add(u, &from->secrets[i]);
@@ -209,6 +216,7 @@ static void user_take(struct user *u, struct user *changed)
     u->is_on = changed->is_on;
     u->is_nopass = changed->is_nopass;
     u->payload = changed->payload;
+    u->sees_tuples = changed->sees_tuples;
     changed->selectors = selectors;
     changed->secrets = secrets;
     u->is_unlimited = false;
@@ -292,6 +300,7 @@ void user_describe(const struct user *u, struct buf *out)
     buf_append_str(out, u->is_on ? "on" : "off");
     if (u->is_nopass) buf_append_str(out, " nopass");
     if (payload != NULL) buf_printf(out, " %s", payload);
+    if (u->sees_tuples) buf_append_str(out, " view=tuples");
     for (size_t i = 0; i < u->secret_count; i++) {
         char hex[SECRET_HEX_BYTES + 1];
         secret_to_hex(&u->secrets[i], hex);

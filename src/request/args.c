@@ -11,6 +11,7 @@
 #include "request/hint.h"
 #include "request/keys.h"
 #include "request/notify.h"
+#include "request/view.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -95,12 +96,15 @@ enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
     if (key_again(rq, arg, true, key)) return OK;
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
-    if (arg.len < KEY_BYTES_MAX && utf8_valid_bytes(arg) == arg.len) {
+    if (view_is_tuples(rq->client)) {
+        enum err r = key_from_path(arg, false, rq->scratch, &rq->error);
+        if (r != OK) return r;
+    } else if (arg.len < KEY_BYTES_MAX && utf8_valid_bytes(arg) == arg.len) {
         key_add_string(rq->scratch, arg);
     } else if (arg.len < KEY_BYTES_MAX) {
         key_add_bytes(rq->scratch, arg);
     }
-    if (arg.len >= KEY_BYTES_MAX || rq->scratch->len > KEY_HEAD_BYTES + KEY_BYTES_MAX) {
+    if (rq->scratch->len == KEY_HEAD_BYTES || rq->scratch->len > KEY_HEAD_BYTES + KEY_BYTES_MAX) {
         return error_set(&rq->error, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
     }
     *key = arena_copy(rq->arena, buf_slice(rq->scratch));
@@ -117,7 +121,10 @@ enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
 enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key)
 {
     uint8_t first = arg.len > 0 ? arg.data[0] : 0;
-    bool is_tuple = first == '[' || (first & 0xf0) == 0x90 || first == 0xdc || first == 0xdd;
+    /* Heads of a MessagePack array; of those with a length after them, UTF-8 has no 00 there. */
+    bool is_pack = (first & 0xf0) == 0x90 ||
+                   ((first == 0xdc || first == 0xdd) && arg.len > 1 && arg.data[1] == 0);
+    bool is_tuple = first == '[' || is_pack;
     return is_tuple ? arg_key(rq, arg, key) : arg_string_key(rq, arg, key);
 }
 

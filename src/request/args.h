@@ -11,8 +11,8 @@ ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice
  * again to whoever reads the same words. Not those with placeholders. */
 void keys_keep(struct request *rq);
 void keys_find_again(struct request *rq);
-/* A plain word as the string view has it: the key of that one string part, or, when it is not
- * UTF-8, of that one bytes part. */
+/* A key as the client's view has it (view.h). Plain: of that one string part, or, when it is not
+ * UTF-8, of that one bytes part. Tuples: of its path form. */
 ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key);
 /* Any form: JSON and MessagePack by their first byte, every other word as arg_string_key. */
 ERR_MUST_USE enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key);

@@ -5,6 +5,7 @@
 #include "request/client_memory.h"
 #include "request/multi.h"
 #include "request/tracking.h"
+#include "request/view.h"
 #include "request/watched.h"
 
 /* As Redis: O monitor, b waiting, x in MULTI, P listening, t tracked, R who is told instead has
@@ -54,4 +55,5 @@ void client_info_write(const struct client *c, struct buf *out)
                c->last_command != NULL ? c->last_command->name : "NULL", (int)user.len,
                (const char *)user.data, tracked.is_on ? (long long)tracked.options.redirect : -1LL,
                c->proto, c->lib_name, c->lib_version);
+    if (view_is_tuples(c)) buf_append_str(out, " view=tuples");
 }

@@ -66,6 +66,9 @@ struct user;
 struct access_log; /* access/log.h */
 struct line_file;  /* base/line_file.h */
 
+/* CLIENT VIEW: see view.h. */
+enum key_view { VIEW_OF_USER, VIEW_PLAIN, VIEW_TUPLES };
+
 enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
 
 /* Why a blocked command is run again. */
@@ -133,6 +136,7 @@ struct client {
     char lib_name[CLIENT_NAME_MAX];
     char lib_version[CLIENT_NAME_MAX];
     enum reply_mode reply_mode;
+    enum key_view view;
     bool is_readonly;        /* READONLY: a node that stands by answers its reads */
     int64_t follow_since_us; /* monotonic: its command waits for following; 0 = none does */
     bool is_no_evict;        /* CLIENT NO-EVICT: it is not closed for want of memory */

@@ -30,7 +30,7 @@ static const struct {
     {'g', true, NOTIFY_GENERIC}, {'$', true, NOTIFY_STRING},    {'l', true, 1 << 8},
     {'s', true, 1 << 9},         {'h', true, 1 << 10},          {'z', true, 1 << 11},
     {'x', true, NOTIFY_EXPIRED}, {'e', true, 1 << 12},          {'t', true, 1 << 13},
-    {'d', true, 1 << 14},        {'K', false, NOTIFY_KEYSPACE}, {'E', false, NOTIFY_KEYEVENT},
+    {'d', true, NOTIFY_MODULE},  {'K', false, NOTIFY_KEYSPACE}, {'E', false, NOTIFY_KEYEVENT},
     {'m', false, 1 << 15},       {'n', false, 1 << 16},
 };
 #define LETTERS (sizeof letters / sizeof letters[0])
@@ -106,6 +106,11 @@ static const struct {
     {"copy", {NOTIFY_GENERIC, "copy_to", "del"}},
     {"move", {NOTIFY_GENERIC, "move_to", "move_from"}},
     {"restore", {NOTIFY_GENERIC, "restore", "del"}},
+    {"json.set", {NOTIFY_MODULE, "json_set", "del"}},
+    {"json.del", {NOTIFY_MODULE, "json_del", "json_del"}},
+    {"json.forget", {NOTIFY_MODULE, "json_del", "json_del"}},
+    {"json.arrappend", {NOTIFY_MODULE, "json_arrappend", "del"}},
+    {"json.numincrby", {NOTIFY_MODULE, "json_numincrby", "del"}},
 };
 #define COMMANDS_TOLD (sizeof by_command / sizeof by_command[0])
 

@@ -21,6 +21,7 @@ enum notify_flag {
     NOTIFY_GENERIC = 1 << 2,  /* g */
     NOTIFY_STRING = 1 << 3,   /* $ */
     NOTIFY_EXPIRED = 1 << 4,  /* x */
+    NOTIFY_MODULE = 1 << 14,  /* d: of the commands JSON.* */
 };
 
 /* The setting's text, in flags. ERR_SYNTAX. */

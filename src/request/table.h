@@ -57,6 +57,19 @@
     X(cmd_incrby)                                                                                  \
     X(cmd_incrbyfloat)                                                                             \
     X(cmd_info)                                                                                    \
+    X(cmd_json_arrappend)                                                                          \
+    X(cmd_json_arrlen)                                                                             \
+    X(cmd_json_debug)                                                                              \
+    X(cmd_json_del)                                                                                \
+    X(cmd_json_forget)                                                                             \
+    X(cmd_json_get)                                                                                \
+    X(cmd_json_mget)                                                                               \
+    X(cmd_json_numincrby)                                                                          \
+    X(cmd_json_objkeys)                                                                            \
+    X(cmd_json_objlen)                                                                             \
+    X(cmd_json_set)                                                                                \
+    X(cmd_json_strlen)                                                                             \
+    X(cmd_json_type)                                                                               \
     X(cmd_keys)                                                                                    \
     X(kv_ack)                                                                                      \
     X(kv_append)                                                                                   \

@@ -11,6 +11,7 @@
 #include "request/key_name.h"
 #include "request/permission.h"
 #include "request/tracking_int.h"
+#include "request/view.h"
 
 #define CHANNEL "__redis__:invalidate"
 #define WORK_BYTES 512 /* of a message: as much work as one more */
@@ -82,7 +83,7 @@ static void tell_key(void *arg, struct tracker *who, struct slice key, uint64_t 
     }
     struct resp_writer w = {.out = &x->message, .proto = to->proto};
     buf_clear(&x->name, 64 * 1024);
-    key_name(key, &x->name);
+    view_name(t->client, key, &x->name);
     buf_require(&x->name);
     resp_array(&w, 1);
     resp_bulk(&w, buf_slice(&x->name));
@@ -126,7 +127,10 @@ static bool own_names(struct trackings *x, const struct client_tracking *t,
     buf_init(&names);
     for (const struct broadcast_item *i = k->first; i != NULL; i = i->next) {
         if (!is_told(x, t, i)) continue;
-        resp_bulk(&of_names, i->name);
+        buf_clear(&x->name, 64 * 1024);
+        view_name(t->client, i->key, &x->name);
+        buf_require(&x->name);
+        resp_bulk(&of_names, buf_slice(&x->name));
         count++;
     }
     resp_array(w, count);
@@ -161,7 +165,8 @@ static size_t tell_block(void *arg, struct listener *who, const struct broadcast
     }
     struct resp_writer w = {.out = &x->message, .proto = to->proto};
     const struct user *u = t->client->user;
-    bool is_all = !t->options.is_noloop && u != NULL && u->is_unlimited;
+    bool is_all = !t->options.is_noloop && u != NULL && u->is_unlimited &&
+                  !view_is_tuples(t->client);
     if (is_all) {
         all_names(x, k);
         buf_append(&x->message, x->names.data, x->names.len);

@@ -119,10 +119,11 @@ static void reply_selector(struct request *rq, const struct selector *s)
 static void reply_flags(struct request *rq, const struct user *u)
 {
     const char *payload = user_payload_word(u);
-    resp_set(rq->w, 1 + (size_t)u->is_nopass + (payload != NULL));
+    resp_set(rq->w, 1 + (size_t)u->is_nopass + (payload != NULL) + (size_t)u->sees_tuples);
     resp_bulk_str(rq->w, u->is_on ? "on" : "off");
     if (u->is_nopass) resp_bulk_str(rq->w, "nopass");
     if (payload != NULL) resp_bulk_str(rq->w, payload);
+    if (u->sees_tuples) resp_bulk_str(rq->w, "view=tuples");
 }
 
 static enum err getuser_run(struct request *rq)
@@ -223,9 +224,10 @@ static void reply_denial(struct request *rq, const struct denial *d)
     resp_bulk(rq->w, buf_slice(text));
 }
 
-/* The words are those of a request, and only asked about. */
+/* The words are those of a request, and only asked about; its keys are as the user names them. */
 static enum err dryrun_run(struct request *rq)
 {
+    enum key_view own = rq->client->view;
     const struct user *u = users_find(rq->env->users, rq->argv[2]);
     struct request inner = *rq;
     struct denial d = {.command = NULL};
@@ -237,7 +239,9 @@ static enum err dryrun_run(struct request *rq)
                          (const char *)rq->argv[2].data);
     }
     enum err r = command_find_words(&inner);
+    rq->client->view = u->sees_tuples ? VIEW_TUPLES : VIEW_PLAIN;
     if (r == OK) r = permission_check(&inner, u, &d);
+    rq->client->view = own;
     if (r == OK) {
         resp_simple(rq->w, "OK");
     } else if (r == ERR_NOPERM) {

@@ -6,6 +6,7 @@
 #include "request/command.h"
 #include "request/nodes.h"
 #include "request/table.h"
+#include "request/view.h"
 
 static enum err no_cluster_run(struct request *rq)
 {
@@ -98,8 +99,23 @@ const struct command cmd_lolwut = {
     .run = lolwut_run,
 };
 
+/* Tools that show keys offer JSON where they find this module, with paths from version 2 on. */
+#define JSON_MODULE "ReJSON"
+#define JSON_MODULE_VERSION 20609
+
 static enum err list_run(struct request *rq)
 {
+    bool has_json = view_is_tuples(rq->client);
+    resp_array(rq->w, has_json);
+    if (!has_json) return OK;
+    resp_map(rq->w, 4);
+    resp_bulk_str(rq->w, "name");
+    resp_bulk_str(rq->w, JSON_MODULE);
+    resp_bulk_str(rq->w, "ver");
+    resp_int(rq->w, JSON_MODULE_VERSION);
+    resp_bulk_str(rq->w, "path");
+    resp_bulk_str(rq->w, "");
+    resp_bulk_str(rq->w, "args");
     resp_array(rq->w, 0);
     return OK;
 }
@@ -110,7 +126,7 @@ static const struct command sub_list = {
     .flags = CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
-    .summary = "The loaded modules: none.",
+    .summary = "The loaded modules: none; with CLIENT VIEW TUPLES, the one that its JSON commands are of.",
     .syntax = "",
     .run = list_run,
 };

@@ -1,12 +1,12 @@
-/* string_keys: the string view's commands about keys, whatever their values: DEL, UNLINK, EXISTS,
+/* plain_keys: the string view's commands about keys, whatever their values: DEL, UNLINK, EXISTS,
  * TYPE, and those that are a KV.* command with a plain word for its key.
  */
-#include "codec/value.h"
 #include "command/kv/kv_int.h"
 #include "request/args.h"
 #include "request/command.h"
 #include "request/keys.h"
 #include "request/table.h"
+#include "request/view.h"
 
 #define KEYS_COMMAND(id, word, words, more, uses, last, function, text, arguments)                 \
     const struct command cmd_##id = {                                                              \
@@ -108,22 +108,12 @@ KEYS_COMMAND(pexpiretime, "pexpiretime", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, 
              1, pexpiretime_run,
              "The Unix time in ms at which a plain key expires; -1 never, -2 absent.", "key");
 
-/* Bytes are Redis's `string`, so a string of ours is `text`; every other value has the name of its
- * own type. */
 static enum err type_run(struct request *rq)
 {
     struct entry entry;
-    struct slice bytes;
     enum err r = read_plain(rq, rq->argv[1], &entry);
     if (r != OK) return r;
-    if (!entry.exists) {
-        resp_simple(rq->w, "none");
-    } else if (value_bytes_of(entry.value, &bytes)) {
-        resp_simple(rq->w, "string");
-    } else {
-        const char *name = value_type_name(entry.value);
-        resp_simple(rq->w, strcmp(name, "string") == 0 ? "text" : name);
-    }
+    resp_simple(rq->w, entry.exists ? view_type(rq->client, entry.value) : "none");
     return OK;
 }
 KEYS_COMMAND(type, "type", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, 1, type_run,

@@ -63,24 +63,6 @@ void memory_measure(struct env *env, struct memory_figures *out)
 
 /* ---- MEMORY ---- */
 
-/* A tuple in any of its forms, or a word: the key of one string part. */
-static enum err key_of_any_form(struct request *rq, struct slice arg, struct slice *key)
-{
-    uint8_t first = arg.len > 0 ? arg.data[0] : 0;
-    /* Heads of a MessagePack array; of those with a length after them, UTF-8 has no 00 there. */
-    bool is_pack = (first & 0xf0) == 0x90 ||
-                   ((first == 0xdc || first == 0xdd) && arg.len > 1 && arg.data[1] == 0);
-    if (first == '[' || is_pack || arg.len > KEY_BYTES_MAX) return arg_key(rq, arg, key);
-    buf_clear(rq->scratch, SIZE_MAX);
-    engine_key_begin(rq->scratch, rq->client->database);
-    size_t head = rq->scratch->len;
-    key_add_string(rq->scratch, arg);
-    struct slice tuple = slice_of(rq->scratch->data + head, rq->scratch->len - head);
-    enum err r = key_check(tuple, &rq->error);
-    if (r == OK) *key = arena_copy(rq->arena, buf_slice(rq->scratch));
-    return r;
-}
-
 static enum err usage_run(struct request *rq)
 {
     struct slice key = {0};
@@ -92,7 +74,7 @@ static enum err usage_run(struct request *rq)
     } else if (rq->argc != 3) {
         r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
     }
-    if (r == OK) r = key_of_any_form(rq, rq->argv[2], &key);
+    if (r == OK) r = arg_any_key(rq, rq->argv[2], &key);
     if (r == OK) {
         r = request_get(rq, key, &entry);
     }

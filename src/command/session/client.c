@@ -9,6 +9,7 @@
 #include "request/login.h"
 #include "request/multi.h"
 #include "request/table.h"
+#include "request/view.h"
 #include "request/watched.h"
 
 static enum err id_run(struct request *rq)
@@ -67,6 +68,23 @@ static enum err info_run(struct request *rq)
     client_info_write(rq->client, rq->scratch);
     buf_append_byte(rq->scratch, '\n');
     resp_text(rq->w, buf_slice(rq->scratch));
+    return OK;
+}
+
+/* Without a word it tells the view. */
+static enum err view_run(struct request *rq)
+{
+    struct slice word = rq->argc > 2 ? rq->argv[2] : slice_of(NULL, 0);
+    if (rq->argc == 2) {
+        resp_bulk_str(rq->w, view_is_tuples(rq->client) ? "tuples" : "plain");
+        return OK;
+    }
+    bool is_plain = slice_is_word(word, "PLAIN");
+    if (rq->argc > 3 || (!is_plain && !slice_is_word(word, "TUPLES"))) {
+        return error_set(&rq->error, ERR_SYNTAX, "syntax error: CLIENT VIEW takes TUPLES or PLAIN");
+    }
+    rq->client->view = is_plain ? VIEW_PLAIN : VIEW_TUPLES;
+    resp_simple(rq->w, "OK");
     return OK;
 }
 
@@ -265,15 +283,32 @@ CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connect
 CLIENT_SUB(kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
            "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] [LADDR ip:port] "
            "[USER username] [SKIPME <YES | NO>] [MAXAGE seconds]>");
+CLIENT_SUB(
+    view, "view", -2, CMD_NO_MULTI | CMD_NODE,
+    "Whether commands of plain keys take all tuples, in path form; without a word, it tells.",
+    "[TUPLES | PLAIN]");
 COMMAND_HELP("connection", CMD_CONNECTION);
 
 static const struct command *const client_subcommands[] = {
-    &client_caching, &sub_getname,     &client_getredir,
-    &sub_help,       &sub_id,          &sub_info,
-    &sub_kill,       &sub_list,        &client_no_evict,
-    &client_pause,   &client_reply,    &sub_setinfo,
-    &sub_setname,    &client_tracking, &client_trackinginfo,
-    &client_unblock, &client_unpause,  NULL,
+    &client_caching,
+    &sub_getname,
+    &client_getredir,
+    &sub_help,
+    &sub_id,
+    &sub_info,
+    &sub_kill,
+    &sub_list,
+    &client_no_evict,
+    &client_pause,
+    &client_reply,
+    &sub_setinfo,
+    &sub_setname,
+    &client_tracking,
+    &client_trackinginfo,
+    &client_unblock,
+    &client_unpause,
+    &sub_view,
+    NULL,
 };
 
 const struct command cmd_client = {

@@ -248,6 +248,7 @@ static enum err reset_run(struct request *rq)
     c->name[0] = '\0';
     c->reply_mode = REPLY_ON;
     c->is_readonly = false;
+    c->view = VIEW_OF_USER;
     c->queue_prefetch = 0;
     client_login_default(c, rq->env);
     resp_simple(rq->w, "RESET");

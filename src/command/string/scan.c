@@ -1,4 +1,5 @@
-/* string_scan: the string view's commands that go through all plain keys: SCAN, KEYS, RANDOMKEY.
+/* scan: the commands that go through all keys of the client's view (request/view.h): SCAN, KEYS,
+ * RANDOMKEY. The view of tuples has all there are. In the plain view:
  *
  * Plain keys are tuples of one string part, and of one bytes part that is not UTF-8: no word means
  * the others. Between them lie longer tuples that begin with bytes or a string; a walk steps over a
@@ -9,16 +10,19 @@
  * whatever is written meanwhile. The oldest is forgotten; a forgotten cursor is an error, never a
  * wrong place.
  */
+#include <strings.h>
+
+#include "access/ask.h"
 #include "base/glob.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "codec/key.h"
 #include "codec/utf8.h"
-#include "codec/value.h"
 #include "request/args.h"
 #include "request/block.h"
 #include "request/feature.h"
 #include "request/table.h"
+#include "request/view.h"
 
 #define CURSORS_MAX 4096
 #define STEPS_MAX 1000              /* rows of a walk before others get a turn ... */
@@ -91,46 +95,80 @@ static const struct scan_cursor *cursor_find(const struct scan_cursors *t, uint6
     return row->id == id && id != 0 ? row : NULL;
 }
 
-/* ---- a walk over the plain keys ---- */
+/* ---- a walk over the keys of a view ---- */
 
-struct plain_walk {
+struct key_walk {
+    bool of_tuples;   /* the view */
     bool with_values; /* rows come with their values */
     struct engine_scan *scan;
     bool is_undivided; /* within one turn, and the scans that it goes on with too */
     struct buf place;  /* where the scan goes on: its start */
-    uint8_t end[KEY_HEAD_BYTES + 1];
+    struct buf end;
     unsigned neighbours;  /* longer tuples passed in a row with the same first part */
     struct buf neighbour; /* that part, with its head */
 };
 
-static void plain_fini(struct plain_walk *k)
+static void walk_fini(struct key_walk *k)
 {
     engine_scan_close(k->scan);
     k->scan = NULL;
     buf_fini(&k->place);
+    buf_fini(&k->end);
     buf_fini(&k->neighbour);
 }
 
-static void plain_start(struct plain_walk *k, uint16_t database, struct slice after)
+/* In the view of tuples, keys that begin as the pattern does, as far as those are whole parts, are
+ * all that can fit it: their prefix; empty = any key. */
+static struct slice prefix_of(struct request *rq, struct slice pattern)
 {
-    uint8_t head[KEY_HEAD_BYTES + 1] = {KEY_HEAD(database, SPACE_DATA), BYTES_TAG};
-    memcpy(k->end, head, sizeof head);
-    k->end[KEY_HEAD_BYTES] = STRING_TAG + 1;
-    buf_clear(&k->place, SIZE_MAX);
-    if (after.len > 0) {
-        buf_append(&k->place, after.data, after.len);
-        buf_append_byte(&k->place, 0);
-    } else {
-        buf_append(&k->place, head, sizeof head);
-    }
+    struct slice text = access_literal(pattern);
+    struct error ignored;
+    while (text.len > 0 && text.data[text.len - 1] != '/') text.len--;
+    if (text.len == 0) return text;
+    text.len--;
+    buf_clear(rq->scratch, SIZE_MAX);
+    if (key_from_path(text, true, rq->scratch, &ignored) != OK) return slice_of(NULL, 0);
+    return arena_copy(rq->arena, buf_slice(rq->scratch));
 }
 
-static enum err plain_open(struct request *rq, struct plain_walk *k)
+static void set(struct buf *b, struct slice bytes)
+{
+    buf_clear(b, SIZE_MAX);
+    buf_append(b, bytes.data, bytes.len);
+    buf_require(b);
+}
+
+/* What the view has, from the one after `after` on (empty: the first), of what can fit the pattern
+ * (empty: everything). */
+static void walk_start(struct request *rq, struct key_walk *k, struct slice pattern,
+                       struct slice after)
+{
+    uint16_t database = rq->client->database;
+    struct slice start = {0};
+    struct slice end = {0};
+    k->of_tuples = view_is_tuples(rq->client);
+    if (k->of_tuples) {
+        engine_range_below(rq->arena, database, prefix_of(rq, pattern), &start, &end);
+        set(&k->place, start);
+        set(&k->end, end);
+    } else {
+        uint8_t head[KEY_HEAD_BYTES + 1] = {KEY_HEAD(database, SPACE_DATA), BYTES_TAG};
+        set(&k->place, slice_of(head, sizeof head));
+        head[KEY_HEAD_BYTES] = STRING_TAG + 1;
+        set(&k->end, slice_of(head, sizeof head));
+    }
+    if (after.len == 0 || slice_cmp(after, buf_slice(&k->place)) < 0) return;
+    set(&k->place, after);
+    buf_append_byte(&k->place, 0);
+}
+
+static enum err walk_open(struct request *rq, struct key_walk *k)
 {
     struct scan_range range = {.start = buf_slice(&k->place),
-                               .end = slice_of(k->end, sizeof k->end),
+                               .end = buf_slice(&k->end),
                                .is_undivided = k->is_undivided || rq->overlay != NULL,
                                .with_values = k->with_values};
+    if (slice_cmp(range.start, range.end) > 0) range.start = range.end;
     return engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
 }
 
@@ -144,46 +182,48 @@ static size_t first_part_end(struct slice key)
     return i + 1;
 }
 
-/* The word that a plain key is. */
-static struct slice plain_name(struct request *rq, struct slice key)
+static struct slice name_of(struct request *rq, struct slice key)
 {
-    struct slice tuple = engine_key_tuple(key);
-    struct slice escaped = slice_of(tuple.data + 1, tuple.len - 2);
-    uint8_t *p = arena_alloc(rq->arena, escaped.len);
-    size_t len = 0;
-    for (size_t i = 0; i < escaped.len; i++) {
-        p[len++] = escaped.data[i];
-        if (escaped.data[i] == 0) i++; /* 00 ff is one 00 */
-    }
-    return slice_of(p, len);
+    buf_clear(rq->scratch, SIZE_MAX);
+    view_name(rq->client, key, rq->scratch);
+    buf_require(rq->scratch);
+    return arena_copy(rq->arena, buf_slice(rq->scratch));
 }
 
-/* Does a word mean the key of one part? */
+/* Does a word mean the key, which is of one part? */
 static bool is_word(struct request *rq, struct slice key)
 {
+    struct slice escaped = slice_of(key.data + KEY_HEAD_BYTES + 1, key.len - KEY_HEAD_BYTES - 2);
     if (key.data[KEY_HEAD_BYTES] == STRING_TAG) return true;
-    struct slice name = plain_name(rq, key);
-    return utf8_valid_bytes(name) < name.len;
+    struct buf *bytes = rq->scratch;
+    buf_clear(bytes, SIZE_MAX);
+    for (size_t i = 0; i < escaped.len; i++) {
+        buf_append_byte(bytes, escaped.data[i]);
+        if (escaped.data[i] == 0) i++; /* 00 ff is one 00 */
+    }
+    buf_require(bytes);
+    return utf8_valid_bytes(buf_slice(bytes)) < bytes->len;
 }
 
-static void pass(struct plain_walk *k, struct slice head)
+static void pass(struct key_walk *k, struct slice head)
 {
     k->neighbours = 0;
-    buf_clear(&k->neighbour, SIZE_MAX);
-    buf_append(&k->neighbour, head.data, head.len);
+    set(&k->neighbour, head);
 }
 
-/* One row; key->len 0 at the end. When it is not plain, only that key->len is not 0 holds: the scan
- * may have been opened anew further on. */
-static enum err plain_next(struct request *rq, struct plain_walk *k, struct slice *key,
-                           struct entry *entry, bool *is_plain)
+/* One row; key->len 0 at the end. When the view does not have it, only that key->len is not 0
+ * holds: the scan may have been opened anew further on. */
+static enum err walk_next(struct request *rq, struct key_walk *k, struct slice *key,
+                          struct entry *entry, bool *is_seen)
 {
-    *is_plain = false;
+    *is_seen = false;
     enum err r = engine_scan_next(k->scan, key, entry, rq->waiter, &rq->error);
     if (r != OK || key->len == 0) return r;
+    *is_seen = k->of_tuples;
+    if (*is_seen) return OK;
     size_t part = first_part_end(*key);
-    *is_plain = part == key->len && is_word(rq, *key);
-    if (*is_plain) return OK;
+    *is_seen = part == key->len && is_word(rq, *key);
+    if (*is_seen) return OK;
     struct slice head = slice_of(key->data, part);
     if (part == key->len) {
         pass(k, head);
@@ -195,13 +235,12 @@ static enum err plain_next(struct request *rq, struct plain_walk *k, struct slic
     engine_scan_close(k->scan);
     k->scan = NULL;
     k->neighbours = 0;
-    buf_clear(&k->place, SIZE_MAX);
-    buf_append(&k->place, k->neighbour.data, k->neighbour.len);
+    set(&k->place, buf_slice(&k->neighbour));
     buf_append_byte(&k->place, 0xff);
-    return plain_open(rq, k);
+    return walk_open(rq, k);
 }
 
-static void walk_depends(struct request *rq, const struct plain_walk *k)
+static void walk_depends(struct request *rq, const struct key_walk *k)
 {
     if (k->scan == NULL) return;
     depends_raise(&rq->depends, engine_scan_depends(k->scan));
@@ -258,17 +297,15 @@ static enum err parse_scan(struct request *rq, struct scan_options *s)
     return OK;
 }
 
-static bool type_matches(struct slice type, struct slice value)
+/* In any case, as in Redis. */
+static bool type_matches(struct request *rq, struct slice type, struct slice value)
 {
-    struct slice bytes;
-    bool is_string = value_bytes_of(value, &bytes);
-    const char *name = is_string ? "string" : value_type_name(value);
-    if (!is_string && strcmp(name, "string") == 0) name = "text";
-    return slice_eq(type, slice_str(name));
+    const char *name = view_type(rq->client, value);
+    return strlen(name) == type.len && strncasecmp(name, (const char *)type.data, type.len) == 0;
 }
 
 /* Within one turn: a read that must wait begins again, with more in memory. */
-static enum err scan_page(struct request *rq, const struct scan_options *s, struct plain_walk *k,
+static enum err scan_page(struct request *rq, const struct scan_options *s, struct key_walk *k,
                           struct buf *names, size_t *found)
 {
     struct slice key = {0};
@@ -277,29 +314,29 @@ static enum err scan_page(struct request *rq, const struct scan_options *s, stru
     struct resp_writer w = {.out = names, .proto = rq->client->proto};
     struct slice last = {0};
     k->is_undivided = true;
-    enum err r = plain_open(rq, k);
+    enum err r = walk_open(rq, k);
     for (int64_t steps = 0; r == OK; steps++) {
         struct entry entry;
-        bool is_plain = false;
+        bool is_seen = false;
         if (rows == s->count || steps == s->count + STEPS_MAX || matched > NAME_BYTES_MAX) {
             walk_depends(rq, k);
             resp_bulk_u64(rq->w, cursor_add(rq->env->scan_cursors, rq->client->database, last));
             return OK;
         }
-        r = plain_next(rq, k, &key, &entry, &is_plain);
+        r = walk_next(rq, k, &key, &entry, &is_seen);
         if (r != OK) break;
         if (key.len == 0) break;
         /* A seek has ended the life of the key. */
-        if (!is_plain) {
+        if (!is_seen) {
             last = arena_copy(rq->arena, buf_slice(&k->neighbour));
             continue;
         }
         rows++;
         last = arena_copy(rq->arena, key);
-        struct slice name = plain_name(rq, key);
+        struct slice name = name_of(rq, key);
         if (s->glob != NULL) matched += name.len;
         if (s->glob != NULL && !glob_fits(s->glob, name)) continue;
-        if (s->type.data != NULL && !type_matches(s->type, entry.value)) continue;
+        if (s->type.data != NULL && !type_matches(rq, s->type, entry.value)) continue;
         resp_bulk(&w, name);
         ++*found;
     }
@@ -312,14 +349,14 @@ static enum err scan_page(struct request *rq, const struct scan_options *s, stru
 static enum err scan_run(struct request *rq)
 {
     struct scan_options s;
-    struct plain_walk k = {0};
+    struct key_walk k = {0};
     struct buf names;
     size_t found = 0;
     enum err r = parse_scan(rq, &s);
     if (r != OK) return r;
     buf_init(&names);
     k.with_values = s.type.data != NULL;
-    plain_start(&k, rq->client->database, s.after);
+    walk_start(rq, &k, s.pattern, s.after);
     resp_array(rq->w, 2);
     r = scan_page(rq, &s, &k, &names, &found);
     if (r == OK && names.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the keys");
@@ -329,7 +366,7 @@ static enum err scan_run(struct request *rq)
         rq->env->stats.reads++;
     }
     buf_fini(&names);
-    plain_fini(&k);
+    walk_fini(&k);
     return r;
 }
 
@@ -339,7 +376,8 @@ const struct command cmd_scan = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
     .since = "0.1.0",
-    .summary = "Some of the plain keys and a cursor for more; 0 = there are no more.",
+    .summary =
+        "Some of the keys of the client's view and a cursor for more; 0 = there are no more.",
     .syntax = "cursor [MATCH pattern] [COUNT count] [TYPE type]",
     .run = scan_run,
 };
@@ -348,7 +386,7 @@ const struct command cmd_scan = {
 
 struct keys_walk {
     struct pending pending; /* first */
-    struct plain_walk walk;
+    struct key_walk walk;
     struct glob glob; /* its pattern is borrowed of the request, anew in each turn */
     struct buf names;
     size_t found;
@@ -357,7 +395,7 @@ struct keys_walk {
 static void keys_free(struct pending *p)
 {
     struct keys_walk *k = (struct keys_walk *)p;
-    plain_fini(&k->walk);
+    walk_fini(&k->walk);
     buf_fini(&k->names);
     mem_free(k);
 }
@@ -370,18 +408,18 @@ static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done
     for (unsigned i = 0;; i++) {
         struct slice key;
         struct entry entry;
-        bool is_plain = false;
+        bool is_seen = false;
         if ((i == STEPS_MAX || matched > NAME_BYTES_MAX) && rq->overlay == NULL) {
             return client_yield(rq, k->walk.scan);
         }
-        enum err r = plain_next(rq, &k->walk, &key, &entry, &is_plain);
+        enum err r = walk_next(rq, &k->walk, &key, &entry, &is_seen);
         if (r != OK) return r;
         if (key.len == 0) {
             *is_done = true;
             return OK;
         }
-        if (!is_plain) continue;
-        struct slice name = plain_name(rq, key);
+        if (!is_seen) continue;
+        struct slice name = name_of(rq, key);
         matched += name.len;
         if (!glob_fits(&k->glob, name)) continue;
         resp_bulk(&w, name);
@@ -400,8 +438,8 @@ static enum err keys_run(struct request *rq)
         glob_init(&k->glob, rq->argv[1], false);
         k->pending.free = keys_free;
         rq->client->pending = &k->pending;
-        plain_start(&k->walk, rq->client->database, slice_of(NULL, 0));
-        r = plain_open(rq, &k->walk);
+        walk_start(rq, &k->walk, rq->argv[1], slice_of(NULL, 0));
+        r = walk_open(rq, &k->walk);
     }
     if (r == OK) r = keys_step(rq, k, &is_done);
     if (r != OK) return r;
@@ -419,60 +457,76 @@ const struct command cmd_keys = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS | CMD_DANGEROUS,
     .group = "generic",
     .since = "0.1.0",
-    .summary = "All plain keys that match a glob pattern.",
+    .summary = "All keys of the client's view that match a glob pattern.",
     .syntax = "pattern",
     .run = keys_run,
 };
 
 /* ---- RANDOMKEY ---- */
 
-/* The first plain key at or after a random place, or else the first of all. The place is a word of
- * random letters between the first and the last key. */
-static enum err key_from(struct request *rq, struct slice after, struct slice *name)
+/* The first key of the view at or after a place, or else the first of all (`after` empty);
+ * data NULL = there is none. */
+static enum err key_from(struct request *rq, struct slice after, struct slice *found)
 {
-    struct plain_walk k = {.is_undivided = true};
+    struct key_walk k = {.is_undivided = true};
     struct slice key = {0};
-    bool is_plain = false;
-    plain_start(&k, rq->client->database, after);
-    enum err r = plain_open(rq, &k);
-    *name = slice_of(NULL, 0);
-    while (r == OK && !is_plain) {
+    bool is_seen = false;
+    walk_start(rq, &k, slice_of(NULL, 0), after);
+    enum err r = walk_open(rq, &k);
+    *found = slice_of(NULL, 0);
+    while (r == OK && !is_seen) {
         struct entry entry;
-        r = plain_next(rq, &k, &key, &entry, &is_plain);
+        r = walk_next(rq, &k, &key, &entry, &is_seen);
         if (r == OK && key.len == 0) break;
     }
-    if (r == OK && is_plain) *name = plain_name(rq, key);
+    if (r == OK && is_seen) *found = arena_copy(rq->arena, key);
     walk_depends(rq, &k);
-    plain_fini(&k);
+    walk_fini(&k);
     return r;
 }
 
-/* The last row of the view, plain or not; len 0 = there is none. */
+/* The last row in the range of the view, seen or not; len 0 = there is none. */
 static enum err last_key(struct request *rq, struct slice *out)
 {
-    uint8_t start[KEY_HEAD_BYTES + 1] = {KEY_HEAD(rq->client->database, SPACE_DATA), BYTES_TAG};
-    uint8_t end[KEY_HEAD_BYTES + 1] = {KEY_HEAD(rq->client->database, SPACE_DATA), STRING_TAG + 1};
-    struct scan_range range = {.start = slice_of(start, sizeof start),
-                               .end = slice_of(end, sizeof end),
+    struct key_walk k = {0};
+    struct entry entry;
+    struct slice key = {0};
+    walk_start(rq, &k, slice_of(NULL, 0), slice_of(NULL, 0));
+    struct scan_range range = {.start = buf_slice(&k.place),
+                               .end = buf_slice(&k.end),
                                .is_reverse = true,
                                .is_undivided = true,
                                .rows_hint = 1};
-    struct engine_scan *scan = NULL;
-    struct entry entry;
-    struct slice key = {0};
-    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &scan, &rq->error);
-    if (r == OK) r = engine_scan_next(scan, &key, &entry, rq->waiter, &rq->error);
+    enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k.scan, &rq->error);
+    if (r == OK) r = engine_scan_next(k.scan, &key, &entry, rq->waiter, &rq->error);
     if (r == OK) *out = arena_copy(rq->arena, key);
-    if (r == OK) depends_raise(&rq->depends, engine_scan_depends(scan));
-    engine_scan_close(scan);
+    if (r == OK) walk_depends(rq, &k);
+    walk_fini(&k);
     return r;
+}
+
+/* Where first and last begin to differ, random bytes up to the last's. */
+static enum err key_between(struct request *rq, struct slice first, struct slice last,
+                            struct slice *found)
+{
+    uint8_t place[KEY_HEAD_BYTES + KEY_BYTES_MAX + 8];
+    size_t same = 0;
+    while (same < first.len && same < last.len && first.data[same] == last.data[same]) same++;
+    memcpy(place, last.data, same);
+    random_system(place + same, 8);
+    if (same < last.len) {
+        uint8_t low = same < first.len ? first.data[same] : 0;
+        uint8_t high = last.data[same];
+        place[same] = (uint8_t)(low + (high > low ? place[same] % (high - low + 1) : 0));
+    }
+    return key_from(rq, slice_of(place, same + 8), found);
 }
 
 static enum err randomkey_run(struct request *rq)
 {
     struct slice first = {0};
     struct slice last = {0};
-    struct slice name = {0};
+    struct slice found = {0};
     enum err r = key_from(rq, slice_of(NULL, 0), &first);
     if (r == OK && first.data != NULL) r = last_key(rq, &last);
     if (r != OK) return r;
@@ -480,25 +534,9 @@ static enum err randomkey_run(struct request *rq)
         resp_nil(rq->w);
         return OK;
     }
-    /* Where first and last begin to differ, random bytes up to the last's. */
-    uint8_t place[KEY_HEAD_BYTES + KEY_BYTES_MAX + 8];
-    size_t same = KEY_HEAD_BYTES + 1;
-    size_t known = 0;
-    while (known < first.len && same < last.len && first.data[known] == last.data[same]) {
-        known++;
-        same++;
-    }
-    size_t len = same;
-    memcpy(place, last.data, len);
-    random_system(place + len, 8);
-    if (same < last.len) {
-        uint8_t low = known < first.len ? first.data[known] : 0;
-        uint8_t high = last.data[same];
-        place[len] = (uint8_t)(low + (high > low ? place[len] % (high - low + 1) : 0));
-    }
-    r = key_from(rq, slice_of(place, len + 8), &name);
+    r = key_between(rq, first, last, &found);
     if (r != OK) return r;
-    resp_bulk(rq->w, name.data != NULL ? name : first);
+    resp_bulk(rq->w, name_of(rq, found.data != NULL ? found : first));
     rq->env->stats.reads++;
     return OK;
 }
@@ -509,7 +547,7 @@ const struct command cmd_randomkey = {
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
     .since = "0.1.0",
-    .summary = "One of the plain keys, any; not each with the same chance.",
+    .summary = "One of the keys of the client's view, any; not each with the same chance.",
     .syntax = "",
     .run = randomkey_run,
 };

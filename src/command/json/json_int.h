@@ -1,0 +1,42 @@
+/* json_int: what the commands named as those of Redis's JSON module share. They work on the typed
+ * JSON text of a value (codec/value.h), so a path may lead into {"$date":..} too, and what comes
+ * out of a change must be typed JSON again. A value that is bytes is Redis's `string`, and none of
+ * theirs: WRONGTYPE.
+ */
+#ifndef COMMAND_JSON_JSON_INT_H
+#define COMMAND_JSON_JSON_INT_H
+
+#include "command/json/json_path.h"
+#include "request/args.h"
+
+/* What a command may read of several values or by several paths, and the text that it may lay out:
+ * for the sake of those who wait. One value by one path is as long as a value may be. */
+#define JSON_WORK_BYTES_MAX (16u << 20)
+
+/* The value of the key as text, in `text`, which is cleared before; *exists false: there is none.
+ * ERR_TYPE, ERR_NOMEM. */
+ERR_MUST_USE enum err json_read(struct request *rq, struct slice arg, struct slice *key,
+                                struct buf *text, bool *exists);
+/* ERR_SYNTAX: the place is not there. */
+ERR_MUST_USE enum err json_absent(struct request *rq, const struct json_path *path);
+/* ERR_TYPE: another kind of value is expected. */
+ERR_MUST_USE enum err json_wrong_kind(struct request *rq, struct slice text,
+                                      const struct json_place *place, const char *expected);
+
+#define JSON_COMMAND(id, word, words, more, uses, first, last, step, text, arguments)              \
+    const struct command cmd_json_##id = {                                                         \
+        .name = "json." word,                                                                      \
+        .arity = words,                                                                            \
+        .flags = CMD_STRING | (more),                                                              \
+        .first_key = first,                                                                        \
+        .last_key = last,                                                                          \
+        .key_step = step,                                                                          \
+        .key_flags = uses,                                                                         \
+        .group = "json",                                                                           \
+        .since = "0.1.0",                                                                          \
+        .summary = text,                                                                           \
+        .syntax = arguments,                                                                       \
+        .run = id##_run,                                                                           \
+    }
+
+#endif

@@ -1,0 +1,421 @@
+/* json_read: JSON.GET, JSON.MGET, JSON.TYPE and the lengths: what is asked of a value. */
+#include "codec/json_lex.h"
+#include "codec/value.h"
+#include "command/json/json_int.h"
+#include "command/string/string_int.h"
+#include "request/keys.h"
+#include "request/table.h"
+
+enum err json_read(struct request *rq, struct slice arg, struct slice *key, struct buf *text,
+                   bool *exists)
+{
+    struct slice bytes;
+    struct entry entry;
+    enum err r = string_entry(rq, arg, key, &entry);
+    if (r != OK) return r;
+    *exists = entry.exists;
+    if (!entry.exists) return OK;
+    if (value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
+    buf_clear(text, SIZE_MAX);
+    if (rq->format == FORMAT_JSON_BARE) {
+        value_to_bare_json(entry.value, text);
+    } else {
+        value_to_json(entry.value, text);
+    }
+    return text->is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value") : OK;
+}
+
+static int shown(const struct json_path *path)
+{
+    return (int)(path->text.len < 64 ? path->text.len : 64);
+}
+
+enum err json_absent(struct request *rq, const struct json_path *path)
+{
+    return error_set(&rq->error, ERR_SYNTAX, "Path '%.*s' does not exist", shown(path),
+                     (const char *)path->text.data);
+}
+
+enum err json_wrong_kind(struct request *rq, struct slice text, const struct json_place *place,
+                         const char *expected)
+{
+    return error_set(&rq->error, ERR_TYPE, "wrong type of path value - expected %s but found %s",
+                     expected, json_type_name(text, place->from));
+}
+
+/* ---- JSON.GET ---- */
+
+/* How text is laid out; all empty: as it stands. */
+struct layout {
+    struct slice indent, newline, space;
+};
+
+static void write_line(const struct layout *l, size_t depth, struct buf *out)
+{
+    buf_append(out, l->newline.data, l->newline.len);
+    for (size_t i = 0; i < depth && l->indent.len > 0; i++) {
+        buf_append(out, l->indent.data, l->indent.len);
+    }
+}
+
+/* False: the reply would be too long. */
+static bool write_text(const struct layout *l, struct slice text, size_t depth, struct buf *out)
+{
+    if (l->indent.len + l->newline.len + l->space.len == 0) {
+        buf_append(out, text.data, text.len);
+        return true;
+    }
+    bool is_string = false;
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = text.data[i];
+        bool opens = !is_string && (c == '{' || c == '[');
+        bool closes = !is_string && (c == '}' || c == ']');
+        if (closes && text.data[i - 1] != '{' && text.data[i - 1] != '[') {
+            write_line(l, depth - 1, out);
+        }
+        depth -= closes;
+        buf_append_byte(out, c);
+        depth += opens;
+        if (is_string && c == '\\') buf_append_byte(out, text.data[++i]);
+        if (c == '"') is_string = !is_string;
+        bool is_empty = opens && (text.data[i + 1] == '}' || text.data[i + 1] == ']');
+        if ((opens && !is_empty) || (!is_string && c == ',')) write_line(l, depth, out);
+        if (!is_string && c == ':') buf_append(out, l->space.data, l->space.len);
+        if (out->len > JSON_WORK_BYTES_MAX) return false;
+    }
+    return true;
+}
+
+/* Of JSONPath: a list of the one value, or of none. */
+static bool write_place(const struct layout *l, struct slice text, const struct json_place *place,
+                        bool is_list, size_t depth, struct buf *out)
+{
+    bool is_there = place->exists;
+    if (is_list) buf_append_byte(out, '[');
+    if (is_list && is_there) write_line(l, depth + 1, out);
+    if (is_there) {
+        struct slice value = slice_of(text.data + place->from, place->to - place->from);
+        if (!write_text(l, value, depth + is_list, out)) return false;
+    }
+    if (is_list && is_there) write_line(l, depth, out);
+    if (is_list) buf_append_byte(out, ']');
+    return true;
+}
+
+struct get {
+    struct layout layout;
+    struct json_path *paths;
+    size_t count;
+    bool is_list; /* one of them is JSONPath: all values are lists */
+};
+
+static enum err parse_get(struct request *rq, struct get *g)
+{
+    struct options o = {.rq = rq, .at = 2};
+    *g = (struct get){.count = 0};
+    g->paths = arena_alloc(rq->arena, rq->argc * sizeof *g->paths);
+    while (o.at < rq->argc) {
+        enum err r = OK;
+        if (options_take(&o, "INDENT", 0)) {
+            r = options_argument(&o, "INDENT", &g->layout.indent);
+        } else if (options_take(&o, "NEWLINE", 1)) {
+            r = options_argument(&o, "NEWLINE", &g->layout.newline);
+        } else if (options_take(&o, "SPACE", 2)) {
+            r = options_argument(&o, "SPACE", &g->layout.space);
+        } else if (options_take(&o, "NOESCAPE", 3)) {
+            continue; /* what it asks for is so always */
+        } else {
+            struct json_path *path = &g->paths[g->count++];
+            r = json_path_parse(rq->arena, rq->argv[o.at++], path, &rq->error);
+            g->is_list = g->is_list || path->is_list;
+        }
+        if (r != OK) return r;
+    }
+    if (g->count > 0) return OK;
+    return json_path_parse(rq->arena, slice_str("."), &g->paths[g->count++], &rq->error);
+}
+
+/* Several paths are an object: of each path what it finds. */
+static enum err write_get(struct request *rq, const struct get *g, struct slice text,
+                          struct buf *out)
+{
+    bool is_object = g->count > 1;
+    bool fits = !is_object || text.len * g->count <= JSON_WORK_BYTES_MAX;
+    if (is_object) buf_append_byte(out, '{');
+    for (size_t i = 0; i < g->count && fits; i++) {
+        struct json_place place;
+        json_find(text, &g->paths[i], &place);
+        if (!place.exists && !g->is_list) return json_absent(rq, &g->paths[i]);
+        if (is_object) {
+            if (i > 0) buf_append_byte(out, ',');
+            write_line(&g->layout, 1, out);
+            json_string_write_lossy(g->paths[i].text, out);
+            buf_append_byte(out, ':');
+            buf_append(out, g->layout.space.data, g->layout.space.len);
+        }
+        fits = write_place(&g->layout, text, &place, g->is_list, is_object, out);
+    }
+    if (is_object) write_line(&g->layout, 0, out);
+    if (is_object) buf_append_byte(out, '}');
+    if (fits) return OK;
+    return error_set(
+        &rq->error, ERR_LIMIT,
+        "the paths times the length of the value, or the reply, are more than %u bytes",
+        JSON_WORK_BYTES_MAX);
+}
+
+static enum err get_run(struct request *rq)
+{
+    struct slice key;
+    struct buf text;
+    struct buf out;
+    struct get g;
+    bool exists = false;
+    buf_init(&text);
+    buf_init(&out);
+    enum err r = parse_get(rq, &g);
+    if (r == OK) r = json_read(rq, rq->argv[1], &key, &text, &exists);
+    if (r == OK && exists) r = write_get(rq, &g, buf_slice(&text), &out);
+    if (r == OK && out.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for a reply");
+    if (r == OK && exists) {
+        resp_bulk(rq->w, buf_slice(&out));
+    } else if (r == OK) {
+        resp_nil(rq->w);
+    }
+    buf_fini(&text);
+    buf_fini(&out);
+    return r;
+}
+JSON_COMMAND(get, "get", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+             "A value, or what is at the paths in it, as typed JSON.",
+             "key [INDENT indent] [NEWLINE newline] [SPACE space] [path [path ...]]");
+
+static enum err mget_one(struct request *rq, size_t i, const struct json_path *path,
+                         struct buf *text, size_t *work)
+{
+    struct slice key;
+    struct json_place place = {.exists = false};
+    bool exists = false;
+    struct buf out;
+    enum err r = json_read(rq, rq->argv[i], &key, text, &exists);
+    if (r == ERR_TYPE) exists = false; /* as MGET: no error among several */
+    if (r != OK && r != ERR_TYPE) return r;
+    *work += exists ? text->len : 0;
+    if (*work > JSON_WORK_BYTES_MAX) {
+        return error_set(&rq->error, ERR_LIMIT, "the values are more than %u bytes",
+                         JSON_WORK_BYTES_MAX);
+    }
+    if (exists) json_find(buf_slice(text), path, &place);
+    if (!exists || (!place.exists && !path->is_list)) {
+        resp_nil(rq->w);
+        return OK;
+    }
+    const struct layout none = {.indent = {0}};
+    buf_init(&out);
+    (void)write_place(&none, buf_slice(text), &place, path->is_list, 0, &out);
+    r = out.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a reply") : OK;
+    if (r == OK) resp_bulk(rq->w, buf_slice(&out));
+    buf_fini(&out);
+    return r;
+}
+
+static enum err mget_run(struct request *rq)
+{
+    struct json_path path;
+    struct buf text;
+    size_t work = 0;
+    buf_init(&text);
+    enum err r = json_path_parse(rq->arena, rq->argv[rq->argc - 1], &path, &rq->error);
+    if (r == OK) resp_array(rq->w, rq->argc - 2);
+    for (size_t i = 1; i + 1 < rq->argc && r == OK; i++) r = mget_one(rq, i, &path, &text, &work);
+    buf_fini(&text);
+    return r;
+}
+JSON_COMMAND(mget, "mget", -3, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, -2, 1,
+             "What is at the path in each of several values; nil where there is none.",
+             "key [key ...] path");
+
+/* ---- one thing about one place ---- */
+
+/* Writes the answer about a place that is there; false: the place is of another kind than
+ * `expected`. */
+typedef bool tell(struct request *rq, struct slice text, const struct json_place *place);
+
+struct question {
+    tell *tell;
+    const char *expected; /* "array"; NULL = any */
+    bool absent_is_nil;   /* of the older form; else an error */
+    size_t path;          /* its argument */
+};
+
+static enum err tell_list(struct request *rq, const struct question *q, struct slice text,
+                          const struct json_place *place)
+{
+    resp_array(rq->w, place->exists);
+    if (place->exists && !q->tell(rq, text, place)) resp_nil(rq->w);
+    return OK;
+}
+
+static enum err tell_one(struct request *rq, const struct question *q, struct slice text,
+                         const struct json_path *path, const struct json_place *place)
+{
+    if (!place->exists && q->absent_is_nil) {
+        resp_nil(rq->w);
+        return OK;
+    }
+    if (!place->exists) return json_absent(rq, path);
+    if (q->tell(rq, text, place)) return OK;
+    return json_wrong_kind(rq, text, place, q->expected);
+}
+
+static enum err ask(struct request *rq, const struct question *q)
+{
+    struct slice key;
+    struct json_path path;
+    struct json_place place;
+    struct buf text;
+    bool exists = false;
+    struct slice word = q->path < rq->argc ? rq->argv[q->path] : slice_str(".");
+    buf_init(&text);
+    enum err r = json_path_parse(rq->arena, word, &path, &rq->error);
+    if (r == OK) r = json_read(rq, rq->argv[q->path - 1], &key, &text, &exists);
+    if (r == OK && !exists) {
+        resp_nil(rq->w);
+    } else if (r == OK) {
+        json_find(buf_slice(&text), &path, &place);
+        r = path.is_list ? tell_list(rq, q, buf_slice(&text), &place)
+                         : tell_one(rq, q, buf_slice(&text), &path, &place);
+    }
+    buf_fini(&text);
+    return r;
+}
+
+static bool tell_type(struct request *rq, struct slice text, const struct json_place *place)
+{
+    resp_bulk_str(rq->w, json_type_name(text, place->from));
+    return true;
+}
+
+/* As the module: in RESP3 within one more list. */
+static enum err type_run(struct request *rq)
+{
+    const struct question q = {.tell = tell_type, .absent_is_nil = true, .path = 2};
+    if (rq->w->proto == 3) resp_array(rq->w, 1);
+    return ask(rq, &q);
+}
+JSON_COMMAND(type, "type", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+             "object, array, string, integer, number, boolean or null: of the text.", "key [path]");
+
+static bool tell_items(struct request *rq, struct slice text, const struct json_place *place)
+{
+    if (text.data[place->from] != '[') return false;
+    resp_int(rq->w, (int64_t)json_count(text, place->from));
+    return true;
+}
+
+static enum err arrlen_run(struct request *rq)
+{
+    const struct question q = {.tell = tell_items, .expected = "array", .path = 2};
+    return ask(rq, &q);
+}
+JSON_COMMAND(arrlen, "arrlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+             "The number of items of an array.", "key [path]");
+
+static bool tell_members(struct request *rq, struct slice text, const struct json_place *place)
+{
+    if (text.data[place->from] != '{') return false;
+    resp_int(rq->w, (int64_t)json_count(text, place->from));
+    return true;
+}
+
+static enum err objlen_run(struct request *rq)
+{
+    const struct question q = {.tell = tell_members, .expected = "object", .path = 2};
+    return ask(rq, &q);
+}
+JSON_COMMAND(objlen, "objlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+             "The number of members of an object.", "key [path]");
+
+static bool tell_names(struct request *rq, struct slice text, const struct json_place *place)
+{
+    struct json_walk w;
+    if (text.data[place->from] != '{') return false;
+    resp_array(rq->w, json_count(text, place->from));
+    for (json_walk_start(&w, text, place->from); json_walk_next(&w); json_walk_skip(&w)) {
+        buf_clear(rq->scratch, SIZE_MAX);
+        json_string_unescape(w.name, rq->scratch);
+        buf_require(rq->scratch);
+        resp_bulk(rq->w, buf_slice(rq->scratch));
+    }
+    return true;
+}
+
+static enum err objkeys_run(struct request *rq)
+{
+    const struct question q = {.tell = tell_names, .expected = "object", .path = 2};
+    return ask(rq, &q);
+}
+JSON_COMMAND(objkeys, "objkeys", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+             "The names of the members of an object.", "key [path]");
+
+static bool tell_length(struct request *rq, struct slice text, const struct json_place *place)
+{
+    if (text.data[place->from] != '"') return false;
+    buf_clear(rq->scratch, SIZE_MAX);
+    json_string_unescape(slice_of(text.data + place->from + 1, place->to - place->from - 2),
+                         rq->scratch);
+    buf_require(rq->scratch);
+    resp_int(rq->w, (int64_t)rq->scratch->len);
+    return true;
+}
+
+static enum err strlen_run(struct request *rq)
+{
+    const struct question q = {.tell = tell_length, .expected = "string", .path = 2};
+    return ask(rq, &q);
+}
+JSON_COMMAND(strlen, "strlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+             "The number of bytes of a string.", "key [path]");
+
+/* ---- JSON.DEBUG ---- */
+
+static bool tell_bytes(struct request *rq, struct slice text, const struct json_place *place)
+{
+    (void)text;
+    resp_int(rq->w, (int64_t)(place->to - place->from));
+    return true;
+}
+
+static enum err memory_run(struct request *rq)
+{
+    const struct question q = {.tell = tell_bytes, .absent_is_nil = true, .path = 3};
+    return ask(rq, &q);
+}
+
+static const struct command sub_memory = {
+    .name = "memory",
+    .arity = -3,
+    .flags = CMD_STRING | CMD_READ | CMD_FOLLOWER,
+    .first_key = 2,
+    .last_key = 2,
+    .key_step = 1,
+    .key_flags = KEY_RO | KEY_ACCESS,
+    .group = "json",
+    .since = "0.1.0",
+    .summary = "The number of bytes of what is at the path, as text.",
+    .syntax = "key [path]",
+    .run = memory_run,
+};
+COMMAND_HELP("json", 0);
+
+static const struct command *const debug_subcommands[] = {&sub_help, &sub_memory, NULL};
+
+const struct command cmd_json_debug = {
+    .name = "json.debug",
+    .arity = -2,
+    .group = "json",
+    .since = "0.1.0",
+    .summary = "How large a value is.",
+    .syntax = "",
+    .subcommands = debug_subcommands,
+};
