@@ -11,8 +11,12 @@ fi
 
 gui='' db=0 proto=-2
 
+as_gui() {
+    timeout 20 redis-cli --no-auth-warning --user gui --pass secret -p "$port" -n "$db" "$@"
+}
+
 cli() {
-    timeout 20 redis-cli --no-auth-warning --user gui --pass secret -p "$port" -n "$db" "$proto" --no-raw "$@" 2>&1 |
+    as_gui "$proto" --no-raw "$@" 2>&1 |
         sed -e '/^$/d' -e 's/ *$//'
 }
 
@@ -46,15 +50,14 @@ holds() {
 
 # dumped <key> <other key>: what DUMP gives of the one is restored as the other.
 dumped() {
-    local by=(timeout 20 redis-cli --no-auth-warning --user gui --pass secret -p "$port" -n "$db")
-    "${by[@]}" --raw DUMP "$1" | head -c -1 | "${by[@]}" -x RESTORE "$2" 0
+    as_gui --raw DUMP "$1" | head -c -1 | as_gui -x RESTORE "$2" 0
 }
 
 # info <section> <field>...: INFO has them.
 info() {
     local section=$1 field told
     shift
-    told=$(timeout 20 redis-cli --no-auth-warning --user gui --pass secret -p "$port" -n "$db" INFO | tr -d '\r')
+    told=$(as_gui INFO | tr -d '\r')
     for field in "$@"; do
         [[ $told == *"# $section"*$'\n'"$field:"* ]] || { not_ok "$gui: INFO has $field"; return; }
     done
@@ -62,7 +65,8 @@ info() {
 }
 
 # Values with what no JSON of a GUI knows: a bigint and dates.
-ada='{"name":"Ada","id":{"$bigint":"9007199254740993"},"since":{"$date":"2023-04-23T00:00:00.000Z"},"tags":["a",{"k":null}],"q\"q":1.5}'
+ada='{"name":"Ada","id":{"$bigint":"9007199254740993"},"since":{"$date":"2023-04-23T00:00:00.000Z"},'
+ada+='"tags":["a",{"k":null}],"q\"q":1.5}'
 text=${ada//\\/\\\\}
 text=\"${text//\"/\\\"}\"
 
@@ -228,7 +232,7 @@ wants OK CLIENT SETNAME my-server
 wants "$databases" CONFIG GET databases
 same "$gui: each database has three figures" "db$db:keys=3,expires=0,avg_ttl=0" \
     "$(cli INFO | tr -d '\r' | grep -o "^db$db:.*")"
-info Memory used_memory_human used_memory_peak_human used_memory_lua
+info Memory used_memory_human used_memory_peak_human
 info Stats total_connections_received total_commands_processed
 wants PONG PING
 wants "$all_keys" SCAN 0 MATCH '*' COUNT 500

@@ -105,6 +105,13 @@ await gui.steps("P3X Redis UI", {
     await save("users/#42/profile", text.replace('"visits": 3', '"visits": 4'));
     assert.equal(await value(ADA), ADA_VALUE.replace('"visits":3', '"visits":4'));
   },
+  "numbers are what they were when its page has read and written them": async () => {
+    const numbers = '[0.5,-3,5e-324,1e+21,9007199254740991,{"$number":"-0"},{"$number":"NaN"}]';
+    await put('["numbers"]', numbers);
+    await save("numbers", (await open("numbers")).text.replace("0.5", "0.25"));
+    assert.equal(await value('["numbers"]'), numbers.replace("0.5", "0.25"));
+    await gui.remove('["numbers"]');
+  },
   "saves nothing that is not JSON": async () => {
     const before = await value(ADA);
     const reply = await answer("key/json-set", { key: "users/#42/profile", path: "$", value: "{oops" });
@@ -119,7 +126,8 @@ await gui.steps("P3X Redis UI", {
     assert.ok(ttl > 400 && ttl <= 500, `${ttl}`);
   },
   "adds a string and a typed value": async () => {
-    await request("key/new-or-set", { type: "add", model: { type: "string", key: "files/#1", value: "new" } });
+    const bytes = { type: "string", key: "files/#1", value: "new" };
+    await request("key/new-or-set", { type: "add", model: bytes });
     assert.equal(await value('["files",1]'), '{"$bytes":"bmV3"}');
     const json = '{"at":{"$date":"2024-02-29T12:00:00.000Z"}}';
     const more = { type: "json", key: "users/#44/profile", value: json };
