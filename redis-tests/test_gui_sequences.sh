@@ -2,6 +2,7 @@
 # GUIs that npm does not have: the commands that each sends, in the order in which a person clicks, and the
 # reply that it needs to each. Read in their sources; what differs between versions is here in both forms.
 # Those of npm: test_gui_node.sh.
+# shellcheck disable=SC2016 # $ begins a path
 . "$(dirname "$0")/server.sh"
 
 if ! command -v redis-cli >/dev/null; then
