@@ -442,4 +442,5 @@ build/examples/%: examples/%.c build/libtupled.a include/tupled_db.h
 
 # Objects stay: only the final programs are named as goals.
 .SECONDARY:
--include $(shell [ ! -d build ] || find build -name '*.d' -type f)
+# In packages of npm, .d is something else.
+-include $(shell [ ! -d build ] || find build -name node_modules -prune -o -name '*.d' -type f -print)

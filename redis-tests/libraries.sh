@@ -6,6 +6,7 @@
 #   install_node    node-redis and ioredis: they are found from $node_home, a copy of redis-tests/node
 #   install_ecosystem_node    what redis-tests/ecosystem/package.json names: it is found from
 #                   $ecosystem_home, a copy of that folder
+#   install_gui_node  what redis-tests/gui/package.json names: it is found from $gui_home, a copy of that folder
 #   install_ecosystem_python  what its requirements.txt names: $ecosystem_python is an interpreter
 #                   that has it
 #   build_helpers   the helpers for TypeScript (clients/typescript), compiled into $typescript_home
@@ -20,6 +21,7 @@ python=$PWD/build/python/env/bin/python
 mypy=$PWD/build/mypy/env/bin/mypy
 node_home=$scratch/node
 ecosystem_home=$scratch/ecosystem
+gui_home=$scratch/gui
 ecosystem_python=$PWD/build/ecosystem-python/env/bin/python
 typescript_home=$scratch/typescript
 go_tls=("$PWD/build/clients/go/tls")
@@ -92,14 +94,25 @@ fetch_node() {
         --fetch-retries 1 --fetch-timeout 20000
 }
 
-install_ecosystem_node() {
-    has "libraries of npm" node npm || return 1
+has_node_20() { # name
+    has "$1" node npm || return 1
     node -e 'process.exit(parseInt(process.version.slice(1)) < 20 ? 1 : 0)' ||
-        { skip "libraries of npm" "Node is older than 20"; return 1; }
+        { skip "$1" "Node is older than 20"; return 1; }
+}
+
+install_ecosystem_node() {
+    has_node_20 "libraries of npm" || return 1
     fetched "libraries of npm" build/ecosystem-node redis-tests/ecosystem/package.json \
         fetch_node &&
         cp -r redis-tests/ecosystem "$ecosystem_home" &&
         ln -s "$PWD/build/ecosystem-node/node_modules" "$ecosystem_home/"
+}
+
+install_gui_node() {
+    has_node_20 "GUIs of npm" &&
+        fetched "GUIs of npm" build/gui-node redis-tests/gui/package.json fetch_node &&
+        cp -r redis-tests/gui "$gui_home" &&
+        ln -s "$PWD/build/gui-node/node_modules" "$gui_home/"
 }
 
 install_ecosystem_python() {

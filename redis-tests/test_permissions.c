@@ -193,6 +193,7 @@ static const struct row rows[] = {
     {"SCAN 0", {"%R~*"}, false},
     {"FLUSHDB", {"%W~*"}, false},
     {"FLUSHALL", {"%W~*"}, false},
+    {"SWAPDB 0 1", {"~*"}, false},
     {"DEBUG SLEEP 0", {"%R~*"}, true},
     {"MONITOR", {"%R~*"}, true},
     {"SLOWLOG GET", {"%R~*"}, true},

@@ -193,6 +193,71 @@ static void a_move_is_one_transaction_in_two_databases(void **state)
 }
 
 /* The other database is full: nothing of it happens. */
+static void a_swap_is_one_transaction_of_two_databases(void **state)
+{
+    static const char *const steps[][2] = {
+        {"MSET both 1 mine 2", "+OK"},
+        {"EXPIRE mine 100", ":1"},
+        {"KV.SET ['t',1] {'$u64':'5'}", "@"},
+        {"KV.INDEX CREATE i PREFIX ['t'] VALUE", "*"},
+        {"SELECT 1", "+OK"},
+        {"MSET both 10 theirs 20 z 30", "+OK"},
+        {"SWAPDB 0 1", "+OK"},
+        {"KEYS *", "[both mine]"},
+        {"GET both", "1"},
+        {"TTL mine", ":100"},
+        {"KV.GET ['t',1]", "{'$u64':'5'}"},
+        {"DBSIZE", ":3"},
+        {"SELECT 0", "+OK"},
+        {"KEYS *", "[both theirs z]"},
+        {"GET both", "10"},
+        {"TTL theirs", ":-1"},
+        {"KV.EXISTS ['t',1]", ":0"},
+        {"SWAPDB 0 0", "+OK"},
+        {"MULTI", "+OK"},
+        {"SET new 1", "+QUEUED"},
+        {"SWAPDB 1 0", "+QUEUED"},
+        {"GET new", "+QUEUED"},
+        {"GET both", "+QUEUED"},
+        {"EXEC", "[+OK +OK (nil) 1]"},
+        {"SELECT 1", "+OK"},
+        {"KEYS *", "[both new theirs z]"},
+        {"SWAPDB 0 shop", "-ERR invalid second DB index"},
+        {"SWAPDB 16 0", "-ERR DB index is out of range"},
+    };
+    STEPS(steps);
+}
+
+static void a_swap_is_heard_of_and_has_limits(void **state)
+{
+    redisContext *d = testserver_connect(server);
+    expect(c, "+OK", "SET k 1");
+    expect(d, "*", "SUBSCRIBE kv:watch:k");
+    expect(c, "+OK", "WATCH k");
+    redisContext *other = testserver_connect(server);
+    expect(other, "+OK", "SWAPDB 0 3");
+    expect_next(d, "[message kv:watch:k *]");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "GET k");
+    expect(c, "(nil)", "EXEC");
+    expect(other, "+OK", "CONFIG SET max-transaction-ops 10");
+    expect(other, "+OK", "MSET a 1 b 1 c 1 d 1");
+    expect(other, "+OK", "SWAPDB 0 3");
+    expect(other, "+OK", "MSET x 1");
+    expect(other, "-LIMIT SWAPDB of more than 5 keys (half of max-transaction-ops)*", "SWAPDB 0 3");
+    expect(other, "[k x]", "KEYS *");
+    expect(other, "+OK", "CONFIG SET max-transaction-ops 20000");
+    expect(other, "+OK", "CONFIG SET max-transaction-size 1mb");
+    expect(other, ":600000", "SETRANGE y 599999 x");
+    expect(other, ":600000", "SETRANGE z 599999 x");
+    expect(other, "-LIMIT SWAPDB of*1048576 bytes (max-transaction-size)", "SWAPDB 0 3");
+    expect(other, "+OK", "CONFIG SET max-transaction-size 64mb");
+    expect(other, "+OK", "SWAPDB 0 3");
+    expect(other, "[a b c d]", "KEYS *");
+    redisFree(other);
+    redisFree(d);
+}
+
 static void a_move_that_is_refused_leaves_the_key(void **state)
 {
     expect(c, "*", "KV.DB CREATE full MAXENTRIES 1");
@@ -311,6 +376,8 @@ int main(void)
         TEST(values_of_any_kind_are_copied_and_renamed_whole),
         TEST(a_rename_is_one_transaction),
         TEST(a_move_is_one_transaction_in_two_databases),
+        TEST(a_swap_is_one_transaction_of_two_databases),
+        TEST(a_swap_is_heard_of_and_has_limits),
         TEST(a_move_that_is_refused_leaves_the_key),
         TEST(what_was_dumped_is_restored),
         TEST(a_dump_that_is_not_whole_is_refused),

@@ -47,6 +47,7 @@ RANKS='
 7 command/channel
 7 command/connect
 7 command/index
+7 command/json
 7 command/kv
 7 command/observe
 7 command/queue

@@ -51,6 +51,8 @@ ERR_MUST_USE enum err key_from_msgpack(struct slice bytes, bool allow_empty, str
 /* The path form (`users/#42/profile`); printable ASCII only. */
 ERR_MUST_USE enum err key_from_path(struct slice path, bool allow_empty, struct buf *out,
                                     struct error *e);
+/* As a person types it: of a string only `/`, `%` and a leading `#`, `&` or `!` must be escaped. */
+ERR_MUST_USE enum err key_from_loose_path(struct slice path, struct buf *out, struct error *e);
 
 /* An encoded key in each of its forms; canonical. `key` must be valid (a stored key is): these
  * never fail but for memory (sticky in out). */

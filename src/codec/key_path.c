@@ -56,7 +56,7 @@ static enum err bad(struct key_writer *w, const char *what)
     return error_set(w->e, ERR_KEY, "invalid key: %s at part %zu", what, w->parts + 1);
 }
 
-static enum err add_string(struct key_writer *w, struct slice part)
+static enum err add_string(struct key_writer *w, struct slice part, bool is_loose)
 {
     struct buf *out = w->out;
     buf_append_byte(out, 0x02);
@@ -69,7 +69,7 @@ static enum err add_string(struct key_writer *w, struct slice part)
             if (byte < 0) return bad(w, "'%' without two hex digits");
             c = (uint8_t)byte;
             i += 2;
-        } else if (must_escape(c, i == 0)) {
+        } else if (!is_loose && must_escape(c, i == 0)) {
             return bad(w, "a character that must be percent-escaped");
         }
         buf_append_byte(out, c);
@@ -123,7 +123,7 @@ static enum err add_number(struct key_writer *w, struct slice text)
     return OK;
 }
 
-static enum err add_part(struct key_writer *w, struct slice part)
+static enum err add_part(struct key_writer *w, struct slice part, bool is_loose)
 {
     if (part.len == 0) return bad(w, "empty part (the empty string is written %)");
     struct slice rest = slice_of(part.data + 1, part.len - 1);
@@ -136,11 +136,12 @@ static enum err add_part(struct key_writer *w, struct slice part)
         }
         key_add_bool(w->out, rest.data[0] == 't');
         return OK;
-    default: return add_string(w, part);
+    default: return add_string(w, part, is_loose);
     }
 }
 
-enum err key_from_path(struct slice path, bool allow_empty, struct buf *out, struct error *e)
+static enum err from_path(struct slice path, bool allow_empty, bool is_loose, struct buf *out,
+                          struct error *e)
 {
     struct key_writer w = {.out = out, .from = out->len, .e = e};
     /* The longest path of a key escapes every byte of it. */
@@ -151,7 +152,7 @@ enum err key_from_path(struct slice path, bool allow_empty, struct buf *out, str
     for (size_t at = 0; err == OK && path.len > 0 && at <= path.len; w.parts++) {
         const uint8_t *slash = at < path.len ? memchr(path.data + at, '/', path.len - at) : NULL;
         size_t end = slash != NULL ? (size_t)(slash - path.data) : path.len;
-        err = add_part(&w, slice_of(path.data + at, end - at));
+        err = add_part(&w, slice_of(path.data + at, end - at), is_loose);
         at = end + 1;
         if (err == OK) {
             struct key_writer now = w;
@@ -160,6 +161,16 @@ enum err key_from_path(struct slice path, bool allow_empty, struct buf *out, str
         }
     }
     return key_writer_end(&w, allow_empty, err);
+}
+
+enum err key_from_path(struct slice path, bool allow_empty, struct buf *out, struct error *e)
+{
+    return from_path(path, allow_empty, false, out, e);
+}
+
+enum err key_from_loose_path(struct slice path, struct buf *out, struct error *e)
+{
+    return from_path(path, false, true, out, e);
 }
 
 static void string_to_path(struct slice s, struct buf *out)

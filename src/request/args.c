@@ -97,7 +97,7 @@ enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
     buf_clear(rq->scratch, SIZE_MAX);
     engine_key_begin(rq->scratch, rq->client->database);
     if (view_is_tuples(rq->client)) {
-        enum err r = key_from_path(arg, false, rq->scratch, &rq->error);
+        enum err r = key_from_loose_path(arg, rq->scratch, &rq->error);
         if (r != OK) return r;
     } else if (arg.len < KEY_BYTES_MAX && utf8_valid_bytes(arg) == arg.len) {
         key_add_string(rq->scratch, arg);
@@ -339,6 +339,26 @@ enum err request_get(struct request *rq, struct slice key, struct entry *out)
     enum err r = engine_get(rq->env->db->engine, rq->overlay, key, out, rq->waiter, &rq->error);
     if (r == OK) depends_raise(&rq->depends, out->depends);
     return r;
+}
+
+enum err arg_string_entry(struct request *rq, struct slice arg, struct slice *key,
+                          struct entry *entry)
+{
+    enum err r = arg_string_key(rq, arg, key);
+    if (r == OK) r = request_get(rq, *key, entry);
+    if (r != OK) return r;
+    rq->env->stats.reads++;
+    if (entry->exists) {
+        rq->env->stats.hits++;
+    } else {
+        rq->env->stats.misses++;
+    }
+    return OK;
+}
+
+enum err string_wrong_type(struct error *e)
+{
+    return error_set(e, ERR_TYPE, "Operation against a key holding the wrong kind of value");
 }
 
 enum err check_ops(struct request *rq, size_t keys)

@@ -67,6 +67,12 @@ ERR_MUST_USE enum err range_resolve(struct request *rq, const struct range_args 
 /* The live entry as the transaction of the request sees it; raises rq->depends. */
 ERR_MUST_USE enum err request_get(struct request *rq, struct slice key, struct entry *out);
 
+/* That of a key as arg_string_key reads it; it is counted as a read, a hit or a miss. */
+ERR_MUST_USE enum err arg_string_entry(struct request *rq, struct slice arg, struct slice *key,
+                                       struct entry *entry);
+/* ERR_TYPE, in Redis's words. */
+enum err string_wrong_type(struct error *e);
+
 /* Operations of one transaction, in the connection's database; raises rq->depends. */
 ERR_MUST_USE enum err request_commit(struct request *rq, struct op *ops, size_t count);
 

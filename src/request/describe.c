@@ -83,8 +83,8 @@ void command_categories(const struct command *parent, const struct command *c, s
 {
     const char *module = command_module(parent, c, arena);
     unsigned flags = c->flags;
-    /* What is about keys of any kind, about bits or about JSON is no string command in Redis, though
-     * words name the keys. */
+    /* What is about keys of any kind, about bits or about JSON is no string command in Redis,
+     * though words name the keys. */
     if ((flags & (CMD_KEYSPACE | CMD_BITMAP)) != 0 || module != NULL) {
         flags &= ~(unsigned)CMD_STRING;
     }

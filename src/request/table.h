@@ -162,6 +162,7 @@
     X(cmd_subscribe)                                                                               \
     X(cmd_substr)                                                                                  \
     X(cmd_sunsubscribe)                                                                            \
+    X(cmd_swapdb)                                                                                  \
     X(cmd_time)                                                                                    \
     X(cmd_touch)                                                                                   \
     X(cmd_ttl)                                                                                     \

@@ -126,7 +126,7 @@ static const struct command sub_list = {
     .flags = CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
-    .summary = "The loaded modules: none; with CLIENT VIEW TUPLES, the one that its JSON commands are of.",
+    .summary = "The loaded modules: none; with CLIENT VIEW TUPLES, the one that has JSON commands.",
     .syntax = "",
     .run = list_run,
 };

@@ -2,7 +2,6 @@
 #include "codec/json_lex.h"
 #include "codec/value.h"
 #include "command/json/json_int.h"
-#include "command/string/string_int.h"
 #include "request/keys.h"
 #include "request/table.h"
 
@@ -11,7 +10,7 @@ enum err json_read(struct request *rq, struct slice arg, struct slice *key, stru
 {
     struct slice bytes;
     struct entry entry;
-    enum err r = string_entry(rq, arg, key, &entry);
+    enum err r = arg_string_entry(rq, arg, key, &entry);
     if (r != OK) return r;
     *exists = entry.exists;
     if (!entry.exists) return OK;

@@ -7,7 +7,6 @@
 #include "codec/number.h"
 #include "codec/value.h"
 #include "command/json/json_int.h"
-#include "command/string/string_int.h"
 #include "request/keys.h"
 #include "request/table.h"
 
@@ -206,8 +205,8 @@ static enum err forget_run(struct request *rq)
 {
     return del_run(rq);
 }
-JSON_COMMAND(forget, "forget", -2, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1, 1, "As JSON.DEL.",
-             "key [path]");
+JSON_COMMAND(forget, "forget", -2, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1, 1,
+             "As JSON.DEL.", "key [path]");
 
 /* ---- JSON.ARRAPPEND ---- */
 

@@ -179,7 +179,7 @@ static enum err run_fields(struct request *rq, bool is_read_only)
     struct entry entry;
     uint8_t *to = NULL;
     enum err r = parse_fields(rq, is_read_only, &fields);
-    if (r == OK) r = string_entry(rq, rq->argv[1], &key, &entry);
+    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &key, &entry);
     if (r != OK) return r;
     if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     if (fields.writes) {

@@ -50,7 +50,7 @@ static enum err setbit_run(struct request *rq)
     if (r == OK && !is_on && !slice_eq(rq->argv[3], slice_str("0"))) {
         r = error_set(&rq->error, ERR_SYNTAX, "bit is not an integer or out of range");
     }
-    if (r == OK) r = string_entry(rq, rq->argv[1], &key, &entry);
+    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &key, &entry);
     if (r != OK) return r;
     if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     bool was_on = bit_at(bytes, at);

@@ -1,93 +1,12 @@
-/* string_copy: COPY, MOVE, RENAME, RENAMENX: a value of any kind, as it is stored, with its expiry,
+/* copy: COPY, MOVE, RENAME, RENAMENX: a value of any kind, as it is stored, with its expiry,
  * under another plain key or in another database. What is read and what is written is one
  * transaction, in two databases too.
  */
+#include "command/string/across.h"
 #include "command/string/string_int.h"
 #include "request/keys.h"
-#include "request/notify.h"
 #include "request/subjects.h"
 #include "request/table.h"
-
-static struct op copy_of(const struct entry *entry, struct slice key)
-{
-    return (struct op){.kind = OP_SET,
-                       .key = key,
-                       .value = entry->value,
-                       .ttl = entry->expiry_ms == 0 ? TTL_NONE : TTL_AT,
-                       .ttl_ms = entry->expiry_ms};
-}
-
-/* ---- two databases ---- */
-
-/* By number or, as SELECT, by name. */
-static enum err other_database(struct request *rq, struct slice word, uint16_t *out)
-{
-    struct databases *all = rq->env->db->databases;
-    int64_t number = 0;
-    enum err r = databases_ready(all, rq->waiter, &rq->error);
-    if (r == ERR_WAIT) return r;
-    const struct database *d = database_find(all, word);
-    if (d != NULL) {
-        *out = d->number;
-        return OK;
-    }
-    if (r != OK) return r;
-    if (string_integer(rq, word, &number) == OK) {
-        return error_set(&rq->error, ERR_SYNTAX, "DB index is out of range");
-    }
-    error_add(&rq->error, ", and no database has this name");
-    return rq->error.code;
-}
-
-static struct slice key_in(struct request *rq, struct slice key, uint16_t database)
-{
-    struct slice tuple = engine_key_tuple(key);
-    buf_clear(rq->scratch, SIZE_MAX);
-    engine_key_begin(rq->scratch, database);
-    buf_append(rq->scratch, tuple.data, tuple.len);
-    buf_require(rq->scratch);
-    return arena_copy(rq->arena, buf_slice(rq->scratch));
-}
-
-static enum err commit_in(struct request *rq, struct overlay *o, uint16_t database, struct op *op)
-{
-    struct txn t = {.overlay = o,
-                    .database = database,
-                    .ops = op,
-                    .count = 1,
-                    .cause = notify_cause(rq),
-                    .arena = rq->arena};
-    enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
-    depends_raise(&rq->depends, t.depends);
-    return r;
-}
-
-/* `set` in its database and `remove` (may be NULL) in the selected one: one transaction. */
-static enum err commit_across(struct request *rq, uint16_t database, struct op *set,
-                              struct op *remove)
-{
-    struct engine *g = rq->env->db->engine;
-    struct overlay *o = rq->overlay;
-    uint64_t version = 0;
-    enum err r = OK;
-    if (o == NULL) {
-        r = engine_admit(g, rq->waiter, &rq->error);
-        if (r != OK) return r;
-        o = engine_begin(g, rq->arena);
-    }
-    r = commit_in(rq, o, database, set);
-    if (r == OK && remove != NULL) r = commit_in(rq, o, rq->client->database, remove);
-    if (rq->overlay == NULL) {
-        if (r == OK) {
-            r = engine_end(o, &version, rq->waiter, &rq->error);
-        } else {
-            engine_discard(o);
-        }
-        depends_raise(&rq->depends, version);
-    }
-    if (r == OK) rq->env->stats.writes++;
-    return r;
-}
 
 /* ---- COPY ---- */
 
@@ -123,15 +42,16 @@ static enum err copy_run(struct request *rq)
     if (r == OK && c.database == rq->client->database && slice_eq(rq->argv[1], rq->argv[2])) {
         r = error_set(&rq->error, ERR_SYNTAX, "source and destination objects are the same");
     }
-    if (r == OK) r = string_entry(rq, rq->argv[1], &from, &entry);
+    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &from, &entry);
     if (r == OK) r = arg_string_key(rq, rq->argv[2], &to);
     if (r != OK) return r;
     if (c.database != rq->client->database) to = key_in(rq, to, c.database);
     if (!c.replaces) r = request_get(rq, to, &there);
     if (r != OK) return r;
     if (entry.exists && !there.exists) {
-        struct op op = copy_of(&entry, to);
-        r = commit_across(rq, c.database, &op, NULL);
+        struct op set = copy_of(&entry, to);
+        struct database_ops ops = {.database = c.database, .ops = &set, .count = 1};
+        r = commit_across(rq, &ops, 1);
         if (r != OK) return r;
     }
     resp_int(rq->w, entry.exists && !there.exists);
@@ -179,7 +99,7 @@ static enum err move_run(struct request *rq)
     if (r == OK && database == rq->client->database) {
         r = error_set(&rq->error, ERR_SYNTAX, "source and destination objects are the same");
     }
-    if (r == OK) r = string_entry(rq, rq->argv[1], &from, &entry);
+    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &from, &entry);
     if (r != OK) return r;
     struct slice to = key_in(rq, from, database);
     r = request_get(rq, to, &there);
@@ -187,7 +107,11 @@ static enum err move_run(struct request *rq)
     if (entry.exists && !there.exists) {
         struct op set = copy_of(&entry, to);
         struct op remove = {.kind = OP_DELETE, .key = from};
-        r = commit_across(rq, database, &set, &remove);
+        struct database_ops ops[] = {
+            {.database = database, .ops = &set, .count = 1},
+            {.database = rq->client->database, .ops = &remove, .count = 1},
+        };
+        r = commit_across(rq, ops, 2);
         if (r != OK) return r;
     }
     resp_int(rq->w, entry.exists && !there.exists);
@@ -225,7 +149,7 @@ static enum err rename_key(struct request *rq, bool only_if_absent, bool *is_don
     struct entry entry;
     struct entry there = {0};
     *is_done = false;
-    enum err r = string_entry(rq, rq->argv[1], &from, &entry);
+    enum err r = arg_string_entry(rq, rq->argv[1], &from, &entry);
     if (r == OK && !entry.exists) r = error_set(&rq->error, ERR_SYNTAX, "no such key");
     if (r == OK) r = arg_string_key(rq, rq->argv[2], &to);
     if (r == OK && only_if_absent) r = request_get(rq, to, &there);

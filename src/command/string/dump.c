@@ -26,7 +26,7 @@ static enum err dump_run(struct request *rq)
 {
     struct slice key = {0};
     struct entry entry;
-    enum err r = string_entry(rq, rq->argv[1], &key, &entry);
+    enum err r = arg_string_entry(rq, rq->argv[1], &key, &entry);
     if (r != OK) return r;
     if (!entry.exists) {
         resp_nil(rq->w);

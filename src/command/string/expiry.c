@@ -49,7 +49,7 @@ static enum err getex_run(struct request *rq)
     struct slice bytes = {0};
     struct entry entry;
     enum err r = parse_getex(rq, &x);
-    if (r == OK) r = string_entry(rq, rq->argv[1], &op.key, &entry);
+    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &op.key, &entry);
     if (r != OK) return r;
     if (!entry.exists) {
         resp_nil(rq->w);

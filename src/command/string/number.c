@@ -49,7 +49,7 @@ static enum err incrbyfloat_run(struct request *rq)
     struct entry entry;
     long double old = 0;
     long double more = 0;
-    enum err r = string_entry(rq, rq->argv[1], &key, &entry);
+    enum err r = arg_string_entry(rq, rq->argv[1], &key, &entry);
     if (r != OK) return r;
     if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     if ((entry.exists && !number_read(bytes, &old)) || !number_read(rq->argv[2], &more)) {

@@ -93,7 +93,7 @@ static enum err setrange_run(struct request *rq)
     int64_t offset = 0;
     enum err r = string_integer(rq, rq->argv[2], &offset);
     if (r == OK && offset < 0) r = error_set(&rq->error, ERR_SYNTAX, "offset is out of range");
-    if (r == OK) r = string_entry(rq, rq->argv[1], &key, &entry);
+    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &key, &entry);
     if (r != OK) return r;
     if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     if (put.len == 0) {

@@ -12,11 +12,6 @@
 
 #define VALUE_HEAD_BYTES 16 /* at least what pack_bin asks for beside the bytes */
 
-enum err string_wrong_type(struct error *e)
-{
-    return error_set(e, ERR_TYPE, "Operation against a key holding the wrong kind of value");
-}
-
 static enum err guard_string(const struct entry *old, struct error *e)
 {
     struct slice bytes = {0};
@@ -34,27 +29,13 @@ enum err string_syntax(struct request *rq)
     return error_set(&rq->error, ERR_SYNTAX, "syntax error");
 }
 
-enum err string_entry(struct request *rq, struct slice arg, struct slice *key, struct entry *entry)
-{
-    enum err r = arg_string_key(rq, arg, key);
-    if (r == OK) r = request_get(rq, *key, entry);
-    if (r != OK) return r;
-    rq->env->stats.reads++;
-    if (entry->exists) {
-        rq->env->stats.hits++;
-    } else {
-        rq->env->stats.misses++;
-    }
-    return OK;
-}
-
 enum err string_read(struct request *rq, struct slice arg, bool *exists, struct slice *bytes)
 {
     struct slice key;
     struct entry entry;
     *exists = false;
     *bytes = slice_of(NULL, 0);
-    enum err r = string_entry(rq, arg, &key, &entry);
+    enum err r = arg_string_entry(rq, arg, &key, &entry);
     if (r != OK || !entry.exists) return r;
     *exists = true;
     return value_bytes_of(entry.value, bytes) ? OK : string_wrong_type(&rq->error);

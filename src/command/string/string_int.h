@@ -9,13 +9,8 @@
 #define STRING_NO_INTEGER "value is not an integer or out of range"
 
 /* string.c */
-/* ERR_TYPE, in Redis's words. */
-enum err string_wrong_type(struct error *e);
-/* The entry of a plain key; it is counted as a read, a hit or a miss. */
-ERR_MUST_USE enum err string_entry(struct request *rq, struct slice arg, struct slice *key,
-                                   struct entry *entry);
-/* The same, of a value that must be bytes: *bytes is empty when there is none. Borrowed until the
- * end of the turn. ERR_TYPE. */
+/* As arg_string_entry, of a value that must be bytes: *bytes is empty when there is none. Borrowed
+ * until the end of the turn. ERR_TYPE. */
 ERR_MUST_USE enum err string_read(struct request *rq, struct slice arg, bool *exists,
                                   struct slice *bytes);
 /* The bytes as a value is stored, in the arena. ERR_NOMEM. */
