@@ -1,9 +1,29 @@
 #include "engine/stamp.h"
 
+/* The digits of 32 bits, the first in the lowest byte. A half of each 16, then each 8, then each 4
+ * goes its own way, until every byte has four bits; 10 and more become letters. */
+static uint64_t hex_digits(uint32_t bits)
+{
+    uint64_t x = __builtin_bswap32(bits);
+    x = (x | x << 16) & UINT64_C(0x0000ffff0000ffff);
+    x = (x | x << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    x = (x >> 4 & UINT64_C(0x000f000f000f000f)) | (x & UINT64_C(0x000f000f000f000f)) << 8;
+    uint64_t letters = (x + UINT64_C(0x0606060606060606)) >> 4 & UINT64_C(0x0101010101010101);
+    return x + UINT64_C(0x3030303030303030) + letters * ('a' - '0' - 10);
+}
+
+static void put_digits(uint64_t digits, char *out)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    digits = __builtin_bswap64(digits);
+#endif
+    memcpy(out, &digits, 8);
+}
+
 void stamp_format(uint64_t version, char out[STAMP_CHARS])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < 16; i++) out[i] = digits[(version >> (60 - 4 * i)) & 15];
+    put_digits(hex_digits((uint32_t)(version >> 32)), out);
+    put_digits(hex_digits((uint32_t)version), out + 8);
     memcpy(out + 16, "0000", 4);
 }
 

@@ -93,5 +93,5 @@ for name in nginx-1 webdis-get-1 webdis-set-1 rest-1 command-1 write-1 nginx-2 r
     [ "$name" != nginx-1 ] && [ "$name" != nginx-2 ] || nginx=$median
     echo "| $name | $median | $(awk -v a="$median" -v b="$nginx" 'BEGIN { printf "%.2f", a / b }') |"
 done
-make -s build/release/tests/bench/bench_http_watchers
-build/release/tests/bench/bench_http_watchers $port $resp "$watchers" 1000 10
+make -s build/release/tests/bench/bench_watchers
+build/release/tests/bench/bench_watchers http $port $resp "$watchers" 1000 10

@@ -4,10 +4,9 @@
 # tables in Markdown; docs/benchmarks.md keeps them. BENCH_ROUNDS (5), BENCH_SUSTAINED_S (300) and
 # BENCH_SUSTAINED_KEYS (10000000) make it shorter or longer; BENCH_ONLY="set get ..." picks sections. On a
 # shared machine BENCH_QUIET_S (0) is how long each round may wait for two seconds without other work.
+# shellcheck disable=SC2034 # arrays go by their names
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-rounds=${BENCH_ROUNDS:-5}
-quiet_s=${BENCH_QUIET_S:-0}
 sustained_s=${BENCH_SUSTAINED_S:-300}
 sustained_keys=${BENCH_SUSTAINED_KEYS:-10000000}
 only=${BENCH_ONLY:-set get atomic list script queue tls paced script-p99 embedded indexes search where find count-p99 memory sustained}
@@ -16,98 +15,9 @@ embedded=build/release/tests/bench/bench_embedded
 queue=build/release/tests/bench/bench_queue
 search=build/release/tests/bench/bench_search
 where=build/release/tests/bench/bench_where
-value='{"id":12345,"name":"user 12345","email":"user12345@example.com","age":42,"active":true,"score":17.55}'
-# Beside the repository's build, not in /tmp: that may be memory, and a sync must be one.
-dir=$(mktemp -d "$PWD/build/bench.XXXXXX")
-tupled=
-redis=
-stop() {
-    for pid in $tupled $redis; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
-    rm -rf "$dir"
-}
-trap stop EXIT
+. tests/bench/sides.sh
 
-export TUPLED_TEST_ANY_PORT=1 # --port 0 is any free one
-start_tupled() { # more arguments: settings
-    : >"$dir/tupled.log"
-    build/tupled --dir "$dir/tupled" --port 0 --logfile "$dir/tupled.log" "$@" &
-    tupled=$!
-    for _ in $(seq 600); do
-        tport=$(sed -n 's/.*ready to accept connections on .* port \([0-9]*\)$/\1/p' "$dir/tupled.log")
-        [ -n "$tport" ] && return
-        sleep 0.05
-    done
-    cat "$dir/tupled.log" >&2
-    exit 1
-}
-stop_tupled() { kill "$tupled"; wait "$tupled" || true; tupled=; }
-start_redis() { # more arguments: settings
-    mkdir -p "$dir/redis"
-    rport=$((20000 + RANDOM % 20000))
-    redis-server --port "$rport" --bind 127.0.0.1 --dir "$dir/redis" --appendonly yes \
-        --appendfsync always --save '' --daemonize no --logfile "$dir/redis.log" "$@" &
-    redis=$!
-    for _ in $(seq 100); do
-        redis-cli -p "$rport" ping 2>/dev/null | grep -q PONG && return
-        sleep 0.05
-    done
-    cat "$dir/redis.log" >&2
-    exit 1
-}
-
-idle_ticks() { awk '/^cpu / { print $5 + $6 }' /proc/stat; } # of 10 ms, over all processors
-quiet() {
-    local from
-    for _ in $(seq $((quiet_s / 2))); do
-        from=$(idle_ticks)
-        sleep 2
-        [ $(($(idle_ticks) - from)) -ge $(($(nproc) * 180)) ] && return
-    done
-    return 0
-}
-
-range=100000 # of __rand_int__
-with_tls=()  # further arguments of redis-benchmark
-rate() { # port clients pipeline requests command...: requests per second
-    local port=$1 clients=$2 pipeline=$3 requests=$4
-    shift 4
-    redis-benchmark "${with_tls[@]}" -p "$port" -c "$clients" -P "$pipeline" -n "$requests" -r "$range" --csv "$@" \
-        | tail -1 | awk -F'","' '{ print $(NF - 6) }'
-}
-median() { sort -n | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
-row() { # work, target, file of ours, file of theirs
-    awk -v work="$1" -v target="$2" -v a="$(median <"$3")" -v b="$(median <"$4")" \
-        -v lo="$(sort -n "$3" | head -1)" -v hi="$(sort -n "$3" | tail -1)" \
-        -v rlo="$(sort -n "$4" | head -1)" -v rhi="$(sort -n "$4" | tail -1)" \
-        'BEGIN { printf "| %s | %.0f (%.0f-%.0f) | %.0f (%.0f-%.0f) | **%.2f** | %s |\n", work, a, lo, hi, b, rlo, rhi, a / b, target }'
-}
-compare() { # work, target, clients, pipeline, requests, "theirs...", "ours..." (arrays by name)
-    local work=$1 target=$2 clients=$3 pipeline=$4 requests=$5
-    local -n theirs=$6 ours=$7
-    : >"$dir/a"
-    : >"$dir/b"
-    for _ in $(seq "$rounds"); do
-        quiet
-        rate "$rport" "$clients" "$pipeline" "$requests" "${theirs[@]}" >>"$dir/b"
-        rate "$tport" "$clients" "$pipeline" "$requests" "${ours[@]}" >>"$dir/a"
-    done
-    row "$work" "$target" "$dir/a" "$dir/b"
-}
-spread() { # file: median (lowest-highest)
-    awk -v m="$(median <"$1")" -v lo="$(sort -n "$1" | head -1)" -v hi="$(sort -n "$1" | tail -1)" \
-        'function f(x) { return x >= 100 ? sprintf("%.0f", x) : sprintf("%.2f", x) }
-         BEGIN { printf "%s (%s-%s)", f(m), f(lo), f(hi) }'
-}
-drain() { # waits until all that was written is applied
-    redis-cli -p "$tport" config set memtable-age 1 >/dev/null
-    until redis-cli -p "$tport" info memtable | tr -d '\r' \
-        | awk -F: '/_entries|_frozen/ { n += $2 } END { exit n > 0 }'; do sleep 0.02; done
-    redis-cli -p "$tport" config set memtable-age 5000 >/dev/null
-}
-wants() { case " $only " in *" $1 "*) ;; *) return 1 ;; esac; }
-
-echo "Machine: $(nproc) x $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $(free -g | awk '/^Mem/ { print $2 }') GB, Linux $(uname -r), $(df --output=fstype . | tail -1); $(redis-server --version | sed 's/.* \(v=[^ ]*\).*/Redis \1/'), redis-benchmark of the same package; $rounds rounds in turn, median (lowest-highest)."
-echo
+say_machine
 start_tupled
 start_redis
 set_t=(KV.SET '["key","__rand_int__"]' "$value")
@@ -459,7 +369,6 @@ if wants where || wants find || wants count-p99; then
     stop_tupled
     rm -rf "$dir/tupled"
 fi
-rss_mb() { awk '/^VmRSS/ { printf "%.0f", $2 / 1024 }' "/proc/$tupled/status"; }
 if wants memory; then
     echo
     start_tupled

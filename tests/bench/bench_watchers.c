@@ -1,8 +1,8 @@
-/* bench_http_watchers: many streams of events of one prefix by HTTP/1.1, and writes at a steady rate by
- * RESP: how late do changes come, and are they told? Some streams are looked at closely, the others only
- * read. Prints one line.
+/* bench_watchers: many who watch one prefix, as streams of events by HTTP/1.1 or as subscribers by
+ * RESP, and writes at a steady rate by RESP: how late do changes come, and are they told? Some
+ * watchers are looked at closely, the others only read. Prints one line.
  *
- *   bench_http_watchers http-port resp-port watchers writes-per-second seconds
+ *   bench_watchers http|resp port resp-port watchers writes-per-second seconds
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -65,15 +65,17 @@ static void *write_all(void *arg)
     return NULL;
 }
 
-static int watch(int port)
+static const char ask_http[] = "GET /keyval/api/watch/prefix?prefix=w&initial=false HTTP/1.1\r\n"
+                               "Host: 127.0.0.1\r\n\r\n";
+static const char ask_resp[] = "SUBSCRIBE kv:prefix:w\r\n";
+
+static int watch(const char *ask, int port)
 {
-    static const char ask[] = "GET /keyval/api/watch/prefix?prefix=w&initial=false HTTP/1.1\r\n"
-                              "Host: 127.0.0.1\r\n\r\n";
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) != 0 ||
-        write(fd, ask, sizeof ask - 1) != sizeof ask - 1) {
+        write(fd, ask, strlen(ask)) != (ssize_t)strlen(ask)) {
         perror("watch");
         exit(1);
     }
@@ -105,13 +107,14 @@ static void sample(char *text)
 int main(int argc, char **argv)
 {
     static char text[(256 << 10) + 1];
-    if (argc != 6) return 2;
-    int watchers = atoi(argv[3]);
-    struct run r = {.resp_port = atoi(argv[2]), .rate = atoi(argv[4]), .seconds = atoi(argv[5])};
+    if (argc != 7) return 2;
+    const char *ask = strcmp(argv[1], "http") == 0 ? ask_http : ask_resp;
+    int watchers = atoi(argv[4]);
+    struct run r = {.resp_port = atoi(argv[3]), .rate = atoi(argv[5]), .seconds = atoi(argv[6])};
     int poll = epoll_create1(0);
     long long bytes = 0;
     for (int i = 0; i < watchers; i++) {
-        int fd = watch(atoi(argv[1]));
+        int fd = watch(ask, atoi(argv[2]));
         struct epoll_event e = {.events = EPOLLIN, .data.u64 = (uint64_t)i << 32 | (uint32_t)fd};
         epoll_ctl(poll, EPOLL_CTL_ADD, fd, &e);
     }
@@ -136,7 +139,7 @@ int main(int argc, char **argv)
     qsort(late, late_count, sizeof late[0], compare);
     if (late_count == 0) return 1;
     printf(
-        "%d watchers, %.0f writes/s of %d: %.0f MB/s to them; events told to a watcher of %d sampled: "
+        "%d watchers, %.0f writes/s of %d: %.0f MB/s to them; told to a watcher of %d sampled: "
         "%.0f %%, late by p50 %.1f ms, p99 %.1f ms, at most %.1f ms\n",
         watchers, (double)r.written / r.write_seconds, r.rate,
         (double)bytes / r.write_seconds / 1e6, SAMPLED,
