@@ -1,6 +1,6 @@
 #!/bin/bash
 # Pastes every command line of README.md and docs/*.md, file by file, each into a database of its own, in
-# the order in which they stand. (docs/commands.md is pasted by test_command_examples.sh, and docs/benchmarks.md runs programs.)
+# the order in which they stand. (docs/commands.md is pasted by test_command_examples.sh, and docs/benchmarks*.md run programs.)
 #
 # A command line is a line of a code block (four blanks, or between ```) that begins with
 #
@@ -136,7 +136,7 @@ is_as_shown() { # file, number
 
 pasted=0 database=0
 for file in README.md docs/*.md; do
-    case $file in docs/commands.md | docs/benchmarks.md) continue ;; esac
+    case $file in docs/commands.md | docs/benchmarks*.md) continue ;; esac
     [ "$database" -lt 16 ] || redis-cli -p "$port" KV.DB CREATE "page$database" >/dev/null
     paste_file "$file"
     database=$((database + 1))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # deno: Deno's KV by KV Connect from a tupled, beside Deno's own KV in a file, both durable, in turn, on this
-# machine; medians. Prints a table in Markdown; docs/benchmarks.md keeps it. Needs npm, or Deno in build/deno.
+# machine; medians. Prints a table in Markdown; docs/benchmarks-requests.md keeps it. Needs npm, or Deno in build/deno.
 #   tests/bench/deno.sh [rounds] [seconds for each]
 set -euo pipefail
 cd "$(dirname "$0")/../.."

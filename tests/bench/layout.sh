@@ -1,6 +1,6 @@
 #!/bin/bash
 # layout: layouts of the store side by side (bench_layout.c says which, and what is measured). Every round
-# has all layouts in turn. Prints medians as Markdown; docs/benchmarks.md keeps them.
+# has all layouts in turn. Prints medians as Markdown; docs/benchmarks-store.md keeps them.
 #
 #   tests/bench/layout.sh entries value-bytes rounds load|once|fill layout[/page-bytes] ...
 #

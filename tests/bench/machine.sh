@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a machine gives: the same work with more I/O threads, with more keys than the cache has, with more data than memory,
 # with large values, with many who watch; by hand, since some of it takes an hour. Prints tables in Markdown;
-# docs/benchmarks.md keeps them. The sections, of which BENCH_ONLY="cores reads ..." picks some:
+# docs/benchmarks-*.md keep them. The sections, of which BENCH_ONLY="cores reads ..." picks some:
 #   cores         GET and SET beside Redis on 2 and 4 cores, I/O threads off and on
 #   reads         KV.GET of any of BENCH_READ_KEYS ("10000 1000000 10000000") keys, as part of the rate with the fewest
 #   memory        writes and reads of ten times the memory that the server may have (BENCH_MEMORY_MB, 256): a cgroup

@@ -1,6 +1,6 @@
 #!/bin/bash
 # page: the page in a browser, with few and with very many keys, and its feed for a long time. Needs node, npm and
-# Debian's chromium. docs/benchmarks.md keeps what it prints.
+# Debian's chromium. docs/benchmarks-requests.md keeps what it prints.
 #   tests/bench/page.sh open [keys]              until screens show something: milliseconds, medians of 11
 #   tests/bench/page.sh feed [minutes] [writes/s]   what the feed holds as time goes by
 set -euo pipefail

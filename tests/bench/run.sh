@@ -1,7 +1,7 @@
 #!/bin/bash
 # bench: tupled beside Redis (appendfsync always), on this machine, both sides in one run, rounds in turn,
 # medians. Filters and searches are beside SQLite itself: its shell, and a program that uses FTS5. Prints
-# tables in Markdown; docs/benchmarks.md keeps them. BENCH_ROUNDS (5), BENCH_SUSTAINED_S (300) and
+# tables in Markdown; docs/benchmarks-*.md keep them. BENCH_ROUNDS (5), BENCH_SUSTAINED_S (300) and
 # BENCH_SUSTAINED_KEYS (10000000) make it shorter or longer; BENCH_ONLY="set get ..." picks sections. On a
 # shared machine BENCH_QUIET_S (0) is how long each round may wait for two seconds without other work.
 # shellcheck disable=SC2034 # arrays go by their names

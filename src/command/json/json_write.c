@@ -47,6 +47,12 @@ static enum err stored(struct request *rq, struct slice json, struct slice *valu
     return OK;
 }
 
+static enum err commit_value(struct request *rq, const struct edit *x, struct slice value)
+{
+    struct op op = {.kind = OP_SET, .key = x->key, .value = value, .ttl = TTL_KEEP};
+    return request_commit(rq, &op, 1);
+}
+
 /* Bytes [from, to) of the text give way to `by`, and that is the value. */
 static enum err edit_commit(struct request *rq, const struct edit *x, size_t from, size_t to,
                             struct slice by)
@@ -60,9 +66,7 @@ static enum err edit_commit(struct request *rq, const struct edit *x, size_t fro
     enum err r = whole.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value")
                                  : stored(rq, buf_slice(&whole), &value);
     buf_fini(&whole);
-    if (r != OK) return r;
-    struct op op = {.kind = OP_SET, .key = x->key, .value = value, .ttl = TTL_KEEP};
-    return request_commit(rq, &op, 1);
+    return r == OK ? commit_value(rq, x, value) : r;
 }
 
 /* Text for a list of one or of none, or for the value itself: in rq->scratch. */
@@ -117,8 +121,7 @@ static enum err set_value(struct request *rq, const struct edit *x, enum op_cond
     }
     if ((condition == IF_ABSENT && is_there) || (condition == IF_PRESENT && !is_there)) return OK;
     if (x->path.count == 0) {
-        struct op op = {.kind = OP_SET, .key = x->key, .value = value, .ttl = TTL_KEEP};
-        r = request_commit(rq, &op, 1);
+        r = commit_value(rq, x, value);
     } else if (is_there) {
         r = edit_commit(rq, x, x->place.from, x->place.to, json);
     } else {
