@@ -157,7 +157,12 @@ static void what_is_as_long_as_what_it_replaces_is_no_more(void **state)
     char value[600];
     memset(value, '1', sizeof value);
     value[sizeof value - 1] = '\0';
-    expect(c, ":*", "KV.DB CREATE tight MAXBYTES 5000");
+    expect(c, "-ERR MAXBYTES must be a size such as 1000000 or 100mb*, not '1 mb'",
+           "KV.DB CREATE tight MAXBYTES %s", "1 mb");
+    expect(c, "-ERR MAXBYTES must be a size *", "KV.DB CREATE tight MAXBYTES -1");
+    expect(c, ":*", "KV.DB CREATE tight MAXBYTES 1mb");
+    assert_int_equal(info("tight", "max-bytes"), 1 << 20);
+    expect(c, "+OK", "KV.DB LIMIT tight MAXBYTES 5k");
     expect(c, "+OK", "SELECT tight");
     int count = 0;
     while (strncmp(ask(c, "SET %d %s", count, value), "-QUOTA", 6) != 0) count++;

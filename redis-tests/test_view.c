@@ -61,6 +61,7 @@ static void a_view_shows_all_tuples_by_their_paths(void **state)
         {"SCAN 0", "[0 [a%2fb plain users/&00ff/!true users/#42/profile]]"},
         {"KEYS users/*", "[users/&00ff/!true users/#42/profile]"},
         {"KEYS u*", "[users/&00ff/!true users/#42/profile]"},
+        {"KEYS use*", "[users/&00ff/!true users/#42/profile]"},
         {"KEYS *42*", "[users/#42/profile]"},
         {"KEYS plain", "[plain]"},
         {"KEYS users/", "[]"},
@@ -191,6 +192,8 @@ static void a_user_has_a_view(void **state)
         {"ACL SETUSER gui view=trees", "-ERR Error in ACL SETUSER modifier 'view=trees': a view is "
                                        "plain or tuples"},
         {"ACL GETUSER gui", "[flags [on view=tuples] passwords*"},
+        {"ACL SETUSER gui +@all", "+OK"},
+        {"ACL LIST", "*user gui on view=tuples #*"},
         {"ACL DRYRUN gui TYPE team/#1", "+OK"},
         {"ACL DRYRUN gui TYPE other/#1",
          "This user has no permissions to access the 'other/#1' key"},

@@ -37,6 +37,27 @@ bool slice_to_i64(struct slice s, int64_t *out)
     return true;
 }
 
+bool slice_to_bytes(struct slice s, uint64_t *out)
+{
+    static const struct {
+        const char *name;
+        uint64_t factor;
+    } units[] = {
+        {"", 1},        {"B", 1},         {"K", 1000},       {"KB", 1u << 10},
+        {"M", 1000000}, {"MB", 1u << 20}, {"G", 1000000000}, {"GB", 1u << 30},
+    };
+    size_t digits = 0;
+    uint64_t n = 0;
+    while (digits < s.len && s.data[digits] >= '0' && s.data[digits] <= '9') digits++;
+    if (!slice_to_u64(slice_of(s.data, digits), &n)) return false;
+    struct slice unit = slice_of(s.data + digits, s.len - digits);
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        if (!slice_is_word(unit, units[i].name)) continue;
+        return !__builtin_mul_overflow(n, units[i].factor, out);
+    }
+    return false;
+}
+
 struct slice slice_take(struct slice *rest, char end)
 {
     const uint8_t *at = rest->len == 0 ? NULL : memchr(rest->data, end, rest->len);

@@ -98,6 +98,8 @@ bool slice_to_i64(struct slice s, int64_t *out);
 
 /* Strict decimal without sign that fits uint64. */
 bool slice_to_u64(struct slice s, uint64_t *out);
+/* Digits and a unit in any case: none, b, k, kb, m, mb, g, gb; 1k is 1000, 1kb is 1024. */
+bool slice_to_bytes(struct slice s, uint64_t *out);
 /* Takes the text up to the next `end` off `rest`, and that byte; all of it when there is none. */
 struct slice slice_take(struct slice *rest, char end);
 

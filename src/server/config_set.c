@@ -6,29 +6,6 @@
 #include "request/notify.h"
 #include "server/setting.h"
 
-/* Digits and a unit: 1k is 1000, 1kb is 1024. */
-static bool size_parse(struct slice s, uint64_t *bytes)
-{
-    static const struct {
-        const char *name;
-        uint64_t factor;
-    } units[] = {
-        {"", 1},        {"b", 1},   {"k", 1000},       {"kb", KB},
-        {"m", 1000000}, {"mb", MB}, {"g", 1000000000}, {"gb", GB},
-    };
-    size_t digits = 0;
-    while (digits < s.len && s.data[digits] >= '0' && s.data[digits] <= '9') digits++;
-    uint64_t n = 0;
-    if (!slice_to_u64(slice_of(s.data, digits), &n)) return false;
-    struct slice unit = slice_of(s.data + digits, s.len - digits);
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (setting_is_word(unit, units[i].name)) {
-            return !__builtin_mul_overflow(n, units[i].factor, bytes);
-        }
-    }
-    return false;
-}
-
 static enum err refuse_size(const struct setting *s, struct error *e)
 {
     const char *more = s->type == SETTING_MEMORY ? ", or a percentage such as 12.5%" : "";
@@ -128,8 +105,8 @@ static enum err set_output_limit(struct config *c, const struct slice *words, si
         bool is_normal = setting_is_word(w[0], "normal");
         bool is_pubsub = setting_is_word(w[0], "pubsub");
         bool is_replica = setting_is_word(w[0], "replica") || setting_is_word(w[0], "slave");
-        is_good = (is_normal || is_pubsub || is_replica) && size_parse(w[1], &l.hard_bytes) &&
-                  l.hard_bytes <= SIZE_MAX_ANY && size_parse(w[2], &l.soft_bytes) &&
+        is_good = (is_normal || is_pubsub || is_replica) && slice_to_bytes(w[1], &l.hard_bytes) &&
+                  l.hard_bytes <= SIZE_MAX_ANY && slice_to_bytes(w[2], &l.soft_bytes) &&
                   l.soft_bytes <= SIZE_MAX_ANY && slice_to_u64(w[3], &l.soft_s) &&
                   l.soft_s <= NUMBER_MAX;
         if (is_normal) normal = l;
@@ -138,7 +115,7 @@ static enum err set_output_limit(struct config *c, const struct slice *words, si
     }
     if (count == 1) {
         normal = (struct config_output_limit){0};
-        is_good = size_parse(words[0], &normal.hard_bytes) && normal.hard_bytes <= SIZE_MAX_ANY;
+        is_good = slice_to_bytes(words[0], &normal.hard_bytes) && normal.hard_bytes <= SIZE_MAX_ANY;
         replica = pubsub = normal;
     }
     if (!is_good) {
@@ -215,7 +192,7 @@ static enum err set_share(void *member, const struct setting *s, struct slice wo
     uint64_t bytes = 0;
     int64_t n = 0;
     if (!percent_parse(word, &n)) {
-        if (!size_parse(word, &bytes) || bytes > s->max || (bytes != 0 && bytes < s->min)) {
+        if (!slice_to_bytes(word, &bytes) || bytes > s->max || (bytes != 0 && bytes < s->min)) {
             return error_set(e, ERR_SYNTAX,
                              "%s must be 0, a size of at least 1mb (b k kb m mb g gb), or a "
                              "percentage such as 12.5%%",
@@ -233,7 +210,7 @@ static enum err set_memory(void *member, const struct setting *s, struct slice w
     uint64_t bytes = 0;
     int64_t n = 0;
     if (!percent_parse(word, &n)) {
-        if (!size_parse(word, &bytes) || bytes < s->min || bytes > s->max) {
+        if (!slice_to_bytes(word, &bytes) || bytes < s->min || bytes > s->max) {
             return refuse_size(s, e);
         }
         n = (int64_t)bytes;
@@ -293,7 +270,7 @@ static enum err set_one(struct config *c, const struct setting *s, struct slice 
     case SETTING_SHARE: return set_share(member, s, word, e);
     case SETTING_MEMORY: return set_memory(member, s, word, e);
     case SETTING_SIZE:
-        if (!size_parse(word, &n) || n < s->min || n > s->max) return refuse_size(s, e);
+        if (!slice_to_bytes(word, &n) || n < s->min || n > s->max) return refuse_size(s, e);
         memcpy(member, &n, sizeof n);
         return OK;
     case SETTING_OCTAL:

@@ -31,6 +31,17 @@ static enum err option_limit(struct options *o, const char *word, uint64_t *out)
     return r;
 }
 
+static enum err option_bytes(struct options *o, const char *word, uint64_t *out)
+{
+    struct slice arg = {0};
+    enum err r = options_argument(o, word, &arg);
+    if (r != OK) return r;
+    if (slice_to_bytes(arg, out) && *out <= INT64_MAX) return OK;
+    return error_set(&o->rq->error, ERR_SYNTAX,
+                     "%s must be a size such as 1000000 or 100mb (b k kb m mb g gb), not '%.*s'",
+                     word, (int)(arg.len < 64 ? arg.len : 64), (const char *)arg.data);
+}
+
 static enum err option_backup(struct options *o, bool *is_left_out)
 {
     struct slice word = {0};
@@ -47,7 +58,7 @@ static enum err parse_limits(struct options *o, struct database_op *x)
     enum err r = OK;
     while (r == OK && o->at < o->rq->argc) {
         if (options_take(o, "MAXBYTES", 0)) {
-            r = option_limit(o, "MAXBYTES", &l->bytes_max);
+            r = option_bytes(o, "MAXBYTES", &l->bytes_max);
         } else if (options_take(o, "MAXENTRIES", 1)) {
             r = option_limit(o, "MAXENTRIES", &l->entries_max);
         } else if (options_take(o, "RATE", 2)) {

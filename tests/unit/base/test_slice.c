@@ -112,10 +112,32 @@ static void all_else_is_no_integer(void **state)
     assert_true(u == 99);
 }
 
+static void sizes_have_units(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes;
+    } cases[] = {
+        {"0", 0},          {"7", 7},           {"7b", 7},
+        {"2k", 2000},      {"2kb", 2048},      {"3M", 3000000},
+        {"3mB", 3u << 20}, {"1g", 1000000000}, {"16gb", UINT64_C(16) << 30},
+    };
+    static const char *const bad[] = {"", "mb", "1 mb", "-1", "1x", "1mbb", "01", "20000000000gb"};
+    uint64_t n = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_true(slice_to_bytes(slice_str(cases[i].text), &n));
+        assert_int_equal(n, cases[i].bytes);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_false(slice_to_bytes(slice_str(bad[i]), &n));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_is_memcmp_and_the_shorter_first),
+        cmocka_unit_test(sizes_have_units),
         cmocka_unit_test(a_prefix_is_one_up_to_the_whole),
         cmocka_unit_test(words_match_in_any_case_and_whole),
         cmocka_unit_test(good_integers_are_read),
