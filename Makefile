@@ -226,8 +226,8 @@ late: test-deps ## redis-tests against a server whose journal and store are late
 	@$(PMAKE) test-build
 	@TUPLED_LATE=1 tests/run.sh redis
 
-clients: test-deps ## client libraries that must be compiled (Go, Rust, Java), by TLS and by Sentinel; fetches them
-	@$(PMAKE) build/asan/tupled
+clients: test-deps ## client libraries that must be compiled (Go, Rust, Java), by TLS, by Sentinel and with their caches; fetches them
+	@$(PMAKE) build/tupled build/asan/tupled
 	@TEST_TIMEOUT=1800 tests/run.sh clients
 
 MODEL_PACKAGES := gcc libc6-dev spin

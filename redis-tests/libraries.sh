@@ -10,9 +10,11 @@
 #   install_ecosystem_python  what its requirements.txt names: $ecosystem_python is an interpreter
 #                   that has it
 #   build_helpers   the helpers for TypeScript (clients/typescript), compiled into $typescript_home
-#   build_go        go-redis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program for Sentinel
+#   build_go        go-redis and rueidis: the words of $go_tls start redis-tests/go; those of $go_sentinel its program
+#                   for Sentinel, of $go_cache that for rueidis's cache
 #   build_rust      redis-rs: likewise $rust_tls
 #   build_java      Jedis and Lettuce: likewise $java_tls; its first argument is jedis or lettuce; so of $java_sentinel
+#                   and of $java_cache
 #
 # What cannot be fetched is skipped; what then cannot be compiled is a failure. The tools keep what they
 # fetch where they always do.
@@ -26,9 +28,11 @@ ecosystem_python=$PWD/build/ecosystem-python/env/bin/python
 typescript_home=$scratch/typescript
 go_tls=("$PWD/build/clients/go/tls")
 go_sentinel=("$PWD/build/clients/go/sentinel-client")
+go_cache=("$PWD/build/clients/go/cache-client")
 rust_tls=("$PWD/build/clients/rust/target/debug/tls")
 java_tls=(java -cp "$PWD/build/clients/java/lib/*:$PWD/build/clients/java/classes" Tls)
 java_sentinel=("${java_tls[@]::3}" Sentinel)
+java_cache=("${java_tls[@]::3}" Cache)
 
 # has <name> <tool>...
 has() {
@@ -132,12 +136,14 @@ build_helpers() {
 }
 
 build_go() {
-    has go-redis go && fetched go-redis build/clients/go redis-tests/go/go.mod fetch_go &&
-        compiled go-redis build/clients/go redis-tests/go sh -c 'go build -mod=mod -p 2 -o tls . && go build -mod=mod -p 2 -o sentinel-client ./sentinel'
+    local name="go-redis and rueidis"
+    has "$name" go && fetched "$name" build/clients/go redis-tests/go/go.mod fetch_go &&
+        compiled "$name" build/clients/go redis-tests/go sh -c 'go build -mod=mod -p 2 -o tls . &&
+            go build -mod=mod -p 2 -o sentinel-client ./sentinel && go build -mod=mod -p 2 -o cache-client ./cache'
 }
 
 fetch_go() {
-    printf 'package main\n\nimport _ "github.com/redis/go-redis/v9"\n\nfunc main() {}\n' >main.go
+    printf 'package main\n\nimport (\n\t_ "github.com/redis/go-redis/v9"\n\t_ "github.com/redis/rueidis"\n)\n\nfunc main() {}\n' >main.go
     timeout 200 go list -mod=mod -deps . >/dev/null
 }
 
@@ -153,7 +159,7 @@ fetch_rust() {
 build_java() {
     has "Jedis and Lettuce" java javac mvn &&
         fetched "Jedis and Lettuce" build/clients/java redis-tests/java/pom.xml fetch_java &&
-        compiled "Jedis and Lettuce" build/clients/java redis-tests/java javac -cp 'lib/*' -d classes Tls.java Sentinel.java
+        compiled "Jedis and Lettuce" build/clients/java redis-tests/java javac -cp 'lib/*' -d classes Tls.java Sentinel.java Cache.java
 }
 
 fetch_java() {

@@ -114,15 +114,23 @@ VALUES
     cli KV.ENQUEUE $'odd\xff\n' 3 >/dev/null
     cli KV.ENQUEUE dead 4 >/dev/null
     cli KV.NACK "$(cli KV.DEQUEUE dead | tail -n 1)" DEAD ERROR 'no "way"' >/dev/null
+    cli FUNCTION LOAD "$shop" >/dev/null
+    cli FUNCTION LOAD "$odd" >/dev/null
 }
+shop=$'#!lua name=shop\nredis.register_function("sell", function(keys, args)\n\treturn redis.call("DECRBY", keys[1], args[1])\nend)\n'
+odd=$'#!lua name=odd\nredis.register_function{function_name = "bytes", flags = {"no-writes"}, callback = function() return "\xff\xfe" end}'
 fill
 ctl export --all -o "$scratch/all.jsonl" 2>/dev/null
 ctl export --all --format msgpack >"$scratch/all.mp"
 ctl export >"$scratch/one.jsonl"
 digest=$(ctl digest)
 same "the first line says what it is" '{"format":"tupled-export 1","all":true,"version":"' "$(head -c 50 "$scratch/all.jsonl")"
-same "the last line counts" '"entries":26,"deletions":0,"messages":3,"dead":1,"indexes":2,"databases":3' \
-    "$(tail -n 1 "$scratch/all.jsonl" | grep -oE '"entries.*databases":[0-9]+')"
+same "the last line counts" '"entries":26,"deletions":0,"messages":3,"dead":1,"indexes":2,"databases":3,"libraries":2' \
+    "$(tail -n 1 "$scratch/all.jsonl" | grep -oE '"entries.*libraries":[0-9]+')"
+same "a library as text" '{"library":"shop","code":"#!lua name=shop\nredis.register_function(\"sell\", function(keys, args)\n\treturn redis.call(\"DECRBY\", keys[1], args[1])\nend)\n"}' \
+    "$(grep '^{"library":"shop"' "$scratch/all.jsonl")"
+ctl --db 0 export --all >"$scratch/db.jsonl"
+same "... is not of one database" 0 "$(grep -c '^{"library"' "$scratch/db.jsonl" "$scratch/one.jsonl" | grep -cv ':0$')"
 same "only the entries of one database" 25 "$(($(wc -l <"$scratch/one.jsonl") - 1))"
 check "a dry run finds nothing wrong" ctl import --dry-run "$scratch/all.jsonl"
 check "... nor in MessagePack" ctl import --dry-run "$scratch/all.mp"
@@ -131,11 +139,13 @@ for format in jsonl mp; do
     cli KV.DB DROP shop >/dev/null
     cli KV.INDEX DROP by >/dev/null
     cli KV.INDEX DROP words >/dev/null
+    cli FUNCTION FLUSH >/dev/null
     check "an export as $format is loaded" ctl import "$scratch/all.$format"
     ctl export --all -o "$scratch/again.jsonl" 2>/dev/null
     same "... and everything is as it was" "" \
         "$(diff <(kept "$scratch/all.jsonl") <(kept "$scratch/again.jsonl") | cut -c1-300)"
     same "... so says the digest" "$digest" "$(ctl digest)"
+    same "... functions run" $'\xff\xfe' "$(cli --raw FCALL_RO bytes 0)"
     same "... nothing is left of its progress" "" "$(ls "$scratch" | grep progress)"
     check "... it can be loaded twice" ctl import "$scratch/all.$format"
     ctl export --all -o "$scratch/again.jsonl" 2>/dev/null
@@ -161,6 +171,69 @@ same "... the map has old and new versionstamps" "$(cli -n 5 KV.GET '["t",1]' WI
     "$(grep '^{"key":\["t",1\],' "$scratch/map" | sed -E 's/.*"new":"([0-9a-f]{20})"\}/\1/')"
 same "... of each entry" 21 "$(wc -l <"$scratch/map")"
 
+# ---- libraries of functions ----
+grep '^{"library":"shop"' "$scratch/all.jsonl" >"$scratch/shop.jsonl"
+said "a library that is there stays" 0 "" import "$scratch/shop.jsonl"
+cli FUNCTION LOAD REPLACE "${shop/DECRBY/INCRBY}" >/dev/null
+said "another one of its name is an error" 1 "shop.jsonl, line 1: ERR Library 'shop' already exists" import "$scratch/shop.jsonl"
+same "... and stays as well" 1 "$(cli FUNCTION LIST LIBRARYNAME shop WITHCODE | grep -c INCRBY)"
+cli FUNCTION DELETE shop >/dev/null
+cli FUNCTION LOAD $'#!lua name=SHOP\nredis.register_function("sell", function() return 1 end)' >/dev/null
+said "a function that another library has is an error" 1 "line 1: ERR Function sell already exists" import "$scratch/shop.jsonl"
+same "... the library is not there" "" "$(cli FUNCTION LIST LIBRARYNAME shop | grep -x shop)"
+cli FUNCTION DELETE SHOP >/dev/null
+said "libraries do not go into one database" 2 "shop.jsonl has libraries of functions: import it without --db" --db 3 import "$scratch/shop.jsonl"
+check "with --prefix they are left out" ctl import --prefix '["t"]' "$scratch/shop.jsonl"
+same "... and are not there" "" "$(cli FUNCTION LIST LIBRARYNAME shop)"
+{ cat "$scratch/shop.jsonl"; echo '{"key":["lib"],"value":1}'; } >"$scratch/lib.jsonl"
+check "libraries and entries" ctl import "$scratch/lib.jsonl"
+same "... are there" "1 1" "$(cli FUNCTION LIST LIBRARYNAME shop | grep -cx shop) $(cli KV.GET '["lib"]')"
+printf '{"library":"x","code":5}\n' >"$scratch/bad.jsonl"
+said "code that is none" 1 "line 1: a library has a name and its code, texts" import "$scratch/bad.jsonl"
+printf '{"library":"x","code":"return 1"}\n' >"$scratch/bad.jsonl"
+said "... nor a library" 1 "bad.jsonl, line 1: ERR Missing library metadata" import "$scratch/bad.jsonl"
+cat >"$scratch/old.jsonl" <<'OLD'
+{"format":"tupled-export 1","all":true,"version":"00000000000000020000","time":"2026-01-02T03:04:05.678Z","program":"tupledctl 0.1.0"}
+{"database":"0"}
+{"key":["old"],"value":1,"versionstamp":"00000000000000010000"}
+{"end":true,"version":"00000000000000020000","records":3,"entries":1,"deletions":0,"messages":0,"dead":0,"indexes":0,"databases":1,"digest":"b4c72c295d595dfd975a0ce6d8357ace"}
+OLD
+# before <command>...: with a server that does not know FUNCTION, as before there were functions
+before() {
+    python3 - "$port" "$scratch/before" <<'PY' &
+import socket, sys, threading
+def pump(a, b, change):
+    while data := a.recv(65536):
+        b.sendall(data.replace(b"FUNCTION", b"NOTTHERE") if change else data)
+    b.shutdown(socket.SHUT_WR)
+listener = socket.create_server(("127.0.0.1", 0))
+open(sys.argv[2], "w").write(str(listener.getsockname()[1]))
+while True:
+    a, _ = listener.accept()
+    b = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    threading.Thread(target=pump, args=(a, b, True), daemon=True).start()
+    threading.Thread(target=pump, args=(b, a, False), daemon=True).start()
+PY
+    local proxy=$! tries now=$port
+    for ((tries = 0; tries < 500; tries++)); do
+        [ ! -s "$scratch/before" ] || break
+        sleep 0.01
+    done
+    port=$(cat "$scratch/before")
+    "$@"
+    port=$now
+    kill "$proxy"
+    wait "$proxy" 2>/dev/null
+    rm "$scratch/before"
+}
+before said "a server without functions" 1 "shop.jsonl, line 1: the server has no functions. It says: ERR unknown command" \
+    import "$scratch/shop.jsonl"
+before check "... is exported, without libraries" ctl export --all -o "$scratch/old_server.jsonl"
+same "... and says so" '"libraries":0' "$(tail -n 1 "$scratch/old_server.jsonl" | grep -oE '"libraries":[0-9]+')"
+cli FUNCTION FLUSH >/dev/null
+check "an export of before there were libraries is loaded" ctl import "$scratch/old.jsonl"
+same "... and has none" "1 " "$(cli KV.GET '["old"]') $(cli FUNCTION LIST)"
+
 # ---- what is not right ----
 said "a pipe by its name" 1 "is no ordinary file" import <(head -n 5 "$scratch/all.jsonl")
 head -n 5 "$scratch/all.jsonl" >"$scratch/cut.jsonl"
@@ -180,7 +253,8 @@ printf '{"key":["j",1],"value":1\n' >"$scratch/bad.jsonl"
 said "half a line" 1 "bad.jsonl, line 1: not a record" import "$scratch/bad.jsonl"
 printf '{"key":["j",1],"value":1,"expires":"soon"}\n' >"$scratch/bad.jsonl"
 said "a time that is none" 1 "line 1: expires is a number of milliseconds" import "$scratch/bad.jsonl"
-said "several databases into one" 2 "has several databases" --db 3 import "$scratch/all.jsonl"
+sed "/^{\"library\"/d" "$scratch/all.jsonl" >"$scratch/databases.jsonl"
+said "several databases into one" 2 "has several databases" --db 3 import "$scratch/databases.jsonl"
 said "a source that is not known" 2 "--from nope is not known; there are: export keyval" import --from nope x
 said "a format that is not known" 2 "--format is jsonl or msgpack, not xml" export --format xml
 said "a file that is not there" 1 "nosuch" import "$scratch/nosuch"

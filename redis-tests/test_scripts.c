@@ -599,6 +599,32 @@ static void libraries_are_dumped_and_restored(void **state)
     expect(c, "+OK", "FUNCTION DELETE lib");
 }
 
+/* What FUNCTION reads then comes from the database file, not from memory. */
+static void a_library_is_whole_after_it_has_left_memory(void **state)
+{
+    expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
+    redisReply *before = ask_reply(c, "FUNCTION DUMP");
+    group_again(false);
+    redisReply *after = ask_reply(c, "FUNCTION DUMP");
+    assert_int_equal(before->len, after->len);
+    assert_memory_equal(before->str, after->str, after->len);
+    freeReplyObject(before);
+    freeReplyObject(after);
+    redisReply *list = ask_reply(c, "FUNCTION LIST WITHCODE");
+    assert_int_equal(list->elements, 1);
+    assert_string_equal(list->element[0]->element[7]->str, LIBRARY);
+    assert_int_equal(list->element[0]->element[5]->elements, 4);
+    freeReplyObject(list);
+    expect(c, "lib", "FUNCTION LOAD REPLACE %s",
+           "#!lua name=lib\nredis.register_function('put', function() return 'new' end)");
+    expect(c, "-ERR Function not found", "FCALL see 0");
+    group_again(false);
+    expect(c, "+OK", "FUNCTION DELETE lib");
+    expect(c, "-ERR Function not found", "FCALL put 0");
+    expect(c, "lib", "FUNCTION LOAD %s", LIBRARY);
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
 static void a_library_is_loaded_in_a_transaction(void **state)
 {
     expect(c, "+OK", "MULTI");
@@ -667,6 +693,7 @@ int main(void)
         TEST(known_faults_do_not_end_the_server),
         TEST(functions_are_kept_and_run),
         TEST(libraries_are_dumped_and_restored),
+        TEST(a_library_is_whole_after_it_has_left_memory),
         TEST(a_library_is_loaded_in_a_transaction),
         TEST(a_function_is_killed),
         TEST(a_library_that_takes_too_long_to_load_is_refused),

@@ -20,7 +20,7 @@
 #define EXPORT_AGAIN_MAX 5 /* after flushes */
 
 const struct tool_option export_options[] = {
-    {"--all", 0, NULL, "queues, dead letters, indexes and limits too; without --db all databases"},
+    {"--all", 0, NULL, "queues, indexes, limits too; without --db all databases, and functions"},
     {"--format", 0, "FORMAT", "jsonl (default) or msgpack"},
     {"--output", 'o', "FILE", "into this file, which is there when it is complete"},
     {"--prefix", 0, "KEY", "the entries below this key only"},
@@ -273,7 +273,8 @@ static enum tool_status export_database(struct exporter *x, struct export_databa
 static enum tool_status export_databases(struct exporter *x, struct export_databases *all,
                                          struct export_stamp *version)
 {
-    enum tool_status s = export_list_databases(x, all);
+    enum tool_status s = export_libraries(x);
+    if (s == TOOL_DONE) s = export_list_databases(x, all);
     for (size_t i = 0; i < all->count && s == TOOL_DONE; i++) {
         s = export_select(x, all->items[i].name);
         if (s == TOOL_DONE) s = export_database(x, &all->items[i], true);
@@ -333,6 +334,7 @@ static enum tool_status export_tail(struct exporter *x, const struct export_stam
     record_i64(&o, "dead", (int64_t)x->dead);
     record_i64(&o, "indexes", (int64_t)x->indexes);
     record_i64(&o, "databases", (int64_t)x->databases);
+    record_i64(&o, "libraries", (int64_t)x->libraries);
     record_text(&o, "digest", slice_str(digest));
     record_end(&o);
     return export_out_finish(&x->out);
@@ -344,7 +346,7 @@ static enum tool_status export_once(struct exporter *x, struct export_stamp *ver
     struct export_database one = {.name = NULL};
     x->is_flushed = false;
     x->entries = x->deletions = x->messages = x->dead = 0;
-    x->indexes = x->databases = x->records = 0;
+    x->indexes = x->databases = x->libraries = x->records = 0;
     enum tool_status s = export_head(x);
     if (s == TOOL_DONE && export_is_whole_server(x)) {
         s = export_databases(x, &all, version);

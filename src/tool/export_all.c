@@ -1,28 +1,14 @@
-/* export_all: what --all adds: definitions of indexes, limits of databases, queues. */
+/* export_all: what --all adds: libraries of functions, definitions of indexes, limits of databases,
+ * queues.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tool/export_int.h"
+#include "tool/reply.h"
 
 #define EXPORT_QUEUE_PAGE "500"
 #define EXPORT_QUEUE_PASSES 3
-
-const redisReply *export_member(const redisReply *r, const char *name)
-{
-    for (size_t i = 0; wire_is(r, REDIS_REPLY_ARRAY) && i + 1 < r->elements; i += 2) {
-        const redisReply *key = r->element[i];
-        if (wire_is(key, REDIS_REPLY_STRING) && strcmp(key->str, name) == 0) {
-            return r->element[i + 1];
-        }
-    }
-    return NULL;
-}
-
-static int64_t export_number(const redisReply *r, const char *name)
-{
-    const redisReply *value = export_member(r, name);
-    return wire_is(value, REDIS_REPLY_INTEGER) ? value->integer : 0;
-}
 
 /* ---- databases ------------------------------------------------------------------------------- */
 
@@ -37,7 +23,7 @@ enum tool_status export_is_used(struct exporter *x, const char *name, bool *out)
     (void)strtol(name, &end, 10);
     *out = *end != '\0'; /* one that was made has a name */
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-        *out = *out || export_number(r, figures[i]) != 0;
+        *out = *out || wire_map_i64(r, figures[i]) != 0;
     }
     freeReplyObject(r);
     return s;
@@ -50,12 +36,12 @@ enum tool_status export_limits(struct exporter *x, const char *name)
     redisReply *r = NULL;
     enum tool_status s = tool_ask(x->w, TOOL_WORDS_OF("KV.DB", "INFO", name), &r);
     if (s != TOOL_DONE) return s;
-    const redisReply *comment = export_member(r, "comment");
-    const redisReply *backup = export_member(r, "backup");
+    const redisReply *comment = wire_map_find(r, "comment");
+    const redisReply *backup = wire_map_find(r, "backup");
     record_begin(&o, &x->out.pending, x->is_pack);
     record_text(&o, "limits", slice_str(name));
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        record_i64(&o, limits[i], export_number(r, limits[i]));
+        record_i64(&o, limits[i], wire_map_i64(r, limits[i]));
     }
     if (wire_is(backup, REDIS_REPLY_STRING)) record_text(&o, "backup", wire_slice(backup));
     if (wire_is(comment, REDIS_REPLY_STRING)) record_text(&o, "comment", wire_slice(comment));
@@ -73,10 +59,10 @@ static enum tool_status export_index(struct exporter *x, const char *name)
     enum tool_status s = tool_ask(
         x->w, TOOL_WORDS_OF("KV.INDEX", "INFO", name, "FORMAT", export_format(x)), &r);
     if (s != TOOL_DONE) return s;
-    const redisReply *type = export_member(r, "type");
-    const redisReply *prefix = export_member(r, "prefix");
-    const redisReply *paths = export_member(r, "paths");
-    const redisReply *tokenize = export_member(r, "tokenize");
+    const redisReply *type = wire_map_find(r, "type");
+    const redisReply *prefix = wire_map_find(r, "prefix");
+    const redisReply *paths = wire_map_find(r, "paths");
+    const redisReply *tokenize = wire_map_find(r, "tokenize");
     if (!wire_is(type, REDIS_REPLY_STRING) || !wire_is(prefix, REDIS_REPLY_STRING) ||
         !wire_is_array(paths, 1)) {
         freeReplyObject(r);
@@ -91,7 +77,7 @@ static enum tool_status export_index(struct exporter *x, const char *name)
         record_item_text(&o, wire_slice(paths->element[i]), i == 0);
     }
     record_list_end(&o);
-    if (export_number(r, "unique") != 0) record_true(&o, "unique");
+    if (wire_map_i64(r, "unique") != 0) record_true(&o, "unique");
     if (wire_is(tokenize, REDIS_REPLY_STRING)) record_text(&o, "tokenize", wire_slice(tokenize));
     record_end(&o);
     x->indexes++;
@@ -105,6 +91,46 @@ static enum tool_status export_indexes(struct exporter *x)
     enum tool_status s = tool_ask(x->w, TOOL_WORDS_OF("KV.INDEX", "LIST"), &r);
     for (size_t i = 0; s == TOOL_DONE && i < r->elements; i++) {
         s = export_index(x, r->element[i]->str);
+    }
+    freeReplyObject(r);
+    return s;
+}
+
+/* ---- libraries of functions ------------------------------------------------------------------ */
+
+static enum tool_status export_library(struct exporter *x, const redisReply *library)
+{
+    struct record_out o;
+    const redisReply *name = wire_map_find(library, "library_name");
+    const redisReply *code = wire_map_find(library, "library_code");
+    if (!wire_is(name, REDIS_REPLY_STRING) || !wire_is(code, REDIS_REPLY_STRING)) {
+        return tool_strange("FUNCTION LIST");
+    }
+    record_begin(&o, &x->out.pending, x->is_pack);
+    record_text(&o, "library", wire_slice(name));
+    record_text(&o, "code", wire_slice(code));
+    record_end(&o);
+    x->libraries++;
+    return export_wrote(x);
+}
+
+/* One reply has them all, so they are of one moment. */
+enum tool_status export_libraries(struct exporter *x)
+{
+    redisReply *r = NULL;
+    enum tool_status s = wire_call(x->w, TOOL_WORDS_OF("FUNCTION", "LIST", "WITHCODE"), &r);
+    if (s == TOOL_BROKEN) return tool_fail(s, "%s", wire_why(x->w));
+    if (s == TOOL_NO) {
+        /* A server from before there were functions has none. */
+        bool is_old = slice_has_prefix(wire_slice(r), slice_str(TOOL_UNKNOWN_COMMAND));
+        if (!is_old) return tool_refused(r);
+        s = TOOL_DONE;
+    } else if (!wire_is(r, REDIS_REPLY_ARRAY)) {
+        s = tool_strange("FUNCTION LIST");
+    } else {
+        for (size_t i = 0; s == TOOL_DONE && i < r->elements; i++) {
+            s = export_library(x, r->element[i]);
+        }
     }
     freeReplyObject(r);
     return s;
@@ -194,9 +220,9 @@ static enum tool_status export_queue_figures(struct exporter *x, struct slice qu
     enum tool_status s = wire_call_slices(x->w, 3, words, &r);
     if (s == TOOL_BROKEN) return tool_fail(s, "%s", wire_why(x->w));
     if (s == TOOL_NO) tool_refused(r);
-    *out = (uint64_t)(export_number(r, "ready") + export_number(r, "delayed"));
+    *out = (uint64_t)(wire_map_i64(r, "ready") + wire_map_i64(r, "delayed"));
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-        *out = *out * 0x9e3779b97f4a7c15ULL + (uint64_t)export_number(r, figures[i]);
+        *out = *out * 0x9e3779b97f4a7c15ULL + (uint64_t)wire_map_i64(r, figures[i]);
     }
     freeReplyObject(r);
     return s;

@@ -21,7 +21,7 @@ struct exporter {
     bool is_pack;
     bool is_flushed;    /* why it failed: begin anew */
     const char *prefix; /* NULL = everything */
-    uint64_t entries, deletions, messages, dead, indexes, databases, records;
+    uint64_t entries, deletions, messages, dead, indexes, databases, libraries, records;
     int64_t begun_us;
 };
 
@@ -36,12 +36,11 @@ ERR_MUST_USE enum tool_status export_version(struct exporter *x, struct export_s
 /* export_all.c */
 /* Definitions of indexes, queues and dead letters of the selected database. */
 ERR_MUST_USE enum tool_status export_rest(struct exporter *x);
+/* All libraries of functions: they belong to the server, not to a database. */
+ERR_MUST_USE enum tool_status export_libraries(struct exporter *x);
 /* The limits of a database; it may be left out when it has nothing at all. */
 ERR_MUST_USE enum tool_status export_limits(struct exporter *x, const char *name);
 /* Has it anything that an export would have? */
 ERR_MUST_USE enum tool_status export_is_used(struct exporter *x, const char *name, bool *out);
-
-/* In a reply of names and values: that of the name; NULL when there is none. */
-const redisReply *export_member(const redisReply *r, const char *name);
 
 #endif

@@ -99,7 +99,7 @@ static const char *const lines_names[] = {
     "index",     "type",    "paths",        "unique",    "tokenize",    "queue",       "id",
     "due",       "failed",  "error",        "attempts",  "backoff",     "undelivered", "end",
     "records",   "entries", "dead",         "messages",  "deletions",   "indexes",     "digest",
-    "databases", NULL};
+    "databases", "library", "code",         "libraries", NULL};
 
 static bool lines_is_name(struct slice name)
 {
@@ -179,8 +179,8 @@ static enum tool_status lines_kind(struct lines *l, struct record *out)
         enum record_kind kind;
     } kinds[] = {{"key", RECORD_ENTRY},     {"queue", RECORD_MESSAGE},
                  {"index", RECORD_INDEX},   {"database", RECORD_DATABASE},
-                 {"limits", RECORD_LIMITS}, {"format", RECORD_HEAD},
-                 {"end", RECORD_END}};
+                 {"limits", RECORD_LIMITS}, {"library", RECORD_LIBRARY},
+                 {"format", RECORD_HEAD},   {"end", RECORD_END}};
     const struct fields *f = &out->fields;
     for (size_t i = 0; i < f->count; i++) {
         if (lines_is_name(f->items[i].name)) continue;

@@ -118,6 +118,7 @@ static enum tool_status import_record(struct importer *im, const struct record *
     case RECORD_DATABASE: return import_database(im, r);
     case RECORD_INDEX: return import_index(im, r);
     case RECORD_LIMITS: return import_limits(im, r);
+    case RECORD_LIBRARY: return import_library(im, r);
     }
     return TOOL_DONE;
 }

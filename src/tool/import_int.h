@@ -32,6 +32,7 @@ void import_placed(struct importer *im);
 ERR_MUST_USE enum tool_status import_database(struct importer *im, const struct record *r);
 ERR_MUST_USE enum tool_status import_index(struct importer *im, const struct record *r);
 ERR_MUST_USE enum tool_status import_limits(struct importer *im, const struct record *r);
+ERR_MUST_USE enum tool_status import_library(struct importer *im, const struct record *r);
 /* --map: as long as the state says. */
 ERR_MUST_USE enum tool_status import_map_open(struct importer *im);
 /* What the loader has of it, synced. */

@@ -1,10 +1,12 @@
-/* import_rest: databases, indexes and limits of an export, which are no records of KV.LOAD: each is
- * a command of its own, and what comes before it is acknowledged first. And the file of --map.
+/* import_rest: databases, indexes, limits and libraries of an export, which are no records of
+ * KV.LOAD: each is a command of its own, and what comes before it is acknowledged first. And the
+ * file of --map.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "tool/import_int.h"
+#include "tool/reply.h"
 
 #define IMPORT_WORDS_MAX 80 /* of KV.INDEX CREATE */
 
@@ -36,6 +38,13 @@ void import_placed(struct importer *im)
     im->loader.records++;
 }
 
+static enum tool_status rest_is_for_all(const struct importer *im, const char *what)
+{
+    return tool_fail(TOOL_WORDS,
+                     "%s has %s: import it without --db, and without a database in the URL",
+                     im->input, what);
+}
+
 /* ---- databases ------------------------------------------------------------------------------- */
 
 enum tool_status import_select(struct importer *im, const char *name)
@@ -57,12 +66,7 @@ enum tool_status import_select(struct importer *im, const char *name)
 enum tool_status import_database(struct importer *im, const struct record *r)
 {
     struct import_state *st = &im->state;
-    if (im->t->server.database != NULL) {
-        return tool_fail(TOOL_WORDS,
-                         "%s has several databases: import it without --db, and "
-                         "without a database in the URL",
-                         im->input);
-    }
+    if (im->t->server.database != NULL) return rest_is_for_all(im, "several databases");
     if (r->name.len >= sizeof st->database) return rest_bad(im, r, "no name of a database");
     enum tool_status s = loader_drain(&im->loader);
     if (s != TOOL_DONE) return s;
@@ -167,6 +171,60 @@ enum tool_status import_index(struct importer *im, const struct record *r)
     words[n++] = slice_str("FORMAT");
     words[n++] = slice_str(r->is_pack ? "MSGPACK" : "JSON");
     return rest_ask(im, r, n, words);
+}
+
+/* ---- libraries of functions ------------------------------------------------------------------ */
+
+/* The code of the library that the server has by this name; NULL: it has none. */
+static const redisReply *rest_code_of(const redisReply *list, struct slice name)
+{
+    for (size_t i = 0; wire_is(list, REDIS_REPLY_ARRAY) && i < list->elements; i++) {
+        const redisReply *found = wire_map_find(list->element[i], "library_name");
+        const redisReply *code = wire_map_find(list->element[i], "library_code");
+        /* What LIST finds may differ in upper and lower case. */
+        if (!wire_is(found, REDIS_REPLY_STRING) || !wire_is(code, REDIS_REPLY_STRING)) continue;
+        if (slice_eq(wire_slice(found), name)) return code;
+    }
+    return NULL;
+}
+
+static enum tool_status rest_no_functions(const struct importer *im, const struct record *r,
+                                          const redisReply *said)
+{
+    char text[512];
+    bool is_old = slice_has_prefix(wire_slice(said), slice_str(TOOL_UNKNOWN_COMMAND));
+    snprintf(text, sizeof text, "%s%s", is_old ? "the server has no functions. It says: " : "",
+             said->str);
+    return rest_bad(im, r, text);
+}
+
+/* As an index: made when there is none of its name, an error when there is another one. */
+enum tool_status import_library(struct importer *im, const struct record *r)
+{
+    const struct fields *f = &r->fields;
+    struct slice name = {0};
+    struct slice code = {0};
+    struct arena *a = &im->loader.arena;
+    redisReply *list = NULL;
+    if (im->t->server.database != NULL) return rest_is_for_all(im, "libraries of functions");
+    enum tool_status s = loader_drain(&im->loader);
+    if (s != TOOL_DONE) return s;
+    if (!field_text(f, fields_get(f, "library"), a, &name) ||
+        !field_text(f, fields_get(f, "code"), a, &code)) {
+        return rest_bad(im, r, "a library has a name and its code, texts");
+    }
+    const struct slice ask[] = {slice_str("FUNCTION"), slice_str("LIST"), slice_str("LIBRARYNAME"),
+                                name, slice_str("WITHCODE")};
+    const struct slice load[] = {slice_str("FUNCTION"), slice_str("LOAD"), code};
+    s = wire_call_slices(im->w, sizeof ask / sizeof ask[0], ask, &list);
+    if (s == TOOL_BROKEN) return tool_fail(s, "%s", wire_why(im->w));
+    if (s == TOOL_NO) rest_no_functions(im, r, list);
+    const redisReply *there = s == TOOL_DONE ? rest_code_of(list, name) : NULL;
+    bool is_same = there != NULL && slice_eq(wire_slice(there), code);
+    freeReplyObject(list);
+    if (s != TOOL_DONE) return s;
+    if (is_same) import_placed(im);
+    return is_same ? TOOL_DONE : rest_ask(im, r, sizeof load / sizeof load[0], load);
 }
 
 /* ---- --map ----------------------------------------------------------------------------------- */

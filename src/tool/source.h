@@ -21,6 +21,7 @@ enum record_kind {
     RECORD_MESSAGE, /* or a dead letter: `fields` */
     RECORD_INDEX,   /* `fields` */
     RECORD_LIMITS,  /* `fields` */
+    RECORD_LIBRARY, /* of functions: `fields` */
     RECORD_END,
 };
 

@@ -72,6 +72,8 @@ enum tool_status tool_fail(enum tool_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The words of an error reply. */
 enum tool_status tool_refused(const redisReply *reply);
+/* How the words of a server begin that does not know a command. */
+#define TOOL_UNKNOWN_COMMAND "ERR unknown command"
 /* Not an end: said on standard error unless --quiet. */
 void tool_warn(const struct tool *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The reply has another form than this program knows. */

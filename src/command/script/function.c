@@ -99,7 +99,7 @@ static void row_add(struct request *rq, struct rows *rows, struct slice key, str
 
 static enum err rows_read(struct request *rq, bool is_function, struct rows *out)
 {
-    struct scan_range range = {.is_undivided = true};
+    struct scan_range range = {.with_values = true, .is_undivided = true};
     struct engine_scan *scan = NULL;
     *out = (struct rows){0};
     library_range(rq->arena, is_function, &range.start, &range.end);

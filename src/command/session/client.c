@@ -258,32 +258,21 @@ static enum err kill_run(struct request *rq)
     return OK;
 }
 
-#define CLIENT_SUB(id, word, words, more, text, arguments)                                         \
-    static const struct command sub_##id = {                                                       \
-        .name = word,                                                                              \
-        .arity = words,                                                                            \
-        .flags = CMD_CONNECTION | (more),                                                          \
-        .group = "connection",                                                                     \
-        .since = "0.1.0",                                                                          \
-        .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = id##_run,                                                                           \
-    }
-
-CLIENT_SUB(id, "id", 2, CMD_NODE, "The connection's number.", "");
-CLIENT_SUB(getname, "getname", 2, CMD_NODE, "The connection's name.", "");
-CLIENT_SUB(setname, "setname", 3, CMD_NO_MULTI | CMD_NODE, "Names the connection.",
-           "connection-name");
-CLIENT_SUB(setinfo, "setinfo", 4, CMD_NO_MULTI | CMD_NODE,
-           "Sets the name and version of the client library.",
-           "<LIB-NAME libname | LIB-VER libver>");
-CLIENT_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
-CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
-           "[TYPE <NORMAL | PUBSUB>] [ID client-id [client-id ...]]");
-CLIENT_SUB(kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
-           "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] [LADDR ip:port] "
-           "[USER username] [SKIPME <YES | NO>] [MAXAGE seconds]>");
-CLIENT_SUB(
+static CLIENT_SUB(id, "id", 2, CMD_NODE, "The connection's number.", "");
+static CLIENT_SUB(getname, "getname", 2, CMD_NODE, "The connection's name.", "");
+static CLIENT_SUB(setname, "setname", 3, CMD_NO_MULTI | CMD_NODE, "Names the connection.",
+                  "connection-name");
+static CLIENT_SUB(setinfo, "setinfo", 4, CMD_NO_MULTI | CMD_NODE,
+                  "Sets the name and version of the client library.",
+                  "<LIB-NAME libname | LIB-VER libver>");
+static CLIENT_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
+static CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
+                  "[TYPE <NORMAL | PUBSUB>] [ID client-id [client-id ...]]");
+static CLIENT_SUB(
+    kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
+    "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] [LADDR ip:port] "
+    "[USER username] [SKIPME <YES | NO>] [MAXAGE seconds]>");
+static CLIENT_SUB(
     view, "view", -2, CMD_NO_MULTI | CMD_NODE,
     "Whether commands of plain keys take all tuples, in path form; without a word, it tells.",
     "[TUPLES | PLAIN]");
@@ -291,23 +280,23 @@ COMMAND_HELP("connection", CMD_CONNECTION);
 
 static const struct command *const client_subcommands[] = {
     &client_caching,
-    &sub_getname,
+    &client_getname,
     &client_getredir,
     &sub_help,
-    &sub_id,
-    &sub_info,
-    &sub_kill,
-    &sub_list,
+    &client_id,
+    &client_info,
+    &client_kill,
+    &client_list,
     &client_no_evict,
     &client_pause,
     &client_reply,
-    &sub_setinfo,
-    &sub_setname,
+    &client_setinfo,
+    &client_setname,
     &client_tracking,
     &client_trackinginfo,
     &client_unblock,
     &client_unpause,
-    &sub_view,
+    &client_view,
     NULL,
 };
 

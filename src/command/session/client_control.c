@@ -85,29 +85,16 @@ static enum err no_evict_run(struct request *rq)
     return OK;
 }
 
-#define CLIENT_CONTROL(id, word, words, more, text, arguments)                                     \
-    const struct command client_##id = {                                                           \
-        .name = word,                                                                              \
-        .arity = words,                                                                            \
-        .flags = CMD_CONNECTION | CMD_NO_MULTI | (more),                                           \
-        .group = "connection",                                                                     \
-        .since = "0.1.0",                                                                          \
-        .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = id##_run,                                                                           \
-    }
-
-CLIENT_CONTROL(reply, "reply", 3, 0,
-               "Whether replies are sent; SKIP: not that of the next command.",
-               "<ON | OFF | SKIP>");
-CLIENT_CONTROL(pause, "pause", -3, CMD_ADMIN | CMD_DANGEROUS,
-               "Lets all commands, or those that write or publish, wait for a time.",
-               "timeout [WRITE | ALL]");
-CLIENT_CONTROL(unpause, "unpause", 2, CMD_ADMIN | CMD_DANGEROUS | CMD_UNPAUSED,
-               "Ends CLIENT PAUSE.", "");
-CLIENT_CONTROL(unblock, "unblock", -3, CMD_ADMIN | CMD_DANGEROUS,
-               "Ends the waiting of a blocked connection; 1, or 0 when it is not blocked.",
-               "client-id [TIMEOUT | ERROR]");
-CLIENT_CONTROL(no_evict, "no-evict", 3, CMD_ADMIN | CMD_DANGEROUS,
-               "Whether the connection is never closed for want of memory (maxmemory-clients).",
-               "<ON | OFF>");
+CLIENT_SUB(reply, "reply", 3, CMD_NO_MULTI,
+           "Whether replies are sent; SKIP: not that of the next command.", "<ON | OFF | SKIP>");
+CLIENT_SUB(pause, "pause", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+           "Lets all commands, or those that write or publish, wait for a time.",
+           "timeout [WRITE | ALL]");
+CLIENT_SUB(unpause, "unpause", 2, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_UNPAUSED,
+           "Ends CLIENT PAUSE.", "");
+CLIENT_SUB(unblock, "unblock", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+           "Ends the waiting of a blocked connection; 1, or 0 when it is not blocked.",
+           "client-id [TIMEOUT | ERROR]");
+CLIENT_SUB(no_evict, "no-evict", 3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI,
+           "Whether the connection is never closed for want of memory (maxmemory-clients).",
+           "<ON | OFF>");

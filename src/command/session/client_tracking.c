@@ -242,28 +242,15 @@ static enum err trackinginfo_run(struct request *rq)
     return OK;
 }
 
-#define CLIENT_TRACKING(id, word, words, more, text, arguments)                                    \
-    const struct command client_##id = {                                                           \
-        .name = word,                                                                              \
-        .arity = words,                                                                            \
-        .flags = CMD_CONNECTION | (more),                                                          \
-        .group = "connection",                                                                     \
-        .since = "0.1.0",                                                                          \
-        .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = id##_run,                                                                           \
-    }
-
-CLIENT_TRACKING(tracking, "tracking", -3, CMD_NO_MULTI,
-                "Whether the client is told when what it has read changes.",
-                "<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] "
-                "[OPTIN] [OPTOUT] [NOLOOP]");
-CLIENT_TRACKING(trackinginfo, "trackinginfo", 2, 0, "How the connection is tracked.", "");
-CLIENT_TRACKING(caching, "caching", 3, CMD_NO_MULTI,
-                "Whether the keys of the next command, or transaction, are tracked.", "<YES | NO>");
-CLIENT_TRACKING(getredir, "getredir", 2, 0,
-                "The client that is told instead of this one; 0 = none, -1 = it is not tracked.",
-                "");
+CLIENT_SUB(tracking, "tracking", -3, CMD_NO_MULTI,
+           "Whether the client is told when what it has read changes.",
+           "<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] "
+           "[OPTIN] [OPTOUT] [NOLOOP]");
+CLIENT_SUB(trackinginfo, "trackinginfo", 2, 0, "How the connection is tracked.", "");
+CLIENT_SUB(caching, "caching", 3, CMD_NO_MULTI,
+           "Whether the keys of the next command, or transaction, are tracked.", "<YES | NO>");
+CLIENT_SUB(getredir, "getredir", 2, 0,
+           "The client that is told instead of this one; 0 = none, -1 = it is not tracked.", "");
 
 /* ---- feature ---- */
 
