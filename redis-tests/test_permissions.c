@@ -95,11 +95,11 @@ static const struct row rows[] = {
     {"JSON.ARRLEN j .l", {"%R~j"}, false},
     {"JSON.STRLEN j .t", {"%R~j"}, false},
     {"JSON.DEBUG MEMORY j", {"%R~j"}, false},
-    {"JSON.SET j .b 1", {"~j"}, false},
-    {"JSON.DEL j .b", {"~j"}, false},
-    {"JSON.FORGET j .b", {"~j"}, false},
-    {"JSON.ARRAPPEND j .l 1", {"~j"}, false},
-    {"JSON.NUMINCRBY j .n 1", {"~j"}, false},
+    {"JSON.SET j .b 1", {"%R~j", "%W~j"}, false},
+    {"JSON.DEL j .b", {"%R~j", "%W~j"}, false},
+    {"JSON.FORGET j .b", {"%R~j", "%W~j"}, false},
+    {"JSON.ARRAPPEND j .l 1", {"%R~j", "%W~j"}, false},
+    {"JSON.NUMINCRBY j .n 1", {"%R~j", "%W~j"}, false},
     {"LCS s t", {"%R~s", "%R~t"}, false},
     {"MGET s t", {"%R~s", "%R~t"}, false},
     {"MSET s 1 t 2", {"%W~s", "%W~t"}, false},
@@ -692,10 +692,22 @@ static void who_removes_himself_is_answered(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, leave)
 
+static void a_swap_needs_both_databases(void **state)
+{
+    expect(c, "+OK", "ACL SETUSER walker reset on nopass +@all ~* db=0");
+    redisContext *w = as("walker");
+    expect(w, "-NOPERM*", "SWAPDB 0 1");
+    expect(w, "-NOPERM*", "SWAPDB 1 0");
+    expect(c, "+OK", "ACL SETUSER walker db=1");
+    expect(w, "+OK", "SWAPDB 0 1");
+    redisFree(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(each_command_needs_each_of_its_rights),
+        TEST(a_swap_needs_both_databases),
         TEST(no_command_is_left_out),
         TEST(a_database_that_a_command_names_is_asked_for),
         TEST(lists_show_what_may_be_read),
