@@ -53,8 +53,7 @@ void login_log(struct request *rq, struct access_log_entry *entry)
 
 static enum err nobody_known(struct request *rq)
 {
-    return error_set(&rq->error, ERR_TRYAGAIN,
-                     "the users are not known yet: PostgreSQL has not said them");
+    return error_set(&rq->error, ERR_TRYAGAIN, USERS_NOT_KNOWN);
 }
 
 enum err login_demand(struct request *rq, const char *text)

@@ -60,6 +60,12 @@ static enum resp_result reader_fail(struct resp_reader *r, struct error *e, cons
     return RESP_BROKEN;
 }
 
+static enum resp_result reader_limit(struct resp_reader *r, struct error *e, const char *what)
+{
+    r->is_over_limit = true;
+    return reader_fail(r, e, what);
+}
+
 static void args_push(struct resp_reader *r, size_t at, size_t len)
 {
     if (r->argc == r->args_cap) {
@@ -196,13 +202,13 @@ static enum resp_result read_inline(struct resp_reader *r, struct error *e)
     if (!inline_split(r, line)) return reader_fail(r, e, "unbalanced quotes in request");
     if (r->inline_args.is_failed) return reader_fail(r, e, "out of memory");
     if (r->is_limited && r->argc > RESP_LIMITED_ARGS_MAX) {
-        return reader_fail(r, e, "unauthenticated multibulk length");
+        return reader_limit(r, e, "unauthenticated multibulk length");
     }
     r->at = next;
     r->begin = next;
     for (size_t i = 0; i < r->argc; i++) {
         if (r->is_limited && r->args[i].len > RESP_LIMITED_BULK_BYTES_MAX) {
-            return reader_fail(r, e, "unauthenticated bulk length");
+            return reader_limit(r, e, "unauthenticated bulk length");
         }
         r->argv[i] = slice_of(r->inline_args.data + r->args[i].at, r->args[i].len);
     }
@@ -226,7 +232,7 @@ static enum resp_result read_count(struct resp_reader *r, struct error *e)
     }
     if (count > RESP_ARGS_MAX) return reader_fail(r, e, "invalid multibulk length");
     if (r->is_limited && count > RESP_LIMITED_ARGS_MAX) {
-        return reader_fail(r, e, "unauthenticated multibulk length");
+        return reader_limit(r, e, "unauthenticated multibulk length");
     }
     r->at = next;
     if (count <= 0) r->begin = r->at;
@@ -260,7 +266,7 @@ static int read_bulk_header(struct resp_reader *r, int64_t *len, size_t *body, s
         return -1;
     }
     if (r->is_limited && *len > RESP_LIMITED_BULK_BYTES_MAX) {
-        (void)reader_fail(r, e, "unauthenticated bulk length");
+        (void)reader_limit(r, e, "unauthenticated bulk length");
         return -1;
     }
     return 1;

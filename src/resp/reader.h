@@ -39,6 +39,7 @@ struct resp_reader {
     size_t bulk_bytes_max;  /* proto-max-bulk-len */
     bool is_closed;         /* an error was reported */
     bool is_limited;        /* of somebody who has not said who he is: few and small words */
+    bool is_over_limit;     /* that was the error */
 };
 
 enum resp_result { RESP_MORE, RESP_COMMAND, RESP_BROKEN };

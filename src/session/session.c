@@ -10,6 +10,7 @@
 #include "request/block.h"
 #include "request/client_memory.h"
 #include "request/following.h"
+#include "request/login.h"
 #include "request/observe.h"
 #include "request/table.h"
 #include "resp/reader.h"
@@ -357,7 +358,13 @@ static bool session_next(struct session *x)
     case RESP_MORE:
         if (x->stream->has_eof) stream_drain(x->stream);
         return false;
-    case RESP_BROKEN: protocol_error(x, &e); return false;
+    case RESP_BROKEN:
+        /* Who cannot be known yet has made no mistake. */
+        if (x->reader.is_over_limit && x->shared->env->users_are_awaited) {
+            (void)error_set(&e, ERR_TRYAGAIN, USERS_NOT_KNOWN);
+        }
+        protocol_error(x, &e);
+        return false;
     default: break;
     }
     if (!is_http(x)) return true;
