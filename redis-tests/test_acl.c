@@ -98,7 +98,8 @@ static void passwords_can_be_made_and_many_can_fit(void **state)
 
 static void categories_are_those_of_redis_and_ours(void **state)
 {
-    expect(c, "[keyspace read write set sortedset * scripting kv queue index watch json]", "ACL CAT");
+    expect(c, "[keyspace read write set sortedset * scripting kv queue index watch json]",
+           "ACL CAT");
     expect(c, "[kv.changes kv.poll]", "ACL CAT watch");
     expect(c, "[json.arrappend json.arrlen * json.type]", "ACL CAT json");
     expect(c, "[append decr decrby get getdel *]", "ACL CAT string");

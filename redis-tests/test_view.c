@@ -164,6 +164,9 @@ static void a_scan_goes_through_all_of_a_prefix(void **state)
     } while (strcmp(cursor, "0") != 0);
     assert_int_equal(seen, 500);
     assert_in_range(pages, 17, 18); /* the keys of a are not walked through */
+    redisReply *first = ask_reply(c, "SCAN 0 MATCH b/* COUNT 30");
+    expect(c, "[0 []]", "SCAN %s MATCH a/* COUNT 30", first->element[0]->str);
+    freeReplyObject(first);
     bool is_long = false;
     for (int i = 0; i < 50 && !is_long; i++) {
         const char *key = ask(c, "RANDOMKEY");

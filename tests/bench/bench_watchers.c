@@ -138,12 +138,11 @@ int main(int argc, char **argv)
     pthread_join(writer, NULL);
     qsort(late, late_count, sizeof late[0], compare);
     if (late_count == 0) return 1;
-    printf(
-        "%d watchers, %.0f writes/s of %d: %.0f MB/s to them; told to a watcher of %d sampled: "
-        "%.0f %%, late by p50 %.1f ms, p99 %.1f ms, at most %.1f ms\n",
-        watchers, (double)r.written / r.write_seconds, r.rate,
-        (double)bytes / r.write_seconds / 1e6, SAMPLED,
-        100.0 * (double)late_count / SAMPLED / (double)r.written, late[late_count / 2] * 1e3,
-        late[late_count * 99 / 100] * 1e3, late[late_count - 1] * 1e3);
+    printf("%d watchers, %.0f writes/s of %d: %.0f MB/s to them; told to a watcher of %d sampled: "
+           "%.0f %%, late by p50 %.1f ms, p99 %.1f ms, at most %.1f ms\n",
+           watchers, (double)r.written / r.write_seconds, r.rate,
+           (double)bytes / r.write_seconds / 1e6, SAMPLED,
+           100.0 * (double)late_count / SAMPLED / (double)r.written, late[late_count / 2] * 1e3,
+           late[late_count * 99 / 100] * 1e3, late[late_count - 1] * 1e3);
     return 0;
 }

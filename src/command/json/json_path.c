@@ -202,7 +202,7 @@ size_t json_count(struct slice text, size_t from)
 
 static bool name_is(struct slice raw, struct slice name)
 {
-    if (memchr(raw.data, '\\', raw.len) == NULL) return slice_eq(raw, name);
+    if (raw.len == 0 || memchr(raw.data, '\\', raw.len) == NULL) return slice_eq(raw, name);
     if (raw.len < name.len) return false;
     struct buf plain;
     buf_init(&plain);

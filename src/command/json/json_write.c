@@ -57,7 +57,7 @@ static enum err commit_value(struct request *rq, const struct edit *x, struct sl
 static enum err edit_commit(struct request *rq, const struct edit *x, size_t from, size_t to,
                             struct slice by)
 {
-    struct slice value;
+    struct slice value = {0};
     struct buf whole;
     buf_init(&whole);
     buf_append(&whole, x->text.data, from);
@@ -112,7 +112,7 @@ static enum err set_value(struct request *rq, const struct edit *x, enum op_cond
                           bool *is_done)
 {
     struct slice json = rq->argv[3];
-    struct slice value;
+    struct slice value = {0};
     bool is_there = x->exists && x->place.exists;
     enum err r = stored(rq, json, &value); /* it must be one value by itself */
     if (r != OK) return r;
@@ -218,7 +218,7 @@ static enum err append_items(struct request *rq, const struct edit *x, size_t *l
     struct slice text = buf_slice(&x->text);
     size_t end = x->place.to - 1;
     size_t count = json_count(text, x->place.from);
-    struct slice value;
+    struct slice value = {0};
     struct buf items;
     enum err r = OK;
     buf_init(&items);

@@ -158,6 +158,10 @@ static void walk_start(struct request *rq, struct key_walk *k, struct slice patt
         set(&k->end, slice_of(head, sizeof head));
     }
     if (after.len == 0 || slice_cmp(after, buf_slice(&k->place)) < 0) return;
+    if (slice_cmp(after, buf_slice(&k->end)) >= 0) {
+        set(&k->place, buf_slice(&k->end)); /* a cursor of a scan with another pattern */
+        return;
+    }
     set(&k->place, after);
     buf_append_byte(&k->place, 0);
 }
@@ -168,7 +172,6 @@ static enum err walk_open(struct request *rq, struct key_walk *k)
                                .end = buf_slice(&k->end),
                                .is_undivided = k->is_undivided || rq->overlay != NULL,
                                .with_values = k->with_values};
-    if (slice_cmp(range.start, range.end) > 0) range.start = range.end;
     return engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scan, &rq->error);
 }
 
