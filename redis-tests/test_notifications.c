@@ -218,8 +218,14 @@ static void the_setting_says_what_is_told(void **state)
     expect(c, "+OK", "SET k 1 EX 100");
     expect_event("k", "set");
     expect(c, ":1", "DEL k");
+    expect(c, "+OK", "SET x 1");
+    expect_event("x", "set");
+    freeReplyObject(ask_reply(c, "KV.DELRANGE START ['x'] END ['z']"));
     expect_silence();
     expect(c, "+OK", "CONFIG SET notify-keyspace-events Kg");
+    expect(c, "+OK", "SET x 1");
+    freeReplyObject(ask_reply(c, "KV.DELRANGE START ['x'] END ['z']"));
+    expect_event("x", "del");
     expect(c, "+OK", "SET k 1 EX 100");
     expect_event("k", "expire");
     expect(c, ":1", "DEL k");

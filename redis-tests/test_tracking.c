@@ -131,6 +131,18 @@ static void what_only_reads_or_changes_nothing_is_not_told(void **state)
     expect_silence(t);
 }
 
+/* What is read of a range is not tracked, and so its beginning is not. */
+static void beginnings_of_ranges_are_not_tracked(void **state)
+{
+    resp3_expect(t, "+OK", "CLIENT TRACKING ON");
+    resp3_expect(t, ":0", "KV.COUNT PREFIX ['a']");
+    (void)resp3_ask(t, "KV.LIST PREFIX ['a']");
+    (void)resp3_ask(t, "KV.LIST START ['a'] END ['b']");
+    assert_int_equal(info("tracking_total_keys"), 0);
+    expect(c, "@", "KV.SET ['a'] 1");
+    expect_silence(t);
+}
+
 static void a_command_may_read_many_keys(void **state)
 {
     resp3_expect(t, "+OK", "CLIENT TRACKING ON");
@@ -277,6 +289,18 @@ static void an_invalidation_is_sent_when_its_commit_is_durable(void **state)
     resp3_expect_next(all, ">[invalidate [k]]");
     expect_next(w, "+OK");
     resp3_expect(one, "1", "GET k");
+    from = testserver_now_ms();
+    say(w, "SET other 1");
+    load_flush(w);
+    resp3_expect_next(all, ">[invalidate [other]]");
+    assert_true(testserver_now_ms() - from >= 250);
+    expect_next(w, "+OK");
+    from = testserver_now_ms();
+    say(w, "FLUSHDB");
+    load_flush(w);
+    resp3_expect_next(one, ">[invalidate (nil)]");
+    assert_true(testserver_now_ms() - from >= 250);
+    expect_next(w, "+OK");
     redisFree(w);
     resp3_close(one);
     resp3_close(all);
@@ -365,6 +389,7 @@ static void broadcast_tells_of_all_keys_with_a_prefix(void **state)
     resp3_expect_next(t, ">[invalidate [late:1]]");
     resp3_expect_next(all, ">[invalidate [late:1]]");
     resp3_expect(t, "(nil)", "GET read");
+    expect(c, "+OK", "SELECT 0");
     expect(c, "+OK", "SET read 1");
     expect_silence(t);
     resp3_close(all);
@@ -390,6 +415,13 @@ static void broadcast_tells_a_user_of_what_he_may_read(void **state)
     resp3_expect_next(t, ">[invalidate [b1]]");
     expect(c, "+OK", "SET a 2");
     expect_silence(t);
+    expect(c, "+OK", "ACL SETUSER bob db=0,2");
+    expect(c, "+OK", "SELECT 1");
+    expect(c, "+OK", "SET b1 2");
+    expect_silence(t);
+    expect(c, "+OK", "SELECT 2");
+    expect(c, "+OK", "SET b2 2");
+    resp3_expect_next(t, ">[invalidate [b2]]");
     expect(c, ":1", "ACL DELUSER bob");
 }
 
@@ -435,8 +467,16 @@ static void resp2_is_told_by_another_client_that_listens(void **state)
     expect(two, "(nil)", "GET a");
     expect(two, "+OK", "SET a 3"); /* its own too */
     expect_next(to, "[message __redis__:invalidate [a]]");
-    redisFree(two);
+    expect(two, "3", "GET a");
     redisFree(to);
+    long end_ms = testserver_now_ms() + 10000;
+    while (!text_fits(ask(two, "CLIENT INFO"), "* flags=tR *")) {
+        assert_true(testserver_now_ms() < end_ms);
+        testserver_pause();
+    }
+    expect(c, "+OK", "SET a 4");
+    expect(two, "+PONG", "PING"); /* it knows no push, so nothing tells it */
+    redisFree(two);
 }
 
 static void resp3_may_be_told_by_another_client(void **state)
@@ -469,6 +509,9 @@ static void a_broken_redirection_is_told(void **state)
     resp3_expect_next(t, wanted);
     expect_silence(t);
     assert_true(text_fits(resp3_ask(t, "CLIENT INFO"), "* flags=tR *"));
+    resp3_expect(t, "+OK", "CLIENT TRACKING ON");
+    resp3_expect(t, "[flags [on] redirect :0 prefixes []]", "CLIENT TRACKINGINFO");
+    assert_true(text_fits(resp3_ask(t, "CLIENT INFO"), "* flags=t *"));
 }
 
 static void nobody_is_told_by_somebody_elses_client(void **state)
@@ -698,6 +741,7 @@ int main(void)
         TEST(who_has_read_a_key_is_told_once_when_it_changes),
         TEST(all_kinds_of_writes_are_told),
         TEST(what_only_reads_or_changes_nothing_is_not_told),
+        TEST(beginnings_of_ranges_are_not_tracked),
         TEST(a_command_may_read_many_keys),
         TEST(tuples_are_named_by_their_path_and_plain_keys_by_their_bytes),
         TEST(a_key_belongs_to_its_database),

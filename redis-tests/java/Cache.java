@@ -242,6 +242,12 @@ public class Cache {
                         return false;
                     }
                 });
+                // Lettuce is asked to keep nothing until CLIENT TRACKING is answered.
+                until("it caches again", () -> {
+                    long before = gets(again);
+                    for (int i = 0; i < 10; i++) cached.get("city");
+                    return gets(again) == before;
+                });
                 isAskedOnce(cached, again, "city");
                 again.set("city", "Oslo");
                 becomes(cached, "city", "Oslo", "it is told again");

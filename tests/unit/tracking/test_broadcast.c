@@ -73,6 +73,8 @@ static void a_name_is_told_once_to_all_whose_prefix_it_has(void **state)
     assert_string_equal(tell_some(b, 10), "all[us:1:9 us:9 us:2:0]@7 a[us:1:9 us:2:0]@7 "
                                           "all[us:1:9 us:2:0]@7 ");
     assert_string_equal(tell_some(b, 10), "");
+    change(b, "us:", 8, 9); /* all of it is the prefix */
+    assert_string_equal(tell_some(b, 10), "all[us::9]@8 a[us::9]@8 all[us::9]@8 ");
     drop(b, &a);
     drop(b, &all);
     assert_int_equal(broadcast_prefixes(b), 0);

@@ -127,6 +127,12 @@ static void the_oldest_keys_go_first(void **state)
     assert_string_equal(tell_some(t, 10), "a:y@0 a:z@0 ");
     assert_int_equal(work, 97);
     assert_int_equal(tracked_keys(t), 0);
+    (void)tracked_add(t, &a.tracker, key_of(2, "x"));
+    (void)tracked_add(t, &a.tracker, key_of(2, "y"));
+    (void)tracked_add(t, &a.tracker, key_of(2, "z"));
+    tracked_bound(t, 2, 1, &work);
+    assert_string_equal(tell_some(t, 10), "a:x@0 a:y@0 ");
+    drop(t, &a);
     tracked_free(t);
 }
 
