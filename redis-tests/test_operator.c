@@ -550,7 +550,9 @@ static void memory_usage_takes_keys_of_any_form(void **state)
     expect(c, "-ERR *", "MEMORY USAGE word SAMPLES x");
     expect(c, "-ERR *", "MEMORY USAGE [1");
     expect(c, "(nil)", "MEMORY USAGE %b", "\xc3\xa4", (size_t)2); /* a word in UTF-8 */
-    expect(c, "-ERR *", "MEMORY USAGE %b", "\xc3(", (size_t)2);
+    expect(c, "(nil)", "MEMORY USAGE %b", "\xc3(", (size_t)2);
+    expect(c, "+OK", "SET %b x", "\xc3(", (size_t)2); /* bytes */
+    expect(c, ":*", "MEMORY USAGE %b", "\xc3(", (size_t)2);
 }
 
 static void memory_tells_figures(void **state)
