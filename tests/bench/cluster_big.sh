@@ -6,7 +6,7 @@
 #      all the time, and alone again
 #   4. how long a node takes over, TIMES (5) each: from kill -9 and from a clean stop of the leader, a second after so many
 #      writes that the log has much that the tables have not
-# NODE_BIN (build/tupled), LEASE (3000 ms). Needs some 2 KB of disk for an entry.
+# NODE_BIN (build/tupled), LEASE (3000 ms), NODE_OPTIONS (more settings). Needs some 2 KB of disk for an entry.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -36,7 +36,8 @@ remove() {
 trap remove EXIT
 trap 'exit 130' INT TERM
 # shellcheck disable=SC2034 # used by the library
-nodes_is_plain=1 nodes_options=(--lease "${LEASE:-3000}" --cache-size 64mb)
+read -r -a more <<<"${NODE_OPTIONS:-}"
+nodes_is_plain=1 nodes_options=(--lease "${LEASE:-3000}" --cache-size 64mb "${more[@]}")
 nodes_start || exit 2
 nodes_leader || exit 2
 
