@@ -108,14 +108,14 @@ install_ecosystem_node() {
     has_node_20 "libraries of npm" || return 1
     fetched "libraries of npm" build/ecosystem-node redis-tests/ecosystem/package.json \
         fetch_node &&
-        cp -r redis-tests/ecosystem "$ecosystem_home" &&
+        cp redis-tests/steps.mjs "$scratch/" && cp -r redis-tests/ecosystem "$ecosystem_home" &&
         ln -s "$PWD/build/ecosystem-node/node_modules" "$ecosystem_home/"
 }
 
 install_gui_node() {
     has_node_20 "GUIs of npm" &&
         fetched "GUIs of npm" build/gui-node redis-tests/gui/package.json fetch_node &&
-        cp -r redis-tests/gui "$gui_home" &&
+        cp redis-tests/steps.mjs "$scratch/" && cp -r redis-tests/gui "$gui_home" &&
         ln -s "$PWD/build/gui-node/node_modules" "$gui_home/"
 }
 

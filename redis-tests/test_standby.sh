@@ -70,6 +70,17 @@ same "those who have gone are gone at the leader too" "" "$(for ((i = 0; i < 200
     sleep 0.05
 done; [ "$i" -lt 200 ] || node 1 CLIENT LIST)"
 
+node 1 KV.SET '["seen",1]' 5 >/dev/null
+same "a view of tuples goes along" $'OK\nReJSON-RL\ntuples' \
+    "$(printf 'CLIENT VIEW TUPLES\nTYPE seen/#1\nCLIENT VIEW\n' | timeout 20 redis-cli -p "${node_port[2]}" 2>&1)"
+node 1 ACL SETUSER gui on '>g' '~*' +@all view=tuples >/dev/null
+until [ "$(timeout 5 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning PING 2>&1)" = PONG ]; do sleep 0.02; done
+same "... that of a user too" ReJSON-RL \
+    "$(timeout 20 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning TYPE seen/#1)"
+same "... unless it says another" $'OK\nnone\nplain' \
+    "$(printf 'CLIENT VIEW PLAIN\nTYPE seen/#1\nCLIENT VIEW\n' |
+        timeout 20 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning 2>&1)"
+
 # ---- who the client is -----------------------------------------------------------------------------
 
 exec 3<>"/dev/tcp/127.0.0.1/${node_port[2]}"

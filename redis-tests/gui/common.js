@@ -1,34 +1,21 @@
 // For the programs of this folder: a person who uses the page of a GUI, and the same database seen
-// without the tuples view.
+// without the tuples view. Steps, and a server that is killed: ../steps.mjs.
 //
 //   node <program>.js <port of the server> <port of the GUI>
 //
 //   value(key), version(key)  what KV.GET tells, of a key in JSON; null when there is none
 //   put(key, value)          KV.SET, both in JSON
-//   steps(name, acts)        runs them in order, prints `ok - name: act` or `not ok` of each
-//   killAndStart()           the server is killed with -9, and is there again
 //   onlyOnLoopback()         nothing listens on the GUI's port at this machine's other addresses
 
 import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
-import { createInterface } from "node:readline";
 import { Redis } from "ioredis";
+
+export * from "../steps.mjs";
 
 export const port = Number(process.argv[2]);
 export const guiPort = Number(process.argv[3]);
-export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-
-const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
-async function ask(what) {
-  console.log(`ask ${what}`);
-  assert.equal((await lines.next()).value, "done");
-}
-export async function killAndStart() {
-  await ask("kill");
-  await ask("start");
-}
-
 const plain = new Redis({ host: "127.0.0.1", port, retryStrategy: () => 20 });
 plain.on("error", () => {});
 export const value = (key) => plain.call("KV.GET", key);
@@ -36,14 +23,6 @@ export const put = (key, json, ...more) => plain.call("KV.SET", key, json, ...mo
 export const remove = (key) => plain.call("KV.DEL", key);
 export const version = async (key) => (await plain.call("KV.GET", key, "WITHVERSION"))?.[1];
 export const count = () => plain.call("KV.COUNT");
-
-export async function until(condition, what) {
-  const end = Date.now() + 20000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < end, `waited in vain until ${what}`);
-    await sleep(20);
-  }
-}
 
 const answers = (host) =>
   new Promise((resolve) => {
@@ -61,21 +40,6 @@ export async function onlyOnLoopback() {
   for (const { address, internal, scopeid } of others) {
     if (!internal && !scopeid) assert.ok(!(await answers(address)), address);
   }
-}
-
-export async function steps(name, acts) {
-  let failures = 0;
-  for (const [what, act] of Object.entries(acts)) {
-    try {
-      await act();
-      console.log(`ok - ${name}: ${what}`);
-    } catch (error) {
-      failures++;
-      console.log(`not ok - ${name}: ${what}`);
-      console.log(error.stack);
-    }
-  }
-  process.exit(failures ? 1 : 0);
 }
 
 // What is in the database. The date and the bigint are what no JSON of a GUI knows.

@@ -76,6 +76,8 @@ static void become(struct node *n, struct client *c, const struct slice *words)
     copy_text(c->name, sizeof c->name, words[LINK_NAME]);
     copy_text(c->lib_name, sizeof c->lib_name, words[LINK_LIB_NAME]);
     copy_text(c->lib_version, sizeof c->lib_version, words[LINK_LIB_VERSION]);
+    if (slice_is_word(words[LINK_VIEW], "TUPLES")) c->view = VIEW_TUPLES;
+    if (slice_is_word(words[LINK_VIEW], "PLAIN")) c->view = VIEW_PLAIN;
 }
 
 /* False: it is not LINK_WORDS, each with a NUL at its end. */

@@ -60,6 +60,12 @@ static void add_word(struct buf *b, const char *text)
     buf_append(b, text, strlen(text) + 1);
 }
 
+static const char *view_word(const struct client *c)
+{
+    if (c == NULL || c->view == VIEW_OF_USER) return "";
+    return c->view == VIEW_TUPLES ? "tuples" : "plain";
+}
+
 static void describe_client(struct buf *out, const struct client *c, const struct link *from)
 {
     char text[32];
@@ -79,6 +85,7 @@ static void describe_client(struct buf *out, const struct client *c, const struc
     add_word(out, c != NULL ? c->name : "");
     add_word(out, c != NULL ? c->lib_name : "");
     add_word(out, c != NULL ? c->lib_version : "");
+    add_word(out, view_word(c));
     buf_require(out);
 }
 

@@ -37,6 +37,7 @@ enum link_word {
     LINK_NAME,
     LINK_LIB_NAME,
     LINK_LIB_VERSION,
+    LINK_VIEW, /* tuples, plain; "" = its user's */
     LINK_WORDS
 };
 
