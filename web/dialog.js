@@ -18,7 +18,10 @@ export function dialog(title, build, options = {}) {
             el.remove();
             resolve(result);
         });
-        el.addEventListener('keydown', e => e.stopPropagation());
+        // Closed, it may still have the focus until the next frame: keys are the page's then.
+        el.addEventListener('keydown', e => {
+            if (el.open) e.stopPropagation();
+        });
         document.body.append(el);
         el.showModal();
         const first = el.querySelector('[data-first]') || el.querySelector('input,textarea,button');
