@@ -11,3 +11,26 @@ void journal_append(struct journal *j, uint64_t version, const struct batch *bat
     txn_write(&b->bytes, version, batch);
     j->version_last = version;
 }
+
+#define AHEAD 8 /* transactions announced before they are taken */
+
+enum err journal_replay_batch(struct journal *j, struct journal_replay *r,
+                              struct slice transactions, struct error *e)
+{
+    struct slice ahead = transactions;
+    struct slice rest = transactions;
+    struct txn_view next;
+    struct txn_view txn;
+    unsigned announced = 0;
+    while (rest.len > 0) {
+        for (; announced < AHEAD && txn_read(&ahead, &next); announced++) r->announce(r, &next);
+        if (!txn_read(&rest, &txn))
+            return error_set(e, ERR_CORRUPT, "a transaction does not decode");
+        announced--;
+        if (txn.version <= r->after) continue;
+        j->synced = txn.version;
+        enum err result = r->take(r, &txn, e);
+        if (result != OK) return result;
+    }
+    return OK;
+}

@@ -57,7 +57,10 @@ struct journal_replay {
     uint64_t after; /* transactions with versions above it are given to `take`, in order */
     /* May take long, and may end the start with an error. */
     enum err (*take)(struct journal_replay *r, struct txn_view *txn, struct error *e);
+    /* One that take will get soon: time to ask the processor for the memory that it will need. */
+    void (*announce)(struct journal_replay *r, const struct txn_view *txn);
     void *arg;
+    uint64_t transactions; /* counted by `take` */
     /* results */
     int64_t time_ms;       /* the newest in the journal; 0 = none */
     uint64_t version_next; /* the first that may be given */
@@ -119,8 +122,14 @@ struct journal_ops {
     void (*read_run)(struct journal *j, struct journal_read *r);
     void (*read_end)(struct journal *j, struct journal_read *r);
     void (*stats)(const struct journal *j, struct journal_stats *out);
+    /* Of a journal that other processes wait for, in place of `close`: blocks until all that was
+     * appended is durable, then one of them may go on at once, and reads here what the store does
+     * not have. `version_next` as for close. `abandon` follows, also after an error. NULL = nobody
+     * waits. */
+    enum err (*hand_over)(struct journal *j, uint64_t version_next, struct error *e);
     /* Blocks until all that was appended is durable. `version_next` is given back for the next
-     * start; 0 = none is. No read is under way. Frees, also on an error. */
+     * start; 0 = none is. No read is under way. Frees, also on an error. NULL where there is
+     * hand_over. */
     enum err (*close)(struct journal *j, uint64_t version_next, struct error *e);
     /* As the end of the process would: waits for no I/O that may take long. Frees. */
     void (*abandon)(struct journal *j);
@@ -156,6 +165,11 @@ ERR_MUST_USE static inline enum err journal_room(struct journal *j, size_t bytes
 
 /* journal.c: room has been asked for and was OK. `version` is above all before. */
 void journal_append(struct journal *j, uint64_t version, const struct batch *batch);
+
+/* journal.c, for journals: the transactions of a batch go to r->take, and into j->synced. ERR_CORRUPT:
+ * the bytes do not decode. */
+ERR_MUST_USE enum err journal_replay_batch(struct journal *j, struct journal_replay *r,
+                                           struct slice transactions, struct error *e);
 
 static inline void journal_submit(struct journal *j)
 {

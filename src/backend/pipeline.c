@@ -342,26 +342,6 @@ static void requests_stop(struct pipeline *p)
     pipeline_searches_stop(p);
 }
 
-static enum err pipeline_close(struct backend *b, struct error *e)
-{
-    struct pipeline *p = pipeline_of(b);
-    struct error ignored;
-    requests_stop(p);
-    worker_drain(p->long_worker);
-    while (worker_poll(p->long_worker)) continue;
-    worker_drain(p->query_worker);
-    while (worker_poll(p->query_worker)) continue;
-    worker_drain(p->store_worker);
-    while (worker_poll(p->store_worker)) continue;
-    enum err r = pipeline_apply_all(p, e);
-    workers_free(p);
-    store_end(p);
-    uint64_t version_next = r == OK ? p->version_next : 0;
-    enum err closed = p->journal->ops->close(p->journal, version_next, r == OK ? e : &ignored);
-    pipeline_free(p);
-    return r == OK ? closed : r;
-}
-
 /* Nothing more is applied or synced. */
 static void pipeline_drop(struct pipeline *p)
 {
@@ -378,6 +358,31 @@ void pipeline_abandon(struct backend *b)
     p->damage.is_over = true;
     p->store->ops->give_up(p->store);
     pipeline_drop(p);
+}
+
+static enum err pipeline_close(struct backend *b, struct error *e)
+{
+    struct pipeline *p = pipeline_of(b);
+    struct error ignored;
+    requests_stop(p);
+    if (p->journal->ops->hand_over != NULL) {
+        enum err handed = p->journal->ops->hand_over(p->journal, p->version_next, e);
+        pipeline_abandon(b);
+        return handed;
+    }
+    worker_drain(p->long_worker);
+    while (worker_poll(p->long_worker)) continue;
+    worker_drain(p->query_worker);
+    while (worker_poll(p->query_worker)) continue;
+    worker_drain(p->store_worker);
+    while (worker_poll(p->store_worker)) continue;
+    enum err r = pipeline_apply_all(p, e);
+    workers_free(p);
+    store_end(p);
+    uint64_t version_next = r == OK ? p->version_next : 0;
+    enum err closed = p->journal->ops->close(p->journal, version_next, r == OK ? e : &ignored);
+    pipeline_free(p);
+    return r == OK ? closed : r;
 }
 
 static const struct backend_ops pipeline_ops = {

@@ -2,18 +2,14 @@
  * what another process commits, where it follows that. */
 #include "backend/pipeline_int.h"
 
-#define FROZEN_MAX 2     /* memtables waiting for the store while replaying */
+#define FROZEN_MIN 2 /* memtables that may wait for the store, however small write_buffer_bytes */
 #define TELL_EVERY 1024u /* transactions */
-
-struct replay {
-    struct journal_replay base; /* first */
-    uint64_t transactions;
-};
+#define ANNOUNCED_MAX 16 /* mutations of a transaction: what is fetched too early is gone again */
 
 /* The first is told too: what comes next may take long. */
-static void replay_tell(struct replay *r)
+static void replay_tell(struct journal_replay *r)
 {
-    struct pipeline *p = r->base.arg;
+    const struct pipeline *p = r->arg;
     bool is_time = r->transactions % TELL_EVERY == 0;
     r->transactions++;
     if (is_time && p->options.on_replay != NULL) {
@@ -21,14 +17,16 @@ static void replay_tell(struct replay *r)
     }
 }
 
-/* Memory stays bounded during a long replay: beyond a few memtables the store must catch up. */
+/* Memory stays bounded during a long replay: beyond what writers may have unapplied too the store
+ * must catch up. It works meanwhile. */
 static enum err replay_make_room(struct pipeline *p, struct error *e)
 {
     if (memtable_bytes(p->active) < p->options.memtable_bytes) return OK;
     pipeline_freeze(p);
     pipeline_retire_slice(p, SIZE_MAX);
     pipeline_apply_next(p);
-    while (p->frozen_count > FROZEN_MAX) {
+    while (p->frozen_count > FROZEN_MIN &&
+           pipeline_unapplied_bytes(p) >= p->options.write_buffer_bytes) {
         worker_drain(p->store_worker);
         while (worker_poll(p->store_worker)) continue;
         pipeline_retire_slice(p, SIZE_MAX);
@@ -71,8 +69,23 @@ static enum err take_txn(struct journal_replay *r, struct txn_view *txn, struct 
     struct pipeline *p = r->arg;
     enum err result = remember_txn(p, txn, e);
     if (result != OK) return result;
-    replay_tell((struct replay *)r);
+    replay_tell(r);
     return replay_make_room(p, e);
+}
+
+/* Each of the tables that will be searched for a key costs a wait for memory: they are asked for
+ * together, early. */
+static void announce_txn(struct journal_replay *r, const struct txn_view *txn)
+{
+    const struct pipeline *p = r->arg;
+    struct slice rest = txn->bytes;
+    struct mutation mu;
+    for (unsigned i = 0; i < ANNOUNCED_MAX && mutation_read(&rest, &mu); i++) {
+        uint64_t hash = hash_bytes(mu.key);
+        for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+            htab_prefetch(&m->points, hash);
+        }
+    }
 }
 
 enum err pipeline_followed(struct journal *j, struct txn_view *txn, struct error *e)
@@ -88,12 +101,13 @@ enum err pipeline_followed(struct journal *j, struct txn_view *txn, struct error
 
 enum err pipeline_replay(struct pipeline *p, struct error *e)
 {
-    struct replay replay = {.base = {.after = p->applied, .take = take_txn, .arg = p}};
+    struct journal_replay replay = {
+        .after = p->applied, .take = take_txn, .announce = announce_txn, .arg = p};
     p->version_newest = p->applied;
-    enum err r = p->journal->ops->start(p->journal, &replay.base, e);
+    enum err r = p->journal->ops->start(p->journal, &replay, e);
     if (r != OK) return r;
-    steady_at_least(&p->time, replay.base.time_ms);
-    p->version_next = replay.base.version_next;
+    steady_at_least(&p->time, replay.time_ms);
+    p->version_next = replay.version_next;
     p->is_started = true;
     p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
     return OK;

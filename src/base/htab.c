@@ -47,6 +47,11 @@ void *htab_find(const struct htab *h, uint64_t hash, struct slice key)
     }
 }
 
+void htab_prefetch(const struct htab *h, uint64_t hash)
+{
+    if (h->slots != NULL) __builtin_prefetch(&h->slots[hash & h->mask]);
+}
+
 static void slot_put(struct htab *h, uint64_t hash, struct slice *item)
 {
     size_t i = hash & h->mask;

@@ -27,6 +27,8 @@ void htab_fini(struct htab *h);
 void htab_reserve(struct htab *h, size_t count);
 /* The item with that key, or NULL. */
 void *htab_find(const struct htab *h, uint64_t hash, struct slice key);
+/* The key with that hash will be looked for soon. */
+void htab_prefetch(const struct htab *h, uint64_t hash);
 /* `item` points to a struct that begins with its key, which must not be in the table. */
 void htab_insert(struct htab *h, uint64_t hash, struct slice *item);
 /* Takes the item out; it must be there. */

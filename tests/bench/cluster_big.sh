@@ -90,11 +90,12 @@ take_over() { # name, signal
         sleep 3
         nodes_write && nodes_leader || return
         "$paced" set "$(port)" "$entries" 5 1000 >/dev/null
-        tail=$(pgc_sql "$pgc_lead" "SELECT count(*) FROM tupled_log, tupled_applied WHERE part = 0 AND batch > applied")
+        tail=$(pgc_sql "$pgc_lead" "SELECT pg_size_pretty(coalesce(sum(length(body)), 0)) FROM tupled_log, tupled_applied
+            WHERE last_version > applied")
         begin=$(nodes_ms)
         nodes_signal "$leader" "$2"
         nodes_write || return
-        took+=("$(($(nodes_ms) - begin)) ms (batches in the log only: $tail)")
+        took+=("$(($(nodes_ms) - begin)) ms ($tail in the log only)")
     done
     printf "$1: %s\n" "${took[@]}"
 }

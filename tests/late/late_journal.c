@@ -121,14 +121,23 @@ static enum err replay_take(struct journal_replay *r, struct txn_view *txn, stru
 {
     struct late_replay *x = (struct late_replay *)r;
     x->journal->base.synced = x->journal->inner->synced;
+    r->transactions++;
     return x->outer->take(x->outer, txn, e);
+}
+
+static void replay_announce(struct journal_replay *r, const struct txn_view *txn)
+{
+    struct late_replay *x = (struct late_replay *)r;
+    x->outer->announce(x->outer, txn);
 }
 
 static enum err late_start(struct journal *j, struct journal_replay *r, struct error *e)
 {
     struct late_journal *k = late_of(j);
     struct late_replay x = {
-        .base = {.after = r->after, .take = replay_take}, .outer = r, .journal = k};
+        .base = {.after = r->after, .take = replay_take, .announce = replay_announce},
+        .outer = r,
+        .journal = k};
     k->inner->owner = (struct journal_owner){.is_inline = j->owner.is_inline,
                                              .wake = j->owner.wake,
                                              .wake_arg = j->owner.wake_arg,

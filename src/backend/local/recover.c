@@ -34,8 +34,7 @@ struct recovery {
     uint64_t last_version;    /* of the last good batch */
     uint64_t durable_version; /* highest that is known to have been synced */
     int64_t time_ms;
-    uint64_t replayed; /* transactions */
-    struct buf bytes;  /* of the segment being read */
+    struct buf bytes; /* of the segment being read */
     struct error error;
     enum err result;
 };
@@ -132,24 +131,6 @@ static enum err segment_read(struct recovery *rec, size_t i, struct error *e)
     return r;
 }
 
-static enum err replay_batch(struct recovery *rec, const uint8_t *batch,
-                             const struct batch_header *h, struct error *e)
-{
-    struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h->payload_bytes);
-    struct txn_view txn;
-    enum err r = OK;
-    while (r == OK && txn_read(&payload, &txn)) {
-        if (txn.time_ms > rec->time_ms) rec->time_ms = txn.time_ms;
-        if (txn.version <= rec->replay->after) continue;
-        rec->journal->base.synced = txn.version;
-        rec->replayed++;
-        r = rec->replay->take(rec->replay, &txn, e);
-    }
-    if (r == OK && payload.len != 0)
-        r = error_set(e, ERR_CORRUPT, "a batch has a malformed record");
-    return r;
-}
-
 /* Replays the whole batches of the segment in rec->bytes; *offset is where none follows. A batch
  * must not go back in versions: one that does is of no use and ends the segment. */
 static enum err segment_replay(struct recovery *rec, size_t i, size_t *offset, struct error *e)
@@ -163,7 +144,8 @@ static enum err segment_replay(struct recovery *rec, size_t i, size_t *offset, s
         if (!batch_peek(batch, rec->bytes.len - *offset, &h)) break;
         if (!batch_verify(batch, &h, &id)) break;
         if (h.transactions > 0 && h.first_version <= rec->last_version) break;
-        r = replay_batch(rec, batch, &h, e);
+        struct slice payload = slice_of(batch + JOURNAL_BATCH_BYTES, h.payload_bytes);
+        r = journal_replay_batch(&rec->journal->base, rec->replay, payload, e);
         if (h.last_version > rec->last_version) rec->last_version = h.last_version;
         if (h.durable_version > rec->durable_version) rec->durable_version = h.durable_version;
         if (h.time_ms > rec->time_ms) rec->time_ms = h.time_ms;
@@ -350,9 +332,9 @@ enum err journal_recover(struct file_journal *j, struct journal_replay *replay,
         *last_version = rec.last_version > replay->after ? rec.last_version : replay->after;
         replay->time_ms = rec.time_ms;
         retain_found(&rec);
-        if (rec.replayed > 0) {
+        if (replay->transactions > 0) {
             log_notice("recovered %llu transactions, up to version %llu",
-                       (unsigned long long)rec.replayed, (unsigned long long)*last_version);
+                       (unsigned long long)replay->transactions, (unsigned long long)*last_version);
         }
     }
     mem_free(rec.segments);

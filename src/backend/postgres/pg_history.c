@@ -18,25 +18,6 @@ static const char cut_sql[] =
 
 /* ---- the start ---- */
 
-static enum err replay_batch(struct pg_journal *j, struct journal_replay *r,
-                             const struct pg_part *b, struct error *e)
-{
-    struct slice rest = b->body;
-    struct txn_view txn;
-    while (rest.len > 0) {
-        if (!txn_read(&rest, &txn)) {
-            return error_set(e, ERR_CORRUPT, "batch %lld of tupled_log does not decode",
-                             (long long)b->batch);
-        }
-        if (txn.version <= r->after) continue;
-        j->base.synced = txn.version;
-        enum err result = r->take(r, &txn, e);
-        if (result != OK) return result;
-    }
-    r->time_ms = b->time_ms;
-    return OK;
-}
-
 static enum err replay_all(struct pg_journal *j, struct journal_replay *r, int64_t *torn,
                            struct error *e)
 {
@@ -56,7 +37,8 @@ static enum err replay_all(struct pg_journal *j, struct journal_replay *r, int64
                                (unsigned long long)version, (unsigned long long)b->version_before);
             break;
         }
-        result = replay_batch(j, r, b, e);
+        result = journal_replay_batch(&j->base, r, b->body, e);
+        r->time_ms = b->time_ms;
         version = b->last_version;
     }
     *torn = w.torn;

@@ -427,19 +427,16 @@ static void journal_free(struct pg_journal *j)
     mem_free(j);
 }
 
-/* The lease goes on while it is settled: by then the loop ticks no more. */
-static enum err pgj_close(struct journal *journal, uint64_t version_next, struct error *e)
+static enum err pgj_hand_over(struct journal *journal, uint64_t version_next, struct error *e)
 {
     struct pg_journal *j = pg_journal_of(journal);
-    enum err r = OK;
-    if (j->appender != NULL) {
-        pgj_settle(journal);
-        worker_drain(j->leaser);
-        worker_drain(j->background);
-        if (version_next != 0 && !j->base.is_failed) r = reserve_versions(j, version_next, e);
-    }
-    if (!j->base.is_failed && r == OK) term_hand_over(j->term);
-    journal_free(j);
+    pgj_settle(journal);
+    worker_drain(j->leaser);
+    worker_drain(j->background);
+    if (j->base.is_failed)
+        return error_set(e, ERR_IO, "the lead was lost before it could be handed over");
+    enum err r = reserve_versions(j, version_next, e);
+    if (r == OK) term_hand_over(j->term);
     return r;
 }
 
@@ -467,7 +464,7 @@ static const struct journal_ops pgj_ops = {
     .read_run = pg_history_run,
     .read_end = pg_history_end,
     .stats = pgj_stats,
-    .close = pgj_close,
+    .hand_over = pgj_hand_over,
     .abandon = pgj_abandon,
 };
 

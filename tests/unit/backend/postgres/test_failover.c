@@ -200,6 +200,47 @@ static void a_take_over_in_the_middle_of_an_apply_is_seen(void **state)
     rig_fini(&r);
 }
 
+/* Rows come into the table very slowly. What was acknowledged is in the log, so nobody has to wait
+ * for that. */
+static void a_clean_stop_hands_over_before_all_is_applied(void **state)
+{
+    struct pg_rig p = fresh();
+    struct rig r;
+    (void)state;
+    p.lease_ms = 60000;
+    pg_rig_init(&r, &p);
+    r.options.is_inline = false;
+    rig_open(&r);
+    (void)rig_set(&r, key_of(0, "0"), slice_str("old"));
+    rig_apply(&r);
+    pg_free(by_hand("CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+                    "PERFORM pg_sleep(30); RETURN NEW; END$$",
+                    NULL, 0));
+    pg_free(by_hand("CREATE TRIGGER waits BEFORE INSERT OR UPDATE ON tupled_entry FOR EACH ROW "
+                    "EXECUTE FUNCTION wait()",
+                    NULL, 0));
+    for (int i = 0; i < 100; i++) (void)rig_set(&r, key_of(0, "%d", i), slice_str("new"));
+    rig_settle(&r);
+    pipeline_freeze(pipeline_of(r.b));
+    rig_step(&r); /* an apply runs, and waits */
+    for (int i = 100; i < 200; i++) (void)rig_set(&r, key_of(0, "%d", i), slice_str("new"));
+    int64_t begin_us = clock_mono_us();
+    rig_close(&r);
+    assert_true(clock_mono_us() - begin_us < 8000000); /* a statement may take 10 s */
+    pg_free(by_hand("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = "
+                    "'PgSleep'",
+                    NULL, 0));
+    rig_open(&r);
+    for (int i = 0; i < 200; i++) rig_expect(&r, key_of(0, "%d", i), "new");
+    assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 1);
+    pg_free(by_hand("DROP TRIGGER waits ON tupled_entry", NULL, 0));
+    pg_free(by_hand("DROP FUNCTION wait", NULL, 0));
+    rig_apply(&r);
+    assert_int_equal(backend_entries(r.b, 0), 200);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 /* Versions go on above what the old leader may have given to somebody. */
 static void versions_of_leaders_do_not_meet(void **state)
 {
@@ -441,6 +482,7 @@ int main(void)
         cmocka_unit_test(who_was_followed_appends_nothing),
         cmocka_unit_test(who_was_followed_applies_nothing),
         cmocka_unit_test(a_take_over_in_the_middle_of_an_apply_is_seen),
+        cmocka_unit_test(a_clean_stop_hands_over_before_all_is_applied),
         cmocka_unit_test(versions_of_leaders_do_not_meet),
         cmocka_unit_test(who_leads_a_log_that_lost_something_stops),
         cmocka_unit_test(versions_after_a_promotion_are_far_above),
