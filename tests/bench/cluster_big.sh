@@ -2,8 +2,8 @@
 # Much data in a cluster: three nodes on three PostgreSQL of this machine, ENTRIES (10,000,000) entries of some 150 bytes.
 #   1. how fast they are written, how much of it PostgreSQL has, how much memory the leader takes
 #   2. KV.GET of entries that no cache has, 1000 a second
-#   3. KV.SET, 100 a second: alone, while a snapshot of PostgreSQL is held for SNAPSHOT_SECONDS (600) and pg_dump reads it
-#      all the time, and alone again
+#   3. KV.SET, 100 a second: alone; while a snapshot of PostgreSQL is held for SNAPSHOT_SECONDS (600), which pg_dump reads as
+#      slowly as that takes; while pg_dump reads it as fast as it can, a quarter of that time; and alone again
 #   4. how long a node takes over, TIMES (5) each: from kill -9 and from a clean stop of the leader, a second after so many
 #      writes that the log has much that the tables have not
 # NODE_BIN (build/tupled), LEASE (3000 ms), NODE_OPTIONS (more settings). Needs some 2 KB of disk for an entry.
@@ -20,14 +20,27 @@ paced=build/release/tests/bench/bench_paced
 [ -x "$paced" ] || { echo "make bench-build comes first"; exit 2; }
 holder='' dumper=''
 
-# The shell that repeats pg_dump, then the one that it runs.
+# The shell that repeats pg_dump, and what it runs.
 end_dumps() {
-    local dump
-    dump=$(pgrep -P "$dumper")
-    kill "$dumper" $dump 2>/dev/null
+    local children
+    children=$(pgrep -P "$dumper")
+    kill "$dumper" $children 2>/dev/null
     wait "$dumper" 2>/dev/null
     dumper=''
 }
+
+# begin_dumps [bytes a second]: of the snapshot, again and again.
+begin_dumps() {
+    (while :; do
+        "$pg_bin/pg_dump" -h 127.0.0.1 -p "${pgc_ports[pgc_lead]}" -U tupled --snapshot="$snapshot" postgres |
+            if [ $# = 0 ]; then cat >/dev/null; else
+                while [ "$(head -c $(($1 / 4)) | wc -c)" -gt 0 ]; do sleep 0.25; done
+            fi
+        echo >>"$nodes_dir/dumps"
+    done) &
+    dumper=$!
+}
+
 remove() {
     [ -z "$dumper" ] || end_dumps
     [ -z "$holder" ] || { kill "$holder" && wait "$holder"; } 2>/dev/null
@@ -68,12 +81,11 @@ holder=$!
 exec 8>"$nodes_dir/hold" 9<"$nodes_dir/held"
 echo 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT pg_export_snapshot();' >&8
 read -r -t 10 snapshot <&9 || exit 2
-(while :; do
-    "$pg_bin/pg_dump" -h 127.0.0.1 -p "${pgc_ports[pgc_lead]}" -U tupled --snapshot="$snapshot" postgres >/dev/null || break
-    echo >>"$nodes_dir/dumps"
-done) &
-dumper=$!
-echo "... beside pg_dump, $snapshot_s s: $("$paced" put "$(port)" "$entries" "$snapshot_s" 100)"
+begin_dumps $((entries * 420 / snapshot_s)) # some 420 bytes of text for an entry
+echo "... beside a slow pg_dump, $snapshot_s s: $("$paced" put "$(port)" "$entries" "$snapshot_s" 100)"
+end_dumps
+begin_dumps
+echo "... beside pg_dump without a pause, $((snapshot_s / 4)) s: $("$paced" put "$(port)" "$entries" $((snapshot_s / 4)) 100)"
 end_dumps
 echo 'COMMIT;' >&8
 exec 8>&- 9<&-

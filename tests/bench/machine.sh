@@ -3,7 +3,9 @@
 # with large values, with many who watch; by hand, since some of it takes an hour. Prints tables in Markdown;
 # docs/benchmarks-*.md keep them. The sections, of which BENCH_ONLY="cores reads ..." picks some:
 #   cores         GET and SET beside Redis on 2 and 4 cores, I/O threads off and on
+#   times         p50, p99 and p99.9 of SET and GET of 50 clients beside Redis, each with 1 and 2 I/O threads
 #   reads         KV.GET of any of BENCH_READ_KEYS ("10000 1000000 10000000") keys, as part of the rate with the fewest
+#   writes        KV.SET of any of BENCH_WRITE_KEYS (10000000) keys for BENCH_WRITE_SECONDS (300)
 #   memory        writes and reads of ten times the memory that the server may have (BENCH_MEMORY_MB, 256): a cgroup
 #   large         GET of 64 KB, 1 MB and 16 MB beside Redis
 #   list          instructions of KV.LIST of 100 beside LRANGE of 300 (valgrind)
@@ -12,9 +14,10 @@
 # shellcheck disable=SC2034 # arrays go by their names
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-only=${BENCH_ONLY:-cores reads memory large list subscribers}
+only=${BENCH_ONLY:-cores times reads writes memory large list subscribers}
 read_keys=${BENCH_READ_KEYS:-10000 1000000 10000000}
 paced=build/release/tests/bench/bench_paced
+clients=build/release/tests/bench/bench_clients
 watchers=build/release/tests/bench/bench_watchers
 . tests/bench/sides.sh
 
@@ -59,6 +62,37 @@ if wants cores; then
     kill "$redis"; wait "$redis" 2>/dev/null || true; redis=
 fi
 
+if wants times; then
+    echo
+    echo "| work, 50 clients, 10,000 plain keys | server, I/O threads | a second | p50 us | p99 us | p99.9 us |"
+    echo "| --- | --- | --- | --- | --- | --- |"
+    for threads in 1 2; do
+        start_tupled --io-threads "$threads"
+        start_redis --io-threads "$threads" --io-threads-do-reads yes
+        for kind in set get; do
+            for depth in 1 16; do
+                "$clients" set "$tport" 50 16 1 >/dev/null
+                "$clients" set "$rport" 50 16 1 >/dev/null
+                : >"$dir/tupled.times"
+                : >"$dir/redis.times"
+                for _ in $(seq "$rounds"); do
+                    quiet
+                    "$clients" "$kind" "$rport" 50 "$depth" 3 >>"$dir/redis.times"
+                    "$clients" "$kind" "$tport" 50 "$depth" 3 >>"$dir/tupled.times"
+                done
+                for side in tupled redis; do
+                    line="| $kind, by $depth | $side, $threads |"
+                    for column in 1 2 3 5; do line="$line $(cut -d' ' -f"$column" "$dir/$side.times" | median) |"; done
+                    echo "$line"
+                done
+            done
+        done
+        stop_tupled
+        kill "$redis"; wait "$redis" 2>/dev/null || true; redis=
+        rm -rf "$dir/tupled" "$dir/redis"
+    done
+fi
+
 if wants reads; then
     echo
     echo "| keys, each read with the same chance | KV.GET, 50 clients, /s | by 16 /s | as part of the first line | by 16 | memory, MB |"
@@ -86,6 +120,31 @@ if wants reads; then
         stop_tupled
     done
     range=100000
+    rm -rf "$dir/tupled"
+fi
+
+if wants writes; then
+    echo
+    keys=${BENCH_WRITE_KEYS:-10000000}
+    seconds=${BENCH_WRITE_SECONDS:-300}
+    written() { awk '/^write_bytes/ { print $2 }' "/proc/$tupled/io"; }
+    figure() { redis-cli -p "$tport" KV.DB INFO 0 | awk -v what="$1" 'is { print; exit } { is = $1 == what }'; }
+    start_tupled
+    echo "KV.SET of any of $keys keys, one connection, pipelined by 512, $seconds s:"
+    echo
+    echo "- filled: $("$paced" fill "$tport" "$keys" 1024) a second"
+    drain
+    entry=$(($(figure bytes-on-disk) / $(figure entries)))
+    before=$(written)
+    "$paced" set "$tport" "$keys" "$seconds" 512 >"$dir/writes"
+    sed 's/^/- /' "$dir/writes"
+    drain # what was written is in the store: nothing is owed
+    after=$(written)
+    awk -v bytes=$((after - before)) -v entry="$entry" -v s="$seconds" \
+        '/^rate/ { printf "- %.1f bytes written for each of keys and values (%d an entry)\n", bytes / ($2 * s * entry), entry }' \
+        "$dir/writes"
+    echo "- memory: $(rss_mb) MB, files: $(du -sm "$dir/tupled" | cut -f1) MB"
+    stop_tupled
     rm -rf "$dir/tupled"
 fi
 

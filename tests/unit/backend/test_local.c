@@ -410,6 +410,34 @@ static void writers_are_held_while_the_store_is_behind_and_go_on_later(void **st
     rig_fini(&r);
 }
 
+/* As much as writers may have unapplied is taken into memory without waiting for the store; no more. */
+static void a_start_takes_into_memory_what_writers_may_have_unapplied(void **state)
+{
+    struct rig r;
+    uint8_t value[1000] = {0};
+    (void)state;
+    rig_init(&r);
+    r.options.memtable_bytes = 64 << 20;
+    rig_open(&r);
+    for (int i = 0; i < 4000; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
+    rig_settle(&r);
+    r.options.memtable_bytes = 512 << 10;
+    rig_crash(&r);
+    const struct pipeline *p = pipeline_of(r.b);
+    assert_int_equal(p->applied, 0);
+    assert_true(p->frozen_count > 4);
+    assert_int_equal(backend_entries(r.b, 0), 4000);
+    r.options.write_buffer_bytes = 1 << 20;
+    rig_crash(&r);
+    p = pipeline_of(r.b);
+    assert_true(p->applied > 0);
+    assert_true(pipeline_unapplied_bytes(p) < 4 << 20);
+    assert_int_equal(backend_entries(r.b, 0), 4000);
+    rig_apply(&r);
+    assert_int_equal(backend_entries(r.b, 0), 4000);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +454,7 @@ int main(void)
         cmocka_unit_test(a_clean_stop_gives_the_reserved_versions_back),
         cmocka_unit_test(a_database_without_its_versions_file_continues_far_above),
         cmocka_unit_test(a_start_tells_how_much_of_the_journal_it_has_read),
+        cmocka_unit_test(a_start_takes_into_memory_what_writers_may_have_unapplied),
         cmocka_unit_test(a_flush_hides_everything_and_survives),
         cmocka_unit_test(old_memtables_are_applied_by_themselves),
         cmocka_unit_test(writers_are_held_while_the_store_is_behind_and_go_on_later),
