@@ -1,25 +1,10 @@
-/* apply: from memtables to the store, after the journal; and how writers are slowed when the store
- * cannot follow.
- *
- * Back-pressure: below half of write_buffer_bytes writers are free. Above, they share a budget that
- * is refilled at the rate the store was seen to apply, times a factor that falls from 1.5 to 0.5 as
- * the buffer fills: the level settles where writing and applying are equal, and nobody stands
- * still.
- *
- * Bulk work stops where the budget begins: what it can write by itself fills half of the buffer,
- * and others go on writing freely. While they keep the level above that, it gets one transaction
- * now and then, so that it comes to its end whatever they do.
- */
+/* apply: from memtables to the store, after the journal. Writers meanwhile: admission.c. */
 #include "backend/pipeline_int.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 
 #define APPLY_RETRY_US_MAX 5000000
-#define BUDGET_SPAN_S 0.05    /* at most this much of the rate is saved up */
-#define APPLY_RATE_START 20e6 /* bytes a second, until one was measured */
-#define APPLY_RATE_MIN 1e6
-#define BULK_PAUSE_US 100000 /* between transactions of bulk work while writers are throttled */
 
 uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
 {
@@ -161,11 +146,7 @@ static void apply_done(struct job *job)
     log_verbose("store: applied %llu rows of %zu MB in %lld ms",
                 (unsigned long long)a->progress.rows, memtable_bytes(m) >> 20,
                 (long long)a->spent_us / 1000);
-    if (memtable_bytes(m) > (1u << 20) && a->spent_us > 0) {
-        size_t bytes = memtable_bytes(m);
-        double rate = (double)bytes * 1e6 / (double)a->spent_us;
-        p->apply_rate = p->apply_rate == 0 ? rate : 0.7 * p->apply_rate + 0.3 * rate;
-    }
+    pipeline_pace_applied(p, m, a->spent_us);
     each_flush(p, m, cache_flush);
     pipeline_wake(p, &p->settle_waiters);
     p->retiring = m;
@@ -192,6 +173,7 @@ void pipeline_apply_next(struct pipeline *p)
     }
     memtable_move(m, MEM_APPLYING);
     p->is_applying = true;
+    pipeline_pace_begin(p);
     p->apply.job.run = apply_run;
     p->apply.job.done = apply_done;
     p->apply.pipeline = p;
@@ -282,85 +264,4 @@ enum err pipeline_apply_all(struct pipeline *p, struct error *e)
     }
     pipeline_retire_slice(p, SIZE_MAX);
     return OK;
-}
-
-/* ---- admission ---- */
-
-enum err pipeline_store_error(const struct pipeline *p, struct error *e)
-{
-    bool is_full = p->apply_error.code == ERR_DISK_FULL;
-    return error_set(e, is_full ? ERR_DISK_FULL : ERR_IO, "%s%s",
-                     is_full ? "" : "store failing: ", p->apply_error.text);
-}
-
-static double buffer_level(const struct pipeline *p)
-{
-    double half = (double)p->options.write_buffer_bytes / 2;
-    uint64_t bytes = pipeline_unapplied_bytes(p);
-    return ((double)bytes - half) / half;
-}
-
-enum err pipeline_may_commit(const struct pipeline *p, struct error *e)
-{
-    if (p->options.is_following) return error_set(e, ERR_TRYAGAIN, "this node does not lead");
-    if (p->options.frozen_ms == 0) return OK;
-    return error_set(e, ERR_FROZEN,
-                     "the database is frozen: it shows a moment of the past and takes no write");
-}
-
-enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e)
-{
-    struct pipeline *p = pipeline_of(b);
-    enum err r = pipeline_may_commit(p, e);
-    if (r != OK) return r;
-    double level = buffer_level(p);
-    if (level <= 0) return OK;
-    if (level < 1 && p->write_budget > 0) return OK;
-    if (level >= 1 && p->apply_failures > 0) return pipeline_store_error(p, e);
-    if (level >= 1)
-        log_verbose("store: writers wait, %llu MB are unapplied",
-                    (unsigned long long)pipeline_unapplied_bytes(p) >> 20);
-    p->throttles++;
-    waiter_add(&p->throttled, w);
-    return error_set(e, ERR_WAIT, "writes are slowed down to what the disk can follow");
-}
-
-static bool bulk_is_due(const struct pipeline *p)
-{
-    double level = buffer_level(p);
-    if (level <= 0) return true;
-    return level < 1 && p->write_budget > 0 && clock_mono_us() - p->bulk_us >= BULK_PAUSE_US;
-}
-
-enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
-{
-    struct pipeline *p = pipeline_of(b);
-    enum err r = pipeline_may_commit(p, e);
-    if (r != OK) return r;
-    if (bulk_is_due(p)) {
-        if (buffer_level(p) > 0) p->bulk_us = clock_mono_us();
-        return OK;
-    }
-    if (buffer_level(p) >= 1) return pipeline_admit(b, w, e);
-    waiter_add(&p->throttled_bulk, w);
-    return error_set(e, ERR_WAIT, "bulk work waits until the disk has followed");
-}
-
-void pipeline_budget_tick(struct pipeline *p)
-{
-    int64_t now_us = clock_mono_us();
-    double passed_s = (double)(now_us - p->budget_us) / 1e6;
-    double level = buffer_level(p);
-    double rate = p->apply_rate > 0 ? p->apply_rate : APPLY_RATE_START;
-    p->budget_us = now_us;
-    if (level > 0) rate *= 1.5 - level;
-    if (rate < APPLY_RATE_MIN) rate = APPLY_RATE_MIN;
-    p->write_budget += rate * passed_s;
-    /* What was written while writing was free is no debt. */
-    if (level <= 0 || p->write_budget > rate * BUDGET_SPAN_S) {
-        p->write_budget = rate * BUDGET_SPAN_S;
-    }
-    bool is_full = level >= 1 && p->apply_failures == 0;
-    if (!is_full && p->write_budget > 0) waiter_wake_all(&p->throttled);
-    if (bulk_is_due(p)) waiter_wake(&p->throttled_bulk, 1);
 }

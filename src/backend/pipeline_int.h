@@ -36,6 +36,14 @@ struct apply_job {
     struct error error;
 };
 
+/* admission.c: how fast the store follows. */
+struct pace {
+    double rate;      /* memtable bytes a second, of the applies that are over; 0 = of none yet */
+    int64_t begin_us; /* of the apply that runs */
+    int64_t rows_us;  /* that its rows took; 0 = not yet */
+    double whole;     /* times the time of its rows is all of it; 0 = not known yet */
+};
+
 /* clean.c */
 struct clean_job {
     struct job job; /* first */
@@ -88,8 +96,8 @@ struct pipeline {
     int64_t apply_retry_us; /* not before; 0 = at once */
     unsigned apply_failures;
     struct error apply_error;
-    double apply_rate;   /* memtable bytes a second that the store follows */
-    double write_budget; /* bytes that throttled writers may still write; see apply.c */
+    struct pace pace;
+    double write_budget; /* bytes that throttled writers may still write; see admission.c */
     int64_t budget_us;
     int64_t bulk_us; /* bulk work was last admitted although writers are throttled */
     struct waiter_list room_waiters, throttled, throttled_bulk, yielded;
@@ -125,16 +133,20 @@ void pipeline_unref_memtable(struct pipeline *p, struct memtable *m);
 void pipeline_freeze_if_due(struct pipeline *p);
 void pipeline_apply_next(struct pipeline *p);
 void pipeline_retire_slice(struct pipeline *p, size_t entries_max);
-enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e);
-enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e);
-void pipeline_budget_tick(struct pipeline *p);
 /* Blocks until no memtable holds anything unapplied: start and stop only. */
 ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
 uint64_t pipeline_unapplied_bytes(const struct pipeline *p);
-/* Why the store cannot be written: for whoever must wait for that. */
-/* apply.c */
+
+/* admission.c */
+enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e);
+enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e);
+void pipeline_budget_tick(struct pipeline *p);
+/* An apply begins; one that took so long is over. */
+void pipeline_pace_begin(struct pipeline *p);
+void pipeline_pace_applied(struct pipeline *p, const struct memtable *m, int64_t spent_us);
 /* OK, unless nothing is committed here. */
 enum err pipeline_may_commit(const struct pipeline *p, struct error *e);
+/* Why the store cannot be written: for whoever must wait for that. */
 enum err pipeline_store_error(const struct pipeline *p, struct error *e);
 
 /* As waiter_wake_all, but when everything ends: then they are let go. */

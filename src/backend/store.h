@@ -87,6 +87,7 @@ struct store_found {
 
 struct store {
     const struct store_ops *ops;
+    uint64_t rows_done; /* atomic: of the memtable that is being applied, about */
 };
 
 /* What it reads is the newest state, or the pinned one: the state between two slices of an apply,

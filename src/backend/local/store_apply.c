@@ -100,6 +100,7 @@ static void entry_counts(struct sqlite_store *s, struct store_progress *p,
                          const struct mem_entry *entry, const struct store_change *change)
 {
     p->rows++;
+    __atomic_store_n(&s->base.rows_done, p->rows, __ATOMIC_RELAXED);
     store_change_add(&s->slice, key_database(entry->key), change);
 }
 

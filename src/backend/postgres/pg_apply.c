@@ -175,6 +175,7 @@ static enum err write_slice(struct pg_store *s, struct slice_rows *rows, uint64_
     if (pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, e);
     take_counts(s, rows, &p->counts);
     p->rows += rows->count;
+    __atomic_store_n(&s->base.rows_done, p->rows, __ATOMIC_RELAXED);
     s->applied = applied;
     return OK;
 }

@@ -26,6 +26,7 @@ static enum err replay_all(struct pg_journal *j, struct journal_replay *r, int64
     uint64_t version = r->after;
     enum err result = OK;
     pg_walk_init(&w, j->background_pg, term_id(j->term), r->after);
+    pg_walk_ahead(&w, j->background, j->append_pg);
     while (result == OK) {
         result = pg_walk_batch(&w, &has_one, e);
         if (result != OK || !has_one) break;

@@ -381,6 +381,12 @@ static struct worker *make_worker(const struct pg_journal *j, const char *name)
 static enum err pgj_start(struct journal *journal, struct journal_replay *r, struct error *e)
 {
     struct pg_journal *j = pg_journal_of(journal);
+    j->appender = make_worker(j, "append");
+    j->leaser = make_worker(j, "lease");
+    j->background = make_worker(j, "log");
+    if (j->appender == NULL || j->leaser == NULL || j->background == NULL) {
+        return error_set(e, ERR_IO, "the system gives no more threads");
+    }
     enum err result = pg_replay(j, r, e);
     if (result != OK) return result;
     uint64_t next = term_versions(j->term);
@@ -389,12 +395,6 @@ static enum err pgj_start(struct journal *journal, struct journal_replay *r, str
     if (result != OK) return result;
     set_reserved(j, next + VERSIONS_BLOCK);
     r->version_next = next;
-    j->appender = make_worker(j, "append");
-    j->leaser = make_worker(j, "lease");
-    j->background = make_worker(j, "log");
-    if (j->appender == NULL || j->leaser == NULL || j->background == NULL) {
-        return error_set(e, ERR_IO, "the system gives no more threads");
-    }
     j->base.acknowledged = j->base.synced = j->base.version_last;
     j->base.filling = &batch_new(j)->base;
     set_room(j, pg_part_bytes(j));

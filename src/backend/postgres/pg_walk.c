@@ -34,21 +34,66 @@ void pg_walk_init(struct pg_walk *w, struct pg *pg, int64_t id, uint64_t after)
     buf_init(&w->joined);
 }
 
+static enum err fetch(const struct pg_walk *w, struct pg *pg, struct error *e)
+{
+    pg_begin(pg);
+    pg_put_i64(pg, w->id);
+    pg_put_i64(pg, (int64_t)w->after);
+    pg_put_i64(pg, w->last_version);
+    pg_put_i64(pg, w->last_part);
+    pg_put_i64(pg, w->rows_max);
+    return pg_run_again(pg, rows_sql, e);
+}
+
+static void fetch_ahead(struct job *job)
+{
+    struct pg_walk *w = (struct pg_walk *)((char *)job - offsetof(struct pg_walk, job));
+    w->ahead = fetch(w, w->other, &w->error);
+}
+
+static void fetched_ahead(struct job *job)
+{
+    struct pg_walk *w = (struct pg_walk *)((char *)job - offsetof(struct pg_walk, job));
+    w->is_ahead = false;
+}
+
+static void wait_ahead(struct pg_walk *w)
+{
+    while (w->is_ahead) {
+        worker_drain(w->worker);
+        worker_poll(w->worker);
+    }
+}
+
+void pg_walk_ahead(struct pg_walk *w, struct worker *worker, struct pg *other)
+{
+    w->worker = worker;
+    w->other = other;
+    w->job = (struct job){.run = fetch_ahead, .done = fetched_ahead};
+}
+
 void pg_walk_fini(struct pg_walk *w)
 {
+    wait_ahead(w);
     buf_fini(&w->joined);
+}
+
+/* The rows that were asked for ahead, or that are asked for now. */
+static enum err rows_come(struct pg_walk *w, struct error *e)
+{
+    if (!w->is_ahead) return fetch(w, w->pg, e);
+    struct pg *taken = w->pg;
+    wait_ahead(w);
+    w->pg = w->other;
+    w->other = taken;
+    if (w->ahead != OK) *e = w->error;
+    return w->ahead;
 }
 
 static enum err walk_fetch(struct pg_walk *w, struct error *e)
 {
     size_t bytes = 0;
-    pg_begin(w->pg);
-    pg_put_i64(w->pg, w->id);
-    pg_put_i64(w->pg, (int64_t)w->after);
-    pg_put_i64(w->pg, w->last_version);
-    pg_put_i64(w->pg, w->last_part);
-    pg_put_i64(w->pg, w->rows_max);
-    enum err r = pg_run_again(w->pg, rows_sql, e);
+    enum err r = rows_come(w, e);
     if (r != OK) return r;
     w->row = 0;
     w->rows = pg_rows(w->pg);
@@ -56,6 +101,12 @@ static enum err walk_fetch(struct pg_walk *w, struct error *e)
     for (size_t i = 0; i < w->rows; i++) bytes += pg_bytes(w->pg, i, 7).len;
     if (w->rows > 0) w->rows_max = (int64_t)(CHUNK_BYTES / (bytes / w->rows + 1)) + 1;
     if (w->rows_max > ROWS_MAX) w->rows_max = ROWS_MAX;
+    if (w->rows == 0) return OK;
+    w->last_version = pg_i64(w->pg, w->rows - 1, 4);
+    w->last_part = pg_i64(w->pg, w->rows - 1, 1);
+    if (w->worker == NULL || w->is_last) return OK;
+    w->is_ahead = true;
+    worker_post(w->worker, &w->job);
     return OK;
 }
 
@@ -76,8 +127,6 @@ static enum err walk_part(struct pg_walk *w, struct pg_part *p, bool *has_one, s
                           .last_version = (uint64_t)pg_i64(w->pg, i, 4),
                           .time_ms = pg_i64(w->pg, i, 5),
                           .body = pg_bytes(w->pg, i, 7)};
-    w->last_version = (int64_t)p->last_version;
-    w->last_part = p->part;
     if (pg_part_checksum(p) == pg_i64(w->pg, i, 6)) return OK;
     return error_set(e, ERR_CORRUPT, "batch %lld part %lld of tupled_log is damaged",
                      (long long)p->batch, (long long)p->part);

@@ -5,6 +5,7 @@
 #define BACKEND_POSTGRES_PG_WALK_H
 
 #include "backend/postgres/pg.h"
+#include "backend/worker.h"
 
 /* One row of tupled_log: a part of a batch, or a batch whose parts were put together. */
 struct pg_part {
@@ -24,6 +25,13 @@ struct pg_walk {
     uint64_t after;                  /* batches that end after it */
     int64_t last_version, last_part; /* of the last row that was read */
     int64_t rows_max;
+    /* The rows after those of `pg`, while these are taken: see pg_walk_ahead. */
+    struct pg *other;
+    struct worker *worker;
+    struct job job;
+    bool is_ahead; /* the job is the worker's */
+    enum err ahead;
+    struct error error;
     size_t row, rows;     /* of the result that is there */
     bool is_last;         /* nothing came after that result */
     struct buf joined;    /* of a batch of several parts */
@@ -34,6 +42,10 @@ struct pg_walk {
 /* From the batch on that has the commit after version `after`. The connection is borrowed. */
 void pg_walk_init(struct pg_walk *w, struct pg *pg, int64_t id, uint64_t after);
 void pg_walk_fini(struct pg_walk *w);
+/* Right after init: a thread of `worker` reads the next rows by `other` while the caller works on those
+ * that are there. Both are borrowed, and used by nobody else until pg_walk_fini; it is then the
+ * thread that posts to the worker which walks. */
+void pg_walk_ahead(struct pg_walk *w, struct worker *worker, struct pg *other);
 /* The next whole batch in w->batch, good until the next call; *has_one false: there is none. A last
  * one whose end is missing is none: its writer has stopped, and nobody was promised it. */
 ERR_MUST_USE enum err pg_walk_batch(struct pg_walk *w, bool *has_one, struct error *e);

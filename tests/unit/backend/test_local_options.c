@@ -192,6 +192,52 @@ static void the_write_buffer_limit_stops_and_frees_writers(void **state)
     rig_fini(&r);
 }
 
+/* Writes of 2000 bytes until one has to wait. */
+static int writes_admitted(struct rig *r)
+{
+    struct error e;
+    static char value[2000];
+    int writes = 0;
+    for (; r->b->ops->admit(r->b, &r->waiter, &e) == OK && writes < 10000; writes++) {
+        rig_set(r, key_of(0, "w%d", writes), slice_of(value, sizeof value));
+    }
+    waiter_cancel(&r->waiter);
+    return writes;
+}
+
+/* What was applied before was fast; the apply that runs is slow. */
+static void writers_are_as_fast_as_the_apply_that_runs(void **state)
+{
+    struct rig r;
+    static char value[2000];
+    (void)state;
+    rig_init(&r);
+    clock_set_fake_ms(START_MS);
+    r.options.memtable_bytes = 64 << 20;
+    r.local.segment_bytes = 16 << 20;
+    rig_open(&r);
+    struct pipeline *l = pipeline_of(r.b);
+    for (int i = 0; i < 1000; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
+    rig_settle(&r);
+    r.options.write_buffer_bytes = pipeline_unapplied_bytes(l) * 5 / 3; /* it is at the half */
+    assert_int_equal(set_options(&r), OK);
+    pipeline_freeze(l);
+    pipeline_apply_next(l); /* it is done in a poll, which there is none of */
+    assert_true(l->is_applying);
+    __atomic_store_n(&l->store->rows_done, 1, __ATOMIC_RELAXED);
+    for (int i = 1; i <= 50; i++) { /* some 2 KB a second */
+        clock_set_fake_ms(START_MS + 1000 + 10 * i);
+        pipeline_budget_tick(l);
+        assert_in_range(writes_admitted(&r), 0, 4);
+    }
+    __atomic_store_n(&l->store->rows_done, l->apply.memtable->order.count / 2, __ATOMIC_RELAXED);
+    clock_set_fake_ms(START_MS + 1600);
+    pipeline_budget_tick(l);
+    assert_in_range(writes_admitted(&r), 10, 1000);
+    rig_apply(&r);
+    rig_fini(&r);
+}
+
 /* Whether bulk work may go on now; if not, r->is_ready will tell. */
 static bool bulk_may_go_on(struct rig *r)
 {
@@ -330,6 +376,7 @@ int main(void)
         cmocka_unit_test(a_smaller_memtable_is_frozen),
         cmocka_unit_test(a_younger_memtable_age_applies_what_is_little),
         cmocka_unit_test(the_write_buffer_limit_stops_and_frees_writers),
+        cmocka_unit_test(writers_are_as_fast_as_the_apply_that_runs),
         cmocka_unit_test(bulk_work_waits_while_others_still_write),
         cmocka_unit_test(less_retention_lets_segments_go),
         cmocka_unit_test(a_smaller_cache_is_emptied_and_a_larger_one_fills),
