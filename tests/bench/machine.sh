@@ -5,7 +5,8 @@
 #   cores         GET and SET beside Redis on 2 and 4 cores, I/O threads off and on
 #   times         p50, p99 and p99.9 of SET and GET of 50 clients beside Redis, each with 1 and 2 I/O threads
 #   reads         KV.GET of any of BENCH_READ_KEYS ("10000 1000000 10000000") keys, as part of the rate with the fewest
-#   writes        KV.SET of any of BENCH_WRITE_KEYS (10000000) keys for BENCH_WRITE_SECONDS (300)
+#   writes        KV.SET of any of BENCH_WRITE_KEYS (10000000) keys for BENCH_WRITE_SECONDS (300); nothing else may write to
+#                 the disk meanwhile
 #   memory        writes and reads of ten times the memory that the server may have (BENCH_MEMORY_MB, 256): a cgroup
 #   large         GET of 64 KB, 1 MB and 16 MB beside Redis
 #   list          instructions of KV.LIST of 100 beside LRANGE of 300 (valgrind)
@@ -127,7 +128,9 @@ if wants writes; then
     echo
     keys=${BENCH_WRITE_KEYS:-10000000}
     seconds=${BENCH_WRITE_SECONDS:-300}
-    written() { awk '/^write_bytes/ { print $2 }' "/proc/$tupled/io"; }
+    # What the disk was given. (/proc/<pid>/io counts all of a large folio when a byte of it is changed.)
+    device=$(mountpoint -d "$(df --output=target "$dir" | tail -1)")
+    written() { awk '{ printf "%.0f\n", $7 * 512 }' "/sys/dev/block/$device/stat"; }
     figure() { redis-cli -p "$tport" KV.DB INFO 0 | awk -v what="$1" 'is { print; exit } { is = $1 == what }'; }
     start_tupled
     echo "KV.SET of any of $keys keys, one connection, pipelined by 512, $seconds s:"
