@@ -127,7 +127,8 @@ static double write_rate(struct pipeline *p, int64_t now_us, double level)
     double rate = p->pace.rate > 0 ? p->pace.rate : APPLY_RATE_START;
     double passed_us = (double)(now_us - p->pace.begin_us);
     double all_us = p->is_applying ? expect_us(p, passed_us) : 0;
-    if (all_us > 0) rate = (double)memtable_bytes(p->apply.memtable) * 1e6 / all_us;
+    size_t bytes = all_us > 0 ? memtable_bytes(p->apply.memtable) : 0;
+    if (all_us > 0) rate = (double)bytes * 1e6 / all_us;
     if (level <= 0) return rate;
     rate *= 1.5 - level;
     if (all_us > 0) {

@@ -6,11 +6,6 @@
 
 #define APPLY_RETRY_US_MAX 5000000
 
-uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
-{
-    return p->unapplied_bytes + memtable_bytes(p->active);
-}
-
 void pipeline_freeze(struct pipeline *p)
 {
     struct memtable *m = p->active;

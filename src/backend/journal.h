@@ -166,8 +166,8 @@ ERR_MUST_USE static inline enum err journal_room(struct journal *j, size_t bytes
 /* journal.c: room has been asked for and was OK. `version` is above all before. */
 void journal_append(struct journal *j, uint64_t version, const struct batch *batch);
 
-/* journal.c, for journals: the transactions of a batch go to r->take, and into j->synced. ERR_CORRUPT:
- * the bytes do not decode. */
+/* journal.c, for journals: the transactions of a batch go to r->take, and into j->synced.
+ * ERR_CORRUPT: the bytes do not decode. */
 ERR_MUST_USE enum err journal_replay_batch(struct journal *j, struct journal_replay *r,
                                            struct slice transactions, struct error *e);
 

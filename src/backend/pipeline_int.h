@@ -113,6 +113,11 @@ static inline struct pipeline *pipeline_of(struct backend *b)
     return (struct pipeline *)b;
 }
 
+static inline uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
+{
+    return p->unapplied_bytes + memtable_bytes(p->active);
+}
+
 /* remember.c: a mutation becomes part of the newest state. */
 void pipeline_remember(struct pipeline *p, const struct mutation *mu, const struct entry *before,
                        uint64_t version);
@@ -135,7 +140,6 @@ void pipeline_apply_next(struct pipeline *p);
 void pipeline_retire_slice(struct pipeline *p, size_t entries_max);
 /* Blocks until no memtable holds anything unapplied: start and stop only. */
 ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
-uint64_t pipeline_unapplied_bytes(const struct pipeline *p);
 
 /* admission.c */
 enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e);

@@ -42,9 +42,9 @@ struct pg_walk {
 /* From the batch on that has the commit after version `after`. The connection is borrowed. */
 void pg_walk_init(struct pg_walk *w, struct pg *pg, int64_t id, uint64_t after);
 void pg_walk_fini(struct pg_walk *w);
-/* Right after init: a thread of `worker` reads the next rows by `other` while the caller works on those
- * that are there. Both are borrowed, and used by nobody else until pg_walk_fini; it is then the
- * thread that posts to the worker which walks. */
+/* Right after init: a thread of `worker` reads the next rows by `other` while the caller works on
+ * those that are there. Both are borrowed, and used by nobody else until pg_walk_fini; it is then
+ * the thread that posts to the worker which walks. */
 void pg_walk_ahead(struct pg_walk *w, struct worker *worker, struct pg *other);
 /* The next whole batch in w->batch, good until the next call; *has_one false: there is none. A last
  * one whose end is missing is none: its writer has stopped, and nobody was promised it. */
