@@ -20,12 +20,16 @@ enum err journal_replay_batch(struct journal *j, struct journal_replay *r,
     struct slice ahead = transactions;
     struct slice rest = transactions;
     struct txn_view next;
-    struct txn_view txn;
+    struct txn_view txn = {.version = r->after};
     unsigned announced = 0;
     while (rest.len > 0) {
         for (; announced < AHEAD && txn_read(&ahead, &next); announced++) r->announce(r, &next);
-        if (!txn_read(&rest, &txn))
-            return error_set(e, ERR_CORRUPT, "a transaction does not decode");
+        uint64_t before = txn.version;
+        if (!txn_read(&rest, &txn)) {
+            return error_set(e, ERR_CORRUPT,
+                             "what the journal has after version %llu does not decode",
+                             (unsigned long long)before);
+        }
         announced--;
         if (txn.version <= r->after) continue;
         j->synced = txn.version;
