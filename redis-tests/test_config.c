@@ -615,8 +615,8 @@ static long long info_number(const char *field)
 /* Percentages are of the memory, within bounds; INFO says what they come to. */
 static void sizes_may_be_parts_of_the_memory(void **state)
 {
-    static const char *const shares[][2] = {{"memtable-size", "1.5%"},
-                                            {"write-buffer-limit", "6%"},
+    static const char *const shares[][2] = {{"memtable-size", "2.2%"},
+                                            {"write-buffer-limit", "6.6%"},
                                             {"cache-size", "12.5%"},
                                             {"store-cache-size", "3%"}};
     for (size_t i = 0; i < 4; i++) {
@@ -634,8 +634,8 @@ static void sizes_may_be_parts_of_the_memory(void **state)
     assert_in_range(info_number("cache_size"), least, part);
     long long few = info_number("cache_size");
     expect(c, "+OK", "CONFIG SET memtable-size 100%% write-buffer-limit 100%% cache-size 1%%");
-    assert_in_range(info_number("memtable_size"), least, 256 << 20);
-    assert_in_range(info_number("write_buffer_limit"), 64 << 20, 1 << 30);
+    assert_in_range(info_number("memtable_size"), least, 512 << 20);
+    assert_in_range(info_number("write_buffer_limit"), 64 << 20, 1536 << 20);
     assert_true(info_number("cache_size") > few);
     expect(c, "+OK", "CONFIG SET memtable-size 5mb cache-size 0");
     assert_int_equal(info_number("memtable_size"), 5 << 20);

@@ -254,10 +254,15 @@ struct changes_request {
 
 struct text_request; /* backend/text.h */
 
+#define BACKEND_EXPECT_MAX 32 /* keys at once */
+
 struct backend_ops {
     /* The newest state of one key. ERR_WAIT: `w` will be woken. */
     enum err (*load)(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
                      struct error *e);
+    /* These keys will be asked for in this turn: what memory has of them is fetched from there all
+     * at once, instead of being missed one after the other. Worth it while b->is_far. */
+    void (*expect)(struct backend *b, const struct slice *keys, size_t count);
     /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be woken);
      * ERR_DISK_FULL. */
     enum err (*admit)(struct backend *b, struct waiter *w, struct error *e);
@@ -336,6 +341,7 @@ struct txn_view;
 
 struct backend {
     const struct backend_ops *ops;
+    bool is_far; /* memory has more entries than are found in a processor's caches */
     /* Set by the owner. on_durable: versions up to `version` are acknowledged. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;

@@ -3,7 +3,12 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-#define EVICTIONS_MAX 4096 /* in one go: a smaller cache-size must not stop the loop */
+/* In one go: neither a smaller cache-size nor a cache of which everything was read since the hand
+ * came by must stop the loop. As many more as make room for what comes in: no entry is smaller than
+ * ENTRY_BYTES_MIN. */
+#define EVICTIONS_MAX 4096
+#define LOOKS_MAX 16384
+#define ENTRY_BYTES_MIN 64
 
 static size_t entry_bytes(const struct cache_entry *entry)
 {
@@ -81,11 +86,14 @@ const struct cache_entry *cache_peek(const struct cache *c, uint64_t hash, struc
     return entry != NULL && is_current(c, entry) ? entry : NULL;
 }
 
-static void cache_evict(struct cache *c)
+/* After so many bytes came in. */
+static void cache_evict(struct cache *c, size_t bytes)
 {
-    unsigned evicted = 0;
-    while (c->bytes > c->bytes_max && c->hand != NULL && evicted < EVICTIONS_MAX) {
+    size_t more = bytes / ENTRY_BYTES_MIN;
+    size_t evicted = 0;
+    for (size_t looks = 0; looks < LOOKS_MAX + more && evicted < EVICTIONS_MAX + more; looks++) {
         struct cache_entry *entry = c->hand;
+        if (c->bytes <= c->bytes_max || entry == NULL) return;
         if (entry->is_used && is_current(c, entry)) {
             entry->is_used = false;
             c->hand = entry->next;
@@ -98,7 +106,7 @@ static void cache_evict(struct cache *c)
 
 void cache_turn_end(struct cache *c)
 {
-    cache_evict(c);
+    cache_evict(c, 0);
     free_dying(c);
 }
 
@@ -127,7 +135,7 @@ const struct cache_entry *cache_put(struct cache *c, uint64_t hash, struct slice
     RING_ADD(c->hand, entry, next, prev); /* the last that the hand will reach */
     htab_insert(&c->points, hash, &entry->key);
     c->bytes += entry_bytes(entry);
-    cache_evict(c);
+    cache_evict(c, entry_bytes(entry));
     return entry;
 }
 

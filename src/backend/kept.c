@@ -304,9 +304,9 @@ void kept_refresh(struct kept *k, uint64_t hash, struct slice key, const struct 
 void kept_flush(struct kept *k, uint16_t database)
 {
     static const struct entry nothing;
-    for (size_t i = 0; k->entries.count > 0 && i <= k->entries.mask; i++) {
-        struct kept_entry *entry = (struct kept_entry *)k->entries.slots[i].item;
-        if (entry != NULL && key_database(entry->key) == database) entry_set(k, entry, &nothing);
+    struct kept_entry *entry = NULL;
+    for (size_t at = 0; (entry = htab_next(&k->entries, &at)) != NULL;) {
+        if (key_database(entry->key) == database) entry_set(k, entry, &nothing);
     }
 }
 

@@ -172,3 +172,23 @@ enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, s
     enum err r = load_now(p, hash, key, out, e);
     return r == ERR_WAIT ? load_kept(p, hash, key, out, w, e) : r;
 }
+
+void pipeline_expect(struct backend *b, const struct slice *keys, size_t count)
+{
+    const struct pipeline *p = pipeline_of(b);
+    uint64_t hashes[BACKEND_EXPECT_MAX];
+    INVARIANT(count <= BACKEND_EXPECT_MAX);
+    for (size_t i = 0; i < count; i++) {
+        hashes[i] = hash_bytes(keys[i]);
+        htab_prefetch(&p->cache.points, hashes[i]);
+        for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+            htab_prefetch(&m->points, hashes[i]);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        htab_prefetch_item(&p->cache.points, hashes[i]);
+        for (const struct memtable *m = p->active; m != NULL; m = m->older) {
+            htab_prefetch_item(&m->points, hashes[i]);
+        }
+    }
+}

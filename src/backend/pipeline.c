@@ -8,7 +8,8 @@
 #define RETIRE_ENTRIES 128 /* moved to the cache in one turn */
 #define TIME_AHEAD_MS_TOLD 1000
 #define STORE_NICE 10
-#define LONG_NICE 5 /* whoever asked for much waits a little for those who asked for little */
+#define FAR_ENTRIES 20000 /* of some 300 bytes: more than most processors have for one core */
+#define LONG_NICE 5       /* whoever asked for much waits a little for those who asked for little */
 #define RANGE_CACHE_SHARE 8 /* of cache_bytes, one part in this many is for ranges */
 
 /* ---- committing ---- */
@@ -80,6 +81,7 @@ static void pipeline_turn_end(struct backend *b)
     pipeline_apply_next(p);
     cache_turn_end(&p->cache);
     kept_turn_end(&p->kept);
+    p->base.is_far = p->cache.points.count + p->active->points.count >= FAR_ENTRIES;
 }
 
 /* Logs a system clock that was set back, or was ahead when the journal was written. */
@@ -387,6 +389,7 @@ static enum err pipeline_close(struct backend *b, struct error *e)
 
 static const struct backend_ops pipeline_ops = {
     .load = pipeline_load,
+    .expect = pipeline_expect,
     .admit = pipeline_admit,
     .admit_bulk = pipeline_admit_bulk,
     .commit = pipeline_commit,

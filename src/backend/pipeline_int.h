@@ -125,6 +125,7 @@ void pipeline_remember(struct pipeline *p, const struct mutation *mu, const stru
 /* load.c */
 enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
                        struct error *e);
+void pipeline_expect(struct backend *b, const struct slice *keys, size_t count);
 /* As load, but it begins no read: ERR_WAIT, and nobody waits. */
 enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *out,
                            struct error *e);

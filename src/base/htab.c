@@ -6,6 +6,8 @@
 #include "base/mem.h"
 
 #define SLOTS_MIN 64
+#define MOVE_SLOTS 64     /* at least, with each insert */
+#define MOVE_AT_ONCE 1024 /* a table of so many slots is not worth two */
 
 uint64_t hash_bytes(struct slice s)
 {
@@ -19,62 +21,118 @@ void htab_init(struct htab *h)
 
 void htab_fini(struct htab *h)
 {
-    mem_free(h->slots);
+    mem_free(h->table.slots);
+    mem_free(h->old.slots);
     *h = (struct htab){0};
+}
+
+static struct htab_table table_new(size_t slots)
+{
+    return (struct htab_table){.slots = mem_new(slots * sizeof(struct htab_slot)),
+                               .mask = slots - 1};
 }
 
 void htab_reserve(struct htab *h, size_t count)
 {
-    INVARIANT(h->slots == NULL);
+    INVARIANT(h->table.slots == NULL);
     size_t slots = SLOTS_MIN;
     while ((count + 1) * 4 > slots * 3) slots *= 2;
-    h->slots = mem_new(slots * sizeof *h->slots);
-    h->mask = slots - 1;
+    h->table = table_new(slots);
+}
+
+/* That which has the keys of this hash, and gets those that come. */
+static const struct htab_table *table_of(const struct htab *h, uint64_t hash)
+{
+    if (h->old.slots == NULL) return &h->table;
+    return ((hash - h->first) & h->old.mask) < h->moved ? &h->table : &h->old;
+}
+
+/* What is after the first cache line of an item is needed as soon as that: it is asked for at once,
+ * instead of being missed line after line. */
+static void fetch_rest(const struct slice *item)
+{
+    __builtin_prefetch((const char *)item + 64);
+    __builtin_prefetch((const char *)item + 128);
 }
 
 void *htab_find(const struct htab *h, uint64_t hash, struct slice key)
 {
-    if (h->slots == NULL) return NULL;
-    for (size_t i = hash & h->mask;; i = (i + 1) & h->mask) {
-        const struct htab_slot *s = &h->slots[i];
+    const struct htab_table *t = table_of(h, hash);
+    if (t->slots == NULL) return NULL;
+    for (size_t i = hash & t->mask;; i = (i + 1) & t->mask) {
+        const struct htab_slot *s = &t->slots[i];
         if (s->item == NULL) return NULL;
         if (s->hash != hash) continue;
-        /* Very likely it: what is after its first cache line is needed next, so ask for all at
-         * once instead of missing them one after the other. */
-        __builtin_prefetch((const char *)s->item + 64);
-        __builtin_prefetch((const char *)s->item + 128);
+        fetch_rest(s->item); /* very likely it */
         if (slice_eq(*s->item, key)) return s->item;
     }
 }
 
 void htab_prefetch(const struct htab *h, uint64_t hash)
 {
-    if (h->slots != NULL) __builtin_prefetch(&h->slots[hash & h->mask]);
+    const struct htab_table *t = table_of(h, hash);
+    if (t->slots != NULL) __builtin_prefetch(&t->slots[hash & t->mask]);
 }
 
-static void slot_put(struct htab *h, uint64_t hash, struct slice *item)
+void htab_prefetch_item(const struct htab *h, uint64_t hash)
 {
-    size_t i = hash & h->mask;
-    while (h->slots[i].item != NULL) i = (i + 1) & h->mask;
-    h->slots[i] = (struct htab_slot){.hash = hash, .item = item};
+    const struct htab_table *t = table_of(h, hash);
+    if (t->slots == NULL) return;
+    for (size_t i = hash & t->mask; t->slots[i].item != NULL; i = (i + 1) & t->mask) {
+        if (t->slots[i].hash != hash) continue;
+        __builtin_prefetch(t->slots[i].item);
+        fetch_rest(t->slots[i].item);
+        return;
+    }
+}
+
+static void slot_put(const struct htab_table *t, uint64_t hash, struct slice *item)
+{
+    size_t i = hash & t->mask;
+    while (t->slots[i].item != NULL) i = (i + 1) & t->mask;
+    t->slots[i] = (struct htab_slot){.hash = hash, .item = item};
+}
+
+/* Moves at least so many slots, up to a free one: a run that began before `first` and has grown
+ * beyond it since is moved as a whole, too. */
+static void move_slots(struct htab *h, size_t slots)
+{
+    size_t at = (h->first + h->moved) & h->old.mask;
+    size_t end = h->moved + slots;
+    while (h->moved < end || h->old.slots[at].item != NULL) {
+        struct htab_slot *s = &h->old.slots[at];
+        if (s->item != NULL) slot_put(&h->table, s->hash, s->item);
+        s->item = NULL;
+        at = (at + 1) & h->old.mask;
+        h->moved++;
+    }
+    if (h->moved <= h->old.mask) return;
+    mem_free(h->old.slots);
+    h->old = (struct htab_table){0};
 }
 
 static void htab_grow(struct htab *h)
 {
-    struct htab old = *h;
-    size_t slots = old.slots == NULL ? SLOTS_MIN : (old.mask + 1) * 2;
-    h->slots = mem_new(slots * sizeof *h->slots);
-    h->mask = slots - 1;
-    for (size_t i = 0; old.slots != NULL && i <= old.mask; i++) {
-        if (old.slots[i].item != NULL) slot_put(h, old.slots[i].hash, old.slots[i].item);
+    INVARIANT(h->old.slots == NULL);
+    if (h->table.slots == NULL) {
+        h->table = table_new(SLOTS_MIN);
+        return;
     }
-    mem_free(old.slots);
+    h->old = h->table;
+    h->table = table_new((h->old.mask + 1) * 2);
+    h->first = h->moved = 0;
+    while (h->old.slots[h->first].item != NULL) h->first++;
+    if (h->old.mask < MOVE_AT_ONCE) move_slots(h, h->old.mask + 1);
 }
 
+/* An old table has room for what comes while it is moved: that is one item for every MOVE_SLOTS of
+ * its slots. */
 void htab_insert(struct htab *h, uint64_t hash, struct slice *item)
 {
-    if (h->slots == NULL || (h->count + 1) * 4 > (h->mask + 1) * 3) htab_grow(h);
-    slot_put(h, hash, item);
+    bool is_full = h->table.slots == NULL || (h->count + 1) * 4 > (h->table.mask + 1) * 3;
+    if (is_full) htab_grow(h);
+    if (h->old.slots != NULL) move_slots(h, MOVE_SLOTS);
+    slot_put(table_of(h, hash), hash, item);
     h->count++;
 }
 
@@ -82,24 +140,42 @@ void htab_insert(struct htab *h, uint64_t hash, struct slice *item)
  * would not be found from its home slot if the gap stayed (Knuth 6.4, algorithm R). */
 void htab_remove(struct htab *h, uint64_t hash, const struct slice *item)
 {
-    INVARIANT(h->slots != NULL);
-    size_t gap = hash & h->mask;
-    while (h->slots[gap].item != item) {
-        INVARIANT(h->slots[gap].item != NULL);
-        gap = (gap + 1) & h->mask;
+    const struct htab_table *t = table_of(h, hash);
+    INVARIANT(t->slots != NULL);
+    size_t gap = hash & t->mask;
+    while (t->slots[gap].item != item) {
+        INVARIANT(t->slots[gap].item != NULL);
+        gap = (gap + 1) & t->mask;
     }
-    for (size_t i = (gap + 1) & h->mask; h->slots[i].item != NULL; i = (i + 1) & h->mask) {
-        size_t home = h->slots[i].hash & h->mask;
+    for (size_t i = (gap + 1) & t->mask; t->slots[i].item != NULL; i = (i + 1) & t->mask) {
+        size_t home = t->slots[i].hash & t->mask;
         bool stays = gap <= i ? (gap < home && home <= i) : (gap < home || home <= i);
         if (stays) continue;
-        h->slots[gap] = h->slots[i];
+        t->slots[gap] = t->slots[i];
         gap = i;
     }
-    h->slots[gap].item = NULL;
+    t->slots[gap].item = NULL;
     h->count--;
+}
+
+static size_t table_slots(const struct htab_table *t)
+{
+    return t->slots == NULL ? 0 : t->mask + 1;
+}
+
+void *htab_next(const struct htab *h, size_t *at)
+{
+    size_t slots = table_slots(&h->table);
+    size_t all = slots + table_slots(&h->old);
+    while (*at < all) {
+        size_t i = (*at)++;
+        struct slice *item = i < slots ? h->table.slots[i].item : h->old.slots[i - slots].item;
+        if (item != NULL) return item;
+    }
+    return NULL;
 }
 
 size_t htab_bytes(const struct htab *h)
 {
-    return h->slots == NULL ? 0 : (h->mask + 1) * sizeof *h->slots;
+    return (table_slots(&h->table) + table_slots(&h->old)) * sizeof(struct htab_slot);
 }

@@ -1,5 +1,9 @@
 /* htab: hash table of pointers to structs whose first member is their `struct slice` key. Open
  * addressing, linear probing, backward-shift deletion, at most 3/4 full. Does not own its items.
+ *
+ * It grows without ever stopping its user: a table of twice the size is begun, and each insert moves
+ * a few slots there, from one free slot of the old table to another, so that every run of items is
+ * in one of the two. Which one a key belongs to follows from its hash: one table is looked at.
  */
 #ifndef BASE_HTAB_H
 #define BASE_HTAB_H
@@ -11,9 +15,16 @@ struct htab_slot {
     struct slice *item; /* NULL = free; borrowed */
 };
 
-struct htab {
-    struct htab_slot *slots; /* owned; NULL until the first insert */
+struct htab_table {
+    struct htab_slot *slots; /* owned; NULL = there is none */
     size_t mask;             /* slots - 1 */
+};
+
+struct htab {
+    struct htab_table table; /* none until the first insert */
+    struct htab_table old;   /* what is still to be moved from */
+    size_t first;            /* of `old`: the slot with which moving began; it was free */
+    size_t moved;            /* of `old`: so many slots from there on */
     size_t count;
 };
 
@@ -22,17 +33,21 @@ uint64_t hash_bytes(struct slice s);
 
 void htab_init(struct htab *h);
 void htab_fini(struct htab *h);
-/* Room for `count` items without growing: growing moves all of them at once. Only while it is
- * empty. */
+/* Room for `count` items without growing. Only while it is empty. */
 void htab_reserve(struct htab *h, size_t count);
 /* The item with that key, or NULL. */
 void *htab_find(const struct htab *h, uint64_t hash, struct slice key);
-/* The key with that hash will be looked for soon. */
+/* The key with that hash will be looked for soon. First for all of several keys, and when others
+ * have been asked for, htab_prefetch_item for each: by then its slot is there. */
 void htab_prefetch(const struct htab *h, uint64_t hash);
+void htab_prefetch_item(const struct htab *h, uint64_t hash);
 /* `item` points to a struct that begins with its key, which must not be in the table. */
 void htab_insert(struct htab *h, uint64_t hash, struct slice *item);
 /* Takes the item out; it must be there. */
 void htab_remove(struct htab *h, uint64_t hash, const struct slice *item);
+/* All items, in no order: the next one from *at on, which is 0 at first; NULL after the last. While
+ * nothing is inserted or removed. */
+void *htab_next(const struct htab *h, size_t *at);
 /* Bytes held by the table itself. */
 size_t htab_bytes(const struct htab *h);
 

@@ -344,9 +344,9 @@ static void queue_end(struct contents *c, const struct content_queue *q)
 
 void check_queues_end(struct contents *c)
 {
-    for (size_t i = 0; c->queues.slots != NULL && i <= c->queues.mask; i++) {
-        const struct content_queue *q = (const void *)c->queues.slots[i].item;
-        if (q != NULL && !c->is_unreadable && !c->has_aside) queue_end(c, q);
+    const struct content_queue *q = NULL;
+    for (size_t at = 0; (q = htab_next(&c->queues, &at)) != NULL;) {
+        if (!c->is_unreadable && !c->has_aside) queue_end(c, q);
     }
     htab_fini(&c->queues);
     htab_init(&c->queues);

@@ -318,6 +318,24 @@ struct slice resp_reader_rest(const struct resp_reader *r)
     return slice_of(r->in.data + r->begin, r->in.len - r->begin);
 }
 
+size_t resp_reader_peek(const struct resp_reader *r, size_t *at, struct slice *words, size_t max)
+{
+    int64_t count = 0;
+    size_t next = r->begin + *at;
+    if (next >= r->in.len || r->in.data[next] != '*') return 0;
+    if (!number_fast(r, next + 1, &count, &next)) return 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t len = 0;
+        if (next >= r->in.len || r->in.data[next] != '$') return 0;
+        if (!number_fast(r, next + 1, &len, &next)) return 0;
+        if (r->in.len - next < (size_t)len + 2) return 0;
+        if ((size_t)i < max) words[i] = slice_of(r->in.data + next, (size_t)len);
+        next += (size_t)len + 2;
+    }
+    *at = next - r->begin;
+    return (size_t)count < max ? (size_t)count : max;
+}
+
 size_t resp_reader_held(const struct resp_reader *r)
 {
     return r->in.cap + r->inline_args.cap + r->args_cap * (sizeof *r->args + sizeof *r->argv);

@@ -63,6 +63,10 @@ void resp_reader_trim(struct resp_reader *r);
 size_t resp_reader_buffered(const struct resp_reader *r);
 /* These bytes: of the commands after the last one that was given. */
 struct slice resp_reader_rest(const struct resp_reader *r);
+/* What is going to come: the first words of the whole command at `*at` of resp_reader_rest, 0 at
+ * first, which goes to the next one. The number of words, at most `max`; 0 when there is no whole
+ * command, or it is not an array of bulks as clients send it. Takes nothing. */
+size_t resp_reader_peek(const struct resp_reader *r, size_t *at, struct slice *words, size_t max);
 /* Bytes allocated. */
 size_t resp_reader_held(const struct resp_reader *r);
 /* Bytes the argument being read still needs, 0 when unknown: how much one read may ask for. */

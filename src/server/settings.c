@@ -38,8 +38,9 @@ static struct memory_sizes memory_sizes(const struct server *s)
 {
     const struct config *c = s->config;
     return (struct memory_sizes){
-        .memtable = bytes_of(s, c->memtable_bytes, (uint64_t)16 << 20, (uint64_t)256 << 20),
-        .write_buffer = bytes_of(s, c->write_buffer_bytes, (uint64_t)64 << 20, (uint64_t)1 << 30),
+        .memtable = bytes_of(s, c->memtable_bytes, (uint64_t)16 << 20, (uint64_t)512 << 20),
+        .write_buffer = bytes_of(s, c->write_buffer_bytes, (uint64_t)64 << 20,
+                                 (uint64_t)1536 << 20),
         .cache = bytes_of(s, c->cache_bytes, (uint64_t)16 << 20, UINT64_MAX),
         .store_cache = bytes_of(s, c->store_cache_bytes, (uint64_t)16 << 20, UINT64_MAX),
     };

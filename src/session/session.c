@@ -14,6 +14,7 @@
 #include "request/observe.h"
 #include "request/table.h"
 #include "resp/reader.h"
+#include "session/ahead.h"
 
 #define READ_BYTES (16 * 1024)       /* of one client in one turn ... */
 #define READ_BIG_BYTES (1024 * 1024) /* ... but for one big argument */
@@ -38,6 +39,7 @@ struct session {
     struct resp_writer writer;
     struct slice *argv; /* of the command being run or parked */
     size_t argc;
+    size_t looked_ahead;     /* commands to come whose keys were fetched (ahead.h) */
     bool is_command_waiting; /* argv is to be run again */
     bool is_running;
     int64_t nobody_ms;        /* since when it has no user, as seen by session_check; 0 = it has */
@@ -353,6 +355,12 @@ static bool is_http(const struct session *x)
 static bool session_next(struct session *x)
 {
     struct error e;
+    struct sessions *shared = x->shared;
+    if (x->looked_ahead == 0) {
+        x->looked_ahead = ahead_look(shared->env, &x->client, &x->reader, &shared->arena,
+                                     &shared->scratch);
+    }
+    x->looked_ahead--;
     x->reader.is_limited = x->client.user == NULL;
     switch (resp_reader_next(&x->reader, &x->argv, &x->argc, &e)) {
     case RESP_MORE:

@@ -11,7 +11,8 @@
 #   large         GET of 64 KB, 1 MB and 16 MB beside Redis
 #   list          instructions of KV.LIST of 100 beside LRANGE of 300 (valgrind)
 #   subscribers   BENCH_WATCHERS (5000) subscribers of one prefix and 1,000 writes a second
-# What the machine has not is skipped with a line. BENCH_ROUNDS, BENCH_QUIET_S: sides.sh.
+# BENCH_SETTINGS: further arguments of the server in "reads" and "writes". What the machine has not is skipped with a line.
+# BENCH_ROUNDS, BENCH_QUIET_S: sides.sh.
 # shellcheck disable=SC2034 # arrays go by their names
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -101,7 +102,8 @@ if wants reads; then
     : >"$dir/first"
     for keys in $read_keys; do
         rm -rf "$dir/tupled"
-        start_tupled
+        # shellcheck disable=SC2086 # several words
+        start_tupled ${BENCH_SETTINGS:-}
         "$paced" fill "$tport" "$keys" 1024 >/dev/null
         drain
         range=$keys
@@ -132,7 +134,8 @@ if wants writes; then
     device=$(mountpoint -d "$(df --output=target "$dir" | tail -1)")
     written() { awk '{ printf "%.0f\n", $7 * 512 }' "/sys/dev/block/$device/stat"; }
     figure() { redis-cli -p "$tport" KV.DB INFO 0 | awk -v what="$1" 'is { print; exit } { is = $1 == what }'; }
-    start_tupled
+    # shellcheck disable=SC2086 # several words
+    start_tupled ${BENCH_SETTINGS:-}
     echo "KV.SET of any of $keys keys, one connection, pipelined by 512, $seconds s:"
     echo
     echo "- filled: $("$paced" fill "$tport" "$keys" 1024) a second"

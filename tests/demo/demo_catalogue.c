@@ -363,9 +363,8 @@ static void count_sections(struct demo *d)
 {
     struct buf key = {0};
     double begin = demo_now_s();
-    for (size_t i = 0; i <= d->sections.mask; i++) {
-        const struct section *s = (const struct section *)d->sections.slots[i].item;
-        if (s == NULL) continue;
+    const struct section *s = NULL;
+    for (size_t at = 0; (s = htab_next(&d->sections, &at)) != NULL;) {
         key_text(&key, "sections", s->name, slice_of(NULL, 0));
         redisReply *counted = ask(d, "KV.COUNT PREFIX %b", key.data, key.len);
         key_text(&key, "section-count", s->name, slice_of(NULL, 0));

@@ -33,9 +33,8 @@ static void remember(struct sqlite_store *s, struct slice key)
 
 void store_aside_close(struct sqlite_store *s)
 {
-    for (size_t i = 0; s->aside.slots != NULL && i <= s->aside.mask; i++) {
-        mem_free(s->aside.slots[i].item);
-    }
+    struct aside_key *k = NULL;
+    for (size_t at = 0; (k = htab_next(&s->aside, &at)) != NULL;) mem_free(k);
     htab_fini(&s->aside);
 }
 

@@ -24,6 +24,9 @@ static const char journal[] =
     "body bytea NOT NULL, PRIMARY KEY (id, batch, part))";
 static const char journal_storage[] =
     "ALTER TABLE tupled_log ALTER COLUMN body SET STORAGE EXTERNAL";
+/* A batch of fewer than some 8 KB is kept in its row. Cut up (TOAST), what begins at 2 KB otherwise,
+ * each 2 KB would be a row more, with an entry of an index, here and on each standby. */
+static const char journal_rows[] = "ALTER TABLE tupled_log SET (toast_tuple_target = 8160)";
 static const char journal_index[] =
     "CREATE INDEX IF NOT EXISTS tupled_log_version ON tupled_log (id, last_version, part)";
 static const char applied[] =
@@ -53,8 +56,8 @@ static const char nodes_http[] =
 /* Each may be done again: format 1 had no timeline, no tupled_secret and no tupled_node, format 2
  * no http and no tupled_users. */
 static const char *const steps[] = {
-    leader, leader_timeline, journal, journal_storage, journal_index, applied, entries,
-    counts, garbage,         secret,  nodes,           nodes_http,    users};
+    leader,  leader_timeline, journal, journal_storage, journal_rows, journal_index, applied,
+    entries, counts,          garbage, secret,          nodes,        nodes_http,    users};
 
 static const char insert_format[] = "INSERT INTO tupled_schema VALUES (true, $1) "
                                     "ON CONFLICT (one) DO UPDATE SET format = $1 "
@@ -93,10 +96,10 @@ static enum err make_once(struct pg *c, int64_t id, struct error *e)
     }
     for (size_t i = 0; r == OK && format < SCHEMA_FORMAT && i < sizeof steps / sizeof steps[0];
          i++) {
+        bool is_optional = steps[i] == journal_storage || steps[i] == journal_rows;
         r = pg_script(c, steps[i], e);
-        /* It saves time and no more; others who speak as PostgreSQL does may refuse it. */
-        bool is_optional = steps[i] == journal_storage && pg_outcome(c) == PG_REFUSED;
-        if (r != OK && is_optional) r = OK;
+        /* These save time and no more; others who speak as PostgreSQL does may refuse them. */
+        if (r != OK && is_optional && pg_outcome(c) == PG_REFUSED) r = OK;
     }
     if (r == OK && format < SCHEMA_FORMAT) r = run_with(c, insert_format, SCHEMA_FORMAT, e);
     if (r == OK) r = run_with(c, insert_applied, id, e);

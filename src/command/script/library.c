@@ -261,14 +261,8 @@ static void compiled_free(struct scripts *x, struct compiled *c)
 void libraries_close(struct scripts *x)
 {
     struct htab *h = &x->libraries->by_name;
-    for (size_t i = 0; h->slots != NULL && i <= h->mask;) {
-        struct slice *item = h->slots[i].item;
-        if (item == NULL) {
-            i++;
-        } else {
-            compiled_free(x, (struct compiled *)(void *)item); /* another may take its place */
-        }
-    }
+    struct compiled *c = NULL;
+    for (size_t at = 0; (c = htab_next(h, &at)) != NULL; at = 0) compiled_free(x, c);
     htab_fini(h);
     mem_free(x->libraries);
 }

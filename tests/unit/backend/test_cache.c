@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -135,6 +136,41 @@ static void what_was_used_gets_a_second_chance(void **state)
     cache_fini(&c);
 }
 
+/* All of it was used: the hand does not go around at once. */
+static void a_put_looks_at_a_part_of_the_cache(void **state)
+{
+    struct cache c;
+    unsigned count = 50000;
+    cache_init(&c, SIZE_MAX);
+    for (unsigned i = 0; i < count; i++) put(&c, key(0, i), 1, "value");
+    for (unsigned i = 0; i < count; i++) assert_non_null(get(&c, key(0, i)));
+    size_t full = c.bytes;
+    cache_resize(&c, full);
+    put(&c, key(0, count), 1, "one more");
+    assert_int_equal(c.points.count, count + 1); /* nothing went yet */
+    for (unsigned turn = 0; turn < 4 && c.bytes > full; turn++) cache_turn_end(&c);
+    assert_true(c.bytes <= full && c.points.count >= count - 1);
+    cache_fini(&c);
+}
+
+/* Many small entries make room for each large one as it comes. */
+static void large_values_do_not_add_up(void **state)
+{
+    struct cache c;
+    static char large[1000001];
+    size_t bytes_max = 10000000;
+    memset(large, 'x', sizeof large - 1);
+    cache_init(&c, bytes_max);
+    for (unsigned i = 0; i < 60000; i++) put(&c, key(0, i), 1, "value");
+    for (unsigned i = 0; i < 40; i++) {
+        put(&c, key(1, i), 1, large);
+        assert_true(c.bytes <= bytes_max + sizeof large);
+        cache_turn_end(&c);
+        assert_true(c.bytes <= bytes_max);
+    }
+    cache_fini(&c);
+}
+
 static void a_flush_outdates_one_database(void **state)
 {
     struct cache c;
@@ -222,6 +258,8 @@ int main(void)
         cmocka_unit_test(it_stays_within_its_bound),
         cmocka_unit_test(an_entry_larger_than_the_cache_is_good_for_the_turn_and_not_kept),
         cmocka_unit_test(what_was_used_gets_a_second_chance),
+        cmocka_unit_test(a_put_looks_at_a_part_of_the_cache),
+        cmocka_unit_test(large_values_do_not_add_up),
         cmocka_unit_test(a_flush_outdates_one_database),
         cmocka_unit_test(outdated_entries_are_evicted_first_even_if_used),
         cmocka_unit_test(a_refresh_never_evicts_others),

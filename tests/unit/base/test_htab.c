@@ -40,6 +40,9 @@ static void compare(const struct htab *h, struct item *items)
         count += items[i].is_in;
     }
     assert_int_equal(h->count, count);
+    struct item *item = NULL;
+    for (size_t at = 0; (item = htab_next(h, &at)) != NULL; count--) assert_true(item->is_in);
+    assert_int_equal(count, 0);
 }
 
 /* With few hash bits, or only high ones, long runs form that wrap around the end. */
@@ -47,6 +50,7 @@ static void random_steps_agree_with_an_array(void **state)
 {
     static const uint64_t masks[] = {UINT64_MAX, 0xfff, 0x3f, 0xffffffff00000000u, 0x7u};
     static struct item items[ITEMS];
+    unsigned seen_moving = 0;
     for (size_t k = 0; k < sizeof masks / sizeof masks[0]; k++) {
         struct htab h;
         struct rng rng;
@@ -63,7 +67,10 @@ static void random_steps_agree_with_an_array(void **state)
             if (wants_in && !item->is_in) htab_insert(&h, item->hash, &item->key);
             if (!wants_in && item->is_in) htab_remove(&h, item->hash, &item->key);
             item->is_in = wants_in;
-            if (step % 1000 == 0) compare(&h, items);
+            if (step % 1000 == 0 || (h.old.slots != NULL && step % 4 == 0)) {
+                compare(&h, items);
+                seen_moving += h.old.slots != NULL;
+            }
         }
         compare(&h, items);
         for (unsigned i = 0; i < ITEMS; i++) {
@@ -71,6 +78,38 @@ static void random_steps_agree_with_an_array(void **state)
             items[i].is_in = false;
         }
         compare(&h, items);
+        htab_fini(&h);
+    }
+    assert_true(seen_moving > 10);
+}
+
+/* Runs at the end of the old table, which grow around it while it is moved; each key is found after
+ * each insert. */
+static void runs_around_the_end_are_moved_whole(void **state)
+{
+    static struct item items[ITEMS];
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct htab h;
+        struct rng rng;
+        bool was_moving = false;
+        rng_init(&rng, seed);
+        items_init(items, UINT64_MAX);
+        htab_init(&h);
+        for (unsigned i = 0; i < 1600; i++) {
+            /* Of 2048 slots the last hundred, mostly. */
+            bool is_late = h.count >= 1300;
+            if (is_late) items[i].hash = (items[i].hash & ~2047u) | (1948 + rng_below(&rng, 100));
+            htab_insert(&h, items[i].hash, &items[i].key);
+            items[i].is_in = true;
+            was_moving = was_moving || h.old.slots != NULL;
+            if (is_late) {
+                for (unsigned k = 1300; k <= i; k++) {
+                    assert_ptr_equal(htab_find(&h, items[k].hash, items[k].key), &items[k]);
+                }
+            }
+        }
+        compare(&h, items);
+        assert_true(was_moving && h.old.slots == NULL);
         htab_fini(&h);
     }
 }
@@ -130,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_steps_agree_with_an_array),
+        cmocka_unit_test(runs_around_the_end_are_moved_whole),
         cmocka_unit_test(the_key_decides_and_not_the_hash),
         cmocka_unit_test(what_is_at_home_after_the_end_stays),
         cmocka_unit_test(an_empty_table_holds_no_memory_and_a_full_one_a_bounded_amount),

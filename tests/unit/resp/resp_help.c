@@ -3,6 +3,18 @@
 #include "base/random.h"
 #include "resp/reader.h"
 
+#define PEEKED_WORDS 2
+
+/* Looks at all commands that are there; gives the words of the next one. */
+static size_t peek(const struct resp_reader *r, struct slice words[PEEKED_WORDS])
+{
+    struct slice ignored;
+    size_t at = 0;
+    size_t count = resp_reader_peek(r, &at, words, PEEKED_WORDS);
+    while (resp_reader_peek(r, &at, &ignored, 1) > 0) INVARIANT(at <= resp_reader_rest(r).len);
+    return count;
+}
+
 /* False when the connection ended. */
 static bool take_commands(struct resp_reader *r, struct buf *out)
 {
@@ -10,6 +22,8 @@ static bool take_commands(struct resp_reader *r, struct buf *out)
         struct slice *argv = NULL;
         size_t argc = 0;
         struct error e = {.text = ""};
+        struct slice words[PEEKED_WORDS];
+        size_t peeked = peek(r, words);
         enum resp_result result = resp_reader_next(r, &argv, &argc, &e);
         if (result == RESP_MORE) return !r->is_closed;
         if (result == RESP_BROKEN) {
@@ -17,7 +31,8 @@ static bool take_commands(struct resp_reader *r, struct buf *out)
             buf_printf(out, "!%s\n", e.text);
             return false;
         }
-        INVARIANT(argc > 0);
+        INVARIANT(argc > 0 && peeked <= argc);
+        for (size_t i = 0; i < peeked; i++) INVARIANT(slice_eq(words[i], argv[i]));
         for (size_t i = 0; i < argc; i++) {
             buf_printf(out, "(%zu:", argv[i].len);
             buf_append(out, argv[i].data, argv[i].len);

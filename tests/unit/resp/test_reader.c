@@ -396,9 +396,46 @@ static void lost_memory_never_makes_another_command(void **state)
     buf_fini(&b);
 }
 
+static struct resp_reader reader_of(const char *input)
+{
+    struct resp_reader r;
+    size_t room = 0;
+    resp_reader_init(&r, BULK_MAX);
+    uint8_t *p = resp_reader_room(&r, strlen(input), &room);
+    memcpy(p, input, strlen(input));
+    resp_reader_fed(&r, strlen(input));
+    return r;
+}
+
+/* That the words are those of the command is checked with every transcript. */
+static void whole_commands_can_be_looked_at_without_taking_them(void **state)
+{
+    struct slice words[2];
+    struct slice *argv = NULL;
+    struct error e;
+    size_t argc = 0;
+    size_t at = 0;
+    struct resp_reader r = reader_of("*1\r\n$4\r\nPING\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\n"
+                                     "vv\r\n*2\r\n$3\r\nGET\r\n$5\r\nk");
+    assert_int_equal(resp_reader_peek(&r, &at, words, 2), 1);
+    assert_true(slice_eq(words[0], slice_str("PING")));
+    assert_int_equal(at, 14);
+    assert_int_equal(resp_reader_peek(&r, &at, words, 2), 2);
+    assert_true(slice_eq(words[0], slice_str("SET")) && slice_eq(words[1], slice_str("k")));
+    size_t end = at;
+    assert_int_equal(resp_reader_peek(&r, &at, words, 2), 0); /* it is not whole */
+    assert_int_equal(at, end);
+    assert_int_equal(resp_reader_next(&r, &argv, &argc, &e), RESP_COMMAND);
+    at = 0;
+    assert_int_equal(resp_reader_peek(&r, &at, words, 2), 2); /* counted from what is left */
+    assert_true(slice_eq(words[0], slice_str("SET")));
+    resp_reader_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whole_commands_can_be_looked_at_without_taking_them),
         cmocka_unit_test(commands_are_arrays_of_bulks),
         cmocka_unit_test(empty_lines_and_empty_arrays_are_skipped),
         cmocka_unit_test(nothing_is_kept_of_an_empty_array),
