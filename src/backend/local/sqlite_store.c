@@ -274,8 +274,9 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     if (r == OK) r = store_prepare_all(s, e);
     if (r == OK) r = store_text_open(s, e);
     if (r == OK) r = store_aside_open(s, e);
+    if (r == OK) r = file_open(&s->nowait_file, s->path, FILE_READ, e);
     if (r == OK) {
-        r = file_open(&s->nowait_file, s->path, FILE_READ, e);
+        sqlite3_file_control(s->db, "main", VFS_CONTROL_SPREAD, &s->nowait_file.fd);
     }
     if (r != OK) {
         sqlite_close(&s->base);

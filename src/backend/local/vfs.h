@@ -1,4 +1,4 @@
-/* vfs: SQLite's file access, with two things added.
+/* vfs: SQLite's file access, with three things added.
  *
  * A read of the main database file that would have to wait for the disk can be refused instead
  * (preadv2 with RWF_NOWAIT), so that the loop thread reads what is in the page cache and leaves the
@@ -11,6 +11,9 @@
  * Every page is checked when it is read, and gets its checksum when it is written: page_sum.h. A
  * page that is not what was written, or cannot be read, makes the statement end with
  * SQLITE_NOTADB; vfs_damage says where.
+ *
+ * What a checkpoint writes goes to the disk bit by bit, while it writes: a gigabyte that is all given
+ * to the disk at its end keeps the journal's syncs waiting for a quarter of a second.
  *
  * Each store has a VFS of its own, which knows its open files: when the store's host (base/host.h)
  * breaks, it closes them under SQLite's connections, and reads that are still under way end.
@@ -60,6 +63,9 @@ void vfs_collect(struct vfs_collected *to);
  * of an open transaction are not final; for the writer. A checkpoint checks all. VFS_COPIED_PAGES:
  * a page that was blank where it came from stays so. */
 #define VFS_CONTROL_ALLOWED 0x7475
+/* Set likewise, with an int, before checkpoints are made: a descriptor of the database file as
+ * vfs_nowait_begin's, through which the system is told to begin writing. */
+#define VFS_CONTROL_SPREAD 0x7476
 enum vfs_allowed { VFS_BLANK_PAGES = 1, VFS_OWN_FRAMES = 2, VFS_COPIED_PAGES = 4 };
 
 #endif
