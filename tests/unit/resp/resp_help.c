@@ -25,6 +25,7 @@ static bool take_commands(struct resp_reader *r, struct buf *out)
         struct slice words[PEEKED_WORDS];
         size_t peeked = peek(r, words);
         enum resp_result result = resp_reader_next(r, &argv, &argc, &e);
+        INVARIANT(result != RESP_MORE || peeked == 0 || r->is_closed);
         if (result == RESP_MORE) return !r->is_closed;
         if (result == RESP_BROKEN) {
             INVARIANT(e.code == ERR_PROTOCOL);
