@@ -157,7 +157,7 @@ static void a_put_looks_at_a_part_of_the_cache(void **state)
 static void large_values_do_not_add_up(void **state)
 {
     struct cache c;
-    static char large[1000001];
+    static char large[4000001];
     size_t bytes_max = 10000000;
     memset(large, 'x', sizeof large - 1);
     cache_init(&c, bytes_max);
