@@ -1,9 +1,9 @@
 /* htab: hash table of pointers to structs whose first member is their `struct slice` key. Open
  * addressing, linear probing, backward-shift deletion, at most 3/4 full. Does not own its items.
  *
- * It grows without ever stopping its user: a table of twice the size is begun, and each insert moves
- * a few slots there, from one free slot of the old table to another, so that every run of items is
- * in one of the two. Which one a key belongs to follows from its hash: one table is looked at.
+ * It grows without ever stopping its user: a table of twice the size is begun, and each insert
+ * moves a few slots there, from one free slot of the old table to another, so that every run of
+ * items is in one of the two. Which one a key belongs to follows from its hash: one table is looked at.
  */
 #ifndef BASE_HTAB_H
 #define BASE_HTAB_H

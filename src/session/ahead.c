@@ -17,7 +17,8 @@ static bool has_several(const struct resp_reader *r)
 {
     struct slice word;
     size_t at = 0;
-    return resp_reader_peek(r, &at, &word, 1) > 0 && resp_reader_peek(r, &at, &word, 1) > 0;
+    if (resp_reader_peek(r, &at, &word, 1) == 0) return false;
+    return resp_reader_peek(r, &at, &word, 1) > 0;
 }
 
 size_t ahead_look(struct env *env, struct client *client, const struct resp_reader *r,

@@ -1,5 +1,5 @@
 /* ahead: the keys of the commands that a client has sent at once are fetched from memory together,
- * before the first of them is run (DESIGN 7): one wait for the memory instead of one for each.
+ * before the first of them is run: one wait for the memory instead of one for each.
  */
 #ifndef SESSION_AHEAD_H
 #define SESSION_AHEAD_H

@@ -276,7 +276,7 @@ enum err sqlite_open(const struct sqlite_options *options, struct store **out, s
     if (r == OK) r = store_aside_open(s, e);
     if (r == OK) r = file_open(&s->nowait_file, s->path, FILE_READ, e);
     if (r == OK) {
-        sqlite3_file_control(s->db, "main", VFS_CONTROL_SPREAD, &s->nowait_file.fd);
+        sqlite3_file_control(s->db, "main", VFS_CONTROL_SPREAD, &s->nowait_file);
     }
     if (r != OK) {
         sqlite_close(&s->base);

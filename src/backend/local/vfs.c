@@ -1,7 +1,6 @@
 #include "backend/local/vfs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -11,10 +10,11 @@
 
 #include "backend/local/page_sum.h"
 #include "base/fault.h"
+#include "base/file.h"
 #include "base/list.h"
 #include "base/mem.h"
 
-#define SPREAD_BYTES (4 << 20) /* that the disk gets at a time; it has twice that at most */
+#define SPREAD_BYTES (4 << 20) /* that the disk gets at a time */
 
 struct vfs {
     sqlite3_vfs base; /* first */
@@ -41,8 +41,8 @@ struct vfs_file {
     const char *name;             /* the last part of the path; SQLite's, as long as it is open */
     unsigned allowed;             /* VFS_DATABASE: enum vfs_allowed */
     bool is_checkpointing;        /* VFS_DATABASE */
-    int spread_fd;                /* VFS_DATABASE: -1 = checkpoints are not spread */
-    struct part written, given;   /* by the checkpoint: not yet told to the disk; being written */
+    struct file *spread;          /* VFS_DATABASE: NULL = checkpoints are not spread */
+    struct part written;          /* by the checkpoint, and not yet given to the disk */
     int nowait_fd;                /* VFS_DATABASE: -1 outside of nowait */
     bool was_refused;             /* in there */
     sqlite3_file *real;           /* after this struct, in the memory SQLite gave */
@@ -222,9 +222,8 @@ static int file_read_(sqlite3_file *file, void *out, int len, sqlite3_int64 offs
     return rc == SQLITE_OK ? check(f, out, offset) : damaged(f, offset, "cannot be read");
 }
 
-/* Tells the disk to begin with what a checkpoint has written, and waits until it is done with the
- * part before. Only the sync at the end says what became of it: errors stay for that, since they are
- * kept for each descriptor. */
+/* Gives the disk what a checkpoint has written since the last time, when it is much. Only the sync at
+ * its end says what became of it. */
 static void spread(struct vfs_file *f, sqlite3_int64 offset, int len)
 {
     struct part *w = &f->written;
@@ -232,12 +231,7 @@ static void spread(struct vfs_file *f, sqlite3_int64 offset, int len)
     if (w->bytes == 0 || offset + len > w->end) w->end = offset + len;
     w->bytes += len;
     if (w->bytes < SPREAD_BYTES) return;
-    (void)sync_file_range(f->spread_fd, w->begin, w->end - w->begin, SYNC_FILE_RANGE_WRITE);
-    if (f->given.bytes > 0) {
-        (void)sync_file_range(f->spread_fd, f->given.begin, f->given.end - f->given.begin,
-                              SYNC_FILE_RANGE_WAIT_BEFORE);
-    }
-    f->given = *w;
+    file_flush_range(f->spread, (uint64_t)w->begin, (uint64_t)(w->end - w->begin));
     *w = (struct part){0};
 }
 
@@ -253,7 +247,7 @@ static int file_write_(sqlite3_file *file, const void *data, int len, sqlite3_in
         data = page;
     }
     int rc = f->real->pMethods->xWrite(f->real, data, len, offset);
-    if (f->is_checkpointing && f->spread_fd >= 0) spread(f, offset, len);
+    if (f->is_checkpointing && f->spread != NULL) spread(f, offset, len);
     return rc;
 }
 
@@ -296,12 +290,12 @@ static int file_control_(sqlite3_file *file, int op, void *arg)
         return SQLITE_OK;
     }
     if (op == VFS_CONTROL_SPREAD) {
-        f->spread_fd = *(const int *)arg;
+        f->spread = arg;
         return SQLITE_OK;
     }
     if (op == SQLITE_FCNTL_CKPT_START) {
         f->is_checkpointing = true;
-        f->written = f->given = (struct part){0};
+        f->written = (struct part){0};
     }
     if (op == SQLITE_FCNTL_CKPT_DONE) f->is_checkpointing = false;
     return real_of(file)->pMethods->xFileControl(real_of(file), op, arg);
@@ -367,8 +361,7 @@ static int vfs_open_(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     struct vfs_file *f = (struct vfs_file *)(void *)file;
     const char *slash = name == NULL ? NULL : strrchr(name, '/');
     struct vfs *v = (struct vfs *)(void *)vfs;
-    *f = (struct vfs_file){
-        .name = slash == NULL ? name : slash + 1, .vfs = v, .nowait_fd = -1, .spread_fd = -1};
+    *f = (struct vfs_file){.name = slash == NULL ? name : slash + 1, .vfs = v, .nowait_fd = -1};
     if (flags & SQLITE_OPEN_MAIN_DB) f->kind = VFS_DATABASE;
     if (flags & SQLITE_OPEN_WAL) {
         f->kind = VFS_WAL;

@@ -12,8 +12,8 @@
  * page that is not what was written, or cannot be read, makes the statement end with
  * SQLITE_NOTADB; vfs_damage says where.
  *
- * What a checkpoint writes goes to the disk bit by bit, while it writes: a gigabyte that is all given
- * to the disk at its end keeps the journal's syncs waiting for a quarter of a second.
+ * What a checkpoint writes goes to the disk bit by bit, while it writes: a gigabyte that the disk
+ * gets at the end keeps the journal's syncs waiting for a quarter of a second.
  *
  * Each store has a VFS of its own, which knows its open files: when the store's host (base/host.h)
  * breaks, it closes them under SQLite's connections, and reads that are still under way end.
@@ -63,8 +63,8 @@ void vfs_collect(struct vfs_collected *to);
  * of an open transaction are not final; for the writer. A checkpoint checks all. VFS_COPIED_PAGES:
  * a page that was blank where it came from stays so. */
 #define VFS_CONTROL_ALLOWED 0x7475
-/* Set likewise, with an int, before checkpoints are made: a descriptor of the database file as
- * vfs_nowait_begin's, through which the system is told to begin writing. */
+/* Set likewise, before checkpoints are made: the database file once more, a struct file that stays
+ * open as vfs_nowait_begin's does, through which the disk gets what they write. */
 #define VFS_CONTROL_SPREAD 0x7476
 enum vfs_allowed { VFS_BLANK_PAGES = 1, VFS_OWN_FRAMES = 2, VFS_COPIED_PAGES = 4 };
 

@@ -24,8 +24,8 @@ static const char journal[] =
     "body bytea NOT NULL, PRIMARY KEY (id, batch, part))";
 static const char journal_storage[] =
     "ALTER TABLE tupled_log ALTER COLUMN body SET STORAGE EXTERNAL";
-/* A batch of fewer than some 8 KB is kept in its row. Cut up (TOAST), what begins at 2 KB otherwise,
- * each 2 KB would be a row more, with an entry of an index, here and on each standby. */
+/* A batch of fewer than some 8 KB is kept in its row. It would be cut up from 2 KB on (TOAST), and
+ * each 2 KB be a row more, with an entry of an index, here and on each standby. */
 static const char journal_rows[] = "ALTER TABLE tupled_log SET (toast_tuple_target = 8160)";
 static const char journal_index[] =
     "CREATE INDEX IF NOT EXISTS tupled_log_version ON tupled_log (id, last_version, part)";

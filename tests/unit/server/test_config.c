@@ -141,9 +141,9 @@ static void defaults_are_those_of_the_contract(void **state)
     assert_int_equal(c.max_value_bytes, 16 << 20);
     assert_int_equal(c.max_transaction_ops, 20000);
     assert_int_equal(c.max_transaction_bytes, 64 << 20);
-    assert_int_equal(c.memtable_bytes, -15);
+    assert_int_equal(c.memtable_bytes, -22);
     assert_int_equal(c.memtable_age_ms, 5000);
-    assert_int_equal(c.write_buffer_bytes, -60);
+    assert_int_equal(c.write_buffer_bytes, -66);
     assert_int_equal(c.cache_bytes, -125);
     assert_int_equal(c.store_cache_bytes, -30);
     assert_int_equal(c.journal_segment_bytes, 96 << 20);
