@@ -3,7 +3,8 @@
  *
  * It grows without ever stopping its user: a table of twice the size is begun, and each insert
  * moves a few slots there, from one free slot of the old table to another, so that every run of
- * items is in one of the two. Which one a key belongs to follows from its hash: one table is looked at.
+ * items is in one of the two. Which one a key belongs to follows from its hash: one table is looked
+ * at.
  */
 #ifndef BASE_HTAB_H
 #define BASE_HTAB_H

@@ -222,8 +222,8 @@ static int file_read_(sqlite3_file *file, void *out, int len, sqlite3_int64 offs
     return rc == SQLITE_OK ? check(f, out, offset) : damaged(f, offset, "cannot be read");
 }
 
-/* Gives the disk what a checkpoint has written since the last time, when it is much. Only the sync at
- * its end says what became of it. */
+/* Gives the disk what a checkpoint has written since the last time, when it is much. Only the sync
+ * at its end says what became of it. */
 static void spread(struct vfs_file *f, sqlite3_int64 offset, int len)
 {
     struct part *w = &f->written;
