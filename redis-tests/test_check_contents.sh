@@ -273,7 +273,7 @@ planted "a state that is none" "state in 'jobs' .*: it cannot be decoded" \
 planted "a state of another kind" "a state of kind 2 and version" \
     "UPDATE kv SET v=CAST(x'02'||substr(v,2) AS BLOB) WHERE substr(k,1,4)=x'00000007' AND substr(k,-12)=$leased_id"
 planted "a lease with another end" "lease in 'jobs' .*: its time is [0-9]+, but its state says" \
-    "UPDATE kv SET v=CAST(substr(v,1,8)||x'FE'||substr(v,10) AS BLOB) WHERE substr(k,1,4)=x'00000007' AND substr(k,-12)=$leased_id"
+    "UPDATE kv SET v=CAST(substr(v,1,8)||iif(substr(v,9,1)=x'FE',x'FD',x'FE')||substr(v,10) AS BLOB) WHERE substr(k,1,4)=x'00000007' AND substr(k,-12)=$leased_id"
 planted "a lost dead letter" "it has no row among the dead letters" "DELETE FROM kv WHERE $(row 00000009)"
 planted "a dead letter without a message" "state in 'jobs' .*: it has no message" \
     "DELETE FROM kv WHERE substr(k,1,4)=x'00000005' AND substr(k,-12)=$dead_id"
