@@ -13,6 +13,7 @@
 
 #include "client.h"
 #include "group.h"
+#include "load_help.h"
 
 #define ENTRIES 25000 /* src/backend/pipeline.c: FAR_ENTRIES */
 #define AT_ONCE 1000
@@ -66,6 +67,33 @@ static const char *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
+/* The keys of each command that names some, and of none that is wrong. */
+static void keys_of_all_commands_are_fetched(void **state)
+{
+    static const struct {
+        const char *command;
+        long long keys;
+    } kinds[] = {
+        {"GET far:1", 1},
+        {"KV.GET ['far:1']", 1},
+        {"MGET far:1 far:2 far:3", 3},
+        {"KV.ATOMIC CHECK ['far:1'] NONE SET ['far:2'] 1 SET ['far:3'] 2", 3},
+        {"KV.GET ['far:1'", 0},
+        {"GET far:1 far:2", 0},
+        {"PING", 0},
+    };
+    fill();
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        long long before = load_info(c, "cache_keys_ahead");
+        for (int n = 0; n < 5; n++) say(c, kinds[i].command);
+        expect_many(c, 5, "*");
+        assert_int_equal(load_info(c, "cache_keys_ahead") - before, 5 * kinds[i].keys);
+    }
+    long long before = load_info(c, "cache_keys_ahead");
+    for (int n = 0; n < 5; n++) freeReplyObject(ask_reply(c, "GET far:1"));
+    assert_int_equal(load_info(c, "cache_keys_ahead"), before); /* one by one: nothing to gain */
+}
+
 static void a_pipeline_is_answered_as_its_commands_are_alone(void **state)
 {
     char *alone[COMMANDS];
@@ -114,6 +142,7 @@ static int start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(keys_of_all_commands_are_fetched),
         TEST(a_pipeline_is_answered_as_its_commands_are_alone),
         TEST(what_is_written_is_read_by_the_next_command),
     };

@@ -113,6 +113,11 @@ check "... and messages" test "$(figure messages)" -gt 300
 killed=$(figure entries)
 start_server --memtable-size 1mb
 cli KV.SET '["last"]' 1 >/dev/null
+for ((i = 0; i < 1000; i++)); do # what was dropped is gone
+    cli INFO store | grep -q store_cleaning:0 && break
+    sleep 0.02
+done
+check "what was dropped goes" test "$i" -lt 1000
 stop_server
 rows() {
     "$store_sql" "$scratch/data/tupled.db" "SELECT count(*) FROM kv WHERE substr(k,1,4)=x'$1'"

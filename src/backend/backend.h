@@ -177,6 +177,7 @@ struct backend_stats {
     /* What the store has of all databases together, as struct backend_count. */
     uint64_t stored_entries, stored_expiring, stored_bytes;
     uint64_t cache_bytes, cache_entries, cache_hits, cache_misses;
+    uint64_t keys_expected; /* that were fetched from memory ahead */
     uint64_t store_reads, store_waits, throttled, scans_open;
     const char *absent_state;              /* of the filter of absent keys (absent.h) */
     uint64_t absent_bytes, absent_answers; /* its memory; keys that it said are not there */

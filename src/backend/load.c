@@ -175,9 +175,10 @@ enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, s
 
 void pipeline_expect(struct backend *b, const struct slice *keys, size_t count)
 {
-    const struct pipeline *p = pipeline_of(b);
+    struct pipeline *p = pipeline_of(b);
     uint64_t hashes[BACKEND_EXPECT_MAX];
     INVARIANT(count <= BACKEND_EXPECT_MAX);
+    p->keys_expected += count;
     for (size_t i = 0; i < count; i++) {
         hashes[i] = hash_bytes(keys[i]);
         htab_prefetch(&p->cache.points, hashes[i]);

@@ -247,6 +247,7 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
         .cache_entries = p->cache.points.count,
         .cache_hits = p->cache.hits,
         .cache_misses = p->cache.misses,
+        .keys_expected = p->keys_expected,
         .store_reads = p->store_reads,
         .store_waits = p->store_waits,
         .absent_state = absent_state_name(&p->absent),

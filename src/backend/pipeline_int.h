@@ -72,6 +72,7 @@ struct pipeline {
     struct range_cache range_cache;
     struct kept kept;
     struct absent absent;
+    uint64_t keys_expected;   /* pipeline_expect */
     struct memtable *active;  /* head of the list, newest first */
     struct memtable *aside;   /* its end: entries that the store can not take (store_aside.c) */
     uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */

@@ -1,24 +1,24 @@
 #include "session/ahead.h"
 
 #include "request/args.h"
+#include "request/keys.h"
 
-#define WORDS_MAX 4
+/* A command of so many words or more is passed over: it alone has more keys than are fetched at
+ * once. */
+#define WORDS_MAX 32
 
-/* The first key of these words; false when they have none in a fixed place near their beginning. */
-static bool first_key(struct request *rq, size_t count, struct slice *key)
+/* Adds the keys of these words to `keys`. Words that are wrong, or IDEM and FORMAT at their end,
+ * make no key or one that nobody asks for: nothing is promised here. */
+static size_t add_keys(struct request *rq, struct slice *keys, size_t count)
 {
+    struct key_uses uses = {.arena = rq->arena};
     rq->command = command_find(rq->argv[0]);
-    if (rq->command == NULL || rq->command->first_key <= 0) return false;
-    if ((size_t)rq->command->first_key >= count) return false;
-    return arg_key(rq, rq->argv[rq->command->first_key], key) == OK;
-}
-
-static bool has_several(const struct resp_reader *r)
-{
-    struct slice word;
-    size_t at = 0;
-    if (resp_reader_peek(r, &at, &word, 1) == 0) return false;
-    return resp_reader_peek(r, &at, &word, 1) > 0;
+    if (rq->command == NULL || !command_arity_fits(rq->command, rq->argc)) return count;
+    (void)command_keys(rq->command, rq->argv, rq->argc, &uses);
+    for (size_t i = 0; i < uses.count && count < BACKEND_EXPECT_MAX; i++) {
+        count += arg_key(rq, uses.items[i].word, &keys[count]) == OK;
+    }
+    return count;
 }
 
 size_t ahead_look(struct env *env, struct client *client, const struct resp_reader *r,
@@ -37,12 +37,12 @@ size_t ahead_look(struct env *env, struct client *client, const struct resp_read
     size_t commands = 0;
     size_t at = 0;
     if (!b->is_far || client->user == NULL) return BACKEND_EXPECT_MAX;
-    if (!has_several(r)) return 1;
-    while (commands < BACKEND_EXPECT_MAX) {
+    while (count < BACKEND_EXPECT_MAX && commands < BACKEND_EXPECT_MAX) {
         rq.argc = resp_reader_peek(r, &at, words, WORDS_MAX);
-        if (rq.argc == 0) break;
+        bool is_alone = commands == 0 && at == resp_reader_rest(r).len;
+        if (rq.argc == 0 || is_alone) break;
         commands++;
-        count += first_key(&rq, rq.argc, &keys[count]);
+        if (rq.argc < WORDS_MAX) count = add_keys(&rq, keys, count);
     }
     if (count > 1) b->ops->expect(b, keys, count);
     arena_reset(arena);

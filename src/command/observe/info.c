@@ -363,9 +363,10 @@ static void write_cache(struct request *rq, struct buf *out)
     b->ops->stats(b, &s);
     buf_printf(out,
                "cache_bytes:%llu\r\ncache_entries:%llu\r\ncache_hits:%llu\r\ncache_misses:%llu\r\n"
+               "cache_keys_ahead:%llu\r\n"
                "absent_filter:%s\r\nabsent_filter_bytes:%llu\r\nabsent_filter_hits:%llu\r\n",
                u(s.cache_bytes), u(s.cache_entries), u(s.cache_hits), u(s.cache_misses),
-               s.absent_state, u(s.absent_bytes), u(s.absent_answers));
+               u(s.keys_expected), s.absent_state, u(s.absent_bytes), u(s.absent_answers));
 }
 
 static void write_queues(struct request *rq, struct buf *out)
