@@ -101,6 +101,7 @@ static bool make_room(struct conn *c)
 {
     struct conn_received *in = &c->received;
     in->size = 0;
+    in->is_taken = false;
     in->room = c->stream.protocol->room(&c->stream, &in->size);
     return in->room != NULL;
 }
@@ -115,6 +116,17 @@ static void conn_receive(void *item)
     in->error = in->bytes < 0 ? errno : 0;
 }
 
+/* Likewise. */
+static void conn_receive_ahead(void *item)
+{
+    struct conn *c = item;
+    struct stream *s = &c->stream;
+    conn_receive(c);
+    if (c->received.bytes <= 0 || s->protocol->received_ahead == NULL) return;
+    s->protocol->received_ahead(s, (size_t)c->received.bytes);
+    c->received.is_taken = true;
+}
+
 /* After conn_receive: the protocol knows of it. */
 static void receive_end(struct conn *c)
 {
@@ -122,7 +134,7 @@ static void receive_end(struct conn *c)
     c->received.is_there = true;
     if (c->received.bytes <= 0 || c->stream.state != STREAM_OPEN) return;
     size_t bytes = (size_t)c->received.bytes;
-    c->stream.protocol->received(&c->stream, bytes);
+    if (!c->received.is_taken) c->stream.protocol->received(&c->stream, bytes);
     n->turn_bytes += bytes;
     n->options.counts->in_bytes += bytes;
 }
@@ -200,7 +212,7 @@ static void receive_ahead(struct net *n, size_t most)
         if (((struct conn *)found[i])->stream.state == STREAM_OPEN) found[open++] = found[i];
     }
     uint64_t helped = io_threads_helped(n->io);
-    io_threads_run(n->io, conn_receive, found, open);
+    io_threads_run(n->io, conn_receive_ahead, found, open);
     n->options.counts->helped_reads += io_threads_helped(n->io) - helped;
     for (size_t i = 0; i < open; i++) receive_end(found[i]);
 }

@@ -22,6 +22,7 @@
 /* What was received of a connection ahead of its turn. */
 struct conn_received {
     bool is_there;
+    bool is_taken; /* the protocol knows of it */
     int error;     /* errno, when `bytes` is below 0 */
     uint8_t *room; /* where, and how much at most: while it is being received */
     size_t size;

@@ -40,6 +40,9 @@ struct protocol {
     uint8_t *(*room)(struct stream *s, size_t *size);
     /* `bytes` have come there. run is called next. */
     void (*received)(struct stream *s, size_t bytes);
+    /* Called instead of it when what was received of several connections is run later: by any
+     * thread, which has the stream for itself while the loop waits. NULL: received is called. */
+    void (*received_ahead)(struct stream *s, size_t bytes);
     /* Runs what has come, until it has to wait, is at the end, has STREAM_PAUSE_BYTES unsent (it is
      * called again when there is room), or net_turn_is_full: then it calls stream_queue. Also
      * called when there is nothing to do. */

@@ -4,14 +4,12 @@
 #include <stdio.h>
 
 #include "base/glob.h"
-#include "codec/key.h"
-#include "codec/utf8.h"
 #include "codec/value.h"
+#include "request/decoded.h"
 #include "request/format.h"
 #include "request/hint.h"
 #include "request/keys.h"
 #include "request/notify.h"
-#include "request/view.h"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -71,15 +69,16 @@ static bool key_again(struct request *rq, struct slice word, bool is_plain, stru
 static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, struct slice *key)
 {
     if (key_again(rq, arg, false, key)) return OK;
-    buf_clear(rq->scratch, SIZE_MAX);
-    engine_key_begin(rq->scratch, rq->client->database);
-    enum err r = format_read_key(rq->format, arg, allow_empty, rq->placeholders, rq->scratch,
-                                 &rq->error);
-    if (r != OK) {
-        hint_key(rq, arg);
-        return rq->error.code;
+    if (!decoded_find(rq, arg, DECODED_TUPLE, key)) {
+        buf_clear(rq->scratch, SIZE_MAX);
+        enum err r = decode_tuple(rq->client, rq->format, arg, allow_empty, rq->placeholders,
+                                  rq->scratch, &rq->error);
+        if (r != OK) {
+            hint_key(rq, arg);
+            return rq->error.code;
+        }
+        *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     }
-    *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     key_keep(rq, arg, false, *key);
     if (rq->guard == NULL) return OK;
     return allow_empty ? rq->guard(rq, GUARDED_PREFIX, engine_key_tuple(*key))
@@ -94,20 +93,12 @@ enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
 enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
 {
     if (key_again(rq, arg, true, key)) return OK;
-    buf_clear(rq->scratch, SIZE_MAX);
-    engine_key_begin(rq->scratch, rq->client->database);
-    if (view_is_tuples(rq->client)) {
-        enum err r = key_from_loose_path(arg, rq->scratch, &rq->error);
+    if (!decoded_find(rq, arg, DECODED_PLAIN, key)) {
+        buf_clear(rq->scratch, SIZE_MAX);
+        enum err r = decode_plain(rq->client, arg, rq->scratch, &rq->error);
         if (r != OK) return r;
-    } else if (arg.len < KEY_BYTES_MAX && utf8_valid_bytes(arg) == arg.len) {
-        key_add_string(rq->scratch, arg);
-    } else if (arg.len < KEY_BYTES_MAX) {
-        key_add_bytes(rq->scratch, arg);
+        *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     }
-    if (rq->scratch->len == KEY_HEAD_BYTES || rq->scratch->len > KEY_HEAD_BYTES + KEY_BYTES_MAX) {
-        return error_set(&rq->error, ERR_LIMIT, "invalid key: larger than %d bytes", KEY_BYTES_MAX);
-    }
-    *key = arena_copy(rq->arena, buf_slice(rq->scratch));
     key_keep(rq, arg, true, *key);
     return rq->guard != NULL ? rq->guard(rq, GUARDED_KEY, *key) : OK;
 }
@@ -130,6 +121,7 @@ enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key)
 
 enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
 {
+    if (decoded_find(rq, arg, DECODED_VALUE, value)) return OK;
     if (rq->format == FORMAT_MSGPACK) {
         *value = arg;
         return value_check(arg, &rq->error);

@@ -5,7 +5,7 @@
 #include "request/command.h"
 
 /* A key in JSON or MessagePack, or, for a command of the string view, as arg_string_key; *key is
- * the internal data key, in the arena. */
+ * the internal data key, good until the command has run. */
 ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice *key);
 /* From now on keys that are read are kept; until keys_find_again, from when on they are given
  * again to whoever reads the same words. Not those with placeholders. */
@@ -18,7 +18,8 @@ ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struc
 ERR_MUST_USE enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key);
 /* As arg_key, but the empty key too: of PREFIX. */
 ERR_MUST_USE enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key);
-/* A value in the format of the request; *value is its stored form, in the arena or the request. */
+/* A value in the format of the request; *value is its stored form, good until the command has run.
+ */
 ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
 /* A decimal integer within [min, max]; `what` names it in the error. */
 ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,

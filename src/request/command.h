@@ -61,6 +61,7 @@ struct backup;       /* src/request/backup.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
 struct subjects;     /* subjects.h */
 struct keys_read;    /* args.c */
+struct decoded;      /* decoded.h */
 struct users;        /* access/users.h */
 struct user;
 struct access_log; /* access/log.h */
@@ -174,7 +175,8 @@ struct env_stats {
     uint64_t reads, writes, hits, misses, protocol_errors;
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
     uint64_t evicted_clients;
-    int64_t turn_max_us; /* processor time of the longest turn of the loop */
+    uint64_t decoded_ahead; /* keys and values of commands that were decoded before they were run */
+    int64_t turn_max_us;    /* processor time of the longest turn of the loop */
 };
 
 /* The turn of the loop that is running (turn.c), in processor time. */
@@ -397,6 +399,7 @@ struct request {
     /* Keys that were read of its words to ask for them, in order: the command finds them again.
      * NULL: nothing was asked. */
     struct keys_read *keys_read;
+    struct decoded *decoded; /* of its words, before it was run (decoded.h); NULL = nothing */
 };
 
 enum command_flag {

@@ -4,6 +4,7 @@
 
 void key_uses_add(struct key_uses *u, struct slice word, unsigned flags)
 {
+    if (u->count == u->cap && u->arena == NULL) return;
     if (u->count == u->cap) {
         size_t cap = u->cap == 0 ? 8 : u->cap * 2;
         struct key_use *items = arena_alloc(u->arena, cap * sizeof *items);

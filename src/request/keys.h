@@ -24,7 +24,8 @@ enum key_flag {
     KEY_PREFIX = 1 << 8,
     KEY_START = 1 << 9,
     KEY_END = 1 << 10,
-    KEY_VARIABLE = 1 << 11, /* other words may make it less */
+    KEY_VARIABLE = 1 << 11,  /* other words may make it less */
+    KEY_HAS_VALUE = 1 << 12, /* the word after it is a value */
 };
 
 struct key_use {
@@ -33,7 +34,9 @@ struct key_use {
 };
 
 struct key_uses {
-    struct arena *arena;   /* of items; the caller sets it, all else zero */
+    /* Of items; the caller sets it, all else zero. Or he sets items and cap, and it is NULL: keys
+     * that do not fit there are left out. */
+    struct arena *arena;
     struct key_use *items; /* in the order of the words */
     size_t count, cap;
     bool is_open; /* a range without PREFIX or without both bounds: keys it does not name */

@@ -1,50 +1,71 @@
 #include "session/ahead.h"
 
-#include "request/args.h"
 #include "request/keys.h"
 
 /* A command of so many words or more is passed over: it alone has more keys than are fetched at
  * once. */
 #define WORDS_MAX 32
 
-/* Adds the keys of these words to `keys`. Words that are wrong, or IDEM and FORMAT at their end,
- * make no key or one that nobody asks for: nothing is promised here. */
-static size_t add_keys(struct request *rq, struct slice *keys, size_t count)
+/* Words that are wrong make no key, or one that nobody asks for: nothing is promised here. */
+static void decode_command(struct decoded *d, struct request *rq)
 {
-    struct key_uses uses = {.arena = rq->arena};
-    rq->command = command_find(rq->argv[0]);
-    if (rq->command == NULL || !command_arity_fits(rq->command, rq->argc)) return count;
-    (void)command_keys(rq->command, rq->argv, rq->argc, &uses);
-    for (size_t i = 0; i < uses.count && count < BACKEND_EXPECT_MAX; i++) {
-        count += arg_key(rq, uses.items[i].word, &keys[count]) == OK;
+    struct key_use uses[WORDS_MAX];
+    struct key_uses found = {.items = uses, .cap = WORDS_MAX};
+    if (command_find_words(rq) != OK) return;
+    bool is_plain = (rq->command->flags & CMD_STRING) != 0;
+    (void)command_keys(rq->command, rq->argv, rq->argc, &found);
+    size_t at = 0;
+    for (size_t i = 0; i < found.count; i++) {
+        decoded_add(d, rq, uses[i].word, is_plain ? DECODED_PLAIN : DECODED_TUPLE);
+        if ((uses[i].flags & KEY_HAS_VALUE) == 0) continue;
+        while (at < rq->argc && rq->argv[at].data != uses[i].word.data) at++;
+        if (at + 1 < rq->argc) decoded_add(d, rq, rq->argv[at + 1], DECODED_VALUE);
     }
-    return count;
 }
 
-size_t ahead_look(struct env *env, struct client *client, const struct resp_reader *r,
-                  struct arena *arena, struct buf *scratch)
+void ahead_decode(struct decoded *d, struct env *env, struct client *client,
+                  const struct resp_reader *r, size_t commands)
+{
+    struct slice words[WORDS_MAX];
+    struct arena arena; /* of words, when IDEM stands before them */
+    size_t at = 0;
+    if (client->user == NULL) return;
+    arena_init(&arena, WORDS_MAX * sizeof words[0]);
+    for (size_t i = 0; i < commands; i++) {
+        struct request rq = {.env = env, .client = client, .argv = words, .arena = &arena};
+        rq.argc = resp_reader_peek(r, &at, words, WORDS_MAX);
+        if (rq.argc == 0) break;
+        if (rq.argc < WORDS_MAX) decode_command(d, &rq);
+        arena_reset(&arena);
+    }
+    arena_fini(&arena);
+    d->end = resp_reader_rest(r).data + at;
+}
+
+static bool has_several(const struct resp_reader *r)
+{
+    struct slice word;
+    size_t at = 0;
+    return resp_reader_peek(r, &at, &word, 1) > 0 && at < resp_reader_rest(r).len;
+}
+
+void ahead_fetch(struct decoded *d, struct env *env, struct client *client,
+                 const struct resp_reader *r)
 {
     struct backend *b = env->db->backend;
     struct slice keys[BACKEND_EXPECT_MAX];
-    struct slice words[WORDS_MAX];
-    struct request rq = {.env = env,
-                         .client = client,
-                         .argv = words,
-                         .arena = arena,
-                         .scratch = scratch,
-                         .format = client->format};
     size_t count = 0;
-    size_t commands = 0;
-    size_t at = 0;
-    if (!b->is_far || client->user == NULL) return BACKEND_EXPECT_MAX;
-    while (count < BACKEND_EXPECT_MAX && commands < BACKEND_EXPECT_MAX) {
-        rq.argc = resp_reader_peek(r, &at, words, WORDS_MAX);
-        bool is_alone = commands == 0 && at == resp_reader_rest(r).len;
-        if (rq.argc == 0 || is_alone) break;
-        commands++;
-        if (rq.argc < WORDS_MAX) count = add_keys(&rq, keys, count);
+    if (!b->is_far) return;
+    const uint8_t *next = resp_reader_rest(r).data;
+    if (next >= d->end) {
+        if (!has_several(r)) return;
+        decoded_clear(d);
+        ahead_decode(d, env, client, r, BACKEND_EXPECT_MAX);
+    }
+    if (d->fetched > 0 && d->words[d->fetched - 1].word >= next) return;
+    for (; d->fetched < d->count && count < BACKEND_EXPECT_MAX; d->fetched++) {
+        const struct decoded_word *x = &d->words[d->fetched];
+        if (x->kind != DECODED_VALUE && x->word >= next) keys[count++] = decoded_at(d, d->fetched);
     }
     if (count > 1) b->ops->expect(b, keys, count);
-    arena_reset(arena);
-    return commands > 0 ? commands : 1;
 }

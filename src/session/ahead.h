@@ -1,16 +1,22 @@
-/* ahead: the keys of the commands that a client has sent at once are fetched from memory together,
- * before the first of them is run: one wait for the memory instead of one for each.
+/* ahead: what is done with commands that have come, before the first of them is run.
+ *
+ *   ahead_decode   keys and values are decoded: by an I/O thread, of what it has received; else,
+ *                  when there are many entries, by the loop, of several commands that came at once
+ *   ahead_fetch    the keys are fetched from memory together: one wait for it instead of one each
  */
 #ifndef SESSION_AHEAD_H
 #define SESSION_AHEAD_H
 
-#include "request/command.h"
+#include "request/decoded.h"
 #include "resp/reader.h"
 
-/* Looks at the next commands in `r`, not at the one that is being run. The result is after how
- * many of them it is worth looking again, at least 1.
- * `arena` and `scratch` are nobody's now. */
-size_t ahead_look(struct env *env, struct client *client, const struct resp_reader *r,
-                  struct arena *arena, struct buf *scratch);
+/* Decodes the commands to come in `r`, at most so many, after what d has. Nothing of somebody who
+ * has not said who he is. Any thread that has these, while the loop waits. */
+void ahead_decode(struct decoded *d, struct env *env, struct client *client,
+                  const struct resp_reader *r, size_t commands);
+/* The loop, before it takes a command from `r`, none being run: see to it that the keys of it and
+ * of those after it have been fetched, if that is worth it. */
+void ahead_fetch(struct decoded *d, struct env *env, struct client *client,
+                 const struct resp_reader *r);
 
 #endif

@@ -39,7 +39,7 @@ struct session {
     struct resp_writer writer;
     struct slice *argv; /* of the command being run or parked */
     size_t argc;
-    size_t looked_ahead;     /* commands to come whose keys were fetched (ahead.h) */
+    struct decoded decoded;  /* of commands to come, and of the one being run (ahead.h) */
     bool is_command_waiting; /* argv is to be run again */
     bool is_running;
     int64_t nobody_ms;        /* since when it has no user, as seen by session_check; 0 = it has */
@@ -157,7 +157,7 @@ static void session_close(struct client *client)
 static void session_buffers(const struct client *client, size_t *input, size_t *output)
 {
     const struct session *x = (const struct session *)client;
-    *input = resp_reader_held(&x->reader);
+    *input = resp_reader_held(&x->reader) + decoded_held(&x->decoded);
     *output = output_held(&x->stream->output) + x->behind.cap;
 }
 
@@ -196,6 +196,7 @@ static bool session_forget(struct stream *s, size_t *work)
     struct session *x = s->session;
     if (!client_end_listening(&x->client, x->shared->env, work)) return false;
     resp_reader_fini(&x->reader);
+    decoded_fini(&x->decoded);
     node_offer_free(x->offer);
     buf_fini(&x->behind);
     mem_free(x);
@@ -217,7 +218,8 @@ static bool session_execute(struct session *x)
                          .arena = &x->shared->arena,
                          .scratch = &x->shared->scratch,
                          .w = &x->writer,
-                         .waiter = &x->waiter};
+                         .waiter = &x->waiter,
+                         .decoded = &x->decoded};
     x->writer.proto = x->client.proto;
     s->link.stream_base = s->output.base;
     x->is_running = true;
@@ -355,12 +357,7 @@ static bool is_http(const struct session *x)
 static bool session_next(struct session *x)
 {
     struct error e;
-    struct sessions *shared = x->shared;
-    if (x->looked_ahead == 0) {
-        x->looked_ahead = ahead_look(shared->env, &x->client, &x->reader, &shared->arena,
-                                     &shared->scratch);
-    }
-    x->looked_ahead--;
+    ahead_fetch(&x->decoded, x->shared->env, &x->client, &x->reader);
     x->reader.is_limited = x->client.user == NULL;
     switch (resp_reader_next(&x->reader, &x->argv, &x->argc, &e)) {
     case RESP_MORE:
@@ -449,6 +446,7 @@ static uint8_t *session_room(struct stream *s, size_t *size)
     const struct session_options *o = &x->shared->options;
     size_t wanted = read_size(x);
     x->reader.bulk_bytes_max = o->bulk_bytes_max;
+    decoded_clear(&x->decoded);
     uint8_t *p = resp_reader_room(&x->reader, wanted, size);
     if (p == NULL || resp_reader_buffered(&x->reader) > o->query_bytes_max) {
         log_warning("client %s closed: its query buffer is over client-query-buffer-limit",
@@ -464,6 +462,13 @@ static void session_received(struct stream *s, size_t bytes)
 {
     struct session *x = s->session;
     resp_reader_fed(&x->reader, bytes);
+}
+
+static void session_received_ahead(struct stream *s, size_t bytes)
+{
+    struct session *x = s->session;
+    resp_reader_fed(&x->reader, bytes);
+    ahead_decode(&x->decoded, x->shared->env, &x->client, &x->reader, COMMANDS_MAX);
 }
 
 /* Whoever waits for a message that may never come must not wait for somebody who has gone. Other
@@ -522,6 +527,7 @@ static void session_check(struct stream *s, int64_t now_ms)
     bool may_idle = x->state == SESSION_PARKED || x->client.is_monitor || idle_s == 0 ||
                     client_subscriptions(&x->client) > 0;
     if (x->state == SESSION_READING && !x->is_command_waiting && idle_ms > TRIM_IDLE_MS) {
+        decoded_trim(&x->decoded);
         resp_reader_trim(&x->reader);
         output_trim(&s->output);
     }
@@ -545,6 +551,7 @@ const struct protocol session_protocol = {
     .wants_input = session_wants_input,
     .room = session_room,
     .received = session_received,
+    .received_ahead = session_received_ahead,
     .run = session_run,
     .peer_ended = session_peer_ended,
     .check = session_check,

@@ -263,13 +263,13 @@ struct operation {
 
 static const struct operation operations[] = {
     {"CHECK", 3, KEY_RO | KEY_ACCESS, &kv_get},
-    {"SET", 3, KEY_OW | KEY_UPDATE, &kv_set},
+    {"SET", 3, KEY_OW | KEY_UPDATE | KEY_HAS_VALUE, &kv_set},
     {"DEL", 2, KEY_RM | KEY_DELETE, &kv_del},
-    {"SUM", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE, &kv_sum},
-    {"MIN", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE, &kv_min},
-    {"MAX", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE, &kv_max},
-    {"APPEND", 3, KEY_RW | KEY_INSERT, &kv_append},
-    {"PREPEND", 3, KEY_RW | KEY_INSERT, &kv_prepend},
+    {"SUM", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_HAS_VALUE, &kv_sum},
+    {"MIN", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_HAS_VALUE, &kv_min},
+    {"MAX", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_HAS_VALUE, &kv_max},
+    {"APPEND", 3, KEY_RW | KEY_INSERT | KEY_HAS_VALUE, &kv_append},
+    {"PREPEND", 3, KEY_RW | KEY_INSERT | KEY_HAS_VALUE, &kv_prepend},
     {"ENQUEUE", 3, 0, &kv_enqueue},
     {"ACK", 2, 0, &kv_ack},
 };

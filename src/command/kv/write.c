@@ -90,7 +90,7 @@ const struct command kv_set = {
     .first_key = 1,
     .last_key = 1,
     .key_step = 1,
-    .key_flags = KEY_RW | KEY_UPDATE,
+    .key_flags = KEY_RW | KEY_UPDATE | KEY_HAS_VALUE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Sets a key; the reply is the versionstamp, nil when the condition does not hold.",
@@ -321,7 +321,7 @@ static enum err kv_max_run(struct request *rq)
         .first_key = 1,                                                                            \
         .last_key = 1,                                                                             \
         .key_step = 1,                                                                             \
-        .key_flags = uses,                                                                         \
+        .key_flags = (uses) | KEY_HAS_VALUE,                                                       \
         .group = "kv",                                                                             \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
