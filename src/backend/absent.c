@@ -7,14 +7,15 @@
 
 #define ROOM_MIN (1u << 16)
 #define ROWS_AT_ONCE 16384
+#define GATHERED_AT_ONCE 8192
 
 static const struct machine absent_machine = {
     .name = "absent",
-    .states = {"off", "waiting", "filling", "on", "never"},
-    .allowed = {[ABSENT_OFF] = TO(ABSENT_WAITING) | TO(ABSENT_NEVER),
-                [ABSENT_WAITING] = TO(ABSENT_FILLING),
-                [ABSENT_FILLING] = TO(ABSENT_ON) | TO(ABSENT_OFF) | TO(ABSENT_NEVER),
-                [ABSENT_ON] = TO(ABSENT_OFF)},
+    .states = {"off", "gathering", "filling", "on", "never"},
+    .allowed = {[ABSENT_OFF] = TO(ABSENT_GATHERING) | TO(ABSENT_NEVER),
+                [ABSENT_GATHERING] = TO(ABSENT_FILLING),
+                [ABSENT_FILLING] = TO(ABSENT_ON) | TO(ABSENT_GATHERING) | TO(ABSENT_NEVER),
+                [ABSENT_ON] = TO(ABSENT_GATHERING) | TO(ABSENT_NEVER)},
 };
 
 struct absent_job {
@@ -34,15 +35,69 @@ static void move(struct absent *a, enum absent_state to)
     MACHINE_MOVE(&absent_machine, a, state, to);
 }
 
-static void turn_off(struct absent *a, enum absent_state to)
+static void give_up(struct absent *a)
 {
     bloom_fini(&a->bloom);
+    bloom_fini(&a->made);
     buf_clear(&a->next, 0);
-    a->seen = 0;
-    move(a, to);
+    move(a, ABSENT_NEVER);
 }
 
-/* ---- reading the keys ------------------------------------------------------------------------ */
+/* Reading goes on with the first key after this one. */
+static void go_on_after(struct absent *a, struct slice key)
+{
+    buf_clear(&a->next, SIZE_MAX);
+    buf_append(&a->next, key.data, key.len);
+    buf_append_byte(&a->next, 0);
+    buf_require(&a->next);
+}
+
+/* ---- the keys of memtables ------------------------------------------------------------------- */
+
+static bool are_few_memtables(const struct pipeline *p)
+{
+    size_t count = 0;
+    for (const struct memtable *m = p->active; m != NULL; m = m->older) count++;
+    return count <= ABSENT_MEMTABLES_MAX;
+}
+
+static void hold_memtables(struct pipeline *p)
+{
+    struct absent *a = &p->absent;
+    for (struct memtable *m = p->active; m != NULL; m = m->older) {
+        memtable_ref(m);
+        a->gathered[a->gathered_count++] = m;
+    }
+}
+
+/* Some of them; one that has been applied meanwhile is held, and read as well. */
+static void gather(struct pipeline *p)
+{
+    struct absent *a = &p->absent;
+    size_t left = GATHERED_AT_ONCE;
+    while (a->gathered_count > 0) {
+        struct memtable *m = a->gathered[a->gathered_count - 1];
+        struct omap_iter it = omap_seek(&m->order, buf_slice(&a->next));
+        const struct mem_entry *last = NULL;
+        const struct mem_entry *entry = omap_peek(&it);
+        for (; entry != NULL && left > 0; left--) {
+            bloom_add(&a->made, entry->hash);
+            last = entry;
+            omap_next(&it);
+            entry = omap_peek(&it);
+        }
+        if (entry != NULL) {
+            if (last != NULL) go_on_after(a, last->key);
+            return;
+        }
+        buf_clear(&a->next, SIZE_MAX);
+        a->gathered_count--;
+        pipeline_unref_memtable(p, m);
+    }
+    move(a, ABSENT_FILLING);
+}
+
+/* ---- the keys of the store ------------------------------------------------------------------------ */
 
 static void read_run(struct job *job)
 {
@@ -65,16 +120,13 @@ static void job_free(struct absent_job *j)
 /* What was read is in the filter; from where to go on. */
 static void take(struct absent *a, const struct absent_job *j)
 {
-    for (size_t i = 0; i < j->chunk.count; i++) bloom_add(&a->bloom, j->hashes[i]);
-    buf_clear(&a->next, SIZE_MAX);
+    for (size_t i = 0; i < j->chunk.count; i++) bloom_add(&a->made, j->hashes[i]);
     if (j->chunk.is_last || j->chunk.count == 0) {
         a->database++;
-        return;
+        buf_clear(&a->next, SIZE_MAX);
+    } else {
+        go_on_after(a, j->chunk.rows[j->chunk.count - 1].key);
     }
-    struct slice last = j->chunk.rows[j->chunk.count - 1].key;
-    buf_append(&a->next, last.data, last.len);
-    buf_append_byte(&a->next, 0); /* the first key after it */
-    buf_require(&a->next);
 }
 
 static void read_done(struct job *job)
@@ -88,7 +140,7 @@ static void read_done(struct job *job)
         take(a, j);
     } else {
         damage_note(&p->damage, &j->error);
-        turn_off(a, ABSENT_NEVER);
+        give_up(a);
     }
     job_free(j);
     pipeline_absent_try(p);
@@ -128,46 +180,51 @@ static bool make_room(struct pipeline *p, uint64_t least)
 {
     struct absent *a = &p->absent;
     uint64_t entries = p->counts_sum.entries + p->active->order.count;
+    if (a->bloom.count > entries) entries = a->bloom.count; /* rows of indexes are not counted */
     uint64_t wanted = entries * 2 > least ? entries * 2 : least;
     uint64_t most = p->options.cache_bytes / ABSENT_CACHE_SHARE * 8 / BLOOM_KEY_BITS;
     if (wanted > most) wanted = most;
-    if (wanted < entries || wanted < least / 2 || !bloom_init_try(&a->bloom, wanted)) {
-        bloom_fini(&a->bloom);
+    if (wanted < entries || wanted < least / 2 || !bloom_init_try(&a->made, wanted)) {
         log_notice("no filter of absent keys: it would need more than %llu MB (1/%d of cache-size)",
                    (unsigned long long)(p->options.cache_bytes / ABSENT_CACHE_SHARE >> 20),
                    ABSENT_CACHE_SHARE);
         return false;
     }
-    a->room = wanted;
+    a->made_room = wanted;
     return true;
 }
 
 static void begin(struct pipeline *p, uint64_t least)
 {
     struct absent *a = &p->absent;
+    if (!are_few_memtables(p)) return; /* at a later tick */
+    bloom_fini(&a->made);
     if (!make_room(p, least)) {
-        move(a, ABSENT_NEVER);
+        give_up(a);
         return;
     }
-    a->barrier = p->version_newest;
+    hold_memtables(p);
     a->database = 0;
     buf_clear(&a->next, 0);
-    move(a, ABSENT_WAITING);
+    move(a, ABSENT_GATHERING);
 }
 
 /* All keys were read. There may be many that nobody counts: of indexes, of queues. */
 static void fill_end(struct pipeline *p)
 {
     struct absent *a = &p->absent;
-    uint64_t count = a->bloom.count;
-    if (count <= a->room) {
-        log_verbose("filter of absent keys: %llu keys, %llu bytes", (unsigned long long)count,
-                    (unsigned long long)bloom_bytes(a->room));
-        move(a, ABSENT_ON);
+    uint64_t count = a->made.count;
+    if (count > a->made_room) {
+        begin(p, count * 2);
         return;
     }
-    turn_off(a, ABSENT_OFF);
-    begin(p, count * 2);
+    log_verbose("filter of absent keys: %llu keys, %llu bytes", (unsigned long long)count,
+                (unsigned long long)bloom_bytes(a->made_room));
+    bloom_fini(&a->bloom);
+    a->bloom = a->made;
+    a->room = a->made_room;
+    a->made = (struct bloom){0};
+    move(a, ABSENT_ON);
 }
 
 static void fill(struct pipeline *p)
@@ -185,22 +242,23 @@ void pipeline_absent_seen(struct pipeline *p)
 {
     struct absent *a = &p->absent;
     a->seen++;
-    if (a->state == ABSENT_ON) a->mistaken++;
+    if (a->bloom.words != NULL) a->mistaken++;
 }
 
 void pipeline_absent_try(struct pipeline *p)
 {
     struct absent *a = &p->absent;
+    bool is_test = p->options.absent_reads_min != 0;
+    uint64_t least = is_test ? p->options.absent_reads_min : ABSENT_READS_MIN;
+    uint64_t room = is_test ? 0 : ROOM_MIN;
     if (p->is_closing || p->options.is_following) return;
-    uint64_t least = p->options.absent_reads_min != 0 ? p->options.absent_reads_min
-                                                      : ABSENT_READS_MIN;
     if (a->state == ABSENT_OFF && a->seen >= least &&
         a->seen >= p->counts_sum.entries / ABSENT_ENTRIES_EACH) {
-        begin(p, p->options.absent_reads_min != 0 ? 0 : ROOM_MIN);
+        begin(p, room);
     }
-    if (a->state == ABSENT_WAITING && p->applied >= a->barrier) move(a, ABSENT_FILLING);
+    if (a->state == ABSENT_ON && a->bloom.count > a->room * 2) begin(p, room);
+    if (a->state == ABSENT_GATHERING) gather(p);
     if (a->state == ABSENT_FILLING) fill(p);
-    if (a->state == ABSENT_ON && a->bloom.count > a->room * 2) turn_off(a, ABSENT_OFF);
 }
 
 const char *absent_state_name(const struct absent *a)
@@ -210,11 +268,17 @@ const char *absent_state_name(const struct absent *a)
 
 size_t absent_bytes(const struct absent *a)
 {
-    return a->bloom.words != NULL ? bloom_bytes(a->room) : 0;
+    uint64_t bytes = a->bloom.words != NULL ? bloom_bytes(a->room) : 0;
+    return bytes + (a->made.words != NULL ? bloom_bytes(a->made_room) : 0);
 }
 
 void absent_fini(struct absent *a)
 {
+    while (a->gathered_count > 0) {
+        struct memtable *m = a->gathered[--a->gathered_count];
+        if (memtable_unref(m)) memtable_free(m);
+    }
     bloom_fini(&a->bloom);
+    bloom_fini(&a->made);
     buf_fini(&a->next);
 }

@@ -17,6 +17,7 @@ static void open_with(struct rig *r, uint64_t reads_min, uint64_t cache_bytes)
     rig_init(r);
     r->options.absent_reads_min = reads_min;
     r->options.cache_bytes = cache_bytes;
+    r->options.memtable_bytes = 16 << 20;
     r->local.flush_rows = 1;
     rig_open(r);
 }
@@ -88,6 +89,74 @@ static void no_key_that_is_there_is_said_to_be_absent(void **state)
     rig_set(&r, key_of(0, "k0"), slice_str("again"));
     rig_apply(&r);
     rig_expect(&r, key_of(0, "k0"), "again");
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+/* Neither the memtable that is written, nor one that waits for the store. */
+static void what_is_not_in_the_store_yet_is_in_it(void **state)
+{
+    (void)state;
+    struct rig r;
+    open_with(&r, 10, 1 << 20);
+    fill(&r, "k", 10);
+    struct pipeline *p = (struct pipeline *)r.b;
+    for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "frozen%d", i), slice_str("f"));
+    pipeline_freeze(p);
+    for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "m%d", i), slice_str("m"));
+    p->absent.seen = 10;
+    pipeline_absent_try(p); /* before anything is applied */
+    assert_int_not_equal(state_of(&r), ABSENT_OFF);
+    ask_until(&r, ABSENT_ON);
+    assert_true(p->applied < p->version_newest);
+    rig_apply(&r);
+    for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "frozen%d", i), "f");
+    for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "m%d", i), "m");
+    for (int i = 0; i < 10; i++) rig_expect(&r, key_of(0, "k%d", i), "v");
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+/* More memtable entries than are gathered at once. */
+static void while_a_larger_one_is_made_the_old_one_answers(void **state)
+{
+    (void)state;
+    struct rig r;
+    open_with(&r, 10, 8 << 20);
+    fill(&r, "k", 5000);
+    ask_until(&r, ABSENT_ON);
+    struct pipeline *p = (struct pipeline *)r.b;
+    uint64_t room = p->absent.room;
+    int written = 0;
+    while (written < 200000 && state_of(&r) == ABSENT_ON) {
+        rig_set(&r, key_of(0, "more%d", written++), slice_str("m"));
+        pipeline_absent_try(p);
+    }
+    assert_int_equal(state_of(&r), ABSENT_GATHERING);
+    uint64_t answers = p->absent.answers;
+    for (int i = 0; i < 100; i++) rig_expect(&r, key_of(0, "no%d", i), NULL);
+    assert_true(p->absent.answers > answers);
+    rig_set(&r, key_of(0, "meanwhile"), slice_str("w"));
+    ask_until(&r, ABSENT_ON);
+    assert_true(p->absent.room > room);
+    rig_apply(&r);
+    for (int i = 0; i < written; i++) rig_expect(&r, key_of(0, "more%d", i), "m");
+    rig_expect(&r, key_of(0, "meanwhile"), "w");
+    rig_close(&r);
+    rig_fini(&r);
+}
+
+/* Memtables that are held are given back. */
+static void it_may_end_while_it_is_made(void **state)
+{
+    (void)state;
+    struct rig r;
+    open_with(&r, 10, 8 << 20);
+    for (int i = 0; i < 30000; i++) rig_set(&r, key_of(0, "k%d", i), slice_str("v"));
+    struct pipeline *p = (struct pipeline *)r.b;
+    p->absent.seen = 1000;
+    pipeline_absent_try(p);
+    assert_int_equal(state_of(&r), ABSENT_GATHERING);
     rig_close(&r);
     rig_fini(&r);
 }
@@ -174,6 +243,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(most_absent_keys_are_known_without_the_store),
         cmocka_unit_test(no_key_that_is_there_is_said_to_be_absent),
+        cmocka_unit_test(what_is_not_in_the_store_yet_is_in_it),
+        cmocka_unit_test(while_a_larger_one_is_made_the_old_one_answers),
+        cmocka_unit_test(it_may_end_while_it_is_made),
         cmocka_unit_test(it_goes_on_over_flushes_and_begins_anew_after_a_start),
         cmocka_unit_test(when_there_are_far_more_keys_it_is_made_anew),
         cmocka_unit_test(all_of_many_keys_are_in_it),
