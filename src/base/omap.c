@@ -4,16 +4,30 @@
 
 #define FANOUT 32
 
+#define SHARED_BYTES 48
+#define CACHE_LINE 64
+
+/* What a search reads is in front: five lines of the processor's cache, which are fetched at once,
+ * and no key but one that is nearly found. */
 struct omap_node {
-    uint64_t heads[FANOUT];      /* key bytes [skip, skip+8), big-endian, zero-padded */
-    struct slice *items[FANOUT]; /* leaf: the items; inner: the separators */
-    struct omap_node *next;      /* leaf: neighbours */
-    struct omap_node *prev;
     size_t skip;    /* bytes all keys of the node share */
     unsigned count; /* items in use */
     bool is_leaf;
+    uint8_t shared[SHARED_BYTES]; /* the first of the `skip` bytes */
+    uint64_t heads[FANOUT];       /* key bytes [skip, skip+8), big-endian, zero-padded */
+    struct slice *items[FANOUT];  /* leaf: the items; inner: the separators */
+    struct omap_node *next;       /* leaf: neighbours */
+    struct omap_node *prev;
     struct omap_node *children[]; /* inner: count + 1 of FANOUT + 1 */
 };
+
+static void node_prefetch(const struct omap_node *n)
+{
+    const char *from = (const char *)n;
+    for (size_t at = 0; at < offsetof(struct omap_node, items); at += CACHE_LINE) {
+        __builtin_prefetch(from + at);
+    }
+}
 
 static uint64_t key_head(struct slice key, size_t skip)
 {
@@ -35,19 +49,29 @@ static size_t common_prefix(struct slice a, struct slice b)
 static void node_set_skip(struct omap_node *n, size_t skip)
 {
     n->skip = skip;
+    if (skip > 0) memcpy(n->shared, n->items[0]->data, skip < SHARED_BYTES ? skip : SHARED_BYTES);
     for (unsigned i = 0; i < n->count; i++) n->heads[i] = key_head(*n->items[i], skip);
+}
+
+/* Below, equal to or above 0 as the key is before, among or after all keys that begin with the bytes
+ * that the node's keys share. */
+static int node_side(const struct omap_node *n, struct slice key)
+{
+    size_t len = key.len < n->skip ? key.len : n->skip;
+    size_t near = len < SHARED_BYTES ? len : SHARED_BYTES;
+    int c = near > 0 ? memcmp(key.data, n->shared, near) : 0;
+    if (c == 0 && near < len) {
+        c = memcmp(key.data + near, n->items[0]->data + near, len - near);
+    }
+    return c == 0 && len < n->skip ? -1 : c;
 }
 
 /* Number of the node's keys that are < key (or <= key when `or_equal`). */
 static unsigned node_rank(const struct omap_node *n, struct slice key, bool or_equal)
 {
     if (n->count == 0) return 0;
-    if (n->skip > 0) {
-        size_t len = key.len < n->skip ? key.len : n->skip;
-        int c = len > 0 ? memcmp(key.data, n->items[0]->data, len) : 0;
-        if (c < 0 || (c == 0 && len < n->skip)) return 0;
-        if (c > 0) return n->count;
-    }
+    int side = node_side(n, key);
+    if (side != 0) return side < 0 ? 0 : n->count;
     uint64_t head = key_head(key, n->skip);
     unsigned lo = 0;
     unsigned hi = n->count;
@@ -88,6 +112,7 @@ void omap_init(struct omap *m, struct arena *arena)
 static void node_put(struct omap_node *n, struct slice *item, struct omap_node *right)
 {
     unsigned at = node_rank(n, *item, false);
+    bool shares_all = node_side(n, *item) == 0;
     unsigned moved = n->count - at;
     memmove(&n->items[at + 1], &n->items[at], moved * sizeof n->items[0]);
     memmove(&n->heads[at + 1], &n->heads[at], moved * sizeof n->heads[0]);
@@ -101,11 +126,10 @@ static void node_put(struct omap_node *n, struct slice *item, struct omap_node *
         node_set_skip(n, 0);
         return;
     }
-    size_t shared = common_prefix(*item, *n->items[at == 0 ? 1 : 0]);
-    if (shared < n->skip) {
-        node_set_skip(n, shared);
-    } else {
+    if (shares_all) {
         n->heads[at] = key_head(*item, n->skip);
+    } else {
+        node_set_skip(n, common_prefix(*item, *n->items[at == 0 ? 1 : 0]));
     }
 }
 
@@ -149,6 +173,7 @@ void omap_insert(struct omap *m, struct slice *item)
     struct omap_node *n = m->root;
     while (!n->is_leaf) {
         struct omap_node *child = n->children[node_rank(n, *item, true)];
+        node_prefetch(child);
         if (child->count == FANOUT) {
             struct omap_node *right = node_split(m, child, &separator);
             node_put(n, separator, right);
@@ -163,7 +188,10 @@ void omap_insert(struct omap *m, struct slice *item)
 static const struct omap_node *leaf_for(const struct omap *m, struct slice key)
 {
     const struct omap_node *n = m->root;
-    while (n != NULL && !n->is_leaf) n = n->children[node_rank(n, key, true)];
+    while (n != NULL && !n->is_leaf) {
+        n = n->children[node_rank(n, key, true)];
+        node_prefetch(n);
+    }
     return n;
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -93,25 +94,29 @@ static void no_key_that_is_there_is_said_to_be_absent(void **state)
     rig_fini(&r);
 }
 
-/* Neither the memtable that is written, nor one that waits for the store. */
+/* Neither the memtable that is written, nor one that waits for the store. Of so many bytes that the
+ * entry cache does not have them. */
 static void what_is_not_in_the_store_yet_is_in_it(void **state)
 {
     (void)state;
     struct rig r;
+    char big[1001];
+    memset(big, 'b', sizeof big - 1);
+    big[sizeof big - 1] = '\0';
     open_with(&r, 10, 1 << 20);
     fill(&r, "k", 10);
     struct pipeline *p = (struct pipeline *)r.b;
-    for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "frozen%d", i), slice_str("f"));
+    for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "frozen%d", i), slice_str(big));
     pipeline_freeze(p);
-    for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "m%d", i), slice_str("m"));
-    p->absent.seen = 10;
+    for (int i = 0; i < KEYS; i++) rig_set(&r, key_of(0, "m%d", i), slice_str(big));
+    p->absent.seen = 1000;
     pipeline_absent_try(p); /* before anything is applied */
     assert_int_not_equal(state_of(&r), ABSENT_OFF);
     ask_until(&r, ABSENT_ON);
     assert_true(p->applied < p->version_newest);
     rig_apply(&r);
-    for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "frozen%d", i), "f");
-    for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "m%d", i), "m");
+    for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "frozen%d", i), big);
+    for (int i = 0; i < KEYS; i++) rig_expect(&r, key_of(0, "m%d", i), big);
     for (int i = 0; i < 10; i++) rig_expect(&r, key_of(0, "k%d", i), "v");
     rig_close(&r);
     rig_fini(&r);

@@ -87,7 +87,7 @@ static void check_all(const struct omap *m, const struct sorted *s)
     assert_null(omap_peek(&it));
     omap_next(&it);
     assert_null(omap_peek(&it));
-    static const uint8_t last[64] = {[0 ... 63] = 0xff};
+    static const uint8_t last[128] = {[0 ... 127] = 0xff};
     it = omap_seek_before(m, slice_of(last, sizeof last));
     for (size_t i = s->count; i > 0; i--) {
         assert_ptr_equal(omap_peek(&it), s->items[i - 1]);
@@ -96,7 +96,7 @@ static void check_all(const struct omap *m, const struct sorted *s)
     assert_null(omap_peek(&it));
 }
 
-/* Kinds of keys; at most 63 bytes. */
+/* Kinds of keys; at most 127 bytes. */
 static size_t make_random(struct rng *r, uint8_t *key)
 {
     size_t len = rng_below(r, 20);
@@ -118,6 +118,16 @@ static size_t make_long_prefix(struct rng *r, uint8_t *key)
     size_t len = rng_below(r, 30) == 0 ? rng_below(r, 25) : 24;
     if (len < 24) return len;
     return 24 + (size_t)snprintf((char *)key + 24, 20, "%u", (unsigned)rng_below(r, 4000));
+}
+
+/* More than a node keeps of what its keys share (src/base/omap.c); now and then one that shares
+ * only a part of that, or is before or after the others from there on. */
+static size_t make_longer_prefix(struct rng *r, uint8_t *key)
+{
+    memset(key, 'm', 90);
+    size_t len = 90 + (size_t)snprintf((char *)key + 90, 20, "%u", (unsigned)rng_below(r, 4000));
+    if (rng_below(r, 20) == 0) key[40 + rng_below(r, 50)] = rng_below(r, 2) == 0 ? 'a' : 'z';
+    return rng_below(r, 30) == 0 ? 30 + rng_below(r, 60) : len;
 }
 
 /* Equal heads: the same 8 bytes, then more; only zeros; one the prefix of the other. */
@@ -154,8 +164,9 @@ static size_t make_descending(struct rng *r, uint8_t *key)
 static size_t make_mixed(struct rng *r, uint8_t *key)
 {
     static size_t (*const makers[])(struct rng *, uint8_t *) = {
-        make_random, make_few_letters, make_long_prefix, make_zeros, make_prefixes_of_each_other};
-    return makers[rng_below(r, 5)](r, key);
+        make_random,        make_few_letters, make_long_prefix,
+        make_longer_prefix, make_zeros,       make_prefixes_of_each_other};
+    return makers[rng_below(r, 6)](r, key);
 }
 
 static void run(size_t (*make)(struct rng *r, uint8_t *key))
@@ -165,7 +176,7 @@ static void run(size_t (*make)(struct rng *r, uint8_t *key))
         struct arena arena;
         struct omap m;
         struct rng rng;
-        uint8_t key[64];
+        uint8_t key[128];
         s.count = 0;
         rng_init(&rng, seed);
         arena_init(&arena, 65536);
@@ -200,6 +211,7 @@ static void keys_of_few_letters_are_in_order(void **state)
 static void keys_with_a_long_common_prefix_are_in_order(void **state)
 {
     run(make_long_prefix);
+    run(make_longer_prefix);
 }
 
 static void zeros_and_equal_heads_are_in_order(void **state)
