@@ -64,6 +64,13 @@ static inline void absent_add(struct absent *a, uint64_t hash)
     if (a->made.words != NULL) bloom_add(&a->made, hash);
 }
 
+/* It will be asked of this hash, or be told of it. */
+static inline void absent_prefetch(const struct absent *a, uint64_t hash)
+{
+    if (a->bloom.words != NULL) __builtin_prefetch(bloom_block(&a->bloom, hash));
+    if (a->made.words != NULL) __builtin_prefetch(bloom_block(&a->made, hash));
+}
+
 /* The store was asked, and did not have the key. */
 void pipeline_absent_seen(struct pipeline *p);
 /* Goes on with what can be done now. Every 10 ms or so. */

@@ -30,10 +30,7 @@ static enum err pipeline_commit(struct backend *b, const struct batch *batch, ui
     *version = p->version_newest = p->version_next++;
     steady_at_least(&p->time, batch->time_ms);
     journal_append(j, *version, batch);
-    for (size_t i = 0; i < batch->count; i++) {
-        const struct entry *before = batch->before != NULL ? batch->before[i] : NULL;
-        pipeline_remember(p, &batch->items[i], before, *version);
-    }
+    pipeline_remember(p, batch, *version);
     p->write_budget -= (double)bytes + 128;
     if (w != NULL && w->keep_id != 0) kept_end_used(&p->kept, w);
     return OK;

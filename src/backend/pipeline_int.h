@@ -119,9 +119,8 @@ static inline uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
     return p->unapplied_bytes + memtable_bytes(p->active);
 }
 
-/* remember.c: a mutation becomes part of the newest state. */
-void pipeline_remember(struct pipeline *p, const struct mutation *mu, const struct entry *before,
-                       uint64_t version);
+/* remember.c: mutations become part of the newest state; the time of the batch is not looked at. */
+void pipeline_remember(struct pipeline *p, const struct batch *batch, uint64_t version);
 
 /* load.c */
 enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,

@@ -1,5 +1,7 @@
-/* remember: a mutation becomes part of the newest state and of the counts. */
+/* remember: mutations become part of the newest state and of the counts. */
 #include "backend/pipeline_int.h"
+
+#define AT_ONCE 16 /* whose places in memory are fetched together */
 
 /* What a mutation does to the counts. Where the caller does not know the entry before, `before`
  * NULL, memory may, which is asked for user data only: the rest is corrected by the store. */
@@ -23,8 +25,8 @@ static void count_change(struct pipeline *p, uint64_t hash, const struct mutatio
     d->bytes -= old.exists ? (int64_t)(mu->key.len + old.value.len - KEY_HEAD_BYTES) : 0;
 }
 
-void pipeline_remember(struct pipeline *p, const struct mutation *mu, const struct entry *before,
-                       uint64_t version)
+static void remember(struct pipeline *p, uint64_t hash, const struct mutation *mu,
+                     const struct entry *before, uint64_t version)
 {
     if (mu->kind == MUTATION_FLUSH) {
         memtable_flush(p->active, key_database(mu->key), version);
@@ -34,8 +36,24 @@ void pipeline_remember(struct pipeline *p, const struct mutation *mu, const stru
         memtable_forget(p->active, mu->key, mu->value, version);
         return;
     }
-    uint64_t hash = hash_bytes(mu->key);
     if (mu->kind == MUTATION_SET) absent_add(&p->absent, hash);
     count_change(p, hash, mu, before);
     memtable_put(p->active, hash, mu, version);
+}
+
+void pipeline_remember(struct pipeline *p, const struct batch *batch, uint64_t version)
+{
+    uint64_t hashes[AT_ONCE];
+    for (size_t from = 0; from < batch->count; from += AT_ONCE) {
+        size_t count = batch->count - from < AT_ONCE ? batch->count - from : AT_ONCE;
+        for (size_t i = 0; i < count; i++) {
+            hashes[i] = hash_bytes(batch->items[from + i].key);
+            htab_prefetch(&p->active->points, hashes[i]);
+            absent_prefetch(&p->absent, hashes[i]);
+        }
+        for (size_t i = 0; i < count; i++) {
+            const struct entry *before = batch->before != NULL ? batch->before[from + i] : NULL;
+            remember(p, hashes[i], &batch->items[from + i], before, version);
+        }
+    }
 }

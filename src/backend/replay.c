@@ -53,7 +53,7 @@ static enum err remember_txn(struct pipeline *p, const struct txn_view *txn, str
             return error_set(e, ERR_CORRUPT, "version %llu has a key of %zu bytes",
                              (unsigned long long)txn->version, mu.key.len);
         }
-        pipeline_remember(p, &mu, NULL, txn->version);
+        pipeline_remember(p, &(struct batch){.items = &mu, .count = 1}, txn->version);
         seen++;
     }
     if (seen != txn->mutations || rest.len != 0) {
