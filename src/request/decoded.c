@@ -24,11 +24,6 @@ void decoded_clear(struct decoded *d)
     d->end = NULL;
 }
 
-void decoded_trim(struct decoded *d)
-{
-    decoded_fini(d);
-}
-
 size_t decoded_held(const struct decoded *d)
 {
     return d->bytes.cap + d->cap * sizeof *d->words;

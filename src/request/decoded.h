@@ -33,11 +33,10 @@ struct decoded {
     bool is_tuples; /* view.h */
 };
 
+/* Forgets all, and gives the memory back; may be used again. */
 void decoded_fini(struct decoded *d);
 /* Before the input moves, or other bytes come to where it was: forgets all. */
 void decoded_clear(struct decoded *d);
-/* Forgets all, and gives the memory back. */
-void decoded_trim(struct decoded *d);
 size_t decoded_held(const struct decoded *d); /* bytes allocated */
 
 /* Decodes a word of rq's and keeps it, if it is good, for the format of rq, and the database and

@@ -527,7 +527,7 @@ static void session_check(struct stream *s, int64_t now_ms)
     bool may_idle = x->state == SESSION_PARKED || x->client.is_monitor || idle_s == 0 ||
                     client_subscriptions(&x->client) > 0;
     if (x->state == SESSION_READING && !x->is_command_waiting && idle_ms > TRIM_IDLE_MS) {
-        decoded_trim(&x->decoded);
+        decoded_fini(&x->decoded);
         resp_reader_trim(&x->reader);
         output_trim(&s->output);
     }
