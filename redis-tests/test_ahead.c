@@ -78,7 +78,7 @@ static const char *const commands[] = {
     "KV.SET ['ahead',2] 1 FORMAT MSGPACK", /* the byte of 1 is 49 there */
     "KV.GET ['ahead',2]",
     "KV.SET ['ahead',3] {'id':{'$uuidv7':1}}",
-    "KV.SET ['ahead',2] 9007199254740993",
+    "KV.SET ['ahead',9] 9007199254740993",
     "KV.FORMAT JSON BARE",
     "KV.SET ['ahead',9007199254740993] 9007199254740993",
     "KV.GET ['ahead',9007199254740993]",

@@ -183,7 +183,7 @@ planted "a row of the catalog that is none" 'the row of database 16 cannot be de
 planted "... that is lost" 'it is of database 16, which is not in the catalog' "DELETE FROM kv WHERE k=x'FFFF000E0010'"
 planted "... with another's name" "database 17 has the same name, 'shop'" \
     "INSERT INTO kv SELECT x'FFFF000E0011',ver,exp,v FROM kv WHERE k=x'FFFF000E0010'"
-planted "a generation that cannot be" 'places: database 3 lies in generation 300' "UPDATE places SET g=300 WHERE d=3"
+planted "a generation that cannot be" 'places: database 3 lies in generation 300' "INSERT OR REPLACE INTO places VALUES(3,300)"
 planted "a line of state that nobody reads" 'meta: it has other, which nobody reads' "INSERT INTO meta VALUES('other',1)"
 
 
