@@ -97,7 +97,7 @@ static void gather(struct pipeline *p)
     move(a, ABSENT_FILLING);
 }
 
-/* ---- the keys of the store ------------------------------------------------------------------------ */
+/* ---- the keys of the store ------------------------------------------------------------------- */
 
 static void read_run(struct job *job)
 {

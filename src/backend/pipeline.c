@@ -211,25 +211,30 @@ static uint64_t unapplied_entries(const struct pipeline *p, bool *has_garbage)
     return entries;
 }
 
+static void add_journal(struct journal *journal, struct backend_stats *out)
+{
+    struct journal_stats j;
+    journal->ops->stats(journal, &j);
+    out->journal_bytes = j.bytes;
+    out->journal_segments = j.segments;
+    out->journal_syncs = j.syncs;
+    out->journal_sync_us = j.sync_us;
+    out->journal_batches = j.batches;
+    out->journal_written_bytes = j.written_bytes;
+    out->journal_unsynced_bytes = j.unsynced_bytes;
+    out->journal_sync_times = j.sync_times;
+    out->is_disk_full = journal->is_disk_full;
+}
+
 static void pipeline_stats(struct backend *b, struct backend_stats *out)
 {
     struct pipeline *p = pipeline_of(b);
-    struct journal_stats j;
     bool has_garbage;
     uint64_t entries = unapplied_entries(p, &has_garbage);
-    p->journal->ops->stats(p->journal, &j);
     *out = (struct backend_stats){
         .version = p->version_newest,
         .durable = p->version_told,
         .applied = p->applied,
-        .journal_bytes = j.bytes,
-        .journal_segments = j.segments,
-        .journal_syncs = j.syncs,
-        .journal_sync_us = j.sync_us,
-        .journal_batches = j.batches,
-        .journal_written_bytes = j.written_bytes,
-        .journal_unsynced_bytes = j.unsynced_bytes,
-        .journal_sync_times = j.sync_times,
         .memtable_bytes = pipeline_unapplied_bytes(p),
         .memtable_bytes_max = p->options.write_buffer_bytes,
         .memtable_entries = entries,
@@ -259,8 +264,8 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
         .is_store_failing = p->apply_failures > 0,
         .is_text_filling = p->text_is_filling,
         .has_garbage = has_garbage,
-        .is_disk_full = p->journal->is_disk_full,
     };
+    add_journal(p->journal, out);
 }
 
 /* ---- opening and closing ---- */

@@ -53,8 +53,8 @@ static void node_set_skip(struct omap_node *n, size_t skip)
     for (unsigned i = 0; i < n->count; i++) n->heads[i] = key_head(*n->items[i], skip);
 }
 
-/* Below, equal to or above 0 as the key is before, among or after all keys that begin with the bytes
- * that the node's keys share. */
+/* Below, equal to or above 0 as the key is before, among or after all keys that begin with what the
+ * node's keys share. */
 static int node_side(const struct omap_node *n, struct slice key)
 {
     size_t len = key.len < n->skip ? key.len : n->skip;

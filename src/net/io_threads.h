@@ -1,8 +1,8 @@
 /* io_threads: threads that help the loop with what it would do for many connections one after the
- * other: receiving and sending, what TLS makes of both, and decoding what came. The loop waits for them, and does its
- * share meanwhile, so nothing else of the server runs while they do, and what is the loop's alone
- * needs no lock. A helper that is slow to wake finds nothing left; nobody waits for one that has
- * not begun.
+ * other: receiving and sending, what TLS makes of both, and decoding what came. The loop waits for
+ * them, and does its share meanwhile, so nothing else of the server runs while they do, and what is
+ * the loop's alone needs no lock. A helper that is slow to wake finds nothing left; nobody waits
+ * for one that has not begun.
  *
  * Why not threads that own connections, with messages between them and the loop: commands are
  * evaluated by one thread in any case, so the gain would be that both overlap; the price is that

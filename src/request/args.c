@@ -71,8 +71,7 @@ static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, s
     if (key_again(rq, arg, false, key)) return OK;
     if (!decoded_find(rq, arg, DECODED_TUPLE, key)) {
         buf_clear(rq->scratch, SIZE_MAX);
-        enum err r = decode_tuple(rq->client, rq->format, arg, allow_empty, rq->placeholders,
-                                  rq->scratch, &rq->error);
+        enum err r = decode_tuple(rq, arg, allow_empty, rq->scratch, &rq->error);
         if (r != OK) {
             hint_key(rq, arg);
             return rq->error.code;

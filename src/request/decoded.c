@@ -31,12 +31,11 @@ size_t decoded_held(const struct decoded *d)
 
 /* ---- decoding ---- */
 
-enum err decode_tuple(const struct client *c, enum format format, struct slice word,
-                      bool allow_empty, const struct placeholders *p, struct buf *out,
-                      struct error *e)
+enum err decode_tuple(const struct request *rq, struct slice word, bool allow_empty,
+                      struct buf *out, struct error *e)
 {
-    engine_key_begin(out, c->database);
-    return format_read_key(format, word, allow_empty, p, out, e);
+    engine_key_begin(out, rq->client->database);
+    return format_read_key(rq->format, word, allow_empty, rq->placeholders, out, e);
 }
 
 enum err decode_plain(const struct client *c, struct slice word, struct buf *out, struct error *e)
@@ -77,9 +76,7 @@ void decoded_add(struct decoded *d, const struct request *rq, struct slice word,
     size_t from = d->bytes.len;
     if (word.len > WORD_BYTES_MAX || !has_room(d)) return;
     switch (kind) {
-    case DECODED_TUPLE:
-        r = decode_tuple(rq->client, rq->format, word, false, NULL, &d->bytes, &e);
-        break;
+    case DECODED_TUPLE: r = decode_tuple(rq, word, false, &d->bytes, &e); break;
     case DECODED_PLAIN: r = decode_plain(rq->client, word, &d->bytes, &e); break;
     case DECODED_VALUE:
         r = rq->format == FORMAT_MSGPACK ? value_check(word, &e)

@@ -41,7 +41,8 @@ size_t decoded_held(const struct decoded *d); /* bytes allocated */
 
 /* Decodes a word of rq's and keeps it, if it is good, for the format of rq, and the database and
  * the view of its client. A placeholder is not good: what it stands for is known when the command
- * is run. Uses nothing else of rq: any thread that has the client for itself. */
+ * is run: rq->placeholders is NULL. Uses nothing else of rq: any thread that has the client for
+ * itself. */
 void decoded_add(struct decoded *d, const struct request *rq, struct slice word,
                  enum decoded_kind kind);
 /* What the word means to rq's client, if it was decoded: good until the command of rq has run. */
@@ -49,10 +50,10 @@ bool decoded_find(struct request *rq, struct slice word, enum decoded_kind kind,
 /* The key, or value, at i < count. */
 struct slice decoded_at(const struct decoded *d, size_t i);
 
-/* Appends the internal key that a word means to the client; p as of struct request. */
-ERR_MUST_USE enum err decode_tuple(const struct client *c, enum format format, struct slice word,
-                                   bool allow_empty, const struct placeholders *p, struct buf *out,
-                                   struct error *e);
+/* Appends the internal key that a word means to rq's client, in the format of rq and with its
+ * placeholders. */
+ERR_MUST_USE enum err decode_tuple(const struct request *rq, struct slice word, bool allow_empty,
+                                   struct buf *out, struct error *e);
 ERR_MUST_USE enum err decode_plain(const struct client *c, struct slice word, struct buf *out,
                                    struct error *e);
 
