@@ -248,9 +248,11 @@ static void a_poll_inside_exec_does_not_wait(void **state)
 static void what_had_ended_when_it_was_set_is_told_as_deleted(void **state)
 {
     char stamp[32];
+    expect(d, "+OK", "DEBUG SET-ACTIVE-EXPIRE 0"); /* its removal would be one change more */
     snprintf(stamp, sizeof stamp, "%s", ask(c, "KV.SET ['x'] 1"));
     expect(c, "@", "KV.SET ['x'] 2 PXAT 1");
     expect(c, "[@ [[['x'] (nil) @ (nil)]]]", "KV.CHANGES %s", stamp);
+    expect(d, "+OK", "DEBUG SET-ACTIVE-EXPIRE 1");
 }
 
 /* ---- queues ---- */
