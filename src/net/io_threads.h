@@ -7,7 +7,8 @@
  * Why not threads that own connections, with messages between them and the loop: commands are
  * evaluated by one thread in any case, so the gain would be that both overlap; the price is that
  * closing, limits, held output and CLIENT KILL become conversations. Replies are rendered by the
- * loop: it is a small part of its time, and limits and held output stand on their lengths.
+ * loop, since limits and held output stand on their lengths: little of its time for one small
+ * value, some 40 % of it for a page of a hundred.
  */
 #ifndef NET_IO_THREADS_H
 #define NET_IO_THREADS_H

@@ -467,7 +467,7 @@ static void session_received(struct stream *s, size_t bytes)
 static void session_received_ahead(struct stream *s, size_t bytes)
 {
     struct session *x = s->session;
-    resp_reader_fed(&x->reader, bytes);
+    session_received(s, bytes);
     ahead_decode(&x->decoded, x->shared->env, &x->client, &x->reader, COMMANDS_MAX);
 }
 
