@@ -196,6 +196,28 @@ static void messages_count_and_a_full_queue_can_be_worked_off(void **state)
 }
 
 /* Some of what is in the way is in the store, some in memory, some in the journal alone. */
+/* Many keys in one transaction, the first of them new and the last there already, or the other way
+ * round: each counts for itself. */
+static void each_write_of_a_long_transaction_is_counted(void **state)
+{
+    enum { KEYS = 30 };
+    char command[2000] = "KV.ATOMIC";
+    for (int i = 0; i < KEYS; i++) {
+        size_t len = strlen(command);
+        snprintf(command + len, sizeof command - len, " SET [%d] 1", i);
+    }
+    expect(c, ":*", "KV.DB CREATE counted MAXENTRIES 100");
+    for (int half = 0; half < 2; half++) {
+        expect(c, "+OK", "SELECT counted");
+        expect(c, "+OK", "FLUSHDB");
+        for (int i = half * KEYS / 2; i < (half + 1) * KEYS / 2; i++) {
+            expect(c, "@", "KV.SET [%d] 1", i);
+        }
+        expect(c, "*@*", command);
+        assert_int_equal(info("counted", "entries"), KEYS);
+    }
+}
+
 static void a_quota_survives_restarts_and_kills(void **state)
 {
     expect(c, ":*", "KV.DB CREATE kept MAXENTRIES 50");
@@ -388,6 +410,7 @@ int main(void)
         TEST(a_full_database_refuses_what_adds_and_nothing_else),
         TEST(what_is_as_long_as_what_it_replaces_is_no_more),
         TEST(messages_count_and_a_full_queue_can_be_worked_off),
+        TEST(each_write_of_a_long_transaction_is_counted),
         TEST(a_quota_survives_restarts_and_kills),
         TEST(a_limit_may_come_later),
         TEST(a_quota_holds_under_many_writers),

@@ -28,7 +28,7 @@ void conn_run(struct conn *c)
 {
     struct stream *s = &c->stream;
     if (s->state == STREAM_OPEN) s->protocol->run(s);
-    if (s->net->flushes_later) {
+    if (s->net->flushes_later || drafts_start(&s->output.drafts) != SIZE_MAX) {
         conn_queue_flush(c);
     } else {
         conn_flush(c);
@@ -212,7 +212,7 @@ static void receive_ahead(struct net *n, size_t most)
         if (((struct conn *)found[i])->stream.state == STREAM_OPEN) found[open++] = found[i];
     }
     uint64_t helped = io_threads_helped(n->io);
-    io_threads_run(n->io, conn_receive_ahead, found, open);
+    io_threads_run(n->io, conn_receive_ahead, found, open, IO_ITEMS_EACH);
     n->options.counts->helped_reads += io_threads_helped(n->io) - helped;
     for (size_t i = 0; i < open; i++) receive_end(found[i]);
 }

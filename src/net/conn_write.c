@@ -9,6 +9,7 @@
 #include "net/net_int.h"
 
 #define WRITE_BYTES_MAX (256 * 1024) /* to one client in one turn */
+#define DRAFTS_BYTES_MIN (32 * 1024) /* to write so much takes longer than to wake a helper */
 #define FLUSH_US_MAX 10000           /* of a turn, for output of which others made that it can go */
 
 size_t stream_pending(const struct stream *s)
@@ -86,6 +87,7 @@ static void conn_send(void *item)
         ready = output_ready(&s->output, s->net->durable);
     }
     out->left = ready.len;
+    if (output_is_broken(&s->output)) out->has_failed = true;
 }
 
 /* After conn_send. */
@@ -94,10 +96,15 @@ static void flush_end(struct conn *c)
     struct stream *s = &c->stream;
     struct net *n = s->net;
     n->options.counts->out_bytes += c->sending.bytes;
+    n->options.counts->drafts_written += s->output.drafts_written - c->drafts_counted;
+    c->drafts_counted = s->output.drafts_written;
     if (c->sending.is_gated) n->is_gated = true;
     s->link.stream_sent = s->output.base + s->output.sent;
     if (s->state == STREAM_DEAD) return; /* killed by what another's end led to */
     if (c->sending.has_failed) {
+        if (output_is_broken(&s->output)) {
+            log_warning("client %s closed: no memory for its output", s->link.address);
+        }
         stream_kill(s);
         return;
     }
@@ -130,6 +137,11 @@ void conn_flush(struct conn *c)
     if (!can_flush(c)) return;
     conn_send(c);
     flush_end(c);
+}
+
+struct drafts *stream_drafts(struct stream *s)
+{
+    return s->net->io != NULL ? &s->output.drafts : NULL;
 }
 
 void stream_mark(struct stream *s, uint64_t version)
@@ -174,15 +186,18 @@ static void flush_some(struct net *n)
     struct conn *some[CONNS_AT_ONCE];
     size_t before[CONNS_AT_ONCE];
     void *sent[CONNS_AT_ONCE];
-    size_t count = 0, sending = 0, most = conns_at_once(n);
+    size_t count = 0, sending = 0, most = conns_at_once(n), drafts = 0;
     while (n->flush_first != NULL && count < most) {
         struct conn *c = take_queued(n);
         some[count] = c;
         before[count++] = stream_pending(&c->stream);
-        if (can_flush(c)) sent[sending++] = c;
+        if (!can_flush(c)) continue;
+        sent[sending++] = c;
+        if (drafts_start(&c->stream.output.drafts) != SIZE_MAX) drafts += before[count - 1];
     }
+    size_t each = drafts >= DRAFTS_BYTES_MIN ? 1 : IO_ITEMS_EACH;
     uint64_t helped = io_threads_helped(n->io);
-    io_threads_run(n->io, conn_send, sent, sending);
+    io_threads_run(n->io, conn_send, sent, sending, each);
     n->options.counts->helped_writes += io_threads_helped(n->io) - helped;
     for (size_t i = 0; i < sending; i++) flush_end(sent[i]);
     for (size_t i = 0; i < count; i++) {
@@ -211,6 +226,10 @@ void conn_on_writable(struct ev_loop *loop, ev_io *io, int events)
     c->is_write_blocked = false;
     ev_io_stop(loop, io);
     if (c->tls != NULL && tls_read_wants_write(c->tls)) conn_queue_read(c);
+    if (c->stream.net->io != NULL) {
+        conn_queue_flush(c); /* together with others */
+        return;
+    }
     conn_flush(c);
     /* It may have stopped running commands because this much was unsent. */
     if (c->stream.state == STREAM_OPEN && stream_pending(&c->stream) < c->stream.pause_bytes) {

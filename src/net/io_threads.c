@@ -7,9 +7,6 @@
 #include "base/host.h"
 #include "base/mem.h"
 
-/* A helper costs the loop a wake-up: only for so many items each. */
-#define ITEMS_EACH 4
-
 struct io_threads {
     struct host *host; /* of whoever made it; NULL = none */
     pthread_t threads[IO_THREADS_MAX];
@@ -92,7 +89,8 @@ struct io_threads *io_threads_new(unsigned count)
 }
 
 /* Gives them the items; how many of them should be woken. */
-static unsigned announce(struct io_threads *t, void (*run)(void *item), void **items, size_t count)
+static unsigned announce(struct io_threads *t, void (*run)(void *item), void **items, size_t count,
+                         size_t each)
 {
     pthread_mutex_lock(&t->lock);
     __atomic_store_n(&t->next, 0, __ATOMIC_RELAXED);
@@ -100,19 +98,20 @@ static unsigned announce(struct io_threads *t, void (*run)(void *item), void **i
     t->run = run;
     t->items = items;
     t->count = count;
-    size_t wanted = count / ITEMS_EACH;
+    size_t wanted = count / each;
     unsigned wake = wanted < t->asleep ? (unsigned)wanted : t->asleep;
     pthread_mutex_unlock(&t->lock);
     return wake;
 }
 
-void io_threads_run(struct io_threads *t, void (*run)(void *item), void **items, size_t count)
+void io_threads_run(struct io_threads *t, void (*run)(void *item), void **items, size_t count,
+                    size_t each)
 {
-    if (t == NULL || t->helpers == 0 || count < IO_ITEMS_MIN) {
+    if (t == NULL || t->helpers == 0 || count < 2 * each) {
         for (size_t i = 0; i < count; i++) run(items[i]);
         return;
     }
-    for (unsigned wake = announce(t, run, items, count); wake > 0; wake--)
+    for (unsigned wake = announce(t, run, items, count, each); wake > 0; wake--)
         pthread_cond_signal(&t->begin);
     (void)take_items(t, run, items, count);
     pthread_mutex_lock(&t->lock);

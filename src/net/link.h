@@ -37,6 +37,7 @@ struct net_counts {
     uint64_t connections; /* accepted, with those that were refused then */
     uint64_t rejected;
     uint64_t in_bytes, out_bytes; /* under TLS what was in it */
+    uint64_t drafts_written;      /* parts of output that were written when they were sent */
     uint64_t helped_reads,
         helped_writes; /* times that another thread than the loop received, sent */
     /* Of TLS: those that were done, that failed, that took too long, and that had to make room. */

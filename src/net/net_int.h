@@ -55,6 +55,7 @@ struct conn {
     bool is_overrun;       /* what was written to it was dropped: to be killed */
     struct conn_received received;
     struct conn_sending sending;
+    uint64_t drafts_counted; /* of output.drafts_written */
     const char *overrun_why; /* NULL = its output was over the limit */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;

@@ -4,6 +4,8 @@
 
 #define KEEP_BYTES (64 * 1024)
 #define COMPACT_BYTES (256 * 1024)
+#define WRITTEN_BYTES (256 * 1024) /* that are written of drafts, and around them, at once */
+#define PLAIN_BYTES (32 * 1024)    /* so much before the next draft is sent from where it is */
 
 void output_init(struct output *o)
 {
@@ -13,6 +15,8 @@ void output_init(struct output *o)
 void output_fini(struct output *o)
 {
     buf_fini(&o->bytes);
+    buf_fini(&o->written);
+    drafts_fini(&o->drafts);
     mem_free(o->marks);
     *o = (struct output){0};
 }
@@ -44,18 +48,42 @@ void output_mark(struct output *o, uint64_t version, uint64_t durable)
     *mark_at(o, o->mark_count++) = (struct output_mark){.start = start, .version = version};
 }
 
-struct slice output_ready(struct output *o, uint64_t durable)
+/* How many of the bytes may be sent. */
+static size_t ready_end(struct output *o, uint64_t durable)
 {
     while (o->mark_count > 0 && mark_at(o, 0)->version <= durable) {
         o->mark_first = (o->mark_first + 1) % o->mark_cap;
         o->mark_count--;
     }
-    size_t end = o->bytes.len;
-    if (o->mark_count > 0) end = (size_t)(mark_at(o, 0)->start - o->base);
-    return slice_of(o->bytes.data + o->sent, end - o->sent);
+    return o->mark_count > 0 ? (size_t)(mark_at(o, 0)->start - o->base) : o->bytes.len;
 }
 
-void output_sent(struct output *o, size_t n)
+/* What may be sent, up to `end`, is written: some of it. */
+static void write_drafts(struct output *o, size_t end)
+{
+    size_t before = o->drafts.count;
+    size_t at = drafts_write(&o->drafts, &o->bytes, o->sent, end, WRITTEN_BYTES, &o->written);
+    drafts_pass(&o->drafts, at);
+    o->written_of = at - o->sent;
+    o->drafts_written += before - o->drafts.count;
+}
+
+struct slice output_ready(struct output *o, uint64_t durable)
+{
+    if (o->written.len == 0) {
+        size_t end = ready_end(o, durable);
+        size_t draft = drafts_start(&o->drafts);
+        if (draft >= end) return slice_of(o->bytes.data + o->sent, end - o->sent);
+        if (draft - o->sent >= PLAIN_BYTES) {
+            return slice_of(o->bytes.data + o->sent, draft - o->sent);
+        }
+        write_drafts(o, end);
+    }
+    if (o->written.is_failed) return slice_of(NULL, 0);
+    return slice_of(o->written.data + o->written_sent, o->written.len - o->written_sent);
+}
+
+static void sent_bytes(struct output *o, size_t n)
 {
     o->sent += n;
     INVARIANT(o->sent <= o->bytes.len);
@@ -67,25 +95,48 @@ void output_sent(struct output *o, size_t n)
         /* Only when no more is moved than was sent: else a long reply is moved once for each part
          * of it that a slow reader takes. */
         buf_shift(&o->bytes, o->sent);
+        drafts_shift(&o->drafts, o->sent);
         o->base += o->sent;
         o->sent = 0;
     }
 }
 
+void output_sent(struct output *o, size_t n)
+{
+    if (o->written.len == 0) {
+        sent_bytes(o, n);
+        return;
+    }
+    o->written_sent += n;
+    INVARIANT(o->written_sent <= o->written.len);
+    if (o->written_sent < o->written.len) return;
+    size_t of = o->written_of;
+    buf_clear(&o->written, KEEP_BYTES);
+    o->written_sent = o->written_of = 0;
+    sent_bytes(o, of);
+}
+
+bool output_is_broken(const struct output *o)
+{
+    return o->written.is_failed;
+}
+
 void output_trim(struct output *o)
 {
-    if (o->bytes.len > 0 || o->bytes.cap == 0) return;
+    if (o->bytes.len > 0) return;
     buf_fini(&o->bytes);
+    buf_fini(&o->written);
+    drafts_fini(&o->drafts);
 }
 
 size_t output_pending(const struct output *o)
 {
-    return o->bytes.len - o->sent;
+    return o->bytes.len - o->sent - o->written_of + o->written.len - o->written_sent;
 }
 
 size_t output_held(const struct output *o)
 {
-    return o->bytes.cap + o->mark_cap * sizeof *o->marks;
+    return o->bytes.cap + o->written.cap + drafts_held(&o->drafts) + o->mark_cap * sizeof *o->marks;
 }
 
 bool output_is_empty(const struct output *o)

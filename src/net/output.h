@@ -5,11 +5,16 @@
  *
  *   sent            mark (7)                      mark (9)
  *   |--- may go ----|--- held: needs version 7 ---|--- needs 9 ---|
+ *
+ * Parts of it may be drafts (base/drafts.h), which are written when they are to be sent, into a
+ * buffer of their own. All offsets, in the stream too, are of the text with its drafts; what a
+ * written stretch stands for counts as sent when all of the stretch is.
  */
 #ifndef NET_OUTPUT_H
 #define NET_OUTPUT_H
 
 #include "base/buf.h"
+#include "base/drafts.h"
 
 struct output_mark {
     uint64_t start; /* offset in the stream of the first byte that needs the version */
@@ -18,7 +23,12 @@ struct output_mark {
 
 struct output {
     struct buf bytes;          /* owned; what is not yet sent */
+    struct drafts drafts;      /* of bytes */
     size_t sent;               /* of bytes, already written to the socket */
+    struct buf written;        /* owned; what is to be sent next, when there are drafts in it ... */
+    size_t written_sent;       /* ... how much of it was sent ... */
+    size_t written_of;         /* ... and of how many bytes, from `sent` on, it was written */
+    uint64_t drafts_written;   /* ever */
     uint64_t base;             /* offset in the stream of bytes.data[0] */
     uint64_t marked;           /* offset in the stream up to which output_mark has looked */
     struct output_mark *marks; /* owned; ring of mark_cap, oldest at mark_first */
@@ -38,13 +48,16 @@ void output_fini(struct output *o);
 /* Everything appended to o->bytes since the last call needs `version` (0 or already durable:
  * nothing of its own, but what is held before it holds it too). */
 void output_mark(struct output *o, uint64_t version, uint64_t durable);
-/* The bytes that may be written now. */
+/* Bytes that may be written now: drafts among them are written first. Nothing of another output is
+ * touched. None although there are some: output_is_broken. */
 struct slice output_ready(struct output *o, uint64_t durable);
 /* The first n of them were. */
 void output_sent(struct output *o, size_t n);
 /* Gives memory back while nothing is in it. */
 void output_trim(struct output *o);
-/* Bytes not yet sent. */
+/* There was no memory for what is to be sent: the connection has to be closed. */
+bool output_is_broken(const struct output *o);
+/* Bytes not yet sent; drafts count as they are until they are written. */
 size_t output_pending(const struct output *o);
 /* Bytes allocated. */
 size_t output_held(const struct output *o);

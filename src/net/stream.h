@@ -77,6 +77,9 @@ struct stream {
 
 /* Nothing more of it runs than what is queued here: run is called in this turn or a later one. */
 void stream_queue(struct stream *s);
+/* For drafts of output.bytes (base/drafts.h), written by the thread that sends them. NULL: there is
+ * to be none, since no thread but the loop's sends. */
+struct drafts *stream_drafts(struct stream *s);
 /* All that was appended since the last mark may leave when `version` is durable; 0: at once. */
 void stream_mark(struct stream *s, uint64_t version);
 /* Appends a whole message, with its mark; sent at the end of the turn. Everything before it must

@@ -382,16 +382,22 @@ void reply_key(struct resp_writer *w, enum format format, struct slice key)
     resp_bulk_end(w, mark);
 }
 
+static void write_value(struct slice value, unsigned how, struct buf *out)
+{
+    struct resp_writer w = {.out = out};
+    /* Text is a little longer than MessagePack. */
+    struct resp_mark mark = resp_bulk_begin(&w, value.len + value.len / 8);
+    format_write_value((enum format)how, value, out);
+    resp_bulk_end(&w, mark);
+}
+
 void reply_value(struct resp_writer *w, enum format format, struct slice value)
 {
     if (format == FORMAT_MSGPACK) {
         resp_bulk(w, value);
-        return;
+    } else {
+        resp_draft(w, value, write_value, format);
     }
-    /* Text is a little longer than MessagePack. */
-    struct resp_mark mark = resp_bulk_begin(w, value.len + value.len / 8);
-    format_write_value(format, value, w->out);
-    resp_bulk_end(w, mark);
 }
 
 void reply_entry(struct resp_writer *w, enum format format, struct slice key,

@@ -153,7 +153,7 @@ enum err command_call(struct request *rq)
 /* What was written from `mark` on is dropped, with what is known about it. */
 static void reply_cut(struct request *rq, size_t mark)
 {
-    rq->w->out->len = mark;
+    resp_cut(rq->w, mark);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->reply_cut != NULL)
             (*f)->reply_cut(rq->client, rq->client->link->stream_base + mark);

@@ -133,6 +133,7 @@ static enum err run_and_keep(struct request *rq, struct overlay *o, const struct
     size_t mark = w->out->len;
     unsigned changes = engine_overlay_changes(o);
     w->proto = 2;
+    w->drafts = NULL;
     enum err r = rq->command->run(rq);
     w->proto = proto;
     if (r == OK && w->out->is_failed) {

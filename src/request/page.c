@@ -10,6 +10,11 @@
 #define CURSOR_HEAD_BYTES 9   /* format, fingerprint */
 #define CURSOR_CHARS_MAX 8192 /* more than any place takes: a key, a row of an index */
 
+/* Of entries that are not written yet. What is written of them is shorter than a page may be: no
+ * byte of a key or a value takes more than 16 (a false in JSON has 6 with its comma). */
+#define KEPT_BYTES_MAX (256 * 1024)
+_Static_assert(KEPT_BYTES_MAX * 16 < LIST_PAGE_BYTES_MAX, "a page may be too long");
+
 static void reply_cursor(struct request *rq, const struct page *p)
 {
     buf_clear(rq->scratch, SIZE_MAX);
@@ -117,21 +122,40 @@ enum err options_page(struct options *o, struct page *p, struct page_args *a, bo
 
 /* ---- entries ---- */
 
+/* An entry of a page as it is kept until it is written. After it come the key and the value. */
+struct kept {
+    uint64_t version;
+    int64_t expiry_ms;
+    uint32_t key_bytes, value_bytes;
+};
+
 void page_fini(struct page *p)
 {
     where_unref(p->where);
-    buf_fini(&p->entries);
+    buf_fini(&p->kept);
+    buf_fini(&p->written);
     buf_fini(&p->last);
 }
 
 size_t page_bytes(const struct page *p)
 {
-    return p->entries.cap + p->last.cap;
+    return p->kept.cap + p->written.cap + p->last.cap;
 }
 
 bool page_is_full(const struct page *p)
 {
-    return p->rows == p->limit || p->entries.len >= LIST_PAGE_BYTES_MAX;
+    return p->rows == p->limit || p->written.len >= LIST_PAGE_BYTES_MAX;
+}
+
+/* ---- writing ---- */
+
+/* How entries are written. */
+enum { HOW_FORMAT = 3, HOW_RESP3 = 4, HOW_KEYS_ONLY = 8, HOW_WITH_EXPIRY = 16 };
+
+static unsigned how_of(const struct request *rq, const struct page *p)
+{
+    return (unsigned)rq->format | (rq->client->proto == 3 ? HOW_RESP3 : 0) |
+           (p->keys_only ? HOW_KEYS_ONLY : 0) | (p->with_expiry ? HOW_WITH_EXPIRY : 0);
 }
 
 /* [k, v, vs, expiry ms or nil] */
@@ -151,27 +175,70 @@ static void reply_expiring_entry(struct resp_writer *w, enum format format, stru
     }
 }
 
+static void write_kept(struct slice kept, unsigned how, struct buf *out)
+{
+    struct resp_writer w = {.out = out, .proto = (how & HOW_RESP3) != 0 ? 3 : 2};
+    enum format format = (enum format)(how & HOW_FORMAT);
+    const uint8_t *p = kept.data;
+    const uint8_t *end = p + kept.len;
+    while (p != end) {
+        struct kept head;
+        memcpy(&head, p, sizeof head);
+        p += sizeof head;
+        struct slice key = slice_of(p, head.key_bytes);
+        p += head.key_bytes;
+        struct entry entry = {.value = slice_of(p, head.value_bytes),
+                              .version = head.version,
+                              .expiry_ms = head.expiry_ms};
+        p += head.value_bytes;
+        if ((how & HOW_KEYS_ONLY) != 0) {
+            reply_key(&w, format, key);
+        } else if ((how & HOW_WITH_EXPIRY) != 0) {
+            reply_expiring_entry(&w, format, key, &entry);
+        } else {
+            reply_entry(&w, format, key, &entry);
+        }
+    }
+}
+
+static void keep(struct page *p, struct slice key, const struct entry *entry)
+{
+    struct kept head = {.key_bytes = (uint32_t)key.len};
+    if (!p->keys_only) {
+        head.version = entry->version;
+        head.expiry_ms = entry->expiry_ms;
+        head.value_bytes = (uint32_t)entry->value.len;
+    }
+    uint8_t *to = buf_reserve(&p->kept, sizeof head + head.key_bytes + head.value_bytes);
+    if (to == NULL) return;
+    memcpy(to, &head, sizeof head);
+    to += sizeof head;
+    bytes_copy(to, key.data, key.len);
+    to += key.len;
+    if (head.value_bytes > 0) bytes_copy(to, entry->value.data, entry->value.len);
+    p->kept.len += sizeof head + head.key_bytes + head.value_bytes;
+}
+
 void page_add(struct request *rq, struct page *p, struct slice key, const struct entry *entry,
               struct slice place)
 {
-    struct resp_writer w = {.out = &p->entries, .proto = rq->client->proto};
-    size_t before = p->entries.cap;
+    size_t before = page_bytes(p);
     p->rows++;
-    if (p->keys_only) {
-        reply_key(&w, rq->format, key);
-    } else if (p->with_expiry) {
-        reply_expiring_entry(&w, rq->format, key, entry);
-    } else {
-        reply_entry(&w, rq->format, key, entry);
+    keep(p, key, entry);
+    if (p->kept.len > KEPT_BYTES_MAX || p->written.len > 0) {
+        /* A long page, whose bytes are counted from now on. */
+        write_kept(buf_slice(&p->kept), how_of(rq, p), &p->written);
+        if (p->kept.is_failed) p->written.is_failed = true;
+        buf_clear(&p->kept, 2 * KEPT_BYTES_MAX);
     }
-    client_memory_grow(rq->env, p->entries.cap - before);
     buf_clear(&p->last, SIZE_MAX);
     buf_append(&p->last, place.data, place.len);
+    client_memory_grow(rq->env, page_bytes(p) - before);
 }
 
 enum err page_reply(struct request *rq, const struct page *p, bool is_done)
 {
-    if (p->entries.is_failed || p->last.is_failed) {
+    if (p->kept.is_failed || p->written.is_failed || p->last.is_failed) {
         return error_set(&rq->error, ERR_NOMEM, "no memory for the page");
     }
     resp_array(rq->w, 2);
@@ -181,6 +248,7 @@ enum err page_reply(struct request *rq, const struct page *p, bool is_done)
         reply_cursor(rq, p);
     }
     resp_array(rq->w, p->rows);
-    buf_append(rq->w->out, p->entries.data, p->entries.len);
+    buf_append(rq->w->out, p->written.data, p->written.len);
+    if (p->kept.len > 0) resp_draft(rq->w, buf_slice(&p->kept), write_kept, how_of(rq, p));
     return OK;
 }

@@ -17,7 +17,8 @@ struct page {
     uint64_t limit, rows;
     uint64_t fingerprint;
     struct row_filter *where; /* owned reference; NULL = every entry */
-    struct buf entries;       /* encoded */
+    struct buf kept;          /* entries, to be written when the page is sent ... */
+    struct buf written;       /* ... or, when it is a long one, as they are answered */
     struct buf last;          /* the place of the last of them */
 };
 

@@ -223,6 +223,7 @@ static enum err exec_run(struct request *rq)
     uint64_t created = c->entered.created;
     enum format format = c->format;
     turn_exec(rq->env, c->txn.multi);
+    rq->w->drafts = NULL; /* the length of the reply has a limit */
     enum err r = exec_attempt(rq);
     if (r != OK) {
         c->database = database;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* "$123\r\n": the guess of resp_bulk_begin, right for 100 to 999 bytes, otherwise content is moved.
- */
-#define BULK_HEADER_GUESS 6
+#define DRAFT_BYTES_MIN 256 /* shorter ones are written sooner than they are kept for later */
+
+#define DRAFT_BYTES_MIN 256 /* shorter ones are written sooner than they are copied and counted */
 
 static void write_header(struct buf *out, char type, uint64_t n)
 {
@@ -170,6 +170,22 @@ void resp_replay(struct resp_writer *w, struct slice reply)
         }
         at += len;
     }
+}
+
+void resp_draft(struct resp_writer *w, struct slice draft, draft_write *write, unsigned how)
+{
+    if (w->drafts == NULL || draft.len < DRAFT_BYTES_MIN) {
+        write(draft, how, w->out);
+        return;
+    }
+    buf_append(w->out, draft.data, draft.len);
+    drafts_add(w->drafts, w->out, draft.len, write, how);
+}
+
+void resp_cut(struct resp_writer *w, size_t len)
+{
+    w->out->len = len;
+    if (w->drafts != NULL) drafts_cut(w->drafts, len);
 }
 
 struct resp_mark resp_bulk_begin(struct resp_writer *w, size_t bytes_guess)

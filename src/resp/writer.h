@@ -5,11 +5,15 @@
 #define RESP_WRITER_H
 
 #include "base/buf.h"
+#include "base/drafts.h"
 #include "base/err.h"
 
 struct resp_writer {
     struct buf *out; /* borrowed */
     int proto;       /* 2 or 3 */
+    /* Borrowed; of out. NULL: all is written at once, which whoever looks at what was written sees
+     * to before anything is. */
+    struct drafts *drafts;
 };
 
 void resp_simple(struct resp_writer *w, const char *text);
@@ -41,6 +45,12 @@ void resp_text(struct resp_writer *w, struct slice text);
 /* A whole reply that was written with proto 2, in the protocol of `w`. Of what the commands write,
  * only the nils differ: there must be no map, set or text in it. */
 void resp_replay(struct resp_writer *w, struct slice reply);
+
+/* A part of the reply that may be written when it is sent: at once when it is short, or there are no
+ * drafts. What it becomes is at least a byte. Not within a bulk. */
+void resp_draft(struct resp_writer *w, struct slice draft, draft_write *write, unsigned how);
+/* What was written after the first `len` bytes of out is dropped. */
+void resp_cut(struct resp_writer *w, size_t len);
 
 /* A bulk whose length is not known yet: begin with a guess of its bytes, append to w->out, end with
  * what begin gave. A guess with another number of digits costs a move of the content, no more. */

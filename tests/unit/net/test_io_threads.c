@@ -46,7 +46,7 @@ static void each_item_is_run_once(void **state)
             size_t count = (size_t)round % (ITEMS + 1);
             unsigned before[ITEMS];
             for (size_t i = 0; i < ITEMS; i++) before[i] = items[i].runs;
-            io_threads_run(t, run, list, count);
+            io_threads_run(t, run, list, count, IO_ITEMS_EACH);
             for (size_t i = 0; i < ITEMS; i++)
                 assert_int_equal(items[i].runs, before[i] + (i < count));
         }
@@ -67,7 +67,7 @@ static void helpers_take_their_share(void **state)
         items[i].sleep_us = 1000;
         list[i] = &items[i];
     }
-    io_threads_run(t, run, list, ITEMS);
+    io_threads_run(t, run, list, ITEMS, IO_ITEMS_EACH);
     for (size_t i = 0; i < ITEMS; i++) by_others += !pthread_equal(items[i].by, pthread_self());
     assert_true(by_others > 0);
     assert_int_equal(io_threads_helped(t), by_others);
@@ -83,12 +83,31 @@ static void few_items_are_the_callers(void **state)
     struct io_threads *t = io_threads_new(3);
     assert_non_null(t);
     for (size_t i = 0; i < IO_ITEMS_MIN - 1; i++) list[i] = &items[i];
-    io_threads_run(t, run, list, IO_ITEMS_MIN - 1);
+    io_threads_run(t, run, list, IO_ITEMS_MIN - 1, IO_ITEMS_EACH);
     for (size_t i = 0; i < IO_ITEMS_MIN - 1; i++) {
         assert_int_equal(items[i].runs, 1);
         assert_true(pthread_equal(items[i].by, pthread_self()));
     }
     assert_int_equal(io_threads_helped(t), 0);
+    io_threads_free(t);
+}
+
+static void of_long_items_few_are_shared_too(void **state)
+{
+    struct item items[2];
+    void *list[2] = {&items[0], &items[1]};
+    (void)state;
+    memset(items, 0, sizeof items);
+    items[0].sleep_us = items[1].sleep_us = 200000; /* longer than a helper needs to wake */
+    struct io_threads *t = io_threads_new(3);
+    assert_non_null(t);
+    io_threads_run(t, run, list, 2, 1);
+    assert_int_equal(items[0].runs, 1);
+    assert_int_equal(items[1].runs, 1);
+    uint64_t helped = io_threads_helped(t);
+    assert_in_range(helped, 1, 2); /* two may be quicker than the caller */
+    io_threads_run(t, run, list, 1, 1);
+    assert_int_equal(io_threads_helped(t), helped);
     io_threads_free(t);
 }
 
@@ -98,7 +117,7 @@ static void without_threads_the_caller_does_all(void **state)
     void *list[ITEMS];
     (void)state;
     for (size_t i = 0; i < ITEMS; i++) list[i] = &items[i];
-    io_threads_run(NULL, run, list, ITEMS);
+    io_threads_run(NULL, run, list, ITEMS, IO_ITEMS_EACH);
     for (size_t i = 0; i < ITEMS; i++) assert_int_equal(items[i].runs, 1);
     assert_int_equal(io_threads_helped(NULL), 0);
     io_threads_free(NULL);
@@ -108,6 +127,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_item_is_run_once),
+        cmocka_unit_test(of_long_items_few_are_shared_too),
         cmocka_unit_test(helpers_take_their_share),
         cmocka_unit_test(few_items_are_the_callers),
         cmocka_unit_test(without_threads_the_caller_does_all),

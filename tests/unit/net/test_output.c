@@ -216,6 +216,106 @@ static void limits_of_0_are_none_and_the_hard_one_is_at_once(void **state)
     output_fini(&o);
 }
 
+/* ---- drafts ---- */
+
+/* Each byte three times. */
+static void thrice(struct slice draft, unsigned how, struct buf *out)
+{
+    assert_int_equal(how, 3);
+    for (size_t i = 0; i < draft.len * 3; i++) buf_append_byte(out, draft.data[i / 3]);
+}
+
+static void draft(struct output *o, const char *text, uint64_t version, uint64_t durable)
+{
+    buf_append_str(&o->bytes, text);
+    drafts_add(&o->drafts, &o->bytes, strlen(text), thrice, 3);
+    output_mark(o, version, durable);
+}
+
+/* What stands before a draft in what may go, and what comes after it, is sent with it. */
+static void drafts_are_written_when_they_are_to_be_sent(void **state)
+{
+    struct output o;
+    output_init(&o);
+    reply(&o, "ab", 0, 5);
+    draft(&o, "cd", 0, 5);
+    reply(&o, "e", 0, 5);
+    draft(&o, "f", 7, 5);
+    reply(&o, "g", 7, 5);
+    assert_int_equal(output_pending(&o), 7);
+    expect_ready(&o, 5, "abcccddde");
+    assert_int_equal(o.drafts_written, 1);
+    assert_int_equal(output_pending(&o), 7 + 4);
+    expect_ready(&o, 7, "abcccddde"); /* it is written already */
+    output_sent(&o, 3);
+    expect_ready(&o, 7, "ccddde");
+    assert_int_equal(o.base + o.sent, 0); /* until all of it is sent */
+    assert_int_equal(output_pending(&o), 6 + 2);
+    output_sent(&o, 6);
+    assert_int_equal(o.base + o.sent, 5);
+    expect_ready(&o, 6, "");
+    assert_false(output_is_empty(&o));
+    expect_ready(&o, 7, "fffg");
+    assert_int_equal(o.drafts_written, 2);
+    output_sent(&o, 4);
+    assert_true(output_is_empty(&o));
+    assert_int_equal(o.base + o.sent, 7);
+    assert_int_equal(output_pending(&o), 0);
+    reply(&o, "h", 0, 7);
+    expect_ready(&o, 7, "h");
+    output_sent(&o, 1);
+    assert_true(output_held(&o) > 0);
+    output_trim(&o);
+    assert_int_equal(output_held(&o), o.mark_cap * sizeof *o.marks);
+    output_fini(&o);
+}
+
+/* More than that is sent from where it is; what is written at once is bounded. */
+static void much_before_a_draft_is_not_copied(void **state)
+{
+    enum { LONG = 40 * 1024, DRAFTS = 200, EACH = 2000 };
+    static char plain[LONG + 1];
+    static char each[EACH + 1];
+    struct output o;
+    size_t sent = 0;
+    memset(plain, 'p', LONG);
+    memset(each, 'd', EACH);
+    output_init(&o);
+    reply(&o, plain, 0, 0);
+    for (int i = 0; i < DRAFTS; i++) draft(&o, each, 0, 0);
+    struct slice ready = output_ready(&o, 0);
+    assert_int_equal(ready.len, LONG);
+    assert_ptr_equal(ready.data, o.bytes.data);
+    output_sent(&o, LONG);
+    while (!output_is_empty(&o)) {
+        ready = output_ready(&o, 0);
+        assert_in_range(ready.len, 1, 256 * 1024 + 3 * EACH);
+        output_sent(&o, ready.len);
+        sent += ready.len;
+    }
+    assert_int_equal(sent, 3 * DRAFTS * EACH);
+    output_fini(&o);
+}
+
+static void no_memory(struct slice draft, unsigned how, struct buf *out)
+{
+    (void)buf_reserve(out, SIZE_MAX);
+}
+
+static void a_draft_that_is_lost_breaks_the_output(void **state)
+{
+    struct output o;
+    output_init(&o);
+    reply(&o, "ab", 0, 0);
+    buf_append_str(&o.bytes, "c");
+    drafts_add(&o.drafts, &o.bytes, 1, no_memory, 0);
+    output_mark(&o, 0, 0);
+    assert_false(output_is_broken(&o));
+    expect_ready(&o, 0, "");
+    assert_true(output_is_broken(&o));
+    output_fini(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +328,9 @@ int main(void)
         cmocka_unit_test(marks_keep_their_order_when_there_are_more),
         cmocka_unit_test(moving_what_is_left_releases_nothing),
         cmocka_unit_test(random_replies_leave_in_order_and_never_early),
+        cmocka_unit_test(drafts_are_written_when_they_are_to_be_sent),
+        cmocka_unit_test(much_before_a_draft_is_not_copied),
+        cmocka_unit_test(a_draft_that_is_lost_breaks_the_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

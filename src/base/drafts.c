@@ -1,0 +1,91 @@
+#include "base/drafts.h"
+
+#include "base/mem.h"
+
+void drafts_fini(struct drafts *d)
+{
+    mem_free(d->items);
+    *d = (struct drafts){0};
+}
+
+static struct draft *draft_at(const struct drafts *d, size_t i)
+{
+    return &d->items[d->first + i];
+}
+
+static void make_room(struct drafts *d)
+{
+    if (d->first + d->count < d->cap) return;
+    if (d->first >= d->count && d->first > 0) {
+        memcpy(d->items, draft_at(d, 0), d->count * sizeof *d->items);
+    } else {
+        size_t cap = d->cap == 0 ? 4 : d->cap * 2;
+        struct draft *items = mem_alloc(cap * sizeof *items);
+        for (size_t i = 0; i < d->count; i++) items[i] = *draft_at(d, i);
+        mem_free(d->items);
+        d->items = items;
+        d->cap = cap;
+    }
+    d->first = 0;
+}
+
+void drafts_add(struct drafts *d, const struct buf *text, size_t len, draft_write *write,
+                unsigned how)
+{
+    if (text->is_failed) return; /* it is not there; nothing of the text will be used */
+    make_room(d);
+    *draft_at(d, d->count++) = (struct draft){
+        .start = text->len - len, .len = len, .write = write, .how = how};
+}
+
+size_t drafts_start(const struct drafts *d)
+{
+    return d->count == 0 ? SIZE_MAX : draft_at(d, 0)->start;
+}
+
+void drafts_cut(struct drafts *d, size_t len)
+{
+    while (d->count > 0 && draft_at(d, d->count - 1)->start >= len) d->count--;
+}
+
+void drafts_pass(struct drafts *d, size_t start)
+{
+    while (d->count > 0 && draft_at(d, 0)->start < start) {
+        d->first++;
+        d->count--;
+    }
+    if (d->count == 0) d->first = 0;
+}
+
+void drafts_shift(struct drafts *d, size_t n)
+{
+    for (size_t i = 0; i < d->count; i++) draft_at(d, i)->start -= n;
+}
+
+size_t drafts_write(const struct drafts *d, const struct buf *text, size_t from, size_t end,
+                    size_t enough, struct buf *out)
+{
+    size_t at = from;
+    for (size_t i = 0; at < end && out->len < enough; i++) {
+        size_t start = i < d->count ? draft_at(d, i)->start : end;
+        if (start > end) start = end;
+        size_t plain = start - at;
+        if (plain >= enough - out->len) {
+            plain = enough - out->len;
+            buf_append(out, text->data + at, plain);
+            return at + plain;
+        }
+        buf_append(out, text->data + at, plain);
+        at = start;
+        if (at == end) break;
+        const struct draft *draft = draft_at(d, i);
+        draft->write(slice_of(text->data + at, draft->len), draft->how, out);
+        at += draft->len;
+    }
+    return at;
+}
+
+size_t drafts_held(const struct drafts *d)
+{
+    return d->cap * sizeof *d->items;
+}

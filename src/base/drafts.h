@@ -1,0 +1,48 @@
+/* drafts: parts of a text that are not written yet. What stands in the text in their place is what
+ * they are written from, so that the text can be made on one thread, and written on another, when
+ * it is needed. A text (struct buf) and its drafts belong to one thread at a time.
+ *
+ *   text     *2\r\n $1\r\n0\r\n [key, value, key, value] :1\r\n
+ *                                |--- a draft ------|
+ *   written  *2\r\n $1\r\n0\r\n *2\r\n$3\r\n["a"] ... :1\r\n
+ */
+#ifndef BASE_DRAFTS_H
+#define BASE_DRAFTS_H
+
+#include "base/buf.h"
+
+/* Appends what the draft says to out, at least a byte; `how` is the caller's. Any thread. */
+typedef void draft_write(struct slice draft, unsigned how, struct buf *out);
+
+struct draft {
+    size_t start, len; /* in the text */
+    draft_write *write;
+    unsigned how;
+};
+
+struct drafts {
+    struct draft *items; /* owned; `count` of them from `first` on, in the order of the text */
+    size_t first, count, cap;
+};
+
+void drafts_fini(struct drafts *d);
+/* The last `len` bytes of the text are a draft. */
+void drafts_add(struct drafts *d, const struct buf *text, size_t len, draft_write *write,
+                unsigned how);
+/* Where the first draft begins; SIZE_MAX = there is none. */
+size_t drafts_start(const struct drafts *d);
+/* The text ends at `len` now: drafts after it are gone. */
+void drafts_cut(struct drafts *d, size_t len);
+/* Nobody needs the text before `start` any more: drafts there are gone. */
+void drafts_pass(struct drafts *d, size_t start);
+/* The first n bytes were taken off the text, and drafts_pass was called for them. */
+void drafts_shift(struct drafts *d, size_t n);
+/* Appends the text from `from` to `end` to out, with its drafts written: as much as is begun before
+ * out has `enough` bytes. Where it has stopped. All before `from` was passed, and no draft lies
+ * across `from` or `end`. Errors are sticky in out. */
+size_t drafts_write(const struct drafts *d, const struct buf *text, size_t from, size_t end,
+                    size_t enough, struct buf *out);
+/* Bytes allocated. */
+size_t drafts_held(const struct drafts *d);
+
+#endif
