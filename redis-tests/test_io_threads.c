@@ -2,6 +2,7 @@
  * its own replies, in order, and none before what it says is on disk. tsan server: yes
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "certs.h"
 #include "client.h"
 #include "group.h"
+#include "http2.h"
 #include "load_help.h"
 #include "tunnel.h"
 
@@ -173,6 +175,39 @@ static void what_was_acknowledged_is_kept(void **state)
     }
 }
 
+/* What comes over one connection is nobody else's, though many are received from at once. */
+static void requests_of_http2_are_their_own(void **state)
+{
+    enum { REQUESTS = 4 };
+    struct h2 *conns[TLS_CLIENTS];
+    int32_t ids[TLS_CLIENTS][REQUESTS];
+    (void)state;
+    for (size_t i = 0; i < TLS_CLIENTS; i++) {
+        conns[i] = h2_open(server);
+        h2_expect(conns[i], 200, "{'result':'PONG'}", "GET /ping", NULL, NULL);
+    }
+    long long reads = load_info(c, "io_threaded_reads_processed");
+    for (int round = 0; round < ROUNDS; round++) {
+        char text[64];
+        assert_int_equal(kill(testserver_pid(server), SIGSTOP), 0);
+        for (int i = 0; i < TLS_CLIENTS; i++) {
+            for (int k = 0; k < REQUESTS; k++) {
+                snprintf(text, sizeof text, "GET /echo/%d-%d-%d", round, i, k);
+                ids[i][k] = h2_ask(conns[i], text, NULL, NULL);
+            }
+        }
+        assert_int_equal(kill(testserver_pid(server), SIGCONT), 0);
+        for (int i = 0; i < TLS_CLIENTS; i++) {
+            for (int k = 0; k < REQUESTS; k++) {
+                snprintf(text, sizeof text, "{\"result\":\"%d-%d-%d\"}", round, i, k);
+                assert_string_equal(h2_wait(conns[i], ids[i][k])->body, text);
+            }
+        }
+    }
+    assert_true(load_info(c, "io_threaded_reads_processed") > reads);
+    for (size_t i = 0; i < TLS_CLIENTS; i++) h2_close(conns[i]);
+}
+
 static void tls_is_helped_too(void **state)
 {
     redisContext *tls[TLS_CLIENTS];
@@ -217,7 +252,8 @@ static int start(void **state)
                           "--tls-auth-clients",
                           "no",
                           NULL};
-    server = testserver_start(&(struct testserver_options){.args = args, .has_tls = true});
+    server = testserver_start(
+        &(struct testserver_options){.args = args, .has_tls = true, .has_http = true});
     return 0;
 }
 
@@ -236,7 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_client_gets_its_own_replies), TEST(those_that_go_take_nobody_with_them),
         TEST(large_values_come_whole),          TEST(tls_is_helped_too),
-        TEST(what_was_acknowledged_is_kept),
+        TEST(requests_of_http2_are_their_own),  TEST(what_was_acknowledged_is_kept),
     };
     load_seed();
     return cmocka_run_group_tests(tests, start, stop);

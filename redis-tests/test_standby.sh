@@ -11,7 +11,7 @@ if ! pg_can; then
     finish
 fi
 export NODE_BIN=$PWD/build/asan/tupled
-options=(--lease 600 --postgresql-durability provider --leader-wait 10000)
+options=(--lease 600 --postgresql-durability provider --leader-wait 10000 --io-threads 4)
 
 http() { # node, words of curl
     local port
@@ -182,7 +182,7 @@ same "both nodes serve" "1 1" "$(node 2 KV.GET '["a"]') $(node 3 KV.GET '["a"]')
 
 # ---- the leader is cut off -------------------------------------------------------------------------
 
-node_start 1 "${options[@]::6}"
+node_start 1 "${options[@]::8}"
 node_says 1 'standing by: node[23]/.* leads'
 node_listens 1
 leads=2
@@ -203,7 +203,7 @@ node_says $leads 'does not lead any more'
 if node_leads 1; then
     node_signal 1 -TERM
     node_gone 1
-    node_start 1 "${options[@]::6}"
+    node_start 1 "${options[@]::8}"
     node_says 1 'standing by: node[23]/.* leads'
     node_listens 1
 fi

@@ -216,7 +216,6 @@ struct http {
     const char *(*why_not_ready)(void *arg);
     void *ready_arg;
     bool is_stopping;                 /* the server: connections end after what is under way */
-    uint8_t input[16 * 1024];         /* what came for HTTP/2, until it is taken */
     struct connect_watching *changed; /* with something to tell: connect_watch.c */
     int64_t date_s;
     char date[40];

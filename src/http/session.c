@@ -12,6 +12,7 @@
 #include "request/observe.h"
 
 #define READ_BYTES (16 * 1024)
+_Static_assert(READ_BYTES <= STREAM_INPUT_BYTES, "more is read than there is room for");
 #define READ_BIG_BYTES (1024 * 1024)
 /* What one read may bring to do: the next is smaller when it was more, so that no peer that sends
  * what is much work for few bytes keeps the others waiting; larger when it was much less. */
@@ -163,7 +164,7 @@ static uint8_t *session_room(struct stream *stream, size_t *size)
     struct session_http *s = stream->session;
     if (s->kind == SESSION_HTTP2 || s->drops_input) {
         *size = s->read_bytes;
-        return s->http->input;
+        return stream_input(stream);
     }
     size_t wanted = read_size(s);
     uint8_t *p = http1_room(&s->reader, wanted, size);
@@ -282,7 +283,7 @@ static void session_received(struct stream *stream, size_t bytes)
     s->got_bytes = bytes;
     s->got_us = clock_mono_us();
     if (s->kind == SESSION_HTTP2) {
-        if (!http2_receive(s, slice_of(s->http->input, bytes))) stream_kill(stream);
+        if (!http2_receive(s, slice_of(stream_input(stream), bytes))) stream_kill(stream);
         return;
     }
     if (s->drops_input) return;

@@ -97,6 +97,7 @@ void conn_free(struct conn *c)
               !c->is_flush_queued);
     if (c->tls != NULL) tls_free(c->tls);
     close(c->stream.link.fd);
+    conn_give_input(c);
     output_fini(&c->stream.output);
     mem_free(c);
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "net/net_int.h"
 
 #define LOOK_EVERY 16          /* connections between two looks at the clock */
@@ -127,16 +128,39 @@ static void conn_receive_ahead(void *item)
     c->received.is_taken = true;
 }
 
+uint8_t *stream_input(struct stream *s)
+{
+    struct conn *c = conn_of(s);
+    struct net *n = s->net;
+    if (c->input == NULL && n->input_count > 0) c->input = n->inputs[--n->input_count];
+    if (c->input == NULL) c->input = mem_alloc(STREAM_INPUT_BYTES);
+    return c->input;
+}
+
+void conn_give_input(struct conn *c)
+{
+    struct net *n = c->stream.net;
+    if (c->input == NULL) return;
+    if (n->input_count < CONNS_AT_ONCE) {
+        n->inputs[n->input_count++] = c->input;
+    } else {
+        mem_free(c->input);
+    }
+    c->input = NULL;
+}
+
 /* After conn_receive: the protocol knows of it. */
 static void receive_end(struct conn *c)
 {
     struct net *n = c->stream.net;
     c->received.is_there = true;
-    if (c->received.bytes <= 0 || c->stream.state != STREAM_OPEN) return;
-    size_t bytes = (size_t)c->received.bytes;
-    if (!c->received.is_taken) c->stream.protocol->received(&c->stream, bytes);
-    n->turn_bytes += bytes;
-    n->options.counts->in_bytes += bytes;
+    if (c->received.bytes > 0 && c->stream.state == STREAM_OPEN) {
+        size_t bytes = (size_t)c->received.bytes;
+        if (!c->received.is_taken) c->stream.protocol->received(&c->stream, bytes);
+        n->turn_bytes += bytes;
+        n->options.counts->in_bytes += bytes;
+    }
+    conn_give_input(c);
 }
 
 /* What was received is used. */

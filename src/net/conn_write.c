@@ -228,10 +228,10 @@ void conn_on_writable(struct ev_loop *loop, ev_io *io, int events)
     if (c->tls != NULL && tls_read_wants_write(c->tls)) conn_queue_read(c);
     if (c->stream.net->io != NULL) {
         conn_queue_flush(c); /* together with others */
-        return;
+    } else {
+        conn_flush(c);
     }
-    conn_flush(c);
-    /* It may have stopped running commands because this much was unsent. */
+    /* It may have stopped running commands because so much was unsent. */
     if (c->stream.state == STREAM_OPEN && stream_pending(&c->stream) < c->stream.pause_bytes) {
         stream_queue(&c->stream);
     }

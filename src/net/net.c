@@ -296,6 +296,7 @@ void net_free(struct net *n)
     if (n == NULL) return;
     net_close(n);
     io_threads_free(n->io);
+    for (size_t i = 0; i < n->input_count; i++) mem_free(n->inputs[i]);
     tls_context_free(n->tls);
     htab_fini(&n->peers);
     ev_loop_destroy(n->loop);

@@ -54,6 +54,7 @@ struct conn {
     bool is_finishing;     /* the server stops, and waits for the end of this one */
     bool is_overrun;       /* what was written to it was dropped: to be killed */
     struct conn_received received;
+    uint8_t *input; /* owned; what stream_input gave; NULL = nothing */
     struct conn_sending sending;
     uint64_t drafts_counted; /* of output.drafts_written */
     const char *overrun_why; /* NULL = its output was over the limit */
@@ -109,6 +110,8 @@ struct net {
     struct conn *shaking_first, **shaking_last;
     size_t shaking_count;
     struct conn *dying;
+    uint8_t *inputs[CONNS_AT_ONCE]; /* owned; for stream_input, that nobody has */
+    size_t input_count;
     bool is_queue_first; /* the next turn begins with run_first */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
     int64_t turn_begin_us, now_us;          /* now_us: as last looked at */
@@ -164,6 +167,8 @@ void conn_unhold(struct conn *c);
 void conn_free(struct conn *c);
 
 /* conn_read.c */
+/* What stream_input gave is nobody's again. */
+void conn_give_input(struct conn *c);
 void conn_on_readable(struct ev_loop *loop, ev_io *io, int events);
 /* Runs what it has; loop's run queue. */
 void conn_run(struct conn *c);

@@ -22,6 +22,8 @@ struct stream;
 
 /* With so much unsent, protocols run nothing, and what comes meanwhile stays in the socket. */
 #define STREAM_PAUSE_BYTES (1u << 20)
+/* Of stream_input. */
+#define STREAM_INPUT_BYTES ((size_t)64 * 1024)
 
 enum stream_state { STREAM_HANDSHAKE, STREAM_OPEN, STREAM_DRAINING, STREAM_DEAD };
 
@@ -36,7 +38,9 @@ struct protocol {
     /* May more be received now? While not, net looks only whether the peer has ended, and looks
      * again after run. */
     bool (*wants_input)(const struct stream *s);
-    /* Where what comes may be put: *size bytes, at least 1. NULL: the stream was killed. */
+    /* Where what comes may be put: *size bytes, at least 1. It is nobody else's until `received` has
+     * returned, as several streams are received from at once: stream_input gives such room, for a
+     * protocol that keeps nothing of it. NULL: the stream was killed. */
     uint8_t *(*room)(struct stream *s, size_t *size);
     /* `bytes` have come there. run is called next. */
     void (*received)(struct stream *s, size_t bytes);
@@ -77,6 +81,8 @@ struct stream {
 
 /* Nothing more of it runs than what is queued here: run is called in this turn or a later one. */
 void stream_queue(struct stream *s);
+/* STREAM_INPUT_BYTES, for `room`: the stream's own until `received` has returned. */
+uint8_t *stream_input(struct stream *s);
 /* For drafts of output.bytes (base/drafts.h), written by the thread that sends them. NULL: there is
  * to be none, since no thread but the loop's sends. */
 struct drafts *stream_drafts(struct stream *s);

@@ -3,7 +3,6 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-#define READ_BYTES ((size_t)64 * 1024)
 #define PAUSE_BYTES ((size_t)64 * 1024) /* who sends for somebody with so much unsent is not read */
 
 enum side { DOWN, UP }; /* to the client, to the leader */
@@ -22,8 +21,6 @@ struct relay {
     unsigned forgotten;
     struct relay *next, *prev; /* node->relays */
 };
-
-static uint8_t input[READ_BYTES]; /* used within one call of the loop */
 
 static struct relay_end *end_of(const struct stream *s)
 {
@@ -53,15 +50,14 @@ static bool end_wants_input(const struct stream *s)
 
 static uint8_t *end_room(struct stream *s, size_t *size)
 {
-    (void)s;
-    *size = sizeof input;
-    return input;
+    *size = STREAM_INPUT_BYTES;
+    return stream_input(s);
 }
 
 static void end_received(struct stream *s, size_t bytes)
 {
     struct stream *to = other_of(end_of(s))->stream;
-    if (to != NULL) stream_append(to, slice_of(input, bytes), 0);
+    if (to != NULL) stream_append(to, slice_of(stream_input(s), bytes), 0);
 }
 
 /* The peer sends nothing more. The leader's end is the connection's; the client may still want what

@@ -154,7 +154,7 @@ enum { HOW_FORMAT = 3, HOW_RESP3 = 4, HOW_KEYS_ONLY = 8, HOW_WITH_EXPIRY = 16 };
 
 static unsigned how_of(const struct request *rq, const struct page *p)
 {
-    return (unsigned)rq->format | (rq->client->proto == 3 ? HOW_RESP3 : 0) |
+    return (unsigned)rq->format | (rq->w->proto == 3 ? HOW_RESP3 : 0) |
            (p->keys_only ? HOW_KEYS_ONLY : 0) | (p->with_expiry ? HOW_WITH_EXPIRY : 0);
 }
 
