@@ -1,8 +1,8 @@
 /* io_threads: threads that help the loop with what it would do for many connections one after the
- * other: receiving and sending, what TLS makes of both, decoding what came, and writing what a reply
- * has only a draft of (base/drafts.h). The loop waits for them, and does its share meanwhile, so nothing else of the server runs while they do, and what is
- * the loop's alone needs no lock. A helper that is slow to wake finds nothing left; nobody waits
- * for one that has not begun.
+ * other: receiving and sending, what TLS makes of both, decoding what came, and writing what a
+ * reply has only a draft of (base/drafts.h). The loop waits for them, and does its share meanwhile,
+ * so nothing else of the server runs while they do, and what is the loop's alone needs no lock. A
+ * helper that is slow to wake finds nothing left; nobody waits for one that has not begun.
  *
  * Why not threads that own connections, with messages between them and the loop: commands are
  * evaluated by one thread in any case, so the gain would be that both overlap; the price is that
@@ -16,7 +16,7 @@
 
 #define IO_THREADS_MAX 128
 #define IO_THREADS_BY_DEFAULT_MAX 8
-/* Waking a helper costs the loop about as much as so many items that are a short system call each. */
+/* Waking a helper costs the loop about as much as so many items of a short system call each. */
 #define IO_ITEMS_EACH 4
 /* Fewer of them than this are not worth waking somebody for. */
 #define IO_ITEMS_MIN (2 * IO_ITEMS_EACH)

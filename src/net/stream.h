@@ -38,9 +38,9 @@ struct protocol {
     /* May more be received now? While not, net looks only whether the peer has ended, and looks
      * again after run. */
     bool (*wants_input)(const struct stream *s);
-    /* Where what comes may be put: *size bytes, at least 1. It is nobody else's until `received` has
-     * returned, as several streams are received from at once: stream_input gives such room, for a
-     * protocol that keeps nothing of it. NULL: the stream was killed. */
+    /* Where what comes may be put: *size bytes, at least 1. It is nobody else's until `received`
+     * has returned, as several streams are received from at once: stream_input gives such room, for
+     * a protocol that keeps nothing of it. NULL: the stream was killed. */
     uint8_t *(*room)(struct stream *s, size_t *size);
     /* `bytes` have come there. run is called next. */
     void (*received)(struct stream *s, size_t bytes);

@@ -172,14 +172,14 @@ void resp_replay(struct resp_writer *w, struct slice reply)
     }
 }
 
-void resp_draft(struct resp_writer *w, struct slice draft, draft_write *write, unsigned how)
+void resp_draft(struct resp_writer *w, struct slice draft, draft_write *writes, unsigned how)
 {
     if (w->drafts == NULL || draft.len < DRAFT_BYTES_MIN) {
-        write(draft, how, w->out);
+        writes(draft, how, w->out);
         return;
     }
     buf_append(w->out, draft.data, draft.len);
-    drafts_add(w->drafts, w->out, draft.len, write, how);
+    drafts_add(w->drafts, w->out, draft.len, writes, how);
 }
 
 void resp_cut(struct resp_writer *w, size_t len)
