@@ -91,10 +91,20 @@ is_only_leaks() {
     grep -q 'ERROR: LeakSanitizer' "$out" && ! grep -qE 'ERROR: AddressSanitizer|runtime error' "$out"
 }
 
+# io_threads <title>: how many I/O threads the servers of a test have that do not say it themselves. A small machine
+# makes none, larger ones some: half of the tests by their names have them, and all that run again with TSan.
+io_threads() {
+    local sum
+    read -r sum _ < <(cksum <<<"$1")
+    if [[ $1 == *'(tsan)' ]] || ((sum % 2 == 1)); then echo 4; else echo 1; fi
+}
+
 # run <title> <command>...: run it, count its lines.
 run() {
     local title=$1 start=$SECONDS status counts ok bad skip planned why=''
     shift
+    TUPLED_TEST_IO_THREADS=$(io_threads "$title")
+    export TUPLED_TEST_IO_THREADS
     bounded "$timeout_s" "$@"
     status=$?
     counts=$(awk '

@@ -56,6 +56,8 @@ struct server {
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */
+    unsigned io_threads;   /* where the configuration leaves it to the server: for tests; 0 = by the
+                            * processors */
     bool is_any_tls_port;  /* likewise tls-port ... */
     bool is_any_http_port; /* ... and http-port, ... */
     bool is_any_sentinel_port;

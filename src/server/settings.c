@@ -144,9 +144,10 @@ struct db_options settings_db(const struct server *s)
 
 /* Half of the processors: the others are for the loop's journal, store and reads, and for clients
  * on this machine. Below four there is nothing to be had. */
-static unsigned io_threads(const struct config *c)
+static unsigned io_threads(const struct server *s)
 {
-    if (c->io_threads > 0) return (unsigned)c->io_threads;
+    if (s->config->io_threads > 0) return (unsigned)s->config->io_threads;
+    if (s->io_threads > 0) return s->io_threads;
     unsigned processors = processors_limit();
     if (processors < 4) return 1;
     return processors / 2 < IO_THREADS_BY_DEFAULT_MAX ? processors / 2 : IO_THREADS_BY_DEFAULT_MAX;
@@ -156,7 +157,7 @@ struct net_options settings_net(const struct server *s)
 {
     const struct config *c = s->config;
     return (struct net_options){
-        .io_threads = io_threads(c),
+        .io_threads = io_threads(s),
         .backlog = (int)c->tcp_backlog,
         .is_protected = c->protected_mode == CONFIG_YES && users_are_open(s),
         .keepalive_s = c->tcp_keepalive_s,
