@@ -90,6 +90,7 @@ static void each_client_gets_its_own_replies(void **state)
     close_all();
     assert_true(load_info(c, "io_threaded_reads_processed") > reads);
     assert_true(load_info(c, "io_threaded_writes_processed") > writes);
+    assert_int_equal(load_info(c, "io_threads_active"), 1);
 }
 
 /* Some go without a word in the middle of what they asked for, others are killed; then as many

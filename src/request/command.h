@@ -242,6 +242,7 @@ struct server_facts {
     const char *config_file; /* "" = none */
     const char *executable;
     uint16_t port;
+    bool has_io_threads; /* threads help the loop with its connections */
     char run_id[41];
     int64_t started_ms;
 };

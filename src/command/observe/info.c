@@ -53,8 +53,8 @@ static void write_server(struct request *rq, struct buf *out)
     struct backend_stats stats;
     b->ops->stats(b, &stats);
     buf_printf(out, "health:%s\r\n", health_word(&stats));
-    buf_printf(out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\n",
-               env->about.executable, env->about.config_file);
+    buf_printf(out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:%d\r\n",
+               env->about.executable, env->about.config_file, env->about.has_io_threads);
 }
 
 static void write_clients(struct request *rq, struct buf *out)
