@@ -4,10 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "certs.h"
 #include "client.h"
 #include "http.h"
 #include "http2.h"
@@ -22,6 +25,7 @@ static int *raw;
 static bool raw_is_open;
 static struct http_conn **http;
 static struct h2 **http2;
+static char scratch[32]; /* "" = none yet */
 
 void group_opens(redisContext **connection, ...)
 {
@@ -52,6 +56,42 @@ void group_opens_http2(struct h2 **c)
 int group_start_http(void **state)
 {
     server = testserver_start(&(struct testserver_options){.has_http = true});
+    return 0;
+}
+
+const char *group_scratch(void)
+{
+    if (scratch[0] != '\0') return scratch;
+    snprintf(scratch, sizeof scratch, "/tmp/tupled-group.XXXXXX");
+    if (mkdtemp(scratch) == NULL) fail_msg("no directory for files of the tests");
+    return scratch;
+}
+
+static void remove_scratch(void)
+{
+    char command[64];
+    if (scratch[0] == '\0') return;
+    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
+    scratch[0] = '\0';
+    if (system(command) != 0) fail_msg("the files of the tests cannot be removed");
+}
+
+int group_start_threads(void **state)
+{
+    const char *dir = group_scratch();
+    certs_make(dir, &(struct cert_options){.name = "ca"});
+    certs_make(dir, &(struct cert_options){.name = "own", .issuer = "ca"});
+    const char *args[] = {"--io-threads",
+                          "4",
+                          "--tls-cert-file",
+                          certs_path(dir, "own", ".crt"),
+                          "--tls-key-file",
+                          certs_path(dir, "own", ".key"),
+                          "--tls-auth-clients",
+                          "no",
+                          NULL};
+    server = testserver_start(
+        &(struct testserver_options){.args = args, .has_tls = true, .has_http = true});
     return 0;
 }
 
@@ -110,5 +150,6 @@ int group_stop(void **state)
     group_disconnect();
     testserver_free(server);
     server = NULL;
+    remove_scratch();
     return 0;
 }

@@ -38,6 +38,10 @@ void group_opens_http(struct http_conn **c);
 void group_opens_http2(struct h2 **c);
 /* For cmocka: server = one that speaks HTTP too. */
 int group_start_http(void **state);
+/* Likewise one with four I/O threads that speaks TLS and HTTP too; no certificate is asked for. */
+int group_start_threads(void **state);
+/* A directory for files of the tests; group_stop removes it. */
+const char *group_scratch(void);
 
 /* Opens all of them; those that are open are closed before. */
 void group_connect(void);

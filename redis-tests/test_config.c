@@ -27,23 +27,11 @@
 #define LIMIT_MS 20000
 
 static redisContext *c; /* fresh for each test */
-static char scratch[64];
-
 static int start(void **state)
 {
     group_opens(&c, NULL);
-    snprintf(scratch, sizeof scratch, "/tmp/test_config.XXXXXX");
-    if (mkdtemp(scratch) == NULL) return -1;
     server = testserver_start(NULL);
     return 0;
-}
-
-static int stop(void **state)
-{
-    char command[128];
-    group_stop(state);
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
-    return system(command) == 0 ? 0 : -1;
 }
 
 static int enter(void **state)
@@ -69,7 +57,7 @@ static const char *in_scratch(const char *name)
     static char paths[4][128];
     static unsigned next;
     char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", scratch, name);
+    snprintf(path, sizeof paths[0], "%s/%s", group_scratch(), name);
     return path;
 }
 
@@ -961,5 +949,5 @@ int main(void)
         TEST(one_address_may_have_so_many_connections),
         TEST(protected_mode_serves_this_machine_alone),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

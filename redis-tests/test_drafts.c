@@ -15,7 +15,6 @@
 
 #include <cmocka.h>
 
-#include "certs.h"
 #include "client.h"
 #include "group.h"
 #include "load_help.h"
@@ -32,7 +31,6 @@
 #define SMALL_ROOM 4096 /* of a socket that is read slowly */
 
 static redisContext *c;
-static char scratch[64];
 
 static const char *const values[] = {
     "'v%d'",
@@ -423,29 +421,7 @@ static void messages_that_were_not_sent_are_given_back(void **state)
 static int start(void **state)
 {
     group_opens(&c, NULL);
-    snprintf(scratch, sizeof scratch, "/tmp/test_drafts.XXXXXX");
-    if (mkdtemp(scratch) == NULL) return -1;
-    certs_make(scratch, &(struct cert_options){.name = "ca"});
-    certs_make(scratch, &(struct cert_options){.name = "own", .issuer = "ca"});
-    const char *args[] = {"--io-threads",
-                          "4",
-                          "--tls-cert-file",
-                          certs_path(scratch, "own", ".crt"),
-                          "--tls-key-file",
-                          certs_path(scratch, "own", ".key"),
-                          "--tls-auth-clients",
-                          "no",
-                          NULL};
-    server = testserver_start(&(struct testserver_options){.args = args, .has_tls = true});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    char command[128];
-    group_stop(state);
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
-    return system(command) == 0 ? 0 : -1;
+    return group_start_threads(state);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
@@ -463,5 +439,5 @@ int main(void)
         TEST(those_that_go_take_nothing_with_them),
         TEST(messages_that_were_not_sent_are_given_back),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

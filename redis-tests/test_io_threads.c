@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "certs.h"
 #include "client.h"
 #include "group.h"
 #include "http2.h"
@@ -28,7 +27,6 @@
 
 static redisContext *c;
 static struct load_client clients[CLIENTS];
-static char scratch[64];
 
 /* What a client waits for: the number that it set last, or in a kill, the last that it heard of. */
 struct owner {
@@ -90,7 +88,6 @@ static void each_client_gets_its_own_replies(void **state)
     close_all();
     assert_true(load_info(c, "io_threaded_reads_processed") > reads);
     assert_true(load_info(c, "io_threaded_writes_processed") > writes);
-    assert_int_equal(load_info(c, "io_threads_active"), 1);
 }
 
 /* Some go without a word in the middle of what they asked for, others are killed; then as many
@@ -176,6 +173,17 @@ static void what_was_acknowledged_is_kept(void **state)
     }
 }
 
+static void info_tells_whether_there_are_some(void **state)
+{
+    (void)state;
+    assert_int_equal(load_info(c, "io_threads_active"), 1);
+    struct testserver *alone = testserver_start_with("--io-threads", "1", NULL);
+    redisContext *d = testserver_connect(alone);
+    assert_int_equal(load_info(d, "io_threads_active"), 0);
+    redisFree(d);
+    testserver_free(alone);
+}
+
 /* What comes over one connection is nobody else's, though many are received from at once. */
 static void requests_of_http2_are_their_own(void **state)
 {
@@ -238,32 +246,8 @@ static void tls_is_helped_too(void **state)
 
 static int start(void **state)
 {
-    (void)state;
     group_opens(&c, NULL);
-    snprintf(scratch, sizeof scratch, "/tmp/test_io_threads.XXXXXX");
-    if (mkdtemp(scratch) == NULL) return -1;
-    certs_make(scratch, &(struct cert_options){.name = "ca"});
-    certs_make(scratch, &(struct cert_options){.name = "own", .issuer = "ca"});
-    const char *args[] = {"--io-threads",
-                          "4",
-                          "--tls-cert-file",
-                          certs_path(scratch, "own", ".crt"),
-                          "--tls-key-file",
-                          certs_path(scratch, "own", ".key"),
-                          "--tls-auth-clients",
-                          "no",
-                          NULL};
-    server = testserver_start(
-        &(struct testserver_options){.args = args, .has_tls = true, .has_http = true});
-    return 0;
-}
-
-static int stop(void **state)
-{
-    char command[128];
-    group_stop(state);
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
-    return system(command) == 0 ? 0 : -1;
+    return group_start_threads(state);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, group_enter, group_leave)
@@ -273,8 +257,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_client_gets_its_own_replies), TEST(those_that_go_take_nobody_with_them),
         TEST(large_values_come_whole),          TEST(tls_is_helped_too),
-        TEST(requests_of_http2_are_their_own),  TEST(what_was_acknowledged_is_kept),
+        TEST(requests_of_http2_are_their_own),  TEST(info_tells_whether_there_are_some),
+        TEST(what_was_acknowledged_is_kept),
     };
     load_seed();
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

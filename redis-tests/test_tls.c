@@ -29,24 +29,23 @@
 #define BIG_BYTES ((size_t)10 << 20)
 
 static redisContext *c; /* without TLS: looks at the server from beside */
-static char scratch[64];
-static int port; /* of TLS */
+static int port;        /* of TLS */
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
 static const char *crt(const char *name)
 {
-    return certs_path(scratch, name, ".crt");
+    return certs_path(group_scratch(), name, ".crt");
 }
 
 static const char *key(const char *name)
 {
-    return certs_path(scratch, name, ".key");
+    return certs_path(group_scratch(), name, ".key");
 }
 
 static void make(struct cert_options o)
 {
-    certs_make(scratch, &o);
+    certs_make(group_scratch(), &o);
 }
 
 static void write_file(const char *path, const char *text)
@@ -136,15 +135,13 @@ static void make_certificates(void)
     make((struct cert_options){.name = "ended", .issuer = "ca", .begin_s = -9000, .end_s = -3600});
     make((struct cert_options){.name = "alice", .issuer = "ca"});
     make((struct cert_options){.name = "stranger", .issuer = "other-ca"});
-    write_file(certs_path(scratch, "empty", ".crt"), "");
-    write_file(certs_path(scratch, "nonsense", ".crt"), "this is no certificate\n");
+    write_file(certs_path(group_scratch(), "empty", ".crt"), "");
+    write_file(certs_path(group_scratch(), "nonsense", ".crt"), "this is no certificate\n");
 }
 
 static int start(void **state)
 {
     group_opens(&c, NULL);
-    snprintf(scratch, sizeof scratch, "/tmp/test_tls.XXXXXX");
-    if (mkdtemp(scratch) == NULL) return -1;
     struct rlimit files;
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max < 8192 ? files.rlim_max : 8192;
@@ -162,14 +159,6 @@ static int start(void **state)
     server = testserver_start(&(struct testserver_options){.args = args, .has_tls = true});
     port = testserver_tls_port(server);
     return 0;
-}
-
-static int stop(void **state)
-{
-    char command[128];
-    group_stop(state);
-    snprintf(command, sizeof command, "rm -rf '%s'", scratch);
-    return system(command) == 0 ? 0 : -1;
 }
 
 /* The settings as they were at the start. */
@@ -606,7 +595,7 @@ static void bad_files_are_refused_and_the_old_stay(void **state)
         snprintf(wanted, sizeof wanted, "-ERR CONFIG SET failed*%s%s", cases[i].setting,
                  cases[i].says);
         expect(c, wanted, "CONFIG SET timeout 77 %s %s", cases[i].setting,
-               certs_path(scratch, cases[i].file, ""));
+               certs_path(group_scratch(), cases[i].file, ""));
         expect(c, "[timeout 0]", "CONFIG GET timeout");
         expect_server("first");
     }
@@ -844,5 +833,5 @@ int main(void)
         TEST(silent_ones_do_not_fill_maxclients),
         TEST(many_handshakes_at_once_are_all_done),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, start, group_stop);
 }

@@ -70,6 +70,7 @@ static void conn_send(void *item)
     struct conn *c = item;
     struct stream *s = &c->stream;
     struct conn_sending *out = &c->sending;
+    uint64_t written = s->output.drafts_written;
     struct slice ready = output_ready(&s->output, s->net->durable);
     *out = (struct conn_sending){0};
     while (ready.len > 0 && out->bytes < WRITE_BYTES_MAX) {
@@ -87,6 +88,7 @@ static void conn_send(void *item)
         ready = output_ready(&s->output, s->net->durable);
     }
     out->left = ready.len;
+    out->drafts = s->output.drafts_written - written;
     if (output_is_broken(&s->output)) out->has_failed = true;
 }
 
@@ -96,8 +98,7 @@ static void flush_end(struct conn *c)
     struct stream *s = &c->stream;
     struct net *n = s->net;
     n->options.counts->out_bytes += c->sending.bytes;
-    n->options.counts->drafts_written += s->output.drafts_written - c->drafts_counted;
-    c->drafts_counted = s->output.drafts_written;
+    n->options.counts->drafts_written += c->sending.drafts;
     if (c->sending.is_gated) n->is_gated = true;
     s->link.stream_sent = s->output.base + s->output.sent;
     if (s->state == STREAM_DEAD) return; /* killed by what another's end led to */

@@ -31,8 +31,9 @@ struct conn_received {
 
 /* What became of sending to it. */
 struct conn_sending {
-    size_t bytes; /* sent */
-    size_t left;  /* could be sent, but was not */
+    size_t bytes;    /* sent */
+    size_t left;     /* could be sent, but was not */
+    uint64_t drafts; /* written */
     bool is_gated, has_failed;
 };
 
@@ -56,7 +57,6 @@ struct conn {
     struct conn_received received;
     uint8_t *input; /* owned; what stream_input gave; NULL = nothing */
     struct conn_sending sending;
-    uint64_t drafts_counted; /* of output.drafts_written */
     const char *overrun_why; /* NULL = its output was over the limit */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;

@@ -6,8 +6,6 @@
 
 #define DRAFT_BYTES_MIN 256 /* shorter ones are written sooner than they are kept for later */
 
-#define DRAFT_BYTES_MIN 256 /* shorter ones are written sooner than they are copied and counted */
-
 static void write_header(struct buf *out, char type, uint64_t n)
 {
     uint8_t *p = buf_reserve(out, 24);
