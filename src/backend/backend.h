@@ -169,7 +169,8 @@ struct backend_count {
 /* Figures for INFO and metrics. Bytes unless named otherwise. */
 struct backend_stats {
     uint64_t version, durable, applied;
-    uint64_t journal_bytes, journal_segments, journal_syncs, journal_sync_us, journal_batches;
+    uint64_t journal_bytes, journal_segments, journal_syncs, journal_sync_us, journal_batches,
+        journal_ahead;
     uint64_t journal_written_bytes, journal_unsynced_bytes; /* as struct journal_stats has them */
     const struct histogram *journal_sync_times;             /* likewise */
     uint64_t memtable_bytes, memtable_entries, frozen_memtables, applies, apply_us, apply_rows;

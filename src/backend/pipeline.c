@@ -220,6 +220,7 @@ static void add_journal(struct journal *journal, struct backend_stats *out)
     out->journal_syncs = j.syncs;
     out->journal_sync_us = j.sync_us;
     out->journal_batches = j.batches;
+    out->journal_ahead = j.ahead;
     out->journal_written_bytes = j.written_bytes;
     out->journal_unsynced_bytes = j.unsynced_bytes;
     out->journal_sync_times = j.sync_times;

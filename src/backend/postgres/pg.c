@@ -13,6 +13,7 @@
 #include "base/mem.h"
 
 #define STATEMENTS_MAX 48 /* that one connection prepares */
+#define NAME_BYTES 24     /* of a statement */
 #define KEEP_BYTES (1u << 20)
 #define RETRY_MS 50
 
@@ -30,6 +31,8 @@ struct pg {
     PGconn *conn;         /* NULL = not connected */
     uint64_t connections; /* made so far */
     PGresult *result;     /* of the last call */
+    unsigned pending;     /* statements that were sent by pg_send, and not answered yet */
+    bool is_taken;        /* `result` is of a statement before them */
     int64_t deadline_us;
     enum pg_outcome outcome;
     char sqlstate[6];
@@ -110,6 +113,7 @@ void pg_drop(struct pg *c)
     if (c->conn != NULL) PQfinish(c->conn);
     c->conn = NULL;
     c->prepared_count = 0;
+    c->pending = 0;
 }
 
 void pg_free(struct pg *c)
@@ -141,19 +145,26 @@ static enum err lost(struct pg *c, struct error *e, const char *what)
     return r;
 }
 
-/* Until the socket has what is wanted. */
-static enum err wait_for(struct pg *c, short events, struct error *e)
+/* Until the socket has what is wanted. ERR_WAIT: not yet, but `fd` is readable; -1 = none. */
+static enum err wait_for_any(struct pg *c, short events, int fd, struct error *e)
 {
     for (;;) {
         struct pollfd fds[] = {{.fd = PQsocket(c->conn), .events = events},
-                               {.fd = c->options.breaker->fd, .events = POLLIN}};
+                               {.fd = c->options.breaker->fd, .events = POLLIN},
+                               {.fd = fd, .events = POLLIN}};
         int64_t left_us = c->deadline_us - clock_mono_us();
         if (is_broken(c)) return lost(c, e, "given up");
         if (left_us <= 0) return lost(c, e, "no answer in time");
-        int n = poll(fds, 2, (int)(left_us / 1000) + 1);
+        int n = poll(fds, 3, (int)(left_us / 1000) + 1);
         if (n < 0 && errno != EINTR) return lost(c, e, "poll");
         if (n > 0 && fds[0].revents != 0) return OK;
+        if (n > 0 && fds[2].revents != 0) return ERR_WAIT;
     }
+}
+
+static enum err wait_for(struct pg *c, short events, struct error *e)
+{
+    return wait_for_any(c, events, -1, e);
 }
 
 bool pg_pause(struct pg *c, int64_t ms)
@@ -186,7 +197,15 @@ static enum err handshake(struct pg *c, struct error *e)
     }
 }
 
-/* Results until there is none; the last one stays. An error is told by that result. */
+/* The last one stays, or the first that tells of an error. */
+static void keep_result(struct pg *c, PGresult *next)
+{
+    bool has_failed = c->result != NULL && PQresultStatus(c->result) == PGRES_FATAL_ERROR;
+    PQclear(has_failed ? next : c->result);
+    if (!has_failed) c->result = next;
+}
+
+/* Results until there is none. */
 static enum err take_results(struct pg *c, struct error *e)
 {
     for (;;) {
@@ -197,9 +216,7 @@ static enum err take_results(struct pg *c, struct error *e)
         }
         PGresult *next = PQgetResult(c->conn);
         if (next == NULL) break;
-        bool has_failed = c->result != NULL && PQresultStatus(c->result) == PGRES_FATAL_ERROR;
-        PQclear(has_failed ? next : c->result);
-        if (!has_failed) c->result = next;
+        keep_result(c, next);
     }
     return c->result == NULL ? lost(c, e, "no result") : OK;
 }
@@ -391,13 +408,18 @@ void pg_put_slices(struct pg *c, const struct slice *v, size_t count)
 
 /* ---- running ---- */
 
-/* Its number on this connection. */
-static enum err prepare(struct pg *c, const char *sql, char *name, size_t name_bytes,
-                        struct error *e)
+/* Its name on this connection, after its number there: prepared_count = none yet. */
+static size_t statement_name(const struct pg *c, const char *sql, char name[NAME_BYTES])
 {
     size_t i = 0;
     while (i < c->prepared_count && c->prepared[i] != sql) i++;
-    snprintf(name, name_bytes, "s%zu", i);
+    snprintf(name, NAME_BYTES, "s%zu", i);
+    return i;
+}
+
+static enum err prepare(struct pg *c, const char *sql, char name[NAME_BYTES], struct error *e)
+{
+    size_t i = statement_name(c, sql, name);
     if (i < c->prepared_count) return OK;
     INVARIANT(i < STATEMENTS_MAX);
     if (PQsendPrepare(c->conn, name, sql, c->param_count, c->type) == 0) {
@@ -410,24 +432,30 @@ static enum err prepare(struct pg *c, const char *sql, char *name, size_t name_b
     return OK;
 }
 
-enum err pg_run(struct pg *c, const char *sql, struct error *e)
+static enum err parameters_are_good(const struct pg *c, struct error *e)
+{
+    if (!c->params.is_failed && c->params.len <= INT32_MAX) return OK;
+    return error_set(e, ERR_NOMEM, "no memory for a statement's parameters");
+}
+
+/* Connected, and the statement is prepared there. An error: it was not sent. */
+static enum err make_ready(struct pg *c, const char *sql, char name[NAME_BYTES], struct error *e)
+{
+    drop_result(c);
+    c->is_warned = c->is_taken = false;
+    c->outcome = PG_REFUSED;
+    enum err r = parameters_are_good(c, e);
+    if (r == OK) r = ensure(c, e);
+    if (r == OK) r = prepare(c, sql, name, e);
+    if (r != OK && c->outcome == PG_UNKNOWN) c->outcome = PG_REFUSED;
+    return r;
+}
+
+static enum err put_statement(struct pg *c, const char *name, struct error *e)
 {
     const char *values[PG_PARAMS_MAX];
     int lengths[PG_PARAMS_MAX];
     int formats[PG_PARAMS_MAX];
-    char name[16];
-    drop_result(c);
-    c->is_warned = false;
-    if (c->params.is_failed || c->params.len > INT32_MAX) {
-        c->outcome = PG_REFUSED;
-        return error_set(e, ERR_NOMEM, "no memory for a statement's parameters");
-    }
-    enum err r = ensure(c, e);
-    if (r == OK) r = prepare(c, sql, name, sizeof name, e);
-    if (r != OK) {
-        if (c->outcome == PG_UNKNOWN) c->outcome = PG_REFUSED; /* the statement was not sent */
-        return r;
-    }
     for (int i = 0; i < c->param_count; i++) {
         values[i] = c->params.data == NULL ? "" : (char *)c->params.data + c->offset[i];
         lengths[i] = (int)c->len[i];
@@ -436,7 +464,91 @@ enum err pg_run(struct pg *c, const char *sql, struct error *e)
     if (PQsendQueryPrepared(c->conn, name, c->param_count, values, lengths, formats, 1) == 0) {
         return lost(c, e, "cannot send");
     }
-    return settle(c, e);
+    return OK;
+}
+
+enum err pg_run(struct pg *c, const char *sql, struct error *e)
+{
+    char name[NAME_BYTES];
+    INVARIANT(c->pending == 0);
+    enum err r = make_ready(c, sql, name, e);
+    if (r == OK) r = put_statement(c, name, e);
+    return r == OK ? settle(c, e) : r;
+}
+
+/* ---- one after another, without waiting ---- */
+
+enum err pg_send(struct pg *c, const char *sql, struct error *e)
+{
+    char name[NAME_BYTES];
+    enum err r = OK;
+    if (c->pending == 0) {
+        r = make_ready(c, sql, name, e);
+        if (r == OK && PQenterPipelineMode(c->conn) == 0) r = lost(c, e, "cannot send");
+    } else {
+        INVARIANT(statement_name(c, sql, name) < c->prepared_count);
+        r = parameters_are_good(c, e);
+    }
+    if (r == OK) r = put_statement(c, name, e);
+    if (r == OK && PQpipelineSync(c->conn) == 0) r = lost(c, e, "cannot send");
+    if (r == OK) c->pending++;
+    return r;
+}
+
+/* What is left to send is sent meanwhile: the server may take it only after it has answered. */
+static enum err wait_for_answer(struct pg *c, int fd, struct error *e)
+{
+    for (;;) {
+        int left = PQflush(c->conn);
+        if (left < 0) return lost(c, e, "cannot send");
+        if (PQisBusy(c->conn) == 0) return OK;
+        enum err r = wait_for_any(c, left == 1 ? POLLIN | POLLOUT : POLLIN, fd, e);
+        if (r != OK) return r;
+        if (PQconsumeInput(c->conn) == 0) return lost(c, e, "the connection was lost");
+    }
+}
+
+/* The results of one statement, until the server says that it is over (only then it is
+ * committed). */
+static enum err take_pending(struct pg *c, int fd, struct error *e)
+{
+    for (unsigned nothing = 0; nothing < 3;) {
+        enum err r = wait_for_answer(c, fd, e);
+        if (r != OK) return r;
+        PGresult *next = PQgetResult(c->conn);
+        if (next == NULL) {
+            nothing++;
+        } else if (PQresultStatus(next) == PGRES_PIPELINE_SYNC) {
+            PQclear(next);
+            return c->result == NULL ? lost(c, e, "no result") : OK;
+        } else {
+            nothing = 0;
+            keep_result(c, next);
+        }
+    }
+    return lost(c, e, "no end of a result");
+}
+
+enum err pg_take(struct pg *c, int fd, struct error *e)
+{
+    INVARIANT(c->pending > 0);
+    if (c->is_taken) {
+        drop_result(c);
+        c->is_warned = c->is_taken = false;
+        c->sqlstate[0] = '\0';
+        c->deadline_us = clock_mono_us() + c->options.call_ms * 1000;
+    }
+    enum err r = take_pending(c, fd, e);
+    if (r != OK) return r;
+    c->pending--;
+    c->is_taken = true;
+    if (c->pending == 0 && PQexitPipelineMode(c->conn) == 0) return lost(c, e, "no end");
+    return judge(c, e);
+}
+
+unsigned pg_pending(const struct pg *c)
+{
+    return c->pending;
 }
 
 bool pg_is_away(const struct pg *c)

@@ -34,12 +34,13 @@ void pg_breaker_fini(struct pg_breaker *b);
 void pg_break(struct pg_breaker *b);
 
 struct pg_options {
-    const char *url;   /* libpq's: "postgresql://..." or "host=... dbname=..."; copied */
-    const char *name;  /* of the connection, for pg_stat_activity; copied */
-    int64_t call_ms;   /* a call's deadline */
+    const char *url;  /* libpq's: "postgresql://..." or "host=... dbname=..."; copied */
+    const char *name; /* of the connection, for pg_stat_activity; copied */
+    /* A call's deadline. The server ends a statement then, too, but no commit that waits for its
+     * standbys: that would be seen without being safe. */
+    int64_t call_ms;
     bool is_quorum;    /* commits wait for the standbys that the server is configured for */
     bool is_read_only; /* refuses to write */
-    bool is_append;    /* the server does not cancel what it runs: only this side stops waiting */
     struct pg_breaker *breaker;
 };
 
@@ -69,6 +70,16 @@ void pg_put_slices(struct pg *c, const struct slice *v, size_t count); /* bytea[
  * constant, known by its address. ERR_IO with what the server said; ERR_NOMEM; ERR_DISK_FULL. The
  * result is good until the next call of the connection. */
 ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
+/* pg_run in two halves: statements that are sent are done in their order, each a transaction of its
+ * own, and the server begins each at once when it has done the one before (libpq's pipeline mode).
+ * Only what the first had prepared is sent while it is pending, and nothing else is run before all
+ * answers were taken. When the connection was lost, the outcome of all that were pending is unknown,
+ * and pg_pending is 0. */
+ERR_MUST_USE enum err pg_send(struct pg *c, const char *sql, struct error *e);
+/* The answer to the first that was sent: as pg_run. ERR_WAIT: not yet, and `fd` is readable; -1 =
+ * none. */
+ERR_MUST_USE enum err pg_take(struct pg *c, int fd, struct error *e);
+unsigned pg_pending(const struct pg *c); /* were sent, and their answers not taken */
 /* As pg_run, for what may be done twice: once more when the connection was lost, as happens with
  * the first statement after a restart of PostgreSQL. */
 ERR_MUST_USE enum err pg_run_again(struct pg *c, const char *sql, struct error *e);

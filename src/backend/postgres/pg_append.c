@@ -1,6 +1,9 @@
 /* pg_append: the statements that append batches. What their outcome is when no answer came is found
  * out here, and never assumed. */
 #include "backend/postgres/pg_journal_int.h"
+
+#include <sys/eventfd.h>
+
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fault.h"
@@ -27,8 +30,7 @@ static const char look_sql[] = "SELECT l.epoch, g.epoch, g.checksum, CASE WHEN "
 static const char fence_sql[] =
     "UPDATE tupled_leader SET beat = beat + 1 WHERE id = $1 AND epoch = $2";
 
-static enum err send_part(struct pg_journal *j, const struct pg_part *p, int64_t checksum,
-                          struct error *e)
+static enum err send_part(struct pg_journal *j, const struct pg_part *p, struct error *e)
 {
     struct pg *c = j->append_pg;
     pg_begin(c);
@@ -40,9 +42,48 @@ static enum err send_part(struct pg_journal *j, const struct pg_part *p, int64_t
     pg_put_i64(c, (int64_t)p->version_before);
     pg_put_i64(c, (int64_t)p->last_version);
     pg_put_i64(c, p->time_ms);
-    pg_put_i64(c, checksum);
+    pg_put_i64(c, pg_part_checksum(p));
     pg_put_bytes(c, p->body);
-    return pg_run(c, append_sql, e);
+    return pg_send(c, append_sql, e);
+}
+
+/* Part 0. */
+static struct pg_part first_part(const struct pg_journal *j, const struct pg_batch *b)
+{
+    size_t part_bytes = pg_part_bytes(j);
+    size_t bytes = b->base.bytes.len;
+    return (struct pg_part){
+        .batch = b->number,
+        .parts = (int64_t)((bytes + part_bytes - 1) / part_bytes),
+        .version_before = b->version_before,
+        .last_version = b->base.last_version,
+        .time_ms = b->base.time_ms,
+        .body = slice_of(b->base.bytes.data, bytes < part_bytes ? bytes : part_bytes)};
+}
+
+/* The next append begins, while an answer to the last part of this one is awaited. PostgreSQL does
+ * it after this one, and only if this one was done (HAS_BEFORE). */
+static void send_ahead(struct pg_journal *j)
+{
+    eventfd_t count;
+    struct error e;
+    (void)eventfd_read(j->ahead_fd, &count);
+    struct append_job *next = __atomic_exchange_n(&j->ahead, NULL, __ATOMIC_ACQUIRE);
+    if (next == NULL) return;
+    struct pg_part p = first_part(j, next->batches);
+    /* Else it is sent when its turn comes. */
+    next->is_sent = send_part(j, &p, &e) == OK;
+}
+
+static enum err answer(struct append_job *w, bool is_last, struct error *e)
+{
+    struct pg_journal *j = w->journal;
+    for (;;) {
+        enum err r = pg_take(j->append_pg, is_last ? j->ahead_fd : -1, e);
+        if (r != ERR_WAIT) return r;
+        send_ahead(j);
+        if (pg_pending(j->append_pg) == 0) return error_set(e, ERR_IO, "the connection was lost");
+    }
 }
 
 static enum err lost(struct pg_journal *j, struct error *e)
@@ -66,8 +107,7 @@ static enum err fence(struct pg_journal *j, struct error *e)
 
 /* Nothing was inserted, or nobody knows. OK: it is there and safe; ERR_WAIT: it is not there, send
  * it again. */
-static enum err find_part(struct pg_journal *j, const struct pg_part *p, int64_t checksum,
-                          struct error *e)
+static enum err find_part(struct pg_journal *j, const struct pg_part *p, struct error *e)
 {
     struct pg *c = j->append_pg;
     int64_t epoch = (int64_t)term_epoch(j->term);
@@ -87,39 +127,49 @@ static enum err find_part(struct pg_journal *j, const struct pg_part *p, int64_t
                          (unsigned long long)p->version_before);
     }
     if (pg_is_null(c, 0, 1)) return error_set(e, ERR_WAIT, "it was not appended");
-    if (pg_i64(c, 0, 1) != epoch || pg_i64(c, 0, 2) != checksum) {
+    if (pg_i64(c, 0, 1) != epoch || pg_i64(c, 0, 2) != pg_part_checksum(p)) {
         return error_set(e, ERR_CORRUPT, "batch %lld of tupled_log is not what was appended",
                          (long long)p->batch);
     }
     return fence(j, e);
 }
 
+/* True: it is done. Else what was sent ahead is sent again, in its turn. */
+static bool try_part(struct append_job *w, const struct pg_part *p, bool is_last, enum err *r)
+{
+    struct pg *c = w->journal->append_pg;
+    bool is_sent = w->is_sent && pg_pending(c) > 0;
+    w->is_sent = false;
+    *r = is_sent ? OK : send_part(w->journal, p, &w->error);
+    if (*r == OK) *r = answer(w, is_last, &w->error);
+    w->was_sent_ahead |= is_sent && *r == OK;
+    if (*r == OK && pg_changed(c) == 1) return true;
+    if (pg_pending(c) > 0) pg_drop(c);
+    return false;
+}
+
 /* Until it is there for certain, or another node leads, or it is given up. */
-static enum err append_part(struct append_job *w, const struct pg_part *p)
+static enum err append_part(struct append_job *w, const struct pg_part *p, bool is_last)
 {
     struct pg_journal *j = w->journal;
     struct error *e = &w->error;
-    int64_t checksum = pg_part_checksum(p);
-    enum err r = send_part(j, p, checksum, e);
+    enum err r = OK;
     bool is_first = true;
-    while (r != OK || pg_changed(j->append_pg) != 1) {
-        if (r == OK || pg_outcome(j->append_pg) == PG_UNKNOWN) r = find_part(j, p, checksum, e);
+    while (!try_part(w, p, is_last, &r)) {
+        if (r == OK || pg_outcome(j->append_pg) == PG_UNKNOWN) r = find_part(j, p, e);
         if (r == OK) break;
         if (r == ERR_TRYAGAIN || r == ERR_CORRUPT) return r;
-        if (r != ERR_WAIT) {
-            if (is_first) log_warning("append: %s; it is repeated", e->text);
-            is_first = false;
-            __atomic_store_n(&w->is_full, r == ERR_DISK_FULL, __ATOMIC_RELAXED);
-            __atomic_store_n(&w->is_waiting, 1, __ATOMIC_RELAXED);
+        if (r == ERR_WAIT) continue;
+        if (is_first) log_warning("append: %s; it is repeated", e->text);
+        is_first = false;
+        __atomic_store_n(&w->is_full, r == ERR_DISK_FULL, __ATOMIC_RELAXED);
+        do {
             if (!pg_pause(j->append_pg, RETRY_MS)) return error_set(e, ERR_IO, "given up");
             /* It may be there although the last try says no. */
-            r = find_part(j, p, checksum, e);
-            if (r == OK) break;
-            if (r != ERR_WAIT) continue;
-        }
-        r = send_part(j, p, checksum, e);
+            r = find_part(j, p, e);
+        } while (r != OK && r != ERR_WAIT);
+        if (r == OK) break;
     }
-    __atomic_store_n(&w->is_waiting, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&w->is_full, 0, __ATOMIC_RELAXED);
     if (!is_first) log_notice("append: PostgreSQL takes it again");
     return OK;
@@ -127,18 +177,15 @@ static enum err append_part(struct append_job *w, const struct pg_part *p)
 
 static enum err append_batch(struct append_job *w, const struct pg_batch *b)
 {
-    size_t part_bytes = pg_part_bytes(w->journal);
     struct slice rest = slice_of(b->base.bytes.data, b->base.bytes.len);
-    struct pg_part p = {.batch = b->number,
-                        .parts = (int64_t)((rest.len + part_bytes - 1) / part_bytes),
-                        .version_before = b->version_before,
-                        .last_version = b->base.last_version,
-                        .time_ms = b->base.time_ms};
+    struct pg_part p = first_part(w->journal, b);
+    size_t part_bytes = p.body.len;
     enum err r = OK;
-    for (; r == OK && rest.len > 0; p.part++) {
+    for (; r == OK && p.part < p.parts; p.part++) {
+        bool is_last = b->next == NULL && p.part + 1 == p.parts;
         p.body = slice_of(rest.data, rest.len < part_bytes ? rest.len : part_bytes);
         rest = slice_of(rest.data + p.body.len, rest.len - p.body.len);
-        r = append_part(w, &p);
+        r = append_part(w, &p, is_last);
     }
     if (r == OK) w->bytes += b->base.bytes.len;
     return r;
@@ -147,11 +194,16 @@ static enum err append_batch(struct append_job *w, const struct pg_batch *b)
 void pg_append_run(struct job *job)
 {
     struct append_job *w = (struct append_job *)job;
+    struct append_job *ahead = w;
+    /* It is not sent ahead any more. */
+    (void)__atomic_compare_exchange_n(&w->journal->ahead, &ahead, NULL, false, __ATOMIC_ACQUIRE,
+                                      __ATOMIC_RELAXED);
     int64_t begin_us = clock_mono_us();
     unsigned delay_ms = fault_sync_delay_ms();
     if (delay_ms > 0) clock_sleep_us((int64_t)delay_ms * 1000);
     w->result = OK;
     w->bytes = 0;
+    w->was_sent_ahead = false;
     for (const struct pg_batch *b = w->batches; b != NULL && w->result == OK; b = b->next) {
         w->result = append_batch(w, b);
     }

@@ -1,5 +1,9 @@
 #include "backend/postgres/pg_journal_int.h"
 
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -43,6 +47,7 @@ static void seal(struct pg_journal *j)
     b->version_before = j->version_sealed;
     j->version_sealed = b->base.last_version;
     j->sealed_bytes += b->base.bytes.len;
+    j->sealed_transactions += b->base.transactions;
     *j->sealed_end = b;
     j->sealed_end = &b->next;
     j->base.filling = &batch_new(j)->base;
@@ -87,11 +92,11 @@ static void fail(struct pg_journal *j, const struct error *e)
     j->base.owner.on_fatal(&j->base, e);
 }
 
-static void batches_unuse(struct pg_journal *j)
+static void batches_unuse(struct pg_journal *j, struct append_job *w)
 {
-    while (j->append.batches != NULL) {
-        struct pg_batch *b = j->append.batches;
-        j->append.batches = b->next;
+    while (w->batches != NULL) {
+        struct pg_batch *b = w->batches;
+        w->batches = b->next;
         b->next = j->unused;
         j->unused = b;
         j->batches++;
@@ -104,7 +109,9 @@ static void append_done(struct job *job)
     struct pg_journal *j = w->journal;
     uint64_t last = j->base.synced;
     for (const struct pg_batch *b = w->batches; b != NULL; b = b->next) last = b->base.last_version;
-    batches_unuse(j);
+    batches_unuse(j, w);
+    j->oldest_append = (j->oldest_append + 1) % 2;
+    j->under_way--;
     j->base.is_busy = false;
     if (w->result == ERR_TRYAGAIN) {
         tell_lost(j, &w->error);
@@ -114,28 +121,42 @@ static void append_done(struct job *job)
         fail(j, &w->error);
         return;
     }
+    if (j->base.is_failed) return; /* what came before it may be missing */
+    j->told = w->transactions;
+    j->sent_ahead += w->was_sent_ahead;
     j->base.synced = j->base.acknowledged = last;
     j->bytes += w->bytes;
     j->durable_bytes += w->bytes;
     j->syncs++;
     j->sync_us += (uint64_t)w->took_us;
     histogram_add(&j->sync_times, w->took_us);
-    if (!j->base.is_failed) j->base.owner.on_room(&j->base);
+    j->base.owner.on_room(&j->base);
 }
 
+/* A second append is sent ahead as soon as it has as many transactions as the last one that was
+ * acknowledged: whoever was told then has written again. Earlier, batches would get ever smaller;
+ * PostgreSQL's work for each is the same. */
 static void pgj_submit(struct journal *journal)
 {
     struct pg_journal *j = pg_journal_of(journal);
     if (j->base.is_busy || j->base.is_failed) return;
+    uint64_t transactions = j->sealed_transactions + j->base.filling->transactions;
+    if (transactions == 0 || (j->under_way > 0 && transactions < j->told)) return;
     if (j->base.filling->transactions > 0) seal(j);
-    if (j->sealed == NULL) return;
-    j->append.batches = j->sealed;
+    struct append_job *w = &j->appends[(j->oldest_append + j->under_way) % 2];
+    w->batches = j->sealed;
+    w->transactions = transactions;
     j->appended_bytes += j->sealed_bytes;
     j->sealed = NULL;
     j->sealed_end = &j->sealed;
-    j->sealed_bytes = 0;
-    j->base.is_busy = true;
-    worker_post(j->appender, &j->append.job);
+    j->sealed_bytes = j->sealed_transactions = 0;
+    j->under_way++;
+    j->base.is_busy = j->under_way == 2;
+    if (j->under_way == 2) {
+        __atomic_store_n(&j->ahead, w, __ATOMIC_RELEASE);
+        (void)eventfd_write(j->ahead_fd, 1);
+    }
+    worker_post(j->appender, &w->job);
 }
 
 /* Nothing is acknowledged before it is safe. */
@@ -147,7 +168,7 @@ static void pgj_want_sync(struct journal *journal)
 static void pgj_settle(struct journal *journal)
 {
     struct pg_journal *j = pg_journal_of(journal);
-    while (!j->base.is_failed && (j->base.is_busy || j->base.synced < j->base.version_last)) {
+    while (!j->base.is_failed && (j->under_way > 0 || j->base.synced < j->base.version_last)) {
         pgj_submit(journal);
         worker_drain(j->appender);
         worker_poll(j->appender);
@@ -337,7 +358,8 @@ static void pgj_tick(struct journal *journal, int64_t time_ms)
     int64_t now_us = clock_mono_us();
     (void)time_ms;
     if (j->base.is_failed) return;
-    bool is_full = __atomic_load_n(&j->append.is_full, __ATOMIC_RELAXED) != 0;
+    const struct append_job *oldest = &j->appends[j->oldest_append];
+    bool is_full = __atomic_load_n(&oldest->is_full, __ATOMIC_RELAXED) != 0;
     if (is_full != j->base.is_disk_full) {
         j->base.is_disk_full = is_full;
         set_room(j, pg_part_bytes(j));
@@ -362,6 +384,7 @@ static void pgj_stats(const struct journal *journal, struct journal_stats *out)
         .syncs = j->syncs,
         .sync_us = j->sync_us,
         .batches = j->batches,
+        .ahead = j->sent_ahead,
         .written_bytes = j->durable_bytes,
         .unsynced_bytes = j->appended_bytes - j->durable_bytes + j->sealed_bytes +
                           journal_filled(journal),
@@ -386,6 +409,10 @@ static enum err pgj_start(struct journal *journal, struct journal_replay *r, str
     j->background = make_worker(j, "log");
     if (j->appender == NULL || j->leaser == NULL || j->background == NULL) {
         return error_set(e, ERR_IO, "the system gives no more threads");
+    }
+    j->ahead_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (j->ahead_fd < 0) {
+        return error_set(e, ERR_IO, "no event descriptor: %s", strerror(errno));
     }
     enum err result = pg_replay(j, r, e);
     if (result != OK) return result;
@@ -423,7 +450,9 @@ static void journal_free(struct pg_journal *j)
     batches_free((struct pg_batch *)j->base.filling);
     batches_free(j->sealed);
     batches_free(j->unused);
-    batches_free(j->append.batches);
+    batches_free(j->appends[0].batches);
+    batches_free(j->appends[1].batches);
+    if (j->ahead_fd >= 0) close(j->ahead_fd);
     mem_free(j);
 }
 
@@ -475,11 +504,14 @@ struct journal *pg_journal_new(const struct pg_journal_options *options)
     j->base.is_always = true;
     j->options = *options;
     j->term = options->term;
-    j->append_pg = term_connect(j->term, "append", TERM_APPEND);
+    j->append_pg = term_connect(j->term, "append", TERM_WRITE);
     j->background_pg = term_connect(j->term, "log", TERM_WRITE);
     j->sealed_end = &j->sealed;
-    j->append = (struct append_job){.job = {.run = pg_append_run, .done = append_done},
-                                    .journal = j};
+    for (unsigned i = 0; i < 2; i++) {
+        j->appends[i] = (struct append_job){.job = {.run = pg_append_run, .done = append_done},
+                                            .journal = j};
+    }
+    j->ahead_fd = -1;
     j->lease = (struct small_job){.job = {.run = lease_run, .done = lease_done}, .journal = j};
     j->versions = (struct small_job){.job = {.run = versions_run, .done = versions_done},
                                      .journal = j};

@@ -22,12 +22,14 @@ struct append_job {
     struct job job; /* first */
     struct pg_journal *journal;
     struct pg_batch *batches; /* oldest first */
+    uint64_t transactions;    /* in them */
+    bool is_sent;             /* the thread's: the first part was sent, ahead of its turn */
+    bool was_sent_ahead;      /* ... and was answered */
     uint64_t bytes;           /* of all that were appended in this job */
     int64_t took_us;
     enum err result; /* ERR_TRYAGAIN: another node leads; ERR_IO: given up */
     struct error error;
-    int is_waiting; /* atomic: the statement is being repeated; is_full: for want of space there */
-    int is_full;
+    int is_full; /* atomic: it is repeated for want of space there */
 };
 
 struct small_job {
@@ -48,10 +50,17 @@ struct pg_journal {
     struct worker *appender, *leaser, *background; /* one thread each; NULL before `start` */
     struct pg *append_pg, *background_pg;
     struct pg_batch *sealed, **sealed_end, *unused;
-    uint64_t sealed_bytes; /* of those in `sealed` */
+    uint64_t sealed_bytes, sealed_transactions; /* of those in `sealed` */
     int64_t next_number;
     uint64_t version_sealed; /* the last one */
-    struct append_job append;
+    /* Up to two are under way, in turn: PostgreSQL begins the second when it has done the first,
+     * without waiting for this side. */
+    struct append_job appends[2];
+    unsigned oldest_append, under_way;
+    struct append_job *ahead; /* atomic: the second one, to be sent while the first is under way */
+    int ahead_fd;             /* an eventfd: there may be one */
+    uint64_t told;            /* transactions of the last append that was acknowledged */
+    uint64_t sent_ahead;
     struct small_job lease, versions, letting_go;
     bool is_leasing, is_reserving, is_letting_go, is_lost_told;
     int64_t leased_us;     /* monotonic: the last renewal was posted */

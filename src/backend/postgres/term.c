@@ -71,7 +71,6 @@ struct pg *term_connect(struct term *t, const char *name, enum term_use use)
                                        .call_ms = t->options.call_ms,
                                        .is_quorum = t->options.durability != TERM_ASYNC,
                                        .is_read_only = use == TERM_READ,
-                                       .is_append = use == TERM_APPEND,
                                        .breaker = &t->breaker});
 }
 

@@ -94,7 +94,7 @@ uint64_t term_holder_epoch(const struct term *t);
 ERR_MUST_USE enum err term_secret(struct term *t, uint8_t out[TERM_SECRET_BYTES], struct error *e);
 
 /* Connections of this term are made with it: `name` is for people. */
-enum term_use { TERM_WRITE, TERM_APPEND, TERM_READ };
+enum term_use { TERM_WRITE, TERM_READ };
 struct pg *term_connect(struct term *t, const char *name, enum term_use use);
 /* All calls of its connections end, now and later. Any thread. */
 void term_give_up(struct term *t);

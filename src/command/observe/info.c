@@ -326,10 +326,12 @@ static void write_journal(struct request *rq, struct buf *out)
                STAMP_CHARS, stamp, u(s.version - s.durable));
     buf_printf(out,
                "journal_bytes:%llu\r\njournal_segments:%llu\r\njournal_batches:%llu\r\n"
-               "journal_syncs:%llu\r\njournal_sync_usec:%llu\r\njournal_disk_full:%d\r\n"
+               "journal_syncs:%llu\r\njournal_sync_usec:%llu\r\njournal_ahead:%llu\r\n"
+               "journal_disk_full:%d\r\n"
                "transaction_time_ahead_ms:%lld\r\n",
                u(s.journal_bytes), u(s.journal_segments), u(s.journal_batches), u(s.journal_syncs),
-               u(s.journal_sync_us), s.is_disk_full, (long long)s.time_ahead_ms);
+               u(s.journal_sync_us), u(s.journal_ahead), s.is_disk_full,
+               (long long)s.time_ahead_ms);
 }
 
 static void write_memtable(struct request *rq, struct buf *out)

@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "backend/postgres/pg.h"
+
 #define TRIES 1000 /* of 20 ms */
 #define USER "nobody"
 
@@ -156,4 +158,22 @@ void pg_server_pause(const struct pg_server *s)
 void pg_server_resume(const struct pg_server *s)
 {
     signal_all(s, SIGCONT);
+}
+
+int64_t pg_server_run(const struct pg_server *s, const char *sql, const int64_t *numbers,
+                      size_t count)
+{
+    struct pg_breaker breaker;
+    struct error e;
+    assert_int_equal(pg_breaker_init(&breaker, &e), OK);
+    struct pg *c = pg_new(&(struct pg_options){
+        .url = s->url, .name = "by hand", .call_ms = 10000, .breaker = &breaker});
+    pg_begin(c);
+    for (size_t i = 0; i < count; i++) pg_put_i64(c, numbers[i]);
+    enum err r = pg_run(c, sql, &e);
+    if (r != OK) fail_msg("%s", e.text);
+    int64_t n = pg_rows(c) > 0 ? pg_i64(c, 0, 0) : (int64_t)pg_changed(c);
+    pg_free(c);
+    pg_breaker_fini(&breaker);
+    return n;
 }

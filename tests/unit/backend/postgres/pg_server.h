@@ -6,6 +6,7 @@
 #define TESTS_UNIT_BACKEND_POSTGRES_PG_SERVER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct pg_server {
@@ -25,5 +26,9 @@ void pg_server_kill(struct pg_server *s);
 /* It does nothing, and goes on. */
 void pg_server_pause(const struct pg_server *s);
 void pg_server_resume(const struct pg_server *s);
+/* One statement by hand, where $1, $2, ... are `numbers`: the first number of its result, or how many
+ * rows it changed. */
+int64_t pg_server_run(const struct pg_server *s, const char *sql, const int64_t *numbers,
+                      size_t count);
 
 #endif

@@ -36,34 +36,19 @@ static struct pg_rig fresh(void)
     return (struct pg_rig){.server = &server, .id = ++id};
 }
 
-/* One statement by hand: `numbers` go to $1, $2, ... */
-static struct pg *by_hand(const char *sql, const int64_t *numbers, size_t count)
+static int64_t by_hand(const char *sql)
 {
-    static struct pg_breaker breaker;
-    struct error e;
-    if (breaker.fd == 0) assert_int_equal(pg_breaker_init(&breaker, &e), OK);
-    struct pg *c = pg_new(&(struct pg_options){
-        .url = server.url, .name = "by hand", .call_ms = 10000, .breaker = &breaker});
-    pg_begin(c);
-    for (size_t i = 0; i < count; i++) pg_put_i64(c, numbers[i]);
-    enum err r = pg_run(c, sql, &e);
-    if (r != OK) fail_msg("%s", e.text);
-    return c;
+    return pg_server_run(&server, sql, NULL, 0);
 }
 
 static void change(const char *sql, int64_t id)
 {
-    struct pg *c = by_hand(sql, &id, 1);
-    assert_int_equal(pg_changed(c), 1);
-    pg_free(c);
+    assert_int_equal(pg_server_run(&server, sql, &id, 1), 1);
 }
 
 static int64_t number(const char *sql, int64_t id)
 {
-    struct pg *c = by_hand(sql, &id, 1);
-    int64_t n = pg_i64(c, 0, 0);
-    pg_free(c);
-    return n;
+    return pg_server_run(&server, sql, &id, 1);
 }
 
 /* ---- crashes of PostgreSQL ---- */
@@ -182,19 +167,18 @@ static void a_take_over_in_the_middle_of_an_apply_is_seen(void **state)
     (void)state;
     pg_rig_init(&r, &p);
     rig_open(&r);
-    pg_free(by_hand("CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
-                    "UPDATE tupled_applied SET epoch = 99 WHERE id = new.id; RETURN new; END$$",
-                    NULL, 0));
+    (void)by_hand("CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+                  "UPDATE tupled_applied SET epoch = 99 WHERE id = new.id; RETURN new; END$$");
     snprintf(sql, sizeof sql,
              "CREATE TRIGGER taken AFTER UPDATE OF applying_to ON tupled_leader FOR EACH ROW "
              "WHEN (new.id = %lld) EXECUTE FUNCTION take()",
              (long long)p.id);
-    pg_free(by_hand(sql, NULL, 0));
+    (void)by_hand(sql);
     (void)rig_set(&r, key_of(0, "k"), slice_str("x"));
     rig_settle(&r);
     pipeline_freeze(pipeline_of(r.b));
     step_until_lost(&r);
-    pg_free(by_hand("DROP TRIGGER taken ON tupled_leader", NULL, 0));
+    (void)by_hand("DROP TRIGGER taken ON tupled_leader");
     assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 0);
     assert_int_equal(number("SELECT applied FROM tupled_applied WHERE id = $1", p.id), 0);
     rig_fini(&r);
@@ -213,12 +197,10 @@ static void a_clean_stop_hands_over_before_all_is_applied(void **state)
     rig_open(&r);
     (void)rig_set(&r, key_of(0, "0"), slice_str("old"));
     rig_apply(&r);
-    pg_free(by_hand("CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
-                    "PERFORM pg_sleep(30); RETURN NEW; END$$",
-                    NULL, 0));
-    pg_free(by_hand("CREATE TRIGGER waits BEFORE INSERT OR UPDATE ON tupled_entry FOR EACH ROW "
-                    "EXECUTE FUNCTION wait()",
-                    NULL, 0));
+    (void)by_hand("CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
+                  "PERFORM pg_sleep(30); RETURN NEW; END$$");
+    (void)by_hand("CREATE TRIGGER waits BEFORE INSERT OR UPDATE ON tupled_entry FOR EACH ROW "
+                  "EXECUTE FUNCTION wait()");
     for (int i = 0; i < 100; i++) (void)rig_set(&r, key_of(0, "%d", i), slice_str("new"));
     rig_settle(&r);
     pipeline_freeze(pipeline_of(r.b));
@@ -227,14 +209,13 @@ static void a_clean_stop_hands_over_before_all_is_applied(void **state)
     int64_t begin_us = clock_mono_us();
     rig_close(&r);
     assert_true(clock_mono_us() - begin_us < 8000000); /* a statement may take 10 s */
-    pg_free(by_hand("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = "
-                    "'PgSleep'",
-                    NULL, 0));
+    (void)by_hand("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = "
+                  "'PgSleep'");
     rig_open(&r);
     for (int i = 0; i < 200; i++) rig_expect(&r, key_of(0, "%d", i), "new");
     assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 1);
-    pg_free(by_hand("DROP TRIGGER waits ON tupled_entry", NULL, 0));
-    pg_free(by_hand("DROP FUNCTION wait", NULL, 0));
+    (void)by_hand("DROP TRIGGER waits ON tupled_entry");
+    (void)by_hand("DROP FUNCTION wait");
     rig_apply(&r);
     assert_int_equal(backend_entries(r.b, 0), 200);
     rig_close(&r);
@@ -396,8 +377,8 @@ static void a_batch_without_its_end_is_none(void **state)
                            .body = slice_of(NULL, 0)};
     const int64_t numbers[] = {p.id, (int64_t)version, (int64_t)version + 9,
                                pg_part_checksum(&part)};
-    pg_free(
-        by_hand("INSERT INTO tupled_log VALUES ($1, 2, 0, 2, 1, $2, $3, 1, $4, '')", numbers, 4));
+    (void)pg_server_run(
+        &server, "INSERT INTO tupled_log VALUES ($1, 2, 0, 2, 1, $2, $3, 1, $4, '')", numbers, 4);
     rig_open(&r);
     assert_int_equal(number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 1);
     (void)rig_set(&r, key_of(0, "l"), slice_str("y"));

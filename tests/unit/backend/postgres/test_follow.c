@@ -41,21 +41,9 @@ static int64_t fresh_id(void)
     return ++id;
 }
 
-/* One statement by hand, with one number. */
 static int64_t by_hand(const char *sql, int64_t number)
 {
-    static struct pg_breaker breaker;
-    struct error e;
-    if (breaker.fd == 0) assert_int_equal(pg_breaker_init(&breaker, &e), OK);
-    struct pg *c = pg_new(&(struct pg_options){
-        .url = server.url, .name = "by hand", .call_ms = 10000, .breaker = &breaker});
-    pg_begin(c);
-    pg_put_i64(c, number);
-    enum err r = pg_run(c, sql, &e);
-    if (r != OK) fail_msg("%s", e.text);
-    int64_t n = pg_rows(c) > 0 ? pg_i64(c, 0, 0) : 0;
-    pg_free(c);
-    return n;
+    return pg_server_run(&server, sql, &number, 1);
 }
 
 /* ---- what was committed ---- */

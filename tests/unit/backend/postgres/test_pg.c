@@ -125,6 +125,145 @@ static void one_host_stays_as_it_is(void **state)
     pg_hosts_fini(&h);
 }
 
+/* ---- statements without waiting in between ---- */
+
+static struct pg *connect_to(struct pg_breaker *breaker, int64_t call_ms)
+{
+    struct error e;
+    if (!pg_server_can()) skip();
+    assert_int_equal(pg_breaker_init(breaker, &e), OK);
+    return pg_new(&(struct pg_options){.url = server.url,
+                                       .name = "test",
+                                       .call_ms = call_ms,
+                                       .is_quorum = true,
+                                       .breaker = breaker});
+}
+
+static void send_number(struct pg *c, const char *sql, int64_t n)
+{
+    struct error e;
+    pg_begin(c);
+    pg_put_i64(c, n);
+    if (pg_send(c, sql, &e) != OK) fail_msg("%s", e.text);
+}
+
+static int64_t by_hand(const char *sql)
+{
+    return pg_server_run(&server, sql, NULL, 0);
+}
+
+/* Each is a transaction of its own: one that is refused takes nothing with it. */
+static void what_is_sent_is_done_in_its_order(void **state)
+{
+    static const char insert[] = "INSERT INTO sent VALUES ($1)";
+    struct pg_breaker breaker;
+    struct error e;
+    struct pg *c = connect_to(&breaker, 10000);
+    (void)by_hand("CREATE TABLE sent (n int8 PRIMARY KEY, place serial)");
+    send_number(c, insert, 3);
+    send_number(c, insert, 1);
+    send_number(c, insert, 3);
+    send_number(c, insert, 2);
+    assert_int_equal(pg_pending(c), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        bool is_twice = i == 2;
+        assert_int_equal(pg_take(c, -1, &e), is_twice ? ERR_IO : OK);
+        assert_int_equal(pg_outcome(c), is_twice ? PG_REFUSED : PG_DONE);
+        if (is_twice) assert_string_equal(pg_sqlstate(c), "23505");
+        if (!is_twice) assert_int_equal(pg_changed(c), 1);
+        assert_int_equal(pg_pending(c), 3 - i);
+    }
+    /* Now statements that are waited for may be run again. */
+    pg_begin(c);
+    assert_int_equal(
+        pg_run(c, "SELECT string_agg(n::text, '' ORDER BY place) = '312' FROM sent", &e), OK);
+    assert_int_equal(pg_bytes(c, 0, 0).data[0], 1);
+    assert_int_equal(pg_connections(c), 1);
+    (void)by_hand("DROP TABLE sent");
+    pg_free(c);
+    pg_breaker_fini(&breaker);
+}
+
+/* While an answer is awaited, more is sent: more than fits between the two sides, when the server
+ * does not read. */
+static void what_comes_meanwhile_is_sent_too(void **state)
+{
+    static const char slow[] = "SELECT length($2)::int8, pg_sleep($1 / 1000.0)";
+    static uint8_t large[8 << 20];
+    struct pg_breaker breaker, news;
+    struct error e;
+    struct pg *c = connect_to(&breaker, 10000);
+    assert_int_equal(pg_breaker_init(&news, &e), OK);
+    for (int i = 0; i < 2; i++) {
+        pg_begin(c);
+        pg_put_i64(c, i == 0 ? 200 : 0);
+        pg_put_bytes(c, slice_of(large, i == 0 ? 7 : sizeof large));
+        assert_int_equal(pg_send(c, slow, &e), OK);
+        if (i == 1) break;
+        pg_break(&news); /* its descriptor is readable */
+        assert_int_equal(pg_take(c, news.fd, &e), ERR_WAIT);
+        assert_int_equal(pg_pending(c), 1);
+    }
+    assert_int_equal(pg_take(c, -1, &e), OK);
+    assert_int_equal(pg_i64(c, 0, 0), 7);
+    assert_int_equal(pg_take(c, -1, &e), OK);
+    assert_int_equal(pg_i64(c, 0, 0), sizeof large);
+    pg_free(c);
+    pg_breaker_fini(&news);
+    pg_breaker_fini(&breaker);
+}
+
+static void nobody_knows_what_became_of_what_was_sent(void **state)
+{
+    static const char slow[] = "SELECT pg_sleep($1)";
+    struct pg_breaker breaker;
+    struct error e;
+    struct pg *c = connect_to(&breaker, 10000);
+    send_number(c, slow, 0);
+    send_number(c, slow, 60);
+    send_number(c, slow, 0);
+    assert_int_equal(pg_take(c, -1, &e), OK);
+    for (int i = 0; by_hand("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE "
+                            "wait_event = 'PgSleep'") == 0;
+         i++) {
+        assert_true(i < 500);
+        usleep(1000);
+    }
+    assert_int_equal(pg_take(c, -1, &e), ERR_IO);
+    assert_int_equal(pg_outcome(c), PG_UNKNOWN);
+    assert_int_equal(pg_pending(c), 0);
+    pg_begin(c);
+    assert_int_equal(pg_run(c, "SELECT 1", &e), OK);
+    pg_free(c);
+    pg_breaker_fini(&breaker);
+}
+
+/* ---- what waits for a standby ---- */
+
+/* The server must not end its wait at the deadline: what it then shows may still be lost. */
+static void what_no_standby_has_is_not_seen_at_the_deadline(void **state)
+{
+    struct pg_breaker breaker;
+    struct error e;
+    struct pg *c = connect_to(&breaker, CALL_MS);
+    (void)by_hand("CREATE TABLE waits (n int8)");
+    (void)by_hand("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    (void)by_hand("SELECT pg_reload_conf()");
+    usleep(100000);
+    pg_begin(c);
+    assert_int_equal(pg_run(c, "INSERT INTO waits VALUES (1)", &e), ERR_IO);
+    assert_int_equal(pg_outcome(c), PG_UNKNOWN);
+    usleep(CALL_MS * 1000);
+    assert_int_equal(by_hand("SELECT count(*) FROM waits"), 0);
+    (void)by_hand("ALTER SYSTEM RESET synchronous_standby_names");
+    (void)by_hand("SELECT pg_reload_conf()");
+    for (int i = 0; i < 500 && by_hand("SELECT count(*) FROM waits") == 0; i++) usleep(20000);
+    assert_int_equal(by_hand("SELECT count(*) FROM waits"), 1);
+    (void)by_hand("DROP TABLE waits");
+    pg_free(c);
+    pg_breaker_fini(&breaker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +271,10 @@ int main(void)
         cmocka_unit_test(hosts_go_round_with_their_ports),
         cmocka_unit_test(one_port_for_all_stays),
         cmocka_unit_test(one_host_stays_as_it_is),
+        cmocka_unit_test(what_is_sent_is_done_in_its_order),
+        cmocka_unit_test(what_comes_meanwhile_is_sent_too),
+        cmocka_unit_test(nobody_knows_what_became_of_what_was_sent),
+        cmocka_unit_test(what_no_standby_has_is_not_seen_at_the_deadline),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
