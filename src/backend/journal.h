@@ -99,7 +99,8 @@ struct journal_ops {
     /* Called when `room` is too little for a transaction of `bytes`. OK: there is room now, perhaps
      * in a new batch; ERR_WAIT: on_room comes; ERR_DISK_FULL; ERR_LIMIT: there can never be. */
     enum err (*reserve)(struct journal *j, size_t bytes, struct error *e);
-    /* When not busy: seals what was filled and hands it over. */
+    /* When not busy: seals what was filled and hands it over; while something is under way it may
+     * be left to be filled further. */
     void (*submit)(struct journal *j);
     /* What was appended is to become safe although a weak durability would let it wait. */
     void (*want_sync)(struct journal *j);

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Checks tests/model/term.pml with spin in every order of events, within bounds, and that it finds each planted fault.
-# `make model` installs what is missing. Prints `ok - name` and `not ok - name` lines.
+# `make model` installs what is missing. MODEL_LONG=1: wider bounds, some ten minutes more (with MODEL_SECONDS=600,
+# for each search). Prints `ok - name` and `not ok - name` lines.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 model=$PWD/tests/model/term.pml
@@ -55,9 +56,17 @@ finds() {
 }
 
 holds "two nodes, PostgreSQL restarts and is lost" -DEPOCHS=2 -DBEATS=3
+holds "two appends sent at once, PostgreSQL restarts" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2 -DLOSSES=0
+holds "two appends sent at once, PostgreSQL is lost" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2 -DRESTARTS=0
+if [ -n "${MODEL_LONG:-}" ]; then
+    holds "two appends, three beats, PostgreSQL restarts" -DEPOCHS=2 -DBEATS=3 -DAPPENDS_MAX=2 -DLOSSES=0
+    holds "two appends, three beats, PostgreSQL is lost" -DEPOCHS=2 -DBEATS=3 -DAPPENDS_MAX=2 -DRESTARTS=0
+    holds "two appends, PostgreSQL restarts and is lost" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2
+fi
 finds "a lease that counts from the answer" -DFAULT_LEASE_FROM_ANSWER
 finds "a take-over without waiting" -DFAULT_NO_WAIT
 finds "an append that is not fenced" -DFAULT_APPEND_NOT_FENCED
+finds "an append ahead of one that was not done" -DFAULT_AHEAD_OF_NOTHING -DAPPENDS_MAX=2
 finds "an answer without a lease" -DFAULT_ANSWER_WITHOUT_LEASE
 finds "a batch that is found and counts at once" -DFAULT_FOUND_BATCH_COUNTS
 finds "a wait that counts from before the row was asked for" -DFAULT_SEEN_FROM_BEFORE

@@ -11,7 +11,8 @@
  * an update of it that is not seen yet; a take-over waits for appends too, and they for it.
  *
  * Each statement of a node is sent, done at the primary or never, and answered or not. A node may give up
- * what it sent; a take-over or an append of that kind may still be done later.
+ * what it sent; a take-over or an append of that kind may still be done later. Two appends may be sent by
+ * one connection: PostgreSQL begins the second when it has answered the first.
  *
  * FAULT_... plants a fault, which the check must find.
  */
@@ -69,8 +70,10 @@ typedef node {
     mtype row_what;
     mtype log;               /* ... by the other */
     mtype log_what;
+    mtype ahead;             /* the next append, sent by that connection before the answer to this one */
     bool late_take;          /* given up, and may still be done */
     bool late_append;
+    byte late_ahead;         /* ... and the batch that was sent after it; 0 = none */
     byte late_epoch, late_beat, late_batch;
 }
 
@@ -112,8 +115,14 @@ byte promised[BATCHES];
 #define LOG_IS_FREE (nfull(wal) && locked != TAKE && !locked_log)
 #ifdef FAULT_APPEND_NOT_FENCED
 #define MAY_APPEND(b) (seen.count == (b))
+#define MAY_APPEND_AHEAD(b) MAY_APPEND(b)
 #else
 #define MAY_APPEND(b) (seen.epoch == N.epoch && seen.count == (b))
+#ifdef FAULT_AHEAD_OF_NOTHING
+#define MAY_APPEND_AHEAD(b) (seen.epoch == N.epoch && seen.count <= (b))
+#else
+#define MAY_APPEND_AHEAD(b) MAY_APPEND(b)
+#endif
 #endif
 #define IS_MINE (seen.epoch == N.epoch)
 #ifdef FAULT_CLAIM_BY_EPOCH
@@ -162,6 +171,14 @@ proctype statement(byte me) {
             WRITE(APPEND, me, 1, N.count, ID(me))
         :: else -> N.log = NO
         fi }
+    /* What was sent ahead is begun when the one before it is over. */
+    :: d_step { N.ahead == SENT && (N.log == YES || N.log == NO) && LOG_IS_FREE ->
+        if
+        :: MAY_APPEND_AHEAD(N.count + 1) ->
+            N.ahead = WRITTEN;
+            WRITE(APPEND, me, 1, N.count + 1, ID(me))
+        :: else -> N.ahead = NO
+        fi }
     :: d_step { N.late_take && ROW_IS_FREE ->
         if
         :: seen.epoch == N.late_epoch && seen.beat == N.late_beat && takes < EPOCHS ->
@@ -177,6 +194,12 @@ proctype statement(byte me) {
         :: else
         fi;
         N.late_append = false; N.late_batch = 0 }
+    :: d_step { N.late_ahead > 0 && LOG_IS_FREE ->
+        if
+        :: MAY_APPEND_AHEAD(N.late_ahead) -> WRITE(APPEND, me, 1, N.late_ahead, ID(me))
+        :: else
+        fi;
+        N.late_ahead = 0 }
     od
 }
 
@@ -189,8 +212,12 @@ inline forget() {
     :: nodes[n].log == SENT || nodes[n].log == WRITTEN -> nodes[n].log = LOST
     :: else
     fi;
+    if
+    :: nodes[n].ahead == SENT || nodes[n].ahead == WRITTEN -> nodes[n].ahead = LOST
+    :: else
+    fi;
     nodes[n].late_take = false; nodes[n].late_epoch = 0; nodes[n].late_beat = 0;
-    nodes[n].late_append = false; nodes[n].late_batch = 0
+    nodes[n].late_append = false; nodes[n].late_ahead = 0; nodes[n].late_batch = 0
 }
 
 inline forget_all() {
@@ -225,6 +252,7 @@ proctype postgres() {
             if
             :: (what == TAKE || (what == BEAT && e == 0)) && nodes[n].row == WRITTEN -> nodes[n].row = YES
             :: (what == APPEND || (what == BEAT && e == 1)) && nodes[n].log == WRITTEN -> nodes[n].log = YES
+            :: what == APPEND && nodes[n].log != WRITTEN && nodes[n].ahead == WRITTEN -> nodes[n].ahead = YES
             :: else
             fi
         :: else
@@ -278,15 +306,26 @@ inline give_up_log() {
     :: N.log == SENT && N.log_what == APPEND -> N.late_append = true; N.late_batch = N.count
     :: else
     fi;
-    N.log = FREE; N.log_what = 0
+    if
+    :: N.ahead == SENT -> N.late_ahead = N.count + 1
+    :: else
+    fi;
+    N.log = FREE; N.log_what = 0; N.ahead = FREE
 }
 inline send_row(s) { N.row = SENT; N.row_what = s; N.sent = 0 }
 inline send_log(s) { N.log = SENT; N.log_what = s }
 inline got_row() { N.row = FREE; N.row_what = 0; N.sent = 0 }
 inline got_log() { N.log = FREE; N.log_what = 0 }
+/* The answer to what was sent ahead is the next one. */
+inline next_log() {
+    if
+    :: N.ahead == FREE -> got_log()
+    :: else -> N.log = N.ahead; N.ahead = FREE; N.append = APPENDS
+    fi
+}
 inline ends() {
     N.state = ENDED; N.append = IDLE; N.age = LEASE; N.count = 0; N.batch[0] = 0; N.batch[1] = 0;
-    got_row(); got_log()
+    got_row(); got_log(); N.ahead = FREE
 }
 inline appended() { N.batch[N.count] = ID(me); N.count++; N.append = IDLE }
 
@@ -360,7 +399,9 @@ proctype runs(byte me) {
     /* ... appends, */
     :: d_step { N.state == LEADS && N.append == IDLE && N.count < APPENDS_MAX -> N.append = APPENDS;
         send_log(APPEND) }
-    :: d_step { N.append == APPENDS && N.log == YES -> got_log(); appended() }
+    :: d_step { N.append == APPENDS && N.ahead == FREE && (N.log == SENT || N.log == WRITTEN) &&
+        N.count + 1 < APPENDS_MAX -> N.ahead = SENT }
+    :: d_step { N.append == APPENDS && N.log == YES -> appended(); next_log() }
     :: d_step { N.append == APPENDS && IS_UNKNOWN(N.log) && N.log != YES -> give_up_log();
         N.append = FINDS }
     :: d_step { N.append == FINDS ->
@@ -411,6 +452,7 @@ init {
         do
         :: n < NODES ->
             nodes[n].state = FOLLOWS; nodes[n].append = IDLE; nodes[n].row = FREE; nodes[n].log = FREE;
+            nodes[n].ahead = FREE;
             nodes[n].row_epoch = NOBODY;
             n++
         :: else -> break

@@ -8,21 +8,14 @@
 #include <unistd.h>
 
 #include "backend/postgres/pg_hosts.h"
+#include "backend/postgres/pg_params.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
 #define STATEMENTS_MAX 48 /* that one connection prepares */
 #define NAME_BYTES 24     /* of a statement */
-#define KEEP_BYTES (1u << 20)
 #define RETRY_MS 50
-
-/* Type ids of PostgreSQL's catalog (pg_type.dat); they never change. */
-#define OID_BYTEA 17
-#define OID_INT8 20
-#define OID_TEXT 25
-#define OID_BYTEA_ARRAY 1001
-#define OID_INT8_ARRAY 1016
 
 struct pg {
     struct pg_options options;
@@ -40,10 +33,7 @@ struct pg {
     char warning[160];
     const char *prepared[STATEMENTS_MAX];
     size_t prepared_count;
-    struct buf params;
-    size_t offset[PG_PARAMS_MAX], len[PG_PARAMS_MAX];
-    Oid type[PG_PARAMS_MAX];
-    int param_count;
+    struct pg_params params;
 };
 
 /* ---- the breaker ---- */
@@ -97,7 +87,7 @@ struct pg *pg_new(const struct pg_options *options)
     c->url = copy_text(options->url);
     c->name = copy_text(options->name);
     take_hosts(c);
-    buf_init(&c->params);
+    pg_params_init(&c->params);
     return c;
 }
 
@@ -120,7 +110,7 @@ void pg_free(struct pg *c)
 {
     if (c == NULL) return;
     pg_drop(c);
-    buf_fini(&c->params);
+    pg_params_fini(&c->params);
     pg_hosts_fini(&c->hosts);
     mem_free(c->url);
     mem_free(c->name);
@@ -320,90 +310,32 @@ static enum err ensure(struct pg *c, struct error *e)
 
 void pg_begin(struct pg *c)
 {
-    buf_clear(&c->params, KEEP_BYTES);
-    c->param_count = 0;
-}
-
-/* The parameter is what is appended from now on. */
-static void put(struct pg *c, Oid type)
-{
-    INVARIANT(c->param_count < PG_PARAMS_MAX);
-    c->offset[c->param_count] = c->params.len;
-    c->type[c->param_count] = type;
-}
-
-static void put_end(struct pg *c)
-{
-    c->len[c->param_count] = c->params.len - c->offset[c->param_count];
-    c->param_count++;
-}
-
-static void append_u32(struct buf *b, uint32_t v)
-{
-    uint8_t bytes[4];
-    put_u32(bytes, v);
-    buf_append(b, bytes, sizeof bytes);
-}
-
-static void append_u64(struct buf *b, uint64_t v)
-{
-    uint8_t bytes[8];
-    put_u64(bytes, v);
-    buf_append(b, bytes, sizeof bytes);
+    pg_params_clear(&c->params);
 }
 
 void pg_put_i64(struct pg *c, int64_t v)
 {
-    put(c, OID_INT8);
-    append_u64(&c->params, (uint64_t)v);
-    put_end(c);
+    pg_params_i64(&c->params, v);
 }
 
 void pg_put_bytes(struct pg *c, struct slice v)
 {
-    put(c, OID_BYTEA);
-    if (v.len > 0) buf_append(&c->params, v.data, v.len);
-    put_end(c);
+    pg_params_bytes(&c->params, v);
 }
 
 void pg_put_text(struct pg *c, const char *v)
 {
-    put(c, OID_TEXT);
-    buf_append_str(&c->params, v);
-    put_end(c);
-}
-
-/* Of one dimension, without NULLs: array_recv in PostgreSQL's arrayfuncs.c. */
-static void append_array_head(struct pg *c, Oid item, size_t count)
-{
-    append_u32(&c->params, count > 0 ? 1 : 0); /* dimensions */
-    append_u32(&c->params, 0);                 /* has NULLs */
-    append_u32(&c->params, item);
-    if (count == 0) return;
-    append_u32(&c->params, (uint32_t)count);
-    append_u32(&c->params, 1); /* the first index */
+    pg_params_text(&c->params, v);
 }
 
 void pg_put_i64s(struct pg *c, const int64_t *v, size_t count)
 {
-    put(c, OID_INT8_ARRAY);
-    append_array_head(c, OID_INT8, count);
-    for (size_t i = 0; i < count; i++) {
-        append_u32(&c->params, 8);
-        append_u64(&c->params, (uint64_t)v[i]);
-    }
-    put_end(c);
+    pg_params_i64s(&c->params, v, count);
 }
 
 void pg_put_slices(struct pg *c, const struct slice *v, size_t count)
 {
-    put(c, OID_BYTEA_ARRAY);
-    append_array_head(c, OID_BYTEA, count);
-    for (size_t i = 0; i < count; i++) {
-        append_u32(&c->params, (uint32_t)v[i].len);
-        if (v[i].len > 0) buf_append(&c->params, v[i].data, v[i].len);
-    }
-    put_end(c);
+    pg_params_slices(&c->params, v, count);
 }
 
 /* ---- running ---- */
@@ -422,7 +354,7 @@ static enum err prepare(struct pg *c, const char *sql, char name[NAME_BYTES], st
     size_t i = statement_name(c, sql, name);
     if (i < c->prepared_count) return OK;
     INVARIANT(i < STATEMENTS_MAX);
-    if (PQsendPrepare(c->conn, name, sql, c->param_count, c->type) == 0) {
+    if (PQsendPrepare(c->conn, name, sql, c->params.count, c->params.type) == 0) {
         return lost(c, e, "cannot send");
     }
     enum err r = settle(c, e);
@@ -434,7 +366,8 @@ static enum err prepare(struct pg *c, const char *sql, char name[NAME_BYTES], st
 
 static enum err parameters_are_good(const struct pg *c, struct error *e)
 {
-    if (!c->params.is_failed && c->params.len <= INT32_MAX) return OK;
+    const struct buf *b = &c->params.bytes;
+    if (!b->is_failed && b->len <= INT32_MAX) return OK;
     return error_set(e, ERR_NOMEM, "no memory for a statement's parameters");
 }
 
@@ -453,15 +386,16 @@ static enum err make_ready(struct pg *c, const char *sql, char name[NAME_BYTES],
 
 static enum err put_statement(struct pg *c, const char *name, struct error *e)
 {
+    const struct pg_params *p = &c->params;
     const char *values[PG_PARAMS_MAX];
     int lengths[PG_PARAMS_MAX];
     int formats[PG_PARAMS_MAX];
-    for (int i = 0; i < c->param_count; i++) {
-        values[i] = c->params.data == NULL ? "" : (char *)c->params.data + c->offset[i];
-        lengths[i] = (int)c->len[i];
+    for (int i = 0; i < p->count; i++) {
+        values[i] = p->bytes.data == NULL ? "" : (char *)p->bytes.data + p->offset[i];
+        lengths[i] = (int)p->len[i];
         formats[i] = 1;
     }
-    if (PQsendQueryPrepared(c->conn, name, c->param_count, values, lengths, formats, 1) == 0) {
+    if (PQsendQueryPrepared(c->conn, name, p->count, values, lengths, formats, 1) == 0) {
         return lost(c, e, "cannot send");
     }
     return OK;

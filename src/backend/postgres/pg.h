@@ -73,8 +73,8 @@ ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
 /* pg_run in two halves: statements that are sent are done in their order, each a transaction of its
  * own, and the server begins each at once when it has done the one before (libpq's pipeline mode).
  * Only what the first had prepared is sent while it is pending, and nothing else is run before all
- * answers were taken. When the connection was lost, the outcome of all that were pending is unknown,
- * and pg_pending is 0. */
+ * answers were taken. When the connection was lost, the outcome of all that were pending is
+ * unknown, and pg_pending is 0. */
 ERR_MUST_USE enum err pg_send(struct pg *c, const char *sql, struct error *e);
 /* The answer to the first that was sent: as pg_run. ERR_WAIT: not yet, and `fd` is readable; -1 =
  * none. */

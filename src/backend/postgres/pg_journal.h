@@ -1,7 +1,9 @@
 /* pg_journal: the journal in PostgreSQL's tupled_log. backend/journal.h has the contract. The
  * connection that appends sends one statement for each part of a batch; what arrives meanwhile
- * fills the next batch. A batch is durable when that statement's commit was acknowledged, which
- * waits for the standbys if the server is configured so.
+ * fills the next batch, which is sent before the answer comes as soon as it is large enough:
+ * PostgreSQL does one after the other, and none whose predecessor it has not done. A batch is
+ * durable when that statement's commit was acknowledged, which waits for the standbys if the server
+ * is configured so.
  *
  * An append is repeated, identical, until its outcome is known, or another node leads: then on_lost
  * is called, and nothing more is acknowledged.
