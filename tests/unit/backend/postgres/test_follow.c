@@ -287,8 +287,11 @@ static void a_follower_sees_whole_states(void **state)
     rig_open(&x.follower);
     follow_for(&x, 300);
     catch_up(&x);
-    /* The leader applies nothing more, however long this takes: no read has to begin anew. */
-    pipeline_of(x.leader.b)->options.memtable_age_ms = 1000000;
+    /* The leader applies nothing more, however long this takes and however much is written
+     * meanwhile: no read has to begin anew. */
+    struct pipeline_options *o = &pipeline_of(x.leader.b)->options;
+    o->memtable_age_ms = 1000000;
+    o->memtable_bytes = 100 << 20;
     rig_apply(&x.leader);
     unsigned behind = x.behind;
     for (int i = 0; i < 50; i++) check_scan(&x);
