@@ -271,7 +271,9 @@ static enum err set_up(struct pg *c, struct error *e)
     return r;
 }
 
-/* The first of several servers was silent. Only if nobody else has found that out meanwhile. */
+/* The first of several servers is not to be had. libpq goes on to the next by itself only when that
+ * one refuses, or stands by: not when it is silent, or takes the connection and closes it, as what
+ * stands before a dead server does. Only if nobody else has found that out meanwhile. */
 static void turn_hosts(struct pg *c)
 {
     int seen = c->hosts.turns;
@@ -301,7 +303,7 @@ static enum err ensure(struct pg *c, struct error *e)
     if (r == OK) PQsetNoticeReceiver(c->conn, on_notice, c);
     if (r == OK) r = set_up(c, e);
     if (r == OK) c->connections++;
-    if (r != OK && clock_mono_us() >= c->deadline_us) turn_hosts(c);
+    if (r != OK) turn_hosts(c);
     if (r != OK) c->outcome = PG_REFUSED;
     return r;
 }

@@ -23,8 +23,8 @@ struct pg;
 struct pg_breaker {
     int fd;      /* an eventfd, readable when it is open */
     int is_open; /* atomic */
-    /* Of several servers the first one was silent so often; atomic. What one connection has found
-     * out, the others need not. */
+    /* So often the first of several servers was not to be had; atomic. What one connection has
+     * found out, the others need not. */
     int host_turns;
 };
 

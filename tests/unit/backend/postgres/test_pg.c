@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -72,6 +73,41 @@ static void a_silent_server_is_passed_over(void **state)
     assert_int_equal(pg_run(c, "SELECT 1", &e), OK);
     pg_free(c);
     pg_breaker_fini(&breaker);
+    close(fd);
+}
+
+/* Takes connections and closes them, until its socket is shut down. */
+static void *hang_up(void *arg)
+{
+    int fd = *(int *)arg;
+    for (int c; (c = accept(fd, NULL, NULL)) >= 0;) close(c);
+    return NULL;
+}
+
+/* libpq does not try the next one by itself then. */
+static void a_server_that_hangs_up_is_passed_over(void **state)
+{
+    struct pg_breaker breaker;
+    struct error e;
+    int port;
+    char url[320];
+    pthread_t thread;
+    if (!pg_server_can()) skip();
+    int fd = open_silent(&port);
+    assert_int_equal(pthread_create(&thread, NULL, hang_up, &fd), 0);
+    snprintf(url, sizeof url, "host=127.0.0.1,%s port=%d,5432 user=tupled dbname=postgres",
+             server.dir, port);
+    assert_int_equal(pg_breaker_init(&breaker, &e), OK);
+    struct pg *c = pg_new(
+        &(struct pg_options){.url = url, .name = "test", .call_ms = 10000, .breaker = &breaker});
+    pg_begin(c);
+    assert_int_equal(pg_run(c, "SELECT 1", &e), ERR_IO);
+    assert_int_equal(pg_outcome(c), PG_REFUSED);
+    assert_int_equal(pg_run(c, "SELECT 1", &e), OK);
+    pg_free(c);
+    pg_breaker_fini(&breaker);
+    shutdown(fd, SHUT_RDWR);
+    pthread_join(thread, NULL);
     close(fd);
 }
 
@@ -268,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_silent_server_is_passed_over),
+        cmocka_unit_test(a_server_that_hangs_up_is_passed_over),
         cmocka_unit_test(hosts_go_round_with_their_ports),
         cmocka_unit_test(one_port_for_all_stays),
         cmocka_unit_test(one_host_stays_as_it_is),
