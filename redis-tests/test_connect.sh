@@ -317,7 +317,22 @@ same "a body of more than 2 MB" 413 "$status"
 
 kill -KILL "$server"
 wait "$server" 2>/dev/null
-start_server --port "$port" --http-port "$http_port"
+"$TUPLED_ASAN_BIN" --dir "$scratch/data" --port "$port" --http-port "$http_port" --logfile "$scratch/log" \
+    >"$scratch/output" 2>&1 &
+server=$!
+# At once, while what the server keeps is still being read.
+put "$read_a1"
+until exec 3<>"/dev/tcp/127.0.0.1/$http_port"; do kill -0 "$server" || break; done 2>/dev/null
+{
+    printf '%s\r\n' 'POST /connect/v2/snapshot_read HTTP/1.1' "Host: 127.0.0.1:$http_port" 'Connection: close' \
+        "Content-Length: $(stat -c %s "$scratch/body")"
+    for header in "${headers[@]}"; do [ "$header" = -H ] || printf '%s\r\n' "$header"; done
+    printf '\r\n'
+    cat "$scratch/body"
+} >&3
+read -r -t 20 -u 3 line
+same "a token is good as soon as the server answers" "HTTP/1.1 200 OK" "${line%$'\r'}"
+exec 3>&-
 send /v2/snapshot_read "$read_a1"
 same "a token is good after kill -9 and a start" "200 0a250a23" "$status ${bytes:0:8}"
 kept=("${headers[@]}")

@@ -79,7 +79,7 @@ void exchange_begin(struct exchange *x, const struct http_message *m)
     if (!check_origin(x)) return;
     if (!route_takes(x) || !is_here(x)) return;
     if ((x->route->flags & ROUTE_TOKEN) != 0) {
-        connect_begin(x, x->route->run);
+        x->step = connect_begin;
     } else if ((x->route->flags & (ROUTE_OPEN | ROUTE_STATIC)) != 0) {
         x->step = x->route->run;
     } else {

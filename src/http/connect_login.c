@@ -7,16 +7,11 @@
 
 #define BODY_BYTES_MAX ((size_t)2 << 20) /* denokv's too; what Deno may send is less */
 
-struct begun {
-    exchange_step *then;
-};
-
 static void selected(struct exchange *x)
 {
-    const struct begun *b = x->task;
     if (connect_fails(x)) return;
     buf_clear(&x->reply, SIZE_MAX);
-    x->step = b->then;
+    x->step = x->route->run;
 }
 
 /* Version 1 has no header of its own, but names the database by another. */
@@ -58,9 +53,10 @@ static bool is_its_database(struct exchange *x, uint16_t number)
     return id.data == NULL || slice_eq(id, slice_of(uuid, sizeof uuid));
 }
 
-void connect_begin(struct exchange *x, exchange_step *step)
+void connect_begin(struct exchange *x)
 {
     struct connect_token token = {0};
+    struct error e;
     if (x->message->body.len > BODY_BYTES_MAX) {
         connect_fail(x, 413, "A request has at most 2 MB.");
         return;
@@ -70,6 +66,16 @@ void connect_begin(struct exchange *x, exchange_step *step)
         return;
     }
     x->client.is_readonly = x->http->env->stands_by;
+    /* The secret is in the catalog, which is still being read right after a start. */
+    enum err r = databases_ready(x->http->env->db->databases, &x->waiter, &e);
+    if (r == ERR_WAIT) {
+        exchange_park(x);
+        return;
+    }
+    if (r != OK) {
+        connect_fail(x, 503, "%s", e.text);
+        return;
+    }
     if (!take_token(x, &token)) return;
     if (!is_its_database(x, token.database)) {
         connect_fail(x, 400, "Invalid database id.");
@@ -77,13 +83,10 @@ void connect_begin(struct exchange *x, exchange_step *step)
     }
     if (x->client.user != token.user) client_become(&x->client, token.user);
     if (x->client.database == token.database) {
-        x->step = step;
+        x->step = x->route->run;
         return;
     }
-    struct begun *b = arena_alloc(&x->arena, sizeof *b);
     struct rest_words w = rest_words_of(x, "SELECT");
-    b->then = step;
-    x->task = b;
     rest_words_number(&w, token.database);
     rest_words_run(&w, selected);
 }

@@ -135,6 +135,13 @@ static void on_ready(struct waiter *w)
     x->ops->queue(x);
 }
 
+void exchange_park(struct exchange *x)
+{
+    move(x, EXCHANGE_PARKED);
+    /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
+    if (x->waiter.next == NULL) on_ready(&x->waiter);
+}
+
 /* Bodies are texts, whatever default-format says. */
 static void set_forms(struct exchange *x)
 {
@@ -254,9 +261,7 @@ static void run_command(struct exchange *x)
     if (x->state != EXCHANGE_READY) return; /* it closed itself */
     net_turn_spent(x->session->stream->net, x->reply.len, env->now_us);
     if (r == ERR_WAIT) {
-        move(x, EXCHANGE_PARKED);
-        /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
-        if (x->waiter.next == NULL) on_ready(&x->waiter);
+        exchange_park(x);
         return;
     }
     x->argv = NULL;

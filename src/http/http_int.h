@@ -126,6 +126,8 @@ void exchange_command(struct exchange *x, struct slice *argv, size_t argc, excha
 /* exchange_words(x, step, WORDS("KV.QUEUE", "LIST")): texts that last until the command has run. */
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 void exchange_words(struct exchange *x, exchange_step *step, const char *const *words);
+/* x->waiter was given to somebody: the command, or the step, is run again when it is told. */
+void exchange_park(struct exchange *x);
 /* A step that is no command took time: what is left of the work may be for another turn. */
 void exchange_spent(struct exchange *x);
 struct slice *exchange_argv(struct exchange *x, size_t count);

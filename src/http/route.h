@@ -20,10 +20,11 @@ bool command_path_fits(const struct exchange *x);
 /* api_events.c */
 exchange_step api_subscribe_run, api_monitor_run;
 
-/* connect.c, connect_watch.c: KV Connect; connect_login.c: goes on with `step` as the user and in
- * the database of the token that came with the request, or answers 401. */
+/* connect.c, connect_watch.c: KV Connect. */
 exchange_step connect_metadata_run, connect_read_run, connect_write_run, connect_watch_run;
-void connect_begin(struct exchange *x, exchange_step *step);
+/* connect_login.c: the first step of those that need a token: goes on with the route's as the user
+ * and in the database of the token that came with the request, or answers 401. */
+exchange_step connect_begin;
 
 /* scrape.c */
 exchange_step scrape_run;
