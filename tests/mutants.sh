@@ -62,7 +62,7 @@ targets() {
     case $1 in
     unit) ls -d tests/unit/*/test_*.c tests/unit/*/*/test_*.c 2>/dev/null ;;
     sim) ls -d tests/sim/sim_*.c ;;
-    redis | postgres) ls -d redis-tests/test_*.c ;;
+    redis | postgres | late) ls -d redis-tests/test_*.c ;;
     esac | grep -F -- "$2" | sed 's/\.c$//; s/^/build\/asan\//'
 }
 
@@ -77,7 +77,10 @@ try() { # <name> <file> <old> <new> <tests...>
     for test in "$@"; do
         kind=${test%% *} part=${test#* }
         mapfile -t -O ${#goals[@]} goals < <(targets "$kind" "$part")
-        [[ $kind != redis && $kind != postgres ]] || goals+=(build/asan/tupled build/asan/tupledctl build/tupled build/tupledctl)
+        case $kind in
+        redis | postgres) goals+=(build/asan/tupled build/asan/tupledctl build/tupled build/tupledctl) ;;
+        late) goals+=(build/asan/tupled-late build/asan/tupledctl build/tupled build/tupledctl) ;;
+        esac
     done
     # Link-time optimisation takes longer than most tests and shows nothing here.
     if ! make -j"$(nproc)" CFLAGS_release='-O1 -g' "${goals[@]}" >make.log 2>&1; then

@@ -24,6 +24,17 @@ static bool speaks_known_version(const struct exchange *x)
     return slice_eq(version, slice_str("2")) || slice_eq(version, slice_str("3"));
 }
 
+/* The secret of tokens is there, which is still being read right after a start. False: the step is
+ * run again, or it is answered. */
+static bool has_catalog(struct exchange *x)
+{
+    struct error e;
+    enum err r = databases_ready(x->http->env->db->databases, &x->waiter, &e);
+    if (r == ERR_WAIT) exchange_park(x);
+    if (r != OK && r != ERR_WAIT) connect_fail(x, r == ERR_CORRUPT ? 400 : 503, "%s", e.text);
+    return r == OK;
+}
+
 static bool take_token(struct exchange *x, struct connect_token *token)
 {
     struct slice header = http_header(x->message, "authorization");
@@ -56,7 +67,6 @@ static bool is_its_database(struct exchange *x, uint16_t number)
 void connect_begin(struct exchange *x)
 {
     struct connect_token token = {0};
-    struct error e;
     if (x->message->body.len > BODY_BYTES_MAX) {
         connect_fail(x, 413, "A request has at most 2 MB.");
         return;
@@ -66,17 +76,7 @@ void connect_begin(struct exchange *x)
         return;
     }
     x->client.is_readonly = x->http->env->stands_by;
-    /* The secret is in the catalog, which is still being read right after a start. */
-    enum err r = databases_ready(x->http->env->db->databases, &x->waiter, &e);
-    if (r == ERR_WAIT) {
-        exchange_park(x);
-        return;
-    }
-    if (r != OK) {
-        connect_fail(x, 503, "%s", e.text);
-        return;
-    }
-    if (!take_token(x, &token)) return;
+    if (!has_catalog(x) || !take_token(x, &token)) return;
     if (!is_its_database(x, token.database)) {
         connect_fail(x, 400, "Invalid database id.");
         return;

@@ -29,6 +29,18 @@ some_ms() { # <from> <to>
     echo $(($1 + RANDOM * ($2 - $1) / 32768))
 }
 
+# Something is committed from now on, in half a minute at most.
+goes_on() {
+    local sql='SELECT max(last_version) FROM tupled_log' tries before
+    before=$(pgc_sql "$pgc_lead" "$sql")
+    for ((tries = 0; tries < 300; tries++)); do
+        [ "$(pgc_sql "$pgc_lead" "$sql")" = "$before" ] || return 0
+        sleep 0.1
+    done
+    echo "nothing is committed any more"
+    return 1
+}
+
 fault_none() {
     sleep 0.1
 }
@@ -59,7 +71,8 @@ fault_postgres() {
     nodes_fail_over || return
     for p in 1 2 3; do nodes_proxy "pass $(nodes_upstream "$p")" || return; done
     nap "$(some_ms 500 3000)"
-    pgc_rejoin "$old" && pgc_wait_standbys 2
+    # They must find the new primary without the old one coming back.
+    goes_on && pgc_rejoin "$old" && pgc_wait_standbys 2
 }
 
 cut_node() {

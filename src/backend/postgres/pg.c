@@ -308,36 +308,9 @@ static enum err ensure(struct pg *c, struct error *e)
     return r;
 }
 
-/* ---- parameters ---- */
-
-void pg_begin(struct pg *c)
+struct pg_params *pg_params_of(struct pg *c)
 {
-    pg_params_clear(&c->params);
-}
-
-void pg_put_i64(struct pg *c, int64_t v)
-{
-    pg_params_i64(&c->params, v);
-}
-
-void pg_put_bytes(struct pg *c, struct slice v)
-{
-    pg_params_bytes(&c->params, v);
-}
-
-void pg_put_text(struct pg *c, const char *v)
-{
-    pg_params_text(&c->params, v);
-}
-
-void pg_put_i64s(struct pg *c, const int64_t *v, size_t count)
-{
-    pg_params_i64s(&c->params, v, count);
-}
-
-void pg_put_slices(struct pg *c, const struct slice *v, size_t count)
-{
-    pg_params_slices(&c->params, v, count);
+    return &c->params;
 }
 
 /* ---- running ---- */

@@ -21,8 +21,9 @@ void pg_params_fini(struct pg_params *p)
     buf_fini(&p->bytes);
 }
 
-void pg_params_clear(struct pg_params *p)
+void pg_begin(struct pg *c)
 {
+    struct pg_params *p = pg_params_of(c);
     buf_clear(&p->bytes, KEEP_BYTES);
     p->count = 0;
 }
@@ -55,22 +56,25 @@ static void append_u64(struct buf *b, uint64_t v)
     buf_append(b, bytes, sizeof bytes);
 }
 
-void pg_params_i64(struct pg_params *p, int64_t v)
+void pg_put_i64(struct pg *c, int64_t v)
 {
+    struct pg_params *p = pg_params_of(c);
     put(p, OID_INT8);
     append_u64(&p->bytes, (uint64_t)v);
     put_end(p);
 }
 
-void pg_params_bytes(struct pg_params *p, struct slice v)
+void pg_put_bytes(struct pg *c, struct slice v)
 {
+    struct pg_params *p = pg_params_of(c);
     put(p, OID_BYTEA);
     if (v.len > 0) buf_append(&p->bytes, v.data, v.len);
     put_end(p);
 }
 
-void pg_params_text(struct pg_params *p, const char *v)
+void pg_put_text(struct pg *c, const char *v)
 {
+    struct pg_params *p = pg_params_of(c);
     put(p, OID_TEXT);
     buf_append_str(&p->bytes, v);
     put_end(p);
@@ -87,8 +91,9 @@ static void append_array_head(struct pg_params *p, uint32_t item, size_t count)
     append_u32(&p->bytes, 1); /* the first index */
 }
 
-void pg_params_i64s(struct pg_params *p, const int64_t *v, size_t count)
+void pg_put_i64s(struct pg *c, const int64_t *v, size_t count)
 {
+    struct pg_params *p = pg_params_of(c);
     put(p, OID_INT8_ARRAY);
     append_array_head(p, OID_INT8, count);
     for (size_t i = 0; i < count; i++) {
@@ -98,8 +103,9 @@ void pg_params_i64s(struct pg_params *p, const int64_t *v, size_t count)
     put_end(p);
 }
 
-void pg_params_slices(struct pg_params *p, const struct slice *v, size_t count)
+void pg_put_slices(struct pg *c, const struct slice *v, size_t count)
 {
+    struct pg_params *p = pg_params_of(c);
     put(p, OID_BYTEA_ARRAY);
     append_array_head(p, OID_BYTEA, count);
     for (size_t i = 0; i < count; i++) {

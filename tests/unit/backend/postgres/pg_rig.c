@@ -53,3 +53,10 @@ void pg_rig_init(struct rig *r, struct pg_rig *p)
     r->open = pg_rig_open;
     r->open_arg = p;
 }
+
+struct pg_rig pg_rig_fresh(void)
+{
+    static int64_t id;
+    if (!pg_server_can()) skip();
+    return (struct pg_rig){.server = &pg_shared, .id = ++id};
+}

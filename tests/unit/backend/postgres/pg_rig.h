@@ -16,6 +16,9 @@ struct pg_rig {
     struct term *term; /* of the open journal */
 };
 
+/* On pg_shared, of an engine that no other test of the program has. Without PostgreSQL the test is
+ * skipped. */
+struct pg_rig pg_rig_fresh(void);
 /* As rig_init; it is opened with rig_open. `p` outlives it. */
 void pg_rig_init(struct rig *r, struct pg_rig *p);
 

@@ -177,3 +177,26 @@ int64_t pg_server_run(const struct pg_server *s, const char *sql, const int64_t 
     pg_breaker_fini(&breaker);
     return n;
 }
+
+/* ---- that of a test program ---- */
+
+struct pg_server pg_shared;
+
+int pg_shared_start(void **state)
+{
+    (void)state;
+    if (pg_server_can()) pg_server_init(&pg_shared);
+    return 0;
+}
+
+int pg_shared_stop(void **state)
+{
+    (void)state;
+    if (pg_server_can()) pg_server_fini(&pg_shared);
+    return 0;
+}
+
+int64_t pg_shared_run(const char *sql, int64_t number)
+{
+    return pg_server_run(&pg_shared, sql, &number, 1);
+}

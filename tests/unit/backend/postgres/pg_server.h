@@ -31,4 +31,11 @@ void pg_server_resume(const struct pg_server *s);
 int64_t pg_server_run(const struct pg_server *s, const char *sql, const int64_t *numbers,
                       size_t count);
 
+/* That of a test program, for all its tests: cmocka's set-up and tear-down of the group. */
+extern struct pg_server pg_shared;
+int pg_shared_start(void **state);
+int pg_shared_stop(void **state);
+/* As pg_server_run, where $1 is `number`. */
+int64_t pg_shared_run(const char *sql, int64_t number);
+
 #endif

@@ -11,37 +11,9 @@
 #include "base/clock.h"
 #include "unit/backend/postgres/pg_rig.h"
 
-static struct pg_server server;
-
-static int start(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
-
-static struct pg_rig fresh(void)
-{
-    static int64_t id;
-    if (!pg_server_can()) skip();
-    return (struct pg_rig){.server = &server, .id = ++id};
-}
-
-static int64_t number(const char *sql, int64_t id)
-{
-    return pg_server_run(&server, sql, &id, 1);
-}
-
 static int64_t batches(const struct pg_rig *p)
 {
-    return number("SELECT count(*) FROM tupled_log WHERE id = $1 AND part = 0", p->id);
+    return pg_shared_run("SELECT count(*) FROM tupled_log WHERE id = $1 AND part = 0", p->id);
 }
 
 static uint64_t sent_ahead(const struct rig *r)
@@ -76,7 +48,7 @@ static void step_until_failed(struct rig *r)
 
 static void two_are_under_way_and_what_comes_then_waits(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     rig_start(&r, &p);
@@ -99,7 +71,7 @@ static void two_are_under_way_and_what_comes_then_waits(void **state)
 /* Whoever was told is expected to write again: until then a second one is not worth its price. */
 static void a_second_one_waits_to_be_as_large_as_the_last(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     rig_start(&r, &p);
@@ -122,7 +94,7 @@ static void a_second_one_waits_to_be_as_large_as_the_last(void **state)
 /* Only the first part of the second goes ahead, after the last part of the first. */
 static void batches_of_several_parts_keep_their_order(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     static char text[3000];
     (void)state;
@@ -135,7 +107,7 @@ static void batches_of_several_parts_keep_their_order(void **state)
     }
     rig_settle(&r);
     assert_true(sent_ahead(&r) > 0);
-    assert_true(number("SELECT max(part) FROM tupled_log WHERE id = $1", p.id) >= 3);
+    assert_true(pg_shared_run("SELECT max(part) FROM tupled_log WHERE id = $1", p.id) >= 3);
     rig_crash(&r);
     for (int i = 0; i < 6; i++) rig_expect(&r, key_of(0, "%d", i), text);
     rig_close(&r);
@@ -145,12 +117,12 @@ static void batches_of_several_parts_keep_their_order(void **state)
 /* The first is refused, as what came before it is gone: so must the second be. */
 static void nothing_follows_one_that_is_refused(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     rig_start(&r, &p);
     uint64_t durable = r.durable;
-    assert_int_equal(number("DELETE FROM tupled_log WHERE id = $1", p.id), 1);
+    assert_int_equal(pg_shared_run("DELETE FROM tupled_log WHERE id = $1", p.id), 1);
     append(&r, "a");
     append(&r, "b");
     step_until_failed(&r);
@@ -164,15 +136,16 @@ static void nothing_follows_one_that_is_refused(void **state)
 /* The place of the first has something else, the second is appended well: it counts for nothing. */
 static void nothing_is_acknowledged_after_one_that_failed(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     rig_start(&r, &p);
     uint64_t durable = r.durable;
-    assert_int_equal(number("INSERT INTO tupled_log SELECT id, 2, 0, 1, epoch, version_before, "
-                            "last_version, time_ms, 77, body FROM tupled_log WHERE id = $1",
-                            p.id),
-                     1);
+    assert_int_equal(
+        pg_shared_run("INSERT INTO tupled_log SELECT id, 2, 0, 1, epoch, version_before, "
+                      "last_version, time_ms, 77, body FROM tupled_log WHERE id = $1",
+                      p.id),
+        1);
     append(&r, "a");
     append(&r, "b");
     step_until_failed(&r);
@@ -187,19 +160,19 @@ static void nothing_is_acknowledged_after_one_that_failed(void **state)
 /* The answer to the first is lost with the connection, which had the second too. */
 static void what_was_sent_on_a_lost_connection_is_found_or_sent_again(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     rig_start(&r, &p);
     /* The server ends the connection in the middle of an append: once, by a sequence, which does not
      * go back with the transaction. */
-    (void)pg_server_run(&server, "CREATE SEQUENCE ended", NULL, 0);
-    (void)pg_server_run(&server,
+    (void)pg_server_run(&pg_shared, "CREATE SEQUENCE ended", NULL, 0);
+    (void)pg_server_run(&pg_shared,
                         "CREATE FUNCTION end_once() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN "
                         "IF nextval('ended') = 1 THEN PERFORM "
                         "pg_terminate_backend(pg_backend_pid()); END IF; RETURN NEW; END$$",
                         NULL, 0);
-    (void)pg_server_run(&server,
+    (void)pg_server_run(&pg_shared,
                         "CREATE TRIGGER ends BEFORE INSERT ON tupled_log FOR EACH ROW EXECUTE "
                         "FUNCTION end_once()",
                         NULL, 0);
@@ -207,10 +180,10 @@ static void what_was_sent_on_a_lost_connection_is_found_or_sent_again(void **sta
     append(&r, "b");
     append(&r, "c");
     rig_settle(&r);
-    assert_true(pg_server_run(&server, "SELECT last_value FROM ended", NULL, 0) >= 4);
-    (void)pg_server_run(&server, "DROP TRIGGER ends ON tupled_log", NULL, 0);
-    (void)pg_server_run(&server, "DROP FUNCTION end_once", NULL, 0);
-    (void)pg_server_run(&server, "DROP SEQUENCE ended", NULL, 0);
+    assert_true(pg_server_run(&pg_shared, "SELECT last_value FROM ended", NULL, 0) >= 4);
+    (void)pg_server_run(&pg_shared, "DROP TRIGGER ends ON tupled_log", NULL, 0);
+    (void)pg_server_run(&pg_shared, "DROP FUNCTION end_once", NULL, 0);
+    (void)pg_server_run(&pg_shared, "DROP SEQUENCE ended", NULL, 0);
     assert_int_equal(batches(&p), 4);
     rig_crash(&r);
     for (const char *k = "abc"; *k != '\0'; k++) rig_expect(&r, key_of(0, "%c", *k), "x");
@@ -228,5 +201,5 @@ int main(void)
         cmocka_unit_test(nothing_is_acknowledged_after_one_that_failed),
         cmocka_unit_test(what_was_sent_on_a_lost_connection_is_found_or_sent_again),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }

@@ -21,7 +21,6 @@
 
 #define LARGE 300000
 
-static struct pg_server server;
 static char dir[] = "/tmp/tupled-copy.XXXXXX";
 static char path[64];
 
@@ -35,8 +34,7 @@ struct bench {
 
 static int start(void **state)
 {
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
+    (void)pg_shared_start(state);
     if (mkdtemp(dir) == NULL) return 1;
     snprintf(path, sizeof path, "%s/copy.db", dir);
     return 0;
@@ -58,8 +56,7 @@ static void empty_dir(void)
 
 static int stop(void **state)
 {
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
+    (void)pg_shared_stop(state);
     empty_dir();
     (void)rmdir(dir);
     return 0;
@@ -112,7 +109,7 @@ static void init(struct bench *b)
     if (!pg_server_can()) skip();
     empty_dir();
     *b = (struct bench){0};
-    struct term_options o = {.url = server.url,
+    struct term_options o = {.url = pg_shared.url,
                              .id = ++id,
                              .name = "test",
                              .address = "",
@@ -311,8 +308,8 @@ static void a_copy_that_fails_leaves_the_file_that_was_there(void **state)
     b.is_stopping = true;
     expect_failure(&b, ERR_IO, "stopping");
     b.is_stopping = false;
-    pg_server_kill(&server);
-    pg_server_start(&server);
+    pg_server_kill(&pg_shared);
+    pg_server_start(&pg_shared);
     expect_failure(&b, ERR_TRYAGAIN, "");
     expect_failure(&b, ERR_TRYAGAIN, "the snapshot was lost");
     store_unpin(b.reader);

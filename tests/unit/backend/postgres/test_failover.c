@@ -12,50 +12,21 @@
 #include "base/clock.h"
 #include "unit/backend/postgres/pg_rig.h"
 
-static struct pg_server server;
-
-static int start(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
-
-/* Of an engine that no other test has. */
-static struct pg_rig fresh(void)
-{
-    static int64_t id;
-    if (!pg_server_can()) skip();
-    return (struct pg_rig){.server = &server, .id = ++id};
-}
-
 static int64_t by_hand(const char *sql)
 {
-    return pg_server_run(&server, sql, NULL, 0);
+    return pg_server_run(&pg_shared, sql, NULL, 0);
 }
 
 static void change(const char *sql, int64_t id)
 {
-    assert_int_equal(pg_server_run(&server, sql, &id, 1), 1);
-}
-
-static int64_t number(const char *sql, int64_t id)
-{
-    return pg_server_run(&server, sql, &id, 1);
+    assert_int_equal(pg_shared_run(sql, id), 1);
 }
 
 /* ---- crashes of PostgreSQL ---- */
 
 static void what_was_acknowledged_outlives_a_crash_of_postgresql(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     pg_rig_init(&r, &p);
@@ -65,9 +36,9 @@ static void what_was_acknowledged_outlives_a_crash_of_postgresql(void **state)
         for (int i = 0; i < 200; i++) {
             (void)rig_set(&r, key_of(0, "%d.%d", round, i), slice_str("x"));
             if (i % 8 == 7) rig_step(&r);
-            if (i == 100) pg_server_kill(&server);
+            if (i == 100) pg_server_kill(&pg_shared);
         }
-        pg_server_start(&server);
+        pg_server_start(&pg_shared);
         rig_settle(&r);
         assert_false(r.is_fatal);
         for (int i = 0; i < 200; i++) rig_expect(&r, key_of(0, "%d.%d", round, i), "x");
@@ -92,7 +63,7 @@ struct two {
 /* a led, and b has taken over while a was silent. */
 static void two_init(struct two *t)
 {
-    t->p = t->q = fresh();
+    t->p = t->q = pg_rig_fresh();
     pg_rig_init(&t->a, &t->p);
     pg_rig_init(&t->b, &t->q);
     rig_open(&t->a);
@@ -153,7 +124,7 @@ static void who_was_followed_applies_nothing(void **state)
     pipeline_freeze(pipeline_of(t.a.b));
     for (int i = 0; i < 50; i++) rig_step(&t.a);
     assert_int_not_equal(term_state(t.p.term), TERM_LEADING);
-    assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", t.p.id), 2);
+    assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_entry WHERE id = $1", t.p.id), 2);
     assert_int_equal(term_renew(t.q.term, &e), OK);
     two_fini(&t);
 }
@@ -161,7 +132,7 @@ static void who_was_followed_applies_nothing(void **state)
 /* PostgreSQL itself moves the epoch, right after the apply was announced: no slice may follow. */
 static void a_take_over_in_the_middle_of_an_apply_is_seen(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     char sql[400];
     (void)state;
@@ -179,8 +150,8 @@ static void a_take_over_in_the_middle_of_an_apply_is_seen(void **state)
     pipeline_freeze(pipeline_of(r.b));
     step_until_lost(&r);
     (void)by_hand("DROP TRIGGER taken ON tupled_leader");
-    assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 0);
-    assert_int_equal(number("SELECT applied FROM tupled_applied WHERE id = $1", p.id), 0);
+    assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 0);
+    assert_int_equal(pg_shared_run("SELECT applied FROM tupled_applied WHERE id = $1", p.id), 0);
     rig_fini(&r);
 }
 
@@ -188,7 +159,7 @@ static void a_take_over_in_the_middle_of_an_apply_is_seen(void **state)
  * for that. */
 static void a_clean_stop_hands_over_before_all_is_applied(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     p.lease_ms = 60000;
@@ -213,7 +184,7 @@ static void a_clean_stop_hands_over_before_all_is_applied(void **state)
                   "'PgSleep'");
     rig_open(&r);
     for (int i = 0; i < 200; i++) rig_expect(&r, key_of(0, "%d", i), "new");
-    assert_int_equal(number("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 1);
+    assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_entry WHERE id = $1", p.id), 1);
     (void)by_hand("DROP TRIGGER waits ON tupled_entry");
     (void)by_hand("DROP FUNCTION wait");
     rig_apply(&r);
@@ -241,7 +212,7 @@ static void versions_of_leaders_do_not_meet(void **state)
 /* The leader notices before it says anything about what comes after. */
 static void who_leads_a_log_that_lost_something_stops(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     pg_rig_init(&r, &p);
@@ -256,7 +227,7 @@ static void who_leads_a_log_that_lost_something_stops(void **state)
     step_until_lost(&r);
     assert_int_equal(r.durable, durable);
     assert_int_equal(term_state(p.term), TERM_LOST);
-    assert_int_equal(number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 2);
+    assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 2);
     rig_abandon(&r);
     rig_open(&r);
     assert_int_equal(backend_entries(r.b, 0), 2);
@@ -291,7 +262,7 @@ static enum err read_after(const struct rig *r, uint64_t after, unsigned *count)
  * is lost is told. */
 static void versions_after_a_promotion_are_far_above(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     unsigned count = 0;
     (void)state;
@@ -330,7 +301,7 @@ static void versions_after_a_promotion_are_far_above(void **state)
 
 static void the_log_is_let_go_of(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     p.retention_ms = -1;
@@ -340,12 +311,12 @@ static void the_log_is_let_go_of(void **state)
         (void)rig_set(&r, key_of(0, "%d", i), slice_str("x"));
         rig_settle(&r);
     }
-    assert_int_equal(number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 20);
+    assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 20);
     rig_apply(&r);
     int64_t left = 20;
     for (int i = 0; i < 200 && left > 0; i++) {
         rig_step(&r);
-        left = number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id);
+        left = pg_shared_run("SELECT count(*) FROM tupled_log WHERE id = $1", p.id);
     }
     assert_int_equal(left, 0);
     assert_int_equal(r.journal->ops->oldest(r.journal), r.durable);
@@ -361,7 +332,7 @@ static void the_log_is_let_go_of(void **state)
 /* A leader died between two parts of a batch. */
 static void a_batch_without_its_end_is_none(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     pg_rig_init(&r, &p);
@@ -377,10 +348,11 @@ static void a_batch_without_its_end_is_none(void **state)
                            .body = slice_of(NULL, 0)};
     const int64_t numbers[] = {p.id, (int64_t)version, (int64_t)version + 9,
                                pg_part_checksum(&part)};
-    (void)pg_server_run(
-        &server, "INSERT INTO tupled_log VALUES ($1, 2, 0, 2, 1, $2, $3, 1, $4, '')", numbers, 4);
+    (void)pg_server_run(&pg_shared,
+                        "INSERT INTO tupled_log VALUES ($1, 2, 0, 2, 1, $2, $3, 1, $4, '')",
+                        numbers, 4);
     rig_open(&r);
-    assert_int_equal(number("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 1);
+    assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_log WHERE id = $1", p.id), 1);
     (void)rig_set(&r, key_of(0, "l"), slice_str("y"));
     rig_settle(&r);
     rig_crash(&r);
@@ -412,7 +384,7 @@ static void three_batches(struct rig *r, struct pg_rig *p)
 
 static void a_damaged_batch_is_named(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     three_batches(&r, &p);
@@ -425,7 +397,7 @@ static void a_damaged_batch_is_named(void **state)
 
 static void a_lost_batch_is_named(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
     three_batches(&r, &p);
@@ -436,7 +408,7 @@ static void a_lost_batch_is_named(void **state)
 
 static void a_damaged_entry_is_named(void **state)
 {
-    struct pg_rig p = fresh();
+    struct pg_rig p = pg_rig_fresh();
     struct rig r;
     struct entry entry;
     struct error e;
@@ -473,5 +445,5 @@ int main(void)
         cmocka_unit_test(a_lost_batch_is_named),
         cmocka_unit_test(a_damaged_entry_is_named),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }

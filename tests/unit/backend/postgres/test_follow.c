@@ -18,34 +18,6 @@
 #define COMMITS_MAX 20000
 #define PAD 2000 /* bytes of a value, at most */
 
-static struct pg_server server;
-
-static int start(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
-
-static int64_t fresh_id(void)
-{
-    static int64_t id;
-    if (!pg_server_can()) skip();
-    return ++id;
-}
-
-static int64_t by_hand(const char *sql, int64_t number)
-{
-    return pg_server_run(&server, sql, &number, 1);
-}
-
 /* ---- what was committed ---- */
 
 struct past {
@@ -159,11 +131,10 @@ static void small(struct rig *r)
 static void pair_init(struct pair *x, size_t slice_bytes)
 {
     x->behind = 0;
-    x->p = (struct pg_rig){.server = &server,
-                           .id = fresh_id(),
-                           .slice_bytes = slice_bytes,
-                           .retention_ms = 60000,
-                           .retention_bytes = 1 << 30};
+    x->p = pg_rig_fresh();
+    x->p.slice_bytes = slice_bytes;
+    x->p.retention_ms = 60000;
+    x->p.retention_bytes = 1 << 30;
     x->q = x->p;
     pg_rig_init(&x->leader, &x->p);
     pg_rig_init(&x->follower, &x->q);
@@ -366,7 +337,7 @@ static void nothing_is_committed_by_a_follower(void **state)
     assert_int_equal(rig_try_commit(&x.follower, &mu, 1, &version, &e), ERR_TRYAGAIN);
     assert_string_equal(e.text, "this node does not lead");
     rig_apply(&x.leader);
-    assert_int_equal(by_hand("SELECT count(*) FROM tupled_log WHERE id = $1", x.p.id), 0);
+    assert_int_equal(pg_shared_run("SELECT count(*) FROM tupled_log WHERE id = $1", x.p.id), 0);
     pair_fini(&x);
 }
 
@@ -389,7 +360,7 @@ static void a_follower_that_missed_something_says_so(void **state)
     rig_settle(&x.leader);
     static const char oldest[] =
         "SELECT coalesce(min(version_before), 0) FROM tupled_log WHERE id = $1";
-    for (int i = 0; by_hand(oldest, x.p.id) <= (int64_t)newest(&x.follower); i++) {
+    for (int i = 0; pg_shared_run(oldest, x.p.id) <= (int64_t)newest(&x.follower); i++) {
         assert_true(i < 1000);
         rig_step(&x.leader);
     }
@@ -423,9 +394,9 @@ static void after_a_new_connection_the_leaders_next_beat_is_awaited(void **state
         rig_settle(&x.leader);
         for (int i = 0; i < 100; i++) rig_step(&x.follower);
         assert_int_equal(newest(&x.follower), before);
-        (void)by_hand(beat, x.p.id);
+        (void)pg_shared_run(beat, x.p.id);
         catch_up(&x);
-        assert_true(by_hand(drop, 1) > 0);
+        assert_true(pg_shared_run(drop, 1) > 0);
         clock_sleep_us(100000);
         for (int i = 0; i < 20; i++) rig_step(&x.follower); /* it notices */
     }
@@ -443,5 +414,5 @@ int main(void)
         cmocka_unit_test(a_follower_that_missed_something_says_so),
         cmocka_unit_test(after_a_new_connection_the_leaders_next_beat_is_awaited),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }

@@ -18,20 +18,6 @@
 
 #define CALL_MS 500
 
-static struct pg_server server;
-
-static int start(void **state)
-{
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
-
 /* The kernel accepts for it, and nobody ever answers. */
 static int open_silent(int *port)
 {
@@ -54,7 +40,7 @@ static void a_silent_server_is_passed_over(void **state)
     if (!pg_server_can()) skip();
     int fd = open_silent(&port);
     snprintf(url, sizeof url, "host=127.0.0.1,%s port=%d,5432 user=tupled dbname=postgres",
-             server.dir, port);
+             pg_shared.dir, port);
     assert_int_equal(pg_breaker_init(&breaker, &e), OK);
     struct pg *c = pg_new(
         &(struct pg_options){.url = url, .name = "test", .call_ms = CALL_MS, .breaker = &breaker});
@@ -96,7 +82,7 @@ static void a_server_that_hangs_up_is_passed_over(void **state)
     int fd = open_silent(&port);
     assert_int_equal(pthread_create(&thread, NULL, hang_up, &fd), 0);
     snprintf(url, sizeof url, "host=127.0.0.1,%s port=%d,5432 user=tupled dbname=postgres",
-             server.dir, port);
+             pg_shared.dir, port);
     assert_int_equal(pg_breaker_init(&breaker, &e), OK);
     struct pg *c = pg_new(
         &(struct pg_options){.url = url, .name = "test", .call_ms = 10000, .breaker = &breaker});
@@ -168,7 +154,7 @@ static struct pg *connect_to(struct pg_breaker *breaker, int64_t call_ms)
     struct error e;
     if (!pg_server_can()) skip();
     assert_int_equal(pg_breaker_init(breaker, &e), OK);
-    return pg_new(&(struct pg_options){.url = server.url,
+    return pg_new(&(struct pg_options){.url = pg_shared.url,
                                        .name = "test",
                                        .call_ms = call_ms,
                                        .is_quorum = true,
@@ -185,7 +171,7 @@ static void send_number(struct pg *c, const char *sql, int64_t n)
 
 static int64_t by_hand(const char *sql)
 {
-    return pg_server_run(&server, sql, NULL, 0);
+    return pg_server_run(&pg_shared, sql, NULL, 0);
 }
 
 /* Each is a transaction of its own: one that is refused takes nothing with it. */
@@ -313,5 +299,5 @@ int main(void)
         cmocka_unit_test(nobody_knows_what_became_of_what_was_sent),
         cmocka_unit_test(what_no_standby_has_is_not_seen_at_the_deadline),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }

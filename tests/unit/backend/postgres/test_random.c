@@ -10,27 +10,11 @@
 #include "unit/backend/local_model.h"
 #include "unit/backend/postgres/pg_rig.h"
 
-static struct pg_server server;
-
-static int start(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
-
 static void run(uint64_t seed, unsigned steps, unsigned keys, void (*change)(struct rig *r))
 {
     if (!pg_server_can()) skip();
     struct rig r;
-    struct pg_rig p = {.server = &server, .id = (int64_t)seed};
+    struct pg_rig p = {.server = &pg_shared, .id = (int64_t)seed};
     struct model_options options = {
         .seed = seed, .steps = steps, .keys = keys, .reopen_every = 500};
     pg_rig_init(&r, &p);
@@ -83,5 +67,5 @@ int main(void)
         cmocka_unit_test(answers_are_right_while_memtables_come_and_go),
         cmocka_unit_test(answers_are_right_in_tiny_pieces),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }

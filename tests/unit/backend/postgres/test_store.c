@@ -10,28 +10,12 @@
 #include "base/htab.h"
 #include "unit/backend/postgres/pg_server.h"
 
-static struct pg_server server;
-
 struct bench {
     struct term *term;
     struct store *store;
     struct store_reader *reader;
     uint64_t version;
 };
-
-static int start(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
 
 static struct slice key(void)
 {
@@ -80,7 +64,7 @@ static void init(struct bench *b)
     struct error e;
     if (!pg_server_can()) skip();
     *b = (struct bench){0};
-    struct term_options o = {.url = server.url,
+    struct term_options o = {.url = pg_shared.url,
                              .id = ++id,
                              .name = "test",
                              .address = "",
@@ -137,8 +121,8 @@ static void a_snapshot_that_is_lost_is_not_replaced(void **state)
     assert_int_equal(store_pin(b.reader, &e), OK);
     expect(&b, "one");
     apply(&b, "two");
-    pg_server_kill(&server);
-    pg_server_start(&server);
+    pg_server_kill(&pg_shared);
+    pg_server_start(&pg_shared);
     store_chunk_init(&chunk);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(store_fetch(b.reader, &f, &chunk, &e), ERR_TRYAGAIN);
@@ -157,5 +141,5 @@ int main(void)
         cmocka_unit_test(a_pinned_reader_that_has_not_read_yet_sees_what_was_there),
         cmocka_unit_test(a_snapshot_that_is_lost_is_not_replaced),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }

@@ -14,22 +14,6 @@
 
 #define LEASE_MS 400
 
-static struct pg_server server;
-
-static int start(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
-
 /* Each test has an engine of its own. */
 static int64_t next_id(void)
 {
@@ -42,7 +26,7 @@ static struct term *node(int64_t id, const char *name)
 {
     struct error e;
     struct term *t = NULL;
-    enum err r = term_open(&(struct term_options){.url = server.url,
+    enum err r = term_open(&(struct term_options){.url = pg_shared.url,
                                                   .id = id,
                                                   .name = name,
                                                   .address = "127.0.0.1:1",
@@ -228,12 +212,12 @@ static void without_postgresql_there_is_no_lease(void **state)
     struct error e;
     (void)state;
     expect_leads(a);
-    pg_server_kill(&server);
+    pg_server_kill(&pg_shared);
     assert_int_equal(term_renew(a, &e), ERR_IO);
     assert_int_equal(term_state(a), TERM_LEADING);
     clock_sleep_us(LEASE_MS * 1000);
     assert_false(term_has_lease(a));
-    pg_server_start(&server);
+    pg_server_start(&pg_shared);
     assert_int_equal(term_renew(a, &e), OK);
     assert_true(term_has_lease(a));
     term_free(a);
@@ -254,13 +238,13 @@ static void giving_up_waits_for_nothing(void **state)
     pthread_t thread;
     (void)state;
     expect_leads(a);
-    pg_server_pause(&server);
+    pg_server_pause(&pg_shared);
     int64_t begin_us = clock_mono_us();
     pthread_create(&thread, NULL, give_up_soon, a);
     assert_int_equal(term_renew(a, &e), ERR_IO);
     assert_true(clock_mono_us() - begin_us < 1500000);
     pthread_join(thread, NULL);
-    pg_server_resume(&server);
+    pg_server_resume(&pg_shared);
     assert_int_equal(term_renew(a, &e), ERR_IO);
     term_free(a);
 }
@@ -324,5 +308,5 @@ int main(void)
         cmocka_unit_test(giving_up_waits_for_nothing),
         cmocka_unit_test(nonsense_is_said),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }

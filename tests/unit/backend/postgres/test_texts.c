@@ -24,7 +24,6 @@
 
 #define MANY 2500 /* more than one slice of the filling */
 
-static struct pg_server server;
 static char dir[] = "/tmp/tupled-texts.XXXXXX";
 static char path[64];
 
@@ -40,8 +39,7 @@ struct bench {
 
 static int start(void **state)
 {
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
+    (void)pg_shared_start(state);
     if (mkdtemp(dir) == NULL) return 1;
     snprintf(path, sizeof path, "%s/texts.db", dir);
     return 0;
@@ -63,8 +61,7 @@ static void empty_dir(void)
 
 static int stop(void **state)
 {
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
+    (void)pg_shared_stop(state);
     empty_dir();
     (void)rmdir(dir);
     return 0;
@@ -74,7 +71,7 @@ static void lead(struct bench *b)
 {
     struct error e;
     struct store_progress p;
-    struct term_options o = {.url = server.url,
+    struct term_options o = {.url = pg_shared.url,
                              .id = b->id,
                              .name = "test",
                              .address = "",

@@ -8,28 +8,12 @@
 #include "backend/postgres/pg_users.h"
 #include "unit/backend/postgres/pg_server.h"
 
-static struct pg_server server;
-
-static int start(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_init(&server);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    if (pg_server_can()) pg_server_fini(&server);
-    return 0;
-}
-
 static struct term *leader(int64_t id)
 {
     struct error e;
     struct term *t = NULL;
     if (!pg_server_can()) skip();
-    struct term_options o = {.url = server.url,
+    struct term_options o = {.url = pg_shared.url,
                              .id = id,
                              .name = "test",
                              .address = "",
@@ -100,5 +84,5 @@ int main(void)
         cmocka_unit_test(the_first_text_stays_until_it_is_changed),
         cmocka_unit_test(who_was_followed_writes_nothing),
     };
-    return cmocka_run_group_tests(tests, start, stop);
+    return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
 }
