@@ -186,6 +186,90 @@ static void a_blocked_client_that_goes_away_is_forgotten(void **state)
     testserver_free(s);
 }
 
+/* Bytes that it sent after the command lie in the socket, before the end of the connection. */
+static void so_is_one_that_had_sent_more(void **state)
+{
+    struct testserver *s = testserver_start(NULL);
+    redisContext *c = testserver_connect(s);
+    int fd = raw_connect(s);
+    raw_send(fd, "WAIT 1 0\r\n", 10);
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (load_info(c, "blocked_clients") != 1) {
+        if (testserver_now_ms() > until) fail_msg("nobody is blocked");
+        testserver_pause();
+    }
+    raw_send(fd, "PING\r\n", 6);
+    close(fd);
+    while (load_info(c, "connected_clients") != 1) {
+        if (testserver_now_ms() > until) fail_msg("the blocked client is still there");
+        testserver_pause();
+    }
+    redisFree(c);
+    testserver_free(s);
+}
+
+/* How often a figure of INFO rises in a second, while nothing else is asked for `ms`. */
+static double risen_each_second(redisContext *c, const char *figure, long ms)
+{
+    long begin = testserver_now_ms();
+    long long before = load_info(c, figure);
+    while (testserver_now_ms() - begin < ms) testserver_pause();
+    return (double)(load_info(c, figure) - before) * 1000 / (double)(testserver_now_ms() - begin);
+}
+
+/* What is idle is not looked at, and an idle loop sleeps: 10 turns a second, and those of INFO. */
+static void an_idle_server_sleeps(void **state)
+{
+    int fds[HALF];
+    if (!raise_file_limit(HALF + 100)) skip();
+    struct testserver *s = testserver_start(&(struct testserver_options){.is_release = true});
+    redisContext *c = testserver_connect(s);
+    for (int i = 0; i < HALF; i++) {
+        fds[i] = raw_connect(s);
+        expect_pong(fds[i]);
+    }
+    expect(c, "+OK", "SET a 1 PX 3600000");
+    expect(c, "(nil)", "KV.DEQUEUE q BLOCK 10");
+    /* What was done before has an end. */
+    long until = testserver_now_ms() + LIMIT_MS;
+    double turns = 0;
+    do {
+        if (testserver_now_ms() > until) fail_msg("%.0f turns a second", turns);
+        turns = risen_each_second(c, "loop_turns", 2000);
+    } while (turns > 30);
+    double looks = risen_each_second(c, "connection_looks", 4000);
+    fprintf(stderr, "# %.0f turns, %.0f looks at %d connections a second\n", turns, looks, HALF);
+    assert_true(looks < HALF);
+    assert_true(looks > 0); /* the figure is one */
+    for (int i = 0; i < HALF; i++) close(fds[i]);
+    redisFree(c);
+    testserver_free(s);
+}
+
+/* Times that are known are kept while the loop sleeps. */
+static void an_idle_server_keeps_its_times(void **state)
+{
+    struct testserver *s = testserver_start(NULL);
+    redisContext *c = testserver_connect(s);
+    redisContext *late = testserver_connect(s);
+    expect(c, "+OK", "SET a 1 PX 700");
+    freeReplyObject(ask_reply(c, "KV.ENQUEUE q 1 DELAY 500"));
+    redisReply *r = redisCommand(late, "KV.DEQUEUE q BLOCK 60000");
+    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+    freeReplyObject(r);
+    r = redisCommand(late, "KV.DEQUEUE other BLOCK 300");
+    assert_int_equal(r->type, REDIS_REPLY_NIL);
+    freeReplyObject(r);
+    long until = testserver_now_ms() + LIMIT_MS;
+    while (load_info(c, "expired_keys") != 1) {
+        if (testserver_now_ms() > until) fail_msg("what has expired is not removed");
+        testserver_pause();
+    }
+    redisFree(late);
+    redisFree(c);
+    testserver_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +277,9 @@ int main(void)
         cmocka_unit_test(half_a_command_and_then_nothing_costs_little),
         cmocka_unit_test(a_million_announced_arguments_cost_nothing),
         cmocka_unit_test(a_blocked_client_that_goes_away_is_forgotten),
+        cmocka_unit_test(so_is_one_that_had_sent_more),
+        cmocka_unit_test(an_idle_server_sleeps),
+        cmocka_unit_test(an_idle_server_keeps_its_times),
     };
     load_use_disk();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,18 @@ static void pipeline_tick(struct backend *b)
     if (p->journal->is_disk_full) release(p);
 }
 
+bool pipeline_is_at_rest(const struct backend *b)
+{
+    const struct pipeline *p = (const struct pipeline *)b;
+    bool is_working = p->is_applying || p->is_cleaning || p->has_garbage || p->frozen_count > 0 ||
+                      p->text_is_filling || p->retiring != NULL || p->backup != NULL ||
+                      p->scans_open > 0;
+    bool is_awaited = p->throttled.head.next != &p->throttled.head ||
+                      p->throttled_bulk.head.next != &p->throttled_bulk.head ||
+                      p->room_waiters.head.next != &p->room_waiters.head;
+    return !is_working && !is_awaited && p->journal->synced >= p->journal->version_last;
+}
+
 static void pipeline_yield(struct backend *b, struct waiter *w)
 {
     struct pipeline *p = pipeline_of(b);

@@ -54,6 +54,9 @@ ERR_MUST_USE enum err pipeline_set_options(struct backend *b,
                                            const struct pipeline_options *options, struct waiter *w,
                                            struct error *e);
 
+/* Whether nothing is under way, so that ticks (ops->tick) may be a tenth of a second apart. */
+bool pipeline_is_at_rest(const struct backend *b);
+
 /* At any moment: as the end of the process would, nothing is applied or synced any more. Waits for
  * no I/O that the journal or the store can give up. Scans must be closed; waiters are let go and
  * not woken; requests (backup, changes, search) end with an error. Frees. */

@@ -254,6 +254,11 @@ enum err database_take(struct databases *x, struct database *d, uint64_t cost, s
     return OK;
 }
 
+bool databases_have_late(const struct databases *x)
+{
+    return x->has_late;
+}
+
 void databases_tick(struct databases *x)
 {
     struct database *d;

@@ -60,6 +60,8 @@ struct databases *databases_new(struct engine *g, unsigned fixed);
 void databases_free(struct databases *x);
 /* Every 10 ms or so: wakes who waited for a rate. */
 void databases_tick(struct databases *x);
+/* Whether a transaction waits for the rate of its database. */
+bool databases_have_late(const struct databases *x);
 
 /* ERR_WAIT until the catalog is read. */
 ERR_MUST_USE enum err databases_ready(struct databases *x, struct waiter *w, struct error *e);

@@ -113,6 +113,15 @@ void db_tick(struct db *db)
     archiving_tick(db->archiving);
 }
 
+int64_t db_rest_ms(struct db *db)
+{
+    if (!pipeline_is_at_rest(db->backend) || databases_have_late(db->databases)) return 0;
+    int64_t expiry_ms = engine_rest_ms(db->engine);
+    bool has_queues = !db->is_frozen && !db->is_following;
+    int64_t queues_ms = has_queues ? queues_rest_ms(db->queues) : INT64_MAX;
+    return expiry_ms < queues_ms ? expiry_ms : queues_ms;
+}
+
 /* The layers that hold scans and waiters of the backend go before it; who watches is told by
  * commits, and goes last. */
 static void layers_free(struct db *db)

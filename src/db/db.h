@@ -85,6 +85,9 @@ void db_poll(struct db *db);
 bool db_turn_end(struct db *db);
 /* What has its time: expiry, leases, ageing memtables. */
 void db_tick(struct db *db);
+/* In how many ms a tick may find something to do, if nothing happens before; INT64_MAX = nothing is
+ * known of. */
+int64_t db_rest_ms(struct db *db);
 /* Scans and watchers of the owner must be gone; waiters may still wait and are not woken. All that
  * was committed is in the store or, on an error, in the journal. Frees in any case. */
 ERR_MUST_USE enum err db_close(struct db *db, struct error *e);

@@ -88,6 +88,15 @@ void engine_tick(struct engine *g)
     idem_tick(&g->idem);
 }
 
+int64_t engine_rest_ms(struct engine *g)
+{
+    if (!engine_is_started(g) || g->start.failures != NULL) return 0;
+    if (g->options.is_frozen || g->options.is_following || g->expiry.is_off) return INT64_MAX;
+    if (!g->expiry.has_begun) return 0;
+    return g->expiry.next_due_ms == INT64_MAX ? INT64_MAX
+                                              : g->expiry.next_due_ms - engine_time_ms(g);
+}
+
 void engine_set_active_expire(struct engine *g, bool is_on)
 {
     g->expiry.is_off = !is_on;

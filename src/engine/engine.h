@@ -385,6 +385,8 @@ uint64_t view_bytes(const struct view *v);
 /* Every 10 ms or so: removes what expired and request ids that left their window, a batch a time.
  */
 void engine_tick(struct engine *g);
+/* In how many ms a tick may find something to do; INT64_MAX = nothing is known of. */
+int64_t engine_rest_ms(struct engine *g);
 /* For tests: whether it does (at first yes). Reads see no difference. */
 void engine_set_active_expire(struct engine *g, bool is_on);
 uint64_t engine_expired_count(const struct engine *g);

@@ -424,6 +424,7 @@ static void finish(struct exchange *x)
 
 void exchange_check(struct exchange *x, int64_t now_ms)
 {
+    client_memory_count(&x->client, x->http->env);
     if (x->http->is_stopping) finish(x);
     if (x->state == EXCHANGE_DELAYED && now_ms >= x->until_ms) {
         move(x, EXCHANGE_READY);

@@ -115,7 +115,7 @@ void exchange_go(struct exchange *x);
 void exchange_reset(struct exchange *x);
 /* Nothing more of it runs for so long. */
 void exchange_delay(struct exchange *x, int64_t ms);
-/* Ten times a second, and when the server stops. */
+/* Now and then (protocol->check), and when the server stops. */
 void exchange_check(struct exchange *x, int64_t now_ms);
 size_t exchange_bytes(const struct exchange *x);
 

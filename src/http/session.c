@@ -25,6 +25,7 @@ _Static_assert(READ_BYTES <= STREAM_INPUT_BYTES, "more is read than there is roo
 #define DRIP_FRAME_BYTES 9 /* the head of a frame */
 #define DRIPS_MAX 16
 #define RESTS_MAX 8 /* checks */
+#define WAITING_LOOK_MS 1000
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 #define PREFACE_BYTES 24
 
@@ -308,6 +309,7 @@ static void session_run(struct stream *stream)
     stream->link.input_bytes = http1_buffered(&s->reader);
     count_drips(s);
     measure_read(s);
+    if (s->rests > 0 || (s->ops != NULL && s->ops->is_busy(s))) stream_check_soon(stream);
 }
 
 /* Whoever waits for a message that may never come must not wait for somebody who has gone, nor are
@@ -337,14 +339,35 @@ static const struct output_limit *session_output_limit(const struct stream *stre
     return s->ops != NULL && s->ops->has_events(s) ? &o->output_stream : &o->output;
 }
 
-/* Nothing is read of a session whose command is blocked: has its peer ended? */
+/* Something is left in the socket of a session whose command is blocked: has its peer ended? */
 static bool is_abandoned(const struct session_http *s)
 {
     struct pollfd p = {.fd = s->stream->link.fd, .events = POLLRDHUP};
-    return s->ops != NULL && s->ops->is_blocked(s) && poll(&p, 1, 0) == 1;
+    if (s->ops == NULL || !s->ops->is_blocked(s) || stream_sees_end(s->stream)) return false;
+    return poll(&p, 1, 0) == 1;
 }
 
-static void session_check(struct stream *stream, int64_t now_ms)
+/* Of one with a request: streams of events, and blocked commands, are many and wait long. */
+static int64_t busy_due_ms(const struct session_http *s)
+{
+    if (s->kind == SESSION_HTTP2 || s->rests > 0) return 1;
+    return s->ops->has_events(s) || s->ops->is_blocked(s) ? WAITING_LOOK_MS : 1;
+}
+
+/* Of one without. */
+static int64_t idle_due_ms(const struct session_http *s, int64_t now)
+{
+    const struct http_options *o = &s->http->options;
+    if (s->rests > 0 || s->drops_input) return 1;
+    int64_t late_ms = s->begun_ms + (int64_t)o->request_s * 1000 - now;
+    int64_t idle_ms = s->idle_ms + (int64_t)o->idle_s * 1000 - now;
+    if (s->begun_ms == 0 || o->request_s == 0) late_ms = INT64_MAX;
+    if (o->idle_s == 0) idle_ms = INT64_MAX;
+    int64_t due_ms = late_ms < idle_ms ? late_ms : idle_ms;
+    return due_ms == INT64_MAX ? 0 : due_ms + 1;
+}
+
+static int64_t session_check(struct stream *stream, int64_t now_ms)
 {
     struct session_http *s = stream->session;
     const struct http_options *o = &s->http->options;
@@ -353,21 +376,22 @@ static void session_check(struct stream *stream, int64_t now_ms)
     if (s->kind != SESSION_HTTP2 && is_abandoned(s)) {
         log_verbose("client %s closed: it went away while it was blocked", stream->link.address);
         stream_kill(stream);
-        return;
+        return 0;
     }
     bool is_busy = s->ops != NULL && s->ops->is_busy(s);
     if (is_busy) s->idle_ms = now;
     if (s->ops != NULL) s->ops->check(s, now);
-    if (stream->state != STREAM_OPEN) return;
+    if (stream->state != STREAM_OPEN) return 0;
     if (s->rests > 0 && --s->rests == 0) stream_queue(stream);
-    if (is_busy) return;
+    if (is_busy) return busy_due_ms(s);
     bool is_late = s->begun_ms != 0 && o->request_s != 0 &&
                    now - s->begun_ms > (int64_t)o->request_s * 1000;
     bool is_idle = o->idle_s != 0 && now - s->idle_ms > (int64_t)o->idle_s * 1000;
-    if (!is_late && !is_idle) return;
+    if (!is_late && !is_idle) return idle_due_ms(s, now);
     log_verbose("client %s closed: %s", stream->link.address,
                 is_late ? "its request did not come in time" : "idle");
     stream_kill(stream);
+    return 0;
 }
 
 const struct protocol http_protocol = {

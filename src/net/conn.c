@@ -24,6 +24,8 @@ void stream_queue(struct stream *s)
     struct net *n = s->net;
     if (c->is_queued || s->state == STREAM_DEAD) return;
     c->is_queued = true;
+    if (c->ready_us == 0) c->ready_us = n->now_us;
+    net_is_active(n);
     c->run_next = NULL;
     *n->run_last = c;
     n->run_last = &c->run_next;
@@ -57,6 +59,7 @@ void stream_kill(struct stream *s)
     ev_io_stop(n->loop, &c->read_io);
     ev_io_stop(n->loop, &c->write_io);
     RING_UNLINK(c, next, prev);
+    attend_end(c);
     if (!c->is_outgoing) n->conn_count--;
     peer_give(&n->peers, s->link.peer);
     s->link.peer = NULL;
@@ -84,6 +87,12 @@ void stream_become(struct stream *s, const struct protocol *protocol, void *arg)
     s->protocol = protocol;
     s->pause_bytes = STREAM_PAUSE_BYTES;
     s->session = protocol->begin(arg, s);
+}
+
+bool stream_sees_end(const struct stream *s)
+{
+    const struct conn *c = (const struct conn *)s;
+    return ev_is_active(&c->read_io) && !c->is_readable;
 }
 
 void stream_shut(struct stream *s)
@@ -126,6 +135,8 @@ void conn_begin(struct conn *c)
     struct net *n = s->net;
     MACHINE_MOVE(&stream_machine, s, state, STREAM_OPEN);
     RING_INSERT(&n->conns, c, next, prev);
+    attend_begin(c);
+    net_is_active(n);
     ev_io_init(&c->read_io, conn_on_readable, s->link.fd, EV_READ);
     ev_io_init(&c->write_io, conn_on_writable, s->link.fd, EV_WRITE);
     c->read_io.data = c;

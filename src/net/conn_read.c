@@ -19,6 +19,7 @@ void conn_queue_read(struct conn *c)
     struct net *n = c->stream.net;
     if (c->is_readable || c->stream.state != STREAM_OPEN) return;
     c->is_readable = true;
+    if (c->ready_us == 0) c->ready_us = n->now_us;
     c->readable_next = NULL;
     *n->late_last = c;
     n->late_last = &c->readable_next;
@@ -28,6 +29,11 @@ void conn_queue_read(struct conn *c)
 void conn_run(struct conn *c)
 {
     struct stream *s = &c->stream;
+    struct net_counts *counts = s->net->options.counts;
+    int64_t wait_us = c->ready_us != 0 ? s->net->now_us - c->ready_us : 0;
+    if (wait_us > counts->wait_max_us) counts->wait_max_us = wait_us;
+    c->ready_us = 0;
+    attend_soon(c);
     if (s->state == STREAM_OPEN) s->protocol->run(s);
     if (s->net->flushes_later || drafts_start(&s->output.drafts) != SIZE_MAX) {
         conn_queue_flush(c);
@@ -208,6 +214,8 @@ void conn_on_readable(struct ev_loop *loop, ev_io *io, int events)
     (void)loop;
     (void)events;
     if (c->is_readable) return; /* the turn before was full */
+    net_is_active(n);
+    if (c->ready_us == 0) c->ready_us = n->ready_us;
     c->is_readable = true;
     c->readable_next = n->readable;
     n->readable = c;

@@ -166,6 +166,7 @@ void conn_queue_flush(struct conn *c)
 {
     struct net *n = c->stream.net;
     if (c->is_flush_queued) return;
+    attend_soon(c);
     c->is_flush_queued = true;
     c->flush_next = NULL;
     *n->flush_last = c;

@@ -36,6 +36,9 @@ struct link {
 struct net_counts {
     uint64_t connections; /* accepted, with those that were refused then */
     uint64_t rejected;
+    uint64_t turns;      /* of the loop */
+    uint64_t looks;      /* at connections, to see what is due (attend.c) */
+    int64_t wait_max_us; /* the longest that a connection with something to run had to wait */
     uint64_t in_bytes, out_bytes; /* under TLS what was in it */
     uint64_t drafts_written;      /* parts of output that were written when they were sent */
     uint64_t helped_reads,

@@ -6,8 +6,10 @@
 #include "base/mem.h"
 #include "net/net_int.h"
 
-#define TICK_S 0.01
-#define SLOW_TICK_S 0.1
+#define TICK_MS 10
+#define SLOW_TICK_MS 100
+#define ACTIVE_US 100000 /* after something has happened ticks are close for so long at least */
+#define SLEPT_US 500     /* between two turns: the loop had nothing to do */
 #define FREE_WORK 500    /* of dead sessions done in one turn: some 50 us ... */
 #define CONN_WORK 10     /* ... a connection counts as so many */
 #define DRAIN_US 1000000 /* a stopping server waits this long for what is under way */
@@ -83,6 +85,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     const struct net_hooks *h = &n->options.hooks;
     (void)events;
     n->turn_begin_us = n->now_us = clock_mono_us();
+    n->options.counts->turns++;
     n->turn_bytes = 0;
     h->turn_begin(h->arg, n->now_us);
     /* In turn, so that neither keeps the other from being served when there is too much of both. */
@@ -94,7 +97,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     bool is_busy = h->turn_end(h->arg);
     conn_flush_queued(n, false);
     free_dying(n, false);
-    h->turn_over(h->arg, n->turn_bytes, ev_time() - ev_now(loop));
+    n->turn_end_us = clock_mono_us();
+    h->turn_over(h->arg, n->turn_bytes, (double)(n->turn_end_us - n->polled_us) / 1e6);
     is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->dying != NULL ||
               n->flush_first != NULL || n->shaking_first != NULL;
     if (is_busy) {
@@ -102,6 +106,18 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     } else {
         ev_idle_stop(loop, &n->idle);
     }
+}
+
+/* Events were looked for, and are told next. What came while the turn before was under way is found
+ * only now: when the loop has not slept since, it may have been there since that turn began. */
+static void on_check(struct ev_loop *loop, ev_check *check, int events)
+{
+    struct net *n = check->data;
+    (void)loop;
+    (void)events;
+    n->polled_us = clock_mono_us();
+    bool has_slept = n->polled_us - n->turn_end_us > SLEPT_US;
+    n->ready_us = has_slept ? n->polled_us : n->turn_begin_us;
 }
 
 static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
@@ -114,37 +130,59 @@ static void on_idle(struct ev_loop *loop, ev_idle *idle, int events)
 
 static void on_wake(struct ev_loop *loop, ev_async *async, int events)
 {
-    const struct net *n = async->data;
+    struct net *n = async->data;
     (void)loop;
     (void)events;
+    net_is_active(n);
     if (n->is_open) n->options.hooks.wake(n->options.hooks.arg);
+}
+
+/* ---- ticks: close while something happens, else as far apart as what comes next allows ---- */
+
+static void tick_every(struct net *n, int64_t ms)
+{
+    double s = (double)ms / 1000;
+    if (n->tick.repeat == s) return;
+    n->tick.repeat = s;
+    ev_timer_again(n->loop, &n->tick);
+}
+
+void net_is_active(struct net *n)
+{
+    n->active_us = n->now_us;
+    if (!n->is_resting || !n->is_open) return;
+    n->is_resting = false;
+    tick_every(n, TICK_MS);
+}
+
+static void slow_tick(struct net *n, int64_t now_us)
+{
+    if (now_us - n->slow_tick_us < (SLOW_TICK_MS - TICK_MS / 2) * 1000) return;
+    n->slow_tick_us = now_us;
+    n->options.hooks.slow_tick(n->options.hooks.arg);
+    handshakes_check(n);
+    attend_tick(n);
 }
 
 static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
 {
     struct net *n = timer->data;
+    const struct net_hooks *h = &n->options.hooks;
+    int64_t now_us = clock_mono_us();
     (void)loop;
     (void)events;
-    n->options.hooks.tick(n->options.hooks.arg);
-    if (!n->is_gated) return;
-    n->is_gated = !net_may_send(n);
-    if (!n->is_gated) net_set_durable(n, n->durable);
-}
-
-static void on_slow_tick(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    struct net *n = timer->data;
-    (void)loop;
-    (void)events;
-    int64_t now_ms = clock_wall_ms();
-    n->options.hooks.slow_tick(n->options.hooks.arg);
-    handshakes_check(n);
-    for (struct conn *c = n->conns.next; c != &n->conns;) {
-        struct stream *s = &c->stream;
-        c = c->next;
-        s->protocol->check(s, now_ms);
-        if (s->state != STREAM_DEAD) (void)stream_check_output(s);
+    h->tick(h->arg);
+    if (n->is_gated) {
+        n->is_gated = !net_may_send(n);
+        if (!n->is_gated) net_set_durable(n, n->durable);
     }
+    slow_tick(n, now_us);
+    int64_t rest_ms = TICK_MS;
+    if (now_us - n->active_us > ACTIVE_US && !n->is_gated) rest_ms = h->rest_ms(h->arg);
+    if (rest_ms <= 0) rest_ms = TICK_MS;
+    if (rest_ms > SLOW_TICK_MS) rest_ms = SLOW_TICK_MS;
+    n->is_resting = rest_ms != TICK_MS;
+    tick_every(n, rest_ms);
 }
 
 static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
@@ -170,6 +208,7 @@ struct net *net_new(void)
     RING_INIT(&n->held, held_next, held_prev);
     RING_INIT(&n->conns, next, prev);
     RING_INIT(&n->handshakes, next, prev);
+    attend_init(&n->attend);
     ev_async_init(&n->wake, on_wake);
     n->wake.data = n;
     ev_async_start(n->loop, &n->wake);
@@ -192,13 +231,14 @@ void net_open(struct net *n, const struct net_options *options)
     ev_prepare_init(&n->prepare, on_prepare);
     n->prepare.data = n;
     ev_prepare_start(n->loop, &n->prepare);
+    ev_check_init(&n->check, on_check);
+    n->check.data = n;
+    ev_set_priority(&n->check, EV_MAXPRI); /* before the events */
+    ev_check_start(n->loop, &n->check);
     ev_idle_init(&n->idle, on_idle);
-    ev_timer_init(&n->tick, on_tick, TICK_S, TICK_S);
+    ev_timer_init(&n->tick, on_tick, TICK_MS / 1000.0, TICK_MS / 1000.0);
     n->tick.data = n;
     ev_timer_start(n->loop, &n->tick);
-    ev_timer_init(&n->slow_tick, on_slow_tick, SLOW_TICK_S, SLOW_TICK_S);
-    n->slow_tick.data = n;
-    ev_timer_start(n->loop, &n->slow_tick);
 }
 
 void net_set_options(struct net *n, const struct net_options *options)
@@ -207,6 +247,7 @@ void net_set_options(struct net *n, const struct net_options *options)
     n->options.keepalive_s = options->keepalive_s;
     n->options.clients_max = options->clients_max;
     n->options.address_clients_max = options->address_clients_max;
+    attend_all(n);
 }
 
 void net_set_tls(struct net *n, struct tls_context *c)

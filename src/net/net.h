@@ -28,9 +28,12 @@ struct net_hooks {
     bool (*turn_end)(void *arg);
     /* Output was sent. The turn read and made so many bytes and began so many seconds ago. */
     void (*turn_over)(void *arg, size_t bytes, double seconds);
-    /* Every 10 ms, every 100 ms. */
+    /* Every 10 ms, every 100 ms; when nothing happens, both as rest_ms says. */
     void (*tick)(void *arg);
     void (*slow_tick)(void *arg);
+    /* In how many ms time brings something, as far as is known after a tick: at least 1. The next
+     * tick comes then, after 100 ms at the latest, or 10 ms after something has happened. */
+    int64_t (*rest_ms)(void *arg);
     /* Asked right before anything is sent, by any of the threads that send: no means that
      * everybody's output is held, until a later tick hears yes. NULL = always yes. */
     bool (*may_send)(void *arg);

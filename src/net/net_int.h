@@ -17,6 +17,8 @@
 
 #define LISTENERS_MAX 64
 #define SIGNALS_MAX 8
+#define ATTEND_SLOTS 64  /* of the wheel ... */
+#define ATTEND_MS 100    /* ... for so long each */
 #define CONNS_AT_ONCE 64 /* that are received from, or sent to, before the clock is looked at */
 
 /* What was received of a connection ahead of its turn. */
@@ -54,13 +56,23 @@ struct conn {
     bool is_flush_queued;  /* in net->flush_first: somebody else wrote to it */
     bool is_finishing;     /* the server stops, and waits for the end of this one */
     bool is_overrun;       /* what was written to it was dropped: to be killed */
+    int64_t ready_us; /* it has had something to run since then (monotonic); 0 = it has nothing */
     struct conn_received received;
     uint8_t *input; /* owned; what stream_input gave; NULL = nothing */
     struct conn_sending sending;
     const char *overrun_why; /* NULL = its output was over the limit */
     struct conn *run_next, *dying_next, *flush_next, *readable_next;
     struct conn *held_next, *held_prev;
-    struct conn *next, *prev; /* net->conns, or net->handshakes, until it is dead */
+    struct conn *next, *prev;               /* net->conns, or net->handshakes, until it is dead */
+    struct conn *attend_next, *attend_prev; /* in a slot of net->attend; NULL = in none */
+    uint64_t attend_at;                     /* its slot, counted from the beginning */
+};
+
+/* When connections are looked at: attend.c. */
+struct attend {
+    struct conn *slots[ATTEND_SLOTS]; /* circular lists; NULL = none */
+    uint64_t now;                     /* the slot that was looked at last */
+    int64_t begun_us;                 /* of slot 0; monotonic */
 };
 
 struct listener {
@@ -85,14 +97,19 @@ struct net {
     struct net_options options;
     ev_async wake;
     ev_prepare prepare;
+    ev_check check;
     ev_idle idle; /* active while run_queue is not empty: the loop must not sleep */
-    ev_timer tick, slow_tick;
+    ev_timer tick;
+    int64_t slow_tick_us; /* the last one */
+    int64_t active_us;    /* something last happened but ticks */
+    bool is_resting;      /* ticks are as far apart as the hook rest_ms allows */
     struct signal_call signals[SIGNALS_MAX];
     size_t signal_count;
     struct listener listeners[LISTENERS_MAX];
     size_t listener_count;
     struct conn conns; /* head of a circular list: those that are not dead */
     uint64_t conn_count;
+    struct attend attend;
     struct htab peers; /* of struct peer */
     /* Those with an event in this turn. libev reports the last event first: each is put
      * before the others here, which is the order in which the bytes came. So a SUBSCRIBE that was
@@ -115,6 +132,8 @@ struct net {
     bool is_queue_first; /* the next turn begins with run_first */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
     int64_t turn_begin_us, now_us;          /* now_us: as last looked at */
+    int64_t turn_end_us, polled_us;         /* of the last turn; the loop looked for events */
+    int64_t ready_us;                       /* what was found then may have been there since */
     size_t turn_bytes;                      /* of requests read and replies made */
     struct conn *flush_first, **flush_last; /* to be flushed at the end of the turn */
     bool is_gated;                          /* hooks.may_send said no */
@@ -166,6 +185,18 @@ void conn_hold(struct conn *c);
 void conn_unhold(struct conn *c);
 void conn_free(struct conn *c);
 
+/* attend.c */
+void attend_init(struct attend *a);
+/* From the beginning of a connection to its end. */
+void attend_begin(struct conn *c);
+void attend_end(struct conn *c);
+/* Something has happened to it: it is looked at within a second or so. */
+void attend_soon(struct conn *c);
+/* As attend_soon, all of them: what settings say of connections has changed. */
+void attend_all(struct net *n);
+/* Looks at those that are due. */
+void attend_tick(struct net *n);
+
 /* conn_read.c */
 /* What stream_input gave is nobody's again. */
 void conn_give_input(struct conn *c);
@@ -186,6 +217,9 @@ void conn_queue_flush(struct conn *c);
 /* Flushes those that are queued for it, and kills those that are over their limit; not `all`: for
  * some milliseconds. */
 void conn_flush_queued(struct net *n, bool all);
+
+/* Something has happened: ticks are no longer far apart. */
+void net_is_active(struct net *n);
 
 static inline struct conn *conn_of(struct stream *s)
 {

@@ -56,8 +56,10 @@ struct protocol {
     /* The server stops: begins with no further request, and drains the stream when what is under
      * way is answered. What is not after a second is cut. NULL: nothing more is read. */
     void (*stop)(struct stream *s);
-    /* Ten times a second: kills it when it was idle too long, gives memory back. */
-    void (*check)(struct stream *s, int64_t now_ms);
+    /* Now and then, and within about a second after something has happened: kills it when it was
+     * idle too long, gives memory back. The result: in how many ms it wants to be called again if
+     * nothing happens, to a tenth of a second; 0 = nothing is due. */
+    int64_t (*check)(struct stream *s, int64_t now_ms);
     /* Of its output; may change. */
     const struct output_limit *(*output_limit)(const struct stream *s);
     /* The stream is dead: nothing more is sent or received. */
@@ -108,6 +110,11 @@ bool stream_check_output(struct stream *s);
  * yet used is gone with the old one: the caller gives it to the new one. From within run of the old
  * one: whose session is no more when this returns. */
 void stream_become(struct stream *s, const struct protocol *protocol, void *arg);
+/* It is looked at (check) in the next tenth of a second. */
+void stream_check_soon(struct stream *s);
+/* Whether the end of the peer is noticed by itself; not when something that it sent is left in the
+ * socket. */
+bool stream_sees_end(const struct stream *s);
 /* Nothing more is read or run; it ends when all is sent. */
 void stream_drain(struct stream *s);
 /* When all is sent: the peer is told that nothing more comes, what it sends is still received. */

@@ -189,14 +189,16 @@ static void up_peer_ended(struct stream *s)
     stream_kill(s);
 }
 
-static void up_check(struct stream *s, int64_t now_ms)
+static int64_t up_check(struct stream *s, int64_t now_ms)
 {
     struct node_link *l = s->session;
     if (l->begun_ms == 0) l->begun_ms = now_ms;
-    if (l->state >= LINK_READY || now_ms - l->begun_ms < SILENCE_MS) return;
+    if (l->state >= LINK_READY) return 0;
+    if (now_ms - l->begun_ms < SILENCE_MS) return l->begun_ms + SILENCE_MS - now_ms;
     static const char why[] = "it does not answer";
     fail(l, why, sizeof why - 1);
     stream_kill(s);
+    return 0;
 }
 
 static const struct output_limit *up_output_limit(const struct stream *s)

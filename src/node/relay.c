@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #define PAUSE_BYTES ((size_t)64 * 1024) /* who sends for somebody with so much unsent is not read */
+#define END_LOOK_MS 100 /* until the other side has taken what came before an end */
 
 enum side { DOWN, UP }; /* to the client, to the leader */
 
@@ -91,10 +92,12 @@ static void end_peer_ended(struct stream *s)
     tell_end(end_of(s));
 }
 
-static void end_check(struct stream *s, int64_t now_ms)
+static int64_t end_check(struct stream *s, int64_t now_ms)
 {
     (void)now_ms;
     tell_end(end_of(s));
+    const struct relay_end *end = end_of(s);
+    return s->has_eof && !end->has_told ? END_LOOK_MS : 0;
 }
 
 static const struct output_limit *end_output_limit(const struct stream *s)

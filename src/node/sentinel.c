@@ -111,11 +111,13 @@ static void session_peer_ended(struct stream *s)
     stream_kill(s);
 }
 
-static void session_check(struct stream *s, int64_t now_ms)
+static int64_t session_check(struct stream *s, int64_t now_ms)
 {
     const struct sentinel_session *c = s->session;
-    if (c->call.is_known || now_ms - s->link.created_ms < AUTH_S * 1000) return;
-    stream_kill(s);
+    if (c->call.is_known) return 0;
+    int64_t left_ms = s->link.created_ms + AUTH_S * 1000 - now_ms;
+    if (left_ms <= 0) stream_kill(s);
+    return left_ms;
 }
 
 static const struct output_limit *session_output_limit(const struct stream *s)

@@ -57,7 +57,7 @@ struct queue *queue_make(struct queues *qs, uint16_t database, struct slice name
 static void queue_free(struct queues *qs, struct queue *q)
 {
     queue_set_counts(q, NULL);
-    queue_deactivate(q);
+    queue_rest_until(q, INT64_MAX);
     htab_remove(&qs->table, q->hash, &q->key);
     RING_UNLINK(q, next, prev);
     window_fini(&q->ready);
@@ -82,9 +82,23 @@ static int by_name(const struct treap_node *a, const struct treap_node *b)
     return first != second ? (first < second ? -1 : 1) : slice_cmp(x->name, y->name);
 }
 
+static struct queue *of_due(const struct treap_node *node)
+{
+    return (struct queue *)(void *)((char *)(uintptr_t)node - offsetof(struct queue, by_due));
+}
+
+static int due_first(const struct treap_node *a, const struct treap_node *b)
+{
+    const struct queue *x = of_due(a);
+    const struct queue *y = of_due(b);
+    if (x->due_ms != y->due_ms) return x->due_ms < y->due_ms ? -1 : 1;
+    return slice_cmp(x->key, y->key);
+}
+
 void queues_figures_init(struct queues *qs)
 {
     treap_init(&qs->by_name, by_name);
+    treap_init(&qs->active, due_first);
 }
 
 static void counts_add(struct counts *sum, const struct counts *c, uint64_t factor)
@@ -153,17 +167,31 @@ void queue_set_counts(struct queue *q, const struct counts *after)
     if (after != NULL) counts_add(&qs->totals.counts, after, 1);
 }
 
-void queue_activate(struct queues *qs, struct queue *q)
+void queue_rest_until(struct queue *q, int64_t due_ms)
 {
-    if (q->active_next != NULL) return;
-    RING_INSERT(&qs->active, q, active_next, active_prev);
+    struct treap *active = &q->queues->active;
+    if (q->is_active) treap_remove(active, &q->by_due);
+    q->is_active = due_ms != INT64_MAX;
+    q->due_ms = due_ms;
+    if (q->is_active) treap_insert(active, &q->by_due, q->hash);
 }
 
-void queue_deactivate(struct queue *q)
+void queue_activate(struct queues *qs, struct queue *q)
 {
-    if (q->active_next == NULL) return;
-    RING_UNLINK(q, active_next, active_prev);
-    q->active_next = q->active_prev = NULL;
+    (void)qs;
+    if (!q->is_active || q->due_ms != 0) queue_rest_until(q, 0);
+}
+
+struct queue *queue_due_next(const struct queue *q)
+{
+    struct treap_node *node = treap_next(&q->by_due);
+    return node != NULL ? of_due(node) : NULL;
+}
+
+struct queue *queue_due_first(const struct queues *qs)
+{
+    struct treap_node *node = treap_first(&qs->active);
+    return node != NULL ? of_due(node) : NULL;
 }
 
 void memory_fini(struct queues *qs)

@@ -8,6 +8,7 @@
 #define SWEEP_MAX 1000  /* leases or dead letters, in one transaction */
 #define RETURNS_MAX 200 /* deliveries taken back by one transaction */
 #define DEAD_CHECK_MS 1000
+#define LOOKS_MAX 1000 /* queues in one tick */
 #define PUSH_ROUNDS 10 /* in one turn of the loop */
 
 struct returned {
@@ -127,16 +128,37 @@ static enum err know_age(struct queue *q)
     return r;
 }
 
+/* The first slot of the window, of so many rows; when the window does not have it: now. */
+static int64_t first_ms(const struct window *w, uint64_t rows, int64_t now_ms)
+{
+    if (rows == 0) return INT64_MAX;
+    return w->count > 0 ? slot_time_ms(window_at(w, 0)) : now_ms;
+}
+
+/* When a tick looks at it again: what time brings next. */
+static int64_t due_ms(const struct queues *qs, struct queue *q, int64_t now_ms)
+{
+    const struct counts *c = &q->counts;
+    int64_t upcoming_ms = first_ms(&q->upcoming, c->delayed, now_ms);
+    int64_t lease_ms = first_ms(&q->leases, c->leased, now_ms);
+    int64_t due = upcoming_ms < lease_ms ? upcoming_ms : lease_ms;
+    if (c->dead > 0 && q->dead_checked_ms + DEAD_CHECK_MS < due) {
+        due = q->dead_checked_ms + DEAD_CHECK_MS;
+    }
+    bool is_pressing = c->dead > qs->options.dead_length || (c->ready > 0 && q->line_count > 0);
+    return is_pressing ? now_ms : due;
+}
+
 static void tick_queue(struct queues *qs, struct queue *q, int64_t now_ms)
 {
     struct error e;
+    queue_rest_until(q, now_ms); /* what cannot be done now is tried again in the next tick */
     if (queue_advance(q, now_ms, &qs->waiter, &e) != OK) return;
     if (know_age(q) == ERR_WAIT) return;
     if (has_ended_lease(q, now_ms)) bulk(qs, q, BULK_SWEEP);
     if (qs->waiter.next == NULL) trim(qs, q, now_ms);
     line_wake(q);
-    const struct counts *c = &q->counts;
-    if (c->delayed + c->leased + c->dead == 0 && q->line_count == 0) queue_deactivate(q);
+    if (qs->waiter.next == NULL) queue_rest_until(q, due_ms(qs, q, now_ms));
 }
 
 void queues_tick(struct queues *qs)
@@ -144,15 +166,25 @@ void queues_tick(struct queues *qs)
     if (!queues_are_read(qs)) return;
     int64_t now_ms = engine_time_ms(qs->engine);
     take_back_all(qs);
-    for (struct queue *q = qs->active.active_next; q != &qs->active;) {
-        struct queue *next = q->active_next;
+    qs->ticks++;
+    for (unsigned looks = 0; looks < LOOKS_MAX; looks++) {
+        struct queue *q = queue_due_first(qs);
+        while (q != NULL && q->looked == qs->ticks) q = queue_due_next(q);
+        if (q == NULL || q->due_ms > now_ms) break;
         /* Still waiting for a read of an earlier look. */
         if (qs->waiter.next != NULL) return;
+        q->looked = qs->ticks;
         tick_queue(qs, q, now_ms);
-        q = next;
     }
     dedup_tick(qs, now_ms);
     if (qs->rings != NULL) push_run(qs);
+}
+
+int64_t queues_rest_ms(struct queues *qs)
+{
+    const struct queue *q = queue_due_first(qs);
+    if (!queues_are_read(qs) || qs->waiter.next != NULL || qs->rings != NULL) return 0;
+    return q == NULL ? INT64_MAX : q->due_ms - engine_time_ms(qs->engine);
 }
 
 void queues_turn(struct queues *qs)
@@ -200,7 +232,6 @@ struct queues *queues_new(const struct queue_options *o)
     htab_init(&qs->ring_table);
     htab_init(&qs->pushed);
     RING_INIT(&qs->all, next, prev);
-    RING_INIT(&qs->active, active_next, active_prev);
     id_window_init(&qs->dedup);
     waiter_list_init(&qs->blocked);
     qs->returned_last = &qs->returned;

@@ -54,6 +54,8 @@ void queues_hold(struct queues *qs, bool is_held);
 bool queues_are_held(const struct queues *qs);
 /* Every 10 ms or so. */
 void queues_tick(struct queues *qs);
+/* In how many ms a tick may find something to do; INT64_MAX = nothing is known of. */
+int64_t queues_rest_ms(struct queues *qs);
 /* At the end of a turn of the loop, before what was committed goes to the journal. */
 void queues_turn(struct queues *qs);
 

@@ -27,10 +27,13 @@ struct queue {
     uint64_t version; /* of the newest commit that touched it */
     struct place *line_first, *line_last;
     size_t line_count;
-    int64_t dead_from_ms;                    /* no dead letter is older */
-    int64_t dead_checked_ms;                 /* the limits were looked at */
-    struct queue *next, *prev;               /* all, circular */
-    struct queue *active_next, *active_prev; /* those that time may bring something */
+    int64_t dead_from_ms;      /* no dead letter is older */
+    int64_t dead_checked_ms;   /* the limits were looked at */
+    struct queue *next, *prev; /* all, circular */
+    bool is_active;            /* in queues->active: time may bring something ... */
+    int64_t due_ms;            /* ... then; 0 = the next tick looks */
+    struct treap_node by_due;
+    uint64_t looked; /* the tick that looked at it last */
 };
 
 static inline struct queue *queue_of_node(struct treap_node *node)
@@ -44,11 +47,12 @@ struct returned; /* a delivery to be taken back */
 struct queues {
     struct queue_options options;
     struct engine *engine;
-    struct htab table;                          /* of struct queue, by key */
-    struct treap by_name;                       /* those that exist, by database and name */
-    struct queues_totals totals;                /* of these; is_reading is not kept */
-    struct queue all;                           /* head */
-    struct queue active;                        /* head */
+    struct htab table;           /* of struct queue, by key */
+    struct treap by_name;        /* those that exist, by database and name */
+    struct queues_totals totals; /* of these; is_reading is not kept */
+    struct queue all;            /* head */
+    struct treap active;         /* by due_ms */
+    uint64_t ticks;
     struct id_window dedup;                     /* the ids given with DEDUP (dedup.c) */
     struct waiter waiter;                       /* of the tick */
     struct waiter_list blocked;                 /* consumers */
@@ -89,8 +93,13 @@ static inline struct slice queue_name_of(struct slice key)
 }
 /* Forgets a queue that has no row and nobody waiting. */
 void queue_drop_unused(struct queues *qs, struct queue *q);
+/* The next tick looks at it. */
 void queue_activate(struct queues *qs, struct queue *q);
-void queue_deactivate(struct queue *q);
+/* A tick looks at it at due_ms; INT64_MAX = only when something has happened to it. */
+void queue_rest_until(struct queue *q, int64_t due_ms);
+/* That which is due first, or after q; NULL = none is active. */
+struct queue *queue_due_first(const struct queues *qs);
+struct queue *queue_due_next(const struct queue *q);
 /* At least `want` slots in the window, unless there are fewer rows or it is full. */
 ERR_MUST_USE enum err queue_fill(struct queue *q, enum space space, size_t want, struct waiter *w,
                                  struct error *e);

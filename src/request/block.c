@@ -8,7 +8,7 @@
 #include "request/block.h"
 
 #include "base/clock.h"
-#include "base/list.h"
+#include "base/htab.h"
 #include "request/args.h"
 #include "request/multi.h"
 #include "request/nodes.h"
@@ -19,6 +19,28 @@
 static int64_t now_ms(void)
 {
     return clock_mono_us() / 1000;
+}
+
+static struct client *of_node(const struct treap_node *node)
+{
+    return (struct client *)(void *)((char *)(uintptr_t)node -
+                                     offsetof(struct client, block.by_deadline));
+}
+
+static int sooner_first(const struct treap_node *a, const struct treap_node *b)
+{
+    const struct client *x = of_node(a);
+    const struct client *y = of_node(b);
+    if (x->block.deadline_ms != y->block.deadline_ms) {
+        return x->block.deadline_ms < y->block.deadline_ms ? -1 : 1;
+    }
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+void client_block_open(struct env *env)
+{
+    treap_init(&env->blocked.by_deadline, sooner_first);
+    waiter_list_init(&env->blocked.waiters);
 }
 
 enum err client_block(struct request *rq, int64_t timeout_ms)
@@ -32,7 +54,10 @@ enum err client_block(struct request *rq, int64_t timeout_ms)
         c->block.waiter = rq->waiter;
         c->block.end = BLOCK_GOES_ON;
         c->block.deadline_ms = timeout_ms == 0 ? INT64_MAX : now_ms() + timeout_ms;
-        RING_ADD(env->blocked.clients, c, block.next, block.prev);
+        if (timeout_ms != 0) {
+            treap_insert(&env->blocked.by_deadline, &c->block.by_deadline,
+                         hash_bytes(slice_of(&c->id, sizeof c->id)));
+        }
     }
     return error_set(&rq->error, ERR_WAIT, "blocked");
 }
@@ -60,8 +85,8 @@ void client_block_clear(struct client *c, struct env *env)
 {
     if (c->block.waiter == NULL) return;
     c->block.waiter = NULL;
-    RING_UNLINK(c, block.next, block.prev);
-    if (env->blocked.clients == c) env->blocked.clients = c->block.next == c ? NULL : c->block.next;
+    if (c->block.deadline_ms == INT64_MAX) return;
+    treap_remove(&env->blocked.by_deadline, &c->block.by_deadline);
 }
 
 static void block_finish(struct client *c, enum block_end end)
@@ -116,18 +141,29 @@ bool pause_holds(struct request *rq)
     return true;
 }
 
+/* It is still there afterwards: its command has to run again first. */
 void client_block_tick(struct env *env)
 {
-    if (env->paused.until_ms != 0 && now_ms() >= env->paused.until_ms) clients_unpause(env);
-    if (env->blocked.clients == NULL) return;
     int64_t now = now_ms();
-    struct client *last = env->blocked.clients->block.prev;
-    for (struct client *c = env->blocked.clients;; c = c->block.next) {
-        if (c->block.end == BLOCK_GOES_ON && now >= c->block.deadline_ms) {
-            block_finish(c, BLOCK_TIMED_OUT);
-        }
-        if (c == last) return;
+    if (env->paused.until_ms != 0 && now >= env->paused.until_ms) clients_unpause(env);
+    const struct treap_node *node = treap_first(&env->blocked.by_deadline);
+    for (; node != NULL; node = treap_next(node)) {
+        struct client *c = of_node(node);
+        if (now < c->block.deadline_ms) return;
+        if (c->block.end == BLOCK_GOES_ON) block_finish(c, BLOCK_TIMED_OUT);
     }
+}
+
+int64_t client_block_due_ms(const struct env *env)
+{
+    int64_t due_ms = env->paused.until_ms != 0 ? env->paused.until_ms : INT64_MAX;
+    const struct treap_node *node = treap_first(&env->blocked.by_deadline);
+    if (node != NULL && of_node(node)->block.deadline_ms < due_ms) {
+        due_ms = of_node(node)->block.deadline_ms;
+    }
+    if (due_ms == INT64_MAX) return INT64_MAX;
+    int64_t left_ms = due_ms - now_ms();
+    return left_ms > 0 ? left_ms : 0;
 }
 
 /* ---- WAIT ---- */

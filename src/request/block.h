@@ -22,6 +22,10 @@ bool client_block_stop(struct client *c, bool is_error);
 void client_block_clear(struct client *c, struct env *env);
 /* Those whose time is over go on. */
 void client_block_tick(struct env *env);
+/* Before any command is blocked. */
+void client_block_open(struct env *env);
+/* In how many ms the next one has waited long enough; INT64_MAX = none will. */
+int64_t client_block_due_ms(const struct env *env);
 void clients_pause(struct env *env, int64_t ms, bool is_write);
 void clients_unpause(struct env *env);
 /* The command must wait for the end of a pause: rq->waiter was taken. A pause of all holds whatever

@@ -9,6 +9,8 @@
 #include "request/feature.h"
 #include "request/multi.h"
 
+#define GROWN_PART 8 /* of the bound that may have come since all was added up */
+
 /* ---- what is held ---- */
 
 void client_memory_measure(const struct client *c, struct client_memory *out)
@@ -90,27 +92,45 @@ static void evict(struct env *env, const struct holder *h)
         (unsigned long long)env->memory.clients,
         (unsigned long long)env->settings.memory_clients_max);
     env->stats.evicted_clients++;
-    env->memory.clients -= m->total < env->memory.clients ? m->total : env->memory.clients;
+    client_memory_uncount(h->client, env);
     h->client->ops->close(h->client);
 }
 
-void client_memory_check(struct env *env, bool is_due)
+static void count_as(struct client *c, struct env *env, size_t bytes)
+{
+    env->memory.clients = env->memory.clients - c->counted_bytes + bytes;
+    c->counted_bytes = bytes;
+}
+
+void client_memory_count(struct client *c, struct env *env)
+{
+    struct client_memory held;
+    client_memory_measure(c, &held);
+    count_as(c, env, held.total);
+}
+
+void client_memory_uncount(struct client *c, struct env *env)
+{
+    count_as(c, env, 0);
+}
+
+void client_memory_check(struct env *env)
 {
     uint64_t max = env->settings.memory_clients_max;
-    bool may_be_over = max != 0 && env->memory.clients + env->memory.grown > max;
-    if (!is_due && !may_be_over) return;
+    bool may_be_over = env->memory.clients + env->memory.grown > max;
+    if (max == 0 || (!may_be_over && env->memory.grown <= max / GROWN_PART)) return;
     struct holder *holders = mem_alloc((env->client_count + 1) * sizeof *holders);
     size_t count = 0;
-    env->memory.clients = env->memory.grown = 0;
+    env->memory.grown = 0;
     for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
         struct holder *h = &holders[count];
         h->client = c;
         client_memory_measure(c, &h->held);
-        env->memory.clients += h->held.total;
+        count_as(c, env, h->held.total);
         count += !c->is_no_evict && (c->pending == NULL || !c->pending->is_short);
     }
-    if (max != 0 && env->memory.clients > max) qsort(holders, count, sizeof *holders, most_first);
-    for (size_t i = 0; i < count && max != 0 && env->memory.clients > max; i++) {
+    if (env->memory.clients > max) qsort(holders, count, sizeof *holders, most_first);
+    for (size_t i = 0; i < count && env->memory.clients > max; i++) {
         evict(env, &holders[i]);
     }
     mem_free(holders);

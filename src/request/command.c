@@ -104,7 +104,7 @@ bool command_arity_fits(const struct command *c, size_t argc)
 void command_init(struct env *env)
 {
     waiter_list_init(&env->paused.waiters);
-    waiter_list_init(&env->blocked.waiters);
+    client_block_open(env);
     env->pubsub = pubsub_new();
     env->publications = publications_new();
     env->settings.queue_prefetch = 16;
@@ -154,6 +154,11 @@ void command_tick(struct env *env)
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->tick != NULL) (*f)->tick(env);
     }
+}
+
+int64_t command_rest_ms(const struct env *env)
+{
+    return client_block_due_ms(env);
 }
 
 /* ---- clients ---- */
@@ -216,6 +221,7 @@ void client_fini(struct client *c, struct env *env)
     (void)client_end_listening(c, env, &work);
     client_block_clear(c, env);
     client_become(c, NULL);
+    client_memory_uncount(c, env);
     RING_UNLINK(c, next, prev);
     env->client_count--;
 }

@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "base/histogram.h"
+#include "base/treap.h"
 #include "codec/placeholder.h"
 #include "db/db.h"
 #include "net/link.h"
@@ -93,7 +94,7 @@ struct blocking {
     struct waiter *waiter; /* NULL = none is */
     int64_t deadline_ms;   /* INT64_MAX = never */
     enum block_end end;
-    struct client *next, *prev; /* env->blocked.clients */
+    struct treap_node by_deadline; /* in env->blocked.by_deadline, if that is not INT64_MAX */
 };
 
 /* Of multi.c and watched.c: MULTI and WATCH. */
@@ -141,6 +142,7 @@ struct client {
     bool is_readonly;        /* READONLY: a node that stands by answers its reads */
     int64_t follow_since_us; /* monotonic: its command waits for following; 0 = none does */
     bool is_no_evict;        /* CLIENT NO-EVICT: it is not closed for want of memory */
+    size_t counted_bytes;    /* its part of env->memory.clients (client_memory.c) */
 
     /* Of its commands, while they run and after. */
     struct pending *pending; /* owned; NULL = none */
@@ -296,7 +298,7 @@ struct pausing {
 
 /* Blocked commands, of block.c. */
 struct blocked {
-    struct client *clients; /* circular list; NULL = nobody */
+    struct treap by_deadline; /* of clients whose blocked commands have one */
     struct waiter_list waiters;
 };
 
@@ -304,8 +306,8 @@ struct blocked {
 struct memory_of_clients {
     uint64_t startup; /* bytes used when the server had started */
     uint64_t peak;
-    uint64_t clients; /* when it was last added up */
-    uint64_t grown;   /* since then, about */
+    uint64_t clients; /* as each was last counted */
+    uint64_t grown;   /* since all of them were, about */
 };
 
 /* A node that stands by and follows what the leader writes (following.h). */
@@ -544,6 +546,8 @@ void client_reply_placed(struct client *c, uint64_t from, uint64_t end);
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */
 void command_tick(struct env *env);
+/* In how many ms a tick may find something to do; INT64_MAX = nothing is known of. */
+int64_t command_rest_ms(const struct env *env);
 /* At the end of every turn of the loop, before db_turn_end. True when there is more to do, so that
  * the loop must not sleep. */
 bool command_turn(struct env *env);

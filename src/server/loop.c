@@ -36,7 +36,7 @@ static void on_turn_over(void *arg, size_t bytes, double seconds)
 {
     struct server *s = arg;
     client_memory_grow(&s->env, bytes);
-    client_memory_check(&s->env, false);
+    client_memory_check(&s->env);
     observe_turn(&s->env, seconds);
     turn_end(&s->env, bytes);
 }
@@ -61,11 +61,20 @@ static void on_tick(void *arg)
     service_tick(&s->service);
 }
 
+/* Nodes of a cluster have times to keep. */
+static int64_t on_rest_ms(void *arg)
+{
+    struct server *s = arg;
+    if (s->cluster != NULL || s->service.state == SERVICE_STARTING) return 0;
+    int64_t db_ms = db_rest_ms(s->env.db);
+    int64_t commands_ms = command_rest_ms(&s->env);
+    return db_ms < commands_ms ? db_ms : commands_ms;
+}
+
 static void on_slow_tick(void *arg)
 {
     struct server *s = arg;
     stats_tick(&s->env);
-    client_memory_check(&s->env, true);
     tls_tick(s);
     if (s->cluster != NULL) node_tick(&s->node);
     sentinels_tick(s->sentinels);
@@ -110,6 +119,7 @@ void loop_open(struct server *s)
         .turn_over = on_turn_over,
         .tick = on_tick,
         .slow_tick = on_slow_tick,
+        .rest_ms = on_rest_ms,
         .may_send = cluster_is_wanted(s) ? leader_may_send : NULL,
     };
     net_open(s->net, &options);

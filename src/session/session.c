@@ -22,6 +22,7 @@
 #define COMMANDS_MAX 1000 /* of one client in one turn */
 #define BEHIND_KEEP_BYTES 4096
 #define TRIM_IDLE_MS 2000 /* then the buffers of a session are given back */
+#define END_LOOK_MS 300   /* between two looks whether a client has gone that none tells of */
 #define ARENA_CHUNK_BYTES (64 * 1024)
 
 /*   SESSION_READING --command must wait--> SESSION_PARKED --waiter woken--> SESSION_READING
@@ -490,12 +491,19 @@ static const struct output_limit *session_output_limit(const struct stream *s)
     return client_subscriptions(&x->client) > 0 ? &o->output_pubsub : &o->output_normal;
 }
 
-/* Nothing is read of a session whose command is blocked or a long script: has its peer ended? Also
- * when only its sending side has, as in Redis. */
+/* A blocked command, or a long script, whose client has sent more meanwhile: what is left in the
+ * socket hides its end. */
+static bool hides_end(const struct session *x)
+{
+    return x->state == SESSION_PARKED && client_waits_long(&x->client) &&
+           !stream_sees_end(x->stream);
+}
+
+/* Has its peer ended? Also when only its sending side has, as in Redis. */
 static bool is_abandoned(const struct session *x)
 {
     struct pollfd p = {.fd = x->stream->link.fd, .events = POLLRDHUP};
-    return x->state == SESSION_PARKED && client_waits_long(&x->client) && poll(&p, 1, 0) == 1;
+    return hides_end(x) && poll(&p, 1, 0) == 1;
 }
 
 /* Whoever does not say who he is must not keep a connection from others for ever. */
@@ -510,31 +518,60 @@ static bool is_nobody_too_long(struct session *x, int64_t now_ms)
     return now_ms - x->nobody_ms > (int64_t)max_s * 1000;
 }
 
-static void session_check(struct stream *s, int64_t now_ms)
+/* What it holds beyond a small buffer can be given back. */
+static bool can_trim(const struct session *x)
+{
+    return x->state == SESSION_READING && !x->is_command_waiting;
+}
+
+static bool may_idle(const struct session *x)
+{
+    return x->state == SESSION_PARKED || x->client.is_monitor || x->shared->options.idle_s == 0 ||
+           client_subscriptions(&x->client) > 0;
+}
+
+static int64_t sooner_ms(int64_t a, int64_t b)
+{
+    if (a <= 0 || b <= 0) return a > b ? a : b;
+    return a < b ? a : b;
+}
+
+/* As protocol->check has it. */
+static int64_t due_ms(const struct session *x, int64_t now_ms, int64_t idle_ms)
+{
+    const struct session_options *o = &x->shared->options;
+    int64_t due = hides_end(x) ? END_LOOK_MS : 0;
+    if (x->nobody_ms != 0)
+        due = sooner_ms(due, x->nobody_ms + (int64_t)o->auth_s * 1000 + 1 - now_ms);
+    if (can_trim(x) && idle_ms <= TRIM_IDLE_MS) due = sooner_ms(due, TRIM_IDLE_MS + 1 - idle_ms);
+    if (!may_idle(x)) due = sooner_ms(due, (int64_t)o->idle_s * 1000 + 1 - idle_ms);
+    return due;
+}
+
+static int64_t session_check(struct stream *s, int64_t now_ms)
 {
     struct session *x = s->session;
-    if (is_nobody_too_long(x, now_ms)) {
-        log_verbose("client %s closed: it has not said AUTH in time", s->link.address);
-        stream_kill(s);
-        return;
-    }
-    if (is_abandoned(x)) {
-        log_verbose("client %s closed: it went away while its command waited", s->link.address);
-        stream_kill(s);
-        return;
-    }
     int64_t idle_ms = now_ms - s->link.active_ms;
-    uint64_t idle_s = x->shared->options.idle_s;
-    bool may_idle = x->state == SESSION_PARKED || x->client.is_monitor || idle_s == 0 ||
-                    client_subscriptions(&x->client) > 0;
-    if (x->state == SESSION_READING && !x->is_command_waiting && idle_ms > TRIM_IDLE_MS) {
+    const char *why = NULL;
+    if (is_nobody_too_long(x, now_ms)) {
+        why = "it has not said AUTH in time";
+    } else if (is_abandoned(x)) {
+        why = "it went away while its command waited";
+    } else if (!may_idle(x) && idle_ms > (int64_t)x->shared->options.idle_s * 1000) {
+        why = "idle";
+    }
+    if (why != NULL) {
+        log_verbose("client %s closed: %s", s->link.address, why);
+        stream_kill(s);
+        return 0;
+    }
+    if (can_trim(x) && idle_ms > TRIM_IDLE_MS) {
         decoded_fini(&x->decoded);
         resp_reader_trim(&x->reader);
         output_trim(&s->output);
     }
-    if (may_idle || idle_ms <= (int64_t)idle_s * 1000) return;
-    log_verbose("client %s closed: idle", s->link.address);
-    stream_kill(s);
+    client_memory_count(&x->client, x->shared->env);
+    return due_ms(x, now_ms, idle_ms);
 }
 
 const struct protocol session_protocol = {
