@@ -23,6 +23,7 @@
 #define ENTRIES 300
 #define LONG_ENTRIES 20
 #define LONG_BYTES ((size_t)20000)
+#define HUGE_BYTES ((size_t)300000) /* a draft of so many is written by a thread of its own */
 #define CLIENTS 24
 #define TIMES 3
 #define WAIT_MS 20000
@@ -56,19 +57,24 @@ static void fill_short(void)
 }
 
 /* Text of bytes for which JSON has one, or six. */
-static void set_long(const char *name, int i, bool is_six)
+static void set_text(const char *name, int i, bool is_six, size_t bytes)
 {
-    char *value = malloc(6 * LONG_BYTES + 3);
+    char *value = malloc(6 * bytes + 3);
     size_t len = 0;
     assert_non_null(value);
     value[len++] = '"';
-    for (size_t k = 0; k < LONG_BYTES; k++) {
+    for (size_t k = 0; k < bytes; k++) {
         memcpy(value + len, is_six ? "\\u0002" : "x", is_six ? 6 : 1);
         len += is_six ? 6 : 1;
     }
     value[len++] = '"';
     expect(c, "@", "KV.SET ['%s',%d] %b", name, i, value, len);
     free(value);
+}
+
+static void set_long(const char *name, int i, bool is_six)
+{
+    set_text(name, i, is_six, LONG_BYTES);
 }
 
 static void fill(void)
@@ -106,6 +112,21 @@ static struct bytes hear(int fd)
         if (b.len >= mark && memcmp(b.data + b.len - mark, MARK, mark) == 0) break;
     }
     b.len -= mark;
+    return b;
+}
+
+/* So many bytes. */
+static struct bytes hear_bytes(int fd, size_t len)
+{
+    struct bytes b = {.data = malloc(len)};
+    assert_non_null(b.data);
+    while (b.len < len) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        if (poll(&p, 1, WAIT_MS) != 1) fail_msg("no more after %zu bytes of %zu", b.len, len);
+        ssize_t n = recv(fd, b.data + b.len, len - b.len, 0);
+        if (n <= 0) fail_msg("the connection ended after %zu bytes", b.len);
+        b.len += (size_t)n;
+    }
     return b;
 }
 
@@ -220,6 +241,58 @@ static void replies_are_what_they_are_in_a_transaction(void **state)
     free(hello.data);
     check_all(fd, "RESP3");
     close(fd);
+}
+
+static const char *const huge_commands[] = {
+    "KV.GET ['huge',0]",
+    "KV.GET ['huge',1] WITHVERSION",
+    "KV.MGET ['huge',0] ['d',1] ['huge',1] ['long',4] ['huge',0]",
+    "KV.LIST PREFIX ['huge']",
+};
+#define HUGE_COMMANDS (sizeof huge_commands / sizeof huge_commands[0])
+
+/* Those that take long are written by a thread, while others are served: in their place, in order, also
+ * when more comes after them. */
+static void long_ones_are_the_same(void **state)
+{
+    struct bytes wanted[HUGE_COMMANDS];
+    fill();
+    set_text("huge", 0, true, HUGE_BYTES);
+    set_text("huge", 1, false, HUGE_BYTES);
+    int fd = raw_connect(server);
+    int other = raw_connect(server);
+    for (size_t i = 0; i < HUGE_COMMANDS; i++) wanted[i] = ask_in_exec(fd, huge_commands[i]);
+    for (size_t i = 0; i < HUGE_COMMANDS; i++) {
+        struct bytes got = ask_bytes(fd, huge_commands[i]);
+        expect_bytes(&got, &wanted[i], huge_commands[i]);
+        free(got.data);
+    }
+    for (size_t n = 0; n < TIMES; n++) {
+        for (size_t i = 0; i < HUGE_COMMANDS; i++) {
+            tell(fd, huge_commands[i]);
+            tell_mark(fd);
+        }
+        /* One that goes away meanwhile. */
+        int gone = raw_connect(server);
+        tell(gone, huge_commands[n % HUGE_COMMANDS]);
+        close(gone);
+        struct bytes short_one = ask_bytes(other, "KV.GET ['d',4]");
+        assert_true(short_one.len > 0);
+        free(short_one.data);
+    }
+    for (size_t n = 0; n < TIMES; n++) {
+        for (size_t i = 0; i < HUGE_COMMANDS; i++) {
+            char text[64];
+            struct bytes got = hear_bytes(fd, wanted[i].len + strlen(MARK));
+            snprintf(text, sizeof text, "command %zu, time %zu", i, n);
+            got.len -= strlen(MARK);
+            expect_bytes(&got, &wanted[i], text);
+            free(got.data);
+        }
+    }
+    for (size_t i = 0; i < HUGE_COMMANDS; i++) free(wanted[i].data);
+    close(fd);
+    close(other);
 }
 
 /* Entries that are kept to be written later are fewer bytes than they will be. */
@@ -430,6 +503,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(replies_are_what_they_are_in_a_transaction),
+        TEST(long_ones_are_the_same),
         TEST(a_long_page_ends_where_it_has_to),
         TEST(a_reply_that_is_kept_is_kept_as_it_is),
         TEST(many_slow_readers_get_the_same),

@@ -43,6 +43,11 @@ size_t drafts_start(const struct drafts *d)
     return d->count == 0 ? SIZE_MAX : draft_at(d, 0)->start;
 }
 
+const struct draft *drafts_first(const struct drafts *d)
+{
+    return draft_at(d, 0);
+}
+
 void drafts_cut(struct drafts *d, size_t len)
 {
     while (d->count > 0 && draft_at(d, d->count - 1)->start >= len) d->count--;
@@ -63,9 +68,9 @@ void drafts_shift(struct drafts *d, size_t n)
 }
 
 size_t drafts_write(const struct drafts *d, const struct buf *text, size_t from, size_t end,
-                    size_t enough, struct buf *out)
+                    const struct drafts_limits *limits, struct buf *out)
 {
-    size_t at = from;
+    size_t at = from, enough = limits->enough;
     for (size_t i = 0; at < end && out->len < enough; i++) {
         size_t start = i < d->count ? draft_at(d, i)->start : end;
         if (start > end) start = end;
@@ -79,6 +84,7 @@ size_t drafts_write(const struct drafts *d, const struct buf *text, size_t from,
         at = start;
         if (at == end) break;
         const struct draft *draft = draft_at(d, i);
+        if (draft->len >= limits->long_len) break;
         draft->write(slice_of(text->data + at, draft->len), draft->how, out);
         at += draft->len;
     }

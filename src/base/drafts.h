@@ -25,12 +25,19 @@ struct drafts {
     size_t first, count, cap;
 };
 
+/* Of drafts_write. */
+struct drafts_limits {
+    size_t enough, long_len;
+};
+
 void drafts_fini(struct drafts *d);
 /* The last `len` bytes of the text are a draft. */
 void drafts_add(struct drafts *d, const struct buf *text, size_t len, draft_write *write,
                 unsigned how);
 /* Where the first draft begins; SIZE_MAX = there is none. */
 size_t drafts_start(const struct drafts *d);
+/* It; count > 0. */
+const struct draft *drafts_first(const struct drafts *d);
 /* The text ends at `len` now: drafts after it are gone. */
 void drafts_cut(struct drafts *d, size_t len);
 /* Nobody needs the text before `start` any more: drafts there are gone. */
@@ -38,10 +45,11 @@ void drafts_pass(struct drafts *d, size_t start);
 /* The first n bytes were taken off the text, and drafts_pass was called for them. */
 void drafts_shift(struct drafts *d, size_t n);
 /* Appends the text from `from` to `end` to out, with its drafts written: as much as is begun before
- * out has `enough` bytes. Where it has stopped. All before `from` was passed, and no draft lies
+ * out has `enough` bytes, and nothing from a draft of `long_len` bytes or more on. Where it has
+ * stopped. All before `from` was passed, and no draft lies
  * across `from` or `end`. Errors are sticky in out. */
 size_t drafts_write(const struct drafts *d, const struct buf *text, size_t from, size_t end,
-                    size_t enough, struct buf *out);
+                    const struct drafts_limits *limits, struct buf *out);
 /* Bytes allocated. */
 size_t drafts_held(const struct drafts *d);
 

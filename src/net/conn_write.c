@@ -10,7 +10,11 @@
 
 #define WRITE_BYTES_MAX (256 * 1024) /* to one client in one turn */
 #define DRAFTS_BYTES_MIN (32 * 1024) /* to write so much takes longer than to wake a helper */
-#define FLUSH_US_MAX 10000           /* of a turn, for output of which others made that it can go */
+/* What takes less to be written is no draft. The loop's own thread writes long ones only later, since
+ * they may be for the thread of render.c. */
+#define DRAFT_BYTES_MIN 256
+#define DRAFT_BYTES_ALONE (64 * 1024)
+#define FLUSH_US_MAX 10000 /* of a turn, for output of which others made that it can go */
 
 size_t stream_pending(const struct stream *s)
 {
@@ -114,8 +118,9 @@ static void flush_end(struct conn *c)
         bool wants_read = c->tls != NULL && tls_write_wants_read(c->tls);
         ev_io_start(n->loop, wants_read ? &c->read_io : &c->write_io);
     }
+    if (s->output.awaits_long) render_begin(c);
     s->link.output_bytes = output_pending(&s->output);
-    if (c->tls != NULL) s->link.transport_bytes = tls_held_bytes(c->tls);
+    s->link.transport_bytes = (c->tls != NULL ? tls_held_bytes(c->tls) : 0) + c->rendering_bytes;
     if (output_is_empty(&s->output)) {
         conn_unhold(c);
         if (s->state == STREAM_DRAINING) {
@@ -140,9 +145,10 @@ void conn_flush(struct conn *c)
     flush_end(c);
 }
 
-struct drafts *stream_drafts(struct stream *s)
+struct drafts *stream_drafts(struct stream *s, size_t *bytes_min)
 {
-    return s->net->io != NULL ? &s->output.drafts : NULL;
+    *bytes_min = s->net->io != NULL ? DRAFT_BYTES_MIN : DRAFT_BYTES_ALONE;
+    return &s->output.drafts;
 }
 
 void stream_mark(struct stream *s, uint64_t version)

@@ -69,7 +69,8 @@ static void free_dying(struct net *n, bool all)
             is_done = forget(c, &work);
         }
         /* Still in a queue: it is taken out there first. */
-        if (!is_done || c->is_readable || c->is_queued || c->is_flush_queued) {
+        bool is_used = c->is_readable || c->is_queued || c->is_flush_queued || c->is_rendering;
+        if (!is_done || is_used) {
             at = &c->dying_next;
             continue;
         }
@@ -134,6 +135,7 @@ static void on_wake(struct ev_loop *loop, ev_async *async, int events)
     (void)loop;
     (void)events;
     net_is_active(n);
+    render_poll(n);
     if (n->is_open) n->options.hooks.wake(n->options.hooks.arg);
 }
 
@@ -323,6 +325,7 @@ void net_close(struct net *n)
     listen_close(n);
     handshakes_end(n);
     while (n->conns.next != &n->conns) stream_kill(&n->conns.next->stream);
+    render_stop(n);
     forget_readable(n);
     for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
     n->run_first = NULL;

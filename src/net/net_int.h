@@ -55,7 +55,9 @@ struct conn {
     bool is_write_blocked; /* the socket took no more; write_io is active */
     bool is_flush_queued;  /* in net->flush_first: somebody else wrote to it */
     bool is_finishing;     /* the server stops, and waits for the end of this one */
-    bool is_overrun;       /* what was written to it was dropped: to be killed */
+    bool is_rendering;     /* a job has a copy of its next draft (render.c) ... */
+    size_t rendering_bytes; /* ... of so many bytes */
+    bool is_overrun;        /* what was written to it was dropped: to be killed */
     int64_t ready_us; /* it has had something to run since then (monotonic); 0 = it has nothing */
     struct conn_received received;
     uint8_t *input; /* owned; what stream_input gave; NULL = nothing */
@@ -119,6 +121,7 @@ struct net {
     struct conn *late_first, **late_last;
     struct conn *run_first, **run_last;
     struct conn held;        /* head of a circular list */
+    struct worker *renderer; /* owned; NULL = not needed yet (render.c) */
     struct io_threads *io;   /* owned; NULL = the loop is alone */
     bool flushes_later;      /* connections that have run are queued to be flushed, together */
     struct tls_context *tls; /* owned; of new connections; NULL = none yet */
@@ -207,6 +210,14 @@ void conn_run(struct conn *c);
 void conn_read_all(struct net *n);
 /* It is read in this turn or the next, whether the socket is readable or not. */
 void conn_queue_read(struct conn *c);
+
+/* render.c */
+/* Of a connection whose output awaits_long: it is written, and then sent. */
+void render_begin(struct conn *c);
+/* What is written is sent. */
+void render_poll(struct net *n);
+/* Waits for what is under way; nothing more is begun. */
+void render_stop(struct net *n);
 
 /* conn_write.c */
 void conn_on_writable(struct ev_loop *loop, ev_io *io, int events);

@@ -5,7 +5,8 @@
 #define KEEP_BYTES (64 * 1024)
 #define COMPACT_BYTES (256 * 1024)
 #define WRITTEN_BYTES (256 * 1024) /* that are written of drafts, and around them, at once */
-#define PLAIN_BYTES (32 * 1024)    /* so much before the next draft is sent from where it is */
+#define LONG_BYTES (256 * 1024) /* a draft of so many takes a millisecond or more to be written */
+#define PLAIN_BYTES (32 * 1024) /* so much before the next draft is sent from where it is */
 
 void output_init(struct output *o)
 {
@@ -62,14 +63,52 @@ static size_t ready_end(struct output *o, uint64_t durable)
 static void write_drafts(struct output *o, size_t end)
 {
     size_t before = o->drafts.count;
-    size_t at = drafts_write(&o->drafts, &o->bytes, o->sent, end, WRITTEN_BYTES, &o->written);
+    static const struct drafts_limits limits = {.enough = WRITTEN_BYTES, .long_len = LONG_BYTES};
+    size_t at = drafts_write(&o->drafts, &o->bytes, o->sent, end, &limits, &o->written);
     drafts_pass(&o->drafts, at);
     o->written_of = at - o->sent;
     o->drafts_written += before - o->drafts.count;
 }
 
+static bool is_long_next(const struct output *o)
+{
+    return drafts_start(&o->drafts) == o->sent && drafts_first(&o->drafts)->len >= LONG_BYTES;
+}
+
+struct slice output_long_draft(const struct output *o, draft_write **write, unsigned *how)
+{
+    const struct draft *draft = drafts_first(&o->drafts);
+    INVARIANT(o->awaits_long && draft->start == o->sent);
+    *write = draft->write;
+    *how = draft->how;
+    return slice_of(o->bytes.data + draft->start, draft->len);
+}
+
+void output_put_written(struct output *o, struct buf *written)
+{
+    INVARIANT(o->awaits_long && o->written.len == 0);
+    buf_fini(&o->written);
+    o->written = *written;
+    buf_init(written);
+    o->written_of = drafts_first(&o->drafts)->len;
+    drafts_pass(&o->drafts, o->sent + o->written_of);
+    o->awaits_long = false;
+}
+
+void output_write_long(struct output *o)
+{
+    struct buf written;
+    draft_write *write;
+    unsigned how = 0;
+    buf_init(&written);
+    struct slice draft = output_long_draft(o, &write, &how);
+    write(draft, how, &written);
+    output_put_written(o, &written);
+}
+
 struct slice output_ready(struct output *o, uint64_t durable)
 {
+    if (o->awaits_long || o->written.is_failed) return slice_of(NULL, 0);
     if (o->written.len == 0) {
         size_t end = ready_end(o, durable);
         size_t draft = drafts_start(&o->drafts);
@@ -77,6 +116,8 @@ struct slice output_ready(struct output *o, uint64_t durable)
         if (draft - o->sent >= PLAIN_BYTES) {
             return slice_of(o->bytes.data + o->sent, draft - o->sent);
         }
+        o->awaits_long = is_long_next(o);
+        if (o->awaits_long) return slice_of(NULL, 0);
         write_drafts(o, end);
     }
     if (o->written.is_failed) return slice_of(NULL, 0);

@@ -7,7 +7,7 @@
  *   |--- may go ----|--- held: needs version 7 ---|--- needs 9 ---|
  *
  * Parts of it may be drafts (base/drafts.h), which are written when they are to be sent, into a
- * buffer of their own. All offsets, in the stream too, are of the text with its drafts; what a
+ * buffer of their own; long ones elsewhere, by the owner (net/render.c). All offsets, in the stream too, are of the text with its drafts; what a
  * written stretch stands for counts as sent when all of the stretch is.
  */
 #ifndef NET_OUTPUT_H
@@ -28,6 +28,7 @@ struct output {
     struct buf written;        /* owned; what is to be sent next, when there are drafts in it ... */
     size_t written_sent;       /* ... how much of it was sent ... */
     size_t written_of;         /* ... and of how many bytes, from `sent` on, it was written */
+    bool awaits_long;          /* a long draft is next: output_long_draft */
     uint64_t drafts_written;   /* ever */
     uint64_t base;             /* offset in the stream of bytes.data[0] */
     uint64_t marked;           /* offset in the stream up to which output_mark has looked */
@@ -49,8 +50,15 @@ void output_fini(struct output *o);
  * nothing of its own, but what is held before it holds it too). */
 void output_mark(struct output *o, uint64_t version, uint64_t durable);
 /* Bytes that may be written now: drafts among them are written first. Nothing of another output is
- * touched. None although there are some: output_is_broken. */
+ * touched. None although there are some: output_is_broken, or o->awaits_long. */
 struct slice output_ready(struct output *o, uint64_t durable);
+/* While awaits_long: the draft that is next, which takes long to be written. Borrowed until more is
+ * appended. */
+struct slice output_long_draft(const struct output *o, draft_write **write, unsigned *how);
+/* What became of it; *written is taken, and may have failed. */
+void output_put_written(struct output *o, struct buf *written);
+/* As output_put_written, of what it becomes when it is written now. */
+void output_write_long(struct output *o);
 /* The first n of them were. */
 void output_sent(struct output *o, size_t n);
 /* Gives memory back while nothing is in it. */

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define DRAFT_BYTES_MIN 256 /* shorter ones are written sooner than they are kept for later */
-
 static void write_header(struct buf *out, char type, uint64_t n)
 {
     uint8_t *p = buf_reserve(out, 24);
@@ -172,7 +170,7 @@ void resp_replay(struct resp_writer *w, struct slice reply)
 
 void resp_draft(struct resp_writer *w, struct slice draft, draft_write *writes, unsigned how)
 {
-    if (w->drafts == NULL || draft.len < DRAFT_BYTES_MIN) {
+    if (w->drafts == NULL || draft.len < w->draft_bytes_min) {
         writes(draft, how, w->out);
         return;
     }

@@ -14,6 +14,7 @@ struct resp_writer {
     /* Borrowed; of out. NULL: all is written at once, which whoever looks at what was written sees
      * to before anything is. */
     struct drafts *drafts;
+    size_t draft_bytes_min; /* shorter ones are written at once */
 };
 
 void resp_simple(struct resp_writer *w, const char *text);

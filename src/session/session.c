@@ -222,7 +222,7 @@ static bool session_execute(struct session *x)
                          .waiter = &x->waiter,
                          .decoded = &x->decoded};
     x->writer.proto = x->client.proto;
-    x->writer.drafts = stream_drafts(s);
+    x->writer.drafts = stream_drafts(s, &x->writer.draft_bytes_min);
     s->link.stream_base = s->output.base;
     x->is_running = true;
     turn_command(env, NULL);

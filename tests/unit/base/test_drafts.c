@@ -19,6 +19,8 @@ static void repeat(struct slice draft, unsigned how, struct buf *out)
     }
 }
 
+#define limits_of(bytes) ((struct drafts_limits){.enough = (bytes), .long_len = SIZE_MAX})
+
 static void add(struct drafts *d, struct buf *text, const char *draft, unsigned how)
 {
     buf_append_str(text, draft);
@@ -30,7 +32,7 @@ static void expect_written(const struct drafts *d, const struct buf *text, size_
 {
     struct buf out;
     buf_init(&out);
-    assert_int_equal(drafts_write(d, text, from, end, enough, &out), stop);
+    assert_int_equal(drafts_write(d, text, from, end, &limits_of(enough), &out), stop);
     assert_int_equal(out.len, strlen(wanted));
     assert_memory_equal(out.data, wanted, out.len);
     buf_fini(&out);
@@ -145,14 +147,15 @@ static void random_texts_become_what_was_meant(void **state)
         } else if (what > 5) {
             struct buf part;
             buf_init(&part);
-            from = drafts_write(&d, &text, from, text.len, 1 + rng_below(&rng, 40), &part);
+            from = drafts_write(&d, &text, from, text.len, &limits_of(1 + rng_below(&rng, 40)),
+                                &part);
             drafts_pass(&d, from);
             buf_append(&out, part.data, part.len);
             buf_fini(&part);
         }
         assert_true(d.first + d.count <= d.cap);
     }
-    (void)drafts_write(&d, &text, from, text.len, SIZE_MAX, &out);
+    (void)drafts_write(&d, &text, from, text.len, &limits_of(SIZE_MAX), &out);
     assert_int_equal(out.len, wanted.len);
     assert_memory_equal(out.data, wanted.data, out.len);
     assert_true(drafts_held(&d) < 64 * 1024); /* room is used again */

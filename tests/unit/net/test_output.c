@@ -297,6 +297,54 @@ static void much_before_a_draft_is_not_copied(void **state)
     output_fini(&o);
 }
 
+#define LONG_DRAFT ((size_t)256 * 1024)
+
+/* It is the owner's to have it written; what came before leaves, what comes after waits. */
+static void a_long_draft_is_written_elsewhere(void **state)
+{
+    struct output o;
+    struct buf written;
+    draft_write *write = NULL;
+    unsigned how = 0;
+    char *text = calloc(1, LONG_DRAFT + 1);
+    assert_non_null(text);
+    memset(text, 'd', LONG_DRAFT);
+    output_init(&o);
+    buf_init(&written);
+    reply(&o, "ab", 0, 0);
+    draft(&o, "c", 0, 0);
+    draft(&o, text, 3, 0);
+    reply(&o, "e", 3, 0);
+    expect_ready(&o, 3, "abccc");
+    assert_false(o.awaits_long);
+    output_sent(&o, 5);
+    expect_ready(&o, 2, ""); /* it is held ... */
+    assert_false(o.awaits_long);
+    expect_ready(&o, 3, ""); /* ... and then it is to be written */
+    assert_true(o.awaits_long);
+    struct slice next = output_long_draft(&o, &write, &how);
+    assert_int_equal(next.len, LONG_DRAFT);
+    assert_ptr_equal(write, thrice);
+    write(next, how, &written);
+    reply(&o, "f", 0, 3); /* meanwhile */
+    expect_ready(&o, 3, "");
+    output_put_written(&o, &written);
+    assert_null(written.data);
+    struct slice ready = output_ready(&o, 3);
+    assert_int_equal(ready.len, 3 * LONG_DRAFT);
+    assert_int_equal(output_pending(&o), 3 * LONG_DRAFT + 2);
+    output_sent(&o, ready.len);
+    expect_ready(&o, 3, "ef");
+    output_sent(&o, 2);
+    assert_true(output_is_empty(&o));
+    draft(&o, text, 0, 3);
+    (void)output_ready(&o, 3);
+    output_write_long(&o); /* there was no thread for it */
+    assert_int_equal(output_ready(&o, 3).len, 3 * LONG_DRAFT);
+    output_fini(&o);
+    free(text);
+}
+
 static void no_memory(struct slice draft, unsigned how, struct buf *out)
 {
     (void)buf_reserve(out, SIZE_MAX);
@@ -330,6 +378,7 @@ int main(void)
         cmocka_unit_test(random_replies_leave_in_order_and_never_early),
         cmocka_unit_test(drafts_are_written_when_they_are_to_be_sent),
         cmocka_unit_test(much_before_a_draft_is_not_copied),
+        cmocka_unit_test(a_long_draft_is_written_elsewhere),
         cmocka_unit_test(a_draft_that_is_lost_breaks_the_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

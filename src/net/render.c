@@ -1,0 +1,94 @@
+/* render: long drafts of output (base/drafts.h) are written on a thread of their own, so that the
+ * loop serves others meanwhile. Of each connection one at a time:
+ *
+ *   conn_send stops before the draft  --render_begin-->  a job has a copy of it
+ *        ^                                                      |
+ *        +--- output_put_written <--- render_done <-------------+
+ *
+ * While a job is under way nothing of the connection is sent, more may be appended to its output, and
+ * it is not freed.
+ */
+#include "backend/worker.h"
+#include "base/mem.h"
+#include "net/net_int.h"
+
+#define NICE 5 /* short work of others comes first */
+
+struct render {
+    struct job job; /* first */
+    struct conn *conn;
+    struct buf draft, written; /* owned */
+    draft_write *write;
+    unsigned how;
+};
+
+static void render_run(struct job *job)
+{
+    struct render *r = (struct render *)job;
+    r->write(buf_slice(&r->draft), r->how, &r->written);
+    buf_fini(&r->draft);
+}
+
+static void render_done(struct job *job)
+{
+    struct render *r = (struct render *)job;
+    struct conn *c = r->conn;
+    c->is_rendering = false;
+    c->rendering_bytes = 0;
+    c->stream.net->options.counts->drafts_written++;
+    output_put_written(&c->stream.output, &r->written);
+    buf_fini(&r->written);
+    mem_free(r);
+    if (c->stream.state == STREAM_DEAD) return;
+    conn_queue_flush(c);
+    stream_queue(&c->stream); /* what is written may be so much less that there is room again */
+}
+
+static void wake(void *arg)
+{
+    net_wake(arg);
+}
+
+static struct worker *renderer(struct net *n)
+{
+    const struct worker_options options = {
+        .name = "render", .threads = 1, .nice = NICE, .wake = wake, .arg = n};
+    if (n->renderer == NULL) n->renderer = worker_new(&options);
+    return n->renderer;
+}
+
+void render_begin(struct conn *c)
+{
+    struct net *n = c->stream.net;
+    if (c->is_rendering) return;
+    struct render *r = mem_new_try(sizeof *r);
+    struct slice draft;
+    if (r != NULL && renderer(n) != NULL) {
+        draft = output_long_draft(&c->stream.output, &r->write, &r->how);
+        buf_append(&r->draft, draft.data, draft.len);
+    }
+    if (r == NULL || n->renderer == NULL || r->draft.is_failed) {
+        /* There is no thread for it, or no memory: the loop does it. */
+        if (r != NULL) buf_fini(&r->draft);
+        mem_free(r);
+        output_write_long(&c->stream.output);
+        conn_queue_flush(c);
+        return;
+    }
+    r->job = (struct job){.run = render_run, .done = render_done};
+    r->conn = c;
+    c->is_rendering = true;
+    c->rendering_bytes = r->draft.len;
+    worker_post(n->renderer, &r->job);
+}
+
+void render_poll(struct net *n)
+{
+    if (n->renderer != NULL) worker_poll(n->renderer);
+}
+
+void render_stop(struct net *n)
+{
+    if (n->renderer != NULL) worker_free(n->renderer);
+    n->renderer = NULL;
+}
