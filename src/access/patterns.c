@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/glob.h"
+#include "base/htab.h"
 #include "base/mem.h"
 
 void patterns_init(struct patterns *p)
@@ -22,6 +23,7 @@ void patterns_reset(struct patterns *p)
 {
     for (size_t i = 0; i < p->count; i++) mem_free(p->items[i].bytes);
     p->count = 0;
+    if (p->cap > 0) memset(p->places, 0, 2 * p->cap * sizeof *p->places);
     p->allows_all = false;
     prefixes_drop(p);
 }
@@ -30,6 +32,7 @@ void patterns_fini(struct patterns *p)
 {
     patterns_reset(p);
     mem_free(p->items);
+    mem_free(p->places);
     patterns_init(p);
 }
 
@@ -88,20 +91,36 @@ static bool is_prefix_pattern(struct slice text)
 
 /* ---- what it holds ---- */
 
+/* Of the text in p->places, or where it is to be put: they are half full at most. cap > 0. */
+static uint32_t *place_of(const struct patterns *p, struct slice text)
+{
+    size_t i = hash_bytes(text) % (2 * p->cap);
+    while (p->places[i] != 0 && !slice_eq(p->items[p->places[i] - 1].text, text)) {
+        i = (i + 1) % (2 * p->cap);
+    }
+    return &p->places[i];
+}
+
 static struct access_pattern *find(const struct patterns *p, struct slice text)
 {
-    for (size_t i = 0; i < p->count; i++) {
-        if (slice_eq(p->items[i].text, text)) return &p->items[i];
-    }
-    return NULL;
+    const uint32_t *place = p->count > 0 ? place_of(p, text) : NULL;
+    return place != NULL && *place != 0 ? &p->items[*place - 1] : NULL;
+}
+
+static void grow(struct patterns *p)
+{
+    p->cap = p->cap == 0 ? 4 : 2 * p->cap;
+    p->items = mem_resize(p->items, p->cap * sizeof *p->items);
+    mem_free(p->places);
+    p->places = mem_alloc(2 * p->cap * sizeof *p->places);
+    memset(p->places, 0, 2 * p->cap * sizeof *p->places);
+    for (size_t i = 0; i < p->count; i++) *place_of(p, p->items[i].text) = (uint32_t)i + 1;
 }
 
 static void add(struct patterns *p, struct slice text, unsigned needs)
 {
-    if (p->count == p->cap) {
-        p->cap = p->cap == 0 ? 4 : 2 * p->cap;
-        p->items = mem_resize(p->items, p->cap * sizeof *p->items);
-    }
+    if (p->count == p->cap) grow(p);
+    *place_of(p, text) = (uint32_t)p->count + 1;
     uint8_t *copy = mem_alloc(text.len + 1);
     bytes_copy(copy, text.data, text.len);
     p->items[p->count++] = (struct access_pattern){.bytes = copy,

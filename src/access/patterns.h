@@ -27,6 +27,7 @@ struct patterns {
     bool allows_all;
     struct access_pattern *items; /* owned, in the order given */
     size_t count, cap;
+    uint32_t *places; /* owned, 2 * cap of them: place in items + 1, by hash; 0 = free */
     struct access_prefixes prefixes[ACCESS_BOTH + 1]; /* by need */
 };
 

@@ -7,6 +7,8 @@
 
 /* ---- words ---- */
 
+#define FIRSTS_MAX 1000 /* each is looked at by those after it, and when it is asked */
+
 static char *text_copy(struct slice s)
 {
     char *text = mem_alloc(s.len + 1);
@@ -45,7 +47,7 @@ void selector_init(struct selector *s)
 {
     *s = (struct selector){.allows_all_databases = true};
     s->rules_last = &s->rules;
-    s->databases_last = &s->databases;
+    patterns_init(&s->databases);
     patterns_init(&s->keys);
     patterns_init(&s->channels);
 }
@@ -61,6 +63,7 @@ static void firsts_drop(struct selector *s, size_t number, size_t count)
         *at = f->next;
         mem_free(f->word);
         mem_free(f);
+        s->first_count--;
     }
 }
 
@@ -72,13 +75,14 @@ static void firsts_add(struct selector *s, size_t number, struct slice word)
     for (size_t i = 0; i < word.len; i++) f->word[i] = (char)tolower(word.data[i]);
     f->next = s->firsts;
     s->firsts = f;
+    s->first_count++;
 }
 
 void selector_fini(struct selector *s)
 {
     firsts_drop(s, 0, SIZE_MAX);
     words_drop(&s->rules, &s->rules_last);
-    words_drop(&s->databases, &s->databases_last);
+    patterns_fini(&s->databases);
     patterns_fini(&s->keys);
     patterns_fini(&s->channels);
 }
@@ -92,7 +96,7 @@ void selector_copy(struct selector *to, const struct selector *from)
         firsts_add(to, f->number, slice_str(f->word));
     }
     words_copy(&to->rules_last, from->rules);
-    words_copy(&to->databases_last, from->databases);
+    patterns_copy(&to->databases, &from->databases);
     to->allows_all_databases = from->allows_all_databases;
     patterns_fini(&to->keys);
     patterns_fini(&to->channels);
@@ -234,7 +238,12 @@ static enum err rule_first(struct selector *s, const struct access_catalog *cata
     if (memchr(word.data, '|', word.len) != NULL) {
         return bad(e, "Allowing first-arg of a subcommand is not supported");
     }
-    if (!bit_get(s, number)) firsts_add(s, number, word);
+    if (bit_get(s, number)) return OK;
+    if (s->first_count == FIRSTS_MAX) {
+        return error_set(e, ERR_LIMIT, "more than %d rules with a first argument in one selector",
+                         FIRSTS_MAX);
+    }
+    firsts_add(s, number, word);
     return OK;
 }
 
@@ -338,11 +347,7 @@ static enum err rule_databases(struct selector *s, struct slice list, struct err
         const uint8_t *comma = memchr(list.data + at, ',', list.len - at);
         size_t end = comma == NULL ? list.len : (size_t)(comma - list.data);
         struct slice name = slice_of(list.data + at, end - at);
-        bool is_known = false;
-        for (const struct access_word *w = s->databases; w != NULL; w = w->next) {
-            is_known = is_known || slice_eq(slice_str(w->text), name);
-        }
-        if (!is_known) words_add(&s->databases_last, name);
+        patterns_add(&s->databases, name, ACCESS_BOTH);
         at = end + 1;
     }
     return OK;
@@ -351,11 +356,8 @@ static enum err rule_databases(struct selector *s, struct slice list, struct err
 bool selector_allows_database(const struct selector *s, struct slice name, struct slice number)
 {
     if (s->allows_all_databases) return true;
-    for (const struct access_word *w = s->databases; w != NULL; w = w->next) {
-        struct slice text = slice_str(w->text);
-        if (slice_eq(text, number) || (name.len > 0 && slice_eq(text, name))) return true;
-    }
-    return false;
+    return patterns_have(&s->databases, number, ACCESS_BOTH) ||
+           (name.len > 0 && patterns_have(&s->databases, name, ACCESS_BOTH));
 }
 
 /* ---- rules ---- */
@@ -378,7 +380,7 @@ static bool rule_plain(struct selector *s, struct slice word)
     } else if (slice_is_word(word, "NOCOMMANDS")) {
         commands_all(s, false);
     } else if (slice_is_word(word, "ALLDBS") || slice_is_word(word, "RESETDBS")) {
-        words_drop(&s->databases, &s->databases_last);
+        patterns_reset(&s->databases);
         s->allows_all_databases = slice_is_word(word, "ALLDBS");
     } else {
         return false;
@@ -457,10 +459,11 @@ void selector_describe_databases(const struct selector *s, struct buf *out)
         buf_append_str(out, "alldbs ");
         return;
     }
-    buf_append_str(out, s->databases == NULL ? "resetdbs " : "db=");
-    for (const struct access_word *w = s->databases; w != NULL; w = w->next) {
-        buf_append_str(out, w->text);
-        buf_append_byte(out, w->next != NULL ? ',' : ' ');
+    const struct patterns *names = &s->databases;
+    buf_append_str(out, names->count == 0 ? "resetdbs " : "db=");
+    for (size_t i = 0; i < names->count; i++) {
+        buf_append(out, names->items[i].text.data, names->items[i].text.len);
+        buf_append_byte(out, i + 1 < names->count ? ',' : ' ');
     }
 }
 

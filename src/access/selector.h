@@ -46,10 +46,11 @@ struct selector {
     uint64_t allowed[ACCESS_COMMANDS_MAX / 64];
     bool allows_all_commands;
     struct access_first *firsts;
+    size_t first_count;
     struct access_word *rules, **rules_last; /* of commands, as given; what was overruled is out */
     struct patterns keys, channels;
     bool allows_all_databases;
-    struct access_word *databases, **databases_last;
+    struct patterns databases; /* their names as they stand: patterns_have */
 };
 
 /* Allows nothing, but in every database. */

@@ -2,6 +2,8 @@
 
 #include "base/mem.h"
 
+#define SELECTORS_MAX 1000 /* beside its own rules: all are asked for each command */
+
 struct user *user_new(struct slice name, uint64_t incarnation)
 {
     struct user *u = mem_new(sizeof *u + name.len);
@@ -117,8 +119,12 @@ static enum err rule_selector(struct user *u, const struct access_catalog *catal
         r = selector_rule(s, catalog, rule, e);
     }
     struct selector **last = &u->selectors;
-    while (*last != NULL) last = &(*last)->next;
+    size_t count = 0;
+    for (; *last != NULL; count++) last = &(*last)->next;
     *last = s;
+    if (r == OK && count > SELECTORS_MAX) {
+        r = error_set(e, ERR_LIMIT, "more than %d selectors of one user", SELECTORS_MAX);
+    }
     return r;
 }
 
