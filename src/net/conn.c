@@ -23,12 +23,13 @@ void stream_queue(struct stream *s)
     struct conn *c = conn_of(s);
     struct net *n = s->net;
     if (c->is_queued || s->state == STREAM_DEAD) return;
+    struct conn_queue *q = c->is_costly ? &n->costly : &n->run;
     c->is_queued = true;
     if (c->ready_us == 0) c->ready_us = n->now_us;
     net_is_active(n);
     c->run_next = NULL;
-    *n->run_last = c;
-    n->run_last = &c->run_next;
+    *q->last = c;
+    q->last = &c->run_next;
     ev_idle_start(n->loop, &n->idle);
 }
 

@@ -12,6 +12,7 @@
 #include "net/net_int.h"
 
 #define LOOK_EVERY 16          /* connections between two looks at the clock */
+#define COSTLY_US 2000         /* that a connection runs */
 #define AHEAD_BYTES (1u << 20) /* room for what is received ahead, before anything of it is run */
 
 void conn_queue_read(struct conn *c)
@@ -34,7 +35,11 @@ void conn_run(struct conn *c)
     if (wait_us > counts->wait_max_us) counts->wait_max_us = wait_us;
     c->ready_us = 0;
     attend_soon(c);
+    int64_t begin_us = s->net->now_us;
     if (s->state == STREAM_OPEN) s->protocol->run(s);
+    /* One that was costly once is so until it has shown that it is not. */
+    int64_t took_us = s->net->now_us - begin_us;
+    c->is_costly = took_us > COSTLY_US || (c->is_costly && took_us > COSTLY_US / 4);
     if (s->net->flushes_later || drafts_start(&s->output.drafts) != SIZE_MAX) {
         conn_queue_flush(c);
     } else {
@@ -182,7 +187,11 @@ static void conn_use_received(struct conn *c)
         s->has_eof = true;
         ev_io_stop(s->net->loop, &c->read_io);
     }
-    conn_run(c);
+    if (c->is_costly && s->state == STREAM_OPEN) {
+        stream_queue(s); /* what others have is run first */
+    } else {
+        conn_run(c);
+    }
 }
 
 static void conn_read(struct conn *c)

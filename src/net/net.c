@@ -24,27 +24,34 @@ void net_set_durable(struct net *n, uint64_t version)
     conn_flush_queued(n, false);
 }
 
-/* Those that are queued while this runs come after all that were queued before: what a full turn
- * leaves stays at the front. */
-static void run_queued(struct net *n)
+static struct conn *queue_take(struct conn_queue *q)
 {
-    struct conn **end = n->run_last;
-    while (n->run_first != NULL && !net_turn_is_full(n)) {
-        struct conn *c = n->run_first;
-        bool is_last = end == &c->run_next;
-        n->run_first = c->run_next;
-        if (n->run_first == NULL) n->run_last = &n->run_first;
-        c->is_queued = false;
+    struct conn *c = q->first;
+    q->first = c->run_next;
+    if (q->first == NULL) q->last = &q->first;
+    c->is_queued = false;
+    return c;
+}
+
+/* Those that are queued while this runs come after all that were queued before: what a full turn
+ * leaves stays at the front. `least`: so many run in any case. */
+static void run_queued(struct net *n, struct conn_queue *q, unsigned least)
+{
+    struct conn **end = q->last;
+    while (q->first != NULL && (least > 0 || !net_turn_is_full(n))) {
+        bool is_last = end == &q->first->run_next;
+        struct conn *c = queue_take(q);
+        if (least > 0) least--;
         if (c->stream.state == STREAM_OPEN) conn_run(c);
         if (is_last) return;
     }
 }
 
-static void run_queue(struct net *n)
+static void run_queue(struct net *n, struct conn_queue *q, unsigned least)
 {
-    if (n->run_first == NULL) return;
+    if (q->first == NULL) return;
     n->flushes_later = n->io != NULL;
-    run_queued(n);
+    run_queued(n, q, least);
     if (n->flushes_later) conn_flush_queued(n, false);
     n->flushes_later = false;
 }
@@ -90,9 +97,10 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     n->turn_bytes = 0;
     h->turn_begin(h->arg, n->now_us);
     /* In turn, so that neither keeps the other from being served when there is too much of both. */
-    if (n->is_queue_first) run_queue(n);
+    if (n->is_queue_first) run_queue(n, &n->run, 0);
     conn_read_all(n);
-    if (!n->is_queue_first) run_queue(n);
+    if (!n->is_queue_first) run_queue(n, &n->run, 0);
+    run_queue(n, &n->costly, 1);
     handshakes_turn(n);
     n->is_queue_first = !n->is_queue_first;
     bool is_busy = h->turn_end(h->arg);
@@ -100,8 +108,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int events)
     free_dying(n, false);
     n->turn_end_us = clock_mono_us();
     h->turn_over(h->arg, n->turn_bytes, (double)(n->turn_end_us - n->polled_us) / 1e6);
-    is_busy = is_busy || n->run_first != NULL || n->late_first != NULL || n->dying != NULL ||
-              n->flush_first != NULL || n->shaking_first != NULL;
+    is_busy = is_busy || n->run.first != NULL || n->costly.first != NULL || n->late_first != NULL ||
+              n->dying != NULL || n->flush_first != NULL || n->shaking_first != NULL;
     if (is_busy) {
         ev_idle_start(loop, &n->idle);
     } else {
@@ -202,7 +210,8 @@ struct net *net_new(void)
     struct net *n = mem_new(sizeof *n);
     n->loop = ev_loop_new(EVFLAG_AUTO);
     if (n->loop == NULL) die("cannot make an event loop");
-    n->run_last = &n->run_first;
+    n->run.last = &n->run.first;
+    n->costly.last = &n->costly.first;
     n->late_last = &n->late_first;
     n->flush_last = &n->flush_first;
     n->shaking_last = &n->shaking_first;
@@ -327,9 +336,8 @@ void net_close(struct net *n)
     while (n->conns.next != &n->conns) stream_kill(&n->conns.next->stream);
     render_stop(n);
     forget_readable(n);
-    for (struct conn *c = n->run_first; c != NULL; c = c->run_next) c->is_queued = false;
-    n->run_first = NULL;
-    n->run_last = &n->run_first;
+    while (n->run.first != NULL) (void)queue_take(&n->run);
+    while (n->costly.first != NULL) (void)queue_take(&n->costly);
     conn_flush_queued(n, true);
     free_dying(n, true);
     n->is_open = false;

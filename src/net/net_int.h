@@ -50,7 +50,8 @@ struct conn {
     ev_io read_io, write_io;
     bool is_readable;      /* in net->readable: to be read at the end of this turn; while it is in a
                               * handshake, in net->shaking */
-    bool is_queued;        /* in net->run_queue: has something to run without new bytes */
+    bool is_queued;        /* in net->run or net->costly: has something to run without new bytes */
+    bool is_costly;        /* it took long when it ran last */
     bool is_held;          /* in net->held: output waits for a version */
     bool is_write_blocked; /* the socket took no more; write_io is active */
     bool is_flush_queued;  /* in net->flush_first: somebody else wrote to it */
@@ -68,6 +69,11 @@ struct conn {
     struct conn *next, *prev;               /* net->conns, or net->handshakes, until it is dead */
     struct conn *attend_next, *attend_prev; /* in a slot of net->attend; NULL = in none */
     uint64_t attend_at;                     /* its slot, counted from the beginning */
+};
+
+/* Oldest first; linked by run_next. */
+struct conn_queue {
+    struct conn *first, **last;
 };
 
 /* When connections are looked at: attend.c. */
@@ -100,7 +106,7 @@ struct net {
     ev_async wake;
     ev_prepare prepare;
     ev_check check;
-    ev_idle idle; /* active while run_queue is not empty: the loop must not sleep */
+    ev_idle idle; /* active while a queue is not empty: the loop must not sleep */
     ev_timer tick;
     int64_t slow_tick_us; /* the last one */
     int64_t active_us;    /* something last happened but ticks */
@@ -119,20 +125,21 @@ struct net {
     struct conn *readable;
     /* Those of an earlier turn that was full before it was their turn; oldest first. */
     struct conn *late_first, **late_last;
-    struct conn *run_first, **run_last;
-    struct conn held;        /* head of a circular list */
-    struct worker *renderer; /* owned; NULL = not needed yet (render.c) */
-    struct io_threads *io;   /* owned; NULL = the loop is alone */
-    bool flushes_later;      /* connections that have run are queued to be flushed, together */
-    struct tls_context *tls; /* owned; of new connections; NULL = none yet */
-    struct conn handshakes;  /* head of a circular list: connections in a handshake, oldest first */
+    struct conn_queue run;
+    struct conn_queue costly; /* those that took long when they ran last: after all others */
+    struct conn held;         /* head of a circular list */
+    struct worker *renderer;  /* owned; NULL = not needed yet (render.c) */
+    struct io_threads *io;    /* owned; NULL = the loop is alone */
+    bool flushes_later;       /* connections that have run are queued to be flushed, together */
+    struct tls_context *tls;  /* owned; of new connections; NULL = none yet */
+    struct conn handshakes; /* head of a circular list: connections in a handshake, oldest first */
     /* Those of them that have something to do. */
     struct conn *shaking_first, **shaking_last;
     size_t shaking_count;
     struct conn *dying;
     uint8_t *inputs[CONNS_AT_ONCE]; /* owned; for stream_input, that nobody has */
     size_t input_count;
-    bool is_queue_first; /* the next turn begins with run_first */
+    bool is_queue_first; /* the next turn begins with the queue `run` */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
     int64_t turn_begin_us, now_us;          /* now_us: as last looked at */
     int64_t turn_end_us, polled_us;         /* of the last turn; the loop looked for events */

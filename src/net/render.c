@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "net/net_int.h"
 
-#define NICE 5 /* short work of others comes first */
+
 
 struct render {
     struct job job; /* first */
@@ -52,7 +52,7 @@ static void wake(void *arg)
 static struct worker *renderer(struct net *n)
 {
     const struct worker_options options = {
-        .name = "render", .threads = 1, .nice = NICE, .wake = wake, .arg = n};
+        .name = "render", .threads = 1, .wake = wake, .arg = n};
     if (n->renderer == NULL) n->renderer = worker_new(&options);
     return n->renderer;
 }

@@ -220,6 +220,7 @@ static bool session_execute(struct session *x)
                          .scratch = &x->shared->scratch,
                          .w = &x->writer,
                          .waiter = &x->waiter,
+                         .decodes_aside = true,
                          .decoded = &x->decoded};
     x->writer.proto = x->client.proto;
     x->writer.drafts = stream_drafts(s, &x->writer.draft_bytes_min);
