@@ -252,7 +252,8 @@ static void run_command(struct exchange *x)
                          .arena = &h->arena,
                          .scratch = &h->scratch,
                          .w = &w,
-                         .waiter = &x->waiter};
+                         .waiter = &x->waiter,
+                         .decodes_aside = true};
     x->client.link->stream_base = x->reply_from + x->reply_bytes;
     turn_command(env, NULL);
     enum err r = command_run(&rq);

@@ -9,6 +9,7 @@
 #include "request/format.h"
 #include "request/hint.h"
 #include "request/keys.h"
+#include "request/long_words.h"
 #include "request/notify.h"
 
 /* At most this much of a client's word is shown back to it. */
@@ -120,13 +121,17 @@ enum err arg_any_key(struct request *rq, struct slice arg, struct slice *key)
 
 enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
 {
+    bool is_known = false;
     if (decoded_find(rq, arg, DECODED_VALUE, value)) return OK;
+    enum err r = long_word_value(rq, arg, &is_known, value);
+    if (r != OK && r != ERR_WAIT) hint_value(rq, arg);
+    if (r != OK || is_known) return r;
     if (rq->format == FORMAT_MSGPACK) {
         *value = arg;
         return value_check(arg, &rq->error);
     }
     buf_clear(rq->scratch, SIZE_MAX);
-    enum err r = value_from_json(arg, rq->placeholders, rq->scratch, &rq->error);
+    r = value_from_json(arg, rq->placeholders, rq->scratch, &rq->error);
     if (r != OK) {
         hint_value(rq, arg);
         return r;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "request/feature.h"
+#include "request/long_words.h"
 #include "request/multi.h"
 
 #define GROWN_PART 8 /* of the bound that may have come since all was added up */
@@ -24,6 +25,7 @@ void client_memory_measure(const struct client *c, struct client_memory *out)
     out->multi = c->txn.watched_bytes + (c->txn.multi != NULL ? multi_bytes(c->txn.multi) : 0);
     const struct pending *p = c->pending;
     if (p != NULL && p->bytes != NULL) out->pending = p->bytes(p);
+    out->pending += long_words_bytes(c);
     out->total = sizeof *c + c->link->transport_bytes + out->input + out->output + out->notes +
                  out->channels + out->multi + out->pending;
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "request/login.h"
+#include "request/long_words.h"
 #include "request/multi.h"
 #include "request/observe.h"
 #include "request/publication.h"
@@ -132,6 +133,7 @@ void command_fini(struct env *env)
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->close != NULL) (*f)->close(env);
     }
+    long_words_close(env);
     logins_fini(env);
     touched_free(env->touched);
     observe_fini(env);
@@ -142,6 +144,7 @@ void command_fini(struct env *env)
 bool command_turn(struct env *env)
 {
     bool has_more = publications_turn(env);
+    long_words_turn(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->turn != NULL && (*f)->turn(env)) has_more = true;
     }
@@ -213,6 +216,7 @@ const char *redis_version(const struct env *env)
 void client_fini(struct client *c, struct env *env)
 {
     client_drop_pending(c);
+    long_words_clear(c);
     client_end_transaction(c);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->client_gone != NULL) (*f)->client_gone(env, c);

@@ -145,10 +145,11 @@ struct client {
     size_t counted_bytes;    /* its part of env->memory.clients (client_memory.c) */
 
     /* Of its commands, while they run and after. */
-    struct pending *pending; /* owned; NULL = none */
-    bool is_waiting;         /* its command is parked */
-    int64_t spent_us;        /* by its waiting command, in the runs it had so far */
-    uint64_t depends;        /* newest version that any of its replies depended on */
+    struct pending *pending;      /* owned; NULL = none */
+    struct long_word *long_words; /* owned: long_words.c; NULL = none */
+    bool is_waiting;              /* its command is parked */
+    int64_t spent_us;             /* by its waiting command, in the runs it had so far */
+    uint64_t depends;             /* newest version that any of its replies depended on */
     const struct command *last_command;
     const struct command *last_parent; /* when that is a subcommand; else NULL */
     bool closes_after_reply;           /* QUIT, or a protocol error */
@@ -336,6 +337,7 @@ struct env {
      */
     void (*wake)(void *arg);
     void *wake_arg;
+    struct worker *decoder; /* owned; NULL = not needed yet: long_words.c */
 
     struct client clients; /* head of the circular list */
     uint64_t client_count;
@@ -402,6 +404,8 @@ struct request {
     /* Keys that were read of its words to ask for them, in order: the command finds them again.
      * NULL: nothing was asked. */
     struct keys_read *keys_read;
+    bool decodes_aside; /* long words may be decoded by a thread (long_words.h): they stay where
+                              * they are while it waits */
     struct decoded *decoded; /* of its words, before it was run (decoded.h); NULL = nothing */
 };
 

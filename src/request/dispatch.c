@@ -20,6 +20,7 @@
 #include "request/following.h"
 #include "request/format.h"
 #include "request/idem.h"
+#include "request/long_words.h"
 #include "request/multi.h"
 #include "request/observe.h"
 #include "request/permission.h"
@@ -271,6 +272,7 @@ enum err command_run(struct request *rq)
         observe_parked(rq);
         return ERR_WAIT;
     }
+    long_words_clear(rq->client);
     rq->argv = argv;
     rq->argc = argc;
     if (rq->client->tracking != NULL) tracking_command_over(rq);

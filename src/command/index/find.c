@@ -12,6 +12,7 @@
 #define BATCH_ROWS 64
 #define SLICE_BATCHES 8      /* before others get a turn */
 #define TURN_WORK (1u << 20) /* of the filter; likewise */
+#define TURN_TOLD (256u << 10)
 #define TXN_WORK (64u << 20) /* in EXEC, which has one turn */
 
 struct found_row {
@@ -30,6 +31,7 @@ struct find {
     struct found_row batch[BATCH_ROWS];
     size_t at;     /* the next of the batch to be answered */
     uint64_t work; /* of the filter, in this turn */
+    uint64_t told; /* bytes of what it added to the page, in this turn */
     struct slice owners[BATCH_ROWS];
     size_t count;
     bool is_end; /* there are no rows after them */
@@ -182,7 +184,7 @@ static enum err look_at(struct request *rq, struct find *k, const struct index *
 
 static enum err let_others_run(struct request *rq, struct find *k)
 {
-    k->work = 0;
+    k->work = k->told = 0;
     return client_yield(rq, k->scan);
 }
 
@@ -196,7 +198,8 @@ static enum err tell_batch(struct request *rq, struct find *k, const struct inde
         bool is_wanted = true;
         *is_full = p->where != NULL && page_is_full(p);
         if (*is_full) return OK;
-        if (k->work > TURN_WORK && rq->overlay == NULL) return let_others_run(rq, k);
+        bool is_long = k->work > TURN_WORK || k->told > TURN_TOLD;
+        if (is_long && rq->overlay == NULL) return let_others_run(rq, k);
         if (k->work > TXN_WORK) {
             return error_set(&rq->error, ERR_LIMIT,
                              "where: the filter passes over more bytes than one transaction may");
@@ -210,6 +213,7 @@ static enum err tell_batch(struct request *rq, struct find *k, const struct inde
         if (*is_full) return OK;
         page_add(rq, p, k->owners[k->at], entries != NULL ? &entries[k->at] : NULL,
                  k->batch[k->at].key);
+        k->told += entries != NULL ? entries[k->at].value.len : 0;
     }
     return OK;
 }

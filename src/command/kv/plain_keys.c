@@ -5,6 +5,7 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/keys.h"
+#include "request/many_keys.h"
 #include "request/table.h"
 #include "request/view.h"
 
@@ -59,15 +60,11 @@ static enum err read_plain(struct request *rq, struct slice arg, struct entry *e
 /* A key given twice counts twice, as in Redis. */
 static enum err exists_run(struct request *rq)
 {
-    int64_t found = 0;
-    for (size_t i = 1; i < rq->argc; i++) {
-        struct entry entry;
-        enum err r = read_plain(rq, rq->argv[i], &entry);
-        if (r != OK) return r;
-        found += entry.exists;
-    }
-    resp_int(rq->w, found);
-    return OK;
+    struct many_keys keys = {.first = 1, .end = rq->argc};
+    uint64_t found = 0;
+    enum err r = many_keys_read(rq, &keys, &found);
+    if (r == OK) resp_int(rq->w, (int64_t)found);
+    return r;
 }
 KEYS_COMMAND(exists, "exists", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, -1, exists_run,
              "How many of these plain keys are there.", "key [key ...]");

@@ -10,7 +10,9 @@
 #include "request/table.h"
 #include "request/where.h"
 
-#define SLICE_ROWS 1000 /* walked before others get a turn */
+/* Walked before others get a turn: some hundred microseconds. */
+#define SLICE_WORK (256 * 1024)
+#define ROW_WORK 256 /* of a row, beside its bytes */
 
 struct walk {
     struct pending pending; /* first */
@@ -64,10 +66,11 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
 {
     struct page *p = &k->page;
     *is_done = false;
-    for (unsigned i = 0; !is_over(k); i++) {
+    for (size_t work = 0; !is_over(k);) {
         struct slice key;
         struct entry entry;
-        if (i == SLICE_ROWS && rq->overlay == NULL && (k->is_count || p->rows + 1 < p->limit)) {
+        bool is_long = k->is_count || p->rows + 1 < p->limit;
+        if (work >= SLICE_WORK && rq->overlay == NULL && is_long) {
             return client_yield(rq, k->scan);
         }
         enum err r = engine_scan_next(k->scan, &key, &entry, rq->waiter, &rq->error);
@@ -76,8 +79,10 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
         if (*is_done || (!k->is_count && page_is_full(p))) return OK;
         if (k->is_count) {
             k->counted++;
+            work += ROW_WORK;
         } else {
             page_add(rq, p, key, &entry, key);
+            work += ROW_WORK + key.len + entry.value.len;
         }
     }
     return OK;

@@ -3,6 +3,7 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/keys.h"
+#include "request/many_keys.h"
 #include "request/table.h"
 
 static enum err read_entry(struct request *rq, struct slice arg, struct entry *entry)
@@ -96,14 +97,11 @@ const struct command kv_get = {
 
 static enum err kv_mget_run(struct request *rq)
 {
+    struct many_keys keys = {
+        .first = 1, .end = rq->argc, .counts_hits = true, .tell = reply_versioned};
+    uint64_t found = 0;
     resp_array(rq->w, rq->argc - 1);
-    for (size_t i = 1; i < rq->argc; i++) {
-        struct entry entry;
-        enum err r = read_entry(rq, rq->argv[i], &entry);
-        if (r != OK) return r;
-        reply_versioned(rq, &entry);
-    }
-    return OK;
+    return many_keys_read(rq, &keys, &found);
 }
 
 const struct command kv_mget = {
@@ -124,15 +122,11 @@ const struct command kv_mget = {
 
 static enum err kv_exists_run(struct request *rq)
 {
-    int64_t count = 0;
-    for (size_t i = 1; i < rq->argc; i++) {
-        struct entry entry;
-        enum err r = read_entry(rq, rq->argv[i], &entry);
-        if (r != OK) return r;
-        count += entry.exists;
-    }
-    resp_int(rq->w, count);
-    return OK;
+    struct many_keys keys = {.first = 1, .end = rq->argc, .counts_hits = true};
+    uint64_t found = 0;
+    enum err r = many_keys_read(rq, &keys, &found);
+    if (r == OK) resp_int(rq->w, (int64_t)found);
+    return r;
 }
 
 const struct command kv_exists = {

@@ -8,6 +8,7 @@
 #include "codec/value.h"
 #include "command/string/string_int.h"
 #include "request/keys.h"
+#include "request/many_keys.h"
 #include "request/table.h"
 
 #define VALUE_HEAD_BYTES 16 /* at least what pack_bin asks for beside the bytes */
@@ -80,22 +81,24 @@ static enum err get_run(struct request *rq)
 STRING_COMMAND(get, "get", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1,
                "The bytes of a plain key.", "key");
 
+/* One of another type is as one that is not there: no error among several, as in Redis. */
+static void reply_bytes(struct request *rq, const struct entry *entry)
+{
+    struct slice bytes = {0};
+    if (entry->exists && value_bytes_of(entry->value, &bytes)) {
+        resp_bulk(rq->w, bytes);
+    } else {
+        resp_nil(rq->w);
+    }
+}
+
 static enum err mget_run(struct request *rq)
 {
+    struct many_keys keys = {
+        .first = 1, .end = rq->argc, .counts_hits = true, .tell = reply_bytes};
+    uint64_t found = 0;
     resp_array(rq->w, rq->argc - 1);
-    for (size_t i = 1; i < rq->argc; i++) {
-        struct slice bytes = {0};
-        bool exists = false;
-        enum err r = string_read(rq, rq->argv[i], &exists, &bytes);
-        if (r == OK && exists) {
-            resp_bulk(rq->w, bytes);
-        } else if (r == OK || r == ERR_TYPE) { /* as Redis: no error among several */
-            resp_nil(rq->w);
-        } else {
-            return r;
-        }
-    }
-    return OK;
+    return many_keys_read(rq, &keys, &found);
 }
 STRING_COMMAND(mget, "mget", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, -1, 1,
                "The bytes of several plain keys.", "key [key ...]");

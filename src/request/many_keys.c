@@ -1,0 +1,124 @@
+#include "request/many_keys.h"
+
+#include "base/mem.h"
+#include "request/args.h"
+#include "request/block.h"
+
+#define FEW 1000                 /* read at once */
+#define BATCH 64                 /* loaded together */
+#define SLICE_KEYS 640           /* before others get a turn ... */
+#define SLICE_BYTES (256 * 1024) /* ... or when so much was told of them */
+
+/* What has been read of many. */
+struct reading {
+    struct pending pending; /* first */
+    struct engine_scan *scan;
+    struct buf reply;
+    size_t next; /* word */
+    uint64_t found, depends;
+};
+
+static size_t reading_bytes(const struct pending *p)
+{
+    return ((const struct reading *)p)->reply.cap;
+}
+
+static void reading_free(struct pending *p)
+{
+    struct reading *k = (struct reading *)p;
+    engine_scan_close(k->scan);
+    buf_fini(&k->reply);
+    mem_free(k);
+}
+
+static void count_read(struct request *rq, const struct many_keys *m, bool exists)
+{
+    struct env_stats *s = &rq->env->stats;
+    s->reads++;
+    if (m->counts_hits) *(exists ? &s->hits : &s->misses) += 1;
+}
+
+static enum err read_few(struct request *rq, const struct many_keys *m, uint64_t *found)
+{
+    for (size_t i = m->first; i < m->end; i++) {
+        struct slice key;
+        struct entry entry;
+        enum err r = arg_key(rq, rq->argv[i], &key);
+        if (r == OK) r = request_get(rq, key, &entry);
+        if (r != OK) return r;
+        count_read(rq, m, entry.exists);
+        *found += entry.exists;
+        if (m->tell != NULL) m->tell(rq, &entry);
+    }
+    return OK;
+}
+
+static enum err reading_open(struct request *rq, const struct many_keys *m, struct reading **out)
+{
+    uint16_t database = rq->client->database;
+    const uint8_t start[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_DATA)};
+    const uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_DATA + 1)};
+    struct scan_range range = {.start = slice_of(start, sizeof start),
+                               .end = slice_of(end, sizeof end),
+                               .with_values = m->tell != NULL,
+                               .rows_hint = 1};
+    struct reading *k = mem_new(sizeof *k);
+    k->pending = (struct pending){.free = reading_free, .bytes = reading_bytes};
+    k->next = m->first;
+    rq->client->pending = &k->pending;
+    *out = k;
+    return engine_scan_open(rq->env->db->engine, NULL, &range, &k->scan, &rq->error);
+}
+
+/* The next of them, as the scan sees them. */
+static enum err read_batch(struct request *rq, const struct many_keys *m, struct reading *k)
+{
+    struct slice keys[BATCH] = {{0}};
+    struct entry entries[BATCH];
+    size_t count = m->end - k->next < BATCH ? m->end - k->next : BATCH;
+    for (size_t i = 0; i < count; i++) {
+        enum err r = arg_key(rq, rq->argv[k->next + i], &keys[i]);
+        if (r != OK) return r;
+    }
+    enum err r = engine_scan_load(k->scan, keys, count, entries, rq->waiter, &rq->error);
+    for (size_t i = 0; i < count && r == OK; i++) {
+        count_read(rq, m, entries[i].exists);
+        depends_raise(&k->depends, entries[i].depends);
+        k->found += entries[i].exists;
+        if (m->tell != NULL) m->tell(rq, &entries[i]);
+    }
+    if (r == OK) k->next += count;
+    return r;
+}
+
+/* To the end, or until others should run (ERR_WAIT). */
+static enum err read_on(struct request *rq, const struct many_keys *m, struct reading *k)
+{
+    struct resp_writer w = {.out = &k->reply, .proto = rq->w->proto};
+    struct resp_writer *own = rq->w;
+    size_t end = k->next + SLICE_KEYS;
+    size_t bytes = k->reply.len + SLICE_BYTES;
+    enum err r = OK;
+    rq->w = &w;
+    while (r == OK && k->next < m->end && k->next < end && k->reply.len < bytes) {
+        r = read_batch(rq, m, k);
+    }
+    rq->w = own;
+    if (k->reply.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
+    return r == OK && k->next < m->end ? client_yield(rq, k->scan) : r;
+}
+
+enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t *found)
+{
+    struct reading *k = (struct reading *)rq->client->pending;
+    enum err r = OK;
+    *found = 0;
+    if (rq->overlay != NULL || m->end - m->first <= FEW) return read_few(rq, m, found);
+    if (k == NULL) r = reading_open(rq, m, &k);
+    if (r == OK) r = read_on(rq, m, k);
+    if (r != OK) return r;
+    depends_raise(&rq->depends, k->depends);
+    *found = k->found;
+    buf_append(rq->w->out, k->reply.data, k->reply.len);
+    return OK;
+}
