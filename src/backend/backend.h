@@ -142,6 +142,9 @@ static inline uint64_t row_filter_work(const struct row_filter *f, struct slice 
 ERR_MUST_USE enum err row_filter_check(const struct row_filter *f, struct slice value, uint64_t max,
                                        struct error *e);
 
+#define SCAN_WORK_ROW 8
+#define SCAN_WORK_GONE 1
+
 struct scan_range {
     struct slice start; /* inclusive */
     struct slice end;   /* exclusive; same database as start */
@@ -152,8 +155,10 @@ struct scan_range {
     size_t rows_hint;  /* rows the caller expects to want; 0 = many */
     struct row_filter *filter; /* NULL = every row; values are read for it, also without with_values
                                 */
-    size_t looks_max; /* with a filter: ERR_LIMIT when so many rows did not match; 0 = any number.
-                       * Undivided, also when the looks would keep the loop too long */
+    /* Of whoever may pass only so many rows, with several scans: what is passed and not returned is
+     * taken off, SCAN_WORK_ROW for a row, SCAN_WORK_GONE for one that memory alone knows, as deleted.
+     * ERR_LIMIT when none is left. NULL = any number. Borrowed until the scan is closed. */
+    size_t *work_left;
 };
 
 struct scan; /* a pass over a range at one version */

@@ -63,7 +63,7 @@ enum err pipeline_scan_open(struct backend *b, const struct scan_range *range, s
     s->with_values = range->with_values || range->filter != NULL;
     s->filter = range->filter;
     if (s->filter != NULL) s->filter->ref(s->filter);
-    s->looks_left = range->looks_max == 0 ? SIZE_MAX : range->looks_max;
+    s->work_left = range->work_left;
     s->wants_values = range->with_values;
     s->is_undivided = range->is_undivided;
     s->rows_hint = range->rows_hint;
@@ -369,6 +369,14 @@ static enum err let_others_run(struct scan *s, struct waiter *w, struct error *e
     return error_set(e, ERR_WAIT, "a long scan lets others run");
 }
 
+static bool work_take(size_t *left, size_t work)
+{
+    if (left == NULL) return true;
+    bool is_enough = *left >= work;
+    *left -= is_enough ? work : *left;
+    return is_enough;
+}
+
 enum err pipeline_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
                             struct error *e)
 {
@@ -395,6 +403,7 @@ enum err pipeline_scan_next(struct scan *s, struct slice *key, struct entry *out
         const struct slice *next = merge_next_key(s, limit);
         if (next == NULL) return OK;
         struct slice taken = *next;
+        size_t chunk_at = s->chunk_at;
         bool is_live = false;
         r = merge_take(s, taken, out, &is_live, w, e);
         if (r != OK) return r;
@@ -402,9 +411,11 @@ enum err pipeline_scan_next(struct scan *s, struct slice *key, struct entry *out
             *key = taken;
             return OK;
         }
-        if (s->filter != NULL && s->looks_left-- == 0) {
+        bool is_row = s->filter != NULL || s->chunk_at != chunk_at;
+        if (!work_take(s->work_left, is_row ? SCAN_WORK_ROW : SCAN_WORK_GONE)) {
             return error_set(e, ERR_LIMIT,
-                             "the filter looked at more rows than one transaction may");
+                             "a scan passes over more rows, deleted ones and those that a filter "
+                             "refuses among them, than one transaction may");
         }
     }
 }

@@ -36,7 +36,7 @@ struct scan {
     uint64_t depends;
     int64_t opened_us;
     size_t rows_hint;
-    size_t looks_left;         /* SIZE_MAX = any number */
+    size_t *work_left;         /* as struct scan_range has it */
     uint64_t work;             /* of looks on the loop: in this turn, or of an undivided scan */
     struct look *look;         /* owned; a look that a thread makes; NULL = none was needed yet */
     struct row_filter *filter; /* referenced; NULL = every row */

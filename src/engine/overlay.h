@@ -12,7 +12,8 @@
 #include "base/sparse.h"
 #include "engine/engine_int.h"
 
-/* Rows that the scans of one EXEC may pass: it runs in one turn of the loop. */
+/* Rows that the scans of one EXEC may pass, whether they are told or not: it runs in one turn of the
+ * loop. */
 #define OVERLAY_ROWS_MAX 100000
 /* So many are looked at one by one, without a table. */
 #define OVERLAY_LINEAR_MAX 8
@@ -45,7 +46,7 @@ struct overlay {
     struct htab index;     /* used above OVERLAY_LINEAR_MAX */
     uint64_t bytes;        /* of keys and values */
     size_t ops;            /* evaluated */
-    size_t rows_left;      /* that scans over it may still pass */
+    size_t work_left;      /* of scans over it: SCAN_WORK_ROW for each row that they pass */
     size_t derived;        /* rows that layers looked at to derive */
     size_t idem_rows;      /* request ids that it would add */
     uint64_t version;      /* that its commit gets; 0 = not asked for */

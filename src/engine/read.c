@@ -80,7 +80,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     }
     if (o == NULL || !overlay_is_flushed(o, key_database(range->start))) {
         struct scan_range below = *range;
-        if (o != NULL) below.looks_max = o->rows_left + 1;
+        if (o != NULL) below.work_left = &o->work_left;
         r = g->backend->ops->scan_open(g->backend, &below, &s->scan, e);
     }
     if (r != OK) {
@@ -89,6 +89,19 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     }
     *out = s;
     return r;
+}
+
+static bool work_take(struct overlay *o)
+{
+    if (o->work_left < SCAN_WORK_ROW) return false;
+    o->work_left -= SCAN_WORK_ROW;
+    return true;
+}
+
+static enum err too_many(struct error *e)
+{
+    return error_set(e, ERR_LIMIT, "more rows than one transaction may read (%d)",
+                     OVERLAY_ROWS_MAX);
 }
 
 /* The backend's next row that has not expired. */
@@ -100,6 +113,7 @@ static enum err scan_live_row(struct engine_scan *s, struct slice *key, struct e
     for (unsigned skipped = 0;; skipped++) {
         enum err r = s->backend->ops->scan_next(s->scan, key, out, w, e);
         if (r != OK || key->len == 0 || !engine_is_expired(out, s->now_ms)) return r;
+        if (s->overlay != NULL && !work_take(s->overlay)) return too_many(e);
         if (skipped < EXPIRED_SKIPS_MAX || s->is_undivided) continue;
         r = engine_scan_pause(s, e);
         if (r != OK) return r;
@@ -149,11 +163,7 @@ enum err engine_scan_next(struct engine_scan *s, struct slice *key, struct entry
                           struct waiter *w, struct error *e)
 {
     if (s->overlay == NULL) return scan_live_row(s, key, out, w, e);
-    if (s->overlay->rows_left == 0) {
-        return error_set(e, ERR_LIMIT, "more rows than one transaction may read (%d)",
-                         OVERLAY_ROWS_MAX);
-    }
-    s->overlay->rows_left--;
+    if (!work_take(s->overlay)) return too_many(e);
     return scan_merge(s, key, out, w, e);
 }
 

@@ -49,7 +49,9 @@ bool engine_undo(struct overlay *o)
     struct htab index = o->index;
     struct written **sorted = o->sorted;
     size_t sorted_cap = o->sorted_cap;
+    size_t work_left = o->work_left; /* what was done is done */
     *o = *mark;
+    o->work_left = work_left;
     o->index = index;
     o->mark = mark;
     o->sorted = sorted; /* what is in it is sorted anew */
