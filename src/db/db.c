@@ -104,6 +104,13 @@ bool db_turn_end(struct db *db)
     return has_more;
 }
 
+bool db_idle(struct db *db)
+{
+    bool has_more = engine_idle(db->engine);
+    if (has_more) db->backend->ops->turn_end(db->backend);
+    return has_more;
+}
+
 void db_tick(struct db *db)
 {
     db->backend->ops->tick(db->backend);

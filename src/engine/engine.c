@@ -97,6 +97,12 @@ int64_t engine_rest_ms(struct engine *g)
                                               : g->expiry.next_due_ms - engine_time_ms(g);
 }
 
+bool engine_idle(struct engine *g)
+{
+    if (g->options.is_frozen || g->options.is_following || g->expiry.is_off) return false;
+    return engine_is_started(g) && expiry_go_on(&g->expiry);
+}
+
 void engine_set_active_expire(struct engine *g, bool is_on)
 {
     g->expiry.is_off = !is_on;

@@ -36,7 +36,8 @@ struct idem {
 
 struct expiry_database {
     int64_t next_due_ms; /* no entry of it expires before; 0 = look */
-    int64_t swept_ms;    /* no row of it has an earlier time: where a look begins */
+    int64_t swept_ms;    /* no row of it has an earlier time: where a look begins ... */
+    struct buf from;     /* owned; ... or here, at a row of that time. len 0 = at the first of it */
 };
 
 struct expiry {
@@ -84,6 +85,8 @@ void start_tick(struct start *s);
 void expiry_init(struct expiry *x, struct engine *g);
 void expiry_fini(struct expiry *x);
 void expiry_sweep(struct expiry *x);
+/* A batch more, if one is due. True when there may be another. */
+bool expiry_go_on(struct expiry *x);
 
 void idem_init(struct idem *m, struct engine *g);
 void idem_fini(struct idem *m);

@@ -7,8 +7,9 @@
  * write reads nothing), so the sweeper finds stale rows and drops them.
  *
  * Invariants: next_due_ms and swept_ms of a database are at most the earliest time of any row of
- * that database; one that has none is not in the map. A look begins at swept_ms and not at the
- * start of the space, where the tombstones of rows already removed lie.
+ * that database, and no row of it is before `from`; one that has none is not in the map. A look
+ * begins there and not at the start of the space, where the tombstones of rows already removed lie:
+ * many entries may end in the same millisecond.
  */
 #include "base/mem.h"
 #include "engine/overlay.h"
@@ -39,6 +40,22 @@ static struct expiry_database *database_of(struct expiry *x, uint16_t database, 
     return *at;
 }
 
+/* A row that may be before the place where looks begin. */
+static void look_from(struct expiry_database *d, int64_t time_ms, struct slice row)
+{
+    bool is_after = time_ms == d->swept_ms && d->from.len > 0 &&
+                    slice_cmp(row, buf_slice(&d->from)) >= 0;
+    if (is_after) return;
+    d->swept_ms = time_ms;
+    d->from.len = 0;
+}
+
+static void database_free(struct expiry_database *d)
+{
+    buf_fini(&d->from);
+    mem_free(d);
+}
+
 static void expiry_before_commit(void *arg, struct write_set *ws)
 {
     struct expiry *x = arg;
@@ -52,7 +69,7 @@ static void expiry_before_commit(void *arg, struct write_set *ws)
         write_set_add(ws, MUTATION_SET, row, slice_of(NULL, 0), 0);
         struct expiry_database *d = database_of(x, key_database(mu.key), time_ms);
         if (time_ms < d->next_due_ms) d->next_due_ms = time_ms;
-        if (time_ms < d->swept_ms) d->swept_ms = time_ms;
+        if (time_ms <= d->swept_ms) look_from(d, time_ms, row);
         if (time_ms < x->next_due_ms) x->next_due_ms = time_ms;
     }
 }
@@ -75,7 +92,7 @@ void expiry_fini(struct expiry *x)
 {
     struct expiry_database *d;
     waiter_cancel(&x->waiter);
-    for (uint32_t i = 0; (d = sparse_next(&x->databases, &i)) != NULL; i++) mem_free(d);
+    for (uint32_t i = 0; (d = sparse_next(&x->databases, &i)) != NULL; i++) database_free(d);
     sparse_fini(&x->databases);
     arena_fini(&x->arena);
 }
@@ -126,40 +143,61 @@ static void batch_learn(struct expiry *x, enum err result)
     }
 }
 
-/* Collects due rows of a database, a batch at most; *next_due_ms is the time of the first that is
- * left. Undivided: the look is over within this turn, whatever lies in the way, or tried again. */
+/* Collects due rows of a database, a batch at most; *left is the first that is left, in the arena,
+ * and empty when there is none. Undivided: the look is over within this turn, whatever lies in the
+ * way, or tried again. */
 static enum err sweep_collect(struct expiry *x, uint16_t database, struct overlay *o,
-                              int64_t *next_due_ms, struct error *e)
+                              struct slice *left, struct error *e)
 {
+    const struct expiry_database *d = database_of(x, database, 0);
     uint8_t start[KEY_HEAD_BYTES + TIME_BYTES] = {KEY_HEAD(database, SPACE_EXPIRY)};
-    put_u64(start + KEY_HEAD_BYTES, (uint64_t)database_of(x, database, 0)->swept_ms);
+    put_u64(start + KEY_HEAD_BYTES, (uint64_t)d->swept_ms);
     uint8_t end[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_EXPIRY + 1)};
     struct backend *b = x->engine->backend;
     unsigned batch = batch_max(x);
-    struct scan_range range = {.start = slice_of(start, sizeof start),
+    struct scan_range range = {.start = d->from.len > 0 ? buf_slice(&d->from)
+                                                        : slice_of(start, sizeof start),
                                .end = slice_of(end, sizeof end),
                                .is_undivided = true,
                                .rows_hint = batch};
     struct scan *scan = NULL;
     enum err r = b->ops->scan_open(b, &range, &scan, e);
-    *next_due_ms = INT64_MAX;
+    *left = slice_of(NULL, 0);
     for (unsigned i = 0; r == OK; i++) {
         struct slice row;
         struct entry entry;
         r = b->ops->scan_next(scan, &row, &entry, &x->waiter, e);
         if (r != OK || row.len == 0) break;
-        *next_due_ms = row_time_ms(row);
-        if (*next_due_ms > o->now_ms || i == batch) break;
+        if (row_time_ms(row) > o->now_ms || i == batch) {
+            *left = arena_copy(&x->arena, row);
+            break;
+        }
         r = sweep_row(x, o, row, e);
     }
     b->ops->scan_close(scan);
     return r;
 }
 
+/* All rows before `left` are gone; empty: all rows. */
+static void swept(struct expiry *x, uint16_t database, struct slice left)
+{
+    struct expiry_database *d = database_of(x, database, 0);
+    if (left.len == 0) {
+        *sparse_slot(&x->databases, database) = NULL;
+        database_free(d);
+        return;
+    }
+    d->next_due_ms = d->swept_ms = row_time_ms(left);
+    buf_clear(&d->from, SIZE_MAX);
+    buf_append(&d->from, left.data, left.len);
+    if (!d->from.is_failed) return;
+    buf_fini(&d->from); /* then from the first of that time */
+}
+
 static void sweep_database(struct expiry *x, uint16_t database)
 {
     struct error e;
-    int64_t next_due_ms = 0;
+    struct slice left = {0};
     uint64_t expired = x->expired;
     uint64_t version = 0;
     int64_t now_ms = engine_time_ms(x->engine);
@@ -169,26 +207,21 @@ static void sweep_database(struct expiry *x, uint16_t database)
     struct view v = view_over(x->engine, o, database, &x->waiter);
     view_exempt(&v);
     o->cause = CAUSE_EXPIRED;
-    r = sweep_collect(x, database, o, &next_due_ms, &e);
+    r = sweep_collect(x, database, o, &left, &e);
     if (r == OK) r = engine_derive(&v, &e);
     if (r == OK) {
         r = engine_end(o, &version, &x->waiter, &e);
     } else {
         engine_discard(o);
     }
-    struct expiry_database *d = database_of(x, database, 0);
     if (r == OK) {
-        d->next_due_ms = d->swept_ms = next_due_ms;
+        swept(x, database, left);
     } else {
         x->expired = expired;
     }
-    if (r == OK && next_due_ms == INT64_MAX) {
-        *sparse_slot(&x->databases, database) = NULL;
-        mem_free(d);
-    }
     batch_learn(x, r);
     /* What is damaged is not asked for at every tick. */
-    if (r == ERR_CORRUPT) d->next_due_ms = now_ms + DAMAGED_PAUSE_MS;
+    if (r == ERR_CORRUPT) database_of(x, database, 0)->next_due_ms = now_ms + DAMAGED_PAUSE_MS;
     arena_reset(&x->arena);
 }
 
@@ -200,9 +233,18 @@ static void begin(struct expiry *x)
     for (uint32_t i = 0; b->ops->database_next(b, i, &database); i = (uint32_t)database + 1) {
         struct expiry_database *d = database_of(x, database, 0);
         d->next_due_ms = d->swept_ms = 0;
+        d->from.len = 0;
     }
     x->next_due_ms = 0;
     x->has_begun = true;
+}
+
+bool expiry_go_on(struct expiry *x)
+{
+    uint64_t expired = x->expired;
+    if (!x->has_begun || x->next_due_ms > engine_time_ms(x->engine)) return false;
+    expiry_sweep(x);
+    return x->expired > expired && x->next_due_ms <= engine_time_ms(x->engine);
 }
 
 void expiry_sweep(struct expiry *x)

@@ -29,7 +29,10 @@ static bool on_turn_end(void *arg)
     struct server *s = arg;
     bool is_busy = command_turn(&s->env);
     if (s->http != NULL) http_turn(s->http);
-    return db_turn_end(s->env.db) || is_busy;
+    is_busy = db_turn_end(s->env.db) || is_busy;
+    bool is_idle = !is_busy && s->env.stats.commands == s->commands;
+    s->commands = s->env.stats.commands;
+    return (is_idle && db_idle(s->env.db)) || is_busy;
 }
 
 static void on_turn_over(void *arg, size_t bytes, double seconds)

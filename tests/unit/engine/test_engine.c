@@ -282,6 +282,44 @@ static void the_sweeper_finds_its_work_after_a_start(void **state)
     bench_close(&t);
 }
 
+/* A look goes on where the last one ended, also within a millisecond; what is written before that place
+ * meanwhile is found too. */
+static void many_that_expire_at_once_are_removed_in_batches(void **state)
+{
+    enum { ENTRIES = 95, BATCH = 10 };
+    struct bench t;
+    char name[16];
+    bench_open(&t);
+    struct engine_options limits = *engine_limits(t.g);
+    limits.expire_batch = BATCH;
+    engine_set_limits(t.g, &limits);
+    for (int i = 0; i < ENTRIES; i++) {
+        snprintf(name, sizeof name, "k%02d", i);
+        put(&t, set_for(&t, name, "1", 100));
+    }
+    put(&t, set_for(&t, "z", "1", 5000));
+    at(&t, 1000);
+    engine_tick(t.g);
+    assert_int_equal(engine_expired_count(t.g), BATCH);
+    assert_true(engine_idle(t.g)); /* nothing else is asked: the next batch */
+    assert_int_equal(engine_expired_count(t.g), 2 * BATCH);
+    struct op past = set(&t, "a", "1");
+    past.ttl = TTL_AT;
+    past.ttl_ms = START_MS + 100;
+    put(&t, past);
+    int batches = 2;
+    while (engine_idle(t.g)) batches++;
+    assert_int_equal(batches + 1, (ENTRIES + 1 + BATCH - 1) / BATCH);
+    assert_int_equal(engine_expired_count(t.g), ENTRIES + 1);
+    assert_int_equal(rows_in_space(&t, SPACE_EXPIRY), 1);
+    assert_int_equal(rows_in_space(&t, SPACE_DATA), 1);
+    at(&t, 6000);
+    engine_tick(t.g);
+    assert_int_equal(rows_in_space(&t, SPACE_DATA), 0);
+    assert_false(engine_idle(t.g));
+    bench_close(&t);
+}
+
 static void an_expiry_before_what_was_swept_is_found_too(void **state)
 {
     struct bench t;
@@ -501,6 +539,7 @@ int main(void)
         cmocka_unit_test(a_clock_that_steps_back_revives_nothing),
         cmocka_unit_test(the_sweeper_removes_what_expired_and_only_that),
         cmocka_unit_test(the_sweeper_finds_its_work_after_a_start),
+        cmocka_unit_test(many_that_expire_at_once_are_removed_in_batches),
         cmocka_unit_test(an_expiry_before_what_was_swept_is_found_too),
         cmocka_unit_test(what_has_ended_leaves_its_expiry_to_nobody),
         cmocka_unit_test(an_earlier_time_is_earlier_than_none),
