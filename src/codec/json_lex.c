@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "codec/double_parse.h"
 #include "codec/json_bytes.h"
 #include "codec/number.h"
 #include "codec/utf8.h"
@@ -139,12 +140,13 @@ static bool is_digit(const struct json *j)
     return j->at < j->end && *j->at >= '0' && *j->at <= '9';
 }
 
-/* Adds digits to the magnitude; those beyond 19 are only counted, the text is there for them. */
+/* Adds digits to the magnitude; those beyond DECIMAL_DIGITS_MAX are only counted, the text is there
+ * for them. */
 static void scan_digits(struct json *j, struct json_number *n)
 {
     for (; is_digit(j); j->at++) {
         unsigned digit = (unsigned)*j->at - '0';
-        if (n->digit_count < 19) n->magnitude = n->magnitude * 10 + digit;
+        if (n->digit_count < DECIMAL_DIGITS_MAX) n->magnitude = n->magnitude * 10 + digit;
         if (n->digit_count > 0 || digit > 0) n->digit_count++;
     }
 }
@@ -195,18 +197,11 @@ bool json_number_scan(struct json *j, struct json_number *n)
 
 double json_number_double(const struct json_number *n)
 {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    double d;
-    if (n->digit_count <= 19 && n->magnitude <= NUMBER_SAFE_MAX && n->exponent >= -22 &&
-        n->exponent <= 22) {
-        /* Both operands are exact, so the one rounding is the right one. */
-        d = (double)n->magnitude;
-        d = n->exponent < 0 ? d / powers[-n->exponent] : d * powers[n->exponent];
-    } else {
-        d = number_parse(n->text);
-    }
+    bool is_cut = n->digit_count > DECIMAL_DIGITS_MAX;
+    int64_t exponent = n->exponent;
+    double d = 0;
+    if (is_cut) exponent += (int64_t)(n->digit_count - DECIMAL_DIGITS_MAX);
+    if (!double_from_decimal(n->magnitude, exponent, is_cut, &d)) d = number_parse(n->text);
     return n->is_negative ? -d : d;
 }
 

@@ -18,9 +18,9 @@ struct json {
 
 struct json_number {
     struct slice text;  /* without the sign */
-    uint64_t magnitude; /* its digits as an integer, when digit_count <= 19 */
+    uint64_t magnitude; /* its digits as an integer, of more than 19 the first 19 */
     size_t digit_count; /* integer and fraction, without leading zeros */
-    int64_t exponent;   /* number = magnitude * 10^exponent */
+    int64_t exponent;   /* number = magnitude * 10^exponent, with a magnitude of all digits */
     bool is_negative;
     bool is_integer; /* neither point nor exponent */
 };

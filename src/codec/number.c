@@ -1,8 +1,9 @@
 #include "codec/number.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include "codec/double_print.h"
 
 bool number_is_integer(double d, int64_t *out)
 {
@@ -13,21 +14,21 @@ bool number_is_integer(double d, int64_t *out)
     return true;
 }
 
-static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+#define SHORT_PLACES 6
 
 /* The doubles of daily life (17.5, 0.1, 3.14159): find r and k with r / 10^k == d. Both r < 2^53
  * and 10^k are exact and division rounds correctly, so the decimal r/10^k reads back as d; with r <
- * 10^15 no other decimal of at most 15 digits does, and the smallest k leaves no trailing zero. */
+ * 10^15 no other decimal of at most 15 digits does, and the smallest k leaves no trailing zero.
+ * Others are recognized without a division: two roundings make no difference of 2^-50. */
 static size_t format_short(double d, char *out)
 {
+    static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
     if (!(d >= 1e-6 && d < 1e15)) return 0;
-    for (unsigned k = 1; k <= 20; k++) {
+    for (unsigned k = 1; k <= SHORT_PLACES; k++) {
         double scaled = d * powers[k];
         if (scaled >= 1e15) return 0;
         uint64_t r = (uint64_t)(scaled + 0.5);
-        if ((double)r / powers[k] != d) continue;
+        if (fabs(scaled - (double)r) > scaled * 0x1p-50 || (double)r / powers[k] != d) continue;
         char text[20];
         size_t n = u64_format(r, text);
         size_t at = 0;
@@ -46,33 +47,36 @@ static size_t format_short(double d, char *out)
     return 0;
 }
 
-/* digits x 10^(point - n), as JavaScript's Number::toString lays it out. */
-static size_t layout(const char *digits, int n, int point, char *out)
+/* How many digits are copied at once, more than there are: what is beyond the text is overwritten
+ * or means nothing. */
+#define DIGITS_ROOM 24
+
+/* digits * 10^(point - n), as JavaScript's Number::toString lays it out. */
+static size_t layout(const char digits[static DIGITS_ROOM], int n, int point, char *out)
 {
-    size_t at = 0;
     if (point > 0 && point <= 21) {
-        for (int i = 0; i < point || i < n; i++) {
-            if (i == point) out[at++] = '.';
-            out[at++] = i < n ? digits[i] : '0';
+        memcpy(out, digits, DIGITS_ROOM);
+        if (point < n) {
+            memcpy(out + point + 1, digits + point, (size_t)(n - point));
+            out[point] = '.';
+            return (size_t)n + 1;
         }
-        if (n <= point) { /* an integer of 2^53 or more: must not read as a bigint */
-            out[at++] = '.';
-            out[at++] = '0';
-        }
-        return at;
+        memset(out + n, '0', (size_t)(point - n));
+        memcpy(out + point, ".0", 2); /* 2^53 or more: must not read as a bigint */
+        return (size_t)point + 2;
     }
     if (point <= 0 && point > -6) {
-        out[at++] = '0';
-        out[at++] = '.';
-        for (int i = point; i < 0; i++) out[at++] = '0';
-        memcpy(out + at, digits, (size_t)n);
+        memcpy(out, "0.000000", 8);
+        size_t at = (size_t)(2 - point);
+        memcpy(out + at, digits, DIGITS_ROOM);
         return at + (size_t)n;
     }
-    out[at++] = digits[0];
+    size_t at = 1;
+    out[0] = digits[0];
     if (n > 1) {
-        out[at++] = '.';
-        memcpy(out + at, digits + 1, (size_t)n - 1);
-        at += (size_t)n - 1;
+        out[1] = '.';
+        memcpy(out + 2, digits + 1, DIGITS_ROOM - 1);
+        at = (size_t)n + 1;
     }
     out[at++] = 'e';
     out[at++] = point > 0 ? '+' : '-';
@@ -81,19 +85,10 @@ static size_t layout(const char *digits, int n, int point, char *out)
 
 static size_t format_long(double d, char *out)
 {
-    char text[40];
-    /* Below the normal range a double has fewer digits than 15, so all lengths are tried there. */
-    for (int precision = d < 2.3e-308 ? 1 : 15; precision <= 17; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision - 1, d);
-        if (precision == 17 || strtod(text, NULL) == d) break;
-    }
-    char digits[20] = {text[0]};
-    int n = 1;
-    char *p = text + 1;
-    if (*p != 'e') p++; /* the decimal point, whatever the locale calls it */
-    for (; *p != 'e' && *p != '\0'; p++) digits[n++] = *p;
-    while (n > 1 && digits[n - 1] == '0') n--;
-    return layout(digits, n, (int)strtol(p + 1, NULL, 10) + 1, out);
+    struct decimal shortest = double_shortest(d);
+    char digits[DIGITS_ROOM] = {0};
+    int n = (int)u64_format(shortest.digits, digits);
+    return layout(digits, n, n + shortest.exponent, out);
 }
 
 size_t number_format(double d, char *out)
@@ -180,6 +175,9 @@ double number_parse(struct slice literal)
     scale += is_negative ? -exponent : exponent;
     if (scale > 99999) scale = 99999;
     if (scale < -99999) scale = -99999;
-    snprintf(text + kept, sizeof text - kept, "e%d", (int)scale); /* no point: no locale */
+    text[kept++] = 'e'; /* no point: no locale */
+    if (scale < 0) text[kept++] = '-';
+    kept += u64_format((uint64_t)(scale < 0 ? -scale : scale), text + kept);
+    text[kept] = '\0';
     return strtod(text, NULL);
 }

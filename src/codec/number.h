@@ -23,8 +23,8 @@ void number_to_json(double d, bool has_negative_nan, struct buf *out);
 /* The name inside {"$number":...} or bare at a prompt. False when it is none of them. */
 bool number_from_name(struct slice name, bool has_negative_nan, double *out);
 
-/* A JSON number literal without its sign, already checked. May be infinite. Linear in its length.
- */
+/* A JSON number literal without its sign, already checked. May be infinite. Linear in its length,
+ * and slow: for those whose first 19 digits do not tell (double_parse.h). */
 double number_parse(struct slice literal);
 
 #endif

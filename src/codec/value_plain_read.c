@@ -1,5 +1,6 @@
 /* value_plain_read: plain JSON as a stored value. */
 #include "base/bytes.h"
+#include "codec/double_parse.h"
 #include "codec/json_bytes.h"
 #include "codec/number.h"
 #include "codec/pack.h"
@@ -8,7 +9,7 @@
 
 /* "0.1" is 3 bytes of text and 9 of MessagePack. */
 #define GROWTH 3
-#define DIGITS_MAX 15 /* of a number: exact in a double, whatever they are */
+#define DIGITS_MAX 15 /* of an integer: exact in a double, whatever they are */
 
 struct name {
     const uint8_t *at;
@@ -88,28 +89,27 @@ static void read_string(struct reader *r)
     if (r->at != NULL) put_string(r, s);
 }
 
-/* Digits onto *n; how many. */
+/* Digits onto *n, not more than it has room for and one; how many. */
 static inline size_t take_digits(struct reader *r, uint64_t *n)
 {
     const uint8_t *from = r->at;
-    while (r->at < r->end && (uint8_t)(*r->at - '0') <= 9 && r->at - from <= DIGITS_MAX)
+    while (r->at < r->end && (uint8_t)(*r->at - '0') <= 9 && r->at - from <= DECIMAL_DIGITS_MAX)
         *n = *n * 10 + (uint64_t)(*r->at++ - '0');
     return (size_t)(r->at - from);
 }
 
 static void read_fraction(struct reader *r, bool is_negative, uint64_t n, size_t digits)
 {
-    static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+    double d = 0;
     r->at++;
     size_t places = take_digits(r, &n);
-    bool is_long = digits + places > DIGITS_MAX;
+    bool is_long = digits + places > DECIMAL_DIGITS_MAX;
     bool has_exponent = r->at < r->end && (*r->at == 'e' || *r->at == 'E');
-    if (places == 0 || is_long || has_exponent || n == 0) {
+    if (places == 0 || is_long || has_exponent || n == 0 ||
+        !double_from_decimal(n, -(int64_t)places, false, &d)) {
         refuse(r);
         return;
     }
-    double d = (double)n / powers[places]; /* both are exact, so the one rounding is right */
     pack_number(r->out, is_negative ? -d : d);
 }
 
@@ -121,7 +121,8 @@ static void read_number(struct reader *r, uint8_t c)
     bool is_zero = r->at < r->end && *r->at == '0';
     size_t digits = take_digits(r, &n);
     uint8_t next = r->at < r->end ? *r->at : 0;
-    bool is_right = digits > 0 && digits <= DIGITS_MAX && !(is_zero && digits > 1);
+    size_t digits_max = next == '.' ? DECIMAL_DIGITS_MAX : DIGITS_MAX;
+    bool is_right = digits > 0 && digits <= digits_max && !(is_zero && digits > 1);
     bool is_minus_zero = is_negative && n == 0 && next != '.'; /* no integer */
     if (!is_right || is_minus_zero || next == 'e' || next == 'E') {
         refuse(r);
