@@ -151,6 +151,9 @@ static void scan_digits(struct json *j, struct json_number *n)
     }
 }
 
+/* More than all digits that a text has room for can make good: it is as good as any larger one. */
+#define EXPONENT_LARGE INT64_C(1000000000000)
+
 static bool scan_exponent(struct json *j, struct json_number *n)
 {
     bool is_negative = false;
@@ -159,7 +162,7 @@ static bool scan_exponent(struct json *j, struct json_number *n)
     if (!is_digit(j)) return json_fail(j, j->at, "exponent without digits");
     int64_t exponent = 0;
     for (; is_digit(j); j->at++) {
-        if (exponent < 1000000) exponent = exponent * 10 + (*j->at - '0');
+        if (exponent < EXPONENT_LARGE) exponent = exponent * 10 + (*j->at - '0');
     }
     n->exponent += is_negative ? -exponent : exponent;
     return true;

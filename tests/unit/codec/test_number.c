@@ -300,6 +300,27 @@ static void numbers_beyond_the_range_are_zero_or_infinite(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) check_parse(texts[i]);
 }
 
+/* "0.", zeros, a one, an exponent. */
+static double parse_far(size_t zeros, const char *rest)
+{
+    struct buf text;
+    buf_init(&text);
+    buf_append_str(&text, "0.");
+    for (size_t i = 0; i < zeros; i++) buf_append_byte(&text, '0');
+    buf_append_str(&text, rest);
+    double d = parse(text_of(&text));
+    buf_fini(&text);
+    return d;
+}
+
+static void an_exponent_of_many_digits_counts_in_full(void **state)
+{
+    assert_true(parse_far(1000000, "1e1000001") == 1);
+    assert_true(parse_far(1000000, "1e10000010") == (double)INFINITY);
+    assert_true(parse_far(1000000, "12345678901234567890123e1000001") == 1.2345678901234567890123);
+    assert_true(parse_far(1000000, "1e-10000010") == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +336,7 @@ int main(void)
         cmocka_unit_test(the_middle_between_two_doubles_goes_to_the_even_one),
         cmocka_unit_test(a_middle_of_few_digits_is_told_without_the_slow_way),
         cmocka_unit_test(numbers_beyond_the_range_are_zero_or_infinite),
+        cmocka_unit_test(an_exponent_of_many_digits_counts_in_full),
     };
     random_seed();
     return cmocka_run_group_tests(tests, NULL, NULL);
