@@ -1,8 +1,28 @@
 #include "codec/bigint.h"
 
+#include "base/bytes.h"
 #include "codec/number.h"
 
-#define LIMBS (BIGINT_DECIMAL_BYTES / 4)
+#define LIMBS (BIGINT_DECIMAL_BYTES / 8)
+
+/* Decimal digits go 19 at a time, as many as 64 bits hold. */
+#define CHUNK_DIGITS 19
+#define CHUNK UINT64_C(10000000000000000000)
+
+/* limbs * scale + more; false when there is no room. Little-endian. */
+static bool multiply_add(uint64_t *limbs, size_t *used, uint64_t scale, uint64_t more)
+{
+    unsigned __int128 carry = more;
+    for (size_t i = 0; i < *used; i++) {
+        carry += (unsigned __int128)limbs[i] * scale;
+        limbs[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+    if (carry == 0) return true;
+    if (*used == LIMBS) return false;
+    limbs[(*used)++] = (uint64_t)carry;
+    return true;
+}
 
 bool bigint_from_decimal(struct slice digits, uint8_t *out, size_t *len)
 {
@@ -14,30 +34,21 @@ bool bigint_from_decimal(struct slice digits, uint8_t *out, size_t *len)
         digits = slice_of(digits.data + 1, digits.len - 1);
     }
     if (digits.len > BIGINT_DECIMAL_DIGITS) return false;
-    uint32_t limbs[LIMBS]; /* little-endian */
+    uint64_t limbs[LIMBS]; /* little-endian */
     size_t used = 0;
     for (size_t at = 0; at < digits.len;) {
-        /* nine digits at a time; the odd ones first */
-        size_t take = (digits.len - at) % 9 == 0 ? 9 : (digits.len - at) % 9;
-        uint32_t scale = 1, chunk = 0;
+        size_t take = (digits.len - at) % CHUNK_DIGITS; /* the odd ones first */
+        if (take == 0) take = CHUNK_DIGITS;
+        uint64_t scale = 1, chunk = 0;
         for (size_t i = 0; i < take; i++, at++) {
             scale *= 10;
-            chunk = chunk * 10 + (uint32_t)(digits.data[at] - '0');
+            chunk = chunk * 10 + (uint64_t)(digits.data[at] - '0');
         }
-        uint64_t carry = chunk;
-        for (size_t i = 0; i < used; i++) {
-            carry += (uint64_t)limbs[i] * scale;
-            limbs[i] = (uint32_t)carry;
-            carry >>= 32;
-        }
-        if (carry > 0) {
-            if (used == LIMBS) return false;
-            limbs[used++] = (uint32_t)carry;
-        }
+        if (!multiply_add(limbs, &used, scale, chunk)) return false;
     }
     size_t n = 0;
     for (size_t i = used; i-- > 0;) {
-        for (int shift = 24; shift >= 0; shift -= 8) {
+        for (int shift = 56; shift >= 0; shift -= 8) {
             uint8_t byte = (uint8_t)(limbs[i] >> shift);
             if (n > 0 || byte > 0) out[n++] = byte;
         }
@@ -46,36 +57,94 @@ bool bigint_from_decimal(struct slice digits, uint8_t *out, size_t *len)
     return true;
 }
 
+/* (*rest * 2^64 + limb) / CHUNK; the rest stays, and is less than CHUNK before and after. Niels
+ * Moeller and Torbjoern Granlund, "Improved division by invariant integers": the quotient is
+ * guessed by multiplying with the inverse, and is wrong by one at most, which two comparisons find.
+ * The processor's own division takes several times as long. */
+static inline uint64_t divide_by_chunk(uint64_t *rest, uint64_t limb)
+{
+    const uint64_t inverse = (uint64_t)(~(unsigned __int128)0 / CHUNK); /* less 2^64 */
+    unsigned __int128 guess = (unsigned __int128)inverse * *rest;
+    guess += (unsigned __int128)*rest << 64 | limb;
+    uint64_t quotient = (uint64_t)(guess >> 64) + 1;
+    uint64_t left = limb - quotient * CHUNK;
+    uint64_t is_over = left > (uint64_t)guess ? UINT64_MAX : 0; /* as often as not: no branch */
+    quotient += is_over;
+    left += CHUNK & is_over;
+    if (left >= CHUNK) {
+        quotient++;
+        left -= CHUNK;
+    }
+    *rest = left;
+    return quotient;
+}
+
+/* So many divisions follow one another on each limb: while one waits for its rest of the limb
+ * before, the processor does the others. */
+#define PASSES 4
+
+/* Divides by CHUNK once; the rest. Big-endian. */
+static uint64_t divide(uint64_t *limbs, size_t count)
+{
+    uint64_t rest = 0;
+    for (size_t i = 0; i < count; i++) limbs[i] = divide_by_chunk(&rest, limbs[i]);
+    return rest;
+}
+
+/* PASSES times; the rests, the first first. */
+static void divide_more(uint64_t *limbs, size_t count, uint64_t rests[static PASSES])
+{
+    uint64_t a = 0, b = 0, c = 0, d = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t limb = divide_by_chunk(&a, limbs[i]);
+        limb = divide_by_chunk(&b, limb);
+        limb = divide_by_chunk(&c, limb);
+        limbs[i] = divide_by_chunk(&d, limb);
+    }
+    rests[0] = a;
+    rests[1] = b;
+    rests[2] = c;
+    rests[3] = d;
+}
+
+/* Puts the digits of a rest, with its zeros, before `end`. */
+static char *put_chunk(uint64_t rest, char *end)
+{
+    char digits[20];
+    size_t n = u64_format(rest, digits);
+    memset(end - CHUNK_DIGITS, '0', CHUNK_DIGITS);
+    memcpy(end - n, digits, n);
+    return end - CHUNK_DIGITS;
+}
+
 size_t bigint_to_decimal(struct slice magnitude, char *out)
 {
     INVARIANT(magnitude.len <= BIGINT_DECIMAL_BYTES);
-    uint32_t limbs[LIMBS]; /* big-endian */
-    size_t used = (magnitude.len + 3) / 4;
+    uint64_t limbs[LIMBS]; /* big-endian */
+    size_t used = (magnitude.len + 7) / 8;
     size_t at = 0;
     for (size_t i = 0; i < used; i++) {
-        size_t take = i == 0 && magnitude.len % 4 != 0 ? magnitude.len % 4 : 4;
-        uint32_t limb = 0;
-        while (take-- > 0) limb = limb << 8 | magnitude.data[at++];
-        limbs[i] = limb;
+        size_t take = i == 0 && magnitude.len % 8 != 0 ? magnitude.len % 8 : 8;
+        limbs[i] = get_uint(magnitude.data + at, take);
+        at += take;
     }
-    char text[BIGINT_DECIMAL_DIGITS + 9];
-    size_t top = sizeof text;
+    char text[BIGINT_DECIMAL_DIGITS + (PASSES + 1) * CHUNK_DIGITS];
+    char *end = text + sizeof text, *top = end;
     for (size_t first = 0; first < used;) {
-        uint64_t rest = 0;
-        for (size_t i = first; i < used; i++) {
-            rest = rest << 32 | limbs[i];
-            limbs[i] = (uint32_t)(rest / 1000000000);
-            rest %= 1000000000;
+        uint64_t rests[PASSES];
+        size_t count = used - first, passes = count > PASSES ? PASSES : 1;
+        if (passes == PASSES) {
+            divide_more(limbs + first, count, rests);
+        } else {
+            rests[0] = divide(limbs + first, count);
         }
+        for (size_t s = 0; s < passes; s++) top = put_chunk(rests[s], top);
         while (first < used && limbs[first] == 0) first++;
-        for (int i = 0; i < 9; i++, rest /= 10) {
-            if (rest == 0 && first == used) break;
-            text[--top] = (char)('0' + rest % 10);
-        }
     }
-    if (top == sizeof text) text[--top] = '0';
-    memcpy(out, text + top, sizeof text - top);
-    return sizeof text - top;
+    while (top < end && *top == '0') top++;
+    if (top == end) *--top = '0';
+    memcpy(out, top, (size_t)(end - top));
+    return (size_t)(end - top);
 }
 
 /* Negates two's complement in place: all bits inverted, plus one. */
