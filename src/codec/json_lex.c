@@ -144,11 +144,18 @@ static bool is_digit(const struct json *j)
  * for them. */
 static void scan_digits(struct json *j, struct json_number *n)
 {
-    for (; is_digit(j); j->at++) {
-        unsigned digit = (unsigned)*j->at - '0';
-        if (n->digit_count < DECIMAL_DIGITS_MAX) n->magnitude = n->magnitude * 10 + digit;
-        if (n->digit_count > 0 || digit > 0) n->digit_count++;
+    const uint8_t *p = j->at, *end = j->end;
+    uint64_t magnitude = n->magnitude;
+    size_t count = n->digit_count;
+    if (count == 0) {
+        while (p < end && *p == '0') p++;
     }
+    for (; p < end && (uint8_t)(*p - '0') <= 9; p++, count++) {
+        if (count < DECIMAL_DIGITS_MAX) magnitude = magnitude * 10 + (uint64_t)(*p - '0');
+    }
+    n->magnitude = magnitude;
+    n->digit_count = count;
+    j->at = p;
 }
 
 /* More than all digits that a text has room for can make good: it is as good as any larger one. */
