@@ -1,5 +1,4 @@
-/* double_print: Schubfach, the way of Raffaello Giulietti ("The Schubfach way to render doubles"),
- * where it is proved.
+/* double_print: Schubfach, the way of Raffaello Giulietti ("The Schubfach way to render doubles").
  *
  * The double is c * 2^q, and reads back from whatever is between half a step below and half a step
  * above it. In units of 10^k, with the largest k for which a unit is no longer than a step, at
@@ -34,14 +33,16 @@ static int log10_of_step(int q, bool is_uneven)
     return (q * 1262611 - (is_uneven ? 524031 : 0)) >> 22; /* 1262611 / 2^22 = 0.301029.. */
 }
 
-/* n * g / 2^128, rounded to odd. The power is too large by less than 1, and so is the fraction by
- * less than n, that is by less than 1 in its high word; where the exact fraction is zero that word
- * is 0 or 1, and nowhere else. */
+/* n * g / 2^128, rounded to odd. The power is too large by less than 1, so the product is by less
+ * than n: a fraction below n is what an integer has. Nothing else has: n is below 2^60, so that is
+ * 2^-68, and none of these products is nearer than 2^-66 to an integer without being one
+ * (tests/unit/codec/test_powers.c). */
 static uint64_t scale(struct power g, uint64_t n)
 {
     unsigned __int128 low = (unsigned __int128)g.low * n;
     unsigned __int128 high = (unsigned __int128)g.high * n + (uint64_t)(low >> 64);
-    return (uint64_t)(high >> 64) | ((uint64_t)high > 1);
+    bool has_fraction = (uint64_t)high > 0 || (uint64_t)low >= n;
+    return (uint64_t)(high >> 64) | has_fraction;
 }
 
 /* 17300000000000000 * 10^-15 -> 173 * 10^-1. */

@@ -110,6 +110,108 @@ static void the_powers_said_to_be_exact_are(void **state)
     }
 }
 
+/* ---- how near to an integer ------------------------------------------------------------------
+ */
+
+/* n * 2^shift; the bits that leave are zero. */
+static struct number shifted(const struct number *n, int shift)
+{
+    struct number out = {.words = {0}};
+    for (int at = 0; at < BITS - shift; at++) {
+        if (bit_at(n, at)) out.words[(at + shift) / 64] |= UINT64_C(1) << ((at + shift) % 64);
+    }
+    return out;
+}
+
+static int compare(const struct number *a, const struct number *b)
+{
+    for (size_t i = WORDS; i-- > 0;) {
+        if (a->words[i] != b->words[i]) return a->words[i] < b->words[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+static void subtract(struct number *a, const struct number *b)
+{
+    unsigned borrow = 0;
+    for (size_t i = 0; i < WORDS; i++) {
+        unsigned __int128 more = (unsigned __int128)b->words[i] + borrow;
+        borrow = a->words[i] < more;
+        a->words[i] -= (uint64_t)more;
+    }
+}
+
+static bool is_zero(const struct number *n)
+{
+    return compare(n, &(struct number){.words = {0}}) == 0;
+}
+
+/* a / b, which has less than 64 bits; the rest stays in a. */
+static uint64_t divide(struct number *a, const struct number *b)
+{
+    uint64_t quotient = 0;
+    int shift = is_zero(a) ? -1 : bit_length(a) - bit_length(b);
+    for (; shift >= 0; shift--) {
+        struct number part = shifted(b, shift);
+        if (compare(a, &part) < 0) continue;
+        assert_true(shift < 64);
+        subtract(a, &part);
+        quotient |= UINT64_C(1) << shift;
+    }
+    return quotient;
+}
+
+/* Euclid's algorithm of a and b is the continued fraction of a / b. After each of its divisions the
+ * rest r and the denominator m of what has come so far say: m * a / b is r / b from an integer, and
+ * nothing below the next denominator times a / b is nearer to one. */
+static void check_distance(struct number a, struct number b, uint64_t times_max)
+{
+    struct number whole = b;
+    uint64_t before = 0, times = 1;
+    (void)divide(&a, &b);
+    while (!is_zero(&a)) {
+        struct number far = shifted(&a, 66);
+        assert_true(compare(&far, &whole) > 0);
+        struct number next = b;
+        uint64_t quotient = divide(&next, &a);
+        b = a;
+        a = next;
+        unsigned __int128 sum = (unsigned __int128)quotient * times + before;
+        if (sum > times_max) return;
+        before = times;
+        times = (uint64_t)sum;
+    }
+}
+
+/* 5^n */
+static struct number five_to(int n)
+{
+    struct number five = {.words = {1}};
+    for (int i = 0; i < n; i++) multiply_by_five(&five);
+    return five;
+}
+
+/* What double_print.c multiplies: c * 2^q in quarters of 10^k, where 2^q or 3/4 * 2^q is between
+ * 10^k and 10^(k + 1). */
+static void products_are_integers_or_far_from_one(void **state)
+{
+    const uint64_t times_max = (UINT64_C(1) << 55) + 2;
+    for (int q = -1074; q <= 971; q++) {
+        int highest = -330;
+        while (power_log2(highest + 1) + (highest + 1 != 0) <= q) highest++;
+        for (int k = highest - 1; k <= highest; k++) {
+            struct number five = five_to(abs(k)), one = five_to(0);
+            struct number a = k < 0 ? five : one, b = k < 0 ? one : five;
+            if (q > k) a = shifted(&a, q - k);
+            if (q < k) b = shifted(&b, k - q);
+            check_distance(a, b, times_max);
+        }
+    }
+}
+
+/* ---- printing the file -----------------------------------------------------------------------
+ */
+
 static struct power entries[POWER_MAX - POWER_MIN + 1];
 
 static void note_entry(int n, struct power exact, int log2)
@@ -137,6 +239,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_entry_is_the_power_of_ten_to_its_last_bit),
         cmocka_unit_test(the_powers_said_to_be_exact_are),
+        cmocka_unit_test(products_are_integers_or_far_from_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
