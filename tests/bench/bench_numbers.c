@@ -4,8 +4,9 @@
  *                                        processor time (median of the rounds) as value_to_json and
  *                                        value_from_json take, and as printf and strtod take for the
  *                                        same numbers, as long as there was no other way
- *   bench_numbers floats from to         every binary32 from..to (0..4294967295 are all), as a
- *                                        double: printed as printf and strtod say, and read back
+ *   bench_numbers floats from step       every step'th binary32 of from..2139095039 (0 and 1: all
+ *                                        that are not negative), as a double: printed as printf and
+ *                                        strtod say, and read back
  *   bench_numbers random seconds seed    the same of doubles of random bits, of texts of 1 to 22
  *                                        digits and of the middle between two doubles
  *
@@ -28,6 +29,7 @@
 
 #define VALUE_BYTES (1 << 20)
 #define ROUNDS_MAX 1000
+#define FLOAT_LAST 0x7f7fffff /* bits of the largest */
 
 static int64_t cpu_ns(void)
 {
@@ -228,19 +230,20 @@ static void check_print(double d)
     }
 }
 
-static int floats(uint64_t from, uint64_t to)
+static int floats(uint64_t from, uint64_t step)
 {
-    for (uint64_t i = from; i <= to; i++) {
+    uint64_t count = 0;
+    for (uint64_t i = from; i <= FLOAT_LAST; i += step, count++) {
         uint32_t bits = (uint32_t)i;
         float f;
         memcpy(&f, &bits, sizeof f);
         check_print((double)f);
-        if (i % (UINT64_C(1) << 24) == 0) {
-            printf("%" PRIu64 "\n", i);
+        if (count % (1u << 24) == 0) {
+            printf("%" PRIu64 " from %" PRIu64 " on\n", count, i);
             fflush(stdout);
         }
     }
-    printf("%" PRIu64 " floats\n", to - from + 1);
+    printf("%" PRIu64 " floats\n", count);
     return 0;
 }
 
@@ -277,8 +280,8 @@ int main(int argc, char **argv)
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
     uint64_t second = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
     if (argc == 3 && strcmp(what, "speed") == 0) return speed((size_t)first);
-    if (argc == 4 && strcmp(what, "floats") == 0) return floats(first, second);
+    if (argc == 4 && strcmp(what, "floats") == 0 && second > 0) return floats(first, second);
     if (argc == 4 && strcmp(what, "random") == 0) return run_random((int64_t)first, second);
-    fprintf(stderr, "usage: bench_numbers speed rounds | floats from to | random seconds seed\n");
+    fprintf(stderr, "usage: bench_numbers speed rounds | floats from step | random seconds seed\n");
     return 2;
 }
