@@ -298,11 +298,11 @@ static void values_may_be_128_deep(void **state)
 static void a_value_over_the_limit_is_refused(void **state)
 {
     char value[5000] = "\"";
-    memset(value + 1, 'x', 4093); /* 3 more bytes in MessagePack */
-    strcpy(value + 4094, "\"");
+    memset(value + 1, 'x', 4096);
+    strcpy(value + 4097, "\"");
     expect(c, "@", "KV.SET ['v'] %s", value);
-    memset(value + 1, 'x', 4094);
-    strcpy(value + 4095, "\"");
+    memset(value + 1, 'x', 4097);
+    strcpy(value + 4098, "\"");
     expect(c, "-LIMIT value of 4097 bytes is larger than max-value-size (4096)", "KV.SET ['w'] %s",
            value);
     expect(c, "-LIMIT value of 4097 bytes*", "KV.ATOMIC SET ['x'] 1 SET ['w'] %s", value);

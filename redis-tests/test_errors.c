@@ -49,10 +49,10 @@ static void limits_have_a_code_of_their_own(void **state)
     char *large = malloc(5001);
     memset(large, 'x', 5000);
     large[5000] = '\0';
-    expect(c, "-LIMIT value of 5003 bytes is larger than max-value-size (4096)",
+    expect(c, "-LIMIT value of 5000 bytes is larger than max-value-size (4096)",
            "KV.SET ['k'] '%s'", large);
     expect(c, "-LIMIT invalid key: larger than 2048 bytes", "KV.SET ['%s'] 1", large);
-    expect(c, "-LIMIT value of 5003 bytes *", "SET k %s", large);
+    expect(c, "-LIMIT value of 5000 bytes *", "SET k %s", large);
     expect(c, "-LIMIT more operations than max-transaction-ops (10)",
            "KV.ATOMIC DEL [1] DEL [2] DEL [3] DEL [4] DEL [5] DEL [6] DEL [7] DEL [8] DEL [9] "
            "DEL [10] DEL [11]");

@@ -66,10 +66,21 @@ static void a_value_over_the_limit_is_refused(void **state)
     expect(c, "+OK", "CONFIG SET max-value-size 1kb");
     char *big = calloc(1, 2000);
     expect(c, "-LIMIT value of 1025 bytes is larger than max-value-size (1024)", "SET big %b", big,
-           (size_t)1022);
+           (size_t)1025);
     expect(c, "+OK", "SET big %b", big, (size_t)1015);
-    expect(c, "-LIMIT value of *", "APPEND big 0123456789");
+    expect(c, "-LIMIT value of 1025 *", "APPEND big 0123456789");
     expect(c, ":1015", "STRLEN big");
+    /* The limit is of what the client sends, however it is kept. */
+    expect(c, "+OK", "SET big %b", big, (size_t)1024);
+    expect(c, ":1024", "STRLEN big");
+    memset(big, 'x', 1026);
+    big[0] = big[1025] = '"';
+    expect(c, "@", "KV.SET ['text'] %b", big, (size_t)1026);
+    expect(c, "*", "KV.ENQUEUE q %b", big, (size_t)1026);
+    big[1025] = 'x';
+    big[1026] = '"';
+    expect(c, "-LIMIT value of 1025 *", "KV.SET ['text'] %b", big, (size_t)1027);
+    expect(c, "-LIMIT value of 1025 *", "KV.ENQUEUE q %b", big, (size_t)1027);
     free(big);
     expect(c, "+OK", "CONFIG SET max-value-size 16mb");
 }

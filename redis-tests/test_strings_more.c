@@ -66,12 +66,12 @@ static void set_with_ifeq_compares(void **state)
 static void a_value_that_is_made_longer_has_the_limit_of_set(void **state)
 {
     expect(c, "+OK", "CONFIG SET max-value-size 1kb");
-    expect(c, ":1021", "SETRANGE k 1020 x");
+    expect(c, ":1024", "SETRANGE k 1023 x");
     expect(c, "-LIMIT value of 1025 bytes is larger than max-value-size (1024)",
-           "SETRANGE k 1021 x");
-    expect(c, "-LIMIT value of 536870917 bytes is larger than max-value-size (1024)",
+           "SETRANGE k 1024 x");
+    expect(c, "-LIMIT value of 536870912 bytes is larger than max-value-size (1024)",
            "SETRANGE k 536870911 x");
-    expect(c, ":1021", "STRLEN k");
+    expect(c, ":1024", "STRLEN k");
     expect(c, "+OK", "CONFIG SET max-value-size 16mb");
 }
 

@@ -8,6 +8,7 @@
  * Nothing outside the arena changes before the commit, so a wait or an error at any point leaves no
  * trace, and evaluating again from the start is always right.
  */
+#include "codec/pack.h"
 #include "engine/overlay.h"
 
 struct evaluation {
@@ -62,12 +63,21 @@ static enum err expiry_of(struct evaluation *v, const struct op *op, const struc
     return OK;
 }
 
+size_t engine_value_bytes(struct slice value)
+{
+    const uint8_t *at = value.data;
+    struct pack_item item;
+    bool is_one = value.len > 0 && pack_read(&at, value.data + value.len, &item) == PACK_OK &&
+                  (item.type == PACK_BIN || item.type == PACK_STR);
+    return is_one ? item.body.len : value.len;
+}
+
 static enum err check_size(const struct evaluation *v, struct slice value, struct error *e)
 {
     uint64_t max = v->engine->options.value_bytes_max;
-    if (value.len <= max) return OK;
+    if (value.len <= max || engine_value_bytes(value) <= max) return OK;
     return error_set(e, ERR_LIMIT, "value of %zu bytes is larger than max-value-size (%llu)",
-                     value.len, (unsigned long long)max);
+                     engine_value_bytes(value), (unsigned long long)max);
 }
 
 static enum err eval_set(struct evaluation *v, struct op *op, struct error *e)

@@ -11,9 +11,10 @@
 enum err queue_check_size(const struct view *v, const struct message *m, struct error *e)
 {
     const struct engine_options *limits = engine_limits(v->engine);
-    if (m->value.len > limits->value_bytes_max) {
+    size_t value_bytes = engine_value_bytes(m->value);
+    if (value_bytes > limits->value_bytes_max) {
         return error_set(e, ERR_LIMIT, "value of %zu bytes is larger than max-value-size (%llu)",
-                         m->value.len, (unsigned long long)limits->value_bytes_max);
+                         value_bytes, (unsigned long long)limits->value_bytes_max);
     }
     /* It must be possible to give it up in one transaction. */
     uint64_t bytes = m->value.len * (m->undelivered_count + 1) + m->undelivered_bytes;

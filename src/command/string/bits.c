@@ -202,6 +202,14 @@ static enum err bitpos_range(struct request *rq, struct bit_range *range, bool *
     return r;
 }
 
+/* What is before the first is the first: two such places are one, in whatever order they are given.
+ * (BITCOUNT and GETRANGE look at the order before that, as in Redis.) */
+static void begin_at_first(struct bit_range *range, int64_t total)
+{
+    if (range->start < -total) range->start = -total;
+    if (range->end < -total) range->end = -total;
+}
+
 static enum err bitpos_run(struct request *rq)
 {
     struct slice bytes = {0};
@@ -221,6 +229,7 @@ static enum err bitpos_run(struct request *rq)
     }
     r = bitpos_range(rq, &range, &is_bits);
     if (r != OK) return r;
+    begin_at_first(&range, (int64_t)bytes.len * (is_bits ? 8 : 1));
     range_of(&range, bytes.len, is_bits);
     int64_t at = -1;
     if (range.start <= range.end) {

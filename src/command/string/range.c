@@ -9,17 +9,15 @@
 
 enum err string_fits(struct request *rq, uint64_t bytes)
 {
-    uint8_t head[PACK_HEAD_BYTES];
     uint64_t max = engine_limits(rq->env->db->engine)->value_bytes_max;
     if (bytes > STRING_BYTES_MAX) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "string exceeds maximum allowed size (proto-max-bulk-len)");
     }
-    uint64_t stored = bytes + pack_head(PACK_BIN, 0, (size_t)bytes, head);
-    if (stored <= max) return OK;
+    if (bytes <= max) return OK;
     return error_set(&rq->error, ERR_LIMIT,
                      "value of %llu bytes is larger than max-value-size (%llu)",
-                     (unsigned long long)stored, (unsigned long long)max);
+                     (unsigned long long)bytes, (unsigned long long)max);
 }
 
 enum err string_room(struct request *rq, size_t bytes, uint8_t **to, struct slice *value)
