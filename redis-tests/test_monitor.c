@@ -67,6 +67,41 @@ static void monitor_shows_a_command_that_waits_once(void **state)
     expect_shown("*] \"PING\"");
 }
 
+/* As in Redis: the client's line first, then what the script calls, without an address. */
+static void what_a_script_calls_comes_after_it(void **state)
+{
+    raw_say(fd, "MONITOR\r\n");
+    raw_expect(fd, "+OK\r\n");
+    expect(c, "v", "EVAL %s 0",
+           "redis.call('set', 'k', 'v') redis.pcall('nosuch') redis.pcall('incr', 'k') "
+           "local v = redis.call('get', 'k') redis.call('select', 2) "
+           "redis.call('exists', 'k') return v");
+    expect_shown("*[0 127.0.0.1:*] \"EVAL\" *");
+    expect_shown("+*.* [0 lua] \"set\" \"k\" \"v\"");
+    expect_shown("*[0 lua] \"incr\" \"k\"");
+    expect_shown("*[0 lua] \"get\" \"k\"");
+    expect_shown("*[2 lua] \"select\" \"2\"");
+    expect_shown("*[2 lua] \"exists\" \"k\"");
+    /* One that fails, one that waits for the disk or goes on as a long one, one in EXEC. */
+    expect(c, "-ERR *", "EVAL %s 0", "redis.call('get', 'x') error('no')");
+    expect_shown("*[0 127.0.0.1:*] \"EVAL\" *");
+    expect_shown("*[0 lua] \"get\" \"x\"");
+    expect(c, ":2", "EVAL %s 0",
+           "redis.call('set', 'n', 1) for i = 1, 3000000 do end return redis.call('incr', 'n')");
+    expect_shown("*[0 127.0.0.1:*] \"EVAL\" *");
+    expect_shown("*[0 lua] \"set\" \"n\" \"1\"");
+    expect_shown("*[0 lua] \"incr\" \"n\"");
+    expect(c, "+OK", "MULTI");
+    expect(c, "+QUEUED", "EVAL %s 0", "return redis.call('incr', 'n')");
+    expect(c, "+QUEUED", "GET n");
+    expect(c, "[:3 3]", "EXEC");
+    expect_shown("*[0 127.0.0.1:*] \"MULTI\"");
+    expect_shown("*[0 127.0.0.1:*] \"EVAL\" *");
+    expect_shown("*[0 lua] \"incr\" \"n\"");
+    expect_shown("*[0 127.0.0.1:*] \"GET\" \"n\"");
+    expect_shown("*[0 127.0.0.1:*] \"EXEC\"");
+}
+
 static void a_monitor_sees_itself_behind_its_replies(void **state)
 {
     raw_say(fd, "MONITOR\r\nPING\r\nKV.SET '[\"a\"]' 1\r\nPING\r\n");
@@ -201,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(monitor_shows_what_others_do),
         TEST(monitor_shows_a_command_that_waits_once),
+        TEST(what_a_script_calls_comes_after_it),
         TEST(a_monitor_sees_itself_behind_its_replies),
         TEST(reset_ends_a_monitor),
         TEST(monitors_come_and_go),

@@ -404,9 +404,11 @@ struct request {
     /* Keys that were read of its words to ask for them, in order: the command finds them again.
      * NULL: nothing was asked. */
     struct keys_read *keys_read;
-    bool decodes_aside; /* long words may be decoded by a thread (long_words.h): they stay where
-                              * they are while it waits */
-    struct decoded *decoded; /* of its words, before it was run (decoded.h); NULL = nothing */
+    struct ran *ran;          /* what it ran itself, when it is over (observe.h); NULL = nothing */
+    const struct ran *is_ran; /* it is one of these; NULL: it is the client's own */
+    bool decodes_aside;       /* long words may be decoded by a thread (long_words.h): they stay
+                               * where they are while it waits */
+    struct decoded *decoded;  /* of its words, before it was run (decoded.h); NULL = nothing */
 };
 
 enum command_flag {

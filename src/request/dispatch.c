@@ -259,6 +259,8 @@ enum err command_run(struct request *rq)
     rq->messages = NULL;
     rq->guard = NULL;
     rq->keys_read = NULL;
+    rq->ran = NULL;
+    rq->is_ran = NULL;
     if (!command_resolve(rq)) {
         rq->env->running = NULL;
         if (rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);

@@ -30,7 +30,7 @@ void observe_ran(struct request *rq, enum err result)
     observe_done(rq, took_us, result);
 }
 
-void observe_done(struct request *rq, int64_t took_us, enum err result)
+static void observe_one(struct request *rq, int64_t took_us, enum err result)
 {
     struct env *env = rq->env;
     stats_add(env, rq->command, took_us, result != OK);
@@ -42,6 +42,19 @@ void observe_done(struct request *rq, int64_t took_us, enum err result)
     if (!is_slow && !is_late && env->monitors == NULL) return;
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->command_done != NULL) (*f)->command_done(rq, took_us);
+    }
+}
+
+void observe_done(struct request *rq, int64_t took_us, enum err result)
+{
+    observe_one(rq, took_us, result);
+    for (const struct ran *ran = rq->ran; ran != NULL; ran = ran->next) {
+        struct request inner = *rq;
+        inner.command = ran->command;
+        inner.argv = ran->argv;
+        inner.argc = ran->argc;
+        inner.is_ran = ran;
+        observe_one(&inner, ran->took_us, ran->result);
     }
 }
 

@@ -10,11 +10,23 @@
 
 #include "request/stats.h"
 
+/* A command that another one ran to its reply: what a script calls. */
+struct ran {
+    struct ran *next;
+    const struct command *command;
+    struct slice *argv; /* as long as the request */
+    size_t argc;
+    uint16_t database; /* that was selected after it */
+    int64_t took_us;
+    enum err result;
+};
+
 /* Makes and frees what env has of observe.c. After fini no command may run. */
 void observe_init(struct env *env);
 void observe_fini(struct env *env);
 
-/* The command has its reply, which is an error unless `result` is OK. */
+/* The command has its reply, which is an error unless `result` is OK. What it ran itself (rq->ran)
+ * comes after it, as MONITOR shows it. */
 void observe_ran(struct request *rq, enum err result);
 /* The same for one whose time is known: of EXEC, whose attempts may have been several. */
 void observe_done(struct request *rq, int64_t took_us, enum err result);

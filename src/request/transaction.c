@@ -79,6 +79,7 @@ static enum err exec_refused(struct request *rq, size_t i, const struct request 
 struct lap {
     int64_t took_us;
     enum err result;
+    struct ran *ran;
 };
 
 static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
@@ -89,6 +90,7 @@ static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
         inner.command = q->command;
         inner.argv = q->argv;
         inner.argc = q->argc;
+        inner.ran = laps[i].ran;
         observe_done(&inner, laps[i].took_us, laps[i].result);
     }
 }
@@ -147,7 +149,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
         inner.depends = 0;
         enum err r = permission_ask(&inner);
         if (r == OK) r = command_call(&inner);
-        laps[i] = (struct lap){observe_lap(rq->env), r};
+        laps[i] = (struct lap){observe_lap(rq->env), r, inner.ran};
         client_drop_pending(rq->client);
         depends_raise(&rq->depends, inner.depends);
         if (r == OK && rq->w->out->len - mark > reply_max) {

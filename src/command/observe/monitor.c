@@ -3,6 +3,8 @@
  *
  *   +1795178653.423515 [0 127.0.0.1:33678] "memory" "usage" "a\n" "SAMPLES" "0"
  *
+ * What a script calls comes after the line of its EVAL, with "lua" in place of the address.
+ *
  * Commands of administration are not shown, nor are passwords. A monitor that does not read costs
  * what client-output-buffer-limit allows; then it is closed.
  */
@@ -53,10 +55,15 @@ static void monitor_feed(struct request *rq, int64_t took_us)
     if (env->monitors == NULL || (rq->command->flags & CMD_ADMIN) != 0) return;
     struct buf *line = rq->scratch;
     int64_t now_us = clock_wall_us();
+    int database = rq->is_ran != NULL ? rq->is_ran->database : rq->client->database;
     buf_clear(line, SIZE_MAX);
     buf_printf(line, "+%lld.%06lld [%d ", (long long)(now_us / 1000000),
-               (long long)(now_us % 1000000), rq->client->database);
-    append_address(line, rq->client);
+               (long long)(now_us % 1000000), database);
+    if (rq->is_ran != NULL) {
+        buf_append_str(line, "lua");
+    } else {
+        append_address(line, rq->client);
+    }
     buf_append_byte(line, ']');
     for (size_t i = 0; i < rq->argc; i++) {
         buf_append_byte(line, ' ');

@@ -11,6 +11,7 @@
 #include "request/publication.h"
 
 #define LOG_BYTES_MAX 900
+#define MISSING_BYTES 96 /* of a name, cut */
 
 void calling_init(struct calling *c, struct request *rq, struct arena *arena, struct overlay *o)
 {
@@ -34,12 +35,32 @@ static bool is_allowed(const struct command *command)
            strcmp(command->name, "select") == 0;
 }
 
-/* Redis's words, on which some libraries' tests look. */
+/* What is not there: a command, or a subcommand of one that is. */
+static const char *missing_name(const struct request *inner, char out[MISSING_BYTES])
+{
+    bool is_sub = inner->argc > 1 && command_find(inner->argv[0]) != NULL;
+    size_t len = 0;
+    for (size_t i = 0; i < (is_sub ? 2u : 1u); i++) {
+        if (i > 0 && len < MISSING_BYTES - 1) out[len++] = '|';
+        for (size_t at = 0; at < inner->argv[i].len && len < MISSING_BYTES - 1; at++) {
+            uint8_t c = inner->argv[i].data[at];
+            out[len++] = c > ' ' && c <= '~' ? (char)c : '?';
+        }
+    }
+    out[len] = '\0';
+    return out;
+}
+
+/* Redis's words, on which some libraries' tests look; and the name of what is missing, for those
+ * who have not written the script. */
 static enum err find(struct calling *c, struct request *inner)
 {
     enum err r = command_find_words(inner);
     if (inner->command == NULL) {
-        return error_set(&inner->error, ERR_SYNTAX, "Unknown Redis command called from script");
+        char name[MISSING_BYTES];
+        return error_set(&inner->error, ERR_SYNTAX,
+                         "Unknown Redis command called from script: '%s'",
+                         missing_name(inner, name));
     }
     if (r != OK && !command_arity_fits(inner->command, inner->argc)) {
         return error_set(&inner->error, ERR_SYNTAX,
@@ -80,6 +101,7 @@ static struct request inner_request(struct calling *c, const struct slice *argv,
     inner.guard = NULL;
     inner.decodes_aside = false; /* its words are made anew when the script is run again */
     inner.keys_read = NULL;
+    inner.ran = NULL;
     return inner;
 }
 
@@ -118,6 +140,7 @@ static void note(struct calling *c, const struct request *inner, const struct sl
                             .argv = arena_alloc(c->arena, argc * sizeof *argv),
                             .argc = argc,
                             .proto = inner->w->proto,
+                            .database = c->database,
                             .took_us = observe_lap(inner->env),
                             .result = r};
     memcpy(done->argv, argv, argc * sizeof *argv);
@@ -191,13 +214,22 @@ bool calling_may(struct calling *c, struct slice *argv, size_t argc, bool *is_kn
 
 void calling_tell(struct calling *c, bool has_happened)
 {
+    struct ran **end = &c->rq->ran;
     for (const struct called *done = c->first; done != NULL; done = done->next) {
         struct request inner = *c->rq;
         if (done->command == NULL) continue;
+        struct ran *ran = arena_alloc(c->arena, sizeof *ran);
+        *ran = (struct ran){.command = done->command,
+                            .argv = done->argv,
+                            .argc = done->argc,
+                            .database = done->database,
+                            .took_us = done->took_us,
+                            .result = done->result};
+        *end = ran;
+        end = &ran->next;
         inner.command = done->command;
         inner.argv = done->argv;
         inner.argc = done->argc;
-        observe_done(&inner, done->took_us, done->result);
         if (has_happened && (done->command->flags & CMD_AUDITED) != 0) {
             audit_add(&inner, done->result);
         }

@@ -115,6 +115,7 @@ struct called {
     struct slice *argv;            /* all its words */
     size_t argc;
     int proto;
+    uint16_t database; /* that is selected after it */
     int64_t took_us;
     enum err result;
     uint64_t reply; /* hash of it: long.c */
@@ -130,7 +131,8 @@ ERR_MUST_USE enum err calling_run(struct calling *c, const struct slice *argv, s
                                   int proto, struct buf *reply);
 /* redis.acl_check_cmd. */
 bool calling_may(struct calling *c, struct slice *argv, size_t argc, bool *is_known);
-/* The script is over: what its commands took, and, if they have happened, the audit trail. */
+/* The script is over: its commands are told of with its own (observe.h), and, if they have happened,
+ * to the audit trail. The arena must live as long as the request. */
 void calling_tell(struct calling *c, bool has_happened);
 /* redis.log. */
 void script_log(int level, struct slice text);
