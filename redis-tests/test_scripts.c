@@ -85,6 +85,23 @@ static void nothing_of_a_script_that_fails_has_happened(void **state)
            "return {redis.call('exists', 'x'), redis.call('exists', 'before')}");
 }
 
+static void a_command_that_does_not_exist_is_named(void **state)
+{
+    eval("-ERR Unknown Redis command called from script: 'XADDX' script: *, on *user_script:1.",
+         "redis.call('XADDX', 'a', '*', 'b', 1)");
+    eval("-ERR Unknown Redis command called from script: 'XADDX'",
+         "return redis.pcall('XADDX', 'a')");
+    eval("-ERR Unknown Redis command called from script: 'OBJECT|A??B' script: *",
+         "redis.call('OBJECT', 'A\r\nB')");
+    eval("ERR Unknown Redis command called from script: 'X'",
+         "local ok, e = pcall(redis.call, 'X') return e");
+    expect(c, "lib", "FUNCTION LOAD %s",
+           "#!lua name=lib\nredis.register_function('f', function() "
+           "return redis.call('NOSUCH') end)");
+    expect(c, "-ERR Unknown Redis command called from script: 'NOSUCH' script: f, *", "FCALL f 0");
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
 /* An error that is caught: what its command did is undone, all else stays. */
 static void a_command_with_an_error_leaves_nothing(void **state)
 {
@@ -297,6 +314,74 @@ static void a_script_is_killed_with_all_that_it_did(void **state)
     expect_next(c, "-ERR Script killed by user*");
 }
 
+/* Each goes on for ever, where an error is on its way or in what C calls: by time it must end. */
+static const char *const endless[] = {
+    "xpcall(function() error('x') end, function() while true do end end)",
+    "xpcall(function() while true do end end, function() while true do end end)",
+    "while true do xpcall(error, function() while true do end end) end",
+    "xpcall(error, function() xpcall(error, function() while true do end end) end)",
+    "xpcall(error, function() pcall(function() while true do end end) while true do end end)",
+    "xpcall(error, function() coroutine.wrap(function() while true do end end)() end)",
+    "xpcall(error, function(e) for i = 1, 1e9 do pcall(error) end error(e) end)",
+    "coroutine.wrap(function() xpcall(error, function() while true do end end) end)()",
+    "local function f() return 1 + f() end xpcall(f, function() while true do end end)",
+    "local t = setmetatable({}, {__index = function() while true do end end}) "
+    "xpcall(error, function() return t.x end)",
+    "xpcall(redis.call, function() while true do end end)",
+    "xpcall(cjson.decode, function() while true do end end)",
+    "error(setmetatable({}, {__tostring = function() while true do end end}), 0) ",
+    /* Coroutines that each end before their own count of instructions is full. */
+    "local function f(n) if n > 0 then for i = 1, 9 do coroutine.wrap(f)(n - 1) end end end f(60)",
+    "local function f(n) if n > 0 then for i = 1, 9 do pcall(coroutine.wrap(f), n - 1) end end "
+    "end f(60)",
+    "local f = coroutine.wrap(function() while true do coroutine.yield() end end) "
+    "while true do f() end",
+    /* What C does between two instructions. */
+    "table.sort({1, 2, 3}, function() while true do end end)",
+    "string.gsub('x', 'x', function() while true do end end)",
+    "load(function() while true do end end)",
+    "load(function() return ' ' end)",
+    "table.foreach({1}, function() while true do end end)",
+    "local m = {__lt = function() while true do end end} "
+    "return setmetatable({}, m) < setmetatable({}, m)",
+    "return setmetatable({}, {__concat = function() while true do end end}) .. 'x'",
+    "local a = ('x'):rep(1e5) return #string.gsub(a, '(x-)', ('%1'):rep(5e5))",
+    "return string.find(('a'):rep(1e6), '[a' .. ('b'):rep(1e6) .. ']c')",
+    "return {map = setmetatable({}, {__index = 1}), verbatim_string = 1, "
+    "err = coroutine.wrap(function() while true do end end)()}",
+};
+
+static void a_script_ends_wherever_it_goes_on_for_ever(void **state)
+{
+    expect(c, "+OK", "CONFIG SET script-time-limit 200");
+    for (size_t i = 0; i < sizeof endless / sizeof endless[0]; i++) {
+        const char *found = ask(c, "EVAL %s 0", endless[i]);
+        bool is_raised = strncmp(endless[i], "error", 5) == 0; /* nothing asks it for its text */
+        if (!text_fits(found, is_raised ? "-ERR*" : "-LIMIT the script took longer*")) {
+            fail_msg("%s: %s", endless[i], found);
+        }
+        expect(d, "+PONG", "PING");
+    }
+    expect(c, "+OK", "CONFIG SET script-time-limit 60000");
+    eval("-LIMIT the script needs more memory*",
+         "xpcall(function() local s = 'x' while true do s = s .. s end end, "
+         "function() while true do end end)");
+    expect(c, "+OK", "CONFIG SET script-time-limit 200");
+    expect(c, "lib", "FUNCTION LOAD %s",
+           "#!lua name=lib\nredis.register_function('f', function() "
+           "xpcall(error, function() while true do end end) end)");
+    expect(c, "-LIMIT the script took longer*", "FCALL f 0");
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
+/* What an error leaves behind is not kept. */
+static void failed_resumes_are_not_counted(void **state)
+{
+    eval(":7", "for i = 1, 200 do pcall(coroutine.resume, 5) end "
+               "for i = 1, 200 do xpcall(coroutine.resume, tostring) end "
+               "return coroutine.wrap(function() return 7 end)()");
+}
+
 /* Waits until a function runs long, or until none does. */
 static void wait_for_run(bool runs)
 {
@@ -371,6 +456,51 @@ static void a_script_may_have_so_much_memory(void **state)
     expect(c, ":0", "EXISTS x");
     expect(c, "+OK", "CONFIG SET script-memory-limit 128mb");
     eval(":40000000", "return #string.rep('x', 40000000)");
+}
+
+/* What libraries in C would take at once, and what they take beside Lua's own memory. */
+static const char *const greedy[] = {
+    "cjson.encode_sparse_array(true, 0, 0) local t = {} t[4e7] = 1 return #cjson.encode(t)",
+    "cjson.encode_sparse_array(true, 0, 0) local t = {} t[1e9] = 1 return #cjson.encode(t)",
+    "cjson.encode_sparse_array(true, 0, 0) return #cjson.encode({a = {[2147483647] = 1}})",
+    "pcall(cjson.encode_sparse_array, true, 0, -1) return #cjson.encode({[1e9] = 1})",
+    "cjson.encode_sparse_array(true, 2147483647, 0) return #cjson.encode({[1e9] = 1, [2] = 2})",
+    "local s = ('\1'):rep(8e6) return #cjson.encode({s, s})",
+    "local t = {('x'):rep(1e6)} for i = 1, 90 do t[i] = t[1] end return #cjson.encode(t)",
+    "local t = {1} for i = 1, 60 do t = {t, t} end return #cjson.encode(t)",
+    "local t = {('x'):rep(1e6)} for i = 1, 90 do t[i] = t[1] end return #cmsgpack.pack(t)",
+    "local s = ('[],'):rep(4e6) .. '1' return #cjson.decode('[' .. s .. ']')",
+    "return #string.rep('ab', 2e7)",
+    "return #string.rep('ab', 2e9)",
+    "local t = {('x'):rep(1e6)} for i = 1, 90 do t[i] = t[1] end return #table.concat(t)",
+    "local t = {('x'):rep(1e6)} for i = 1, 90 do t[i] = t[1] end return t",
+    "local s = ('x'):rep(1e6) return #string.format(('%s'):rep(90), unpack((function() "
+    "local t = {} for i = 1, 90 do t[i] = s end return t end)()))",
+};
+
+static void what_libraries_take_counts_as_memory(void **state)
+{
+    for (size_t i = 0; i < sizeof greedy / sizeof greedy[0]; i++) {
+        const char *found = ask(c, "EVAL %s 0", greedy[i]);
+        if (!text_fits(found, "-LIMIT the script needs more memory*")) {
+            fail_msg("%s: %.200s", greedy[i], found);
+        }
+    }
+    /* Pauses and retries with all the memory of a long script where a turn's is too small. */
+    char *big = malloc(2000001);
+    memset(big, 'x', 2000000);
+    big[2000000] = '\0';
+    expect(c, ":2000002", "EVAL %s 0 %s", "return #cjson.encode(ARGV[1])", big);
+    expect(c, ":2000005", "EVAL %s 0 %s", "return #cmsgpack.pack(ARGV[1])", big);
+    expect(c, "[:6000000 :6000000]", "EVAL %s 0 %s",
+           "local t = {} for i = 1, 3 do t[i] = ARGV[1] end "
+           "return {#table.concat(t), #ARGV[1]:rep(3)}",
+           big);
+    free(big);
+    eval(":6000", "cjson.encode_sparse_array(true, 0, 0) local t = {} t[1000] = cjson.null "
+                  "return #cjson.encode(t) + 999");
+    eval("{'2':1,'50':2}",
+         "cjson.encode_sparse_array(true) return cjson.encode({[2] = 1, [50] = 2})");
 }
 
 static void the_server_stops_while_a_script_runs(void **state)
@@ -657,6 +787,8 @@ static void a_library_that_takes_too_long_to_load_is_refused(void **state)
            "#!lua name=x\nwhile true do end");
     expect(c, "-LIMIT*", "FUNCTION LOAD %s",
            "#!lua name=x\nwhile true do pcall(function() while true do end end) end");
+    expect(c, "-LIMIT*", "FUNCTION LOAD %s",
+           "#!lua name=x\nxpcall(error, function() while true do end end)");
 }
 
 int main(void)
@@ -667,6 +799,7 @@ int main(void)
         TEST(a_script_sees_what_it_wrote),
         TEST(nothing_of_a_script_that_fails_has_happened),
         TEST(a_command_with_an_error_leaves_nothing),
+        TEST(a_command_that_does_not_exist_is_named),
         TEST(what_a_script_wrote_is_on_disk),
         TEST(a_script_runs_between_multi_and_exec),
         TEST(messages_of_a_script_are_sent_when_it_has_happened),
@@ -682,10 +815,13 @@ int main(void)
         TEST(others_go_on_while_a_script_runs),
         TEST(coroutines_are_nested_to_a_depth),
         TEST(a_script_is_killed_with_all_that_it_did),
+        TEST(a_script_ends_wherever_it_goes_on_for_ever),
+        TEST(failed_resumes_are_not_counted),
         TEST(a_script_whose_client_is_gone_ends),
         TEST(a_long_script_that_read_something_old_runs_again),
         TEST(one_that_always_reads_something_old_is_told_to_try_again),
         TEST(a_script_may_have_so_much_memory),
+        TEST(what_libraries_take_counts_as_memory),
         TEST(the_server_stops_while_a_script_runs),
         TEST(a_script_over_many_keys_on_disk_reads_them),
         TEST(names_that_do_harm_are_not_there),

@@ -8,9 +8,8 @@
 
 #include "script/sandbox_int.h"
 
-/* They need lua.h before them. */
+/* It needs lua.h before it. */
 #include <lua5.1/lua-bitop.h>
-#include <lua5.1/lua-cjson.h>
 
 static const char *const base_names[] = {
     "assert",   "error",    "getmetatable", "ipairs", "pcall",    "rawequal", "select",
@@ -23,14 +22,6 @@ static const char *const math_names[] = {
     "abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh", "deg", "exp",
     "floor", "fmod", "frexp", "huge", "ldexp", "log",  "log10", "max",  "min", "modf",
     "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh", NULL};
-static const char *const table_names[] = {"concat", "foreach", "foreachi", "getn", "maxn", NULL};
-static const char *const json_names[] = {"encode", "decode", "null", "_NAME", "_VERSION", NULL};
-/* They change how all scripts encode: a script that calls one has the state for itself. Depths are
- * not among them: what is nested is read and written by functions in C that call themselves. */
-static const char *const json_settings[] = {"encode_sparse_array", "encode_number_precision",
-                                            "encode_invalid_numbers", "decode_invalid_numbers",
-                                            NULL};
-
 /* Copies names of the table at `from` into the one on top. */
 static void copy_names(lua_State *lua, int from, const char *const *names)
 {
@@ -65,26 +56,6 @@ static int collect_garbage(lua_State *lua)
 static int gc_info(lua_State *lua)
 {
     lua_pushinteger(lua, (lua_Integer)(sandbox_of(lua)->bytes / 1024));
-    return 1;
-}
-
-/* Lua's own adds an empty string as often as it is told, without an end. */
-static int string_rep(lua_State *lua)
-{
-    struct slice text = sandbox_string(lua, 1);
-    lua_Number n = luaL_checknumber(lua, 2);
-    luaL_Buffer b;
-    if (text.len == 0 || !(n >= 1)) {
-        lua_pushliteral(lua, "");
-        return 1;
-    }
-    if (n > 4294967295.0 || (size_t)n > SIZE_MAX / 2 / text.len) {
-        return luaL_error(lua, "resulting string too large");
-    }
-    sandbox_charge(lua, (size_t)n * text.len);
-    luaL_buffinit(lua, &b);
-    for (size_t i = 0; i < (size_t)n; i++) luaL_addlstring(&b, (const char *)text.data, text.len);
-    luaL_pushresult(&b);
     return 1;
 }
 
@@ -132,6 +103,7 @@ static int load_text(lua_State *lua, struct slice text)
     if (!is_bytecode && luaL_loadbuffer(lua, (const char *)text.data, text.len, name) == 0) {
         return 1;
     }
+    sandbox_check(lua); /* compiling may have had no memory */
     if (is_bytecode) lua_pushliteral(lua, "bytecode is refused");
     lua_pushnil(lua);
     lua_insert(lua, -2);
@@ -215,93 +187,6 @@ void math_functions(lua_State *lua)
     lua_setfield(lua, -2, "randomseed");
 }
 
-/* ---- cjson ---- */
-
-#define JSON_DEPTH_MAX 1000
-/* An encoded byte is at most "\u00XX"; what is around a value fits into the rest. */
-#define JSON_BYTES_EACH 6
-#define JSON_VALUE_BYTES 32
-
-/* cjson ends the process when it finds no memory: so the size of what it would write is known
- * before. Above `left` it ends early and leaves the stack as it is. */
-static size_t json_weigh(lua_State *lua, int depth, size_t left)
-{
-    size_t bytes = JSON_VALUE_BYTES;
-    sandbox_step(lua, sandbox_of(lua));
-    if (lua_type(lua, -1) == LUA_TSTRING) bytes += lua_objlen(lua, -1) * JSON_BYTES_EACH;
-    if (!lua_istable(lua, -1) || depth > JSON_DEPTH_MAX) return bytes;
-    luaL_checkstack(lua, 3, "too many nested tables");
-    lua_pushnil(lua);
-    while (bytes <= left && lua_next(lua, -2) != 0) {
-        if (lua_type(lua, -2) == LUA_TSTRING) bytes += lua_objlen(lua, -2) * JSON_BYTES_EACH;
-        if (bytes <= left) bytes += json_weigh(lua, depth + 1, left - bytes);
-        lua_pop(lua, 1);
-    }
-    return bytes;
-}
-
-/* cjson's own function, called as if it were the one that runs: so that its errors tell the
- * script's line. Upvalues: that function's own, the function. */
-static int json_own(lua_State *lua)
-{
-    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
-}
-
-static int json_encode(lua_State *lua)
-{
-    struct sandbox *s = sandbox_of(lua);
-    lua_settop(lua, 1);
-    size_t max = s->bytes_max;
-    size_t bytes = json_weigh(lua, 0, max);
-    if (bytes > max) return luaL_error(lua, "the value is too large to be encoded");
-    lua_settop(lua, 1);
-    sandbox_charge(lua, bytes);
-    return json_own(lua);
-}
-
-static int json_decode(lua_State *lua)
-{
-    sandbox_charge(lua, sandbox_string(lua, 1).len * 4);
-    return json_own(lua);
-}
-
-static int json_setting(lua_State *lua)
-{
-    sandbox_of(lua)->is_spent = true;
-    return json_own(lua);
-}
-
-static void wrap(lua_State *lua, const char *name, lua_CFunction f)
-{
-    lua_getfield(lua, -1, name);
-    if (!lua_isfunction(lua, -1)) {
-        lua_pop(lua, 1);
-        return;
-    }
-    if (lua_getupvalue(lua, -1, 1) == NULL) lua_pushnil(lua);
-    lua_insert(lua, -2);
-    lua_pushcclosure(lua, f, 2);
-    lua_setfield(lua, -2, name);
-}
-
-/* Leaves the library on top. */
-static void json_library(lua_State *lua)
-{
-    lua_pushcfunction(lua, luaopen_cjson);
-    lua_call(lua, 0, 1);
-    int own = lua_gettop(lua);
-    library(lua, own, json_names);
-    copy_names(lua, own, json_settings);
-    wrap(lua, "encode", json_encode);
-    wrap(lua, "decode", json_decode);
-    for (const char *const *n = json_settings; *n != NULL; n++) wrap(lua, *n, json_setting);
-    /* Its buffer is not kept from one script to the next. */
-    lua_getfield(lua, own, "encode_keep_buffer");
-    lua_pushboolean(lua, 0);
-    lua_call(lua, 1, 0);
-    lua_remove(lua, own);
-}
-
 /* ---- all of it ---- */
 
 /* A library of Lua: runs its opener, leaves what it made on top. */
@@ -325,8 +210,7 @@ static void put_string(lua_State *lua)
     open_library(lua, luaopen_string, "string");
     library(lua, -2, string_names);
     pattern_functions(lua);
-    lua_pushcfunction(lua, string_rep);
-    lua_setfield(lua, -2, "rep");
+    text_functions(lua);
     /* The metatable of all strings: ("x"):rep(2). */
     lua_pushliteral(lua, "");
     lua_getmetatable(lua, -1);
@@ -355,6 +239,7 @@ static void put_base(lua_State *lua)
     library(lua, lua_gettop(lua), coroutine_names);
     lua_setfield(lua, 1, "coroutine");
     lua_pop(lua, 1);
+    text_count(lua, "tonumber");
     catch_functions(lua);
     protect_functions(lua);
     luaL_register(lua, NULL, functions);
@@ -369,8 +254,7 @@ static void put_libraries(lua_State *lua)
     library(lua, -2, math_names);
     math_functions(lua);
     put(lua, "math");
-    open_library(lua, luaopen_table, "table");
-    library(lua, -2, table_names);
+    lua_newtable(lua);
     table_functions(lua);
     put(lua, "table");
     put_string(lua);

@@ -52,7 +52,10 @@ static void write_table(lua_State *lua, struct buf *out, int depth)
         return;
     }
     count = 0;
-    for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) count++;
+    for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
+        sandbox_step(lua, sandbox_of(lua));
+        count++;
+    }
     write_head(out, PACK_MAP, count);
     lua_pushnil(lua);
     while (lua_next(lua, -2) != 0) {
@@ -68,9 +71,13 @@ static void write_value(lua_State *lua, struct buf *out, int depth)
     struct sandbox *s = sandbox_of(lua);
     sandbox_step(lua, s);
     luaL_checkstack(lua, 5, "in function mp_encode");
-    if (out->len > s->bytes_max) luaL_error(lua, "the value is too large to be packed");
+    if (out->len > sandbox_room(s)) sandbox_need(lua, out->len);
     switch (lua_type(lua, -1)) {
-    case LUA_TSTRING: pack_str(out, sandbox_string(lua, -1)); break;
+    case LUA_TSTRING:
+        sandbox_walk(lua, lua_objlen(lua, -1));
+        sandbox_need(lua, out->len + lua_objlen(lua, -1));
+        pack_str(out, sandbox_string(lua, -1));
+        break;
     case LUA_TBOOLEAN: buf_append_byte(out, lua_toboolean(lua, -1) ? 0xc3 : 0xc2); break;
     case LUA_TNUMBER: pack_number(out, lua_tonumber(lua, -1)); break;
     case LUA_TTABLE:
@@ -151,7 +158,10 @@ static void read_value(struct reading *r, int depth)
     case PACK_INT: lua_pushnumber(lua, (lua_Number)item.i); return;
     case PACK_FLOAT: lua_pushnumber(lua, item.f); return;
     case PACK_STR:
-    case PACK_BIN: lua_pushlstring(lua, (const char *)item.body.data, item.body.len); return;
+    case PACK_BIN:
+        sandbox_walk(lua, item.body.len);
+        lua_pushlstring(lua, (const char *)item.body.data, item.body.len);
+        return;
     case PACK_ARRAY: read_array(r, item.count, depth); return;
     case PACK_MAP: read_map(r, item.count, depth); return;
     case PACK_EXT: luaL_error(lua, "Bad data format in input."); return;

@@ -48,6 +48,7 @@ static size_t class_end(struct matching *m, size_t p)
     if (p < pat.len && pat.data[p] == '^') p++;
     bool is_first = true; /* a ] that comes first is one of the set */
     for (;; is_first = false) {
+        sandbox_step(m->lua, m->sandbox);
         if (p >= pat.len) luaL_error(m->lua, "malformed pattern (missing ']')");
         if (pat.data[p] == ']' && !is_first) return p + 1;
         p += pat.data[p] == '%' ? 2 : 1;
@@ -378,6 +379,7 @@ static int find(lua_State *lua, bool is_find)
     size_t end = 0;
     bool is_anchored = false;
     struct matching m;
+    sandbox_walk(lua, pattern.len);
     if (is_find && (lua_toboolean(lua, 4) || is_plain(pattern))) {
         return find_plain(lua, subject, pattern, from);
     }
@@ -439,6 +441,7 @@ static void add_text(struct matching *m, luaL_Buffer *b, size_t s, size_t end)
 {
     struct slice text = sandbox_string(m->lua, 3);
     for (size_t i = 0; i < text.len; i++) {
+        sandbox_step(m->lua, m->sandbox);
         if (text.data[i] != '%') {
             luaL_addchar(b, (char)text.data[i]);
             continue;

@@ -200,7 +200,10 @@ static bool write_named(struct writing *x, bool is_map, int depth)
     lua_State *lua = x->lua;
     size_t count = 0;
     bool is_good = true;
-    for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) count++;
+    for (lua_pushnil(lua); lua_next(lua, -2) != 0; lua_pop(lua, 1)) {
+        sandbox_step(lua, sandbox_of(lua));
+        count++;
+    }
     if (is_map) {
         resp_map(x->w, count);
     } else {
@@ -220,24 +223,29 @@ static bool write_named(struct writing *x, bool is_map, int depth)
     return is_good;
 }
 
-static void write_verbatim(struct writing *x)
+/* A table is on top, and stays. False: it is none of a verbatim string. */
+static bool write_verbatim(struct writing *x)
 {
-    lua_getfield(x->lua, -1, "format");
-    lua_getfield(x->lua, -2, "string");
-    size_t format_len = 0;
-    const char *format = lua_tolstring(x->lua, -2, &format_len);
-    const char *text = lua_tostring(x->lua, -1);
-    if (format == NULL || text == NULL) {
-        resp_nil(x->w);
-    } else if (x->w->proto == 3 && format_len == 3) {
-        struct slice body = sandbox_string(x->lua, -1);
-        buf_printf(x->w->out, "=%zu\r\n%s:", body.len + 4, format);
+    lua_State *lua = x->lua;
+    if (!has_field(lua, "verbatim_string", LUA_TTABLE)) return false;
+    lua_pushliteral(lua, "format");
+    lua_rawget(lua, -2);
+    lua_pushliteral(lua, "string");
+    lua_rawget(lua, -3);
+    bool is = lua_type(lua, -1) == LUA_TSTRING && lua_type(lua, -2) == LUA_TSTRING;
+    struct slice body = is ? sandbox_string(lua, -1) : slice_of(NULL, 0);
+    struct slice format = is ? sandbox_string(lua, -2) : slice_of(NULL, 0);
+    if (is && x->w->proto == 3 && format.len == 3) {
+        buf_printf(x->w->out, "=%zu\r\n", body.len + 4);
+        buf_append(x->w->out, format.data, format.len);
+        buf_append_byte(x->w->out, ':');
         buf_append(x->w->out, body.data, body.len);
         buf_append_str(x->w->out, "\r\n");
-    } else {
-        resp_bulk(x->w, sandbox_string(x->lua, -1));
+    } else if (is) {
+        resp_bulk(x->w, body);
     }
-    lua_pop(x->lua, 3);
+    lua_pop(lua, 3);
+    return is;
 }
 
 static bool write_array(struct writing *x, int depth)
@@ -246,6 +254,7 @@ static bool write_array(struct writing *x, int depth)
     size_t count = 0;
     bool is_good = true;
     for (;; count++) {
+        sandbox_step(lua, sandbox_of(lua));
         lua_rawgeti(lua, -1, (int)count + 1);
         bool is_end = lua_isnil(lua, -1);
         lua_pop(lua, 1);
@@ -281,9 +290,7 @@ static bool write_table(struct writing *x, int depth)
             resp_bulk(x->w, sandbox_string(lua, -1));
             lua_pop(lua, 1);
         }
-    } else if (has_field(lua, "verbatim_string", LUA_TTABLE)) {
-        write_verbatim(x);
-    } else {
+    } else if (!write_verbatim(x)) {
         is_good = write_array(x, depth);
     }
     return is_good;
@@ -304,7 +311,7 @@ static bool write_value(struct writing *x, int depth)
     sandbox_step(lua, sandbox_of(lua));
     if (depth > DEPTH_MAX) x->is_deep = true;
     if (x->is_deep || lua_checkstack(lua, 8) == 0) return false;
-    if (x->w->out->len > x->out_max) luaL_error(lua, "the reply is too large");
+    if (x->w->out->len > x->out_max) sandbox_no_memory(lua);
     switch (lua_type(lua, -1)) {
     case LUA_TNUMBER: resp_int(x->w, cut(lua_tonumber(lua, -1))); break;
     case LUA_TSTRING: resp_bulk(x->w, sandbox_string(lua, -1)); break;

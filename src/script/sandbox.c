@@ -10,8 +10,27 @@
 #include "script/sandbox_int.h"
 
 #define GC_PAUSE_PERCENT 150
+#define GROWN_BYTES (1u << 20)
+#define PACKED_KEEP_BYTES 4096
 
 /* ---- memory ---- */
+
+/* May it not have so many more? What it makes in C between two of its instructions, by `..` for
+ * example, is seen here alone: so it is asked here too whether the script goes on. */
+static bool is_refused(struct sandbox *s, size_t bytes)
+{
+    if (bytes > sandbox_room(s)) {
+        if (s->ops != NULL && s->stop == STOP_NOT) s->stop = STOP_MEMORY;
+        return true;
+    }
+    s->grown += bytes;
+    if (s->grown < GROWN_BYTES) return false;
+    s->grown = 0;
+    if (s->ops == NULL || s->stop != STOP_NOT || s->ops->goes_on(s->arg, 0)) return false;
+    s->stop = STOP_ASKED;
+    s->is_spent = true; /* Lua is left wherever it is, as without memory */
+    return true;
+}
 
 static void *allocate(void *arg, void *block, size_t old_bytes, size_t bytes)
 {
@@ -22,10 +41,7 @@ static void *allocate(void *arg, void *block, size_t old_bytes, size_t bytes)
         return NULL;
     }
     if (block == NULL) old_bytes = 0;
-    if (bytes > old_bytes && bytes - old_bytes > s->bytes_max - s->bytes) {
-        if (s->ops != NULL && s->stop == STOP_NOT) s->stop = STOP_MEMORY;
-        return NULL;
-    }
+    if (bytes > old_bytes && !s->is_lenient && is_refused(s, bytes - old_bytes)) return NULL;
     void *p = mem_resize_try(block, bytes);
     /* Lua wants that making a block smaller never fails. */
     if (p == NULL && bytes <= old_bytes) return block;
@@ -191,6 +207,7 @@ enum err sandbox_load(struct sandbox *s, struct slice code,
     s->ops = &ops;
     s->arg = &left; /* until the end of this function */
     s->stop = STOP_NOT;
+    s->resumes = 0;
     int status = lua_cpcall(s->lua, load_library, &source);
     enum err r = status != 0 ? load_said(s, &source, status, e) : OK;
     s->loading = NULL;
@@ -264,6 +281,7 @@ enum sandbox_end sandbox_run(struct sandbox *s, const struct sandbox_call *call,
     s->is_spent = s->is_spent || s->stop == STOP_MEMORY;
     s->ops = NULL;
     s->stop = STOP_NOT;
+    buf_clear(&s->packed, PACKED_KEEP_BYTES);
     lua_settop(s->lua, 0);
     return end;
 }

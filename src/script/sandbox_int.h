@@ -26,6 +26,8 @@ struct sandbox {
     size_t bytes, bytes_max;
     enum sandbox_stop stop;
     bool is_spent;
+    bool is_lenient;               /* nothing is refused: sandbox_lenient */
+    size_t grown;                  /* bytes allocated since goes_on was asked for them */
     const struct sandbox_ops *ops; /* of the run; NULL outside of one */
     void *arg;
     int proto;               /* redis.setresp */
@@ -55,6 +57,19 @@ static inline void sandbox_step(lua_State *lua, struct sandbox *s)
     s->steps = 0;
     sandbox_charge(lua, 0);
 }
+/* So many bytes are about to be read or written, as often as the script likes. */
+void sandbox_walk(lua_State *lua, size_t bytes);
+/* Bytes that the script may still have. */
+size_t sandbox_room(const struct sandbox *s);
+/* It needs more memory than it may have: raises an error that nothing catches. */
+__attribute__((noreturn)) void sandbox_no_memory(lua_State *lua);
+/* Something is about to take so many bytes: if there are not, as sandbox_no_memory. */
+void sandbox_need(lua_State *lua, size_t bytes);
+/* Calls the function in C below its argument, the value on top; one result. It takes `bytes` of
+ * memory of its own, which count while it runs, and loses them when it is left by an error of Lua's
+ * allocator: so that one refuses nothing meanwhile. What is too much is refused afterwards. An
+ * error that the function raises tells where the script called the running function. */
+void sandbox_lenient(lua_State *lua, size_t bytes);
 struct slice sandbox_string(lua_State *lua, int index);
 
 /* protect.c: tables that many scripts share. */
@@ -72,9 +87,14 @@ void protect_functions(lua_State *lua);
 /* What each puts into the table on top. */
 void catch_functions(lua_State *lua);   /* catch.c: pcall, xpcall, coroutine */
 void pattern_functions(lua_State *lua); /* pattern.c: find, match, gmatch, gsub */
-void table_functions(lua_State *lua);   /* sort.c: sort, insert, remove, ... */
-void math_functions(lua_State *lua);    /* globals.c */
+void text_functions(lua_State *lua);    /* text.c: rep; and counts what is there */
+/* The function of that name of the table on top, whose strings are counted from now on. */
+void text_count(lua_State *lua, const char *name);
+void table_functions(lua_State *lua); /* table.c: the whole library */
+void sort_function(lua_State *lua);   /* sort.c: sort */
+void math_functions(lua_State *lua);  /* globals.c */
 /* A new table, on top. */
+void json_library(lua_State *lua);
 void struct_library(lua_State *lua);
 void msgpack_library(lua_State *lua);
 void redis_library(lua_State *lua);

@@ -1,6 +1,6 @@
-/* sort: those functions of Lua's library `table` that change a table, as Lua has them, but that
- * they refuse tables which scripts share, and that a sort which takes long is noticed (sandbox.h):
- * comparing strings is C, between two instructions of the script.
+/* sort: table.sort as Lua has it, but that it refuses tables which scripts share, and that one which
+ * takes long is noticed (sandbox.h): comparing strings is C, between two instructions of the
+ * script.
  */
 #include "script/sandbox_int.h"
 
@@ -73,57 +73,8 @@ static int table_sort(lua_State *lua)
     return 0;
 }
 
-static int table_insert(lua_State *lua)
+void sort_function(lua_State *lua)
 {
-    luaL_checktype(lua, 1, LUA_TTABLE);
-    protect_refuse(lua, 1);
-    int end = (int)lua_objlen(lua, 1) + 1;
-    int at = end;
-    switch (lua_gettop(lua)) {
-    case 2: break;
-    case 3: at = luaL_checkint(lua, 2); break;
-    default: return luaL_error(lua, "wrong number of arguments to 'insert'");
-    }
-    if (at > end) end = at;
-    for (int i = end; i > at; i--) {
-        sandbox_step(lua, sandbox_of(lua));
-        lua_rawgeti(lua, 1, i - 1);
-        lua_rawseti(lua, 1, i);
-    }
-    lua_rawseti(lua, 1, at);
-    return 0;
-}
-
-static int table_remove(lua_State *lua)
-{
-    luaL_checktype(lua, 1, LUA_TTABLE);
-    protect_refuse(lua, 1);
-    int end = (int)lua_objlen(lua, 1);
-    int at = luaL_optint(lua, 2, end);
-    if (at < 1 || at > end) return 0;
-    lua_rawgeti(lua, 1, at);
-    for (int i = at; i < end; i++) {
-        sandbox_step(lua, sandbox_of(lua));
-        lua_rawgeti(lua, 1, i + 1);
-        lua_rawseti(lua, 1, i);
-    }
-    lua_pushnil(lua);
-    lua_rawseti(lua, 1, end);
-    return 1;
-}
-
-/* Lua's own, which is obsolete and says so. */
-static int table_setn(lua_State *lua)
-{
-    return luaL_error(lua, "'setn' is obsolete");
-}
-
-void table_functions(lua_State *lua)
-{
-    static const luaL_Reg functions[] = {{"sort", table_sort},
-                                         {"insert", table_insert},
-                                         {"remove", table_remove},
-                                         {"setn", table_setn},
-                                         {NULL, NULL}};
-    luaL_register(lua, NULL, functions);
+    lua_pushcfunction(lua, table_sort);
+    lua_setfield(lua, -2, "sort");
 }

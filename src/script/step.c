@@ -1,6 +1,8 @@
 /* step: what functions in C do between two instructions of a script: they count, ask whether the
  * script may go on, and read its strings.
  */
+#include <stdlib.h>
+
 #include "script/sandbox_int.h"
 
 void sandbox_check(lua_State *lua)
@@ -18,6 +20,62 @@ void sandbox_charge(lua_State *lua, size_t bytes)
         s->stop = STOP_ASKED;
     }
     sandbox_check(lua);
+}
+
+#define WALK_BYTES 16384   /* from here on it is asked at once */
+#define WALK_STEP_BYTES 64 /* of a step */
+
+void sandbox_walk(lua_State *lua, size_t bytes)
+{
+    struct sandbox *s = sandbox_of(lua);
+    if (bytes >= WALK_BYTES) {
+        sandbox_charge(lua, bytes);
+        return;
+    }
+    s->steps += bytes / WALK_STEP_BYTES;
+    sandbox_step(lua, s);
+}
+
+size_t sandbox_room(const struct sandbox *s)
+{
+    return s->bytes_max > s->bytes ? s->bytes_max - s->bytes : 0;
+}
+
+void sandbox_no_memory(lua_State *lua)
+{
+    struct sandbox *s = sandbox_of(lua);
+    if (s->ops != NULL && s->stop == STOP_NOT) s->stop = STOP_MEMORY;
+    lua_pushliteral(lua, "not enough memory");
+    (void)lua_error(lua);
+    abort(); /* lua_error does not return; its declaration does not say so */
+}
+
+void sandbox_need(lua_State *lua, size_t bytes)
+{
+    struct sandbox *s = sandbox_of(lua);
+    if (bytes <= sandbox_room(s)) return;
+    lua_gc(lua, LUA_GCCOLLECT, 0); /* Lua does not by itself when there is no memory */
+    if (bytes > sandbox_room(s)) sandbox_no_memory(lua);
+}
+
+void sandbox_lenient(lua_State *lua, size_t bytes)
+{
+    struct sandbox *s = sandbox_of(lua);
+    sandbox_need(lua, bytes);
+    s->bytes += bytes;
+    s->is_lenient = true;
+    int status = lua_pcall(lua, 1, 1, 0);
+    s->is_lenient = false;
+    s->bytes -= bytes;
+    if (s->bytes > s->bytes_max) sandbox_no_memory(lua);
+    sandbox_check(lua);
+    if (status == 0) return;
+    if (lua_type(lua, -1) == LUA_TSTRING) {
+        luaL_where(lua, 1);
+        lua_insert(lua, -2);
+        lua_concat(lua, 2);
+    }
+    (void)lua_error(lua);
 }
 
 struct slice sandbox_string(lua_State *lua, int index)

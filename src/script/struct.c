@@ -65,6 +65,7 @@ static bool format_next(struct format *f, struct option *o)
 {
     while (*f->at != '\0') {
         char c = *f->at++;
+        sandbox_step(f->lua, sandbox_of(f->lua));
         *o = (struct option){.kind = c};
         switch (c) {
         case ' ': continue;
@@ -143,6 +144,7 @@ static size_t put_string(lua_State *lua, luaL_Buffer *b, int arg, const struct o
     struct slice text = sandbox_string(lua, arg);
     size_t len = o->kind == 'c' && o->bytes > 0 ? o->bytes : text.len;
     luaL_argcheck(lua, text.len >= len, arg, "string too short");
+    sandbox_walk(lua, len);
     luaL_addlstring(b, (const char *)text.data, len);
     if (o->kind == 's') {
         luaL_addchar(b, '\0');
@@ -243,6 +245,7 @@ static size_t get_option(lua_State *lua, const struct format *f, struct option *
     case 's':
         end = memchr(p, '\0', data.len - at);
         if (end == NULL) luaL_error(lua, "unfinished string in data");
+        sandbox_walk(lua, (size_t)(end - p));
         lua_pushlstring(lua, (const char *)p, (size_t)(end - p));
         o->bytes = (size_t)(end - p) + 1;
         break;
