@@ -92,7 +92,7 @@ static void a_command_that_does_not_exist_is_named(void **state)
     eval("-ERR Unknown Redis command called from script: 'XADDX'",
          "return redis.pcall('XADDX', 'a')");
     eval("-ERR Unknown Redis command called from script: 'OBJECT|A??B' script: *",
-         "redis.call('OBJECT', 'A\r\nB')");
+         "redis.call('OBJECT', 'A\\r\\nB')");
     eval("ERR Unknown Redis command called from script: 'X'",
          "local ok, e = pcall(redis.call, 'X') return e");
     expect(c, "lib", "FUNCTION LOAD %s",
@@ -470,6 +470,8 @@ static const char *const greedy[] = {
     "local t = {1} for i = 1, 60 do t = {t, t} end return #cjson.encode(t)",
     "local t = {('x'):rep(1e6)} for i = 1, 90 do t[i] = t[1] end return #cmsgpack.pack(t)",
     "local s = ('[],'):rep(4e6) .. '1' return #cjson.decode('[' .. s .. ']')",
+    "local one = '{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1},' "
+    "return #cjson.decode('[' .. one:rep(175000) .. '1]')",
     "return #string.rep('ab', 2e7)",
     "return #string.rep('ab', 2e9)",
     "local t = {('x'):rep(1e6)} for i = 1, 90 do t[i] = t[1] end return #table.concat(t)",
@@ -499,8 +501,8 @@ static void what_libraries_take_counts_as_memory(void **state)
     free(big);
     eval(":6000", "cjson.encode_sparse_array(true, 0, 0) local t = {} t[1000] = cjson.null "
                   "return #cjson.encode(t) + 999");
-    eval("{'2':1,'50':2}",
-         "cjson.encode_sparse_array(true) return cjson.encode({[2] = 1, [50] = 2})");
+    eval("-ERR*excessively sparse*", "return cjson.encode({[1e9] = 1})");
+    eval("{'50':2}", "cjson.encode_sparse_array(true) return cjson.encode({[50] = 2})");
 }
 
 static void the_server_stops_while_a_script_runs(void **state)
@@ -667,6 +669,39 @@ static void known_faults_do_not_end_the_server(void **state)
     }
 }
 
+/* A script that logs in a loop: so many lines a second, and a line that says how many more. */
+static void lines_of_scripts_are_limited(void **state)
+{
+    eval("(nil)", "for i = 1, 1000 do redis.log(redis.LOG_WARNING, 'flood ' .. i) end "
+                  "for i = 1, 1000 do redis.log(redis.LOG_DEBUG, 'unseen') end");
+    assert_true(testserver_has_logged(server, "script: flood 1"));
+    /* The script's time limit is five seconds. */
+    assert_false(testserver_has_logged(server, "script: flood 1000"));
+    long begin = testserver_now_ms();
+    while (!testserver_has_logged(server, "lines of redis.log were left out")) {
+        assert_true(testserver_now_ms() - begin < 20000);
+        testserver_pause();
+    }
+}
+
+static void flags_of_other_servers_are_taken(void **state)
+{
+    eval("ok", "#!lua flags=allow-key-locking\nreturn 'ok'");
+    eval("ok", "#!lua flags=allow-undeclared-keys,disable-atomicity,allow-oom\nreturn 'ok'");
+    eval("-ERR Write commands are not allowed*",
+         "#!lua flags=allow-key-locking,no-writes\nreturn redis.call('set', 'a', 1)");
+    eval("-ERR Unexpected flag in script shebang: allow-everything",
+         "#!lua flags=allow-key-locking,allow-everything\nreturn 'ok'");
+    expect(c, "lib", "FUNCTION LOAD %s",
+           "#!lua name=lib\nredis.register_function{function_name='f', "
+           "callback=function() return 1 end, flags={'allow-key-locking', 'no-writes'}}");
+    expect(c, ":1", "FCALL_RO f 0");
+    expect(c, "-ERR*unknown flag given*", "FUNCTION LOAD %s",
+           "#!lua name=x\nredis.register_function{function_name='g', "
+           "callback=function() return 1 end, flags={'allow-everything'}}");
+    expect(c, "+OK", "FUNCTION FLUSH");
+}
+
 /* ---- functions ------------------------------------------------------------------------------- */
 
 #define LIBRARY                                                                                    \
@@ -827,6 +862,8 @@ int main(void)
         TEST(names_that_do_harm_are_not_there),
         TEST(what_scripts_share_cannot_be_changed),
         TEST(known_faults_do_not_end_the_server),
+        TEST(lines_of_scripts_are_limited),
+        TEST(flags_of_other_servers_are_taken),
         TEST(functions_are_kept_and_run),
         TEST(libraries_are_dumped_and_restored),
         TEST(a_library_is_whole_after_it_has_left_memory),

@@ -90,16 +90,21 @@ static void line_write(enum log_level level, const struct log_field *fields, siz
     (void)ignored;
 }
 
+bool log_shows(enum log_level level)
+{
+    const struct log_sink *sink = host_mine->log;
+    if (sink != NULL) return level >= sink->least && sink->line != NULL;
+    return level >= __atomic_load_n(&log_least, __ATOMIC_RELAXED);
+}
+
 __attribute__((format(printf, 4, 0))) static void line_of(enum log_level level,
                                                           const struct log_field *fields,
                                                           size_t count, const char *format,
                                                           va_list args)
 {
     const struct log_sink *sink = host_mine->log;
-    enum log_level least = sink != NULL ? sink->least
-                                        : __atomic_load_n(&log_least, __ATOMIC_RELAXED);
     char text[LOG_TEXT_BYTES];
-    if (level < least || (sink != NULL && sink->line == NULL)) return;
+    if (!log_shows(level)) return;
     vsnprintf(text, sizeof text, format, args);
     if (sink != NULL) {
         sink->line(sink->arg, level, text);

@@ -32,6 +32,8 @@ ERR_MUST_USE enum err log_reopen(struct error *e);
 void log_set_level(enum log_level level);
 /* From the next line on. */
 void log_set_format(enum log_format format);
+/* Is a line of this level written? */
+bool log_shows(enum log_level level);
 /* Do lines go to a file that log_open opened? */
 bool log_has_file(void);
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

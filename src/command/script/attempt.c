@@ -44,8 +44,8 @@ static bool on_may(void *arg, struct slice *argv, size_t argc, bool *is_known)
 
 static void on_log(void *arg, int level, struct slice text)
 {
-    (void)arg;
-    script_log(level, text);
+    const struct attempt *a = arg;
+    script_log(a->rq->env->scripts, level, text);
 }
 
 static bool on_goes_on(void *arg, size_t bytes)

@@ -237,12 +237,25 @@ void calling_tell(struct calling *c, bool has_happened)
     c->first = c->newest = NULL;
 }
 
-void script_log(int level, struct slice text)
+static void tell_left_out(size_t count)
+{
+    if (count > 0) log_warning("scripts: %zu lines of redis.log were left out", count);
+}
+
+void script_log(struct scripts *x, int level, struct slice text)
 {
     static const enum log_level levels[] = {LOG_LEVEL_DEBUG, LOG_LEVEL_VERBOSE, LOG_LEVEL_NOTICE,
                                             LOG_LEVEL_WARNING};
     char line[LOG_BYTES_MAX];
+    size_t left_out = 0;
+    if (!log_shows(levels[level]) || !log_limit_take(&x->log_limit, &left_out)) return;
+    tell_left_out(left_out);
     size_t len = text.len < sizeof line ? text.len : sizeof line;
     for (size_t i = 0; i < len; i++) line[i] = text.data[i] < ' ' ? ' ' : (char)text.data[i];
     log_line(levels[level], "script: %.*s", (int)len, line);
+}
+
+void script_log_tick(struct scripts *x)
+{
+    tell_left_out(log_limit_tell(&x->log_limit));
 }

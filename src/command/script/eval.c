@@ -226,6 +226,7 @@ static void open_scripts(struct env *env)
     htab_init(&x->by_sha);
     htab_init(&x->by_text);
     env->scripts = x;
+    log_limit_init(&x->log_limit, SCRIPT_LOG_LINES);
     libraries_open(x);
     if (env->settings.script_time_ms == 0) env->settings.script_time_ms = 5000;
     if (env->settings.script_memory_max == 0) env->settings.script_memory_max = 64u << 20;
@@ -240,6 +241,8 @@ static void close_scripts(struct env *env)
     htab_fini(&x->by_sha);
     htab_fini(&x->by_text);
     sandbox_free(x->sandbox);
+    script_log_tick(x);
+    log_limit_fini(&x->log_limit);
     mem_free(x);
     env->scripts = NULL;
 }
@@ -250,5 +253,10 @@ static bool turn_scripts(struct env *env)
     return false;
 }
 
+static void tick_scripts(struct env *env)
+{
+    script_log_tick(env->scripts);
+}
+
 const struct feature script_feature = {
-    .open = open_scripts, .close = close_scripts, .turn = turn_scripts};
+    .open = open_scripts, .close = close_scripts, .turn = turn_scripts, .tick = tick_scripts};

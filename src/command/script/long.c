@@ -180,8 +180,8 @@ static bool on_may(void *arg, struct slice *argv, size_t argc, bool *is_known)
 
 static void on_log(void *arg, int level, struct slice text)
 {
-    (void)arg;
-    script_log(level, text);
+    const struct long_run *run = arg;
+    script_log(run->scripts, level, text);
 }
 
 static const struct sandbox_ops long_ops = {

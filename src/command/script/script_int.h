@@ -11,6 +11,7 @@
 
 #include "base/htab.h"
 #include "base/list.h"
+#include "base/log_limit.h"
 #include "request/args.h"
 #include "request/keys.h"
 #include "script/sandbox.h"
@@ -26,6 +27,8 @@
 /* Scripts that are kept; those that were not used for longest are forgotten first. */
 #define SCRIPTS_MAX 10000
 #define SCRIPTS_BYTES_MAX (32u << 20)
+/* Lines of redis.log in a second, of all scripts. */
+#define SCRIPT_LOG_LINES 100
 
 struct worker;
 struct long_run;
@@ -56,6 +59,7 @@ struct scripts {
     struct worker *worker;       /* owned: threads of long runs; NULL = none yet */
     struct long_run *runs;       /* circular list; NULL = none */
     struct libraries *libraries; /* owned: library.c */
+    struct log_limit log_limit;  /* of redis.log */
     uint64_t calls, long_calls,
         conflicts; /* scripts begun; those that became long; of these, commits refused */
 };
@@ -131,11 +135,13 @@ ERR_MUST_USE enum err calling_run(struct calling *c, const struct slice *argv, s
                                   int proto, struct buf *reply);
 /* redis.acl_check_cmd. */
 bool calling_may(struct calling *c, struct slice *argv, size_t argc, bool *is_known);
-/* The script is over: its commands are told of with its own (observe.h), and, if they have happened,
- * to the audit trail. The arena must live as long as the request. */
+/* The script is over: its commands are told of with its own (observe.h), and, if they have
+ * happened, to the audit trail. The arena must live as long as the request. */
 void calling_tell(struct calling *c, bool has_happened);
-/* redis.log. */
-void script_log(int level, struct slice text);
+/* redis.log; any thread. */
+void script_log(struct scripts *x, int level, struct slice text);
+/* Now and then: tells of lines that were left out. */
+void script_log_tick(struct scripts *x);
 
 /* ---- attempt.c ---- */
 
