@@ -173,7 +173,9 @@ static int math_randomseed(lua_State *lua)
     struct sandbox *s = sandbox_of(lua);
     struct rng rng;
     double seed = luaL_checknumber(lua, 1);
-    rng_init(&rng, (uint64_t)(int64_t)seed);
+    uint64_t bits = 0;
+    memcpy(&bits, &seed, sizeof bits); /* any number is a seed */
+    rng_init(&rng, bits);
     s->random[0] = rng_next(&rng) | 1;
     s->random[1] = rng_next(&rng);
     return 0;

@@ -4,12 +4,26 @@
 const char *const script_flag_names[SCRIPT_FLAGS + 1] = {
     "no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys", NULL};
 
-unsigned script_flag_of(struct slice name)
+/* Flags that mean nothing here, as a script may run any command over any key of its user's, alone
+ * or beside others: of Upstash, Dragonfly and Valkey. */
+static const char *const without_effect[] = {
+    "allow-key-locking",     /* Upstash: locks the keys of EVAL, not the whole database */
+    "allow-undeclared-keys", /* Dragonfly: keys that EVAL does not name */
+    "disable-atomicity",     /* Dragonfly: others may run between its commands */
+    NULL};
+
+bool script_flag_add(struct slice name, unsigned *flags)
 {
     for (unsigned i = 0; i < SCRIPT_FLAGS; i++) {
-        if (slice_eq(name, slice_str(script_flag_names[i]))) return 1u << i;
+        if (slice_eq(name, slice_str(script_flag_names[i]))) {
+            *flags |= 1u << i;
+            return true;
+        }
     }
-    return 0;
+    for (const char *const *known = without_effect; *known != NULL; known++) {
+        if (slice_eq(name, slice_str(*known))) return true;
+    }
+    return false;
 }
 
 /* Takes what is before the next `end` off *text. */
@@ -27,12 +41,10 @@ static enum err read_flags(struct slice words, unsigned *flags, struct error *e)
 {
     while (words.len > 0) {
         struct slice word = take_until(&words, ',');
-        unsigned flag = script_flag_of(word);
-        if (flag == 0) {
+        if (!script_flag_add(word, flags)) {
             return error_set(e, ERR_SYNTAX, "Unexpected flag in script shebang: %.*s",
                              (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
         }
-        *flags |= flag;
     }
     return OK;
 }

@@ -2,6 +2,7 @@
  * A table whose keys are 1 to n is an array, any other a map; what is nested deeper than 16 is nil,
  * as there. Extensions, which Lua has no value for, are an error.
  */
+#include <limits.h>
 #include <math.h>
 
 #include "codec/pack.h"
@@ -168,6 +169,13 @@ static void read_value(struct reading *r, int depth)
     }
 }
 
+/* For an error: any number has an int that it is shown as. */
+static int shown(lua_Number n)
+{
+    if (!(n > INT_MIN)) return INT_MIN;
+    return n < INT_MAX ? (int)n : INT_MAX;
+}
+
 /* At most `limit` values from the offset on; with_offset: where it ended comes first, -1 at the
  * end. */
 static int unpack(lua_State *lua, lua_Number limit, lua_Number offset, bool with_offset)
@@ -175,10 +183,10 @@ static int unpack(lua_State *lua, lua_Number limit, lua_Number offset, bool with
     struct slice text = sandbox_string(lua, 1);
     if (!(limit >= 0) || !(offset >= 0)) {
         return luaL_error(lua, "Invalid request to unpack with offset of %d and limit of %d.",
-                          (int)offset, (int)limit);
+                          shown(offset), shown(limit));
     }
     if (offset > (lua_Number)text.len) {
-        return luaL_error(lua, "Start offset %d greater than input length %d.", (int)offset,
+        return luaL_error(lua, "Start offset %d greater than input length %d.", shown(offset),
                           (int)text.len);
     }
     struct reading r = {.lua = lua, .at = text.data + (size_t)offset, .end = text.data + text.len};

@@ -229,10 +229,9 @@ static unsigned take_flags(lua_State *lua)
     for (int i = 1;; i++) {
         lua_rawgeti(lua, -1, i);
         if (lua_isnil(lua, -1)) break;
-        unsigned flag = lua_type(lua, -1) == LUA_TSTRING ? script_flag_of(sandbox_string(lua, -1))
-                                                         : 0;
-        if (flag == 0) raise(lua, "ERR unknown flag given");
-        flags |= flag;
+        if (lua_type(lua, -1) != LUA_TSTRING || !script_flag_add(sandbox_string(lua, -1), &flags)) {
+            raise(lua, "ERR unknown flag given");
+        }
         lua_pop(lua, 1);
     }
     lua_pop(lua, 2);

@@ -68,8 +68,9 @@ enum script_flag {
 
 /* The names of flags as Redis has them, NULL-ended, by bit. */
 extern const char *const script_flag_names[SCRIPT_FLAGS + 1];
-/* The bit of a name; 0: there is no such flag. */
-unsigned script_flag_of(struct slice name);
+/* Sets the bit of a flag, if it has one: other servers have flags by which a script promises or
+ * allows what needs no promise here. False: there is no such flag. */
+bool script_flag_add(struct slice name, unsigned *flags);
 
 /* First line of a script, "#!lua name=... flags=a,b", if it has one. */
 struct script_head {

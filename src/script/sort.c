@@ -1,5 +1,5 @@
-/* sort: table.sort as Lua has it, but that it refuses tables which scripts share, and that one which
- * takes long is noticed (sandbox.h): comparing strings is C, between two instructions of the
+/* sort: table.sort as Lua has it, but that it refuses tables which scripts share, and that one
+ * which takes long is noticed (sandbox.h): comparing strings is C, between two instructions of the
  * script.
  */
 #include "script/sandbox_int.h"

@@ -67,7 +67,11 @@ void sandbox_lenient(lua_State *lua, size_t bytes)
     int status = lua_pcall(lua, 1, 1, 0);
     s->is_lenient = false;
     s->bytes -= bytes;
-    if (s->bytes > s->bytes_max) sandbox_no_memory(lua);
+    if (s->bytes > s->bytes_max) {
+        lua_settop(lua, 0); /* what it made is let go */
+        lua_gc(lua, LUA_GCCOLLECT, 0);
+        sandbox_no_memory(lua);
+    }
     sandbox_check(lua);
     if (status == 0) return;
     if (lua_type(lua, -1) == LUA_TSTRING) {
