@@ -83,7 +83,7 @@ static size_t holes_weigh(const struct weighing *x, double greatest, double keys
 {
     bool is_sparse = x->ratio > 0 && greatest > keys * x->ratio && greatest > x->safe_max;
     if (is_sparse || greatest <= keys) return 0;
-    if (greatest - keys > (double)(x->left / NULL_BYTES)) return x->left + 1;
+    if (greatest - keys > (double)x->left / NULL_BYTES) return x->left + 1;
     return (size_t)(greatest - keys) * NULL_BYTES;
 }
 

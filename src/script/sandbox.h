@@ -7,10 +7,13 @@
  * 2. What is shared by scripts cannot be changed by one: libraries and globals are seen through
  * empty
  *    tables that refuse writes (protect.c). So a script finds what the one before it found.
- * 3. Memory is counted and has a limit; what is above it ends the script.
- * 4. A script that must end ends: `goes_on` is asked every SANDBOX_STEPS instructions, and by those
- *    functions in C that may take long (pattern.c, sort.c). When it says no, pcall, xpcall and
- *    coroutine.resume do not catch what is raised.
+ * 3. Memory is counted and has a limit; what is above it ends the script. That of functions in C
+ *    which is none of Lua's counts too (json.c, msgpack.c).
+ * 4. A script that must end ends: `goes_on` is asked every SANDBOX_STEPS instructions, when
+ *    coroutines are resumed (each has a count of its own), after each megabyte that was allocated,
+ *    and by those functions in C that may take long (step.c). No code of the script runs where Lua
+ *    has its count hook switched off (catch.c). When the answer is no it is not asked again, and
+ *    pcall, xpcall and coroutine.resume do not catch what is raised.
  *
  * Whoever holds it owns all of it; it may go from one thread to another between two calls.
  */
