@@ -227,6 +227,37 @@ static void the_oldest_scripts_are_forgotten(void **state)
     expect(c, "+OK", "SCRIPT FLUSH");
 }
 
+/* What was compiled of them is let go before there is no memory for another one. */
+static void many_scripts_leave_memory_for_others(void **state)
+{
+    char *script = malloc(20000);
+    for (int i = 0; i < 1500; i++) {
+        int len = snprintf(script, 20000, "local t = {} ");
+        for (int k = 0; k < 300; k++) {
+            len += snprintf(script + len, 20000 - (size_t)len, "t[%d] = %d ", k, i);
+        }
+        snprintf(script + len, 20000 - (size_t)len, "return t[7]");
+        char wanted[16];
+        snprintf(wanted, sizeof wanted, ":%d", i);
+        expect(c, wanted, "EVAL %s 0", script);
+    }
+    free(script);
+    expect(c, "+OK", "SCRIPT FLUSH");
+}
+
+/* One that a turn's memory is too small for is compiled by a thread. */
+static void a_script_as_large_as_may_be_runs(void **state)
+{
+    char *script = malloc(1 << 20);
+    size_t len = 0;
+    for (int i = 0; len < 1000000; i++) {
+        len += (size_t)sprintf(script + len, "KEYS[%d] = '%d' ", i, i);
+    }
+    snprintf(script + len, (1 << 20) - len, "return #KEYS[77]");
+    expect(c, ":2", "EVAL %s 0", script);
+    free(script);
+}
+
 static void a_script_that_is_too_large_is_refused(void **state)
 {
     size_t len = (1 << 20) + 1;
@@ -844,6 +875,8 @@ int main(void)
         TEST(each_command_of_a_script_is_asked_for),
         TEST(scripts_are_known_by_their_sha1),
         TEST(the_oldest_scripts_are_forgotten),
+        TEST(many_scripts_leave_memory_for_others),
+        TEST(a_script_as_large_as_may_be_runs),
         TEST(a_script_that_is_too_large_is_refused),
         TEST(a_long_script_is_one_transaction_too),
         TEST(a_long_script_undoes_what_failed),

@@ -59,6 +59,11 @@ size_t sandbox_bytes(const struct sandbox *s)
     return s->bytes;
 }
 
+void sandbox_collect(struct sandbox *s)
+{
+    lua_gc(s->lua, LUA_GCCOLLECT, 0);
+}
+
 bool sandbox_is_spent(const struct sandbox *s)
 {
     return s->is_spent;
@@ -103,6 +108,7 @@ struct source {
     struct slice code;
     const char *name;
     bool is_read;
+    bool is_starved; /* there was no memory to compile it */
     int ref;
 };
 
@@ -115,13 +121,21 @@ static const char *read_source(lua_State *lua, void *arg, size_t *len)
     return (const char *)s->code.data;
 }
 
+/* The function on top. */
+static void load_source(lua_State *lua, struct source *s)
+{
+    if (s->code.len > 0 && s->code.data[0] == LUA_SIGNATURE[0]) {
+        luaL_error(lua, "bytecode is refused");
+    }
+    int status = lua_load(lua, read_source, s, s->name);
+    s->is_starved = status == LUA_ERRMEM;
+    if (status != 0) (void)lua_error(lua);
+}
+
 static int compile(lua_State *lua)
 {
     struct source *s = lua_touserdata(lua, 1);
-    if (s->code.len > 0 && s->code.data[0] == LUA_SIGNATURE[0]) {
-        return luaL_error(lua, "bytecode is refused");
-    }
-    if (lua_load(lua, read_source, s, s->name) != 0) return lua_error(lua);
+    load_source(lua, s);
     s->ref = luaL_ref(lua, LUA_REGISTRYINDEX);
     return 0;
 }
@@ -141,6 +155,7 @@ enum err sandbox_compile(struct sandbox *s, struct slice code, int *ref, struct 
 {
     struct source source = {.code = code, .name = "@user_script"};
     int status = lua_cpcall(s->lua, compile, &source);
+    if (source.is_starved) status = LUA_ERRMEM;
     if (status != 0) return said(s, status, "Error compiling script (new function)", e);
     *ref = source.ref;
     return OK;
@@ -156,13 +171,7 @@ void sandbox_release(struct sandbox *s, int ref)
 static int load_library(lua_State *lua)
 {
     struct source *source = lua_touserdata(lua, 1);
-    if (source->code.len > 0 && source->code.data[0] == LUA_SIGNATURE[0]) {
-        return luaL_error(lua, "bytecode is refused");
-    }
-    if (lua_load(lua, read_source, source, source->name) != 0) {
-        source->ref = LUA_NOREF;
-        return lua_error(lua);
-    }
+    load_source(lua, source);
     source->ref = LUA_REFNIL;
     lua_pushcfunction(lua, error_handler);
     lua_insert(lua, -2);
@@ -174,6 +183,7 @@ static int load_library(lua_State *lua)
 static enum err load_said(struct sandbox *s, const struct source *source, int status,
                           struct error *e)
 {
+    if (source->is_starved) status = LUA_ERRMEM;
     if (source->ref == LUA_NOREF) return said(s, status, "Error compiling function", e);
     if (s->stop != STOP_NOT || status == LUA_ERRMEM) {
         (void)error_set(e, ERR_LIMIT, "the library takes too long or too much memory to load");

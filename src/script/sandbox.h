@@ -93,6 +93,8 @@ void sandbox_free(struct sandbox *s);
 void sandbox_set_memory(struct sandbox *s, size_t memory_max);
 /* Bytes that it has. */
 size_t sandbox_bytes(const struct sandbox *s);
+/* Lets all go that no script can come to any more. */
+void sandbox_collect(struct sandbox *s);
 /* It was changed in a way that the next script would find: make another one. */
 bool sandbox_is_spent(const struct sandbox *s);
 

@@ -169,7 +169,8 @@ enum err script_attempt(struct request *rq, const struct program *p, struct exec
                                 .proto = rq->w->proto};
     enum err r = scripts_sandbox(x, &rq->error);
     if (r == OK) r = program_compile(x, p, &call.ref, &rq->error);
-    if (r != OK) return r;
+    *is_long = r == ERR_LIMIT && rq->overlay == NULL; /* a thread has more memory */
+    if (r != OK) return *is_long ? OK : r;
     if (rq->overlay == NULL) a.own = engine_begin(rq->env->db->engine, rq->arena);
     calling_init(&a.calling, rq, rq->arena, a.own != NULL ? a.own : rq->overlay);
     if (a.own != NULL) a.calling.messages = exec_messages_new(rq->arena, counts);

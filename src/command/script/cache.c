@@ -98,9 +98,17 @@ void scripts_forget(struct scripts *x)
     while (x->newest.next != &x->newest) script_forget(x, x->newest.next);
 }
 
+/* Compiled scripts stay there. Is enough left for another one to be compiled and run? */
+static bool has_room(struct sandbox *s)
+{
+    if (sandbox_bytes(s) <= COMPILED_BYTES_MAX) return true;
+    sandbox_collect(s); /* most of it may be what the last one left */
+    return sandbox_bytes(s) <= COMPILED_BYTES_MAX;
+}
+
 enum err scripts_sandbox(struct scripts *x, struct error *e)
 {
-    if (x->sandbox != NULL && !sandbox_is_spent(x->sandbox)) return OK;
+    if (x->sandbox != NULL && !sandbox_is_spent(x->sandbox) && has_room(x->sandbox)) return OK;
     sandbox_free(x->sandbox);
     x->sandbox_number++;
     x->sandbox = sandbox_new(SHORT_MEMORY_BYTES);

@@ -20,6 +20,8 @@
 #define SHORT_US 2000
 #define SHORT_IN_EXEC_US 40000
 #define SHORT_MEMORY_BYTES (8u << 20)
+/* Of which compiled scripts take so much before all are compiled anew as they are needed. */
+#define COMPILED_BYTES_MAX (SHORT_MEMORY_BYTES / 4 * 3)
 /* What it does in C at once, in that turn. */
 #define SHORT_CHARGE_BYTES (256u << 10)
 /* Commands of one script: it is committed in one turn. */
@@ -87,9 +89,10 @@ ERR_MUST_USE enum err script_add(struct scripts *x, struct slice code, struct sc
                                  struct error *e);
 void script_forget(struct scripts *x, struct script *s);
 void scripts_forget(struct scripts *x);
-/* The sandbox of the loop; another one when the last was changed by a script. ERR_NOMEM. */
+/* The sandbox of the loop; another one when the last was changed by a script, or when what was
+ * compiled takes too much of its memory. ERR_NOMEM. */
 ERR_MUST_USE enum err scripts_sandbox(struct scripts *x, struct error *e);
-/* The program's function in it. ERR_SYNTAX. */
+/* The program's function in it. ERR_SYNTAX; ERR_LIMIT: it has no memory for that. */
 ERR_MUST_USE enum err program_compile(struct scripts *x, const struct program *p, int *ref,
                                       struct error *e);
 
