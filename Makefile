@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check analyze docs bench demo fuzz crash export sim late abandon clients model mutants cluster test-cluster deps test-deps \
+LIVE_GOALS := run test check analyze docs bench demo fuzz crash export sim late turns abandon clients model mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
@@ -156,7 +156,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 
 # ---- for people -------------------------------------------------------------------------------------
 
-.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late
+.PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
 .PHONY: deb deb-deps package-test uninstall
 .PHONY: analyze clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
@@ -221,6 +221,10 @@ export: test-deps ## a million entries (ENTRIES) through tupledctl export and im
 sim: test-deps ## long simulation: tests/sim for SIM_SECONDS (600)
 	@$(PMAKE) test-build
 	@TUPLED_LONG=1 TEST_TIMEOUT=$$((SIM_SECONDS + 300)) tests/run.sh sim
+
+turns: test-deps ## redis-tests with the bounds of a turn of the loop, on a machine that has nothing else to do
+	@$(PMAKE) test-build
+	@TUPLED_STRICT_TURNS=1 tests/run.sh redis
 
 late: test-deps ## redis-tests against a server whose journal and store are late (tests/late)
 	@$(PMAKE) test-build

@@ -55,6 +55,11 @@ bool testserver_try_again(struct testserver *s, const char *text);
 /* testserver_stop if it runs, and remove its scratch directory. s may be NULL. */
 void testserver_free(struct testserver *s);
 
+/* Are turns of the loop measured on a machine that has nothing else to do? */
+bool testserver_is_strict(void);
+/* The bound of a turn: of so much there, else of several times as much. */
+long long testserver_turn_usec(long long usec);
+
 bool testserver_is_running(const struct testserver *s);
 /* 0 when it listens on a Unix socket or for TLS alone. */
 int testserver_port(const struct testserver *s);

@@ -99,6 +99,9 @@ static void everybody_hears_every_change_in_order(void **state)
         say(c, "KV.SET ['m',%u] '%u'", n % 100, n);
         if (n % 50 != 0) continue;
         expect_many(c, 50, "@");
+        /* None is so slow that it gets less than every change. */
+        for (int i = 2; i < CROWD && n % 200 == 0; i++) read_until(&crowd[i], n);
+        if (n > half && n % 200 == 0) read_until(&late, n);
         if (n != half) continue;
         listen_to(&late, "SUBSCRIBE kv:prefix:['m']");
         leave(&crowd[0]);                               /* with what it has not read */
@@ -246,7 +249,7 @@ static void who_holds_too_much_is_closed(void **state)
         say(c, "KV.SET ['m',0,%u,'%s'] '%u'", n, part, n);
         if (n % 50 != 0) continue;
         expect_many(c, 50, "@");
-        listener_read(&reader, 0);
+        read_until(&reader, n); /* it is never behind by much */
     }
     read_until(&reader, keys);
     assert_int_equal(reader.told, keys);

@@ -90,7 +90,7 @@ try() { # <name> <file> <old> <new> <tests...>
         local is_caught=
         for test in "$@"; do
             kind=${test%% *} part=${test#* }
-            if ! TEST_TIMEOUT=${TEST_TIMEOUT:-120} tests/run.sh "$kind" -- "$part" >run.log 2>&1; then
+            if ! TUPLED_STRICT_TURNS=1 TEST_TIMEOUT=${TEST_TIMEOUT:-120} tests/run.sh "$kind" -- "$part" >run.log 2>&1; then
                 is_caught=$test
                 break
             fi
