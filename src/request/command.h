@@ -178,6 +178,7 @@ struct env_stats {
     uint64_t reads, writes, hits, misses, protocol_errors;
     uint64_t expired_before; /* engine_expired_count when the statistics were reset */
     uint64_t evicted_clients;
+    uint64_t decoded_aside; /* long values, by a thread (long_words.c) */
     uint64_t decoded_ahead; /* keys and values of commands that were decoded before they were run */
     int64_t turn_max_us;    /* processor time of the longest turn of the loop */
 };

@@ -75,6 +75,7 @@ static struct long_word *word_begin(struct request *rq, struct slice word)
     x->next = rq->client->long_words;
     rq->client->long_words = x;
     worker_post(w, &x->job);
+    rq->env->stats.decoded_aside++;
     return x;
 }
 

@@ -220,15 +220,17 @@ static void write_stats(struct request *rq, struct buf *out)
                "unexpected_error_replies:0\r\ntotal_error_replies:%llu\r\n"
                "protocol_errors:%llu\r\ntotal_reads_processed:%llu\r\n"
                "total_writes_processed:%llu\r\ndecoded_ahead:%llu\r\n"
+               "values_decoded_aside:%llu\r\n"
                "rendered_when_sent:%llu\r\n"
                "io_threaded_reads_processed:%llu\r\n"
                "io_threaded_writes_processed:%llu\r\nloop_turns:%llu\r\n"
                "loop_turn_max_usec:%lld\r\nclient_wait_max_usec:%lld\r\n"
                "connection_looks:%llu\r\n",
                tracked.keys, tracked.items, tracked.prefixes, u(s->errors), u(s->protocol_errors),
-               u(s->reads), u(s->writes), u(s->decoded_ahead), u(s->net.drafts_written),
-               u(s->net.helped_reads), u(s->net.helped_writes), u(s->net.turns),
-               (long long)s->turn_max_us, (long long)s->net.wait_max_us, u(s->net.looks));
+               u(s->reads), u(s->writes), u(s->decoded_ahead), u(s->decoded_aside),
+               u(s->net.drafts_written), u(s->net.helped_reads), u(s->net.helped_writes),
+               u(s->net.turns), (long long)s->turn_max_us, (long long)s->net.wait_max_us,
+               u(s->net.looks));
     const struct access_log *log = env->access_log;
     buf_printf(
         out,
