@@ -156,8 +156,9 @@ struct scan_range {
     struct row_filter *filter; /* NULL = every row; values are read for it, also without with_values
                                 */
     /* Of whoever may pass only so many rows, with several scans: what is passed and not returned is
-     * taken off, SCAN_WORK_ROW for a row, SCAN_WORK_GONE for one that memory alone knows, as deleted.
-     * ERR_LIMIT when none is left. NULL = any number. Borrowed until the scan is closed. */
+     * taken off, SCAN_WORK_ROW for a row, SCAN_WORK_GONE for one that memory alone knows, as
+     * deleted. ERR_LIMIT when none is left. NULL = any number. Borrowed until the scan is closed.
+     * */
     size_t *work_left;
 };
 

@@ -3,10 +3,7 @@
  * the worker, before and after to the loop thread. `wake` is called from the worker's thread when a
  * job is ready to be collected, and must be safe there.
  *
- * A job that takes long calls sched_yield() every few dozen microseconds. Since Linux 6.6 a thread
- * that runs is not interrupted by one that wakes before its slice is over, which is seen at the
- * next tick, up to 4 ms later, however nice it is: where there are fewer processors than such
- * threads, the loop, or a client, would wait for that long.
+ * A job that takes long calls give_way() every few dozen microseconds (base/give_way.h).
  *
  * With 0 threads nothing runs by itself: worker_poll runs the queue, one job a call, so that the
  * simulation decides when (tests/sim). With `pick` it also decides which: jobs overtake each other,

@@ -33,6 +33,7 @@ void host_init(struct host *h)
 
 void host_fini(struct host *h)
 {
+    if (h->loop_stat > 0) close(h->loop_stat);
     free(h->fds);
     free(h->trace.moves);
     pthread_mutex_destroy(&h->trace.lock);

@@ -67,6 +67,7 @@ struct host {
     int64_t fake_ms, step_us;          /* atomic; base/clock.h */
     const struct log_sink *log;        /* borrowed; NULL = as log_open said */
     const struct file_observer *files; /* borrowed; tests only; NULL = nobody */
+    int loop_stat; /* atomic; descriptor, owned: base/give_way.h; not above 0 = none */
 
     /* Called once, by the thread that found it, perhaps with locks held; why() says why. It must
      * not wait for anybody. NULL = the process ends. */

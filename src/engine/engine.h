@@ -236,8 +236,8 @@ ERR_MUST_USE enum err engine_get(struct engine *g, struct overlay *o, struct sli
 bool engine_database_next(struct engine *g, const struct overlay *o, uint32_t from, uint16_t *out);
 /* Transaction time of what is evaluated now. */
 int64_t engine_time_ms(struct engine *g);
-/* What of a stored value counts against value_bytes_max: of bytes and text that are all of it, their own
- * bytes, as the client sent them. */
+/* What of a stored value counts against value_bytes_max: of bytes and text that are all of it,
+ * their own bytes, as the client sent them. */
 size_t engine_value_bytes(struct slice value);
 bool engine_is_expired(const struct entry *entry, int64_t now_ms);
 

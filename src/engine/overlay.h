@@ -12,8 +12,8 @@
 #include "base/sparse.h"
 #include "engine/engine_int.h"
 
-/* Rows that the scans of one EXEC may pass, whether they are told or not: it runs in one turn of the
- * loop. */
+/* Rows that the scans of one EXEC may pass, whether they are told or not: it runs in one turn of
+ * the loop. */
 #define OVERLAY_ROWS_MAX 100000
 /* So many are looked at one by one, without a table. */
 #define OVERLAY_LINEAR_MAX 8

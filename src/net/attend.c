@@ -1,16 +1,16 @@
-/* attend: which connections are looked at (protocol->check), and when. A wheel of SLOTS lists, one for
- * each tenth of a second to come: a connection is in the list of the time at which it wants to be
- * looked at. What is idle costs nothing but a look every few seconds, and few are looked at in one
- * turn, however many there are.
+/* attend: which connections are looked at (protocol->check), and when. A wheel of SLOTS lists, one
+ * for each tenth of a second to come: a connection is in the list of the time at which it wants to
+ * be looked at. What is idle costs nothing but a look every few seconds, and few are looked at in
+ * one turn, however many there are.
  *
- *   a request came, or something was written  -> within SOON of now (conn_attend)
+ *   a request came, or something was written  -> within SOON of now (attend_soon)
  *   check has returned in how many ms         -> then
  *   it has returned 0: nothing is due         -> REVIEW to 2 x REVIEW from now
  *
  * 1. A connection is in one list from conn_begin to its death, in none before and after.
  * 2. No connection waits for longer than SLOTS * ATTEND_MS, plus what LOOKS_MAX leaves for later.
- * 3. Times are spread by the number of the socket, so that those that did the same at one time are not
- *    looked at together.
+ * 3. Times are spread by the number of the socket, so that those that did the same at one time are
+ *    not looked at together.
  */
 #include "base/clock.h"
 #include "base/err.h"

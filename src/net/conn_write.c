@@ -10,8 +10,8 @@
 
 #define WRITE_BYTES_MAX (256 * 1024) /* to one client in one turn */
 #define DRAFTS_BYTES_MIN (32 * 1024) /* to write so much takes longer than to wake a helper */
-/* What takes less to be written is no draft. The loop's own thread writes long ones only later, since
- * they may be for the thread of render.c. */
+/* What takes less to be written is no draft. The loop's own thread writes long ones only later,
+ * since they may be for the thread of render.c. */
 #define DRAFT_BYTES_MIN 256
 #define DRAFT_BYTES_ALONE (64 * 1024)
 #define FLUSH_US_MAX 10000 /* of a turn, for output of which others made that it can go */

@@ -7,8 +7,9 @@
  *   |--- may go ----|--- held: needs version 7 ---|--- needs 9 ---|
  *
  * Parts of it may be drafts (base/drafts.h), which are written when they are to be sent, into a
- * buffer of their own; long ones elsewhere, by the owner (net/render.c). All offsets, in the stream too, are of the text with its drafts; what a
- * written stretch stands for counts as sent when all of the stretch is.
+ * buffer of their own; long ones elsewhere, by the owner (net/render.c). All offsets, in the stream
+ * too, are of the text with its drafts; what a written stretch stands for counts as sent when all
+ * of the stretch is.
  */
 #ifndef NET_OUTPUT_H
 #define NET_OUTPUT_H

@@ -5,14 +5,12 @@
  *        ^                                                      |
  *        +--- output_put_written <--- render_done <-------------+
  *
- * While a job is under way nothing of the connection is sent, more may be appended to its output, and
- * it is not freed.
+ * While a job is under way nothing of the connection is sent, more may be appended to its output,
+ * and it is not freed.
  */
 #include "backend/worker.h"
 #include "base/mem.h"
 #include "net/net_int.h"
-
-
 
 struct render {
     struct job job; /* first */
@@ -51,8 +49,7 @@ static void wake(void *arg)
 
 static struct worker *renderer(struct net *n)
 {
-    const struct worker_options options = {
-        .name = "render", .threads = 1, .wake = wake, .arg = n};
+    const struct worker_options options = {.name = "render", .threads = 1, .wake = wake, .arg = n};
     if (n->renderer == NULL) n->renderer = worker_new(&options);
     return n->renderer;
 }

@@ -85,8 +85,8 @@ struct stream {
 void stream_queue(struct stream *s);
 /* STREAM_INPUT_BYTES, for `room`: the stream's own until `received` has returned. */
 uint8_t *stream_input(struct stream *s);
-/* For drafts of output.bytes (base/drafts.h), written by the thread that sends them, or, when they are
- * long, by one of their own. *bytes_min: what is shorter is better written at once. */
+/* For drafts of output.bytes (base/drafts.h), written by the thread that sends them, or, when they
+ * are long, by one of their own. *bytes_min: what is shorter is better written at once. */
 struct drafts *stream_drafts(struct stream *s, size_t *bytes_min);
 /* All that was appended since the last mark may leave when `version` is durable; 0: at once. */
 void stream_mark(struct stream *s, uint64_t version);

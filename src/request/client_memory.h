@@ -3,9 +3,9 @@
  * Above it the client that holds most is closed; never one that said CLIENT NO-EVICT ON.
  *
  * What a client holds is counted when its connection is looked at, within a second or so after
- * something has happened to it. All of it is added up as soon as what was read and written since the
- * last time could be too much, or much of the bound: so what is held is never far above it, and what
- * is idle costs nothing.
+ * something has happened to it. All of it is added up as soon as what was read and written since
+ * the last time could be too much, or much of the bound: so what is held is never far above it, and
+ * what is idle costs nothing.
  */
 #ifndef REQUEST_CLIENT_MEMORY_H
 #define REQUEST_CLIENT_MEMORY_H

@@ -1,6 +1,6 @@
-/* many_keys: commands that read any number of keys: as of one moment, and, when they are many, in slices,
- * so that other clients are served in between. Then the keys are read through a scan, which keeps what
- * it sees while others write.
+/* many_keys: commands that read any number of keys: as of one moment, and, when they are many, in
+ * slices, so that other clients are served in between. Then the keys are read through a scan, which
+ * keeps what it sees while others write.
  */
 #ifndef REQUEST_MANY_KEYS_H
 #define REQUEST_MANY_KEYS_H
@@ -14,8 +14,8 @@ struct many_keys {
     void (*tell)(struct request *rq, const struct entry *entry);
 };
 
-/* Of all of them, in order. *found: how many there are; one that is named twice counts twice. ERR_WAIT:
- * to be called again, as engine_get. */
+/* Of all of them, in order. *found: how many there are; one that is named twice counts twice.
+ * ERR_WAIT: to be called again, as engine_get. */
 ERR_MUST_USE enum err many_keys_read(struct request *rq, const struct many_keys *m,
                                      uint64_t *found);
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/file.h"
+#include "base/give_way.h"
 #include "base/line_file.h"
 #include "base/list.h"
 #include "base/random.h"
@@ -288,6 +289,7 @@ static void serve(struct server *s)
 {
     log_ready(s);
     turn_begin(&s->env);
+    give_way_to_me();
     net_run(s->net);
     service_stopping(&s->service, "stopping");
 }

@@ -4,14 +4,14 @@
  * met damage is taken back and done again with each entry inside a savepoint of its own
  * (store_aside.c).
  */
-#include <sched.h>
 
 #include "backend/local/store_text.h"
 #include "base/fault.h"
+#include "base/give_way.h"
 #include "base/log.h"
 
 #define SLICE_ROWS 20000
-#define YIELD_ROWS 32 /* some 30 us of work: see worker.h */
+#define YIELD_ROWS 32 /* some 30 us of work: see base/give_way.h */
 #define SLICE_BYTES (8u << 20)
 
 static enum err put_meta(struct sqlite_store *s, const char *name, uint64_t value, struct error *e)
@@ -144,7 +144,7 @@ static enum err slice_entries(struct sqlite_store *s, const struct memtable *m,
             r = store_apply_entry(s, entry, &change, e);
             if (r == OK) entry_counts(s, p, entry, &change);
         }
-        if (++i % YIELD_ROWS == 0) sched_yield();
+        if (++i % YIELD_ROWS == 0) give_way();
     }
     return r;
 }

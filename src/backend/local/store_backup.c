@@ -10,11 +10,11 @@
  * is refused beside it instead of being mixed with it; and a version, even of an empty database, so
  * that a start with it is known for one with a backup (versions.c).
  */
-#include <sched.h>
 #include <stdio.h>
 
 #include "backend/local/store_int.h"
 #include "backend/local/vfs.h"
+#include "base/give_way.h"
 #include "base/random.h"
 
 #define STEP_PAGES 32
@@ -33,7 +33,7 @@ static enum err copy_pages(sqlite3 *to, sqlite3 *from, const bool *is_stopping, 
     while (rc == SQLITE_OK) {
         if (__atomic_load_n(is_stopping, __ATOMIC_RELAXED)) break;
         rc = sqlite3_backup_step(copy, STEP_PAGES);
-        sched_yield();
+        give_way();
     }
     sqlite3_file_control(from, "main", VFS_CONTROL_ALLOWED, &nothing);
     bool is_stopped = rc == SQLITE_OK;

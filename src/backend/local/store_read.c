@@ -1,15 +1,15 @@
-#include <sched.h>
 
 #include "backend/local/store_int.h"
 #include "backend/local/vfs.h"
 #include "base/clock.h"
 #include "base/fault.h"
+#include "base/give_way.h"
 #include "base/mem.h"
 
 #define CHUNK_BYTES_MAX (1u << 20)
 #define FETCH_WORK (64u << 20) /* of a filter, in one job: others want the thread too */
 #define STORE_RANGE "k>=" STORE_PLACE("?1", "?3") " AND k<" STORE_PLACE("?2", "?3")
-#define YIELD_ROWS 64 /* read on a query thread, some 20 us: see worker.h */
+#define YIELD_ROWS 64 /* read on a query thread, some 20 us: see base/give_way.h */
 
 static enum err reader_prepare(struct sqlite_reader *r, sqlite3_stmt **stmt, const char *sql,
                                struct error *e)
@@ -354,7 +354,7 @@ enum err sqlite_fetch(struct store_reader *reader, const struct store_fetch *f,
     sqlite3_bind_int(stmt, 3, key_database(f->start));
     while (result == OK && out->count < f->rows_max && n.bytes < CHUNK_BYTES_MAX) {
         if (f->filter != NULL && (n.looks == f->looks_max || n.work >= FETCH_WORK)) break;
-        if (++n.looks % YIELD_ROWS == 0 && f->may_wait) sched_yield();
+        if (++n.looks % YIELD_ROWS == 0 && f->may_wait) give_way();
         int rc = SQLITE_OK;
         result = reader_step(r, stmt, f->may_wait, &rc, e);
         if (rc == SQLITE_DONE) {

@@ -4,13 +4,13 @@
  *
  * The expression was written by search/query.c; numbers are all that gets into the SQL here.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "backend/local/store_int.h"
 #include "backend/text.h"
 #include "base/clock.h"
+#include "base/give_way.h"
 
 #define PROGRESS_STEPS 500 /* of SQLite's machine, some tens of us: see worker.h */
 #define MARK_OPEN "\x01"
@@ -37,7 +37,7 @@ struct search {
 static int on_progress(void *arg)
 {
     const struct search *x = arg;
-    sched_yield();
+    give_way();
     return __atomic_load_n(&x->q->is_cancelled, __ATOMIC_RELAXED) ||
            clock_mono_us() > x->deadline_us;
 }

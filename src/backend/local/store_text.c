@@ -1,9 +1,9 @@
 #include "backend/local/store_text.h"
 
-#include <sched.h>
 #include <stdio.h>
 
 #include "base/bytes.h"
+#include "base/give_way.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "codec/key.h"
@@ -404,7 +404,7 @@ static enum err fill_row(struct sqlite_store *s, struct text_table *t, sqlite3_s
     if (r == OK && id == 0) r = table_entry(s, t, key, &value, e);
     sqlite3_reset(s->large_get);
     t->filled++;
-    sched_yield();
+    give_way();
     return r;
 }
 

@@ -5,11 +5,11 @@
  * What the reader has in its cache would be looked at there and not on the disk: it goes first. Of
  * all pages a pinned reader holds only the first one, so that one is read beside SQLite.
  */
-#include <sched.h>
 #include <stdio.h>
 
 #include "backend/local/page_sum.h"
 #include "backend/local/store_int.h"
+#include "base/give_way.h"
 
 #define STEPS 20000 /* of SQLite's virtual machine between two looks at is_stopping */
 #define MESSAGES_MAX "1000"
@@ -22,7 +22,7 @@ struct looking {
 static int look(void *arg)
 {
     const struct looking *k = arg;
-    sched_yield();
+    give_way();
     return __atomic_load_n(k->is_stopping, __ATOMIC_RELAXED);
 }
 

@@ -189,6 +189,20 @@ static double kilobytes(uint64_t bytes)
     return (double)bytes / 1024;
 }
 
+/* Of the loop and the threads that help it. */
+static void write_loop_stats(const struct env_stats *s, struct buf *out)
+{
+    buf_printf(out,
+               "decoded_ahead:%llu\r\nvalues_decoded_aside:%llu\r\nrendered_when_sent:%llu\r\n"
+               "io_threaded_reads_processed:%llu\r\n"
+               "io_threaded_writes_processed:%llu\r\nloop_turns:%llu\r\n"
+               "loop_turn_max_usec:%lld\r\nclient_wait_max_usec:%lld\r\n"
+               "connection_looks:%llu\r\n",
+               u(s->decoded_ahead), u(s->decoded_aside), u(s->net.drafts_written),
+               u(s->net.helped_reads), u(s->net.helped_writes), u(s->net.turns),
+               (long long)s->turn_max_us, (long long)s->net.wait_max_us, u(s->net.looks));
+}
+
 static void write_stats(struct request *rq, struct buf *out)
 {
     const struct env *env = rq->env;
@@ -219,18 +233,10 @@ static void write_stats(struct request *rq, struct buf *out)
                "tracking_total_prefixes:%zu\r\n"
                "unexpected_error_replies:0\r\ntotal_error_replies:%llu\r\n"
                "protocol_errors:%llu\r\ntotal_reads_processed:%llu\r\n"
-               "total_writes_processed:%llu\r\ndecoded_ahead:%llu\r\n"
-               "values_decoded_aside:%llu\r\n"
-               "rendered_when_sent:%llu\r\n"
-               "io_threaded_reads_processed:%llu\r\n"
-               "io_threaded_writes_processed:%llu\r\nloop_turns:%llu\r\n"
-               "loop_turn_max_usec:%lld\r\nclient_wait_max_usec:%lld\r\n"
-               "connection_looks:%llu\r\n",
+               "total_writes_processed:%llu\r\n",
                tracked.keys, tracked.items, tracked.prefixes, u(s->errors), u(s->protocol_errors),
-               u(s->reads), u(s->writes), u(s->decoded_ahead), u(s->decoded_aside),
-               u(s->net.drafts_written), u(s->net.helped_reads), u(s->net.helped_writes),
-               u(s->net.turns), (long long)s->turn_max_us, (long long)s->net.wait_max_us,
-               u(s->net.looks));
+               u(s->reads), u(s->writes));
+    write_loop_stats(s, out);
     const struct access_log *log = env->access_log;
     buf_printf(
         out,

@@ -1,10 +1,10 @@
 #include "command/script/long.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include "backend/worker.h"
 #include "base/clock.h"
+#include "base/give_way.h"
 #include "base/machine.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -16,7 +16,6 @@
 
 #define THREADS 4
 #define NICE 5 /* the loop comes first */
-#define YIELD_US 50
 #define TRIES 3
 #define ARENA_BYTES (16u << 10)
 /* Its commands run again in one turn: processor time that they may have taken together. */
@@ -68,7 +67,6 @@ struct long_run {
     /* Of one try. */
     unsigned tries;
     int64_t began_us; /* atomic; monotonic */
-    int64_t yield_us; /* the thread's: when it let others run */
     struct arena arena;
     struct overlay *overlay; /* in the arena */
     struct calling calling;
@@ -134,10 +132,7 @@ static bool on_goes_on(void *arg, size_t bytes)
     int64_t now_us = clock_mono_us();
     (void)bytes;
     __atomic_store_n(&run->bytes, sandbox_bytes(run->sandbox), __ATOMIC_RELAXED);
-    if (now_us - run->yield_us > YIELD_US) {
-        sched_yield(); /* why: backend/worker.h */
-        run->yield_us = now_us;
-    }
+    give_way();
     if (now_us - began_us(run) > run->max_us) stop_run(run, LONG_TOO_LONG);
     return stop_of(run) == LONG_GOES_ON;
 }

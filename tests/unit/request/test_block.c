@@ -47,7 +47,10 @@ static void open_bench(struct bench *t)
     assert_int_equal(db_open(&options, &t->env.db, &e), OK);
     t->env.clients.next = t->env.clients.prev = &t->env.clients;
     command_init(&t->env);
-    for (int i = 0; i < CLIENTS; i++) t->c[i].waiter.ready = on_ready;
+    for (int i = 0; i < CLIENTS; i++) {
+        t->c[i].waiter.ready = on_ready;
+        t->c[i].client.id = (uint64_t)i + 1;
+    }
 }
 
 static void close_bench(struct bench *t)
@@ -71,21 +74,18 @@ static void block(struct bench *t, int i, int64_t timeout_ms)
     assert_int_equal(client_block(&rq, timeout_ms), ERR_WAIT);
 }
 
-/* "0 2": those in the list, in the order of their blocking. */
+/* "0 2": those whose waiting has an end, the first that ends first. */
 static const char *listed(struct bench *t)
 {
     static char text[64];
     text[0] = '\0';
-    struct client *first = t->env.blocked.clients;
-    struct client *c = first;
-    if (first == NULL) return text;
-    do {
+    struct treap_node *node = treap_first(&t->env.blocked.by_deadline);
+    for (; node != NULL; node = treap_next(node)) {
+        char *c = (char *)node - offsetof(struct waiting, client.block.by_deadline);
         size_t len = strlen(text);
         snprintf(text + len, sizeof text - len, "%s%td", len > 0 ? " " : "",
-                 (struct waiting *)c - t->c);
-        assert_ptr_equal(c->block.next->block.prev, c);
-        c = c->block.next;
-    } while (c != first);
+                 (struct waiting *)(void *)c - t->c);
+    }
     return text;
 }
 
@@ -94,9 +94,9 @@ static void who_blocks_is_listed_until_it_is_cleared(void **state)
     struct bench t;
     open_bench(&t);
     assert_string_equal(listed(&t), "");
-    for (int i = 0; i < CLIENTS; i++) block(&t, i, 0);
+    for (int i = 0; i < CLIENTS; i++) block(&t, i, LONG_MS);
     assert_string_equal(listed(&t), "0 1 2 3");
-    block(&t, 2, 0); /* its command is run again, and waits on */
+    block(&t, 2, LONG_MS); /* its command is run again, and waits on */
     assert_string_equal(listed(&t), "0 1 2 3");
     client_block_clear(&t.c[1].client, &t.env); /* in the middle */
     assert_string_equal(listed(&t), "0 2 3");
@@ -105,8 +105,10 @@ static void who_blocks_is_listed_until_it_is_cleared(void **state)
     assert_string_equal(listed(&t), "2 3");
     client_block_clear(&t.c[3].client, &t.env); /* the last */
     assert_string_equal(listed(&t), "2");
-    block(&t, 0, 0);
+    block(&t, 0, 2 * LONG_MS);
+    block(&t, 1, 0); /* for ever */
     assert_string_equal(listed(&t), "2 0");
+    client_block_clear(&t.c[1].client, &t.env);
     client_block_clear(&t.c[2].client, &t.env);
     client_block_clear(&t.c[0].client, &t.env);
     assert_string_equal(listed(&t), "");
@@ -148,11 +150,11 @@ static void time_ends_the_waiting_of_those_whose_it_is(void **state)
     assert_int_equal(t.c[0].woken + t.c[2].woken, 0);
     assert_int_equal(client_block_end(&t.c[0].client), BLOCK_GOES_ON);
     /* Until it is run it is listed; then it is not, and may block again. */
-    assert_string_equal(listed(&t), "0 1 2 3");
+    assert_string_equal(listed(&t), "1 3 0");
     client_block_clear(&t.c[1].client, &t.env);
     assert_int_equal(client_block_end(&t.c[1].client), BLOCK_GOES_ON);
-    block(&t, 1, LONG_MS);
-    assert_string_equal(listed(&t), "0 2 3 1");
+    block(&t, 1, 2 * LONG_MS);
+    assert_string_equal(listed(&t), "3 0 1");
     command_tick(&t.env);
     assert_int_equal(t.c[1].woken, 1);
     for (int i = 0; i < CLIENTS; i++) {
