@@ -160,6 +160,7 @@ void stream_mark(struct stream *s, uint64_t version)
 void stream_append(struct stream *s, struct slice bytes, uint64_t version)
 {
     buf_append(&s->output.bytes, bytes.data, bytes.len);
+    s->net->turn_bytes += bytes.len; /* what one client says to many fills the turn too */
     if (s->output.bytes.is_failed) {
         s->output.bytes.is_failed = false;
         stream_overrun(s, NULL);
