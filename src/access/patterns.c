@@ -120,6 +120,7 @@ static void grow(struct patterns *p)
 static void add(struct patterns *p, struct slice text, unsigned needs)
 {
     if (p->count == p->cap) grow(p);
+    INVARIANT(p->items != NULL && p->places != NULL);
     *place_of(p, text) = (uint32_t)p->count + 1;
     uint8_t *copy = mem_alloc(text.len + 1);
     bytes_copy(copy, text.data, text.len);

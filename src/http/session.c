@@ -351,7 +351,8 @@ static bool is_abandoned(const struct session_http *s)
 static int64_t busy_due_ms(const struct session_http *s)
 {
     if (s->kind == SESSION_HTTP2 || s->rests > 0) return 1;
-    return s->ops->has_events(s) || s->ops->is_blocked(s) ? WAITING_LOOK_MS : 1;
+    bool waits = s->ops != NULL && (s->ops->has_events(s) || s->ops->is_blocked(s));
+    return waits ? WAITING_LOOK_MS : 1;
 }
 
 /* Of one without. */

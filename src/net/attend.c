@@ -43,8 +43,9 @@ static unsigned spread(const struct conn *c, unsigned slots)
     return (unsigned)c->stream.link.fd % slots;
 }
 
-void attend_init(struct attend *a)
+void attend_init(struct attend *a, int64_t (*look)(struct conn *c, int64_t now_ms))
 {
+    a->look = look;
     a->begun_us = clock_mono_us();
 }
 
@@ -92,17 +93,14 @@ static uint64_t slots_of(const struct conn *c, int64_t due_ms)
 
 static void look(struct conn *c, int64_t now_ms)
 {
-    struct stream *s = &c->stream;
-    s->net->options.counts->looks++;
+    struct net *n = c->stream.net;
+    n->options.counts->looks++;
     take_out(c);
-    put(c, s->net->attend.now + 1); /* so that it is in a list, whatever happens to it now */
-    int64_t due_ms = s->protocol->check(s, now_ms);
-    if (s->state == STREAM_DEAD || !stream_check_output(s)) return;
-    if (stream_pending(s) > 0 && (due_ms <= 0 || due_ms > SOON * ATTEND_MS)) {
-        due_ms = SOON * ATTEND_MS; /* limits of its output have to do with time */
-    }
+    put(c, n->attend.now + 1); /* so that it is in a list, whatever happens to it now */
+    int64_t due_ms = n->attend.look(c, now_ms);
+    if (c->stream.state == STREAM_DEAD) return;
     take_out(c);
-    put(c, s->net->attend.now + slots_of(c, due_ms));
+    put(c, n->attend.now + slots_of(c, due_ms));
 }
 
 /* What is left of this slot is looked at in the next tick. */

@@ -93,7 +93,7 @@ void stream_become(struct stream *s, const struct protocol *protocol, void *arg)
 bool stream_sees_end(const struct stream *s)
 {
     const struct conn *c = (const struct conn *)s;
-    return ev_is_active(&c->read_io) && !c->is_readable;
+    return c->read_io.active != 0 && !c->is_readable;
 }
 
 void stream_shut(struct stream *s)

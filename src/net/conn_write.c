@@ -96,6 +96,13 @@ static void conn_send(void *item)
     if (output_is_broken(&s->output)) out->has_failed = true;
 }
 
+/* What was a long draft can be sent. It may be so much less that there is room again. */
+static void rendered(struct conn *c)
+{
+    conn_queue_flush(c);
+    stream_queue(&c->stream);
+}
+
 /* After conn_send. */
 static void flush_end(struct conn *c)
 {
@@ -118,7 +125,7 @@ static void flush_end(struct conn *c)
         bool wants_read = c->tls != NULL && tls_write_wants_read(c->tls);
         ev_io_start(n->loop, wants_read ? &c->read_io : &c->write_io);
     }
-    if (s->output.awaits_long) render_begin(c);
+    if (s->output.awaits_long) render_begin(c, rendered);
     s->link.output_bytes = output_pending(&s->output);
     s->link.transport_bytes = (c->tls != NULL ? tls_held_bytes(c->tls) : 0) + c->rendering_bytes;
     if (output_is_empty(&s->output)) {

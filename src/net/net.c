@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "net/net_int.h"
 
-#define TICK_MS 10
 #define SLOW_TICK_MS 100
+#define OUTPUT_LOOK_MS 1000
 #define ACTIVE_US 100000 /* after something has happened ticks are close for so long at least */
 #define SLEPT_US 500     /* between two turns: the loop had nothing to do */
 #define FREE_WORK 500    /* of dead sessions done in one turn: some 50 us ... */
@@ -147,22 +147,17 @@ static void on_wake(struct ev_loop *loop, ev_async *async, int events)
     if (n->is_open) n->options.hooks.wake(n->options.hooks.arg);
 }
 
-/* ---- ticks: close while something happens, else as far apart as what comes next allows ---- */
+/* ---- ticks ---- */
 
-static void tick_every(struct net *n, int64_t ms)
+/* At a connection: what is due for its session and for its output. */
+static int64_t look(struct conn *c, int64_t now_ms)
 {
-    double s = (double)ms / 1000;
-    if (n->tick.repeat == s) return;
-    n->tick.repeat = s;
-    ev_timer_again(n->loop, &n->tick);
-}
-
-void net_is_active(struct net *n)
-{
-    n->active_us = n->now_us;
-    if (!n->is_resting || !n->is_open) return;
-    n->is_resting = false;
-    tick_every(n, TICK_MS);
+    struct stream *s = &c->stream;
+    int64_t due_ms = s->protocol->check(s, now_ms);
+    if (s->state == STREAM_DEAD || !stream_check_output(s)) return 0;
+    bool is_soon = due_ms > 0 && due_ms < OUTPUT_LOOK_MS;
+    /* Limits of its output have to do with time. */
+    return stream_pending(s) > 0 && !is_soon ? OUTPUT_LOOK_MS : due_ms;
 }
 
 static void slow_tick(struct net *n, int64_t now_us)
@@ -192,7 +187,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *timer, int events)
     if (rest_ms <= 0) rest_ms = TICK_MS;
     if (rest_ms > SLOW_TICK_MS) rest_ms = SLOW_TICK_MS;
     n->is_resting = rest_ms != TICK_MS;
-    tick_every(n, rest_ms);
+    net_tick_every(n, rest_ms);
 }
 
 static void on_signal(struct ev_loop *loop, ev_signal *signal, int events)
@@ -219,7 +214,7 @@ struct net *net_new(void)
     RING_INIT(&n->held, held_next, held_prev);
     RING_INIT(&n->conns, next, prev);
     RING_INIT(&n->handshakes, next, prev);
-    attend_init(&n->attend);
+    attend_init(&n->attend, look);
     ev_async_init(&n->wake, on_wake);
     n->wake.data = n;
     ev_async_start(n->loop, &n->wake);

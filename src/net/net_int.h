@@ -17,6 +17,7 @@
 
 #define LISTENERS_MAX 64
 #define SIGNALS_MAX 8
+#define TICK_MS 10       /* while something happens */
 #define ATTEND_SLOTS 64  /* of the wheel ... */
 #define ATTEND_MS 100    /* ... for so long each */
 #define CONNS_AT_ONCE 64 /* that are received from, or sent to, before the clock is looked at */
@@ -81,6 +82,8 @@ struct attend {
     struct conn *slots[ATTEND_SLOTS]; /* circular lists; NULL = none */
     uint64_t now;                     /* the slot that was looked at last */
     int64_t begun_us;                 /* of slot 0; monotonic */
+    /* Looks at one; in how many ms it wants to be looked at again, 0 = nothing is due. */
+    int64_t (*look)(struct conn *c, int64_t now_ms);
 };
 
 struct listener {
@@ -196,7 +199,7 @@ void conn_unhold(struct conn *c);
 void conn_free(struct conn *c);
 
 /* attend.c */
-void attend_init(struct attend *a);
+void attend_init(struct attend *a, int64_t (*look)(struct conn *c, int64_t now_ms));
 /* From the beginning of a connection to its end. */
 void attend_begin(struct conn *c);
 void attend_end(struct conn *c);
@@ -219,8 +222,9 @@ void conn_read_all(struct net *n);
 void conn_queue_read(struct conn *c);
 
 /* render.c */
-/* Of a connection whose output awaits_long: it is written, and then sent. */
-void render_begin(struct conn *c);
+/* Of a connection whose output awaits_long: it is written, and then `done` is called, on the loop
+ * thread, unless the connection is dead. */
+void render_begin(struct conn *c, void (*done)(struct conn *c));
 /* What is written is sent. */
 void render_poll(struct net *n);
 /* Waits for what is under way; nothing more is begun. */
@@ -236,6 +240,9 @@ void conn_queue_flush(struct conn *c);
  * some milliseconds. */
 void conn_flush_queued(struct net *n, bool all);
 
+/* turn.c */
+/* The next tick comes after so long, and so on. */
+void net_tick_every(struct net *n, int64_t ms);
 /* Something has happened: ticks are no longer far apart. */
 void net_is_active(struct net *n);
 

@@ -15,6 +15,7 @@
 struct render {
     struct job job; /* first */
     struct conn *conn;
+    void (*done)(struct conn *c);
     struct buf draft, written; /* owned */
     draft_write *write;
     unsigned how;
@@ -36,15 +37,14 @@ static void render_done(struct job *job)
     c->stream.net->options.counts->drafts_written++;
     output_put_written(&c->stream.output, &r->written);
     buf_fini(&r->written);
+    if (c->stream.state != STREAM_DEAD) r->done(c);
     mem_free(r);
-    if (c->stream.state == STREAM_DEAD) return;
-    conn_queue_flush(c);
-    stream_queue(&c->stream); /* what is written may be so much less that there is room again */
 }
 
 static void wake(void *arg)
 {
-    net_wake(arg);
+    struct net *n = arg;
+    ev_async_send(n->loop, &n->wake);
 }
 
 static struct worker *renderer(struct net *n)
@@ -54,7 +54,7 @@ static struct worker *renderer(struct net *n)
     return n->renderer;
 }
 
-void render_begin(struct conn *c)
+void render_begin(struct conn *c, void (*done)(struct conn *c))
 {
     struct net *n = c->stream.net;
     if (c->is_rendering) return;
@@ -69,11 +69,12 @@ void render_begin(struct conn *c)
         if (r != NULL) buf_fini(&r->draft);
         mem_free(r);
         output_write_long(&c->stream.output);
-        conn_queue_flush(c);
+        done(c);
         return;
     }
     r->job = (struct job){.run = render_run, .done = render_done};
     r->conn = c;
+    r->done = done;
     c->is_rendering = true;
     c->rendering_bytes = r->draft.len;
     worker_post(n->renderer, &r->job);

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 
 #define PAUSE_BYTES ((size_t)64 * 1024) /* who sends for somebody with so much unsent is not read */
-#define END_LOOK_MS 100 /* until the other side has taken what came before an end */
+#define END_LOOK_MS 100                 /* until the other side has taken what came before an end */
 
 enum side { DOWN, UP }; /* to the client, to the leader */
 

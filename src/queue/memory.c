@@ -82,15 +82,21 @@ static int by_name(const struct treap_node *a, const struct treap_node *b)
     return first != second ? (first < second ? -1 : 1) : slice_cmp(x->name, y->name);
 }
 
-static struct queue *of_due(const struct treap_node *node)
+static struct queue *of_due(struct treap_node *node)
 {
-    return (struct queue *)(void *)((char *)(uintptr_t)node - offsetof(struct queue, by_due));
+    return (struct queue *)(void *)((char *)node - offsetof(struct queue, by_due));
+}
+
+static const struct queue *of_due_const(const struct treap_node *node)
+{
+    return (const struct queue *)(const void *)((const char *)node -
+                                                offsetof(struct queue, by_due));
 }
 
 static int due_first(const struct treap_node *a, const struct treap_node *b)
 {
-    const struct queue *x = of_due(a);
-    const struct queue *y = of_due(b);
+    const struct queue *x = of_due_const(a);
+    const struct queue *y = of_due_const(b);
     if (x->due_ms != y->due_ms) return x->due_ms < y->due_ms ? -1 : 1;
     return slice_cmp(x->key, y->key);
 }

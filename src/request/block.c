@@ -21,16 +21,21 @@ static int64_t now_ms(void)
     return clock_mono_us() / 1000;
 }
 
-static struct client *of_node(const struct treap_node *node)
+static struct client *of_node(struct treap_node *node)
 {
-    return (struct client *)(void *)((char *)(uintptr_t)node -
-                                     offsetof(struct client, block.by_deadline));
+    return (struct client *)(void *)((char *)node - offsetof(struct client, block.by_deadline));
+}
+
+static const struct client *of_node_const(const struct treap_node *node)
+{
+    return (const struct client *)(const void *)((const char *)node -
+                                                 offsetof(struct client, block.by_deadline));
 }
 
 static int sooner_first(const struct treap_node *a, const struct treap_node *b)
 {
-    const struct client *x = of_node(a);
-    const struct client *y = of_node(b);
+    const struct client *x = of_node_const(a);
+    const struct client *y = of_node_const(b);
     if (x->block.deadline_ms != y->block.deadline_ms) {
         return x->block.deadline_ms < y->block.deadline_ms ? -1 : 1;
     }
@@ -146,7 +151,7 @@ void client_block_tick(struct env *env)
 {
     int64_t now = now_ms();
     if (env->paused.until_ms != 0 && now >= env->paused.until_ms) clients_unpause(env);
-    const struct treap_node *node = treap_first(&env->blocked.by_deadline);
+    struct treap_node *node = treap_first(&env->blocked.by_deadline);
     for (; node != NULL; node = treap_next(node)) {
         struct client *c = of_node(node);
         if (now < c->block.deadline_ms) return;
@@ -157,7 +162,7 @@ void client_block_tick(struct env *env)
 int64_t client_block_due_ms(const struct env *env)
 {
     int64_t due_ms = env->paused.until_ms != 0 ? env->paused.until_ms : INT64_MAX;
-    const struct treap_node *node = treap_first(&env->blocked.by_deadline);
+    struct treap_node *node = treap_first(&env->blocked.by_deadline);
     if (node != NULL && of_node(node)->block.deadline_ms < due_ms) {
         due_ms = of_node(node)->block.deadline_ms;
     }

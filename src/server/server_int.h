@@ -50,7 +50,7 @@ struct server {
     struct sentinels *sentinels; /* likewise; NULL = none */
     bool has_failed;             /* the loop ends because of it */
     int64_t renewed_us;          /* while it starts; monotonic */
-    uint64_t commands; /* that had run at the end of the last turn */
+    uint64_t commands;           /* that had run at the end of the last turn */
     struct server_hooks hooks;
     bool is_signalled;
     uint64_t memory_bytes; /* that there was at the start; percentages are of it */

@@ -94,8 +94,7 @@ static void reply_bytes(struct request *rq, const struct entry *entry)
 
 static enum err mget_run(struct request *rq)
 {
-    struct many_keys keys = {
-        .first = 1, .end = rq->argc, .counts_hits = true, .tell = reply_bytes};
+    struct many_keys keys = {.first = 1, .end = rq->argc, .counts_hits = true, .tell = reply_bytes};
     uint64_t found = 0;
     resp_array(rq->w, rq->argc - 1);
     return many_keys_read(rq, &keys, &found);
