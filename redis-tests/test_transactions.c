@@ -558,6 +558,132 @@ static void a_failed_watch_watches_nothing(void **state)
     expect(c, "[+PONG]", "EXEC");
 }
 
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static void dbsize_counts_what_was_written_inside(void **state)
+{
+    expect(c, "+OK", "SET old 1");
+    begin();
+    queue("DBSIZE");
+    queue("SET a 1");
+    queue("DBSIZE");
+    queue("KV.SET ['t',1] 1");
+    queue("SET a 2");
+    queue("SET old 2");
+    queue("DBSIZE");
+    queue("DEL a old none");
+    queue("DBSIZE");
+    queue("SET old 3");
+    queue("DBSIZE");
+    expect(c, "[:1 +OK :2 @ +OK +OK :3 :2 :1 +OK :2]", "EXEC");
+    expect(c, ":2", "DBSIZE");
+}
+
+static void dbsize_inside_is_of_the_database_selected(void **state)
+{
+    expect(c, "+OK", "SET old 1");
+    begin();
+    queue("SET a 1");
+    queue("SELECT 1");
+    queue("DBSIZE");
+    queue("SET b 1");
+    queue("SET c 1");
+    queue("DBSIZE");
+    queue("MOVE b 0");
+    queue("DBSIZE");
+    queue("SELECT 0");
+    queue("DBSIZE");
+    expect(c, "[+OK +OK :0 +OK +OK :2 :1 :1 +OK :3]", "EXEC");
+    expect(c, ":3", "DBSIZE");
+}
+
+static void dbsize_sees_a_flush_inside(void **state)
+{
+    expect(c, "+OK", "MSET old 1 older 2");
+    begin();
+    queue("SET a 1");
+    queue("DBSIZE");
+    queue("FLUSHDB");
+    queue("DBSIZE");
+    queue("SET old 1");
+    queue("DBSIZE");
+    queue("FLUSHALL");
+    queue("DBSIZE");
+    queue("SET b 1");
+    queue("DBSIZE");
+    expect(c, "[+OK :3 +OK :0 +OK :1 +OK :0 +OK :1]", "EXEC");
+    expect(c, ":1", "DBSIZE");
+}
+
+/* Until it is removed it is counted, as Redis does. */
+static void dbsize_inside_counts_an_expired_entry_once(void **state)
+{
+    expect(c, "+OK", "DEBUG SET-ACTIVE-EXPIRE 0");
+    expect(c, "+OK", "SET x 1 PX 1");
+    while (ask_integer(c, "EXISTS x") != 0) testserver_pause();
+    begin();
+    queue("DBSIZE");
+    queue("SET x 2");
+    queue("SET y 2 PX 100000");
+    queue("DBSIZE");
+    queue("PEXPIREAT y 1");
+    queue("DBSIZE");
+    expect(c, "[:1 +OK +OK :2 :1 :1]", "EXEC");
+    expect(c, "+OK", "DEBUG SET-ACTIVE-EXPIRE 1");
+    expect(c, ":1", "DBSIZE");
+}
+
+static void dbsize_in_a_script_forgets_what_was_undone(void **state)
+{
+    static const char undone[] =
+        "redis.call('SET', 'a', 1) local n = redis.call('DBSIZE') "
+        "redis.pcall('KV.ATOMIC', 'SET', '[\"b\"]', '1', 'DEL', '[\"a\"]', 'SUM', '[\"b\"]', '\"\"') "
+        "return {n, redis.call('DBSIZE'), redis.call('SET', 'd', 1), redis.call('DBSIZE')}";
+    static const char inner[] = "redis.call('SET', 'f', 1) return redis.call('DBSIZE')";
+    expect(c, "[:1 :1 +OK :2]", "EVAL %s 0", undone);
+    expect(c, ":2", "DBSIZE");
+    begin();
+    queue("SET e 1");
+    expect(c, "+QUEUED", "EVAL %s 0", inner);
+    queue("DBSIZE");
+    expect(c, "[+OK :4 :4]", "EXEC");
+}
+
+static void randomkey_and_counts_see_what_was_written_inside(void **state)
+{
+    begin();
+    queue("RANDOMKEY");
+    queue("SET a 1");
+    queue("RANDOMKEY");
+    queue("KV.COUNT");
+    queue("FLUSHDB");
+    queue("RANDOMKEY");
+    queue("KV.COUNT");
+    expect(c, "[(nil) +OK a :1 +OK (nil) :0]", "EXEC");
+}
+
+static void queues_are_told_as_the_transaction_has_them(void **state)
+{
+    expect(c, "*", "KV.ENQUEUE old 1");
+    begin();
+    queue("KV.QUEUE LIST");
+    queue("KV.ENQUEUE new 1");
+    queue("KV.QUEUE LIST");
+    queue("KV.QUEUE STATS new");
+    queue("KV.QUEUE PURGE old");
+    queue("KV.QUEUE STATS old");
+    queue("FLUSHDB");
+    queue("KV.QUEUE LIST");
+    queue("KV.QUEUE STATS old");
+    queue("KV.ENQUEUE newer 1");
+    queue("KV.QUEUE LIST");
+    expect(c,
+           "[[old] * [new old] [ready :1 *] :1 [ready :0 *] +OK [] [ready :0 * enqueued :0 *] * "
+           "[newer]]",
+           "EXEC");
+    expect(c, "[newer]", "KV.QUEUE LIST");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, group_enter, group_leave)
@@ -594,6 +720,13 @@ int main(void)
         TEST(unwatch_inside_comes_too_late),
         TEST(a_key_watched_twice_keeps_what_it_was_first),
         TEST(a_failed_watch_watches_nothing),
+        TEST(dbsize_counts_what_was_written_inside),
+        TEST(dbsize_inside_is_of_the_database_selected),
+        TEST(dbsize_sees_a_flush_inside),
+        TEST(dbsize_inside_counts_an_expired_entry_once),
+        TEST(dbsize_in_a_script_forgets_what_was_undone),
+        TEST(randomkey_and_counts_see_what_was_written_inside),
+        TEST(queues_are_told_as_the_transaction_has_them),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

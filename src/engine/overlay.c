@@ -95,9 +95,21 @@ static struct written *written_of(struct overlay *o, struct slice key)
     return w;
 }
 
+/* It is about to be there, or not. */
+static inline void size_note(struct overlay *o, const struct written *w, bool exists)
+{
+    struct overlay_size *s = &o->size;
+    if (!s->is_known || w->exists == exists || key_space(w->key) != SPACE_DATA ||
+        key_database(w->key) != s->database) {
+        return;
+    }
+    s->live += exists ? 1 : (size_t)-1;
+}
+
 void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_t expiry_ms)
 {
     struct written *w = written_of(o, key);
+    size_note(o, w, true);
     o->bytes += value.len;
     w->cause = o->cause;
     w->exists = true;
@@ -108,6 +120,7 @@ void overlay_set(struct overlay *o, struct slice key, struct slice value, int64_
 void overlay_delete(struct overlay *o, struct slice key)
 {
     struct written *w = written_of(o, key);
+    size_note(o, w, false);
     w->cause = o->cause;
     w->exists = false;
     w->value = slice_of(NULL, 0);
@@ -118,6 +131,7 @@ void overlay_flush(struct overlay *o, uint16_t database)
 {
     *sparse_slot(&o->flushed, database) = o;
     o->has_flushed = true;
+    if (o->size.database == database) o->size.is_known = false;
     for (size_t i = 0; i < o->count; i++) {
         struct written *w = o->items[i];
         if (key_database(w->key) != database) continue;

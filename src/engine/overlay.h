@@ -63,6 +63,13 @@ struct overlay {
     } * forgotten;
     size_t keys[SPACE_END]; /* of all databases, by space */
     bool keeps;             /* see engine_keep */
+    struct overlay_size {   /* of the data space of one database: see engine_count */
+        bool is_known;
+        uint16_t database;
+        size_t live;     /* of all that was written: how many there are */
+        size_t upto;     /* so many of items were looked up below */
+        uint64_t stored; /* and so many of these are there */
+    } size;
     /* Of savepoint.c: */
     struct overlay *mark; /* as it was then; NULL = there is none */
     struct saved *saved;  /* what was written again since; the newest first */

@@ -5,22 +5,6 @@
 
 #define PAGE_BYTES_MAX (16u << 20)
 
-enum err queue_stats(struct queues *qs, struct view *v, struct slice queue, struct queue_stats *out,
-                     struct error *e)
-{
-    struct touch t;
-    *out = (struct queue_stats){0};
-    enum err r = touch_begin(&t, qs, v, queue, e);
-    if (r != OK) return r;
-    out->counts = t.counts;
-    if (touch_known(&t) == NULL || t.counts.ready == 0) return OK;
-    r = queue_fill(t.queue, SPACE_READY, 1, v->waiter, e);
-    if (r != OK || t.queue->ready.count == 0) return r;
-    int64_t due_ms = slot_time_ms(window_at(&t.queue->ready, 0));
-    if (due_ms < v->now_ms) out->oldest_ms = v->now_ms - due_ms;
-    return OK;
-}
-
 enum err queue_lease(struct queues *qs, struct view *v, struct slice queue,
                      const struct message_id *id, struct receipt *out, struct error *e)
 {
@@ -43,19 +27,48 @@ static int compare(const void *a, const void *b)
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
 }
 
+/* What the transaction made of the queues: those that it has made are there, and those that it has
+ * flushed are not. */
+static void own_names(const struct view *v, const struct view_row *own, size_t own_count,
+                      struct slice *names, size_t *count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *count && !view_is_flushed(v); i++) names[kept++] = names[i];
+    size_t stored = kept;
+    for (size_t i = 0; i < own_count; i++) {
+        struct row_place place;
+        struct slice rest;
+        if (!own[i].exists || !row_split(own[i].key, &place, &rest)) continue;
+        if (stored > 0 && bsearch(&place.queue, names, stored, sizeof *names, compare) != NULL) {
+            continue;
+        }
+        names[kept++] = place.queue;
+    }
+    qsort(names, kept, sizeof *names, compare);
+    *count = kept;
+}
+
 enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size_t *count,
                      struct error *e)
 {
     struct touch t;
+    uint8_t start[KEY_HEAD_BYTES];
+    uint8_t end[KEY_HEAD_BYTES];
+    struct view_row *own = NULL;
     enum err r = touch_begin(&t, qs, v, slice_of(NULL, 0), e);
     *count = 0;
-    *out = arena_alloc(v->arena, (qs->table.count + 1) * sizeof **out);
+    key_head_write(start, v->database, SPACE_QUEUE);
+    key_head_write(end, v->database, SPACE_QUEUE + 1);
+    size_t own_count = view_range(v, slice_of(start, sizeof start), slice_of(end, sizeof end),
+                                  &own);
+    *out = arena_alloc(v->arena, (qs->table.count + own_count + 1) * sizeof **out);
     if (r != OK) return r;
     for (struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
         depends_raise(&v->depends, q->version);
         if (key_database(q->key) == v->database && q->exists) (*out)[(*count)++] = q->name;
     }
     qsort(*out, *count, sizeof **out, compare);
+    own_names(v, own, own_count, *out, count);
     return OK;
 }
 
@@ -193,6 +206,38 @@ static enum err page_scan(struct touch *t, struct queue_page *p, struct found *f
         depends_raise(&v->depends, engine_scan_depends(scan));
     }
     engine_scan_close(scan);
+    return r;
+}
+
+/* Of a transaction that has written: its own messages too, and not those that it took. */
+static enum err first_due(struct touch *t, int64_t *due_ms, struct error *e)
+{
+    struct queue_page p = {.space = SPACE_READY, .max = 1};
+    struct found found;
+    enum err r = page_scan(t, &p, &found, e);
+    if (r == OK && p.count > 0) *due_ms = slot_time_ms(&found.slot);
+    return r;
+}
+
+enum err queue_stats(struct queues *qs, struct view *v, struct slice queue, struct queue_stats *out,
+                     struct error *e)
+{
+    struct touch t;
+    *out = (struct queue_stats){0};
+    enum err r = touch_begin(&t, qs, v, queue, e);
+    if (r != OK) return r;
+    out->counts = t.counts;
+    if (t.counts.ready == 0) return OK;
+    int64_t due_ms = v->now_ms;
+    if (view_bytes(v) > 0) {
+        r = first_due(&t, &due_ms, e);
+    } else if (touch_known(&t) != NULL) {
+        r = queue_fill(t.queue, SPACE_READY, 1, v->waiter, e);
+        if (r == OK && t.queue->ready.count > 0) {
+            due_ms = slot_time_ms(window_at(&t.queue->ready, 0));
+        }
+    }
+    if (r == OK && due_ms < v->now_ms) out->oldest_ms = v->now_ms - due_ms;
     return r;
 }
 

@@ -6,10 +6,13 @@
 
 static enum err dbsize_run(struct request *rq)
 {
-    struct backend *b = engine_backend(rq->env->db->engine);
-    struct backend_count count;
-    b->ops->count(b, rq->client->database, &count);
-    resp_int(rq->w, (int64_t)count.entries);
+    struct engine *g = rq->env->db->engine;
+    struct backend *b = engine_backend(g);
+    uint64_t entries = 0;
+    enum err r = engine_count(g, rq->overlay, rq->client->database, &entries, rq->waiter,
+                              &rq->error);
+    if (r != OK) return r;
+    resp_int(rq->w, (int64_t)entries);
     rq->depends = b->ops->version_newest(b); /* the count knows every write */
     return OK;
 }
@@ -20,7 +23,9 @@ const struct command cmd_dbsize = {
     .flags = CMD_READ | CMD_FAST | CMD_KEYSPACE | CMD_ALL_KEYS,
     .group = "server",
     .since = "0.1.0",
-    .summary = "The number of entries in the selected database.",
+    .summary =
+        "The number of entries in the selected database, as the transaction has it inside of "
+        "MULTI and scripts.",
     .syntax = "",
     .run = dbsize_run,
 };
