@@ -162,8 +162,8 @@ wants '1) "name"
 5) "q\"q"' JSON.OBJKEYS users/#42/profile .
 wants '1) "string"' JSON.TYPE users/#42/profile '$["name"]'
 wants '"string"' JSON.TYPE users/#42/profile '["name"]'
-wants '1) "object"' JSON.TYPE users/#42/profile '$["since"]'
-wants '1) (integer) 1' JSON.OBJLEN users/#42/profile '$["since"]'
+wants '1) "date"' JSON.TYPE users/#42/profile '$["since"]'
+wants '1) (nil)' JSON.OBJLEN users/#42/profile '$["since"]'
 wants '1) (integer) 2' JSON.ARRLEN users/#42/profile '$["tags"]'
 wants '(integer) 2' JSON.ARRLEN users/#42/profile '["tags"]'
 wants '1) "number"' JSON.TYPE users/#42/profile "\$['q\"q']"
@@ -190,7 +190,7 @@ wants '(integer) 1' JSON.DEL users/#42/profile "['tags'][3]"
 holds "${ada/null\}]/null\},\{\"\$set\":[1]\}]}" '["users",42,"profile"]'
 wants '(integer) 1' JSON.DEL users/#42/profile "\$['tags'][2]"
 holds "$ada" '["users",42,"profile"]'
-wants_some '\(error\) ERR .*' JSON.SET users/#42/profile "\$['since']['\$date']" '"yesterday"'
+wants_some '\(error\) ERR .*' JSON.SET users/#42/profile "\$['since']" '{"$date":"yesterday"}'
 wants_some '\(error\) ERR .*' JSON.SET users/#42/profile "\$['name']" 'no JSON'
 holds "$ada" '["users",42,"profile"]'
 # Bytes.

@@ -249,7 +249,7 @@ static void json_reads_what_is_at_a_path(void **state)
          "@"},
         {"TYPE d", "+object"},
         {"JSON.GET d", "{'a':1,'b':[1,2.5,{'x':'q'}],'when':{'$date':'2023-04-23T00:00:00.000Z'},"
-                       "'n':{'$bigint':'5'},'e':{},'l':[],'u':{'$u':null},'t':true,'z':null}"},
+                       "'n':5,'e':{},'l':[],'u':{'$u':null},'t':true,'z':null}"},
         {"JSON.GET d .a", "1"},
         {"JSON.GET d a", "1"},
         {"JSON.GET d $.a", "[1]"},
@@ -261,7 +261,7 @@ static void json_reads_what_is_at_a_path(void **state)
         {"JSON.GET d .b[3]", "-ERR Path '.b[3]' does not exist"},
         {"JSON.GET d .a.b", "-ERR Path '.a.b' does not exist"},
         {"JSON.GET d .e[0]", "-ERR Path '.e[0]' does not exist"},
-        {"JSON.GET d $['when']['$date']", "['2023-04-23T00:00:00.000Z']"},
+        {"JSON.GET d $['when']['$date']", "[]"},
         {"JSON.GET d .a .t", "{'.a':1,'.t':true}"},
         {"JSON.GET d .a $.t $.no", "{'.a':[1],'$.t':[true],'$.no':[]}"},
         {"JSON.GET d .a .no", "-ERR Path '.no' does not exist"},
@@ -280,7 +280,7 @@ static void json_reads_what_is_at_a_path(void **state)
         {"JSON.TYPE d .b[2].x", "string"},
         {"JSON.TYPE d .t", "boolean"},
         {"JSON.TYPE d .z", "null"},
-        {"JSON.TYPE d .n", "object"},
+        {"JSON.TYPE d .n", "integer"},
         {"JSON.TYPE d .no", "(nil)"},
         {"JSON.TYPE d $.no", "[]"},
         {"JSON.TYPE none $", "(nil)"},
@@ -304,7 +304,7 @@ static void json_reads_what_is_at_a_path(void **state)
         {"JSON.TYPE s", "-WRONGTYPE*"},
         {"JSON.MGET d s .a", "[1 (nil)]"},
         {"KV.FORMAT MSGPACK", "+OK"},
-        {"JSON.GET d .n", "{'$bigint':'5'}"},
+        {"JSON.GET d .n", "5"},
         {"KV.FORMAT JSON", "+OK"},
     };
     STEPS(steps);
@@ -348,18 +348,18 @@ static void json_changes_a_part_of_a_value(void **state)
         {"JSON.SET d .b {'$date':'2023-04-23T00:00:00.000Z'}", "+OK"},
         {"KV.GET ['d']",
          "{'a':{'$bigint':'9007199254740993'},'l':[],'b':{'$date':'2023-04-23T00:00:00.000Z'}}"},
-        {"JSON.SET d $['b']['$date'] '2024-01-01T00:00:00.000Z'", "+OK"},
-        {"JSON.SET d $['b']['$date'] 'soon'", "-ERR invalid value: a $date is *"},
-        {"JSON.GET d .b", "{'$date':'2024-01-01T00:00:00.000Z'}"},
+        {"JSON.SET d $['b']['$date'] '2024-01-01T00:00:00.000Z'", "(nil)"},
+        {"JSON.SET d .b {'$date':'soon'}", "-ERR invalid value: a $date is *"},
+        {"JSON.GET d .b", "{'$date':'2023-04-23T00:00:00.000Z'}"},
         {"JSON.SET d .b 1,'c':2", "-ERR invalid value: text after the end at offset 1"},
-        {"JSON.SET d .b.c 1", "+OK"}, /* an object of two members is no date */
-        {"JSON.GET d .b", "{'$date':'2024-01-01T00:00:00.000Z','c':1}"},
+        {"JSON.SET d .b.c 1", "(nil)"},
+        {"JSON.DEL d $['b']['$date']", ":0"},
         {"JSON.SET d .l[0] 1", "-ERR array index out of range"},
         {"JSON.ARRAPPEND d .l 1 [2]", ":2"},
         {"JSON.ARRAPPEND d $.l 3", "[:3]"},
         {"JSON.ARRAPPEND d $.a 3", "[(nil)]"},
         {"JSON.ARRAPPEND d $.no 3", "[]"},
-        {"JSON.ARRAPPEND d .a 3", "-WRONGTYPE*expected array but found object"},
+        {"JSON.ARRAPPEND d .a 3", "-WRONGTYPE*expected array but found integer"},
         {"JSON.ARRAPPEND d .l 1,2", "-ERR invalid value*"},
         {"JSON.ARRAPPEND none .l 1", "-ERR could not perform*"},
         {"JSON.SET d .l[-1] null", "+OK"},
@@ -375,7 +375,7 @@ static void json_changes_a_part_of_a_value(void **state)
         {"JSON.NUMINCRBY d .l[2] 1", "-WRONGTYPE*expected number but found null"},
         {"JSON.NUMINCRBY d $.no 1", "[]"},
         {"JSON.SET d .m 9007199254740991", "+OK"},
-        {"JSON.NUMINCRBY d .m 1", "9007199254740992.0"},
+        {"JSON.NUMINCRBY d .m 1", "9007199254740992"},
         {"JSON.DEL d .l[1]", ":1"},
         {"JSON.DEL d .l[-1]", ":1"},
         {"JSON.GET d .l", "[2.5]"},
@@ -445,6 +445,115 @@ static void json_changes_are_notified(void **state)
     expect_next(c, "[message * json_del]");
 }
 
+/* ---- values that plain JSON does not have -------------------------------------------------------- */
+
+static void tags_are_values_and_no_objects(void **state)
+{
+    static const struct {
+        const char *value, *type, *shown;
+    } tags[] = {
+        {"{'$bigint':'5'}", "integer", "5"},
+        {"{'$bigint':'-9007199254740993'}", "integer", "-9007199254740993"},
+        {"{'$date':'2023-04-23T00:00:00.000Z'}", "date", NULL},
+        {"{'$bytes':'eA=='}", "bytes", NULL},
+        {"{'$map':[[1,2]]}", "map", NULL},
+        {"{'$set':[1,2]}", "set", NULL},
+        {"{'$number':'NaN'}", "number", NULL},
+        {"{'$number':'-0'}", "number", NULL},
+        {"{'$undefined':true}", "undefined", NULL},
+        {"{'$regexp':['a','g']}", "regexp", NULL},
+        {"{'$error':{'name':'E','message':'m'}}", "error", NULL},
+        {"{'$typed':['Uint8Array','AQI=']}", "typed", NULL},
+    };
+    for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
+        const char *value = tags[i].value;
+        const char *name = strchr(value, '$');
+        char path[64];
+        char set[256];
+        char wanted[128];
+        snprintf(path, sizeof path, "$.a['%.*s']", (int)strcspn(name, "'"), name);
+        snprintf(set, sizeof set, "JSON.SET d $ {'a':%s,'l':[%s]}", value, value);
+        expect(c, "+OK", set);
+        expect(c, tags[i].type, "JSON.TYPE d .a");
+        snprintf(wanted, sizeof wanted, "[%s]", tags[i].shown != NULL ? tags[i].shown : value);
+        expect(c, wanted, "JSON.GET d $.a");
+        expect(c, wanted, "JSON.GET d .l");
+        expect(c, "[]", "JSON.GET d %s", path);
+        expect(c, "(nil)", "JSON.SET d %s 1", path);
+        expect(c, "(nil)", "JSON.SET d .a.x 1");
+        expect(c, ":0", "JSON.DEL d %s", path);
+        expect(c, "[(nil)]", "JSON.OBJLEN d $.a");
+        expect(c, "[(nil)]", "JSON.OBJKEYS d $.a");
+        snprintf(wanted, sizeof wanted, "-WRONGTYPE*expected object but found %s", tags[i].type);
+        expect(c, wanted, "JSON.OBJLEN d .a");
+        expect(c, "[(nil)]", "JSON.ARRAPPEND d $.a 1");
+    }
+}
+
+static void an_object_with_the_name_of_a_tag_is_an_object(void **state)
+{
+    static const char *const steps[][2] = {
+        {"JSON.SET d $ {'a':{'$object':{'$date':1}}}", "+OK"},
+        {"JSON.TYPE d .a", "object"},
+        {"JSON.OBJKEYS d .a", "[$date]"},
+        {"JSON.OBJLEN d .a", ":1"},
+        {"JSON.GET d $['a']['$date']", "[1]"},
+        {"JSON.SET d $['a']['$date'] 2", "+OK"},
+        {"JSON.SET d .a.b 3", "+OK"},
+        {"JSON.OBJKEYS d .a", "[$date b]"},
+        {"JSON.DEL d .a.b", ":1"}, /* and is no date now */
+        {"JSON.GET d .a", "{'$object':{'$date':2}}"},
+        {"JSON.DEL d $['a']['$date']", ":1"},
+        {"JSON.GET d", "{'a':{}}"},
+        {"JSON.SET d $['a']['$bigint'] '5'", "+OK"},
+        {"JSON.GET d", "{'a':{'$object':{'$bigint':'5'}}}"},
+        {"JSON.TYPE d .a", "object"},
+        {"JSON.SET d $ {'$object':{'b':1},'x':2}", "+OK"}, /* no tag: it has two members */
+        {"JSON.OBJKEYS d", "[$object x]"},
+        {"JSON.GET d $['$object'].b", "[1]"},
+        {"JSON.DEL d .x", ":1"},
+        {"JSON.OBJKEYS d", "[$object]"},
+        {"JSON.SET d $ {'$bigint':{'$bigint':'7'},'s':'{\\'$bigint\\':\\'8\\'}'}", "+OK"},
+        {"JSON.GET d", "{'$bigint':7,'s':'{\\'$bigint\\':\\'8\\'}'}"},
+        {"JSON.GET d $['$bigint']", "[7]"},
+    };
+    STEPS(steps);
+}
+
+static void bigints_are_integers_and_exact(void **state)
+{
+    static const char *const steps[][2] = {
+        {"KV.SET ['n'] {'a':9007199254740993,'b':{'$bigint':'5'},'f':0.5}", "@"},
+        {"JSON.TYPE n .a", "integer"},
+        {"JSON.TYPE n .b", "integer"},
+        {"JSON.GET n", "{'a':9007199254740993,'b':5,'f':0.5}"},
+        {"JSON.MGET n n $.b", "[[5] [5]]"},
+        {"CLIENT VIEW TUPLES", "+OK"},
+        {"JSON.GET n", "{'a':{'$bigint':'9007199254740993'},'b':{'$bigint':'5'},'f':0.5}"},
+        {"JSON.TYPE n .a", "integer"},
+        {"JSON.NUMINCRBY n .a 0", "9007199254740993"},
+        {"CLIENT VIEW PLAIN", "+OK"},
+        {"JSON.NUMINCRBY n .a 2", "9007199254740995"},
+        {"JSON.NUMINCRBY n $.a -9007199254740994", "[1]"},
+        {"JSON.NUMINCRBY n .b 100000000000000000000000000000000000001",
+         "100000000000000000000000000000000000006"},
+        {"KV.GET ['n']", "{'a':{'$bigint':'1'},'b':{'$bigint':"
+                         "'100000000000000000000000000000000000006'},'f':0.5}"},
+        {"JSON.NUMINCRBY n .a 0.5", "1.5"},
+        {"JSON.NUMINCRBY n .f 9007199254740993", "9007199254740992.0"},
+        {"JSON.SET n .c 9007199254740991", "+OK"},
+        {"JSON.NUMINCRBY n .c 1", "9007199254740992"},
+        {"JSON.NUMINCRBY n .c 1", "9007199254740993"},
+        {"JSON.SET n .c {'$number':'-0'}", "+OK"},
+        {"JSON.NUMINCRBY n .c 2", "2"},
+        {"JSON.SET n .c {'$number':'Infinity'}", "+OK"},
+        {"JSON.NUMINCRBY n .c 2", "-ERR result is not a number or infinite"},
+        {"JSON.SET n .c {'$date':null}", "+OK"},
+        {"JSON.NUMINCRBY n .c 2", "-WRONGTYPE*expected number but found date"},
+    };
+    STEPS(steps);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, leave)
@@ -461,6 +570,9 @@ int main(void)
         TEST(json_changes_a_part_of_a_value),
         TEST(what_would_be_too_much_is_refused),
         TEST(json_changes_are_notified),
+        TEST(tags_are_values_and_no_objects),
+        TEST(an_object_with_the_name_of_a_tag_is_an_object),
+        TEST(bigints_are_integers_and_exact),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

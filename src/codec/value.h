@@ -44,6 +44,8 @@ void value_to_json(struct slice bytes, struct buf *out);
  * they would be numbers without it, and so do those too large for decimal digits. value_from_json
  * reads both. */
 void value_to_bare_json(struct slice bytes, struct buf *out);
+/* Is an object whose only member has this name, "$date" for example, a tag of typed JSON? */
+bool value_names_tag(struct slice name);
 
 /* The name a person would use: "number", "bigint", "u64", "string", "array", "object", "Map".. */
 const char *value_type_name(struct slice bytes);

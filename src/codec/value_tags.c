@@ -81,6 +81,11 @@ static enum value_tag tag_of_text(struct value_reader *r, struct slice raw, bool
     return value_tag_of(buf_slice(&r->scratch));
 }
 
+bool value_names_tag(struct slice name)
+{
+    return value_tag_of(name) != TAG_NONE;
+}
+
 enum value_tag value_find_tag(struct value_reader *r, const uint8_t *open, unsigned members)
 {
     struct json probe = r->j;

@@ -1,8 +1,8 @@
-/* count: how many entries a database has, for a transaction that has written to it: what the backend
- * counts, and what the overlay makes of it. For that each key that was written is looked up once
- * below; then a count costs no more than what was written since the last one.
+/* count: how many entries a database has, for a transaction that has written to it: what the
+ * backend counts, and what the overlay makes of it. For that each key that was written is looked
+ * up once below; then a count costs no more than what was written since the last one.
  *
- * As the backend does, and Redis, it counts what has expired and is not yet removed.
+ * * As the backend does, and Redis, it counts what has expired and is not yet removed.
  */
 #include "engine/overlay.h"
 

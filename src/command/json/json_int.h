@@ -1,7 +1,10 @@
 /* json_int: what the commands named as those of Redis's JSON module share. They work on the typed
- * JSON text of a value (codec/value.h), so a path may lead into {"$date":..} too, and what comes
- * out of a change must be typed JSON again. A value that is bytes is Redis's `string`, and none of
- * theirs: WRONGTYPE.
+ * JSON text of a value (codec/value.h), in which {"$date":..} is a value and no object, and what
+ * comes out of a change must be typed JSON again. A value that is bytes is Redis's `string`, and
+ * none of theirs: WRONGTYPE.
+ *
+ * * Bigints are shown as bare literals. But tools that show tuples (request/view.h) read a value
+ * whole and write it whole, with all numbers as doubles between: they are shown tags.
  */
 #ifndef COMMAND_JSON_JSON_INT_H
 #define COMMAND_JSON_JSON_INT_H

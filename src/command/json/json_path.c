@@ -213,7 +213,7 @@ static bool name_is(struct slice raw, struct slice name)
 }
 
 /* The value of a matching item is not walked over: a path costs as much as the text is long, and
- * that again for each index from the end. */
+ * that again for each index from the end and each long tag. */
 static bool take_step(struct json_walk *w, struct slice text, size_t from,
                       const struct json_step *step)
 {
@@ -228,34 +228,44 @@ static bool take_step(struct json_walk *w, struct slice text, size_t from,
     return false;
 }
 
-void json_find(struct slice text, const struct json_path *path, struct json_place *out)
+/* The members of an object are where the step goes on, also in {"$object":{..}}; of any other tag
+ * there are none: *is_there false. */
+static enum err enter(struct slice text, size_t *from, struct json_place *out, unsigned *long_tags,
+                      bool *is_there, struct error *e)
+{
+    struct json_tag tag = {.looked = 0};
+    *is_there = true;
+    out->is_wrapped = false;
+    if (text.data[*from] != '{') return OK;
+    bool is_tag = json_is_tag(text, *from, &tag);
+    if (tag.looked > JSON_LONG_TAG_BYTES && ++*long_tags > JSON_LONG_TAGS_MAX) {
+        return error_set(e, ERR_LIMIT, "more than %d long objects that begin as a tag on the way",
+                         JSON_LONG_TAGS_MAX);
+    }
+    if (!is_tag) return OK;
+    out->is_wrapped = *is_there = slice_eq(tag.name, slice_str("object"));
+    if (*is_there) *from = tag.value;
+    return OK;
+}
+
+enum err json_find(struct slice text, const struct json_path *path, struct json_place *out,
+                   struct error *e)
 {
     struct json_walk w = {.value = 0};
+    unsigned long_tags = 0;
     *out = (struct json_place){.exists = false};
     for (size_t i = 0; i < path->count; i++) {
+        size_t from = w.value;
+        bool is_there = false;
+        enum err r = enter(text, &from, out, &long_tags, &is_there, e);
+        if (r != OK || !is_there) return r;
         out->has_parent = i + 1 == path->count;
-        out->parent_from = w.value;
-        if (!take_step(&w, text, w.value, &path->steps[i])) return;
+        out->parent_from = from;
+        if (!take_step(&w, text, from, &path->steps[i])) return OK;
     }
     out->exists = true;
     out->item_from = path->count > 0 ? w.item : 0;
     out->from = w.value;
     out->to = json_end(text, w.value);
-}
-
-const char *json_type_name(struct slice text, size_t from)
-{
-    switch (text.data[from]) {
-    case '{': return "object";
-    case '[': return "array";
-    case '"': return "string";
-    case 't':
-    case 'f': return "boolean";
-    case 'n': return "null";
-    default: break;
-    }
-    for (size_t end = json_end(text, from); from < end; from++) {
-        if (strchr(".eE", text.data[from]) != NULL) return "number";
-    }
-    return "integer";
+    return OK;
 }

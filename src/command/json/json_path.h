@@ -18,6 +18,9 @@
 #include "base/err.h"
 
 #define JSON_STEPS_MAX 128
+/* So many objects on the way may be long and begin as a tag does: each is looked through. */
+#define JSON_LONG_TAGS_MAX 4
+#define JSON_LONG_TAG_BYTES (1u << 18)
 /* Each of them counts the items of an array. */
 #define JSON_STEPS_FROM_END_MAX 4
 
@@ -45,10 +48,13 @@ struct json_place {
     size_t item_from; /* the same with its name, when it is a member */
     /* It may be that only the last step leads nowhere: what that was asked of. */
     bool has_parent;
-    size_t parent_from;
+    size_t parent_from; /* its `{` or `[`: of {"$object":{..}} the inner one */
+    bool is_wrapped;    /* and it is such a one */
 };
 
-void json_find(struct slice text, const struct json_path *path, struct json_place *out);
+/* Nothing is found in a tag that is no object. ERR_LIMIT: see JSON_LONG_TAGS_MAX. */
+ERR_MUST_USE enum err json_find(struct slice text, const struct json_path *path,
+                                struct json_place *out, struct error *e);
 /* The value that begins there: where it ends. */
 size_t json_end(struct slice text, size_t from);
 /* Of an object or array at `from`: how many members or items it has. */
@@ -69,7 +75,21 @@ bool json_walk_next(struct json_walk *w);
 /* Past the value just reached. */
 void json_walk_skip(struct json_walk *w);
 
-/* "object", "array", "string", "integer", "number", "boolean", "null": what is at `from`. */
-const char *json_type_name(struct slice text, size_t from);
+/* ---- json_kind.c: what is at a place; {"$date":..} is a value and no object ---- */
+
+/* The `{` and the name of a tag that begins at `from`, a `{`; false: it is an object. */
+struct json_tag {
+    struct slice name; /* "date" */
+    size_t value;      /* where what it holds begins */
+    size_t looked;     /* bytes that it took to know */
+};
+bool json_is_tag(struct slice text, size_t from, struct json_tag *out);
+/* Is there an object? Then where its members are: {"$object":{..}} is one too. */
+bool json_is_object(struct slice text, size_t from, size_t *open);
+/* "object", "array", "string", "integer", "number", "boolean", "null": what is at `from`; of other
+ * tags their names without the dollar sign: "date", "bytes". */
+struct slice json_type_name(struct slice text, size_t from);
+/* What is at [from, to) as it is shown: bigints are bare literals. */
+void json_show(struct slice text, size_t from, size_t to, struct buf *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include "command/json/json_int.h"
 #include "request/keys.h"
 #include "request/table.h"
+#include "request/view.h"
 
 enum err json_read(struct request *rq, struct slice arg, struct slice *key, struct buf *text,
                    bool *exists)
@@ -16,10 +17,10 @@ enum err json_read(struct request *rq, struct slice arg, struct slice *key, stru
     if (!entry.exists) return OK;
     if (value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     buf_clear(text, SIZE_MAX);
-    if (rq->format == FORMAT_JSON_BARE) {
-        value_to_bare_json(entry.value, text);
-    } else {
+    if (view_is_tuples(rq->client)) {
         value_to_json(entry.value, text);
+    } else {
+        value_to_bare_json(entry.value, text);
     }
     return text->is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value") : OK;
 }
@@ -38,8 +39,9 @@ enum err json_absent(struct request *rq, const struct json_path *path)
 enum err json_wrong_kind(struct request *rq, struct slice text, const struct json_place *place,
                          const char *expected)
 {
-    return error_set(&rq->error, ERR_TYPE, "wrong type of path value - expected %s but found %s",
-                     expected, json_type_name(text, place->from));
+    struct slice found = json_type_name(text, place->from);
+    return error_set(&rq->error, ERR_TYPE, "wrong type of path value - expected %s but found %.*s",
+                     expected, (int)found.len, (const char *)found.data);
 }
 
 /* ---- JSON.GET ---- */
@@ -47,6 +49,7 @@ enum err json_wrong_kind(struct request *rq, struct slice text, const struct jso
 /* How text is laid out; all empty: as it stands. */
 struct layout {
     struct slice indent, newline, space;
+    bool has_tags; /* bigints are shown as tags */
 };
 
 static void write_line(const struct layout *l, size_t depth, struct buf *out)
@@ -93,8 +96,17 @@ static bool write_place(const struct layout *l, struct slice text, const struct 
     if (is_list) buf_append_byte(out, '[');
     if (is_list && is_there) write_line(l, depth + 1, out);
     if (is_there) {
-        struct slice value = slice_of(text.data + place->from, place->to - place->from);
-        if (!write_text(l, value, depth + is_list, out)) return false;
+        struct buf shown;
+        buf_init(&shown);
+        if (l->has_tags) {
+            buf_append(&shown, text.data + place->from, place->to - place->from);
+        } else {
+            json_show(text, place->from, place->to, &shown);
+        }
+        bool fits = write_text(l, buf_slice(&shown), depth + is_list, out);
+        out->is_failed = out->is_failed || shown.is_failed;
+        buf_fini(&shown);
+        if (!fits) return false;
     }
     if (is_list && is_there) write_line(l, depth, out);
     if (is_list) buf_append_byte(out, ']');
@@ -111,7 +123,7 @@ struct get {
 static enum err parse_get(struct request *rq, struct get *g)
 {
     struct options o = {.rq = rq, .at = 2};
-    *g = (struct get){.count = 0};
+    *g = (struct get){.layout.has_tags = view_is_tuples(rq->client)};
     g->paths = arena_alloc(rq->arena, rq->argc * sizeof *g->paths);
     while (o.at < rq->argc) {
         enum err r = OK;
@@ -143,7 +155,8 @@ static enum err write_get(struct request *rq, const struct get *g, struct slice 
     if (is_object) buf_append_byte(out, '{');
     for (size_t i = 0; i < g->count && fits; i++) {
         struct json_place place;
-        json_find(text, &g->paths[i], &place);
+        enum err r = json_find(text, &g->paths[i], &place, &rq->error);
+        if (r != OK) return r;
         if (!place.exists && !g->is_list) return json_absent(rq, &g->paths[i]);
         if (is_object) {
             if (i > 0) buf_append_byte(out, ',');
@@ -186,7 +199,7 @@ static enum err get_run(struct request *rq)
     return r;
 }
 JSON_COMMAND(get, "get", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
-             "A value, or what is at the paths in it, as typed JSON.",
+             "A value, or what is at the paths in it, as typed JSON with bigints as literals.",
              "key [INDENT indent] [NEWLINE newline] [SPACE space] [path [path ...]]");
 
 static enum err mget_one(struct request *rq, size_t i, const struct json_path *path,
@@ -204,12 +217,13 @@ static enum err mget_one(struct request *rq, size_t i, const struct json_path *p
         return error_set(&rq->error, ERR_LIMIT, "the values are more than %u bytes",
                          JSON_WORK_BYTES_MAX);
     }
-    if (exists) json_find(buf_slice(text), path, &place);
+    r = exists ? json_find(buf_slice(text), path, &place, &rq->error) : OK;
+    if (r != OK) return r;
     if (!exists || (!place.exists && !path->is_list)) {
         resp_nil(rq->w);
         return OK;
     }
-    const struct layout none = {.indent = {0}};
+    const struct layout none = {.has_tags = view_is_tuples(rq->client)};
     buf_init(&out);
     (void)write_place(&none, buf_slice(text), &place, path->is_list, 0, &out);
     r = out.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a reply") : OK;
@@ -281,7 +295,9 @@ static enum err ask(struct request *rq, const struct question *q)
     if (r == OK && !exists) {
         resp_nil(rq->w);
     } else if (r == OK) {
-        json_find(buf_slice(&text), &path, &place);
+        r = json_find(buf_slice(&text), &path, &place, &rq->error);
+    }
+    if (r == OK && exists) {
         r = path.is_list ? tell_list(rq, q, buf_slice(&text), &place)
                          : tell_one(rq, q, buf_slice(&text), &path, &place);
     }
@@ -291,7 +307,7 @@ static enum err ask(struct request *rq, const struct question *q)
 
 static bool tell_type(struct request *rq, struct slice text, const struct json_place *place)
 {
-    resp_bulk_str(rq->w, json_type_name(text, place->from));
+    resp_bulk(rq->w, json_type_name(text, place->from));
     return true;
 }
 
@@ -302,8 +318,11 @@ static enum err type_run(struct request *rq)
     if (rq->w->proto == 3) resp_array(rq->w, 1);
     return ask(rq, &q);
 }
-JSON_COMMAND(type, "type", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
-             "object, array, string, integer, number, boolean or null: of the text.", "key [path]");
+JSON_COMMAND(
+    type, "type", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+    "object, array, string, integer, number, boolean or null; of what JSON does not have the "
+    "name of its tag: date, bytes, map and others.",
+    "key [path]");
 
 static bool tell_items(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -322,8 +341,9 @@ JSON_COMMAND(arrlen, "arrlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 
 static bool tell_members(struct request *rq, struct slice text, const struct json_place *place)
 {
-    if (text.data[place->from] != '{') return false;
-    resp_int(rq->w, (int64_t)json_count(text, place->from));
+    size_t open = 0;
+    if (!json_is_object(text, place->from, &open)) return false;
+    resp_int(rq->w, (int64_t)json_count(text, open));
     return true;
 }
 
@@ -338,9 +358,10 @@ JSON_COMMAND(objlen, "objlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
 static bool tell_names(struct request *rq, struct slice text, const struct json_place *place)
 {
     struct json_walk w;
-    if (text.data[place->from] != '{') return false;
-    resp_array(rq->w, json_count(text, place->from));
-    for (json_walk_start(&w, text, place->from); json_walk_next(&w); json_walk_skip(&w)) {
+    size_t open = 0;
+    if (!json_is_object(text, place->from, &open)) return false;
+    resp_array(rq->w, json_count(text, open));
+    for (json_walk_start(&w, text, open); json_walk_next(&w); json_walk_skip(&w)) {
         buf_clear(rq->scratch, SIZE_MAX);
         json_string_unescape(w.name, rq->scratch);
         buf_require(rq->scratch);

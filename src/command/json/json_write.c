@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "codec/arith.h"
 #include "codec/json_lex.h"
 #include "codec/number.h"
 #include "codec/value.h"
@@ -30,7 +31,9 @@ static enum err edit_begin(struct request *rq, struct slice path, struct edit *x
     buf_init(&x->text);
     enum err r = json_path_parse(rq->arena, path, &x->path, &rq->error);
     if (r == OK) r = json_read(rq, rq->argv[1], &x->key, &x->text, &x->exists);
-    if (r == OK && x->exists) json_find(buf_slice(&x->text), &x->path, &x->place);
+    if (r == OK && x->exists) {
+        r = json_find(buf_slice(&x->text), &x->path, &x->place, &rq->error);
+    }
     return r;
 }
 
@@ -80,6 +83,9 @@ static void reply_text(struct request *rq, const struct json_path *path, struct 
     resp_bulk(rq->w, buf_slice(rq->scratch));
 }
 
+/* An object that would be read as a tag without this around it. */
+#define WRAPPED "{\"$object\":{"
+
 /* ---- JSON.SET ---- */
 
 /* The last step of the path leads nowhere yet: a member that is added, or an error. */
@@ -96,13 +102,18 @@ static enum err add_member(struct request *rq, const struct edit *x, struct slic
     if (last->is_index || text.data[from] != '{') return OK;
     struct buf member;
     size_t end = json_end(text, from) - 1;
+    bool is_first = end == from + 1;
+    bool wraps = is_first && !x->place.is_wrapped && value_names_tag(last->name);
     buf_init(&member);
-    if (end > from + 1) buf_append_byte(&member, ',');
+    if (wraps) buf_append_str(&member, WRAPPED);
+    if (!is_first) buf_append_byte(&member, ',');
     json_string_write_lossy(last->name, &member);
     buf_append_byte(&member, ':');
     buf_append(&member, json.data, json.len);
+    if (wraps) buf_append_str(&member, "}}");
     enum err r = member.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value")
-                                  : edit_commit(rq, x, end, end, buf_slice(&member));
+                                  : edit_commit(rq, x, wraps ? from : end, wraps ? end + 1 : end,
+                                                buf_slice(&member));
     buf_fini(&member);
     *is_done = r == OK;
     return r;
@@ -174,6 +185,7 @@ const struct command cmd_json_set = {
 
 /* ---- JSON.DEL ---- */
 
+/* What remains of the object must not become a tag. */
 static enum err delete_part(struct request *rq, const struct edit *x)
 {
     size_t from = x->place.item_from;
@@ -183,7 +195,22 @@ static enum err delete_part(struct request *rq, const struct edit *x)
     } else if (x->text.data[from - 1] == ',') {
         from--;
     }
-    return edit_commit(rq, x, from, to, slice_of(NULL, 0));
+    size_t open = x->place.parent_from;
+    size_t rest = from == open + 1 ? to : open + 1; /* the first that stays */
+    bool wraps = x->text.data[open] == '{' && !x->place.is_wrapped && x->text.data[rest] == '"' &&
+                 x->text.data[rest + 1] == '$';
+    if (!wraps) return edit_commit(rq, x, from, to, slice_of(NULL, 0));
+    struct buf object;
+    size_t end = json_end(buf_slice(&x->text), open);
+    buf_init(&object);
+    buf_append_str(&object, WRAPPED);
+    buf_append(&object, x->text.data + open + 1, from - open - 1);
+    buf_append(&object, x->text.data + to, end - to);
+    buf_append_byte(&object, '}');
+    enum err r = object.is_failed ? error_set(&rq->error, ERR_NOMEM, "no memory for a value")
+                                  : edit_commit(rq, x, open, end, buf_slice(&object));
+    buf_fini(&object);
+    return r;
 }
 
 static enum err del_run(struct request *rq)
@@ -234,10 +261,16 @@ static enum err append_items(struct request *rq, const struct edit *x, size_t *l
     return r;
 }
 
-/* What must be there and of the kind that begins with `first`; false: an error, or the reply to
- * that was written. */
-static bool edit_is_of(struct request *rq, const struct edit *x, const char *first,
-                       const char *expected, enum err *r)
+static bool is_kind(struct slice text, size_t from, const char *expected)
+{
+    struct slice kind = json_type_name(text, from);
+    return slice_eq(kind, slice_str(expected)) ||
+           (strcmp(expected, "number") == 0 && slice_eq(kind, slice_str("integer")));
+}
+
+/* What must be there and of that kind, "array" or "number"; false: an error, or the reply to that
+ * was written. */
+static bool edit_is_of(struct request *rq, const struct edit *x, const char *expected, enum err *r)
 {
     struct slice text = buf_slice(&x->text);
     if (*r != OK) return false;
@@ -247,7 +280,7 @@ static bool edit_is_of(struct request *rq, const struct edit *x, const char *fir
         return false;
     }
     bool is_there = x->place.exists;
-    if (is_there && strchr(first, text.data[x->place.from]) != NULL) return true;
+    if (is_there && is_kind(text, x->place.from, expected)) return true;
     if (!x->path.is_list) {
         *r = is_there ? json_wrong_kind(rq, text, &x->place, expected) : json_absent(rq, &x->path);
     } else if (strcmp(expected, "array") == 0) {
@@ -264,7 +297,7 @@ static enum err arrappend_run(struct request *rq)
     struct edit x;
     size_t length = 0;
     enum err r = edit_begin(rq, rq->argv[2], &x);
-    bool is_array = edit_is_of(rq, &x, "[", "array", &r);
+    bool is_array = edit_is_of(rq, &x, "array", &r);
     if (is_array) r = append_items(rq, &x, &length);
     if (r == OK && is_array) {
         if (x.path.is_list) resp_array(rq->w, 1);
@@ -278,34 +311,95 @@ JSON_COMMAND(arrappend, "arrappend", -4, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UP
 
 /* ---- JSON.NUMINCRBY ---- */
 
-/* At most so many characters of a number are read: no double needs more. */
-#define NUMBER_CHARS_MAX 400
+/* At most so many characters of a number are read: no double and no bigint needs more. */
+#define NUMBER_CHARS_MAX 700
 
-static bool number_read(struct slice text, struct json_number *n)
+/* A number as JSON has it, and whether it is a bigint whatever its size. */
+struct operand {
+    struct slice text;
+    struct json_number number;
+    bool is_bigint;
+};
+
+static bool operand_read(struct slice text, struct operand *out)
 {
     struct json j = {.start = text.data, .at = text.data, .end = text.data + text.len};
     j.subject = "";
+    out->text = text;
     if (text.len == 0 || text.len > NUMBER_CHARS_MAX) return false;
     if (text.data[0] != '-' && (text.data[0] < '0' || text.data[0] > '9')) return false;
-    return json_number_scan(&j, n) && j.at == j.end;
+    return json_number_scan(&j, &out->number) && j.at == j.end;
 }
 
-static bool is_safe_integer(const struct json_number *n, int64_t *out)
+static bool is_safe_integer(const struct json_number *n)
 {
-    if (!n->is_integer || n->digit_count > 16 || n->magnitude > NUMBER_SAFE_MAX) return false;
-    *out = n->is_negative ? -(int64_t)n->magnitude : (int64_t)n->magnitude;
-    return true;
+    return n->is_integer && n->digit_count <= 16 && n->magnitude <= NUMBER_SAFE_MAX;
 }
 
-/* Integers within +-(2^53-1) stay such; everything else is added as doubles. */
-static enum err sum_of(struct request *rq, const struct json_number *a, const struct json_number *b,
-                       struct slice *out)
+/* What is at the place: a literal, {"$bigint":"5"} or {"$number":"NaN"}. */
+static enum err operand_at(struct request *rq, struct slice text, const struct json_place *place,
+                           struct operand *out)
+{
+    struct json_tag tag;
+    struct slice digits = slice_of(text.data + place->from, place->to - place->from);
+    bool is_tag = digits.data[0] == '{' && json_is_tag(text, place->from, &tag);
+    out->is_bigint = is_tag && slice_eq(tag.name, slice_str("bigint"));
+    if (is_tag) digits = slice_of(text.data + tag.value + 1, place->to - tag.value - 3);
+    if (is_tag && !out->is_bigint && !slice_eq(digits, slice_str("-0"))) {
+        return error_set(&rq->error, ERR_SYNTAX, "result is not a number or infinite");
+    }
+    if (!operand_read(digits, out)) {
+        return error_set(&rq->error, ERR_SYNTAX, "the number is too long to add to");
+    }
+    out->is_bigint = out->is_bigint || (out->number.is_integer && !is_safe_integer(&out->number));
+    return OK;
+}
+
+static enum err bigint_of(const struct operand *a, struct buf *out, struct error *e)
+{
+    struct buf json;
+    buf_init(&json);
+    buf_append_str(&json, "{\"$bigint\":\"");
+    buf_append(&json, a->text.data, a->text.len);
+    buf_append_str(&json, "\"}");
+    buf_require(&json);
+    enum err r = value_from_json(buf_slice(&json), NULL, out, e);
+    buf_fini(&json);
+    return r;
+}
+
+/* Typed JSON {"$bigint":"5"}, in the arena. */
+static enum err exact_sum(struct request *rq, const struct operand *a, const struct operand *b,
+                          struct slice *out)
+{
+    struct buf old;
+    struct buf more;
+    struct buf sum;
+    buf_init(&old);
+    buf_init(&more);
+    buf_init(&sum);
+    enum err r = bigint_of(a, &old, &rq->error);
+    if (r == OK) r = bigint_of(b, &more, &rq->error);
+    struct slice stored = buf_slice(&old);
+    struct arith x = {.op = ARITH_SUM, .operand = buf_slice(&more)};
+    if (r == OK) r = arith_apply(&x, &stored, &sum, &rq->error);
+    if (r == OK) {
+        buf_clear(&old, SIZE_MAX);
+        value_to_json(buf_slice(&sum), &old);
+        buf_require(&old);
+        *out = arena_copy(rq->arena, buf_slice(&old));
+    }
+    buf_fini(&old);
+    buf_fini(&more);
+    buf_fini(&sum);
+    return r;
+}
+
+static enum err double_sum(struct request *rq, const struct operand *a, const struct operand *b,
+                           struct slice *out)
 {
     char *text = arena_alloc(rq->arena, NUMBER_TEXT_BYTES);
-    int64_t x = 0;
-    int64_t y = 0;
-    double sum = json_number_double(a) + json_number_double(b);
-    if (is_safe_integer(a, &x) && is_safe_integer(b, &y)) sum = (double)(x + y);
+    double sum = json_number_double(&a->number) + json_number_double(&b->number);
     if (!isfinite(sum)) {
         return error_set(&rq->error, ERR_SYNTAX, "result is not a number or infinite");
     }
@@ -314,29 +408,46 @@ static enum err sum_of(struct request *rq, const struct json_number *a, const st
     return OK;
 }
 
+/* Whole numbers are added exactly: a bigint stays one, and a number becomes one beyond +-(2^53-1).
+ * Everything else is added as doubles. *shown: the sum without a tag. */
+static enum err sum_of(struct request *rq, const struct operand *a, const struct operand *b,
+                       struct slice *stored, struct slice *shown)
+{
+    static const size_t head = sizeof "{\"$bigint\":\"" - 1;
+    enum err r = OK;
+    if (!a->number.is_integer || !b->number.is_integer) {
+        r = double_sum(rq, a, b, stored);
+        *shown = *stored;
+        return r;
+    }
+    r = exact_sum(rq, a, b, stored);
+    if (r != OK) return r;
+    *shown = slice_of(stored->data + head, stored->len - head - 2);
+    if (!a->is_bigint) *stored = *shown;
+    return OK;
+}
+
 static enum err numincrby_run(struct request *rq)
 {
     struct edit x;
-    struct json_number old;
-    struct json_number more;
+    struct operand old;
+    struct operand more;
     struct slice sum = {0};
-    if (!number_read(rq->argv[3], &more)) {
+    struct slice shown = {0};
+    if (!operand_read(rq->argv[3], &more)) {
         return error_set(&rq->error, ERR_SYNTAX, "the increment is not a number");
     }
     enum err r = edit_begin(rq, rq->argv[2], &x);
-    bool is_number = edit_is_of(rq, &x, "-0123456789", "number", &r);
+    bool is_number = edit_is_of(rq, &x, "number", &r);
     if (is_number) {
-        struct slice was = slice_of(x.text.data + x.place.from, x.place.to - x.place.from);
-        if (!number_read(was, &old)) {
-            r = error_set(&rq->error, ERR_SYNTAX, "the number is too long to add to");
-        } else {
-            r = sum_of(rq, &old, &more, &sum);
-        }
+        r = operand_at(rq, buf_slice(&x.text), &x.place, &old);
+        if (r == OK) r = sum_of(rq, &old, &more, &sum, &shown);
         if (r == OK) r = edit_commit(rq, &x, x.place.from, x.place.to, sum);
-        if (r == OK) reply_text(rq, &x.path, sum);
+        if (r == OK) reply_text(rq, &x.path, shown);
     }
     edit_fini(&x);
     return r;
 }
 JSON_COMMAND(numincrby, "numincrby", 4, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1, 1,
-             "Adds to a number; the reply is the sum.", "key path increment");
+             "Adds to a number or bigint, whole numbers exactly; the reply is the sum.",
+             "key path increment");
