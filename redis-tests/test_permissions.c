@@ -568,6 +568,56 @@ static void errors_tell_nothing_of_what_may_not_be_read(void **state)
     expect(c, ":1", "KV.INDEX DROP one");
 }
 
+/* The name is taken all the same, but no more is said of what it is. */
+static void an_index_that_may_not_be_seen_is_not_told(void **state)
+{
+    expect(c, "+OK", "KV.INDEX CREATE theirs PREFIX ['other'] ON 1 a");
+    expect(c, "+OK", "KV.INDEX CREATE all PREFIX ['p'] ON 2 list more");
+    expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~q/* ~p/mine");
+    redisContext *b = as("bob");
+    static const char *const creates[] = {
+        "KV.INDEX CREATE theirs PREFIX ['q'] ON 1 a",
+        "KV.INDEX CREATE theirs PREFIX ['q'] ON 1 a IF NOT EXISTS",
+        "KV.INDEX CREATE theirs PREFIX ['q'] TEXT 1 a",
+        "KV.INDEX CREATE all PREFIX ['q'] TEXT 1 a IF NOT EXISTS",
+    };
+    for (size_t i = 0; i < sizeof creates / sizeof creates[0]; i++) {
+        expect(b, "-ERR this name is not free for an index here; take another", creates[i]);
+    }
+    static const char *const hidden[][2] = {
+        {"KV.INDEX INFO theirs", "KV.INDEX INFO nothing"},
+        {"KV.INDEX DROP theirs", "KV.INDEX DROP nothing"},
+        {"KV.FIND theirs 1", "KV.FIND nothing 1"},
+        {"KV.SEARCH theirs x", "KV.SEARCH nothing x"},
+    };
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++) {
+        char there[300];
+        snprintf(there, sizeof there, "%s", ask(b, hidden[i][0]));
+        assert_true(text_fits(there, "-NOPERM *"));
+        assert_string_equal(there, ask(b, hidden[i][1]));
+    }
+    expect(b, "+OK", "KV.INDEX CREATE mine PREFIX ['q'] ON 1 a");
+    expect(b, "-ERR there is an index 'mine' already", "KV.INDEX CREATE mine PREFIX ['q'] ON 1 b");
+    /* What an index cannot take is told without it. */
+    static const char both[] = "KV.SET ['p','mine'] {'list':[1],'more':[2]}";
+    const char *e = ask(b, both);
+    assert_true(text_fits(e, "-WRONGTYPE *"));
+    assert_null(strstr(e, "all"));
+    assert_null(strstr(e, "list"));
+    expect(c, "-WRONGTYPE index 'all': 'list' and 'more' are both arrays*", both);
+    expect(b, "+OK", "MULTI");
+    expect(b, "+QUEUED", both);
+    e = ask(b, "EXEC");
+    assert_true(text_fits(e, "-EXECABORT * WRONGTYPE *"));
+    assert_null(strstr(e, "list"));
+    expect(c, "+OK", "ACL SETUSER bob ~p/*");
+    expect(b, "-WRONGTYPE index 'all': 'list' and 'more' are both arrays*", both);
+    redisFree(b);
+    expect(c, ":1", "KV.INDEX DROP theirs");
+    expect(c, ":1", "KV.INDEX DROP all");
+    expect(c, ":1", "KV.INDEX DROP mine");
+}
+
 static void idem_belongs_to_the_user(void **state)
 {
     expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~*");
@@ -712,6 +762,7 @@ int main(void)
         TEST(a_database_that_a_command_names_is_asked_for),
         TEST(lists_show_what_may_be_read),
         TEST(errors_tell_nothing_of_what_may_not_be_read),
+        TEST(an_index_that_may_not_be_seen_is_not_told),
         TEST(idem_belongs_to_the_user),
         TEST(wrong_words_are_told_and_nothing_else),
         TEST(a_change_applies_at_once),

@@ -2,7 +2,7 @@
  * backend counts, and what the overlay makes of it. For that each key that was written is looked
  * up once below; then a count costs no more than what was written since the last one.
  *
- * * As the backend does, and Redis, it counts what has expired and is not yet removed.
+ * As the backend does, and Redis, it counts what has expired and is not yet removed.
  */
 #include "engine/overlay.h"
 

@@ -1,5 +1,7 @@
 #include "request/permission.h"
 
+#include <string.h>
+
 #include "request/args.h"
 #include "request/format.h"
 #include "request/idem.h"
@@ -291,6 +293,22 @@ static bool may_see_duplicate(const struct request *rq)
     return x != NULL && may_read_below(rq, x->definition.prefix);
 }
 
+/* `index '<name>': ...`: what an index cannot take tells its name and its paths. */
+static bool may_see_index(const struct request *rq)
+{
+    static const char before[] = "index '";
+    struct slice text = slice_str(rq->error.text);
+    if (strncmp(rq->error.text, before, sizeof before - 1) != 0) return true;
+    struct slice name = slice_of(text.data + sizeof before - 1, 0);
+    const char *end = strstr((const char *)name.data, "': ");
+    if (end == NULL) return false;
+    name.len = (size_t)(end - (const char *)name.data);
+    const struct index *x = index_find(rq->env->db->indexes, rq->client->database, name);
+    /* One that could not be made is not there. */
+    if (x == NULL) return (rq->command->flags & CMD_INDEX) != 0;
+    return may_read_below(rq, x->definition.prefix);
+}
+
 /* Of all that the command names. */
 static bool may_read_subjects(struct request *rq)
 {
@@ -313,6 +331,10 @@ void permission_hide(struct request *rq, enum err r)
     if (u == NULL || u->is_unlimited) return;
     if (r == ERR_DUPLICATE && !may_see_duplicate(rq)) {
         (void)error_set(&rq->error, r, "- - a unique index that this user may not read");
+    } else if (r == ERR_TYPE && !may_see_index(rq)) {
+        (void)error_set(&rq->error, r,
+                        "an index that this user may not read does not take the "
+                        "value");
     } else if (r == ERR_TYPE && !may_read_subjects(rq)) {
         (void)error_set(&rq->error, r,
                         "the stored value has a type that the command is not for; this user may "

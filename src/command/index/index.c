@@ -257,6 +257,10 @@ static enum err create_run(struct request *rq)
     if (r != OK) return r;
     const struct index *there = index_find(rq->env->db->indexes, rq->client->database,
                                            a.definition.name);
+    if (there != NULL && !may_read_below(rq, there->definition.prefix)) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "this name is not free for an index here; take another");
+    }
     if (a.may_exist && there != NULL) {
         return create_existing(rq, &a.definition, &there->definition);
     }

@@ -3,7 +3,7 @@
  * comes out of a change must be typed JSON again. A value that is bytes is Redis's `string`, and
  * none of theirs: WRONGTYPE.
  *
- * * Bigints are shown as bare literals. But tools that show tuples (request/view.h) read a value
+ * Bigints are shown as bare literals. But tools that show tuples (request/view.h) read a value
  * whole and write it whole, with all numbers as doubles between: they are shown tags.
  */
 #ifndef COMMAND_JSON_JSON_INT_H

@@ -3,7 +3,7 @@
  * The one exception is {"$object":{..}}, an object of which the member alone would be taken for a
  * tag.
  *
- * * An object of several members is no tag, whatever the first is called: whether there are more
+ * An object of several members is no tag, whatever the first is called: whether there are more
  * is known only after the first one.
  */
 #include <string.h>
