@@ -232,7 +232,7 @@ static void a_channel_is_a_stream_of_events(void **state)
     struct http_answer *a = http_next(h);
     assert_int_equal(a->status, 200);
     assert_string_equal(http_header_of(a, "content-type"), "text/event-stream");
-    assert_string_equal(http_header_of(a, "cache-control"), "no-store");
+    assert_string_equal(http_header_of(a, "cache-control"), "no-store, no-transform");
     http_free(a);
     http_expect_event(h, "data: subscribe,a/b,1\n\n");
     for (int i = 0; i < 100; i++) {

@@ -1,5 +1,5 @@
 /* Streams of events by HTTP: no event is seen before its commit is on disk; a quiet stream stays
- * open by what is sent every 15 seconds; and how long a ticket opens one. */
+ * open by what is sent every 15 seconds; what a proxy is told; and how long a ticket opens one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -110,6 +110,43 @@ static void a_ticket_ends_after_its_time(void **state)
     assert_int_equal(status_with(s, used), 401);
     http_close(c);
     testserver_free(s);
+}
+
+/* ---- proxies --------------------------------------------------------------------------------- */
+
+/* A proxy that gathers an answer before it passes it on, or compresses it, keeps the events. */
+static void no_proxy_may_gather_a_stream(void **state)
+{
+    static const char *const streams[] = {
+        "GET /subscribe/news",
+        "GET /db/0/subscribe/kv:prefix:[%22a%22]",
+        "POST /subscribe/kv:queue:jobs",
+        "GET /monitor",
+        "GET /keyval/api/watch?keys=a/b",
+        "GET /keyval/api/watch/prefix?prefix=a",
+        "GET /keyval/api/queue/listen",
+        "GET /keyval/api/kv/watch?prefix=a",
+    };
+    for (size_t i = 0; i < sizeof streams / sizeof streams[0]; i++) {
+        struct http_conn *c = http_open(server);
+        http_ask(c, streams[i], NULL, NULL);
+        struct http_answer *a = http_next(c);
+        if (a->status != 200) fail_msg("%s: %s", streams[i], a->head);
+        assert_string_equal(http_header_of(a, "content-type"), "text/event-stream");
+        assert_string_equal(http_header_of(a, "cache-control"), "no-store, no-transform");
+        const char *buffering = http_header_of(a, "x-accel-buffering");
+        if (buffering == NULL) fail_msg("%s: %s", streams[i], a->head);
+        assert_string_equal(buffering, "no");
+        http_free(a);
+        http_close(c);
+    }
+    struct http_conn *c = http_open(server);
+    http_ask(c, "POST /", NULL, "['PING']");
+    struct http_answer *a = http_next(c);
+    assert_string_equal(http_header_of(a, "cache-control"), "no-store");
+    assert_null(http_header_of(a, "x-accel-buffering"));
+    http_free(a);
+    http_close(c);
 }
 
 /* ---- durability ------------------------------------------------------------------------------ */
@@ -254,6 +291,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test(name)
     const struct CMUnitTest tests[] = {
+        TEST(no_proxy_may_gather_a_stream),
         TEST(a_ticket_ends_after_its_time),
         TEST(no_event_is_seen_before_its_commit_is_on_disk),
         TEST(a_quiet_stream_is_kept_open),

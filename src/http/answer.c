@@ -48,7 +48,13 @@ size_t answer_headers(struct exchange *x, const struct answer *a, struct slice l
     if (a->type != NULL) add(&f, "content-type", slice_str(a->type));
     if (length.data != NULL) add(&f, "content-length", length);
     add(&f, "x-content-type-options", slice_str("nosniff"));
-    if (!has_header(x, "cache-control")) add(&f, "cache-control", slice_str("no-store"));
+    if (a->is_stream) {
+        /* A proxy that gathers or compresses a stream keeps its events until there are many. */
+        add(&f, "cache-control", slice_str("no-store, no-transform"));
+        add(&f, "x-accel-buffering", slice_str("no"));
+    } else if (!has_header(x, "cache-control")) {
+        add(&f, "cache-control", slice_str("no-store"));
+    }
     if (x->cors.data != NULL) {
         add(&f, "access-control-allow-origin", x->cors);
         add(&f, "vary", slice_str("Origin, Accept-Encoding"));
