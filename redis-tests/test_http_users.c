@@ -161,6 +161,11 @@ static void only_a_trusted_proxy_says_whom_it_speaks_for(void **state)
     http_expect(h, 403, "{'error':*}", "GET /get/a",
                 "Host: db.example\r\nX-Forwarded-Proto: http\r\nOrigin: https://db.example\r\n",
                 NULL);
+    const char *added =
+        "Host: db.example\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Proto: https\r\n"
+        "X-Forwarded-Host: evil.example\r\nX-Forwarded-Host: db.example\r\n"
+        "Origin: https://db.example\r\n";
+    http_expect(h, 200, "{'result':'1'}", "GET /get/a", added, NULL);
 }
 
 /* ---- passwords ------------------------------------------------------------------------------- */
@@ -235,6 +240,8 @@ static void wrong_passwords_are_answered_later_and_later(void **state)
     assert_in_range(fourth, 400, 2000);
     /* What a client says of itself before its proxy is nothing to go by. */
     assert_true(wrong_ms("X-Forwarded-For: 2.2.2.2, 10.9.9.9\r\n") >= 800);
+    /* Nor in a header of its own, after which the proxy adds another. */
+    assert_true(wrong_ms("X-Forwarded-For: 3.3.3.3\r\nx-forwarded-for: 10.9.9.9\r\n") >= 800);
     /* Others are not slowed, nor is who knows the password. */
     assert_true(wrong_ms("X-Forwarded-For: 10.9.9.9, 10.8.8.8\r\n") < 90);
     long begin = testserver_now_ms();

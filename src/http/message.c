@@ -31,6 +31,15 @@ struct slice http_header(const struct http_message *m, const char *name)
     return slice_of(NULL, 0);
 }
 
+struct slice http_header_before(const struct http_message *m, const char *name, size_t *at)
+{
+    while (*at > 0) {
+        --*at;
+        if (is_named(m->headers[*at].name, name)) return m->headers[*at].value;
+    }
+    return slice_of(NULL, 0);
+}
+
 static bool is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t';

@@ -19,31 +19,49 @@ bool session_is_proxied(const struct session_http *s)
     return trusted[0] != '\0' && origin_list_has(trusted, peer_address(s));
 }
 
+/* What the proxy has said: of several headers the last one, as a proxy may add its own after those that
+ * a client sent. data NULL: nothing, or it is not trusted. */
+static struct slice proxy_said(const struct session_http *s, const struct http_message *m,
+                               const char *name)
+{
+    size_t at = m->header_count;
+    struct slice told = http_header_before(m, name, &at);
+    return told.data != NULL && session_is_proxied(s) ? told : slice_of(NULL, 0);
+}
+
 struct slice session_host(const struct session_http *s, const struct http_message *m)
 {
-    struct slice told = http_header(m, "x-forwarded-host");
-    return told.data != NULL && session_is_proxied(s) ? told : m->host;
+    struct slice told = proxy_said(s, m, "x-forwarded-host");
+    return told.data != NULL ? told : m->host;
 }
 
 bool session_is_secure(const struct session_http *s, const struct http_message *m)
 {
-    struct slice told = http_header(m, "x-forwarded-proto");
-    if (told.data != NULL && session_is_proxied(s)) return slice_is_word(told, "HTTPS");
-    return s->stream->link.is_tls;
+    struct slice told = proxy_said(s, m, "x-forwarded-proto");
+    return told.data != NULL ? slice_is_word(told, "HTTPS") : s->stream->link.is_tls;
 }
 
-/* The last one of the list that is no trusted proxy itself. */
+/* The last one of the list that is no trusted proxy itself, else the first. False: all are trusted. */
+static bool last_of(const struct session_http *s, struct slice list, struct slice *address)
+{
+    for (;;) {
+        size_t begin = list.len;
+        while (begin > 0 && list.data[begin - 1] != ',') begin--;
+        *address = http_trim(slice_of(list.data + begin, list.len - begin));
+        if (!origin_list_has(s->http->options.trusted_proxies, *address)) return true;
+        if (begin == 0) return false;
+        list.len = begin - 1;
+    }
+}
+
+/* Several headers are one list. */
 struct slice session_address(const struct session_http *s, const struct http_message *m)
 {
-    struct slice told = m == NULL ? slice_of(NULL, 0) : http_header(m, "x-forwarded-for");
-    if (told.data == NULL || !session_is_proxied(s)) return peer_address(s);
-    for (;;) {
-        size_t begin = told.len;
-        while (begin > 0 && told.data[begin - 1] != ',') begin--;
-        struct slice last = http_trim(slice_of(told.data + begin, told.len - begin));
-        if (begin == 0 || !origin_list_has(s->http->options.trusted_proxies, last)) {
-            return last.len > 0 ? last : peer_address(s);
-        }
-        told.len = begin - 1;
+    struct slice found = slice_of(NULL, 0);
+    if (m == NULL || !session_is_proxied(s)) return peer_address(s);
+    for (size_t at = m->header_count;;) {
+        struct slice list = http_header_before(m, "x-forwarded-for", &at);
+        if (list.data == NULL || last_of(s, list, &found)) break;
     }
+    return found.len > 0 ? found : peer_address(s);
 }
