@@ -47,13 +47,14 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
     liblua5.1-0-dev lua-cjson-dev lua-bitop-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
-    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin
+    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin nginx-light libnginx-mod-stream haproxy
 DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) redis-tools redis-server sqlite3 openssl
 
-# $(call need,packages): install those that are missing. redis-server must not start at install: its
-# unit is masked first and RUNLEVEL=1 keeps invoke-rc.d quiet.
+# $(call need,packages): install those that are missing. None of SERVICES must start at install: these
+# units are masked first, and RUNLEVEL=1 keeps invoke-rc.d quiet.
+SERVICES := redis-server nginx haproxy
 define need
 @command -v dpkg-query >/dev/null || { \
     echo "deps: not a Debian system; needed are the equivalents of: $(1)"; exit 0; }; \
@@ -65,9 +66,9 @@ echo "deps: missing Debian packages:$$missing"; \
 if [ "$$(id -u)" = 0 ]; then sudo=; \
 elif command -v sudo >/dev/null; then sudo=sudo; \
 else echo "deps: neither root nor sudo; as root: apt-get install$$missing" >&2; exit 1; fi; \
-case "$$missing" in *redis-server*) if [ -d /run/systemd/system ]; then \
-    echo "deps: masking redis-server.service, so that installing it starts no server"; \
-    $$sudo systemctl mask redis-server.service; fi ;; esac; \
+for s in $(SERVICES); do case "$$missing" in *" $$s"*) if [ -d /run/systemd/system ]; then \
+    echo "deps: masking $$s.service, so that installing it starts no server"; \
+    $$sudo systemctl mask "$$s.service"; fi ;; esac; done; \
 set -e; \
 $$sudo apt-get -q update; \
 $$sudo env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tests of the build: `make bench` and `make demo` install less than `make test`, so what they build may
-# need nothing of the tests.
+# need nothing of the tests; and what `make test-deps` installs starts no service.
 
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -20,6 +20,25 @@ for source in tests/bench/bench_*.c tests/demo/demo_*.c; do
         failures=$((failures + 1))
         echo "not ok - $source needs nothing of the tests"
         printf '  %s\n' "linked: ${linked:-not}" "compiled too: ${compiled:-nothing}"
+    fi
+done
+
+# What installing all of them would do where systemd runs, with programs that only say what they are asked.
+said=$(
+    dpkg-query() { :; }
+    id() { echo 0; }
+    systemctl() { echo "systemctl $*"; }
+    env() { echo "env $*"; }
+    apt-get() { echo "apt-get $*"; }
+    eval "$(make -n test-deps | sed 's|\[ -d /run/systemd/system \]|true|g')" 2>&1
+)
+for unit in redis-server nginx haproxy; do
+    if grep -q "^systemctl mask $unit.service\$" <(sed '/apt-get/,$d' <<<"$said") && grep -q "apt-get .*install .* $unit" <<<"$said"; then
+        echo "ok - $unit is masked before it is installed"
+    else
+        failures=$((failures + 1))
+        echo "not ok - $unit is masked before it is installed"
+        printf '  %s\n' "$said"
     fi
 done
 exit "$failures"
