@@ -26,6 +26,7 @@ from .errors import TryAgainError, typed
 from .values import (
     Key,
     KeyLike,
+    NewKey,
     dump_key,
     dump_value,
     from_unix_milliseconds,
@@ -122,7 +123,7 @@ class Conflict:
 
     index: int
     operation: str
-    key: Optional[Key]
+    key: Optional[NewKey]
     version: Optional[str]
 
 
@@ -523,7 +524,7 @@ class AtomicBase:
     def __init__(self, id_: Optional[str] = None) -> None:
         self.id = id_ or new_id()
         self._words: List[Word] = []
-        self._operations: List[Tuple[str, Optional[Key]]] = []
+        self._operations: List[Tuple[str, Optional[NewKey]]] = []
 
     def _add(self: A, name: str, key: Optional[KeyLike], *words: Word) -> A:
         self._operations.append((name, None if key is None else tuple(key)))

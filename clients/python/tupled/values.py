@@ -15,10 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
-KeyPart = Union[str, bytes, int, float, bool]
-Key = Tuple[KeyPart, ...]
-KeyLike = Sequence[KeyPart]
-
 INTEGER_MAX = 2**53 - 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -132,6 +128,14 @@ class UUIDv7:
 class CommitVersion:
     """Becomes the versionstamp of the commit that writes it."""
 
+
+# What a key has that was read, ...
+KeyPart = Union[str, bytes, int, float, bool]
+Key = Tuple[KeyPart, ...]
+# ... and what one may have that is given: the server fills in placeholders when it writes.
+NewKeyPart = Union[KeyPart, bytearray, memoryview, UUIDv7, CommitVersion]
+NewKey = Tuple[NewKeyPart, ...]
+KeyLike = Sequence[NewKeyPart]
 
 _TAGS = frozenset(
     "$bigint $u64 $bytes $date $undefined $number $map $set $regexp $error $typed $v8 $id $ref"
