@@ -58,7 +58,15 @@ const leaving = new AbortController();
 addEventListener('pagehide', () => leaving.abort());
 addEventListener('pageshow', e => e.persisted && location.reload());
 
+export const LOST = 'The server cannot be reached. It is asked again every few seconds.';
 let isReachable = true;
+
+export const isReached = () => isReachable;
+
+let answers = 0;
+
+/* How many answers have come. */
+export const answerCount = () => answers;
 
 function reach(ok) {
     if (ok === isReachable) return;
@@ -85,8 +93,11 @@ async function post(tail, body, {signal, encoding, db} = {}) {
         if (leaving.signal.aborted) return new Promise(() => {});
         if (e.name === 'AbortError') throw e;
         reach(false);
-        throw new CommandError('LOST the server cannot be reached', 0);
+        const lost = new CommandError('LOST', 0);
+        lost.message = LOST;
+        throw lost;
     }
+    answers++;
     reach(true);
     if (response.status === 401 && asked === credentials && user !== null) signOut();
     if (answer.error !== undefined) throw failure(answer.error, response.status);

@@ -7,6 +7,7 @@ import {freshness} from './fresh.js';
 import {commandLine, guard} from './command.js';
 import {confirm, toast, errorBox} from './dialog.js';
 import {listKeys} from './shortcuts.js';
+import {Pager} from './pager.js';
 
 /* The lines "id=3 addr=… name=…" of CLIENT LIST. */
 export function parseClients(text) {
@@ -39,7 +40,8 @@ const COLUMNS = [
     ['omem', 'Unsent', true],
     ['sub', 'Listens to', true],
 ];
-const ROWS = 200;
+const ROWS = 100; // shown at once
+const SLOW_ROWS = 50;
 
 export function render(view) {
     const screen = new Clients(view);
@@ -55,16 +57,23 @@ class Clients {
         this.slowFresh = freshness(3000);
         this.error = errorBox();
         this.place = h('span', {role: 'status'});
+        this.pager = new Pager(ROWS, () => this.draw());
         this.heads = h('tr');
         this.body = h('tbody');
         this.slow = h('tbody');
+        this.slowRows = [];
+        this.slowPlace = h('span', {role: 'status'});
+        this.slowPager = new Pager(SLOW_ROWS, () => this.drawSlow());
         this.find = h('input', {
             type: 'search',
             class: 'small-input',
             placeholder: 'Filter   /',
             'data-search': true,
             'aria-label': 'Filter clients',
-            oninput: () => this.draw(),
+            oninput: () => {
+                this.pager.first();
+                this.draw();
+            },
         });
         const reset = guard(
             h('button', {class: 'small', onclick: () => this.resetSlow()}, 'Forget these'),
@@ -95,12 +104,13 @@ class Clients {
                     },
                     h('table', {}, h('thead', {}, this.heads), this.body),
                 ),
+                this.pager.el,
                 commandLine(() => ['CLIENT', 'LIST']).el,
             ),
             h(
                 'section',
                 {class: 'panel'},
-                h('div', {class: 'table-head'}, h('h2', {}, 'Slow log'), reset, this.slowFresh.el),
+                h('div', {class: 'table-head'}, h('h2', {}, 'Slow log'), this.slowPlace, reset, this.slowFresh.el),
                 h(
                     'div',
                     {
@@ -126,7 +136,8 @@ class Clients {
                         this.slow,
                     ),
                 ),
-                commandLine(() => ['SLOWLOG', 'GET', '50']).el,
+                this.slowPager.el,
+                commandLine(() => ['SLOWLOG', 'GET', '-1']).el,
             ),
         );
         this.list = listKeys(
@@ -141,7 +152,7 @@ class Clients {
             const [list, slow] = await api.pipeline(
                 [
                     ['CLIENT', 'LIST'],
-                    ['SLOWLOG', 'GET', '50'],
+                    ['SLOWLOG', 'GET', '-1'],
                 ],
                 {signal: this.view.signal},
             );
@@ -156,10 +167,13 @@ class Clients {
                 fill(this.slow, h('tr', {}, h('td', {colspan: 4, class: 'dim'}, slow.error)));
             else {
                 this.slowFresh.done();
-                this.drawSlow(slow.result);
+                this.slowRows = slow.result;
+                this.drawSlow();
             }
         } catch (e) {
-            if (e.name !== 'AbortError') this.fresh.failed();
+            if (e.name === 'AbortError') return;
+            this.error.show(e);
+            this.fresh.failed();
         }
     }
 
@@ -198,15 +212,11 @@ class Clients {
         );
         const key = c => (Number.isNaN(Number(c[this.sort])) ? c[this.sort] : Number(c[this.sort]));
         rows.sort((a, b) => (key(a) < key(b) ? 1 : key(a) > key(b) ? -1 : 0));
-        setText(
-            this.place,
-            rows.length > ROWS
-                ? `first ${ROWS} of ${number(rows.length)}`
-                : `${number(rows.length)}`,
-        );
+        const some = this.pager.of(rows);
+        setText(this.place, this.pager.text(rows.length));
         fill(
             this.body,
-            rows.slice(0, ROWS).map(c => this.row(c)),
+            some.map(c => this.row(c)),
         );
     }
 
@@ -256,7 +266,9 @@ class Clients {
         this.ask();
     }
 
-    drawSlow(rows) {
+    drawSlow() {
+        const rows = this.slowPager.of(this.slowRows);
+        setText(this.slowPlace, this.slowPager.text(this.slowRows.length));
         fill(
             this.slow,
             rows.length === 0

@@ -8,8 +8,9 @@ import {freshness} from './fresh.js';
 import {commandLine, guard} from './command.js';
 import {listKeys} from './shortcuts.js';
 import {confirmTyped, dialog, errorBox, toast} from './dialog.js';
+import {Pager} from './pager.js';
 
-const ROWS = 200; // asked for at once
+const ROWS = 100; // asked for, and shown, at once
 
 export function render(view) {
     const screen = new Databases(view);
@@ -31,12 +32,16 @@ class Databases {
             placeholder: 'Filter   /',
             'data-search': true,
             'aria-label': 'Filter databases',
-            oninput: () => this.ask(),
+            oninput: () => {
+                this.pager.first();
+                this.ask();
+            },
         });
         const create = guard(
             h('button', {class: 'primary small', onclick: () => this.edit(null)}, 'New database'),
             () => ['KV.DB', 'CREATE', 'x'],
         );
+        this.pager = new Pager(ROWS, () => this.ask());
         fill(
             view.el,
             h(
@@ -89,6 +94,7 @@ class Databases {
                         this.body,
                     ),
                 ),
+                this.pager.el,
                 commandLine(() => [
                     ['KV.DB', 'LIST'],
                     ['KV.DB', 'INFO', 'name'],
@@ -116,10 +122,11 @@ class Databases {
             const list = await api.call(['KV.DB', 'LIST'], {signal, db: '0'});
             const needle = this.find.value.toLowerCase();
             const fits = list.filter(([, name]) => name.toLowerCase().includes(needle));
-            const infos = await api.pipeline(
-                fits.slice(0, ROWS).map(([, name]) => ['KV.DB', 'INFO', name]),
-                {signal, db: '0'},
-            );
+            const infos = [];
+            for (let i = 0; i < fits.length; i += ROWS) {
+                const some = fits.slice(i, i + ROWS).map(([, name]) => ['KV.DB', 'INFO', name]);
+                infos.push(...(await api.pipeline(some, {signal, db: '0'})));
+            }
             this.fresh.done();
             this.error.clear();
             const rows = infos.filter(i => i.result).map(i => record(i.result));
@@ -133,10 +140,16 @@ class Databases {
                     d['max-bytes'] > 0 ||
                     String(d.number) === api.currentDatabase(),
             );
-            setText(this.place, `${number(shown.length)} of ${number(list.length)}`);
+            const some = this.pager.of(shown);
+            setText(
+                this.place,
+                shown.length > ROWS
+                    ? this.pager.text(shown.length)
+                    : `${number(shown.length)} of ${number(list.length)}`,
+            );
             fill(
                 this.body,
-                shown.map(d => this.row(d)),
+                some.map(d => this.row(d)),
             );
         } catch (e) {
             if (e.name === 'AbortError') return;

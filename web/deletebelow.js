@@ -5,7 +5,7 @@ import {h} from './dom.js';
 import * as api from './api.js';
 import {keyText} from './keys.js';
 import {number} from './format.js';
-import {confirmTyped, toast} from './dialog.js';
+import {confirmTyped, screenNow, toast} from './dialog.js';
 import {commandLine} from './command.js';
 
 export async function deleteBelow(screen, prefix, where) {
@@ -15,6 +15,7 @@ export async function deleteBelow(screen, prefix, where) {
         prefix.length === 0 && where === ''
             ? ['KV.DELRANGE', 'ALL']
             : ['KV.DELRANGE', 'PREFIX', p, ...filter];
+    const since = screenNow();
     const waiting = toast('Counting…');
     let count, examples;
     try {
@@ -48,6 +49,7 @@ export async function deleteBelow(screen, prefix, where) {
         p,
         `Delete ${number(count)}`,
         commandLine(() => words).el,
+        since,
     );
     if (!ok) return undefined;
     try {

@@ -2,9 +2,24 @@
 
 import {h, fill} from './dom.js';
 
+// A dialog belongs to the screen on which it was asked for, and ends with it: what it would do is not
+// what the next screen shows.
+let screens = 0;
+const open = new Set();
+
+/* For the option `since` of a dialog that is shown after something was waited for. */
+export const screenNow = () => screens;
+
+/* The screen is left: its dialogs are cancelled, and those that it has not shown yet are not shown. */
+export function endDialogs() {
+    screens++;
+    for (const el of open) el.close();
+}
+
 /* Shows `build(close)`, nodes, in a dialog; resolves with what close() was given, undefined for
- * Escape. */
+ * Escape, and when the screen is left. */
 export function dialog(title, build, options = {}) {
+    if (options.since !== undefined && options.since !== screens) return Promise.resolve();
     return new Promise(resolve => {
         let result;
         const id = `d${Math.random().toString(36).slice(2)}`;
@@ -15,6 +30,7 @@ export function dialog(title, build, options = {}) {
         };
         el.append(h('h2', {id}, title), ...[build(close)].flat());
         el.addEventListener('close', () => {
+            open.delete(el);
             el.remove();
             resolve(result);
         });
@@ -23,6 +39,7 @@ export function dialog(title, build, options = {}) {
             if (el.open) e.stopPropagation();
         });
         document.body.append(el);
+        open.add(el);
         el.showModal();
         const first = el.querySelector('[data-first]') || el.querySelector('input,textarea,button');
         if (first !== null) first.focus();
@@ -49,8 +66,9 @@ export async function confirm(title, text, {yes = 'Yes', danger = false, command
     );
 }
 
-/* A question that is answered by typing `word`: for what cannot be taken back. `body` are nodes. */
-export async function confirmTyped(title, body, word, yes, command) {
+/* A question that is answered by typing `word`: for what cannot be taken back. `body` are nodes;
+ * `since`: screenNow() of when it was asked for. */
+export async function confirmTyped(title, body, word, yes, command, since) {
     return (
         (await dialog(
             title,
@@ -86,7 +104,7 @@ export async function confirmTyped(title, body, word, yes, command) {
                     ),
                 );
             },
-            {class: 'wide'},
+            {class: 'wide', since},
         )) === true
     );
 }

@@ -4,9 +4,11 @@
 const ATTRIBUTES = new Set(['for', 'list', 'colspan', 'rowspan', 'type', 'form']);
 
 /* h('button', {class: 'x', onclick: f, disabled: true}, 'text', node, [more]): null and false
- * children are left out; a name that begins with "on" is a listener. */
+ * children are left out; a name that begins with "on" is a listener. A button sends its form only when its type
+ * says so. */
 export function h(tag, options, ...children) {
     const el = document.createElement(tag);
+    if (tag === 'button') el.type = 'button';
     for (const [name, value] of Object.entries(options || {})) set(el, name, value);
     append(el, children);
     return el;

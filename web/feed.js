@@ -11,7 +11,7 @@ import {commandLine} from './command.js';
 import {errorBox} from './dialog.js';
 
 const KEPT = 2000; // changes in memory
-const SHOWN = 200; // rows that are drawn
+const SHOWN = 200; // rows that are drawn, and how many more on a click
 const DRAW_MS = 100; // at most ten times a second
 const PAGE = 1000;
 const VALUE = 300; // characters of a value in its row
@@ -45,6 +45,20 @@ class Feed {
         this.error = errorBox();
         this.live = h('span', {class: 'live wait', role: 'status'}, 'connecting…');
         this.rate = h('span', {class: 'figures'});
+        this.shown = SHOWN;
+        this.older = h(
+            'button',
+            {
+                class: 'small',
+                hidden: true,
+                onclick: () => {
+                    this.shown += SHOWN;
+                    this.draw();
+                    this.lookRate();
+                },
+            },
+            `${SHOWN} older`,
+        );
         this.list = h('div', {
             class: 'feed-list',
             tabIndex: 0,
@@ -141,7 +155,7 @@ class Feed {
             ),
             form,
             this.error.el,
-            h('div', {class: 'panel'}, this.list),
+            h('div', {class: 'panel'}, this.list, h('div', {class: 'pager'}, this.older)),
             line.el,
         );
         this.view.keys({
@@ -283,7 +297,7 @@ class Feed {
         if (this.changes.length === 0) return this.drawEmpty();
         const needle = this.filter.value.toLowerCase();
         const rows = [];
-        for (let i = this.changes.length - 1; i >= 0 && rows.length < SHOWN; i--) {
+        for (let i = this.changes.length - 1; i >= 0 && rows.length < this.shown; i--) {
             const c = this.changes[i];
             if (needle === '' || c.gap || matches(c, needle)) rows.push(rowOf(c));
         }
@@ -309,9 +323,10 @@ class Feed {
         const n = this.recent.length - 1;
         const rate = n < 1 ? 0 : (this.recent[n] - this.recent[0]) / n;
         const of =
-            this.changes.length > SHOWN
-                ? `newest ${SHOWN} of ${number(this.changes.length)} kept; `
+            this.changes.length > this.shown
+                ? `newest ${number(this.shown)} of ${number(this.changes.length)} kept; `
                 : '';
+        this.older.hidden = this.changes.length <= this.shown;
         setText(
             this.rate,
             `${of}${short(rate)} changes/s, ${number(this.seen)} since you came${this.isPaused ? ', paused' : ''}`,

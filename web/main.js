@@ -4,7 +4,7 @@ import {h, fill, icon, setText} from './dom.js';
 import * as api from './api.js';
 import {route, go, address} from './router.js';
 import {startShortcuts, setShortcuts, showHelp} from './shortcuts.js';
-import {toast, errorBox} from './dialog.js';
+import {toast, errorBox, endDialogs} from './dialog.js';
 import {guessKey, keyText} from './keys.js';
 import {startSampling} from './samples.js';
 
@@ -39,7 +39,10 @@ const content = document.getElementById('content');
 
 // --- the screen that is shown ---
 
-let shown = null; // {screen, db, controller, update}
+let shown = null; // {screen, db, controller, update, isMissing, answers}
+// isMissing: nothing in it was answered, as the server was not reached; answers: how many there were when it opened
+
+const LOAD_AGAIN_MS = 2000;
 
 class View {
     constructor(el, controller) {
@@ -73,6 +76,7 @@ class View {
 }
 
 async function showRoute() {
+    endDialogs();
     if (!api.isSignedIn()) return;
     const {screen, params} = route();
     const db = params.get('db') || '0';
@@ -86,12 +90,14 @@ async function showRoute() {
     const known = SCREENS.find(s => s[0] === screen);
     document.title = known === undefined ? 'tupled' : `${known[1]} – tupled`;
     const controller = new AbortController();
-    const here = (shown = {screen, db, controller, update: null});
+    const here = (shown = {screen, db, controller, update: null, isMissing: !api.isReached(), answers: api.answerCount()});
     const el = h('div', {class: `screen screen-${screen}`});
     try {
         if (known === undefined) throw new Error(`There is no screen ${screen}.`);
-        const module = await import(`./${screen}.js`);
+        const module = await load(screen, () => shown === here);
         if (shown !== here) return;
+        if (!api.isReached()) here.isMissing = true;
+        here.answers = api.answerCount();
         fill(content, el);
         here.update = module.render(new View(el, controller), params) || null;
     } catch (e) {
@@ -99,7 +105,32 @@ async function showRoute() {
     }
 }
 
+/* The module of a screen; while the server does not give it, that is told, and it is asked again. A browser may
+ * remember that a file could not be had: another name makes it ask. */
+async function load(screen, isWanted) {
+    for (let tries = 0; ; tries++) {
+        try {
+            return await import(`./${screen}.js${tries === 0 ? '' : `?${tries}`}`);
+        } catch (e) {
+            if (!(e instanceof TypeError)) throw e;
+            if (!isWanted()) return null;
+            fill(
+                content,
+                h(
+                    'div',
+                    {class: 'error-box', role: 'alert'},
+                    'This screen cannot be loaded: the server cannot be reached. It is asked again every ' +
+                        'few seconds.',
+                ),
+            );
+            await new Promise(ok => setTimeout(ok, LOAD_AGAIN_MS));
+            if (!isWanted()) return null;
+        }
+    }
+}
+
 function leaveScreen() {
+    endDialogs();
     if (shown !== null) shown.controller.abort();
     shown = null;
     setShortcuts({});
@@ -345,6 +376,28 @@ async function start() {
     }
 }
 
+/* What was opened without a server, or shows that it could not ask, has nothing in it that could be lost. A form
+ * that says so has: it stays. */
+function openAgain() {
+    const isTold = [...content.querySelectorAll('.error-box, [role=status]')].some(
+        el =>
+            el.checkVisibility() &&
+            el.textContent.includes(api.LOST) &&
+            el.closest('form, .editor') === null,
+    );
+    if (shown === null || !api.isReached() || !(shown.isMissing || isTold)) return;
+    leaveScreen();
+    showRoute();
+}
+
+// On every screen: what it shows may be nothing at all.
+const lostBar = h(
+    'div',
+    {class: 'error-box lost-bar', role: 'alert', hidden: true},
+    'The server cannot be reached: what is shown is old, or missing. It is asked again every few seconds.',
+);
+content.before(lostBar);
+
 api.on('user', () => {
     document.body.classList.remove('signed-out');
     buildTop();
@@ -358,7 +411,13 @@ api.on('signin', () => showSignIn());
 api.on('reach', ok => {
     document.body.classList.toggle('lost', !ok);
     setText(reachState, ok ? '' : 'Server not reached; what you see is old');
-    if (ok) toast('The server is there again.');
+    lostBar.hidden = ok;
+    if (!ok && shown !== null && shown.answers === api.answerCount()) {
+        shown.isMissing = true;
+    }
+    if (!ok) return;
+    toast('The server is there again.');
+    setTimeout(openAgain, 100);
 });
 addEventListener('hashchange', () => {
     showRoute();

@@ -9,6 +9,7 @@ import {address} from './router.js';
 import {number, short, bytes, duration, record} from './format.js';
 import {commandLine} from './command.js';
 import {parseClients} from './clients.js';
+import {queueFigures} from './queuescan.js';
 
 export function render(view) {
     const fresh = freshness(2000);
@@ -40,7 +41,7 @@ export function render(view) {
             ['LATENCY', 'HISTOGRAM'],
         ]).el,
     );
-    const more = {queues: null, durability: null};
+    const more = {queues: null, durability: null, looked: ''};
     const look = () => {
         const {info, error} = latest();
         refused.hidden = error === null;
@@ -64,6 +65,10 @@ export function render(view) {
     }
     view.every(4000, async () => {
         await lists.ask(more, view.signal);
+        look();
+    });
+    view.every(4000, async () => {
+        await lists.askQueues(more, view.signal, look);
         look();
     });
     look();
@@ -112,7 +117,7 @@ function makeGraphs() {
 // --- the row of states: {name, word, kind: '' | 'wait' | 'bad' | 'unknown', more} ---
 
 function stateRow(info, more) {
-    return [durable(info, more), disk(info), memory(info), oldest(more), certificates(info)];
+    return [durable(info, more), disk(info), memory(info), oldest(info, more), certificates(info)];
 }
 
 function drawState(s) {
@@ -173,9 +178,14 @@ function memory(info) {
     return {name, word: bytes(used), kind, more};
 }
 
-function oldest({queues}) {
+/* Who waits is told of this database's queues, when all were looked at; dead letters the server counts. */
+function oldest(info, {queues, looked}) {
     const name = 'Oldest in a queue';
-    if (queues === null) return {name, word: '…', kind: 'unknown', more: ''};
+    const dead =
+        info.queue_dead === undefined
+            ? ''
+            : `${number(Number(info.queue_dead))} dead letters in all databases`;
+    if (queues === null) return {name, word: '…', kind: 'unknown', more: looked || dead};
     if (queues.length === 0)
         return {
             name,
@@ -183,10 +193,9 @@ function oldest({queues}) {
             kind: 'unknown',
             more: `in database ${api.currentDatabase()}`,
         };
-    const dead = queues.reduce((n, q) => n + q.dead, 0);
     const late = queues.reduce((a, b) => (b['oldest-ms'] > a['oldest-ms'] ? b : a));
     const ms = late['oldest-ms'];
-    const more = `${ms > 0 ? `${late.name}; ` : ''}${number(dead)} dead letters in all`;
+    const more = [ms > 0 ? late.name : '', dead].filter(t => t !== '').join('; ');
     return {name, word: ms > 0 ? duration(ms) : 'none waits', kind: ms > 60000 ? 'wait' : '', more};
 }
 
@@ -234,10 +243,9 @@ class Lists {
 
     async ask(more, signal) {
         try {
-            const [slow, names, clients, conf] = await api.pipeline(
+            const [slow, clients, conf] = await api.pipeline(
                 [
                     ['SLOWLOG', 'GET', '100'],
-                    ['KV.QUEUE', 'LIST'],
                     ['CLIENT', 'LIST'],
                     ['CONFIG', 'GET', 'durability'],
                 ],
@@ -246,7 +254,6 @@ class Lists {
             this.drawSlow(slow);
             this.drawClients(clients);
             if (conf.result) more.durability = record(conf.result).durability ?? null;
-            await this.askQueues(names, more, signal);
         } catch {
             // The figures above say that the server is not reached.
         }
@@ -276,21 +283,27 @@ class Lists {
         );
     }
 
-    async askQueues({result, error}, more, signal) {
-        if (error) {
+    async askQueues(more, signal, look) {
+        let names, figures;
+        try {
+            names = await api.call(['KV.QUEUE', 'LIST'], {signal});
+            figures = await queueFigures(names, signal, done => {
+                more.looked = `looked at ${number(done)} of ${number(names.length)} queues`;
+                if (more.queues === null && done < names.length) {
+                    fill(this.queues, note(`${more.looked} …`));
+                    look();
+                }
+            });
+        } catch (e) {
+            if (e.name === 'AbortError' || e.code === 'LOST') return undefined;
             more.queues = [];
-            return fill(this.queues, note(error));
+            return fill(this.queues, note(e.message));
         }
-        const names = result.slice(0, 100);
-        const stats = await api.pipeline(
-            names.map(q => ['KV.QUEUE', 'STATS', q]),
-            {signal},
-        );
         const at = Date.now();
-        const queues = stats.map((s, i) => ({name: names[i], ...record(s.result || [])}));
+        const queues = [...figures].map(([name, f]) => ({name, ...f}));
         const before = this.before;
         const rate = q => {
-            const old = before === null ? undefined : before.queues.find(o => o.name === q.name);
+            const old = before === null ? undefined : before.figures.get(q.name);
             return old === undefined
                 ? 0
                 : ((q.enqueued + q.acked - old.enqueued - old.acked) / (at - before.at)) * 1000;
@@ -299,7 +312,7 @@ class Lists {
             .map(q => ({...q, rate: rate(q)}))
             .sort((a, b) => b.rate - a.rate || b.ready - a.ready)
             .slice(0, 5);
-        this.before = {at, queues};
+        this.before = {at, figures};
         more.queues = queues;
         return fill(
             this.queues,

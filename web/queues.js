@@ -7,9 +7,11 @@ import {number, short, duration, dateTime, record} from './format.js';
 import {freshness} from './fresh.js';
 import {commandLine, guard} from './command.js';
 import {listKeys} from './shortcuts.js';
-import {confirmTyped, errorBox, toast} from './dialog.js';
+import {confirmTyped, errorBox, screenNow, toast} from './dialog.js';
 import {valueArea} from './editor.js';
 import {DeadLetters} from './deadletters.js';
+import {Pager} from './pager.js';
+import {queueFigures} from './queuescan.js';
 
 const STATES = [
     ['ready', 'ready'],
@@ -17,7 +19,9 @@ const STATES = [
     ['leased', 'leased'],
     ['dead', 'dead'],
 ];
-const QUEUES = 200; // shown in the list
+const QUEUES = 100; // shown in the list at once
+const PEEKED = 100; // messages that are shown, and how many more on a click
+const PEEKED_MAX = 1000; // of KV.QUEUE PEEK
 const LATE_MS = 60000;
 
 export function render(view, params) {
@@ -79,6 +83,17 @@ export function counts(stats) {
     );
 }
 
+const ORDERS = {
+    name: ['by name', null],
+    dead: ['most dead letters first', 'dead'],
+    oldest: ['longest wait first', 'oldest-ms'],
+    ready: ['most ready first', 'ready'],
+};
+
+function figureOf(figures, name, figure) {
+    return figures.has(name) ? figures.get(name)[figure] : -1;
+}
+
 class QueueList {
     constructor(view) {
         this.view = view;
@@ -86,6 +101,13 @@ class QueueList {
         this.fresh = freshness(2000);
         this.error = errorBox();
         this.place = h('span', {role: 'status'});
+        this.asked = null;
+        this.pager = new Pager(QUEUES, () => this.ask());
+        this.order = h(
+            'select',
+            {'aria-label': 'Order', class: 'small-input', onchange: () => this.again()},
+            Object.entries(ORDERS).map(([value, [text]]) => h('option', {value}, text)),
+        );
         this.list = h('div', {class: 'queue-list'});
         this.find = h('input', {
             type: 'search',
@@ -93,7 +115,7 @@ class QueueList {
             placeholder: 'Filter   /',
             'data-search': true,
             'aria-label': 'Filter queues',
-            oninput: () => this.ask(),
+            oninput: () => this.again(),
         });
         fill(
             view.el,
@@ -103,11 +125,13 @@ class QueueList {
                 h('h1', {}, 'Queues'),
                 this.place,
                 h('span', {class: 'spring'}),
+                this.order,
                 this.find,
                 this.fresh.el,
             ),
             this.error.el,
             this.list,
+            this.pager.el,
             addForm('', () => this.ask()),
             commandLine(() => [
                 ['KV.QUEUE', 'LIST'],
@@ -121,25 +145,39 @@ class QueueList {
         view.keys(this.keys.keys);
     }
 
+    /* From the first page on. */
+    again() {
+        this.pager.first();
+        this.ask();
+    }
+
+    /* By name, the figures of one page are enough; by a figure, those of all queues are. A new question ends
+     * the one before. */
     async ask() {
+        if (this.asked !== null) this.asked.abort();
+        const asked = (this.asked = new AbortController());
+        const signal = AbortSignal.any([asked.signal, this.view.signal]);
         try {
-            const all = await api.call(['KV.QUEUE', 'LIST'], {signal: this.view.signal});
+            const all = await api.call(['KV.QUEUE', 'LIST'], {signal});
             const needle = this.find.value;
             const names = all.filter(n => n.includes(needle));
-            const some = names.slice(0, QUEUES);
-            const stats = await api.pipeline(
-                some.map(q => ['KV.QUEUE', 'STATS', q]),
-                {signal: this.view.signal},
-            );
+            const figure = ORDERS[this.order.value][1];
+            let figures = null;
+            if (figure !== null) {
+                const isNew = this.drawn !== this.order.value;
+                figures = await queueFigures(names, signal, done => {
+                    if (isNew && done < names.length)
+                        setText(this.place, `looked at ${number(done)} of ${number(names.length)} …`);
+                });
+                names.sort((x, y) => figureOf(figures, y, figure) - figureOf(figures, x, figure));
+            }
+            const some = this.pager.of(names);
+            if (figures === null) figures = await queueFigures(some, signal);
+            this.drawn = this.order.value;
             this.fresh.done();
             this.error.clear();
-            setText(
-                this.place,
-                names.length > QUEUES
-                    ? `first ${QUEUES} of ${number(names.length)}`
-                    : number(names.length),
-            );
-            this.draw(some, stats, all.length);
+            setText(this.place, this.pager.text(names.length));
+            this.draw(some, figures, all.length);
         } catch (e) {
             if (e.name === 'AbortError') return;
             this.error.show(e);
@@ -147,7 +185,7 @@ class QueueList {
         }
     }
 
-    draw(names, stats, all) {
+    draw(names, figures, all) {
         const current = this.keys.current();
         const at = current === null ? null : current.dataset.name;
         if (names.length === 0) {
@@ -169,9 +207,7 @@ class QueueList {
         }
         fill(
             this.list,
-            names.map((name, i) =>
-                stats[i].result ? this.row(name, record(stats[i].result)) : null,
-            ),
+            names.map(name => (figures.has(name) ? this.row(name, figures.get(name)) : null)),
         );
         const again =
             at === null ? undefined : [...this.list.children].find(el => el.dataset.name === at);
@@ -219,6 +255,19 @@ class QueueScreen {
         this.figures = h('div', {});
         this.body = h('tbody');
         this.place = h('span', {role: 'status'});
+        this.peeked = PEEKED;
+        this.more = h(
+            'button',
+            {
+                class: 'small',
+                hidden: true,
+                onclick: () => {
+                    this.peeked = Math.min(this.peeked + PEEKED, PEEKED_MAX);
+                    this.ask();
+                },
+            },
+            `${PEEKED} more`,
+        );
         this.dead = new DeadLetters(view, name, () => this.ask());
         this.tab = tab === 'dead' ? 'dead' : 'messages';
         const purge = guard(
@@ -265,7 +314,8 @@ class QueueScreen {
                     this.body,
                 ),
             ),
-            commandLine(() => ['KV.QUEUE', 'PEEK', name, 'COUNT', '100']).el,
+            h('div', {class: 'pager'}, this.more),
+            commandLine(() => ['KV.QUEUE', 'PEEK', name, 'COUNT', String(this.peeked)]).el,
         );
         const deadPanel = h(
             'section',
@@ -327,7 +377,7 @@ class QueueScreen {
             const [stats, peek] = await api.pipeline(
                 [
                     ['KV.QUEUE', 'STATS', this.name],
-                    ['KV.QUEUE', 'PEEK', this.name, 'COUNT', '100'],
+                    ['KV.QUEUE', 'PEEK', this.name, 'COUNT', String(this.peeked)],
                 ],
                 {signal},
             );
@@ -370,9 +420,11 @@ class QueueScreen {
         setText(
             this.place,
             rows.length < all
-                ? `first ${number(rows.length)} of ${number(all)}`
+                ? `first ${number(rows.length)} of ${number(all)}` +
+                      (this.peeked === PEEKED_MAX ? '; the server shows no more of them' : '')
                 : `${number(rows.length)} not taken yet`,
         );
+        this.more.hidden = rows.length >= all || this.peeked === PEEKED_MAX;
         if (this.same(rows)) return undefined;
         return fill(
             this.body,
@@ -418,6 +470,7 @@ class QueueScreen {
     }
 
     async purge() {
+        const since = screenNow();
         let stats;
         try {
             stats = record(await api.call(['KV.QUEUE', 'STATS', this.name]));
@@ -437,6 +490,7 @@ class QueueScreen {
             this.name,
             `Remove ${number(n)}`,
             commandLine(() => words).el,
+            since,
         );
         if (!ok) return undefined;
         try {

@@ -17,6 +17,7 @@ import {loadFew, loadMany} from './load.js';
 import {readdirSync, readFileSync} from 'node:fs';
 import {gzipSync} from 'node:zlib';
 import {eventSource} from './events.js';
+import {many, leaving, lost} from './many.js';
 import {entries, atomic, queues, search, feed, consoleScreen} from './screens.js';
 
 const SCREENS = [
@@ -35,12 +36,15 @@ async function run() {
     await search();
     await feed();
     await eventSource();
+    await many();
+    await leaving();
     await consoleScreen();
     await keyboard();
     await permissions();
     await colours();
     await looks();
     await million();
+    await lost(SCREENS, () => b.signIn('default', PASSWORD));
     await test('no error in the console of the browser', () =>
         check(b.complaints.join('\n'), b.complaints.length === 0));
     await test('no request leaves the server', () =>
