@@ -47,7 +47,7 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
     liblua5.1-0-dev lua-cjson-dev lua-bitop-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
-    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin nginx-light libnginx-mod-stream haproxy
+    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin pkgconf nginx-light libnginx-mod-stream haproxy
 DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) redis-tools redis-server sqlite3 openssl
@@ -284,6 +284,15 @@ conf/tupled.service 644 $(UNITDIR)/tupled.service
 $(foreach m,$(MANUAL),$(m) 644 $(PREFIX)/share/man/man$(subst .,,$(suffix $(m)))/$(notdir $(m))
 )
 endef
+# Programs find the shared library by a list that ldconfig makes of the directories that the system knows.
+define know_library
+[ -z "$(DESTDIR)" ] || exit 0; PATH="$$PATH:/usr/sbin:/sbin"; \
+if ! ldconfig -v -N -X 2>/dev/null | grep -q "^$(LIBDIR):"; then \
+    echo "install: the system does not look for libraries in $(LIBDIR): programs need it in LD_LIBRARY_PATH, or its"; \
+    echo "install: name in a file of /etc/ld.so.conf.d, and then ldconfig has to be run"; \
+elif [ "$$(id -u)" != 0 ]; then echo "install: as root, ldconfig has to be run, so that programs find libtupled.so.0"; \
+else ldconfig; fi
+endef
 export INSTALL_LIST = $(install_list)
 export INSTALL_TEXTS = $(install_texts)
 CONF_HERE = $(DESTDIR)$(SYSCONFDIR)/tupled/tupled.conf
@@ -296,6 +305,7 @@ install: all build/tupled.conf.5 ## PREFIX, LIBDIR, SYSCONFDIR, UNITDIR, STATEDI
 	@set -e; echo "$$INSTALL_TEXTS" | while read -r from mode to; do [ -n "$$from" ] || continue; \
 	    $(FILL) "$$from" >build/filled; install -D -m "$$mode" build/filled "$(DESTDIR)$$to"; done
 	ln -sf libtupled.so.0 $(DESTDIR)$(LIBDIR)/libtupled.so
+	@$(call know_library)
 	@if [ -e "$(CONF_HERE)" ]; then echo "$(CONF_HERE) is kept"; else \
 	    sed -e 's|^#dir .*|dir $(STATEDIR)|' -e 's|^#data-group-access no|data-group-access yes|' \
 	        conf/tupled.conf >build/filled; install -D -m 644 build/filled "$(CONF_HERE)"; fi

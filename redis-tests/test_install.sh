@@ -113,6 +113,27 @@ else
     skip "what systemd says of the service" "systemd-analyze is not here (package systemd)"
 fi
 
+# ---- who finds the library ----
+# With an ldconfig of its own, which knows $known, and notes that it was run.
+mkdir "$scratch/bin"
+# shellcheck disable=SC2016 # it is what the programs say
+printf '#!/bin/sh\nif [ "$*" = "-v -N -X" ]; then echo "$known: (from somewhere)"; else echo run >>"$noted"; fi\n' >"$scratch/bin/ldconfig"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\necho "$user"\n' >"$scratch/bin/id"
+chmod +x "$scratch/bin/ldconfig" "$scratch/bin/id"
+# told <user> <known directory> [variable...]: how often ldconfig was run, and what is said of it.
+told() {
+    local said
+    : >"$scratch/noted"
+    said=$(user=$1 known=$2 noted=$scratch/noted PATH="$scratch/bin:$PATH" \
+        make -s -o all install PREFIX="$scratch/sys" "${@:3}" 2>&1 | grep -o 'does not look\|has to be run, so' | head -n 1)
+    echo "$(grep -c run "$scratch/noted") $said"
+}
+same "root: the system learns of the library" "1 " "$(told 0 "$scratch/sys/lib")"
+same "others are told to" "0 has to be run, so" "$(told 1000 "$scratch/sys/lib")"
+same "a directory that the system does not know is told" "0 does not look" "$(told 0 /usr/lib)"
+same "nothing of that for a package" "0 " "$(told 0 "$scratch/sys/lib" DESTDIR="$scratch/package")"
+
 check "it is uninstalled" put uninstall
 same "but for the settings" "./opt/etc/tupled/tupled.conf" "$(files)"
 same "no directory of its documents is left" "" "$(find "$to" -path '*/share/doc/tupled*')"

@@ -47,6 +47,22 @@ check "a program links with the shared library" gcc -o "$scratch/shared" example
 same "and runs with it" "count: 2" \
     "$(LD_LIBRARY_PATH=$prefix/lib timeout 60 "$scratch/shared" "$scratch/shared-data" 2>&1 | tail -1)"
 
+# The static library, as docs/embedded.md says, where both are installed.
+cp build/libtupled.a "$prefix/lib/"
+mkdir -p "$prefix/lib/pkgconfig"
+sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$prefix/lib|" build/libtupled.pc >"$prefix/lib/pkgconfig/libtupled.pc"
+line=$(sed -n 's|^    \(cc program.c .*libtupled\.a.*\)|\1|p' docs/embedded.md)
+check "docs/embedded.md says how it is linked" test -n "$line"
+if command -v pkg-config >/dev/null; then
+    cp examples/embedded/key_value.c "$scratch/program.c"
+    check "a program links with the static library" env -C "$scratch" PKG_CONFIG_PATH="$prefix/lib/pkgconfig" bash -c "$line"
+    same "and needs no shared one" "" "$(ldd "$scratch/a.out" | grep -o 'libtupled[^ ]*')"
+    check "which ldd would tell" grep -q 'libtupled\.so\.0' <(ldd "$scratch/shared")
+    same "and runs" "count: 2" "$(timeout 60 "$scratch/a.out" "$scratch/static-data" 2>&1 | tail -1)"
+else
+    skip "a program links with the static library" "pkg-config is not installed"
+fi
+
 # A directory of the library is one of the server.
 start_server --dir "$scratch/kv"
 same "the server goes on with what a program wrote" '{"name":"grace"}' \
