@@ -12,6 +12,17 @@ jobs=${JOBS:-$(nproc)}
 sources=(src/**/*.c)
 headers=(src/**/*.h include/*.h)
 tests=(tests/**/*.[ch] redis-tests/*.[ch])
+for kind in sources headers tests; do
+    declare -n found=$kind
+    [ ${#found[@]} -gt 0 ] || { echo "check: FAILED: no $kind are found below $PWD" >&2; exit 1; }
+done
+# has <program>...: a step without its program is no good step.
+has() {
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || { echo "check: $program is not installed"; return 1; }
+    done
+}
 flags=(-std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude -isystem build/proto)
 
 # clang knows some warnings that nobody wants:
@@ -34,6 +45,7 @@ weverything=(-Weverything -Werror -Wno-padded -Wno-declaration-after-statement -
     -Wno-used-but-marked-unused)
 
 step_gcc() {
+    has gcc || return 1
     "${MAKE:-make}" --no-print-directory -j"$jobs" --output-sync=target check-build
 }
 
@@ -43,18 +55,21 @@ make_messages() {
 }
 
 step_clang() {
+    has clang || return 1
     make_messages || return 1
     printf '%s\0' "${sources[@]}" |
         xargs -0 -n 4 -P "$jobs" clang "${flags[@]}" "${weverything[@]}" -fsyntax-only
 }
 
 step_format() {
+    has clang-format || return 1
     printf '%s\0' "${sources[@]}" "${headers[@]}" "${tests[@]}" |
         xargs -0 -n 8 -P "$jobs" clang-format --dry-run -Werror
 }
 
 # One file for each call: clang-tidy mixes up the output of several. What it says on success is noise.
 tidy() { # flags more
+    has clang-tidy || return 1
     make_messages || return 1
     printf '%s\0' "${sources[@]}" | FLAGS="${flags[*]} $*" xargs -0 -n 1 -P "$jobs" bash -c '
         # shellcheck disable=SC2086
@@ -71,6 +86,7 @@ step_analyze() {
 }
 
 step_cppcheck() {
+    has cppcheck || return 1
     local build=build/cppcheck
     mkdir -p "$build"
     # uninitvar does not follow arrays that are filled from one end; gcc and clang-tidy watch the same.

@@ -13,9 +13,22 @@ while getopts n:v option; do
     *) exit 2 ;;
     esac
 done
+cannot() {
+    echo "circles: $1" >&2
+    exit 2
+}
+for tool in git nm awk; do command -v $tool >/dev/null || cannot "$tool is not installed"; done
 objects=build/check/obj
 [ -d "$objects" ] || objects=build/asan/obj
-for source in $(git ls-files 'src/*.c'); do echo "$objects/${source%.c}.o"; done | xargs nm -A -P | awk -v max="$max" -v verbose="$verbose" -v root="$objects/" '
+sources=$(git ls-files 'src/*.c')
+[ -n "$sources" ] || cannot "no files are found in src, as git sees it"
+list=$(for source in $sources; do echo "$objects/${source%.c}.o"; done)
+for object in $list; do [ -s "$object" ] || cannot "$object is not there: \`make build/asan/tupled build/asan/tupledctl\` builds it"; done
+symbols=$(mktemp) || exit 2
+trap 'rm -f "$symbols"' EXIT
+# shellcheck disable=SC2086 # they have no blanks
+nm -A -P $list >"$symbols" || cannot "nm cannot read the objects"
+awk -v max="$max" -v verbose="$verbose" -v root="$objects/" '
 {
     file = $1
     sub(/:$/, "", file)
@@ -42,6 +55,7 @@ function reach(at, seen, back,    stack, top, i, count, list) {
     }
 }
 END {
+    if (n == 0) { print "circles: the objects use nothing: nothing could be looked at" >"/dev/stderr"; exit 2 }
     for (i = 1; i <= n; i++) {
         to = home[used[i]]
         if (to == "" || to == user[i]) continue
@@ -73,4 +87,4 @@ END {
     }
     print circles + 0 " circles, " bad + 0 " of more than " max " files"
     exit bad > 0
-}'
+}' "$symbols"

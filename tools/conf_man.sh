@@ -9,6 +9,14 @@ cd "${1:-$(dirname "$0")/..}" || exit 2
 LC_ALL=C
 export LC_ALL
 
+cannot() {
+    echo "conf_man: $1" >&2
+    exit 2
+}
+for file in docs/man/tupled.conf.5.in conf/tupled.conf; do [ -s "$file" ] || cannot "$file is not there, or is empty"; done
+command -v awk >/dev/null || cannot "awk is not installed"
+grep -q '^#[a-z]' conf/tupled.conf || cannot "conf/tupled.conf has no line of a setting"
+
 cat docs/man/tupled.conf.5.in
 awk '
 function roff(text) {

@@ -8,11 +8,18 @@ cd "${1:-$(dirname "$0")/..}" || exit 2
 LC_ALL=C
 export LC_ALL
 
+cannot() {
+    echo "mutants_fit: $1"
+    exit 2
+}
+command -v awk >/dev/null || cannot "awk is not installed"
+for list in tests/mutants/*.txt; do [ -s "$list" ] || cannot "no planted bugs found"; done
 tests=$(
     ls tests/unit/*/test_*.c tests/unit/*/*/test_*.c | sed 's/^/unit /'
     ls tests/sim/*.c | sed 's/^/sim /'
     ls redis-tests/test_*.c redis-tests/test_*.sh | sed 's/^/redis /'
 )
+[ -n "$tests" ] || cannot "no tests found"
 TESTS=$tests awk '
 function wrong(what) {
     printf "%s:%d: %s: %s\n", FILENAME, FNR, name, what

@@ -5,6 +5,10 @@ set -eu
 LC_ALL=C
 export LC_ALL
 cd "$1"
+for tool in gzip od awk sha256sum; do
+    command -v $tool >/dev/null || { echo "page_files.sh: $tool is not installed" >&2; exit 1; }
+done
+[ -s index.html ] || { echo "page_files.sh: $1 has no index.html" >&2; exit 1; }
 
 type_of() {
     case $1 in

@@ -107,6 +107,9 @@ threads.h | - | threads are pthreads
 sys/socket.h netinet/in.h netinet/tcp.h arpa/inet.h netdb.h sys/un.h | src/net/ src/tool/ | sockets live in net
 '
 
+for tool in awk find grep; do
+    command -v $tool >/dev/null || { echo "rules: $tool is not installed" >&2; exit 2; }
+done
 files=$(find src include -type f \( -name '*.c' -o -name '*.h' \) 2>/dev/null | sort)
 [ -n "$files" ] || { echo "rules: no files in src and include of $PWD" >&2; exit 2; }
 

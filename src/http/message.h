@@ -47,8 +47,8 @@ struct http_refusal {
 enum http_method http_method_of(struct slice text);
 /* The value of the first header of that name (lower case); data NULL = there is none. */
 struct slice http_header(const struct http_message *m, const char *name);
-/* The value of the last header of that name before place *at (m->header_count: of all); *at becomes its
- * place. data NULL = there is none. */
+/* The value of the last header of that name before place *at (m->header_count: of all); *at becomes
+ * its place. data NULL = there is none. */
 struct slice http_header_before(const struct http_message *m, const char *name, size_t *at);
 /* Is it there, in any case, as one of the words of a list of words, and not with the weight 0
  * ("gzip;q=0")? */

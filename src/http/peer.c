@@ -19,8 +19,8 @@ bool session_is_proxied(const struct session_http *s)
     return trusted[0] != '\0' && origin_list_has(trusted, peer_address(s));
 }
 
-/* What the proxy has said: of several headers the last one, as a proxy may add its own after those that
- * a client sent. data NULL: nothing, or it is not trusted. */
+/* What the proxy has said: of several headers the last one, as a proxy may add its own after those
+ * that a client sent. data NULL: nothing, or it is not trusted. */
 static struct slice proxy_said(const struct session_http *s, const struct http_message *m,
                                const char *name)
 {
@@ -41,7 +41,8 @@ bool session_is_secure(const struct session_http *s, const struct http_message *
     return told.data != NULL ? slice_is_word(told, "HTTPS") : s->stream->link.is_tls;
 }
 
-/* The last one of the list that is no trusted proxy itself, else the first. False: all are trusted. */
+/* The last one of the list that is no trusted proxy itself, else the first. False: all are
+ * trusted. */
 static bool last_of(const struct session_http *s, struct slice list, struct slice *address)
 {
     for (;;) {
