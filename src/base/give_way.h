@@ -12,7 +12,8 @@
 
 /* The calling thread is the loop of its host (base/host.h), for good. */
 void give_way_to_me(void);
-/* Any thread of the host, again and again during long work. */
+/* Any thread of the host, again and again during long work. Where there is no such loop (libtupled
+ * keeps no descriptor of its threads) it yields every millisecond. */
 void give_way(void);
 /* Whether a thread with this stat is runnable on the processor. Pure. */
 bool give_way_is_runnable(const char *stat, int processor);

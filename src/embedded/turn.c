@@ -9,7 +9,6 @@
 #include <sys/timerfd.h>
 
 #include "base/clock.h"
-#include "base/give_way.h"
 #include "base/list.h"
 #include "embedded/embedded_int.h"
 #include "embedded/futex.h"
@@ -218,7 +217,6 @@ void db_end_waiting(struct tupled_db *db)
 
 static void make_turns(void *arg)
 {
-    give_way_to_me();
     struct tupled_db *db = arg;
     bool is_over = false;
     while (!is_over) {

@@ -315,7 +315,7 @@ static void a_long_draft_is_written_elsewhere(void **state)
     draft(&o, "c", 0, 0);
     draft(&o, text, 3, 0);
     reply(&o, "e", 3, 0);
-    expect_ready(&o, 3, "abccc");
+    expect_ready(&o, 2, "abccc");
     assert_false(o.awaits_long);
     output_sent(&o, 5);
     expect_ready(&o, 2, ""); /* it is held ... */
