@@ -504,6 +504,46 @@ static void an_unsynced_definition_is_held(void **state)
     expect_next(writer, ":1");
 }
 
+/* EXISTS of so many keys is read in slices, and the first is `name`; to be flushed by the caller. */
+static void say_many(redisContext *c, const char *name)
+{
+    enum { MANY = 1500 };
+    static char names[MANY][16];
+    const char *argv[MANY + 1] = {"EXISTS", name};
+    for (int i = 1; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "many%d", i);
+        argv[i + 1] = names[i];
+    }
+    assert_int_equal(redisAppendCommandArgv(c, MANY + 1, argv, NULL), REDIS_OK);
+    load_flush(c);
+}
+
+/* What a reply depends on counts for all that is read for it: what is there, and what is not. */
+static void many_keys_are_held_as_one_is(void **state)
+{
+    wait_for_quiet();
+    write_unsynced("SET first 1");
+    say_many(reader, "first");
+    wait_held(reader);
+    expect_next(reader, ":1");
+    expect_next(writer, "+OK");
+    wait_for_quiet();
+    write_unsynced("DEL first");
+    say_many(reader, "first");
+    wait_held(reader);
+    expect_next(reader, ":0");
+    expect_next(writer, ":1");
+    expect(writer, "+OK", "SELECT 2");
+    expect(reader, "+OK", "SELECT 2");
+    expect(writer, "+OK", "SET first 1");
+    wait_for_quiet();
+    write_unsynced("FLUSHDB");
+    say_many(reader, "first");
+    wait_held(reader);
+    expect_next(reader, ":0");
+    expect_next(writer, "+OK");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, enter, group_leave)
@@ -512,6 +552,7 @@ int main(void)
         TEST(an_unsynced_value_is_held),
         TEST(the_absence_of_an_unsynced_delete_is_held),
         TEST(an_mget_is_held_by_any_of_its_keys),
+        TEST(many_keys_are_held_as_one_is),
         TEST(a_failed_nx_is_held),
         TEST(a_failed_xx_on_an_unsynced_delete_is_held),
         TEST(a_failed_check_is_held),

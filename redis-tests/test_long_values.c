@@ -1,6 +1,6 @@
 /* Long values and many keys: values that a thread decodes while their command waits, and commands that
  * read thousands of keys in slices, answer as short ones do, byte for byte, in order, as of one moment,
- * whoever goes away meanwhile. tsan server: yes
+ * whichever clients go away meanwhile. tsan server: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 #define LONG_MEMBERS 40000 /* some 600 KB of JSON: more than is decoded by the loop */
 #define KEYS 3000          /* more than are read at once */
 #define ROUNDS 20
-#define COMMAND_BYTES_MAX 512
+#define WAIT_MS 20000
 
 static redisContext *c;
 
@@ -224,7 +224,7 @@ static void many_keys_are_read_as_few_are(void **state)
     expect_next(c, "-ERR invalid key: *");
 }
 
-/* All are as of one moment, while somebody changes all of them again and again. */
+/* All are as of one moment, while another client changes all of them again and again. */
 static void many_keys_are_read_as_of_one_moment(void **state)
 {
     redisContext *writer = testserver_connect(server);
@@ -246,6 +246,34 @@ static void many_keys_are_read_as_of_one_moment(void **state)
     redisFree(writer);
 }
 
+/* A client that caches what it reads is told of a change that comes while it is being answered. */
+static void many_keys_that_are_cached_are_told_of(void **state)
+{
+    redisContext *writer = testserver_connect(server);
+    redisContext *told = testserver_connect(server);
+    char id[32];
+    snprintf(id, sizeof id, "%s", ask(told, "CLIENT ID") + 1);
+    expect(told, "[subscribe * :1]", "SUBSCRIBE __redis__:invalidate");
+    expect(c, "+OK", "CLIENT TRACKING ON REDIRECT %s", id);
+    set_all(writer, 0);
+    expect_next(writer, "+OK");
+    for (int round = 1; round <= ROUNDS; round++) {
+        char value[16];
+        snprintf(value, sizeof value, "%d", round);
+        append_all(c, "MGET", "m%d");
+        load_flush(c);
+        expect(writer, "+OK", "SET m0 %s", value);
+        redisReply *r = next(c);
+        bool is_old = strcmp(r->element[0]->str, value) != 0;
+        freeReplyObject(r);
+        if (!is_old) expect(writer, "+OK", "SET m0 again");
+        if (!load_is_readable(told, WAIT_MS)) fail_msg("round %d: it is not told", round);
+        expect_next(told, "[message __redis__:invalidate [m0]]");
+    }
+    redisFree(told);
+    redisFree(writer);
+}
+
 static int start(void **state)
 {
     group_opens(&c, NULL);
@@ -261,6 +289,7 @@ int main(void)
         TEST(what_is_set_is_what_is_read),   TEST(what_is_wrong_is_told),
         TEST(transactions_have_them_too),    TEST(others_are_served_and_order_is_kept),
         TEST(many_keys_are_read_as_few_are), TEST(many_keys_are_read_as_of_one_moment),
+        TEST(many_keys_are_read_as_few_are), TEST(many_keys_that_are_cached_are_told_of),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

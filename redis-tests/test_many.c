@@ -164,48 +164,32 @@ static void a_million_announced_arguments_cost_nothing(void **state)
     testserver_free(s);
 }
 
-/* Who waits and goes away is noticed at once, not when the waiting would have ended. */
-static void a_blocked_client_that_goes_away_is_forgotten(void **state)
+/* A client sends WAIT, then `more`, and goes away while it is blocked. */
+static void go_away_blocked(const char *more)
 {
     struct testserver *s = testserver_start(NULL);
     redisContext *c = testserver_connect(s);
     int fd = raw_connect(s);
     raw_send(fd, "WAIT 1 0\r\n", 10);
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(c, "blocked_clients") != 1) {
-        if (testserver_now_ms() > until) fail_msg("nobody is blocked");
-        testserver_pause();
-    }
+    load_wait_info(c, "blocked_clients", 1);
+    raw_send(fd, more, strlen(more));
     close(fd);
-    while (load_info(c, "connected_clients") != 1) {
-        if (testserver_now_ms() > until) fail_msg("the blocked client is still there");
-        testserver_pause();
-    }
+    load_wait_info(c, "connected_clients", 1);
     assert_int_equal(load_info(c, "blocked_clients"), 0);
     redisFree(c);
     testserver_free(s);
 }
 
-/* Bytes that it sent after the command lie in the socket, before the end of the connection. */
+/* That is noticed at once, not when the waiting would have ended. */
+static void a_blocked_client_that_goes_away_is_forgotten(void **state)
+{
+    go_away_blocked("");
+}
+
+/* What it sent after the command lies in the socket, before the end of the connection. */
 static void so_is_one_that_had_sent_more(void **state)
 {
-    struct testserver *s = testserver_start(NULL);
-    redisContext *c = testserver_connect(s);
-    int fd = raw_connect(s);
-    raw_send(fd, "WAIT 1 0\r\n", 10);
-    long until = testserver_now_ms() + LIMIT_MS;
-    while (load_info(c, "blocked_clients") != 1) {
-        if (testserver_now_ms() > until) fail_msg("nobody is blocked");
-        testserver_pause();
-    }
-    raw_send(fd, "PING\r\n", 6);
-    close(fd);
-    while (load_info(c, "connected_clients") != 1) {
-        if (testserver_now_ms() > until) fail_msg("the blocked client is still there");
-        testserver_pause();
-    }
-    redisFree(c);
-    testserver_free(s);
+    go_away_blocked("PING\r\n");
 }
 
 /* How often a figure of INFO rises in a second, while nothing else is asked for `ms`. */

@@ -155,10 +155,9 @@ struct scan_range {
     size_t rows_hint;  /* rows the caller expects to want; 0 = many */
     struct row_filter *filter; /* NULL = every row; values are read for it, also without with_values
                                 */
-    /* Of whoever may pass only so many rows, with several scans: what is passed and not returned is
-     * taken off, SCAN_WORK_ROW for a row, SCAN_WORK_GONE for one that memory alone knows, as
-     * deleted. ERR_LIMIT when none is left. NULL = any number. Borrowed until the scan is closed.
-     * */
+    /* What the caller's scans may still pass, all of them together: each row that is passed and not
+     * returned takes SCAN_WORK_ROW off, or SCAN_WORK_GONE when memory alone knows it, as deleted.
+     * ERR_LIMIT when none is left. NULL = any number. Borrowed until the scan is closed. */
     size_t *work_left;
 };
 

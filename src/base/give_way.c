@@ -1,3 +1,4 @@
+/* give_way: asks the kernel whether the loop waits for this processor, and yields then. */
 #include "base/give_way.h"
 
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* log_limit: tokens, one for each line; what is left out is counted until it is told. */
 #include "base/log_limit.h"
 
 #include "base/clock.h"

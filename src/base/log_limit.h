@@ -1,5 +1,5 @@
-/* log_limit: how many lines of one kind go to the log in a second, when somebody else decides how
- * many there are: scripts do. What is above it is left out and counted, so that the log says how
+/* log_limit: how many lines of one kind go to the log in a second, when a client decides how many
+ * there are, by its scripts. What is above it is left out and counted, so that the log says how
  * much is missing.
  *
  *   open --a line, and this second has had its lines--> closed: lines are left out

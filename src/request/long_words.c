@@ -1,3 +1,6 @@
+/* long_words: a list for each client of the words that a thread decodes, or has decoded. A job owns
+ * its word and the copy of it until it is done; one whose client is gone frees itself then.
+ */
 #include "request/long_words.h"
 
 #include "backend/worker.h"

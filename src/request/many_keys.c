@@ -1,3 +1,6 @@
+/* many_keys: few keys are read as the commands of one key do it; many through a scan, a batch at a
+ * time, and their reply is kept beside the client's output until it is whole.
+ */
 #include "request/many_keys.h"
 
 #include "base/mem.h"
@@ -113,11 +116,16 @@ enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t 
     struct reading *k = (struct reading *)rq->client->pending;
     enum err r = OK;
     *found = 0;
-    if (rq->overlay != NULL || m->end - m->first <= FEW) return read_few(rq, m, found);
+    /* A client that caches what it reads must be told of each change after its reply: what it gets is
+     * the newest state, in one turn. */
+    bool is_cached = rq->client->tracking != NULL;
+    if (rq->overlay != NULL || is_cached || m->end - m->first <= FEW) return read_few(rq, m, found);
     if (k == NULL) r = reading_open(rq, m, &k);
     if (r == OK) r = read_on(rq, m, k);
     if (r != OK) return r;
+    /* The scan knows what memory said of them, the entries what was read beside it. */
     depends_raise(&rq->depends, k->depends);
+    depends_raise(&rq->depends, engine_scan_depends(k->scan));
     *found = k->found;
     buf_append(rq->w->out, k->reply.data, k->reply.len);
     return OK;
