@@ -3,6 +3,7 @@
  * whichever clients go away meanwhile. tsan server: yes
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -246,6 +247,128 @@ static void many_keys_are_read_as_of_one_moment(void **state)
     redisFree(writer);
 }
 
+/* However many read so much at once: they wait for one another, and none is refused. */
+static void many_clients_read_much_at_once(void **state)
+{
+    enum { MANY = 80, ROWS = 1000 };
+    static redisContext *all[MANY];
+    char *text = malloc(1001);
+    memset(text, 'x', 1000);
+    text[1000] = '\0';
+    set_all(c, 1);
+    expect_next(c, "+OK");
+    for (int i = 0; i < ROWS; i++) say(c, "KV.SET [\"row\",%d] \"%s\"", i, text);
+    expect_many(c, ROWS, "@");
+    expect(c, "+OK", "KV.INDEX CREATE rows PREFIX [\"row\"] ON 1 $");
+    for (int i = 0; i < MANY; i++) {
+        all[i] = testserver_connect(server);
+        append_all(all[i], "MGET", "m%d");
+        append_all(all[i], "EXISTS", "m%d");
+        say(all[i], "KV.LIST PREFIX [\"row\"] LIMIT 1000");
+        say(all[i], "KV.FIND rows LIMIT 1000");
+    }
+    for (int i = 0; i < MANY; i++) load_flush(all[i]);
+    for (int i = 0; i < MANY / 4; i++) redisFree(all[i]); /* whatever they wait for */
+    for (int i = MANY / 4; i < MANY; i++) {
+        redisReply *r = next(all[i]);
+        if (r->type != REDIS_REPLY_ARRAY) fail_msg("client %d: MGET: %s", i, r->str);
+        assert_int_equal(r->elements, KEYS + 3);
+        freeReplyObject(r);
+        expect_next(all[i], ":3002");
+        for (int k = 0; k < 2; k++) {
+            r = next(all[i]);
+            if (r->type != REDIS_REPLY_ARRAY) fail_msg("client %d: a page: %s", i, r->str);
+            assert_int_equal(r->element[1]->elements, ROWS);
+            freeReplyObject(r);
+        }
+        redisFree(all[i]);
+    }
+    free(text);
+}
+
+/* How often a command was run, as INFO commandstats has it. */
+static long long calls_of(const char *info, const char *command)
+{
+    char name[64];
+    snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
+    const char *at = strstr(info, name);
+    return at == NULL ? 0 : strtoll(at + strlen(name), NULL, 10);
+}
+
+/* All of `slow` ask for what takes long, and then `quick`, while the server is stopped: how many of
+ * them were served before it. */
+static long long served_before(redisContext *quick, redisContext *const *slow, int count)
+{
+    expect(c, "+OK", "CONFIG RESETSTAT");
+    expect(quick, "+PONG", "PING");
+    assert_int_equal(kill(testserver_pid(server), SIGSTOP), 0);
+    for (int i = 0; i < count; i++) {
+        say(slow[i], "DEBUG SLEEP 0.02");
+        load_flush(slow[i]);
+    }
+    say(quick, "INFO commandstats");
+    load_flush(quick);
+    assert_int_equal(kill(testserver_pid(server), SIGCONT), 0);
+    redisReply *r = next(quick);
+    long long calls = calls_of(r->str, "debug");
+    freeReplyObject(r);
+    for (int i = 0; i < count; i++) expect_next(slow[i], "+OK");
+    r = ask_reply(c, "INFO commandstats");
+    assert_int_equal(calls_of(r->str, "debug"), count);
+    freeReplyObject(r);
+    return calls;
+}
+
+/* A client whose last command took long is behind those that are quick, though it asked before them.
+ * On a crowded machine a PING may seem to have taken long, too: then once more. */
+static void those_that_took_long_come_last(void **state)
+{
+    enum { SLOW = 10 };
+    redisContext *slow[SLOW];
+    redisContext *quick = testserver_connect(server);
+    for (int i = 0; i < SLOW; i++) {
+        slow[i] = testserver_connect(server);
+        expect(slow[i], "+OK", "DEBUG SLEEP 0.02");
+    }
+    long long calls = SLOW;
+    for (int tries = 0; tries < 10 && calls > 1; tries++) calls = served_before(quick, slow, SLOW);
+    assert_in_range(calls, 0, 1); /* one may have been begun before the others came */
+    for (int i = 0; i < SLOW; i++) redisFree(slow[i]);
+    redisFree(quick);
+}
+
+/* While a page of large entries is made, a client that asked after it is served. */
+static void a_page_lets_others_run_by_its_bytes(void **state)
+{
+    enum { ROWS = 100, BYTES = 50000 };
+    char *text = malloc(BYTES + 1);
+    memset(text, 'x', BYTES);
+    text[BYTES] = '\0';
+    for (int i = 0; i < ROWS; i++) say(c, "KV.SET [\"page\",%d] \"%s\"", i, text);
+    expect_many(c, ROWS, "@");
+    expect(c, "+OK", "KV.INDEX CREATE pages PREFIX [\"page\"] ON 1 $");
+    static const char *const pages[][2] = {{"KV.LIST PREFIX [\"page\"]", "kv.list"},
+                                           {"KV.FIND pages", "kv.find"}};
+    redisContext *other = testserver_connect(server);
+    for (int i = 0; i < 2; i++) {
+        expect(c, "+OK", "CONFIG RESETSTAT");
+        assert_int_equal(kill(testserver_pid(server), SIGSTOP), 0);
+        say(c, pages[i][0]);
+        load_flush(c);
+        say(other, "INFO commandstats");
+        load_flush(other);
+        assert_int_equal(kill(testserver_pid(server), SIGCONT), 0);
+        redisReply *r = next(other);
+        assert_int_equal(calls_of(r->str, pages[i][1]), 0); /* it has begun, and not ended */
+        freeReplyObject(r);
+        r = next(c);
+        assert_int_equal(r->element[1]->elements, ROWS);
+        freeReplyObject(r);
+    }
+    redisFree(other);
+    free(text);
+}
+
 /* A client that caches what it reads is told of a change that comes while it is being answered. */
 static void many_keys_that_are_cached_are_told_of(void **state)
 {
@@ -277,7 +400,8 @@ static void many_keys_that_are_cached_are_told_of(void **state)
 static int start(void **state)
 {
     group_opens(&c, NULL);
-    server = testserver_start_with("--max-transaction-ops", "100000", NULL);
+    server = testserver_start_with("--max-transaction-ops", "100000", "--enable-debug-command",
+                                   "local", NULL);
     return 0;
 }
 
@@ -286,10 +410,16 @@ static int start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_set_is_what_is_read),   TEST(what_is_wrong_is_told),
-        TEST(transactions_have_them_too),    TEST(others_are_served_and_order_is_kept),
-        TEST(many_keys_are_read_as_few_are), TEST(many_keys_are_read_as_of_one_moment),
-        TEST(many_keys_are_read_as_few_are), TEST(many_keys_that_are_cached_are_told_of),
+        TEST(what_is_set_is_what_is_read),
+        TEST(what_is_wrong_is_told),
+        TEST(transactions_have_them_too),
+        TEST(others_are_served_and_order_is_kept),
+        TEST(many_keys_are_read_as_few_are),
+        TEST(many_keys_are_read_as_of_one_moment),
+        TEST(many_keys_that_are_cached_are_told_of),
+        TEST(many_clients_read_much_at_once),
+        TEST(those_that_took_long_come_last),
+        TEST(a_page_lets_others_run_by_its_bytes),
     };
     return cmocka_run_group_tests(tests, start, group_stop);
 }

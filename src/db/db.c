@@ -106,9 +106,7 @@ bool db_turn_end(struct db *db)
 
 bool db_idle(struct db *db)
 {
-    bool has_more = engine_idle(db->engine);
-    if (has_more) db->backend->ops->turn_end(db->backend);
-    return has_more;
+    return engine_idle(db->engine);
 }
 
 void db_tick(struct db *db)

@@ -83,8 +83,8 @@ void db_poll(struct db *db);
 /* At the end of every turn: the layers do their part, what was committed goes to the journal. True
  * when there is more to do, so that the loop must not sleep. */
 bool db_turn_end(struct db *db);
-/* At the end of a turn in which nothing was asked. True: there is more to do, if nothing is asked
- * in the next one either. */
+/* After db_turn_end of a turn in which nothing was asked. True: it did something, and needs another
+ * turn. */
 bool db_idle(struct db *db);
 /* What has its time: expiry, leases, ageing memtables. */
 void db_tick(struct db *db);

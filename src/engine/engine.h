@@ -395,7 +395,7 @@ uint64_t view_bytes(const struct view *v);
 void engine_tick(struct engine *g);
 /* In how many ms a tick may find something to do; INT64_MAX = nothing is known of. */
 int64_t engine_rest_ms(struct engine *g);
-/* In a turn in which nothing was asked: goes on with what ticks do. True when there is more. */
+/* In a turn in which nothing was asked: goes on with what ticks do. True when it did something. */
 bool engine_idle(struct engine *g);
 /* For tests: whether it does (at first yes). Reads see no difference. */
 void engine_set_active_expire(struct engine *g, bool is_on);

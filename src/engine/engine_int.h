@@ -85,7 +85,7 @@ void start_tick(struct start *s);
 void expiry_init(struct expiry *x, struct engine *g);
 void expiry_fini(struct expiry *x);
 void expiry_sweep(struct expiry *x);
-/* A batch more, if one is due. True when there may be another. */
+/* A batch more, if one is due. True when something was removed. */
 bool expiry_go_on(struct expiry *x);
 
 void idem_init(struct idem *m, struct engine *g);

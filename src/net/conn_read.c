@@ -37,9 +37,11 @@ void conn_run(struct conn *c)
     attend_soon(c);
     int64_t begin_us = s->net->now_us;
     if (s->state == STREAM_OPEN) s->protocol->run(s);
-    /* One that was costly once is so until it has shown that it is not. */
+    /* One that was costly once is so until a command has shown that it is not. */
     int64_t took_us = s->net->now_us - begin_us;
-    c->is_costly = took_us > COSTLY_US || (c->is_costly && took_us > COSTLY_US / 4);
+    if (took_us > 0) {
+        c->is_costly = took_us > COSTLY_US || (c->is_costly && took_us > COSTLY_US / 4);
+    }
     if (s->net->flushes_later || drafts_start(&s->output.drafts) != SIZE_MAX) {
         conn_queue_flush(c);
     } else {

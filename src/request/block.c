@@ -76,6 +76,12 @@ enum err client_yield(struct request *rq, struct engine_scan *scan)
     return error_set(&rq->error, ERR_WAIT, "a long command lets others run");
 }
 
+enum err client_yield_or_go_on(struct request *rq, struct engine_scan *scan)
+{
+    enum err r = client_yield(rq, scan);
+    return r == ERR_TRYAGAIN ? OK : r;
+}
+
 enum block_end client_block_end(const struct client *c)
 {
     return c->block.waiter == NULL ? BLOCK_GOES_ON : c->block.end;

@@ -10,6 +10,9 @@ ERR_MUST_USE enum err client_block(struct request *rq, int64_t timeout_ms);
 /* A long command lets others run and is run again in the next turn: ERR_WAIT. `scan` (may be NULL)
  * is paused until then; its errors. */
 ERR_MUST_USE enum err client_yield(struct request *rq, struct engine_scan *scan);
+/* As client_yield, of a command whose work is bounded: OK, it has to go on, when so many scans are
+ * open that this one cannot keep its place. */
+ERR_MUST_USE enum err client_yield_or_go_on(struct request *rq, struct engine_scan *scan);
 /* Why it is run again; BLOCK_GOES_ON also when it was never blocked. */
 enum block_end client_block_end(const struct client *c);
 /* A blocked command is run again from its beginning; harmless when there is none. */

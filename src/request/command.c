@@ -6,6 +6,7 @@
 #include "base/list.h"
 #include "request/login.h"
 #include "request/long_words.h"
+#include "request/many_keys.h"
 #include "request/multi.h"
 #include "request/observe.h"
 #include "request/publication.h"
@@ -106,6 +107,7 @@ void command_init(struct env *env)
 {
     waiter_list_init(&env->paused.waiters);
     client_block_open(env);
+    waiter_list_init(&env->readings.waiters);
     env->pubsub = pubsub_new();
     env->publications = publications_new();
     env->settings.queue_prefetch = 16;
@@ -154,6 +156,7 @@ bool command_turn(struct env *env)
 void command_tick(struct env *env)
 {
     client_block_tick(env);
+    many_keys_tick(env);
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {
         if ((*f)->tick != NULL) (*f)->tick(env);
     }

@@ -304,6 +304,12 @@ struct blocked {
     struct waiter_list waiters;
 };
 
+/* Of many_keys.c: commands that read many keys in slices. */
+struct readings {
+    unsigned count;             /* under way */
+    struct waiter_list waiters; /* those that wait for one of them to end */
+};
+
 /* Of client_memory.c. */
 struct memory_of_clients {
     uint64_t startup; /* bytes used when the server had started */
@@ -358,6 +364,7 @@ struct env {
     struct auditing audit;
     struct pausing paused;
     struct blocked blocked;
+    struct readings readings;
     struct memory_of_clients memory;
     struct pubsub *pubsub;               /* owned */
     struct publications *publications;   /* owned: publication.c */

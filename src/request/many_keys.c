@@ -7,7 +7,9 @@
 #include "request/args.h"
 #include "request/block.h"
 
-#define FEW 1000                 /* read at once */
+#define FEW 1000 /* read at once */
+/* At once, as each keeps a connection to the store; more wait for one of them to end. */
+#define READINGS_MAX 8
 #define BATCH 64                 /* loaded together */
 #define SLICE_KEYS 640           /* before others get a turn ... */
 #define SLICE_BYTES (256 * 1024) /* ... or when so much was told of them */
@@ -15,6 +17,7 @@
 /* What has been read of many. */
 struct reading {
     struct pending pending; /* first */
+    struct readings *all;   /* it is one of these */
     struct engine_scan *scan;
     struct buf reply;
     size_t next; /* word */
@@ -29,6 +32,8 @@ static size_t reading_bytes(const struct pending *p)
 static void reading_free(struct pending *p)
 {
     struct reading *k = (struct reading *)p;
+    k->all->count--;
+    waiter_wake(&k->all->waiters, 1);
     engine_scan_close(k->scan);
     buf_fini(&k->reply);
     mem_free(k);
@@ -68,6 +73,8 @@ static enum err reading_open(struct request *rq, const struct many_keys *m, stru
     struct reading *k = mem_new(sizeof *k);
     k->pending = (struct pending){.free = reading_free, .bytes = reading_bytes};
     k->next = m->first;
+    k->all = &rq->env->readings;
+    k->all->count++;
     rq->client->pending = &k->pending;
     *out = k;
     return engine_scan_open(rq->env->db->engine, NULL, &range, &k->scan, &rq->error);
@@ -108,7 +115,14 @@ static enum err read_on(struct request *rq, const struct many_keys *m, struct re
     }
     rq->w = own;
     if (k->reply.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
-    return r == OK && k->next < m->end ? client_yield(rq, k->scan) : r;
+    return r == OK && k->next < m->end ? client_yield_or_go_on(rq, k->scan) : r;
+}
+
+/* One that was woken may be gone before it is run. */
+void many_keys_tick(struct env *env)
+{
+    struct readings *all = &env->readings;
+    if (all->count < READINGS_MAX) waiter_wake(&all->waiters, READINGS_MAX - all->count);
 }
 
 enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t *found)
@@ -116,12 +130,20 @@ enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t 
     struct reading *k = (struct reading *)rq->client->pending;
     enum err r = OK;
     *found = 0;
-    /* A client that caches what it reads must be told of each change after its reply: what it gets is
-     * the newest state, in one turn. */
+    /* A client that caches what it reads must be told of each change after its reply: what it gets
+     * is the newest state, in one turn. */
     bool is_cached = rq->client->tracking != NULL;
     if (rq->overlay != NULL || is_cached || m->end - m->first <= FEW) return read_few(rq, m, found);
+    if (k == NULL && rq->env->readings.count == READINGS_MAX) {
+        waiter_add(&rq->env->readings.waiters, rq->waiter);
+        return error_set(&rq->error, ERR_WAIT, "others read many keys");
+    }
     if (k == NULL) r = reading_open(rq, m, &k);
-    if (r == OK) r = read_on(rq, m, k);
+    while (r == OK && k->next < m->end) r = read_on(rq, m, k);
+    if (r == ERR_TRYAGAIN) { /* others hold all connections to the store: from the start, then */
+        client_drop_pending(rq->client);
+        return client_yield(rq, NULL);
+    }
     if (r != OK) return r;
     /* The scan knows what memory said of them, the entries what was read beside it. */
     depends_raise(&rq->depends, k->depends);

@@ -18,5 +18,7 @@ struct many_keys {
  * ERR_WAIT: to be called again, as engine_get. */
 ERR_MUST_USE enum err many_keys_read(struct request *rq, const struct many_keys *m,
                                      uint64_t *found);
+/* Of the loop's tick. */
+void many_keys_tick(struct env *env);
 
 #endif

@@ -185,7 +185,8 @@ static enum err look_at(struct request *rq, struct find *k, const struct index *
 static enum err let_others_run(struct request *rq, struct find *k)
 {
     k->work = k->told = 0;
-    return client_yield(rq, k->scan);
+    /* A page has an end; what a filter refuses has none. */
+    return k->page.where == NULL ? client_yield_or_go_on(rq, k->scan) : client_yield(rq, k->scan);
 }
 
 /* Answers what is left of the batch; *is_full: the page is, before the end of it. With a filter
@@ -199,7 +200,10 @@ static enum err tell_batch(struct request *rq, struct find *k, const struct inde
         *is_full = p->where != NULL && page_is_full(p);
         if (*is_full) return OK;
         bool is_long = k->work > TURN_WORK || k->told > TURN_TOLD;
-        if (is_long && rq->overlay == NULL) return let_others_run(rq, k);
+        if (is_long && rq->overlay == NULL) {
+            enum err r = let_others_run(rq, k);
+            if (r != OK) return r;
+        }
         if (k->work > TXN_WORK) {
             return error_set(&rq->error, ERR_LIMIT,
                              "where: the filter passes over more bytes than one transaction may");
@@ -239,8 +243,9 @@ static enum err find_walk(struct request *rq, struct find *k, const struct index
     *is_done = false;
     for (unsigned i = 0; !is_full && !*is_done; i++) {
         bool has_entries = false;
-        if (i == SLICE_BATCHES && rq->overlay == NULL) return let_others_run(rq, k);
-        enum err r = read_batch(rq, k, x);
+        enum err r = OK;
+        if (i > 0 && i % SLICE_BATCHES == 0 && rq->overlay == NULL) r = let_others_run(rq, k);
+        if (r == OK) r = read_batch(rq, k, x);
         if (r == OK) r = load_batch(rq, k, entries, &has_entries);
         if (r == OK) r = tell_batch(rq, k, x, has_entries ? entries : NULL, &is_full);
         if (r != OK) return r;

@@ -71,7 +71,10 @@ static enum err walk_run(struct request *rq, struct walk *k, bool *is_done)
         struct entry entry;
         bool is_long = k->is_count || p->rows + 1 < p->limit;
         if (work >= SLICE_WORK && rq->overlay == NULL && is_long) {
-            return client_yield(rq, k->scan);
+            enum err r = k->is_count ? client_yield(rq, k->scan)
+                                     : client_yield_or_go_on(rq, k->scan); /* a page has an end */
+            if (r != OK) return r;
+            work = 0;
         }
         enum err r = engine_scan_next(k->scan, &key, &entry, rq->waiter, &rq->error);
         if (r != OK) return r;
