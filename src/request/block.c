@@ -1,6 +1,8 @@
-/* block: commands that wait. A blocked command (WAIT; later those with BLOCK) is parked until what
+/* block: commands that wait. A blocked command (WAIT, those with BLOCK) is parked until what
  * it waits for is there, its time is over, or CLIENT UNBLOCK; CLIENT PAUSE parks commands before
  * they run.
+ *
+ * What a parked command keeps until it is run again is client->pending.
  *
  * A blocking command calls client_block with its time, puts rq->waiter into the list of what it
  * waits for, and returns ERR_WAIT. It is run again when it is woken, and asks client_block_end why.
@@ -85,6 +87,14 @@ enum err client_yield_or_go_on(struct request *rq, struct engine_scan *scan)
 enum block_end client_block_end(const struct client *c)
 {
     return c->block.waiter == NULL ? BLOCK_GOES_ON : c->block.end;
+}
+
+void client_drop_pending(struct client *c)
+{
+    struct pending *p = c->pending;
+    if (p == NULL) return;
+    c->pending = NULL;
+    p->free(p);
 }
 
 bool client_waits_long(const struct client *c)

@@ -17,7 +17,9 @@ ERR_MUST_USE enum err client_yield_or_go_on(struct request *rq, struct engine_sc
 enum block_end client_block_end(const struct client *c);
 /* A blocked command is run again from its beginning; harmless when there is none. */
 void client_block_again(struct client *c);
-/* It waits for something that may take long, or never come: not for somebody who has gone. */
+/* Drops what a command left pending. */
+void client_drop_pending(struct client *c);
+/* It waits for something that may take long, or never come: not for a peer that has gone. */
 bool client_waits_long(const struct client *c);
 /* CLIENT UNBLOCK; false when it is not blocked. */
 bool client_block_stop(struct client *c, bool is_error);
@@ -32,7 +34,7 @@ int64_t client_block_due_ms(const struct env *env);
 void clients_pause(struct env *env, int64_t ms, bool is_write);
 void clients_unpause(struct env *env);
 /* The command must wait for the end of a pause: rq->waiter was taken. A pause of all holds whatever
- * can run, from whoever, but CLIENT UNPAUSE. */
+ * can run, from any client, but CLIENT UNPAUSE. */
 bool pause_holds(struct request *rq);
 
 #endif

@@ -181,14 +181,6 @@ void client_init(struct client *c, struct env *env, struct link *link, const str
     env->client_count++;
 }
 
-void client_drop_pending(struct client *c)
-{
-    struct pending *p = c->pending;
-    if (p == NULL) return;
-    c->pending = NULL;
-    p->free(p);
-}
-
 bool client_end_listening(struct client *c, struct env *env, size_t *work)
 {
     for (const struct feature *const *f = feature_table; *f != NULL; f++) {

@@ -534,8 +534,6 @@ void env_use_db(struct env *env, struct db *db);
 /* `link` and `ops` outlive it. Its id is a new one. */
 void client_init(struct client *c, struct env *env, struct link *link,
                  const struct client_ops *ops);
-/* Drops what a command left pending. */
-void client_drop_pending(struct client *c);
 /* It is in no list any more. It may still have channels: client_end_listening, until it is true. */
 void client_fini(struct client *c, struct env *env);
 /* Ends at most *work of what it listens to and of what is noted for it. True when none is left. */

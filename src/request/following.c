@@ -1,6 +1,7 @@
 #include "request/following.h"
 
 #include "base/clock.h"
+#include "request/block.h"
 #include "request/multi.h"
 
 bool following_has(const struct client *c, const struct command *command)

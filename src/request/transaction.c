@@ -8,6 +8,7 @@
  */
 #include "request/args.h"
 #include "request/audit.h"
+#include "request/block.h"
 #include "request/idem.h"
 #include "request/keys.h"
 #include "request/multi.h"

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "command/script/script_int.h"
 #include "request/audit.h"
+#include "request/block.h"
 #include "request/idem.h"
 #include "request/observe.h"
 #include "request/permission.h"
