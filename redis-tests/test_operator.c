@@ -217,6 +217,18 @@ static void rates_are_sampled(void **state)
     expect_line("stats", "instantaneous_output_kbps:", "*:*.*");
 }
 
+/* What a client sends while its own command waits is not there to be run. */
+static void a_wait_for_itself_is_no_wait_for_others(void **state)
+{
+    raw_say(fd, "KV.DEQUEUE nothing BLOCK 1500\r\n");
+    expect(c, "+OK", "CONFIG RESETSTAT");
+    usleep(100000);
+    raw_say(fd, "PING\r\n");
+    raw_expect(fd, "*-1\r\n+PONG\r\n");
+    const char *line = info_line("stats", "client_wait_max_usec:");
+    assert_true(atoll(strchr(line, ':') + 1) < 1000000);
+}
+
 /* ---- INFO ------------------------------------------------------------------------------------ */
 
 /* Are the sections with these titles there, in this order, and no others? */
@@ -806,6 +818,7 @@ int main(void)
         TEST(bad_settings_are_refused_at_the_start),
         TEST(without_tracking_there_are_no_histograms),
         TEST(rates_are_sampled),
+        TEST(a_wait_for_itself_is_no_wait_for_others),
         TEST(info_has_the_sections_asked_for),
         TEST(info_has_the_fields_exporters_read),
         TEST(info_tells_of_queues_and_indexes),

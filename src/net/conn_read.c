@@ -54,11 +54,18 @@ void conn_run(struct conn *c)
     }
 }
 
+/* What was seen of it is nothing that can be run now. */
+static void conn_is_not_ready(struct conn *c)
+{
+    if (!c->is_queued) c->ready_us = 0;
+}
+
 /* Nothing is read of it now, but its end is noticed. */
 static void conn_look_for_end(struct conn *c)
 {
     struct stream *s = &c->stream;
     uint8_t byte;
+    conn_is_not_ready(c);
     ssize_t got = recv(s->link.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return;
     if (got < 0) {
@@ -85,6 +92,7 @@ static bool conn_read_later(struct conn *c)
 {
     struct net *n = c->stream.net;
     int error = c->received.error;
+    conn_is_not_ready(c);
     if (error != EAGAIN && error != EWOULDBLOCK && error != EINTR) {
         if (c->tls != NULL) {
             log_verbose("client %s closed: TLS: %s", c->stream.link.address, tls_error(c->tls));
