@@ -25,7 +25,7 @@ void stream_queue(struct stream *s)
     if (c->is_queued || s->state == STREAM_DEAD) return;
     struct conn_queue *q = c->is_costly ? &n->costly : &n->run;
     c->is_queued = true;
-    if (c->ready_us == 0) c->ready_us = n->now_us;
+    conn_is_ready(c);
     net_is_active(n);
     c->run_next = NULL;
     *q->last = c;

@@ -15,12 +15,20 @@
 #define COSTLY_US 2000         /* that a connection runs */
 #define AHEAD_BYTES (1u << 20) /* room for what is received ahead, before anything of it is run */
 
+void conn_is_ready(struct conn *c)
+{
+    const struct net *n = c->stream.net;
+    if (c->ready_us != 0) return;
+    /* Between two turns the clock was looked at when events were looked for. */
+    c->ready_us = n->now_us > n->polled_us ? n->now_us : n->polled_us;
+}
+
 void conn_queue_read(struct conn *c)
 {
     struct net *n = c->stream.net;
     if (c->is_readable || c->stream.state != STREAM_OPEN) return;
     c->is_readable = true;
-    if (c->ready_us == 0) c->ready_us = n->now_us;
+    conn_is_ready(c);
     c->readable_next = NULL;
     *n->late_last = c;
     n->late_last = &c->readable_next;

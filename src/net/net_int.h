@@ -214,6 +214,8 @@ void attend_tick(struct net *n);
 /* What stream_input gave is nobody's again. */
 void conn_give_input(struct conn *c);
 void conn_on_readable(struct ev_loop *loop, ev_io *io, int events);
+/* It has something to run: since now, unless it had something before. */
+void conn_is_ready(struct conn *c);
 /* Runs what it has; loop's run queue. */
 void conn_run(struct conn *c);
 /* Reads those of net->readable, and runs what came, until the turn is full. */
