@@ -325,7 +325,7 @@ static void tokenizers_say_what_a_word_is(void **state)
         const char *query;
         const char *wanted[4]; /* by unicode61, porter, ascii, trigram */
     } rows[] = {
-        {"cafe", {"1", "1", "", ""}},
+        {"cafe", {"1", "1", "", "1"}},
         {"Caf\xc3\xa9", {"1", "1", "1", "1"}},
         {"caf\xc3\xa9", {"1", "1", "1", "1"}},
         {"CAF\xc3\x89", {"1", "1", "", "1"}},
@@ -355,6 +355,76 @@ static void tokenizers_say_what_a_word_is(void **state)
     expect(c, "[name i3 type text prefix ['b'] paths [t] tokenize trigram state *",
            "KV.INDEX INFO i3");
 }
+/* One folding for what is stored and for what is asked (docs/search.md). */
+static void letters_are_folded_in_texts_and_in_queries(void **state)
+{
+    static const struct {
+        const char *query, *words, *trigram; /* found by unicode61, by trigram */
+    } rows[] = {
+        {"strasse", "1", "1"}, /* the sharp s, in upper case too */
+        {"STRASSE", "1", "1"},
+        {"stra*", "1", "1"},
+        {"caf\xc3\xa9", "2", "2"}, /* composed and not */
+        {"CAFE", "2", "2"},
+        {"xyz", "3", "3"}, /* a mark that FTS5 does not know */
+        {"\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80", "4",
+         "4"}, /* signs of vowels are part of the word */
+        {"\xe0\xa4\xa8", "", ""},
+        {"\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d", "5", "5"},         /* without points */
+        {"\xd0\xb7\xd0\xb0\xd0\xbc\xd0\xbe\xd0\xba", "6", "6"}, /* without the stress */
+        {"\xd0\xbc\xd0\xbe\xd0\xb8", "", ""},                   /* a letter of its own stays one */
+        {"\xd0\xbc\xd0\xbe\xd0\xb9", "6", "6"},
+        {"zusammenarbeit", "7", "7"}, /* a soft hyphen */
+        {"finden", "7", "7"},         /* a ligature */
+        {"\xce\xbf\xce\xb4\xcf\x85\xcf\x83\xcf\x83\xce\xb5\xcf\x85\xcf\x83", "8", "8"},
+        {"\xd9\x85\xd8\xad\xd9\x85\xd8\xaf", "9", "9"},
+        {"\xed\x95\x9c\xea\xb8\x80\xeb\x82\xa0", "10", "10"},
+        {"\xef\xb8\x8f", "", ""},
+        {"istanbul", "12", "12"},
+        {"ras", "", "1"}, /* within the sharp s */
+    };
+    put_text(c, 1,
+             "{'t':'die Stra\xc3\x9f"
+             "e'}");
+    put_text(c, 2, "{'t':'cafe\xcc\x81'}");
+    put_text(c, 3, "{'t':'x\xcc\x85y\xcc\x85z'}");
+    put_text(
+        c, 4,
+        "{'t':'\xe0\xa4\xb9\xe0\xa4\xbf\xe0\xa4\xa8\xe0\xa5\x8d\xe0\xa4\xa6\xe0\xa5\x80 \xe0\xa4\xad\xe0\xa4\xbe\xe0\xa4\xb7\xe0\xa4\xbe'}");
+    put_text(c, 5, "{'t':'\xd7\xa9\xd6\xb8\xd7\x81\xd7\x9c\xd7\x95\xd6\xb9\xd7\x9d'}");
+    put_text(c, 6,
+             "{'t':'\xd0\xb7\xd0\xb0\xcc\x81\xd0\xbc\xd0\xbe\xd0\xba \xd0\xbc\xd0\xbe\xd0\xb9'}");
+    put_text(c, 7,
+             "{'t':'Zusammen\xc2\xad"
+             "arbeit \xef\xac\x81nden'}");
+    put_text(c, 8, "{'t':'\xce\x9f\xce\xb4\xcf\x85\xcf\x83\xcf\x83\xce\xb5\xcf\x8d\xcf\x82'}");
+    put_text(c, 9, "{'t':'\xd9\x85\xd9\x8f\xd8\xad\xd9\x8e\xd9\x85\xd9\x8e\xd9\x91\xd8\xaf'}");
+    put_text(
+        c, 10,
+        "{'t':'\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab\xe1\x84\x80\xe1\x85\xb3\xe1\x86\xaf\xe1\x84\x82\xe1\x85\xa1\xe1\x86\xaf'}");
+    put_text(c, 11, "{'t':'I \xe2\x9d\xa4\xef\xb8\x8f you'}");
+    put_text(c, 12, "{'t':'\xc4\xb0stanbul'}");
+    create_index(c, "w PREFIX ['b'] TEXT 1 t");
+    create_index(c, "g PREFIX ['b'] TEXT 1 t TOKENIZE trigram");
+    create_index(c, "p PREFIX ['b'] TEXT 1 t TOKENIZE porter");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        finds(c, rows[i].words, "w %s", rows[i].query);
+        finds(c, rows[i].words, "p %s", rows[i].query);
+        finds(c, rows[i].trigram, "g %s", rows[i].query);
+    }
+    /* What is shown is the text as it was written, and whole characters of it are marked. */
+    expect(c,
+           "[[* [t die <Stra\xc3\x9f"
+           "e>]]]",
+           "KV.SEARCH w strasse HIGHLIGHT < >");
+    expect(c, "[[* [t die St<ra\xc3\x9f>e]]]", "KV.SEARCH g ras HIGHLIGHT < >");
+    expect(c, "[[* [t <x\xcc\x85y\xcc\x85z>]]]", "KV.SEARCH w xyz HIGHLIGHT < >");
+    expect(c,
+           "[[* [t <Zusammen\xc2\xad"
+           "arbeit>...]]]",
+           "KV.SEARCH w zusammenarbeit HIGHLIGHT < > SNIPPET 1");
+}
+
 /* ---- results --------------------------------------------------------------------------------- */
 
 static void limit_and_offset_count_what_passes_the_filter(void **state)
@@ -590,6 +660,7 @@ int main(void)
         TEST(a_prefix_is_whole_parts),
         TEST(overlapping_indexes_are_kept_each_for_itself),
         TEST(tokenizers_say_what_a_word_is),
+        TEST(letters_are_folded_in_texts_and_in_queries),
         TEST(limit_and_offset_count_what_passes_the_filter),
         TEST(the_best_come_first),
         TEST(options_may_come_in_any_order),

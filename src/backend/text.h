@@ -15,13 +15,17 @@
 struct text_definition {
     struct slice prefix; /* of the tuples it covers */
     size_t column_count;
-    const char *tokenize; /* the argument of FTS5's option of that name, without quotes */
-    const void *spec;     /* for `column` */
+    const char
+        *tokenize; /* the argument of FTS5's option of that name, to stand between quotes; `folded`,
+                             with another after it, folds the text first (local/tokenizer.h) */
+    const void *spec; /* for `column` */
 };
 
-/* Pure functions, for any thread. Results of the same input must not change between versions of the
- * program. */
+/* Pure functions, for any thread. */
 struct text_ops {
+    /* Of what `read` and `column` make of the same input. An index of another version is filled
+     * anew: so a change of theirs comes with the next number. */
+    unsigned version;
     /* Everything of it in the arena. ERR_CORRUPT. */
     enum err (*read)(struct slice spec, struct arena *arena, struct text_definition *out,
                      struct error *e);

@@ -14,15 +14,19 @@
 
 /* ---- tokenizers ---- */
 
+/* Marks are part of a word: the signs of vowels in Hindi, say. */
+#define UNICODE61 "unicode61 remove_diacritics 2 categories ''L* N* Co M*''"
+
+/* Another option here is another version of texts (text_ops.c). */
 static const struct {
     const char *name;
     const char *word; /* the name in upper-case */
     const char *option;
 } tokenizers[] = {
-    [TOKENIZE_UNICODE61] = {"unicode61", "UNICODE61", "unicode61 remove_diacritics 2"},
-    [TOKENIZE_PORTER] = {"porter", "PORTER", "porter unicode61 remove_diacritics 2"},
+    [TOKENIZE_UNICODE61] = {"unicode61", "UNICODE61", "folded " UNICODE61},
+    [TOKENIZE_PORTER] = {"porter", "PORTER", "folded porter " UNICODE61},
     [TOKENIZE_ASCII] = {"ascii", "ASCII", "ascii"},
-    [TOKENIZE_TRIGRAM] = {"trigram", "TRIGRAM", "trigram"},
+    [TOKENIZE_TRIGRAM] = {"trigram", "TRIGRAM", "folded trigram"},
 };
 
 bool text_tokenizer_find(struct slice name, enum text_tokenizer *out)

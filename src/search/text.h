@@ -36,8 +36,8 @@ struct text_spec {
 /* By its name in any case; false when there is none. */
 bool text_tokenizer_find(struct slice name, enum text_tokenizer *out);
 const char *text_tokenizer_name(enum text_tokenizer t);
-/* The argument of FTS5's tokenize option, a constant without quotes:
- * "unicode61 remove_diacritics 2", "porter unicode61 remove_diacritics 2", "ascii", "trigram". */
+/* The argument of FTS5's tokenize option, a constant that may stand between single
+ * quotes (backend/text.h). */
 const char *text_tokenizer_option(enum text_tokenizer t);
 /* Appends it. At least one path. */
 void text_spec_write(const struct text_spec *spec, struct buf *out);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backend/local/tokenizer.h"
 #include "search/query.h"
 #include "search/text.h"
 
@@ -22,8 +23,9 @@ static sqlite3_stmt *open_search(enum text_tokenizer tokenizer)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *search = NULL;
-    char text[160];
+    char text[200];
     check(sqlite3_open(":memory:", &db) == SQLITE_OK);
+    check(tokenizer_register(db) == SQLITE_OK);
     snprintf(text, sizeof text, "CREATE VIRTUAL TABLE t USING fts5(c0,c1,c2,c3,c4,tokenize='%s')",
              text_tokenizer_option(tokenizer));
     check(sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK);

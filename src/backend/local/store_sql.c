@@ -5,6 +5,7 @@
 
 #include "backend/local/page_sum.h"
 #include "backend/local/store_int.h"
+#include "backend/local/tokenizer.h"
 #include "backend/local/vfs.h"
 #include "base/log.h"
 
@@ -54,7 +55,9 @@ enum err store_connect(const struct vfs *v, const char *path, uint64_t cache_byt
              "PRAGMA secure_delete=OFF; PRAGMA temp_store=MEMORY;",
              PAGE_BYTES, (unsigned long long)cache_kb);
     sqlite3_busy_timeout(*out, 5000);
-    return store_error(e, *out, sqlite3_exec(*out, sql, NULL, NULL, NULL), "set up the database");
+    rc = sqlite3_exec(*out, sql, NULL, NULL, NULL);
+    if (rc == SQLITE_OK) rc = tokenizer_register(*out);
+    return store_error(e, *out, rc, "set up the database");
 }
 
 enum err store_run(struct sqlite_store *s, sqlite3_stmt *stmt, const char *what, struct error *e)

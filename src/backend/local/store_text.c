@@ -1,5 +1,6 @@
 #include "backend/local/store_text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -102,6 +103,7 @@ static enum err table_new(struct sqlite_store *s, uint16_t database, uint32_t id
     struct text_table *t = mem_new(sizeof *t);
     t->database = database;
     t->id = id;
+    t->version = s->text_ops->version;
     arena_init(&t->arena, SPEC_ARENA_BYTES);
     t->spec = arena_copy(&t->arena, spec);
     enum err r = s->text_ops->read(t->spec, &t->arena, &t->definition, e);
@@ -138,24 +140,40 @@ static enum err table_load(struct sqlite_store *s, sqlite3_stmt *stmt, struct er
     buf_append(&t->position, sqlite3_column_blob(stmt, 4), (size_t)sqlite3_column_bytes(stmt, 4));
     t->filled = (uint64_t)sqlite3_column_int64(stmt, 5);
     t->is_complete = sqlite3_column_int(stmt, 6) != 0;
+    t->version = (unsigned)sqlite3_column_int(stmt, 7);
     table_link(s, t);
     return table_prepare(s, t, e);
 }
 
-enum err store_text_open(struct sqlite_store *s, struct error *e)
+/* The table of before had no version. */
+static enum err table_of_tables(struct sqlite_store *s, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
-    if (s->text_ops == NULL) return OK;
+    bool has_version = false;
     enum err r = run_sql(
         s,
         "CREATE TABLE IF NOT EXISTS text(d INTEGER NOT NULL, i INTEGER NOT NULL,"
         " n INTEGER NOT NULL, spec BLOB NOT NULL, position BLOB NOT NULL, filled INTEGER NOT NULL,"
-        " is_complete INTEGER NOT NULL, PRIMARY KEY(d, i)) WITHOUT ROWID",
+        " is_complete INTEGER NOT NULL, version INTEGER NOT NULL DEFAULT 1,"
+        " PRIMARY KEY(d, i)) WITHOUT ROWID",
         e);
     if (r != OK) return r;
-    int rc = sqlite3_prepare_v2(s->db, "SELECT d,i,n,spec,position,filled,is_complete FROM text",
-                                -1, &stmt, NULL);
+    int rc = sqlite3_prepare_v2(
+        s->db, "SELECT 1 FROM pragma_table_info('text') WHERE name='version'", -1, &stmt, NULL);
+    if (rc == SQLITE_OK) rc = sqlite3_step(stmt);
+    has_version = rc == SQLITE_ROW;
     r = store_error(e, s->db, rc, "read the text indexes");
+    sqlite3_finalize(stmt);
+    if (r != OK || has_version) return r;
+    return run_sql(s, "ALTER TABLE text ADD COLUMN version INTEGER NOT NULL DEFAULT 1", e);
+}
+
+static enum err tables_load(struct sqlite_store *s, struct error *e)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(
+        s->db, "SELECT d,i,n,spec,position,filled,is_complete,version FROM text", -1, &stmt, NULL);
+    enum err r = store_error(e, s->db, rc, "read the text indexes");
     while (r == OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) r = table_load(s, stmt, e);
     if (r == OK) r = store_error(e, s->db, rc, "read the text indexes");
     sqlite3_finalize(stmt);
@@ -175,8 +193,8 @@ void store_text_close(struct sqlite_store *s)
 static enum err table_save(struct sqlite_store *s, const struct text_table *t, struct error *e)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO text VALUES(?1,?2,?3,?4,?5,?6,?7)",
-                                -1, &stmt, NULL);
+    int rc = sqlite3_prepare_v2(
+        s->db, "INSERT OR REPLACE INTO text VALUES(?1,?2,?3,?4,?5,?6,?7,?8)", -1, &stmt, NULL);
     enum err r = store_error(e, s->db, rc, "write a text index");
     if (r != OK) return r;
     sqlite3_bind_int(stmt, 1, t->database);
@@ -186,6 +204,7 @@ static enum err table_save(struct sqlite_store *s, const struct text_table *t, s
     bind_blob(stmt, 5, buf_slice(&t->position));
     sqlite3_bind_int64(stmt, 6, (sqlite3_int64)t->filled);
     sqlite3_bind_int(stmt, 7, t->is_complete);
+    sqlite3_bind_int64(stmt, 8, t->version);
     r = stmt_end(s, stmt, e);
     sqlite3_finalize(stmt);
     return r;
@@ -238,6 +257,51 @@ static enum err table_drop(struct sqlite_store *s, struct text_table **at, struc
     *at = t->next;
     table_free(t);
     return run_sql(s, sql, e);
+}
+
+static struct text_table **first_of_another_version(struct sqlite_store *s)
+{
+    struct text_table **at = &s->texts;
+    while (*at != NULL && (*at)->version == s->text_ops->version) at = &(*at)->next;
+    return at;
+}
+
+/* In a transaction. */
+static enum err tables_renew(struct sqlite_store *s, struct error *e)
+{
+    enum err r = OK;
+    for (struct text_table **at; r == OK && *(at = first_of_another_version(s)) != NULL;) {
+        struct text_table *anew = NULL;
+        uint16_t database = (*at)->database;
+        uint32_t id = (*at)->id;
+        r = table_new(s, database, id, (*at)->spec, &anew, e);
+        if (r == OK) r = table_drop(s, at, e);
+        if (anew == NULL) return r;
+        table_link(s, anew);
+        if (r == OK) r = table_create(s, anew, e);
+        if (r == OK) {
+            log_notice("text index %" PRIu32 " of database %u is filled anew, as this version "
+                       "of the program finds more in texts",
+                       id, database);
+        }
+    }
+    return r;
+}
+
+enum err store_text_open(struct sqlite_store *s, struct error *e)
+{
+    if (s->text_ops == NULL) return OK;
+    enum err r = table_of_tables(s, e);
+    if (r == OK) r = tables_load(s, e);
+    if (r != OK || *first_of_another_version(s) == NULL) return r;
+    r = run_sql(s, "BEGIN IMMEDIATE", e);
+    if (r == OK) r = tables_renew(s, e);
+    if (r == OK) r = run_sql(s, "COMMIT", e);
+    if (r != OK && !sqlite3_get_autocommit(s->db)) {
+        struct error ignored;
+        (void)run_sql(s, "ROLLBACK", &ignored);
+    }
+    return r;
 }
 
 enum err store_text_flush(struct sqlite_store *s, uint16_t database, struct error *e)

@@ -3,7 +3,8 @@
  *
  *   text_n          fts5(c0, c1, ...): the texts; rowid is that of
  *   doc_n           (id INTEGER PRIMARY KEY, k BLOB UNIQUE): which entry it is
- *   text            one row of each: (d, i, n, spec, position, filled, is_complete)
+ *   text            one row of each: (d, i, n, spec, position, filled, is_complete,
+ *                   version)
  *
  * n is its own number: those who are gone are in `dropped` (n, is_damaged) until their tables are
  * removed too (store_dropped.c).
@@ -13,6 +14,9 @@
  *
  * A new index is filled from kv in slices, in key order; meanwhile every entry that is written is
  * indexed too, wherever the filling is, and the filling passes over entries that are there already.
+ *
+ * An index that another version of the program made of other texts (text_ops) is filled anew when
+ * the store is opened: it is a new one, and the tables of the old are removed.
  *
  * Where the entries are elsewhere (nearby.c), kv has only those that an index covers, and the
  * filling reads them from there.
@@ -46,6 +50,7 @@ struct text_table {
     struct buf position; /* key of the last entry that was filled in; empty = none */
     uint64_t filled;     /* entries looked at */
     bool is_complete;
+    unsigned version; /* of text_ops when it was made */
 };
 
 /* Is the entry of this internal key, of the data space, one of the index? */

@@ -433,6 +433,75 @@ static void searches_run_beside_writes_and_filling(void **state)
     bench_close(&t);
 }
 
+/* ---- versions ---- */
+
+/* As the first versions of the program made texts. */
+static enum err read_as_before(struct slice spec, struct arena *arena, struct text_definition *out,
+                               struct error *e)
+{
+    enum err r = search_text_ops.read(spec, arena, out, e);
+    if (r == OK) out->tokenize = "unicode61 remove_diacritics 2";
+    return r;
+}
+
+static size_t hits_of(struct bench *t, const char *expression)
+{
+    struct text_request q;
+    ask(t, &q, 1, expression);
+    if (q.result != OK) fail_msg("%s: %s", expression, q.error.text);
+    size_t count = q.count;
+    arena_fini(&q.arena);
+    return count;
+}
+
+static void forget_versions(struct bench *t)
+{
+    sqlite3 *db = sqlite_of(pipeline_of(t->rig.b)->store)->db;
+    char *why = NULL;
+    if (sqlite3_exec(db, "ALTER TABLE text DROP COLUMN version", NULL, NULL, &why) != SQLITE_OK) {
+        fail_msg("%s", why);
+    }
+}
+
+static void an_index_of_another_version_is_filled_anew(void **state)
+{
+    struct text_ops before = search_text_ops;
+    struct bench t;
+    struct buf value = {0};
+    bench_open(&t);
+    rig_close(&t.rig);
+    before.read = read_as_before;
+    before.version = 1;
+    t.rig.local.text_ops = &before;
+    rig_open(&t.rig);
+    int64_t tables = count_tables(&t);
+    define(&t, 1);
+    assert_int_equal(value_from_json(slice_str("{\"t\":\"Stra\xc3\x9f"
+                                               "e w1\"}"),
+                                     NULL, &value, NULL),
+                     OK);
+    rig_set(&t.rig, key_of(0, "1"), buf_slice(&value));
+    wait_complete(&t, 1);
+    assert_int_equal(hits_of(&t, "\"w1\""), 1);
+    assert_int_equal(hits_of(&t, "\"strasse\""), 0);
+    int64_t of_one = count_tables(&t) - tables;
+    forget_versions(&t); /* the first versions had no such column */
+    rig_close(&t.rig);
+    t.rig.local.text_ops = &search_text_ops;
+    rig_open(&t.rig);
+    wait_complete(&t, 1);
+    assert_int_equal(hits_of(&t, "\"w1\""), 1);
+    assert_int_equal(hits_of(&t, "\"strasse\""), 1);
+    for (int i = 0; count_tables(&t) > tables + of_one; i++) { /* those of before go */
+        assert_true(i < STEPS_MAX);
+        step(&t);
+    }
+    rig_crash(&t.rig); /* of this version: it stays as it is */
+    assert_int_equal(hits_of(&t, "\"strasse\""), 1);
+    buf_fini(&value);
+    bench_close(&t);
+}
+
 /* ---- faults ---- */
 
 /* Some work that is applied to the store; with a fault it is applied later. */
@@ -489,6 +558,7 @@ int main(void)
         cmocka_unit_test(tables_of_an_index_that_is_gone_go_in_slices),
         cmocka_unit_test(a_search_waits_for_writes_below_its_prefix_only),
         cmocka_unit_test(searches_run_beside_writes_and_filling),
+        cmocka_unit_test(an_index_of_another_version_is_filled_anew),
         cmocka_unit_test(no_failing_read_or_write_leaves_an_index_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "backend/local/tokenizer.h"
 #include "search/query.h"
 #include "search/text.h"
 
@@ -30,8 +31,9 @@ __attribute__((unused)) static void sql(sqlite3 *db, const char *text)
 __attribute__((unused)) static sqlite3 *table_open(enum text_tokenizer tokenizer)
 {
     sqlite3 *db = NULL;
-    char text[128];
+    char text[200];
     assert_int_equal(SQLITE_OK, sqlite3_open(":memory:", &db));
+    assert_int_equal(SQLITE_OK, tokenizer_register(db));
     snprintf(text, sizeof text, "CREATE VIRTUAL TABLE t USING fts5(c0, c1, c2, tokenize='%s')",
              text_tokenizer_option(tokenizer));
     sql(db, text);

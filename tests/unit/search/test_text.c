@@ -98,7 +98,7 @@ static void tokenizers_have_names_in_any_case(void **state)
     assert_false(text_tokenizer_find(slice_str("porter unicode61"), &t));
     assert_false(text_tokenizer_find(slice_str(""), &t));
     assert_int_equal(TOKENIZE_TRIGRAM, t);
-    assert_string_equal("porter unicode61 remove_diacritics 2",
+    assert_string_equal("folded porter unicode61 remove_diacritics 2 categories ''L* N* Co M*''",
                         text_tokenizer_option(TOKENIZE_PORTER));
 }
 
