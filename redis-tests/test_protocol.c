@@ -265,6 +265,37 @@ static void unknown_commands_have_the_text_that_clients_look_for(void **state)
     raw_expect(fd, "-ERR unknown command 'client|id', with args beginning with: \r\n");
 }
 
+static void what_was_probably_meant_is_named(void **state)
+{
+    static const struct {
+        const char *command, *hint; /* what follows Redis's words */
+    } rows[] = {
+        {"KV.GETT a", "'a' ; did you mean KV.GET?"},
+        {"gte", "; did you mean GET?"},
+        {"kv.lsit", "; did you mean KV.LIST?"},
+        {"ENQUEUE q 1", "'q' '1' ; did you mean KV.ENQUEUE?"},
+        {"JSON.GETT a", "'a' ; did you mean JSON.GET?"},
+        {"PUBLSH", "; did you mean PUBLISH?"},
+        {"XX", ""},
+        {"NOSUCHCOMMAND", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char wanted[300];
+        snprintf(wanted, sizeof wanted,
+                 "-ERR unknown command '%.*s', with args beginning with: %s\r\n",
+                 (int)strcspn(rows[i].command, " "), rows[i].command, rows[i].hint);
+        raw_say(fd, rows[i].command);
+        raw_say(fd, "\r\n");
+        raw_expect(fd, wanted);
+    }
+    raw_say(fd, "XREADGROUP a\r\nCLIENT LISST\r\n");
+    raw_expect(fd,
+               "-ERR unknown command 'XREADGROUP', with args beginning with: 'a' ; tupled has no "
+               "such command of Redis: docs/redis-commands.md says what to use in its place\r\n");
+    raw_expect(fd,
+               "-ERR unknown subcommand 'LISST'. Try CLIENT HELP. Did you mean CLIENT LIST?\r\n");
+}
+
 static void an_unknown_command_with_many_arguments_is_cut_short(void **state)
 {
     char out[8000] = "*601\r\n$3\r\nFOO\r\n";
@@ -429,6 +460,7 @@ int main(void)
         TEST(big_counts_reserve_no_memory),
         TEST(a_request_larger_than_the_query_buffer_closes),
         TEST(unknown_commands_have_the_text_that_clients_look_for),
+        TEST(what_was_probably_meant_is_named),
         TEST(an_unknown_command_with_many_arguments_is_cut_short),
         TEST(arity_errors_name_the_subcommand),
         TEST(maxclients_refuses_with_a_line),

@@ -12,6 +12,10 @@
 #include "request/long_words.h"
 #include "request/notify.h"
 
+/* Redis's words. */
+#define NO_INTEGER "value is not an integer or out of range"
+#define NO_SYNTAX "syntax error"
+
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
 
@@ -146,9 +150,12 @@ enum err arg_value(struct request *rq, struct slice arg, struct slice *value)
 enum err arg_integer(struct request *rq, struct slice arg, const char *what, int64_t min,
                      int64_t max, int64_t *out)
 {
-    if (!slice_to_i64(arg, out)) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "value is not an integer or out of range: %s '%.*s'", what, shown(arg),
+    bool is_integer = slice_to_i64(arg, out);
+    if (what == NULL && (!is_integer || *out < min || *out > max)) {
+        return error_set(&rq->error, ERR_SYNTAX, NO_INTEGER);
+    }
+    if (!is_integer) {
+        return error_set(&rq->error, ERR_SYNTAX, NO_INTEGER ": %s '%.*s'", what, shown(arg),
                          (const char *)arg.data);
     }
     if (*out < min || *out > max) {
@@ -183,7 +190,9 @@ bool options_take(struct options *o, const char *word, unsigned bit)
 enum err options_argument(struct options *o, const char *word, struct slice *arg)
 {
     if (o->at >= o->rq->argc) {
-        return error_set(&o->rq->error, ERR_SYNTAX, "syntax error: %s needs an argument", word);
+        (void)error_set(&o->rq->error, ERR_SYNTAX, NO_SYNTAX);
+        if (!o->is_terse) error_add(&o->rq->error, ": %s needs an argument", word);
+        return ERR_SYNTAX;
     }
     *arg = o->rq->argv[o->at++];
     return OK;
@@ -200,6 +209,7 @@ enum err options_integer(struct options *o, const char *word, int64_t min, int64
 enum err options_unknown(struct options *o)
 {
     struct slice word = o->rq->argv[o->at];
+    if (o->is_terse) return error_set(&o->rq->error, ERR_SYNTAX, NO_SYNTAX);
     if (hint_misplaced(o->rq, word)) return ERR_SYNTAX;
     for (size_t i = 1; i < o->at; i++) {
         struct slice earlier = o->rq->argv[i];
@@ -231,6 +241,20 @@ bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, i
     return !__builtin_add_overflow(engine_time_ms(rq->env->db->engine), *ms, &end_ms);
 }
 
+static enum err ttl_time(struct options *o, const char *word, int64_t unit_ms, struct op *op)
+{
+    struct request *rq = o->rq;
+    struct slice arg = {0};
+    int64_t n = 0;
+    enum err r = options_argument(o, word, &arg);
+    if (r == OK) r = arg_integer(rq, arg, o->is_terse ? NULL : word, INT64_MIN, INT64_MAX, &n);
+    if (r != OK || (n > 0 && ttl_fits(rq, op->ttl, n, unit_ms, &op->ttl_ms))) return r;
+    (void)error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
+                    rq->command->name);
+    if (!o->is_terse) error_add(&rq->error, ": %s %lld", word, (long long)n);
+    return ERR_SYNTAX;
+}
+
 enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
 {
     static const struct {
@@ -248,29 +272,18 @@ enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (!slice_is_word(rq->argv[o->at], words[i].word)) continue;
         if (o->seen & (1ull << OPTION_TTL)) {
-            return error_set(&rq->error, ERR_SYNTAX,
-                             "syntax error: '%s' is a second expiry option; only one is allowed",
-                             words[i].word);
+            (void)error_set(&rq->error, ERR_SYNTAX, NO_SYNTAX);
+            if (o->is_terse) return ERR_SYNTAX;
+            error_add(&rq->error, ": '%s' is a second expiry option; only one is allowed",
+                      words[i].word);
+            return ERR_SYNTAX;
         }
         o->seen |= 1ull << OPTION_TTL;
         o->at++;
         *is_taken = true;
         op->ttl = words[i].ttl;
         if (op->ttl == TTL_KEEP) return OK;
-        struct slice arg = {0};
-        int64_t n = 0;
-        enum err r = options_argument(o, words[i].word, &arg);
-        if (r != OK) return r;
-        if (!slice_to_i64(arg, &n)) {
-            return error_set(&rq->error, ERR_SYNTAX,
-                             "value is not an integer or out of range: %s '%.*s'", words[i].word,
-                             shown(arg), (const char *)arg.data);
-        }
-        if (n <= 0 || !ttl_fits(rq, op->ttl, n, words[i].unit_ms, &op->ttl_ms)) {
-            return error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command: %s %lld",
-                             rq->command->name, words[i].word, (long long)n);
-        }
-        return OK;
+        return ttl_time(o, words[i].word, words[i].unit_ms, op);
     }
     return OK;
 }

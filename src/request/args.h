@@ -21,7 +21,8 @@ ERR_MUST_USE enum err arg_prefix(struct request *rq, struct slice arg, struct sl
 /* A value in the format of the request; *value is its stored form, good until the command has run.
  */
 ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct slice *value);
-/* A decimal integer within [min, max]; `what` names it in the error. */
+/* A decimal integer within [min, max]; `what` names it in the error, which has Redis's words alone
+ * when it is NULL. */
 ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,
                                   int64_t min, int64_t max, int64_t *out);
 /* A glob pattern: ERR_LIMIT when it is longer than one may be (base/glob.h). Every pattern of a
@@ -34,6 +35,7 @@ struct options {
     struct request *rq;
     size_t at;     /* next word */
     uint64_t seen; /* bit per option of the caller's numbering */
+    bool is_terse; /* errors have Redis's words alone, as programs compare those of its commands */
 };
 
 /* Takes `word` if it is next and was not taken before; one taken before stays for options_unknown.

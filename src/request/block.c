@@ -196,7 +196,7 @@ static enum err wait_run(struct request *rq)
 {
     int64_t replicas = 0;
     int64_t timeout_ms = 0;
-    enum err r = arg_integer(rq, rq->argv[1], "numreplicas", 0, INT32_MAX, &replicas);
+    enum err r = arg_integer(rq, rq->argv[1], NULL, 0, INT32_MAX, &replicas);
     if (r == OK && !slice_to_i64(rq->argv[2], &timeout_ms)) {
         r = error_set(&rq->error, ERR_SYNTAX, "timeout is not an integer or out of range");
     }

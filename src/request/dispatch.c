@@ -25,38 +25,9 @@
 #include "request/observe.h"
 #include "request/permission.h"
 #include "request/tracking.h"
+#include "request/unknown.h"
 
 #define NAME_BYTES_MAX 32
-
-/* Redis's words for a name it does not know; clients look for them. */
-static void reply_unknown(struct request *rq)
-{
-    char line[512];
-    int n = snprintf(line, sizeof line, "ERR unknown command '%.*s', with args beginning with: ",
-                     (int)(rq->argv[0].len < 128 ? rq->argv[0].len : 128),
-                     (const char *)rq->argv[0].data);
-    size_t shown = 0; /* with quotes and blanks: even empty arguments use up the line */
-    for (size_t i = 1; i < rq->argc && shown < 128; i++) {
-        size_t room = 128 - shown;
-        size_t len = rq->argv[i].len < room ? rq->argv[i].len : room;
-        n += snprintf(line + n, sizeof line - (size_t)n, "'%.*s' ", (int)len,
-                      (const char *)rq->argv[i].data);
-        shown += len + 3;
-    }
-    resp_error_line(rq->w, line);
-}
-
-static void reply_unknown_subcommand(struct request *rq, const struct command *parent)
-{
-    char line[256];
-    char upper[NAME_BYTES_MAX];
-    snprintf(upper, sizeof upper, "%s", parent->name);
-    for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
-    snprintf(line, sizeof line, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-             (int)(rq->argv[1].len < 128 ? rq->argv[1].len : 128), (const char *)rq->argv[1].data,
-             upper);
-    resp_error_line(rq->w, line);
-}
 
 /* Redis's words, then, for a command that Redis does not have, how it is written. */
 static void reply_wrong_number(struct request *rq, const struct command *parent,

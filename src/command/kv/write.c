@@ -179,7 +179,8 @@ static enum err expire_run(struct request *rq, enum op_ttl ttl, int64_t unit_ms)
     int64_t n = 0;
     enum err r = arg_key(rq, rq->argv[1], &op.key);
     if (r == OK) r = parse_expire_condition(rq, 3, &op);
-    if (r == OK) r = arg_integer(rq, rq->argv[2], "expire time", INT64_MIN, INT64_MAX, &n);
+    const char *what = strncmp(rq->command->name, "kv.", 3) == 0 ? "expire time" : NULL;
+    if (r == OK) r = arg_integer(rq, rq->argv[2], what, INT64_MIN, INT64_MAX, &n);
     if (r == OK && !ttl_fits(rq, ttl, n, unit_ms, &op.ttl_ms)) {
         r = error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
                       rq->command->name);

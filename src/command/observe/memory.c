@@ -70,7 +70,7 @@ static enum err usage_run(struct request *rq)
     int64_t samples = 0;
     enum err r = OK;
     if (rq->argc == 5 && slice_is_word(rq->argv[3], "SAMPLES")) {
-        r = arg_integer(rq, rq->argv[4], "SAMPLES", 0, INT64_MAX, &samples);
+        r = arg_integer(rq, rq->argv[4], NULL, 0, INT64_MAX, &samples);
     } else if (rq->argc != 3) {
         r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
     }

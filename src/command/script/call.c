@@ -10,6 +10,7 @@
 #include "request/observe.h"
 #include "request/permission.h"
 #include "request/publication.h"
+#include "request/unknown.h"
 
 #define LOG_BYTES_MAX 900
 #define MISSING_BYTES 96 /* of a name, cut */
@@ -59,9 +60,13 @@ static enum err find(struct calling *c, struct request *inner)
     enum err r = command_find_words(inner);
     if (inner->command == NULL) {
         char name[MISSING_BYTES];
-        return error_set(&inner->error, ERR_SYNTAX,
-                         "Unknown Redis command called from script: '%s'",
-                         missing_name(inner, name));
+        struct buf hint = {0};
+        unknown_hint(inner->argv[0], &hint);
+        (void)error_set(&inner->error, ERR_SYNTAX,
+                        "Unknown Redis command called from script: '%s'%.*s",
+                        missing_name(inner, name), (int)hint.len, (const char *)hint.data);
+        buf_fini(&hint);
+        return ERR_SYNTAX;
     }
     if (r != OK && !command_arity_fits(inner->command, inner->argc)) {
         return error_set(&inner->error, ERR_SYNTAX,

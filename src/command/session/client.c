@@ -214,7 +214,7 @@ static enum err parse_kill(struct request *rq, struct filter *f)
                 r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
             }
         } else if (slice_is_word(word, "MAXAGE")) {
-            r = arg_integer(rq, arg, "MAXAGE", 0, INT64_MAX / 1000, &f->age_s);
+            r = arg_integer(rq, arg, NULL, 0, INT64_MAX / 1000, &f->age_s);
         } else {
             r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
         }

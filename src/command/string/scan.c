@@ -262,7 +262,7 @@ struct scan_options {
 static enum err parse_scan(struct request *rq, struct scan_options *s)
 {
     uint64_t id = 0;
-    struct options o = {.rq = rq, .at = 2};
+    struct options o = {.rq = rq, .at = 2, .is_terse = true};
     *s = (struct scan_options){.count = SCAN_COUNT_DEFAULT};
     if (!slice_to_u64(rq->argv[1], &id)) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
     if (id != 0) {
@@ -281,10 +281,8 @@ static enum err parse_scan(struct request *rq, struct scan_options *s)
             if (r == OK) r = arg_pattern(rq, s->pattern);
         } else if (options_take(&o, "COUNT", 1)) {
             r = options_argument(&o, "COUNT", &arg);
-            if (r == OK) r = arg_integer(rq, arg, "COUNT", INT64_MIN, INT64_MAX, &s->count);
-            if (r == OK && s->count < 1) { /* in Redis's words */
-                r = error_set(&rq->error, ERR_SYNTAX, "syntax error: COUNT must be 1 or more");
-            }
+            if (r == OK) r = arg_integer(rq, arg, NULL, INT64_MIN, INT64_MAX, &s->count);
+            if (r == OK && s->count < 1) r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
         } else if (options_take(&o, "TYPE", 2)) {
             r = options_argument(&o, "TYPE", &s->type);
         } else {

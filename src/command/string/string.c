@@ -123,7 +123,7 @@ struct set_options {
 
 static enum err parse_set(struct request *rq, struct op *op, struct set_options *s)
 {
-    struct options o = {.rq = rq, .at = 3};
+    struct options o = {.rq = rq, .at = 3, .is_terse = true};
     while (o.at < rq->argc) {
         bool is_taken = false;
         enum err r = options_ttl(&o, op, &is_taken);
