@@ -225,6 +225,18 @@ static void several_are_set_together_or_not_at_all(void **state)
     assert_string_equal(value_of("maxclients"), "400");
 }
 
+static void a_taken_port_names_its_setting(void **state)
+{
+    char port[8];
+    const char *const args[] = {"--port", port, NULL};
+    const char *const http_args[] = {"--http-port", port, NULL};
+    snprintf(port, sizeof port, "%d", testserver_port(server));
+    testserver_refuses(&(struct testserver_options){.args = args},
+                       "; the setting port chooses another port (--port <port>)");
+    testserver_refuses(&(struct testserver_options){.args = http_args},
+                       "; the setting http-port chooses another port (--http-port <port>)");
+}
+
 static void wrong_words_have_the_errors_of_redis(void **state)
 {
     static const char *const cases[][2] = {
@@ -309,7 +321,8 @@ static void settings_with_one_meaning_may_be_set_to_it(void **state)
         expect(c, "-ERR CONFIG SET failed (possibly related to argument *) - *", "CONFIG SET %s %s",
                cases[i][0], cases[i][2]);
     }
-    expect(c, "-ERR *'replicaof') - there is no replication here", "CONFIG SET replicaof x");
+    expect(c, "-ERR *'replicaof') - there is no replication here; several *",
+           "CONFIG SET replicaof x");
     assert_string_equal(value_of("save"), "");
     expect(c, "+OK", "CONFIG SET save %s", "");
     expect(c, "-ERR CONFIG SET failed (possibly related to argument *) - there are no snapshots*",
@@ -923,6 +936,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_mutable_setting_can_be_set),
         TEST(several_are_set_together_or_not_at_all),
+        TEST(a_taken_port_names_its_setting),
         TEST(wrong_words_have_the_errors_of_redis),
         TEST(settings_with_one_meaning_may_be_set_to_it),
         TEST(tools_find_what_they_ask_for),

@@ -141,6 +141,10 @@ ends "... is there already" 1 db create shop
 ends "its limits are changed" 0 db limit shop --max-entries 7 --backup yes --keep 2
 same "... that was not named stays" "1000000 7" \
     "$(ctl db info shop --json | sed -E 's/.*"max_bytes":([0-9]*),"max_entries":([0-9]*).*/\1 \2/')"
+ends "a limit is a size" 0 db limit shop --max-bytes 1gb
+same "... in bytes" "1073741824" "$(ctl db info shop --json | sed -E 's/.*"max_bytes":([0-9]*),.*/\1/')"
+ends "... or it is refused" 1 db limit shop --max-bytes 1gig
+says "... with what it may be" "MAXBYTES must be a size such as 1000000 or 100mb"
 ends "a limit of nothing" 2 db limit shop
 ends "it is renamed" 0 db rename shop store
 ends "it is not dropped without --yes" 2 db drop store

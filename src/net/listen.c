@@ -175,7 +175,12 @@ static enum err listen_on(struct net *n, const struct net_listen *l, const struc
     if (bind(fd, ai->ai_addr, ai->ai_addrlen) != 0 || listen(fd, n->options.backlog) != 0) {
         int code = errno;
         close(fd);
-        return error_set(e, ERR_IO, "cannot listen on %s port %u: %s", name, *port, strerror(code));
+        (void)error_set(e, ERR_IO, "cannot listen on %s port %u: %s", name, *port, strerror(code));
+        if (code == EADDRINUSE && l->setting != NULL) {
+            error_add(e, "; the setting %s chooses another port (--%s <port>)", l->setting,
+                      l->setting);
+        }
+        return ERR_IO;
     }
     (void)listener_add(n, l, fd);
     if (*port == 0) {

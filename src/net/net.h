@@ -65,6 +65,7 @@ struct net_listen {
     char *const *bind; /* addresses; borrowed until net_listen returns */
     size_t bind_count;
     uint16_t port;         /* 0 = no TCP ... */
+    const char *setting;   /* that says the port, for an error; NULL = none does */
     bool is_any_port;      /* ... unless this is set: any free one (tests) */
     bool is_tls;           /* on TCP alone; net_set_tls comes first */
     const char *unix_path; /* "" = none; borrowed until net_close returns */

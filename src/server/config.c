@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "command/admin/redis_settings.h"
 
 #define INCLUDE_DEPTH_MAX 8
 
@@ -175,6 +176,33 @@ static enum err set_said(struct config *c, size_t i, const struct slice *words, 
     return r;
 }
 
+static void pass_over(struct config *c, const struct redis_setting *s)
+{
+    struct buf lines;
+    buf_init(&lines);
+    if (c->passed_over != NULL) buf_append_str(&lines, c->passed_over);
+    buf_printf(&lines, "%s: %s\n", s->name, s->why);
+    buf_append_byte(&lines, '\0');
+    buf_require(&lines);
+    mem_free(c->passed_over);
+    c->passed_over = memcpy(mem_alloc(lines.len), lines.data, lines.len);
+    buf_fini(&lines);
+}
+
+/* One that is not of this server: one of Redis is passed over when it asks for no more than there
+ * is. */
+static enum err set_unknown(struct config *c, struct slice name, const struct slice *words,
+                            size_t count, struct error *e)
+{
+    const struct redis_setting *s = redis_setting_find(name);
+    if (s == NULL) return error_set(e, ERR_SYNTAX, "there is no such setting");
+    if (!redis_setting_is_harmless(s, words, count)) {
+        return error_set(e, ERR_SYNTAX, "this setting of Redis cannot have that value: %s", s->why);
+    }
+    pass_over(c, s);
+    return OK;
+}
+
 static enum err load_words(struct loading *l, const struct slice *words, size_t count,
                            struct error *e)
 {
@@ -184,7 +212,7 @@ static enum err load_words(struct loading *l, const struct slice *words, size_t 
         return error_set(e, ERR_SYNTAX, "more than %d words", CONFIG_WORDS_MAX);
     }
     size_t i = config_find(words[0]);
-    if (i == config_count()) return error_set(e, ERR_SYNTAX, "there is no such setting");
+    if (i == config_count()) return set_unknown(l->c, words[0], words + 1, count - 1, e);
     return set_said(l->c, i, words + 1, count - 1, e);
 }
 
@@ -322,7 +350,7 @@ static enum err load_option(struct config *c, int argc, char **argv, int *used, 
     if (strcmp(name, "user") == 0) {
         r = add_user(c, words, count, &inner);
     } else if (i == config_count()) {
-        r = error_set(&inner, ERR_SYNTAX, "there is no such setting");
+        r = set_unknown(c, slice_str(name), words, count, &inner);
     } else {
         r = set_said(c, i, words, count, &inner);
     }

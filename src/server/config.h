@@ -7,7 +7,7 @@
  * refused: an unknown name, a value outside its range, a second guess of what was meant.
  *
  * It only knows what was asked for. It opens no port, makes no directory, and calls no module that
- * a setting has changed: whoever calls config_set does. Owned by the loop thread after the start.
+ * a setting has changed: the caller of config_set does. Owned by the loop thread after the start.
  */
 #ifndef SERVER_CONFIG_H
 #define SERVER_CONFIG_H
@@ -40,6 +40,9 @@ struct config {
     enum config_action action;
     char *file;  /* owned; the config file given, NULL without one */
     char *users; /* owned; the `user` lines, NULL when there is none */
+    /* Owned; of each setting of Redis that was passed over its name and what it means here, a line
+     * each; NULL when there is none. */
+    char *passed_over;
 
     char **bind; /* owned, as are the strings; addresses to listen on, at least one */
     size_t bind_count;

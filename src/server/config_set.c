@@ -380,6 +380,7 @@ void config_copy(struct config *to, const struct config *from)
     for (size_t i = 0; i < from->bind_count; i++) to->bind[i] = text_copy(slice_str(from->bind[i]));
     if (from->file != NULL) to->file = text_copy(slice_str(from->file));
     if (from->users != NULL) to->users = text_copy(slice_str(from->users));
+    if (from->passed_over != NULL) to->passed_over = text_copy(slice_str(from->passed_over));
 }
 
 void config_fini(struct config *c)
@@ -393,5 +394,6 @@ void config_fini(struct config *c)
     bind_free(c);
     mem_free(c->file);
     mem_free(c->users);
+    mem_free(c->passed_over);
     *c = (struct config){.action = CONFIG_RUN};
 }

@@ -107,13 +107,13 @@ enum err http_open(struct server *s, struct error *e)
                            .bind = bind,
                            .bind_count = split(text, bind),
                            .port = (uint16_t)c->http_port,
+                           .setting = "http-port",
                            .is_any_port = is_any,
                            .is_tls = c->http_tls == CONFIG_YES,
                            .unix_path = ""};
     r = net_listen(s->net, &l, &s->http_port, e);
     if (r == OK || c->http_port_is_said) return r;
-    log_warning("no HTTP: %s; say which port it is to use (http-port), or none (http-port 0)",
-                e->text);
+    log_warning("no HTTP: %s; http-port 0 is none", e->text);
     s->http_port = 0;
     return OK;
 }

@@ -123,6 +123,7 @@ static enum err open_sentinels(struct server *s, struct error *e)
     l.port = (uint16_t)s->config->sentinel_port;
     l.is_any_port = s->is_any_sentinel_port;
     l.unix_path = "";
+    l.setting = "sentinel-port";
     return net_listen(s->net, &l, &s->sentinel_port, e);
 }
 
@@ -267,9 +268,20 @@ static void tell_refusal(struct server *s, const struct error *e)
     fprintf(stderr, "tupled: %s\n", e->text);
 }
 
+static void log_passed_over(const struct config *c)
+{
+    const char *line = c->passed_over;
+    while (line != NULL && *line != '\0') {
+        int len = (int)strcspn(line, "\n");
+        log_notice("a setting of Redis has no effect: %.*s", len, line);
+        line += len + 1;
+    }
+}
+
 static void begin_start(struct server *s)
 {
     log_starting(s->config);
+    log_passed_over(s->config);
     service_init(&s->service);
     service_progress(&s->service, "opening the data");
     s->memory_bytes = memory_limit();

@@ -175,6 +175,7 @@ struct net_listen settings_listen(const struct server *s)
         .bind = c->bind,
         .bind_count = c->bind_count,
         .port = (uint16_t)c->port,
+        .setting = "port",
         .is_any_port = s->is_any_port && c->port == 0,
         .unix_path = c->unixsocket,
         .unix_mode = c->unixsocketperm != 0 ? (unsigned)c->unixsocketperm : 0777 & ~s->umask_before,
@@ -186,6 +187,7 @@ struct net_listen settings_listen_tls(const struct server *s)
     struct net_listen l = settings_listen(s);
     l.is_tls = true;
     l.port = (uint16_t)s->config->tls_port;
+    l.setting = "tls-port";
     l.is_any_port = s->is_any_tls_port && l.port == 0;
     l.unix_path = "";
     return l;

@@ -6,7 +6,7 @@
 #define DATABASE_WORDS 16
 
 const struct tool_option database_options[] = {
-    {"--max-bytes", 0, "N", "limit: keys and values together; 0 = none"},
+    {"--max-bytes", 0, "SIZE", "limit: keys and values together, as 1gb; 0 = none"},
     {"--max-entries", 0, "N", "limit: entries; 0 = none"},
     {"--rate", 0, "N", "limit: commands a second; 0 = none"},
     {"--backup", 0, "YES|NO", "is it in base backups of the archive"},
@@ -116,8 +116,8 @@ enum tool_status database_info_run(struct tool *t)
 enum tool_status database_create_run(struct tool *t)
 {
     static const char *const options[][2] = {
-        {"--max-bytes", "MAXBYTES"}, {"--max-entries", "MAXENTRIES"}, {"--rate", "RATE"},
-        {"--keep", "KEEP"},          {"--backup", "BACKUP"},          {"--comment", "COMMENT"}};
+        {"--max-entries", "MAXENTRIES"}, {"--rate", "RATE"},     {"--keep", "KEEP"},
+        {"--max-bytes", "MAXBYTES"},     {"--backup", "BACKUP"}, {"--comment", "COMMENT"}};
     const char *words[DATABASE_WORDS] = {"KV.DB", "CREATE", t->words[0]};
     bool is_limit = strcmp(t->action->name, "limit") == 0;
     size_t count = 3;
@@ -127,8 +127,8 @@ enum tool_status database_create_run(struct tool *t)
         if (!tool_has(t, options[i][0])) continue;
         words[count++] = options[i][1];
         words[count++] = tool_text(t, options[i][0]);
-        bool is_text = i >= 4;
-        if (is_text) continue;
+        bool is_number = i < 3; /* what the others may be is said by the server */
+        if (!is_number) continue;
         enum tool_status status = tool_number(t, options[i][0], 0, INT64_MAX, &number);
         if (status != TOOL_DONE) return status;
     }

@@ -2,62 +2,12 @@
  * ask for and that have one meaning here.
  */
 #include "base/glob.h"
+#include "command/admin/redis_settings.h"
 #include "request/args.h"
 #include "request/stats.h"
 #include "request/table.h"
 
 #define SHOWN_BYTES 128 /* of a name, in an error */
-
-static const char no_aof[] = "the journal is no append-only file that is rewritten";
-static const char no_scripts[] = "there are no scripts here";
-static const char no_daemon[] = "the server stays in the foreground; systemd or a shell starts it";
-static const char no_rdb[] = "there are no dump files; BGSAVE makes whole copies in backup-dir";
-static const char no_replication[] = "there is no replication here";
-
-/* Setting them to what they are is fine, to anything else an error that says why. */
-static const struct fixed {
-    const char *name;
-    const char *value;
-    const char *why;
-} fixed[] = {
-    {"aclfile", "", "there are no users here but one"},
-    {"activedefrag", "no", "memory is not defragmented here"},
-    {"aof-use-rdb-preamble", "no", no_aof},
-    {"auto-aof-rewrite-min-size", "0", no_aof},
-    {"auto-aof-rewrite-percentage", "0", no_aof},
-    {"no-appendfsync-on-rewrite", "no", no_aof},
-    {"busy-reply-threshold", "0", no_scripts},
-    {"lua-time-limit", "0", no_scripts},
-    {"daemonize", "no", no_daemon},
-    {"pidfile", "", no_daemon},
-    {"supervised", "no", no_daemon},
-    {"syslog-enabled", "no", "there is no syslog here; logfile says where lines go"},
-    {"dbfilename", "", no_rdb},
-    {"rdbchecksum", "no", no_rdb},
-    {"rdbcompression", "no", no_rdb},
-    {"stop-writes-on-bgsave-error", "no", "a backup that fails stops nothing here"},
-    {"dynamic-hz", "no", "the tick has a fixed time"},
-    {"hz", "100", "what the server does by itself it does every 10 ms"},
-    {"enable-module-command", "no", "there are no modules here"},
-    {"io-threads-do-reads", "yes", "the threads that help to send help to receive too"},
-    {"masterauth", "", no_replication},
-    {"masteruser", "", no_replication},
-    {"min-replicas-to-write", "0", no_replication},
-    {"min-slaves-to-write", "0", no_replication},
-    {"repl-backlog-size", "0", no_replication},
-    {"replicaof", "", no_replication},
-    {"slaveof", "", no_replication},
-    {"maxmemory-samples", "0", "no data is evicted here"},
-    {"save", "", "there are no snapshots here: what is acknowledged is in the journal"},
-    {"appendonly", "yes", "the journal is always written"},
-    {"appendfsync", NULL, "durability is the setting that says when the journal is synced"},
-    {"cluster-enabled", "no", "there is no cluster here"},
-    {"maxmemory", "0", "no data is evicted here; cache-size and write-buffer-limit bound memory"},
-    {"maxmemory-policy", "noeviction", "no data is evicted here"},
-    {"replica-read-only", "yes", "there are no replicas here"},
-    {"slave-read-only", "yes", "there are no replicas here"},
-};
-#define FIXED_COUNT (sizeof fixed / sizeof fixed[0])
 
 /* In any case; `name` is lower case. */
 static bool is_name(struct slice given, const char *name)
@@ -77,15 +27,14 @@ static size_t find(const struct env *env, struct slice name)
     for (size_t i = 0; i < count; i++) {
         if (is_name(name, env->server_ops->config_name(env->server, i))) return i;
     }
-    for (size_t i = 0; i < FIXED_COUNT; i++) {
-        if (is_name(name, fixed[i].name)) return count + i;
-    }
-    return SIZE_MAX;
+    const struct redis_setting *fixed = redis_setting_find(name);
+    if (fixed == NULL || fixed->value == NULL) return SIZE_MAX;
+    return count + (size_t)(fixed - redis_settings);
 }
 
-static const char *fixed_value(struct request *rq, const struct fixed *f)
+static const char *fixed_value(struct request *rq, const struct redis_setting *f)
 {
-    if (f->value != NULL) return f->value;
+    if (f->value != REDIS_BY_DURABILITY) return f->value;
     struct env *env = rq->env;
     buf_clear(rq->scratch, SIZE_MAX);
     env->server_ops->config_value(env->server, find(env, slice_str("durability")), rq->scratch);
@@ -101,7 +50,14 @@ static const char *fixed_value(struct request *rq, const struct fixed *f)
 static const char *name_of(const struct env *env, size_t i)
 {
     size_t count = env->server_ops->config_count(env->server);
-    return i < count ? env->server_ops->config_name(env->server, i) : fixed[i - count].name;
+    return i < count ? env->server_ops->config_name(env->server, i)
+                     : redis_settings[i - count].name;
+}
+
+static bool is_shown(const struct env *env, size_t i)
+{
+    size_t count = env->server_ops->config_count(env->server);
+    return i < count || redis_settings[i - count].value != NULL;
 }
 
 /* Which settings match one of the patterns, and how many. */
@@ -112,7 +68,8 @@ static size_t find_matches(struct request *rq, bool *is_wanted, size_t total)
         struct glob glob;
         glob_init(&glob, rq->argv[i], true);
         for (size_t k = 0; k < total; k++) {
-            if (is_wanted[k] || !glob_fits(&glob, slice_str(name_of(rq->env, k)))) continue;
+            if (is_wanted[k] || !is_shown(rq->env, k)) continue;
+            if (!glob_fits(&glob, slice_str(name_of(rq->env, k)))) continue;
             is_wanted[k] = true;
             found++;
         }
@@ -124,7 +81,7 @@ static enum err get_run(struct request *rq)
 {
     struct env *env = rq->env;
     size_t count = env->server_ops->config_count(env->server);
-    size_t total = count + FIXED_COUNT;
+    size_t total = count + redis_setting_count;
     if (rq->argc - 2 > PATTERNS_MAX) {
         return error_set(&rq->error, ERR_LIMIT, "%zu patterns; %d are allowed in one CONFIG GET",
                          rq->argc - 2, PATTERNS_MAX);
@@ -140,7 +97,7 @@ static enum err get_run(struct request *rq)
         if (!is_wanted[i]) continue;
         resp_bulk_str(rq->w, name_of(env, i));
         if (i >= count) {
-            resp_bulk_str(rq->w, fixed_value(rq, &fixed[i - count]));
+            resp_bulk_str(rq->w, fixed_value(rq, &redis_settings[i - count]));
             continue;
         }
         struct resp_mark mark = resp_bulk_begin(rq->w, 10);
@@ -199,7 +156,7 @@ static enum err set_run(struct request *rq)
     struct env *env = rq->env;
     if (rq->argc % 2 != 0) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
     size_t pairs = (rq->argc - 2) / 2;
-    size_t most = env->server_ops->config_count(env->server) + FIXED_COUNT;
+    size_t most = env->server_ops->config_count(env->server) + redis_setting_count;
     /* One more than there are: the names are found to be double before it matters. */
     if (pairs > most + 1) pairs = most + 1;
     size_t *settings = arena_alloc(rq->arena, pairs * sizeof *settings);
@@ -215,7 +172,8 @@ static enum err set_run(struct request *rq)
             changes[count++] = (struct config_change){.setting = settings[i], .value = value};
             continue;
         }
-        const struct fixed *f = &fixed[settings[i] - env->server_ops->config_count(env->server)];
+        const struct redis_setting *f =
+            &redis_settings[settings[i] - env->server_ops->config_count(env->server)];
         const char *is = fixed_value(rq, f);
         if (!is_name(value, is)) return refuse(rq, rq->argv[2 + 2 * i], f->why);
     }

@@ -14,7 +14,7 @@
 #include "server/config.h"
 
 #define CONF "conf/tupled.conf"
-#define ARGS_MAX 16
+#define ARGS_MAX 24
 
 /* ---- help ------------------------------------------------------------------------------------ */
 
@@ -474,7 +474,7 @@ static void bad_values_name_the_accepted_range(void **state)
 static void unknown_names_and_bad_quotes_are_refused(void **state)
 {
     assert_file_refused("port 1\nprot 2\n", "line 2: >>> 'prot 2'", "no such setting");
-    assert_file_refused("save 60 1\n", "line 1: >>> 'save 60 1'", "no such setting");
+    assert_file_refused("sav 60 1\n", "line 1: >>> 'sav 60 1'", "no such setting");
     assert_file_refused("dir \"a", "line 1: >>> 'dir \"a'", "unbalanced quotes");
     assert_file_refused("dir 'a", "line 1", "unbalanced quotes");
     assert_file_refused("dir \"a\"b", "line 1", "unbalanced quotes");
@@ -559,6 +559,41 @@ static void options_take_the_words_up_to_the_next_option(void **state)
     assert_string_equal(c.logfile, "");
     assert_string_equal(c.dir, "a b");
     config_fini(&c);
+}
+
+/* Settings of Redis that ask for no more than there is: what a program that starts a Redis says. */
+static void harmless_settings_of_redis_are_passed_over(void **state)
+{
+    struct config c;
+    struct error e = {.text = ""};
+    assert_int_equal(LOAD(&c, &e, "--save", "", "--appendonly", "yes", "--maxmemory-policy",
+                          "NOEVICTION", "--save", "60", "1", "300", "10", "--appendfsync",
+                          "everysec", "--port", "1", "--hash-max-listpack-entries", "128",
+                          "--masterauth", "secret"),
+                     OK);
+    assert_int_equal(c.port, 1);
+    assert_non_null(strstr(c.passed_over, "appendonly: the journal is always written\n"));
+    assert_non_null(strstr(c.passed_over, "\nmaxmemory-policy: no data is evicted here\n"));
+    assert_null(strstr(c.passed_over, "secret"));
+    struct config copy;
+    config_copy(&copy, &c);
+    assert_string_equal(copy.passed_over, c.passed_over);
+    config_fini(&copy);
+    config_fini(&c);
+    ASSERT_ARGS_REFUSED(
+        "option --maxmemory: this setting of Redis cannot have that value: no data is "
+        "evicted here; cache-size and write-buffer-limit bound memory",
+        "--maxmemory", "100mb");
+    ASSERT_ARGS_REFUSED(
+        "option --cluster-enabled: this setting of Redis cannot have that value: there is "
+        "no Redis Cluster here; several servers are a cluster over PostgreSQL",
+        "--cluster-enabled", "yes");
+    ASSERT_ARGS_REFUSED(
+        "option --appendfsync: this setting of Redis cannot have that value: durability is "
+        "the setting that says when the journal is synced",
+        "--appendfsync", "sometimes");
+    assert_file_refused("replicaof 127.0.0.1 1\n", "line 1: >>> 'replicaof 127.0.0.1 1'",
+                        "no replication here");
 }
 
 static void option_errors_name_the_option(void **state)
@@ -674,6 +709,7 @@ int main(void)
         cmocka_unit_test(a_file_that_includes_itself_is_refused),
         cmocka_unit_test(missing_files_are_refused),
         cmocka_unit_test(options_take_the_words_up_to_the_next_option),
+        cmocka_unit_test(harmless_settings_of_redis_are_passed_over),
         cmocka_unit_test(option_errors_name_the_option),
         cmocka_unit_test(help_and_version_are_told_apart),
         cmocka_unit_test(a_dash_reads_standard_input),
