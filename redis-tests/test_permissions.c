@@ -299,6 +299,7 @@ static const char *const without_subjects[] = {
     "kv.queue",
     "kv.queue|help",
     "kv.queue|list",
+    "kv.queue|top",
     "kv.verify",
     "kv.verify|help",
     "kv.version",
@@ -517,6 +518,7 @@ static void lists_show_what_may_be_read(void **state)
     expect(l, "[subscribe c1 :1]", "SUBSCRIBE c1 d1 kv:watch:['s'] kv:watch:['t'] kv:queue:q");
     redisContext *b = as("bob");
     expect(b, "[r]", "KV.QUEUE LIST");
+    expect(b, "[[r [ready :1 *]]]", "KV.QUEUE TOP READY");
     expect(b, "[zed]", "KV.INDEX LIST");
     const char *channels = ask(b, "PUBSUB CHANNELS");
     assert_non_null(strstr(channels, "c1"));

@@ -89,6 +89,66 @@ static void a_message_is_enqueued_leased_and_acknowledged(void **state)
     expect(c, "[jobs]", "KV.QUEUE LIST");
 }
 
+#define QUEUES 2500 /* more than one turn looks at */
+
+/* Its names: q0000 ... in the order that they have. */
+static void make_many(void)
+{
+    for (int i = 0; i < QUEUES; i++) redisAppendCommand(c, "KV.ENQUEUE q%04d 1", i);
+    for (int i = 0; i < QUEUES; i++) {
+        void *reply = NULL;
+        assert_int_equal(redisGetReply(c, &reply), REDIS_OK);
+        freeReplyObject(reply);
+    }
+}
+
+static void queues_are_listed_in_pages(void **state)
+{
+    make_many();
+    redisReply *r = ask_reply(c, "KV.QUEUE LIST");
+    assert_int_equal(r->elements, QUEUES);
+    for (int i = 0; i < QUEUES; i++) {
+        char wanted[16];
+        snprintf(wanted, sizeof wanted, "q%04d", i);
+        assert_string_equal(r->element[i]->str, wanted);
+    }
+    freeReplyObject(r);
+    expect(c, "[q0000 q0001]", "KV.QUEUE LIST LIMIT 2");
+    expect(c, "[q1234 q1235]", "KV.QUEUE LIST AFTER q1233 LIMIT 2");
+    expect(c, "[q2499]", "KV.QUEUE LIST LIMIT 9 AFTER q2498");
+    expect(c, "[]", "KV.QUEUE LIST AFTER r");
+    expect(c, "[q0077 q0177]", "KV.QUEUE LIST MATCH *77 LIMIT 2");
+    expect(c, "[q2277 q2377 q2477]", "KV.QUEUE LIST MATCH *77 AFTER q2200");
+    expect(c, "-ERR LIMIT must be between 1 and *", "KV.QUEUE LIST LIMIT 0");
+    expect(c, "-ERR syntax error: unexpected 'COUNT'", "KV.QUEUE LIST COUNT 1");
+}
+
+static void the_greatest_of_all_queues_are_told(void **state)
+{
+    make_many();
+    expect(c, "*", "KV.ENQUEUE q2000 2");
+    expect(c, "*", "KV.ENQUEUE q2000 3");
+    expect(c, "*", "KV.ENQUEUE q0100 2");
+    expect(c, "*", "KV.ENQUEUE q2400 2");
+    expect(c, "*", "KV.ENQUEUE late 1 DELAY 100000");
+    expect(c, "[[q2000 [ready :3 *]] [q0100 [ready :2 *]] [q2400 [ready :2 *]]]",
+           "KV.QUEUE TOP READY COUNT 3");
+    expect(c, "[[q2400 [ready :2 *]] [q2401 [ready :1 *]]]",
+           "KV.QUEUE TOP READY COUNT 2 MATCH q24*");
+    expect(c, "[[q0000 [ready :1 *]]]", "KV.QUEUE TOP OLDEST COUNT 1");
+    redisReply *r = ask_reply(c, "KV.QUEUE TOP OLDEST COUNT 1000");
+    assert_int_equal(r->elements, 1000);
+    freeReplyObject(r);
+    expect(c, "[]", "KV.QUEUE TOP DEAD");
+    r = ask_reply(c, "KV.DEQUEUE q1500");
+    const char *receipt = r->element[0]->element[4]->str;
+    expect(d, ":1", "KV.NACK %s DEAD", receipt);
+    freeReplyObject(r);
+    expect(c, "[[q1500 [ready :0 delayed :0 leased :0 dead :1 *]]]", "KV.QUEUE TOP DEAD");
+    expect(c, "-ERR KV.QUEUE TOP takes DEAD, OLDEST or READY", "KV.QUEUE TOP NAME");
+    expect(c, "-ERR COUNT must be between 1 and 1000, not 1001", "KV.QUEUE TOP DEAD COUNT 1001");
+}
+
 static void replies_in_resp3_and_messagepack(void **state)
 {
     int fd = raw_connect(server);
@@ -759,6 +819,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_message_is_enqueued_leased_and_acknowledged),
+        TEST(queues_are_listed_in_pages),
+        TEST(the_greatest_of_all_queues_are_told),
         TEST(replies_in_resp3_and_messagepack),
         TEST(nack_and_dead_letters),
         TEST(dead_letters_come_in_pages_newest_first),

@@ -670,17 +670,22 @@ static void queues_are_told_as_the_transaction_has_them(void **state)
     queue("KV.ENQUEUE new 1");
     queue("KV.QUEUE LIST");
     queue("KV.QUEUE STATS new");
+    queue("KV.ENQUEUE new 2");
+    queue("KV.QUEUE TOP READY");
+    queue("KV.QUEUE LIST AFTER new");
     queue("KV.QUEUE PURGE old");
     queue("KV.QUEUE STATS old");
     queue("FLUSHDB");
     queue("KV.QUEUE LIST");
+    queue("KV.QUEUE TOP READY");
     queue("KV.QUEUE STATS old");
     queue("KV.ENQUEUE newer 1");
     queue("KV.QUEUE LIST");
-    expect(c,
-           "[[old] * [new old] [ready :1 *] :1 [ready :0 *] +OK [] [ready :0 * enqueued :0 *] * "
-           "[newer]]",
-           "EXEC");
+    expect(
+        c,
+        "[[old] * [new old] [ready :1 *] * [[new [ready :2 *]] [old [ready :1 *]]] [old] :1 [ready :0 *] +OK [] [] [ready :0 * enqueued :0 *] * "
+        "[newer]]",
+        "EXEC");
     expect(c, "[newer]", "KV.QUEUE LIST");
 }
 

@@ -9,7 +9,7 @@ import {address} from './router.js';
 import {number, short, bytes, duration, record} from './format.js';
 import {commandLine} from './command.js';
 import {parseClients} from './clients.js';
-import {queueFigures} from './queuescan.js';
+import {Rates} from './rates.js';
 
 export function render(view) {
     const fresh = freshness(2000);
@@ -41,7 +41,7 @@ export function render(view) {
             ['LATENCY', 'HISTOGRAM'],
         ]).el,
     );
-    const more = {queues: null, durability: null, looked: ''};
+    const more = {queues: null, late: null, durability: null};
     const look = () => {
         const {info, error} = latest();
         refused.hidden = error === null;
@@ -68,7 +68,7 @@ export function render(view) {
         look();
     });
     view.every(4000, async () => {
-        await lists.askQueues(more, view.signal, look);
+        await lists.askQueues(more, view.signal);
         look();
     });
     look();
@@ -178,23 +178,23 @@ function memory(info) {
     return {name, word: bytes(used), kind, more};
 }
 
-/* Who waits is told of this database's queues, when all were looked at; dead letters the server counts. */
-function oldest(info, {queues, looked}) {
+/* The queue whose first message waits longest, in this database; dead letters are of all. */
+function oldest(info, {queues, late}) {
     const name = 'Oldest in a queue';
     const dead =
         info.queue_dead === undefined
             ? ''
             : `${number(Number(info.queue_dead))} dead letters in all databases`;
-    if (queues === null) return {name, word: '…', kind: 'unknown', more: looked || dead};
-    if (queues.length === 0)
+    if (queues === null) return {name, word: '…', kind: 'unknown', more: dead};
+    if (queues === 'none') {
         return {
             name,
             word: 'no queues',
             kind: 'unknown',
             more: `in database ${api.currentDatabase()}`,
         };
-    const late = queues.reduce((a, b) => (b['oldest-ms'] > a['oldest-ms'] ? b : a));
-    const ms = late['oldest-ms'];
+    }
+    const ms = late === null ? 0 : late['oldest-ms'];
     const more = [ms > 0 ? late.name : '', dead].filter(t => t !== '').join('; ');
     return {name, word: ms > 0 ? duration(ms) : 'none waits', kind: ms > 60000 ? 'wait' : '', more};
 }
@@ -216,7 +216,7 @@ function certificates(info) {
     };
 }
 
-// --- below: slowest commands, busiest queues, biggest clients ---
+// --- below: slowest commands, longest queues, biggest clients ---
 
 class Lists {
     constructor() {
@@ -235,10 +235,10 @@ class Lists {
             'div',
             {class: 'three'},
             panel('Slowest commands', 'clients', this.slow),
-            panel('Busiest queues', 'queues', this.queues),
+            panel('Longest queues', 'queues', this.queues),
             panel('Biggest clients', 'clients', this.clients),
         );
-        this.before = null;
+        this.rates = new Rates();
     }
 
     async ask(more, signal) {
@@ -283,42 +283,44 @@ class Lists {
         );
     }
 
-    async askQueues(more, signal, look) {
-        let names, figures;
+    async askQueues(more, signal) {
+        let answers;
         try {
-            names = await api.call(['KV.QUEUE', 'LIST'], {signal});
-            figures = await queueFigures(names, signal, done => {
-                more.looked = `looked at ${number(done)} of ${number(names.length)} queues`;
-                if (more.queues === null && done < names.length) {
-                    fill(this.queues, note(`${more.looked} …`));
-                    look();
-                }
-            });
-        } catch (e) {
-            if (e.name === 'AbortError' || e.code === 'LOST') return undefined;
-            more.queues = [];
-            return fill(this.queues, note(e.message));
+            answers = await api.pipeline(
+                [
+                    ['KV.QUEUE', 'TOP', 'READY', 'COUNT', '5'],
+                    ['KV.QUEUE', 'TOP', 'OLDEST', 'COUNT', '1'],
+                    ['KV.QUEUE', 'LIST', 'LIMIT', '1'],
+                ],
+                {signal},
+            );
+        } catch {
+            return undefined; // the figures above say that the server is not reached
         }
-        const at = Date.now();
-        const queues = [...figures].map(([name, f]) => ({name, ...f}));
-        const before = this.before;
-        const rate = q => {
-            const old = before === null ? undefined : before.figures.get(q.name);
-            return old === undefined
-                ? 0
-                : ((q.enqueued + q.acked - old.enqueued - old.acked) / (at - before.at)) * 1000;
-        };
-        const busy = queues
-            .map(q => ({...q, rate: rate(q)}))
-            .sort((a, b) => b.rate - a.rate || b.ready - a.ready)
-            .slice(0, 5);
-        this.before = {at, figures};
-        more.queues = queues;
+        const refused = answers.find(a => a.error);
+        if (refused) {
+            more.queues = 'none';
+            return fill(this.queues, note(refused.error));
+        }
+        const [ready, late, some] = answers.map(a => a.result);
+        more.queues = some.length === 0 ? 'none' : 'some';
+        more.late = late.length === 0 ? null : {name: late[0][0], ...record(late[0][1])};
+        return this.drawQueues(
+            ready.map(([name, stats]) => ({name, ...record(stats)})),
+            more.queues === 'none',
+        );
+    }
+
+    drawQueues(queues, areNone) {
+        if (areNone) return fill(this.queues, note('No queues. KV.ENQUEUE mail \'{"to":"ann"}\' makes one.'));
+        if (queues.length === 0) return fill(this.queues, note('No message is ready.'));
         return fill(
             this.queues,
-            busy.length === 0
-                ? note('No queues. KV.ENQUEUE mail \'{"to":"ann"}\' makes one.')
-                : busy.map(q => row(q.name, `${short(q.rate)} /s`, '', `${short(q.ready)} ready`)),
+            queues.map(q => {
+                const rate = this.rates.of(q.name, q);
+                const text = rate === null ? '' : `${short(rate.in + rate.out)} /s`;
+                return row(q.name, text, '', `${short(q.ready)} ready`);
+            }),
         );
     }
 }

@@ -10,8 +10,8 @@ import {listKeys} from './shortcuts.js';
 import {confirmTyped, errorBox, screenNow, toast} from './dialog.js';
 import {valueArea} from './editor.js';
 import {DeadLetters} from './deadletters.js';
-import {Pager} from './pager.js';
-import {queueFigures} from './queuescan.js';
+import {NamePager} from './pager.js';
+import {Rates} from './rates.js';
 
 const STATES = [
     ['ready', 'ready'],
@@ -32,25 +32,6 @@ export function render(view, params) {
 }
 
 // --- all of them ---
-
-/* in and out per second, since the look before. */
-class Rates {
-    constructor() {
-        this.before = new Map();
-    }
-
-    of(name, stats) {
-        const at = Date.now(),
-            old = this.before.get(name);
-        if (old === undefined || at - old.at > 500) this.before.set(name, {at, stats});
-        if (old === undefined) return null;
-        const s = (at - old.at) / 1000;
-        return {
-            in: Math.max(0, stats.enqueued - old.stats.enqueued) / s,
-            out: Math.max(0, stats.acked - old.stats.acked) / s,
-        };
-    }
-}
 
 export function bar(stats) {
     const total = STATES.reduce((n, [id]) => n + stats[id], 0);
@@ -83,15 +64,17 @@ export function counts(stats) {
     );
 }
 
+/* What is said when there is none. */
 const ORDERS = {
-    name: ['by name', null],
-    dead: ['most dead letters first', 'dead'],
-    oldest: ['longest wait first', 'oldest-ms'],
-    ready: ['most ready first', 'ready'],
+    name: ['by name', 'No queue has such a name.'],
+    dead: ['most dead letters first', 'No queue has dead letters.'],
+    oldest: ['longest wait first', 'No message waits.'],
+    ready: ['most ready first', 'No message is ready.'],
 };
 
-function figureOf(figures, name, figure) {
-    return figures.has(name) ? figures.get(name)[figure] : -1;
+/* Those with this text in their names, as words of a command. */
+function matching(text) {
+    return text === '' ? [] : ['MATCH', `*${text.replace(/[\\*?[\]]/g, '\\$&')}*`];
 }
 
 class QueueList {
@@ -102,7 +85,7 @@ class QueueList {
         this.error = errorBox();
         this.place = h('span', {role: 'status'});
         this.asked = null;
-        this.pager = new Pager(QUEUES, () => this.ask());
+        this.pager = new NamePager(QUEUES, () => this.ask());
         this.order = h(
             'select',
             {'aria-label': 'Order', class: 'small-input', onchange: () => this.again()},
@@ -134,7 +117,8 @@ class QueueList {
             this.pager.el,
             addForm('', () => this.ask()),
             commandLine(() => [
-                ['KV.QUEUE', 'LIST'],
+                ['KV.QUEUE', 'LIST', 'LIMIT', String(QUEUES)],
+                ['KV.QUEUE', 'TOP', 'DEAD'],
                 ['KV.QUEUE', 'STATS', 'queue'],
             ]).el,
         );
@@ -151,33 +135,18 @@ class QueueList {
         this.ask();
     }
 
-    /* By name, the figures of one page are enough; by a figure, those of all queues are. A new question ends
-     * the one before. */
+    /* A new question ends the one before. */
     async ask() {
         if (this.asked !== null) this.asked.abort();
         const asked = (this.asked = new AbortController());
         const signal = AbortSignal.any([asked.signal, this.view.signal]);
+        const order = this.order.value;
         try {
-            const all = await api.call(['KV.QUEUE', 'LIST'], {signal});
-            const needle = this.find.value;
-            const names = all.filter(n => n.includes(needle));
-            const figure = ORDERS[this.order.value][1];
-            let figures = null;
-            if (figure !== null) {
-                const isNew = this.drawn !== this.order.value;
-                figures = await queueFigures(names, signal, done => {
-                    if (isNew && done < names.length)
-                        setText(this.place, `looked at ${number(done)} of ${number(names.length)} …`);
-                });
-                names.sort((x, y) => figureOf(figures, y, figure) - figureOf(figures, x, figure));
-            }
-            const some = this.pager.of(names);
-            if (figures === null) figures = await queueFigures(some, signal);
-            this.drawn = this.order.value;
+            const found = order === 'name' ? await this.byName(signal) : await this.byFigure(order, signal);
             this.fresh.done();
             this.error.clear();
-            setText(this.place, this.pager.text(names.length));
-            this.draw(some, figures, all.length);
+            setText(this.place, found.text);
+            this.draw(found.names, found.figures, order);
         } catch (e) {
             if (e.name === 'AbortError') return;
             this.error.show(e);
@@ -185,23 +154,47 @@ class QueueList {
         }
     }
 
-    draw(names, figures, all) {
+    async byName(signal) {
+        const words = ['KV.QUEUE', 'LIST', ...matching(this.find.value)];
+        if (this.pager.after !== null) words.push('AFTER', this.pager.after);
+        const names = await api.call([...words, 'LIMIT', String(QUEUES + 1)], {signal});
+        const shown = this.pager.of(names);
+        const answers = await api.pipeline(
+            shown.map(q => ['KV.QUEUE', 'STATS', q]),
+            {signal},
+        );
+        const figures = new Map();
+        answers.forEach((a, i) => {
+            if (a.result) figures.set(shown[i], record(a.result));
+        });
+        return {names: shown, figures, text: this.pager.text(names)};
+    }
+
+    /* The first of all queues by a figure. */
+    async byFigure(order, signal) {
+        const words = ['KV.QUEUE', 'TOP', order.toUpperCase(), ...matching(this.find.value)];
+        const found = await api.call([...words, 'COUNT', String(QUEUES + 1)], {signal});
+        const shown = found.slice(0, QUEUES);
+        this.pager.hide();
+        return {
+            names: shown.map(([name]) => name),
+            figures: new Map(shown.map(([name, stats]) => [name, record(stats)])),
+            text: found.length > QUEUES ? `the first ${QUEUES}` : number(found.length),
+        };
+    }
+
+    draw(names, figures, order) {
         const current = this.keys.current();
         const at = current === null ? null : current.dataset.name;
         if (names.length === 0) {
+            const isEmpty = order === 'name' && this.find.value === '' && this.pager.after === null;
             return fill(
                 this.list,
                 h(
                     'div',
                     {class: 'empty'},
-                    h(
-                        'p',
-                        {},
-                        all > 0
-                            ? 'No queue has such a name.'
-                            : 'No queues. The first message makes one:',
-                    ),
-                    all > 0 ? null : commandLine(() => ['KV.ENQUEUE', 'mail', '{"to":"ann"}']).el,
+                    h('p', {}, isEmpty ? 'No queues. The first message makes one:' : ORDERS[order][1]),
+                    isEmpty ? commandLine(() => ['KV.ENQUEUE', 'mail', '{"to":"ann"}']).el : null,
                 ),
             );
         }

@@ -1,5 +1,7 @@
 #include "base/treap.h"
 
+#include <stdbool.h>
+
 void treap_init(struct treap *t,
                 int (*compare)(const struct treap_node *a, const struct treap_node *b))
 {
@@ -77,6 +79,17 @@ static struct treap_node *leftmost(struct treap_node *x)
 struct treap_node *treap_first(const struct treap *t)
 {
     return leftmost(t->root);
+}
+
+struct treap_node *treap_above(const struct treap *t, const struct treap_node *x)
+{
+    struct treap_node *found = NULL;
+    for (struct treap_node *at = t->root; at != NULL;) {
+        bool is_above = t->compare(at, x) > 0;
+        if (is_above) found = at;
+        at = is_above ? at->left : at->right;
+    }
+    return found;
 }
 
 struct treap_node *treap_next(const struct treap_node *x)

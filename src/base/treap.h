@@ -3,7 +3,7 @@
  * balanced. No memory of its own. For what comes and goes and is looked at in order; where nothing
  * goes, omap.h is faster.
  *
- * Time: insert and remove O(log n), first O(log n), next O(1) on the average.
+ * Time: insert, remove, first and above O(log n), next O(1) on the average.
  */
 #ifndef BASE_TREAP_H
 #define BASE_TREAP_H
@@ -30,6 +30,8 @@ void treap_insert(struct treap *t, struct treap_node *x, uint64_t priority);
 void treap_remove(struct treap *t, struct treap_node *x);
 /* The smallest; NULL when it is empty. */
 struct treap_node *treap_first(const struct treap *t);
+/* The smallest that is above x, which need not be in it; NULL when none is. */
+struct treap_node *treap_above(const struct treap *t, const struct treap_node *x);
 /* The next greater one; NULL after the last. */
 struct treap_node *treap_next(const struct treap_node *x);
 

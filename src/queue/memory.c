@@ -104,6 +104,7 @@ static int due_first(const struct treap_node *a, const struct treap_node *b)
 void queues_figures_init(struct queues *qs)
 {
     treap_init(&qs->by_name, by_name);
+    qs->in_database = mem_new(DATABASES_MAX * sizeof *qs->in_database);
     treap_init(&qs->active, due_first);
 }
 
@@ -159,6 +160,7 @@ void queue_set_counts(struct queue *q, const struct counts *after)
     if (q->exists) counts_add(&qs->totals.counts, &q->counts, minus_one);
     if (q->exists && after == NULL) {
         qs->totals.queues--;
+        qs->in_database[key_database(q->key)]--;
         treap_remove(&qs->by_name, &q->by_name);
         flows_add(&qs->totals.flows, &q->flows, minus_one);
         q->flows = (struct queue_flows){0};
@@ -166,6 +168,7 @@ void queue_set_counts(struct queue *q, const struct counts *after)
     }
     if (!q->exists && after != NULL) {
         qs->totals.queues++;
+        qs->in_database[key_database(q->key)]++;
         treap_insert(&qs->by_name, &q->by_name, q->hash);
     }
     q->exists = after != NULL;

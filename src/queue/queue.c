@@ -251,6 +251,7 @@ void queues_free(struct queues *qs)
     htab_fini(&qs->ring_table);
     htab_fini(&qs->pushed);
     memory_fini(qs);
+    mem_free(qs->in_database);
     id_window_fini(&qs->dedup);
     arena_fini(&qs->arena);
     mem_free(qs);

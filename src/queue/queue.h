@@ -180,7 +180,7 @@ ERR_MUST_USE enum err queue_lease(struct queues *qs, struct view *v, struct slic
                                   const struct message_id *id, struct receipt *out,
                                   struct error *e);
 
-/* Walks all queues: for people who ask, not for every tick. Those of one database. */
+/* Of one database, written but not yet durable included. O(1). */
 size_t queues_count(const struct queues *qs, uint16_t database);
 
 /* What happened since the start of the process. None of them ever gets less. */
@@ -212,10 +212,20 @@ struct queue;
 /* By database, then by name; NULL at the end. Good until the next commit. */
 struct queue *queues_first(const struct queues *qs);
 struct queue *queues_next(const struct queue *q);
+/* The first of the database whose name is above this one; "" is below all. O(log n). */
+struct queue *queues_above(const struct queues *qs, uint16_t database, struct slice name);
 uint16_t queue_database(const struct queue *q);
 /* Borrowed, as long as it is good. */
 struct slice queue_name(const struct queue *q);
 void queue_figures(struct queue *q, struct queue_figures *out);
+/* As in queue_stats. ERR_WAIT: the message is read. */
+ERR_MUST_USE enum err queue_oldest(struct queue *q, struct waiter *w, int64_t *oldest_ms,
+                                   struct error *e);
+/* Of the newest commit that touched it. */
+uint64_t queue_version(const struct queue *q);
+/* Are the rows of queues read? They are after a start (ERR_WAIT). */
+ERR_MUST_USE enum err queues_check_read(const struct queues *qs, uint16_t database,
+                                        struct waiter *w, struct error *e);
 
 /* A message that nobody gets: PEEK, KV.DLQ, EXPORT. */
 struct shown {

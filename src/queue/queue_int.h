@@ -50,6 +50,7 @@ struct queues {
     struct htab table;           /* of struct queue, by key */
     struct treap by_name;        /* those that exist, by database and name */
     struct queues_totals totals; /* of these; is_reading is not kept */
+    uint32_t *in_database;       /* owned; how many of these, by database */
     struct queue all;            /* head */
     struct treap active;         /* by due_ms */
     uint64_t ticks;

@@ -74,11 +74,7 @@ enum err queue_names(struct queues *qs, struct view *v, struct slice **out, size
 
 size_t queues_count(const struct queues *qs, uint16_t database)
 {
-    size_t count = 0;
-    for (const struct queue *q = qs->all.next; q != &qs->all; q = q->next) {
-        count += q->exists && key_database(q->key) == database;
-    }
-    return count;
+    return qs->in_database[database];
 }
 
 void queues_totals(const struct queues *qs, struct queues_totals *out)
@@ -97,6 +93,27 @@ struct queue *queues_next(const struct queue *q)
 {
     struct treap_node *node = treap_next(&q->by_name);
     return node == NULL ? NULL : queue_of_node(node);
+}
+
+struct queue *queues_above(const struct queues *qs, uint16_t database, struct slice name)
+{
+    uint8_t head[KEY_HEAD_BYTES];
+    (void)key_head_write(head, database, SPACE_QUEUE);
+    const struct queue probe = {.key = slice_of(head, sizeof head), .name = name};
+    struct treap_node *node = treap_above(&qs->by_name, &probe.by_name);
+    struct queue *q = node == NULL ? NULL : queue_of_node(node);
+    return q != NULL && key_database(q->key) == database ? q : NULL;
+}
+
+uint64_t queue_version(const struct queue *q)
+{
+    return q->version;
+}
+
+enum err queues_check_read(const struct queues *qs, uint16_t database, struct waiter *w,
+                           struct error *e)
+{
+    return engine_start_check(qs->engine, SPACE_QUEUE, database, w, e);
 }
 
 uint16_t queue_database(const struct queue *q)
@@ -120,6 +137,17 @@ void queue_figures(struct queue *q, struct queue_figures *out)
         int64_t age_ms = engine_time_ms(q->queues->engine) - slot_time_ms(window_at(&q->ready, 0));
         out->oldest_ms = age_ms > 0 ? age_ms : 0;
     }
+}
+
+enum err queue_oldest(struct queue *q, struct waiter *w, int64_t *oldest_ms, struct error *e)
+{
+    *oldest_ms = 0;
+    if (q->counts.ready == 0) return OK;
+    enum err r = queue_fill(q, SPACE_READY, 1, w, e);
+    if (r != OK || q->ready.count == 0) return r;
+    int64_t age_ms = engine_time_ms(q->queues->engine) - slot_time_ms(window_at(&q->ready, 0));
+    if (age_ms > 0) *oldest_ms = age_ms;
+    return OK;
 }
 
 /* ---- pages ---- */

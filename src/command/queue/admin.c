@@ -89,87 +89,6 @@ enum err queue_write_subjects(struct request *rq, struct subjects *out)
     return OK;
 }
 
-/* ---- LIST, STATS ---- */
-
-static enum err list_run(struct request *rq)
-{
-    struct queue_reading r;
-    struct slice *names = NULL;
-    size_t count = 0;
-    queue_view_begin(rq, &r);
-    enum err result = queue_names(rq->env->db->queues, &r.view, &names, &count, &rq->error);
-    queue_view_end(rq, &r);
-    if (result != OK) return result;
-    size_t shown = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (may_read_queue(rq, names[i])) names[shown++] = names[i];
-    }
-    resp_array(rq->w, shown);
-    for (size_t i = 0; i < shown; i++) resp_bulk(rq->w, names[i]);
-    return OK;
-}
-
-static const struct command sub_list = {
-    .name = "list",
-    .arity = 2,
-    .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
-    .group = "queue",
-    .since = "0.1.0",
-    .summary = "The names of the queues in the selected database, of those that the user may read.",
-    .syntax = "",
-    .reply = "Names, sorted.",
-    .run = list_run,
-};
-
-static enum err stats_run(struct request *rq)
-{
-    struct queue_reading reading;
-    struct queue_stats s;
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r != OK) return r;
-    queue_view_begin(rq, &reading);
-    r = queue_stats(rq->env->db->queues, &reading.view, rq->argv[2], &s, &rq->error);
-    queue_view_end(rq, &reading);
-    if (r != OK) return r;
-    const struct counts *c = &s.counts;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } rows[] = {{"ready", c->ready},
-                {"delayed", c->delayed},
-                {"leased", c->leased},
-                {"dead", c->dead},
-                {"oldest-ms", (uint64_t)s.oldest_ms},
-                {"enqueued", c->enqueued},
-                {"delivered", c->delivered},
-                {"acked", c->acked},
-                {"nacked", c->nacked},
-                {"expired", c->expired}};
-    const size_t count = sizeof rows / sizeof rows[0];
-    resp_map(rq->w, count);
-    for (size_t i = 0; i < count; i++) {
-        resp_bulk_str(rq->w, rows[i].name);
-        resp_int(rq->w, (int64_t)rows[i].value);
-    }
-    return OK;
-}
-
-static const struct command sub_stats = {
-    .name = "stats",
-    .arity = 3,
-    .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
-    .group = "queue",
-    .since = "0.1.0",
-    .summary = "The figures of a queue, in O(1).",
-    .syntax = "queue",
-    .reply =
-        "ready, delayed, leased, dead: messages now; oldest-ms: for how long the first one has "
-        "been ready; enqueued, delivered, acked, nacked, expired: since the queue was first "
-        "used. A map, or a flat array in RESP2.",
-    .run = stats_run,
-    .subjects = queue_read_subjects,
-};
-
 /* ---- PEEK, PURGE ---- */
 
 static enum err peek_run(struct request *rq)
@@ -274,8 +193,8 @@ static const struct command sub_receipt = {
 COMMAND_HELP("queue", CMD_QUEUE);
 
 static const struct command *const queue_subcommands[] = {
-    &queue_export,   &sub_help,  &queue_hold,  &sub_list,  &sub_peek,
-    &queue_prefetch, &sub_purge, &sub_receipt, &sub_stats, NULL,
+    &queue_export, &sub_help,    &queue_hold,      &queue_list, &sub_peek, &queue_prefetch,
+    &sub_purge,    &sub_receipt, &queue_stats_sub, &queue_top,  NULL,
 };
 
 const struct command kv_queue = {
@@ -285,6 +204,6 @@ const struct command kv_queue = {
     .since = "0.1.0",
     .summary = "Commands about queues.",
     .syntax = "",
-    .brief = "<LIST | PREFETCH n | HOLD yes | <STATS | PEEK | PURGE | EXPORT | RECEIPT> queue>",
+    .brief = "<LIST | TOP order | PREFETCH n | HOLD yes | STATS queue | PEEK queue | ...>",
     .subcommands = queue_subcommands,
 };

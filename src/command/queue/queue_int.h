@@ -31,6 +31,9 @@ void queue_cursor_reply(struct request *rq, const struct queue_page *p, const st
 /* export.c */
 extern const struct command queue_export;
 
+/* list.c */
+extern const struct command queue_list, queue_stats_sub, queue_top;
+
 /* push.c */
 extern const struct command queue_hold, queue_prefetch;
 

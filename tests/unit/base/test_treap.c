@@ -50,6 +50,16 @@ static unsigned check(const struct treap *t)
     return deepest;
 }
 
+/* What is above each number, whether that is in or not. */
+static void check_above(const struct treap *t)
+{
+    const struct treap_node *wanted = NULL;
+    for (unsigned i = THINGS; i-- > 0;) {
+        assert_ptr_equal(treap_above(t, &things[i].node), wanted);
+        if (things[i].is_in) wanted = &things[i].node;
+    }
+}
+
 static void an_empty_one_has_no_first(void **state)
 {
     struct treap t;
@@ -73,6 +83,7 @@ static void it_is_the_set_in_order_whatever_comes_and_goes(void **state)
         }
         x->is_in = !x->is_in;
         if (step % 100 == 0) check(&t);
+        if (step % 500 == 0) check_above(&t);
     }
     check(&t);
     for (unsigned i = 0; i < THINGS; i++) {
