@@ -32,7 +32,7 @@ VERSION = $$(awk '$$2 == "TUPLED_VERSION" { gsub(/"/, ""); print $$3 }' include/
 
 JOBS ?= $(shell nproc)
 # Goals that show a program's output as it comes run serially and build through $(PMAKE).
-LIVE_GOALS := run test check analyze docs bench demo fuzz crash export sim late turns abandon clients model mutants cluster test-cluster deps test-deps \
+LIVE_GOALS := run test check analyze docs bench turn-table demo fuzz crash export sim late turns abandon clients model mutants cluster test-cluster deps test-deps \
     bench-deps demo-deps deb deb-deps package-test
 PMAKE = $(MAKE) --no-print-directory -j$(JOBS) --output-sync=target
 ifeq ($(MAKELEVEL)$(filter $(LIVE_GOALS),$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
@@ -158,7 +158,7 @@ HAS_MAIN := $(wildcard $(MAIN))
 # ---- for people -------------------------------------------------------------------------------------
 
 .PHONY: all deps test-deps bench-deps demo-deps run test check format bench demo fuzz crash export sim late turns
-.PHONY: deb deb-deps package-test uninstall
+.PHONY: deb deb-deps package-test uninstall turn-table
 .PHONY: analyze clients model mutants cluster test-cluster abandon docs install examples clean help test-build bench-build fuzz-build check-build FORCE
 
 all: $(if $(HAS_MAIN),build/tupled build/tupledctl) $(LIBRARIES) ## build/tupled, build/tupledctl and libtupled, static and shared (default)
@@ -202,6 +202,10 @@ analyze: test-deps ## clang-tidy again, which follows each function through all 
 bench: bench-deps ## speed, side by side with a Redis it starts (tests/bench/run.sh)
 	@$(PMAKE) bench-build
 	@if [ -x tests/bench/run.sh ]; then exec tests/bench/run.sh; else echo "bench: nothing there yet"; fi
+
+turn-table: bench-deps ## writes docs/turns.md: each command at its limits, with its longest turn of the loop; 5 minutes
+	@$(PMAKE) build/tupled build/release/tests/bench/bench_turns
+	@tests/bench/turns.sh >build/turns.md && mv build/turns.md docs/turns.md
 
 demo: demo-deps ## loads this machine's Debian package catalogue into a server and asks about it
 	@$(PMAKE) bench-build
