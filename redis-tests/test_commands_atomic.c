@@ -216,6 +216,9 @@ static void bytes_are_limited(void **state)
         "['e'] %s",
         value, value, value);
     expect(c, "(nil)", "KV.GET ['c']");
+    /* What is too much is seen when it is, not at the end. */
+    expect(c, "-LIMIT transaction of * bytes is larger than max-transaction-size *(operation 2)",
+           "KV.ATOMIC SET ['a'] %s SET ['b'] %s SET ['e'] %s SET ['d'] 1", value, value, value);
 }
 
 static void a_counter_of_many_clients_is_exact(void **state)

@@ -397,6 +397,28 @@ static void many_keys_that_are_cached_are_told_of(void **state)
     redisFree(writer);
 }
 
+/* What must be read in one turn is bounded. */
+static void many_keys_of_one_moment_are_so_many(void **state)
+{
+    enum { MOST = 200000 };
+    const char **argv = calloc(MOST + 2, sizeof *argv);
+    redisContext *told = testserver_connect(server);
+    char id[32];
+    snprintf(id, sizeof id, "%s", ask(told, "CLIENT ID") + 1);
+    assert_non_null(argv);
+    expect(c, "+OK", "SET m0 1");
+    argv[0] = "EXISTS";
+    for (int i = 0; i <= MOST; i++) argv[1 + i] = "m0";
+    for (int is_tracked = 0; is_tracked < 2; is_tracked++) {
+        if (is_tracked) expect(c, "+OK", "CLIENT TRACKING ON REDIRECT %s", id);
+        assert_int_equal(redisAppendCommandArgv(c, MOST + 2, argv, NULL), REDIS_OK);
+        expect_next(c, is_tracked ? "-LIMIT more keys than are read at one moment (200000), *"
+                                  : ":200001");
+    }
+    redisFree(told);
+    free(argv);
+}
+
 static int start(void **state)
 {
     group_opens(&c, NULL);
@@ -417,6 +439,7 @@ int main(void)
         TEST(many_keys_are_read_as_few_are),
         TEST(many_keys_are_read_as_of_one_moment),
         TEST(many_keys_that_are_cached_are_told_of),
+        TEST(many_keys_of_one_moment_are_so_many),
         TEST(many_clients_read_much_at_once),
         TEST(those_that_took_long_come_last),
         TEST(a_page_lets_others_run_by_its_bytes),

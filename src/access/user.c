@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 
+#define PASSWORDS_MAX 1000 /* each is compared with what a login says */
 #define SELECTORS_MAX 1000 /* beside its own rules: all are asked for each command */
 
 struct user *user_new(struct slice name, uint64_t incarnation)
@@ -82,6 +83,9 @@ static enum err rule_password(struct user *u, struct slice word, struct error *e
     if (!is_hash) secret_hash(rest, &s);
     if (!is_removal) {
         secret_add(u, &s);
+        if (u->secret_count > PASSWORDS_MAX) {
+            return error_set(e, ERR_LIMIT, "more than %d passwords of one user", PASSWORDS_MAX);
+        }
     } else if (!secret_remove(u, &s)) {
         return error_set(e, ERR_SYNTAX,
                          "The password you are trying to remove from the user does not exist");

@@ -325,6 +325,14 @@ static enum err eval_derived(struct evaluation *v, struct error *e)
     return r;
 }
 
+static enum err check_bytes(const struct overlay *o, uint64_t bytes_max, struct error *e)
+{
+    if (o->bytes <= bytes_max) return OK;
+    return error_set(e, ERR_LIMIT,
+                     "transaction of %llu bytes is larger than max-transaction-size (%llu)",
+                     (unsigned long long)o->bytes, (unsigned long long)bytes_max);
+}
+
 /* All of the transaction's operations onto the overlay; nothing of them when a check fails. */
 static enum err evaluate(struct evaluation *v, struct error *e)
 {
@@ -349,18 +357,15 @@ static enum err evaluate(struct evaluation *v, struct error *e)
     for (size_t i = 0; i < t->count && r == OK; i++) {
         t->failed_op = i;
         r = eval_op(v, &t->ops[i], e);
+        if (r == OK) r = check_bytes(o, bytes_max, e); /* what is too much is not worked on */
         has_written = has_written || (t->ops[i].kind != OP_CHECK && t->ops[i].is_met);
     }
     o->cause = CAUSE_NONE;
     if (r != OK) return r;
     t->failed_op = t->count;
     r = eval_derived(v, e);
+    if (r == OK) r = check_bytes(o, bytes_max, e);
     if (r != OK) return r;
-    if (o->bytes > bytes_max) {
-        return error_set(e, ERR_LIMIT,
-                         "transaction of %llu bytes is larger than max-transaction-size (%llu)",
-                         (unsigned long long)o->bytes, (unsigned long long)bytes_max);
-    }
     o->commits_always = o->commits_always || t->commits_always || t->has_flush;
     if (has_written || o->count > written || t->commits_always || t->has_flush) {
         o->changes++;

@@ -7,7 +7,8 @@
 #include "request/args.h"
 #include "request/block.h"
 
-#define FEW 1000 /* read at once */
+#define ONE_TURN_MAX 200000 /* keys that are read in one turn: some 150 ms */
+#define FEW 1000            /* read at once */
 /* At once, as each keeps a connection to the store; more wait for one of them to end. */
 #define READINGS_MAX 8
 #define BATCH 64                 /* loaded together */
@@ -133,7 +134,15 @@ enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t 
     /* A client that caches what it reads must be told of each change after its reply: what it gets
      * is the newest state, in one turn. */
     bool is_cached = rq->client->tracking != NULL;
-    if (rq->overlay != NULL || is_cached || m->end - m->first <= FEW) return read_few(rq, m, found);
+    bool is_one_turn = rq->overlay != NULL || is_cached;
+    if (is_one_turn && m->end - m->first > ONE_TURN_MAX) {
+        return error_set(
+            &rq->error, ERR_LIMIT,
+            "more keys than are read at one moment (%d), as a transaction, a script or "
+            "a client that caches reads them; read them in parts",
+            ONE_TURN_MAX);
+    }
+    if (is_one_turn || m->end - m->first <= FEW) return read_few(rq, m, found);
     if (k == NULL && rq->env->readings.count == READINGS_MAX) {
         waiter_add(&rq->env->readings.waiters, rq->waiter);
         return error_set(&rq->error, ERR_WAIT, "others read many keys");

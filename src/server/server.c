@@ -285,6 +285,7 @@ static void begin_start(struct server *s)
     service_init(&s->service);
     service_progress(&s->service, "opening the data");
     s->memory_bytes = memory_limit();
+    s->processors = processors_limit();
     read_test_environment(s);
     settings_limit_clients(s);
 }

@@ -54,6 +54,7 @@ struct server {
     struct server_hooks hooks;
     bool is_signalled;
     uint64_t memory_bytes; /* that there was at the start; percentages are of it */
+    unsigned processors;   /* that it may use */
     struct buf backup_dir; /* NUL-ended */
     unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */

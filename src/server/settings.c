@@ -148,9 +148,9 @@ static unsigned io_threads(const struct server *s)
 {
     if (s->config->io_threads > 0) return (unsigned)s->config->io_threads;
     if (s->io_threads > 0) return s->io_threads;
-    unsigned processors = processors_limit();
-    if (processors < 4) return 1;
-    return processors / 2 < IO_THREADS_BY_DEFAULT_MAX ? processors / 2 : IO_THREADS_BY_DEFAULT_MAX;
+    if (s->processors < 4) return 1;
+    unsigned half = s->processors / 2;
+    return half < IO_THREADS_BY_DEFAULT_MAX ? half : IO_THREADS_BY_DEFAULT_MAX;
 }
 
 struct net_options settings_net(const struct server *s)

@@ -204,6 +204,6 @@ const struct command kv_queue = {
     .since = "0.1.0",
     .summary = "Commands about queues.",
     .syntax = "",
-    .brief = "<LIST | TOP order | PREFETCH n | HOLD yes | STATS queue | PEEK queue | ...>",
+    .brief = "<LIST | TOP | PREFETCH n | HOLD yes | <STATS | PEEK | PURGE | EXPORT> queue>",
     .subcommands = queue_subcommands,
 };

@@ -425,6 +425,23 @@ static void what_is_said_of_payloads_is_kept(void **state)
     users_free(x);
 }
 
+static void a_user_has_so_many_passwords(void **state)
+{
+    struct users *x = users_new(&catalog, NULL, NULL);
+    char line[40];
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        snprintf(line, sizeof line, "bob on >p%d", i);
+        assert_string_equal(set(x, line), "");
+    }
+    assert_non_null(strstr(set(x, "bob >more"), "more than 1000 passwords of one user"));
+    assert_null(users_login(x, slice_str("bob"), slice_str("more")));
+    assert_non_null(users_login(x, slice_str("bob"), slice_str("p999")));
+    assert_string_equal(set(x, "bob >p0 <p0 >more"), "");
+    assert_non_null(users_login(x, slice_str("bob"), slice_str("more")));
+    users_free(x);
+}
+
 static void passwords_are_kept_as_hashes(void **state)
 {
     static const char hash[] = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
@@ -584,6 +601,7 @@ int main(void)
         cmocka_unit_test(a_star_beside_others_can_be_said_again),
         cmocka_unit_test(what_a_line_could_not_say_is_refused),
         cmocka_unit_test(what_is_said_of_payloads_is_kept),
+        cmocka_unit_test(a_user_has_so_many_passwords),
         cmocka_unit_test(passwords_are_kept_as_hashes),
         cmocka_unit_test(generated_passwords_have_as_many_bits),
         cmocka_unit_test(who_holds_a_deleted_user_keeps_it),
