@@ -77,18 +77,6 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
     return client_yield(rq, NULL);
 }
 
-enum err queue_read_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_queue(out, rq->argv[2], ACCESS_READ);
-    return OK;
-}
-
-enum err queue_write_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_queue(out, rq->argv[2], ACCESS_WRITE);
-    return OK;
-}
-
 /* ---- PEEK, PURGE ---- */
 
 static enum err peek_run(struct request *rq)

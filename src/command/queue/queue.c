@@ -28,6 +28,18 @@ void queue_view_end(struct request *rq, struct queue_reading *r)
     engine_discard(r->own);
 }
 
+enum err queue_read_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_queue(out, rq->argv[2], ACCESS_READ);
+    return OK;
+}
+
+enum err queue_write_subjects(struct request *rq, struct subjects *out)
+{
+    subjects_queue(out, rq->argv[2], ACCESS_WRITE);
+    return OK;
+}
+
 /* ---- KV.ENQUEUE ---- */
 
 static enum err kv_enqueue_run(struct request *rq)

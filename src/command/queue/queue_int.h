@@ -12,14 +12,13 @@ struct queue_reading {
 };
 void queue_view_begin(struct request *rq, struct queue_reading *r);
 void queue_view_end(struct request *rq, struct queue_reading *r);
+/* Of commands whose third word is a queue. */
+enum err queue_read_subjects(struct request *rq, struct subjects *out);
+enum err queue_write_subjects(struct request *rq, struct subjects *out);
 /* Runs a bulk operation until nothing is left, in as many transactions as it takes (inside EXEC and
  * IDEM one); *total counts. Between them the command waits. */
 ERR_MUST_USE enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice queue,
                                      uint64_t *total);
-
-/* admin.c: of commands whose third word is a queue. */
-enum err queue_read_subjects(struct request *rq, struct subjects *out);
-enum err queue_write_subjects(struct request *rq, struct subjects *out);
 
 /* dead.c */
 /* A cursor into a page of a queue: what follows the last one shown. "0": from the beginning. */
