@@ -4,6 +4,8 @@
 
 #include "base/mem.h"
 
+#define FETCHED 16 /* slots at once */
+
 void names_init(struct names *n)
 {
     n->list = n->first;
@@ -111,16 +113,60 @@ bool names_add(struct names *n, size_t from, const uint8_t *base, size_t at, siz
     return true;
 }
 
+struct slot {
+    uint32_t check; /* upper half of the hash: saves most looks at the bytes */
+    uint32_t index; /* plus 1; 0 = free */
+};
+
+/* The names of one object: open addressing. */
+struct table {
+    const struct name *list;
+    const uint8_t *base; /* of their bytes */
+    struct slot *slots;
+    size_t mask; /* how many there are, a power of two, less 1 */
+};
+
+/* The i-th name. False when there is an equal one. */
+static bool put(struct table *t, size_t i, uint64_t h)
+{
+    const struct name *name = &t->list[i];
+    uint32_t check = (uint32_t)(h >> 32);
+    size_t at = (size_t)h & t->mask;
+    for (; t->slots[at].index != 0; at = (at + 1) & t->mask) {
+        const struct name *other = &t->list[t->slots[at].index - 1];
+        if (t->slots[at].check == check && is_same(t->base, other, name->at, name->tag)) {
+            return false;
+        }
+    }
+    t->slots[at] = (struct slot){.check = check, .index = (uint32_t)i + 1};
+    return true;
+}
+
+/* The second of two equal ones; NULL. The slots of some names are fetched at once: of a million
+ * they are in no cache. */
+static const struct name *put_all(const struct names *n, struct table *t, size_t count)
+{
+    for (size_t first = 0; first < count; first += FETCHED) {
+        uint64_t hashes[FETCHED];
+        size_t some = count - first < FETCHED ? count - first : FETCHED;
+        for (size_t i = 0; i < some; i++) {
+            const struct name *name = &t->list[first + i];
+            hashes[i] = hash(n, t->base + name->at, name->tag / 2);
+            __builtin_prefetch(&t->slots[(size_t)hashes[i] & t->mask], 1);
+        }
+        for (size_t i = 0; i < some; i++) {
+            if (!put(t, first + i, hashes[i])) return &t->list[first + i];
+        }
+    }
+    return NULL;
+}
+
 const struct name *names_end(struct names *n, size_t from, const uint8_t *base)
 {
     size_t count = n->count - from;
     n->count = from;
     if (count <= NAMES_PAIRWISE || n->is_failed) return NULL;
     seed(n);
-    struct slot {
-        uint32_t check; /* upper half of the hash: saves most looks at the bytes */
-        uint32_t index; /* plus 1; 0 = free */
-    };
     size_t cap = 64;
     while (cap < count * 2) cap *= 2;
     struct slot fixed[64];
@@ -130,18 +176,8 @@ const struct name *names_end(struct names *n, size_t from, const uint8_t *base)
         return NULL;
     }
     memset(slots, 0, cap * sizeof *slots);
-    const struct name *again = NULL;
-    for (size_t i = 0; i < count && again == NULL; i++) {
-        const struct name *name = &n->list[from + i];
-        uint64_t h = hash(n, base + name->at, name->tag / 2);
-        uint32_t check = (uint32_t)(h >> 32);
-        size_t at = (size_t)h & (cap - 1);
-        for (; slots[at].index != 0 && again == NULL; at = (at + 1) & (cap - 1)) {
-            const struct name *other = &n->list[from + slots[at].index - 1];
-            if (slots[at].check == check && is_same(base, other, name->at, name->tag)) again = name;
-        }
-        if (again == NULL) slots[at] = (struct slot){.check = check, .index = (uint32_t)i + 1};
-    }
+    struct table t = {.list = n->list + from, .base = base, .slots = slots, .mask = cap - 1};
+    const struct name *again = put_all(n, &t, count);
     if (slots != fixed) mem_free(slots);
     return again;
 }
