@@ -52,7 +52,7 @@ static void apply_run(struct job *job)
 static void apply_failed(struct pipeline *p, struct apply_job *a)
 {
     memtable_move(a->memtable, MEM_FROZEN);
-    damage_note(&p->damage, &a->error);
+    damage_note_write(&p->damage, &a->error);
     if (p->apply_failures++ == 0 && !p->damage.is_over)
         log_warning("store: %s; the data is safe in the journal", a->error.text);
     p->apply_error = a->error;

@@ -26,7 +26,7 @@ static void clean_done(struct job *job)
     store_progress_fini(&c->progress);
     range_cache_forget(&p->range_cache);
     if (c->result != OK) {
-        damage_note(&p->damage, &c->error);
+        damage_note_write(&p->damage, &c->error);
         p->clean_again_us = clock_mono_us() + AGAIN_US;
         return;
     }

@@ -17,3 +17,8 @@ void damage_note(struct damage *d, const struct error *e)
     d->count++;
     d->last = *e;
 }
+
+void damage_note_write(struct damage *d, const struct error *e)
+{
+    if (e->code != ERR_IO) damage_note(d, e);
+}

@@ -441,6 +441,36 @@ static void a_store_that_cannot_write_keeps_the_data_and_goes_on_later(void **st
     rig_fini(&r);
 }
 
+/* A write that failed is done again: nothing of what is stored is damaged. */
+static void a_failed_write_is_no_damage(void **state)
+{
+    struct rig r;
+    struct backend_stats stats;
+    int64_t now_ms = START_MS;
+    clock_set_fake_ms(now_ms);
+    rig_init(&r);
+    rig_open(&r);
+    for (int i = 0; i < 50; i++) rig_set(&r, key_of(0, "%02d", i), slice_str("x"));
+    rig_settle(&r);
+    fault_arm("vfs.sync", 1, true);
+    pipeline_freeze(pipeline_of(r.b));
+    for (int i = 0; i < 10; i++) {
+        clock_set_fake_ms(now_ms += 1000);
+        rig_step(&r);
+    }
+    r.b->ops->stats(r.b, &stats);
+    assert_true(stats.is_store_failing);
+    assert_int_equal(pipeline_of(r.b)->apply_error.code, ERR_IO);
+    fault_arm("", 0, false);
+    clock_set_fake_ms(now_ms += 6000);
+    rig_apply(&r);
+    r.b->ops->stats(r.b, &stats);
+    assert_false(stats.is_store_failing);
+    assert_int_equal(stats.damaged_reads, 0);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 static void after_a_failed_sync_nothing_is_acknowledged_and_a_close_ends(void **state)
 {
     for (int is_early = 0; is_early < 2; is_early++) {
@@ -483,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_start_on_a_full_disk_reads_and_writes_when_there_is_space),
         cmocka_unit_test(a_full_disk_refuses_writes_and_nothing_else_and_passes),
         cmocka_unit_test(a_store_that_cannot_write_keeps_the_data_and_goes_on_later),
+        cmocka_unit_test(a_failed_write_is_no_damage),
         cmocka_unit_test(any_one_file_operation_may_fail),
         cmocka_unit_test(file_operations_may_fail_for_good),
         cmocka_unit_test(any_one_operation_of_sqlite_may_fail),
