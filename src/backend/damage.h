@@ -15,7 +15,7 @@ struct damage {
 
 /* A read failed with ERR_CORRUPT or ERR_IO; other errors are no damage. Logs it, not each time. */
 void damage_note(struct damage *d, const struct error *e);
-/* Of what reads and writes: ERR_IO is no damage, as it may have been a write, which is done again. */
+/* Of what reads and writes: ERR_IO is no damage, as a write that failed is done again. */
 void damage_note_write(struct damage *d, const struct error *e);
 
 #endif

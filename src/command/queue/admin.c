@@ -192,6 +192,6 @@ const struct command kv_queue = {
     .since = "0.1.0",
     .summary = "Commands about queues.",
     .syntax = "",
-    .brief = "<LIST | TOP | PREFETCH n | HOLD yes | <STATS | PEEK | PURGE | EXPORT> queue>",
+    .brief = "<LIST | TOP | PREFETCH n | HOLD y | <STATS | PEEK | PURGE | EXPORT | RECEIPT> q>",
     .subcommands = queue_subcommands,
 };
