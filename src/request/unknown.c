@@ -83,7 +83,7 @@ static void nearest(const char *upper, const struct command *const *commands,
     size_t best = strlen(upper) < 8 ? 2 : 3; /* shorter ones are near by chance */
     out[0] = '\0';
     for (; *commands != NULL; commands++) {
-        char name[NAME_MAX_BYTES + 1];
+        char name[NAME_MAX_BYTES + 1] = "";
         struct slice lower = slice_str((*commands)->name);
         if (lower.len > NAME_MAX_BYTES) continue;
         to_upper(lower, name);
@@ -97,8 +97,8 @@ static void nearest(const char *upper, const struct command *const *commands,
 
 void unknown_hint(struct slice name, struct buf *out)
 {
-    char upper[NAME_MAX_BYTES + 1];
-    char near[NAME_MAX_BYTES + 1];
+    char upper[NAME_MAX_BYTES + 1] = "";
+    char near[NAME_MAX_BYTES + 1] = "";
     if (name.len < 3 || name.len > NAME_MAX_BYTES || memchr(name.data, 0, name.len) != NULL) return;
     if (command_find(name) != NULL) return; /* what is unknown is its subcommand */
     to_upper(name, upper);
@@ -149,7 +149,7 @@ void reply_unknown(struct request *rq)
 void reply_unknown_subcommand(struct request *rq, const struct command *parent)
 {
     struct slice name = rq->argv[1];
-    char upper[NAME_MAX_BYTES + 1];
+    char upper[NAME_MAX_BYTES + 1] = "";
     char near[NAME_MAX_BYTES + 1] = "";
     struct buf line;
     buf_init(&line);
@@ -158,7 +158,7 @@ void reply_unknown_subcommand(struct request *rq, const struct command *parent)
     to_upper(slice_str(parent->name), upper);
     buf_printf(&line, ". Try %s HELP.", upper);
     if (name.len >= 3 && name.len <= NAME_MAX_BYTES && memchr(name.data, 0, name.len) == NULL) {
-        char word[NAME_MAX_BYTES + 1];
+        char word[NAME_MAX_BYTES + 1] = "";
         to_upper(name, word);
         nearest(word, parent->subcommands, near);
     }
