@@ -125,7 +125,7 @@ if command -v script >/dev/null; then
     check "... for KV.ATOMIC it fits the line" type_and_see 'kv.atomic ' \
         '[IDEM id] [DETAILS] op [op ...] [FORMAT format]'
     check "... for KV.QUEUE its subcommands" type_and_see 'kv.queue ' \
-        'LIST|PREFETCH n|HOLD yes|STATS|PEEK|PURGE|EXPORT|RECEIPT queue'
+        'LIST|TOP|PREFETCH n|HOLD y|STATS|PEEK|PURGE|EXPORT|RECEIPT q'
     check "... and their arguments" type_and_see 'kv.queue stats ' 'queue'
     check "... for subcommands too" type_and_see 'command getkeysandflags ' \
         'command argument [argument ...]'
