@@ -1,3 +1,6 @@
+/* unknown: the nearest name by edit distance among the commands there are, and the list of those
+ * that only Redis has.
+ */
 #include "request/unknown.h"
 
 #include <string.h>

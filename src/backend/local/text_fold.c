@@ -1,3 +1,6 @@
+/* text_fold: a text is cut into clusters, a character with what belongs to it, and each is folded
+ * for itself: decomposed, marks in order, its case folded, marks removed, composed again.
+ */
 #include "backend/local/text_fold.h"
 
 #include <utf8proc.h>

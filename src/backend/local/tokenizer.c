@@ -1,3 +1,6 @@
+/* tokenizer: between FTS5 and the tokenizer that finds words: the text is folded on the way in, and
+ * the places of words are turned back into those of the text on the way out.
+ */
 #include "backend/local/tokenizer.h"
 
 #include "backend/local/text_fold.h"

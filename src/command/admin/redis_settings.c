@@ -1,3 +1,5 @@
+/* redis_settings: the table: what each setting of Redis is here, why, and what the start accepts.
+ */
 #include "command/admin/redis_settings.h"
 
 #include <string.h>
