@@ -150,7 +150,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
         pass
 s = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo)
 print(s.server_port)
-s.serve_forever()' >"$scratch/echo" 2>&1 &
+s.serve_forever()' >"$scratch/echo" 2>"$scratch/echo.log" &
     echoing=$!
     until_says 1 grep -c '^[0-9]*$' "$scratch/echo"
 }
