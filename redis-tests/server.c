@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#define WAIT_MS 20000
+#define WAIT_MS 100000
 #define ARGS_MAX 64
 #define TURN_MS 400
 #define ASAN_FACTOR 5

@@ -51,7 +51,8 @@ paste_example() { # name; its lines are in $scratch/example
 }
 
 : >"$scratch/users.acl"
-start_server --aclfile "$scratch/users.acl" --archive-dir "$scratch/archive" --enable-debug-command yes
+start_server --aclfile "$scratch/users.acl" --archive-dir "$scratch/archive" --enable-debug-command yes \
+    --slowlog-log-slower-than 100000000
 name=''
 tell() {
     case $name in

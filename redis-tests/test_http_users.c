@@ -227,48 +227,86 @@ static long wrong_ms(const char *more)
     return testserver_now_ms() - begin;
 }
 
+static long other_guess_ms(int n)
+{
+    char from[64];
+    snprintf(from, sizeof from, "X-Forwarded-For: 10.9.9.9, 10.8.8.%d\r\n", n);
+    return wrong_ms(from);
+}
+
+static long right_ms(int n)
+{
+    (void)n;
+    long begin = testserver_now_ms();
+    http_expect(h, 200, "{'result':'alice'}", "GET /acl/whoami",
+                "Authorization: Bearer alice:secret\r\nX-Forwarded-For: 10.9.9.9\r\n", NULL);
+    return testserver_now_ms() - begin;
+}
+
+/* It is not made to wait: a busy machine may take long, but not each time. */
+static bool is_soon(long (*ms)(int n))
+{
+    for (int n = 1; n <= 100; n++) {
+        if (ms(n) < 90) return true;
+    }
+    return false;
+}
+
 static void wrong_passwords_are_answered_later_and_later(void **state)
 {
     expect(r, "+OK", "CONFIG SET http-trusted-proxies 127.0.0.1");
     const char *guesser = "X-Forwarded-For: 1.1.1.1, 10.9.9.9\r\n";
-    assert_true(wrong_ms(guesser) < 90);
-    long second = wrong_ms(guesser);
-    long third = wrong_ms(guesser);
-    long fourth = wrong_ms(guesser);
-    assert_in_range(second, 100, 2000);
-    assert_in_range(third, 200, 2000);
-    assert_in_range(fourth, 400, 2000);
+    (void)wrong_ms(guesser);
+    for (long least = 100; least <= 400; least *= 2) assert_true(wrong_ms(guesser) >= least);
     /* What a client says of itself before its proxy is nothing to go by. */
     assert_true(wrong_ms("X-Forwarded-For: 2.2.2.2, 10.9.9.9\r\n") >= 800);
     /* Nor in a header of its own, after which the proxy adds another. */
     assert_true(wrong_ms("X-Forwarded-For: 3.3.3.3\r\nx-forwarded-for: 10.9.9.9\r\n") >= 800);
     /* Others are not slowed, nor is who knows the password. */
-    assert_true(wrong_ms("X-Forwarded-For: 10.9.9.9, 10.8.8.8\r\n") < 90);
-    long begin = testserver_now_ms();
-    http_expect(h, 200, "{'result':'alice'}", "GET /acl/whoami",
-                "Authorization: Bearer alice:secret\r\nX-Forwarded-For: 10.9.9.9\r\n", NULL);
-    assert_true(testserver_now_ms() - begin < 90);
+    assert_true(is_soon(other_guess_ms));
+    assert_true(is_soon(right_ms));
 }
 
-/* Who tries many at a time learns nothing from those that are not even tried. */
-static void many_guesses_at_a_time_are_not_tried(void **state)
+static struct http_conn *guesses[GUESSES];
+
+/* False: this took so long that the first of them may have been answered. */
+static bool guess_many(const char *right, const char *wrong)
 {
-    struct http_conn *guesses[GUESSES];
-    const char *right = "Authorization: Bearer alice:secret\r\nX-Forwarded-For: 10.7.7.7\r\n";
-    const char *wrong = "Authorization: Bearer alice:wrong\r\nX-Forwarded-For: 10.7.7.7\r\n";
-    expect(r, "+OK", "CONFIG SET http-trusted-proxies 127.0.0.1");
+    int not_tried = 0;
     http_expect(h, 200, "{'result':'alice'}", "GET /acl/whoami", right, NULL);
     for (int i = 0; i < 6; i++) {
         struct http_conn *c = http_open(server);
         http_expect(c, 401, "*", "GET /ping", wrong, NULL);
         http_close(c);
     }
+    long begin = testserver_now_ms();
     for (int i = 0; i < GUESSES; i++) {
         guesses[i] = http_open(server);
         http_ask(guesses[i], "GET /ping", wrong, NULL);
     }
     for (int i = 16; i < GUESSES; i++) {
-        http_expect_next(guesses[i], 429, "{'error':'ERR too many wrong passwords*'}");
+        struct http_answer *a = http_next(guesses[i]);
+        not_tried += a->status == 429;
+        http_free(a);
+    }
+    if (testserver_now_ms() - begin < 500) assert_int_equal(not_tried, GUESSES - 16);
+    return not_tried == GUESSES - 16;
+}
+
+/* Who tries many at a time learns nothing from those that are not even tried. */
+static void many_guesses_at_a_time_are_not_tried(void **state)
+{
+    char right[100];
+    char wrong[100];
+    expect(r, "+OK", "CONFIG SET http-trusted-proxies 127.0.0.1");
+    for (int n = 1;; n++) {
+        assert_true(n < 50);
+        snprintf(right, sizeof right,
+                 "Authorization: Bearer alice:secret\r\nX-Forwarded-For: 10.7.7.%d\r\n", n);
+        snprintf(wrong, sizeof wrong,
+                 "Authorization: Bearer alice:wrong\r\nX-Forwarded-For: 10.7.7.%d\r\n", n);
+        if (guess_many(right, wrong)) break;
+        for (int i = 0; i < GUESSES; i++) http_close(guesses[i]);
     }
     struct http_conn *c = http_open(server);
     http_expect(c, 429, "{'error':'ERR too many wrong passwords*'}", "GET /ping", right, NULL);
@@ -276,7 +314,7 @@ static void many_guesses_at_a_time_are_not_tried(void **state)
     /* That those who wait go does not help either; that time passes does. */
     for (int i = 0; i < GUESSES; i++) http_close(guesses[i]);
     http_expect(c, 429, "{'error':*}", "GET /ping", right, NULL);
-    long until = testserver_now_ms() + 6000;
+    long until = testserver_now_ms() + 60000;
     for (int status = 429; status != 200;) {
         if (testserver_now_ms() > until) fail_msg("who went is still counted");
         http_ask(c, "GET /acl/whoami", right, NULL);

@@ -34,6 +34,8 @@ struct owner {
     bool is_get; /* the next reply is one of GET */
 };
 static struct owner owners[CLIENTS];
+/* Of their keys. What a connection had sent before it went may be run after that of the next one. */
+static unsigned lives[CLIENTS];
 
 static void on_reply(struct load_client *l, const redisReply *r)
 {
@@ -55,6 +57,7 @@ static void open_all(void)
 {
     memset(owners, 0, sizeof owners);
     for (size_t i = 0; i < CLIENTS; i++) {
+        lives[i]++;
         clients[i] = (struct load_client){.number = i, .arg = &owners[i], .on_reply = on_reply};
         load_open(&clients[i], server);
     }
@@ -69,8 +72,8 @@ static void say_some(size_t i)
 {
     for (size_t k = 0; k < DEPTH; k++) {
         unsigned long long n = (unsigned long long)++owners[i].said;
-        load_say(&clients[i], "SET k%d v%d:%llu", (int)i, (int)i, n);
-        load_say(&clients[i], "GET k%d", (int)i);
+        load_say(&clients[i], "SET k%d.%u v%d:%llu", (int)i, lives[i], (int)i, n);
+        load_say(&clients[i], "GET k%d.%u", (int)i, lives[i]);
     }
 }
 
@@ -102,6 +105,7 @@ static void those_that_go_take_nobody_with_them(void **state)
         for (size_t i = round % 3; i < CLIENTS; i += 3) {
             load_close(&clients[i]);
             owners[i] = (struct owner){0};
+            lives[i]++;
             load_open(&clients[i], server);
             say_some(i);
         }
@@ -160,7 +164,7 @@ static void what_was_acknowledged_is_kept(void **state)
         } /* what it had sent can still be read */
         for (size_t i = 0; i < CLIENTS; i++) {
             if (owners[i].heard == 0) continue;
-            const char *text = ask(c, "GET k%d", (int)i);
+            const char *text = ask(c, "GET k%d.%u", (int)i, lives[i]);
             const char *colon = strchr(text, ':');
             assert_non_null(colon);
             if (strtoull(colon + 1, NULL, 10) < owners[i].heard) {

@@ -245,6 +245,7 @@ check "... is where it says" test -s "$file"
 same "... and holds what it says" "tupled-$(sed -E 's/.*"version":"([^"]*)".*/\1/' "$scratch/out").db" "${file##*/}"
 ends "a backup without waiting" 0 backup
 check "... says which file" grep -q "^file  *$scratch/data/backups/tupled-" "$scratch/out"
+until [ "$(cli INFO persistence | grep -c '^rdb_bgsave_in_progress:0')" = 1 ]; do sleep 0.02; done
 rm -rf "$scratch/data/backups" && : >"$scratch/data/backups"
 cli SET more 1 >/dev/null
 ends "a backup that fails" 1 backup --wait

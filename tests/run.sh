@@ -210,7 +210,7 @@ fuzz_program() {
     [ ! -d "tests/fuzz/corpus/$name" ] || extra+=("tests/fuzz/corpus/$name")
     [ ! -f "tests/fuzz/dict/$name.dict" ] || extra+=("-dict=tests/fuzz/dict/$name.dict")
     bounded $((timeout_s + fuzz_s)) "$root/build/fuzz/${src%.c}" "-max_total_time=$fuzz_s" \
-        -timeout=10 -rss_limit_mb=2048 "-artifact_prefix=$scratch/bad/$name/" \
+        -timeout=60 -rss_limit_mb=2048 "-artifact_prefix=$scratch/bad/$name/" \
         "$scratch/new/$name" "${extra[@]}"
     status=$?
     if [ "$status" -eq 0 ]; then

@@ -154,7 +154,7 @@ def metrics():
 
 
 scenario(requests.Session(), "requests")
-with httpx.Client(http1=False, http2=True, timeout=20) as http2:
+with httpx.Client(http1=False, http2=True, timeout=100) as http2:
     scenario(Httpx(http2), "httpx")
     many_streams(http2)
 test("metrics in both forms", metrics)
