@@ -40,6 +40,7 @@ struct cluster {
     bool is_looking;      /* the job is the thread's */
     int64_t next_us;      /* monotonic: of the next job */
     char *name, *address; /* of this node; owned */
+    int host_turns;       /* pg_options; one that is silent stays known when a term ends */
 
     /* The thread's, while is_looking. */
     struct nodes *nodes;
@@ -63,7 +64,7 @@ static const enum term_durability durabilities[] = {
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static struct term_options term_options(const struct cluster *k)
+static struct term_options term_options(struct cluster *k)
 {
     const struct config *c = k->server->config;
     int64_t lease_ms = (int64_t)c->lease_ms;
@@ -73,7 +74,8 @@ static struct term_options term_options(const struct cluster *k)
                                  .address = k->address,
                                  .lease_ms = lease_ms,
                                  .call_ms = lease_ms < CALL_MS_MIN ? CALL_MS_MIN : lease_ms,
-                                 .durability = durabilities[c->postgresql_durability]};
+                                 .durability = durabilities[c->postgresql_durability],
+                                 .host_turns = &k->host_turns};
 }
 
 static enum err open_term(struct cluster *k, struct error *e)

@@ -56,11 +56,13 @@ finds() {
 }
 
 holds "two nodes, PostgreSQL restarts and is lost" -DEPOCHS=2 -DBEATS=3
+holds "PostgreSQL waits for no standby meanwhile, and is lost" -DEPOCHS=2 -DBEATS=2 -DEMPTIES=1 -DRESTARTS=0
 holds "two appends sent at once, PostgreSQL restarts" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2 -DLOSSES=0
 holds "two appends sent at once, PostgreSQL is lost" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2 -DRESTARTS=0
 if [ -n "${MODEL_LONG:-}" ]; then
     holds "two appends, three beats, PostgreSQL restarts" -DEPOCHS=2 -DBEATS=3 -DAPPENDS_MAX=2 -DLOSSES=0
     holds "two appends, three beats, PostgreSQL is lost" -DEPOCHS=2 -DBEATS=3 -DAPPENDS_MAX=2 -DRESTARTS=0
+    holds "PostgreSQL waits for no standby, restarts and is lost" -DEPOCHS=2 -DBEATS=3 -DEMPTIES=1
     holds "two appends, PostgreSQL restarts and is lost" -DEPOCHS=2 -DBEATS=2 -DAPPENDS_MAX=2
 fi
 finds "a lease that counts from the answer" -DFAULT_LEASE_FROM_ANSWER
@@ -70,6 +72,6 @@ finds "an append ahead of one that was not done" -DFAULT_AHEAD_OF_NOTHING -DAPPE
 finds "an answer without a lease" -DFAULT_ANSWER_WITHOUT_LEASE
 finds "a batch that is found and counts at once" -DFAULT_FOUND_BATCH_COUNTS
 finds "a wait that counts from before the row was asked for" -DFAULT_SEEN_FROM_BEFORE
-finds "a beat that comes again after PostgreSQL was lost" -DFAULT_BEAT_IS_A_COUNT -DBEATS=4
-finds "a take-over that is found and leads at once" -DFAULT_FOUND_TERM_LEADS -DNODES=3 -DEPOCHS=3 -DBEATS=4 -DAPPENDS_MAX=0
+finds "a leader that goes on at another server, which has less" -DFAULT_ANY_SERVER
+finds "a commit that is believed where no standby was waited for" -DFAULT_BELIEVED -DEMPTIES=1
 exit $failures

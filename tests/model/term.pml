@@ -7,8 +7,12 @@
  *
  * PostgreSQL: a statement is written at the primary. It is seen and answered when the standby has
  * it. When the primary restarts, all that is written is seen, and the standby may not have it. When the
- * primary is lost, what the standby has is all there is. Who updates the row of the leader waits for
- * an update of it that is not seen yet; a take-over waits for appends too, and they for it.
+ * primary is lost, what the standby has is all there is; or another one is promoted, which lacks the
+ * last batch. A server that is promoted has a name of its own. Who updates the row of the leader waits
+ * for an update of it that is not seen yet; a take-over waits for appends too, and they for it.
+ *
+ * synchronous_standby_names may be emptied, and set again: meanwhile, and when it happens, PostgreSQL
+ * answers without a standby. Nodes ask after each write, and are in doubt then.
  *
  * Each statement of a node is sent, done at the primary or never, and answered or not. A node may give up
  * what it sent; a take-over or an append of that kind may still be done later. Two appends may be sent by
@@ -31,6 +35,12 @@
 #ifndef LOSSES
 #define LOSSES 1
 #endif
+#ifndef LESS /* of the losses: the server that is promoted had less */
+#define LESS 1
+#endif
+#ifndef EMPTIES /* of synchronous_standby_names */
+#define EMPTIES 0
+#endif
 #ifndef LEASE
 #define LEASE 1
 #endif
@@ -42,7 +52,7 @@
 #define NOBODY 7
 
 mtype = { TAKE, BEAT, APPEND };                 /* statements that write */
-mtype = { FREE, SENT, WRITTEN, YES, NO, LOST }; /* of a statement: where it is, its answer */
+mtype = { FREE, SENT, WRITTEN, YES, NO, LOST, DOUBT }; /* of a statement: where it is, its answer */
 mtype = { FOLLOWS, TAKES, CLAIMS, STARTS, RESERVES, LEADS, ENDED };
 mtype = { IDLE, APPENDS, FINDS, FENCES };
 
@@ -64,6 +74,8 @@ typedef node {
     byte row_beat;
     byte age;                /* ticks: since the row was first seen so; or of the lease */
     byte sent;               /* ... since the statement was sent that may begin a lease */
+    byte at;                 /* of its term */
+    bool is_stale;           /* what it knows is gone, and it has not heard of it */
     byte count;              /* of the batches it knows to be safe */
     byte batch[BATCHES];
     mtype row;               /* its statement by the connection for the row, */
@@ -82,7 +94,9 @@ chan wal = [WAL] of { mtype, byte, byte, byte, byte }; /* what the standby does 
 byte unseen;           /* so many of its last are not seen */
 mtype locked;          /* the update of the row that is not seen */
 bool locked_log;       /* an append is not seen */
-byte restarts, losses, beats, takes;
+byte restarts, losses, beats, takes, empties;
+byte server_name;      /* another one for each that is promoted */
+bool is_empty;         /* synchronous_standby_names */
 node nodes[NODES];
 
 /* What clients have heard. */
@@ -111,6 +125,16 @@ byte promised[BATCHES];
     :: else -> locked = what                                           \
     fi
 
+#ifdef FAULT_ANY_SERVER
+#define IS_MY_SERVER true
+#else
+#define IS_MY_SERVER (N.at == server_name)
+#endif
+#ifdef FAULT_BELIEVED
+#define LET_GO YES
+#else
+#define LET_GO DOUBT
+#endif
 #define ROW_IS_FREE (nfull(wal) && locked == 0)
 #define LOG_IS_FREE (nfull(wal) && locked != TAKE && !locked_log)
 #ifdef FAULT_APPEND_NOT_FENCED
@@ -125,54 +149,52 @@ byte promised[BATCHES];
 #endif
 #endif
 #define IS_MINE (seen.epoch == N.epoch)
-#ifdef FAULT_CLAIM_BY_EPOCH
-#define MAY_CLAIM IS_MINE
-#else
 #define MAY_CLAIM (IS_MINE && seen.holder == me)
-#endif
-#ifdef FAULT_BEAT_IS_A_COUNT
-#define NEXT_BEAT (seen.beat + 1)
-#else
-#define NEXT_BEAT beats
-#endif
+
+/* (d) Who leads when another server is promoted may say what it knows until its lease ends. It does
+ * not write there: what it knows may be gone. */
+#define KNOWS assert(!N.is_stale)
 
 /* A statement of one node is done at the primary: what is not changed is answered at once. */
 proctype statement(byte me) {
     do
-    :: d_step { N.row == SENT && ROW_IS_FREE && N.row_what == TAKE ->
+    :: d_step { N.row == SENT && IS_MY_SERVER && ROW_IS_FREE && N.row_what == TAKE ->
         if
         :: seen.epoch == N.row_epoch && seen.beat == N.row_beat && takes < EPOCHS ->
             takes++;
             beats++;
             N.row = WRITTEN;
-            WRITE(TAKE, me, seen.epoch + 1, NEXT_BEAT, 0)
+            WRITE(TAKE, me, seen.epoch + 1, beats, 0)
         :: else -> N.row = NO
         fi }
-    :: d_step { N.row == SENT && ROW_IS_FREE && N.row_what == BEAT && beats < BEATS ->
+    :: d_step { N.row == SENT && IS_MY_SERVER && ROW_IS_FREE && N.row_what == BEAT && beats < BEATS ->
         if
         :: IS_MINE && (N.state != CLAIMS || MAY_CLAIM) ->
+            KNOWS;
             beats++;
             N.row = WRITTEN;
-            WRITE(BEAT, me, 0, NEXT_BEAT, 0)
+            WRITE(BEAT, me, 0, beats, 0)
         :: else -> N.row = NO
         fi }
-    :: d_step { N.log == SENT && ROW_IS_FREE && N.log_what == BEAT && beats < BEATS ->
+    :: d_step { N.log == SENT && IS_MY_SERVER && ROW_IS_FREE && N.log_what == BEAT && beats < BEATS ->
         if
         :: IS_MINE ->
+            KNOWS;
             beats++;
             N.log = WRITTEN;
-            WRITE(BEAT, me, 1, NEXT_BEAT, 0)
+            WRITE(BEAT, me, 1, beats, 0)
         :: else -> N.log = NO
         fi }
-    :: d_step { N.log == SENT && LOG_IS_FREE && N.log_what == APPEND ->
+    :: d_step { N.log == SENT && IS_MY_SERVER && LOG_IS_FREE && N.log_what == APPEND ->
         if
         :: MAY_APPEND(N.count) ->
+            KNOWS;
             N.log = WRITTEN;
             WRITE(APPEND, me, 1, N.count, ID(me))
         :: else -> N.log = NO
         fi }
     /* What was sent ahead is begun when the one before it is over. */
-    :: d_step { N.ahead == SENT && (N.log == YES || N.log == NO) && LOG_IS_FREE ->
+    :: d_step { N.ahead == SENT && IS_MY_SERVER && (N.log == YES || N.log == NO || N.log == DOUBT) && LOG_IS_FREE ->
         if
         :: MAY_APPEND_AHEAD(N.count + 1) ->
             N.ahead = WRITTEN;
@@ -184,7 +206,7 @@ proctype statement(byte me) {
         :: seen.epoch == N.late_epoch && seen.beat == N.late_beat && takes < EPOCHS ->
             takes++;
             beats++;
-            WRITE(TAKE, me, seen.epoch + 1, NEXT_BEAT, 0)
+            WRITE(TAKE, me, seen.epoch + 1, beats, 0)
         :: else
         fi;
         N.late_take = false; N.late_epoch = 0; N.late_beat = 0 }
@@ -229,6 +251,44 @@ inline forget_all() {
     n = 0; unseen = 0; locked = 0; locked_log = false
 }
 
+/* Whatever waits for a standby is answered without one. */
+inline let_go() {
+    n = 0;
+    do
+    :: n < NODES ->
+        if
+        :: nodes[n].row == WRITTEN -> nodes[n].row = LET_GO
+        :: else
+        fi;
+        if
+        :: nodes[n].log == WRITTEN -> nodes[n].log = LET_GO
+        :: else
+        fi;
+        if
+        :: nodes[n].ahead == WRITTEN -> nodes[n].ahead = LET_GO
+        :: else
+        fi;
+        n++
+    :: else -> break
+    od;
+    n = 0; unseen = 0; locked = 0; locked_log = false
+}
+
+/* Who leads at another server has what is not there, until it hears of it. */
+inline promoted() {
+    server_name++; is_empty = false;
+    n = 0;
+    do
+    :: n < NODES -> nodes[n].is_stale = (nodes[n].state != FOLLOWS && nodes[n].state != ENDED); n++
+    :: else -> break
+    od;
+    n = 0;
+    if
+    :: acknowledged > written.count -> acknowledged = written.count
+    :: else
+    fi
+}
+
 #define COPY(to, from)                                                 \
     to.epoch = from.epoch; to.holder = from.holder; to.beat = from.beat; \
     to.count = from.count; to.batch[0] = from.batch[0]; to.batch[1] = from.batch[1]
@@ -264,8 +324,19 @@ proctype postgres() {
         :: nempty(wal) -> wal?what,n,e,b,id
         :: empty(wal) -> break
         od;
-        COPY(written, standby); COPY(seen, standby); forget_all();
+        COPY(written, standby); COPY(seen, standby); forget_all(); promoted();
         what = 0; e = 0; b = 0; id = 0 }
+    :: d_step { losses < LOSSES && LESS > 0 && standby.count > 0 -> losses++;
+        do
+        :: nempty(wal) -> wal?what,n,e,b,id
+        :: empty(wal) -> break
+        od;
+        standby.count--; standby.batch[standby.count] = 0;
+        COPY(written, standby); COPY(seen, standby); forget_all(); promoted();
+        what = 0; e = 0; b = 0; id = 0 }
+    :: d_step { empties < EMPTIES && !is_empty -> empties++; is_empty = true; COPY(seen, written); let_go() }
+    :: d_step { is_empty && unseen > 0 -> COPY(seen, written); let_go() }
+    :: d_step { is_empty -> is_empty = false }
     od
 }
 
@@ -324,6 +395,7 @@ inline next_log() {
     fi
 }
 inline ends() {
+    N.is_stale = false; N.at = 0;
     N.state = ENDED; N.append = IDLE; N.age = LEASE; N.count = 0; N.batch[0] = 0; N.batch[1] = 0;
     got_row(); got_log(); N.ahead = FREE
 }
@@ -349,7 +421,7 @@ inline appended() { N.batch[N.count] = ID(me); N.count++; N.append = IDLE }
 #else
 #define MAY_ANSWER HAS_LEASE
 #endif
-#define IS_UNKNOWN(s) (s == SENT || s == WRITTEN || s == LOST || s == YES || s == NO)
+#define IS_UNKNOWN(s) (s == SENT || s == WRITTEN || s == LOST || s == DOUBT || s == YES || s == NO)
 
 proctype runs(byte me) {
     byte b;
@@ -361,34 +433,36 @@ proctype runs(byte me) {
     :: d_step { N.state == FOLLOWS && (seen.epoch != N.row_epoch || seen.beat != N.row_beat) ->
         N.row_epoch = seen.epoch; N.row_beat = seen.beat; N.age = SEEN_AGE }
     :: d_step { N.state == FOLLOWS && N.row_epoch != NOBODY && HAS_WAITED ->
-        N.state = TAKES; send_row(TAKE) }
+        N.state = TAKES; N.at = server_name; send_row(TAKE) }
     :: d_step { N.state == TAKES && N.row == YES -> N.age = LEASE_AGE; got_row();
         N.epoch = N.row_epoch + 1; N.row_epoch = 0; N.row_beat = 0; N.state = STARTS }
-    :: d_step { N.state == TAKES && N.row == NO -> got_row();
+    :: d_step { N.state == TAKES && N.row == NO -> got_row(); N.at = 0; N.is_stale = false;
         N.state = FOLLOWS; N.age = 0; N.row_epoch = NOBODY; N.row_beat = 0 }
     /* No answer: was it done? What is found may be lost again: it counts when a beat is answered. */
     :: d_step { N.state == TAKES && IS_UNKNOWN(N.row) ->
-        b = N.sent; give_up_row();
+        give_up_row();
         if
-        :: seen.holder == me && seen.epoch == N.row_epoch + 1 -> N.epoch = seen.epoch;
-#ifdef FAULT_FOUND_TERM_LEADS
-            N.state = STARTS; N.age = b
-#else
+        :: IS_MY_SERVER && seen.holder == me && seen.epoch == N.row_epoch + 1 -> N.epoch = seen.epoch;
             N.state = CLAIMS; send_row(BEAT)
-#endif
-        :: else -> N.state = FOLLOWS; N.age = 0; N.row_epoch = NOBODY; N.row_beat = 0
-        fi;
-        b = 0 }
+        :: else -> N.state = FOLLOWS; N.age = 0; N.row_epoch = NOBODY; N.row_beat = 0;
+            N.at = 0; N.is_stale = false
+        fi }
     :: d_step { N.state == CLAIMS && N.row == YES -> N.age = LEASE_AGE; got_row();
         N.row_epoch = 0; N.row_beat = 0; N.state = STARTS }
     :: d_step { N.state == CLAIMS && IS_UNKNOWN(N.row) && N.row != YES -> got_row();
-        N.state = FOLLOWS; N.age = 0; N.row_epoch = NOBODY; N.row_beat = 0; N.epoch = 0 }
+        N.state = FOLLOWS; N.age = 0; N.row_epoch = NOBODY; N.row_beat = 0; N.epoch = 0;
+        N.at = 0; N.is_stale = false }
 
     /* Reads what there is; then a first fenced write must be answered. */
-    :: d_step { N.state == STARTS -> N.count = seen.count; N.batch[0] = seen.batch[0];
+    :: d_step { N.state == STARTS && IS_MY_SERVER -> N.count = seen.count; N.batch[0] = seen.batch[0];
         N.batch[1] = seen.batch[1]; N.state = RESERVES; N.log = SENT; N.log_what = BEAT }
     :: d_step { N.state == RESERVES && N.log == YES -> got_log(); N.state = LEADS }
-    :: d_step { N.state == RESERVES && (N.log == NO || N.log == LOST) -> ends() }
+    :: d_step { N.state == RESERVES && (N.log == NO || N.log == LOST || N.log == DOUBT) -> ends() }
+
+    /* A new connection is to another server: this node does not go on there. */
+#ifndef FAULT_ANY_SERVER
+    :: d_step { N.state != FOLLOWS && N.state != TAKES && N.state != ENDED && !IS_MY_SERVER -> ends() }
+#endif
 
     /* LEADS: renews, */
     :: d_step { N.state == LEADS && N.row == FREE && beats < BEATS -> send_row(BEAT) }
@@ -404,7 +478,7 @@ proctype runs(byte me) {
     :: d_step { N.append == APPENDS && N.log == YES -> appended(); next_log() }
     :: d_step { N.append == APPENDS && IS_UNKNOWN(N.log) && N.log != YES -> give_up_log();
         N.append = FINDS }
-    :: d_step { N.append == FINDS ->
+    :: d_step { N.append == FINDS && IS_MY_SERVER ->
         if
         :: seen.epoch != N.epoch || seen.count < N.count -> ends()
         :: else ->
@@ -430,17 +504,21 @@ proctype runs(byte me) {
         assert(N.epoch > told || (N.epoch == told && told_by == me));
         told = N.epoch; told_by = me;
         /* (b) It knows all that was acknowledged. (c) The standby has what it acknowledges. */
-        assert(N.count >= acknowledged && standby.count >= N.count);
+        assert(N.is_stale || (N.count >= acknowledged && standby.count >= N.count));
         b = 0;
         do
-        :: b < N.count ->
+        :: b < N.count && !N.is_stale ->
             assert(b >= acknowledged || promised[b] == N.batch[b]);
             assert(standby.batch[b] == N.batch[b]);
             promised[b] = N.batch[b];
             b++
         :: else -> break
         od;
-        b = 0; acknowledged = N.count }
+        b = 0;
+        if
+        :: !N.is_stale -> acknowledged = N.count
+        :: else
+        fi }
     od
 }
 
@@ -459,8 +537,8 @@ init {
         od;
         n = 0;
         nodes[0].state = LEADS; nodes[0].epoch = 1; nodes[0].row_epoch = 0;
-        written.epoch = 1; written.holder = 0; COPY(seen, written); COPY(standby, written);
-        takes = 1
+        written.epoch = 1; written.holder = 0; takes = 1;
+        COPY(seen, written); COPY(standby, written)
     }
     atomic {
         run postgres();

@@ -9,6 +9,7 @@
 
 #include "backend/postgres/pg_hosts.h"
 #include "backend/postgres/pg_params.h"
+#include "backend/postgres/pg_proof.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -16,6 +17,7 @@
 #define STATEMENTS_MAX 48 /* that one connection prepares */
 #define NAME_BYTES 24     /* of a statement */
 #define RETRY_MS 50
+#define WAITS "waits" /* the name of pg_proof_waits_sql on each connection that proves */
 
 struct pg {
     struct pg_options options;
@@ -26,6 +28,11 @@ struct pg {
     PGresult *result;     /* of the last call */
     unsigned pending;     /* statements that were sent by pg_send, and not answered yet */
     bool is_taken;        /* `result` is of a statement before them */
+    bool is_half_taken;   /* it is of the first of them: whether it is safe is not told yet */
+    bool is_unproved;     /* the last one may not be safe; its connection is good */
+    int64_t loaded_us;    /* pg_proof_begin */
+    char server[PG_SERVER_BYTES];
+    int own_turns; /* if nobody shares them */
     int64_t deadline_us;
     enum pg_outcome outcome;
     char sqlstate[6];
@@ -86,6 +93,7 @@ struct pg *pg_new(const struct pg_options *options)
     c->options = *options;
     c->url = copy_text(options->url);
     c->name = copy_text(options->name);
+    if (c->options.host_turns == NULL) c->options.host_turns = &c->own_turns;
     take_hosts(c);
     pg_params_init(&c->params);
     return c;
@@ -104,6 +112,8 @@ void pg_drop(struct pg *c)
     c->conn = NULL;
     c->prepared_count = 0;
     c->pending = 0;
+    c->is_half_taken = false;
+    c->loaded_us = 0;
 }
 
 void pg_free(struct pg *c)
@@ -271,13 +281,47 @@ static enum err set_up(struct pg *c, struct error *e)
     return r;
 }
 
+/* A server that does not know the functions has no name; one that stands by is of no use. */
+static enum err name_server(struct pg *c, struct error *e)
+{
+    static const char *const unknown[] = {"42", "0A", "22"};
+    enum err r = script(c, pg_proof_server_sql, e);
+    bool is_nameless = false;
+    for (size_t i = 0; r != OK && i < sizeof unknown / sizeof unknown[0]; i++) {
+        is_nameless |= strncmp(c->sqlstate, unknown[i], 2) == 0;
+    }
+    if (r != OK && !is_nameless) return r;
+    struct slice name = r == OK ? slice_str(PQgetvalue(c->result, 0, 0)) : slice_str("none");
+    snprintf(c->server, sizeof c->server, "%.*s", (int)name.len, (const char *)name.data);
+    c->sqlstate[0] = '\0';
+    if (name.len > 0) return OK;
+    return error_set(e, ERR_IO,
+                     "PostgreSQL: this server stands by (it is in recovery): postgresql-url must "
+                     "lead to the primary, by target_session_attrs=read-write for example");
+}
+
+static enum err prove(struct pg *c, struct error *e)
+{
+    enum err r = c->options.prove != NULL ? name_server(c, e) : OK;
+    if (r == OK && c->options.prove != NULL) r = c->options.prove(c->options.arg, c->server, e);
+    if (r == OK && c->options.is_proved) {
+        drop_result(c);
+        if (PQsendPrepare(c->conn, WAITS, pg_proof_waits_sql, 0, NULL) == 0) {
+            return lost(c, e, "cannot send");
+        }
+        r = settle(c, e);
+    }
+    if (r != OK) pg_drop(c);
+    return r;
+}
+
 /* The first of several servers is not to be had. libpq goes on to the next by itself only when that
  * one refuses, or stands by: not when it is silent, or takes the connection and closes it, as what
  * stands before a dead server does. Only if nobody else has found that out meanwhile. */
 static void turn_hosts(struct pg *c)
 {
     int seen = c->hosts.turns;
-    (void)__atomic_compare_exchange_n(&c->options.breaker->host_turns, &seen, seen + 1, false,
+    (void)__atomic_compare_exchange_n(c->options.host_turns, &seen, seen + 1, false,
                                       __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
@@ -289,7 +333,7 @@ static enum err ensure(struct pg *c, struct error *e)
     if (is_broken(c)) return error_set(e, ERR_IO, "PostgreSQL: given up");
     if (c->conn != NULL && PQstatus(c->conn) == CONNECTION_OK) return OK;
     pg_drop(c);
-    int turns = __atomic_load_n(&c->options.breaker->host_turns, __ATOMIC_ACQUIRE);
+    int turns = __atomic_load_n(c->options.host_turns, __ATOMIC_ACQUIRE);
     pg_hosts_rotate(&c->hosts, turns);
     const char *const words[] = {
         "dbname", "application_name", "client_encoding", "host", "hostaddr", "port", NULL};
@@ -302,6 +346,7 @@ static enum err ensure(struct pg *c, struct error *e)
     if (r == OK && PQsetnonblocking(c->conn, 1) != 0) r = lost(c, e, "cannot connect");
     if (r == OK) PQsetNoticeReceiver(c->conn, on_notice, c);
     if (r == OK) r = set_up(c, e);
+    if (r == OK) r = prove(c, e);
     if (r == OK) c->connections++;
     if (r != OK) turn_hosts(c);
     if (r != OK) c->outcome = PG_REFUSED;
@@ -350,7 +395,7 @@ static enum err parameters_are_good(const struct pg *c, struct error *e)
 static enum err make_ready(struct pg *c, const char *sql, char name[NAME_BYTES], struct error *e)
 {
     drop_result(c);
-    c->is_warned = c->is_taken = false;
+    c->is_warned = c->is_taken = c->is_unproved = false;
     c->outcome = PG_REFUSED;
     enum err r = parameters_are_good(c, e);
     if (r == OK) r = ensure(c, e);
@@ -385,7 +430,47 @@ enum err pg_run(struct pg *c, const char *sql, struct error *e)
     return r == OK ? settle(c, e) : r;
 }
 
+/* ---- do its commits wait for standbys? ---- */
+
+static enum err send_waits(struct pg *c, struct error *e)
+{
+    if (PQsendQueryPrepared(c->conn, WAITS, 0, NULL, NULL, NULL, 1) != 0) return OK;
+    return lost(c, e, "cannot send");
+}
+
+static struct pg_waits waits_of(const struct pg *c)
+{
+    return (struct pg_waits){pg_i64(c, 0, 0), pg_i64(c, 0, 1), pg_i64(c, 0, 2)};
+}
+
+/* Before what has to be safe. */
+static enum err prove_waits(struct pg *c, struct error *e)
+{
+    int64_t left_us = 0;
+    enum err r = c->loaded_us == 0 ? ERR_WAIT : OK;
+    while (r == ERR_WAIT) {
+        drop_result(c);
+        r = send_waits(c, e);
+        if (r == OK) r = settle(c, e);
+        if (r != OK) break;
+        struct pg_waits w = waits_of(c);
+        r = pg_proof_begin(&w, &c->loaded_us, &left_us, e);
+        bool is_over = r == ERR_WAIT && !pg_pause(c, left_us / 1000 + 1);
+        if (is_over) r = lost(c, e, "given up");
+    }
+    drop_result(c);
+    if (r != OK) c->outcome = PG_REFUSED;
+    c->is_unproved = r != OK && c->conn != NULL && PQstatus(c->conn) == CONNECTION_OK;
+    return r;
+}
+
 /* ---- one after another, without waiting ---- */
+
+/* The end of a transaction. */
+static enum err put_sync(struct pg *c, struct error *e)
+{
+    return PQpipelineSync(c->conn) == 0 ? lost(c, e, "cannot send") : OK;
+}
 
 enum err pg_send(struct pg *c, const char *sql, struct error *e)
 {
@@ -393,13 +478,18 @@ enum err pg_send(struct pg *c, const char *sql, struct error *e)
     enum err r = OK;
     if (c->pending == 0) {
         r = make_ready(c, sql, name, e);
+        if (r == OK && c->options.is_proved) r = prove_waits(c, e);
         if (r == OK && PQenterPipelineMode(c->conn) == 0) r = lost(c, e, "cannot send");
     } else {
         INVARIANT(statement_name(c, sql, name) < c->prepared_count);
         r = parameters_are_good(c, e);
     }
     if (r == OK) r = put_statement(c, name, e);
-    if (r == OK && PQpipelineSync(c->conn) == 0) r = lost(c, e, "cannot send");
+    if (r == OK) r = put_sync(c, e);
+    /* A transaction of its own, after the commit. */
+    if (r == OK && c->options.is_proved) r = send_waits(c, e);
+    if (r != OK) return r;
+    if (c->options.is_proved) r = put_sync(c, e);
     if (r == OK) c->pending++;
     return r;
 }
@@ -418,7 +508,7 @@ static enum err wait_for_answer(struct pg *c, int fd, struct error *e)
 }
 
 /* The results of one statement, until the server says that it is over (only then it is
- * committed). */
+ * committed). What is taken already is in c->result, until the next one is begun. */
 static enum err take_pending(struct pg *c, int fd, struct error *e)
 {
     for (unsigned nothing = 0; nothing < 3;) {
@@ -438,21 +528,56 @@ static enum err take_pending(struct pg *c, int fd, struct error *e)
     return lost(c, e, "no end of a result");
 }
 
+/* Whether the commit that was answered had waited, as the next answer says. Its result stays.
+ * ERR_WAIT: nothing of that answer has come. */
+static enum err take_waits(struct pg *c, int fd, struct error *unproved, struct error *e)
+{
+    PGresult *statement = c->result;
+    c->result = NULL;
+    enum err r = take_pending(c, fd, e);
+    if (r == ERR_WAIT && c->result != NULL) r = take_pending(c, -1, e);
+    bool is_told = r == OK && PQresultStatus(c->result) == PGRES_TUPLES_OK;
+    if (is_told) {
+        struct pg_waits w = waits_of(c);
+        c->is_unproved = pg_proof_end(&w, &c->loaded_us, unproved) != OK;
+    }
+    if (r == OK && !is_told) r = lost(c, e, "whether standbys have it is not told");
+    PQclear(c->result);
+    c->result = statement;
+    return r;
+}
+
 enum err pg_take(struct pg *c, int fd, struct error *e)
 {
+    struct error unproved;
     INVARIANT(c->pending > 0);
     if (c->is_taken) {
         drop_result(c);
-        c->is_warned = c->is_taken = false;
+        c->is_warned = c->is_taken = c->is_unproved = false;
         c->sqlstate[0] = '\0';
         c->deadline_us = clock_mono_us() + c->options.call_ms * 1000;
     }
-    enum err r = take_pending(c, fd, e);
+    enum err r = c->is_half_taken ? OK : take_pending(c, fd, e);
+    c->is_half_taken = r == OK && c->options.is_proved;
+    if (c->is_half_taken) r = take_waits(c, fd, &unproved, e);
     if (r != OK) return r;
+    c->is_half_taken = false;
     c->pending--;
     c->is_taken = true;
     if (c->pending == 0 && PQexitPipelineMode(c->conn) == 0) return lost(c, e, "no end");
-    return judge(c, e);
+    r = judge(c, e);
+    if (r != OK || !c->is_unproved) return r;
+    c->outcome = PG_UNKNOWN;
+    *e = unproved;
+    return ERR_IO;
+}
+
+enum err pg_run_safe(struct pg *c, const char *sql, struct error *e)
+{
+    if (!c->options.is_proved) return pg_run(c, sql, e);
+    INVARIANT(c->pending == 0);
+    enum err r = pg_send(c, sql, e);
+    return r == OK ? pg_take(c, -1, e) : r;
 }
 
 unsigned pg_pending(const struct pg *c)
@@ -463,6 +588,7 @@ unsigned pg_pending(const struct pg *c)
 bool pg_is_away(const struct pg *c)
 {
     static const char *const classes[] = {"08", "57P", "53300"};
+    if (c->is_unproved) return false;
     if (c->sqlstate[0] == '\0') return true;
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
         if (strncmp(c->sqlstate, classes[i], strlen(classes[i])) == 0) return true;
@@ -474,6 +600,13 @@ enum err pg_run_again(struct pg *c, const char *sql, struct error *e)
 {
     enum err r = pg_run(c, sql, e);
     return r == ERR_IO && pg_is_away(c) ? pg_run(c, sql, e) : r;
+}
+
+enum err pg_run_safe_again(struct pg *c, const char *sql, struct error *e)
+{
+    enum err r = pg_run_safe(c, sql, e);
+    bool is_doubtful = c->is_unproved && c->outcome == PG_UNKNOWN;
+    return r == ERR_IO && (is_doubtful || pg_is_away(c)) ? pg_run_safe(c, sql, e) : r;
 }
 
 enum err pg_run_patiently(struct pg *c, const char *sql, struct error *e)
@@ -492,6 +625,11 @@ enum err pg_script(struct pg *c, const char *sql, struct error *e)
 uint64_t pg_connections(const struct pg *c)
 {
     return c->connections;
+}
+
+const char *pg_server_name(const struct pg *c)
+{
+    return c->server;
 }
 
 enum pg_outcome pg_outcome(const struct pg *c)

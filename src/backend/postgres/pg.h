@@ -8,8 +8,8 @@
  *
  *   PG_REFUSED   the server said no: nothing was done
  *   PG_UNKNOWN   the connection was lost, or the deadline passed, or the server warned that it did
- *                not wait for its standbys: it was done, or not, or is not safe yet. Never assume:
- *                ask again on a new connection
+ *                not wait for its standbys, or may not have waited: it was done, or not, or is not
+ *                safe yet. Never assume: ask again on a new connection
  */
 #ifndef BACKEND_POSTGRES_PG_H
 #define BACKEND_POSTGRES_PG_H
@@ -23,9 +23,6 @@ struct pg;
 struct pg_breaker {
     int fd;      /* an eventfd, readable when it is open */
     int is_open; /* atomic */
-    /* So often the first of several servers was not to be had; atomic. What one connection has
-     * found out, the others need not. */
-    int host_turns;
 };
 
 ERR_MUST_USE enum err pg_breaker_init(struct pg_breaker *b, struct error *e);
@@ -40,8 +37,16 @@ struct pg_options {
      * standbys: that would be seen without being safe. */
     int64_t call_ms;
     bool is_quorum;    /* commits wait for the standbys that the server is configured for */
+    bool is_proved;    /* ... and pg_run_safe and pg_send do not believe it (pg_proof.h) */
     bool is_read_only; /* refuses to write */
     struct pg_breaker *breaker;
+    /* So often the first of several servers was not to be had; atomic. What one connection has
+     * found out, the others need not. NULL: nobody shares it. */
+    int *host_turns;
+    /* Not NULL: asked about each new connection's server (pg_proof.h; "" = it does not say). An
+     * error closes it. By the thread that uses the connection. */
+    enum err (*prove)(void *arg, const char *server, struct error *e);
+    void *arg;
 };
 
 enum pg_outcome { PG_DONE, PG_REFUSED, PG_UNKNOWN };
@@ -70,7 +75,10 @@ void pg_put_slices(struct pg *c, const struct slice *v, size_t count); /* bytea[
  * constant, known by its address. ERR_IO with what the server said; ERR_NOMEM; ERR_DISK_FULL. The
  * result is good until the next call of the connection. */
 ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
-/* pg_run in two halves: statements that are sent are done in their order, each a transaction of its
+/* As pg_run, for a write that counts only when standbys have it: if the connection is to prove that,
+ * it is PG_UNKNOWN until it is proved. Waits for a configuration that was just loaded. */
+ERR_MUST_USE enum err pg_run_safe(struct pg *c, const char *sql, struct error *e);
+/* pg_run_safe in two halves: statements that are sent are done in their order, each a transaction of its
  * own, and the server begins each at once when it has done the one before (libpq's pipeline mode).
  * Only what the first had prepared is sent while it is pending, and nothing else is run before all
  * answers were taken. When the connection was lost, the outcome of all that were pending is
@@ -83,6 +91,8 @@ unsigned pg_pending(const struct pg *c); /* were sent, and their answers not tak
 /* As pg_run, for what may be done twice: once more when the connection was lost, as happens with
  * the first statement after a restart of PostgreSQL. */
 ERR_MUST_USE enum err pg_run_again(struct pg *c, const char *sql, struct error *e);
+/* Likewise, and once more when it was done and may not be safe. */
+ERR_MUST_USE enum err pg_run_safe_again(struct pg *c, const char *sql, struct error *e);
 /* As pg_run, for reads: again and again until PostgreSQL is there, or the breaker opens. */
 ERR_MUST_USE enum err pg_run_patiently(struct pg *c, const char *sql, struct error *e);
 /* Several statements without parameters or results, each a transaction of its own if the text says
@@ -93,6 +103,8 @@ bool pg_pause(struct pg *c, int64_t ms);
 /* How many times it has connected: another number, another connection. */
 uint64_t pg_connections(const struct pg *c);
 enum pg_outcome pg_outcome(const struct pg *c);
+/* Of the server of its last connection (pg_proof.h). */
+const char *pg_server_name(const struct pg *c);
 /* The last failure was of the connection, or of a server that is starting or stopping, not of the
  * statement. */
 bool pg_is_away(const struct pg *c);

@@ -2,6 +2,7 @@
  * out here, and never assumed. */
 #include "backend/postgres/pg_journal_int.h"
 
+#include <stdio.h>
 #include <sys/eventfd.h>
 
 #include "base/bytes.h"
@@ -19,16 +20,22 @@
     "(SELECT 1 FROM tupled_applied a WHERE a.id = $1 AND a.applied >= " version "))"
 
 /* The row is there only if the epoch still is the writer's. FOR KEY SHARE: see schema.c. */
-static const char append_sql[] =
-    "INSERT INTO tupled_log SELECT id, $3, $4, $5, epoch, $6, $7, $8, $9, $10 FROM tupled_leader "
-    "WHERE id = $1 AND epoch = $2 AND " HAS_BEFORE("$3", "$6") " FOR KEY SHARE "
-                                                               "ON CONFLICT DO NOTHING";
+#define APPEND_SQL(condition)                                                                      \
+    "INSERT INTO tupled_log SELECT id, $3, $4, $5, epoch, $6, $7, $8, $9, $10 FROM tupled_leader " \
+    "WHERE id = $1 AND epoch = $2 " condition                                                      \
+    "AND " HAS_BEFORE("$3", "$6") " FOR KEY SHARE "                                                \
+                                  "ON CONFLICT DO NOTHING"
+static const char append_sql[] = APPEND_SQL("");
+/* Where no standby is waited for, nothing is written. Whether one was is proved after the commit. */
+static const char append_quorum_sql[] = APPEND_SQL(
+    "AND current_setting('synchronous_standby_names') <> '' ");
 static const char look_sql[] = "SELECT l.epoch, g.epoch, g.checksum, CASE WHEN " HAS_BEFORE(
     "$2", "$4") " THEN 1::int8 "
                 "ELSE 0::int8 END FROM tupled_leader l LEFT JOIN tupled_log g "
                 "ON g.id = l.id AND g.batch = $2 AND g.part = $3 WHERE l.id = $1";
+/* Any write will do. The beat is the lease's. */
 static const char fence_sql[] =
-    "UPDATE tupled_leader SET beat = beat + 1 WHERE id = $1 AND epoch = $2";
+    "UPDATE tupled_leader SET applying_to = applying_to WHERE id = $1 AND epoch = $2";
 
 static enum err send_part(struct pg_journal *j, const struct pg_part *p, struct error *e)
 {
@@ -44,7 +51,7 @@ static enum err send_part(struct pg_journal *j, const struct pg_part *p, struct 
     pg_put_i64(c, p->time_ms);
     pg_put_i64(c, pg_part_checksum(p));
     pg_put_bytes(c, p->body);
-    return pg_send(c, append_sql, e);
+    return pg_send(c, term_is_quorum(j->term) ? append_quorum_sql : append_sql, e);
 }
 
 /* Part 0. */
@@ -86,12 +93,6 @@ static enum err answer(struct append_job *w, bool is_last, struct error *e)
     }
 }
 
-static enum err lost(struct pg_journal *j, struct error *e)
-{
-    term_lose(j->term);
-    return error_set(e, ERR_TRYAGAIN, "another node leads now");
-}
-
 /* A row that is found may be one that no standby has yet: it counts once a later write of ours has
  * been acknowledged. */
 static enum err fence(struct pg_journal *j, struct error *e)
@@ -100,9 +101,19 @@ static enum err fence(struct pg_journal *j, struct error *e)
     pg_begin(c);
     pg_put_i64(c, term_id(j->term));
     pg_put_i64(c, (int64_t)term_epoch(j->term));
-    enum err r = pg_run(c, fence_sql, e);
+    enum err r = pg_run_safe(c, fence_sql, e);
     if (r != OK) return r;
-    return pg_changed(c) == 1 ? OK : lost(j, e);
+    return pg_changed(c) == 1 ? OK : term_lost(j->term, NULL, e);
+}
+
+static enum err is_missing(struct pg_journal *j, uint64_t version, struct error *e)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "PostgreSQL does not have version %llu any more, which it had committed: a server "
+             "that had less was promoted, or it was restored",
+             (unsigned long long)version);
+    return term_lost(j->term, text, e);
 }
 
 /* Nothing was inserted, or nobody knows. OK: it is there and safe; ERR_WAIT: it is not there, send
@@ -118,14 +129,8 @@ static enum err find_part(struct pg_journal *j, const struct pg_part *p, struct 
     pg_put_i64(c, (int64_t)p->version_before);
     enum err r = pg_run(c, look_sql, e);
     if (r != OK) return r;
-    if (pg_rows(c) != 1 || pg_i64(c, 0, 0) != epoch) return lost(j, e);
-    if (pg_i64(c, 0, 3) == 0) {
-        term_lose(j->term);
-        return error_set(e, ERR_TRYAGAIN,
-                         "PostgreSQL does not have version %llu any more, which it had committed: "
-                         "a server that had less was promoted",
-                         (unsigned long long)p->version_before);
-    }
+    if (pg_rows(c) != 1 || pg_i64(c, 0, 0) != epoch) return term_lost(j->term, NULL, e);
+    if (pg_i64(c, 0, 3) == 0) return is_missing(j, p->version_before, e);
     if (pg_is_null(c, 0, 1)) return error_set(e, ERR_WAIT, "it was not appended");
     if (pg_i64(c, 0, 1) != epoch || pg_i64(c, 0, 2) != pg_part_checksum(p)) {
         return error_set(e, ERR_CORRUPT, "batch %lld of tupled_log is not what was appended",
@@ -165,8 +170,10 @@ static enum err append_part(struct append_job *w, const struct pg_part *p, bool 
         __atomic_store_n(&w->is_full, r == ERR_DISK_FULL, __ATOMIC_RELAXED);
         do {
             if (!pg_pause(j->append_pg, RETRY_MS)) return error_set(e, ERR_IO, "given up");
+            if (term_state(j->term) == TERM_LOST) return term_why(j->term, e);
             /* It may be there although the last try says no. */
             r = find_part(j, p, e);
+            if (r == ERR_TRYAGAIN || r == ERR_CORRUPT) return r;
         } while (r != OK && r != ERR_WAIT);
         if (r == OK) break;
     }

@@ -1,6 +1,11 @@
 /* pg_apply: a memtable becomes part of tupled_entry, in slices, each one statement (store thread).
  * For each slice it is read what its rows replace, so that the counts go with them: nobody else
  * writes, as the statement that follows is fenced.
+ *
+ * Each write of the store moves tupled_applied.step by one, from where this leader knows it to be.
+ * So none is missed: not by a leader that is followed, nor when PostgreSQL lost one, as a server
+ * without it was promoted. A statement without an answer may be done twice; then the step is there
+ * already.
  */
 #include "backend/postgres/pg_store_int.h"
 #include "base/bytes.h"
@@ -17,8 +22,8 @@ static const char old_sql[] =
     "SELECT k.i, e.expiry_ms, length(e.value)::int8 FROM unnest($2::bytea[]) WITH ORDINALITY "
     "k(key, i) JOIN tupled_entry e ON e.id = $1 AND e.key = k.key WHERE " PG_IS_THERE;
 static const char write_sql[] =
-    "WITH me AS (UPDATE tupled_applied SET applied = $3 WHERE id = $1 AND epoch = $2 "
-    "RETURNING id), "
+    "WITH me AS (UPDATE tupled_applied SET applied = $3, step = $11 WHERE id = $1 AND epoch = $2 "
+    "AND step IN ($11 - 1, $11) RETURNING id), "
     "put AS (INSERT INTO tupled_entry SELECT me.id, u.* FROM me, unnest($4::bytea[], $5::int8[], "
     "$6::int8[], $7::int8[], $8::bytea[]) u ON CONFLICT (id, key) DO UPDATE SET "
     "version = excluded.version, expiry_ms = excluded.expiry_ms, checksum = excluded.checksum, "
@@ -170,9 +175,10 @@ static enum err write_slice(struct pg_store *s, struct slice_rows *rows, uint64_
     pg_put_i64(s->pg, (int64_t)applied);
     put_rows(s->pg, rows);
     put_counts(s, rows);
+    pg_put_i64(s->pg, s->step + 1);
     r = pg_run_again(s->pg, write_sql, e);
+    if (r == OK) r = pg_stepped(s, e);
     if (r != OK) return r;
-    if (pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, e);
     take_counts(s, rows, &p->counts);
     p->rows += rows->count;
     __atomic_store_n(&s->base.rows_done, p->rows, __ATOMIC_RELAXED);
@@ -188,7 +194,7 @@ static enum err note_applying(struct pg_store *s, const struct memtable *m, stru
     pg_put_i64(s->pg, (int64_t)m->version_last);
     enum err r = pg_run_again(s->pg, applying_sql, e);
     if (r != OK) return r;
-    return pg_changed(s->pg) == 1 ? OK : pg_fenced_off(s, e);
+    return pg_changed(s->pg) == 1 ? OK : pg_fenced_off(s, NULL, e);
 }
 
 static enum err write_all(struct pg_store *s, const struct memtable *m, struct store_progress *p,

@@ -12,7 +12,8 @@
 
 /* A flush that is applied again hides nothing new, and the counts are what came after it. */
 static const char flush_sql[] =
-    "WITH me AS (SELECT id FROM tupled_applied WHERE id = $1 AND epoch = $2 FOR UPDATE), "
+    "WITH me AS (UPDATE tupled_applied SET step = $7 WHERE id = $1 AND epoch = $2 "
+    "AND step IN ($7 - 1, $7) RETURNING id), "
     "g AS (INSERT INTO tupled_garbage SELECT me.id, 1, u.* FROM me, "
     "unnest($6::int8[], $5::int8[], $3::bytea[], $4::bytea[]) u "
     "ON CONFLICT DO NOTHING RETURNING database), "
@@ -20,7 +21,8 @@ static const char flush_sql[] =
     "AND tupled_count.database = g.database) "
     "SELECT count(*) FROM me";
 static const char forget_sql[] =
-    "WITH me AS (SELECT id FROM tupled_applied WHERE id = $1 AND epoch = $2 FOR UPDATE), "
+    "WITH me AS (UPDATE tupled_applied SET step = $6 WHERE id = $1 AND epoch = $2 "
+    "AND step IN ($6 - 1, $6) RETURNING id), "
     "g AS (INSERT INTO tupled_garbage SELECT me.id, 0, get_byte(u.first, 0) * 256 + "
     "get_byte(u.first, 1), $5, u.first, u.until FROM me, unnest($3::bytea[], $4::bytea[]) "
     "u(first, until) ON CONFLICT DO NOTHING) "
@@ -29,7 +31,8 @@ static const char oldest_sql[] =
     "SELECT first, until, version, hides FROM tupled_garbage WHERE id = $1 AND version <= $2 "
     "LIMIT 1";
 static const char clean_sql[] =
-    "WITH me AS (SELECT id FROM tupled_applied WHERE id = $1 AND epoch = $2 FOR UPDATE), "
+    "WITH me AS (UPDATE tupled_applied SET step = $8 WHERE id = $1 AND epoch = $2 "
+    "AND step IN ($8 - 1, $8) RETURNING id), "
     "d AS (DELETE FROM tupled_entry WHERE id = (SELECT id FROM me) AND key IN (SELECT key FROM "
     "tupled_entry WHERE id = $1 AND key >= $3 AND key < $4 AND version <= $5 ORDER BY key "
     "LIMIT $6) RETURNING length(key) + length(value) AS bytes), "
@@ -38,8 +41,10 @@ static const char clean_sql[] =
     "WHERE id = $1 AND database = $7) "
     "SELECT (SELECT count(*) FROM me), s.n, s.bytes FROM s";
 static const char done_sql[] =
-    "DELETE FROM tupled_garbage USING (SELECT id FROM tupled_applied WHERE id = $1 AND epoch = $2 "
-    "FOR UPDATE) me WHERE tupled_garbage.id = me.id AND first = $3 AND until = $4 AND version = $5";
+    "WITH me AS (UPDATE tupled_applied SET step = $6 WHERE id = $1 AND epoch = $2 "
+    "AND step IN ($6 - 1, $6) RETURNING id), "
+    "d AS (DELETE FROM tupled_garbage USING me WHERE tupled_garbage.id = me.id AND first = $3 "
+    "AND until = $4 AND version = $5) SELECT count(*) FROM me";
 
 /* All keys of a database: from its head to the next one's. */
 static void database_bounds(uint16_t database, uint8_t first[KEY_HEAD_BYTES],
@@ -109,11 +114,11 @@ enum err pg_flush(struct pg_store *s, const struct memtable *m, struct error *e)
     pg_put_slices(s->pg, f.untils, f.count);
     pg_put_i64s(s->pg, f.versions, f.count);
     pg_put_i64s(s->pg, f.databases, f.count);
+    pg_put_i64(s->pg, s->step + 1);
     enum err r = pg_run_again(s->pg, flush_sql, e);
     flushes_free(&f);
-    if (r != OK) return r;
-    if (pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, e);
-    return pg_store_load(s, e);
+    if (r == OK) r = pg_stepped(s, e);
+    return r == OK ? pg_store_load(s, e) : r;
 }
 
 enum err pg_forget(struct pg_store *s, const struct memtable *m, struct error *e)
@@ -132,13 +137,13 @@ enum err pg_forget(struct pg_store *s, const struct memtable *m, struct error *e
     pg_put_slices(s->pg, firsts, count);
     pg_put_slices(s->pg, untils, count);
     pg_put_i64(s->pg, (int64_t)m->version_last);
+    pg_put_i64(s->pg, s->step + 1);
     enum err r = pg_run_again(s->pg, forget_sql, e);
     mem_free(firsts);
     mem_free(untils);
-    if (r != OK) return r;
-    if (pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, e);
-    s->has_garbage = true;
-    return OK;
+    if (r == OK) r = pg_stepped(s, e);
+    if (r == OK) s->has_garbage = true;
+    return r;
 }
 
 /* ---- removing ---- */
@@ -159,9 +164,10 @@ static enum err remove_rows(struct pg_store *s, const struct garbage *g, bool *i
     pg_put_i64(s->pg, g->version);
     pg_put_i64(s->pg, CLEAN_ROWS);
     pg_put_i64(s->pg, g->hides ? -1 : (int64_t)database);
+    pg_put_i64(s->pg, s->step + 1);
     enum err r = pg_run(s->pg, clean_sql, e);
+    if (r == OK) r = pg_stepped(s, e);
     if (r != OK) return r;
-    if (pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, e);
     *is_done = pg_i64(s->pg, 0, 1) < CLEAN_ROWS;
     if (g->hides || pg_i64(s->pg, 0, 1) == 0) return OK;
     struct store_counts now = store_counts_get(&s->counts, database);
@@ -177,7 +183,9 @@ static enum err remove_garbage(struct pg_store *s, const struct garbage *g, stru
     pg_put_bytes(s->pg, buf_slice(&g->first));
     pg_put_bytes(s->pg, buf_slice(&g->until));
     pg_put_i64(s->pg, g->version);
-    return pg_run_again(s->pg, done_sql, e);
+    pg_put_i64(s->pg, s->step + 1);
+    enum err r = pg_run_again(s->pg, done_sql, e);
+    return r == OK ? pg_stepped(s, e) : r;
 }
 
 static enum err find_garbage(struct pg_store *s, struct garbage *g, bool *has_one, struct error *e)

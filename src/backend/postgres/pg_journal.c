@@ -231,10 +231,8 @@ static enum err reserve_versions(struct pg_journal *j, uint64_t end, struct erro
     pg_put_i64(c, term_id(j->term));
     pg_put_i64(c, (int64_t)term_epoch(j->term));
     pg_put_i64(c, (int64_t)end);
-    enum err r = pg_run_again(c, reserve_sql, e);
-    if (r != OK || pg_changed(c) == 1) return r;
-    term_lose(j->term);
-    return error_set(e, ERR_TRYAGAIN, "another node leads now");
+    enum err r = pg_run_safe_again(c, reserve_sql, e);
+    return r != OK || pg_changed(c) == 1 ? r : term_lost(j->term, NULL, e);
 }
 
 static void set_reserved(struct pg_journal *j, uint64_t end)

@@ -5,7 +5,7 @@
 #include "base/htab.h"
 
 static const char applied_sql[] =
-    "SELECT applied, (SELECT count(*) FROM tupled_garbage g WHERE g.id = $1) "
+    "SELECT applied, (SELECT count(*) FROM tupled_garbage g WHERE g.id = $1), step "
     "FROM tupled_applied WHERE id = $1";
 static const char counts_sql[] =
     "SELECT database, entries, expiring, bytes FROM tupled_count WHERE id = $1";
@@ -20,10 +20,29 @@ int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms,
     return (int64_t)hash_bytes(slice_of(head, sizeof head));
 }
 
-enum err pg_fenced_off(struct pg_store *s, struct error *e)
+enum err pg_fenced_off(struct pg_store *s, const char *missing, struct error *e)
 {
-    term_lose(s->term);
-    return error_set(e, ERR_IO, "another node leads now");
+    if (term_lost(s->term, missing, e) != OK) e->code = ERR_IO;
+    return ERR_IO;
+}
+
+enum err pg_stepped(struct pg_store *s, struct error *e)
+{
+    if (pg_rows(s->pg) == 0 || pg_i64(s->pg, 0, 0) != 1) return pg_fenced_off(s, NULL, e);
+    s->step++;
+    return OK;
+}
+
+/* The first that is read is what there is. */
+static enum err take_step(struct pg_store *s, int64_t step, struct error *e)
+{
+    bool is_first = !s->is_loaded;
+    s->is_loaded = true;
+    if (!is_first && !s->is_following && step != s->step && step != s->step + 1) {
+        return pg_fenced_off(s, "PostgreSQL does not have a write of the store any more", e);
+    }
+    s->step = step;
+    return OK;
 }
 
 static enum err with_id(struct pg_store *s, const char *sql, struct error *e)
@@ -43,7 +62,8 @@ enum err pg_store_load(struct pg_store *s, struct error *e)
     }
     s->applied = (uint64_t)pg_i64(s->pg, 0, 0);
     s->has_garbage = pg_i64(s->pg, 0, 1) > 0;
-    r = with_id(s, counts_sql, e);
+    r = take_step(s, pg_i64(s->pg, 0, 2), e);
+    if (r == OK) r = with_id(s, counts_sql, e);
     if (r != OK) return r;
     store_counts_fini(&s->counts);
     for (size_t i = 0; i < pg_rows(s->pg); i++) {

@@ -56,6 +56,8 @@ struct pg_store {
     const struct text_ops *text_ops;
     struct pg *pg; /* store thread */
     uint64_t applied;
+    int64_t step; /* of the last write (pg_apply.c) */
+    bool is_loaded;
     struct sparse counts; /* struct store_counts; owned; store thread */
     bool has_garbage;
     pthread_mutex_t lock;
@@ -87,9 +89,14 @@ static inline struct pg_reader *pg_reader_of(struct store_reader *r)
 int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms,
                           struct slice value);
 
-/* applied, counts and has_garbage as they are stored. */
+/* applied, step, counts and has_garbage as they are stored: after a write without an answer. ERR_IO:
+ * PostgreSQL has not what was there before it, too. */
 ERR_MUST_USE enum err pg_store_load(struct pg_store *s, struct error *e);
-ERR_MUST_USE enum err pg_fenced_off(struct pg_store *s, struct error *e);
+/* A write was not done: term_lost, with ERR_IO. */
+ERR_MUST_USE enum err pg_fenced_off(struct pg_store *s, const char *missing, struct error *e);
+/* A write was answered, whose first column is 1 if it was done: then the step is moved. ERR_IO:
+ * another node leads, or PostgreSQL has lost a write. */
+ERR_MUST_USE enum err pg_stepped(struct pg_store *s, struct error *e);
 
 /* pg_apply.c, pg_clean.c */
 ERR_MUST_USE enum err pg_apply(struct store *store, const struct memtable *m,

@@ -2,6 +2,8 @@
 
 #include "base/mem.h"
 
+#define AGAIN_MS 50
+
 struct pg_users {
     struct term *term;
     struct pg *pg;
@@ -53,7 +55,11 @@ static enum err write_text(struct pg_users *u, const char *sql, struct slice tex
     pg_put_i64(u->pg, term_id(u->term));
     pg_put_i64(u->pg, (int64_t)term_epoch(u->term));
     pg_put_bytes(u->pg, text);
-    return pg_run_patiently(u->pg, sql, e);
+    enum err r = pg_run_safe_again(u->pg, sql, e);
+    while (r == ERR_IO && pg_is_away(u->pg) && pg_pause(u->pg, AGAIN_MS)) {
+        r = pg_run_safe(u->pg, sql, e);
+    }
+    return r;
 }
 
 enum err pg_users_fill(struct pg_users *u, struct slice text, struct error *e)

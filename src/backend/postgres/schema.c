@@ -17,6 +17,8 @@ static const char leader[] =
     "versions_reserved int8 NOT NULL, applying_to int8 NOT NULL, UNIQUE (id, epoch))";
 static const char leader_timeline[] =
     "ALTER TABLE tupled_leader ADD COLUMN IF NOT EXISTS timeline text NOT NULL DEFAULT ''";
+static const char leader_noticed[] =
+    "ALTER TABLE tupled_leader ADD COLUMN IF NOT EXISTS noticed text NOT NULL DEFAULT ''";
 static const char journal[] =
     "CREATE TABLE IF NOT EXISTS tupled_log (id int8, batch int8, part int8, "
     "parts int8 NOT NULL, epoch int8 NOT NULL, version_before int8 NOT NULL, "
@@ -32,6 +34,8 @@ static const char journal_index[] =
 static const char applied[] =
     "CREATE TABLE IF NOT EXISTS tupled_applied (id int8 PRIMARY KEY, epoch int8 NOT NULL, "
     "applied int8 NOT NULL)";
+static const char applied_step[] =
+    "ALTER TABLE tupled_applied ADD COLUMN IF NOT EXISTS step int8 NOT NULL DEFAULT 0";
 static const char entries[] =
     "CREATE TABLE IF NOT EXISTS tupled_entry (id int8, key bytea, version int8 NOT NULL, "
     "expiry_ms int8 NOT NULL, checksum int8 NOT NULL, value bytea NOT NULL, "
@@ -54,17 +58,27 @@ static const char users[] =
 static const char nodes_http[] =
     "ALTER TABLE tupled_node ADD COLUMN IF NOT EXISTS http text NOT NULL DEFAULT ''";
 /* Each may be done again: format 1 had no timeline, no tupled_secret and no tupled_node, format 2
- * no http and no tupled_users. */
-static const char *const steps[] = {
-    leader,  leader_timeline, journal, journal_storage, journal_rows, journal_index, applied,
-    entries, counts,          garbage, secret,          nodes,        nodes_http,    users};
+ * no http and no tupled_users, format 3 no step, and nothing that was noticed. A node of an older
+ * format that leads goes on: what is new has a value without it. */
+static const char *const steps[] = {leader,       leader_timeline, leader_noticed, journal,
+                                    journal_rows, journal_storage, journal_index,  applied,
+                                    applied_step, entries,         counts,         garbage,
+                                    secret,       nodes,           nodes_http,     users};
 
 static const char insert_format[] = "INSERT INTO tupled_schema VALUES (true, $1) "
                                     "ON CONFLICT (one) DO UPDATE SET format = $1 "
                                     "WHERE tupled_schema.format < $1";
 static const char select_format[] = "SELECT format FROM tupled_schema";
+/* Where there is something, a row was removed: versions go on as after a loss (term.h). */
 static const char insert_leader[] =
-    "INSERT INTO tupled_leader VALUES ($1, 0, '', '', 0, 1, 0) ON CONFLICT DO NOTHING";
+    "WITH g AS (SELECT (SELECT epoch FROM tupled_log WHERE id = $1 ORDER BY batch DESC, part DESC "
+    "LIMIT 1) AS epoch, (SELECT last_version FROM tupled_log WHERE id = $1 ORDER BY last_version "
+    "DESC, part DESC LIMIT 1) AS version), "
+    "w AS (SELECT greatest(g.epoch, a.epoch, 0) AS epoch, greatest(g.version, a.applied, 0) AS "
+    "version FROM g, (SELECT $1::int8 AS id) i LEFT JOIN tupled_applied a ON a.id = i.id) "
+    "INSERT INTO tupled_leader (id, epoch, holder, address, beat, versions_reserved, applying_to, "
+    "timeline) SELECT $1, epoch, '', '', 0, version + 1, version, CASE WHEN epoch = 0 THEN '' ELSE "
+    "'lost' END FROM w ON CONFLICT DO NOTHING";
 static const char insert_applied[] =
     "INSERT INTO tupled_applied VALUES ($1, 0, 0) ON CONFLICT DO NOTHING";
 
@@ -103,7 +117,12 @@ static enum err make_once(struct pg *c, int64_t id, struct error *e)
     }
     if (r == OK && format < SCHEMA_FORMAT) r = run_with(c, insert_format, SCHEMA_FORMAT, e);
     if (r == OK) r = run_with(c, insert_applied, id, e);
-    return r == OK ? run_with(c, insert_leader, id, e) : r;
+    return r == OK ? schema_make_leader(c, id, e) : r;
+}
+
+enum err schema_make_leader(struct pg *c, int64_t id, struct error *e)
+{
+    return run_with(c, insert_leader, id, e);
 }
 
 /* Two who make the same table at once: one of them meets a row of the other in PostgreSQL's

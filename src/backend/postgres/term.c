@@ -4,38 +4,21 @@
 #include <time.h>
 
 #include "backend/postgres/schema.h"
+#include "backend/postgres/term_int.h"
 #include "base/log.h"
-#include "base/machine.h"
 #include "base/mem.h"
 #include "base/random.h"
 
-#define TEXT_BYTES 256
 #define MARGIN_PERCENT 10 /* of the lease: its holder ends it so much earlier */
 #define WAIT_PERCENT 110  /* others wait so long for the next beat */
 
-struct term {
-    struct term_options options;
-    char *url, *name, *address; /* owned */
-    char holder[TEXT_BYTES];    /* its own: the name, and a number that no other process has */
-    struct pg_breaker breaker;
-    struct pg *pg; /* for the row */
-    int state;     /* enum term_state; atomic */
-    uint64_t epoch;
-    uint64_t versions;
-    unsigned quorum;      /* atomic */
-    int64_t lease_end_us; /* atomic */
-    /* The row as it was last seen. */
-    int64_t seen_epoch, seen_beat, seen_us;
-    char seen_holder[TEXT_BYTES], seen_address[TEXT_BYTES];
-};
-
-static const struct machine term_machine = {
+const struct machine term_machine = {
     .name = "term",
     .states = {"following", "leading", "lost"},
     .allowed = {[TERM_FOLLOWING] = TO(TERM_LEADING), [TERM_LEADING] = TO(TERM_LOST)},
 };
 
-static int64_t now_us(void)
+int64_t term_now_us(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_BOOTTIME, &t);
@@ -62,16 +45,33 @@ static void set_holder(struct term *t)
     }
 }
 
+static struct pg *connect_to(struct term *t, const char *name, const struct pg_options *how)
+{
+    char text[TERM_TEXT_BYTES];
+    struct pg_options o = *how;
+    snprintf(text, sizeof text, "tupled %s: %s", t->name, name);
+    o.url = t->url;
+    o.name = text;
+    o.call_ms = t->options.call_ms;
+    o.is_quorum = t->options.durability != TERM_ASYNC;
+    o.breaker = &t->breaker;
+    o.host_turns = t->options.host_turns != NULL ? t->options.host_turns : &t->own_turns;
+    return pg_new(&o);
+}
+
 struct pg *term_connect(struct term *t, const char *name, enum term_use use)
 {
-    char text[TEXT_BYTES];
-    snprintf(text, sizeof text, "tupled %s: %s", t->name, name);
-    return pg_new(&(struct pg_options){.url = t->url,
-                                       .name = text,
-                                       .call_ms = t->options.call_ms,
-                                       .is_quorum = t->options.durability != TERM_ASYNC,
-                                       .is_read_only = use == TERM_READ,
-                                       .breaker = &t->breaker});
+    return connect_to(
+        t, name,
+        &(struct pg_options){.is_read_only = use == TERM_READ,
+                             .is_proved = use == TERM_WRITE && t->options.durability == TERM_QUORUM,
+                             .prove = term_prove,
+                             .arg = t});
+}
+
+struct pg *term_connect_anywhere(struct term *t, const char *name)
+{
+    return connect_to(t, name, &(struct pg_options){0});
 }
 
 enum err term_open(const struct term_options *options, struct term **out, struct error *e)
@@ -82,6 +82,7 @@ enum err term_open(const struct term_options *options, struct term **out, struct
     t->name = copy_text(options->name);
     t->address = copy_text(options->address);
     t->seen_beat = -1;
+    pthread_mutex_init(&t->lock, NULL);
     set_holder(t);
     enum err r = pg_breaker_init(&t->breaker, e);
     t->pg = term_connect(t, "leader", TERM_WRITE);
@@ -99,6 +100,7 @@ void term_free(struct term *t)
     if (t == NULL) return;
     pg_free(t->pg);
     pg_breaker_fini(&t->breaker);
+    pthread_mutex_destroy(&t->lock);
     mem_free(t->url);
     mem_free(t->name);
     mem_free(t->address);
@@ -142,78 +144,43 @@ static enum err check_quorum(struct term *t, struct error *e)
     if (r != OK) return r;
     unsigned count = term_quorum_of(pg_bytes(t->pg, 0, 0));
     __atomic_store_n(&t->quorum, count, __ATOMIC_RELAXED);
-    if (count > 0) return OK;
-    return error_set(e, ERR_IO,
-                     "PostgreSQL waits for no standby: set synchronous_standby_names there, or "
-                     "postgresql-durability here");
+    return count > 0 ? OK : pg_proof_none(e);
 }
 
 /* ---- taking over ---- */
 
-static const char look_sql[] =
-    "SELECT epoch, beat, holder, address, versions_reserved FROM tupled_leader WHERE id = $1";
-
-/* Another one each time. A count would not do: one that is lost when PostgreSQL fails over would
- * come again, and who had seen it would take the new one for the old. */
-static int64_t new_beat(void)
+int64_t term_new_beat(void)
 {
     uint64_t random;
     random_system(&random, sizeof random);
     return (int64_t)(random >> 2);
 }
 
-/* The log's and the store's epochs rise together, or neither does. */
+/* The log's and the store's epochs rise together, or neither does. Format 2 and 3 had the timeline
+ * alone. */
 static const char take_sql[] =
-    "WITH l AS (UPDATE tupled_leader SET epoch = epoch + 1, beat = $7, holder = $4, "
-    "address = $5, timeline = $6, versions_reserved = versions_reserved + CASE WHEN timeline = '' "
-    "OR timeline = $6 THEN 0 ELSE 1099511627776 END "
-    "WHERE id = $1 AND epoch = $2 AND beat = $3 RETURNING id, epoch, versions_reserved), "
+    "WITH l AS (UPDATE tupled_leader SET epoch = greatest(epoch, $8) + 1, beat = $7, holder = $4, "
+    "address = $5, timeline = $6, versions_reserved = greatest(versions_reserved, $10) + CASE WHEN "
+    "$9 = 0 AND (timeline IN ('', $6) OR position('/' || timeline || '/' in $6) > 0) THEN 0 ELSE "
+    "1099511627776 END, noticed = CASE WHEN $9 = 0 THEN noticed ELSE $11 END "
+    "WHERE id = $1 AND epoch = $2 AND beat = $3 AND (SELECT format FROM tupled_schema) <= $12 "
+    "RETURNING id, epoch, versions_reserved), "
     "a AS (UPDATE tupled_applied SET epoch = l.epoch FROM l WHERE tupled_applied.id = l.id "
     "RETURNING 1) SELECT l.epoch, (SELECT count(*) FROM a), l.versions_reserved FROM l";
-/* The first eight digits of the name of a file of its log; CockroachDB has none, nor YugabyteDB. */
-static const char timeline_sql[] = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)";
 
-static void copy_column(const struct pg *c, unsigned column, char out[TEXT_BYTES])
-{
-    struct slice s = pg_bytes(c, 0, column);
-    snprintf(out, TEXT_BYTES, "%.*s", (int)s.len, (const char *)s.data);
-}
-
-static enum err look(struct term *t, struct error *e)
-{
-    pg_begin(t->pg);
-    pg_put_i64(t->pg, t->options.id);
-    enum err r = pg_run_again(t->pg, look_sql, e);
-    if (r != OK) return r;
-    /* Not from before it was asked: the beat may be younger than that, by however long it took. */
-    int64_t at_us = now_us();
-    if (pg_rows(t->pg) != 1) {
-        return error_set(e, ERR_CORRUPT, "tupled_leader has no row of engine %lld",
-                         (long long)t->options.id);
-    }
-    int64_t epoch = pg_i64(t->pg, 0, 0);
-    int64_t beat = pg_i64(t->pg, 0, 1);
-    copy_column(t->pg, 2, t->seen_holder);
-    copy_column(t->pg, 3, t->seen_address);
-    t->versions = (uint64_t)pg_i64(t->pg, 0, 4);
-    if (epoch == t->seen_epoch && beat == t->seen_beat) return OK;
-    t->seen_epoch = epoch;
-    t->seen_beat = beat;
-    t->seen_us = at_us;
-    return OK;
-}
-
-static void lead(struct term *t, int64_t epoch, int64_t sent_us)
+static void lead(struct term *t, int64_t epoch, int64_t beat, int64_t sent_us)
 {
     int64_t lease_us = t->options.lease_ms * 1000;
     t->epoch = (uint64_t)epoch;
+    t->beat = beat;
+    t->next_beat = term_new_beat();
     int64_t end_us = sent_us + lease_us - lease_us * MARGIN_PERCENT / 100;
     __atomic_store_n(&t->lease_end_us, end_us, __ATOMIC_RELEASE);
     MACHINE_MOVE(&term_machine, t, state, TERM_LEADING);
 }
 
 /* By the holder too: a take-over that is found may be lost again when PostgreSQL fails over, and
- * somebody else may then have this epoch. */
+ * another node may then have this epoch. */
 static const char claim_sql[] =
     "UPDATE tupled_leader SET beat = $3 WHERE id = $1 AND epoch = $2 AND holder = $4";
 
@@ -222,104 +189,124 @@ static const char claim_sql[] =
 static enum err look_again(struct term *t, struct error *e)
 {
     int64_t before = t->seen_epoch;
-    enum err r = look(t, e);
+    int64_t beat = term_new_beat();
+    enum err r = term_look(t, e);
     if (r != OK) return r;
-    if (strcmp(t->seen_holder, t->holder) != 0 || t->seen_epoch != before + 1) {
-        return error_set(e, ERR_WAIT, "somebody else leads");
+    if (strcmp(t->seen_holder, t->holder) != 0 || t->seen_epoch <= before) {
+        return error_set(e, ERR_WAIT, "another node leads");
     }
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, t->seen_epoch);
-    pg_put_i64(t->pg, new_beat());
+    pg_put_i64(t->pg, beat);
     pg_put_text(t->pg, t->holder);
-    int64_t sent_us = now_us();
-    r = pg_run_again(t->pg, claim_sql, e);
+    int64_t sent_us = term_now_us();
+    r = pg_run_safe_again(t->pg, claim_sql, e);
     if (r != OK) return r;
-    if (pg_changed(t->pg) != 1) return error_set(e, ERR_WAIT, "somebody else leads");
-    lead(t, t->seen_epoch, sent_us);
+    if (pg_changed(t->pg) != 1) return error_set(e, ERR_WAIT, "another node leads");
+    lead(t, t->seen_epoch, beat, sent_us);
     return OK;
 }
 
-/* "none" where PostgreSQL's like has no timelines. */
-static enum err find_timeline(struct term *t, char out[TEXT_BYTES], struct error *e)
+/* OK: nobody leads, and this node can. */
+static enum err may_take(const struct term *t, struct error *e)
 {
-    pg_begin(t->pg);
-    enum err r = pg_run_again(t->pg, timeline_sql, e);
-    if (r == OK) copy_column(t->pg, 0, out);
-    if (r == OK || pg_outcome(t->pg) == PG_UNKNOWN) return r;
-    snprintf(out, TEXT_BYTES, "none");
-    return OK;
-}
-
-enum err term_try(struct term *t, struct error *e)
-{
-    char timeline[TEXT_BYTES];
-    INVARIANT(term_state(t) == TERM_FOLLOWING);
-    enum err r = look(t, e);
-    if (r == OK) r = check_quorum(t, e);
-    if (r != OK) return r;
     bool is_free = t->seen_holder[0] == '\0';
     int64_t wait_us = t->options.lease_ms * 1000 * WAIT_PERCENT / 100;
-    if (!is_free && now_us() - t->seen_us < wait_us) {
+    if (!is_free && term_now_us() - t->seen_us < wait_us) {
         return error_set(e, ERR_WAIT, "%s leads", t->seen_holder);
     }
-    r = find_timeline(t, timeline, e);
-    if (r != OK) return r;
+    if (t->seen_format <= SCHEMA_FORMAT) return OK;
+    return error_set(e, ERR_IO,
+                     "the tables in PostgreSQL have format %lld now, newer than format %d, the "
+                     "newest that this node knows: it does not lead; start a newer tupled",
+                     (long long)t->seen_format, SCHEMA_FORMAT);
+}
+
+static enum err take(struct term *t, struct error *e)
+{
+    char less[TERM_TEXT_BYTES];
+    int64_t beat = term_new_beat();
+    snprintf(less, sizeof less, "node %s: PostgreSQL had epoch %lld and version %lld, and has less",
+             t->name, (long long)t->known_epoch, (long long)t->known_version);
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, t->seen_epoch);
     pg_put_i64(t->pg, t->seen_beat);
     pg_put_text(t->pg, t->holder);
     pg_put_text(t->pg, t->address);
-    pg_put_text(t->pg, timeline);
-    pg_put_i64(t->pg, new_beat());
-    int64_t sent_us = now_us();
-    r = pg_run(t->pg, take_sql, e);
+    pg_put_text(t->pg, t->server);
+    pg_put_i64(t->pg, beat);
+    pg_put_i64(t->pg, t->known_epoch);
+    pg_put_i64(t->pg, t->is_less);
+    pg_put_i64(t->pg, t->is_less ? t->known_version : 0);
+    pg_put_text(t->pg, less);
+    pg_put_i64(t->pg, SCHEMA_FORMAT);
+    int64_t sent_us = term_now_us();
+    enum err r = pg_run_safe(t->pg, take_sql, e);
     if (r != OK) return pg_outcome(t->pg) == PG_UNKNOWN ? look_again(t, e) : r;
-    if (pg_rows(t->pg) == 0) return error_set(e, ERR_WAIT, "somebody else was faster");
+    if (pg_rows(t->pg) == 0) return error_set(e, ERR_WAIT, "another node was faster");
     if (pg_i64(t->pg, 0, 1) != 1) {
         return error_set(e, ERR_CORRUPT, "tupled_applied has no row of engine %lld",
                          (long long)t->options.id);
     }
     uint64_t versions = (uint64_t)pg_i64(t->pg, 0, 2);
     if (versions >= t->versions + TERM_JUMP) {
-        log_warning(
-            "PostgreSQL has another timeline than when the last leader began: it has failed "
-            "over, or was restored; versions go on %llu higher",
-            (unsigned long long)TERM_JUMP);
+        log_warning("PostgreSQL is another server than when the last leader began, or has lost "
+                    "something: it has failed over, or was restored; versions go on %llu higher",
+                    (unsigned long long)TERM_JUMP);
     }
     t->versions = versions;
-    lead(t, pg_i64(t->pg, 0, 0), sent_us);
+    lead(t, pg_i64(t->pg, 0, 0), beat, sent_us);
     return OK;
+}
+
+enum err term_try(struct term *t, struct error *e)
+{
+    INVARIANT(term_state(t) == TERM_FOLLOWING);
+    enum err r = term_look(t, e);
+    if (r == OK) r = check_quorum(t, e);
+    if (r == OK) r = may_take(t, e);
+    if (r != OK) return r;
+    /* From here on no other server will do. */
+    snprintf(t->server, sizeof t->server, "%s", pg_server_name(t->pg));
+    r = take(t, e);
+    if (r != OK) t->server[0] = '\0';
+    return r;
 }
 
 /* ---- leading ---- */
 
-static const char renew_sql[] = "UPDATE tupled_leader SET beat = $3 WHERE id = $1 AND epoch = $2";
+/* The row has the beat that was written last, or the one before if no answer came. */
+static const char renew_sql[] = "UPDATE tupled_leader SET beat = $3 WHERE id = $1 AND epoch = $2 "
+                                "AND beat IN ($4, $3)";
 static const char hand_over_sql[] =
-    "UPDATE tupled_leader SET beat = $3, holder = '' WHERE id = $1 AND epoch = $2";
+    "UPDATE tupled_leader SET beat = $3, holder = '' WHERE id = $1 AND epoch = $2 "
+    "AND beat IN ($4, $3)";
 
 static enum err beat(struct term *t, const char *sql, struct error *e)
 {
     pg_begin(t->pg);
     pg_put_i64(t->pg, t->options.id);
     pg_put_i64(t->pg, (int64_t)t->epoch);
-    pg_put_i64(t->pg, new_beat());
-    enum err r = pg_run_again(t->pg, sql, e);
+    pg_put_i64(t->pg, t->next_beat);
+    pg_put_i64(t->pg, t->beat);
+    enum err r = pg_run_safe_again(t->pg, sql, e);
     if (r != OK) return r;
-    if (pg_changed(t->pg) == 1) return OK;
-    term_lose(t);
-    return error_set(e, ERR_TRYAGAIN, "another node leads now");
+    if (pg_changed(t->pg) != 1) return term_lost(t, NULL, e);
+    t->beat = t->next_beat;
+    t->next_beat = term_new_beat();
+    return OK;
 }
 
 enum err term_renew(struct term *t, struct error *e)
 {
     int64_t lease_us = t->options.lease_ms * 1000;
-    int64_t sent_us = now_us();
-    if (term_state(t) != TERM_LEADING) return error_set(e, ERR_TRYAGAIN, "another node leads now");
+    int64_t sent_us = term_now_us();
+    if (term_state(t) != TERM_LEADING) return term_why(t, e);
     enum err r = check_quorum(t, e);
     if (r == OK) r = beat(t, renew_sql, e);
-    if (r != OK) return r;
+    if (r != OK) return term_state(t) == TERM_LOST ? term_why(t, e) : r;
     int64_t end_us = sent_us + lease_us - lease_us * MARGIN_PERCENT / 100;
     __atomic_store_n(&t->lease_end_us, end_us, __ATOMIC_RELEASE);
     return OK;
@@ -336,22 +323,13 @@ void term_hand_over(struct term *t)
 
 bool term_has_lease(const struct term *t)
 {
-    return term_state(t) == TERM_LEADING &&
-           now_us() < __atomic_load_n(&t->lease_end_us, __ATOMIC_ACQUIRE);
+    return term_state(t) == TERM_LEADING && !__atomic_load_n(&t->is_over, __ATOMIC_ACQUIRE) &&
+           term_now_us() < __atomic_load_n(&t->lease_end_us, __ATOMIC_ACQUIRE);
 }
 
 enum term_state term_state(const struct term *t)
 {
     return (enum term_state)__atomic_load_n(&t->state, __ATOMIC_ACQUIRE);
-}
-
-void term_lose(struct term *t)
-{
-    int expected = TERM_LEADING;
-    __atomic_store_n(&t->lease_end_us, 0, __ATOMIC_RELEASE);
-    bool is_first = __atomic_compare_exchange_n(&t->state, &expected, TERM_LOST, false,
-                                                __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    if (is_first) machine_moves(&term_machine, t, TERM_LEADING, TERM_LOST);
 }
 
 uint64_t term_epoch(const struct term *t)
@@ -367,6 +345,11 @@ int64_t term_id(const struct term *t)
 int64_t term_lease_ms(const struct term *t)
 {
     return t->options.lease_ms;
+}
+
+bool term_is_quorum(const struct term *t)
+{
+    return t->options.durability == TERM_QUORUM;
 }
 
 const char *term_name(const struct term *t)
@@ -402,6 +385,11 @@ const char *term_holder(const struct term *t)
 const char *term_holder_address(const struct term *t)
 {
     return t->seen_address;
+}
+
+const char *term_noticed(const struct term *t)
+{
+    return t->noticed;
 }
 
 /* ---- the secret ---- */

@@ -18,8 +18,21 @@
  * Every write is fenced: it is done where the epoch is still the writer's, or not at all. So
  * TERM_LOST is final, and what was evaluated and is not durable never will be.
  *
- * Threads: term_try and term_renew by one thread at a time; term_has_lease, term_epoch, term_lose
- * and term_state by any.
+ * A term has one server (pg_proof.h). PostgreSQL may fail over to one that has less than was
+ * acknowledged, or be restored to an older point, at any moment, also while nothing is written. A
+ * leader knows it by each of these, gives the lead up at once, and says so in the row:
+ *
+ *   1. a new connection is to another server
+ *   2. the row's beat is none of this leader's last two
+ *   3. what comes before an append is not there (pg_append.c)
+ *   4. a write of the store does not find the step of the last one (pg_apply.c)
+ *
+ * Nodes that follow remember the highest epoch and version that they saw. Whoever takes over where
+ * the row says such a thing, or after it has seen more itself, or at another server than the last
+ * leader, goes on with versions that are TERM_JUMP higher.
+ *
+ * Threads: term_try and term_renew by one thread at a time; term_has_lease, term_epoch, term_lost,
+ * term_state and term_why by any.
  */
 #ifndef BACKEND_POSTGRES_TERM_H
 #define BACKEND_POSTGRES_TERM_H
@@ -41,6 +54,7 @@ struct term_options {
     int64_t lease_ms;
     int64_t call_ms; /* deadline of a statement */
     enum term_durability durability;
+    int *host_turns; /* pg_options; outlives the term; NULL = its own */
 };
 
 enum term_state { TERM_FOLLOWING, TERM_LEADING, TERM_LOST };
@@ -64,11 +78,16 @@ void term_hand_over(struct term *t);
 /* May what is durable be told now? To be asked right before it is. */
 bool term_has_lease(const struct term *t);
 enum term_state term_state(const struct term *t);
-/* A fenced write found another epoch. */
-void term_lose(struct term *t);
+/* A fenced write was not done. `missing` is what PostgreSQL had committed and does not have any
+ * more; NULL: the row says whether that is so or another node leads. The first who says it gives
+ * the lead up, on a connection of its own. ERR_TRYAGAIN, with the reason. Blocks. */
+ERR_MUST_USE enum err term_lost(struct term *t, const char *missing, struct error *e);
+/* Why it is lost: ERR_TRYAGAIN. */
+ERR_MUST_USE enum err term_why(struct term *t, struct error *e);
 uint64_t term_epoch(const struct term *t);
 int64_t term_id(const struct term *t);
 int64_t term_lease_ms(const struct term *t);
+bool term_is_quorum(const struct term *t); /* TERM_QUORUM */
 /* Of this node. */
 const char *term_name(const struct term *t);
 const char *term_address(const struct term *t);
@@ -79,14 +98,16 @@ unsigned term_quorum(const struct term *t);
  * b)" and "2 (a, b)" are 2, "a, b" is 1, "" is 0. */
 unsigned term_quorum_of(struct slice text);
 /* The versions below it may have been given by leaders before: also by those of whom PostgreSQL has
- * lost something, because a server that had less than another was promoted: then its timeline is
- * another one, and the versions go on so much higher. */
+ * lost something. */
 #define TERM_JUMP ((uint64_t)1 << 40)
 uint64_t term_versions(const struct term *t);
 /* Who leads, as of the last look: "" = nobody. Borrowed until the next call; not while leading. */
 const char *term_holder(const struct term *t);
 const char *term_holder_address(const struct term *t);
 uint64_t term_holder_epoch(const struct term *t);
+/* What was last noticed to be lost, by any node, and when: a text; "" = nothing. Borrowed likewise.
+ */
+const char *term_noticed(const struct term *t);
 
 /* What the nodes of this engine prove to each other that they know; made once, of random bytes.
  * ERR_IO, ERR_CORRUPT. Blocks, and is of the thread of term_try. */

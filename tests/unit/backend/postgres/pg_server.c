@@ -93,7 +93,9 @@ void pg_server_init(struct pg_server *s)
 
 static bool is_ready(const struct pg_server *s)
 {
-    const char *const words[] = {"pg_isready", "-q", "-h", s->dir, NULL};
+    char port[16];
+    snprintf(port, sizeof port, "%d", s->port != 0 ? s->port : 5432);
+    const char *const words[] = {"pg_isready", "-q", "-h", s->dir, "-p", port, NULL};
     int status = -1;
     return waitpid(run(s, words), &status, 0) > 0 && status == 0;
 }
@@ -101,10 +103,14 @@ static bool is_ready(const struct pg_server *s)
 void pg_server_start(struct pg_server *s)
 {
     char data[80];
+    char port[16];
     snprintf(data, sizeof data, "%s/data", s->dir);
+    snprintf(port, sizeof port, "%d", s->port != 0 ? s->port : 5432);
     const char *const words[] = {"postgres",
                                  "-D",
                                  data,
+                                 "-p",
+                                 port,
                                  "-k",
                                  s->dir,
                                  "-c",
@@ -124,8 +130,45 @@ void pg_server_start(struct pg_server *s)
     fail_msg("PostgreSQL did not start");
 }
 
+static bool has_standby(const struct pg_server *s)
+{
+    return pg_server_run(s, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'",
+                         NULL, 0) == 1;
+}
+
+void pg_server_start_standby(struct pg_server *s)
+{
+    char wal[80];
+    char make[120];
+    snprintf(wal, sizeof wal, "%s/wal", s->dir);
+    snprintf(make, sizeof make, "mkdir -p -m 777 '%s'", wal);
+    assert_int_equal(system(make), 0);
+    const char *const words[] = {
+        "pg_receivewal", "--synchronous", "-D", wal, "-h", s->dir, "-U", "tupled", NULL};
+    s->standby = run(s, words);
+    for (int i = 0; i < TRIES && !has_standby(s); i++) poll(NULL, 0, 20);
+    assert_true(has_standby(s));
+}
+
+void pg_server_stop_standby(struct pg_server *s)
+{
+    if (s->standby == 0) return;
+    kill(s->standby, SIGKILL);
+    waitpid(s->standby, NULL, 0);
+    s->standby = 0;
+}
+
+void pg_server_set_standbys(const struct pg_server *s, const char *names)
+{
+    char sql[200];
+    snprintf(sql, sizeof sql, "ALTER SYSTEM SET synchronous_standby_names = '%s'", names);
+    (void)pg_server_run(s, sql, NULL, 0);
+    (void)pg_server_run(s, "SELECT pg_reload_conf()::int", NULL, 0);
+}
+
 void pg_server_kill(struct pg_server *s)
 {
+    pg_server_stop_standby(s);
     if (s->pid == 0) return;
     kill(s->pid, SIGCONT);
     kill(s->pid, SIGQUIT);

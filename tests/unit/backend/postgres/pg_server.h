@@ -12,7 +12,9 @@
 struct pg_server {
     char dir[64];
     char url[160]; /* for libpq */
+    int port;      /* 0 = 5432; of the next start */
     pid_t pid;     /* 0 = it does not run */
+    pid_t standby; /* likewise */
 };
 
 /* Is PostgreSQL installed here? If not the test is skipped. */
@@ -21,6 +23,12 @@ void pg_server_init(struct pg_server *s);
 /* Stops it and removes the directory. */
 void pg_server_fini(struct pg_server *s);
 void pg_server_start(struct pg_server *s);
+/* What receives all that is committed, and tells the server so: for commits it is a standby
+ * (pg_receivewal --synchronous), and it ends with the server. */
+void pg_server_start_standby(struct pg_server *s);
+void pg_server_stop_standby(struct pg_server *s);
+/* synchronous_standby_names, loaded at once. */
+void pg_server_set_standbys(const struct pg_server *s, const char *names);
 /* At once, as a crash: SIGQUIT. */
 void pg_server_kill(struct pg_server *s);
 /* It does nothing, and goes on. */

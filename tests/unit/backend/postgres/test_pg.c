@@ -36,14 +36,16 @@ static void a_silent_server_is_passed_over(void **state)
     struct pg_breaker breaker;
     struct error e;
     int port;
+    int turns = 0;
     char url[320];
     if (!pg_server_can()) skip();
     int fd = open_silent(&port);
     snprintf(url, sizeof url, "host=127.0.0.1,%s port=%d,5432 user=tupled dbname=postgres",
              pg_shared.dir, port);
     assert_int_equal(pg_breaker_init(&breaker, &e), OK);
-    struct pg *c = pg_new(
-        &(struct pg_options){.url = url, .name = "test", .call_ms = CALL_MS, .breaker = &breaker});
+    const struct pg_options options = {
+        .url = url, .name = "test", .call_ms = CALL_MS, .breaker = &breaker, .host_turns = &turns};
+    struct pg *c = pg_new(&options);
     pg_begin(c);
     assert_int_equal(pg_run(c, "SELECT 1", &e), ERR_IO);
     assert_int_equal(pg_outcome(c), PG_REFUSED);
@@ -53,8 +55,7 @@ static void a_silent_server_is_passed_over(void **state)
     assert_int_equal(pg_run(c, "SELECT 1", &e), OK);
     pg_free(c);
     /* Another connection knows it from the first one. */
-    c = pg_new(
-        &(struct pg_options){.url = url, .name = "test", .call_ms = CALL_MS, .breaker = &breaker});
+    c = pg_new(&options);
     pg_begin(c);
     assert_int_equal(pg_run(c, "SELECT 1", &e), OK);
     pg_free(c);
