@@ -79,7 +79,7 @@ localtime gmtime ctime asctime | - | result in a shared buffer: the _r forms
 usleep nanosleep sleep | src/base/ | nobody waits by sleeping: timers of net, conditions of base
 malloc calloc realloc reallocarray free strdup strndup aligned_alloc posix_memalign | src/base/ | allocation goes through base/mem and base/arena
 lua_* luaL_* | src/script/ | one folder knows Lua: script/sandbox.h
-PQ* | src/backend/postgres/pg.c | one file knows libpq
+PQ* | src/backend/postgres/pg.c src/backend/postgres/pg_connect.c | one connection knows libpq: backend/postgres/pg.h
 sqlite3* | src/backend/local/ src/tool/from_deno.c | nothing above the store (src/backend/store.h) knows SQLite; files of Deno are of SQLite too
 curl_* | src/tool/web.c | one place of the tool speaks HTTP to others; the server never does
 pthread_* | src/base/ src/backend/ src/net/ src/command/script/ src/server/ src/embedded/ src/tool/ | threads are made where messages move between them
@@ -96,7 +96,7 @@ setsockopt getsockopt getsockname getpeername getaddrinfo shutdown | src/net/ sr
 
 # headers | where they are allowed | why not elsewhere
 HEADERS='
-libpq-fe.h postgresql/libpq-fe.h | src/backend/postgres/pg.c | one file knows libpq
+libpq-fe.h postgresql/libpq-fe.h | src/backend/postgres/pg_int.h | one connection knows libpq: backend/postgres/pg.h
 sqlite3.h | src/backend/local/ src/tool/from_deno.c | nothing above the store (src/backend/store.h) knows SQLite; files of Deno are of SQLite too
 lua5.1/* | src/script/ | one folder knows Lua
 curl/curl.h | src/tool/web.c | one place of the tool speaks HTTP to others; the server never does

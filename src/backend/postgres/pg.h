@@ -75,14 +75,14 @@ void pg_put_slices(struct pg *c, const struct slice *v, size_t count); /* bytea[
  * constant, known by its address. ERR_IO with what the server said; ERR_NOMEM; ERR_DISK_FULL. The
  * result is good until the next call of the connection. */
 ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
-/* As pg_run, for a write that counts only when standbys have it: if the connection is to prove that,
- * it is PG_UNKNOWN until it is proved. Waits for a configuration that was just loaded. */
+/* As pg_run, for a write that counts only when standbys have it: if the connection is to prove
+ * that, it is PG_UNKNOWN until it is proved. Waits for a configuration that was just loaded. */
 ERR_MUST_USE enum err pg_run_safe(struct pg *c, const char *sql, struct error *e);
-/* pg_run_safe in two halves: statements that are sent are done in their order, each a transaction of its
- * own, and the server begins each at once when it has done the one before (libpq's pipeline mode).
- * Only what the first had prepared is sent while it is pending, and nothing else is run before all
- * answers were taken. When the connection was lost, the outcome of all that were pending is
- * unknown, and pg_pending is 0. */
+/* pg_run_safe in two halves: statements that are sent are done in their order, each a transaction
+ * of its own, and the server begins each at once when it has done the one before (libpq's pipeline
+ * mode). Only what the first had prepared is sent while it is pending, and nothing else is run
+ * before all answers were taken. When the connection was lost, the outcome of all that were pending
+ * is unknown, and pg_pending is 0. */
 ERR_MUST_USE enum err pg_send(struct pg *c, const char *sql, struct error *e);
 /* The answer to the first that was sent: as pg_run. ERR_WAIT: not yet, and `fd` is readable; -1 =
  * none. */

@@ -26,7 +26,7 @@
     "AND " HAS_BEFORE("$3", "$6") " FOR KEY SHARE "                                                \
                                   "ON CONFLICT DO NOTHING"
 static const char append_sql[] = APPEND_SQL("");
-/* Where no standby is waited for, nothing is written. Whether one was is proved after the commit. */
+/* Where no standby is waited for, nothing is written. Whether one was is proved afterwards. */
 static const char append_quorum_sql[] = APPEND_SQL(
     "AND current_setting('synchronous_standby_names') <> '' ");
 static const char look_sql[] = "SELECT l.epoch, g.epoch, g.checksum, CASE WHEN " HAS_BEFORE(

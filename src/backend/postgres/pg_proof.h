@@ -7,12 +7,12 @@
  *
  * A commit is safe if it waited for a standby. The server tells only what synchronous_standby_names
  * is now, and when its configuration was loaded. When the setting is emptied, commits that wait are
- * let go without a word (SyncRepUpdateSyncStandbysDefined in PostgreSQL's syncrep.c). So it is asked
- * after each commit, in the same packet: the configuration must be the one that was there before
- * the statement. The server's processes are told of a new one before those that wait are let go
- * (process_pm_reload_request in postmaster.c), and take it before their next statement. A new
- * configuration counts only after PG_PROOF_SETTLE_US: until then commits may not wait although the
- * setting says so.
+ * let go without a word (SyncRepUpdateSyncStandbysDefined in PostgreSQL's syncrep.c). So it is
+ * asked after each commit, in the same packet: the configuration must be the one that was there
+ * before the statement. The server's processes are told of a new one before those that wait are
+ * let go (process_pm_reload_request in postmaster.c), and take it before their next statement. A
+ * new configuration counts only after PG_PROOF_SETTLE_US: until then commits may not wait although
+ * the setting says so.
  */
 #ifndef BACKEND_POSTGRES_PG_PROOF_H
 #define BACKEND_POSTGRES_PG_PROOF_H
@@ -25,7 +25,7 @@
 
 /* One column of text, the name. On a server that stands by it is "". */
 extern const char pg_proof_server_sql[];
-/* Three numbers: does it wait (1, 0); when was the configuration loaded, and how long ago, in us. */
+/* Three numbers: does it wait (1, 0); when was the configuration loaded; how long ago, in us. */
 extern const char pg_proof_waits_sql[];
 
 struct pg_waits {

@@ -89,8 +89,8 @@ static inline struct pg_reader *pg_reader_of(struct store_reader *r)
 int64_t pg_entry_checksum(struct slice key, uint64_t version, int64_t expiry_ms,
                           struct slice value);
 
-/* applied, step, counts and has_garbage as they are stored: after a write without an answer. ERR_IO:
- * PostgreSQL has not what was there before it, too. */
+/* applied, step, counts and has_garbage as they are stored, also after a write without an answer.
+ * ERR_IO: or PostgreSQL does not have what was there before it. */
 ERR_MUST_USE enum err pg_store_load(struct pg_store *s, struct error *e);
 /* A write was not done: term_lost, with ERR_IO. */
 ERR_MUST_USE enum err pg_fenced_off(struct pg_store *s, const char *missing, struct error *e);

@@ -20,7 +20,7 @@ static enum err lead(struct pg_rig *p, struct error *e)
                              .address = "",
                              .lease_ms = lease_ms,
                              .call_ms = 10000,
-                             .durability = p->durability};
+                             .durability = p->is_quorum ? TERM_QUORUM : TERM_PROVIDER};
     enum err r = term_open(&o, &p->term, e);
     for (int i = 0; r == OK && i < TRIES; i++) {
         r = term_try(p->term, e);
@@ -58,5 +58,5 @@ struct pg_rig pg_rig_fresh(void)
 {
     static int64_t id;
     if (!pg_server_can()) skip();
-    return (struct pg_rig){.server = &pg_shared, .id = ++id, .durability = TERM_PROVIDER};
+    return (struct pg_rig){.server = &pg_shared, .id = ++id};
 }

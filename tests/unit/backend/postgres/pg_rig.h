@@ -12,9 +12,9 @@ struct pg_rig {
     size_t batch_bytes, slice_bytes;
     int64_t retention_ms;
     uint64_t retention_bytes;
-    int64_t lease_ms;                /* 0 = 60 */
-    enum term_durability durability; /* of pg_rig_fresh: TERM_PROVIDER */
-    struct term *term;               /* of the open journal */
+    int64_t lease_ms;  /* 0 = 60 */
+    bool is_quorum;    /* commits need a standby */
+    struct term *term; /* of the open journal */
 };
 
 /* On pg_shared, of an engine that no other test of the program has. Without PostgreSQL the test is

@@ -230,7 +230,7 @@ static void nothing_is_acknowledged_without_a_standby(void **state)
     struct pg_rig p = pg_rig_fresh();
     struct rig r;
     (void)state;
-    p.durability = TERM_QUORUM;
+    p.is_quorum = true;
     p.lease_ms = 5000;
     pg_server_start_standby(&pg_shared);
     pg_server_set_standbys(&pg_shared, "*");
