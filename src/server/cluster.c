@@ -168,6 +168,9 @@ static void take_others(struct cluster *k)
     n->epoch = k->epoch;
     snprintf(n->leader, sizeof n->leader, "%s", k->leader.is_known ? k->leader.address : "");
     n->quorum = k->server->term != NULL ? term_quorum(k->server->term) : 0;
+    if (k->server->term != NULL) {
+        snprintf(n->lost, sizeof n->lost, "%s", term_noticed(k->server->term));
+    }
     if (k->nodes == NULL) return;
     const struct node_seen *all = nodes_others(k->nodes, &count);
     for (n->other_count = 0; n->other_count < count && n->other_count < NODE_OTHERS_MAX;) {

@@ -8,7 +8,7 @@
 #   nodes_way <n> <p>         the way between node <n> and PostgreSQL <p>
 #   nodes_upstream <p>        the way from standby <p> to its primary
 #   nodes_link <n>            the way of the other nodes to node <n>
-#   nodes_fail_over           pgc_fail_over, and the ways of the standbys lead to the new primary
+#   nodes_fail_over [p]       pgc_fail_over, and the ways of the standbys lead to the new primary
 #   nodes_rejoin <p>          pgc_rejoin likewise
 #   nodes_write               until some node acknowledges a write, a minute at most
 #   nodes_ms                  the time
@@ -119,7 +119,7 @@ nodes_signal() {
 }
 
 nodes_fail_over() {
-    pgc_fail_over || return
+    pgc_fail_over "$@" || return
     nodes_proxy "to $(nodes_upstream 1) ${pgc_ports[pgc_lead]}" &&
         nodes_proxy "to $(nodes_upstream 2) ${pgc_ports[pgc_lead]}" &&
         nodes_proxy "to $(nodes_upstream 3) ${pgc_ports[pgc_lead]}"

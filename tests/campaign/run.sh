@@ -16,7 +16,7 @@ export LC_ALL=C
 . tests/campaign/nodes.sh
 
 # What each fault is; one call is one fault, which is over when it returns. $leader is the leading node.
-faults=(none kill stop pause postgres cut cut-others cut-nodes no-standby lost-host slow clock)
+faults=(none kill stop pause postgres cut cut-others cut-nodes no-standby no-list emptied lost-host slow clock)
 lease=${CAMPAIGN_LEASE:-1000}
 every=${CAMPAIGN_EVERY:-4}
 
@@ -113,6 +113,41 @@ fault_no-standby() {
     for p in 1 2 3; do nodes_proxy "drop $(nodes_upstream "$p")" || return; done
     nap "$(some_ms 300 $((lease * 3)))"
     for p in 1 2 3; do nodes_proxy "pass $(nodes_upstream "$p")" || return; done
+}
+
+# Both standbys have what is committed from now on.
+both_have_all() {
+    pgc_set_names "$pgc_lead" 'ANY 2 (p1, p2, p3)' && nap 500 && goes_on
+}
+
+# Its successor is promoted too, and has nothing of what was written meanwhile: nothing of it may have been acknowledged.
+loses_again() {
+    local first=$1 second=$2 p
+    nap "$(some_ms 300 $((lease * 2)))"
+    nodes_fail_over "$second" || return
+    for p in 1 2 3; do nodes_proxy "pass $(nodes_upstream "$p")" || return; done
+    pgc_rejoin "$first" && pgc_rejoin "$((6 - first - second))" && pgc_wait_standbys 2
+}
+
+# A standby is promoted that has no synchronous_standby_names: whatever is written there is on one server.
+fault_no-list() {
+    local old=$pgc_lead next=$((pgc_lead % 3 + 1)) last p
+    last=$((6 - old - next))
+    both_have_all && pgc_set_names "$next" '' || return
+    nodes_fail_over "$next" || return
+    for p in 1 2 3; do nodes_proxy "drop $(nodes_upstream "$p")" || return; done
+    loses_again "$next" "$last"
+}
+
+# The setting is emptied under load, by who fails PostgreSQL over, when the standbys are gone: commits that wait are let
+# go.
+fault_emptied() {
+    local old=$pgc_lead next=$((pgc_lead % 3 + 1)) p
+    both_have_all || return
+    for p in 1 2 3; do nodes_proxy "drop $(nodes_upstream "$p")" || return; done
+    nap 100
+    pgc_set_names "$old" '' || return
+    loses_again "$old" "$next"
 }
 
 # The primary's machine is gone: its connections are not ended, they are silent, and stay so for a while.

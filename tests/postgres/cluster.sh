@@ -5,8 +5,9 @@
 #   pgc_start                  makes and starts all three; false, with a text, when that failed. $pgc_dir, $pgc_url
 #   pgc_primary                the number of the one that takes writes: $pgc_lead
 #   pgc_sql <n> <statement>    its result, bare
-#   pgc_fail_over              kill -9 of the primary and all its processes; of the others the one that has received
-#                              most is promoted, the third one follows it. The old primary stays shut out.
+#   pgc_fail_over [n]          kill -9 of the primary and all its processes; of the others the one that has received
+#                              most is promoted, or <n>, the third one follows it. The old primary stays shut out.
+#   pgc_set_names <n> <names>  synchronous_standby_names of <n>, loaded; "-": as in the beginning
 #   pgc_rejoin <n>             what <n> had is thrown away: it comes back as a standby, with a copy of the primary
 #   pgc_wait_standbys <count>  waits, 60 s at most, until so many standbys stream
 #   pgc_kill <n>               kill -9
@@ -46,7 +47,7 @@ pgc_launch() {
     local n=$1
     # exec: the process id is PostgreSQL's own, not that of a shell.
     (cd "$pgc_dir" && exec "${pg_user[@]}" "$pg_bin/postgres" -D "$pgc_dir/p$n" -p "${pgc_ports[n]}" -k '' \
-        -c listen_addresses=127.0.0.1 -c cluster_name="p$n" -c synchronous_standby_names="$pgc_names" \
+        -c listen_addresses=127.0.0.1 -c cluster_name="p$n" \
         -c synchronous_commit=on -c shared_buffers=32MB -c max_connections=120 -c max_wal_senders=8 \
         -c wal_keep_size=512MB -c wal_retrieve_retry_interval=200ms -c wal_receiver_timeout=5s \
         -c wal_sender_timeout=5s) >>"$pgc_dir/p$n.log" 2>&1 &
@@ -96,6 +97,8 @@ pgc_start() {
     [ -n "$pgc_dir" ] || pgc_prepare || return
     pgc_run "$pg_bin/initdb" -D "$pgc_dir/p1" -A trust -U tupled --no-sync --locale=C -E UTF8 \
         >"$pgc_dir/p1.log" 2>&1 || { cat "$pgc_dir/p1.log"; return 1; }
+    # Copies have it from there; ALTER SYSTEM may set another one.
+    pgc_run tee -a "$pgc_dir/p1/postgresql.conf" >/dev/null <<<"synchronous_standby_names = '$pgc_names'"
     pgc_lead=1
     pgc_launch 1
     pgc_ready 1 || return
@@ -141,10 +144,17 @@ pgc_most_advanced() {
     done | grep -E '^[0-9]+ ' | sort -n | tail -n 1 | cut -d' ' -f2
 }
 
+# pgc_set_names <n> <names>: there, at once; "-": those that all begin with.
+pgc_set_names() {
+    local set="SET synchronous_standby_names = '$2'"
+    [ "$2" != - ] || set='RESET synchronous_standby_names'
+    [ -z "$(pgc_sql "$1" "ALTER SYSTEM $set")" ] && [ "$(pgc_sql "$1" 'SELECT pg_reload_conf()')" = t ]
+}
+
 pgc_fail_over() {
-    local old=$pgc_lead next n
+    local old=$pgc_lead next=${1:-} n
     pgc_kill "$old"
-    next=$(pgc_most_advanced)
+    [ -n "$next" ] || next=$(pgc_most_advanced)
     [ -n "$next" ] || { echo "no standby can be promoted"; return 1; }
     [ "$(pgc_sql "$next" 'SELECT pg_promote(true, 30)')" = t ] || { echo "p$next is not promoted"; return 1; }
     pgc_lead=$next

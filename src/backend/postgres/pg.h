@@ -78,6 +78,11 @@ ERR_MUST_USE enum err pg_run(struct pg *c, const char *sql, struct error *e);
 /* As pg_run, for a write that counts only when standbys have it: if the connection is to prove
  * that, it is PG_UNKNOWN until it is proved. Waits for a configuration that was just loaded. */
 ERR_MUST_USE enum err pg_run_safe(struct pg *c, const char *sql, struct error *e);
+/* May what this connection has read be relied on? Asked before and after it. OK, and *is_new is
+ * false: all commits have waited for standbys since the last time; one that is seen is safe when a
+ * later one of that time is seen. *is_new: nothing is known of those before. ERR_WAIT, ERR_IO: not
+ * now. The connection is one that proves. */
+ERR_MUST_USE enum err pg_trust(struct pg *c, bool *is_new, struct error *e);
 /* pg_run_safe in two halves: statements that are sent are done in their order, each a transaction
  * of its own, and the server begins each at once when it has done the one before (libpq's pipeline
  * mode). Only what the first had prepared is sent while it is pending, and nothing else is run

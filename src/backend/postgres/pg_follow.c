@@ -50,11 +50,15 @@ static const char beat_sql[] = "SELECT beat FROM tupled_leader WHERE id = $1";
 /* May what the log has be taken? */
 static enum err make_sure(struct pg_follow *f, struct error *e)
 {
+    bool is_new = false;
     if (!f->options.is_quorum) return OK;
+    enum err r = pg_trust(f->pg, &is_new, e);
+    if (r != OK || is_new) f->connection = 0;
+    if (r != OK) return r;
     if (f->is_sure && pg_connections(f->pg) == f->connection) return OK;
     pg_begin(f->pg);
     pg_put_i64(f->pg, term_id(f->options.term));
-    enum err r = pg_run_again(f->pg, beat_sql, e);
+    r = pg_run_again(f->pg, beat_sql, e);
     if (r != OK) return r;
     if (pg_rows(f->pg) != 1) return error_set(e, ERR_CORRUPT, "tupled_leader has no row");
     int64_t beat = pg_i64(f->pg, 0, 0);
@@ -111,6 +115,19 @@ static enum err read_log(struct pg_follow *f, struct error *e)
     return r;
 }
 
+/* Read by another connection in the middle, or while PostgreSQL did not wait for standbys: it is
+ * read again when that is sure. */
+static enum err is_sure_still(struct pg_follow *f, struct error *e)
+{
+    bool is_new = false;
+    if (!f->options.is_quorum) return OK;
+    if (pg_connections(f->pg) != f->connection) return error_set(e, ERR_WAIT, "connected again");
+    enum err r = pg_trust(f->pg, &is_new, e);
+    if (r == OK && !is_new) return OK;
+    f->connection = 0;
+    return r != OK ? r : error_set(e, ERR_WAIT, "PostgreSQL was configured anew");
+}
+
 static void look(struct job *job)
 {
     struct pg_follow *f = (struct pg_follow *)((char *)job - offsetof(struct pg_follow, job));
@@ -120,10 +137,8 @@ static void look(struct job *job)
     f->begun_us = clock_mono_us();
     f->result = make_sure(f, &f->error);
     if (f->result == OK) f->result = read_log(f, &f->error);
-    /* Read by another connection in the middle: it is read again when that is sure. */
-    bool is_same = !f->options.is_quorum || pg_connections(f->pg) == f->connection;
-    if (f->result == OK && is_same) return;
-    if (f->result == OK) f->result = error_set(&f->error, ERR_WAIT, "connected again");
+    if (f->result == OK) f->result = is_sure_still(f, &f->error);
+    if (f->result == OK) return;
     f->after = after;
     buf_clear(&f->transactions, LOOK_BYTES);
 }

@@ -61,12 +61,11 @@ static struct pg *connect_to(struct term *t, const char *name, const struct pg_o
 
 struct pg *term_connect(struct term *t, const char *name, enum term_use use)
 {
-    return connect_to(
-        t, name,
-        &(struct pg_options){.is_read_only = use == TERM_READ,
-                             .is_proved = use == TERM_WRITE && t->options.durability == TERM_QUORUM,
-                             .prove = term_prove,
-                             .arg = t});
+    return connect_to(t, name,
+                      &(struct pg_options){.is_read_only = use == TERM_READ,
+                                           .is_proved = term_is_quorum(t),
+                                           .prove = term_prove,
+                                           .arg = t});
 }
 
 struct pg *term_connect_anywhere(struct term *t, const char *name)
@@ -257,6 +256,7 @@ static enum err take(struct term *t, struct error *e)
                     (unsigned long long)TERM_JUMP);
     }
     t->versions = versions;
+    if (t->is_less) snprintf(t->noticed, sizeof t->noticed, "%s", less);
     lead(t, pg_i64(t->pg, 0, 0), beat, sent_us);
     return OK;
 }

@@ -254,8 +254,10 @@ static void nodes_tell(const struct request *rq, const struct nodes_known *nodes
     buf_printf(out, "master_replid:%s\r\nmaster_repl_offset:%llu\r\n", rq->env->about.run_id,
                u(offset));
     if (nodes == NULL) return;
-    buf_printf(out, "node_name:%s\r\nnode_address:%s\r\nleader_epoch:%llu\r\nquorum:%u\r\n",
-               nodes->name, nodes->address, u(nodes->epoch), nodes->quorum);
+    buf_printf(out,
+               "node_name:%s\r\nnode_address:%s\r\nleader_epoch:%llu\r\nquorum:%u\r\n"
+               "postgresql_lost:%s\r\n",
+               nodes->name, nodes->address, u(nodes->epoch), nodes->quorum, nodes->lost);
 }
 
 /* Of a node that stands by, to those who said READONLY. */
