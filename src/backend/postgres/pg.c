@@ -9,6 +9,7 @@
 
 #define NAME_BYTES 24 /* of a statement */
 #define RETRY_MS 50
+#define SLOWLY_MS 600000
 
 /* ---- running ---- */
 
@@ -287,6 +288,13 @@ enum err pg_run_patiently(struct pg *c, const char *sql, struct error *e)
 enum err pg_script(struct pg *c, const char *sql, struct error *e)
 {
     enum err r = pg_ensure(c, e);
+    return r == OK ? pg_simple(c, sql, e) : r;
+}
+
+enum err pg_script_slowly(struct pg *c, const char *sql, struct error *e)
+{
+    enum err r = pg_ensure(c, e);
+    c->deadline_us = clock_mono_us() + SLOWLY_MS * 1000;
     return r == OK ? pg_simple(c, sql, e) : r;
 }
 

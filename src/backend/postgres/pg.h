@@ -103,6 +103,8 @@ ERR_MUST_USE enum err pg_run_patiently(struct pg *c, const char *sql, struct err
 /* Several statements without parameters or results, each a transaction of its own if the text says
  * so. */
 ERR_MUST_USE enum err pg_script(struct pg *c, const char *sql, struct error *e);
+/* Likewise one statement, which may take ten minutes. */
+ERR_MUST_USE enum err pg_script_slowly(struct pg *c, const char *sql, struct error *e);
 /* Waits, but not when the breaker opens: false then. */
 bool pg_pause(struct pg *c, int64_t ms);
 /* How many times it has connected: another number, another connection. */

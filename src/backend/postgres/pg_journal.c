@@ -14,7 +14,6 @@
 #define VERSIONS_BLOCK (1ULL << 24)
 #define RETRY_US 1000000
 #define LET_GO_US 1000000
-#define LET_GO_BATCHES 1000   /* in a statement; fewer when it is only because there are too many */
 #define LEASE_LOG_US 10000000 /* between two lines that say the same */
 
 /* ---- filling and sealing ---- */
@@ -181,6 +180,7 @@ static bool pgj_poll(struct journal *journal)
     bool has_appended = worker_poll(j->appender);
     worker_poll(j->leaser);
     worker_poll(j->background);
+    worker_poll(j->sweeper);
     return has_appended;
 }
 
@@ -279,54 +279,20 @@ static enum err pgj_versions_reserve(struct journal *journal, uint64_t next, str
     return error_set(e, ERR_IO, "no version can be reserved (%s)", j->versions.error.text);
 }
 
-/* ---- letting go ---- */
-
-/* The oldest batches, as far as they may go. */
-static const char let_go_sql[] =
-    "DELETE FROM tupled_log USING (SELECT id FROM tupled_leader WHERE id = $1 AND epoch = $2 "
-    "FOR KEY SHARE) f WHERE tupled_log.id = f.id AND last_version <= $3 AND (time_ms < $4 OR $5 "
-    "> 0) AND batch < (SELECT min(batch) + $6 FROM tupled_log WHERE id = $1)";
-static const char left_sql[] =
-    "SELECT (SELECT version_before FROM tupled_log WHERE id = $1 ORDER BY last_version, part "
-    "LIMIT 1), (SELECT coalesce(sum(length(body)), 0)::int8 FROM tupled_log WHERE id = $1)";
-
-static void let_go_run(struct job *job)
-{
-    struct small_job *k = (struct small_job *)job;
-    struct pg_journal *j = k->journal;
-    struct pg *c = j->background_pg;
-    bool is_much = j->bytes > j->options.retention_bytes;
-    pg_begin(c);
-    pg_put_i64(c, term_id(j->term));
-    pg_put_i64(c, (int64_t)term_epoch(j->term));
-    pg_put_i64(c, (int64_t)k->number);
-    pg_put_i64(c, j->released_ms - j->options.retention_ms);
-    pg_put_i64(c, is_much);
-    pg_put_i64(c, is_much ? LET_GO_BATCHES / 10 : LET_GO_BATCHES);
-    k->result = pg_run_again(c, let_go_sql, &k->error);
-    if (k->result != OK || pg_changed(c) == 0) {
-        k->number = 0;
-        return;
-    }
-    pg_begin(c);
-    pg_put_i64(c, term_id(j->term));
-    k->result = pg_run(c, left_sql, &k->error);
-}
+/* ---- letting go (pg_let_go.c) ---- */
 
 static void let_go_done(struct job *job)
 {
-    struct small_job *k = (struct small_job *)job;
+    struct let_go_job *k = (struct let_go_job *)job;
     struct pg_journal *j = k->journal;
-    struct pg *c = j->background_pg;
     j->is_letting_go = false;
     if (k->result != OK) {
         log_warning("the log is not shortened: %s", k->error.text);
         return;
     }
-    if (k->number == 0) return;
-    bool is_empty = pg_is_null(c, 0, 0);
-    j->oldest = is_empty ? k->number : (uint64_t)pg_i64(c, 0, 0);
-    j->bytes = (uint64_t)pg_i64(c, 0, 1);
+    if (k->gone_bytes == 0 && k->oldest == 0) return;
+    j->oldest = k->oldest;
+    j->bytes = j->bytes > k->gone_bytes ? j->bytes - k->gone_bytes : 0;
     j->let_go_us = 0; /* there may be more */
 }
 
@@ -344,8 +310,12 @@ static void let_go(struct pg_journal *j, int64_t now_us)
     if (j->applied == 0 || j->is_letting_go || is_soon || j->base.is_failed) return;
     j->let_go_us = now_us;
     j->is_letting_go = true;
-    j->letting_go.number = until < j->applied ? until : j->applied;
-    worker_post(j->background, &j->letting_go.job);
+    j->letting_go.until = until < j->applied ? until : j->applied;
+    j->letting_go.before_ms = j->released_ms - j->options.retention_ms;
+    j->letting_go.more_bytes = j->bytes > j->options.retention_bytes
+                                   ? j->bytes - j->options.retention_bytes
+                                   : 0;
+    worker_post(j->sweeper, &j->letting_go.job);
 }
 
 /* ---- the rest ---- */
@@ -405,7 +375,8 @@ static enum err pgj_start(struct journal *journal, struct journal_replay *r, str
     j->appender = make_worker(j, "append");
     j->leaser = make_worker(j, "lease");
     j->background = make_worker(j, "log");
-    if (j->appender == NULL || j->leaser == NULL || j->background == NULL) {
+    j->sweeper = make_worker(j, "sweep");
+    if (j->appender == NULL || j->leaser == NULL || j->background == NULL || j->sweeper == NULL) {
         return error_set(e, ERR_IO, "the system gives no more threads");
     }
     j->ahead_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -441,9 +412,11 @@ static void journal_free(struct pg_journal *j)
     worker_free(j->appender);
     worker_free(j->leaser);
     worker_free(j->background);
+    worker_free(j->sweeper);
     pg_history_free(j);
     pg_free(j->append_pg);
     pg_free(j->background_pg);
+    pg_free(j->sweep_pg);
     term_free(j->term);
     batches_free((struct pg_batch *)j->base.filling);
     batches_free(j->sealed);
@@ -460,6 +433,7 @@ static enum err pgj_hand_over(struct journal *journal, uint64_t version_next, st
     pgj_settle(journal);
     worker_drain(j->leaser);
     worker_drain(j->background);
+    pg_let_go_end(j);
     if (j->base.is_failed)
         return error_set(e, ERR_IO, "the lead was lost before it could be handed over");
     enum err r = reserve_versions(j, version_next, e);
@@ -504,6 +478,7 @@ struct journal *pg_journal_new(const struct pg_journal_options *options)
     j->term = options->term;
     j->append_pg = term_connect(j->term, "append", TERM_WRITE);
     j->background_pg = term_connect(j->term, "log", TERM_WRITE);
+    j->sweep_pg = term_connect(j->term, "sweep", TERM_WRITE);
     j->sealed_end = &j->sealed;
     for (unsigned i = 0; i < 2; i++) {
         j->appends[i] = (struct append_job){.job = {.run = pg_append_run, .done = append_done},
@@ -513,8 +488,8 @@ struct journal *pg_journal_new(const struct pg_journal_options *options)
     j->lease = (struct small_job){.job = {.run = lease_run, .done = lease_done}, .journal = j};
     j->versions = (struct small_job){.job = {.run = versions_run, .done = versions_done},
                                      .journal = j};
-    j->letting_go = (struct small_job){.job = {.run = let_go_run, .done = let_go_done},
-                                       .journal = j};
+    j->letting_go = (struct let_go_job){.job = {.run = pg_let_go_run, .done = let_go_done},
+                                        .journal = j};
     j->leased_us = clock_mono_us();
     return &j->base;
 }

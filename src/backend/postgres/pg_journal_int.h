@@ -40,6 +40,22 @@ struct small_job {
     struct error error;
 };
 
+/* pg_let_go.c */
+struct let_go_job {
+    struct job job; /* first */
+    struct pg_journal *journal;
+    uint64_t until;      /* batches up to this version may go, ... */
+    int64_t before_ms;   /* ... those that are older, ... */
+    uint64_t more_bytes; /* ... and so many bytes, however old */
+    uint64_t gone_bytes; /* what went; */
+    uint64_t oldest;     /* the version before the first that is left; 0 = nothing went */
+    uint64_t dead_bytes; /* since the last VACUUM */
+    bool has_no_vacuum;  /* PostgreSQL's like may not have it */
+    int is_ending;       /* atomic */
+    enum err result;
+    struct error error;
+};
+
 /* pg_history.c */
 struct pg_reading;
 
@@ -47,8 +63,9 @@ struct pg_journal {
     struct journal base; /* first */
     struct pg_journal_options options;
     struct term *term;
-    struct worker *appender, *leaser, *background; /* one thread each; NULL before `start` */
-    struct pg *append_pg, *background_pg;
+    struct worker *appender, *leaser, *background,
+        *sweeper; /* one thread each; NULL before `start` */
+    struct pg *append_pg, *background_pg, *sweep_pg;
     struct pg_batch *sealed, **sealed_end, *unused;
     uint64_t sealed_bytes, sealed_transactions; /* of those in `sealed` */
     int64_t next_number;
@@ -61,7 +78,8 @@ struct pg_journal {
     int ahead_fd;             /* an eventfd: there may be one */
     uint64_t told;            /* transactions of the last append that was acknowledged */
     uint64_t sent_ahead;
-    struct small_job lease, versions, letting_go;
+    struct small_job lease, versions;
+    struct let_go_job letting_go;
     bool is_leasing, is_reserving, is_letting_go, is_lost_told;
     int64_t leased_us;     /* monotonic: the last renewal was posted */
     int64_t lease_told_us; /* likewise: it was logged that it failed; 0 = it did not */
@@ -89,6 +107,11 @@ static inline size_t pg_part_bytes(const struct pg_journal *j)
 
 /* pg_append.c */
 void pg_append_run(struct job *job);
+
+/* pg_let_go.c: sweeper's thread */
+void pg_let_go_run(struct job *job);
+/* Nothing that takes long is begun any more. What is under way ends with the term's connections. */
+void pg_let_go_end(struct pg_journal *j);
 
 /* pg_history.c */
 ERR_MUST_USE enum err pg_replay(struct pg_journal *j, struct journal_replay *r, struct error *e);

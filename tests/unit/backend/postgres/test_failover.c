@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -329,6 +330,45 @@ static void the_log_is_let_go_of(void **state)
     rig_fini(&r);
 }
 
+static int64_t log_bytes(const struct pg_rig *p)
+{
+    return pg_shared_run("SELECT sum(length(body))::int8 FROM tupled_log WHERE id = $1", p->id);
+}
+
+/* Neither what is kept, nor what PostgreSQL takes for it on its disk. */
+static void the_log_does_not_outgrow_its_limit(void **state)
+{
+    enum { LIMIT = 2 << 20, WRITTEN = 96 << 20, EACH = 256 << 10 };
+    struct pg_rig p = pg_rig_fresh();
+    struct rig r;
+    char *value = malloc(EACH);
+    (void)state;
+    assert_non_null(value);
+    for (size_t i = 0; i < EACH; i++) value[i] = (char)('a' + (i * 7919 + i / 251) % 26);
+    p.retention_ms = 3600000;
+    p.retention_bytes = LIMIT;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    for (int i = 0; i < WRITTEN / EACH; i++) {
+        (void)rig_set(&r, key_of(0, "k"), slice_of(value, EACH));
+        rig_settle(&r);
+        if (i % 8 == 7) rig_apply(&r);
+    }
+    for (int i = 0; i < 2000 && log_bytes(&p) > LIMIT; i++) rig_step(&r);
+    assert_in_range(log_bytes(&p), LIMIT - 2 * EACH, LIMIT);
+    struct journal_stats s;
+    r.journal->ops->stats(r.journal, &s);
+    assert_int_equal(s.bytes, log_bytes(&p)); /* as it is counted here */
+    int64_t disk = by_hand("SELECT pg_total_relation_size('tupled_log')");
+    if (disk > WRITTEN / 2) fail_msg("%lld bytes of disk", (long long)disk);
+    uint64_t oldest = r.journal->ops->oldest(r.journal);
+    rig_crash(&r);
+    assert_int_equal(r.journal->ops->oldest(r.journal), oldest);
+    rig_close(&r);
+    rig_fini(&r);
+    free(value);
+}
+
 /* A leader died between two parts of a batch. */
 static void a_batch_without_its_end_is_none(void **state)
 {
@@ -440,6 +480,7 @@ int main(void)
         cmocka_unit_test(who_leads_a_log_that_lost_something_stops),
         cmocka_unit_test(versions_after_a_promotion_are_far_above),
         cmocka_unit_test(the_log_is_let_go_of),
+        cmocka_unit_test(the_log_does_not_outgrow_its_limit),
         cmocka_unit_test(a_batch_without_its_end_is_none),
         cmocka_unit_test(a_damaged_batch_is_named),
         cmocka_unit_test(a_lost_batch_is_named),
