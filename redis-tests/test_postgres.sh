@@ -120,6 +120,23 @@ node_gone 2
 same "a node that stands by stops cleanly" 0 "$?"
 same "nothing of it is stored" '"node1"' "$(node 1 KV.GET '["who"]')"
 
+# ---- another cluster in the same PostgreSQL ----
+
+node_start 3 "${lease[@]}" --engine-id 2
+check "another engine has a leader of its own" node_ready 3
+same "... which knows nothing of the first" "" "$(node 3 KV.GET '["who"]')"
+node 3 KV.SET '["who"]' '"node3"' >/dev/null
+node 3 ACL SETUSER only-there on nopass >/dev/null
+same "nor does the first of it" '"node1"' "$(node 1 KV.GET '["who"]')"
+same "... nor of its users" "" "$(node 1 ACL LIST | grep only-there)"
+node 3 FLUSHALL >/dev/null
+same "what is flushed there is here" '"node1"' "$(node 1 KV.GET '["who"]')"
+same "they are no nodes of each other" connected_slaves:0 "$(node 3 INFO replication | tr -d '\r' | grep connected_slaves)"
+node_signal 3 -TERM
+node_gone 3
+"$TUPLED_BIN" --backend postgresql --postgresql-url "$pg_url" --engine-id 0 --dir "$scratch/node3" >"$scratch/refused" 2>&1
+check "no engine has the number 0" grep -q 'engine-id.*1' "$scratch/refused"
+
 # ---- PostgreSQL is gone for a while ----------------------------------------------------------------
 
 pg_kill

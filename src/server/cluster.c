@@ -69,7 +69,7 @@ static struct term_options term_options(struct cluster *k)
     const struct config *c = k->server->config;
     int64_t lease_ms = (int64_t)c->lease_ms;
     return (struct term_options){.url = c->postgresql_url,
-                                 .id = 1,
+                                 .id = (int64_t)c->engine_id,
                                  .name = k->name,
                                  .address = k->address,
                                  .lease_ms = lease_ms,

@@ -100,7 +100,8 @@ struct config {
     char *backup_dir;  /* owned; empty = `backups` in dir */
     char *archive_dir; /* owned; empty = none */
     enum config_backend backend;
-    char *postgresql_url;    /* owned, as the next; libpq's */
+    char *postgresql_url; /* owned, as the next; libpq's */
+    uint64_t engine_id;
     char *node_name;         /* empty = the host's */
     char *node_address;      /* empty = it does not say */
     char *node_http_address; /* likewise */

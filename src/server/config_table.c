@@ -161,6 +161,8 @@ static const struct setting settings[] = {
      "where PostgreSQL is, as libpq takes it: postgresql://user@host/database"},
     {"postgresql-durability", SETTING_WORD, AT(postgresql_durability), "quorum", 0, 0,
      quorum_words, FIXED, "who makes a commit of PostgreSQL safe: standbys, its provider, nobody"},
+    {"engine-id", SETTING_NUMBER, AT(engine_id), "1", 1, NUMBER_MAX, NULL, FIXED,
+     "of the clusters that share one PostgreSQL, this one; its nodes have the same"},
     {"node-name", SETTING_TEXT, AT(node_name), "", 0, 200, NULL, FIXED,
      "what this node is called; empty = the name of the host"},
     {"node-address", SETTING_TEXT, AT(node_address), "", 0, 200, NULL, FIXED,
