@@ -55,7 +55,9 @@ void node_tick(struct node *n)
 
 static enum err no_leader(const struct node *n, struct error *e)
 {
-    if (!n->leader.is_known) return error_set(e, ERR_TRYAGAIN, "no leader");
+    const char *cause = n->known.cause;
+    if (!n->leader.is_known && cause[0] == '\0') return error_set(e, ERR_TRYAGAIN, "no leader");
+    if (!n->leader.is_known) return error_set(e, ERR_TRYAGAIN, "no leader: %s", cause);
     return error_set(e, ERR_TRYAGAIN, "no leader: %s", n->why);
 }
 
@@ -71,7 +73,7 @@ enum err node_await_users(struct node *n, struct node_pass *p, struct waiter *w,
     if (p->begun_us == 0) p->begun_us = now_us;
     if (is_too_long(n, p, now_us)) {
         node_pass_cancel(p);
-        return error_set(e, ERR_TRYAGAIN, "the users are not known yet");
+        return nodes_know_no_users(&n->known, e);
     }
     waiter_add(&n->waiters, w);
     return ERR_WAIT;

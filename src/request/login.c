@@ -3,6 +3,7 @@
 #include "request/block.h"
 #include "request/client_info.h"
 #include "request/feature.h"
+#include "request/nodes.h"
 #include "request/numbers.h"
 
 /* ---- who it is ---- */
@@ -53,7 +54,7 @@ void login_log(struct request *rq, struct access_log_entry *entry)
 
 static enum err nobody_known(struct request *rq)
 {
-    return error_set(&rq->error, ERR_TRYAGAIN, USERS_NOT_KNOWN);
+    return nodes_know_no_users(rq->env->nodes, &rq->error);
 }
 
 enum err login_demand(struct request *rq, const char *text)

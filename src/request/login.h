@@ -9,9 +9,6 @@
 #include "access/users.h"
 #include "request/command.h"
 
-/* Why nobody is let in while env->users_are_awaited: a node whose PostgreSQL is away. */
-#define USERS_NOT_KNOWN "the users are not known yet: PostgreSQL has not said them"
-
 /* Makes and frees env->users and env->access_log; `default` may do everything. */
 void logins_init(struct env *env);
 void logins_fini(struct env *env);

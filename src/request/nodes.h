@@ -4,6 +4,8 @@
 #ifndef REQUEST_NODES_H
 #define REQUEST_NODES_H
 
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,11 +29,19 @@ struct nodes_known {
     char address[NODE_TEXT_BYTES]; /* host:port */
     char leader[NODE_TEXT_BYTES];  /* host:port of who leads; "" = not known */
     uint64_t epoch;                /* of who leads */
+    char cause[NODES_LOST_BYTES];  /* why this one does not know who leads; "" = it does */
     char lost[NODES_LOST_BYTES]; /* what PostgreSQL last lost, as a node noticed it; "" = nothing */
     unsigned quorum; /* standbys of PostgreSQL that have each commit; 0 = not known here */
     struct node_other others[NODE_OTHERS_MAX];
     size_t other_count;
 };
+
+/* TRYAGAIN, with the cause: nobody is let in while env->users_are_awaited. */
+static inline enum err nodes_know_no_users(const struct nodes_known *n, struct error *e)
+{
+    const char *cause = n->cause[0] != '\0' ? n->cause : "PostgreSQL has not said them";
+    return error_set(e, ERR_TRYAGAIN, "the users are not known yet: %s", cause);
+}
 
 /* Other nodes that are up; of NULL none. */
 static inline size_t nodes_up(const struct nodes_known *n)

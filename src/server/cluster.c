@@ -222,6 +222,8 @@ static void take(struct cluster *k)
         fail(s, &k->error);
         return;
     }
+    snprintf(s->node.known.cause, sizeof s->node.known.cause, "%s",
+             k->result == ERR_IO ? k->error.text : "");
     node_set_leader(&s->node, &k->leader);
     follower_take(&k->follower);
 }

@@ -369,7 +369,7 @@ static bool session_next(struct session *x)
     case RESP_BROKEN:
         /* Who cannot be known yet has made no mistake. */
         if (x->reader.is_over_limit && x->shared->env->users_are_awaited) {
-            (void)error_set(&e, ERR_TRYAGAIN, USERS_NOT_KNOWN);
+            (void)nodes_know_no_users(x->shared->env->nodes, &e);
         }
         protocol_error(x, &e);
         return false;
