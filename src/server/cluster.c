@@ -172,6 +172,9 @@ static void take_others(struct cluster *k)
         snprintf(n->lost, sizeof n->lost, "%s", term_noticed(k->server->term));
     }
     if (k->nodes == NULL) return;
+    bool is_news = strcmp(n->twin, nodes_twin(k->nodes)) != 0;
+    snprintf(n->twin, sizeof n->twin, "%s", nodes_twin(k->nodes));
+    if (is_news && n->twin[0] != '\0') log_warning("%s", n->twin);
     const struct node_seen *all = nodes_others(k->nodes, &count);
     for (n->other_count = 0; n->other_count < count && n->other_count < NODE_OTHERS_MAX;) {
         const struct node_seen *seen = &all[n->other_count];

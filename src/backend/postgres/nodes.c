@@ -13,14 +13,19 @@ struct nodes {
     struct pg *pg;
     uint16_t sentinel_port;
     const char *http;
+    bool has_met; /* the row of this node's name and address is of this process */
+    char twin[2 * NODES_TEXT_BYTES + 128];
     struct node_seen others[NODES_MAX];
     size_t count;
 };
 
+/* The process that wrote it before. */
 static const char meet_sql[] =
-    "INSERT INTO tupled_node (id, name, address, sentinel_port, http, beat) "
-    "VALUES ($1, $2, $3, $4, $5, 1) ON CONFLICT (id, name, address) "
-    "DO UPDATE SET sentinel_port = $4, http = $5, beat = tupled_node.beat + 1";
+    "WITH old AS (SELECT process FROM tupled_node WHERE id = $1 AND name = $2 AND address = $3) "
+    "INSERT INTO tupled_node (id, name, address, sentinel_port, http, process, beat) "
+    "VALUES ($1, $2, $3, $4, $5, $6, 1) ON CONFLICT (id, name, address) "
+    "DO UPDATE SET sentinel_port = $4, http = $5, process = $6, beat = tupled_node.beat + 1 "
+    "RETURNING coalesce((SELECT process FROM old), '')";
 static const char others_sql[] =
     "SELECT name, address, beat, sentinel_port, http FROM tupled_node "
     "WHERE id = $1 AND NOT (name = $2 AND address = $3) ORDER BY name, address LIMIT 64";
@@ -85,6 +90,7 @@ static void take(struct nodes *n)
         const struct node_seen *old = find(n->others, n->count, x);
         bool has_moved = old == NULL || old->beat != x->beat;
         x->seen_us = has_moved ? now_us : old->seen_us;
+        x->has_moved = old != NULL && (old->has_moved || has_moved);
         x->is_up = now_us - x->seen_us < up_us;
     }
     memcpy(n->others, now, count * sizeof now[0]);
@@ -105,6 +111,36 @@ static enum err forget(struct nodes *n, struct error *e)
     return OK;
 }
 
+static void set_twin(struct nodes *n, const char *what, const char *name, const char *address)
+{
+    snprintf(n->twin, sizeof n->twin,
+             "another node has the same %s: %s at %s; each needs a node-name and a node-address of "
+             "its own",
+             what, name, address);
+}
+
+/* A row of its own that another process has written since, or the row of another node that is up.
+ * A row that does not move is of this node, from before. */
+static void find_twin(struct nodes *n, bool is_same)
+{
+    const char *name = term_name(n->term);
+    const char *address = term_address(n->term);
+    n->twin[0] = '\0';
+    if (is_same) set_twin(n, "name and address", name, address);
+    for (size_t i = 0; i < n->count && n->twin[0] == '\0'; i++) {
+        const struct node_seen *x = &n->others[i];
+        if (!x->is_up || !x->has_moved) continue;
+        bool has_address = address[0] != '\0' && strcmp(x->address, address) == 0;
+        if (has_address) set_twin(n, "address", x->name, x->address);
+        if (!has_address && strcmp(x->name, name) == 0) set_twin(n, "name", x->name, x->address);
+    }
+}
+
+const char *nodes_twin(const struct nodes *n)
+{
+    return n->twin;
+}
+
 enum err nodes_meet(struct nodes *n, struct error *e)
 {
     const char *name = term_name(n->term);
@@ -112,12 +148,16 @@ enum err nodes_meet(struct nodes *n, struct error *e)
     put_node(n, name, address);
     pg_put_i64(n->pg, n->sentinel_port);
     pg_put_text(n->pg, n->http);
+    pg_put_text(n->pg, term_process(n->term));
     enum err r = pg_run_again(n->pg, meet_sql, e);
     if (r != OK) return r;
+    bool is_same = n->has_met && !slice_eq(pg_bytes(n->pg, 0, 0), slice_str(term_process(n->term)));
+    n->has_met = true;
     put_node(n, name, address);
     r = pg_run_again(n->pg, others_sql, e);
     if (r != OK) return r;
     take(n);
+    find_twin(n, is_same);
     return forget(n, e);
 }
 

@@ -17,6 +17,7 @@ struct node_seen {
     int64_t beat;
     int64_t seen_us; /* monotonic: when its beat was last seen to change */
     bool is_up;      /* it did so not long ago */
+    bool has_moved;  /* it did so since it was first seen */
 };
 
 struct nodes;
@@ -26,6 +27,9 @@ struct nodes *nodes_new(struct term *t, uint16_t sentinel_port, const char *http
 void nodes_free(struct nodes *n);
 /* Writes that this one is there, and reads what the others wrote. Blocks. ERR_IO. */
 ERR_MUST_USE enum err nodes_meet(struct nodes *n, struct error *e);
+/* Another node that is up has this one's name, or its address: what to do; "" = none has. Borrowed
+ * likewise. */
+const char *nodes_twin(const struct nodes *n);
 /* The others, by name; at most NODES_MAX. Borrowed until the next nodes_meet. */
 const struct node_seen *nodes_others(const struct nodes *n, size_t *count);
 

@@ -55,15 +55,17 @@ static const char nodes[] =
 static const char users[] =
     "CREATE TABLE IF NOT EXISTS tupled_users (id int8 PRIMARY KEY, generation int8 NOT NULL, "
     "text bytea NOT NULL)";
+static const char nodes_process[] =
+    "ALTER TABLE tupled_node ADD COLUMN IF NOT EXISTS process text NOT NULL DEFAULT ''";
 static const char nodes_http[] =
     "ALTER TABLE tupled_node ADD COLUMN IF NOT EXISTS http text NOT NULL DEFAULT ''";
 /* Each may be done again: format 1 had no timeline, no tupled_secret and no tupled_node, format 2
  * no http and no tupled_users, format 3 no step, and nothing that was noticed. A node of an older
  * format that leads goes on: what is new has a value without it. */
-static const char *const steps[] = {leader,       leader_timeline, leader_noticed, journal,
-                                    journal_rows, journal_storage, journal_index,  applied,
-                                    applied_step, entries,         counts,         garbage,
-                                    secret,       nodes,           nodes_http,     users};
+static const char *const steps[] = {
+    leader,        leader_timeline, leader_noticed, journal,       journal_rows, journal_storage,
+    journal_index, applied,         applied_step,   entries,       counts,       garbage,
+    secret,        nodes,           nodes_http,     nodes_process, users};
 
 static const char insert_format[] = "INSERT INTO tupled_schema VALUES (true, $1) "
                                     "ON CONFLICT (one) DO UPDATE SET format = $1 "

@@ -362,6 +362,11 @@ const char *term_address(const struct term *t)
     return t->address;
 }
 
+const char *term_process(const struct term *t)
+{
+    return t->holder;
+}
+
 uint64_t term_holder_epoch(const struct term *t)
 {
     return (uint64_t)t->seen_epoch;

@@ -91,6 +91,8 @@ bool term_is_quorum(const struct term *t); /* TERM_QUORUM */
 /* Of this node. */
 const char *term_name(const struct term *t);
 const char *term_address(const struct term *t);
+/* Its name, and a number that no other process has. */
+const char *term_process(const struct term *t);
 /* Standbys of PostgreSQL that have each commit, as it was last configured there; 0 = this node does
  * not ask. Any thread. */
 unsigned term_quorum(const struct term *t);
