@@ -40,7 +40,6 @@ struct cluster {
     bool is_looking;      /* the job is the thread's */
     int64_t next_us;      /* monotonic: of the next job */
     char *name, *address; /* of this node; owned */
-    int host_turns;       /* pg_options; one that is silent stays known when a term ends */
 
     /* The thread's, while is_looking. */
     struct nodes *nodes;
@@ -64,7 +63,7 @@ static const enum term_durability durabilities[] = {
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static struct term_options term_options(struct cluster *k)
+static struct term_options term_options(const struct cluster *k)
 {
     const struct config *c = k->server->config;
     int64_t lease_ms = (int64_t)c->lease_ms;
@@ -75,7 +74,7 @@ static struct term_options term_options(struct cluster *k)
                                  .lease_ms = lease_ms,
                                  .call_ms = lease_ms < CALL_MS_MIN ? CALL_MS_MIN : lease_ms,
                                  .durability = durabilities[c->postgresql_durability],
-                                 .host_turns = &k->host_turns};
+                                 .host_turns = &k->server->host_turns};
 }
 
 static enum err open_term(struct cluster *k, struct error *e)

@@ -44,6 +44,7 @@ struct server {
     struct cluster *cluster;   /* with PostgreSQL; NULL = local */
     struct follower *follower; /* likewise; the cluster's, as the next */
     struct kept_users *kept_users;
+    int host_turns;              /* pg_options: of all connections, which it outlives */
     struct term *term;           /* likewise; a leader's is its database's */
     struct node node;            /* likewise */
     uint16_t sentinel_port;      /* listened on; 0 = none */

@@ -218,7 +218,7 @@ static enum err take_waits(struct pg *c, int fd, struct error *unproved, struct 
 
 enum err pg_take(struct pg *c, int fd, struct error *e)
 {
-    struct error unproved;
+    struct error unproved = {.code = OK};
     INVARIANT(c->pending > 0);
     if (c->is_taken) {
         pg_drop_result(c);
