@@ -108,7 +108,7 @@ node_start 3 "${options[@]}" --user door on nopass '~*' +@all
 node_listens 3
 node 3 MSET a 1 b 2 c 3 d 4 e 5 f 6 >"$scratch/long" &
 long=$!
-check "a node that knows no users lets nobody in, and says why" \
+check "a node that knows no users refuses every client, and says why" \
     grep -q 'TRYAGAIN the users are not known yet: PostgreSQL: .*No such file' <(node 3 PING)
 check "... not by what it has configured" grep -q 'TRYAGAIN the users are not known yet' <(as 3 door any PING)
 wait $long

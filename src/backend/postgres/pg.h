@@ -41,7 +41,7 @@ struct pg_options {
     bool is_read_only; /* refuses to write */
     struct pg_breaker *breaker;
     /* So often the first of several servers was not to be had; atomic. What one connection has
-     * found out, the others need not. NULL: nobody shares it. */
+     * found out, the others need not. NULL: it is not shared. */
     int *host_turns;
     /* Not NULL: asked about each new connection's server (pg_proof.h; "" = it does not say). An
      * error closes it. By the thread that uses the connection. */

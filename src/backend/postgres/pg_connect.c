@@ -283,7 +283,7 @@ static enum err prove(struct pg *c, struct error *e)
 
 /* The first of several servers is not to be had. libpq goes on to the next by itself only when that
  * one refuses, or stands by: not when it is silent, or takes the connection and closes it, as what
- * stands before a dead server does. Only if nobody else has found that out meanwhile. */
+ * stands before a dead server does. Only if no other connection has found that out meanwhile. */
 static void turn_hosts(struct pg *c)
 {
     int seen = c->hosts.turns;

@@ -26,7 +26,7 @@ struct pg {
     bool is_unproved;     /* the last one may not be safe; its connection is good */
     int64_t loaded_us;    /* pg_proof_begin */
     char server[PG_SERVER_BYTES];
-    int own_turns; /* if nobody shares them */
+    int own_turns; /* if they are not shared */
     int64_t deadline_us;
     enum pg_outcome outcome;
     char sqlstate[6];

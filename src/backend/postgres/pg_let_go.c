@@ -1,9 +1,9 @@
-/* pg_let_go: rows of tupled_log that nobody needs any more are deleted, oldest first, a few at a
+/* pg_let_go: rows of tupled_log that are not needed any more are deleted, oldest first, a few at a
  * time: what that costs goes with what is deleted, not with what is there. The space of deleted
  * rows is free for others after a VACUUM. PostgreSQL makes one by itself once in a minute at most;
  * at full speed a log of 1 GB is written anew in less. So the leader makes one whenever a part of
- * the limit has gone. It blocks nobody (SHARE UPDATE EXCLUSIVE, and no truncation at the end), and
- * removes nothing that a snapshot may still see: while a pg_dump runs the log grows.
+ * the limit has gone. It blocks no statement (SHARE UPDATE EXCLUSIVE, and no truncation at the
+ * end), and removes nothing that a snapshot may still see: while a pg_dump runs the log grows.
  */
 #include "backend/postgres/pg_journal_int.h"
 

@@ -1,3 +1,4 @@
+/* pg_proof: the statements that a connection asks its server by, and what the answers mean. */
 #include "backend/postgres/pg_proof.h"
 
 const char pg_proof_server_sql[] =

@@ -37,7 +37,7 @@ struct pg_waits {
 ERR_MUST_USE enum err pg_proof_begin(const struct pg_waits *w, int64_t *loaded_us, int64_t *left_us,
                                      struct error *e);
 ERR_MUST_USE enum err pg_proof_none(struct error *e);
-/* After a commit: did it wait? ERR_IO: nobody knows. */
+/* After a commit: did it wait? ERR_IO: it is not known. */
 ERR_MUST_USE enum err pg_proof_end(const struct pg_waits *w, int64_t *loaded_us, struct error *e);
 
 #endif

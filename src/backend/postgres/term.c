@@ -207,7 +207,7 @@ static enum err look_again(struct term *t, struct error *e)
     return OK;
 }
 
-/* OK: nobody leads, and this node can. */
+/* OK: no node leads, and this one can. */
 static enum err may_take(const struct term *t, struct error *e)
 {
     bool is_free = t->seen_holder[0] == '\0';

@@ -27,9 +27,9 @@
  *   3. what comes before an append is not there (pg_append.c)
  *   4. a write of the store does not find the step of the last one (pg_apply.c)
  *
- * Nodes that follow remember the highest epoch and version that they saw. Whoever takes over where
- * the row says such a thing, or after it has seen more itself, or at another server than the last
- * leader, goes on with versions that are TERM_JUMP higher.
+ * Nodes that follow remember the highest epoch and version that they saw. A node that takes over
+ * where the row says such a thing, or after it has seen more itself, or at another server than the
+ * last leader, goes on with versions that are TERM_JUMP higher.
  *
  * Threads: term_try and term_renew by one thread at a time; term_has_lease, term_epoch, term_lost,
  * term_state and term_why by any.

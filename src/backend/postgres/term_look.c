@@ -20,8 +20,8 @@ static void copy_column(const struct pg *c, unsigned column, char out[TERM_TEXT_
     snprintf(out, TERM_TEXT_BYTES, "%.*s", (int)s.len, (const char *)s.data);
 }
 
-/* What was seen once must be there for good. When somebody has taken over since, it was for that
- * node to notice. */
+/* What was seen once must be there for good. When another node has taken over since, it was for
+ * that node to notice. */
 static void compare(struct term *t, int64_t epoch, int64_t version)
 {
     bool is_less = epoch < t->known_epoch || version < t->known_version;

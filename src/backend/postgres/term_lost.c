@@ -9,9 +9,9 @@
     "the connection is to another server than that of this term (%s, it was %s): PostgreSQL has "  \
     "failed over, or was restored"
 
-/* An epoch that is lower than a leader's, or its own with a beat that it does not know: nobody has
- * taken over, so what is there is older. Whoever has taken over meanwhile without knowing is fenced
- * off, too. */
+/* An epoch that is lower than a leader's, or its own with a beat that it does not know: no node has
+ * taken over, so what is there is older. One that has taken over meanwhile without knowing is
+ * fenced off, too. */
 static const char give_up_sql[] =
     "UPDATE tupled_leader SET holder = '', beat = $3, epoch = $2, timeline = 'lost', noticed = $4 "
     "WHERE id = $1 AND epoch <= $2";
