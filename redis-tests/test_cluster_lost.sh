@@ -72,7 +72,7 @@ check "idle: a standby that had less leads to another term" until_leads "$epoch"
 same "... which has what there is, whole" "$(cli KV.COUNT PREFIX '["e"]')" "$(cli KV.GET '["c"]' | tr -d '"')"
 check "... which is less than was acknowledged" test "$(cli KV.GET '["c"]' | tr -d '"')" -lt 400
 check "... and goes on far above" test "$(far)" -ge 1
-check "... and is told at every node" grep -q 'postgresql_lost:.*epoch' <(for n in 1 2 3; do
+check "... and is told at every node" grep -q 'postgresql_noticed:.*epoch' <(for n in 1 2 3; do
     timeout 10 redis-cli -p "${nodes_port[n]}" INFO replication; done)
 check "... and in a log" grep -qE 'another server than that of this term|has an older state|does not have' "$nodes_dir"/n?.log
 

@@ -22,17 +22,18 @@ struct node_other {
     bool is_up;                    /* it gave a sign of life not long ago */
 };
 
-#define NODES_LOST_BYTES 256
+#define NODES_NOTICE_BYTES 256
 
 struct nodes_known {
     char name[NODE_TEXT_BYTES];     /* of this one, and where it is reached */
     char address[NODE_TEXT_BYTES];  /* host:port */
     char leader[NODE_TEXT_BYTES];   /* host:port of who leads; "" = not known */
     uint64_t epoch;                 /* of who leads */
-    char cause[NODES_LOST_BYTES];   /* why this one does not know who leads; "" = it does */
+    char cause[NODES_NOTICE_BYTES]; /* why this one does not know who leads; "" = it does */
     char twin[3 * NODE_TEXT_BYTES]; /* another one has its name or address; "" = none has */
-    char lost[NODES_LOST_BYTES]; /* what PostgreSQL last lost, as a node noticed it; "" = nothing */
-    unsigned quorum; /* standbys of PostgreSQL that have each commit; 0 = not known here */
+    char noticed
+        [NODES_NOTICE_BYTES]; /* of PostgreSQL, by a node: it failed over, or lost something */
+    unsigned quorum;          /* standbys of PostgreSQL that have each commit; 0 = not known here */
     struct node_other others[NODE_OTHERS_MAX];
     size_t other_count;
 };

@@ -168,7 +168,7 @@ static void take_others(struct cluster *k)
     snprintf(n->leader, sizeof n->leader, "%s", k->leader.is_known ? k->leader.address : "");
     n->quorum = k->server->term != NULL ? term_quorum(k->server->term) : 0;
     if (k->server->term != NULL) {
-        snprintf(n->lost, sizeof n->lost, "%s", term_noticed(k->server->term));
+        snprintf(n->noticed, sizeof n->noticed, "%s", term_noticed(k->server->term));
     }
     if (k->nodes == NULL) return;
     bool is_news = strcmp(n->twin, nodes_twin(k->nodes)) != 0;

@@ -107,7 +107,7 @@ uint64_t term_versions(const struct term *t);
 const char *term_holder(const struct term *t);
 const char *term_holder_address(const struct term *t);
 uint64_t term_holder_epoch(const struct term *t);
-/* What was last noticed to be lost, by any node, and when: a text; "" = nothing. Borrowed likewise.
+/* What made a node give the lead up, last, and when: a text; "" = nothing. Borrowed likewise.
  */
 const char *term_noticed(const struct term *t);
 

@@ -256,8 +256,8 @@ static void nodes_tell(const struct request *rq, const struct nodes_known *nodes
     if (nodes == NULL) return;
     buf_printf(out,
                "node_name:%s\r\nnode_address:%s\r\nleader_epoch:%llu\r\nquorum:%u\r\n"
-               "postgresql_lost:%s\r\nnode_conflict:%s\r\n",
-               nodes->name, nodes->address, u(nodes->epoch), nodes->quorum, nodes->lost,
+               "postgresql_noticed:%s\r\nnode_conflict:%s\r\n",
+               nodes->name, nodes->address, u(nodes->epoch), nodes->quorum, nodes->noticed,
                nodes->twin);
 }
 
