@@ -79,7 +79,7 @@ node_gone() {
 node() {
     local n=$1
     shift
-    timeout 20 redis-cli -p "${node_port[n]}" "$@"
+    timeout 60 redis-cli -p "${node_port[n]}" "$@"
 }
 
 pg_clean_up() {

@@ -14,7 +14,7 @@ start() { # node
     sentinel_port[$1]=$(sed -n 's/.*questions to Sentinel on .* port \([0-9]*\)$/\1/p' "$scratch/node$1.log")
 }
 ask() { # node, words
-    timeout 20 redis-cli -p "${sentinel_port[$1]}" "${@:2}"
+    timeout 60 redis-cli -p "${sentinel_port[$1]}" "${@:2}"
 }
 
 # killed <node>: and the node that leads then, $leads

@@ -5,7 +5,7 @@
 
 tool=$PWD/build/asan/tupledctl
 cli() {
-    timeout 20 redis-cli -p "$port" "$@"
+    timeout 60 redis-cli -p "$port" "$@"
 }
 # look <dir> [word...]: its exit status in $status, its output in $scratch/out
 look() {

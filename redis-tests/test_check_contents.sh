@@ -7,7 +7,7 @@ tool=$PWD/build/asan/tupledctl store_sql=$PWD/build/asan/tests/store_sql
 export TMPDIR=$scratch/tmp
 mkdir "$TMPDIR"
 cli() {
-    timeout 20 redis-cli -p "$port" "$@"
+    timeout 60 redis-cli -p "$port" "$@"
 }
 # look <dir> [word...]: its exit status in $status, its output in $scratch/out
 look() {

@@ -13,7 +13,7 @@ export NODE_BIN=$PWD/build/asan/tupled REDISCLI_AUTH=
 options=(--lease 600 --postgresql-durability provider --leader-wait 3000)
 
 as() { # node, user, password, words
-    timeout 20 redis-cli --no-auth-warning -p "${node_port[$1]}" --user "$2" --pass "$3" "${@:4}" 2>&1
+    timeout 60 redis-cli --no-auth-warning -p "${node_port[$1]}" --user "$2" --pass "$3" "${@:4}" 2>&1
 }
 soon() { # what it should say at last, then a command
     local i said

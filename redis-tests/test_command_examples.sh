@@ -23,7 +23,7 @@ paste_lines() {
     fill_in
     case $text in
     *SUBSCRIBE* | MONITOR*) timeout 0.5 stdbuf -oL redis-cli -p "$port" --no-raw <<<"$text" ;;
-    *) timeout 20 redis-cli -p "$port" --no-raw <<<"$text" ;;
+    *) timeout 60 redis-cli -p "$port" --no-raw <<<"$text" ;;
     esac >"$scratch/answer" 2>&1
     remember "$text"
     like "$wanted" && return

@@ -129,14 +129,14 @@ node_leads 2 || leads=3
 other=$((5 - leads))
 node $leads SET after 1 >/dev/null
 for ((i = 0; i < 500; i++)); do
-    [ "$(printf '%s\n' READONLY 'GET after' | timeout 20 redis-cli -p "${node_port[other]}" | tail -n 1)" = 1 ] && break
+    [ "$(printf '%s\n' READONLY 'GET after' | timeout 60 redis-cli -p "${node_port[other]}" | tail -n 1)" = 1 ] && break
     sleep 0.02
 done
 check "reads go on at the node that does not lead" test "$i" -lt 500
 same "... which still does not" slave \
-    "$(printf '%s\n' READONLY ROLE | timeout 20 redis-cli -p "${node_port[other]}" | sed -n 2p)"
+    "$(printf '%s\n' READONLY ROLE | timeout 60 redis-cli -p "${node_port[other]}" | sed -n 2p)"
 same "READONLY at the leader changes nothing" $'OK\nOK\n2' \
-    "$(printf '%s\n' READONLY 'SET after 2' 'GET after' | timeout 20 redis-cli -p "${node_port[leads]}")"
+    "$(printf '%s\n' READONLY 'SET after 2' 'GET after' | timeout 60 redis-cli -p "${node_port[leads]}")"
 node_signal $other -TERM
 check "a node that follows ends cleanly" node_gone "$other"
 exec 3>&-
@@ -146,11 +146,11 @@ exec 3>&-
 node_start $other "${options[@]}"
 node_says $other 'standing by: node[123]/.* leads'
 node_listens $other
-printf '%s\n' READONLY 'GET up' | timeout 20 redis-cli -p "${node_port[other]}" >/dev/null
+printf '%s\n' READONLY 'GET up' | timeout 60 redis-cli -p "${node_port[other]}" >/dev/null
 node $other CONFIG SET leader-wait 300 >/dev/null
 pg_kill
 for ((i = 0; i < 300; i++)); do
-    said=$(printf '%s\n' READONLY 'GET up' | timeout 20 redis-cli -p "${node_port[other]}" | sed -n 2p)
+    said=$(printf '%s\n' READONLY 'GET up' | timeout 60 redis-cli -p "${node_port[other]}" | sed -n 2p)
     [[ $said == TRYAGAIN* ]] && break
     sleep 0.1
 done
@@ -158,7 +158,7 @@ same "a node that hears nothing for a while says so" \
     "TRYAGAIN this node does not follow the leader: PostgreSQL is silent" "$said"
 pg_start || not_ok "PostgreSQL starts again"
 for ((i = 0; i < 300; i++)); do
-    said=$(printf '%s\n' READONLY 'GET up' | timeout 20 redis-cli -p "${node_port[other]}" | sed -n 2p)
+    said=$(printf '%s\n' READONLY 'GET up' | timeout 60 redis-cli -p "${node_port[other]}" | sed -n 2p)
     [ "$said" = 3000 ] && break
     sleep 0.1
 done

@@ -13,7 +13,7 @@ fi
 gui='' db=0 proto=-2
 
 as_gui() {
-    timeout 20 redis-cli --no-auth-warning --user gui --pass secret -p "$port" -n "$db" "$@"
+    timeout 60 redis-cli --no-auth-warning --user gui --pass secret -p "$port" -n "$db" "$@"
 }
 
 cli() {
@@ -22,7 +22,7 @@ cli() {
 }
 
 kv() {
-    timeout 20 redis-cli -p "$port" -n "$db" "$@" 2>&1 | sed '/^$/d'
+    timeout 60 redis-cli -p "$port" -n "$db" "$@" 2>&1 | sed '/^$/d'
 }
 
 # wants <reply> <command>...: as redis-cli shows it.

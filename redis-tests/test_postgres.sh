@@ -47,7 +47,7 @@ node 1 KV.INDEX CREATE by-name PREFIX '["user"]' ON 1 name >"$scratch/index"
 same "an index" OK "$(cat "$scratch/index")"
 for ((i = 0; i < 200; i++)); do
     echo "KV.SET '[\"user\",$i]' '{\"name\":\"n$((i % 10))\"}'"
-done | timeout 20 redis-cli -p "${node_port[1]}" >"$scratch/sets"
+done | timeout 60 redis-cli -p "${node_port[1]}" >"$scratch/sets"
 same "200 entries" 200 "$(grep -c . "$scratch/sets")"
 node 1 KV.SET '["soon gone"]' 1 PX 300 >/dev/null
 node 1 KV.ENQUEUE jobs '"first"' >/dev/null

@@ -16,7 +16,7 @@ cli() {
 }
 local_cli() {
     # shellcheck disable=SC2154 # server.sh has it
-    timeout 20 redis-cli -p "$port" "$@"
+    timeout 60 redis-cli -p "$port" "$@"
 }
 # ctl <port> [word...]
 ctl() {

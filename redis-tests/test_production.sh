@@ -51,7 +51,7 @@ begin() {
     start_server --dir "$data"
     echo "$port" >"$scratch/port"
 }
-ask() { timeout 20 redis-cli -p "$port" "$@"; }
+ask() { timeout 60 redis-cli -p "$port" "$@"; }
 recipe() { # <name>: the text of it, for this directory
     awk -v name="<!-- run: $1 -->" '$0 == name { found = 1; next } found && /^```/ { if (inside) exit; inside = 1; next }
         inside { print }' docs/production.md |

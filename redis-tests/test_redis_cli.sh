@@ -9,7 +9,7 @@ fi
 
 # Times in replies differ: a versionstamp becomes @.
 cli() {
-    timeout 20 redis-cli -p "$port" "$@" 2>&1 | sed -E 's/[0-9a-f]{20}/@/g'
+    timeout 60 redis-cli -p "$port" "$@" 2>&1 | sed -E 's/[0-9a-f]{20}/@/g'
 }
 
 start_server --databases 4
@@ -78,7 +78,7 @@ awk '/^### / { is_next = 1 } /^    / { if (is_next) print substr($0, 5); is_next
     s/\[([a-z-]+) \.\.\.\]/[\1 [\1 ...]]/g
     s/([a-z-]+) @\1@/\1 [\1 ...]/g
     s/[<>]//g; s/ \| /|/g' | sort -u >"$scratch/manual"
-sed -n 's/^### /help /p' "$manual" | timeout 20 redis-cli -p "$port" >"$scratch/help" 2>&1
+sed -n 's/^### /help /p' "$manual" | timeout 60 redis-cli -p "$port" >"$scratch/help" 2>&1
 escape=$(printf '\033')
 tr -d '\r' <"$scratch/help" | sed -n "s/$escape\[[0-9]*m//g; s/ *$//; s/^  \([A-Z]\)/\1/p" |
     sort -u >"$scratch/hints"
@@ -87,10 +87,10 @@ same "redis-cli's help knows every command of the manual" "" \
 check "... which are many" test "$(wc -l <"$scratch/manual")" -gt 100
 check "... and complains about none" test -z "$(grep -E 'Unknown|ssertion' "$scratch/help")"
 check "help of KV.ATOMIC" grep -qF '[IDEM id] [DETAILS] op [op ...] [FORMAT format]' \
-    <(echo "help kv.atomic" | timeout 20 redis-cli -p "$port" 2>&1)
+    <(echo "help kv.atomic" | timeout 60 redis-cli -p "$port" 2>&1)
 check "... names what an op is" grep -qF 'CHECK, SET, DEL, SUM' \
-    <(echo "help kv.atomic" | timeout 20 redis-cli -p "$port" 2>&1)
-echo "help @kv" | timeout 20 redis-cli -p "$port" 2>&1 | tr -d '\r' |
+    <(echo "help kv.atomic" | timeout 60 redis-cli -p "$port" 2>&1)
+echo "help @kv" | timeout 60 redis-cli -p "$port" 2>&1 | tr -d '\r' |
     sed "s/$escape\[[0-9]*m//g" >"$scratch/group"
 same "help @kv lists every KV command" "" "$(comm -23 \
     <(sed -n 's/^### \(KV[A-Z.]*\)$/\1/p' "$manual" | sort -u) \
@@ -143,7 +143,7 @@ cli FLUSHALL >/dev/null
 same "--pipe with SET" "errors: 0, replies: 1000" "$(cli --pipe <"$scratch/protocol" | tail -n 1)"
 same "--scan finds each key once" 1000 "$(cli --scan --pattern 'pipe:*' | sort -u | wc -l)"
 same "... and none twice" 1000 "$(cli --scan --pattern 'pipe:*' | wc -l)"
-check "--bigkeys ends well over many keys" timeout 20 redis-cli -p "$port" --bigkeys
+check "--bigkeys ends well over many keys" timeout 60 redis-cli -p "$port" --bigkeys
 same "... and has seen them" 1000 \
     "$(cli --bigkeys | sed -n 's/^Sampled \([0-9]*\) keys in the keyspace.*/\1/p')"
 same "GET, as Redis prints it" '"999"' "$(cli --no-raw GET pipe:999)"

@@ -78,9 +78,9 @@ done
 
 # ---- another leads ---------------------------------------------------------------------------------
 
-(sleep 20) | timeout 20 redis-cli -p "${sentinel_port[3]}" SUBSCRIBE +switch-master >"$scratch/switch" &
+(sleep 20) | timeout 60 redis-cli -p "${sentinel_port[3]}" SUBSCRIBE +switch-master >"$scratch/switch" &
 one=$!
-(sleep 20) | timeout 20 redis-cli -p "${sentinel_port[3]}" PSUBSCRIBE '+s*' 'x*' >"$scratch/pattern" &
+(sleep 20) | timeout 60 redis-cli -p "${sentinel_port[3]}" PSUBSCRIBE '+s*' 'x*' >"$scratch/pattern" &
 two=$!
 until grep -q subscribe "$scratch/switch" && grep -q 'x\*' "$scratch/pattern"; do sleep 0.02; done
 check "another node follows the one that is killed" killed 1

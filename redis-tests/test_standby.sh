@@ -52,13 +52,13 @@ same "a transaction of MULTI" $'OK\nQUEUED\nQUEUED\nOK\n2' "$(printf 'MULTI\nSET
 same "an error is the leader's" "ERR unknown command 'NONE', with args beginning with: " "$(node 2 NONE)"
 
 # Redis-cli as a subscriber ends with its standard input.
-(sleep 20) | timeout 20 redis-cli -p "${node_port[2]}" SUBSCRIBE news >"$scratch/news" 2>&1 &
+(sleep 20) | timeout 60 redis-cli -p "${node_port[2]}" SUBSCRIBE news >"$scratch/news" 2>&1 &
 listener=$!
 until [ "$(node 1 PUBSUB NUMSUB news | tail -n 1)" = 1 ]; do sleep 0.02; done
 same "somebody listens there" 1 "$(node 3 PUBLISH news hello)"
 until grep -q hello "$scratch/news" || ! kill -0 $listener; do sleep 0.02; done
 check "... and hears" grep -q hello "$scratch/news"
-timeout 20 redis-cli -p "${node_port[3]}" KV.DEQUEUE jobs BLOCK 10000 >"$scratch/job" &
+timeout 60 redis-cli -p "${node_port[3]}" KV.DEQUEUE jobs BLOCK 10000 >"$scratch/job" &
 waits=$!
 node 2 KV.ENQUEUE jobs '"work"' >/dev/null
 wait $waits
@@ -72,14 +72,14 @@ done; [ "$i" -lt 200 ] || node 1 CLIENT LIST)"
 
 node 1 KV.SET '["seen",1]' 5 >/dev/null
 same "a view of tuples goes along" $'OK\nReJSON-RL\ntuples' \
-    "$(printf 'CLIENT VIEW TUPLES\nTYPE seen/#1\nCLIENT VIEW\n' | timeout 20 redis-cli -p "${node_port[2]}" 2>&1)"
+    "$(printf 'CLIENT VIEW TUPLES\nTYPE seen/#1\nCLIENT VIEW\n' | timeout 60 redis-cli -p "${node_port[2]}" 2>&1)"
 node 1 ACL SETUSER gui on '>g' '~*' +@all view=tuples >/dev/null
 until [ "$(timeout 5 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning PING 2>&1)" = PONG ]; do sleep 0.02; done
 same "... that of a user too" ReJSON-RL \
-    "$(timeout 20 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning TYPE seen/#1)"
+    "$(timeout 60 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning TYPE seen/#1)"
 same "... unless it says another" $'OK\nnone\nplain' \
     "$(printf 'CLIENT VIEW PLAIN\nTYPE seen/#1\nCLIENT VIEW\n' |
-        timeout 20 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning 2>&1)"
+        timeout 60 redis-cli -p "${node_port[2]}" --user gui --pass g --no-auth-warning 2>&1)"
 
 # ---- who the client is -----------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ exec 3>&-
 # ---- TLS -------------------------------------------------------------------------------------------
 
 tls_port=$(sed -n 's/.*ready to accept TLS connections on .* port \([0-9]*\)$/\1/p' "$scratch/node3.log")
-secure() { timeout 20 redis-cli -p "$tls_port" --tls --cacert "$scratch/ca.crt" -h localhost "$@"; }
+secure() { timeout 60 redis-cli -p "$tls_port" --tls --cacert "$scratch/ca.crt" -h localhost "$@"; }
 same "the node ends TLS" 1 "$(secure KV.GET '["a"]')"
 check "... for large values too" cmp -s <(secure GET large | head -c 12000000) "$scratch/large"
 

@@ -27,7 +27,7 @@ says() {
     check "$1" grep -qF -- "$2" "$scratch/err"
 }
 cli() {
-    timeout 20 redis-cli -p "$port" "$@"
+    timeout 60 redis-cli -p "$port" "$@"
 }
 # there <file> <pattern>: waits until the file has such a line, for 30 s at most
 there() {
