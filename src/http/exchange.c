@@ -207,6 +207,7 @@ void exchange_reset(struct exchange *x)
     x->step = NULL;
     x->argv = NULL;
     x->depends = 0;
+    x->is_evaluated = false;
     x->header_count = 0;
     x->cors = x->database = slice_of(NULL, 0);
 }
@@ -269,6 +270,7 @@ static void run_command(struct exchange *x)
     x->reply_bytes += x->reply.len;
     run_over(x);
     if (rq.depends > x->depends) x->depends = rq.depends;
+    x->is_evaluated |= rq.is_evaluated;
     if (x->client.closes_after_reply) {
         move(x, EXCHANGE_CLOSED);
         x->ops->queue(x);

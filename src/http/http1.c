@@ -63,7 +63,11 @@ static void http1_answer(struct exchange *x, const struct answer *a)
         stream_overrun(s, NULL);
         return;
     }
-    stream_mark(s, x->depends);
+    if (x->is_evaluated || a->is_stream) {
+        stream_mark(s, x->depends);
+    } else {
+        stream_mark_own(s, x->depends);
+    }
     client_reply_placed(&x->client, x->reply_from, s->output.base + s->output.bytes.len);
 }
 
@@ -115,7 +119,7 @@ static bool take_request(struct session_http *s)
     s->reader.body_max = s->http->options.body_bytes_max;
     enum http1_step step = http1_next(&s->reader, &why);
     if (step == HTTP1_CONTINUE) {
-        stream_append(stream, slice_str("HTTP/1.1 100 Continue\r\n\r\n"), 0);
+        stream_append_own(stream, slice_str("HTTP/1.1 100 Continue\r\n\r\n"));
         step = HTTP1_MORE;
     }
     if (step == HTTP1_MORE) {

@@ -242,14 +242,21 @@ static void pump(struct http2 *h)
             stream_kill(stream);
             return;
         }
-        if (len == 0) return;
+        if (len == 0) {
+            if (h->stream_count == 0) h->is_evaluated = false;
+            return;
+        }
         buf_append(&stream->output.bytes, data, (size_t)len);
         http2_placed(h);
         if (stream->output.bytes.is_failed) {
             stream_overrun(stream, NULL);
             return;
         }
-        stream_mark(stream, h->depends);
+        if (h->is_evaluated) {
+            stream_mark(stream, h->depends);
+        } else {
+            stream_mark_own(stream, h->depends);
+        }
     }
 }
 

@@ -113,6 +113,7 @@ static void http2_answer(struct exchange *x, const struct answer *a)
     if (a->is_stream) st->http2->event_count++;
     bool has_data = has_body && (a->is_stream || a->body.len > 0);
     depend(st->http2, x->depends);
+    st->http2->is_evaluated |= x->is_evaluated || a->is_stream;
     client_reply_placed(&x->client, x->reply_from, st->taken + st->out.len);
     if (st->out.is_failed || nghttp2_submit_response(st->http2->ng, st->id, nv, count + 1,
                                                      has_data ? &provider : NULL) != 0) {

@@ -37,7 +37,8 @@ struct http2 {
     struct http2_stream *gone; /* closed; to be forgotten */
     struct exchange *queue_first, **queue_last;
     uint64_t depends;
-    bool is_going; /* GOAWAY was sent: the server stops */
+    bool is_evaluated; /* as that of an exchange: of one of those that have not all ended since */
+    bool is_going;     /* GOAWAY was sent: the server stops */
 };
 
 /* http2_answer.c */

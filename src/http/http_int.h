@@ -78,6 +78,7 @@ struct exchange {
     struct buf reply;     /* of the last command, in RESP */
     struct buf text;      /* the answer's body, while it is made */
     uint64_t depends;     /* newest version that any reply depended on */
+    bool is_evaluated;    /* a reply of a command that evaluated something is among them */
     uint64_t reply_from;  /* offset of the client's stream where its replies began */
     uint64_t reply_bytes; /* of all of them */
     exchange_message *on_message;

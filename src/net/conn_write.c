@@ -75,11 +75,16 @@ static void conn_send(void *item)
     struct stream *s = &c->stream;
     struct conn_sending *out = &c->sending;
     uint64_t written = s->output.drafts_written;
-    struct slice ready = output_ready(&s->output, s->net->durable);
+    struct slice ready;
     *out = (struct conn_sending){0};
-    while (ready.len > 0 && out->bytes < WRITE_BYTES_MAX) {
-        out->is_gated = !net_may_send(s->net);
-        if (out->is_gated) break;
+    for (;;) {
+        ready = output_ready(&s->output, s->net->durable, out->is_gated);
+        if (ready.len == 0 || out->bytes >= WRITE_BYTES_MAX) break;
+        /* Asked right before it is sent: drafts may have taken their time. */
+        if (!out->is_gated && !net_may_send(s->net)) {
+            out->is_gated = true;
+            continue;
+        }
         size_t len = ready.len < WRITE_BYTES_MAX ? ready.len : WRITE_BYTES_MAX;
         ssize_t sent = conn_write(c, ready.data, len);
         if (sent < 0 && errno == EINTR) continue;
@@ -89,7 +94,6 @@ static void conn_send(void *item)
         }
         out->bytes += (size_t)sent;
         output_sent(&s->output, (size_t)sent);
-        ready = output_ready(&s->output, s->net->durable);
     }
     out->left = ready.len;
     out->drafts = s->output.drafts_written - written;
@@ -120,7 +124,7 @@ static void flush_end(struct conn *c)
         stream_kill(s);
         return;
     }
-    if (c->sending.left > 0 && !n->is_gated) {
+    if (c->sending.left > 0) {
         c->is_write_blocked = true;
         bool wants_read = c->tls != NULL && tls_write_wants_read(c->tls);
         ev_io_start(n->loop, wants_read ? &c->read_io : &c->write_io);
@@ -134,7 +138,7 @@ static void flush_end(struct conn *c)
             stream_kill(s);
             return;
         }
-    } else if (c->sending.left == 0 || n->is_gated) {
+    } else if (c->sending.left == 0) {
         conn_hold(c);
     }
     (void)stream_check_output(s);
@@ -164,7 +168,13 @@ void stream_mark(struct stream *s, uint64_t version)
     s->link.output_bytes = output_pending(&s->output);
 }
 
-void stream_append(struct stream *s, struct slice bytes, uint64_t version)
+void stream_mark_own(struct stream *s, uint64_t version)
+{
+    output_mark_own(&s->output, version, s->net->durable);
+    s->link.output_bytes = output_pending(&s->output);
+}
+
+static void append(struct stream *s, struct slice bytes)
 {
     buf_append(&s->output.bytes, bytes.data, bytes.len);
     s->net->turn_bytes += bytes.len; /* what one client says to many fills the turn too */
@@ -172,8 +182,19 @@ void stream_append(struct stream *s, struct slice bytes, uint64_t version)
         s->output.bytes.is_failed = false;
         stream_overrun(s, NULL);
     }
-    stream_mark(s, version);
     conn_queue_flush(conn_of(s));
+}
+
+void stream_append(struct stream *s, struct slice bytes, uint64_t version)
+{
+    append(s, bytes);
+    stream_mark(s, version);
+}
+
+void stream_append_own(struct stream *s, struct slice bytes)
+{
+    append(s, bytes);
+    stream_mark_own(s, 0);
 }
 
 void conn_queue_flush(struct conn *c)

@@ -49,14 +49,25 @@ void output_mark(struct output *o, uint64_t version, uint64_t durable)
     *mark_at(o, o->mark_count++) = (struct output_mark){.start = start, .version = version};
 }
 
-/* How many of the bytes may be sent. */
-static size_t ready_end(struct output *o, uint64_t durable)
+void output_mark_own(struct output *o, uint64_t version, uint64_t durable)
 {
+    uint64_t start = o->marked;
+    output_mark(o, version, durable);
+    if (o->own_end >= start || o->base + o->sent >= start) o->own_end = o->marked;
+}
+
+/* How many of the bytes may be sent. */
+static size_t ready_end(struct output *o, uint64_t durable, bool only_own)
+{
+    uint64_t base = o->base;
+    size_t own = o->own_end > base ? (size_t)(o->own_end - base) : 0;
     while (o->mark_count > 0 && mark_at(o, 0)->version <= durable) {
         o->mark_first = (o->mark_first + 1) % o->mark_cap;
         o->mark_count--;
     }
-    return o->mark_count > 0 ? (size_t)(mark_at(o, 0)->start - o->base) : o->bytes.len;
+    size_t end = o->mark_count > 0 ? (size_t)(mark_at(o, 0)->start - base) : o->bytes.len;
+    if (only_own && own < end) end = own > o->sent ? own : o->sent;
+    return end;
 }
 
 /* What may be sent, up to `end`, is written: some of it. */
@@ -106,11 +117,11 @@ void output_write_long(struct output *o)
     output_put_written(o, &written);
 }
 
-struct slice output_ready(struct output *o, uint64_t durable)
+struct slice output_ready(struct output *o, uint64_t durable, bool only_own)
 {
     if (o->awaits_long || o->written.is_failed) return slice_of(NULL, 0);
     if (o->written.len == 0) {
-        size_t end = ready_end(o, durable);
+        size_t end = ready_end(o, durable, only_own);
         size_t draft = drafts_start(&o->drafts);
         if (draft >= end) return slice_of(o->bytes.data + o->sent, end - o->sent);
         if (draft - o->sent >= PLAIN_BYTES) {
@@ -121,6 +132,7 @@ struct slice output_ready(struct output *o, uint64_t durable)
         write_drafts(o, end);
     }
     if (o->written.is_failed) return slice_of(NULL, 0);
+    if (only_own && o->base + o->sent + o->written_of > o->own_end) return slice_of(NULL, 0);
     return slice_of(o->written.data + o->written_sent, o->written.len - o->written_sent);
 }
 

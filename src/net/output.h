@@ -6,6 +6,9 @@
  *   sent            mark (7)                      mark (9)
  *   |--- may go ----|--- held: needs version 7 ---|--- needs 9 ---|
  *
+ * A node that may not answer now sends only what depends on nothing that was evaluated: its own
+ * bytes, as far as they come before all others, which is a prefix again.
+ *
  * Parts of it may be drafts (base/drafts.h), which are written when they are to be sent, into a
  * buffer of their own; long ones elsewhere, by the owner (net/render.c). All offsets, in the stream
  * too, are of the text with its drafts; what a written stretch stands for counts as sent when all
@@ -33,6 +36,7 @@ struct output {
     uint64_t drafts_written;   /* ever */
     uint64_t base;             /* offset in the stream of bytes.data[0] */
     uint64_t marked;           /* offset in the stream up to which output_mark has looked */
+    uint64_t own_end;          /* likewise: up to here all that was not sent is the node's own */
     struct output_mark *marks; /* owned; ring of mark_cap, oldest at mark_first */
     size_t mark_first, mark_count, mark_cap;
     int64_t soft_since_us; /* above the soft limit since; 0 = it was not when last looked at */
@@ -50,9 +54,12 @@ void output_fini(struct output *o);
 /* Everything appended to o->bytes since the last call needs `version` (0 or already durable:
  * nothing of its own, but what is held before it holds it too). */
 void output_mark(struct output *o, uint64_t version, uint64_t durable);
-/* Bytes that may be written now: drafts among them are written first. Nothing of another output is
- * touched. None although there are some: output_is_broken, or o->awaits_long. */
-struct slice output_ready(struct output *o, uint64_t durable);
+/* Likewise, and it depends on nothing that was evaluated. */
+void output_mark_own(struct output *o, uint64_t version, uint64_t durable);
+/* Bytes that may be written now, `only_own`: of those that depend on nothing that was evaluated.
+ * Drafts among them are written first. Nothing of another output is touched. None although there
+ * are some: output_is_broken, or o->awaits_long. */
+struct slice output_ready(struct output *o, uint64_t durable, bool only_own);
 /* While awaits_long: the draft that is next, which takes long to be written. Borrowed until more is
  * appended. */
 struct slice output_long_draft(const struct output *o, draft_write **write, unsigned *how);

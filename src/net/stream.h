@@ -90,9 +90,14 @@ uint8_t *stream_input(struct stream *s);
 struct drafts *stream_drafts(struct stream *s, size_t *bytes_min);
 /* All that was appended since the last mark may leave when `version` is durable; 0: at once. */
 void stream_mark(struct stream *s, uint64_t version);
+/* Likewise, and it depends on nothing that was evaluated: it leaves also while hooks.may_send says
+ * no, unless something else is before it. */
+void stream_mark_own(struct stream *s, uint64_t version);
 /* Appends a whole message, with its mark; sent at the end of the turn. Everything before it must
  * have been marked. Never kills the stream inside the call: see stream_overrun. */
 void stream_append(struct stream *s, struct slice bytes, uint64_t version);
+/* Likewise, with stream_mark_own. */
+void stream_append_own(struct stream *s, struct slice bytes);
 /* Of one that this side began under TLS, when something has come of it: as link.channel. Zeros:
  * there is no TLS. */
 void stream_channel(const struct stream *s, uint8_t out[LINK_CHANNEL_BYTES]);

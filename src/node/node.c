@@ -6,7 +6,8 @@
 #include "node/link.h"
 #include "node/relay.h"
 
-#define PAUSE_US 100000 /* after a link that failed */
+#define PAUSE_US 100000  /* after a link that failed */
+#define ALONE_US 1000000 /* without a link: INFO is answered within two seconds */
 
 void node_init(struct node *n, struct net *net, struct env *env)
 {
@@ -28,6 +29,7 @@ void node_set_leader(struct node *n, const struct node_leader *leader)
     bool is_same = old->is_known == leader->is_known && old->epoch == leader->epoch &&
                    old->at.len == leader->at.len &&
                    memcmp(&old->at.at, &leader->at.at, leader->at.len) == 0;
+    n->leader.is_silent = leader->is_silent;
     if (is_same) return;
     n->leader = *leader;
     relays_end(n);
@@ -36,8 +38,8 @@ void node_set_leader(struct node *n, const struct node_leader *leader)
 
 const char *node_leader_address(const struct node *n)
 {
-    if (n->leads) return n->known.address;
-    return n->leader.is_known ? n->leader.address : "";
+    if (n->leads) return n->env->serving.is_mute ? "" : n->known.address;
+    return n->leader.is_known && !n->leader.is_silent ? n->leader.address : "";
 }
 
 void node_lead(struct node *n)
@@ -58,7 +60,8 @@ static enum err no_leader(const struct node *n, struct error *e)
     const char *cause = n->known.cause;
     if (!n->leader.is_known && cause[0] == '\0') return error_set(e, ERR_TRYAGAIN, "no leader");
     if (!n->leader.is_known) return error_set(e, ERR_TRYAGAIN, "no leader: %s", cause);
-    return error_set(e, ERR_TRYAGAIN, "no leader: %s", n->why);
+    if (cause[0] == '\0') return error_set(e, ERR_TRYAGAIN, "no leader: %s", n->why);
+    return error_set(e, ERR_TRYAGAIN, "no leader: %s; %s", cause, n->why);
 }
 
 static bool is_too_long(const struct node *n, const struct node_pass *p, int64_t now_us)
@@ -100,6 +103,12 @@ enum err node_pass(struct node *n, struct node_pass *p, const struct client *c,
         if (p->link == NULL) p->failed_us = now_us;
     }
     return ERR_WAIT;
+}
+
+bool node_is_alone(const struct node *n, const struct node_pass *p)
+{
+    if (!n->leader.is_known) return true;
+    return p->begun_us != 0 && clock_mono_us() - p->begun_us >= ALONE_US;
 }
 
 void node_pass_cancel(struct node_pass *p)

@@ -27,7 +27,8 @@ struct relay;
 
 /* The node that leads, as this one knows. */
 struct node_leader {
-    bool is_known; /* there is one, and its address */
+    bool is_known;  /* there is one, and its address */
+    bool is_silent; /* it has not renewed its lease */
     uint64_t epoch;
     char name[NODE_TEXT_BYTES];
     char address[NODE_TEXT_BYTES]; /* host:port, for people */
@@ -56,7 +57,8 @@ void node_fini(struct node *n);
 /* Another one leads, or none (is_known false), or the same from another address: what was passed on
  * to the one before ends, and those who wait are told. Of the same leader: nothing happens. */
 void node_set_leader(struct node *n, const struct node_leader *leader);
-/* host:port of the node that leads, maybe this one; "" = none is known. Borrowed. */
+/* host:port of the node that leads, maybe this one; "" = none is known that may answer.
+ * Borrowed. */
 const char *node_leader_address(const struct node *n);
 /* This one leads: those who wait are told. */
 void node_lead(struct node *n);
@@ -81,6 +83,9 @@ ERR_MUST_USE enum err node_pass(struct node *n, struct node_pass *p, const struc
  * with OK when they are. */
 ERR_MUST_USE enum err node_await_users(struct node *n, struct node_pass *p, struct waiter *w,
                                        struct error *e);
+/* Nobody is there that a command about the node could be passed on to, as it seems by now: it is
+ * answered here. */
+bool node_is_alone(const struct node *n, const struct node_pass *p);
 /* The connection ends, or does not want to be passed on any more. */
 void node_pass_cancel(struct node_pass *p);
 /* After node_pass was OK: the stream's session ends here and now (stream_become), `bytes` are what

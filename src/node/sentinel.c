@@ -95,12 +95,12 @@ static void session_run(struct stream *s)
         if (r == RESP_MORE) break;
         if (r == RESP_BROKEN) {
             resp_error(&c->call.w, &e);
-            stream_mark(s, 0);
+            stream_mark_own(s, 0);
             stream_drain(s);
             return;
         }
         sentinel_run(&c->call);
-        stream_mark(s, 0);
+        stream_mark_own(s, 0);
         if (c->call.is_over) stream_drain(s);
     }
     if (s->has_eof && s->state == STREAM_OPEN) stream_drain(s);
@@ -173,7 +173,7 @@ static void publish(struct sentinels *x, const char *channel, const char *text)
     do {
         if (c->stream->state == STREAM_OPEN) {
             sentinel_tell(&c->call, channel, text);
-            stream_append(c->stream, slice_of(NULL, 0), 0);
+            stream_append_own(c->stream, slice_of(NULL, 0));
         }
         c = c->next;
     } while (c != x->sessions);

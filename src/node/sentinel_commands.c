@@ -274,10 +274,19 @@ static void write_address(struct sentinel_call *c)
 static void check_quorum(struct sentinel_call *c)
 {
     const struct node *n = c->facts->node;
-    char line[128];
+    const struct serving *serving = &n->env->serving;
+    char line[512];
     size_t up = 1 + nodes_up(&n->known);
-    if (node_leader_address(n)[0] == '\0') {
-        resp_error_line(&c->w, "NOQUORUM no node leads");
+    if (serving->is_mute || serving->is_stuck) {
+        snprintf(line, sizeof line, "NOQUORUM %s", serving->why.text);
+        resp_error_line(&c->w, line);
+        return;
+    }
+    if (node_leader_address(n)[0] == '\0' || n->known.cause[0] != '\0') {
+        bool is_known = n->known.cause[0] != '\0';
+        snprintf(line, sizeof line, "NOQUORUM no node leads%s%s", is_known ? ": " : "",
+                 n->known.cause);
+        resp_error_line(&c->w, line);
         return;
     }
     snprintf(line, sizeof line,

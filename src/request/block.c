@@ -147,6 +147,13 @@ void clients_unpause(struct env *env)
     waiter_wake_all(&env->paused.waiters);
 }
 
+bool request_may_write(const struct request *rq)
+{
+    const struct command *c = rq->command;
+    if ((c->flags & CMD_RUNS_QUEUE) != 0) return multi_may_write(rq->client->txn.multi);
+    return (c->flags & (CMD_WRITE | CMD_PUBLISHES)) != 0;
+}
+
 /* Messages count as writes, as in Redis. CLIENT UNPAUSE always runs, which Redis does not grant: a
  * pause of all commands that was a mistake can be ended. */
 bool pause_holds(struct request *rq)
@@ -154,9 +161,7 @@ bool pause_holds(struct request *rq)
     const struct env *env = rq->env;
     const struct command *c = rq->command;
     if (env->paused.until_ms == 0 || (c->flags & CMD_UNPAUSED) != 0) return false;
-    bool may_write = (c->flags & (CMD_WRITE | CMD_PUBLISHES)) != 0;
-    if ((c->flags & CMD_RUNS_QUEUE) != 0) may_write = multi_may_write(rq->client->txn.multi);
-    if (env->paused.is_write && !may_write) return false;
+    if (env->paused.is_write && !request_may_write(rq)) return false;
     if (now_ms() >= env->paused.until_ms) return false;
     waiter_add(&rq->env->paused.waiters, rq->waiter);
     return true;

@@ -33,6 +33,8 @@ void client_block_open(struct env *env);
 int64_t client_block_due_ms(const struct env *env);
 void clients_pause(struct env *env, int64_t ms, bool is_write);
 void clients_unpause(struct env *env);
+/* Does the command write, or publish, itself or by what MULTI has queued? */
+bool request_may_write(const struct request *rq);
 /* The command must wait for the end of a pause: rq->waiter was taken. A pause of all holds whatever
  * can run, from any client, but CLIENT UNPAUSE. */
 bool pause_holds(struct request *rq);

@@ -327,6 +327,13 @@ struct following {
     int64_t wait_ms;            /* a command waits so long */
 };
 
+/* Of several nodes the one that leads: what it may not do now (serving.h). */
+struct serving {
+    bool is_mute;     /* nothing may be evaluated: it does not have its lease */
+    bool is_stuck;    /* nothing that writes: what was written is not committed */
+    struct error why; /* either: ERR_TRYAGAIN */
+};
+
 /* What commands run in: one for a server, or for a database in another program. */
 struct env {
     struct db *db;     /* owned by whoever made env */
@@ -334,7 +341,8 @@ struct env {
     const struct nodes_known *nodes; /* likewise (nodes.h): itself and the others */
     bool stands_by;                  /* it does not lead: only CMD_NODE is answered here ... */
     struct following following;      /* ... and, to those who said READONLY, CMD_FOLLOWER */
-    void *server;                    /* argument of the calls of server_ops */
+    struct serving serving;
+    void *server; /* argument of the calls of server_ops */
     const struct server_ops *server_ops;
     const struct tls_status *tls; /* the server's; NULL where there is none */
     struct server_facts about;
@@ -396,6 +404,7 @@ struct request {
     struct resp_writer *w;
     struct waiter *waiter;
     uint64_t depends;
+    bool is_evaluated; /* its reply may depend on data, whatever version (serving.h) */
     struct error error;
     /* NULL outside EXEC and IDEM; else all reads and writes go through it, nothing may take more
      * than this turn, and a blocking command answers at once. */
@@ -488,6 +497,7 @@ struct command {
     /* Is the i-th word a password? NULL: none is. Such words are in no log. */
     bool (*is_secret)(const struct slice *argv, size_t argc, size_t i);
     bool names_before_values; /* every other argument is a value: not for the audit trail */
+    bool is_own; /* its reply depends on nothing that was evaluated, as with CMD_NODE (serving.h) */
 };
 
 /* Every command, NULL-ended, sorted by name: src/command/table.c. */

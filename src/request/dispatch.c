@@ -24,6 +24,7 @@
 #include "request/multi.h"
 #include "request/observe.h"
 #include "request/permission.h"
+#include "request/serving.h"
 #include "request/tracking.h"
 #include "request/unknown.h"
 
@@ -183,6 +184,7 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, b
         if (r == ERR_TRYAGAIN && rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);
     }
     *is_queued = r == OK && multi_queues(rq);
+    if (r == OK && !*is_queued) r = serving_enter(rq);
     if (r != OK) {
         /* nothing happens */
     } else if (rq->client->proto == 2 && (rq->command->flags & CMD_SUBSCRIBED) == 0 &&
@@ -197,6 +199,7 @@ static enum err run_resolved(struct request *rq, size_t mark, bool *is_queued, b
     } else if (*is_queued) {
         r = multi_queue(rq);
     } else {
+        rq->is_evaluated = !serving_is_own(rq->command);
         r = request_enter(rq);
         if (r == OK) r = following_leave(rq, command_call(rq));
         if (r == ERR_NODB) client_end_transaction(rq->client);
@@ -225,6 +228,7 @@ enum err command_run(struct request *rq)
     bool is_refused = false;
     rq->env->running = rq->client;
     rq->depends = 0;
+    rq->is_evaluated = false;
     rq->overlay = NULL;
     rq->uuids = NULL;
     rq->messages = NULL;

@@ -12,8 +12,7 @@ bool following_has(const struct client *c, const struct command *command)
     return (command->flags & CMD_NODE) != 0;
 }
 
-/* ERR_WAIT, or, when it has waited for too long, ERR_TRYAGAIN with `why`. */
-static enum err wait_for_more(struct request *rq, const char *why)
+enum err following_wait(struct request *rq, const char *why)
 {
     struct following *f = &rq->env->following;
     struct client *c = rq->client;
@@ -32,7 +31,7 @@ enum err following_enter(struct request *rq)
     const struct env *env = rq->env;
     if (!env->stands_by) return OK;
     bool is_read = (rq->command->flags & CMD_FOLLOWER) != 0 && rq->client->is_readonly;
-    if (!is_read && (rq->command->flags & CMD_NODE) != 0) return OK;
+    if (rq->command->is_own || (!is_read && (rq->command->flags & CMD_NODE) != 0)) return OK;
     if (!is_read) {
         return error_set(&rq->error, ERR_TRYAGAIN, "%s",
                          rq->client->is_readonly
@@ -41,7 +40,7 @@ enum err following_enter(struct request *rq)
     }
     if (env->following.is_there) return OK;
     const char *why = env->following.why;
-    return wait_for_more(rq, why[0] != '\0' ? why : "this node does not follow the leader yet");
+    return following_wait(rq, why[0] != '\0' ? why : "this node does not follow the leader yet");
 }
 
 enum err following_leave(struct request *rq, enum err r)
@@ -49,7 +48,7 @@ enum err following_leave(struct request *rq, enum err r)
     if (!rq->env->stands_by) return r;
     if (r == ERR_BEHIND) {
         client_drop_pending(rq->client);
-        r = wait_for_more(rq, "this node is behind the leader");
+        r = following_wait(rq, "this node is behind the leader");
         if (r != ERR_WAIT && (rq->command->flags & CMD_RUNS_QUEUE) != 0) {
             client_end_transaction(rq->client);
         }

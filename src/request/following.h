@@ -13,6 +13,9 @@
 bool following_has(const struct client *c, const struct command *command);
 /* Before the command runs. OK: it may. ERR_WAIT: not yet; ERR_TRYAGAIN: it was not run. */
 ERR_MUST_USE enum err following_enter(struct request *rq);
+/* What it waits for is not there, for the reason `why`: ERR_WAIT, or, when it has waited for too
+ * long, ERR_TRYAGAIN. following_wake wakes it. */
+ERR_MUST_USE enum err following_wait(struct request *rq, const char *why);
 /* After it ran, with its result: ERR_WAIT where it is to be run again, when there is more. */
 ERR_MUST_USE enum err following_leave(struct request *rq, enum err r);
 /* There is more, or some time has passed: those who wait look again. */

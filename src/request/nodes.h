@@ -29,7 +29,8 @@ struct nodes_known {
     char address[NODE_TEXT_BYTES];  /* host:port */
     char leader[NODE_TEXT_BYTES];   /* host:port of who leads; "" = not known */
     uint64_t epoch;                 /* of who leads */
-    char cause[NODES_NOTICE_BYTES]; /* why this one does not know who leads; "" = it does */
+    char cause[NODES_NOTICE_BYTES]; /* why no node leads, as far as this one knows; "" = one does */
+    char waits[NODES_NOTICE_BYTES]; /* what PostgreSQL says this node waits for; "" = nothing */
     char twin[3 * NODE_TEXT_BYTES]; /* another one has its name or address; "" = none has */
     char noticed
         [NODES_NOTICE_BYTES]; /* of PostgreSQL, by a node: it failed over, or lost something */

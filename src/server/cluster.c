@@ -47,8 +47,10 @@ struct cluster {
     struct node_leader leader;
     uint8_t secret[TERM_SECRET_BYTES];
     bool has_secret;
-    uint64_t epoch;  /* of who leads */
-    bool has_users;  /* it knew them when it began to lead */
+    uint64_t epoch; /* of who leads */
+    bool has_users; /* it knew them when it began to lead */
+    bool wants_why; /* the leader may not serve: why? */
+    char waits[NODES_NOTICE_BYTES];
     enum err result; /* of the look: OK, it leads; ERR_WAIT, somebody does; others: why not */
     struct error error;
 
@@ -96,16 +98,28 @@ static enum err open_term(struct cluster *k, struct error *e)
     return OK;
 }
 
+/* What PostgreSQL says that this node waits for. That it cannot be asked has been said already. */
+static void ask_why(struct cluster *k, bool is_wanted)
+{
+    struct error ignored;
+    char now[sizeof k->waits] = "";
+    if (!is_wanted) k->waits[0] = '\0';
+    if (!is_wanted || nodes_why(k->nodes, now, sizeof now, &ignored) != OK) return;
+    /* Statements are tried again: between two of them it is still so. */
+    if (now[0] != '\0') snprintf(k->waits, sizeof k->waits, "%s", now);
+}
+
 /* Who leads, as term_try saw it. */
 static void find_leader(struct cluster *k)
 {
     const struct term *t = k->server->term;
-    struct node_leader now = {.epoch = term_holder_epoch(t)};
+    struct node_leader now = {.epoch = term_holder_epoch(t), .is_silent = term_holder_is_silent(t)};
     const char *holder = term_holder(t);
     int64_t now_us = clock_mono_us();
     snprintf(now.name, sizeof now.name, "%.*s", (int)strcspn(holder, "/"), holder);
     snprintf(now.address, sizeof now.address, "%s", term_holder_address(t));
     bool is_same = now.epoch == k->leader.epoch && strcmp(now.address, k->leader.address) == 0;
+    k->leader.is_silent = now.is_silent;
     if (is_same && k->leader.is_known && now_us - k->resolved_us < RESOLVE_US) return;
     now.is_known = holder[0] != '\0' && net_resolve(now.address, &now.at);
     k->leader = now;
@@ -126,10 +140,14 @@ static void look(struct job *job)
         k->met_us = clock_mono_us();
     }
     bool leads = term_state(k->server->term) != TERM_FOLLOWING;
-    if (leads && k->has_users) return;
+    if (leads && k->has_users) {
+        ask_why(k, k->wants_why);
+        return;
+    }
     if (!leads) k->result = term_try(k->server->term, &k->error);
     k->epoch = k->result == OK ? term_epoch(k->server->term) : term_holder_epoch(k->server->term);
-    if (k->result == ERR_WAIT) find_leader(k);
+    if (k->result != OK) find_leader(k);
+    ask_why(k, k->result != OK && (k->result != ERR_WAIT || k->leader.is_silent));
     if (k->result == OK || k->result == ERR_WAIT) {
         struct error e;
         enum err r = kept_users_look(&k->users, k->result == OK, &e);
@@ -167,6 +185,7 @@ static void take_others(struct cluster *k)
     n->epoch = k->epoch;
     snprintf(n->leader, sizeof n->leader, "%s", k->leader.is_known ? k->leader.address : "");
     n->quorum = k->server->term != NULL ? term_quorum(k->server->term) : 0;
+    snprintf(n->waits, sizeof n->waits, "%s", k->waits);
     if (k->server->term != NULL) {
         snprintf(n->noticed, sizeof n->noticed, "%s", term_noticed(k->server->term));
     }
@@ -207,6 +226,17 @@ static void begin(struct server *s)
     if (r != OK) fail(s, &e);
 }
 
+static void say_cause(struct cluster *k)
+{
+    char *cause = k->server->node.known.cause;
+    const char *why = "";
+    if (k->leader.is_silent) why = "the leader does not renew its lease";
+    if (k->result == ERR_IO) why = k->error.text;
+    bool has_more = why[0] != '\0' && k->waits[0] != '\0';
+    snprintf(cause, NODES_NOTICE_BYTES, "%.140s%s%.110s", why, has_more ? "; " : "",
+             has_more ? k->waits : "");
+}
+
 /* What the thread has found. */
 static void take(struct cluster *k)
 {
@@ -216,6 +246,7 @@ static void take(struct cluster *k)
     if (!s->env.stands_by) return;
     kept_users_take(&k->users);
     if (k->result == OK) {
+        s->node.known.cause[0] = '\0';
         begin(s);
         return;
     }
@@ -224,8 +255,7 @@ static void take(struct cluster *k)
         fail(s, &k->error);
         return;
     }
-    snprintf(s->node.known.cause, sizeof s->node.known.cause, "%s",
-             k->result == ERR_IO ? k->error.text : "");
+    say_cause(k);
     node_set_leader(&s->node, &k->leader);
     follower_take(&k->follower);
 }
@@ -245,12 +275,14 @@ void cluster_tick(struct server *s)
     struct cluster *k = s->cluster;
     int64_t now_us = clock_mono_us();
     if (k == NULL) return;
+    leader_tick(s);
     follower_tick(&k->follower);
     if (k->is_looking || now_us < k->next_us) return;
     int percent = s->env.stands_by ? LOOK_PERCENT : MEET_PERCENT;
     int64_t wait_us = (int64_t)s->config->lease_ms * 1000 * percent / 100;
     if (s->env.stands_by && wait_us > LOOK_US_MAX) wait_us = LOOK_US_MAX;
     k->next_us = now_us + wait_us;
+    k->wants_why = s->is_held;
     k->is_looking = true;
     worker_post(k->worker, &k->job);
 }

@@ -42,10 +42,16 @@ void http_of_node(void *server, struct stream *stream, struct slice bytes)
 
 static const char *why_standing_by(const struct server *s)
 {
-    static char text[2 * NODE_TEXT_BYTES + 64];
+    static char text[2 * NODE_TEXT_BYTES + NODES_NOTICE_BYTES + 64];
     const struct node_leader *l = &s->node.leader;
-    if (!l->is_known) return "this node does not lead, and knows of none that does";
-    snprintf(text, sizeof text, "this node does not lead: %s at %s does", l->name, l->address);
+    const char *cause = s->node.known.cause;
+    bool is_known = l->is_known && !l->is_silent;
+    if (is_known && cause[0] == '\0') {
+        snprintf(text, sizeof text, "this node does not lead: %s at %s does", l->name, l->address);
+    } else {
+        snprintf(text, sizeof text, "this node does not lead, and knows of none that does%s%s",
+                 cause[0] != '\0' ? ": " : "", cause);
+    }
     return text;
 }
 
@@ -57,6 +63,7 @@ static const char *why_not_ready(void *arg)
     struct backend *b = s->env.db->backend;
     if (s->service.state == SERVICE_STOPPING) return "the server is stopping";
     if (s->env.stands_by) return why_standing_by(s);
+    if (s->env.serving.is_mute || s->env.serving.is_stuck) return s->env.serving.why.text;
     if (!engine_is_started(s->env.db->engine)) {
         return "the server is starting: it reads what queues and indexes keep in memory";
     }

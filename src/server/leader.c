@@ -8,9 +8,11 @@
 #include "backend/postgres/postgres.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "request/following.h"
 #include "search/text_ops.h"
 #include "server/server_int.h"
 
+#define STUCK_US_MIN 1000000 /* that nothing is committed, before writes wait and it is told */
 #define ARGUMENTS_MAX 1024
 #define COMMAND_LINE_BYTES_MAX ((size_t)2 << 20)
 
@@ -92,6 +94,53 @@ bool leader_may_send(void *server)
 {
     const struct server *s = server;
     return s->env.stands_by || term_has_lease(s->term);
+}
+
+static bool has_no_lease(const struct server *s)
+{
+    return s->term != NULL && !s->env.stands_by && !term_has_lease(s->term);
+}
+
+void leader_look(struct server *s)
+{
+    struct serving *v = &s->env.serving;
+    if (s->cluster == NULL || v->is_mute == has_no_lease(s)) return;
+    v->is_mute = !v->is_mute;
+    leader_tick(s);
+}
+
+/* What is evaluated now would be answered late, or never. */
+static bool is_stuck(const struct server *s, const struct pg_journal_state *state)
+{
+    int64_t most_us = (int64_t)s->config->lease_ms * 1000 / 3;
+    return state->silent_us > (most_us > STUCK_US_MIN ? most_us : STUCK_US_MIN);
+}
+
+static void say_why(struct server *s, const struct pg_journal_state *state)
+{
+    struct serving *v = &s->env.serving;
+    const char *waits = s->node.known.waits;
+    const char *why = state->lease_error;
+    if (why[0] == '\0') why = v->is_mute ? "its lease is over" : "PostgreSQL is silent";
+    (void)error_set(&v->why, ERR_TRYAGAIN, "this node leads, and %s now: %s%s%s",
+                    v->is_mute ? "may not answer" : "can write nothing", why,
+                    waits[0] != '\0' ? "; " : "", waits);
+}
+
+void leader_tick(struct server *s)
+{
+    struct serving *v = &s->env.serving;
+    struct pg_journal_state state = {.lease_error = ""};
+    bool was_held = s->is_held;
+    bool leads = s->cluster != NULL && s->term != NULL && !s->env.stands_by;
+    if (leads) pg_journal_state(s->env.db->journal, &state);
+    v->is_stuck = is_stuck(s, &state);
+    s->is_held = v->is_mute || v->is_stuck;
+    if (s->is_held) say_why(s, &state);
+    if (s->is_held && !was_held) log_warning("%s", v->why.text);
+    if (!was_held || s->is_held) return;
+    log_notice("this node leads, and answers again");
+    following_wake(&s->env);
 }
 
 bool leader_is_lost(const struct server *s)

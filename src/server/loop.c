@@ -22,6 +22,7 @@ static void on_turn_begin(void *arg, int64_t now_us)
 {
     struct server *s = arg;
     s->env.now_us = now_us;
+    leader_look(s);
 }
 
 static bool on_turn_end(void *arg)

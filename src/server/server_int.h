@@ -51,6 +51,7 @@ struct server {
     struct sentinels *sentinels; /* likewise; NULL = none */
     bool has_failed;             /* the loop ends because of it */
     int64_t renewed_us;          /* while it starts; monotonic */
+    bool is_held;                /* env.serving says that something may not be done now */
     uint64_t commands;           /* that had run at the end of the last turn */
     struct server_hooks hooks;
     bool is_signalled;
@@ -157,6 +158,10 @@ bool leader_is_lost(const struct server *s);
 __attribute__((noreturn)) void leader_end(const struct server *s, const struct error *e);
 /* A hook of net. */
 bool leader_may_send(void *server);
+/* Each turn: may it answer (request/serving.h)? */
+void leader_look(struct server *s);
+/* Each tick: is what was written committed, and if not, why? */
+void leader_tick(struct server *s);
 /* Settings have changed. */
 void leader_set_options(const struct server *s);
 

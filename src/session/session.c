@@ -1,4 +1,4 @@
-#include "session/session.h"
+#include "session/session_int.h"
 
 #include <poll.h>
 
@@ -6,14 +6,12 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/mem.h"
-#include "node/accept.h"
 #include "request/block.h"
 #include "request/client_memory.h"
-#include "request/following.h"
 #include "request/login.h"
 #include "request/observe.h"
+#include "request/serving.h"
 #include "request/table.h"
-#include "resp/reader.h"
 #include "session/ahead.h"
 
 #define READ_BYTES (16 * 1024)       /* of one client in one turn ... */
@@ -24,38 +22,6 @@
 #define TRIM_IDLE_MS 2000 /* then the buffers of a session are given back */
 #define END_LOOK_MS 300   /* between two looks whether a client has gone that none tells of */
 #define ARENA_CHUNK_BYTES (64 * 1024)
-
-/*   SESSION_READING --command must wait--> SESSION_PARKED --waiter woken--> SESSION_READING
- *
- * and the stream's own states say whether it goes on at all. */
-enum session_state { SESSION_READING, SESSION_PARKED };
-
-struct session {
-    struct client client; /* first */
-    struct stream *stream;
-    struct sessions *shared;
-    enum session_state state;
-    struct waiter waiter;
-    struct resp_reader reader;
-    struct resp_writer writer;
-    struct slice *argv; /* of the command being run or parked */
-    size_t argc;
-    struct decoded decoded;  /* of commands to come, and of the one being run (ahead.h) */
-    bool is_command_waiting; /* argv is to be run again */
-    bool is_running;
-    int64_t nobody_ms;        /* since when it has no user, as seen by session_check; 0 = it has */
-    struct buf behind;        /* owned; messages that come after the reply being made ... */
-    uint64_t behind_version;  /* ... and need this version */
-    struct node_pass pass;    /* to the node that leads */
-    struct node_offer *offer; /* owned: of a node that may pass a client on; NULL = none */
-};
-
-struct sessions {
-    struct env *env;
-    struct session_options options;
-    struct arena arena; /* of the request being run */
-    struct buf scratch;
-};
 
 struct sessions *sessions_new(struct env *env, const struct session_options *options)
 {
@@ -107,6 +73,13 @@ static void on_ready(struct waiter *w)
     if (x->state != SESSION_PARKED) return;
     session_move(x, SESSION_READING);
     stream_queue(x->stream);
+}
+
+void session_park(struct session *x)
+{
+    session_move(x, SESSION_PARKED);
+    /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
+    if (x->waiter.next == NULL) on_ready(&x->waiter);
 }
 
 /* ---- messages from elsewhere ---- */
@@ -235,117 +208,30 @@ static bool session_execute(struct session *x)
     if (r == ERR_WAIT) {
         session_take_behind(x);
         x->is_command_waiting = true;
-        session_move(x, SESSION_PARKED);
-        /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
-        if (x->waiter.next == NULL) on_ready(&x->waiter);
+        session_park(x);
         return false;
     }
     x->is_command_waiting = false;
     session_run_over(x);
-    stream_mark(s, rq.depends);
+    if (rq.is_evaluated) {
+        stream_mark(s, rq.depends);
+    } else {
+        stream_mark_own(s, rq.depends);
+    }
     session_take_behind(x);
-    if (x->client.closes_after_reply) stream_drain(s);
+    bool is_lost = rq.error.code == ERR_TRYAGAIN && serving_ends_with(rq.command);
+    if (x->client.closes_after_reply || is_lost) stream_drain(s);
     return s->state == STREAM_OPEN;
 }
 
-/* ---- other nodes ---- */
-
-/* Whoever comes before the users are known waits for them. False: x waits. After too long its
- * command is run, and is told. */
-static bool session_knows_users(struct session *x)
-{
-    struct error e;
-    struct env *env = x->shared->env;
-    if (!env->users_are_awaited) return true;
-    if (node_await_users(env->node, &x->pass, &x->waiter, &e) != ERR_WAIT) return true;
-    session_move(x, SESSION_PARKED);
-    if (x->waiter.next == NULL) on_ready(&x->waiter);
-    return false;
-}
-
-/* Everything but what each node answers for itself; who has not said who he is gets no further. */
-static bool session_is_for_leader(const struct session *x)
-{
-    const struct command *parent = NULL;
-    if (!x->shared->env->stands_by || x->client.user == NULL) return false;
-    const struct command *c = command_of_words(x->argv, x->argc, &parent);
-    return c != NULL && !following_has(&x->client, c);
-}
-
-/* What came after the command. */
-static void session_add_rest(const struct session *x, struct buf *out)
-{
-    struct slice rest = resp_reader_rest(&x->reader);
-    buf_append(out, rest.data, rest.len);
-}
-
-/* The command is the first that the leader gets; after it all that came with it. */
-static void session_hand_on(struct session *x)
-{
-    struct buf bytes;
-    struct resp_writer w = {.out = &bytes, .proto = 2};
-    buf_init(&bytes);
-    resp_array(&w, x->argc);
-    for (size_t i = 0; i < x->argc; i++) resp_bulk(&w, x->argv[i]);
-    session_add_rest(x, &bytes);
-    if (bytes.is_failed) {
-        stream_kill(x->stream);
-    } else {
-        node_hand_on(x->shared->env->node, &x->pass, x->stream, buf_slice(&bytes));
-    }
-    buf_fini(&bytes);
-}
-
-/* False: x waits, or is no more. */
-static bool session_pass_on(struct session *x)
-{
-    struct error e;
-    struct stream *s = x->stream;
-    enum err r = node_pass(x->shared->env->node, &x->pass, &x->client, &s->link, &x->waiter, &e);
-    x->is_command_waiting = r == ERR_WAIT;
-    if (r == ERR_WAIT) {
-        session_move(x, SESSION_PARKED);
-        if (x->waiter.next == NULL) on_ready(&x->waiter);
-        return false;
-    }
-    if (r == OK) {
-        session_hand_on(x);
-        return false;
-    }
-    stats_error(x->shared->env, e.code);
-    resp_error(&x->writer, &e);
-    stream_mark(s, 0);
-    return s->state == STREAM_OPEN;
-}
-
-/* Another node asks to pass a client on. False: x is no more. */
-static bool session_accept(struct session *x)
-{
-    struct stream *s = x->stream;
-    const struct session_options *o = &x->shared->options;
-    enum node_accepted r = node_accept(x->shared->env->node, &x->offer, &x->client, x->argv,
-                                       x->argc, &x->writer);
-    stream_mark(s, 0);
-    if (r != NODE_IS_HTTP) return true;
-    struct buf bytes;
-    buf_init(&bytes);
-    session_add_rest(x, &bytes);
-    buf_require(&bytes);
-    if (o->speaks_http == NULL) {
-        stream_kill(s);
-    } else {
-        o->speaks_http(o->speaks_http_arg, s, buf_slice(&bytes));
-    }
-    buf_fini(&bytes);
-    return false;
-}
+/* ---- commands in turn ---- */
 
 static void protocol_error(struct session *x, const struct error *e)
 {
     x->shared->env->stats.protocol_errors++;
     stats_error(x->shared->env, e->code);
     resp_error(&x->writer, e);
-    stream_mark(x->stream, 0);
+    stream_mark_own(x->stream, 0);
     stream_drain(x->stream);
 }
 
@@ -390,13 +276,13 @@ static void session_run_all(struct session *x)
             stream_queue(s);
             return;
         }
-        if (!x->is_command_waiting && (!session_knows_users(x) || !session_next(x))) return;
-        if (session_is_for_leader(x)) {
-            if (!session_pass_on(x)) return;
+        if (!x->is_command_waiting && (!passing_knows_users(x) || !session_next(x))) return;
+        if (passing_is_wanted(x)) {
+            if (!passing_go(x)) return;
             continue;
         }
         if (x->shared->env->node != NULL && node_is_link(x->argv, x->argc)) {
-            if (!session_accept(x)) return;
+            if (!passing_accept(x)) return;
             continue;
         }
         uint64_t before = s->output.base + s->output.bytes.len;

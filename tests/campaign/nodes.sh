@@ -15,10 +15,10 @@
 #   nodes_statuses            with which statuses nodes have ended, "count status ..."
 #   nodes_remove              ends all of it
 # Before nodes_start may be set: nodes_is_plain=1, no proxy; nodes_port=(ports); nodes_http=(ports), else no HTTP;
-# nodes_options=(arguments), for all nodes. NODE_BIN: the program (build/tupled).
+# nodes_sentinel=(ports) likewise; nodes_options=(arguments), for all nodes. NODE_BIN: the program (build/tupled).
 
 nodes_dir='' nodes_at=() leader='' nodes_is_plain=''
-nodes_keepers=() nodes_links=() nodes_port=() nodes_http=() nodes_options=() nodes_url=()
+nodes_keepers=() nodes_links=() nodes_port=() nodes_http=() nodes_sentinel=() nodes_options=() nodes_url=()
 nodes_in='' nodes_out='' nodes_proxy_pid=''
 
 nodes_way() {
@@ -70,7 +70,8 @@ nodes_keep() {
     while [ ! -e "$nodes_dir/stop" ]; do
         "${NODE_BIN:-build/tupled}" --backend postgresql --postgresql-url "${nodes_url[n]}" --node-name "n$n" \
             --node-address "127.0.0.1:${nodes_links[n]:-${nodes_port[n]}}" --dir "$nodes_dir/n$n" --port "${nodes_port[n]}" \
-            --http-port "${nodes_http[n]:-0}" --logfile "$nodes_dir/n$n.log" "${nodes_options[@]}" \
+            --http-port "${nodes_http[n]:-0}" --sentinel-port "${nodes_sentinel[n]:-0}" \
+            --logfile "$nodes_dir/n$n.log" "${nodes_options[@]}" \
             >>"$nodes_dir/n$n.out" 2>&1 &
         echo $! >"$nodes_dir/n$n.pid"
         wait $!

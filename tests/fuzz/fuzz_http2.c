@@ -50,10 +50,20 @@ void stream_mark(struct stream *s, uint64_t version)
     output_mark(&s->output, version, UINT64_MAX);
 }
 
+void stream_mark_own(struct stream *s, uint64_t version)
+{
+    output_mark_own(&s->output, version, UINT64_MAX);
+}
+
 void stream_append(struct stream *s, struct slice bytes, uint64_t version)
 {
     buf_append(&s->output.bytes, bytes.data, bytes.len);
     stream_mark(s, version);
+}
+
+void stream_append_own(struct stream *s, struct slice bytes)
+{
+    stream_append(s, bytes, 0);
 }
 
 size_t stream_pending(const struct stream *s)
@@ -171,7 +181,7 @@ static void flush(struct stream *s)
 {
     if (s->state == STREAM_DEAD) return;
     if (output_pending(&s->output) > 0) {
-        struct slice ready = output_ready(&s->output, UINT64_MAX);
+        struct slice ready = output_ready(&s->output, UINT64_MAX, false);
         buf_append(&said, ready.data, ready.len);
         output_sent(&s->output, ready.len);
     }

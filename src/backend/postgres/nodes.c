@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "backend/postgres/pg_why.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -38,7 +39,7 @@ struct nodes *nodes_new(struct term *t, uint16_t sentinel_port, const char *http
     n->term = t;
     n->sentinel_port = sentinel_port;
     n->http = http;
-    n->pg = term_connect(t, "nodes", TERM_WRITE);
+    n->pg = term_connect(t, "nodes", TERM_SIGN);
     return n;
 }
 
@@ -159,6 +160,11 @@ enum err nodes_meet(struct nodes *n, struct error *e)
     take(n);
     find_twin(n, is_same);
     return forget(n, e);
+}
+
+enum err nodes_why(struct nodes *n, char *out, size_t size, struct error *e)
+{
+    return pg_why(n->pg, term_name(n->term), out, size, e);
 }
 
 const struct node_seen *nodes_others(const struct nodes *n, size_t *count)

@@ -27,6 +27,8 @@ struct nodes *nodes_new(struct term *t, uint16_t sentinel_port, const char *http
 void nodes_free(struct nodes *n);
 /* Writes that this one is there, and reads what the others wrote. Blocks. ERR_IO. */
 ERR_MUST_USE enum err nodes_meet(struct nodes *n, struct error *e);
+/* Why PostgreSQL does not answer this node (pg_why.h). Blocks. */
+ERR_MUST_USE enum err nodes_why(struct nodes *n, char *out, size_t size, struct error *e);
 /* Another node that is up has this one's name, or its address: what to do; "" = none has. Borrowed
  * likewise. */
 const char *nodes_twin(const struct nodes *n);

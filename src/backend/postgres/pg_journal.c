@@ -145,6 +145,7 @@ static void pgj_submit(struct journal *journal)
     struct append_job *w = &j->appends[(j->oldest_append + j->under_way) % 2];
     w->batches = j->sealed;
     w->transactions = transactions;
+    w->posted_us = clock_mono_us();
     j->appended_bytes += j->sealed_bytes;
     j->sealed = NULL;
     j->sealed_end = &j->sealed;
@@ -198,6 +199,7 @@ static void lease_done(struct job *job)
     struct pg_journal *j = k->journal;
     int64_t now_us = clock_mono_us();
     j->is_leasing = false;
+    if (k->result != OK) j->lease_error = k->error;
     if (k->result == ERR_TRYAGAIN) {
         tell_lost(j, &k->error);
     } else if (k->result != OK) {
@@ -499,4 +501,15 @@ void pg_journal_set_options(struct journal *journal, const struct pg_journal_opt
     struct pg_journal *j = pg_journal_of(journal);
     j->options.retention_ms = options->retention_ms;
     j->options.retention_bytes = options->retention_bytes;
+}
+
+void pg_journal_state(const struct journal *journal, struct pg_journal_state *out)
+{
+    const struct pg_journal *j = (const struct pg_journal *)journal;
+    /* A full disk has errors of its own. */
+    bool is_waiting = j->under_way > 0 && !j->base.is_disk_full;
+    int64_t posted_us = j->appends[j->oldest_append].posted_us;
+    *out = (struct pg_journal_state){.silent_us = is_waiting ? clock_mono_us() - posted_us : 0,
+                                     .lease_error = j->lease_told_us != 0 ? j->lease_error.text
+                                                                          : ""};
 }

@@ -25,8 +25,15 @@ struct pg_journal_options {
     size_t batch_bytes; /* at most so many in a statement; 0 = 4 MB */
 };
 
+/* How the node stands with PostgreSQL. Loop thread. */
+struct pg_journal_state {
+    int64_t silent_us;       /* the oldest append has been under way for so long; 0 = none is */
+    const char *lease_error; /* why the lease was not renewed last; "" = it was. Borrowed */
+};
+
 struct journal *pg_journal_new(const struct pg_journal_options *options);
 /* retention_* of these apply from now on. */
 void pg_journal_set_options(struct journal *j, const struct pg_journal_options *options);
+void pg_journal_state(const struct journal *j, struct pg_journal_state *out);
 
 #endif

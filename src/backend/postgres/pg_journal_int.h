@@ -23,6 +23,7 @@ struct append_job {
     struct pg_journal *journal;
     struct pg_batch *batches; /* oldest first */
     uint64_t transactions;    /* in them */
+    int64_t posted_us;        /* monotonic */
     bool is_sent;             /* the thread's: the first part was sent, ahead of its turn */
     bool was_sent_ahead;      /* ... and was answered */
     uint64_t bytes;           /* of all that were appended in this job */
@@ -81,8 +82,9 @@ struct pg_journal {
     struct small_job lease, versions;
     struct let_go_job letting_go;
     bool is_leasing, is_reserving, is_letting_go, is_lost_told;
-    int64_t leased_us;     /* monotonic: the last renewal was posted */
-    int64_t lease_told_us; /* likewise: it was logged that it failed; 0 = it did not */
+    int64_t leased_us;        /* monotonic: the last renewal was posted */
+    int64_t lease_told_us;    /* likewise: it was logged that it failed; 0 = it did not */
+    struct error lease_error; /* of the last renewal */
     uint64_t version_reserved;
     int64_t versions_failed_us; /* 0 = the last reservation succeeded */
     uint64_t applied;

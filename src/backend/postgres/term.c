@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "backend/postgres/pg_why.h"
 #include "backend/postgres/schema.h"
 #include "backend/postgres/term_int.h"
 #include "base/log.h"
@@ -47,13 +48,13 @@ static void set_holder(struct term *t)
 
 static struct pg *connect_to(struct term *t, const char *name, const struct pg_options *how)
 {
-    char text[TERM_TEXT_BYTES];
+    char text[TERM_TEXT_BYTES + 32];
     struct pg_options o = *how;
-    snprintf(text, sizeof text, "tupled %s: %s", t->name, name);
+    snprintf(text, sizeof text, PG_NAME_OF_NODE "%s", t->name, name);
     o.url = t->url;
     o.name = text;
     o.call_ms = t->options.call_ms;
-    o.is_quorum = t->options.durability != TERM_ASYNC;
+    o.is_quorum = how->is_quorum && t->options.durability != TERM_ASYNC;
     o.breaker = &t->breaker;
     o.host_turns = t->options.host_turns != NULL ? t->options.host_turns : &t->own_turns;
     return pg_new(&o);
@@ -63,6 +64,7 @@ struct pg *term_connect(struct term *t, const char *name, enum term_use use)
 {
     return connect_to(t, name,
                       &(struct pg_options){.is_read_only = use == TERM_READ,
+                                           .is_quorum = use != TERM_SIGN,
                                            .is_proved = term_is_quorum(t),
                                            .prove = term_prove,
                                            .arg = t});
@@ -70,7 +72,7 @@ struct pg *term_connect(struct term *t, const char *name, enum term_use use)
 
 struct pg *term_connect_anywhere(struct term *t, const char *name)
 {
-    return connect_to(t, name, &(struct pg_options){0});
+    return connect_to(t, name, &(struct pg_options){.is_quorum = true});
 }
 
 enum err term_open(const struct term_options *options, struct term **out, struct error *e)
@@ -113,7 +115,9 @@ void term_give_up(struct term *t)
 
 /* ---- the quorum ---- */
 
-static const char quorum_sql[] = "SELECT current_setting('synchronous_standby_names')";
+/* The setting, and how many standbys are connected, whichever they are. */
+static const char quorum_sql[] = "SELECT current_setting('synchronous_standby_names'), "
+                                 "(SELECT count(*) FROM pg_stat_replication)";
 
 unsigned term_quorum_of(struct slice text)
 {
@@ -134,7 +138,8 @@ unsigned term_quorum_of(struct slice text)
     return at < text.len && text.data[at] == '(' && n > 0 ? n : 1;
 }
 
-/* ERR_IO while the server waits for no standby. Asked each time, as it may change at any moment. */
+/* ERR_IO while the server waits for no standby, or for more than are there. Asked each time, as it
+ * may change at any moment. */
 static enum err check_quorum(struct term *t, struct error *e)
 {
     if (t->options.durability != TERM_QUORUM) return OK;
@@ -143,7 +148,13 @@ static enum err check_quorum(struct term *t, struct error *e)
     if (r != OK) return r;
     unsigned count = term_quorum_of(pg_bytes(t->pg, 0, 0));
     __atomic_store_n(&t->quorum, count, __ATOMIC_RELAXED);
-    return count > 0 ? OK : pg_proof_none(e);
+    if (count == 0) return pg_proof_none(e);
+    int64_t connected = pg_i64(t->pg, 0, 1);
+    if (connected >= count) return OK;
+    return error_set(e, ERR_IO,
+                     "PostgreSQL can commit nothing: it waits for %u of its standbys "
+                     "(synchronous_standby_names), and %lld are connected",
+                     count, (long long)connected);
 }
 
 /* ---- taking over ---- */
@@ -207,12 +218,21 @@ static enum err look_again(struct term *t, struct error *e)
     return OK;
 }
 
+static int64_t wait_us(const struct term *t)
+{
+    return t->options.lease_ms * 1000 * WAIT_PERCENT / 100;
+}
+
+bool term_holder_is_silent(const struct term *t)
+{
+    return t->seen_holder[0] != '\0' && t->looked_us - t->seen_us >= wait_us(t);
+}
+
 /* OK: no node leads, and this one can. */
 static enum err may_take(const struct term *t, struct error *e)
 {
     bool is_free = t->seen_holder[0] == '\0';
-    int64_t wait_us = t->options.lease_ms * 1000 * WAIT_PERCENT / 100;
-    if (!is_free && term_now_us() - t->seen_us < wait_us) {
+    if (!is_free && term_now_us() - t->seen_us < wait_us(t)) {
         return error_set(e, ERR_WAIT, "%s leads", t->seen_holder);
     }
     if (t->seen_format <= SCHEMA_FORMAT) return OK;

@@ -107,6 +107,9 @@ uint64_t term_versions(const struct term *t);
 const char *term_holder(const struct term *t);
 const char *term_holder_address(const struct term *t);
 uint64_t term_holder_epoch(const struct term *t);
+/* At the last look that PostgreSQL answered it had not renewed its lease for longer than others
+ * wait. */
+bool term_holder_is_silent(const struct term *t);
 /* What made a node give the lead up, last, and when: a text; "" = nothing. Borrowed likewise.
  */
 const char *term_noticed(const struct term *t);
@@ -117,7 +120,11 @@ const char *term_noticed(const struct term *t);
 ERR_MUST_USE enum err term_secret(struct term *t, uint8_t out[TERM_SECRET_BYTES], struct error *e);
 
 /* Connections of this term are made with it: `name` is for people. */
-enum term_use { TERM_WRITE, TERM_READ };
+enum term_use {
+    TERM_WRITE,
+    TERM_SIGN, /* writes what may be lost: its commits do not wait for standbys */
+    TERM_READ,
+};
 struct pg *term_connect(struct term *t, const char *name, enum term_use use);
 /* All calls of its connections end, now and later. Any thread. */
 void term_give_up(struct term *t);

@@ -30,6 +30,7 @@ struct term {
     int64_t beat, next_beat;
     /* The row as it was last seen. */
     int64_t seen_epoch, seen_beat, seen_us, seen_format;
+    int64_t looked_us;
     char seen_holder[TERM_TEXT_BYTES], seen_address[TERM_TEXT_BYTES], noticed[TERM_TEXT_BYTES];
     /* The highest that was seen. PostgreSQL has less, if is_less. */
     int64_t known_epoch, known_version;

@@ -55,6 +55,7 @@ enum err term_look(struct term *t, struct error *e)
     if (r != OK) return r;
     /* Not from before it was asked: the beat may be younger than that, by however long it took. */
     int64_t at_us = term_now_us();
+    t->looked_us = at_us;
     if (pg_rows(t->pg) != 1) return make_row(t, e);
     int64_t epoch = pg_i64(t->pg, 0, 0);
     int64_t beat = pg_i64(t->pg, 0, 1);

@@ -140,6 +140,7 @@ const struct command cmd_time = {
     .name = "time",
     .arity = 1,
     .flags = CMD_FAST | CMD_FOLLOWER,
+    .is_own = true,
     .group = "server",
     .since = "0.1.0",
     .summary = "Seconds and microseconds of the server's clock.",

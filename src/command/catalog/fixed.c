@@ -71,6 +71,7 @@ const struct command cmd_role = {
     .name = "role",
     .arity = 1,
     .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS | CMD_FOLLOWER,
+    .is_own = true,
     .group = "server",
     .since = "0.1.0",
     .summary = "That this server is a master, and which nodes stand by.",

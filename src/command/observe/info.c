@@ -259,6 +259,11 @@ static void nodes_tell(const struct request *rq, const struct nodes_known *nodes
                "postgresql_noticed:%s\r\nnode_conflict:%s\r\n",
                nodes->name, nodes->address, u(nodes->epoch), nodes->quorum, nodes->noticed,
                nodes->twin);
+    const struct serving *s = &rq->env->serving;
+    const char *why = rq->env->stands_by ? nodes->cause : "";
+    bool is_held = !rq->env->stands_by && (s->is_mute || s->is_stuck);
+    buf_printf(out, "cluster_writable:%d\r\ncluster_cause:%s\r\n", !is_held && why[0] == '\0',
+               is_held ? s->why.text : why);
 }
 
 /* Of a node that stands by, to those who said READONLY. */
@@ -562,6 +567,7 @@ const struct command cmd_info = {
     .name = "info",
     .arity = -1,
     .flags = CMD_DANGEROUS | CMD_FOLLOWER,
+    .is_own = true,
     .group = "server",
     .since = "0.1.0",
     .summary = "Figures about the server, by section.",

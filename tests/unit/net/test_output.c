@@ -19,7 +19,7 @@ static void reply(struct output *o, const char *text, uint64_t version, uint64_t
 
 static void expect_ready(struct output *o, uint64_t durable, const char *text)
 {
-    struct slice ready = output_ready(o, durable);
+    struct slice ready = output_ready(o, durable, false);
     assert_int_equal(ready.len, strlen(text));
     assert_memory_equal(ready.data, text, ready.len);
 }
@@ -95,10 +95,10 @@ static void moving_what_is_left_releases_nothing(void **state)
     text[LONG] = '\0';
     output_init(&o);
     reply(&o, text, 1, 0);
-    assert_int_equal(output_ready(&o, 1).len, LONG);
+    assert_int_equal(output_ready(&o, 1, false).len, LONG);
     output_sent(&o, SENT);
     reply(&o, "held", 5, 1);
-    assert_int_equal(output_ready(&o, 1).len, LONG - SENT);
+    assert_int_equal(output_ready(&o, 1, false).len, LONG - SENT);
     output_sent(&o, LONG - SENT);
     expect_ready(&o, 1, "");
     expect_ready(&o, 5, "held");
@@ -128,7 +128,7 @@ static void random_replies_leave_in_order_and_never_early(void **state)
         } else if (what == 1 && durable < newest) {
             durable++;
         } else {
-            struct slice ready = output_ready(&o, durable);
+            struct slice ready = output_ready(&o, durable, false);
             size_t may = sent;
             while (may < made && needs[may] <= durable) may++;
             assert_int_equal(ready.len, may - sent);
@@ -160,7 +160,7 @@ static void a_long_reply_is_moved_only_a_few_times(void **state)
     output_mark(&o, 0, 0);
     for (size_t i = 0; i < PARTS; i++) {
         uint64_t base = o.base;
-        struct slice ready = output_ready(&o, 0);
+        struct slice ready = output_ready(&o, 0, false);
         assert_int_equal(ready.len, (PARTS - i) * PART_BYTES);
         assert_int_equal(ready.data[0], i);
         assert_int_equal(ready.data[PART_BYTES - 1], i);
@@ -283,12 +283,12 @@ static void much_before_a_draft_is_not_copied(void **state)
     output_init(&o);
     reply(&o, plain, 0, 0);
     for (int i = 0; i < DRAFTS; i++) draft(&o, each, 0, 0);
-    struct slice ready = output_ready(&o, 0);
+    struct slice ready = output_ready(&o, 0, false);
     assert_int_equal(ready.len, LONG);
     assert_ptr_equal(ready.data, o.bytes.data);
     output_sent(&o, LONG);
     while (!output_is_empty(&o)) {
-        ready = output_ready(&o, 0);
+        ready = output_ready(&o, 0, false);
         assert_in_range(ready.len, 1, 256 * 1024 + 3 * EACH);
         output_sent(&o, ready.len);
         sent += ready.len;
@@ -330,7 +330,7 @@ static void a_long_draft_is_written_elsewhere(void **state)
     expect_ready(&o, 3, "");
     output_put_written(&o, &written);
     assert_null(written.data);
-    struct slice ready = output_ready(&o, 3);
+    struct slice ready = output_ready(&o, 3, false);
     assert_int_equal(ready.len, 3 * LONG_DRAFT);
     assert_int_equal(output_pending(&o), 3 * LONG_DRAFT + 2);
     output_sent(&o, ready.len);
@@ -338,9 +338,9 @@ static void a_long_draft_is_written_elsewhere(void **state)
     output_sent(&o, 2);
     assert_true(output_is_empty(&o));
     draft(&o, text, 0, 3);
-    (void)output_ready(&o, 3);
+    (void)output_ready(&o, 3, false);
     output_write_long(&o); /* there was no thread for it */
-    assert_int_equal(output_ready(&o, 3).len, 3 * LONG_DRAFT);
+    assert_int_equal(output_ready(&o, 3, false).len, 3 * LONG_DRAFT);
     output_fini(&o);
     free(text);
 }
@@ -364,6 +364,73 @@ static void a_draft_that_is_lost_breaks_the_output(void **state)
     output_fini(&o);
 }
 
+/* A node that may not answer sends what depends on nothing evaluated, as far as it comes first. */
+
+static void own(struct output *o, const char *text, uint64_t version, uint64_t durable)
+{
+    buf_append_str(&o->bytes, text);
+    output_mark_own(o, version, durable);
+}
+
+static void expect_own(struct output *o, uint64_t durable, const char *text)
+{
+    struct slice ready = output_ready(o, durable, true);
+    assert_int_equal(ready.len, strlen(text));
+    assert_memory_equal(ready.data, text, ready.len);
+}
+
+static void what_is_its_own_leaves_before_the_first_that_was_evaluated(void **state)
+{
+    struct output o;
+    output_init(&o);
+    own(&o, "ab", 0, 5);
+    reply(&o, "c", 0, 5);
+    own(&o, "d", 0, 5);
+    expect_own(&o, 5, "ab");
+    output_sent(&o, 1);
+    expect_own(&o, 5, "b");
+    output_sent(&o, 1);
+    expect_own(&o, 5, "");
+    expect_ready(&o, 5, "cd");
+    output_sent(&o, 1);
+    expect_own(&o, 5, ""); /* it was placed when it was not the first */
+    output_sent(&o, 1);
+    own(&o, "ef", 0, 5);
+    own(&o, "g", 0, 5);
+    expect_own(&o, 5, "efg");
+    output_sent(&o, 3);
+    reply(&o, "h", 0, 5);
+    expect_own(&o, 5, "");
+    output_fini(&o);
+}
+
+static void what_is_its_own_waits_for_its_version(void **state)
+{
+    struct output o;
+    output_init(&o);
+    own(&o, "a", 0, 5);
+    own(&o, "b", 7, 5);
+    own(&o, "c", 0, 5);
+    expect_own(&o, 5, "a");
+    expect_own(&o, 7, "abc");
+    output_fini(&o);
+}
+
+static void a_draft_that_was_written_is_not_its_own(void **state)
+{
+    struct output o;
+    output_init(&o);
+    draft(&o, "ab", 0, 0);
+    expect_ready(&o, 0, "aaabbb");
+    output_sent(&o, 2);
+    own(&o, "c", 0, 0);
+    expect_own(&o, 0, ""); /* a part of the draft was sent: the rest comes first, and may not go */
+    expect_ready(&o, 0, "abbb");
+    output_sent(&o, 4);
+    own(&o, "d", 0, 0);
+    output_fini(&o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -380,6 +447,9 @@ int main(void)
         cmocka_unit_test(much_before_a_draft_is_not_copied),
         cmocka_unit_test(a_long_draft_is_written_elsewhere),
         cmocka_unit_test(a_draft_that_is_lost_breaks_the_output),
+        cmocka_unit_test(what_is_its_own_leaves_before_the_first_that_was_evaluated),
+        cmocka_unit_test(what_is_its_own_waits_for_its_version),
+        cmocka_unit_test(a_draft_that_was_written_is_not_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

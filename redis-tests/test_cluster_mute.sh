@@ -1,0 +1,190 @@
+#!/bin/bash
+# A leader that may not answer is not mute: no standby of PostgreSQL, a lock on the leader's row, a lock on the log,
+# PostgreSQL away. What depends on nothing that was evaluated is answered all the while, at every node, and says why;
+# commands get TRYAGAIN, and have not happened; what was evaluated before is answered when it counts.
+
+. "$(dirname "$0")/server.sh"
+. tests/postgres/server.sh
+. tests/postgres/cluster.sh
+. tests/campaign/nodes.sh
+
+if ! pg_can; then
+    skip "a leader that may not answer" "PostgreSQL is not installed (package postgresql)"
+    finish
+fi
+locker=''
+clean_up_all() {
+    [ -z "$locker" ] || kill -KILL "$locker" 2>/dev/null
+    nodes_remove
+    clean_up
+}
+trap clean_up_all EXIT
+
+cli() { timeout 60 redis-cli -p "${nodes_port[leader]}" "$@" 2>&1; }
+
+# What a node answers by itself is there within two seconds; a machine under load may take its time.
+of_node() { timeout 10 redis-cli -p "${nodes_port[$1]}" "${@:2}" 2>&1; }
+of_sentinel() { timeout 10 redis-cli -p "${nodes_sentinel[$1]}" "${@:2}" 2>&1; }
+of_http() { timeout 10 curl -s -w ' %{http_code}' "http://127.0.0.1:${nodes_http[$1]}$2" 2>&1 | tr -d '\n'; }
+
+# until_true <command...>: for 30 seconds at most.
+until_true() {
+    local end=$((SECONDS + 30))
+    while ! "$@" >"$scratch/until"; do
+        [ "$SECONDS" -lt "$end" ] || { cat "$scratch/until"; return 1; }
+        sleep 0.05
+    done
+}
+
+# says <pattern> <command...>
+says() {
+    local text
+    text=$("${@:2}")
+    grep -qE "$1" <<<"$text" || { echo "$text"; return 1; }
+}
+
+# all_answer <name> <pattern of the cause>: while the leader may not serve.
+all_answer() {
+    local n
+    check "$1: INFO of the leader says why" until_true says "^cluster_cause:.*$2" of_node "$leader" INFO replication
+    check "... it answers PING" says PONG of_node "$leader" PING
+    check "... ROLE" says master of_node "$leader" ROLE
+    check "... and CONFIG" says slowlog-max-len of_node "$leader" CONFIG GET slowlog-max-len
+    check "... is alive" says ' 200$' of_http "$leader" /livez
+    check "... not ready, and says why" says "$2.* 503$" of_http "$leader" '/readyz?verbose'
+    check "... and so does Sentinel" says "^NOQUORUM .*$2" of_sentinel "$leader" SENTINEL CKQUORUM mymaster
+    for n in 1 2 3; do
+        [ "$n" != "$leader" ] || continue
+        check "... another node answers PING" says PONG of_node "$n" PING
+        check "... INFO" says '^node_name:' of_node "$n" INFO replication
+        check "... is alive" says ' 200$' of_http "$n" /livez
+        check "... and not ready" says ' 503$' of_http "$n" /readyz
+    done
+}
+
+# refuses <name> <cause>: commands have not happened, also as a transaction, also by another node.
+refuses() {
+    local other=$((leader % 3 + 1)) reply
+    reply=$(cli SET refused 1)
+    check "$1: a write is refused, and the reply says why" grep -qE "^TRYAGAIN .*$2" <<<"$reply"
+    reply=$(timeout 60 redis-cli -p "${nodes_port[other]}" SET refused 2 2>&1)
+    check "... by another node too" grep -qE "^TRYAGAIN .*$2" <<<"$reply"
+    reply=$(printf 'MULTI\nSET refused 3\nINCR refused\nEXEC\nPING\n' | cli | tr '\n' ' ')
+    check "... and a transaction, as a whole" grep -qE "^OK QUEUED QUEUED TRYAGAIN .*$2.* PONG $" <<<"$reply"
+}
+
+# goes_on <name>
+goes_on() {
+    check "$1: it goes on" until_true serves
+    same "... what was refused has not happened" "" "$(cli GET refused)"
+    check "... the leader is ready" until_true says ' 200$' of_http "$leader" /readyz
+    check "... and Sentinel knows it" until_true says '^OK ' of_sentinel "$leader" SENTINEL CKQUORUM mymaster
+}
+serves() { nodes_leader && says '^cluster_writable:1' of_node "$leader" INFO replication; }
+
+# lock <statement>: a session has the lock, until unlock.
+lock() {
+    PGAPPNAME=locker "$pg_bin/psql" -qAtX -h 127.0.0.1 -p "${pgc_ports[pgc_lead]}" -U tupled -d postgres \
+        -c "BEGIN; $1; SELECT pg_sleep(600)" >/dev/null 2>&1 &
+    locker=$!
+    until_true says locker pgc_sql "$pgc_lead" \
+        "SELECT application_name FROM pg_stat_activity WHERE application_name = 'locker' AND query LIKE '%pg_sleep%'
+         AND wait_event = 'PgSleep'"
+}
+
+unlock() {
+    pgc_sql "$pgc_lead" "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'locker'" \
+        >/dev/null
+    wait "$locker" 2>/dev/null
+    locker=''
+}
+
+# What is evaluated is told only when it counts, whatever comes of it.
+hold() {
+    cli SET held "$1" >"$scratch/held" &
+    held=$!
+}
+held_is_true() {
+    local reply
+    wait "$held"
+    reply=$(cat "$scratch/held")
+    case $reply in
+    OK) same "... what was acknowledged is there" "$1" "$(cli GET held)" ;;
+    TRYAGAIN*) check "... what was refused is not there" test "$(cli GET held)" != "$1" ;;
+    *) check "... a connection that ended has said nothing" test -z "${reply##*closed*}" ;;
+    esac
+}
+
+# One reply, that to MULTI, and the end.
+no_transaction() {
+    local all
+    exec 9<>"/dev/tcp/127.0.0.1/${nodes_port[$1]}" || return
+    printf 'MULTI\r\nSET refused 5\r\nEXEC\r\n' >&9
+    all=$(timeout 20 cat <&9) || all+=' (and it goes on)'
+    exec 9>&-
+    [ "$(wc -l <<<"$all")" = 1 ] && echo "${all#-}"
+}
+
+for n in 1 2 3; do
+    pgc_port "nodes_port[$n]" && pgc_port "nodes_http[$n]" && pgc_port "nodes_sentinel[$n]"
+done
+nodes_options=(--lease 1000 --leader-wait 1500)
+nodes_start || { not_ok "three nodes on three PostgreSQL"; finish; }
+check "a node leads" until_true serves
+
+# ---- no standby has what is written ----
+for n in 2 3; do nodes_proxy "drop $(nodes_upstream "$n")"; done
+hold 1
+all_answer "no standby" 'standby'
+refuses "no standby" 'standby'
+check "... the others know of no leader" says '^$' of_sentinel "$((leader % 3 + 1))" \
+    SENTINEL get-master-addr-by-name mymaster
+for n in 2 3; do nodes_proxy "pass $(nodes_upstream "$n")"; done
+goes_on "the standbys are back"
+held_is_true 1
+
+# ---- the leader's row is locked ----
+check "a session locks the leader's row" lock "SELECT epoch FROM tupled_leader FOR UPDATE"
+all_answer "a lock on the row" 'lock that process [0-9]+ there has .locker'
+refuses "a lock on the row" 'lock that process [0-9]+ there has .locker'
+unlock
+goes_on "the row is free"
+
+# ---- the log is locked: the lease goes on ----
+same "a key" OK "$(cli SET known 1)"
+check "a session locks the log" lock "LOCK TABLE tupled_log IN SHARE MODE"
+hold 2
+all_answer "a lock on the log" 'lock that process [0-9]+ there has .locker'
+refuses "a lock on the log" 'lock that process [0-9]+ there has .locker'
+same "... reads are answered" 1 "$(cli GET known)"
+same "... and Sentinel knows the leader" "127.0.0.1" \
+    "$(of_sentinel "$leader" SENTINEL get-master-addr-by-name mymaster | head -n 1)"
+check "... what was evaluated waits" kill -0 "$held"
+unlock
+goes_on "the log is free"
+wait "$held"
+same "... what was evaluated is acknowledged" OK "$(cat "$scratch/held")"
+same "... and there" 2 "$(cli GET held)"
+
+# ---- PostgreSQL is silent ----
+for p in 1 2 3; do for n in 1 2 3; do nodes_proxy "drop $(nodes_way "$n" "$p")"; done; done
+hold 3
+all_answer "PostgreSQL is silent" 'PostgreSQL|its lease is over'
+refuses "PostgreSQL is silent" 'PostgreSQL|its lease is over'
+
+# ---- ... and the leader is dead ----
+: >"$nodes_dir/rest$leader"
+nodes_signal "$leader" -KILL
+other=$((leader % 3 + 1))
+check "no leader: a node that stands by says why" until_true says '^cluster_cause:.*PostgreSQL' \
+    of_node "$other" INFO replication
+check "... that it is none itself" says '^role:slave' of_node "$other" INFO replication
+check "... and so it refuses" says '^TRYAGAIN no leader: .*PostgreSQL' of_node "$other" SET refused 4
+check "... a MULTI that was refused ends the connection: what follows it is none" \
+    says '^TRYAGAIN' no_transaction "$other"
+check "... Sentinel" says '^NOQUORUM .*PostgreSQL' of_sentinel "$other" SENTINEL CKQUORUM mymaster
+rm "$nodes_dir/rest$leader"
+for p in 1 2 3; do for n in 1 2 3; do nodes_proxy "pass $(nodes_way "$n" "$p")"; done; done
+goes_on "PostgreSQL is back"
+held_is_true 3
+finish
