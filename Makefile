@@ -47,14 +47,14 @@ RUN_PACKAGES := gcc make binutils libc6-dev libev-dev libssl-dev libsqlite3-dev 
     liblua5.1-0-dev lua-cjson-dev lua-bitop-dev
 TEST_PACKAGES := $(RUN_PACKAGES) libcmocka-dev libmsgpack-dev libjansson-dev \
     redis-tools redis-server postgresql openssl clang libclang-rt-14-dev clang-tidy clang-format cppcheck \
-    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin pkgconf nginx-light libnginx-mod-stream haproxy
+    util-linux procps dpkg-dev shellcheck curl nghttp2-client chromium xxd spin pkgconf nginx-light libnginx-mod-stream haproxy pgbouncer
 DEMO_PACKAGES := $(RUN_PACKAGES)
 DEB_PACKAGES := $(RUN_PACKAGES) dpkg-dev
 BENCH_PACKAGES := $(RUN_PACKAGES) redis-tools redis-server sqlite3 openssl
 
 # $(call need,packages): install those that are missing. None of SERVICES must start at install: these
 # units are masked first, and RUNLEVEL=1 keeps invoke-rc.d quiet.
-SERVICES := redis-server nginx haproxy
+SERVICES := redis-server nginx haproxy pgbouncer
 define need
 @command -v dpkg-query >/dev/null || { \
     echo "deps: not a Debian system; needed are the equivalents of: $(1)"; exit 0; }; \

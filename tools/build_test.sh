@@ -33,7 +33,7 @@ said=$(
     apt-get() { echo "apt-get $*"; }
     eval "$(make -n test-deps | sed 's|\[ -d /run/systemd/system \]|true|g')" 2>&1
 )
-for unit in redis-server nginx haproxy; do
+for unit in redis-server nginx haproxy pgbouncer; do
     if grep -q "^systemctl mask $unit.service\$" <(sed '/apt-get/,$d' <<<"$said") && grep -q "apt-get .*install .* $unit" <<<"$said"; then
         echo "ok - $unit is masked before it is installed"
     else

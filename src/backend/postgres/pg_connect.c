@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "backend/postgres/pg_pooler.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -260,6 +262,8 @@ static enum err name_server(struct pg *c, struct error *e)
     struct slice name = r == OK ? slice_str(PQgetvalue(c->result, 0, 0)) : slice_str("none");
     snprintf(c->server, sizeof c->server, "%.*s", (int)name.len, (const char *)name.data);
     c->sqlstate[0] = '\0';
+    c->is_pooled = r == OK &&
+                   strtol(PQgetvalue(c->result, 0, 1), NULL, 10) != PQbackendPID(c->conn);
     if (name.len > 0) return OK;
     return error_set(e, ERR_IO,
                      "PostgreSQL: this server stands by (it is in recovery): postgresql-url must "
@@ -269,6 +273,7 @@ static enum err name_server(struct pg *c, struct error *e)
 static enum err prove(struct pg *c, struct error *e)
 {
     enum err r = c->options.prove != NULL ? name_server(c, e) : OK;
+    if (r == OK && c->is_pooled) r = pg_pooler_check(c, e);
     if (r == OK && c->options.prove != NULL) r = c->options.prove(c->options.arg, c->server, e);
     if (r == OK && c->options.is_proved) {
         pg_drop_result(c);

@@ -26,7 +26,8 @@ struct pg {
     bool is_unproved;     /* the last one may not be safe; its connection is good */
     int64_t loaded_us;    /* pg_proof_begin */
     char server[PG_SERVER_BYTES];
-    int own_turns; /* if they are not shared */
+    bool is_pooled; /* another process than that which it was told at first answers it */
+    int own_turns;  /* if they are not shared */
     int64_t deadline_us;
     enum pg_outcome outcome;
     char sqlstate[6];

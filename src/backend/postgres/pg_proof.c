@@ -5,7 +5,8 @@ const char pg_proof_server_sql[] =
     "SELECT CASE WHEN pg_is_in_recovery() THEN '' ELSE "
     "(SELECT system_identifier FROM pg_control_system()) || '/' || "
     "substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) || '/' || "
-    "coalesce(host(inet_server_addr()), '') || ':' || current_setting('port') END";
+    "coalesce(host(inet_server_addr()), '') || ':' || current_setting('port') END, "
+    "pg_backend_pid()";
 const char pg_proof_waits_sql[] =
     "SELECT CASE WHEN current_setting('synchronous_standby_names') = '' THEN 0 ELSE 1 END::int8, "
     "(extract(epoch FROM pg_conf_load_time()) * 1000000)::int8, "

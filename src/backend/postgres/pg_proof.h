@@ -23,7 +23,7 @@
 #define PG_SERVER_BYTES 160
 #define PG_PROOF_SETTLE_US 250000
 
-/* One column of text, the name. On a server that stands by it is "". */
+/* The name; on a server that stands by it is "". And the number of the process that says it. */
 extern const char pg_proof_server_sql[];
 /* Three numbers: does it wait (1, 0); when was the configuration loaded; how long ago, in us. */
 extern const char pg_proof_waits_sql[];
