@@ -32,6 +32,22 @@ for n in 1 2 3; do
     node_listens "$n"
 done
 
+# ---- where a leader's own address leads ------------------------------------------------------------
+
+check "the leader has called itself" node_says 1 'node-address .* leads to this node'
+# misled <address> <what its log says>: a cluster of its own, of one node.
+misled() {
+    node_start 4 "${options[@]::4}" --engine-id 9 --node-address "$1" --logfile "$scratch/node4.log"
+    node_ready 4 && node_says 4 "does not lead to this node: .*$2" &&
+        node 4 INFO replication | grep -q "^node_conflict:node-address .*$2"
+    local result=$?
+    node_signal 4 -TERM
+    node_gone 4
+    return "$result"
+}
+check "an address that leads nowhere is noticed" misled 127.0.0.1:1 "cannot be reached"
+check "... and one that leads to another server" misled "127.0.0.1:${node_port[1]}" 'another server answers there'
+
 # ---- connections are passed on ---------------------------------------------------------------------
 
 same "a node answers PING itself" PONG "$(node 2 PING)"

@@ -4,6 +4,7 @@
 
 #include "access/users.h"
 #include "base/mem.h"
+#include "node/dial.h"
 #include "node/link.h"
 #include "node/proof.h"
 #include "request/login.h"
@@ -30,7 +31,7 @@ static void refuse(struct resp_writer *w, enum err code, const char *why)
     resp_error(w, &e);
 }
 
-static void begin(const struct node *n, struct node_offer **offer, const struct client *c,
+static void begin(struct node *n, struct node_offer **offer, const struct client *c,
                   struct slice theirs, struct resp_writer *w)
 {
     char line[PROOF_NONCE_CHARS + 1 + PROOF_CHARS + 1];
@@ -41,6 +42,7 @@ static void begin(const struct node *n, struct node_offer **offer, const struct 
     if (*offer == NULL) *offer = mem_new(sizeof **offer);
     struct node_offer *o = *offer;
     memcpy(o->theirs, theirs.data, PROOF_NONCE_CHARS);
+    node_dial_heard(n, theirs);
     proof_nonce(o->own);
     const struct slice words[] = {slice_str("leader"), theirs, slice_of(o->own, PROOF_NONCE_CHARS),
                                   slice_of(c->link->channel, LINK_CHANNEL_BYTES)};

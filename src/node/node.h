@@ -17,6 +17,7 @@
 
 #include "net/net.h"
 #include "net/stream.h"
+#include "node/proof.h"
 #include "request/command.h"
 #include "request/nodes.h"
 
@@ -40,8 +41,10 @@ struct node {
     struct env *env;
     bool leads;
     uint8_t secret[NODE_SECRET_BYTES];
-    bool is_tls;              /* nodes speak TLS with each other (tls-cluster) */
-    struct nodes_known known; /* itself, and the others */
+    bool is_tls;                        /* nodes speak TLS with each other (tls-cluster) */
+    struct nodes_known known;           /* itself, and the others */
+    char dial_nonce[PROOF_NONCE_CHARS]; /* dial.h: what it said to its own address ... */
+    bool is_self_dialled;               /* ... and has heard */
     struct node_leader leader;
     int64_t leader_wait_ms;     /* a command waits so long for a leader */
     char why[NODE_TEXT_BYTES];  /* why the last link did not come; "" = it did */

@@ -32,6 +32,7 @@ struct nodes_known {
     char cause[NODES_NOTICE_BYTES]; /* why no node leads, as far as this one knows; "" = one does */
     char waits[NODES_NOTICE_BYTES]; /* what PostgreSQL says this node waits for; "" = nothing */
     char twin[3 * NODE_TEXT_BYTES]; /* another one has its name or address; "" = none has */
+    char misled[2 * NODE_TEXT_BYTES]; /* its own address leads elsewhere; "" = not that is known */
     char noticed
         [NODES_NOTICE_BYTES]; /* of PostgreSQL, by a node: it failed over, or lost something */
     unsigned quorum;          /* standbys of PostgreSQL that have each commit; 0 = not known here */

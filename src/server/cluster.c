@@ -22,6 +22,7 @@
 #include "backend/worker.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "node/dial.h"
 #include "server/follower.h"
 #include "server/kept_users.h"
 #include "server/server_int.h"
@@ -47,9 +48,12 @@ struct cluster {
     struct node_leader leader;
     uint8_t secret[TERM_SECRET_BYTES];
     bool has_secret;
-    uint64_t epoch; /* of who leads */
-    bool has_users; /* it knew them when it began to lead */
-    bool wants_why; /* the leader may not serve: why? */
+    uint64_t epoch;         /* of who leads */
+    bool has_users;         /* it knew them when it began to lead */
+    bool wants_why;         /* the leader may not serve: why? */
+    bool has_own;           /* node-address was looked up: its own ... */
+    struct net_address own; /* ... and is this; len 0 = it is none */
+    bool has_dialled;       /* the loop's */
     char waits[NODES_NOTICE_BYTES];
     enum err result; /* of the look: OK, it leads; ERR_WAIT, somebody does; others: why not */
     struct error error;
@@ -140,6 +144,10 @@ static void look(struct job *job)
         k->met_us = clock_mono_us();
     }
     bool leads = term_state(k->server->term) != TERM_FOLLOWING;
+    if (leads && !k->has_own) {
+        if (!net_resolve(k->address, &k->own)) k->own.len = 0;
+        k->has_own = true;
+    }
     if (leads && k->has_users) {
         ask_why(k, k->wants_why);
         return;
@@ -237,12 +245,28 @@ static void say_cause(struct cluster *k)
              has_more ? k->waits : "");
 }
 
+/* Once, when it leads. */
+static void dial(struct cluster *k)
+{
+    struct node *n = &k->server->node;
+    if (k->has_dialled || !k->has_own || k->server->env.stands_by) return;
+    k->has_dialled = true;
+    if (k->own.len > 0) {
+        node_dial(n, &k->own);
+        return;
+    }
+    snprintf(n->known.misled, sizeof n->known.misled, "node-address %s is no address",
+             n->known.address);
+    log_warning("%s", n->known.misled);
+}
+
 /* What the thread has found. */
 static void take(struct cluster *k)
 {
     struct server *s = k->server;
     if (k->has_secret) memcpy(s->node.secret, k->secret, sizeof s->node.secret);
     take_others(k);
+    dial(k);
     if (!s->env.stands_by) return;
     kept_users_take(&k->users);
     if (k->result == OK) {

@@ -258,7 +258,7 @@ static void nodes_tell(const struct request *rq, const struct nodes_known *nodes
                "node_name:%s\r\nnode_address:%s\r\nleader_epoch:%llu\r\nquorum:%u\r\n"
                "postgresql_noticed:%s\r\nnode_conflict:%s\r\n",
                nodes->name, nodes->address, u(nodes->epoch), nodes->quorum, nodes->noticed,
-               nodes->twin);
+               nodes->twin[0] != '\0' ? nodes->twin : nodes->misled);
     const struct serving *s = &rq->env->serving;
     const char *why = rq->env->stands_by ? nodes->cause : "";
     bool is_held = !rq->env->stands_by && (s->is_mute || s->is_stuck);
