@@ -80,6 +80,7 @@ static struct term_options term_options(const struct cluster *k)
                                  .lease_ms = lease_ms,
                                  .call_ms = lease_ms < CALL_MS_MIN ? CALL_MS_MIN : lease_ms,
                                  .durability = durabilities[c->postgresql_durability],
+                                 .format = k->server->format,
                                  .host_turns = &k->server->host_turns};
 }
 

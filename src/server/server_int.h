@@ -70,6 +70,7 @@ struct server {
     int64_t tls_looked_us;          /* at them; monotonic */
     size_t late_bytes_max;          /* of watches, for tests; 0 = the default */
     int64_t ticket_ms;              /* of tests; 0 = as usual */
+    int64_t format;                 /* likewise; term_options */
 };
 
 /* settings.c: what the settings say for each part. With s->hooks; their argument

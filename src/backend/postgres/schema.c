@@ -99,25 +99,24 @@ static enum err read_format(struct pg *c, int64_t *format, struct error *e)
     return r;
 }
 
-static enum err make_once(struct pg *c, int64_t id, struct error *e)
+static enum err make_once(struct pg *c, int64_t id, int64_t newest, struct error *e)
 {
     int64_t format = 0;
     enum err r = pg_script(c, tables, e);
     if (r == OK) r = read_format(c, &format, e);
-    if (r == OK && format > SCHEMA_FORMAT) {
+    if (r == OK && format > newest) {
         return error_set(e, ERR_FORMAT,
-                         "the tables in PostgreSQL have format %lld, newer than format %d, the "
+                         "the tables in PostgreSQL have format %lld, newer than format %lld, the "
                          "newest that this program knows; start a newer tupled",
-                         (long long)format, SCHEMA_FORMAT);
+                         (long long)format, (long long)newest);
     }
-    for (size_t i = 0; r == OK && format < SCHEMA_FORMAT && i < sizeof steps / sizeof steps[0];
-         i++) {
+    for (size_t i = 0; r == OK && format < newest && i < sizeof steps / sizeof steps[0]; i++) {
         bool is_optional = steps[i] == journal_storage || steps[i] == journal_rows;
         r = pg_script(c, steps[i], e);
         /* These save time and no more; others who speak as PostgreSQL does may refuse them. */
         if (r != OK && is_optional && pg_outcome(c) == PG_REFUSED) r = OK;
     }
-    if (r == OK && format < SCHEMA_FORMAT) r = run_with(c, insert_format, SCHEMA_FORMAT, e);
+    if (r == OK && format < newest) r = run_with(c, insert_format, newest, e);
     if (r == OK) r = run_with(c, insert_applied, id, e);
     return r == OK ? schema_make_leader(c, id, e) : r;
 }
@@ -138,10 +137,10 @@ static bool is_race(const struct pg *c)
     return false;
 }
 
-enum err schema_make(struct pg *c, int64_t id, struct error *e)
+enum err schema_make(struct pg *c, int64_t id, int64_t newest, struct error *e)
 {
     for (int i = 1;; i++) {
-        enum err r = make_once(c, id, e);
+        enum err r = make_once(c, id, newest, e);
         if (r == OK || r == ERR_FORMAT || i == TRIES || !is_race(c)) return r;
         clock_sleep_us(WAIT_US);
     }

@@ -20,9 +20,9 @@
 
 #define SCHEMA_FORMAT 4
 
-/* Makes what is missing, also when several do it at once. ERR_FORMAT: made by a newer program;
- * ERR_IO. */
-ERR_MUST_USE enum err schema_make(struct pg *c, int64_t id, struct error *e);
+/* Makes what is missing, also when several do it at once. `newest`: the format that this program
+ * knows (SCHEMA_FORMAT). ERR_FORMAT: made by a newer one; ERR_IO. */
+ERR_MUST_USE enum err schema_make(struct pg *c, int64_t id, int64_t newest, struct error *e);
 /* The row of tupled_leader, if there is none: no node leads. Its epoch and versions are the highest
  * that the other tables tell of, so that none comes again. ERR_IO. */
 ERR_MUST_USE enum err schema_make_leader(struct pg *c, int64_t id, struct error *e);

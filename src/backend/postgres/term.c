@@ -79,6 +79,7 @@ enum err term_open(const struct term_options *options, struct term **out, struct
 {
     struct term *t = mem_new(sizeof *t);
     t->options = *options;
+    if (t->options.format == 0) t->options.format = SCHEMA_FORMAT;
     t->url = copy_text(options->url);
     t->name = copy_text(options->name);
     t->address = copy_text(options->address);
@@ -87,7 +88,7 @@ enum err term_open(const struct term_options *options, struct term **out, struct
     set_holder(t);
     enum err r = pg_breaker_init(&t->breaker, e);
     t->pg = term_connect(t, "leader", TERM_WRITE);
-    if (r == OK) r = schema_make(t->pg, options->id, e);
+    if (r == OK) r = schema_make(t->pg, options->id, t->options.format, e);
     if (r != OK) {
         term_free(t);
         t = NULL;
@@ -235,11 +236,11 @@ static enum err may_take(const struct term *t, struct error *e)
     if (!is_free && term_now_us() - t->seen_us < wait_us(t)) {
         return error_set(e, ERR_WAIT, "%s leads", t->seen_holder);
     }
-    if (t->seen_format <= SCHEMA_FORMAT) return OK;
+    if (t->seen_format <= t->options.format) return OK;
     return error_set(e, ERR_IO,
-                     "the tables in PostgreSQL have format %lld now, newer than format %d, the "
+                     "the tables in PostgreSQL have format %lld now, newer than format %lld, the "
                      "newest that this node knows: it does not lead; start a newer tupled",
-                     (long long)t->seen_format, SCHEMA_FORMAT);
+                     (long long)t->seen_format, (long long)t->options.format);
 }
 
 static enum err take(struct term *t, struct error *e)
@@ -260,7 +261,7 @@ static enum err take(struct term *t, struct error *e)
     pg_put_i64(t->pg, t->is_less);
     pg_put_i64(t->pg, t->is_less ? t->known_version : 0);
     pg_put_text(t->pg, less);
-    pg_put_i64(t->pg, SCHEMA_FORMAT);
+    pg_put_i64(t->pg, t->options.format);
     int64_t sent_us = term_now_us();
     enum err r = pg_run_safe(t->pg, take_sql, e);
     if (r != OK) return pg_outcome(t->pg) == PG_UNKNOWN ? look_again(t, e) : r;

@@ -54,6 +54,7 @@ struct term_options {
     int64_t lease_ms;
     int64_t call_ms; /* deadline of a statement */
     enum term_durability durability;
+    int64_t format;  /* of the tables, the newest that it knows; 0 = SCHEMA_FORMAT; for tests */
     int *host_turns; /* pg_options; outlives the term; NULL = its own */
 };
 
