@@ -167,7 +167,39 @@ same "all can be flushed" 0 "$(node 2 DBSIZE)"
 node_signal 2 -TERM
 node_gone 2
 same "the last one stops cleanly" 0 "$?"
-node_start 1 "${lease[@]}"
+node_start 1 "${lease[@]}" --memtable-size 1mb
 check "... and what it left is what the next one finds" node_ready 1
 same "nothing" 0 "$(node 1 DBSIZE)"
+
+# ---- keys that no memory has are read together -----------------------------------------------------
+
+keys=$(seq -f 'cold:%g' 1000 1299)
+for key in $keys; do echo "SET $key value-of-$key"; done | node 1 >/dev/null
+big=$(head -c 4000 /dev/zero | tr '\0' v)
+for ((i = 0; i < 1000; i++)); do echo "SET filler:$i $big"; done | node 1 >/dev/null
+are_applied() { [ "$(pg_sql "SELECT count(*) FROM tupled_entry WHERE position('cold:'::bytea in key) > 0")" = 300 ]; }
+for ((i = 0; i < 1500; i++)); do are_applied && break || sleep 0.02; done
+check "entries are in the table" are_applied
+node_signal 1 -KILL
+node_gone 1
+same "one of them is damaged" 1 "$(pg_sql "WITH d AS (UPDATE tupled_entry SET checksum = checksum + 1
+    WHERE position('cold:1150'::bytea in key) > 0 RETURNING 1) SELECT count(*) FROM d")"
+node_start 1 "${lease[@]}" --memtable-size 1mb
+check "the node leads again" node_ready 1
+figure() { node 1 INFO store | tr -d '\r' | sed -n "s/^$1://p"; }
+waited=$(figure store_reads_waited) queries=$(figure store_queries)
+# In one write: all that came at once is known before the first is run.
+{
+    exec 3<>"/dev/tcp/127.0.0.1/${node_port[1]}"
+    for key in $keys; do printf '*2\r\n$3\r\nGET\r\n$9\r\n%s\r\n' "$key"; done | dd bs=1M iflag=fullblock status=none >&3
+    printf 'QUIT\r\n' >&3
+    timeout 60 cat <&3 | tr -d '\r' >"$scratch/cold"
+    exec 3>&-
+}
+same "... all others are right" "$(for key in $keys; do echo "value-of-$key"; done | grep -v 1150)" \
+    "$(grep '^value-of' "$scratch/cold")"
+check "... and it says so of the damaged one" grep -q '^-CORRUPT .*damaged' "$scratch/cold"
+waited=$(($(figure store_reads_waited) - waited)) queries=$(($(figure store_queries) - queries))
+check "... 300 keys are read by few queries ($waited keys, $queries queries)" \
+    test "$waited" -ge 280 -a "$queries" -le $((waited / 4))
 finish

@@ -185,7 +185,8 @@ struct backend_stats {
     uint64_t cache_bytes, cache_entries, cache_hits, cache_misses;
     uint64_t keys_expected; /* that were fetched from memory ahead */
     uint64_t store_reads, store_waits, throttled, scans_open;
-    const char *absent_state;              /* of the filter of absent keys (absent.h) */
+    uint64_t store_queries;   /* that the reads which waited have taken: several at once are one */
+    const char *absent_state; /* of the filter of absent keys (absent.h) */
     uint64_t absent_bytes, absent_answers; /* its memory; keys that it said are not there */
     uint64_t damaged_reads;                /* reads of the store that failed */
     const char *damage;                    /* what the last of them said; borrowed for the turn */
@@ -268,7 +269,8 @@ struct backend_ops {
     enum err (*load)(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
                      struct error *e);
     /* These keys will be asked for in this turn: what memory has of them is fetched from there all
-     * at once, instead of being missed one after the other. Worth it while b->is_far. */
+     * at once, instead of being missed one after the other; and of a remote store what it does not
+     * have. Worth it while b->is_far. */
     void (*expect)(struct backend *b, const struct slice *keys, size_t count);
     /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be woken);
      * ERR_DISK_FULL. */
@@ -348,7 +350,8 @@ struct txn_view;
 
 struct backend {
     const struct backend_ops *ops;
-    bool is_far; /* memory has more entries than are found in a processor's caches */
+    /* Memory has more entries than are found in a processor's caches, or the store is remote. */
+    bool is_far;
     /* Set by the owner. on_durable: versions up to `version` are acknowledged. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;

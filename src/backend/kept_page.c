@@ -133,6 +133,7 @@ static enum err page_begin(struct pipeline *p, const struct store_fetch *f, stru
     *first = g;
     p->kept.pages++;
     p->store_waits++;
+    p->store_queries++;
     worker_post(p->query_worker, &g->job);
     return error_set(e, ERR_WAIT, "rows are being read");
 }

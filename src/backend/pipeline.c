@@ -72,13 +72,15 @@ static void pipeline_run_over(struct backend *b, struct waiter *w)
 static void pipeline_turn_end(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
+    pipeline_load_post(p);
     journal_submit(p->journal);
     if (memtable_bytes(p->active) >= p->options.memtable_bytes) pipeline_freeze(p);
     pipeline_retire_slice(p, RETIRE_ENTRIES);
     pipeline_apply_next(p);
     cache_turn_end(&p->cache);
     kept_turn_end(&p->kept);
-    p->base.is_far = p->cache.points.count + p->active->points.count >= FAR_ENTRIES;
+    p->base.is_far = p->store->is_remote ||
+                     p->cache.points.count + p->active->points.count >= FAR_ENTRIES;
 }
 
 /* Logs a system clock that was set back, or was ahead when the journal was written. */
@@ -265,6 +267,7 @@ static void pipeline_stats(struct backend *b, struct backend_stats *out)
         .keys_expected = p->keys_expected,
         .store_reads = p->store_reads,
         .store_waits = p->store_waits,
+        .store_queries = p->store_queries,
         .absent_state = absent_state_name(&p->absent),
         .absent_bytes = absent_bytes(&p->absent),
         .absent_answers = p->absent.answers,
@@ -353,6 +356,7 @@ static void store_end(struct pipeline *p)
 /* Requests that wait get an error, those that run come to an end soon. */
 static void requests_stop(struct pipeline *p)
 {
+    pipeline_load_post(p);
     p->is_closing = true;
     pipeline_backup_stop(p);
     (void)pipeline_verify_stop(&p->base);

@@ -22,6 +22,7 @@ struct pooled_reader {
 };
 
 struct pipeline;
+struct load_job;        /* load.c */
 struct pipeline_backup; /* backup.c */
 struct changes;         /* changes.c */
 struct searches;        /* search.c */
@@ -72,10 +73,12 @@ struct pipeline {
     struct range_cache range_cache;
     struct kept kept;
     struct absent absent;
-    uint64_t keys_expected;   /* pipeline_expect */
-    struct memtable *active;  /* head of the list, newest first */
-    struct memtable *aside;   /* its end: entries that the store can not take (store_aside.c) */
-    uint64_t unapplied_bytes; /* of frozen memtables; the active one is asked */
+    uint64_t keys_expected;     /* pipeline_expect */
+    struct load_job *gathering; /* load.c: keys that this turn wants of the store; NULL = none */
+    double load_bytes;          /* of a value that was read from there, as of late */
+    struct memtable *active;    /* head of the list, newest first */
+    struct memtable *aside;     /* its end: entries that the store can not take (store_aside.c) */
+    uint64_t unapplied_bytes;   /* of frozen memtables; the active one is asked */
     unsigned frozen_count;
     struct memtable *retiring;  /* applied, its entries going into the cache; oldest of the list */
     uint64_t retire_generation; /* changes when a retirement begins or ends */
@@ -106,6 +109,7 @@ struct pipeline {
     struct damage damage;
     struct verification *verification; /* the last one; NULL = there was none */
     uint64_t applies, apply_us, apply_rows, store_reads, store_waits, throttles;
+    uint64_t store_queries; /* for store_waits, as struct backend_stats has it */
     unsigned scans_open;
 };
 
@@ -129,6 +133,8 @@ void pipeline_expect(struct backend *b, const struct slice *keys, size_t count);
 /* As load, but it begins no read: ERR_WAIT, and nobody waits. */
 enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *out,
                            struct error *e);
+/* The end of a turn: what it wants of the store is read. */
+void pipeline_load_post(struct pipeline *p);
 /* The newest state of a key as far as memory knows it, cache included; without a trace there. */
 bool pipeline_peek(const struct pipeline *p, uint64_t hash, struct slice key, struct entry *out);
 

@@ -231,6 +231,7 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
         if (r != ERR_WAIT) return r;
         if (s->is_undivided) return kept_page_fetch(s->pipeline, &s->fetch, w, e);
         s->pipeline->store_waits++;
+        s->pipeline->store_queries++;
         r = pipeline_scan_pause(s, e);
         if (r != OK) return r;
     }

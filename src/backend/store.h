@@ -88,6 +88,7 @@ struct store_found {
 struct store {
     const struct store_ops *ops;
     uint64_t rows_done; /* atomic: of the memtable that is being applied, about */
+    bool is_remote;     /* to read many keys takes hardly longer than one: they are gathered */
 };
 
 /* What it reads is the newest state, or the pinned one: the state between two slices of an apply,

@@ -120,6 +120,7 @@ enum err pg_store_open(const struct pg_store_options *options, struct store **ou
     struct pg_store *s = mem_new(sizeof *s);
     s->is_following = options->is_following;
     s->base.ops = s->is_following ? &following_ops : &pgs_ops;
+    s->base.is_remote = true;
     s->term = options->term;
     s->nearby = options->nearby;
     s->text_ops = options->text_ops;

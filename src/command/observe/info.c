@@ -371,12 +371,13 @@ static void write_store(struct request *rq, struct buf *out)
     b->ops->stats(b, &s);
     buf_printf(out,
                "store_applies:%llu\r\nstore_apply_usec:%llu\r\nstore_rows_written:%llu\r\n"
-               "store_reads:%llu\r\nstore_reads_waited:%llu\r\nstore_scans_open:%llu\r\n"
+               "store_reads:%llu\r\nstore_reads_waited:%llu\r\nstore_queries:%llu\r\n"
+               "store_scans_open:%llu\r\n"
                "store_failing:%d\r\nstore_damaged_reads:%llu\r\nstore_aside_entries:%llu\r\n"
                "store_damage:%s\r\nstore_cleaning:%d\r\n",
                u(s.applies), u(s.apply_us), u(s.apply_rows), u(s.store_reads), u(s.store_waits),
-               u(s.scans_open), s.is_store_failing, u(s.damaged_reads), u(s.aside_entries),
-               s.damage, s.has_garbage);
+               u(s.store_queries), u(s.scans_open), s.is_store_failing, u(s.damaged_reads),
+               u(s.aside_entries), s.damage, s.has_garbage);
 }
 
 static void write_cache(struct request *rq, struct buf *out)
