@@ -42,6 +42,7 @@ node 1 KV.SET '["u",2]' '{"x":2}' >/dev/null
 node 1 KV.INDEX CREATE by_x PREFIX '["u"]' ON 1 x >/dev/null
 node 1 KV.DB CREATE other >/dev/null
 printf '%s\n' 'SELECT other' 'SET a 7' | node 1 >/dev/null
+check "a node follows from its start on, before a client asks" node_says 2 "this node follows the leader's commits"
 same "READONLY" OK "$(node 2 READONLY)"
 check "the first read waits until the node follows" until_followed
 same "GET" 1 "$(follow 'GET a')"

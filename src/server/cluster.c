@@ -414,7 +414,8 @@ enum err cluster_open(struct server *s, struct error *e)
     }
     kept_users_open(&k->users, s, k->worker);
     /* Clients of KV Connect are told to read here (http/connect.c). */
-    if (s->config->node_http_address[0] != '\0') s->env.following.is_wanted = true;
+    bool is_told = s->config->node_http_address[0] != '\0';
+    s->env.following.is_wanted = is_told || s->config->node_follows == CONFIG_YES;
     s->kept_users = &k->users;
     log_notice("standing by as node %s, reached at %s", k->name, k->address);
     return OK;

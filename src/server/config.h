@@ -109,6 +109,7 @@ struct config {
     uint64_t lease_ms;
     uint64_t leader_wait_ms;
     enum config_switch tls_cluster;
+    enum config_switch node_follows;
     uint64_t sentinel_port; /* 0 = none */
     char *sentinel_master;
     uint64_t archive_interval_s, archive_retention_s;

@@ -175,6 +175,8 @@ static const struct setting settings[] = {
      "what the node that leads is called there"},
     {"tls-cluster", SETTING_WORD, AT(tls_cluster), "no", 0, 0, switch_words, FIXED,
      "nodes connect to each other under TLS"},
+    {"node-follows", SETTING_WORD, AT(node_follows), "yes", 0, 0, switch_words, FIXED,
+     "a node that stands by is ready for READONLY from its start on, not from the first time on"},
     {"leader-wait", SETTING_NUMBER, AT(leader_wait_ms), "5000", 0, NUMBER_MAX, NULL, MUTABLE,
      "milliseconds that a command waits while no node leads; then it is refused"},
     {"lease", SETTING_NUMBER, AT(lease_ms), "3000", 200, 600000, NULL, FIXED,

@@ -4,6 +4,7 @@
  *   bench_clients set port clients depth seconds    SET of random plain keys
  *   bench_clients wait port clients depth seconds   the same, with WAIT 1 0 after each `depth` of them
  *   bench_clients get port clients depth seconds    GET of the same keys
+ *   bench_clients read port clients depth seconds   the same, after READONLY
  *
  * One line: operations (SET or GET) per second, then p50, p99, the longest time and p99.9 of a round
  * of `depth`, in us. A reply that is an error ends the program.
@@ -68,7 +69,7 @@ static void send_more(struct bench_client *x)
 
 static void begin_round(struct bench_client *x, unsigned depth, const char *kind)
 {
-    int is_set = strcmp(kind, "get") != 0;
+    int is_set = strcmp(kind, "get") != 0 && strcmp(kind, "read") != 0;
     x->len = x->sent = 0;
     for (unsigned i = 0; i < depth; i++) x->len += add_command(x->out + x->len, is_set);
     x->missing = depth;
@@ -132,7 +133,7 @@ static void run(struct bench_client *all, int count, unsigned depth, const char 
 int main(int argc, char **argv)
 {
     if (argc != 6) {
-        fprintf(stderr, "usage: bench_clients set|wait|get port clients depth seconds\n");
+        fprintf(stderr, "usage: bench_clients set|wait|get|read port clients depth seconds\n");
         return 2;
     }
     int count = (int)strtol(argv[3], NULL, 10);
@@ -142,6 +143,7 @@ int main(int argc, char **argv)
     rng_init(&rng, 42);
     for (int i = 0; i < count; i++) {
         all[i].c = bench_connect(argv[2]);
+        if (strcmp(argv[1], "read") == 0) freeReplyObject(redisCommand(all[i].c, "READONLY"));
         all[i].out = mem_alloc((depth + 1) * COMMAND_BYTES);
         fcntl(all[i].c->fd, F_SETFL, fcntl(all[i].c->fd, F_GETFL) | O_NONBLOCK);
     }
