@@ -24,18 +24,18 @@ for fault in "${faults[@]}"; do
 done
 awk '
     BEGIN {
-        split("fault seconds faults takeovers operations acknowledged unknown refused gap_ms verdict", names, " ")
+        split("fault seconds faults takeovers asked operations acknowledged unknown refused gap_ms verdict", names, " ")
         printf "| %s", names[1]
-        for (i = 2; i <= 10; i++) printf " | %s", names[i]
+        for (i = 2; i <= 11; i++) printf " | %s", names[i]
         printf " |\n|"
-        for (i = 1; i <= 10; i++) printf " --- |"
+        for (i = 1; i <= 11; i++) printf " --- |"
         print ""
     }
     {
         delete of
         for (i = 1; i <= NF; i++) { at = index($i, "="); of[substr($i, 1, at - 1)] = substr($i, at + 1) }
         printf "|"
-        for (i = 1; i <= 10; i++) printf " %s |", of[names[i]]
+        for (i = 1; i <= 11; i++) printf " %s |", of[names[i]]
         print ""
     }' "$rows"
 exit "$worst"

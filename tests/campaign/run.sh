@@ -5,8 +5,8 @@
 #
 # Environment: NODE_BIN (build/tupled), CAMPAIGN_LEASE (1000 ms), CAMPAIGN_EVERY (s between two faults, 4),
 # CAMPAIGN_CLIENTS, CAMPAIGN_PAUSE_US (campaign_load), CAMPAIGN_KEEP=<directory>: histories and logs are left there.
-# Ends with 0 when the history can be explained, nodes ended only as they should, nobody was told an error, and there
-# were faults and writes.
+# Ends with 0 when the history can be explained, nodes ended only as they should, no client was told an error, each node
+# could be asked all the while how it is (asks.sh), and there were faults and writes.
 
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -14,6 +14,7 @@ export LC_ALL=C
 . tests/postgres/server.sh
 . tests/postgres/cluster.sh
 . tests/campaign/nodes.sh
+. tests/campaign/asks.sh
 
 # What each fault is; one call is one fault, which is over when it returns. $leader is the leading node.
 faults=(none kill stop pause postgres cut cut-others cut-nodes no-standby no-list emptied lost-host slow clock)
@@ -189,9 +190,10 @@ pg_can || { echo "PostgreSQL is not installed"; exit 2; }
 load_pid=''
 clean_up() {
     [ -z "$load_pid" ] || kill -KILL "$load_pid" 2>/dev/null
+    [ -z "$asks_pid" ] || kill -KILL "$asks_pid" 2>/dev/null
     if [ -n "${CAMPAIGN_KEEP:-}" ] && [ -n "$nodes_dir" ]; then
         mkdir -p "$CAMPAIGN_KEEP"
-        cp -r "$nodes_dir"/history "$nodes_dir"/*.log "$nodes_dir"/*.out "$pgc_dir"/*.log "$CAMPAIGN_KEEP"/ 2>/dev/null
+        cp -r "$nodes_dir"/history "$nodes_dir"/*.log "$nodes_dir"/*.out "$nodes_dir/mute" "$pgc_dir"/*.log "$CAMPAIGN_KEEP"/ 2>/dev/null
     fi
     nodes_remove
 }
@@ -199,7 +201,8 @@ trap clean_up EXIT
 trap 'exit 130' INT TERM
 
 nodes_options=(--lease "$lease" --enable-debug-command yes)
-nodes_start || exit 2
+asks_ports && nodes_start || exit 2
+asks_start
 mkdir "$nodes_dir/history"
 first_epoch=$(nodes_epoch)
 # It ends by itself; a process between it and this one would outlive the signal that is to end it.
@@ -222,6 +225,7 @@ while [ "$SECONDS" -lt "$end" ]; do
     nap "$(some_ms $((every * 500)) $((every * 1500)))"
 done
 nodes_proxy 'pass 0' || exit 2
+asks_stop
 wait "$load_pid"
 load_status=$?
 load_pid=''
@@ -238,11 +242,12 @@ bad=$(sort -u "$nodes_dir/statuses" 2>/dev/null | grep -vxE '0|1|137')
 errors=$(grep -h '^#' "$nodes_dir"/history/* | sort | uniq -c | head -n 10)
 is_good=0
 [ "$verdict" = 0 ] && [ -z "$errors" ] && [ "$load_status" = 0 ] && [ -z "$bad" ] && [ "$count" -gt 0 ] &&
-    [[ $counts =~ acknowledged=[1-9][0-9]+ ]] && is_good=1
+    [[ $counts =~ acknowledged=[1-9][0-9]+ ]] && [ "$asks_count" -gt 0 ] && [ "$asks_mute" = 0 ] && is_good=1
 [ "$verdict" = 0 ] || head -n 60 "$nodes_dir/verdict" | sed '$d'
 [ -z "$errors" ] || printf 'clients were told:\n%s\n' "$errors"
 [ -z "$bad" ] || echo "nodes ended with: $statuses"
+[ "$asks_mute" = 0 ] || { echo "nodes did not say how they are:"; head -n 20 "$nodes_dir/mute"; }
 word=good
 [ "$is_good" = 1 ] || word=BAD
-echo "fault=$1 seed=$seed seconds=$seconds faults=$count takeovers=$epochs $counts verdict=$word"
+echo "fault=$1 seed=$seed seconds=$seconds faults=$count takeovers=$epochs asked=$asks_count mute=$asks_mute $counts verdict=$word"
 [ "$is_good" = 1 ]
