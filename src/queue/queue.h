@@ -218,8 +218,9 @@ uint16_t queue_database(const struct queue *q);
 /* Borrowed, as long as it is good. */
 struct slice queue_name(const struct queue *q);
 void queue_figures(struct queue *q, struct queue_figures *out);
-/* As in queue_stats. ERR_WAIT: the message is read. */
-ERR_MUST_USE enum err queue_oldest(struct queue *q, struct waiter *w, int64_t *oldest_ms,
+/* Since when the first message has been ready, in time of transactions; INT64_MAX: none is.
+ * ERR_WAIT: the message is read. */
+ERR_MUST_USE enum err queue_oldest(struct queue *q, struct waiter *w, int64_t *since_ms,
                                    struct error *e);
 /* Of the newest commit that touched it. */
 uint64_t queue_version(const struct queue *q);

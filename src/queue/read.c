@@ -139,15 +139,13 @@ void queue_figures(struct queue *q, struct queue_figures *out)
     }
 }
 
-enum err queue_oldest(struct queue *q, struct waiter *w, int64_t *oldest_ms, struct error *e)
+enum err queue_oldest(struct queue *q, struct waiter *w, int64_t *since_ms, struct error *e)
 {
-    *oldest_ms = 0;
+    *since_ms = INT64_MAX;
     if (q->counts.ready == 0) return OK;
     enum err r = queue_fill(q, SPACE_READY, 1, w, e);
-    if (r != OK || q->ready.count == 0) return r;
-    int64_t age_ms = engine_time_ms(q->queues->engine) - slot_time_ms(window_at(&q->ready, 0));
-    if (age_ms > 0) *oldest_ms = age_ms;
-    return OK;
+    if (r == OK && q->ready.count > 0) *since_ms = slot_time_ms(window_at(&q->ready, 0));
+    return r;
 }
 
 /* ---- pages ---- */

@@ -122,12 +122,13 @@ static void take_top(struct walk *k, size_t max, struct slice name, uint64_t fig
     }
 }
 
-static uint64_t figure_of(enum order order, const struct counts *c, int64_t oldest_ms)
+/* since_ms: as of queue_oldest. Not the age: the time goes on while queues are looked at. */
+static uint64_t figure_of(enum order order, const struct counts *c, int64_t since_ms)
 {
     switch (order) {
     case BY_DEAD: return c->dead;
     case BY_READY: return c->ready;
-    case BY_OLDEST: return (uint64_t)oldest_ms;
+    case BY_OLDEST: return (uint64_t)(INT64_MAX - since_ms);
     case BY_NAME: break;
     }
     return 0;
@@ -151,7 +152,7 @@ static enum err look_at(struct request *rq, struct walk *k, const struct wish *x
 {
     struct slice name = queue_name(q);
     struct queue_figures f;
-    int64_t oldest_ms = 0;
+    int64_t since_ms = INT64_MAX;
     if (!is_wanted(rq, x, name)) return OK;
     depends_raise(&k->depends, queue_version(q));
     if (x->order == BY_NAME) {
@@ -159,11 +160,11 @@ static enum err look_at(struct request *rq, struct walk *k, const struct wish *x
         return OK;
     }
     if (x->order == BY_OLDEST) {
-        enum err r = queue_oldest(q, rq->waiter, &oldest_ms, &rq->error);
+        enum err r = queue_oldest(q, rq->waiter, &since_ms, &rq->error);
         if (r != OK) return r;
     }
     queue_figures(q, &f);
-    take_top(k, (size_t)x->count_max, name, figure_of(x->order, &f.counts, oldest_ms));
+    take_top(k, (size_t)x->count_max, name, figure_of(x->order, &f.counts, since_ms));
     return OK;
 }
 
@@ -210,8 +211,8 @@ static enum err walk_view(struct request *rq, struct walk *k, const struct wish 
         }
         r = queue_stats(qs, v, names[i], &s, &rq->error);
         if (r == OK) {
-            take_top(k, (size_t)x->count_max, names[i],
-                     figure_of(x->order, &s.counts, s.oldest_ms));
+            int64_t since_ms = s.counts.ready > 0 ? v->now_ms - s.oldest_ms : INT64_MAX;
+            take_top(k, (size_t)x->count_max, names[i], figure_of(x->order, &s.counts, since_ms));
         }
     }
     k->is_done = r == OK;
