@@ -77,9 +77,12 @@ refuses() {
 goes_on() {
     check "$1: it goes on" until_true serves
     same "... what was refused has not happened" "" "$(cli GET refused)"
-    check "... the leader is ready" until_true says ' 200$' of_http "$leader" /readyz
-    check "... and Sentinel knows it" until_true says '^OK ' of_sentinel "$leader" SENTINEL CKQUORUM mymaster
+    check "... the leader is ready" until_true is_ready
+    check "... and Sentinel knows it" until_true is_known
 }
+# Another one may lead in between, on a machine under load.
+is_ready() { nodes_leader && says ' 200$' of_http "$leader" /readyz; }
+is_known() { nodes_leader && says '^OK ' of_sentinel "$leader" SENTINEL CKQUORUM mymaster; }
 serves() { nodes_leader && says '^cluster_writable:1' of_node "$leader" INFO replication; }
 
 # lock <statement>: a session has the lock, until unlock.

@@ -249,10 +249,11 @@ static void expired_entries_are_not_found_at_once(void **state)
 {
     empty();
     expect(c, "+OK", "KV.INDEX CREATE n PREFIX ['k'] ON 1 n UNIQUE");
-    expect(c, "@", "KV.SET ['k',1] {'n':1} PX 30");
+    expect(c, "@", "KV.SET ['k',1] {'n':1} EX 1000");
     expect(c, "@", "KV.SET ['k',2] {'n':2}");
-    expect(c, ":1", "KV.PEXPIRE ['k',2] 30");
     expect(c, "-DUPLICATE n ['k',1]", "KV.SET ['k',3] {'n':1}");
+    expect(c, ":1", "KV.PEXPIRE ['k',1] 30");
+    expect(c, ":1", "KV.PEXPIRE ['k',2] 30");
     while (ask_integer(c, "KV.PTTL ['k',2]") != -2) testserver_pause();
     expect(c, "[0 []]", "KV.FIND n");
     /* An expired owner does not count, swept or not; and its sweeping takes nothing of the new one.
