@@ -101,4 +101,21 @@ check "the one that is gone is down, in the end" bash -c "for ((i = 0; i < 500; 
 
 if install_python; then goes_on redis-py "$python" redis-tests/python/sentinel.py; fi
 if install_node; then goes_on ioredis node "$node_home/sentinel.js"; fi
+
+# ---- before the users are known --------------------------------------------------------------------
+
+for n in 1 2 3; do
+    [ -z "${node_pid[n]}" ] || { node_signal "$n" -KILL; node_gone "$n"; }
+done
+pg_kill
+start 1
+check "without PostgreSQL a node says why it answers nothing" \
+    grep -q '^TRYAGAIN the users are not known yet: PostgreSQL' <(ask 1 SENTINEL CKQUORUM mymaster 2>&1)
+check "... also to who gives a password" grep -q '^TRYAGAIN the users' <(ask 1 AUTH wrong 2>&1)
+exec 3<>"/dev/tcp/127.0.0.1/${sentinel_port[1]}"
+pg_start || not_ok "PostgreSQL starts"
+check "... and when it leads" node_ready 1
+printf 'SENTINEL GET-MASTER-ADDR-BY-NAME mymaster\r\n' >&3
+same "a connection of before is served" "${node_port[1]}" "$(timeout 60 head -n 5 <&3 | tr -d '\r' | tail -n 1)"
+exec 3>&-
 finish

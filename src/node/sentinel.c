@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 
-#include "access/users.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -49,13 +48,13 @@ static void *session_begin(void *arg, struct stream *s)
 {
     struct sentinels *x = arg;
     struct sentinel_session *c = mem_new(sizeof *c);
-    const struct user *initial = users_default(x->facts.node->env->users);
     c->shared = x;
     c->stream = s;
     c->call.facts = &x->facts;
     c->call.id = ++x->last_id;
     c->call.address = s->link.address;
-    c->call.is_known = initial->is_on && initial->is_nopass;
+    c->call.is_early = true;
+    sentinel_let_in(&c->call);
     c->call.w = (struct resp_writer){.out = &s->output.bytes, .proto = 2};
     resp_reader_init(&c->reader, QUERY_BYTES_MAX);
     RING_ADD(x->sessions, c, next, prev);
@@ -90,6 +89,7 @@ static void session_run(struct stream *s)
     struct sentinel_session *c = s->session;
     while (s->state == STREAM_OPEN && stream_pending(s) < STREAM_PAUSE_BYTES) {
         struct error e;
+        sentinel_let_in(&c->call);
         c->reader.is_limited = !c->call.is_known;
         enum resp_result r = resp_reader_next(&c->reader, &c->call.argv, &c->call.argc, &e);
         if (r == RESP_MORE) break;

@@ -25,8 +25,29 @@ static bool is_word(const struct sentinel_call *c, size_t i, const char *word)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
+void sentinel_let_in(struct sentinel_call *c)
+{
+    const struct env *env = c->facts->node->env;
+    if (!c->is_early || env->users_are_awaited) return;
+    const struct user *initial = users_default(env->users);
+    c->is_early = false;
+    c->is_known = initial->is_on && initial->is_nopass;
+}
+
+/* True: the reply says so, and why. */
+static bool knows_no_users(struct sentinel_call *c)
+{
+    const struct node *n = c->facts->node;
+    struct error e;
+    if (!n->env->users_are_awaited) return false;
+    (void)nodes_know_no_users(&n->known, &e);
+    resp_error(&c->w, &e);
+    return true;
+}
+
 static bool login(struct sentinel_call *c, struct slice name, struct slice password)
 {
+    if (knows_no_users(c)) return false;
     c->is_known = users_login(c->facts->node->env->users, name, password) != NULL;
     if (!c->is_known)
         refuse(c, ERR_WRONGPASS, "invalid username-password pair or user is disabled.");
@@ -73,7 +94,8 @@ static void run_hello(struct sentinel_call *c)
         }
     }
     if (!c->is_known) {
-        refuse(c, ERR_NOAUTH, "HELLO must be called with the client already authenticated");
+        if (!knows_no_users(c))
+            refuse(c, ERR_NOAUTH, "HELLO must be called with the client already authenticated");
         return;
     }
     c->w.proto = proto;
@@ -484,7 +506,7 @@ void sentinel_run(struct sentinel_call *c)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (!is_word(c, 0, commands[i].name)) continue;
         if (!c->is_known && !commands[i].is_open) {
-            refuse(c, ERR_NOAUTH, "Authentication required.");
+            if (!knows_no_users(c)) refuse(c, ERR_NOAUTH, "Authentication required.");
         } else if (c->argc < commands[i].words_min) {
             snprintf(line, sizeof line, "wrong number of arguments for '%s' command",
                      commands[i].name);

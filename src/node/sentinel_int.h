@@ -15,6 +15,7 @@ struct sentinel_call {
     const struct sentinel_facts *facts;
     uint64_t id;
     const char *address; /* of the client */
+    bool is_early;       /* it came before the users were known */
     bool is_known;       /* it has said who it is, or needs not */
     bool is_over;        /* nothing more of it is run */
     struct slice *argv;  /* of the command */
@@ -26,6 +27,8 @@ struct sentinel_call {
     size_t channel_count, pattern_count;
 };
 
+/* As the user `default`, if it needs no password; once the users are known. */
+void sentinel_let_in(struct sentinel_call *c);
 /* Runs the command: the reply is written. */
 void sentinel_run(struct sentinel_call *c);
 /* A message, if it listens to the channel; once for each pattern too. */

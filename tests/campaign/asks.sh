@@ -43,7 +43,7 @@ asks_one() {
         ;;
     sentinel)
         text=$(timeout 2 redis-cli -p "${nodes_sentinel[$1]}" SENTINEL CKQUORUM mymaster 2>&1)
-        [[ $text == 'OK '* || $text == 'NOQUORUM '* ]] || echo "no Sentinel: $text"
+        [[ $text == 'OK '* || $text == 'NOQUORUM '* || $text == 'TRYAGAIN '* ]] || echo "no Sentinel: $text"
         ;;
     esac
 }

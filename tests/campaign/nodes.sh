@@ -15,9 +15,10 @@
 #   nodes_statuses            with which statuses nodes have ended, "count status ..."
 #   nodes_remove              ends all of it
 # Before nodes_start may be set: nodes_is_plain=1, no proxy; nodes_port=(ports); nodes_http=(ports), else no HTTP;
-# nodes_sentinel=(ports) likewise; nodes_options=(arguments), for all nodes. NODE_BIN: the program (build/tupled).
+# nodes_sentinel=(ports) likewise; nodes_is_guarded=1: they come as an ordinary user, by a password and under TLS
+# (pgc_guard); nodes_options=(arguments), for all nodes. NODE_BIN: the program (build/tupled).
 
-nodes_dir='' nodes_at=() leader='' nodes_is_plain=''
+nodes_dir='' nodes_at=() leader='' nodes_is_plain='' nodes_is_guarded=''
 nodes_keepers=() nodes_links=() nodes_port=() nodes_http=() nodes_sentinel=() nodes_options=() nodes_url=()
 nodes_in='' nodes_out='' nodes_proxy_pid=''
 
@@ -86,8 +87,10 @@ nodes_start() {
     nodes_dir=$(mktemp -d /tmp/tupled-nodes.XXXXXX) || return
     for n in 1 2 3; do [ -n "${nodes_port[n]:-}" ] || pgc_port "nodes_port[$n]" || return; done
     pgc_prepare || return
+    [ -z "$nodes_is_guarded" ] || pgc_guard || return
     nodes_url=('' "$pgc_url" "$pgc_url" "$pgc_url")
     [ -n "$nodes_is_plain" ] || nodes_start_proxy || return
+    [ -z "$nodes_is_guarded" ] || for n in 1 2 3; do nodes_url[n]="${nodes_url[n]/tupled@/node@}$pgc_guarded"; done
     pgc_start || return
     for n in 1 2 3; do
         mkdir -m 700 "$nodes_dir/n$n"

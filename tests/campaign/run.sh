@@ -17,7 +17,8 @@ export LC_ALL=C
 . tests/campaign/asks.sh
 
 # What each fault is; one call is one fault, which is over when it returns. $leader is the leading node.
-faults=(none kill stop pause postgres cut cut-others cut-nodes no-standby no-list emptied lost-host slow clock)
+faults=(none kill stop pause postgres cut cut-others cut-nodes no-standby no-list emptied lost-host slow clock
+    password)
 lease=${CAMPAIGN_LEASE:-1000}
 every=${CAMPAIGN_EVERY:-4}
 
@@ -174,6 +175,15 @@ fault_clock() {
     timeout 5 redis-cli -p "${nodes_port[leader]}" DEBUG CLOCK $(((RANDOM - 16384) * 220)) >/dev/null 2>&1
 }
 
+# The user's password is another one; some time later its file says so. Connections end, some before that.
+fault_password() {
+    local password=p$RANDOM sql="SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'node'"
+    pgc_password "$password" || return
+    pgc_sql "$pgc_lead" "$sql ORDER BY random() LIMIT 4" >/dev/null
+    nap "$(some_ms 100 $((lease * 2)))"
+    pgc_passfile "$password" && pgc_sql "$pgc_lead" "$sql" >/dev/null
+}
+
 if [ "${1:-list}" = list ]; then
     echo "${faults[*]}"
     exit
@@ -200,6 +210,7 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
+[[ " ${wanted[*]} " != *" password "* ]] || nodes_is_guarded=1
 nodes_options=(--lease "$lease" --enable-debug-command yes)
 asks_ports && nodes_start || exit 2
 asks_start

@@ -13,11 +13,15 @@
 #   pgc_kill <n>               kill -9
 #   pgc_remove                 kills all, and removes the directory ($pgc_keep=1: stops them and keeps it)
 #   pgc_port <variable>        a port that nobody listens on
+#   pgc_guard                  after pgc_prepare, before pgc_start: there is an ordinary user `node` too, let in by a
+#                              password ($PGPASSFILE) under TLS only: $pgc_guarded is for the end of its address
+#   pgc_password <password>    it has this one from now on; $PGPASSFILE does not say so yet
+#   pgc_passfile <password>    ... and now it does
 # Before pgc_start: pgc_upstream=(ports) gives the port by which <n> reaches its primary (a proxy), if not directly.
 
 pgc_dir='' pgc_url='' pgc_lead=1 pgc_keep=''
 pgc_pid=() pgc_ports=() pgc_upstream=()
-pgc_names='ANY 1 (p1, p2, p3)'
+pgc_names='ANY 1 (p1, p2, p3)' pgc_guarded=''
 
 pgc_port() {
     local tries try
@@ -92,6 +96,36 @@ pgc_prepare() {
     pgc_url+="/postgres?target_session_attrs=read-write"
 }
 
+pgc_passfile() {
+    (umask 077 && echo "*:*:*:node:$1" >"$pgc_dir/pass.new") && mv "$pgc_dir/pass.new" "$PGPASSFILE"
+}
+
+pgc_password() {
+    pgc_sql "$pgc_lead" "ALTER ROLE node PASSWORD '$1'" >/dev/null
+}
+
+pgc_guard() {
+    export PGPASSFILE=$pgc_dir/pass
+    openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=pgc -addext subjectAltName=IP:127.0.0.1 \
+        -keyout "$pgc_dir/pg.key" -out "$pgc_dir/pg.crt" 2>/dev/null || return
+    chmod 600 "$pgc_dir/pg.key"
+    [ "$(id -u)" != 0 ] || chown nobody:nogroup "$pgc_dir/pg.key" "$pgc_dir/pg.crt"
+    pgc_guarded="&sslmode=verify-full&sslrootcert=$pgc_dir/pg.crt"
+    pgc_passfile first
+}
+
+# What the copies have from the primary.
+pgc_set_guard() {
+    [ -n "$pgc_guarded" ] || return 0
+    pgc_run tee -a "$pgc_dir/p1/postgresql.conf" >/dev/null <<END
+ssl = on
+ssl_cert_file = '$pgc_dir/pg.crt'
+ssl_key_file = '$pgc_dir/pg.key'
+END
+    printf '%s\n' 'hostssl all node 127.0.0.1/32 scram-sha-256' 'host all node all reject' "$(cat "$pgc_dir/p1/pg_hba.conf")" |
+        pgc_run tee "$pgc_dir/hba" >/dev/null && pgc_run mv "$pgc_dir/hba" "$pgc_dir/p1/pg_hba.conf"
+}
+
 pgc_start() {
     local n
     [ -n "$pgc_dir" ] || pgc_prepare || return
@@ -99,9 +133,13 @@ pgc_start() {
         >"$pgc_dir/p1.log" 2>&1 || { cat "$pgc_dir/p1.log"; return 1; }
     # Copies have it from there; ALTER SYSTEM may set another one.
     pgc_run tee -a "$pgc_dir/p1/postgresql.conf" >/dev/null <<<"synchronous_standby_names = '$pgc_names'"
+    pgc_set_guard || return
     pgc_lead=1
     pgc_launch 1
     pgc_ready 1 || return
+    # No commit waits here: there is no standby yet.
+    [ -z "$pgc_guarded" ] || pgc_sql 1 "SET synchronous_commit = local; CREATE ROLE node LOGIN PASSWORD 'first';
+        GRANT CREATE ON SCHEMA public TO node" || return
     for n in 2 3; do
         pgc_copy "$n" || return
         pgc_launch "$n"
