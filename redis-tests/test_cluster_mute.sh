@@ -69,6 +69,8 @@ refuses() {
     check "$1: a write is refused, and the reply says why" grep -qE "^TRYAGAIN .*$2" <<<"$reply"
     reply=$(timeout 60 redis-cli -p "${nodes_port[other]}" SET refused 2 2>&1)
     check "... by another node too" grep -qE "^TRYAGAIN .*$2" <<<"$reply"
+    reply=$(timeout 60 curl -s -w ' %{http_code}' -d '["SET","refused","2"]' "http://127.0.0.1:${nodes_http[leader]}/" | tr -d '\n')
+    check "... a request of HTTP too" grep -qE "TRYAGAIN .*$2.* 503$" <<<"$reply"
     reply=$(printf 'MULTI\nSET refused 3\nINCR refused\nEXEC\nPING\n' | cli | tr '\n' ' ')
     check "... and a transaction, as a whole" grep -qE "^OK QUEUED QUEUED TRYAGAIN .*$2.* PONG $" <<<"$reply"
 }

@@ -9,7 +9,6 @@
 #   nodes_upstream <p>        the way from standby <p> to its primary
 #   nodes_link <n>            the way of the other nodes to node <n>
 #   nodes_fail_over [p]       pgc_fail_over, and the ways of the standbys lead to the new primary
-#   nodes_rejoin <p>          pgc_rejoin likewise
 #   nodes_write               until some node acknowledges a write, a minute at most
 #   nodes_ms                  the time
 #   nodes_statuses            with which statuses nodes have ended, "count status ..."
