@@ -10,6 +10,7 @@ export LC_ALL=C
 . tests/postgres/server.sh
 . tests/postgres/cluster.sh
 . tests/campaign/nodes.sh
+. tests/bench/medians.sh
 pg_can || { echo "PostgreSQL is not installed"; exit 2; }
 command -v redis-server >/dev/null || { echo "redis-server is not installed"; exit 2; }
 rounds=${ROUNDS:-3} seconds=${SECONDS_EACH:-5}
@@ -80,11 +81,6 @@ upserts() { # clients, rows in a transaction of pgbench, its script: rows a seco
         -j 1 -T "$seconds" 2>/dev/null | awk -v each="$2" '/^tps = /{printf "%.0f - - -\n", $3 * each}'
 }
 
-note() { # name, figures
-    echo "$1|$2" >>"$scratch/figures"
-    echo "$1: $2" >&2
-}
-
 for ((round = 0; round < rounds; round++)); do
     for depth in 1 16; do
         note "SET, by $depth: one node with files" "$("$clients" set "$local_port" 50 $depth "$seconds")"
@@ -101,15 +97,4 @@ done
 
 # ---- the table -------------------------------------------------------------------------------------
 
-echo "| what | a second | p50 us | p99 us | longest us |"
-echo "| --- | --- | --- | --- | --- |"
-awk -F'|' '!($1 in seen) {seen[$1] = 1; order[++n] = $1} END {for (i = 1; i <= n; i++) print order[i]}' "$scratch/figures" |
-    while IFS= read -r name; do
-        line="| $name |"
-        for column in 1 2 3 4; do
-            median=$(awk -F'|' -v name="$name" '$1 == name {print $2}' "$scratch/figures" | awk -v c=$column '{print $c}' |
-                sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}')
-            line="$line $median |"
-        done
-        echo "$line"
-    done
+medians

@@ -9,6 +9,7 @@ export LC_ALL=C
 . tests/postgres/server.sh
 . tests/postgres/cluster.sh
 . tests/campaign/nodes.sh
+. tests/bench/medians.sh
 pg_can || { echo "PostgreSQL is not installed"; exit 2; }
 rounds=${ROUNDS:-3} seconds=${SECONDS_EACH:-4}
 clients=build/release/tests/bench/bench_clients
@@ -29,10 +30,6 @@ nodes_start || exit 2
 nodes_leader || exit 2
 lead=${nodes_port[leader]} other=${nodes_port[$((leader % 3 + 1))]}
 
-note() { # name, figures
-    echo "$1|$2" >>"$scratch/figures"
-    echo "$1: $2" >&2
-}
 all_three() { # what else goes on
     for depth in 1 16; do
         note "GET by $depth, $1: at the leader" "$("$clients" get "$lead" 50 $depth "$seconds")"
@@ -53,15 +50,4 @@ for ((round = 0; round < rounds; round++)); do
     writer=''
 done
 
-echo "| what | a second | p50 us | p99 us | longest us |"
-echo "| --- | --- | --- | --- | --- |"
-awk -F'|' '!($1 in seen) {seen[$1] = 1; order[++n] = $1} END {for (i = 1; i <= n; i++) print order[i]}' "$scratch/figures" |
-    while IFS= read -r name; do
-        line="| $name |"
-        for column in 1 2 3 4; do
-            median=$(awk -F'|' -v name="$name" '$1 == name {print $2}' "$scratch/figures" | awk -v c=$column '{print $c}' |
-                sort -n | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}')
-            line="$line $median |"
-        done
-        echo "$line"
-    done
+medians
