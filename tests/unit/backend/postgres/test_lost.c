@@ -12,44 +12,9 @@
 #include "backend/postgres/schema.h"
 #include "base/clock.h"
 #include "unit/backend/postgres/pg_rig.h"
+#include "unit/backend/postgres/term_help.h"
 
-#define LEASE_MS 400
 #define FAR ((uint64_t)1 << 40)
-
-static int64_t next_id(void)
-{
-    static int64_t id = 1000; /* pg_rig_fresh counts from 1 */
-    if (!pg_server_can()) skip();
-    return ++id;
-}
-
-static struct term *node_at(const char *url, int64_t id, const char *name)
-{
-    struct error e;
-    struct term *t = NULL;
-    enum err r = term_open(&(struct term_options){.url = url,
-                                                  .id = id,
-                                                  .name = name,
-                                                  .address = "127.0.0.1:1",
-                                                  .lease_ms = LEASE_MS,
-                                                  .call_ms = 2000,
-                                                  .durability = TERM_PROVIDER},
-                           &t, &e);
-    if (r != OK) fail_msg("%s", e.text);
-    return t;
-}
-
-static struct term *node(int64_t id, const char *name)
-{
-    return node_at(pg_shared.url, id, name);
-}
-
-static void expect_leads(struct term *t)
-{
-    struct error e;
-    enum err r = term_try(t, &e);
-    if (r != OK) fail_msg("%s", e.text);
-}
 
 static void await_lead(struct term *t)
 {
@@ -78,8 +43,8 @@ static void expect_given_up(struct term *leader, int64_t id, const char *why)
     says(e.text, why);
     assert_int_equal(term_state(leader), TERM_LOST);
     assert_false(term_has_lease(leader));
-    struct term *next = node(id, "next");
-    expect_leads(next);
+    struct term *next = term_node(id, "next");
+    term_expect_leads(next);
     assert_true(term_epoch(next) > term_epoch(leader));
     assert_true(term_versions(next) >= term_versions(leader) + FAR);
     says(term_noticed(next), "node a: ");
@@ -91,11 +56,11 @@ static void expect_given_up(struct term *leader, int64_t id, const char *why)
 
 static void a_row_of_before_is_noticed_by_its_beat(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
     struct error e;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     int64_t old = pg_shared_run("SELECT beat FROM tupled_leader WHERE id = $1", id);
     assert_int_equal(term_renew(a, &e), OK);
     assert_int_equal(term_renew(a, &e), OK);
@@ -107,13 +72,13 @@ static void a_row_of_before_is_noticed_by_its_beat(void **state)
 
 static void a_row_of_an_earlier_epoch_is_noticed(void **state)
 {
-    int64_t id = next_id();
-    struct term *first = node(id, "first");
-    struct term *a = node(id, "a");
+    int64_t id = term_fresh_id();
+    struct term *first = term_node(id, "first");
+    struct term *a = term_node(id, "a");
     (void)state;
-    expect_leads(first);
+    term_expect_leads(first);
     term_hand_over(first);
-    expect_leads(a);
+    term_expect_leads(a);
     change("UPDATE tupled_leader SET epoch = 1 WHERE id = $1", id);
     expect_given_up(a, id, "PostgreSQL has an older state than before");
     term_free(first);
@@ -122,12 +87,12 @@ static void a_row_of_an_earlier_epoch_is_noticed(void **state)
 
 static void another_leader_is_no_loss(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
-    struct term *b = node(id, "b");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
+    struct term *b = term_node(id, "b");
     struct error e;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     await_lead(b);
     assert_int_equal(term_renew(a, &e), ERR_TRYAGAIN);
     assert_string_equal(e.text, "another node leads now");
@@ -141,11 +106,11 @@ static void another_leader_is_no_loss(void **state)
 /* A renewal that was done and had no answer. */
 static void a_beat_without_an_answer_is_its_own(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
     struct error e;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     (void)pg_server_run(&pg_shared, "CREATE SEQUENCE ended", NULL, 0);
     (void)pg_server_run(&pg_shared,
                         "CREATE FUNCTION end_at_commit() RETURNS trigger LANGUAGE plpgsql AS "
@@ -177,7 +142,7 @@ static void a_row_that_was_removed_comes_back_above(void **state)
     uint64_t version = rig_set(&r, key_of(0, "k"), slice_str("x"));
     rig_settle(&r);
     uint64_t epoch = term_epoch(p.term);
-    struct term *b = node(p.id, "b");
+    struct term *b = term_node(p.id, "b");
     assert_int_equal(term_try(b, &e), ERR_WAIT);
     change("DELETE FROM tupled_leader WHERE id = $1", p.id);
     (void)rig_set(&r, key_of(0, "k"), slice_str("y"));
@@ -187,7 +152,7 @@ static void a_row_that_was_removed_comes_back_above(void **state)
     rig_abandon(&r);
     assert_int_equal(term_try(b, &e), ERR_IO);
     says(e.text, "the leader's row was removed");
-    expect_leads(b);
+    term_expect_leads(b);
     assert_true(term_epoch(b) > epoch);
     assert_true(term_versions(b) > version + FAR);
     term_free(b);
@@ -209,7 +174,7 @@ static void who_follows_knows_that_there_was_more(void **state)
     uint64_t version = rig_set(&r, key_of(0, "k"), slice_str("y"));
     rig_settle(&r);
     uint64_t epoch = term_epoch(p.term);
-    struct term *b = node(p.id, "b");
+    struct term *b = term_node(p.id, "b");
     assert_int_equal(term_try(b, &e), ERR_WAIT);
     rig_abandon(&r);
     /* Restored: everything is as it was before that leader began. */
@@ -220,7 +185,7 @@ static void who_follows_knows_that_there_was_more(void **state)
     assert_true(term_epoch(b) > epoch);
     assert_true(term_versions(b) >= version + FAR);
     /* The next one has it from the row. */
-    struct term *c = node(p.id, "c");
+    struct term *c = term_node(p.id, "c");
     assert_int_equal(term_try(c, &e), ERR_WAIT);
     says(term_noticed(c), "node b: PostgreSQL had epoch");
     term_free(b);
@@ -230,8 +195,8 @@ static void who_follows_knows_that_there_was_more(void **state)
 
 static void newer_tables_are_led_by_no_older_node(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
     struct error e;
     (void)state;
     change("UPDATE tupled_schema SET format = $1", SCHEMA_FORMAT + 1);
@@ -239,15 +204,15 @@ static void newer_tables_are_led_by_no_older_node(void **state)
     change("UPDATE tupled_schema SET format = $1", SCHEMA_FORMAT);
     assert_int_equal(r, ERR_IO);
     says(e.text, "it does not lead; start a newer tupled");
-    expect_leads(a);
+    term_expect_leads(a);
     term_free(a);
 }
 
 /* It changes between the look and the take-over: each who asks is told a higher one. */
 static void newer_tables_are_not_taken_over(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
     struct error e;
     char sql[200];
     (void)state;
@@ -263,7 +228,7 @@ static void newer_tables_are_not_taken_over(void **state)
     (void)pg_server_run(&pg_shared, "ALTER TABLE kept_schema RENAME TO tupled_schema", NULL, 0);
     assert_int_equal(r, ERR_WAIT);
     assert_int_equal(pg_shared_run("SELECT epoch FROM tupled_leader WHERE id = $1", id), 0);
-    expect_leads(a);
+    term_expect_leads(a);
     term_free(a);
 }
 
@@ -344,15 +309,15 @@ static void an_older_store_is_not_taken_for_one_without_an_answer(void **state)
  * was written. */
 static void another_server_ends_the_term(void **state)
 {
-    int64_t id = next_id();
+    int64_t id = term_fresh_id();
     char url[320];
     struct error e;
     (void)state;
     snprintf(url, sizeof url, "host=%s,%s port=5432,5433 user=tupled dbname=postgres",
              pg_shared.dir, pg_shared.dir);
-    struct term *a = node_at(url, id, "a");
+    struct term *a = term_node_at(url, id, "a");
     struct pg *reader = term_connect(a, "reader", TERM_READ);
-    expect_leads(a);
+    term_expect_leads(a);
     uint64_t versions = term_versions(a);
     pg_begin(reader);
     assert_int_equal(pg_run(reader, "SELECT 1", &e), OK);
@@ -371,8 +336,8 @@ static void another_server_ends_the_term(void **state)
     assert_int_equal(term_state(a), TERM_LOST);
     assert_int_equal(term_renew(a, &e), ERR_TRYAGAIN);
     says(e.text, "another server than that of this term");
-    struct term *b = node_at(url, id, "b");
-    expect_leads(b);
+    struct term *b = term_node_at(url, id, "b");
+    term_expect_leads(b);
     assert_true(term_versions(b) >= versions + FAR);
     says(term_noticed(b), "epoch 1, node a: the connection is to another server");
     pg_free(reader);

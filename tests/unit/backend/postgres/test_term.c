@@ -8,43 +8,8 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "backend/postgres/term.h"
 #include "base/clock.h"
-#include "unit/backend/postgres/pg_server.h"
-
-#define LEASE_MS 400
-
-/* Each test has an engine of its own. */
-static int64_t next_id(void)
-{
-    static int64_t id;
-    if (!pg_server_can()) skip();
-    return ++id;
-}
-
-static struct term *node(int64_t id, const char *name)
-{
-    struct error e;
-    struct term *t = NULL;
-    enum err r = term_open(&(struct term_options){.url = pg_shared.url,
-                                                  .id = id,
-                                                  .name = name,
-                                                  .address = "127.0.0.1:1",
-                                                  .lease_ms = LEASE_MS,
-                                                  .call_ms = 2000,
-                                                  .durability = TERM_PROVIDER},
-                           &t, &e);
-    if (r != OK) fail_msg("%s", e.text);
-    return t;
-}
-
-static void expect_leads(struct term *t)
-{
-    struct error e;
-    enum err r = term_try(t, &e);
-    if (r != OK) fail_msg("%s", e.text);
-    assert_true(term_has_lease(t));
-}
+#include "unit/backend/postgres/term_help.h"
 
 static void expect_waits(struct term *t)
 {
@@ -55,10 +20,10 @@ static void expect_waits(struct term *t)
 
 static void the_first_one_leads(void **state)
 {
-    struct term *a = node(next_id(), "a");
+    struct term *a = term_node(term_fresh_id(), "a");
     (void)state;
     assert_int_equal(term_state(a), TERM_FOLLOWING);
-    expect_leads(a);
+    term_expect_leads(a);
     assert_int_equal(term_epoch(a), 1);
     assert_int_equal(term_versions(a), 1);
     term_free(a);
@@ -66,10 +31,10 @@ static void the_first_one_leads(void **state)
 
 static void a_lease_ends_by_itself(void **state)
 {
-    struct term *a = node(next_id(), "a");
+    struct term *a = term_node(term_fresh_id(), "a");
     struct error e;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     clock_sleep_us(LEASE_MS * 1000);
     assert_false(term_has_lease(a));
     assert_int_equal(term_state(a), TERM_LEADING);
@@ -82,12 +47,12 @@ static void a_lease_ends_by_itself(void **state)
 /* However long it is asked: as long as the beat changes nobody else leads. */
 static void who_renews_stays(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
-    struct term *b = node(id, "b");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
+    struct term *b = term_node(id, "b");
     struct error e;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     for (int i = 0; i < 12; i++) {
         clock_sleep_us(LEASE_MS * 250);
         assert_int_equal(term_renew(a, &e), OK);
@@ -100,12 +65,12 @@ static void who_renews_stays(void **state)
 /* The old leader says nothing any more before the new one begins. */
 static void who_is_silent_is_followed(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
-    struct term *b = node(id, "b");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
+    struct term *b = term_node(id, "b");
     struct error e;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     int64_t begin_us = clock_mono_us();
     while (term_try(b, &e) == ERR_WAIT) {
         if (clock_mono_us() - begin_us > 20000000) fail_msg("b never leads");
@@ -138,16 +103,16 @@ static void sql(struct pg *c, const char *text)
 /* The answer that took longer than a lease has a beat that is new. */
 static void a_slow_look_is_no_wait(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
-    struct term *b = node(id, "b");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
+    struct term *b = term_node(id, "b");
     struct pg *c = term_connect(a, "lock", TERM_WRITE);
     struct error e;
     pthread_t thread;
     void *leader;
     char text[200];
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     expect_waits(b);
     sql(c, "BEGIN; LOCK TABLE tupled_leader");
     snprintf(text, sizeof text, "UPDATE tupled_leader SET beat = beat + 1 WHERE id = %lld",
@@ -171,15 +136,15 @@ static void a_slow_look_is_no_wait(void **state)
 
 static void a_clean_stop_hands_over_at_once(void **state)
 {
-    int64_t id = next_id();
-    struct term *a = node(id, "a");
-    struct term *b = node(id, "b");
+    int64_t id = term_fresh_id();
+    struct term *a = term_node(id, "a");
+    struct term *b = term_node(id, "b");
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     expect_waits(b);
     term_hand_over(a);
     assert_false(term_has_lease(a));
-    expect_leads(b);
+    term_expect_leads(b);
     term_free(a);
     term_free(b);
 }
@@ -188,12 +153,12 @@ static void a_clean_stop_hands_over_at_once(void **state)
 
 static void one_of_many_leads(void **state)
 {
-    int64_t id = next_id();
+    int64_t id = term_fresh_id();
     struct term *nodes[8];
     pthread_t threads[8];
     unsigned leaders = 0;
     (void)state;
-    for (size_t i = 0; i < 8; i++) nodes[i] = node(id, "n");
+    for (size_t i = 0; i < 8; i++) nodes[i] = term_node(id, "n");
     for (size_t i = 0; i < 8; i++) pthread_create(&threads[i], NULL, try_once, nodes[i]);
     for (size_t i = 0; i < 8; i++) {
         void *leads;
@@ -208,10 +173,10 @@ static void one_of_many_leads(void **state)
 
 static void without_postgresql_there_is_no_lease(void **state)
 {
-    struct term *a = node(next_id(), "a");
+    struct term *a = term_node(term_fresh_id(), "a");
     struct error e;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     pg_server_kill(&pg_shared);
     assert_int_equal(term_renew(a, &e), ERR_IO);
     assert_int_equal(term_state(a), TERM_LEADING);
@@ -233,11 +198,11 @@ static void *give_up_soon(void *arg)
 /* A call that waits for a server that does nothing ends when it is not wanted any more. */
 static void giving_up_waits_for_nothing(void **state)
 {
-    struct term *a = node(next_id(), "a");
+    struct term *a = term_node(term_fresh_id(), "a");
     struct error e;
     pthread_t thread;
     (void)state;
-    expect_leads(a);
+    term_expect_leads(a);
     pg_server_pause(&pg_shared);
     int64_t begin_us = clock_mono_us();
     pthread_create(&thread, NULL, give_up_soon, a);
@@ -254,7 +219,7 @@ static void nonsense_is_said(void **state)
     struct error e;
     struct term *t = NULL;
     struct term_options o = {.url = "host=/nowhere-at-all dbname=x",
-                             .id = next_id(),
+                             .id = term_fresh_id(),
                              .name = "a",
                              .address = "",
                              .lease_ms = LEASE_MS,
