@@ -44,7 +44,7 @@ struct cluster {
 
     /* The thread's, while is_looking. */
     struct nodes *nodes;
-    int64_t met_us, resolved_us;
+    int64_t met_us, resolved_us, asked_us;
     struct node_leader leader;
     uint8_t secret[TERM_SECRET_BYTES];
     bool has_secret;
@@ -103,13 +103,22 @@ static enum err open_term(struct cluster *k, struct error *e)
     return OK;
 }
 
+/* Between two signs of life, and two questions that may each take as long as a call may. */
+static int64_t meet_us(const struct cluster *k)
+{
+    return (int64_t)k->server->config->lease_ms * 1000 * MEET_PERCENT / 100;
+}
+
 /* What PostgreSQL says that this node waits for. That it cannot be asked has been said already. */
 static void ask_why(struct cluster *k, bool is_wanted)
 {
     struct error ignored;
     char now[sizeof k->waits] = "";
     if (!is_wanted) k->waits[0] = '\0';
-    if (!is_wanted || nodes_why(k->nodes, now, sizeof now, &ignored) != OK) return;
+    if (!is_wanted || clock_mono_us() - k->asked_us < meet_us(k)) return;
+    enum err r = nodes_why(k->nodes, now, sizeof now, &ignored);
+    k->asked_us = clock_mono_us();
+    if (r != OK) return;
     /* Statements are tried again: between two of them it is still so. */
     if (now[0] != '\0') snprintf(k->waits, sizeof k->waits, "%s", now);
 }
@@ -135,13 +144,12 @@ static void look(struct job *job)
 {
     struct cluster *k = (struct cluster *)((char *)job - offsetof(struct cluster, job));
     struct error ignored;
-    int64_t meet_us = (int64_t)k->server->config->lease_ms * 1000 * MEET_PERCENT / 100;
     k->result = open_term(k, &k->error);
     if (k->result != OK) {
         k->leader.is_known = false;
         return;
     }
-    if (clock_mono_us() - k->met_us >= meet_us && nodes_meet(k->nodes, &ignored) == OK) {
+    if (clock_mono_us() - k->met_us >= meet_us(k) && nodes_meet(k->nodes, &ignored) == OK) {
         k->met_us = clock_mono_us();
     }
     bool leads = term_state(k->server->term) != TERM_FOLLOWING;
