@@ -138,15 +138,36 @@ nodes_start || { not_ok "three nodes on three PostgreSQL"; finish; }
 check "a node leads" until_true serves
 
 # ---- no standby has what is written ----
+head -c 12000000 /dev/zero | tr '\0' v | cli -x SET large >/dev/null
+if command -v python3 >/dev/null; then
+    coproc reader { python3 redis-tests/python/slow_reader.py "${nodes_port[leader]}" large; }
+    read -r begun <&"${reader[0]}"
+    check "a client has the beginning of a large reply" test "$begun" -gt 0
+else
+    skip "a large reply" "there is no Python"
+fi
 for n in 2 3; do nodes_proxy "drop $(nodes_upstream "$n")"; done
 hold 1
 all_answer "no standby" 'standby'
+if [ -n "${begun:-}" ]; then
+    echo >&"${reader[1]}"
+    read -r begun <&"${reader[0]}"
+    check "... what was evaluated before is not sent on ($begun bytes so far)" test "$begun" -lt 12000000
+fi
 refuses "no standby" 'standby'
 check "... the others know of no leader" says '^$' of_sentinel "$((leader % 3 + 1))" \
     SENTINEL get-master-addr-by-name mymaster
 for n in 2 3; do nodes_proxy "pass $(nodes_upstream "$n")"; done
 goes_on "the standbys are back"
 held_is_true 1
+if [ -n "${begun:-}" ]; then
+    echo >&"${reader[1]}"
+    read -r begun <&"${reader[0]}"
+    # "$12000000", the value, and the ends of two lines; or another node leads.
+    check "... and the rest of the reply comes ($begun)" grep -qE '^(12000013|ended)$' <<<"$begun"
+    exec {reader[1]}>&-
+    wait "$reader_PID"
+fi
 
 # ---- the leader's row is locked ----
 check "a session locks the leader's row" lock "SELECT epoch FROM tupled_leader FOR UPDATE"
