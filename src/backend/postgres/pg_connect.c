@@ -233,6 +233,11 @@ enum err pg_simple(struct pg *c, const char *sql, struct error *e)
     return pg_settle(c, e);
 }
 
+long pg_simple_number(const struct pg *c, unsigned column)
+{
+    return strtol(PQgetvalue(c->result, 0, (int)column), NULL, 10);
+}
+
 /* The session's settings, whatever the server's or the user's are. */
 static enum err set_up(struct pg *c, struct error *e)
 {
@@ -262,8 +267,7 @@ static enum err name_server(struct pg *c, struct error *e)
     struct slice name = r == OK ? slice_str(PQgetvalue(c->result, 0, 0)) : slice_str("none");
     snprintf(c->server, sizeof c->server, "%.*s", (int)name.len, (const char *)name.data);
     c->sqlstate[0] = '\0';
-    c->is_pooled = r == OK &&
-                   strtol(PQgetvalue(c->result, 0, 1), NULL, 10) != PQbackendPID(c->conn);
+    c->is_pooled = r == OK && pg_simple_number(c, 1) != PQbackendPID(c->conn);
     if (name.len > 0) return OK;
     return error_set(e, ERR_IO,
                      "PostgreSQL: this server stands by (it is in recovery): postgresql-url must "

@@ -53,5 +53,7 @@ ERR_MUST_USE enum err pg_settle(struct pg *c, struct error *e);
 ERR_MUST_USE enum err pg_judge(struct pg *c, struct error *e);
 /* One text of statements, by the simple protocol; connected. */
 ERR_MUST_USE enum err pg_simple(struct pg *c, const char *sql, struct error *e);
+/* A number in the first row of what that brought. */
+long pg_simple_number(const struct pg *c, unsigned column);
 
 #endif

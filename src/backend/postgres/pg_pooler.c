@@ -1,8 +1,6 @@
 /* pg_pooler: see pg_pooler.h. */
 #include "backend/postgres/pg_pooler.h"
 
-#include <stdio.h>
-
 #include "backend/postgres/pg_int.h"
 
 #define TRIES 3 /* others that use the pool may come between */
@@ -11,25 +9,23 @@ static const char process_sql[] = "SELECT pg_backend_pid()";
 static const char keep_sql[] = "BEGIN; SELECT pg_backend_pid()";
 
 /* Which process of PostgreSQL serves the connection now. */
-static enum err ask(struct pg *c, const char *sql, char out[32], struct error *e)
+static enum err ask(struct pg *c, const char *sql, long *process, struct error *e)
 {
     enum err r = pg_simple(c, sql, e);
-    if (r != OK) return r;
-    struct slice process = pg_bytes(c, 0, 0);
-    snprintf(out, 32, "%.*s", (int)process.len, (const char *)process.data);
-    return OK;
+    if (r == OK) *process = pg_simple_number(c, 0);
+    return r;
 }
 
 /* A second connection keeps the process that it was given: the first has the same, or gets another
  * now, where both share them. */
 static enum err compare(struct pg *c, struct pg *second, bool *is_shared, struct error *e)
 {
-    char before[32] = "", kept[32] = "", after[32] = "";
-    enum err r = ask(c, process_sql, before, e);
+    long before = 0, kept = 0, after = 0;
+    enum err r = ask(c, process_sql, &before, e);
     if (r == OK) r = pg_ensure(second, e);
-    if (r == OK) r = ask(second, keep_sql, kept, e);
-    if (r == OK) r = ask(c, process_sql, after, e);
-    if (r == OK) *is_shared = strcmp(before, kept) == 0 || strcmp(before, after) != 0;
+    if (r == OK) r = ask(second, keep_sql, &kept, e);
+    if (r == OK) r = ask(c, process_sql, &after, e);
+    if (r == OK) *is_shared = before == kept || before != after;
     pg_drop(second);
     return r;
 }
