@@ -35,9 +35,9 @@ done
 # ---- where a leader's own address leads ------------------------------------------------------------
 
 check "the leader has called itself" node_says 1 'node-address .* leads to this node'
-# misled <address> <what its log says>: a cluster of its own, of one node.
+# misled <address> <what its log says> [argument...]: a cluster of its own, of one node.
 misled() {
-    node_start 4 "${options[@]::4}" --engine-id 9 --node-address "$1" --logfile "$scratch/node4.log"
+    node_start 4 "${options[@]::4}" --engine-id 9 --node-address "$1" --logfile "$scratch/node4.log" "${@:3}"
     node_ready 4 && node_says 4 "does not lead to this node: .*$2" &&
         node 4 INFO replication | grep -q "^node_conflict:node-address .*$2"
     local result=$?
@@ -47,6 +47,13 @@ misled() {
 }
 check "an address that leads nowhere is noticed" misled 127.0.0.1:1 "cannot be reached"
 check "... and one that leads to another server" misled "127.0.0.1:${node_port[1]}" 'another server answers there'
+own=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 -F .)
+if [ -n "$own" ] && find_ports; then
+    check "... and one where other nodes would be refused, by the words" misled "$own:$first" 'it refuses: DENIED' \
+        --bind "$own 127.0.0.1" --port "$first"
+else
+    skip "an address that lets no node in" "this machine has none but its own"
+fi
 
 # ---- connections are passed on ---------------------------------------------------------------------
 

@@ -266,7 +266,7 @@ enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, s
     return r == ERR_WAIT ? load_kept(p, hash, key, out, w, e) : r;
 }
 
-/* Those of the keys that memory knows nothing of are read, for whoever asks for them soon. */
+/* Those of the keys that memory knows nothing of are read, for the commands that come next. */
 static void read_ahead(struct pipeline *p, const struct slice *keys, const uint64_t *hashes,
                        size_t count)
 {

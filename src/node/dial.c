@@ -1,3 +1,5 @@
+/* dial: see dial.h. Any connection that comes in may be the one that went out: what tells is the
+ * nonce, which this process hears again (node_dial_heard). */
 #include "node/dial.h"
 
 #include <stdio.h>
@@ -14,7 +16,8 @@ struct node_dial {
     struct node *node;
     bool is_over; /* what came of it was told */
     int64_t begun_ms;
-    uint8_t answer[ANSWER_BYTES_MAX]; /* whatever it is: who hears the nonce is who counts */
+    uint8_t answer[ANSWER_BYTES_MAX]; /* its beginning */
+    size_t answer_bytes;
 };
 
 static void over(struct node_dial *d, const char *why)
@@ -58,13 +61,24 @@ static uint8_t *dial_room(struct stream *s, size_t *size)
 
 static void dial_received(struct stream *s, size_t bytes)
 {
-    (void)s;
-    (void)bytes;
+    struct node_dial *d = s->session;
+    if (d->answer_bytes == 0) d->answer_bytes = bytes;
 }
 
+/* A refusal before the nonce was read says nothing of who it is. */
 static void dial_run(struct stream *s)
 {
-    over(s->session, s->has_eof ? "the connection was closed" : "another server answers there");
+    struct node_dial *d = s->session;
+    char refusal[128];
+    if (d->answer_bytes > 0 && d->answer[0] == '-') {
+        snprintf(refusal, sizeof refusal, "it refuses: %.*s",
+                 (int)(d->answer_bytes < 100 ? d->answer_bytes - 1 : 100),
+                 (const char *)d->answer + 1);
+        refusal[strcspn(refusal, "\r\n")] = '\0';
+        over(d, refusal);
+    } else {
+        over(d, d->answer_bytes > 0 ? "another server answers there" : "it hangs up");
+    }
     if (s->state == STREAM_OPEN) stream_kill(s);
 }
 

@@ -86,8 +86,8 @@ ERR_MUST_USE enum err node_pass(struct node *n, struct node_pass *p, const struc
  * with OK when they are. */
 ERR_MUST_USE enum err node_await_users(struct node *n, struct node_pass *p, struct waiter *w,
                                        struct error *e);
-/* Nobody is there that a command about the node could be passed on to, as it seems by now: it is
- * answered here. */
+/* There is no leader that a command about the node could be passed on to, as it seems by now: it
+ * is answered here. */
 bool node_is_alone(const struct node *n, const struct node_pass *p);
 /* The connection ends, or does not want to be passed on any more. */
 void node_pass_cancel(struct node_pass *p);

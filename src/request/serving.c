@@ -1,3 +1,4 @@
+/* serving: see serving.h. What it waits for, and how it is woken, is following.c's. */
 #include "request/serving.h"
 
 #include "request/block.h"

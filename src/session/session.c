@@ -78,7 +78,7 @@ static void on_ready(struct waiter *w)
 void session_park(struct session *x)
 {
     session_move(x, SESSION_PARKED);
-    /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
+    /* Told already, before it was parked: a waiter in no list is woken by none. */
     if (x->waiter.next == NULL) on_ready(&x->waiter);
 }
 

@@ -193,6 +193,9 @@ static enum err append_batch(struct append_job *w, const struct pg_batch *b)
         p.body = slice_of(rest.data, rest.len < part_bytes ? rest.len : part_bytes);
         rest = slice_of(rest.data + p.body.len, rest.len - p.body.len);
         r = append_part(w, &p, is_last);
+        if (r == OK) {
+            __atomic_store_n(&w->journal->progress_us, clock_mono_us(), __ATOMIC_RELAXED);
+        }
     }
     if (r == OK) w->bytes += b->base.bytes.len;
     return r;

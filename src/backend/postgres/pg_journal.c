@@ -508,8 +508,10 @@ void pg_journal_state(const struct journal *journal, struct pg_journal_state *ou
     const struct pg_journal *j = (const struct pg_journal *)journal;
     /* A full disk has errors of its own. */
     bool is_waiting = j->under_way > 0 && !j->base.is_disk_full;
-    int64_t posted_us = j->appends[j->oldest_append].posted_us;
-    *out = (struct pg_journal_state){.silent_us = is_waiting ? clock_mono_us() - posted_us : 0,
+    int64_t since_us = j->appends[j->oldest_append].posted_us;
+    int64_t progress_us = __atomic_load_n(&j->progress_us, __ATOMIC_RELAXED);
+    if (progress_us > since_us) since_us = progress_us;
+    *out = (struct pg_journal_state){.silent_us = is_waiting ? clock_mono_us() - since_us : 0,
                                      .lease_error = j->lease_told_us != 0 ? j->lease_error.text
                                                                           : ""};
 }

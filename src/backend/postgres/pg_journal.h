@@ -27,7 +27,7 @@ struct pg_journal_options {
 
 /* How the node stands with PostgreSQL. Loop thread. */
 struct pg_journal_state {
-    int64_t silent_us;       /* the oldest append has been under way for so long; 0 = none is */
+    int64_t silent_us; /* an append is under way, and no part was acknowledged for so long; or 0 */
     const char *lease_error; /* why the lease was not renewed last; "" = it was. Borrowed */
 };
 

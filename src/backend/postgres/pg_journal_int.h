@@ -75,6 +75,7 @@ struct pg_journal {
      * without waiting for this side. */
     struct append_job appends[2];
     unsigned oldest_append, under_way;
+    int64_t progress_us;      /* atomic, monotonic: a part was appended last */
     struct append_job *ahead; /* atomic: the second one, to be sent while the first is under way */
     int ahead_fd;             /* an eventfd: there may be one */
     uint64_t told;            /* transactions of the last append that was acknowledged */

@@ -189,6 +189,37 @@ static void nothing_is_acknowledged_after_one_that_failed(void **state)
     rig_fini(&r);
 }
 
+static int64_t silent_us(const struct rig *r)
+{
+    struct pg_journal_state s;
+    pg_journal_state(r->journal, &s);
+    return s.silent_us;
+}
+
+/* An append that waited behind another one is not one that PostgreSQL does not answer. */
+static void silence_counts_from_the_last_acknowledgement(void **state)
+{
+    struct pg_rig p = pg_rig_fresh();
+    struct rig r;
+    (void)state;
+    rig_start(&r, &p);
+    assert_int_equal(silent_us(&r), 0);
+    append(&r, "a");
+    append(&r, "b");
+    const struct pg_journal *j = pg_journal_of(r.journal);
+    assert_int_equal(j->under_way, 2);
+    clock_sleep_us(20000);
+    assert_true(silent_us(&r) >= 20000);
+    int64_t before_us = clock_mono_us();
+    for (int i = 0; i < 100 && j->under_way == 2; i++) rig_step(&r);
+    assert_int_equal(j->under_way, 1);
+    assert_in_range(silent_us(&r), 1, clock_mono_us() - before_us);
+    rig_settle(&r);
+    assert_int_equal(silent_us(&r), 0);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 /* The answer to the first is lost with the connection, which had the second too. */
 static void what_was_sent_on_a_lost_connection_is_found_or_sent_again(void **state)
 {
@@ -231,6 +262,7 @@ int main(void)
         cmocka_unit_test(batches_of_several_parts_keep_their_order),
         cmocka_unit_test(nothing_follows_one_that_is_refused),
         cmocka_unit_test(nothing_is_acknowledged_after_one_that_failed),
+        cmocka_unit_test(silence_counts_from_the_last_acknowledgement),
         cmocka_unit_test(what_was_sent_on_a_lost_connection_is_found_or_sent_again),
     };
     return cmocka_run_group_tests(tests, pg_shared_start, pg_shared_stop);
