@@ -36,6 +36,8 @@ until_true() {
     done
 }
 
+logs_of() { echo "$(of_node "$1" SLOWLOG LEN)" "$(of_node "$1" LATENCY RESET)" | sed 's/ [0-9]*$/ OK/'; }
+
 # says <pattern> <command...>
 says() {
     local text
@@ -49,7 +51,9 @@ all_answer() {
     check "$1: INFO of the leader says why" until_true says "^cluster_cause:.*$2" of_node "$leader" INFO replication
     check "... it answers PING" says PONG of_node "$leader" PING
     check "... ROLE" says master of_node "$leader" ROLE
-    check "... and CONFIG" says slowlog-max-len of_node "$leader" CONFIG GET slowlog-max-len
+    check "... CONFIG" says slowlog-max-len of_node "$leader" CONFIG GET slowlog-max-len
+    check "... CLIENT LIST" says 'cmd=client.list' of_node "$leader" CLIENT LIST
+    check "... SLOWLOG and LATENCY" says '^[0-9]+ OK$' logs_of "$leader"
     check "... is alive" says ' 200$' of_http "$leader" /livez
     check "... not ready, and says why" says "$2.* 503$" of_http "$leader" '/readyz?verbose'
     check "... and so does Sentinel" says "^NOQUORUM .*$2" of_sentinel "$leader" SENTINEL CKQUORUM mymaster

@@ -63,11 +63,7 @@ static void http1_answer(struct exchange *x, const struct answer *a)
         stream_overrun(s, NULL);
         return;
     }
-    if (x->is_evaluated || a->is_stream) {
-        stream_mark(s, x->depends);
-    } else {
-        stream_mark_own(s, x->depends);
-    }
+    stream_mark_reply(s, x->depends, x->is_evaluated || a->is_stream);
     client_reply_placed(&x->client, x->reply_from, s->output.base + s->output.bytes.len);
 }
 

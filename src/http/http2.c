@@ -252,11 +252,7 @@ static void pump(struct http2 *h)
             stream_overrun(stream, NULL);
             return;
         }
-        if (h->is_evaluated) {
-            stream_mark(stream, h->depends);
-        } else {
-            stream_mark_own(stream, h->depends);
-        }
+        stream_mark_reply(stream, h->depends, h->is_evaluated);
     }
 }
 

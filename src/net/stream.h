@@ -93,6 +93,11 @@ void stream_mark(struct stream *s, uint64_t version);
 /* Likewise, and it depends on nothing that was evaluated: it leaves also while hooks.may_send says
  * no, unless something else is before it. */
 void stream_mark_own(struct stream *s, uint64_t version);
+/* Either of the two. */
+static inline void stream_mark_reply(struct stream *s, uint64_t version, bool is_evaluated)
+{
+    (is_evaluated ? stream_mark : stream_mark_own)(s, version);
+}
 /* Appends a whole message, with its mark; sent at the end of the turn. Everything before it must
  * have been marked. Never kills the stream inside the call: see stream_overrun. */
 void stream_append(struct stream *s, struct slice bytes, uint64_t version);

@@ -213,11 +213,7 @@ static bool session_execute(struct session *x)
     }
     x->is_command_waiting = false;
     session_run_over(x);
-    if (rq.is_evaluated) {
-        stream_mark(s, rq.depends);
-    } else {
-        stream_mark_own(s, rq.depends);
-    }
+    stream_mark_reply(s, rq.depends, rq.is_evaluated);
     session_take_behind(x);
     bool is_lost = rq.error.code == ERR_TRYAGAIN && serving_ends_with(rq.command);
     if (x->client.closes_after_reply || is_lost) stream_drain(s);

@@ -320,6 +320,7 @@ static enum err histogram_run(struct request *rq)
         .name = #word,                                                                             \
         .arity = words,                                                                            \
         .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
+        .is_own = true,                                                                            \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \

@@ -164,6 +164,7 @@ static enum err reset_run(struct request *rq)
         .name = #word,                                                                             \
         .arity = words,                                                                            \
         .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | (more),                                \
+        .is_own = true,                                                                            \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \

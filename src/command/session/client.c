@@ -265,10 +265,10 @@ static CLIENT_SUB(setname, "setname", 3, CMD_NO_MULTI | CMD_NODE, "Names the con
 static CLIENT_SUB(setinfo, "setinfo", 4, CMD_NO_MULTI | CMD_NODE,
                   "Sets the name and version of the client library.",
                   "<LIB-NAME libname | LIB-VER libver>");
-static CLIENT_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
-static CLIENT_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
-                  "[TYPE <NORMAL | PUBSUB>] [ID client-id [client-id ...]]");
-static CLIENT_SUB(
+static CLIENT_OWN_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
+static CLIENT_OWN_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
+                      "[TYPE <NORMAL | PUBSUB>] [ID client-id [client-id ...]]");
+static CLIENT_OWN_SUB(
     kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
     "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] [LADDR ip:port] "
     "[USER username] [SKIPME <YES | NO>] [MAXAGE seconds]>");
