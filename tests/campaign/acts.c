@@ -440,9 +440,8 @@ bool acts_drain(struct talk *t)
     }
 }
 
-static bool tell_feed(struct talk *t)
+bool acts_tell_feed(struct talk *t, char *from)
 {
-    char from[32] = "0";
     for (;;) {
         talk_begin(t);
         talk_word(t, "KV.CHANGES");
@@ -463,7 +462,7 @@ static bool tell_feed(struct talk *t)
                     n->type == REDIS_REPLY_NIL ? "nil" : n->str);
         }
         bool is_end = rows->elements == 0;
-        snprintf(from, sizeof from, "%s", element(r, 0)->str);
+        snprintf(from, ACTS_VERSION_BYTES, "%s", element(r, 0)->str);
         freeReplyObject(r);
         if (is_end) return true;
     }
@@ -501,7 +500,7 @@ static bool tell_entries(struct talk *t)
 
 bool acts_tell_end(struct talk *t)
 {
-    if (!tell_feed(t) || !tell_entries(t)) return false;
+    if (!tell_entries(t)) return false;
     redisReply *r = ask_stats(t);
     if (r == NULL) return false;
     fprintf(t->out, "queue %lld %lld %lld %lld\n", figure(r, "enqueued"), figure(r, "acked"),

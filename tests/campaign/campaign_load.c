@@ -1,13 +1,14 @@
 /* campaign_load <directory> <seconds> <host:port>...: clients that write, read and work on a queue
- * for so long, whatever happens to the nodes. At the end the queue is emptied and the cluster is
- * asked for its feed. The history is in <directory>: a file of each client, and `end`. Ends with 1
- * when the cluster does not answer at the end.
+ * for so long, whatever happens to the nodes, and one that follows the feed. At the end the queue is
+ * emptied and the cluster is asked what it has. The history is in <directory>: a file of each client,
+ * `feed` and `end`. Ends with 1 when the cluster does not answer at the end, or refuses the feed.
  *
  * Environment: CAMPAIGN_SEED; CAMPAIGN_CLIENTS (9); CAMPAIGN_PAUSE_US, the mean time between two
  * acts of one client (4000).
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@
 #define CLIENTS_MAX 60 /* times CONNECTIONS_OF of acts.c is what the judge takes */
 #define LOOK_MS 1000
 #define END_MS 5000
-#define END_US 120000000 /* for emptying the queue and reading the feed */
+#define FEED_MS 300
+#define FEED_US 50000    /* between two looks at the feed */
+#define END_US 120000000 /* for emptying the queue and reading the rest of the feed */
 
 struct client {
     pthread_t thread;
@@ -40,6 +43,28 @@ static void *run_client(void *arg)
         if (c->pause_us > 0) usleep((useconds_t)talk_below(&c->talk, 2 * c->pause_us));
     }
     talk_close(&c->talk);
+    return NULL;
+}
+
+struct follower {
+    pthread_t thread;
+    struct talk talk;
+    atomic_bool is_last; /* what is there now is all */
+    bool is_told;        /* the feed is whole */
+};
+
+/* As the feed grows: so the log may let go of what was read, and a row that was shown and is lost then is one too many. */
+static void *run_follower(void *arg)
+{
+    struct follower *f = arg;
+    char from[ACTS_VERSION_BYTES] = "0";
+    bool is_last;
+    do {
+        is_last = atomic_load(&f->is_last);
+        f->is_told = acts_tell_feed(&f->talk, from);
+        if (!is_last) usleep(FEED_US);
+    } while (f->is_told && !is_last);
+    talk_close(&f->talk);
     return NULL;
 }
 
@@ -87,6 +112,15 @@ static struct talk new_talk(const struct talk_nodes *nodes, unsigned number, boo
                          .random = seed * 1000003 + number};
 }
 
+/* One that goes to whichever node leads, with a history file of its own. */
+static struct talk new_sure_talk(const struct talk_nodes *nodes, unsigned number,
+                                 const char *directory, const char *name)
+{
+    struct talk t = new_talk(nodes, number, false, open_file(directory, name, 0));
+    t.is_reader = t.is_hasty = false;
+    return t;
+}
+
 int main(int argc, char **argv)
 {
     static struct client clients[CLIENTS_MAX];
@@ -108,18 +142,25 @@ int main(int argc, char **argv)
         clients[i].pause_us = number_of("CAMPAIGN_PAUSE_US", 4000);
         if (pthread_create(&clients[i].thread, NULL, run_client, &clients[i]) != 0) abort();
     }
+    struct follower follower = {.talk = new_sure_talk(&nodes, count + 2, argv[1], "feed")};
+    follower.talk.until_us = stop_us + END_US;
+    follower.talk.reply_ms = FEED_MS;
+    if (pthread_create(&follower.thread, NULL, run_follower, &follower) != 0) abort();
     for (unsigned i = 0; i < count; i++) {
         pthread_join(clients[i].thread, NULL);
         fclose(clients[i].talk.out);
     }
-    struct talk last = new_talk(&nodes, count + 1, false, open_file(argv[1], "end", 0));
+    struct talk last = new_sure_talk(&nodes, count + 1, argv[1], "end");
     last.until_us = stop_us + END_US;
     last.reply_ms = END_MS;
-    last.is_reader = last.is_hasty = false;
     fprintf(last.out, "stop %lld\n", (long long)stop_us);
     bool is_told = acts_drain(&last) && acts_tell_end(&last);
     talk_close(&last);
     fclose(last.out);
+    atomic_store(&follower.is_last, true);
+    pthread_join(follower.thread, NULL);
+    fclose(follower.talk.out);
+    is_told = is_told && follower.is_told;
     if (!is_told) fprintf(stderr, "campaign_load: the cluster does not answer at the end\n");
     return is_told ? 0 : 1;
 }

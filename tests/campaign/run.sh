@@ -18,7 +18,7 @@ export LC_ALL=C
 
 # What each fault is; one call is one fault, which is over when it returns. $leader is the leading node.
 faults=(none kill stop pause postgres cut cut-others cut-nodes no-standby no-list emptied lost-host slow clock
-    password)
+    password full-log)
 lease=${CAMPAIGN_LEASE:-1000}
 every=${CAMPAIGN_EVERY:-4}
 
@@ -184,6 +184,20 @@ fault_password() {
     pgc_passfile "$password" && pgc_sql "$pgc_lead" "$sql" >/dev/null
 }
 
+# The log is at its limit all the time, and rows of it go while the leader ends or sleeps.
+log_limit=$((1 << 20))
+fault_full-log() {
+    local disk
+    disk=$(pgc_sql "$pgc_lead" "SELECT pg_table_size('tupled_log')") || return
+    ((disk < 48 * log_limit)) || { echo "tupled_log takes $disk bytes"; return 1; }
+    if ((RANDOM % 2 == 0)); then fault_kill; else fault_pause; fi
+}
+
+# The first row that was written is not there any more.
+log_let_go() {
+    [ "$(pgc_sql "$pgc_lead" 'SELECT min(batch) > 1 FROM tupled_log')" = t ]
+}
+
 if [ "${1:-list}" = list ]; then
     echo "${faults[*]}"
     exit
@@ -212,6 +226,7 @@ trap 'exit 130' INT TERM
 
 [[ " ${wanted[*]} " != *" password "* ]] || nodes_is_guarded=1
 nodes_options=(--lease "$lease" --enable-debug-command yes)
+[[ " ${wanted[*]} " != *" full-log "* ]] || nodes_options+=(--changes-retention-size "$log_limit")
 asks_ports && nodes_start || exit 2
 asks_start
 mkdir "$nodes_dir/history"
@@ -254,6 +269,10 @@ errors=$(grep -h '^#' "$nodes_dir"/history/* | sort | uniq -c | head -n 10)
 is_good=0
 [ "$verdict" = 0 ] && [ -z "$errors" ] && [ "$load_status" = 0 ] && [ -z "$bad" ] && [ "$count" -gt 0 ] &&
     [[ $counts =~ acknowledged=[1-9][0-9]+ ]] && [ "$asks_count" -gt 0 ] && [ "$asks_mute" = 0 ] && is_good=1
+if [[ " ${wanted[*]} " = *" full-log "* ]] && ! log_let_go; then
+    echo "tupled_log has its first row still"
+    is_good=0
+fi
 [ "$verdict" = 0 ] || head -n 60 "$nodes_dir/verdict" | sed '$d'
 [ -z "$errors" ] || printf 'clients were told:\n%s\n' "$errors"
 [ -z "$bad" ] || echo "nodes ended with: $statuses"
