@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/mem.h"
 
@@ -38,6 +39,11 @@ const struct id_entry *id_window_find(const struct id_window *w, struct slice ke
 {
     const struct id_list *l = sparse_get(&w->databases, key_database(key));
     return l == NULL ? NULL : htab_find(&l->table, hash_bytes(key), key);
+}
+
+bool id_window_counts(const struct id_entry *x, int64_t now_ms, int64_t window_ms)
+{
+    return now_ms - x->time_ms < window_ms || clock_mono_us() / 1000 - x->put_ms < window_ms;
 }
 
 const struct id_entry *id_window_oldest(const struct id_window *w, uint16_t database)
@@ -76,6 +82,7 @@ void id_window_put(struct id_window *w, struct slice key, int64_t time_ms)
         list_unlink(l, x); /* its time was over, its row not yet deleted, used again */
     }
     x->time_ms = time_ms;
+    x->put_ms = clock_mono_us() / 1000;
     list_append(l, x);
 }
 

@@ -4,7 +4,9 @@
  * time.
  *
  * The owner decides how long an id counts, writes and deletes the rows, and keeps this in step from
- * its on_commit hook.
+ * its on_commit hook. An id counts at least so long by both clocks: a wall clock that is set
+ * forward, or that of another node which is ahead, does not end what a client may still send again.
+ * So what is read after a start counts for the whole time once more.
  */
 #ifndef ENGINE_ID_WINDOW_H
 #define ENGINE_ID_WINDOW_H
@@ -16,7 +18,8 @@
 struct id_entry {
     struct slice key; /* the row's; first: the table looks here; its bytes follow the struct */
     uint64_t hash;
-    int64_t time_ms;
+    int64_t time_ms;              /* wall clock, as the row has it */
+    int64_t put_ms;               /* monotonic */
     struct id_entry *next, *prev; /* by time, NULL at the ends */
 };
 
@@ -36,6 +39,8 @@ void id_window_fini(struct id_window *w);
 /* NULL: not there. Borrowed until the next change. */
 const struct id_entry *id_window_find(const struct id_window *w, struct slice key);
 const struct id_entry *id_window_oldest(const struct id_window *w, uint16_t database);
+/* Does it still count, at wall time now_ms, of ids that count for window_ms? */
+bool id_window_counts(const struct id_entry *x, int64_t now_ms, int64_t window_ms);
 /* The first database from *at on that has ids, which *at then is. */
 bool id_window_next(const struct id_window *w, uint32_t *at);
 /* Adds the id, or renews one that is there, as the newest of its database. Copies the key. */

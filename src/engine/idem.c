@@ -63,7 +63,7 @@ static bool is_known(struct overlay *o, const struct idem_request *q, struct sli
     if (own != NULL && !own->is_flushed) return own->exists;
     if (overlay_is_flushed(o, q->database)) return false;
     const struct id_entry *x = id_window_find(&g->idem.ids, key);
-    return x != NULL && o->now_ms - x->time_ms < g->options.idem_window_ms;
+    return x != NULL && id_window_counts(x, o->now_ms, g->options.idem_window_ms);
 }
 
 enum err idem_find(struct overlay *o, struct idem_request *q, struct waiter *w, struct error *e)
@@ -131,12 +131,13 @@ static void sweep(struct idem *m, const struct id_entry *oldest, int64_t now_ms)
 {
     struct backend *b = m->engine->backend;
     struct write_set ws = {.arena = &m->arena, .time_ms = now_ms, .is_exempt = true};
-    int64_t end_ms = now_ms - m->engine->options.idem_window_ms;
+    const struct engine_options *options = &m->engine->options;
     uint64_t version = 0;
     struct error e;
     enum err r = b->ops->admit(b, &m->waiter, &e);
     for (const struct id_entry *x = oldest; r == OK && x != NULL; x = x->next) {
-        if (x->time_ms > end_ms || ws.count == m->engine->options.expire_batch) break;
+        if (ws.count == options->expire_batch) break;
+        if (id_window_counts(x, now_ms, options->idem_window_ms)) break;
         struct slice key = arena_copy(&m->arena, x->key);
         write_set_add(&ws, MUTATION_DELETE, key, slice_of(NULL, 0), 0);
     }
@@ -155,7 +156,7 @@ void idem_tick(struct idem *m)
     for (uint32_t i = 0; id_window_next(&m->ids, &i); i++) {
         const struct id_entry *oldest = id_window_oldest(&m->ids, (uint16_t)i);
         if (m->waiter.next != NULL) continue;
-        if (now_ms - oldest->time_ms < m->engine->options.idem_window_ms) continue;
+        if (id_window_counts(oldest, now_ms, m->engine->options.idem_window_ms)) continue;
         sweep(m, oldest, now_ms);
     }
 }

@@ -20,7 +20,7 @@ enum err dedup_use(struct touch *t, struct slice id, bool *is_repeat, struct err
         *is_repeat = own.exists;
     } else {
         const struct id_entry *x = id_window_find(&qs->dedup, key);
-        *is_repeat = x != NULL && v->now_ms - x->time_ms < window_ms;
+        *is_repeat = x != NULL && id_window_counts(x, v->now_ms, window_ms);
     }
     if (*is_repeat) return OK;
     /* Those that the transaction adds count too. One that takes the place of an expired row counts
@@ -47,10 +47,11 @@ struct sweep {
 static enum err sweep_apply(struct layer_op *base, struct view *v, bool *is_met, struct error *e)
 {
     struct sweep *s = (struct sweep *)base;
-    int64_t end_ms = v->now_ms - s->queues->options.dedup_window_ms;
+    int64_t window_ms = s->queues->options.dedup_window_ms;
     const struct id_entry *x = id_window_oldest(&s->queues->dedup, s->database);
     (void)e;
-    for (size_t n = 0; x != NULL && x->time_ms <= end_ms && n < SWEEP_ROWS; n++) {
+    for (size_t n = 0; x != NULL && n < SWEEP_ROWS; n++) {
+        if (id_window_counts(x, v->now_ms, window_ms)) break;
         view_delete(v, arena_copy(v->arena, x->key));
         x = x->next;
     }
@@ -63,7 +64,7 @@ void dedup_tick(struct queues *qs, int64_t now_ms)
     id_window_free_dropped(&qs->dedup, FREE_ENTRIES);
     for (uint32_t i = 0; id_window_next(&qs->dedup, &i); i++) {
         const struct id_entry *oldest = id_window_oldest(&qs->dedup, (uint16_t)i);
-        if (now_ms - oldest->time_ms < qs->options.dedup_window_ms) continue;
+        if (id_window_counts(oldest, now_ms, qs->options.dedup_window_ms)) continue;
         struct sweep s = {.base = {.apply = sweep_apply}, .queues = qs, .database = (uint16_t)i};
         struct op op = {.kind = OP_LAYER, .layer = &s.base};
         struct txn t = {.database = (uint16_t)i, .ops = &op, .count = 1, .arena = &qs->arena};
