@@ -162,6 +162,8 @@ void pg_history_run(struct journal *journal, struct journal_read *r)
     while (r->result == OK && !is_full && k->version < k->end && bytes < READ_BYTES_MAX) {
         bool has_one = false;
         r->result = pg_walk_batch(&w, &has_one, &r->error);
+        /* PostgreSQL is away: the one who asked may ask again. */
+        if (r->result == ERR_IO && pg_is_away(k->pg)) r->result = r->error.code = ERR_TRYAGAIN;
         if (r->result != OK) break;
         if (!has_one) {
             r->result = error_set(&r->error, ERR_STALE,

@@ -259,6 +259,29 @@ static enum err read_after(const struct rig *r, uint64_t after, unsigned *count)
     return read.result;
 }
 
+/* It is not an error of the client's: asked again it is answered. */
+static void history_that_cannot_be_read_may_be_asked_for_again(void **state)
+{
+    struct pg_rig p = pg_rig_fresh();
+    struct rig r;
+    unsigned count = 0;
+    (void)state;
+    pg_rig_init(&r, &p);
+    rig_open(&r);
+    (void)rig_set(&r, key_of(0, "kept"), slice_str("x"));
+    rig_settle(&r);
+    assert_int_equal(read_after(&r, 0, &count), OK);
+    assert_int_equal(count, 1);
+    pg_server_kill(&pg_shared);
+    assert_int_equal(read_after(&r, 0, &count), ERR_TRYAGAIN);
+    assert_int_equal(count, 0);
+    pg_server_start(&pg_shared);
+    assert_int_equal(read_after(&r, 0, &count), OK);
+    assert_int_equal(count, 1);
+    rig_close(&r);
+    rig_fini(&r);
+}
+
 /* No version is given twice, though PostgreSQL does not know any more which were; whoever saw what
  * is lost is told. */
 static void versions_after_a_promotion_are_far_above(void **state)
@@ -485,6 +508,7 @@ int main(void)
         cmocka_unit_test(a_clean_stop_hands_over_before_all_is_applied),
         cmocka_unit_test(versions_of_leaders_do_not_meet),
         cmocka_unit_test(who_leads_a_log_that_lost_something_stops),
+        cmocka_unit_test(history_that_cannot_be_read_may_be_asked_for_again),
         cmocka_unit_test(versions_after_a_promotion_are_far_above),
         cmocka_unit_test(the_log_is_let_go_of),
         cmocka_unit_test(the_log_does_not_outgrow_its_limit),
