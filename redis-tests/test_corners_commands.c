@@ -278,7 +278,7 @@ static void a_dedup_id_has_at_most_255_bytes(void **state)
     memset(id, 'x', sizeof id);
     expect(c, "*", "KV.ENQUEUE q 1 DEDUP %b", id, (size_t)255);
     expect(c, "(nil)", "KV.ENQUEUE q 1 DEDUP %b", id, (size_t)255);
-    expect(c, "-ERR DEDUP must be an id of 1 to 255 bytes, not 256", "KV.ENQUEUE q 1 DEDUP %b", id,
+    expect(c, "-ERR DEDUP must have 1 to 255 bytes, not 256", "KV.ENQUEUE q 1 DEDUP %b", id,
            (size_t)256);
 }
 
@@ -350,7 +350,7 @@ static void a_queue_that_is_only_waited_for_is_none(void **state)
 static void a_second_expiry_is_refused_wherever_it_stands(void **state)
 {
     static const char wanted[] =
-        "-ERR syntax error: '*' is a second expiry option; only one is allowed";
+        "-ERR syntax error: '*': only one of EX, PX, EXAT, PXAT and KEEPTTL may be given*";
     expect(c, wanted, "KV.SET ['k'] 1 EX 10 PX 5");
     expect(c, wanted, "KV.SET ['k'] 1 NX EX 10 PX 5");
     expect(c, wanted, "KV.SET ['k'] 1 EX 10 NX KEEPTTL");

@@ -646,8 +646,8 @@ static void wrong_words_are_told_and_nothing_else(void **state)
     expect(b, "-ERR syntax error*", "KV.LIST PREFIX ['a'] FOO");
     expect(b, "-NOPERM *", "KV.LIST PREFIX ['b'] FOO");
     expect(b, "-ERR invalid key*", "KV.GET ['a'");
-    expect(b, "-ERR *unknown operation*", "KV.ATOMIC SET ['a'] 1 FOO");
-    expect(b, "-ERR *unknown operation*", "KV.ATOMIC FOO SET ['b'] 1");
+    expect(b, "-ERR syntax error: unexpected 'FOO'*", "KV.ATOMIC SET ['a'] 1 FOO");
+    expect(b, "-ERR syntax error: unexpected 'FOO'*", "KV.ATOMIC FOO SET ['b'] 1");
     expect(b, "-NOPERM *", "KV.ATOMIC SET ['b'] 1 FOO");
     expect(b, "-ERR syntax error*", "KV.DEQUEUE a FOO");
     expect(b, "-NOPERM *", "KV.DEQUEUE b FOO");

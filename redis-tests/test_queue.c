@@ -145,7 +145,8 @@ static void the_greatest_of_all_queues_are_told(void **state)
     expect(d, ":1", "KV.NACK %s DEAD", receipt);
     freeReplyObject(r);
     expect(c, "[[q1500 [ready :0 delayed :0 leased :0 dead :1 *]]]", "KV.QUEUE TOP DEAD");
-    expect(c, "-ERR KV.QUEUE TOP takes DEAD, OLDEST or READY", "KV.QUEUE TOP NAME");
+    expect(c, "-ERR syntax error: unexpected 'NAME' (DEAD, OLDEST or READY expected)",
+           "KV.QUEUE TOP NAME");
     expect(c, "-ERR COUNT must be between 1 and 1000, not 1001", "KV.QUEUE TOP DEAD COUNT 1001");
 }
 
@@ -298,13 +299,13 @@ static void errors_name_the_wrong_word(void **state)
     expect(c, "-ERR value is not an integer or out of range: DELAY 'x'", "KV.ENQUEUE q 1 DELAY x");
     expect(c, "-ERR DELAY must be between 0 and *", "KV.ENQUEUE q 1 DELAY -1");
     expect(c, "-ERR syntax error: BACKOFF needs an argument*", "KV.ENQUEUE q 1 BACKOFF 2 5");
-    expect(c, "-ERR value is not an integer or out of range: BACKOFF 'y'*",
+    expect(c, "-ERR value is not an integer or out of range: milliseconds 'y'*",
            "KV.ENQUEUE q 1 BACKOFF 2 5 y");
     expect(c, "-ERR syntax error: UNDELIVERED needs an argument*", "KV.ENQUEUE q 1 UNDELIVERED 1");
     expect(c, "-ERR invalid key*", "KV.ENQUEUE q 1 UNDELIVERED 1 plain");
     expect(c, "-ERR invalid value*", "KV.ENQUEUE q {");
     expect(c, "-ERR the name of a queue has 1 to 255 bytes, not 0", "KV.ENQUEUE %s 1", "");
-    expect(c, "-ERR DEDUP must be an id of 1 to 255 bytes, not 0", "KV.ENQUEUE q 1 DEDUP %s", "");
+    expect(c, "-ERR DEDUP must have 1 to 255 bytes, not 0", "KV.ENQUEUE q 1 DEDUP %s", "");
     expect(c, "-ERR COUNT must be between 1 and 1000, not 0", "KV.DEQUEUE q COUNT 0");
     expect(c, "-ERR LEASE must be between 1 and *", "KV.DEQUEUE q LEASE 0");
     expect(c, "-ERR value is not an integer or out of range: BLOCK '1.5'",
@@ -348,7 +349,7 @@ static void enqueue_and_ack_in_kv_atomic(void **state)
     expect(c, "[@ [(nil)]]", "KV.ATOMIC DETAILS ENQUEUE next 2 DEDUP a");
     expect(c, "-ERR syntax error: 'DELAY' is given twice*",
            "KV.ATOMIC ENQUEUE next 2 DELAY 5 DELAY 6");
-    expect(c, "-ERR syntax error: unknown operation 'LATER'*", "KV.ATOMIC ENQUEUE next 2 LATER");
+    expect(c, "-ERR syntax error: unexpected 'LATER' (CHECK, *", "KV.ATOMIC ENQUEUE next 2 LATER");
     expect(c, "-ERR invalid receipt 'x'*", "KV.ATOMIC ACK x");
     expect(c, "-WRONGTYPE*", "KV.ATOMIC ENQUEUE none 1 SET ['k'] 'a' SUM ['k'] 1");
     assert_int_equal(load_queue(c, "none", "enqueued"), 0);

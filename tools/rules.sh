@@ -281,6 +281,7 @@ function check_function(code,    n) {
     head = head " " code
     if (code ~ /[;}][ \t]*$/ && code !~ /^[ \t]/) head = ""
     else if (code ~ /;[ \t]*$/ && head !~ /[{]/) head = ""
+    else if (code ~ /\);[ \t]*$/ && head ~ /^ ?[A-Z_]+\(/) head = "" # a macro that defines something
 }
 
 function check_typedef(code) {

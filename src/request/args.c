@@ -165,6 +165,12 @@ enum err arg_integer(struct request *rq, struct slice arg, const char *what, int
     return OK;
 }
 
+/* All commands of this server's own take FORMAT. */
+bool arg_is_terse(const struct request *rq)
+{
+    return (rq->command->flags & CMD_FORMAT) == 0;
+}
+
 enum err arg_pattern(struct request *rq, struct slice arg)
 {
     if (arg.len <= GLOB_BYTES_MAX) return OK;
@@ -227,7 +233,9 @@ enum err options_unknown(struct options *o)
     }
     (void)error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
                     (const char *)word.data);
-    if (o->rq->command->keys == keys_of_range && word.len > 0 && word.data[0] == '[') {
+    bool is_range = o->rq->command->syntax != NULL &&
+                    strstr(o->rq->command->syntax, "START key") != NULL;
+    if (is_range && word.len > 0 && word.data[0] == '[') {
         error_add(&o->rq->error, "; a range is PREFIX key, or START key END key");
     }
     return ERR_SYNTAX;
@@ -350,11 +358,9 @@ enum err request_get(struct request *rq, struct slice key, struct entry *out)
     return r;
 }
 
-enum err arg_string_entry(struct request *rq, struct slice arg, struct slice *key,
-                          struct entry *entry)
+enum err request_read(struct request *rq, struct slice key, struct entry *entry)
 {
-    enum err r = arg_string_key(rq, arg, key);
-    if (r == OK) r = request_get(rq, *key, entry);
+    enum err r = request_get(rq, key, entry);
     if (r != OK) return r;
     rq->env->stats.reads++;
     if (entry->exists) {

@@ -25,6 +25,9 @@ ERR_MUST_USE enum err arg_value(struct request *rq, struct slice arg, struct sli
  * when it is NULL. */
 ERR_MUST_USE enum err arg_integer(struct request *rq, struct slice arg, const char *what,
                                   int64_t min, int64_t max, int64_t *out);
+/* Errors about the words of the request have Redis's words alone, as programs compare those of its
+ * commands. */
+bool arg_is_terse(const struct request *rq);
 /* A glob pattern: ERR_LIMIT when it is longer than one may be (base/glob.h). Every pattern of a
  * client goes through here. */
 ERR_MUST_USE enum err arg_pattern(struct request *rq, struct slice arg);
@@ -70,9 +73,8 @@ ERR_MUST_USE enum err range_resolve(struct request *rq, const struct range_args 
 /* The live entry as the transaction of the request sees it; raises rq->depends. */
 ERR_MUST_USE enum err request_get(struct request *rq, struct slice key, struct entry *out);
 
-/* That of a key as arg_string_key reads it; it is counted as a read, a hit or a miss. */
-ERR_MUST_USE enum err arg_string_entry(struct request *rq, struct slice arg, struct slice *key,
-                                       struct entry *entry);
+/* Likewise; it is counted as a read, a hit or a miss. */
+ERR_MUST_USE enum err request_read(struct request *rq, struct slice key, struct entry *out);
 /* ERR_TYPE, in Redis's words. */
 enum err string_wrong_type(struct error *e);
 

@@ -86,7 +86,7 @@ const struct command *command_of_words(const struct slice *argv, size_t argc,
     const struct command *sub = command_find_sub(c, argv[1]);
     bool takes_any = (c->flags & CMD_ANY_WORD) != 0;
     if (sub == NULL) return takes_any ? c : NULL;
-    if (takes_any && !command_arity_fits(sub, argc)) return c; /* it has words for that too */
+    if (takes_any && !command_arity_fits(sub, 2, argc)) return c; /* it has words for that too */
     *parent = c;
     return sub;
 }
@@ -96,11 +96,6 @@ size_t command_count(void)
     size_t n = 0;
     while (command_table[n] != NULL) n++;
     return n;
-}
-
-bool command_arity_fits(const struct command *c, size_t argc)
-{
-    return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
 }
 
 void command_init(struct env *env)

@@ -61,6 +61,7 @@ struct key_uses;     /* keys.h */
 struct backup;       /* src/request/backup.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
 struct subjects;     /* subjects.h */
+struct arguments;    /* arguments.h */
 struct keys_read;    /* args.c */
 struct decoded;      /* decoded.h */
 struct users;        /* access/users.h */
@@ -399,8 +400,10 @@ struct request {
     const struct command *command;
     struct slice *argv;
     size_t argc;
-    struct arena *arena; /* until the reply is written */
-    struct buf *scratch; /* cleared by whoever uses it */
+    uint8_t words_before; /* of argv, that are its name */
+    void *bound;          /* the others, as the command's arguments say (bind.h); NULL = not yet */
+    struct arena *arena;  /* until the reply is written */
+    struct buf *scratch;  /* cleared by whoever uses it */
     struct resp_writer *w;
     struct waiter *waiter;
     uint64_t depends;
@@ -480,8 +483,9 @@ struct command {
     const char *since;   /* first version of this server */
     const char *summary; /* one line */
     const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
-    const char *brief;   /* what COMMAND DOCS shows in its place, where a hint must fit a line */
-    const char *reply;   /* one line for the manual; NULL = the summary says it */
+    const struct arguments *arguments; /* in place of `syntax`, and of `arity` (arguments.h) */
+    const char *brief; /* what COMMAND DOCS shows in its place, where a hint must fit a line */
+    const char *reply; /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
     /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
      * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them
@@ -503,8 +507,16 @@ struct command {
 /* Every command, NULL-ended, sorted by name: src/command/table.c. */
 extern const struct command *const command_table[];
 size_t command_count(void);
-/* `argc` counts the name; IDEM and FORMAT must be off. */
-bool command_arity_fits(const struct command *c, size_t argc);
+/* How many words are its name: 2 of a subcommand, else 1. */
+size_t command_words_before(const struct command *c);
+/* May it have `argc` words, of which `before` are its name? IDEM and FORMAT must be off. */
+bool command_arity_fits(const struct command *c, size_t before, size_t argc);
+/* The fewest words it may have with its name, without IDEM and FORMAT; negative: or more. */
+int command_arity_own(const struct command *c);
+/* The fewest words of the request's command, with its name. */
+size_t request_words_least(const struct request *rq);
+/* Has the request as many words as its command may have? IDEM and FORMAT must be off. */
+bool request_arity_fits(const struct request *rq);
 /* By name in any case; NULL when there is none. */
 const struct command *command_find(struct slice name);
 /* The command of words that begin with its name, and how it is called as a subcommand; NULL when
@@ -564,6 +576,8 @@ ERR_MUST_USE enum err command_find_words(struct request *rq);
  * client's stream ends at `end` there. Before a command, link->stream_base is the end of the reply
  * before it, or, of the first one, of what is in the stream. */
 void client_reply_placed(struct client *c, uint64_t from, uint64_t end);
+/* A copy of a request becomes one of another command, with these words: those of its own. */
+void request_be(struct request *rq, const struct command *c, struct slice *argv, size_t argc);
 /* A resolved command, inside EXEC or not: its reply is appended, or its error returned. */
 enum err command_call(struct request *rq);
 /* Every 10 ms or so: ends pauses and blocked commands whose time has come. */

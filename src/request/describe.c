@@ -61,7 +61,8 @@ size_t subcommand_count(const struct command *c)
 int command_arity(const struct command *c)
 {
     bool takes_more = (c->flags & (CMD_IDEM | CMD_FORMAT)) != 0;
-    return takes_more && c->arity > 0 ? -c->arity : c->arity;
+    int own = command_arity_own(c);
+    return takes_more && own > 0 ? -own : own;
 }
 
 void command_flag_words(const struct command *parent, const struct command *c,

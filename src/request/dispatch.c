@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "request/audit.h"
+#include "request/bind.h"
 #include "request/block.h"
 #include "request/database.h"
 #include "request/feature.h"
@@ -24,6 +25,7 @@
 #include "request/multi.h"
 #include "request/observe.h"
 #include "request/permission.h"
+#include "request/plan.h"
 #include "request/serving.h"
 #include "request/tracking.h"
 #include "request/unknown.h"
@@ -43,7 +45,9 @@ static void reply_wrong_number(struct request *rq, const struct command *parent,
         snprintf(upper, sizeof upper, "%s%s%s", name, parent != NULL ? " " : "",
                  parent != NULL ? c->name : "");
         for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
-        const char *words = c->syntax[0] == '\0' && c->brief != NULL ? c->brief : c->syntax;
+        const char *words = c->arguments != NULL ? arguments_syntax(c->arguments, rq->arena)
+                                                 : c->syntax;
+        if (words[0] == '\0' && c->brief != NULL) words = c->brief;
         snprintf(line + n, sizeof line - (size_t)n, "; it is: %s%s%s", upper,
                  words[0] != '\0' ? " " : "", words);
     }
@@ -69,13 +73,16 @@ static bool command_resolve(struct request *rq)
         return false;
     }
     rq->command = c;
+    rq->words_before = parent != NULL ? 2 : 1;
     if ((c->flags & CMD_IDEM) != 0 && !idem_take(rq)) {
         stats_reject(rq->env, c);
         resp_error(rq->w, &rq->error);
         return false;
     }
-    format_take(rq);
-    if (!command_arity_fits(c, rq->argc)) {
+    rq->has_format = false;
+    rq->format = rq->client->format;
+    if ((c->flags & CMD_FORMAT) != 0) format_take(rq);
+    if (!request_arity_fits(rq)) {
         stats_reject(rq->env, c);
         reply_wrong_number(rq, parent, c);
         return false;
@@ -88,6 +95,7 @@ static bool command_resolve(struct request *rq)
 enum err command_find_words(struct request *rq)
 {
     const struct command *parent = NULL;
+    rq->bound = NULL;
     rq->command = command_of_words(rq->argv, rq->argc, &parent);
     rq->idem = slice_of(NULL, 0);
     if (rq->command == NULL) {
@@ -95,9 +103,10 @@ enum err command_find_words(struct request *rq)
                          (int)(rq->argv[0].len < 128 ? rq->argv[0].len : 128),
                          (const char *)rq->argv[0].data);
     }
+    rq->words_before = parent != NULL ? 2 : 1;
     if ((rq->command->flags & CMD_IDEM) != 0 && !idem_take(rq)) return rq->error.code;
     format_take(rq);
-    if (command_arity_fits(rq->command, rq->argc)) return OK;
+    if (request_arity_fits(rq)) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for '%s%s%s' command",
                      parent != NULL ? parent->name : "", parent != NULL ? "|" : "",
                      rq->command->name);
@@ -112,7 +121,7 @@ enum err command_call(struct request *rq)
         placeholders = request_placeholders(rq);
         rq->placeholders = &placeholders;
     }
-    enum err r = rq->idem.data != NULL ? idem_run(rq) : rq->command->run(rq);
+    enum err r = rq->idem.data != NULL ? idem_run(rq) : request_perform(rq);
     rq->placeholders = NULL;
     if (rq->client->tracking != NULL && r != ERR_WAIT && r != ERR_BEHIND) tracking_read(rq);
     if (r == OK && rq->w->out->is_failed) {
@@ -236,6 +245,7 @@ enum err command_run(struct request *rq)
     rq->keys_read = NULL;
     rq->ran = NULL;
     rq->is_ran = NULL;
+    rq->bound = NULL;
     if (!command_resolve(rq)) {
         rq->env->running = NULL;
         if (rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);

@@ -62,7 +62,7 @@ void format_take(struct request *rq)
     const struct command *c = rq->command;
     enum format format = FORMAT_JSON;
     /* The shortest form of the command comes before it. */
-    size_t least = (size_t)(c->arity < 0 ? -c->arity : c->arity);
+    size_t least = request_words_least(rq);
     rq->has_format = false;
     rq->format = rq->client->format;
     if ((c->flags & CMD_FORMAT) == 0) return;

@@ -12,6 +12,7 @@
 #include "access/user.h"
 #include "base/bytes.h"
 #include "base/random.h"
+#include "request/bind.h"
 
 /* ---- placeholders ---- */
 
@@ -92,7 +93,7 @@ bool idem_take(struct request *rq)
         rq->argv = argv;
     } else {
         /* The shortest form of the command comes before it. */
-        size_t least = (size_t)(c->arity < 0 ? -c->arity : c->arity);
+        size_t least = request_words_least(rq);
         if (rq->argc < least + 2 || !slice_is_word(rq->argv[rq->argc - 2], "IDEM")) return true;
         rq->idem = rq->argv[rq->argc - 1];
     }
@@ -134,7 +135,7 @@ static enum err run_and_keep(struct request *rq, struct overlay *o, const struct
     unsigned changes = engine_overlay_changes(o);
     w->proto = 2;
     w->drafts = NULL;
-    enum err r = rq->command->run(rq);
+    enum err r = request_perform(rq);
     w->proto = proto;
     if (r == OK && w->out->is_failed) {
         r = error_set(&rq->error, ERR_NOMEM, "out of memory while building the reply");

@@ -1,5 +1,8 @@
 #include "request/keys.h"
 
+#include "request/walk.h"
+
+#define KEYS_MAX 32 /* that the words of a command are described as */
 #define KEY_USE_KINDS (KEY_RO | KEY_RW | KEY_OW | KEY_RM)
 
 void key_uses_add(struct key_uses *u, struct slice word, unsigned flags)
@@ -47,7 +50,32 @@ bool keys_of_range(const struct slice *argv, size_t argc, struct key_uses *out)
 
 bool command_has_keys(const struct command *c)
 {
-    return c->first_key != 0 || c->keys != NULL;
+    return c->first_key != 0 || c->keys != NULL ||
+           (c->arguments != NULL && c->arguments->plan->has_keys);
+}
+
+static enum err look_at_word(struct walk *w, const struct argument *a, void *to)
+{
+    (void)to;
+    if (a->kind->is_key) key_uses_add(w->arg, w->argv[w->at], a->flags);
+    return OK;
+}
+
+static enum err look_at_count(struct walk *w, const struct argument *a)
+{
+    (void)a;
+    bool is_good = slice_to_i64(w->argv[w->at], &w->counted) && w->counted >= 0;
+    return is_good ? OK : ERR_SYNTAX;
+}
+
+/* The keys among words that nobody binds. */
+static bool look(const struct command *c, const struct slice *argv, size_t argc,
+                 struct key_uses *out)
+{
+    static const struct walk_ops ops = {.word = look_at_word, .count = look_at_count};
+    struct walk w = {
+        .ops = &ops, .arg = out, .argv = argv, .argc = argc, .at = command_words_before(c)};
+    return walk_words(&w, c->arguments, NULL) == OK;
 }
 
 bool command_keys(const struct command *c, const struct slice *argv, size_t argc,
@@ -56,7 +84,8 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
     bool is_good = true;
     size_t before = out->count;
     if (c->keys != NULL) is_good = c->keys(argv, argc, out);
-    if (c->first_key != 0) {
+    if (c->arguments != NULL) is_good = look(c, argv, argc, out);
+    if (c->first_key != 0 && c->arguments == NULL) {
         int last = c->last_key < 0 ? (int)argc + c->last_key : c->last_key;
         for (int i = c->first_key; i <= last && (size_t)i < argc; i += c->key_step) {
             key_uses_add(out, argv[i], i == c->other_key ? c->other_key_flags : 0);
@@ -71,6 +100,124 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
 
 /* ---- telling ---- */
 
+/* Words that were passed, while all of them are in fixed places; else SIZE_MAX. */
+struct placing {
+    const struct command *command;
+    struct key_spec *specs;
+    size_t count;
+    size_t at;
+    int numbers[KEYS_MAX]; /* of the spec of each key, in the order of the words */
+    size_t keys;
+};
+
+static void number_key(struct placing *p, size_t spec)
+{
+    INVARIANT(p->keys < KEYS_MAX);
+    p->numbers[p->keys++] = (int)spec;
+}
+
+static void add_spec(struct placing *p, struct key_spec s)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct key_spec *x = &p->specs[i];
+        if (x->place != s.place || s.place == KEYS_FIXED) continue;
+        if (s.place == KEYS_KEYWORD && strcmp(x->keyword, s.keyword) != 0) continue;
+        number_key(p, i);
+        return;
+    }
+    struct key_spec *last = p->count > 0 ? &p->specs[p->count - 1] : NULL;
+    bool follows = last != NULL && s.place == KEYS_FIXED && last->place == KEYS_FIXED &&
+                   last->flags == s.flags && last->last + 1 == s.first && s.step == 1;
+    if (follows) {
+        last->last = s.last;
+    } else {
+        INVARIANT(p->count < KEY_SPECS_MAX);
+        p->specs[p->count++] = s;
+    }
+    number_key(p, p->count - 1);
+}
+
+static void place_steps(struct placing *p, const struct step *steps, size_t count,
+                        const char *token, bool is_repeated);
+
+static void place_key(struct placing *p, const struct step *s, const char *token, bool is_repeated)
+{
+    unsigned flags = s->row->flags != 0 ? s->row->flags : p->command->key_flags;
+    if (p->at != SIZE_MAX) {
+        add_spec(p, (struct key_spec){.place = KEYS_FIXED,
+                                      .first = (int)p->at,
+                                      .last = s->row->is_list ? -1 : (int)p->at,
+                                      .step = 1,
+                                      .flags = flags});
+    } else if (token != NULL && !is_repeated) {
+        add_spec(p, (struct key_spec){.place = KEYS_KEYWORD,
+                                      .keyword = token,
+                                      .is_multiple = s->row->is_list,
+                                      .flags = flags});
+    } else {
+        unsigned own = p->command->key_flags; /* of keys among which others may be */
+        add_spec(p, (struct key_spec){.place = KEYS_UNKNOWN, .flags = own != 0 ? own : flags});
+    }
+}
+
+/* Items of a list, each of so many words, up to the end. */
+static void place_items(struct placing *p, const struct step *s)
+{
+    size_t from = p->count;
+    const struct plan *inside = s->inside->plan;
+    place_steps(p, inside->steps, inside->count, NULL, p->at == SIZE_MAX || s->words_each == 0);
+    for (size_t i = from; i < p->count && p->at != SIZE_MAX; i++) {
+        p->specs[i].last = -1;
+        p->specs[i].step = (int)s->words_each;
+    }
+}
+
+static void place_step(struct placing *p, const struct step *s, const char *token, bool is_repeated)
+{
+    const char *own = s->token != NULL ? s->token : token;
+    size_t before = p->at;
+    bool is_fixed = !s->is_optional && s->token == NULL && !s->is_oneof && before != SIZE_MAX;
+    if (!is_fixed) p->at = SIZE_MAX;
+    if (s->row != NULL && s->row->kind->is_key) {
+        place_key(p, s, own, is_repeated);
+    } else if (s->inside != NULL && s->row->is_list) {
+        place_items(p, s);
+    } else if (s->inside != NULL) {
+        place_steps(p, s->inside->plan->steps, s->inside->plan->count, own, is_repeated);
+    } else if (s->parts != NULL) {
+        place_steps(p, s->parts, s->count, own, is_repeated);
+    }
+    /* One of several tokens is one word as well. */
+    bool is_word = s->is_oneof && !s->is_optional && s->words_min == 1 && before != SIZE_MAX;
+    bool is_list = s->row != NULL && s->row->is_list;
+    p->at = (is_fixed && !is_list) || is_word ? before + s->words_min : SIZE_MAX;
+}
+
+/* `token` is that of a block, for its first argument. */
+static void place_steps(struct placing *p, const struct step *steps, size_t count,
+                        const char *token, bool is_repeated)
+{
+    for (size_t i = 0; i < count; i++) {
+        place_step(p, &steps[i], token, is_repeated);
+        token = NULL;
+    }
+}
+
+static void place_all(struct placing *p, const struct command *c, struct key_spec *specs)
+{
+    const struct plan *plan = c->arguments->plan;
+    *p = (struct placing){.command = c, .specs = specs, .at = command_words_before(c)};
+    place_steps(p, plan->steps, plan->count, NULL, false);
+}
+
+static void number_keys(const struct placing *p, struct syntax_args *args, size_t *next)
+{
+    for (struct syntax_arg *a = args->first; a != NULL; a = a->next) {
+        number_keys(p, &a->children, next);
+        if (a->type == SYNTAX_KEY && *next < p->keys) a->key_spec = p->numbers[(*next)++];
+    }
+}
+
 struct numbering {
     const struct command *command;
     struct key_spec *specs;
@@ -84,53 +231,83 @@ static int spec_number(struct numbering *n, enum key_place place, const char *ke
     size_t i = 0;
     for (; i < n->count; i++) {
         const struct key_spec *s = &n->specs[i];
-        if (s->place != place) continue;
+        if (s->place != place || place == KEYS_OTHER) continue;
         if (place != KEYS_KEYWORD || strcmp(s->keyword, keyword) == 0) return (int)i;
     }
     INVARIANT(i < KEY_SPECS_MAX);
+    const struct command *c = n->command;
+    bool is_other = place == KEYS_OTHER;
+    bool is_first = c->other_key != 0 && c->other_key == c->first_key;
+    bool is_last = c->other_key != 0 && c->other_key == c->last_key;
     n->specs[n->count++] = (struct key_spec){
-        .place = place, .keyword = keyword, .is_multiple = is_multiple};
+        .place = is_other ? KEYS_FIXED : place,
+        .keyword = keyword,
+        .is_multiple = is_multiple,
+        .first = is_other ? c->other_key : c->first_key + is_first,
+        .last = is_other ? c->other_key : c->last_key - is_last,
+        .step = c->key_step,
+        .flags = is_other ? c->other_key_flags : c->key_flags};
     return (int)i;
 }
 
 /* `token` is that of a block, for its first argument; is_repeated: within something that is. */
-static void number_keys(struct numbering *n, const struct syntax_args *args, const char *token,
-                        bool is_repeated)
+static void number_keys_old(struct numbering *n, const struct syntax_args *args, const char *token,
+                            bool is_repeated)
 {
     for (struct syntax_arg *a = args->first; a != NULL; a = a->next) {
         const char *own = a->token != NULL ? a->token : token;
         token = NULL;
-        if (a->type == ARG_BLOCK || a->type == ARG_ONEOF) {
-            number_keys(n, &a->children, own, is_repeated || a->is_multiple);
-        } else if (a->type == ARG_KEY && own == NULL && n->command->first_key != 0) {
+        if (a->type == SYNTAX_BLOCK || a->type == SYNTAX_ONEOF) {
+            number_keys_old(n, &a->children, own, is_repeated || a->is_multiple);
+        } else if (a->type == SYNTAX_KEY && own == NULL && n->command->first_key != 0) {
             const struct command *c = n->command;
             bool is_other = c->other_key != 0 && n->keys++ == c->other_key - c->first_key;
             a->key_spec = spec_number(n, is_other ? KEYS_OTHER : KEYS_FIXED, NULL, false);
-        } else if (a->type == ARG_KEY && own != NULL && !is_repeated) {
+        } else if (a->type == SYNTAX_KEY && own != NULL && !is_repeated) {
             a->key_spec = spec_number(n, KEYS_KEYWORD, own, a->is_multiple);
-        } else if (a->type == ARG_KEY) {
+        } else if (a->type == SYNTAX_KEY) {
             a->key_spec = spec_number(n, KEYS_UNKNOWN, NULL, false);
         }
     }
 }
 
-size_t key_specs(const struct command *c, struct syntax_args *args,
-                 struct key_spec specs[KEY_SPECS_MAX])
+static size_t key_specs_old(const struct command *c, struct syntax_args *args,
+                            struct key_spec specs[KEY_SPECS_MAX])
 {
     struct numbering n = {.command = c, .specs = specs};
     /* Its keys have other names than `key`, if any. */
     if (c->first_key != 0) (void)spec_number(&n, KEYS_FIXED, NULL, false);
-    number_keys(&n, args, NULL, false);
+    number_keys_old(&n, args, NULL, false);
     if (n.count == 0 && c->keys != NULL) (void)spec_number(&n, KEYS_UNKNOWN, NULL, false);
     return n.count;
 }
 
-struct key_words key_words(const struct command *c, enum key_place place)
+size_t key_specs(const struct command *c, struct syntax_args *args,
+                 struct key_spec specs[KEY_SPECS_MAX])
 {
-    int other = c->other_key;
-    if (place == KEYS_OTHER) return (struct key_words){other, other};
-    return (struct key_words){other != 0 && other == c->first_key ? other + 1 : c->first_key,
-                              other != 0 && other == c->last_key ? other - 1 : c->last_key};
+    struct placing p;
+    size_t next = 0;
+    if (c->arguments == NULL) return key_specs_old(c, args, specs);
+    place_all(&p, c, specs);
+    number_keys(&p, args, &next);
+    return p.count;
+}
+
+void keys_fixed(const struct command *c, int *first, int *last, int *step)
+{
+    struct key_spec specs[KEY_SPECS_MAX];
+    struct placing p;
+    *first = c->first_key;
+    *last = c->last_key;
+    *step = c->key_step;
+    if (c->arguments == NULL) return;
+    place_all(&p, c, specs);
+    for (size_t i = 0; i < p.count; i++) {
+        if (specs[i].place != KEYS_FIXED) continue;
+        if (*first == 0) *first = specs[i].first;
+        *last = specs[i].last;
+        *step = specs[i].step;
+    }
 }
 
 static void count_keys(const struct syntax_args *args, bool is_optional, size_t *keys,
@@ -138,9 +315,9 @@ static void count_keys(const struct syntax_args *args, bool is_optional, size_t 
 {
     for (const struct syntax_arg *a = args->first; a != NULL; a = a->next) {
         bool may_miss = is_optional || a->is_optional;
-        *keys += a->type == ARG_KEY;
-        *needed += a->type == ARG_KEY && !may_miss;
-        count_keys(&a->children, may_miss || a->type == ARG_ONEOF, keys, needed);
+        *keys += a->type == SYNTAX_KEY;
+        *needed += a->type == SYNTAX_KEY && !may_miss;
+        count_keys(&a->children, may_miss || a->type == SYNTAX_ONEOF, keys, needed);
     }
 }
 
@@ -154,8 +331,13 @@ bool keys_are_optional(const struct syntax_args *args)
 
 bool keys_are_movable(const struct command *c)
 {
+    int first = 0;
+    int last = 0;
+    int step = 0;
+    keys_fixed(c, &first, &last, &step);
+    if (c->keys != NULL || (command_has_keys(c) && first == 0)) return true;
     /* The words of IDEM and FORMAT come after the last key, when they come. */
-    return c->keys != NULL || ((c->flags & (CMD_IDEM | CMD_FORMAT)) != 0 && c->last_key < 0);
+    return (c->flags & (CMD_IDEM | CMD_FORMAT)) != 0 && last < 0;
 }
 
 const char *key_flag_name(size_t i, unsigned *flag)

@@ -66,17 +66,13 @@ enum key_place {
 
 struct key_spec {
     enum key_place place;
-    const char *keyword; /* of KEYS_KEYWORD */
-    bool is_multiple;    /* keys up to the end follow the keyword */
+    const char *keyword;   /* of KEYS_KEYWORD */
+    bool is_multiple;      /* keys up to the end follow the keyword */
+    int first, last, step; /* words of KEYS_FIXED and KEYS_OTHER; last below 0: from the end */
+    unsigned flags;        /* enum key_flag: of each */
 };
 
 #define KEY_SPECS_MAX 8
-
-/* The words of KEYS_FIXED or KEYS_OTHER; last below 0: counted from the end. */
-struct key_words {
-    int first, last;
-};
-struct key_words key_words(const struct command *c, enum key_place place);
 
 /* The key specifications of a command, whose arguments `args` are then numbered by them. The
  * result is how many there are. */
@@ -84,7 +80,9 @@ size_t key_specs(const struct command *c, struct syntax_args *args,
                  struct key_spec specs[KEY_SPECS_MAX]);
 /* Has the command keys, and are all of them in optional arguments? */
 bool keys_are_optional(const struct syntax_args *args);
-/* Can first_key, last_key and key_step not tell all keys? */
+/* The keys in fixed places: *first 0 = none are. */
+void keys_fixed(const struct command *c, int *first, int *last, int *step);
+/* Can these not tell all keys? */
 bool keys_are_movable(const struct command *c);
 
 /* "RO", "access", ... of the bit, for those that Redis has; NULL when i is past the last. */

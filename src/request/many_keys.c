@@ -21,7 +21,7 @@ struct reading {
     struct readings *all;   /* it is one of these */
     struct engine_scan *scan;
     struct buf reply;
-    size_t next; /* word */
+    size_t next; /* of the words */
     uint64_t found, depends;
 };
 
@@ -49,10 +49,10 @@ static void count_read(struct request *rq, const struct many_keys *m, bool exist
 
 static enum err read_few(struct request *rq, const struct many_keys *m, uint64_t *found)
 {
-    for (size_t i = m->first; i < m->end; i++) {
+    for (size_t i = 0; i < m->words.count; i++) {
         struct slice key;
         struct entry entry;
-        enum err r = arg_key(rq, rq->argv[i], &key);
+        enum err r = arg_key(rq, m->words.items[i], &key);
         if (r == OK) r = request_get(rq, key, &entry);
         if (r != OK) return r;
         count_read(rq, m, entry.exists);
@@ -73,7 +73,6 @@ static enum err reading_open(struct request *rq, const struct many_keys *m, stru
                                .rows_hint = 1};
     struct reading *k = mem_new(sizeof *k);
     k->pending = (struct pending){.free = reading_free, .bytes = reading_bytes};
-    k->next = m->first;
     k->all = &rq->env->readings;
     k->all->count++;
     rq->client->pending = &k->pending;
@@ -86,9 +85,10 @@ static enum err read_batch(struct request *rq, const struct many_keys *m, struct
 {
     struct slice keys[BATCH] = {{0}};
     struct entry entries[BATCH];
-    size_t count = m->end - k->next < BATCH ? m->end - k->next : BATCH;
+    size_t left = m->words.count - k->next;
+    size_t count = left < BATCH ? left : BATCH;
     for (size_t i = 0; i < count; i++) {
-        enum err r = arg_key(rq, rq->argv[k->next + i], &keys[i]);
+        enum err r = arg_key(rq, m->words.items[k->next + i], &keys[i]);
         if (r != OK) return r;
     }
     enum err r = engine_scan_load(k->scan, keys, count, entries, rq->waiter, &rq->error);
@@ -111,12 +111,12 @@ static enum err read_on(struct request *rq, const struct many_keys *m, struct re
     size_t bytes = k->reply.len + SLICE_BYTES;
     enum err r = OK;
     rq->w = &w;
-    while (r == OK && k->next < m->end && k->next < end && k->reply.len < bytes) {
+    while (r == OK && k->next < m->words.count && k->next < end && k->reply.len < bytes) {
         r = read_batch(rq, m, k);
     }
     rq->w = own;
     if (k->reply.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the reply");
-    return r == OK && k->next < m->end ? client_yield_or_go_on(rq, k->scan) : r;
+    return r == OK && k->next < m->words.count ? client_yield_or_go_on(rq, k->scan) : r;
 }
 
 /* One that was woken may be gone before it is run. */
@@ -135,20 +135,20 @@ enum err many_keys_read(struct request *rq, const struct many_keys *m, uint64_t 
      * is the newest state, in one turn. */
     bool is_cached = rq->client->tracking != NULL;
     bool is_one_turn = rq->overlay != NULL || is_cached;
-    if (is_one_turn && m->end - m->first > ONE_TURN_MAX) {
+    if (is_one_turn && m->words.count > ONE_TURN_MAX) {
         return error_set(
             &rq->error, ERR_LIMIT,
             "more keys than are read at one moment (%d), as a transaction, a script or "
             "a client that caches reads them; read them in parts",
             ONE_TURN_MAX);
     }
-    if (is_one_turn || m->end - m->first <= FEW) return read_few(rq, m, found);
+    if (is_one_turn || m->words.count <= FEW) return read_few(rq, m, found);
     if (k == NULL && rq->env->readings.count == READINGS_MAX) {
         waiter_add(&rq->env->readings.waiters, rq->waiter);
         return error_set(&rq->error, ERR_WAIT, "others read many keys");
     }
     if (k == NULL) r = reading_open(rq, m, &k);
-    while (r == OK && k->next < m->end) r = read_on(rq, m, k);
+    while (r == OK && k->next < m->words.count) r = read_on(rq, m, k);
     if (r == ERR_TRYAGAIN) { /* others hold all connections to the store: from the start, then */
         client_drop_pending(rq->client);
         return client_yield(rq, NULL);

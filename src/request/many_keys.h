@@ -5,11 +5,11 @@
 #ifndef REQUEST_MANY_KEYS_H
 #define REQUEST_MANY_KEYS_H
 
-#include "request/command.h"
+#include "request/arguments.h"
 
 struct many_keys {
-    size_t first, end; /* the words that are keys: rq->argv[first], up to but not including `end` */
-    bool counts_hits;  /* in keyspace_hits and keyspace_misses */
+    struct slices words; /* the keys, as they came */
+    bool counts_hits;    /* in keyspace_hits and keyspace_misses */
     /* Appends what is said of one to rq->w; NULL: they are only counted. */
     void (*tell)(struct request *rq, const struct entry *entry);
 };

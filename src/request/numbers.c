@@ -2,8 +2,6 @@
 
 #include <stdio.h>
 
-#include "request/describe.h"
-
 #define SLOTS 1024 /* power of two, several times the number of commands and subcommands */
 #define NAME_BYTES 64
 
@@ -61,6 +59,18 @@ __attribute__((constructor)) static void numbers_build(void)
     }
 }
 
+const char *numbers_name(size_t number)
+{
+    INVARIANT(number < count);
+    return names[number];
+}
+
+size_t numbers_parts(size_t number)
+{
+    INVARIANT(number < count);
+    return parts[number];
+}
+
 size_t numbers_count(void)
 {
     return count;
@@ -79,39 +89,3 @@ size_t number_of(const struct command *c)
     }
     die("command %s is not in the table", c->name);
 }
-
-/* ---- for permissions ---- */
-
-static size_t catalog_count(void)
-{
-    return count;
-}
-
-static const char *catalog_name(size_t number)
-{
-    return names[number];
-}
-
-static size_t catalog_parts(size_t number)
-{
-    return parts[number];
-}
-
-static bool catalog_is_free(size_t number)
-{
-    return (numbered[number].command->flags & CMD_NO_AUTH) != 0;
-}
-
-static bool catalog_is_in(size_t number, size_t category)
-{
-    return command_is_in(numbered[number].parent, numbered[number].command, category);
-}
-
-const struct access_catalog command_catalog = {
-    .count = catalog_count,
-    .name = catalog_name,
-    .parts = catalog_parts,
-    .is_free = catalog_is_free,
-    .category = category_name,
-    .is_in = catalog_is_in,
-};

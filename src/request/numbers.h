@@ -19,7 +19,12 @@ const struct numbered *numbers_at(size_t number);
 /* Of a command or subcommand of the table. */
 size_t number_of(const struct command *c);
 
-/* What permissions know of the commands. */
+/* "get", "config|get". */
+const char *numbers_name(size_t number);
+/* Its subcommands, which have the numbers after it. */
+size_t numbers_parts(size_t number);
+
+/* What permissions know of the commands: catalog.c. */
 extern const struct access_catalog command_catalog;
 
 #endif

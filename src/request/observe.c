@@ -50,9 +50,7 @@ void observe_done(struct request *rq, int64_t took_us, enum err result)
     observe_one(rq, took_us, result);
     for (const struct ran *ran = rq->ran; ran != NULL; ran = ran->next) {
         struct request inner = *rq;
-        inner.command = ran->command;
-        inner.argv = ran->argv;
-        inner.argc = ran->argc;
+        request_be(&inner, ran->command, ran->argv, ran->argc);
         inner.is_ran = ran;
         observe_one(&inner, ran->took_us, ran->result);
     }

@@ -238,6 +238,7 @@ bool client_may(struct env *env, struct client *c, const struct command *command
     struct request rq = {.env = env,
                          .client = c,
                          .command = command,
+                         .words_before = (uint8_t)command_words_before(command),
                          .argv = argv,
                          .argc = argc,
                          .arena = &arena,

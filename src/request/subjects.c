@@ -2,6 +2,7 @@
 
 #include "codec/key.h"
 #include "request/args.h"
+#include "request/bind.h"
 #include "request/enqueue.h"
 #include "request/format.h"
 #include "request/numbers.h"
@@ -161,6 +162,11 @@ static unsigned needs_of(unsigned key_flags)
     return needs;
 }
 
+void subjects_key_used(struct subjects *s, struct slice key, unsigned key_flags)
+{
+    subjects_key(s, key, needs_of(key_flags));
+}
+
 /* The command reads the word in one of these ways, or refuses it. */
 static bool read_word(struct subjects *s, struct slice word, bool is_prefix, struct slice *key)
 {
@@ -251,5 +257,12 @@ enum err subjects_of(struct request *rq, struct subjects *out)
     if ((flags & CMD_ALL_KEYS) != 0) {
         subjects_all_keys(out, (c->flags & CMD_WRITE) != 0 ? ACCESS_WRITE : ACCESS_READ);
     }
-    return c->subjects != NULL ? c->subjects(rq, out) : subjects_keys(out);
+    if (c->subjects != NULL) return c->subjects(rq, out);
+    if (c->arguments == NULL) return subjects_keys(out);
+    enum err r = request_bind_subjects(rq, out);
+    if (r == OK || r == ERR_WAIT) return r;
+    /* What is wrong with the words is told when the command is run, after what may not be done at
+     * all. Nothing is done then: reading words looks at no data. */
+    rq->error = (struct error){0};
+    return OK;
 }

@@ -2,6 +2,8 @@
  * are given the parts they belong to (fold). */
 #include "request/syntax.h"
 
+#include "request/plan.h"
+
 #include <ctype.h>
 #include <stdio.h>
 
@@ -13,58 +15,58 @@
 /* All other names are strings. */
 static const struct {
     const char *name;
-    enum arg_type type;
+    enum syntax_type type;
 } name_types[] = {
-    {"key", ARG_KEY},
-    {"destkey", ARG_KEY},
-    {"source", ARG_KEY},
-    {"destination", ARG_KEY},
-    {"newkey", ARG_KEY},
-    {"key1", ARG_KEY},
-    {"key2", ARG_KEY},
-    {"bit", ARG_INTEGER},
-    {"ttl", ARG_INTEGER},
-    {"seconds", ARG_INTEGER},
-    {"milliseconds", ARG_INTEGER},
-    {"unix-time-seconds", ARG_UNIX_TIME},
-    {"unix-time-milliseconds", ARG_UNIX_TIME},
-    {"count", ARG_INTEGER},
-    {"limit", ARG_INTEGER},
-    {"offset", ARG_INTEGER},
-    {"index", ARG_INTEGER},
-    {"increment", ARG_INTEGER},
-    {"decrement", ARG_INTEGER},
-    {"timeout", ARG_INTEGER},
-    {"number", ARG_INTEGER},
-    {"numkeys", ARG_INTEGER},
-    {"numreplicas", ARG_INTEGER},
-    {"client-id", ARG_INTEGER},
-    {"protover", ARG_INTEGER},
-    {"version", ARG_INTEGER},
-    {"duration", ARG_DOUBLE},
-    {"pattern", ARG_PATTERN},
+    {"key", SYNTAX_KEY},
+    {"destkey", SYNTAX_KEY},
+    {"source", SYNTAX_KEY},
+    {"destination", SYNTAX_KEY},
+    {"newkey", SYNTAX_KEY},
+    {"key1", SYNTAX_KEY},
+    {"key2", SYNTAX_KEY},
+    {"bit", SYNTAX_INTEGER},
+    {"ttl", SYNTAX_INTEGER},
+    {"seconds", SYNTAX_INTEGER},
+    {"milliseconds", SYNTAX_INTEGER},
+    {"unix-time-seconds", SYNTAX_UNIX_TIME},
+    {"unix-time-milliseconds", SYNTAX_UNIX_TIME},
+    {"count", SYNTAX_INTEGER},
+    {"limit", SYNTAX_INTEGER},
+    {"offset", SYNTAX_INTEGER},
+    {"index", SYNTAX_INTEGER},
+    {"increment", SYNTAX_INTEGER},
+    {"decrement", SYNTAX_INTEGER},
+    {"timeout", SYNTAX_INTEGER},
+    {"number", SYNTAX_INTEGER},
+    {"numkeys", SYNTAX_INTEGER},
+    {"numreplicas", SYNTAX_INTEGER},
+    {"client-id", SYNTAX_INTEGER},
+    {"protover", SYNTAX_INTEGER},
+    {"version", SYNTAX_INTEGER},
+    {"duration", SYNTAX_DOUBLE},
+    {"pattern", SYNTAX_PATTERN},
 };
 
-static enum arg_type type_of(const char *name)
+static enum syntax_type type_of(const char *name)
 {
     for (size_t i = 0; i < sizeof name_types / sizeof name_types[0]; i++) {
         if (strcmp(name, name_types[i].name) == 0) return name_types[i].type;
     }
-    return ARG_STRING;
+    return SYNTAX_STRING;
 }
 
-const char *arg_type_name(enum arg_type type)
+const char *syntax_type_name(enum syntax_type type)
 {
     switch (type) {
-    case ARG_STRING: return "string";
-    case ARG_KEY: return "key";
-    case ARG_INTEGER: return "integer";
-    case ARG_DOUBLE: return "double";
-    case ARG_PATTERN: return "pattern";
-    case ARG_UNIX_TIME: return "unix-time";
-    case ARG_TOKEN: return "pure-token";
-    case ARG_ONEOF: return "oneof";
-    case ARG_BLOCK: break;
+    case SYNTAX_STRING: return "string";
+    case SYNTAX_KEY: return "key";
+    case SYNTAX_INTEGER: return "integer";
+    case SYNTAX_DOUBLE: return "double";
+    case SYNTAX_PATTERN: return "pattern";
+    case SYNTAX_UNIX_TIME: return "unix-time";
+    case SYNTAX_TOKEN: return "pure-token";
+    case SYNTAX_ONEOF: return "oneof";
+    case SYNTAX_BLOCK: break;
     }
     return "block";
 }
@@ -117,7 +119,7 @@ static struct syntax_arg *args_take(struct syntax_args *list)
     return arg;
 }
 
-static struct syntax_arg *arg_new(struct arena *arena, enum arg_type type, const char *name)
+static struct syntax_arg *arg_new(struct arena *arena, enum syntax_type type, const char *name)
 {
     struct syntax_arg *arg = arena_alloc(arena, sizeof *arg);
     *arg = (struct syntax_arg){.type = type, .name = name, .key_spec = -1};
@@ -125,7 +127,7 @@ static struct syntax_arg *arg_new(struct arena *arena, enum arg_type type, const
 }
 
 /* A oneof or a block, named for what is in it, as Redis does: nx_xx. */
-static struct syntax_arg *group_new(struct arena *arena, enum arg_type type,
+static struct syntax_arg *group_new(struct arena *arena, enum syntax_type type,
                                     const struct syntax_args *children)
 {
     char name[NAME_BYTES_MAX + 1];
@@ -140,7 +142,7 @@ static struct syntax_arg *group_new(struct arena *arena, enum arg_type type,
         memcpy(name + len, a->name, n);
         len += n;
     }
-    struct slice made = len > 0 ? slice_of(name, len) : slice_str(arg_type_name(type));
+    struct slice made = len > 0 ? slice_of(name, len) : slice_str(syntax_type_name(type));
     struct syntax_arg *arg = arg_new(arena, type, copy_text(arena, made));
     arg->children = *children;
     return arg;
@@ -149,13 +151,13 @@ static struct syntax_arg *group_new(struct arena *arena, enum arg_type type,
 /* One argument of what is one, a block of more. */
 static struct syntax_arg *as_one(struct arena *arena, const struct syntax_args *list)
 {
-    return list->count == 1 ? list->first : group_new(arena, ARG_BLOCK, list);
+    return list->count == 1 ? list->first : group_new(arena, SYNTAX_BLOCK, list);
 }
 
 /* A token that has nothing yet. */
 static bool is_bare_token(const struct syntax_arg *a)
 {
-    return a->type == ARG_TOKEN && !a->is_optional && !a->is_multiple;
+    return a->type == SYNTAX_TOKEN && !a->is_optional && !a->is_multiple;
 }
 
 static struct syntax_arg *token_give(struct arena *arena, struct syntax_arg *token,
@@ -165,9 +167,9 @@ static struct syntax_arg *token_give(struct arena *arena, struct syntax_arg *tok
     if (arg == NULL) return token;
     /* Optional parts stay parts of a block: the token alone is then a complete argument. */
     bool is_plain = to->count == 1 && arg->token == NULL && !arg->is_optional;
-    if (!is_plain) arg = group_new(arena, ARG_BLOCK, to);
+    if (!is_plain) arg = group_new(arena, SYNTAX_BLOCK, to);
     arg->token = token->token;
-    if (arg->type == ARG_ONEOF || arg->type == ARG_BLOCK) arg->name = token->name;
+    if (arg->type == SYNTAX_ONEOF || arg->type == SYNTAX_BLOCK) arg->name = token->name;
     return arg;
 }
 
@@ -231,7 +233,7 @@ static enum err read_word(struct parser *p, struct syntax_args *list)
     while (is_word_byte(p->text[p->at], is_token)) p->at++;
     const char *word = copy_text(p->arena, slice_of(p->text + start, p->at - start));
     const char *name = is_token ? copy_lower(p->arena, word) : word;
-    struct syntax_arg *arg = arg_new(p->arena, is_token ? ARG_TOKEN : type_of(word), name);
+    struct syntax_arg *arg = arg_new(p->arena, is_token ? SYNTAX_TOKEN : type_of(word), name);
     if (is_token) arg->token = word;
     args_add(list, arg);
     return OK;
@@ -255,7 +257,8 @@ static enum err read_choice(struct parser *p, struct syntax_args *parts, bool *i
         args_add(&choices, as_one(p->arena, &sequence));
         if (*is_repeat || !skip(p, " | ")) break;
     }
-    args_add(parts, choices.count == 1 ? choices.first : group_new(p->arena, ARG_ONEOF, &choices));
+    args_add(parts,
+             choices.count == 1 ? choices.first : group_new(p->arena, SYNTAX_ONEOF, &choices));
     return OK;
 }
 
@@ -289,7 +292,7 @@ static enum err read_brackets(struct parser *p, const size_t *starts, struct syn
     if (!skip(p, is_angle ? ">" : "]")) return fail(p, "closing bracket expected");
     p->depth--;
     struct syntax_arg *arg = parts.first;
-    if (is_angle && (is_repeat || arg->type != ARG_ONEOF)) return fail(p, "<> is for A | B");
+    if (is_angle && (is_repeat || arg->type != SYNTAX_ONEOF)) return fail(p, "<> is for A | B");
     if (is_repeat) {
         size_t end = p->at - strlen(" ...]");
         if (arg->is_optional || arg->is_multiple) return fail(p, "repetition of an option");
@@ -341,7 +344,7 @@ const char *command_syntax(const struct command *c, struct arena *arena)
     bool is_first = (c->flags & CMD_IDEM_FIRST) != 0;
     const char *parts[] = {
         has_idem && is_first ? "[IDEM id]" : "",
-        c->syntax,
+        c->arguments != NULL ? arguments_syntax(c->arguments, arena) : c->syntax,
         (c->flags & CMD_FORMAT) != 0 ? "[FORMAT <JSON | MSGPACK>]" : "",
         has_idem && !is_first ? "[IDEM id]" : "",
     };

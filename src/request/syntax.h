@@ -22,16 +22,16 @@
 
 #include "request/command.h"
 
-enum arg_type {
-    ARG_STRING,
-    ARG_KEY,
-    ARG_INTEGER,
-    ARG_DOUBLE,
-    ARG_PATTERN,
-    ARG_UNIX_TIME,
-    ARG_TOKEN, /* Redis's pure-token */
-    ARG_ONEOF,
-    ARG_BLOCK,
+enum syntax_type {
+    SYNTAX_STRING,
+    SYNTAX_KEY,
+    SYNTAX_INTEGER,
+    SYNTAX_DOUBLE,
+    SYNTAX_PATTERN,
+    SYNTAX_UNIX_TIME,
+    SYNTAX_TOKEN, /* Redis's pure-token */
+    SYNTAX_ONEOF,
+    SYNTAX_BLOCK,
 };
 
 struct syntax_arg;
@@ -43,7 +43,7 @@ struct syntax_args {
 
 struct syntax_arg {
     struct syntax_arg *next;
-    enum arg_type type;
+    enum syntax_type type;
     const char *name;
     const char *token; /* NULL = none */
     bool is_optional;
@@ -58,7 +58,7 @@ struct syntax_arg {
 ERR_MUST_USE enum err syntax_parse(const char *text, struct arena *arena, struct syntax_args *out,
                                    struct error *e);
 /* As COMMAND DOCS names them. */
-const char *arg_type_name(enum arg_type type);
+const char *syntax_type_name(enum syntax_type type);
 
 /* The syntax of all arguments, with FORMAT and IDEM id where the command takes them; in the arena
  * or static. */

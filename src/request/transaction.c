@@ -90,9 +90,7 @@ static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct queued *q = &rq->client->txn.multi->commands[i];
         struct request inner = *rq;
-        inner.command = q->command;
-        inner.argv = q->argv;
-        inner.argc = q->argc;
+        request_be(&inner, q->command, q->argv, q->argc);
         inner.ran = laps[i].ran;
         observe_done(&inner, laps[i].took_us, laps[i].result);
     }
@@ -141,9 +139,7 @@ static enum err exec_commands(struct request *rq, struct overlay *o)
     for (size_t i = 0; i < m->count; i++) {
         struct queued *q = &m->commands[i];
         struct request inner = *rq;
-        inner.command = q->command;
-        inner.argv = q->argv;
-        inner.argc = q->argc;
+        request_be(&inner, q->command, q->argv, q->argc);
         inner.idem = q->idem;
         inner.format = q->format;
         inner.has_format = q->has_format;
@@ -180,9 +176,7 @@ static void audit_all(const struct request *rq)
     const struct multi *m = rq->client->txn.multi;
     for (size_t i = 0; i < m->count; i++) {
         struct request inner = *rq;
-        inner.command = m->commands[i].command;
-        inner.argv = m->commands[i].argv;
-        inner.argc = m->commands[i].argc;
+        request_be(&inner, m->commands[i].command, m->commands[i].argv, m->commands[i].argc);
         audit_add(&inner, OK);
     }
 }

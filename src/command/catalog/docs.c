@@ -28,7 +28,7 @@ static void reply_arguments(struct resp_writer *w, const struct syntax_args *arg
         resp_map(w, 2 + (size_t)(a->key_spec >= 0) + (size_t)(a->token != NULL) +
                         (size_t)has_flags + (size_t)(a->children.count > 0));
         reply_pair(w, "name", a->name);
-        reply_pair(w, "type", arg_type_name(a->type));
+        reply_pair(w, "type", syntax_type_name(a->type));
         if (a->key_spec >= 0) {
             resp_bulk_str(w, "key_spec_index");
             resp_int(w, a->key_spec);

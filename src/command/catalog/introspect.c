@@ -55,18 +55,16 @@ static void reply_find_range(struct resp_writer *w, int last, int step)
     reply_number(w, "limit", 0);
 }
 
-static void reply_key_spec(struct resp_writer *w, const struct command *c, const struct key_spec *s)
+static void reply_key_spec(struct resp_writer *w, const struct key_spec *s)
 {
     resp_map(w, 3);
     resp_bulk_str(w, "flags");
-    reply_key_flags(w, s->place == KEYS_OTHER ? c->other_key_flags : c->key_flags,
-                    s->place == KEYS_UNKNOWN);
-    if (s->place == KEYS_FIXED || s->place == KEYS_OTHER) {
-        struct key_words words = key_words(c, s->place);
+    reply_key_flags(w, s->flags, s->place == KEYS_UNKNOWN);
+    if (s->place == KEYS_FIXED) {
         reply_spec_type(w, "begin_search", "index");
         resp_map(w, 1);
-        reply_number(w, "index", words.first);
-        reply_find_range(w, words.last < 0 ? words.last : words.last - words.first, c->key_step);
+        reply_number(w, "index", s->first);
+        reply_find_range(w, s->last < 0 ? s->last : s->last - s->first, s->step);
     } else if (s->place == KEYS_KEYWORD) {
         reply_spec_type(w, "begin_search", "keyword");
         resp_map(w, 2);
@@ -89,21 +87,25 @@ static void reply_info(struct request *rq, const struct command *parent, const s
     struct syntax_args args;
     struct words words;
     struct key_spec specs[KEY_SPECS_MAX];
+    int first = 0;
+    int last = 0;
+    int step = 0;
     command_arguments(c, rq->arena, &args);
     resp_array(w, 10);
     resp_bulk_str(w, command_full_name(parent, c, rq->arena));
     resp_int(w, command_arity(c));
     command_flag_words(parent, c, &args, &words);
     reply_words(w, &words);
-    resp_int(w, c->first_key);
-    resp_int(w, c->last_key);
-    resp_int(w, c->key_step);
+    keys_fixed(c, &first, &last, &step);
+    resp_int(w, first);
+    resp_int(w, last);
+    resp_int(w, step);
     command_categories(parent, c, rq->arena, &words);
     reply_words(w, &words);
     resp_array(w, 0); /* tips: there is no cluster to be told how to spread it */
     size_t count = key_specs(c, &args, specs);
     resp_array(w, count);
-    for (size_t i = 0; i < count; i++) reply_key_spec(w, c, &specs[i]);
+    for (size_t i = 0; i < count; i++) reply_key_spec(w, &specs[i]);
     resp_array(w, subcommand_count(c));
     for (size_t i = 0; i < subcommand_count(c); i++) reply_info(rq, c, c->subcommands[i]);
 }
@@ -233,9 +235,10 @@ static enum err find_keys(struct request *rq, struct key_uses *out)
     if (!command_has_keys(asked.command)) {
         return error_set(&rq->error, ERR_SYNTAX, "The command has no key arguments");
     }
+    asked.words_before = parent != NULL ? 2 : 1;
     bool is_good = (asked.command->flags & CMD_IDEM) == 0 || idem_take(&asked);
     format_take(&asked);
-    if (is_good && !command_arity_fits(asked.command, asked.argc)) {
+    if (is_good && !request_arity_fits(&asked)) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "Invalid number of arguments specified for command");
     }

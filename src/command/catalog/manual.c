@@ -59,17 +59,14 @@ static void write_key_flags(struct buf *out, unsigned flags)
     buf_append_str(out, ")");
 }
 
-static void write_key_words(struct buf *out, const struct command *c, enum key_place place)
+static void write_key_words(struct buf *out, const struct key_spec *s)
 {
-    struct key_words words = key_words(c, place);
-    if (words.first == words.last) {
-        buf_printf(out, "word %d", words.first);
+    if (s->first == s->last) {
+        buf_printf(out, "word %d", s->first);
     } else {
-        buf_printf(out, "%s words from %d on", c->key_step == 1 ? "all" : "every second of the",
-                   words.first);
+        buf_printf(out, "%s words from %d on", s->step == 1 ? "all" : "every second of the",
+                   s->first);
     }
-    if (c->other_key == 0) return;
-    write_key_flags(out, place == KEYS_OTHER ? c->other_key_flags : c->key_flags);
 }
 
 static void write_keys(struct buf *out, const struct command *c, const struct syntax_args *args)
@@ -78,6 +75,8 @@ static void write_keys(struct buf *out, const struct command *c, const struct sy
     struct key_spec specs[KEY_SPECS_MAX];
     size_t count = key_specs(c, &numbered, specs);
     if (count == 0) return;
+    bool is_same = true; /* what becomes of all of them */
+    for (size_t i = 1; i < count; i++) is_same = is_same && specs[i].flags == specs[0].flags;
     buf_append_str(out, "; keys:");
     for (size_t i = 0; i < count; i++) {
         buf_append_str(out, i > 0 ? ", " : " ");
@@ -86,11 +85,11 @@ static void write_keys(struct buf *out, const struct command *c, const struct sy
         } else if (specs[i].place == KEYS_KEYWORD) {
             buf_printf(out, "after %s", specs[i].keyword);
         } else {
-            write_key_words(out, c, specs[i].place);
+            write_key_words(out, &specs[i]);
         }
+        if (!is_same) write_key_flags(out, specs[i].flags);
     }
-    if (c->other_key != 0) return; /* each with its own */
-    write_key_flags(out, c->key_flags);
+    if (is_same) write_key_flags(out, specs[0].flags);
 }
 
 static void write_command(struct buf *out, struct arena *arena, const struct command *parent,

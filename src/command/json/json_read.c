@@ -11,7 +11,8 @@ enum err json_read(struct request *rq, struct slice arg, struct slice *key, stru
 {
     struct slice bytes;
     struct entry entry;
-    enum err r = arg_string_entry(rq, arg, key, &entry);
+    enum err r = arg_string_key(rq, arg, key);
+    if (r == OK) r = request_read(rq, *key, &entry);
     if (r != OK) return r;
     *exists = entry.exists;
     if (!entry.exists) return OK;

@@ -3,16 +3,15 @@
 #define COMMAND_KV_KV_INT_H
 
 #include "request/args.h"
+#include "request/arguments.h"
 
 /* write.c */
-/* CLAMP lo hi or RANGE lo hi, if they come next; KV.ATOMIC's SUM has them too. */
-ERR_MUST_USE enum err parse_arith_bounds(struct options *o, struct arith *a);
 /* plain_keys.c runs these too: with plain words for keys (CMD_STRING). */
+extern const struct arguments del_arguments, expire_arguments, pexpire_arguments,
+    expireat_arguments, pexpireat_arguments, persist_arguments;
 enum err kv_del_run(struct request *rq);
 enum err kv_expire_run(struct request *rq);
 enum err kv_pexpire_run(struct request *rq);
-enum err kv_expireat_run(struct request *rq);
-enum err kv_pexpireat_run(struct request *rq);
 enum err kv_persist_run(struct request *rq);
 
 /* read.c */

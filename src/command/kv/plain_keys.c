@@ -2,81 +2,75 @@
  * TYPE, and those that are a KV.* command with a plain word for its key.
  */
 #include "command/kv/kv_int.h"
-#include "request/args.h"
-#include "request/command.h"
 #include "request/keys.h"
 #include "request/many_keys.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "request/view.h"
 
-#define KEYS_COMMAND(id, word, words, more, uses, last, function, text, arguments)                 \
+#define KEYS_COMMAND(id, word, more, uses, text, its_arguments, function)                          \
     const struct command cmd_##id = {                                                              \
         .name = word,                                                                              \
-        .arity = words,                                                                            \
         .flags = CMD_STRING | CMD_KEYSPACE | (more),                                               \
-        .first_key = 1,                                                                            \
-        .last_key = last,                                                                          \
-        .key_step = 1,                                                                             \
         .key_flags = uses,                                                                         \
         .group = "generic",                                                                        \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(its_arguments),                                                             \
         .run = function,                                                                           \
     }
+#define READS (CMD_READ | CMD_FAST | CMD_FOLLOWER)
 
-KEYS_COMMAND(del, "del", -2, CMD_WRITE, KEY_RM | KEY_DELETE, -1, kv_del_run, "Deletes plain keys.",
-             "key [key ...]");
-KEYS_COMMAND(unlink, "unlink", -2, CMD_WRITE | CMD_FAST, KEY_RM | KEY_DELETE, -1, kv_del_run,
-             "As DEL.", "key [key ...]");
-KEYS_COMMAND(ttl, "ttl", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, kv_ttl_run,
-             "Seconds until a plain key expires; -1 never, -2 absent.", "key");
-KEYS_COMMAND(pttl, "pttl", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1,
-             kv_pttl_run, "Milliseconds until a plain key expires; -1 never, -2 absent.", "key");
-KEYS_COMMAND(expire, "expire", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1, kv_expire_run,
-             "Lets a plain key expire in so many seconds; 1 or 0.",
-             "key seconds [NX | XX | GT | LT]");
-KEYS_COMMAND(pexpire, "pexpire", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1, kv_pexpire_run,
-             "Lets a plain key expire in so many milliseconds; 1 or 0.",
-             "key milliseconds [NX | XX | GT | LT]");
-KEYS_COMMAND(expireat, "expireat", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1,
-             kv_expireat_run, "Lets a plain key expire at a Unix time; 1 or 0.",
-             "key unix-time-seconds [NX | XX | GT | LT]");
-KEYS_COMMAND(pexpireat, "pexpireat", -3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1,
-             kv_pexpireat_run, "Lets a plain key expire at a Unix time in milliseconds; 1 or 0.",
-             "key unix-time-milliseconds [NX | XX | GT | LT]");
-KEYS_COMMAND(persist, "persist", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_UPDATE, 1, kv_persist_run,
-             "Takes the expiry off a plain key; 1 when it had one, else 0.", "key");
+KEYS_COMMAND(del, "del", CMD_WRITE, 0, "Deletes plain keys.", del_arguments, kv_del_run);
+KEYS_COMMAND(unlink, "unlink", CMD_WRITE | CMD_FAST, 0, "As DEL.", del_arguments, kv_del_run);
+KEYS_COMMAND(ttl, "ttl", READS, KEY_RO | KEY_ACCESS,
+             "Seconds until a plain key expires; -1 never, -2 absent.", one_key_arguments,
+             kv_ttl_run);
+KEYS_COMMAND(pttl, "pttl", READS, KEY_RO | KEY_ACCESS,
+             "Milliseconds until a plain key expires; -1 never, -2 absent.", one_key_arguments,
+             kv_pttl_run);
+KEYS_COMMAND(expire, "expire", CMD_WRITE | CMD_FAST, 0,
+             "Lets a plain key expire in so many seconds; 1 or 0.", expire_arguments,
+             kv_expire_run);
+KEYS_COMMAND(pexpire, "pexpire", CMD_WRITE | CMD_FAST, 0,
+             "Lets a plain key expire in so many milliseconds; 1 or 0.", pexpire_arguments,
+             kv_pexpire_run);
+KEYS_COMMAND(expireat, "expireat", CMD_WRITE | CMD_FAST, 0,
+             "Lets a plain key expire at a Unix time; 1 or 0.", expireat_arguments, kv_expire_run);
+KEYS_COMMAND(pexpireat, "pexpireat", CMD_WRITE | CMD_FAST, 0,
+             "Lets a plain key expire at a Unix time in milliseconds; 1 or 0.", pexpireat_arguments,
+             kv_pexpire_run);
+KEYS_COMMAND(persist, "persist", CMD_WRITE | CMD_FAST, 0,
+             "Takes the expiry off a plain key; 1 when it had one, else 0.", persist_arguments,
+             kv_persist_run);
 
-static enum err read_plain(struct request *rq, struct slice arg, struct entry *entry)
+static enum err read_plain(struct request *rq, struct entry *entry)
 {
-    struct slice key;
-    enum err r = arg_string_key(rq, arg, &key);
-    if (r != OK) return r;
+    const struct one_key *a = rq->bound;
     rq->env->stats.reads++;
-    return request_get(rq, key, entry);
+    return request_get(rq, a->key, entry);
 }
 
 /* A key given twice counts twice, as in Redis. */
 static enum err exists_run(struct request *rq)
 {
-    struct many_keys keys = {.first = 1, .end = rq->argc};
+    const struct many_words *a = rq->bound;
+    struct many_keys keys = {.words = a->words};
     uint64_t found = 0;
     enum err r = many_keys_read(rq, &keys, &found);
     if (r == OK) resp_int(rq->w, (int64_t)found);
     return r;
 }
-KEYS_COMMAND(exists, "exists", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, -1, exists_run,
-             "How many of these plain keys are there.", "key [key ...]");
+KEYS_COMMAND(exists, "exists", READS, KEY_RO, "How many of these plain keys are there.",
+             many_keys_arguments, exists_run);
 
 /* Nothing is kept of when a key was used, so there is nothing to do but to count. */
-KEYS_COMMAND(touch, "touch", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, -1, exists_run,
-             "As EXISTS.", "key [key ...]");
+KEYS_COMMAND(touch, "touch", READS, KEY_RO, "As EXISTS.", many_keys_arguments, exists_run);
 
 static enum err expiretime(struct request *rq, int64_t unit_ms)
 {
     struct entry entry;
-    enum err r = read_plain(rq, rq->argv[1], &entry);
+    enum err r = read_plain(rq, &entry);
     if (r != OK) return r;
     if (!entry.exists) {
         resp_int(rq->w, -2);
@@ -93,25 +87,26 @@ static enum err expiretime_run(struct request *rq)
 {
     return expiretime(rq, 1000);
 }
-KEYS_COMMAND(expiretime, "expiretime", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             1, expiretime_run, "The Unix time at which a plain key expires; -1 never, -2 absent.",
-             "key");
+KEYS_COMMAND(expiretime, "expiretime", READS, KEY_RO | KEY_ACCESS,
+             "The Unix time at which a plain key expires; -1 never, -2 absent.", one_key_arguments,
+             expiretime_run);
 
 static enum err pexpiretime_run(struct request *rq)
 {
     return expiretime(rq, 1);
 }
-KEYS_COMMAND(pexpiretime, "pexpiretime", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             1, pexpiretime_run,
-             "The Unix time in ms at which a plain key expires; -1 never, -2 absent.", "key");
+KEYS_COMMAND(pexpiretime, "pexpiretime", READS, KEY_RO | KEY_ACCESS,
+             "The Unix time in ms at which a plain key expires; -1 never, -2 absent.",
+             one_key_arguments, pexpiretime_run);
 
 static enum err type_run(struct request *rq)
 {
     struct entry entry;
-    enum err r = read_plain(rq, rq->argv[1], &entry);
+    enum err r = read_plain(rq, &entry);
     if (r != OK) return r;
     resp_simple(rq->w, entry.exists ? view_type(rq->client, entry.value) : "none");
     return OK;
 }
-KEYS_COMMAND(type, "type", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, 1, type_run,
-             "string for bytes, else the kind of value; none when absent.", "key");
+KEYS_COMMAND(type, "type", READS, KEY_RO,
+             "string for bytes, else the kind of value; none when absent.", one_key_arguments,
+             type_run);

@@ -4,23 +4,8 @@
 #include "request/command.h"
 #include "request/keys.h"
 #include "request/many_keys.h"
+#include "request/shapes.h"
 #include "request/table.h"
-
-static enum err read_entry(struct request *rq, struct slice arg, struct entry *entry)
-{
-    struct slice key;
-    enum err r = arg_key(rq, arg, &key);
-    if (r != OK) return r;
-    r = request_get(rq, key, entry);
-    if (r != OK) return r;
-    rq->env->stats.reads++;
-    if (entry->exists) {
-        rq->env->stats.hits++;
-    } else {
-        rq->env->stats.misses++;
-    }
-    return OK;
-}
 
 static void reply_versioned(struct request *rq, const struct entry *entry)
 {
@@ -49,26 +34,24 @@ static void reply_expiring(struct request *rq, const struct entry *entry)
     }
 }
 
+struct get {
+    struct slice key;
+    bool with_version, with_expiry;
+};
+ARGUMENTS(get_arguments, struct get, "key [WITHVERSION] [WITHEXPIRY]",
+          ARG_KEY(struct get, key, "key", KEY_RO | KEY_ACCESS),
+          ARG_FLAG(struct get, with_version, "WITHVERSION"),
+          ARG_FLAG(struct get, with_expiry, "WITHEXPIRY"));
+
 static enum err kv_get_run(struct request *rq)
 {
+    const struct get *a = rq->bound;
     struct entry entry;
-    bool with_version = false;
-    bool with_expiry = false;
-    struct options o = {.rq = rq, .at = 2};
-    while (o.at < rq->argc) {
-        if (options_take(&o, "WITHVERSION", 0)) {
-            with_version = true;
-        } else if (options_take(&o, "WITHEXPIRY", 1)) {
-            with_expiry = true;
-        } else {
-            return options_unknown(&o);
-        }
-    }
-    enum err r = read_entry(rq, rq->argv[1], &entry);
+    enum err r = request_read(rq, a->key, &entry);
     if (r != OK) return r;
-    if (with_expiry) {
+    if (a->with_expiry) {
         reply_expiring(rq, &entry);
-    } else if (with_version) {
+    } else if (a->with_version) {
         reply_versioned(rq, &entry);
     } else if (entry.exists) {
         reply_value(rq->w, rq->format, entry.value);
@@ -80,16 +63,11 @@ static enum err kv_get_run(struct request *rq)
 
 const struct command kv_get = {
     .name = "kv.get",
-    .arity = -2,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The value of a key, with its versionstamp and expiry if asked for.",
-    .syntax = "key [WITHVERSION] [WITHEXPIRY]",
+    .arguments = &get_arguments,
     .reply = "The value, or nil; `WITHVERSION`: `[value, versionstamp]`, or nil; `WITHEXPIRY`: "
              "`[value, versionstamp, expiry ms]`, Unix time or nil when it never expires, or nil.",
     .run = kv_get_run,
@@ -97,32 +75,29 @@ const struct command kv_get = {
 
 static enum err kv_mget_run(struct request *rq)
 {
-    struct many_keys keys = {
-        .first = 1, .end = rq->argc, .counts_hits = true, .tell = reply_versioned};
+    const struct many_words *a = rq->bound;
+    struct many_keys keys = {.words = a->words, .counts_hits = true, .tell = reply_versioned};
     uint64_t found = 0;
-    resp_array(rq->w, rq->argc - 1);
+    resp_array(rq->w, a->words.count);
     return many_keys_read(rq, &keys, &found);
 }
 
 const struct command kv_mget = {
     .name = "kv.mget",
-    .arity = -2,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Values and versionstamps of several keys, from one snapshot.",
-    .syntax = "key [key ...]",
+    .arguments = &many_keys_arguments,
     .reply = "An array of `[value, versionstamp]` or nil, in the order asked, from one snapshot.",
     .run = kv_mget_run,
 };
 
 static enum err kv_exists_run(struct request *rq)
 {
-    struct many_keys keys = {.first = 1, .end = rq->argc, .counts_hits = true};
+    const struct many_words *a = rq->bound;
+    struct many_keys keys = {.words = a->words, .counts_hits = true};
     uint64_t found = 0;
     enum err r = many_keys_read(rq, &keys, &found);
     if (r == OK) resp_int(rq->w, (int64_t)found);
@@ -131,24 +106,21 @@ static enum err kv_exists_run(struct request *rq)
 
 const struct command kv_exists = {
     .name = "kv.exists",
-    .arity = -2,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
     .key_flags = KEY_RO,
     .group = "kv",
     .since = "0.1.0",
     .summary = "How many of the keys are there.",
-    .syntax = "key [key ...]",
+    .arguments = &many_keys_arguments,
     .reply = "The number of live keys, from one snapshot; one that is named twice counts twice.",
     .run = kv_exists_run,
 };
 
 static enum err ttl_run(struct request *rq, int64_t unit_ms)
 {
+    const struct one_key *a = rq->bound;
     struct entry entry;
-    enum err r = read_entry(rq, rq->argv[1], &entry);
+    enum err r = request_read(rq, a->key, &entry);
     if (r != OK) return r;
     if (!entry.exists) {
         resp_int(rq->w, -2);
@@ -170,16 +142,12 @@ enum err kv_ttl_run(struct request *rq)
 
 const struct command kv_ttl = {
     .name = "kv.ttl",
-    .arity = 2,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Seconds until a key expires; -1 never, -2 absent.",
-    .syntax = "key",
+    .arguments = &one_key_arguments,
     .reply = "Seconds, rounded; -1: no expiry; -2: absent.",
     .run = kv_ttl_run,
 };
@@ -191,16 +159,12 @@ enum err kv_pttl_run(struct request *rq)
 
 const struct command kv_pttl = {
     .name = "kv.pttl",
-    .arity = 2,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FAST | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Milliseconds until a key expires; -1 never, -2 absent.",
-    .syntax = "key",
+    .arguments = &one_key_arguments,
     .reply = "Milliseconds; -1: no expiry; -2: absent.",
     .run = kv_pttl_run,
 };

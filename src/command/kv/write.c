@@ -2,8 +2,9 @@
  * key) through the same evaluator as KV.ATOMIC.
  */
 #include "command/kv/kv_int.h"
+#include "command/kv/operations.h"
 #include "request/args.h"
-#include "request/command.h"
+#include "request/expiry.h"
 #include "request/keys.h"
 #include "request/table.h"
 
@@ -26,56 +27,20 @@ static enum err commit_one(struct request *rq, struct op *op, struct txn *t)
 
 /* ---- KV.SET ---- */
 
-static enum err parse_condition(struct options *o, struct op *op, bool *is_taken)
-{
-    struct request *rq = o->rq;
-    enum op_condition condition = IF_ANY;
-    *is_taken = true;
-    if (options_take(o, "NX", 0)) {
-        condition = IF_ABSENT;
-    } else if (options_take(o, "XX", 1)) {
-        condition = IF_PRESENT;
-    } else if (options_take(o, "IFVERSION", 2)) {
-        struct slice arg;
-        condition = IF_VERSION;
-        enum err r = options_argument(o, "IFVERSION", &arg);
-        if (r == OK) r = arg_stamp(rq, arg, &op->expected);
-        if (r != OK) return r;
-    } else {
-        *is_taken = false;
-        return OK;
-    }
-    if (op->condition != IF_ANY) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "syntax error: only one of NX, XX and IFVERSION may be given");
-    }
-    op->condition = condition;
-    return OK;
-}
-
-static enum err parse_set_options(struct request *rq, struct op *op)
-{
-    struct options o = {.rq = rq, .at = 3};
-    while (o.at < rq->argc) {
-        bool is_taken = false;
-        enum err r = options_ttl(&o, op, &is_taken);
-        if (r == OK && !is_taken) r = parse_condition(&o, op, &is_taken);
-        if (r == OK && !is_taken) r = options_unknown(&o);
-        if (r != OK) return r;
-    }
-    return OK;
-}
+ARGUMENTS(set_arguments, struct op, "key value [expiry] [NX | XX | IFVERSION version]",
+          ARG_FIXED(struct op, kind, OP_SET), ARG_KEY(struct op, key, "key", KEY_RW | KEY_UPDATE),
+          ARG_VALUE(struct op, value, "value"), ARG_ALSO("expiry", expiry_arguments),
+          ARG_CHOICE(struct op, condition, {"NX", IF_ABSENT}, {"XX", IF_PRESENT},
+                     {"IFVERSION", IF_VERSION}),
+          ARG_STAMP(struct op, expected, "version"));
 
 static enum err kv_set_run(struct request *rq)
 {
-    struct op op = {.kind = OP_SET};
+    struct op *op = rq->bound;
     struct txn t;
-    enum err r = arg_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = arg_value(rq, rq->argv[2], &op.value);
-    if (r == OK && rq->argc > 3) r = parse_set_options(rq, &op);
-    if (r == OK) r = commit_one(rq, &op, &t);
+    enum err r = commit_one(rq, op, &t);
     if (r != OK) return r;
-    if (op.is_met) {
+    if (op->is_met) {
         reply_stamp(rq, t.version);
     } else {
         resp_nil(rq->w);
@@ -85,17 +50,11 @@ static enum err kv_set_run(struct request *rq)
 
 const struct command kv_set = {
     .name = "kv.set",
-    .arity = -3,
     .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_flags = KEY_RW | KEY_UPDATE | KEY_HAS_VALUE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Sets a key; the reply is the versionstamp, nil when the condition does not hold.",
-    .syntax = "key value [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
-              "unix-time-milliseconds | KEEPTTL] [NX | XX | IFVERSION <versionstamp | NONE>]",
+    .arguments = &set_arguments,
     .reply = "The versionstamp; nil when the condition does not hold. Without an expiry option the "
              "key no longer expires.",
     .run = kv_set_run,
@@ -103,54 +62,59 @@ const struct command kv_set = {
 
 /* ---- KV.DEL ---- */
 
+struct deletes {
+    struct op *items;
+    size_t count;
+};
+struct del {
+    struct deletes ops;
+};
+ARGUMENTS(counted_del, struct op, "del", ARG_ALSO("del", op_del),
+          ARG_FIXED(struct op, counts_live, true));
+SHARED_ARGUMENTS(del_arguments, struct del, "del [del ...]",
+                 ARG_LIST(struct del, ops, "del", counted_del, check_ops));
+
 enum err kv_del_run(struct request *rq)
 {
-    size_t count = rq->argc - 1;
-    enum err fits = check_ops(rq, count);
-    if (fits != OK) return fits;
-    struct op *ops = arena_alloc(rq->arena, count * sizeof *ops);
-    for (size_t i = 0; i < count; i++) {
-        ops[i] = (struct op){.kind = OP_DELETE, .counts_live = true};
-        enum err r = arg_key(rq, rq->argv[i + 1], &ops[i].key);
-        if (r != OK) return r;
-    }
-    struct txn t = {.ops = ops, .count = count};
+    const struct del *a = rq->bound;
+    struct txn t = {.ops = a->ops.items, .count = a->ops.count};
     enum err r = commit(rq, &t);
     if (r != OK) return r;
     int64_t removed = 0;
-    for (size_t i = 0; i < count; i++) removed += ops[i].is_met;
+    for (size_t i = 0; i < t.count; i++) removed += t.ops[i].is_met;
     resp_int(rq->w, removed);
     return OK;
 }
 
 const struct command kv_del = {
     .name = "kv.del",
-    .arity = -2,
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Deletes keys in one transaction; the reply is how many were there.",
-    .syntax = "key [key ...]",
+    .arguments = &del_arguments,
     .reply = "The number of live keys removed.",
     .run = kv_del_run,
 };
 
 /* ---- KV.EXPIRE and relatives ---- */
 
+struct expire {
+    struct op op;
+    struct slice time;
+    struct slices conditions;
+};
+
 /* Words and errors are Redis's. */
-static enum err parse_expire_condition(struct request *rq, size_t at, struct op *op)
+static enum err expire_condition(struct request *rq, const struct slices *words, struct op *op)
 {
     enum { NX = 1, XX = 2, GT = 4, LT = 8 };
-    static const char *const words[] = {"NX", "XX", "GT", "LT"};
+    static const char *const names[] = {"NX", "XX", "GT", "LT"};
     unsigned seen = 0;
-    for (; at < rq->argc; at++) {
-        struct slice word = rq->argv[at];
+    for (size_t at = 0; at < words->count; at++) {
+        struct slice word = words->items[at];
         unsigned i = 0;
-        while (i < 4 && !slice_is_word(word, words[i])) i++;
+        while (i < 4 && !slice_is_word(word, names[i])) i++;
         if (i == 4) {
             return error_set(&rq->error, ERR_SYNTAX, "Unsupported option %.*s",
                              (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
@@ -172,163 +136,116 @@ static enum err parse_expire_condition(struct request *rq, size_t at, struct op 
     return OK;
 }
 
-static enum err expire_run(struct request *rq, enum op_ttl ttl, int64_t unit_ms)
+/* A time that has passed deletes the key: any integer is good. */
+static enum err expire_run(struct request *rq, int64_t unit_ms)
 {
-    struct op op = {.kind = OP_EXPIRE, .ttl = ttl};
+    struct expire *a = rq->bound;
+    struct op *op = &a->op;
     struct txn t;
     int64_t n = 0;
-    enum err r = arg_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = parse_expire_condition(rq, 3, &op);
-    const char *what = strncmp(rq->command->name, "kv.", 3) == 0 ? "expire time" : NULL;
-    if (r == OK) r = arg_integer(rq, rq->argv[2], what, INT64_MIN, INT64_MAX, &n);
-    if (r == OK && !ttl_fits(rq, ttl, n, unit_ms, &op.ttl_ms)) {
+    enum err r = expire_condition(rq, &a->conditions, op);
+    const char *what = arg_is_terse(rq) ? NULL : "expire time";
+    if (r == OK) r = arg_integer(rq, a->time, what, INT64_MIN, INT64_MAX, &n);
+    if (r == OK && !ttl_fits(rq, op->ttl, n, unit_ms, &op->ttl_ms)) {
         r = error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
                       rq->command->name);
     }
     if (r != OK) return r;
-    r = commit_one(rq, &op, &t);
-    if (r == OK) resp_int(rq->w, op.is_met);
+    r = commit_one(rq, op, &t);
+    if (r == OK) resp_int(rq->w, op->is_met);
     return r;
 }
 
 enum err kv_expire_run(struct request *rq)
 {
-    return expire_run(rq, TTL_AFTER, 1000);
+    return expire_run(rq, 1000);
 }
 
 enum err kv_pexpire_run(struct request *rq)
 {
-    return expire_run(rq, TTL_AFTER, 1);
+    return expire_run(rq, 1);
 }
 
-enum err kv_expireat_run(struct request *rq)
-{
-    return expire_run(rq, TTL_AT, 1000);
-}
+/* NX with another is refused in words of its own, so the text of the conditions is for people. */
+#define EXPIRE_ARGUMENTS(id, time_of, kind_of)                                                     \
+    SHARED_ARGUMENTS_WITH(                                                                         \
+        id##_arguments, struct expire, "key " time_of " [condition ...]",                          \
+        (.shown = "key " time_of " [NX | XX | GT | LT]"),                                          \
+        ARG_FIXED(struct expire, op.kind, OP_EXPIRE), ARG_FIXED(struct expire, op.ttl, kind_of),   \
+        ARG_KEY(struct expire, op.key, "key", KEY_RW | KEY_UPDATE),                                \
+        ARG_WORD(struct expire, time, time_of), ARG_WORDS(struct expire, conditions, "condition"))
+EXPIRE_ARGUMENTS(expire, "seconds", TTL_AFTER);
+EXPIRE_ARGUMENTS(pexpire, "milliseconds", TTL_AFTER);
+EXPIRE_ARGUMENTS(expireat, "unix-time-seconds", TTL_AT);
+EXPIRE_ARGUMENTS(pexpireat, "unix-time-milliseconds", TTL_AT);
 
-enum err kv_pexpireat_run(struct request *rq)
-{
-    return expire_run(rq, TTL_AT, 1);
-}
-
-#define EXPIRE_COMMAND(word, full_name, text, argument)                                            \
+#define EXPIRE_COMMAND(word, full_name, text, function)                                            \
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
-        .arity = -3,                                                                               \
         .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,                      \
-        .first_key = 1,                                                                            \
-        .last_key = 1,                                                                             \
-        .key_step = 1,                                                                             \
-        .key_flags = KEY_RW | KEY_UPDATE,                                                          \
         .group = "kv",                                                                             \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = "key " argument " [NX | XX | GT | LT]",                                          \
+        .arguments = &word##_arguments,                                                            \
         .reply = "1, or 0 when the key is absent or the condition does not hold.",                 \
-        .run = kv_##word##_run,                                                                    \
+        .run = function,                                                                           \
     }
 
-EXPIRE_COMMAND(expire, "kv.expire", "Lets a key expire in so many seconds; 1 or 0.", "seconds");
+EXPIRE_COMMAND(expire, "kv.expire", "Lets a key expire in so many seconds; 1 or 0.", kv_expire_run);
 EXPIRE_COMMAND(pexpire, "kv.pexpire", "Lets a key expire in so many milliseconds; 1 or 0.",
-               "milliseconds");
-EXPIRE_COMMAND(expireat, "kv.expireat", "Lets a key expire at a Unix time; 1 or 0.",
-               "unix-time-seconds");
+               kv_pexpire_run);
+EXPIRE_COMMAND(expireat, "kv.expireat", "Lets a key expire at a Unix time; 1 or 0.", kv_expire_run);
 EXPIRE_COMMAND(pexpireat, "kv.pexpireat",
-               "Lets a key expire at a Unix time in milliseconds; 1 or 0.",
-               "unix-time-milliseconds");
+               "Lets a key expire at a Unix time in milliseconds; 1 or 0.", kv_pexpire_run);
+
+SHARED_ARGUMENTS(persist_arguments, struct op, "key", ARG_FIXED(struct op, kind, OP_EXPIRE),
+                 ARG_FIXED(struct op, ttl, TTL_NONE),
+                 ARG_KEY(struct op, key, "key", KEY_RW | KEY_UPDATE));
 
 enum err kv_persist_run(struct request *rq)
 {
-    struct op op = {.kind = OP_EXPIRE, .ttl = TTL_NONE};
+    struct op *op = rq->bound;
     struct txn t;
-    enum err r = arg_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = commit_one(rq, &op, &t);
-    if (r == OK) resp_int(rq->w, op.is_met);
+    enum err r = commit_one(rq, op, &t);
+    if (r == OK) resp_int(rq->w, op->is_met);
     return r;
 }
 
 const struct command kv_persist = {
     .name = "kv.persist",
-    .arity = 2,
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_flags = KEY_RW | KEY_UPDATE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Takes the expiry off a key; 1 when it had one, else 0.",
-    .syntax = "key",
+    .arguments = &persist_arguments,
     .reply = "1, or 0 when the key is absent or has no expiry.",
     .run = kv_persist_run,
 };
 
 /* ---- KV.SUM, KV.MIN, KV.MAX ---- */
 
-enum err parse_arith_bounds(struct options *o, struct arith *a)
+static enum err arith_run(struct request *rq)
 {
-    bool is_clamp = options_take(o, "CLAMP", 0);
-    bool is_range = !is_clamp && options_take(o, "RANGE", 1);
-    if (!is_clamp && !is_range) return OK;
-    const char *word = is_clamp ? "CLAMP" : "RANGE";
-    struct slice lo;
-    struct slice hi = {0};
-    a->bound = is_clamp ? ARITH_CLAMP : ARITH_RANGE;
-    enum err r = options_argument(o, word, &lo);
-    if (r == OK) r = arg_value(o->rq, lo, &a->lo);
-    if (r == OK) r = options_argument(o, word, &hi);
-    if (r == OK) r = arg_value(o->rq, hi, &a->hi);
-    return r;
-}
-
-static enum err arith_run(struct request *rq, enum arith_op kind)
-{
-    struct op op = {.kind = OP_ARITH, .arith = {.op = kind}};
+    struct op *op = rq->bound;
     struct txn t;
-    struct options o = {.rq = rq, .at = 3};
-    enum err r = arg_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = arg_value(rq, rq->argv[2], &op.arith.operand);
-    if (r == OK && kind == ARITH_SUM) r = parse_arith_bounds(&o, &op.arith);
-    if (r == OK && o.at < rq->argc) r = options_unknown(&o);
-    if (r == OK) r = arith_check(&op.arith, &rq->error);
-    if (r == OK) r = commit_one(rq, &op, &t);
+    enum err r = commit_one(rq, op, &t);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    reply_value(rq->w, rq->format, op.result);
+    reply_value(rq->w, rq->format, op->result);
     reply_stamp(rq, t.version);
     return OK;
 }
 
-static enum err kv_sum_run(struct request *rq)
-{
-    return arith_run(rq, ARITH_SUM);
-}
-
-static enum err kv_min_run(struct request *rq)
-{
-    return arith_run(rq, ARITH_MIN);
-}
-
-static enum err kv_max_run(struct request *rq)
-{
-    return arith_run(rq, ARITH_MAX);
-}
-
-#define COMPUTE_COMMAND(word, full_name, words, uses, text, arguments, answer)                     \
+#define COMPUTE_COMMAND(word, full_name, function, text, answer)                                   \
     const struct command kv_##word = {                                                             \
         .name = full_name,                                                                         \
-        .arity = words,                                                                            \
         .flags = CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,                                     \
-        .first_key = 1,                                                                            \
-        .last_key = 1,                                                                             \
-        .key_step = 1,                                                                             \
-        .key_flags = (uses) | KEY_HAS_VALUE,                                                       \
         .group = "kv",                                                                             \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &op_##word,                                                                   \
         .reply = answer,                                                                           \
-        .run = kv_##word##_run,                                                                    \
+        .run = function,                                                                           \
     }
 
 #define ARITH_REPLY                                                                                \
@@ -336,43 +253,31 @@ static enum err kv_max_run(struct request *rq)
     "JSON), no integer of the protocol: it may be larger than clients can hold."
 #define SUM_REPLY                                                                                  \
     ARITH_REPLY " `-OVERFLOW` when the type has no such number, `-RANGE` when it would leave RANGE."
-COMPUTE_COMMAND(sum, "kv.sum", -3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+COMPUTE_COMMAND(sum, "kv.sum", arith_run,
                 "Adds to a number, bigint or u64; the reply is the new value and versionstamp.",
-                "key value [CLAMP lo hi | RANGE lo hi]", SUM_REPLY);
-COMPUTE_COMMAND(min, "kv.min", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-                "Lowers a number to the operand if that is less.", "key value", ARITH_REPLY);
-COMPUTE_COMMAND(max, "kv.max", 3, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-                "Raises a number to the operand if that is greater.", "key value", ARITH_REPLY);
+                SUM_REPLY);
+COMPUTE_COMMAND(min, "kv.min", arith_run, "Lowers a number to the operand if that is less.",
+                ARITH_REPLY);
+COMPUTE_COMMAND(max, "kv.max", arith_run, "Raises a number to the operand if that is greater.",
+                ARITH_REPLY);
 
 /* ---- KV.APPEND, KV.PREPEND ---- */
 
-static enum err join_run(struct request *rq, bool is_prepend)
+static enum err join_run(struct request *rq)
 {
-    struct op op = {.kind = OP_JOIN, .is_prepend = is_prepend};
+    struct op *op = rq->bound;
     struct txn t;
-    enum err r = arg_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = arg_value(rq, rq->argv[2], &op.value);
-    if (r == OK) r = commit_one(rq, &op, &t);
+    enum err r = commit_one(rq, op, &t);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    resp_int(rq->w, (int64_t)op.count);
+    resp_int(rq->w, (int64_t)op->count);
     reply_stamp(rq, t.version);
     return OK;
 }
 
-static enum err kv_append_run(struct request *rq)
-{
-    return join_run(rq, false);
-}
-
-static enum err kv_prepend_run(struct request *rq)
-{
-    return join_run(rq, true);
-}
-
 #define JOIN_REPLY "`[new length, versionstamp]`."
-COMPUTE_COMMAND(append, "kv.append", 3, KEY_RW | KEY_INSERT,
+COMPUTE_COMMAND(append, "kv.append", join_run,
                 "Adds elements at the end of an array; the reply is its length and versionstamp.",
-                "key array", JOIN_REPLY);
-COMPUTE_COMMAND(prepend, "kv.prepend", 3, KEY_RW | KEY_INSERT,
-                "Adds elements at the start of an array.", "key array", JOIN_REPLY);
+                JOIN_REPLY);
+COMPUTE_COMMAND(prepend, "kv.prepend", join_run, "Adds elements at the start of an array.",
+                JOIN_REPLY);

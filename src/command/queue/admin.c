@@ -79,22 +79,21 @@ enum err queue_bulk_run(struct request *rq, enum bulk_kind kind, struct slice qu
 
 /* ---- PEEK, PURGE ---- */
 
+struct peek {
+    struct slice queue;
+    int64_t count;
+};
+ARGUMENTS(peek_arguments, struct peek, "queue [COUNT count]",
+          ARG_QUEUE(struct peek, queue, "queue", ACCESS_READ),
+          ARG_INTEGER(struct peek, count, "COUNT", 1, QUEUE_COUNT_MAX, PEEK_DEFAULT));
+
 static enum err peek_run(struct request *rq)
 {
-    struct options o = {.rq = rq, .at = 3};
+    const struct peek *a = rq->bound;
     struct queue_reading reading;
-    int64_t count = PEEK_DEFAULT;
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r == OK && options_take(&o, "COUNT", 0)) {
-        struct slice arg;
-        r = options_argument(&o, "COUNT", &arg);
-        if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, QUEUE_COUNT_MAX, &count);
-    }
-    if (r == OK && o.at < rq->argc) r = options_unknown(&o);
-    if (r != OK) return r;
-    struct queue_page p = {.queue = rq->argv[2], .space = SPACE_READY, .max = (size_t)count};
+    struct queue_page p = {.queue = a->queue, .space = SPACE_READY, .max = (size_t)a->count};
     queue_view_begin(rq, &reading);
-    r = queue_page(rq->env->db->queues, &reading.view, &p, &rq->error);
+    enum err r = queue_page(rq->env->db->queues, &reading.view, &p, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     resp_array(rq->w, p.count);
@@ -112,52 +111,46 @@ static enum err peek_run(struct request *rq)
 
 static const struct command sub_peek = {
     .name = "peek",
-    .arity = -3,
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The next messages, delayed ones too, without taking them.",
-    .syntax = "queue [COUNT count]",
+    .arguments = &peek_arguments,
     .reply = "`[[id, value, attempts so far, due at ms] ...]`, what is due first comes first.",
     .run = peek_run,
-    .subjects = queue_read_subjects,
 };
 
 static enum err purge_run(struct request *rq)
 {
-    struct queue_bulk x = {.queues = rq->env->db->queues, .kind = BULK_PURGE, .queue = rq->argv[2]};
+    const struct queue_named *a = rq->bound;
+    struct queue_bulk x = {.queues = rq->env->db->queues, .kind = BULK_PURGE, .queue = a->queue};
     struct op op = queue_bulk_op(&x);
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r == OK) r = request_commit(rq, &op, 1);
+    enum err r = request_commit(rq, &op, 1);
     if (r == OK) resp_int(rq->w, (int64_t)x.done);
     return r;
 }
 
 static const struct command sub_purge = {
     .name = "purge",
-    .arity = 3,
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes all messages of a queue, leased ones too; dead letters stay.",
-    .syntax = "queue",
+    .arguments = &write_queue_arguments,
     .reply = "The number removed.",
     .run = purge_run,
-    .subjects = queue_write_subjects,
 };
 
 /* ---- RECEIPT ---- */
 
 static enum err receipt_run(struct request *rq)
 {
+    const struct queue_message *a = rq->bound;
     struct queue_reading reading;
-    struct message_id id;
     struct receipt lease;
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r == OK) r = arg_message_id(rq, rq->argv[3], &id);
-    if (r != OK) return r;
     queue_view_begin(rq, &reading);
-    r = queue_lease(rq->env->db->queues, &reading.view, rq->argv[2], &id, &lease, &rq->error);
+    enum err r = queue_lease(rq->env->db->queues, &reading.view, a->queue, &a->id, &lease,
+                             &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     if (lease.attempt > 0) resp_bulk(rq->w, receipt_format(rq->arena, &lease));
@@ -167,15 +160,13 @@ static enum err receipt_run(struct request *rq)
 
 static const struct command sub_receipt = {
     .name = "receipt",
-    .arity = 4,
     .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The receipt of the delivery of a message that is under way, by the message's id.",
-    .syntax = "queue id",
+    .arguments = &write_message_arguments,
     .reply = "The receipt, for KV.ACK, KV.NACK and KV.EXTEND; nil when the message is not leased.",
     .run = receipt_run,
-    .subjects = queue_write_subjects,
 };
 
 COMMAND_HELP("queue", CMD_QUEUE);

@@ -1,6 +1,5 @@
 /* queue_dead: KV.DLQ: the dead letters of a queue. */
 #include "command/queue/queue_int.h"
-#include "request/args.h"
 #include "request/table.h"
 #include "request/where.h"
 
@@ -23,8 +22,11 @@ static void reply_shown(struct request *rq, const struct shown *s)
 }
 
 /* The time of the last one shown in hexadecimal digits, and its id. */
-enum err queue_cursor_parse(struct request *rq, struct slice arg, struct queue_page *p)
+static enum err read_cursor(struct request *rq, const struct argument *a, struct slice arg,
+                            void *to)
 {
+    struct queue_page *p = to;
+    (void)a;
     uint8_t padded[ID_CHARS];
     struct message_id time;
     struct message_id id;
@@ -41,6 +43,7 @@ enum err queue_cursor_parse(struct request *rq, struct slice arg, struct queue_p
     p->has_after = true;
     return OK;
 }
+const struct argument_kind arg_kind_queue_cursor = {.read = read_cursor};
 
 void queue_cursor_reply(struct request *rq, const struct queue_page *p, const struct shown *last)
 {
@@ -59,29 +62,18 @@ void queue_cursor_reply(struct request *rq, const struct queue_page *p, const st
     resp_bulk(rq->w, slice_of(text, CURSOR_CHARS));
 }
 
-static enum err parse_list(struct request *rq, struct queue_page *p, struct row_filter **where)
-{
-    struct options o = {.rq = rq, .at = 3};
-    int64_t count = LIST_DEFAULT;
-    enum err r = arg_queue(rq, rq->argv[2]);
-    while (r == OK && o.at < rq->argc) {
-        struct slice arg;
-        if (options_take(&o, "COUNT", 0)) {
-            r = options_argument(&o, "COUNT", &arg);
-            if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, QUEUE_COUNT_MAX, &count);
-        } else if (options_take(&o, "CURSOR", 1)) {
-            r = options_argument(&o, "CURSOR", &arg);
-            if (r == OK) r = queue_cursor_parse(rq, arg, p);
-        } else if (options_take(&o, "WHERE", 2)) {
-            r = options_argument(&o, "WHERE", &arg);
-            if (r == OK) r = arg_where(rq, arg, where);
-        } else {
-            r = options_unknown(&o);
-        }
-    }
-    p->max = (size_t)count;
-    return r;
-}
+struct dead_list {
+    struct queue_page page;
+    int64_t count;
+    struct slice where;
+};
+ARGUMENTS(dead_list_arguments, struct dead_list,
+          "queue [COUNT count] [CURSOR cursor] [WHERE filter]",
+          ARG_FIXED(struct dead_list, page.space, SPACE_DEAD),
+          ARG_QUEUE(struct dead_list, page.queue, "queue", ACCESS_READ),
+          ARG_INTEGER(struct dead_list, count, "COUNT", 1, QUEUE_COUNT_MAX, LIST_DEFAULT),
+          ARG_QUEUE_CURSOR(struct dead_list, page, "CURSOR"),
+          ARG_WORD(struct dead_list, where, "WHERE"));
 
 /* Leaves those that match; *last: of those that were looked at. What would take longer than a turn
  * of the loop may is for the next page. */
@@ -117,44 +109,41 @@ static enum err dead_page(struct request *rq, struct queue_page *p, const struct
 
 static enum err dead_list_run(struct request *rq)
 {
-    struct queue_page p = {.queue = rq->argv[2], .space = SPACE_DEAD};
+    struct dead_list *a = rq->bound;
+    struct queue_page *p = &a->page;
     struct row_filter *where = NULL;
     struct shown last = {0};
-    enum err r = parse_list(rq, &p, &where);
-    if (r == OK) r = dead_page(rq, &p, where, &last);
+    enum err r = a->where.data != NULL ? arg_where(rq, a->where, &where) : OK;
+    p->max = (size_t)a->count;
+    if (r == OK) r = dead_page(rq, p, where, &last);
     where_unref(where);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    queue_cursor_reply(rq, &p, &last);
-    resp_array(rq->w, p.count);
-    for (size_t i = 0; i < p.count; i++) reply_shown(rq, &p.items[i]);
+    queue_cursor_reply(rq, p, &last);
+    resp_array(rq->w, p->count);
+    for (size_t i = 0; i < p->count; i++) reply_shown(rq, &p->items[i]);
     return OK;
 }
 
 static const struct command sub_list = {
     .name = "list",
-    .arity = -3,
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The dead letters of a queue, newest first.",
-    .syntax = "queue [COUNT count] [CURSOR cursor] [WHERE filter]",
+    .arguments = &dead_list_arguments,
     .reply = "`[cursor, [[id, value, attempts, error, failed at ms] ...]]`; cursor `0` = done. "
              "WHERE: of the next COUNT those that match, which may be none, with a cursor.",
     .run = dead_list_run,
-    .subjects = queue_read_subjects,
 };
 
 static enum err dead_get_run(struct request *rq)
 {
+    const struct queue_message *a = rq->bound;
     struct queue_reading reading;
-    struct shown shown = {0};
-
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r == OK) r = arg_message_id(rq, rq->argv[3], &shown.id);
-    if (r != OK) return r;
+    struct shown shown = {.id = a->id};
     queue_view_begin(rq, &reading);
-    r = queue_dead_get(rq->env->db->queues, &reading.view, rq->argv[2], &shown, &rq->error);
+    enum err r = queue_dead_get(rq->env->db->queues, &reading.view, a->queue, &shown, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     if (shown.exists) {
@@ -167,103 +156,104 @@ static enum err dead_get_run(struct request *rq)
 
 static const struct command sub_get = {
     .name = "get",
-    .arity = 4,
     .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "One dead letter.",
-    .syntax = "queue id",
+    .arguments = &read_message_arguments,
     .reply = "`[id, value, attempts, error, failed at ms]`, or nil.",
     .run = dead_get_run,
-    .subjects = queue_read_subjects,
 };
 
 /* ---- REQUEUE, DEL, PURGE ---- */
 
+struct message_ids {
+    struct message_id *items;
+    size_t count;
+};
+struct dead_some {
+    struct slice queue;
+    struct message_ids ids;
+    bool is_all;
+};
+ARGUMENTS(requeue_arguments, struct dead_some, "queue <id [id ...] | ALL>",
+          ARG_QUEUE(struct dead_some, queue, "queue", ACCESS_WRITE),
+          ARG_MESSAGE_IDS(struct dead_some, ids, "id"), ARG_FLAG(struct dead_some, is_all, "ALL"));
+ARGUMENTS(dead_del_arguments, struct dead_some, "queue id [id ...]",
+          ARG_QUEUE(struct dead_some, queue, "queue", ACCESS_WRITE),
+          ARG_MESSAGE_IDS(struct dead_some, ids, "id"));
+
 static enum err dead_of_ids(struct request *rq, enum bulk_kind kind)
 {
-    size_t count = rq->argc - 3;
-    struct message_id *ids = arena_alloc(rq->arena, count * sizeof *ids);
-    for (size_t i = 0; i < count; i++) {
-        enum err r = arg_message_id(rq, rq->argv[i + 3], &ids[i]);
-        if (r != OK) return r;
-    }
+    const struct dead_some *a = rq->bound;
     struct queue_bulk x = {.queues = rq->env->db->queues,
                            .kind = kind,
-                           .queue = rq->argv[2],
-                           .ids = ids,
-                           .id_count = count};
+                           .queue = a->queue,
+                           .ids = a->ids.items,
+                           .id_count = a->ids.count};
     struct op op = queue_bulk_op(&x);
     enum err r = request_commit(rq, &op, 1);
     if (r == OK) resp_int(rq->w, (int64_t)x.done);
     return r;
 }
 
-static enum err dead_of_all(struct request *rq, enum bulk_kind kind)
+static enum err dead_of_all(struct request *rq, struct slice queue, enum bulk_kind kind)
 {
     uint64_t total = 0;
-    enum err r = queue_bulk_run(rq, kind, rq->argv[2], &total);
+    enum err r = queue_bulk_run(rq, kind, queue, &total);
     if (r == OK) resp_int(rq->w, (int64_t)total);
     return r;
 }
 
 static enum err dead_requeue_run(struct request *rq)
 {
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r != OK) return r;
-    bool is_all = rq->argc == 4 && slice_is_word(rq->argv[3], "ALL");
-    return is_all ? dead_of_all(rq, BULK_DEAD_REQUEUE) : dead_of_ids(rq, BULK_DEAD_REQUEUE);
+    const struct dead_some *a = rq->bound;
+    return a->is_all ? dead_of_all(rq, a->queue, BULK_DEAD_REQUEUE)
+                     : dead_of_ids(rq, BULK_DEAD_REQUEUE);
 }
 
 static const struct command sub_requeue = {
     .name = "requeue",
-    .arity = -4,
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Lets dead letters begin anew, with the options they were enqueued with.",
-    .syntax = "queue <id [id ...] | ALL>",
+    .arguments = &requeue_arguments,
     .reply = "How many.",
     .run = dead_requeue_run,
-    .subjects = queue_write_subjects,
 };
 
 static enum err dead_del_run(struct request *rq)
 {
-    enum err r = arg_queue(rq, rq->argv[2]);
-    return r == OK ? dead_of_ids(rq, BULK_DEAD_DELETE) : r;
+    return dead_of_ids(rq, BULK_DEAD_DELETE);
 }
 
 static const struct command sub_del = {
     .name = "del",
-    .arity = -4,
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes dead letters.",
-    .syntax = "queue id [id ...]",
+    .arguments = &dead_del_arguments,
     .reply = "How many.",
     .run = dead_del_run,
-    .subjects = queue_write_subjects,
 };
 
 static enum err dead_purge_run(struct request *rq)
 {
-    enum err r = arg_queue(rq, rq->argv[2]);
-    return r == OK ? dead_of_all(rq, BULK_DEAD_DELETE) : r;
+    const struct queue_named *a = rq->bound;
+    return dead_of_all(rq, a->queue, BULK_DEAD_DELETE);
 }
 
 static const struct command sub_purge = {
     .name = "purge",
-    .arity = 3,
     .flags = CMD_QUEUE | CMD_WRITE | CMD_IDEM | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Removes all dead letters of a queue.",
-    .syntax = "queue",
+    .arguments = &write_queue_arguments,
     .reply = "How many.",
     .run = dead_purge_run,
-    .subjects = queue_write_subjects,
 };
 
 COMMAND_HELP("queue", CMD_QUEUE);

@@ -9,41 +9,18 @@
 
 #define EXPORT_DEFAULT 100
 
-static enum err arg_space(struct request *rq, struct slice word, enum space *out)
+struct export
 {
-    static const struct {
-        const char *word;
-        enum space space;
-    } spaces[] = {{"READY", SPACE_READY}, {"LEASED", SPACE_LEASE}, {"DEAD", SPACE_DEAD}};
-    for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
-        *out = spaces[i].space;
-        if (slice_is_word(word, spaces[i].word)) return OK;
-    }
-    return error_set(&rq->error, ERR_SYNTAX, "READY, LEASED or DEAD expected, not '%.*s'",
-                     (int)(word.len < 32 ? word.len : 32), (const char *)word.data);
-}
-
-static enum err parse_export(struct request *rq, struct queue_page *p)
-{
-    struct options o = {.rq = rq, .at = 4};
-    int64_t count = EXPORT_DEFAULT;
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r == OK) r = arg_space(rq, rq->argv[3], &p->space);
-    while (r == OK && o.at < rq->argc) {
-        struct slice arg;
-        if (options_take(&o, "COUNT", 0)) {
-            r = options_integer(&o, "COUNT", 1, QUEUE_COUNT_MAX, &count);
-        } else if (options_take(&o, "CURSOR", 1)) {
-            r = options_argument(&o, "CURSOR", &arg);
-            if (r == OK) r = queue_cursor_parse(rq, arg, p);
-        } else {
-            r = options_unknown(&o);
-        }
-    }
-    p->queue = rq->argv[2];
-    p->max = (size_t)count;
-    return r;
-}
+    struct queue_page page;
+    int64_t count;
+};
+ARGUMENTS(export_arguments, struct export,
+          "queue <READY | LEASED | DEAD> [COUNT count] [CURSOR cursor]",
+          ARG_QUEUE(struct export, page.queue, "queue", ACCESS_READ),
+          ARG_CHOICE(struct export, page.space, {"READY", SPACE_READY}, {"LEASED", SPACE_LEASE},
+                     {"DEAD", SPACE_DEAD}),
+          ARG_INTEGER(struct export, count, "COUNT", 1, QUEUE_COUNT_MAX, EXPORT_DEFAULT),
+          ARG_QUEUE_CURSOR(struct export, page, "CURSOR"));
 
 static void reply_undelivered(struct request *rq, const struct message *m)
 {
@@ -77,32 +54,30 @@ static void reply_message(struct request *rq, const struct shown *s)
 
 static enum err export_run(struct request *rq)
 {
+    struct export *a = rq->bound;
+    struct queue_page *p = &a->page;
     struct queue_reading reading;
-    struct queue_page p = {0};
-    enum err r = parse_export(rq, &p);
-    if (r != OK) return r;
+    p->max = (size_t)a->count;
     queue_view_begin(rq, &reading);
-    r = queue_page(rq->env->db->queues, &reading.view, &p, &rq->error);
+    enum err r = queue_page(rq->env->db->queues, &reading.view, p, &rq->error);
     queue_view_end(rq, &reading);
     if (r != OK) return r;
     resp_array(rq->w, 2);
-    queue_cursor_reply(rq, &p, p.count > 0 ? &p.items[p.count - 1] : NULL);
-    resp_array(rq->w, p.count);
-    for (size_t i = 0; i < p.count; i++) reply_message(rq, &p.items[i]);
+    queue_cursor_reply(rq, p, p->count > 0 ? &p->items[p->count - 1] : NULL);
+    resp_array(rq->w, p->count);
+    for (size_t i = 0; i < p->count; i++) reply_message(rq, &p->items[i]);
     return OK;
 }
 
 const struct command queue_export = {
     .name = "export",
-    .arity = -4,
     .flags = CMD_QUEUE | CMD_READ | CMD_ADMIN | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Messages, or dead letters, with all that KV.LOAD needs to make them anew.",
-    .syntax = "queue <READY | LEASED | DEAD> [COUNT count] [CURSOR cursor]",
+    .arguments = &export_arguments,
     .reply = "`[cursor, [[id, value, time ms, attempts, error, [backoff ms ...], [undelivered key "
              "...]] ...]]`; cursor `0` = done. The time is when the message is due, when its lease "
              "ends, when it died. READY: delayed ones too.",
     .run = export_run,
-    .subjects = queue_read_subjects,
 };

@@ -25,8 +25,9 @@ enum order { BY_NAME, BY_DEAD, BY_OLDEST, BY_READY };
 struct wish {
     enum order order;
     int64_t count_max;
-    struct slice after; /* a name */
-    struct glob *glob;  /* NULL = all */
+    struct slice after;   /* a name */
+    struct slice pattern; /* data NULL = all */
+    struct glob *glob;    /* of that */
 };
 
 struct top {
@@ -249,17 +250,6 @@ static enum err find(struct request *rq, const struct wish *x,
 
 /* ---- LIST ---- */
 
-static enum err parse_match(struct options *o, struct wish *x)
-{
-    struct slice pattern;
-    enum err r = options_argument(o, "MATCH", &pattern);
-    if (r == OK) r = arg_pattern(o->rq, pattern);
-    if (r != OK) return r;
-    x->glob = arena_alloc(o->rq->arena, sizeof *x->glob);
-    glob_init(x->glob, pattern, false);
-    return OK;
-}
-
 static enum err list_tell(struct request *rq, struct walk *k)
 {
     resp_array(rq->w, k->count);
@@ -267,33 +257,32 @@ static enum err list_tell(struct request *rq, struct walk *k)
     return OK;
 }
 
+static enum err check_wish(struct request *rq, void *bound)
+{
+    struct wish *x = bound;
+    if (x->pattern.data == NULL) return OK;
+    x->glob = arena_alloc(rq->arena, sizeof *x->glob);
+    glob_init(x->glob, x->pattern, false);
+    return OK;
+}
+
+ARGUMENTS_WITH(list_arguments, struct wish, "[MATCH pattern] [AFTER name] [LIMIT count]",
+               (.check = check_wish), ARG_FIXED(struct wish, order, BY_NAME),
+               ARG_PATTERN(struct wish, pattern, "MATCH"), ARG_WORD(struct wish, after, "AFTER"),
+               ARG_INTEGER(struct wish, count_max, "LIMIT", 1, INT64_MAX, INT64_MAX));
+
 static enum err list_run(struct request *rq)
 {
-    struct options o = {.rq = rq, .at = 2};
-    struct wish x = {.order = BY_NAME, .count_max = INT64_MAX};
-    enum err r = OK;
-    while (r == OK && o.at < rq->argc) {
-        if (options_take(&o, "MATCH", 0)) {
-            r = parse_match(&o, &x);
-        } else if (options_take(&o, "AFTER", 1)) {
-            r = options_argument(&o, "AFTER", &x.after);
-        } else if (options_take(&o, "LIMIT", 2)) {
-            r = options_integer(&o, "LIMIT", 1, INT64_MAX, &x.count_max);
-        } else {
-            r = options_unknown(&o);
-        }
-    }
-    return r == OK ? find(rq, &x, list_tell) : r;
+    return find(rq, rq->bound, list_tell);
 }
 
 const struct command queue_list = {
     .name = "list",
-    .arity = -2,
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The names of the queues in the selected database, of those that the user may read.",
-    .syntax = "[MATCH pattern] [AFTER name] [LIMIT count]",
+    .arguments = &list_arguments,
     .reply = "Names, sorted; of those above the name AFTER, at most LIMIT.",
     .run = list_run,
 };
@@ -326,12 +315,11 @@ static void reply_stats(struct request *rq, const struct queue_stats *s)
 
 static enum err stats_run(struct request *rq)
 {
+    const struct queue_named *a = rq->bound;
     struct queue_reading reading;
     struct queue_stats s;
-    enum err r = arg_queue(rq, rq->argv[2]);
-    if (r != OK) return r;
     queue_view_begin(rq, &reading);
-    r = queue_stats(rq->env->db->queues, &reading.view, rq->argv[2], &s, &rq->error);
+    enum err r = queue_stats(rq->env->db->queues, &reading.view, a->queue, &s, &rq->error);
     queue_view_end(rq, &reading);
     if (r == OK) reply_stats(rq, &s);
     return r;
@@ -339,33 +327,19 @@ static enum err stats_run(struct request *rq)
 
 const struct command queue_stats_sub = {
     .name = "stats",
-    .arity = 3,
     .flags = CMD_QUEUE | CMD_READ | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "The figures of a queue, in O(1).",
-    .syntax = "queue",
+    .arguments = &read_queue_arguments,
     .reply =
         "ready, delayed, leased, dead: messages now; oldest-ms: for how long the first one has "
         "been ready; enqueued, delivered, acked, nacked, expired: since the queue was first "
         "used. A map, or a flat array in RESP2.",
     .run = stats_run,
-    .subjects = queue_read_subjects,
 };
 
 /* ---- TOP ---- */
-
-static enum err parse_order(struct request *rq, struct slice word, enum order *out)
-{
-    static const char *const words[] = {
-        [BY_NAME] = "", [BY_DEAD] = "DEAD", [BY_OLDEST] = "OLDEST", [BY_READY] = "READY"};
-    for (size_t i = BY_DEAD; i <= BY_READY; i++) {
-        if (!slice_is_word(word, words[i])) continue;
-        *out = (enum order)i;
-        return OK;
-    }
-    return error_set(&rq->error, ERR_SYNTAX, "KV.QUEUE TOP takes DEAD, OLDEST or READY");
-}
 
 /* What was found, now; *out in the arena. */
 static enum err stats_of(struct request *rq, struct walk *k, struct queue_stats **out)
@@ -397,32 +371,26 @@ static enum err top_tell(struct request *rq, struct walk *k)
     return OK;
 }
 
+ARGUMENTS_WITH(top_arguments, struct wish, "<DEAD | OLDEST | READY> [MATCH pattern] [COUNT count]",
+               (.check = check_wish),
+               ARG_CHOICE(struct wish, order, {"DEAD", BY_DEAD}, {"OLDEST", BY_OLDEST},
+                          {"READY", BY_READY}),
+               ARG_PATTERN(struct wish, pattern, "MATCH"),
+               ARG_INTEGER(struct wish, count_max, "COUNT", 1, TOP_MAX, TOP_DEFAULT));
+
 static enum err top_run(struct request *rq)
 {
-    struct options o = {.rq = rq, .at = 3};
-    struct wish x = {.count_max = TOP_DEFAULT};
-    enum err r = parse_order(rq, rq->argv[2], &x.order);
-    while (r == OK && o.at < rq->argc) {
-        if (options_take(&o, "MATCH", 0)) {
-            r = parse_match(&o, &x);
-        } else if (options_take(&o, "COUNT", 1)) {
-            r = options_integer(&o, "COUNT", 1, TOP_MAX, &x.count_max);
-        } else {
-            r = options_unknown(&o);
-        }
-    }
-    return r == OK ? find(rq, &x, top_tell) : r;
+    return find(rq, rq->bound, top_tell);
 }
 
 const struct command queue_top = {
     .name = "top",
-    .arity = -3,
     .flags = CMD_QUEUE | CMD_READ | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary =
         "The queues with the most dead letters, the longest wait or the most ready messages.",
-    .syntax = "<DEAD | OLDEST | READY> [MATCH pattern] [COUNT count]",
+    .arguments = &top_arguments,
     .reply = "`[[name, figures as of STATS] ...]`, the greatest first; none without any.",
     .run = top_run,
 };

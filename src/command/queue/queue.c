@@ -28,64 +28,44 @@ void queue_view_end(struct request *rq, struct queue_reading *r)
     engine_discard(r->own);
 }
 
-enum err queue_read_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_queue(out, rq->argv[2], ACCESS_READ);
-    return OK;
-}
+/* ---- words of several commands ---- */
 
-enum err queue_write_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_queue(out, rq->argv[2], ACCESS_WRITE);
-    return OK;
-}
+SHARED_ARGUMENTS(read_queue_arguments, struct queue_named, "queue",
+                 ARG_QUEUE(struct queue_named, queue, "queue", ACCESS_READ));
+SHARED_ARGUMENTS(write_queue_arguments, struct queue_named, "queue",
+                 ARG_QUEUE(struct queue_named, queue, "queue", ACCESS_WRITE));
+SHARED_ARGUMENTS(read_message_arguments, struct queue_message, "queue id",
+                 ARG_QUEUE(struct queue_message, queue, "queue", ACCESS_READ),
+                 ARG_MESSAGE_ID(struct queue_message, id, "id"));
+SHARED_ARGUMENTS(write_message_arguments, struct queue_message, "queue id",
+                 ARG_QUEUE(struct queue_message, queue, "queue", ACCESS_WRITE),
+                 ARG_MESSAGE_ID(struct queue_message, id, "id"));
 
 /* ---- KV.ENQUEUE ---- */
 
 static enum err kv_enqueue_run(struct request *rq)
 {
-    struct options o = {.rq = rq, .at = 1};
-    struct queue_enqueue x;
-    enum err r = parse_enqueue(&o, &x);
-    if (r == OK && o.at < rq->argc) r = options_unknown(&o);
+    struct queue_enqueue *x = &((struct enqueue *)rq->bound)->x;
+    struct op op = queue_enqueue_op(x);
+    enum err r = request_commit(rq, &op, 1);
     if (r != OK) return r;
-    struct op op = queue_enqueue_op(&x);
-    r = request_commit(rq, &op, 1);
-    if (r != OK) return r;
-    if (x.is_repeat) {
+    if (x->is_repeat) {
         resp_nil(rq->w);
     } else {
-        resp_bulk(rq->w, slice_of(x.id, ID_CHARS));
+        resp_bulk(rq->w, slice_of(x->id, ID_CHARS));
     }
     return OK;
 }
 
-static bool kv_enqueue_keys(const struct slice *argv, size_t argc, struct key_uses *out)
-{
-    size_t at = 3;
-    return keys_of_enqueue(argv, argc, &at, out) && at == argc;
-}
-
-static enum err kv_enqueue_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_queue(out, rq->argv[1], ACCESS_WRITE);
-    return subjects_keys(out);
-}
-
 const struct command kv_enqueue = {
     .name = "kv.enqueue",
-    .arity = -3,
     .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_IDEM | CMD_FORMAT,
-    .key_flags = KEY_OW | KEY_UPDATE,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Puts a message into a queue.",
-    .syntax = "queue value [DELAY milliseconds] [BACKOFF count [milliseconds ...]] [UNDELIVERED "
-              "numkeys key [key ...]] [DEDUP id]",
+    .arguments = &enqueue_arguments,
     .reply = "The message's id; nil when DEDUP has seen the id within `dedup-window`.",
     .run = kv_enqueue_run,
-    .keys = kv_enqueue_keys,
-    .subjects = kv_enqueue_subjects,
 };
 
 /* ---- deliveries whose reply was not written ---- */
@@ -176,66 +156,41 @@ struct dequeue_pending {
     struct consumer *consumer;
 };
 
-struct dequeue_args {
-    struct slice *names;
+struct dequeue {
+    struct slice queue;
+    struct slices others;
+    int64_t count, lease_ms,
+        block_ms;        /* lease_ms 0 = as the setting says; block_ms -1 = no BLOCK */
+    struct slice *names; /* of all of them, that of `queue` first */
     size_t name_count;
-    int64_t count, lease_ms, block_ms;
-    bool is_blocking;
 };
+
+static enum err check_dequeue(struct request *rq, void *bound)
+{
+    struct dequeue *a = bound;
+    a->name_count = 1 + a->others.count;
+    a->names = arena_alloc(rq->arena, a->name_count * sizeof *a->names);
+    a->names[0] = a->queue;
+    for (size_t i = 0; i < a->others.count; i++) a->names[i + 1] = a->others.items[i];
+    if (a->lease_ms == 0) a->lease_ms = queues_options(rq->env->db->queues)->lease_ms;
+    return OK;
+}
+
+ARGUMENTS_WITH(dequeue_arguments, struct dequeue,
+               "queue [ALSO numqueues other-queue [other-queue ...]] [COUNT count] "
+               "[LEASE milliseconds] [BLOCK milliseconds]",
+               (.check = check_dequeue), ARG_QUEUE(struct dequeue, queue, "queue", ACCESS_WRITE),
+               ARG_COUNT("numqueues", 1, QUEUE_COUNT_MAX, "further queues", "ALSO 2 normal slow"),
+               ARG_QUEUES(struct dequeue, others, "other-queue", ACCESS_WRITE),
+               ARG_INTEGER(struct dequeue, count, "COUNT", 1, QUEUE_COUNT_MAX, 1),
+               ARG_INTEGER(struct dequeue, lease_ms, "LEASE", 1, QUEUE_LEASE_MS_MAX, 0),
+               ARG_INTEGER(struct dequeue, block_ms, "BLOCK", 0, BLOCK_MS_MAX, -1));
 
 static void dequeue_free(struct pending *p)
 {
     struct dequeue_pending *d = (struct dequeue_pending *)p;
     consumer_free(d->consumer);
     mem_free(d);
-}
-
-static enum err parse_names(struct options *o, struct dequeue_args *a)
-{
-    int64_t count = 0;
-    enum err r = options_integer(o, "ALSO", 1, QUEUE_COUNT_MAX, &count);
-    if (r != OK) return r;
-    struct slice *names = arena_alloc(o->rq->arena, (size_t)(count + 1) * sizeof *names);
-    names[0] = a->names[0];
-    a->names = names;
-    for (; count > 0; count--) {
-        r = options_argument(o, "ALSO", &names[a->name_count]);
-        if (r == OK) r = arg_queue(o->rq, names[a->name_count]);
-        if (r != OK) return r;
-        a->name_count++;
-    }
-    return OK;
-}
-
-static enum err parse_also(struct options *o, struct dequeue_args *a)
-{
-    enum err r = parse_names(o, a);
-    if (r != OK) hint_count(o->rq, "further queues", "ALSO 2 normal slow");
-    return r;
-}
-
-static enum err parse_dequeue(struct request *rq, struct dequeue_args *a)
-{
-    struct options o = {.rq = rq, .at = 2};
-    int64_t lease_ms = queues_options(rq->env->db->queues)->lease_ms;
-    *a = (struct dequeue_args){
-        .names = &rq->argv[1], .name_count = 1, .count = 1, .lease_ms = lease_ms};
-    enum err r = arg_queue(rq, rq->argv[1]);
-    while (r == OK && o.at < rq->argc) {
-        if (options_take(&o, "ALSO", 0)) {
-            r = parse_also(&o, a);
-        } else if (options_take(&o, "COUNT", 1)) {
-            r = options_integer(&o, "COUNT", 1, QUEUE_COUNT_MAX, &a->count);
-        } else if (options_take(&o, "LEASE", 2)) {
-            r = options_integer(&o, "LEASE", 1, QUEUE_LEASE_MS_MAX, &a->lease_ms);
-        } else if (options_take(&o, "BLOCK", 3)) {
-            a->is_blocking = true;
-            r = options_integer(&o, "BLOCK", 0, BLOCK_MS_MAX, &a->block_ms);
-        } else {
-            r = options_unknown(&o);
-        }
-    }
-    return r;
 }
 
 static void reply_messages(struct request *rq, const struct queue_dequeue *x)
@@ -254,7 +209,7 @@ static void reply_messages(struct request *rq, const struct queue_dequeue *x)
 }
 
 /* Keeps the place in the lines that it got the first time. */
-static enum err dequeue_block(struct request *rq, const struct dequeue_args *a)
+static enum err dequeue_block(struct request *rq, const struct dequeue *a)
 {
     struct dequeue_pending *d = (struct dequeue_pending *)rq->client->pending;
     if (d == NULL) {
@@ -270,30 +225,29 @@ static enum err dequeue_block(struct request *rq, const struct dequeue_args *a)
 
 static enum err kv_dequeue_run(struct request *rq)
 {
-    struct dequeue_args a;
+    const struct dequeue *a = rq->bound;
     const struct dequeue_pending *d = (const struct dequeue_pending *)rq->client->pending;
     enum block_end end = client_block_end(rq->client);
-    enum err r = parse_dequeue(rq, &a);
-    if (r != OK) return r;
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
     struct queue_dequeue x = {.queues = rq->env->db->queues,
-                              .names = a.names,
-                              .name_count = a.name_count,
-                              .count_max = (size_t)a.count,
-                              .lease_ms = a.lease_ms,
+                              .names = a->names,
+                              .name_count = a->name_count,
+                              .count_max = (size_t)a->count,
+                              .lease_ms = a->lease_ms,
                               .consumer = d != NULL ? d->consumer : NULL};
     if (end == BLOCK_GOES_ON) {
         struct op op = queue_dequeue_op(&x);
-        r = request_commit(rq, &op, 1);
+        enum err r = request_commit(rq, &op, 1);
         if (r != OK) return r;
     }
     if (x.count > 0) {
         reply_messages(rq, &x);
         return OK;
     }
-    if (a.is_blocking && end == BLOCK_GOES_ON && rq->overlay == NULL) return dequeue_block(rq, &a);
+    bool is_blocking = a->block_ms >= 0 && rq->overlay == NULL;
+    if (is_blocking && end == BLOCK_GOES_ON) return dequeue_block(rq, a);
     resp_nil_array(rq->w);
     return OK;
 }
@@ -309,37 +263,14 @@ static size_t kv_dequeue_own_words(const struct slice *argv, size_t argc)
     return 0;
 }
 
-static enum err kv_dequeue_subjects(struct request *rq, struct subjects *out)
-{
-    static const char *const others[] = {"COUNT", "LEASE", "BLOCK"};
-    subjects_queue(out, rq->argv[1], ACCESS_WRITE);
-    for (size_t at = 2; at < rq->argc; at += 2) {
-        uint64_t count = 0;
-        bool is_known = false;
-        for (size_t i = 0; i < 3; i++) is_known |= slice_is_word(rq->argv[at], others[i]);
-        if (is_known) continue;
-        out->is_unclear = !slice_is_word(rq->argv[at], "ALSO") || at + 1 == rq->argc ||
-                          !slice_to_u64(rq->argv[at + 1], &count) || count > rq->argc - at - 2;
-        if (out->is_unclear) return OK;
-        for (size_t i = 0; i < count; i++) {
-            subjects_queue(out, rq->argv[at + 2 + i], ACCESS_WRITE);
-        }
-        at += count;
-    }
-    return OK;
-}
-
 const struct command kv_dequeue = {
     .name = "kv.dequeue",
-    .arity = -2,
     .flags = CMD_QUEUE | CMD_WRITE | CMD_FAST | CMD_BLOCKING | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Leases messages; waits for one with BLOCK.",
-    .syntax = "queue [ALSO numqueues other-queue [other-queue ...]] [COUNT count] [LEASE "
-              "milliseconds] [BLOCK milliseconds]",
+    .arguments = &dequeue_arguments,
     .reply = "`[[queue, id, value, attempt, receipt] ...]`; nil when there is none.",
     .run = kv_dequeue_run,
     .own_words = kv_dequeue_own_words,
-    .subjects = kv_dequeue_subjects,
 };

@@ -68,7 +68,7 @@ static enum err find(struct calling *c, struct request *inner)
         buf_fini(&hint);
         return ERR_SYNTAX;
     }
-    if (r != OK && !command_arity_fits(inner->command, inner->argc)) {
+    if (r != OK && !request_arity_fits(inner)) {
         return error_set(&inner->error, ERR_SYNTAX,
                          "Wrong number of args calling Redis command from script");
     }
@@ -233,9 +233,7 @@ void calling_tell(struct calling *c, bool has_happened)
                             .result = done->result};
         *end = ran;
         end = &ran->next;
-        inner.command = done->command;
-        inner.argv = done->argv;
-        inner.argc = done->argc;
+        request_be(&inner, done->command, done->argv, done->argc);
         if (has_happened && (done->command->flags & CMD_AUDITED) != 0) {
             audit_add(&inner, done->result);
         }

@@ -1,21 +1,32 @@
 /* string_bit_operation: BITOP. The shorter values go on with zeros. */
-#include "codec/value.h"
 #include "command/string/bits.h"
 #include "request/keys.h"
 #include "request/table.h"
 
 enum bitop { BITOP_AND, BITOP_OR, BITOP_XOR, BITOP_NOT };
 
-static enum err parse_bitop(struct request *rq, enum bitop *out)
+struct operation {
+    enum bitop kind;
+    struct slice to;
+    struct slices from;
+};
+
+static enum err check_bitop(struct request *rq, void *bound)
 {
-    static const char *const words[] = {"AND", "OR", "XOR", "NOT"};
-    unsigned i = 0;
-    while (i < 4 && !slice_is_word(rq->argv[1], words[i])) i++;
-    if (i == 4) return string_syntax(rq);
-    *out = (enum bitop)i;
-    if (*out != BITOP_NOT || rq->argc == 4) return OK;
-    return error_set(&rq->error, ERR_SYNTAX, "BITOP NOT must be called with a single source key.");
+    const struct operation *a = bound;
+    if (a->kind == BITOP_NOT && a->from.count > 1) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "BITOP NOT must be called with a single source key.");
+    }
+    return check_ops(rq, a->from.count);
 }
+
+ARGUMENTS_WITH(bitop_arguments, struct operation, "<AND | OR | XOR | NOT> destkey key [key ...]",
+               (.check = check_bitop),
+               ARG_CHOICE(struct operation, kind, {"AND", BITOP_AND}, {"OR", BITOP_OR},
+                          {"XOR", BITOP_XOR}, {"NOT", BITOP_NOT}),
+               ARG_KEY(struct operation, to, "destkey", KEY_OW | KEY_UPDATE),
+               ARG_KEYS(struct operation, from, "key", KEY_RO | KEY_ACCESS));
 
 static void join(enum bitop kind, uint8_t *to, size_t len, struct slice with)
 {
@@ -38,13 +49,14 @@ static void join(enum bitop kind, uint8_t *to, size_t len, struct slice with)
 }
 
 /* All of it is done in one turn, so there is a limit to how much is read. */
-static enum err read_sources(struct request *rq, struct slice *sources, size_t count, size_t *len)
+static enum err read_sources(struct request *rq, const struct slices *keys, struct slice *sources,
+                             size_t *len)
 {
     uint64_t max = engine_limits(rq->env->db->engine)->txn_bytes_max;
     uint64_t total = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < keys->count; i++) {
         bool exists = false;
-        enum err r = string_read(rq, rq->argv[3 + i], &exists, &sources[i]);
+        enum err r = string_read(rq, keys->items[i], &exists, &sources[i]);
         if (r != OK) return r;
         total += sources[i].len;
         if (total > max) {
@@ -59,17 +71,13 @@ static enum err read_sources(struct request *rq, struct slice *sources, size_t c
 
 static enum err bitop_run(struct request *rq)
 {
-    enum bitop kind = BITOP_AND;
-    size_t count = rq->argc - 3;
+    const struct operation *a = rq->bound;
+    size_t count = a->from.count;
     size_t len = 0;
     uint8_t *to = NULL;
-    struct op op = {.kind = OP_SET};
-    enum err r = parse_bitop(rq, &kind);
-    if (r == OK) r = check_ops(rq, count);
-    if (r == OK) r = arg_string_key(rq, rq->argv[2], &op.key);
-    if (r != OK) return r;
+    struct op op = {.kind = OP_SET, .key = a->to};
     struct slice *sources = arena_alloc(rq->arena, count * sizeof *sources);
-    r = read_sources(rq, sources, count, &len);
+    enum err r = read_sources(rq, &a->from, sources, &len);
     if (r != OK) return r;
     if (len == 0) { /* as Redis, which has no such value then */
         op.kind = OP_DELETE;
@@ -77,7 +85,8 @@ static enum err bitop_run(struct request *rq)
     } else {
         r = bits_lengthen(rq, sources[0], len, &to, &op.value);
         if (r != OK) return r;
-        for (size_t i = kind == BITOP_NOT ? 0 : 1; i < count; i++) join(kind, to, len, sources[i]);
+        for (size_t i = a->kind == BITOP_NOT ? 0 : 1; i < count; i++)
+            join(a->kind, to, len, sources[i]);
     }
     r = request_commit(rq, &op, 1);
     if (r == OK) resp_int(rq->w, (int64_t)len);
@@ -86,17 +95,10 @@ static enum err bitop_run(struct request *rq)
 
 const struct command cmd_bitop = {
     .name = "bitop",
-    .arity = -4,
     .flags = CMD_STRING | CMD_BITMAP | CMD_WRITE,
-    .first_key = 2,
-    .last_key = -1,
-    .key_step = 1,
-    .key_flags = KEY_RO | KEY_ACCESS,
-    .other_key = 2,
-    .other_key_flags = KEY_OW | KEY_UPDATE,
     .group = "string",
     .since = "0.1.0",
     .summary = "Joins the bits of values into another one, which does not expire; its length.",
-    .syntax = "<AND | OR | XOR | NOT> destkey key [key ...]",
+    .arguments = &bitop_arguments,
     .run = bitop_run,
 };

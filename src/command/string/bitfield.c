@@ -2,7 +2,6 @@
  * highest bit comes first. All operations of a command are one transaction; a value is made as
  * long as the furthest of them needs, once.
  */
-#include "codec/value.h"
 #include "command/string/bits.h"
 #include "request/keys.h"
 #include "request/table.h"
@@ -62,36 +61,39 @@ static enum err parse_overflow(struct request *rq, struct slice word, enum field
 }
 
 /* The operation whose first word is at *at. */
-static enum err parse_field(struct request *rq, size_t *at, struct field *f)
+static enum err parse_field(struct request *rq, const struct slices *words, size_t *at,
+                            struct field *f)
 {
-    static const char *const words[] = {"GET", "SET", "INCRBY"};
-    size_t left = rq->argc - *at - 1;
+    static const char *const names[] = {"GET", "SET", "INCRBY"};
+    const struct slice *word = words->items + *at;
+    size_t left = words->count - *at - 1;
     unsigned i = 0;
-    while (i < 3 && !slice_is_word(rq->argv[*at], words[i])) i++;
+    while (i < 3 && !slice_is_word(word[0], names[i])) i++;
     if (i == 3 || left < (i == FIELD_GET ? 2u : 3u)) return string_syntax(rq);
     f->kind = (enum field_kind)i;
-    enum err r = parse_type(rq, rq->argv[*at + 1], f);
-    if (r == OK) r = parse_place(rq, rq->argv[*at + 2], f);
-    if (r == OK && f->kind != FIELD_GET) r = string_integer(rq, rq->argv[*at + 3], &f->number);
+    enum err r = parse_type(rq, word[1], f);
+    if (r == OK) r = parse_place(rq, word[2], f);
+    if (r == OK && f->kind != FIELD_GET) r = string_integer(rq, word[3], &f->number);
     *at += f->kind == FIELD_GET ? 3 : 4;
     return r;
 }
 
-static enum err parse_fields(struct request *rq, bool is_read_only, struct fields *out)
+static enum err parse_fields(struct request *rq, const struct slices *words, bool is_read_only,
+                             struct fields *out)
 {
     enum field_overflow overflow = FIELD_WRAP;
-    *out = (struct fields){.items = arena_alloc(rq->arena, rq->argc * sizeof *out->items)};
-    for (size_t at = 2; at < rq->argc;) {
+    *out = (struct fields){.items = arena_alloc(rq->arena, words->count * sizeof *out->items)};
+    for (size_t at = 0; at < words->count;) {
         enum err r = OK;
-        if (slice_is_word(rq->argv[at], "OVERFLOW") && at + 1 < rq->argc) {
-            r = parse_overflow(rq, rq->argv[at + 1], &overflow);
+        if (slice_is_word(words->items[at], "OVERFLOW") && at + 1 < words->count) {
+            r = parse_overflow(rq, words->items[at + 1], &overflow);
             if (r != OK) return r;
             at += 2;
             continue;
         }
         struct field *f = &out->items[out->count++];
         *f = (struct field){.overflow = overflow};
-        r = parse_field(rq, &at, f);
+        r = parse_field(rq, words, &at, f);
         if (r != OK) return r;
         if (f->kind == FIELD_GET) continue;
         uint64_t end = (f->at + f->bits + 7) / 8;
@@ -172,16 +174,15 @@ static void field_change(struct request *rq, uint8_t *to, struct slice bytes, co
 
 static enum err run_fields(struct request *rq, bool is_read_only)
 {
+    const struct key_and_words *a = rq->bound;
     struct fields fields;
-    struct slice key = {0};
     struct slice bytes = {0};
     struct slice value = {0};
-    struct entry entry;
+    bool exists = false;
     uint8_t *to = NULL;
-    enum err r = parse_fields(rq, is_read_only, &fields);
-    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &key, &entry);
+    enum err r = parse_fields(rq, &a->words, is_read_only, &fields);
+    if (r == OK) r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
-    if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     if (fields.writes) {
         r = bits_lengthen(rq, bytes, fields.end, &to, &value);
         if (r != OK) return r;
@@ -196,8 +197,12 @@ static enum err run_fields(struct request *rq, bool is_read_only)
             field_change(rq, to, bytes, f);
         }
     }
-    return fields.writes ? string_replace(rq, key, value) : OK;
+    return fields.writes ? string_replace(rq, a->key, value) : OK;
 }
+
+ARGUMENTS(bitfield_arguments, struct key_and_words, "key [operation ...]",
+          ARG_KEY(struct key_and_words, key, "key", 0),
+          ARG_WORDS(struct key_and_words, words, "operation"));
 
 static enum err bitfield_run(struct request *rq)
 {
@@ -217,17 +222,13 @@ static unsigned bitfield_key_flags(const struct slice *argv, size_t argc)
 
 const struct command cmd_bitfield = {
     .name = "bitfield",
-    .arity = -2,
     .flags = CMD_STRING | CMD_BITMAP | CMD_WRITE,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE,
     .key_flags_of = bitfield_key_flags,
     .group = "string",
     .since = "0.1.0",
     .summary = "Reads and changes integers of any width among the bits of a value.",
-    .syntax = "key [operation ...]",
+    .arguments = &bitfield_arguments,
     .reply =
         "An array, with an element for each operation but OVERFLOW. The operations are `GET "
         "encoding offset`, `SET encoding offset value` (what was there), `INCRBY encoding offset "
@@ -241,6 +242,5 @@ static enum err bitfield_ro_run(struct request *rq)
 {
     return run_fields(rq, true);
 }
-BITS_COMMAND(bitfield_ro, "bitfield_ro", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER,
-             KEY_RO | KEY_ACCESS, "As BITFIELD, with the operation GET alone.",
-             "key [operation ...]");
+BITS_COMMAND(bitfield_ro, "bitfield_ro", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "As BITFIELD, with the operation GET alone.", bitfield_arguments, bitfield_ro_run);

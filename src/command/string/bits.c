@@ -37,47 +37,55 @@ static bool bit_at(struct slice bytes, uint64_t at)
 
 /* ---- SETBIT, GETBIT ---- */
 
+struct bit {
+    struct slice key, offset, value;
+};
+ARGUMENTS(setbit_arguments, struct bit, "key offset value", ARG_KEY(struct bit, key, "key", 0),
+          ARG_WORD(struct bit, offset, "offset"), ARG_WORD(struct bit, value, "value"));
+ARGUMENTS(getbit_arguments, struct bit, "key offset", ARG_KEY(struct bit, key, "key", 0),
+          ARG_WORD(struct bit, offset, "offset"));
+
 static enum err setbit_run(struct request *rq)
 {
-    struct slice key = {0};
+    const struct bit *a = rq->bound;
     struct slice bytes = {0};
     struct slice value = {0};
-    struct entry entry;
+    bool exists = false;
     uint8_t *to = NULL;
     uint64_t at = 0;
-    enum err r = bits_offset(rq, rq->argv[2], 1, &at);
-    bool is_on = slice_eq(rq->argv[3], slice_str("1"));
-    if (r == OK && !is_on && !slice_eq(rq->argv[3], slice_str("0"))) {
+    enum err r = bits_offset(rq, a->offset, 1, &at);
+    bool is_on = slice_eq(a->value, slice_str("1"));
+    if (r == OK && !is_on && !slice_eq(a->value, slice_str("0"))) {
         r = error_set(&rq->error, ERR_SYNTAX, "bit is not an integer or out of range");
     }
-    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &key, &entry);
+    if (r == OK) r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
-    if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     bool was_on = bit_at(bytes, at);
     r = bits_lengthen(rq, bytes, (at >> 3) + 1, &to, &value);
     if (r != OK) return r;
     INVARIANT(to != NULL);
     uint8_t bit = (uint8_t)(0x80u >> (at & 7));
     to[at >> 3] = (uint8_t)(is_on ? to[at >> 3] | bit : to[at >> 3] & ~bit);
-    r = string_replace(rq, key, value);
+    r = string_replace(rq, a->key, value);
     if (r == OK) resp_int(rq->w, was_on);
     return r;
 }
-BITS_COMMAND(setbit, "setbit", 4, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Sets one bit of a value; the reply is what it was.", "key offset value");
+BITS_COMMAND(setbit, "setbit", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+             "Sets one bit of a value; the reply is what it was.", setbit_arguments, setbit_run);
 
 static enum err getbit_run(struct request *rq)
 {
+    const struct bit *a = rq->bound;
     struct slice bytes = {0};
     bool exists = false;
     uint64_t at = 0;
-    enum err r = bits_offset(rq, rq->argv[2], 1, &at);
-    if (r == OK) r = string_read(rq, rq->argv[1], &exists, &bytes);
+    enum err r = bits_offset(rq, a->offset, 1, &at);
+    if (r == OK) r = string_read(rq, a->key, &exists, &bytes);
     if (r == OK) resp_int(rq->w, bit_at(bytes, at));
     return r;
 }
-BITS_COMMAND(getbit, "getbit", 3, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "One bit of a value.", "key offset");
+BITS_COMMAND(getbit, "getbit", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "One bit of a value.", getbit_arguments, getbit_run);
 
 /* ---- ranges of bits ---- */
 
@@ -140,11 +148,11 @@ static int64_t find_in_range(const uint8_t *p, const struct bit_range *range, bo
     return -1;
 }
 
-/* BYTE or BIT, as the word at `at` says. */
-static enum err parse_unit(struct request *rq, size_t at, bool *is_bits)
+/* BYTE or BIT. */
+static enum err parse_unit(struct request *rq, struct slice word, bool *is_bits)
 {
-    *is_bits = slice_is_word(rq->argv[at], "BIT");
-    return *is_bits || slice_is_word(rq->argv[at], "BYTE") ? OK : string_syntax(rq);
+    *is_bits = slice_is_word(word, "BIT");
+    return *is_bits || slice_is_word(word, "BYTE") ? OK : string_syntax(rq);
 }
 
 static void range_of(struct bit_range *range, size_t bytes, bool is_bits)
@@ -160,45 +168,64 @@ static void range_of(struct bit_range *range, size_t bytes, bool is_bits)
 
 /* ---- BITCOUNT ---- */
 
+ARGUMENTS_WITH(bitcount_arguments, struct key_and_words, "key [word ...]",
+               (.shown = "key [start end [BYTE | BIT]]"),
+               ARG_KEY(struct key_and_words, key, "key", 0),
+               ARG_WORDS(struct key_and_words, words, "word"));
+
 /* What is wrong is found in the order in which Redis finds it. */
 static enum err bitcount_run(struct request *rq)
 {
+    const struct key_and_words *a = rq->bound;
+    const struct slice *words = a->words.items;
+    size_t count = a->words.count;
     struct slice bytes = {0};
     struct bit_range range = {.start = 0, .end = -1};
     bool exists = false;
     bool is_bits = false;
-    enum err r = string_read(rq, rq->argv[1], &exists, &bytes);
+    enum err r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
     if (!exists) {
         resp_int(rq->w, 0);
         return OK;
     }
-    if (rq->argc == 3 || rq->argc > 5) return string_syntax(rq);
-    if (rq->argc > 3) {
-        r = string_integer(rq, rq->argv[2], &range.start);
-        if (r == OK) r = string_integer(rq, rq->argv[3], &range.end);
+    if (count == 1 || count > 3) return string_syntax(rq);
+    if (count > 0) {
+        r = string_integer(rq, words[0], &range.start);
+        if (r == OK) r = string_integer(rq, words[1], &range.end);
         bool is_none = range.start < 0 && range.end < 0 && range.start > range.end;
-        if (r == OK && rq->argc == 5 && !is_none) r = parse_unit(rq, 4, &is_bits);
+        if (r == OK && count == 3 && !is_none) r = parse_unit(rq, words[2], &is_bits);
         if (r != OK) return r;
     }
     range_of(&range, bytes.len, is_bits);
     resp_int(rq->w, range.start > range.end ? 0 : count_range(bytes.data, &range));
     return OK;
 }
-BITS_COMMAND(bitcount, "bitcount", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "How many bits of a value, or of a part of it, are 1.",
-             "key [start end [BYTE | BIT]]");
+BITS_COMMAND(bitcount, "bitcount", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "How many bits of a value, or of a part of it, are 1.", bitcount_arguments,
+             bitcount_run);
 
 /* ---- BITPOS ---- */
 
-static enum err bitpos_range(struct request *rq, struct bit_range *range, bool *is_bits)
+struct bitpos {
+    struct slice key, bit;
+    struct slices words;
+};
+ARGUMENTS_WITH(bitpos_arguments, struct bitpos, "key bit [word ...]",
+               (.shown = "key bit [start [end [BYTE | BIT]]]"),
+               ARG_KEY(struct bitpos, key, "key", 0), ARG_WORD(struct bitpos, bit, "bit"),
+               ARG_WORDS(struct bitpos, words, "word"));
+
+static enum err bitpos_range(struct request *rq, const struct slices *words,
+                             struct bit_range *range, bool *is_bits)
 {
+    size_t count = words->count;
     *range = (struct bit_range){.start = 0, .end = -1};
     *is_bits = false;
-    if (rq->argc > 6) return string_syntax(rq);
-    enum err r = rq->argc > 3 ? string_integer(rq, rq->argv[3], &range->start) : OK;
-    if (r == OK && rq->argc == 6) r = parse_unit(rq, 5, is_bits);
-    if (r == OK && rq->argc > 4) r = string_integer(rq, rq->argv[4], &range->end);
+    if (count > 3) return string_syntax(rq);
+    enum err r = count > 0 ? string_integer(rq, words->items[0], &range->start) : OK;
+    if (r == OK && count == 3) r = parse_unit(rq, words->items[2], is_bits);
+    if (r == OK && count > 1) r = string_integer(rq, words->items[1], &range->end);
     return r;
 }
 
@@ -212,22 +239,23 @@ static void begin_at_first(struct bit_range *range, int64_t total)
 
 static enum err bitpos_run(struct request *rq)
 {
+    const struct bitpos *a = rq->bound;
     struct slice bytes = {0};
     struct bit_range range;
     bool exists = false;
     bool is_bits = false;
     int64_t bit = 0;
-    enum err r = string_integer(rq, rq->argv[2], &bit);
+    enum err r = string_integer(rq, a->bit, &bit);
     if (r == OK && bit != 0 && bit != 1) {
         r = error_set(&rq->error, ERR_SYNTAX, "The bit argument must be 1 or 0.");
     }
-    if (r == OK) r = string_read(rq, rq->argv[1], &exists, &bytes);
+    if (r == OK) r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
     if (!exists) {
         resp_int(rq->w, bit == 1 ? -1 : 0);
         return OK;
     }
-    r = bitpos_range(rq, &range, &is_bits);
+    r = bitpos_range(rq, &a->words, &range, &is_bits);
     if (r != OK) return r;
     begin_at_first(&range, (int64_t)bytes.len * (is_bits ? 8 : 1));
     range_of(&range, bytes.len, is_bits);
@@ -235,11 +263,11 @@ static enum err bitpos_run(struct request *rq)
     if (range.start <= range.end) {
         at = find_in_range(bytes.data, &range, bit == 1);
         /* Without an end the value goes on with zeros. */
-        if (at < 0 && bit == 0 && rq->argc < 5) at = range.end + 1;
+        if (at < 0 && bit == 0 && a->words.count < 2) at = range.end + 1;
     }
     resp_int(rq->w, at);
     return OK;
 }
-BITS_COMMAND(bitpos, "bitpos", -3, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
-             "The place of the first bit of a value that is 1, or 0.",
-             "key bit [start [end [BYTE | BIT]]]");
+BITS_COMMAND(bitpos, "bitpos", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "The place of the first bit of a value that is 1, or 0.", bitpos_arguments,
+             bitpos_run);

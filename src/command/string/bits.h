@@ -13,7 +13,14 @@ ERR_MUST_USE enum err bits_offset(struct request *rq, struct slice arg, unsigned
 ERR_MUST_USE enum err bits_lengthen(struct request *rq, struct slice bytes, uint64_t len,
                                     uint8_t **to, struct slice *value);
 
-#define BITS_COMMAND(id, word, words, more, uses, text, arguments)                                 \
-    STRING_COMMAND(id, word, words, CMD_BITMAP | (more), uses, 1, 1, text, arguments)
+/* A key, and words that are read when the value is known, since Redis finds what is wrong with them
+ * only then. */
+struct key_and_words {
+    struct slice key;
+    struct slices words;
+};
+
+#define BITS_COMMAND(id, word, more, uses, text, its_arguments, function)                          \
+    STRING_COMMAND(id, word, CMD_BITMAP | (more), uses, text, its_arguments, function)
 
 #endif

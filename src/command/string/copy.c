@@ -11,46 +11,45 @@
 /* ---- COPY ---- */
 
 struct copy {
+    struct slice from, to;
+    struct slice database; /* of the copy; data NULL = the selected one */
     bool replaces;
-    uint16_t database; /* of the copy */
 };
 
-static enum err parse_copy(struct request *rq, struct copy *c)
+/* The database of the copy is asked for too. */
+static void copy_subjects(struct subjects *s, const void *bound)
 {
-    enum err r = OK;
-    *c = (struct copy){.database = rq->client->database};
-    for (size_t at = 3; at < rq->argc && r == OK; at++) {
-        if (slice_is_word(rq->argv[at], "REPLACE")) {
-            c->replaces = true;
-        } else if (slice_is_word(rq->argv[at], "DB") && at + 1 < rq->argc) {
-            r = other_database(rq, rq->argv[++at], &c->database);
-        } else {
-            r = string_syntax(rq);
-        }
-    }
-    return r;
+    const struct copy *a = bound;
+    if (a->database.data != NULL) subjects_database(s, a->database);
 }
+
+ARGUMENTS_WITH(copy_arguments, struct copy, "source destination [DB destination-db] [REPLACE]",
+               (.subjects = copy_subjects),
+               ARG_KEY(struct copy, from, "source", KEY_RO | KEY_ACCESS),
+               ARG_KEY(struct copy, to, "destination", KEY_OW | KEY_UPDATE),
+               ARG_WORD(struct copy, database, "DB"), ARG_FLAG(struct copy, replaces, "REPLACE"));
 
 static enum err copy_run(struct request *rq)
 {
-    struct copy c;
-    struct slice from = {0};
-    struct slice to = {0};
+    const struct copy *a = rq->bound;
+    struct slice to = a->to;
     struct entry entry;
     struct entry there = {0};
-    enum err r = parse_copy(rq, &c);
-    if (r == OK && c.database == rq->client->database && slice_eq(rq->argv[1], rq->argv[2])) {
+    uint16_t database = rq->client->database;
+    enum err r = OK;
+    if (a->database.data != NULL) r = other_database(rq, a->database, &database);
+    bool is_elsewhere = database != rq->client->database;
+    if (r == OK && !is_elsewhere && slice_eq(a->from, to)) {
         r = error_set(&rq->error, ERR_SYNTAX, "source and destination objects are the same");
     }
-    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &from, &entry);
-    if (r == OK) r = arg_string_key(rq, rq->argv[2], &to);
+    if (r == OK) r = request_read(rq, a->from, &entry);
     if (r != OK) return r;
-    if (c.database != rq->client->database) to = key_in(rq, to, c.database);
-    if (!c.replaces) r = request_get(rq, to, &there);
+    if (is_elsewhere) to = key_in(rq, to, database);
+    if (!a->replaces) r = request_get(rq, to, &there);
     if (r != OK) return r;
     if (entry.exists && !there.exists) {
         struct op set = copy_of(&entry, to);
-        struct database_ops ops = {.database = c.database, .ops = &set, .count = 1};
+        struct database_ops ops = {.database = database, .ops = &set, .count = 1};
         r = commit_across(rq, &ops, 1);
         if (r != OK) return r;
     }
@@ -58,55 +57,52 @@ static enum err copy_run(struct request *rq)
     return OK;
 }
 
-/* The database of the copy is asked for too. */
-static enum err copy_subjects(struct request *rq, struct subjects *out)
-{
-    for (size_t at = 3; at + 1 < rq->argc; at++) {
-        if (slice_is_word(rq->argv[at], "DB")) subjects_database(out, rq->argv[++at]);
-    }
-    return subjects_keys(out);
-}
-
 const struct command cmd_copy = {
     .name = "copy",
-    .arity = -3,
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
-    .key_flags = KEY_OW | KEY_UPDATE,
-    .other_key = 1,
-    .other_key_flags = KEY_RO | KEY_ACCESS,
     .group = "generic",
     .since = "0.1.0",
     .summary = "Copies a value of any kind, with its expiry, to another plain key; 1 or 0.",
-    .syntax = "source destination [DB destination-db] [REPLACE]",
+    .arguments = &copy_arguments,
     .reply = "1, or 0 when there is no such key, or the other one is there and `REPLACE` is not "
              "given.",
     .run = copy_run,
-    .subjects = copy_subjects,
 };
 
 /* ---- MOVE ---- */
 
+struct move {
+    struct slice key, database;
+};
+
+static void move_subjects(struct subjects *s, const void *bound)
+{
+    const struct move *a = bound;
+    subjects_database(s, a->database);
+}
+
+ARGUMENTS_WITH(move_arguments, struct move, "key db", (.subjects = move_subjects),
+               ARG_KEY(struct move, key, "key", KEY_RW | KEY_ACCESS | KEY_DELETE),
+               ARG_WORD(struct move, database, "db"));
+
 static enum err move_run(struct request *rq)
 {
-    struct slice from = {0};
+    const struct move *a = rq->bound;
     struct entry entry;
     struct entry there = {0};
     uint16_t database = 0;
-    enum err r = other_database(rq, rq->argv[2], &database);
+    enum err r = other_database(rq, a->database, &database);
     if (r == OK && database == rq->client->database) {
         r = error_set(&rq->error, ERR_SYNTAX, "source and destination objects are the same");
     }
-    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &from, &entry);
+    if (r == OK) r = request_read(rq, a->key, &entry);
     if (r != OK) return r;
-    struct slice to = key_in(rq, from, database);
+    struct slice to = key_in(rq, a->key, database);
     r = request_get(rq, to, &there);
     if (r != OK) return r;
     if (entry.exists && !there.exists) {
         struct op set = copy_of(&entry, to);
-        struct op remove = {.kind = OP_DELETE, .key = from};
+        struct op remove = {.kind = OP_DELETE, .key = a->key};
         struct database_ops ops[] = {
             {.database = database, .ops = &set, .count = 1},
             {.database = rq->client->database, .ops = &remove, .count = 1},
@@ -118,45 +114,40 @@ static enum err move_run(struct request *rq)
     return OK;
 }
 
-static enum err move_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_database(out, rq->argv[2]);
-    return subjects_keys(out);
-}
-
 const struct command cmd_move = {
     .name = "move",
-    .arity = 3,
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE | CMD_FAST,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_flags = KEY_RW | KEY_ACCESS | KEY_DELETE,
     .group = "generic",
     .since = "0.1.0",
     .summary = "Moves a plain key to another database, if it is not there; 1 or 0.",
-    .syntax = "key db",
+    .arguments = &move_arguments,
     .run = move_run,
-    .subjects = move_subjects,
 };
 
 /* ---- RENAME, RENAMENX ---- */
 
+struct rename {
+    struct slice from, to;
+};
+#define RENAME_FROM ARG_KEY(struct rename, from, "key", KEY_RW | KEY_ACCESS | KEY_DELETE)
+ARGUMENTS(rename_arguments, struct rename, "key newkey", RENAME_FROM,
+          ARG_KEY(struct rename, to, "newkey", KEY_OW | KEY_UPDATE));
+ARGUMENTS(renamenx_arguments, struct rename, "key newkey", RENAME_FROM,
+          ARG_KEY(struct rename, to, "newkey", KEY_OW | KEY_INSERT));
+
 static enum err rename_key(struct request *rq, bool only_if_absent, bool *is_done)
 {
-    struct slice from = {0};
-    struct slice to = {0};
+    const struct rename *a = rq->bound;
     struct entry entry;
     struct entry there = {0};
     *is_done = false;
-    enum err r = arg_string_entry(rq, rq->argv[1], &from, &entry);
+    enum err r = request_read(rq, a->from, &entry);
     if (r == OK && !entry.exists) r = error_set(&rq->error, ERR_SYNTAX, "no such key");
-    if (r == OK) r = arg_string_key(rq, rq->argv[2], &to);
-    if (r == OK && only_if_absent) r = request_get(rq, to, &there);
+    if (r == OK && only_if_absent) r = request_get(rq, a->to, &there);
     if (r != OK || there.exists) return r;
     *is_done = true;
-    if (slice_eq(from, to)) return OK;
-    struct op ops[] = {{.kind = OP_DELETE, .key = from}, copy_of(&entry, to)};
+    if (slice_eq(a->from, a->to)) return OK;
+    struct op ops[] = {{.kind = OP_DELETE, .key = a->from}, copy_of(&entry, a->to)};
     return request_commit(rq, ops, 2);
 }
 
@@ -176,25 +167,16 @@ static enum err renamenx_run(struct request *rq)
     return r;
 }
 
-#define RENAME_COMMAND(id, more, uses, text)                                                       \
+#define RENAME_COMMAND(id, more, text)                                                             \
     const struct command cmd_##id = {                                                              \
         .name = #id,                                                                               \
-        .arity = 3,                                                                                \
         .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE | (more),                                   \
-        .first_key = 1,                                                                            \
-        .last_key = 2,                                                                             \
-        .key_step = 1,                                                                             \
-        .key_flags = uses,                                                                         \
-        .other_key = 1,                                                                            \
-        .other_key_flags = KEY_RW | KEY_ACCESS | KEY_DELETE,                                       \
         .group = "generic",                                                                        \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = "key newkey",                                                                    \
+        .arguments = &id##_arguments,                                                              \
         .run = id##_run,                                                                           \
     }
 
-RENAME_COMMAND(rename, 0, KEY_OW | KEY_UPDATE,
-               "Gives a value of any kind another plain key, with its expiry.");
-RENAME_COMMAND(renamenx, CMD_FAST, KEY_OW | KEY_INSERT,
-               "As RENAME, if there is no value at the new key; 1 or 0.");
+RENAME_COMMAND(rename, 0, "Gives a value of any kind another plain key, with its expiry.");
+RENAME_COMMAND(renamenx, CMD_FAST, "As RENAME, if there is no value at the new key; 1 or 0.");

@@ -24,9 +24,9 @@ static void sum_write(struct slice of, uint8_t to[DUMP_SUM_BYTES])
 
 static enum err dump_run(struct request *rq)
 {
-    struct slice key = {0};
+    const struct one_key *a = rq->bound;
     struct entry entry;
-    enum err r = arg_string_entry(rq, rq->argv[1], &key, &entry);
+    enum err r = request_read(rq, a->key, &entry);
     if (r != OK) return r;
     if (!entry.exists) {
         resp_nil(rq->w);
@@ -44,16 +44,12 @@ static enum err dump_run(struct request *rq)
 
 const struct command cmd_dump = {
     .name = "dump",
-    .arity = 2,
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_READ | CMD_FOLLOWER,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "generic",
     .since = "0.1.0",
     .summary = "A value of any kind as bytes for RESTORE, also of another server of this kind.",
-    .syntax = "key",
+    .arguments = &one_key_arguments,
     .reply =
         "The bytes, or nil. They are not those of Redis: neither restores what the other dumps.",
     .run = dump_run,
@@ -61,51 +57,46 @@ const struct command cmd_dump = {
 
 /* ---- RESTORE ---- */
 
-struct restore_options {
+struct restore {
+    struct slice key, ttl, dump;
     bool replaces, is_absolute;
-    bool has_idle, has_frequency;
+    struct slice idle, frequency; /* must be right, and change nothing: neither is kept here */
 };
 
-static enum err restore_number(struct request *rq, const char *what, int64_t max, size_t at)
+static enum err restore_number(struct request *rq, const char *what, struct slice word, int64_t max)
 {
     int64_t n = 0;
-    enum err r = string_integer(rq, rq->argv[at], &n);
+    if (word.data == NULL) return OK;
+    enum err r = string_integer(rq, word, &n);
     if (r != OK || (n >= 0 && n <= max)) return r;
     return error_set(&rq->error, ERR_SYNTAX, "Invalid %s value, must be >= 0%s", what,
                      max == 255 ? " and <= 255" : "");
 }
 
-/* IDLETIME and FREQ must be right, and change nothing: neither is kept here. */
-static enum err parse_restore(struct request *rq, struct restore_options *o)
+static enum err check_restore(struct request *rq, void *bound)
 {
-    enum err r = OK;
-    *o = (struct restore_options){0};
-    for (size_t at = 4; at < rq->argc && r == OK; at++) {
-        struct slice word = rq->argv[at];
-        bool has_more = at + 1 < rq->argc;
-        if (slice_is_word(word, "REPLACE")) {
-            o->replaces = true;
-        } else if (slice_is_word(word, "ABSTTL")) {
-            o->is_absolute = true;
-        } else if (slice_is_word(word, "IDLETIME") && has_more && !o->has_frequency) {
-            o->has_idle = true;
-            r = restore_number(rq, "IDLETIME", INT64_MAX, ++at);
-        } else if (slice_is_word(word, "FREQ") && has_more && !o->has_idle) {
-            o->has_frequency = true;
-            r = restore_number(rq, "FREQ", 255, ++at);
-        } else {
-            r = string_syntax(rq);
-        }
-    }
-    return r;
+    const struct restore *a = bound;
+    if (a->idle.data != NULL && a->frequency.data != NULL) return string_syntax(rq);
+    enum err r = restore_number(rq, "IDLETIME", a->idle, INT64_MAX);
+    return r == OK ? restore_number(rq, "FREQ", a->frequency, 255) : r;
 }
 
-static enum err restore_time(struct request *rq, bool is_absolute, struct op *op)
+ARGUMENTS_WITH(restore_arguments, struct restore,
+               "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+               (.check = check_restore), ARG_KEY(struct restore, key, "key", KEY_OW | KEY_UPDATE),
+               ARG_WORD(struct restore, ttl, "ttl"),
+               ARG_WORD(struct restore, dump, "serialized-value"),
+               ARG_FLAG(struct restore, replaces, "REPLACE"),
+               ARG_FLAG(struct restore, is_absolute, "ABSTTL"),
+               ARG_WORD(struct restore, idle, "IDLETIME"),
+               ARG_WORD(struct restore, frequency, "FREQ"));
+
+static enum err restore_time(struct request *rq, const struct restore *a, struct op *op)
 {
     int64_t n = 0;
-    enum err r = string_integer(rq, rq->argv[2], &n);
+    enum err r = string_integer(rq, a->ttl, &n);
     if (r != OK || n == 0) return r;
-    op->ttl = is_absolute ? TTL_AT : TTL_AFTER;
+    op->ttl = a->is_absolute ? TTL_AT : TTL_AFTER;
     if (n > 0 && ttl_fits(rq, op->ttl, n, 1, &op->ttl_ms)) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "Invalid TTL value, must be >= 0");
 }
@@ -131,17 +122,15 @@ static enum err restore_value(struct request *rq, struct slice dump, struct slic
 
 static enum err restore_run(struct request *rq)
 {
-    struct restore_options o;
-    struct op op = {.kind = OP_SET};
+    const struct restore *a = rq->bound;
+    struct op op = {.kind = OP_SET, .key = a->key};
     struct entry there = {0};
-    enum err r = parse_restore(rq, &o);
-    if (r == OK) r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK && !o.replaces) r = request_get(rq, op.key, &there);
+    enum err r = a->replaces ? OK : request_get(rq, op.key, &there);
     if (r == OK && there.exists) {
         r = error_set(&rq->error, ERR_BUSYKEY, "Target key name already exists.");
     }
-    if (r == OK) r = restore_time(rq, o.is_absolute, &op);
-    if (r == OK) r = restore_value(rq, rq->argv[3], &op.value);
+    if (r == OK) r = restore_time(rq, a, &op);
+    if (r == OK) r = restore_value(rq, a->dump, &op.value);
     if (r == OK) r = request_commit(rq, &op, 1);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
@@ -149,16 +138,11 @@ static enum err restore_run(struct request *rq)
 
 const struct command cmd_restore = {
     .name = "restore",
-    .arity = -4,
     .flags = CMD_STRING | CMD_KEYSPACE | CMD_WRITE | CMD_DANGEROUS,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
-    .key_flags = KEY_OW | KEY_UPDATE,
     .group = "generic",
     .since = "0.1.0",
     .summary = "Sets a plain key to what DUMP told, which expires in `ttl` ms if that is not 0.",
-    .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+    .arguments = &restore_arguments,
     .reply = "OK; `-BUSYKEY` when the key is there and `REPLACE` is not given. With `ABSTTL` the "
              "`ttl` is a Unix time in ms. `IDLETIME` and `FREQ` change nothing.",
     .run = restore_run,

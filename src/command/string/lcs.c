@@ -16,6 +16,16 @@
 #define LCS_EXEC_MAX (1ull << 22)   /* the same in EXEC, which is one turn */
 #define LCS_STEPS_MAX (4ull << 20)  /* places that are filled in one turn */
 
+struct lcs_words {
+    struct slice a, b;
+    struct slices words;
+};
+/* What is wrong with the values comes before what is wrong with the options, as in Redis. */
+ARGUMENTS_WITH(lcs_arguments, struct lcs_words, "key1 key2 [word ...]",
+               (.shown = "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]"),
+               ARG_KEY(struct lcs_words, a, "key1", 0), ARG_KEY(struct lcs_words, b, "key2", 0),
+               ARG_WORDS(struct lcs_words, words, "word"));
+
 struct lcs_options {
     bool len_only, with_ranges, with_lengths;
     int64_t length_min; /* of a range */
@@ -46,19 +56,19 @@ static size_t lcs_bytes(const struct pending *p)
     return l->a.len + l->b.len * 5 + l->a.len * l->b.len / 8;
 }
 
-static enum err parse_lcs(struct request *rq, struct lcs_options *o)
+static enum err parse_lcs(struct request *rq, const struct slices *words, struct lcs_options *o)
 {
     enum err r = OK;
     *o = (struct lcs_options){0};
-    for (size_t at = 3; at < rq->argc && r == OK; at++) {
-        if (slice_is_word(rq->argv[at], "IDX")) {
+    for (size_t at = 0; at < words->count && r == OK; at++) {
+        if (slice_is_word(words->items[at], "IDX")) {
             o->with_ranges = true;
-        } else if (slice_is_word(rq->argv[at], "LEN")) {
+        } else if (slice_is_word(words->items[at], "LEN")) {
             o->len_only = true;
-        } else if (slice_is_word(rq->argv[at], "WITHMATCHLEN")) {
+        } else if (slice_is_word(words->items[at], "WITHMATCHLEN")) {
             o->with_lengths = true;
-        } else if (slice_is_word(rq->argv[at], "MINMATCHLEN") && at + 1 < rq->argc) {
-            r = string_integer(rq, rq->argv[++at], &o->length_min);
+        } else if (slice_is_word(words->items[at], "MINMATCHLEN") && at + 1 < words->count) {
+            r = string_integer(rq, words->items[++at], &o->length_min);
         } else {
             r = string_syntax(rq);
         }
@@ -74,9 +84,10 @@ static enum err parse_lcs(struct request *rq, struct lcs_options *o)
 
 static enum err lcs_values(struct request *rq, struct slice *a, struct slice *b)
 {
+    const struct lcs_words *x = rq->bound;
     bool exists = false;
-    enum err r = string_read(rq, rq->argv[1], &exists, a);
-    if (r == OK) r = string_read(rq, rq->argv[2], &exists, b);
+    enum err r = string_read(rq, x->a, &exists, a);
+    if (r == OK) r = string_read(rq, x->b, &exists, b);
     if (r != ERR_TYPE) return r;
     return error_set(&rq->error, ERR_SYNTAX, "The specified keys must contain string values");
 }
@@ -221,6 +232,7 @@ static enum err lcs_reply(struct request *rq, const struct lcs *l, const struct 
 
 static enum err lcs_run(struct request *rq)
 {
+    const struct lcs_words *x = rq->bound;
     struct lcs *l = (struct lcs *)rq->client->pending;
     struct lcs_options o;
     enum err r = OK;
@@ -229,7 +241,7 @@ static enum err lcs_run(struct request *rq)
         struct slice b = {0};
         r = lcs_values(rq, &a, &b); /* what is wrong with them comes first, as in Redis */
     }
-    if (r == OK) r = parse_lcs(rq, &o);
+    if (r == OK) r = parse_lcs(rq, &x->words, &o);
     if (r == OK && l == NULL) r = lcs_begin(rq, &l);
     if (r != OK) return r;
     depends_raise(&rq->depends, l->depends);
@@ -239,16 +251,12 @@ static enum err lcs_run(struct request *rq)
 
 const struct command cmd_lcs = {
     .name = "lcs",
-    .arity = -3,
     .flags = CMD_STRING | CMD_READ | CMD_FOLLOWER,
-    .first_key = 1,
-    .last_key = 2,
-    .key_step = 1,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "string",
     .since = "0.1.0",
     .summary = "The longest common subsequence of two values.",
-    .syntax = "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]",
+    .arguments = &lcs_arguments,
     .reply = "The bytes; with `LEN` their number; with `IDX` where they are, in ranges of both. A "
              "value has at most 1 MB, the product of both lengths is at most 134217728 (16 MB of "
              "memory), in EXEC 4194304.",

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "codec/value.h"
 #include "command/string/string_int.h"
 #include "request/keys.h"
 #include "request/table.h"
@@ -41,18 +40,20 @@ static struct slice number_write(struct arena *arena, long double n)
     return slice_of(text, len);
 }
 
+ARGUMENTS(incrbyfloat_arguments, struct key_word, "key increment",
+          ARG_KEY(struct key_word, key, "key", 0), ARG_WORD(struct key_word, word, "increment"));
+
 static enum err incrbyfloat_run(struct request *rq)
 {
-    struct slice key = {0};
+    const struct key_word *a = rq->bound;
     struct slice bytes = {0};
     struct slice value = {0};
-    struct entry entry;
+    bool exists = false;
     long double old = 0;
     long double more = 0;
-    enum err r = arg_string_entry(rq, rq->argv[1], &key, &entry);
+    enum err r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
-    if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
-    if ((entry.exists && !number_read(bytes, &old)) || !number_read(rq->argv[2], &more)) {
+    if ((exists && !number_read(bytes, &old)) || !number_read(a->word, &more)) {
         return error_set(&rq->error, ERR_SYNTAX, "value is not a valid float");
     }
     if (!isfinite(old + more)) {
@@ -60,10 +61,10 @@ static enum err incrbyfloat_run(struct request *rq)
     }
     struct slice sum = number_write(rq->arena, old + more);
     r = string_value(rq, sum, &value);
-    if (r == OK) r = string_replace(rq, key, value);
+    if (r == OK) r = string_replace(rq, a->key, value);
     if (r == OK) resp_bulk(rq->w, sum);
     return r;
 }
-STRING_COMMAND(incrbyfloat, "incrbyfloat", 3, CMD_WRITE | CMD_FAST,
-               KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
-               "Adds to the number of a plain key, which may have a fraction.", "key increment");
+STRING_COMMAND(incrbyfloat, "incrbyfloat", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+               "Adds to the number of a plain key, which may have a fraction.",
+               incrbyfloat_arguments, incrbyfloat_run);

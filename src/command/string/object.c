@@ -8,11 +8,10 @@ enum object_answer { OBJECT_ENCODING, OBJECT_FREQ, OBJECT_IDLETIME, OBJECT_REFCO
 
 static enum err object_tell(struct request *rq, enum object_answer what)
 {
-    struct slice key = {0};
+    const struct one_key *a = rq->bound;
     struct slice bytes = {0};
     struct entry entry;
-    enum err r = arg_string_key(rq, rq->argv[2], &key);
-    if (r == OK) r = request_get(rq, key, &entry);
+    enum err r = request_get(rq, a->key, &entry);
     if (r != OK) return r;
     rq->env->stats.reads++;
     if (!entry.exists) {
@@ -56,16 +55,12 @@ static enum err refcount_run(struct request *rq)
 #define OBJECT_SUB(word, text)                                                                     \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
-        .arity = 3,                                                                                \
         .flags = CMD_STRING | CMD_KEYSPACE | CMD_READ | CMD_FOLLOWER,                              \
-        .first_key = 2,                                                                            \
-        .last_key = 2,                                                                             \
-        .key_step = 1,                                                                             \
         .key_flags = KEY_RO,                                                                       \
         .group = "generic",                                                                        \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = "key",                                                                           \
+        .arguments = &one_key_arguments,                                                           \
         .run = word##_run,                                                                         \
     }
 

@@ -49,15 +49,22 @@ void string_bounds(int64_t total, int64_t *start, int64_t *end)
 
 /* ---- GETRANGE, SUBSTR ---- */
 
+struct part {
+    struct slice key;
+    int64_t start, end;
+};
+ARGUMENTS(getrange_arguments, struct part, "key start end", ARG_KEY(struct part, key, "key", 0),
+          ARG_INTEGER(struct part, start, "start", INT64_MIN, INT64_MAX, 0),
+          ARG_INTEGER(struct part, end, "end", INT64_MIN, INT64_MAX, 0));
+
 static enum err getrange_run(struct request *rq)
 {
+    const struct part *a = rq->bound;
     struct slice bytes = {0};
     bool exists = false;
-    int64_t start = 0;
-    int64_t end = 0;
-    enum err r = string_integer(rq, rq->argv[2], &start);
-    if (r == OK) r = string_integer(rq, rq->argv[3], &end);
-    if (r == OK) r = string_read(rq, rq->argv[1], &exists, &bytes);
+    int64_t start = a->start;
+    int64_t end = a->end;
+    enum err r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
     string_bounds((int64_t)bytes.len, &start, &end);
     if (bytes.len == 0 || start > end) {
@@ -67,49 +74,51 @@ static enum err getrange_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(getrange, "getrange", 4, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1,
+STRING_COMMAND(getrange, "getrange", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
                "Bytes of a value, from one to another, both included; below 0 from the end.",
-               "key start end");
+               getrange_arguments, getrange_run);
 
-static enum err substr_run(struct request *rq)
-{
-    return getrange_run(rq);
-}
-STRING_COMMAND(substr, "substr", 4, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1,
-               "As GETRANGE.", "key start end");
+STRING_COMMAND(substr, "substr", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, "As GETRANGE.",
+               getrange_arguments, getrange_run);
 
 /* ---- SETRANGE ---- */
 
+struct setrange {
+    struct slice key, put;
+    int64_t offset;
+};
+ARGUMENTS(setrange_arguments, struct setrange, "key offset value",
+          ARG_KEY(struct setrange, key, "key", 0),
+          ARG_INTEGER(struct setrange, offset, "offset", INT64_MIN, INT64_MAX, 0),
+          ARG_WORD(struct setrange, put, "value"));
+
 static enum err setrange_run(struct request *rq)
 {
-    struct slice key = {0};
+    const struct setrange *a = rq->bound;
+    struct slice put = a->put;
     struct slice bytes = {0};
-    struct slice put = rq->argv[3];
     struct slice value = {0};
-    struct entry entry;
+    bool exists = false;
     uint8_t *to = NULL;
-    int64_t offset = 0;
-    enum err r = string_integer(rq, rq->argv[2], &offset);
-    if (r == OK && offset < 0) r = error_set(&rq->error, ERR_SYNTAX, "offset is out of range");
-    if (r == OK) r = arg_string_entry(rq, rq->argv[1], &key, &entry);
+    if (a->offset < 0) return error_set(&rq->error, ERR_SYNTAX, "offset is out of range");
+    enum err r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
-    if (entry.exists && !value_bytes_of(entry.value, &bytes)) return string_wrong_type(&rq->error);
     if (put.len == 0) {
         resp_int(rq->w, (int64_t)bytes.len);
         return OK;
     }
-    uint64_t end = (uint64_t)offset + put.len;
+    uint64_t end = (uint64_t)a->offset + put.len;
     uint64_t len = end > bytes.len ? end : bytes.len;
     r = string_fits(rq, len);
     if (r == OK) r = string_room(rq, (size_t)len, &to, &value);
     if (r != OK) return r;
     INVARIANT(to != NULL);
     bytes_copy(to, bytes.data, bytes.len);
-    bytes_copy(to + offset, put.data, put.len);
-    r = string_replace(rq, key, value);
+    bytes_copy(to + a->offset, put.data, put.len);
+    r = string_replace(rq, a->key, value);
     if (r == OK) resp_int(rq->w, (int64_t)len);
     return r;
 }
-STRING_COMMAND(setrange, "setrange", 4, CMD_WRITE, KEY_RW | KEY_UPDATE, 1, 1,
+STRING_COMMAND(setrange, "setrange", CMD_WRITE, KEY_RW | KEY_UPDATE,
                "Puts bytes into a value from an offset on; the reply is its length.",
-               "key offset value");
+               setrange_arguments, setrange_run);

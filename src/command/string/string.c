@@ -7,6 +7,7 @@
 #include "codec/pack.h"
 #include "codec/value.h"
 #include "command/string/string_int.h"
+#include "request/expiry.h"
 #include "request/keys.h"
 #include "request/many_keys.h"
 #include "request/table.h"
@@ -30,13 +31,12 @@ enum err string_syntax(struct request *rq)
     return error_set(&rq->error, ERR_SYNTAX, "syntax error");
 }
 
-enum err string_read(struct request *rq, struct slice arg, bool *exists, struct slice *bytes)
+enum err string_read(struct request *rq, struct slice key, bool *exists, struct slice *bytes)
 {
-    struct slice key;
     struct entry entry;
     *exists = false;
     *bytes = slice_of(NULL, 0);
-    enum err r = arg_string_entry(rq, arg, &key, &entry);
+    enum err r = request_read(rq, key, &entry);
     if (r != OK || !entry.exists) return r;
     *exists = true;
     return value_bytes_of(entry.value, bytes) ? OK : string_wrong_type(&rq->error);
@@ -53,6 +53,14 @@ enum err string_value(struct request *rq, struct slice bytes, struct slice *valu
     return OK;
 }
 
+static enum err read_bytes(struct request *rq, const struct argument *a, struct slice word,
+                           void *to)
+{
+    (void)a;
+    return string_value(rq, word, to);
+}
+const struct argument_kind arg_kind_bytes = {.read = read_bytes};
+
 static void reply_old(struct request *rq, const struct op *op)
 {
     struct slice bytes = {0};
@@ -67,9 +75,10 @@ static void reply_old(struct request *rq, const struct op *op)
 
 static enum err get_run(struct request *rq)
 {
+    const struct one_key *a = rq->bound;
     struct slice bytes = {0};
     bool exists = false;
-    enum err r = string_read(rq, rq->argv[1], &exists, &bytes);
+    enum err r = string_read(rq, a->key, &exists, &bytes);
     if (r != OK) return r;
     if (exists) {
         resp_bulk(rq->w, bytes);
@@ -78,8 +87,8 @@ static enum err get_run(struct request *rq)
     }
     return OK;
 }
-STRING_COMMAND(get, "get", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1,
-               "The bytes of a plain key.", "key");
+STRING_COMMAND(get, "get", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+               "The bytes of a plain key.", one_key_arguments, get_run);
 
 /* One of another type is as one that is not there: no error among several, as in Redis. */
 static void reply_bytes(struct request *rq, const struct entry *entry)
@@ -94,59 +103,40 @@ static void reply_bytes(struct request *rq, const struct entry *entry)
 
 static enum err mget_run(struct request *rq)
 {
-    struct many_keys keys = {.first = 1, .end = rq->argc, .counts_hits = true, .tell = reply_bytes};
+    const struct many_words *a = rq->bound;
+    struct many_keys keys = {.words = a->words, .counts_hits = true, .tell = reply_bytes};
     uint64_t found = 0;
-    resp_array(rq->w, rq->argc - 1);
+    resp_array(rq->w, a->words.count);
     return many_keys_read(rq, &keys, &found);
 }
-STRING_COMMAND(mget, "mget", -2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, -1, 1,
-               "The bytes of several plain keys.", "key [key ...]");
+STRING_COMMAND(mget, "mget", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+               "The bytes of several plain keys.", many_keys_arguments, mget_run);
 
 static enum err strlen_run(struct request *rq)
 {
+    const struct one_key *a = rq->bound;
     struct slice bytes = {0};
     bool exists = false;
-    enum err r = string_read(rq, rq->argv[1], &exists, &bytes);
+    enum err r = string_read(rq, a->key, &exists, &bytes);
     if (r == OK) resp_int(rq->w, (int64_t)bytes.len);
     return r;
 }
-STRING_COMMAND(strlen, "strlen", 2, CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO, 1, 1,
-               "The number of bytes of a value.", "key");
+STRING_COMMAND(strlen, "strlen", CMD_READ | CMD_FAST | CMD_FOLLOWER, KEY_RO,
+               "The number of bytes of a value.", one_key_arguments, strlen_run);
 
 /* ---- SET ---- */
 
-struct set_options {
-    bool wants_old;   /* GET */
-    bool is_compared; /* IFEQ ... */
-    struct slice compared;
+struct set {
+    struct op op;
+    bool wants_old;        /* GET */
+    struct slice compared; /* IFEQ; data NULL = without it */
 };
-
-static enum err parse_set(struct request *rq, struct op *op, struct set_options *s)
-{
-    struct options o = {.rq = rq, .at = 3, .is_terse = true};
-    while (o.at < rq->argc) {
-        bool is_taken = false;
-        enum err r = options_ttl(&o, op, &is_taken);
-        if (r != OK) return r;
-        if (is_taken) continue;
-        bool is_free = op->condition == IF_ANY && !s->is_compared;
-        if (is_free && options_take(&o, "NX", 0)) {
-            op->condition = IF_ABSENT;
-        } else if (is_free && options_take(&o, "XX", 1)) {
-            op->condition = IF_PRESENT;
-        } else if (is_free && options_take(&o, "IFEQ", 3)) {
-            s->is_compared = true;
-            r = options_argument(&o, "IFEQ", &s->compared);
-            if (r != OK) return r;
-        } else if (options_take(&o, "GET", 2)) {
-            s->wants_old = true;
-            op->guard = guard_string;
-        } else {
-            return options_unknown(&o);
-        }
-    }
-    return OK;
-}
+ARGUMENTS(set_arguments, struct set, "key value [NX | XX | IFEQ comparison-value] [GET] [expiry]",
+          ARG_FIXED(struct set, op.kind, OP_SET), ARG_KEY(struct set, op.key, "key", 0),
+          ARG_BYTES(struct set, op.value, "value"),
+          ARG_CHOICE(struct set, op.condition, {"NX", IF_ABSENT}, {"XX", IF_PRESENT}),
+          ARG_WORD(struct set, compared, "IFEQ"), ARG_FLAG(struct set, wants_old, "GET"),
+          ARG_INSIDE(struct set, op, "expiry", expiry_arguments));
 
 /* IFEQ: is the value equal? What is there is in op->old, as after a commit with a guard. */
 static enum err set_compare(struct request *rq, struct op *op, struct slice with, bool *is_equal)
@@ -161,18 +151,18 @@ static enum err set_compare(struct request *rq, struct op *op, struct slice with
 
 static enum err set_run(struct request *rq)
 {
-    struct op op = {.kind = OP_SET};
-    struct set_options s = {0};
+    struct set *a = rq->bound;
+    struct op *op = &a->op;
+    bool is_compared = a->compared.data != NULL;
     bool is_equal = false;
-    enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = string_value(rq, rq->argv[2], &op.value);
-    if (r == OK && rq->argc > 3) r = parse_set(rq, &op, &s);
-    if (r == OK && s.is_compared) r = set_compare(rq, &op, s.compared, &is_equal);
-    if (r == OK && (is_equal || !s.is_compared)) r = request_commit(rq, &op, 1);
+    enum err r = OK;
+    if (a->wants_old) op->guard = guard_string;
+    if (is_compared) r = set_compare(rq, op, a->compared, &is_equal);
+    if (r == OK && (is_equal || !is_compared)) r = request_commit(rq, op, 1);
     if (r != OK) return r;
-    if (s.wants_old) {
-        reply_old(rq, &op);
-    } else if (op.is_met) {
+    if (a->wants_old) {
+        reply_old(rq, op);
+    } else if (op->is_met) {
         resp_simple(rq->w, "OK");
     } else {
         resp_nil(rq->w);
@@ -193,145 +183,114 @@ static unsigned set_key_flags(const struct slice *argv, size_t argc)
 
 const struct command cmd_set = {
     .name = "set",
-    .arity = -3,
     .flags = CMD_STRING | CMD_WRITE,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE,
     .key_flags_of = set_key_flags,
     .group = "string",
     .since = "0.1.0",
     .summary = "Sets a plain key to bytes.",
-    .syntax = "key value [NX | XX | IFEQ comparison-value] [GET] [EX seconds | PX milliseconds | "
-              "EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+    .arguments = &set_arguments,
     .reply =
         "OK, or nil when the condition does not hold; with `GET` what was there, or nil. `IFEQ` "
         "holds when the key has this value.",
     .run = set_run,
 };
 
+/* ---- its relatives ---- */
+
+ARGUMENTS(set_plain, struct op, "key value", ARG_FIXED(struct op, kind, OP_SET),
+          ARG_KEY(struct op, key, "key", 0), ARG_BYTES(struct op, value, "value"));
+ARGUMENTS(setnx_arguments, struct op, "set", ARG_ALSO("set", set_plain),
+          ARG_FIXED(struct op, condition, IF_ABSENT));
+
 static enum err setnx_run(struct request *rq)
 {
-    struct op op = {.kind = OP_SET, .condition = IF_ABSENT};
-    enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = string_value(rq, rq->argv[2], &op.value);
-    if (r == OK) r = request_commit(rq, &op, 1);
-    if (r == OK) resp_int(rq->w, op.is_met);
+    struct op *op = rq->bound;
+    enum err r = request_commit(rq, op, 1);
+    if (r == OK) resp_int(rq->w, op->is_met);
     return r;
 }
-STRING_COMMAND(setnx, "setnx", 3, CMD_WRITE | CMD_FAST, KEY_OW | KEY_INSERT, 1, 1,
-               "Sets a plain key if it is absent; 1 or 0.", "key value");
+STRING_COMMAND(setnx, "setnx", CMD_WRITE | CMD_FAST, KEY_OW | KEY_INSERT,
+               "Sets a plain key if it is absent; 1 or 0.", setnx_arguments, setnx_run);
 
-static enum err set_with_ttl(struct request *rq, int64_t unit_ms)
+static enum err set_with_ttl_run(struct request *rq)
 {
-    struct op op = {.kind = OP_SET, .ttl = TTL_AFTER};
-    int64_t n = 0;
-    enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK && !slice_to_i64(rq->argv[2], &n)) {
-        r = error_set(&rq->error, ERR_SYNTAX, STRING_NO_INTEGER);
-    }
-    if (r == OK && (n <= 0 || !ttl_fits(rq, TTL_AFTER, n, unit_ms, &op.ttl_ms))) {
-        r = error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
-                      rq->command->name);
-    }
-    if (r == OK) r = string_value(rq, rq->argv[3], &op.value);
-    if (r != OK) return r;
-    r = request_commit(rq, &op, 1);
+    enum err r = request_commit(rq, rq->bound, 1);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
 
-static enum err setex_run(struct request *rq)
-{
-    return set_with_ttl(rq, 1000);
-}
-STRING_COMMAND(setex, "setex", 4, CMD_WRITE, KEY_OW | KEY_UPDATE, 1, 1,
-               "Sets a plain key that expires.", "key seconds value");
+ARGUMENTS(setex_arguments, struct op, "key seconds value", ARG_FIXED(struct op, kind, OP_SET),
+          ARG_FIXED(struct op, ttl, TTL_AFTER), ARG_KEY(struct op, key, "key", 0),
+          ARG_EXPIRY("seconds", TTL_AFTER, 1000), ARG_BYTES(struct op, value, "value"));
+STRING_COMMAND(setex, "setex", CMD_WRITE, KEY_OW | KEY_UPDATE, "Sets a plain key that expires.",
+               setex_arguments, set_with_ttl_run);
 
-static enum err psetex_run(struct request *rq)
-{
-    return set_with_ttl(rq, 1);
-}
-STRING_COMMAND(psetex, "psetex", 4, CMD_WRITE, KEY_OW | KEY_UPDATE, 1, 1,
-               "Sets a plain key that expires.", "key milliseconds value");
+ARGUMENTS(psetex_arguments, struct op, "key milliseconds value", ARG_FIXED(struct op, kind, OP_SET),
+          ARG_FIXED(struct op, ttl, TTL_AFTER), ARG_KEY(struct op, key, "key", 0),
+          ARG_EXPIRY("milliseconds", TTL_AFTER, 1), ARG_BYTES(struct op, value, "value"));
+STRING_COMMAND(psetex, "psetex", CMD_WRITE, KEY_OW | KEY_UPDATE, "Sets a plain key that expires.",
+               psetex_arguments, set_with_ttl_run);
 
 static enum err getset_run(struct request *rq)
 {
-    struct op op = {.kind = OP_SET, .guard = guard_string};
-    enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = string_value(rq, rq->argv[2], &op.value);
-    if (r == OK) r = request_commit(rq, &op, 1);
-    if (r == OK) reply_old(rq, &op);
+    struct op *op = rq->bound;
+    op->guard = guard_string;
+    enum err r = request_commit(rq, op, 1);
+    if (r == OK) reply_old(rq, op);
     return r;
 }
-STRING_COMMAND(getset, "getset", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
-               "Sets a plain key; the reply is what it was.", "key value");
+STRING_COMMAND(getset, "getset", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+               "Sets a plain key; the reply is what it was.", set_plain, getset_run);
 
 static enum err getdel_run(struct request *rq)
 {
-    struct op op = {.kind = OP_DELETE, .counts_live = true, .guard = guard_string};
-    enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = request_commit(rq, &op, 1);
+    const struct one_key *a = rq->bound;
+    struct op op = {.kind = OP_DELETE, .key = a->key, .counts_live = true, .guard = guard_string};
+    enum err r = request_commit(rq, &op, 1);
     if (r == OK) reply_old(rq, &op);
     return r;
 }
-STRING_COMMAND(getdel, "getdel", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1,
-               "Deletes a plain key; the reply is what it was.", "key");
+STRING_COMMAND(getdel, "getdel", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_DELETE,
+               "Deletes a plain key; the reply is what it was.", one_key_arguments, getdel_run);
 
-/* An operation for each pair of words. */
-static enum err parse_pairs(struct request *rq, struct op **ops, size_t *count)
-{
-    *count = rq->argc / 2;
-    if (rq->argc % 2 == 0) {
-        return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for '%s' command",
-                         rq->command->name);
-    }
-    enum err r = check_ops(rq, *count);
-    if (r != OK) return r;
-    *ops = arena_alloc(rq->arena, *count * sizeof **ops);
-    for (size_t i = 0; i < *count; i++) {
-        struct op *op = &(*ops)[i];
-        *op = (struct op){.kind = OP_SET};
-        r = arg_string_key(rq, rq->argv[1 + 2 * i], &op->key);
-        if (r == OK) r = string_value(rq, rq->argv[2 + 2 * i], &op->value);
-        if (r != OK) return r;
-    }
-    return OK;
-}
+struct mset {
+    struct {
+        struct op *items;
+        size_t count;
+    } pairs;
+};
+ARGUMENTS(mset_arguments, struct mset, "pair [pair ...]",
+          ARG_LIST(struct mset, pairs, "pair", set_plain, check_ops));
 
 static enum err mset_run(struct request *rq)
 {
-    struct op *ops = NULL;
-    size_t count = 0;
-    enum err r = parse_pairs(rq, &ops, &count);
-    if (r == OK) r = request_commit(rq, ops, count);
+    const struct mset *a = rq->bound;
+    enum err r = request_commit(rq, a->pairs.items, a->pairs.count);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
-STRING_COMMAND(mset, "mset", -3, CMD_WRITE, KEY_OW | KEY_UPDATE, -1, 2,
-               "Sets several plain keys in one transaction.", "key value [key value ...]");
+STRING_COMMAND(mset, "mset", CMD_WRITE, KEY_OW | KEY_UPDATE,
+               "Sets several plain keys in one transaction.", mset_arguments, mset_run);
 
 static enum err msetnx_run(struct request *rq)
 {
-    struct op *ops = NULL;
-    size_t count = 0;
-    enum err r = parse_pairs(rq, &ops, &count);
-    for (size_t i = 0; i < count && r == OK; i++) {
+    const struct mset *a = rq->bound;
+    enum err r = OK;
+    for (size_t i = 0; i < a->pairs.count && r == OK; i++) {
         struct entry entry;
-        INVARIANT(ops != NULL);
-        r = request_get(rq, ops[i].key, &entry);
+        r = request_get(rq, a->pairs.items[i].key, &entry);
         if (r != OK || !entry.exists) continue;
         resp_int(rq->w, 0);
         return OK;
     }
-    if (r == OK) r = request_commit(rq, ops, count);
+    if (r == OK) r = request_commit(rq, a->pairs.items, a->pairs.count);
     if (r == OK) resp_int(rq->w, 1);
     return r;
 }
-STRING_COMMAND(msetnx, "msetnx", -3, CMD_WRITE, KEY_OW | KEY_INSERT, -1, 2,
-               "Sets several plain keys if all of them are absent; 1 or 0.",
-               "key value [key value ...]");
+STRING_COMMAND(msetnx, "msetnx", CMD_WRITE, KEY_OW | KEY_INSERT,
+               "Sets several plain keys if all of them are absent; 1 or 0.", mset_arguments,
+               msetnx_run);
 
 /* ---- INCR and relatives, APPEND ---- */
 
@@ -355,12 +314,11 @@ static enum err edit_add(const struct op *op, const struct slice *stored, struct
     return OK;
 }
 
-static enum err add_run(struct request *rq, int64_t delta)
+static enum err add(struct request *rq, struct slice key, int64_t delta)
 {
-    struct op op = {.kind = OP_EDIT, .edit = edit_add, .delta = delta};
+    struct op op = {.kind = OP_EDIT, .key = key, .edit = edit_add, .delta = delta};
     struct slice bytes = {0};
-    enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = request_commit(rq, &op, 1);
+    enum err r = request_commit(rq, &op, 1);
     if (r != OK) return r;
     int64_t sum = 0;
     INVARIANT(value_bytes_of(op.result, &bytes) && slice_to_i64(bytes, &sum));
@@ -370,43 +328,47 @@ static enum err add_run(struct request *rq, int64_t delta)
 
 static enum err incr_run(struct request *rq)
 {
-    return add_run(rq, 1);
+    const struct one_key *a = rq->bound;
+    return add(rq, a->key, 1);
 }
-STRING_COMMAND(incr, "incr", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
-               "Adds 1 to the decimal number of a plain key.", "key");
+STRING_COMMAND(incr, "incr", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+               "Adds 1 to the decimal number of a plain key.", one_key_arguments, incr_run);
 
 static enum err decr_run(struct request *rq)
 {
-    return add_run(rq, -1);
+    const struct one_key *a = rq->bound;
+    return add(rq, a->key, -1);
 }
-STRING_COMMAND(decr, "decr", 2, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
-               "Takes 1 off the decimal number of a plain key.", "key");
+STRING_COMMAND(decr, "decr", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+               "Takes 1 off the decimal number of a plain key.", one_key_arguments, decr_run);
 
-static enum err add_argument(struct request *rq, bool is_negative)
-{
-    int64_t delta = 0;
-    if (!slice_to_i64(rq->argv[2], &delta)) {
-        return error_set(&rq->error, ERR_SYNTAX, STRING_NO_INTEGER);
-    }
-    if (is_negative && delta == INT64_MIN) {
-        return error_set(&rq->error, ERR_SYNTAX, "decrement would overflow");
-    }
-    return add_run(rq, is_negative ? -delta : delta);
-}
+struct sum {
+    struct slice key;
+    int64_t delta;
+};
+ARGUMENTS(incrby_arguments, struct sum, "key increment", ARG_KEY(struct sum, key, "key", 0),
+          ARG_INTEGER(struct sum, delta, "increment", INT64_MIN, INT64_MAX, 0));
+ARGUMENTS(decrby_arguments, struct sum, "key decrement", ARG_KEY(struct sum, key, "key", 0),
+          ARG_INTEGER(struct sum, delta, "decrement", INT64_MIN, INT64_MAX, 0));
 
 static enum err incrby_run(struct request *rq)
 {
-    return add_argument(rq, false);
+    const struct sum *a = rq->bound;
+    return add(rq, a->key, a->delta);
 }
-STRING_COMMAND(incrby, "incrby", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
-               "Adds to the decimal number of a plain key.", "key increment");
+STRING_COMMAND(incrby, "incrby", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+               "Adds to the decimal number of a plain key.", incrby_arguments, incrby_run);
 
 static enum err decrby_run(struct request *rq)
 {
-    return add_argument(rq, true);
+    const struct sum *a = rq->bound;
+    if (a->delta == INT64_MIN) {
+        return error_set(&rq->error, ERR_SYNTAX, "decrement would overflow");
+    }
+    return add(rq, a->key, -a->delta);
 }
-STRING_COMMAND(decrby, "decrby", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1,
-               "Subtracts from the decimal number of a plain key.", "key decrement");
+STRING_COMMAND(decrby, "decrby", CMD_WRITE | CMD_FAST, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+               "Subtracts from the decimal number of a plain key.", decrby_arguments, decrby_run);
 
 static enum err edit_append(const struct op *op, const struct slice *stored, struct buf *out,
                             struct error *e)
@@ -429,15 +391,15 @@ static enum err edit_append(const struct op *op, const struct slice *stored, str
 
 static enum err append_run(struct request *rq)
 {
-    struct op op = {.kind = OP_EDIT, .edit = edit_append, .value = rq->argv[2]};
+    const struct key_word *a = rq->bound;
+    struct op op = {.kind = OP_EDIT, .edit = edit_append, .key = a->key, .value = a->word};
     struct slice bytes = {0};
-    enum err r = arg_string_key(rq, rq->argv[1], &op.key);
-    if (r == OK) r = request_commit(rq, &op, 1);
+    enum err r = request_commit(rq, &op, 1);
     if (r != OK) return r;
     INVARIANT(value_bytes_of(op.result, &bytes));
     resp_int(rq->w, (int64_t)bytes.len);
     return OK;
 }
-STRING_COMMAND(append, "append", 3, CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT, 1, 1,
+STRING_COMMAND(append, "append", CMD_WRITE | CMD_FAST, KEY_RW | KEY_INSERT,
                "Adds bytes at the end of a plain key's value; the reply is its length.",
-               "key value");
+               key_value_arguments, append_run);

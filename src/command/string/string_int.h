@@ -3,15 +3,16 @@
 #define COMMAND_STRING_STRING_INT_H
 
 #include "request/args.h"
+#include "request/shapes.h"
 
 /* No value is longer in the string view, whatever max-value-size says; Redis has the same bound. */
 #define STRING_BYTES_MAX (512u << 20)
 #define STRING_NO_INTEGER "value is not an integer or out of range"
 
 /* string.c */
-/* As arg_string_entry, of a value that must be bytes: *bytes is empty when there is none. Borrowed
- * until the end of the turn. ERR_TYPE. */
-ERR_MUST_USE enum err string_read(struct request *rq, struct slice arg, bool *exists,
+/* The value of the key, which must be bytes: *bytes is empty when there is none. Borrowed until the
+ * end of the turn; counted as a read. ERR_TYPE. */
+ERR_MUST_USE enum err string_read(struct request *rq, struct slice key, bool *exists,
                                   struct slice *bytes);
 /* The bytes as a value is stored, in the arena. ERR_NOMEM. */
 ERR_MUST_USE enum err string_value(struct request *rq, struct slice bytes, struct slice *value);
@@ -32,20 +33,23 @@ ERR_MUST_USE enum err string_replace(struct request *rq, struct slice key, struc
  * nothing. `total` > 0 is the number of bytes, or of bits. */
 void string_bounds(int64_t total, int64_t *start, int64_t *end);
 
-#define STRING_COMMAND(id, word, words, more, uses, last, step, text, arguments)                   \
+/* Bytes as they came, as they are stored. */
+extern const struct argument_kind arg_kind_bytes;
+#define ARG_BYTES(in, member, label)                                                               \
+    {                                                                                              \
+        ARG_ONE(in, member, struct slice, label, arg_kind_bytes)                                   \
+    }
+
+#define STRING_COMMAND(id, word, more, uses, text, its_arguments, function)                        \
     const struct command cmd_##id = {                                                              \
         .name = word,                                                                              \
-        .arity = words,                                                                            \
         .flags = CMD_STRING | (more),                                                              \
-        .first_key = 1,                                                                            \
-        .last_key = last,                                                                          \
-        .key_step = step,                                                                          \
         .key_flags = uses,                                                                         \
         .group = "string",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = id##_run,                                                                           \
+        .arguments = &(its_arguments),                                                             \
+        .run = function,                                                                           \
     }
 
 #endif

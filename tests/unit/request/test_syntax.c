@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "request/describe.h"
 #include "request/keys.h"
+#include "request/plan.h"
 #include "request/syntax.h"
 
 static struct arena arena;
@@ -36,7 +37,7 @@ static void show(struct buf *out, const struct syntax_args *args)
     for (const struct syntax_arg *a = args->first; a != NULL; a = a->next) {
         if (count++ > 0) buf_append_byte(out, ' ');
         if (a->token != NULL) buf_printf(out, "{%s}", a->token);
-        buf_printf(out, "%s:%s", arg_type_name(a->type), a->name);
+        buf_printf(out, "%s:%s", syntax_type_name(a->type), a->name);
         if (a->children.count > 0) {
             buf_append_byte(out, '(');
             show(out, &a->children);
@@ -151,9 +152,9 @@ static size_t least_of(const struct syntax_arg *a)
     size_t least = SIZE_MAX;
     if (a->is_optional) return 0;
     switch (a->type) {
-    case ARG_TOKEN: return 1;
-    case ARG_BLOCK: return own + least_words(&a->children);
-    case ARG_ONEOF:
+    case SYNTAX_TOKEN: return 1;
+    case SYNTAX_BLOCK: return own + least_words(&a->children);
+    case SYNTAX_ONEOF:
         for (const struct syntax_arg *k = a->children.first; k != NULL; k = k->next) {
             if (least_of(k) < least) least = least_of(k);
         }
@@ -180,7 +181,7 @@ static bool is_of_one_length(const struct syntax_args *args)
 static bool has_key(const struct syntax_args *args)
 {
     for (const struct syntax_arg *a = args->first; a != NULL; a = a->next) {
-        if (a->type == ARG_KEY || has_key(&a->children)) return true;
+        if (a->type == SYNTAX_KEY || has_key(&a->children)) return true;
     }
     return false;
 }
@@ -188,20 +189,23 @@ static bool has_key(const struct syntax_args *args)
 static void check_keys(const struct command *c, struct syntax_args *args)
 {
     struct key_spec specs[KEY_SPECS_MAX];
-    unsigned kinds = c->key_flags & (KEY_RO | KEY_RW | KEY_OW | KEY_RM);
-    assert_int_equal(command_has_keys(c), c->key_flags != 0);
-    assert_int_equal(key_specs(c, args, specs) > 0, command_has_keys(c));
-    if (!command_has_keys(c)) return;
+    size_t count = key_specs(c, args, specs);
+    unsigned all = 0;
+    assert_int_equal(count > 0, command_has_keys(c));
+    if (count == 0) return;
     assert_true(has_key(args));
-    assert_true(kinds != 0 && (kinds & (kinds - 1)) == 0);
+    for (size_t i = 0; i < count; i++) {
+        unsigned kinds = specs[i].flags & (KEY_RO | KEY_RW | KEY_OW | KEY_RM);
+        assert_true(kinds != 0 && (kinds & (kinds - 1)) == 0);
+        all |= specs[i].flags;
+    }
     bool is_script = strcmp(c->group, "scripting") == 0;
-    bool writes = kinds != KEY_RO || (c->other_key_flags & (KEY_RW | KEY_OW)) != 0;
+    bool writes = (all & (KEY_RW | KEY_OW | KEY_RM)) != 0;
     /* What scripts write is told by their commands. KV.INDEX CREATE writes, and only reads what is
      * below its key. */
     if (writes && !is_script) assert_true((c->flags & CMD_WRITE) != 0);
     if ((c->flags & CMD_WRITE) != 0 && strcmp(c->name, "create") != 0) assert_true(writes);
-    assert_int_equal(writes, ((c->key_flags | c->other_key_flags) &
-                              (KEY_UPDATE | KEY_INSERT | KEY_DELETE)) != 0);
+    assert_int_equal(writes, (all & (KEY_UPDATE | KEY_INSERT | KEY_DELETE)) != 0);
 }
 
 static void check_command(const struct command *parent, const struct command *c)
@@ -209,11 +213,13 @@ static void check_command(const struct command *parent, const struct command *c)
     struct syntax_args args;
     struct error e = {0};
     size_t words = parent != NULL ? 2 : 1;
-    size_t arity = (size_t)(c->arity < 0 ? -c->arity : c->arity);
-    if (syntax_parse(c->syntax, &arena, &args, &e) != OK) fail_msg("%s: %s", c->name, e.text);
+    int own = command_arity_own(c);
+    size_t arity = (size_t)(own < 0 ? -own : own);
+    const char *text = c->arguments != NULL ? arguments_syntax(c->arguments, &arena) : c->syntax;
+    if (syntax_parse(text, &arena, &args, &e) != OK) fail_msg("%s: %s", c->name, e.text);
     if (c->subcommands == NULL) {
         if (words + least_words(&args) > arity) fail_msg("%s: the arity is too small", c->name);
-        if (c->arity > 0 && (words + least_words(&args) != arity || !is_of_one_length(&args))) {
+        if (own > 0 && (words + least_words(&args) != arity || !is_of_one_length(&args))) {
             fail_msg("%s: the arity is exact, the syntax is not", c->name);
         }
     }
@@ -372,7 +378,7 @@ static void keys_of_a_transaction_are_found(void **state)
     expect_keys("KV.ATOMIC SUM a 1 CLAMP 0 9 MIN b 2 max c 3", "a/RWacup b/RWacup c/RWacup");
     expect_keys("KV.ATOMIC APPEND a x PREPEND DEL y DEL SET", "a/RWin DEL/RWin SET/RMde");
     expect_keys("KV.ATOMIC SET SET KEEPTTL KEEPTTL DEL a", "SET/OWup a/RMde");
-    expect_keys("KV.ATOMIC SET a", "-");
+    expect_keys("KV.ATOMIC SET a", "-a/OWup");
     expect_keys("KV.ATOMIC DEL a FOO b", "-a/RMde");
     expect_keys("KV.ATOMIC SET a 1 EX", "-a/OWup");
 }

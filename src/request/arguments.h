@@ -1,0 +1,217 @@
+/* arguments: what a command takes, said once. A `struct arguments` is a text in the notation of
+ * syntax.h and, for each name and token in it, a row that says what it is and which member of a C
+ * struct it becomes:
+ *
+ *   struct lease {
+ *       struct slice queue;
+ *       int64_t count;
+ *       bool is_quiet;
+ *   };
+ *   ARGUMENTS(lease_arguments, struct lease, "queue [COUNT count] [QUIET]",
+ *             ARG_WORD(struct lease, queue, "queue"),
+ *             ARG_INTEGER(struct lease, count, "COUNT", 1, 100, 10),
+ *             ARG_FLAG(struct lease, is_quiet, "QUIET"));
+ *
+ * From it come the number of words, the keys among them, what permission is asked for, and the
+ * struct itself, which the command finds at rq->bound (bind.h). A row has the name of an argument,
+ * or that of the token before it. Every argument and every token of the text has a row.
+ *
+ * Options, which begin with a token and are in brackets, come in any order, each of them once. What
+ * stands for several words has arguments of its own (ARG_INSIDE, ARG_ALSO); so has what is repeated
+ * and is more than a word.
+ */
+#ifndef REQUEST_ARGUMENTS_H
+#define REQUEST_ARGUMENTS_H
+
+#include "request/command.h"
+
+struct argument;
+struct step;
+struct plan_set;
+struct plan_end;
+
+/* What a word may be. */
+struct argument_kind {
+    /* The word becomes the member at `to`. ERR_WAIT as a command's. */
+    enum err (*read)(struct request *rq, const struct argument *a, struct slice word, void *to);
+    /* What permission must be had for (subjects.h); NULL = nothing. */
+    void (*subjects)(struct subjects *s, const struct argument *a, const void *from);
+    const char *syntax; /* how it is written where that is not its name; NULL = by that */
+    bool is_key;        /* its words are keys: a->flags */
+    bool is_secret;     /* no log may have it */
+    bool is_as_it_came; /* a list of it is where the words are: nothing is read */
+};
+
+struct choice {
+    const char *token;
+    int value;
+};
+
+struct argument {
+    const char *name; /* NULL ends the rows */
+    const struct argument_kind *kind;
+    uint16_t at;   /* of the member in the struct ... */
+    uint16_t size; /* ... and its bytes; of a list, those of an item */
+    bool is_list;
+    unsigned flags; /* of a key: enum key_flag, 0 = as the command has it; of others: as the kind */
+    int64_t min, max, otherwise;    /* of an integer; `otherwise`: when it is left out */
+    const struct arguments *inside; /* of arg_inside */
+    const struct command *as; /* permission for it is asked as for this one; NULL = the outer one */
+    enum err (*fits)(struct request *rq,
+                     size_t count); /* of a list: may it be so long? NULL: yes */
+    const char *item;               /* what errors call an item of a list; NULL = they do not */
+    const char *what, *example;     /* of a count, for a hint; NULL = there is none */
+    const struct choice *choices;   /* of arg_choice; ended by one without a token */
+};
+
+/* One word of a row. */
+struct row_word {
+    enum err (*read)(struct request *rq, const struct argument *a, struct slice word, void *to);
+    const struct argument *argument;
+    size_t at; /* in the struct */
+};
+
+/* What plan.c makes of a text and its rows, before main. */
+struct plan {
+    /* What most commands have, and many others when no option is given: words one after another. */
+    const struct row_word *row;
+    uint16_t row_words;
+    bool is_row;    /* all but these may be left out */
+    bool is_filled; /* these are the whole struct, and nothing more is done */
+    bool has_keys, is_made;
+    uint16_t words_min, words_max; /* UINT16_MAX = any number */
+    uint16_t count, set_count, end_count;
+    const struct step *steps;
+    const struct plan_set *sets; /* what the struct has before words are read; all else is 0 */
+    const struct plan_end *ends;
+};
+
+struct arguments {
+    const char *name; /* its own, for a message when it contradicts itself */
+    const char *syntax;
+    const char *shown; /* in its place where people read it; NULL = the same, all told */
+    size_t size;       /* of the struct */
+    const struct argument *rows;
+    /* What the text cannot say; it may change what is bound. NULL = nothing. */
+    enum err (*check)(struct request *rq, void *bound);
+    /* What permission must be had for beside what its kinds say. NULL = nothing. */
+    void (*subjects)(struct subjects *s, const void *bound);
+    /* Says more in rq->error about a word that nothing takes; false = it cannot. */
+    bool (*hint)(struct request *rq, struct slice word);
+    struct plan *plan;
+};
+
+/* A list: any struct of a pointer and a count. Items are in the request's arena. */
+struct argument_list {
+    void *items;
+    size_t count;
+};
+struct slices {
+    struct slice *items;
+    size_t count;
+};
+struct integers {
+    int64_t *items;
+    size_t count;
+};
+
+#define ARGUMENTS(id, in, text, ...) ARGUMENTS_WITH(id, in, text, (.check = NULL), __VA_ARGS__)
+/* `more`: members of struct arguments, in parentheses. */
+#define ARGUMENTS_WITH(id, in, text, more, ...)                                                    \
+    static struct plan id##_plan; /* constant after plans_make */                                  \
+    static const struct arguments id = ARGUMENTS_OF(id, in, text, more, __VA_ARGS__)
+/* Those that a header declares. */
+#define SHARED_ARGUMENTS(id, in, text, ...)                                                        \
+    SHARED_ARGUMENTS_WITH(id, in, text, (.check = NULL), __VA_ARGS__)
+#define SHARED_ARGUMENTS_WITH(id, in, text, more, ...)                                             \
+    static struct plan id##_plan;                                                                  \
+    const struct arguments id = ARGUMENTS_OF(id, in, text, more, __VA_ARGS__)
+#define ARGUMENTS_OF(id, in, text, more, ...)                                                      \
+    {                                                                                              \
+        .name = #id, .syntax = text, .size = sizeof(in),                                           \
+        .rows = (const struct argument[]){__VA_ARGS__, {.name = NULL}}, .plan = &id##_plan,        \
+        ARGUMENTS_MORE more                                                                        \
+    }
+#define ARGUMENTS_MORE(...) __VA_ARGS__
+
+/* ---- kinds: kinds.c; others are where what they read belongs ---- */
+
+extern const struct argument_kind arg_kind_key, arg_kind_key_word, arg_kind_prefix, arg_kind_word,
+    arg_kind_secret, arg_kind_value, arg_kind_integer, arg_kind_stamp, arg_kind_pattern;
+/* These walk.c knows itself. */
+extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count, arg_kind_inside,
+    arg_kind_made, arg_kind_fixed;
+
+/* 0 if what is in the member has the type; else it does not compile. */
+#define ARG_IS(what, type)                                                                         \
+    (0 * sizeof(char[__builtin_types_compatible_p(__typeof__(what), type) ? 1 : -1]))
+#define ARG_ONE(in, member, type, label, of)                                                       \
+    .name = (label), .kind = &(of), .size = sizeof(type),                                          \
+    .at = offsetof(in, member) + ARG_IS(((in *)0)->member, type)
+/* Of a list in which each item is one word. */
+#define ARG_MANY(in, member, type, label, of)                                                      \
+    .name = (label), .kind = &(of), .size = sizeof(type), .is_list = true,                         \
+    .at = offsetof(in, member) + ARG_IS(((in *)0)->member.count, size_t) +                         \
+          ARG_IS(*((in *)0)->member.items, type)
+
+/* clang-format off */
+
+/* In the format of the request, or as words, as the command has them (args.h); internal. */
+#define ARG_KEY(in, member, label, uses)                                                           \
+    {ARG_ONE(in, member, struct slice, label, arg_kind_key), .flags = (uses)}
+#define ARG_KEYS(in, member, label, uses)                                                          \
+    {ARG_MANY(in, member, struct slice, label, arg_kind_key), .flags = (uses)}
+/* As it came; for lists of any length, which are read in parts. */
+#define ARG_KEY_WORDS(in, member, label, uses)                                                     \
+    {ARG_MANY(in, member, struct slice, label, arg_kind_key_word), .flags = (uses)}
+/* The same as ARG_KEY, and the empty one too. */
+#define ARG_PREFIX(in, member, label, uses)                                                        \
+    {ARG_ONE(in, member, struct slice, label, arg_kind_prefix), .flags = (uses)}
+/* As it came. */
+#define ARG_WORD(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_word)}
+#define ARG_WORDS(in, member, label) {ARG_MANY(in, member, struct slice, label, arg_kind_word)}
+#define ARG_SECRET(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_secret)}
+/* In the format of the request; stored form. */
+#define ARG_VALUE(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_value)}
+#define ARG_INTEGER(in, member, label, least, most, left_out)                                      \
+    {ARG_ONE(in, member, int64_t, label, arg_kind_integer),                                        \
+     .min = (least), .max = (most), .otherwise = (left_out)}
+#define ARG_INTEGERS(in, member, label, least, most)                                               \
+    {ARG_MANY(in, member, int64_t, label, arg_kind_integer), .min = (least), .max = (most)}
+#define ARG_STAMP(in, member, label)                                                               \
+    {ARG_ONE(in, member, struct expected, label, arg_kind_stamp)}
+#define ARG_PATTERN(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_pattern)}
+/* The token is there. */
+#define ARG_FLAG(in, member, token) {ARG_ONE(in, member, bool, token, arg_kind_flag)}
+/* Which of several tokens: {"NX", IF_ABSENT}, ... The member is an int or an enum. */
+#define ARG_CHOICE(in, member, ...)                                                                \
+    {.name = #member, .kind = &arg_kind_choice, .at = offsetof(in, member),                        \
+     .size = sizeof(((in *)0)->member), .choices = (const struct choice[]){__VA_ARGS__, {NULL, 0}}}
+/* No word: the member has this value whenever these arguments are there. */
+#define ARG_FIXED(in, member, fixed)                                                               \
+    {.name = "=" #member, .kind = &arg_kind_fixed, .at = offsetof(in, member),                     \
+     .size = sizeof(((in *)0)->member), .otherwise = (fixed)}
+/* How many words the list after it has. */
+#define ARG_COUNT(label, least, most, of, such_as)                                                 \
+    {.name = (label), .kind = &arg_kind_count, .min = (least), .max = (most), .what = (of),        \
+     .example = (such_as)}
+/* Arguments of their own, in a member; ... */
+#define ARG_INSIDE(in, member, label, of)                                                          \
+    {.name = (label), .kind = &arg_kind_inside, .at = offsetof(in, member), .inside = &(of)}
+/* ... in the same struct; ... */
+#define ARG_ALSO(label, of) {.name = (label), .kind = &arg_kind_inside, .inside = &(of)}
+/* ... which are those of a command of their own; ... */
+#define ARG_AS(label, of, command)                                                                 \
+    {.name = (label), .kind = &arg_kind_inside, .inside = &(of), .as = &(command)}
+/* ... in a struct that is made for it, to which the member points; ... */
+#define ARG_MADE(in, member, label, of)                                                            \
+    {.name = (label), .kind = &arg_kind_made, .at = offsetof(in, member), .size = sizeof(void *),  \
+     .inside = &(of)}
+/* ... for each item of a list. */
+#define ARG_LIST(in, member, label, of, may_be, ...)                                               \
+    {.name = (label), .kind = &arg_kind_inside, .is_list = true, .fits = (may_be), ##__VA_ARGS__,  \
+     .at = offsetof(in, member) + ARG_IS(((in *)0)->member.count, size_t), .inside = &(of)}
+
+/* clang-format on */
+
+#endif

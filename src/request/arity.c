@@ -1,0 +1,47 @@
+/* arity: how many words a command's name has, and how many it may have with them. */
+#include "request/arguments.h"
+#include "request/numbers.h"
+
+size_t command_words_before(const struct command *c)
+{
+    const struct numbered *n = numbers_at(number_of(c));
+    return n->parent != NULL || n->command != c ? 2 : 1;
+}
+
+bool command_arity_fits(const struct command *c, size_t before, size_t argc)
+{
+    if (c->arguments != NULL) {
+        const struct plan *p = c->arguments->plan;
+        return argc >= before + p->words_min && argc - before <= p->words_max;
+    }
+    return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
+}
+
+bool request_arity_fits(const struct request *rq)
+{
+    return command_arity_fits(rq->command, rq->words_before, rq->argc);
+}
+
+size_t request_words_least(const struct request *rq)
+{
+    const struct command *c = rq->command;
+    if (c->arguments != NULL) return rq->words_before + c->arguments->plan->words_min;
+    return (size_t)(c->arity < 0 ? -c->arity : c->arity);
+}
+
+int command_arity_own(const struct command *c)
+{
+    if (c->arguments == NULL) return c->arity;
+    const struct plan *p = c->arguments->plan;
+    int least = (int)(command_words_before(c) + p->words_min);
+    return p->words_max == p->words_min ? least : -least;
+}
+
+void request_be(struct request *rq, const struct command *c, struct slice *argv, size_t argc)
+{
+    rq->command = c;
+    rq->argv = argv;
+    rq->argc = argc;
+    rq->words_before = (uint8_t)command_words_before(c);
+    rq->bound = NULL;
+}

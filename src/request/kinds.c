@@ -1,0 +1,89 @@
+/* kinds: what words of arguments are (arguments.h), as args.h reads them. */
+#include "request/args.h"
+#include "request/arguments.h"
+#include "request/numbers.h"
+#include "request/subjects.h"
+
+/* What becomes of a key: as the row says, else the command, which may have to look at its words. */
+static unsigned uses_of(const struct subjects *s, const struct argument *a)
+{
+    const struct request *rq = s->rq;
+    if (a->flags != 0) return a->flags;
+    if (rq->command->key_flags_of == NULL) return rq->command->key_flags;
+    return rq->command->key_flags_of(rq->argv, rq->argc);
+}
+
+static void key_subjects(struct subjects *s, const struct argument *a, const void *from)
+{
+    const struct slice *key = from;
+    subjects_key_used(s, *key, uses_of(s, a));
+}
+
+static enum err read_key(struct request *rq, const struct argument *a, struct slice word, void *to)
+{
+    (void)a;
+    return arg_key(rq, word, to);
+}
+const struct argument_kind arg_kind_key = {
+    .read = read_key, .subjects = key_subjects, .is_key = true};
+
+static void key_word_subjects(struct subjects *s, const struct argument *a, const void *from)
+{
+    const struct slice *word = from;
+    subjects_word(s, *word, uses_of(s, a));
+}
+
+static enum err read_word(struct request *rq, const struct argument *a, struct slice word, void *to)
+{
+    (void)rq;
+    (void)a;
+    memcpy(to, &word, sizeof word);
+    return OK;
+}
+const struct argument_kind arg_kind_key_word = {
+    .read = read_word, .subjects = key_word_subjects, .is_key = true, .is_as_it_came = true};
+
+/* The bound of a range: what permission must be had for is known when all of them are. */
+static enum err read_prefix(struct request *rq, const struct argument *a, struct slice word,
+                            void *to)
+{
+    (void)a;
+    return arg_prefix(rq, word, to);
+}
+const struct argument_kind arg_kind_prefix = {.read = read_prefix, .is_key = true};
+
+const struct argument_kind arg_kind_word = {.read = read_word, .is_as_it_came = true};
+const struct argument_kind arg_kind_secret = {.read = read_word, .is_secret = true};
+
+static enum err read_value(struct request *rq, const struct argument *a, struct slice word,
+                           void *to)
+{
+    (void)a;
+    return arg_value(rq, word, to);
+}
+const struct argument_kind arg_kind_value = {.read = read_value};
+
+static enum err read_integer(struct request *rq, const struct argument *a, struct slice word,
+                             void *to)
+{
+    const char *what = arg_is_terse(rq) ? NULL : a->name;
+    return arg_integer(rq, word, what, a->min, a->max, to);
+}
+const struct argument_kind arg_kind_integer = {.read = read_integer};
+
+static enum err read_stamp(struct request *rq, const struct argument *a, struct slice word,
+                           void *to)
+{
+    (void)a;
+    return arg_stamp(rq, word, to);
+}
+const struct argument_kind arg_kind_stamp = {.read = read_stamp, .syntax = "<versionstamp | NONE>"};
+
+static enum err read_pattern(struct request *rq, const struct argument *a, struct slice word,
+                             void *to)
+{
+    (void)a;
+    memcpy(to, &word, sizeof word);
+    return arg_pattern(rq, word);
+}
+const struct argument_kind arg_kind_pattern = {.read = read_pattern};

@@ -1,0 +1,388 @@
+/* plan: see plan.h. A text is read as syntax.c reads it; each argument of that becomes a step,
+ * which has the row of its name. What is inside of a command's arguments has a plan of its own,
+ * whose steps are used as they are, at another place of the struct.
+ */
+#include "request/plan.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "request/syntax.h"
+#include "request/table.h"
+
+#define ROWS_MAX 32
+#define STEPS_MAX 64
+#define SETS_MAX 16
+#define ENDS_MAX 8
+
+/* They say what a row is; nothing is read. */
+const struct argument_kind arg_kind_flag = {0}, arg_kind_choice = {0}, arg_kind_count = {0},
+                           arg_kind_inside = {0}, arg_kind_made = {0}, arg_kind_fixed = {0};
+
+/* Of plans and their steps, for ever. */
+static struct arena plans;
+
+struct maker {
+    const struct arguments *of;
+    uint32_t used; /* rows, by number */
+    struct plan_set sets[SETS_MAX];
+    struct plan_end ends[ENDS_MAX];
+    size_t set_count, end_count;
+    bool has_keys;
+};
+
+static void wrong(const struct maker *m, const char *what, const char *name)
+    __attribute__((noreturn));
+static void wrong(const struct maker *m, const char *what, const char *name)
+{
+    die("arguments %s, \"%s\": %s '%s'", m->of->name, m->of->syntax, what, name);
+}
+
+/* ---- rows ---- */
+
+static const struct argument *row_of(struct maker *m, const char *name)
+{
+    const struct argument *rows = m->of->rows;
+    for (size_t i = 0; name != NULL && rows[i].name != NULL; i++) {
+        if (rows[i].kind == &arg_kind_choice || rows[i].kind == &arg_kind_fixed ||
+            strcmp(rows[i].name, name) != 0)
+            continue;
+        m->used |= 1u << i;
+        return &rows[i];
+    }
+    return NULL;
+}
+
+static void find_choice(struct maker *m, struct step *s)
+{
+    const struct argument *rows = m->of->rows;
+    for (size_t i = 0; s->token != NULL && rows[i].name != NULL; i++) {
+        const struct choice *c = rows[i].choices;
+        while (c != NULL && c->token != NULL && strcmp(c->token, s->token) != 0) c++;
+        if (c == NULL || c->token == NULL) continue;
+        m->used |= 1u << i;
+        s->which = &rows[i];
+        s->value = c->value;
+        return;
+    }
+}
+
+static void check_rows(struct maker *m)
+{
+    for (size_t i = 0; m->of->rows[i].name != NULL; i++) {
+        const struct argument *a = &m->of->rows[i];
+        if (i == ROWS_MAX) wrong(m, "too many rows, at", a->name);
+        m->has_keys = m->has_keys || a->kind->is_key ||
+                      (a->inside != NULL && a->inside->plan->has_keys);
+        bool is_word = a->kind != &arg_kind_fixed;
+        if (is_word && (m->used >> i & 1) == 0) wrong(m, "the text does not have", a->name);
+        if (a->at + (a->is_list ? 0u : a->size) > m->of->size) wrong(m, "outside", a->name);
+    }
+}
+
+/* ---- steps ---- */
+
+static const void *plan_copy(const void *from, size_t bytes)
+{
+    void *copy = arena_alloc(&plans, bytes);
+    if (bytes > 0) memcpy(copy, from, bytes);
+    return copy;
+}
+
+/* Fewest words of steps from `first` on. */
+static size_t plan_words_min(const struct step *first, size_t count)
+{
+    size_t words = 0;
+    for (size_t i = 0; i < count; i++) words += first[i].is_optional ? 0 : first[i].words_min;
+    return words;
+}
+
+static size_t words_min(const struct step *s)
+{
+    size_t words = s->token != NULL;
+    if (s->inside != NULL) return words + s->inside->plan->words_min;
+    if (s->row != NULL) return words + (s->row->kind != &arg_kind_flag);
+    if (!s->is_oneof) return words + plan_words_min(s->parts, s->count);
+    size_t least = SIZE_MAX;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->parts[i].words_min < least) least = s->parts[i].words_min;
+    }
+    return words + least;
+}
+
+static size_t words_each(const struct step *s)
+{
+    if (s->inside == NULL) return 1;
+    const struct plan *p = s->inside->plan;
+    return p->words_min == p->words_max ? p->words_min : 0;
+}
+
+/* Of the steps of the parts, or of what is inside. */
+static const struct step *parts_of(const struct step *s, size_t *count)
+{
+    *count = s->inside != NULL ? s->inside->plan->count : s->count;
+    if (!s->is_oneof && *count > 1) *count = 1;
+    return s->inside != NULL ? s->inside->plan->steps : s->parts;
+}
+
+bool step_has_token(const struct step *s)
+{
+    size_t count;
+    const struct step *parts = parts_of(s, &count);
+    if (s->token != NULL || count == 0) return s->token != NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (!step_has_token(&parts[i])) return false;
+    }
+    return true;
+}
+
+bool step_takes(const struct step *s, struct slice word)
+{
+    size_t count;
+    if (s->token != NULL) return slice_is_word(word, s->token);
+    const struct step *parts = parts_of(s, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (step_takes(&parts[i], word)) return true;
+    }
+    return false;
+}
+
+static const struct step *make_steps(struct maker *m, const struct syntax_args *args,
+                                     size_t *count);
+
+static void make_step(struct maker *m, const struct syntax_arg *a, struct step *s)
+{
+    *s = (struct step){.token = a->token,
+                       .is_optional = a->is_optional,
+                       .is_multiple = a->is_multiple,
+                       .is_oneof = a->type == SYNTAX_ONEOF};
+    find_choice(m, s);
+    if (a->children.count > 0) {
+        size_t count = 0;
+        s->parts = make_steps(m, &a->children, &count);
+        s->count = (uint16_t)count;
+    } else {
+        s->row = row_of(m, a->token);
+        if (s->row == NULL && a->type != SYNTAX_TOKEN) s->row = row_of(m, a->name);
+        if (s->row == NULL && s->which == NULL) wrong(m, "no row for", a->name);
+    }
+    if (s->row != NULL && s->row->inside != NULL) {
+        s->inside = s->row->inside;
+        plan_make(s->inside);
+        if (s->row->kind == &arg_kind_inside && !s->row->is_list &&
+            s->row->at + s->inside->size > m->of->size) {
+            wrong(m, "the struct is too small for", a->name);
+        }
+    }
+    if (a->is_multiple && (s->row == NULL || !s->row->is_list)) wrong(m, "no list for", a->name);
+    if (s->token != NULL) s->token = plan_copy(s->token, strlen(s->token) + 1);
+    s->words_min = (uint16_t)words_min(s);
+    if (s->row != NULL && s->row->is_list) s->words_each = (uint16_t)words_each(s);
+    bool is_list = s->row != NULL && s->row->is_list && s->token == NULL;
+    s->is_option = a->is_optional && !is_list && step_has_token(s);
+}
+
+/* What is inside is neither optional nor one of several: as if its steps were written here. */
+static bool is_spliced(const struct step *s)
+{
+    return s->inside != NULL && s->token == NULL && !s->is_optional && !s->row->is_list &&
+           s->row->kind == &arg_kind_inside;
+}
+
+static void add_set(struct maker *m, size_t at, size_t size, int64_t value)
+{
+    if (m->set_count == SETS_MAX) wrong(m, "too much that is set in", m->of->name);
+    m->sets[m->set_count++] = (struct plan_set){
+        .at = (uint16_t)at, .size = (uint16_t)size, .value = value};
+}
+
+static void add_end(struct maker *m, const struct arguments *of, size_t base)
+{
+    if (m->end_count == ENDS_MAX) wrong(m, "too much inside, at", of->name);
+    m->ends[m->end_count++] = (struct plan_end){.of = of, .base = (uint16_t)base};
+}
+
+static void splice(struct maker *m, const struct step *s, struct step *room, size_t *n)
+{
+    const struct plan *p = s->inside->plan;
+    for (size_t i = 0; i < p->count; i++) {
+        room[*n] = p->steps[i];
+        room[(*n)++].base = (uint16_t)(p->steps[i].base + s->row->at);
+    }
+    for (size_t i = 0; i < p->set_count; i++) {
+        add_set(m, p->sets[i].at + s->row->at, p->sets[i].size, p->sets[i].value);
+    }
+    for (size_t i = 0; i < p->end_count; i++) {
+        add_end(m, p->ends[i].of, p->ends[i].base + s->row->at);
+    }
+}
+
+static const struct step *make_steps(struct maker *m, const struct syntax_args *args, size_t *count)
+{
+    struct step room[STEPS_MAX];
+    size_t n = 0;
+    for (const struct syntax_arg *a = args->first; a != NULL; a = a->next) {
+        struct step s;
+        make_step(m, a, &s);
+        size_t more = is_spliced(&s) ? s.inside->plan->count : 1;
+        if (n + more > STEPS_MAX) wrong(m, "too many arguments, at", a->name);
+        if (is_spliced(&s)) {
+            splice(m, &s, room, &n);
+        } else {
+            room[n++] = s;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        room[i].words_after = (uint16_t)plan_words_min(room + i + 1, n - i - 1);
+    }
+    *count = n;
+    return plan_copy(room, n * sizeof *room);
+}
+
+/* ---- plans ---- */
+
+static void set_own(struct maker *m)
+{
+    for (const struct argument *a = m->of->rows; a->name != NULL; a++) {
+        bool has_default = a->otherwise != 0 && !a->is_list;
+        if (a->kind == &arg_kind_fixed || has_default) add_set(m, a->at, a->size, a->otherwise);
+    }
+}
+
+static size_t words_max(const struct plan *p)
+{
+    size_t words = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct step *s = &p->steps[i];
+        if (s->is_optional || s->is_multiple || s->is_oneof) return UINT16_MAX;
+        if (s->inside != NULL || s->parts != NULL) return UINT16_MAX;
+        words += s->words_min;
+    }
+    return words;
+}
+
+/* What most commands have, and most others when nothing else is said: words one after another. */
+static void find_row(const struct arguments *of, struct plan *p)
+{
+    struct row_word words[STEPS_MAX];
+    size_t bytes = 0;
+    size_t i = 0;
+    for (; i < p->count; i++) {
+        const struct step *s = &p->steps[i];
+        if (s->is_optional || s->token != NULL || s->row == NULL || s->row->is_list) break;
+        if (s->row->kind->read == NULL) break;
+        bytes += s->row->size;
+        words[i] = (struct row_word){
+            .read = s->row->kind->read, .argument = s->row, .at = s->base + s->row->at};
+    }
+    p->row = plan_copy(words, i * sizeof words[0]);
+    p->row_words = (uint16_t)i;
+    p->is_filled = i == p->count && p->set_count + p->end_count == 0 && bytes == of->size;
+    p->is_row = p->words_min == i;
+}
+
+void plan_make(const struct arguments *of)
+{
+    struct arena arena;
+    struct maker m = {.of = of};
+    struct syntax_args args;
+    struct error e = {0};
+    struct plan *p = of->plan;
+    size_t count = 0;
+    if (p->is_made) return;
+    p->is_made = true;
+    arena_init(&arena, 4096);
+    if (syntax_parse(of->syntax, &arena, &args, &e) != OK) wrong(&m, "wrong syntax", e.text);
+    set_own(&m);
+    p->steps = make_steps(&m, &args, &count);
+    check_rows(&m);
+    arena_fini(&arena);
+    if (of->check != NULL || of->subjects != NULL) add_end(&m, of, 0);
+    p->count = (uint16_t)count;
+    p->sets = plan_copy(m.sets, m.set_count * sizeof m.sets[0]);
+    p->set_count = (uint16_t)m.set_count;
+    p->ends = plan_copy(m.ends, m.end_count * sizeof m.ends[0]);
+    p->end_count = (uint16_t)m.end_count;
+    p->words_min = (uint16_t)plan_words_min(p->steps, p->count);
+    p->words_max = (uint16_t)words_max(p);
+    p->has_keys = m.has_keys;
+    find_row(of, p);
+}
+
+/* From the constant table, before main, as the names (command.c). */
+__attribute__((constructor)) static void plans_make(void)
+{
+    arena_init(&plans, 64 * 1024);
+    for (const struct command *const *c = command_table; *c != NULL; c++) {
+        const struct command *const *sub = (*c)->subcommands;
+        if ((*c)->arguments != NULL) plan_make((*c)->arguments);
+        for (; sub != NULL && *sub != NULL; sub++) {
+            if ((*sub)->arguments != NULL) plan_make((*sub)->arguments);
+        }
+    }
+}
+
+/* ---- as text ---- */
+
+/* What a name in the text stands for, when that is more than a word: of the row that has the name,
+ * or that of the token before it. NULL = it stands for itself. */
+static const char *stands_for(const struct arguments *of, struct slice token, struct slice name,
+                              struct arena *arena)
+{
+    for (const struct argument *a = of->rows; a->name != NULL; a++) {
+        struct slice row = slice_str(a->name);
+        if (!slice_eq(row, name) && !(token.len > 0 && slice_eq(row, token))) continue;
+        return a->inside != NULL ? arguments_syntax(a->inside, arena) : a->kind->syntax;
+    }
+    return NULL;
+}
+
+static bool is_name_byte(char c)
+{
+    return isalnum((unsigned char)c) || c == '-' || c == ':';
+}
+
+/* Alternatives alone in brackets need no brackets of their own. */
+static void add_text(struct buf *out, const char *text, bool is_in_brackets)
+{
+    size_t len = strlen(text);
+    bool is_oneof = len > 1 && text[0] == '<' && strchr(text, '>') == text + len - 1;
+    if (is_oneof && is_in_brackets) {
+        buf_append(out, text + 1, len - 2);
+    } else {
+        buf_append(out, text, len);
+    }
+}
+
+const char *arguments_syntax(const struct arguments *of, struct arena *arena)
+{
+    struct buf out;
+    struct slice token = {0}; /* right before, if there is one */
+    if (of->shown != NULL) return of->shown;
+    buf_init(&out);
+    for (const char *p = of->syntax; *p != '\0';) {
+        size_t len = 0;
+        while (is_name_byte(p[len])) len++;
+        if (len == 0) {
+            if (*p != ' ') token = slice_of(NULL, 0);
+            buf_append_byte(&out, (uint8_t)*p++);
+            continue;
+        }
+        bool is_token = isupper((unsigned char)*p) != 0;
+        const char *text = is_token ? NULL : stands_for(of, token, slice_of(p, len), arena);
+        bool is_in_brackets = p > of->syntax && p[-1] == '[' && p[len] == ']';
+        if (text != NULL) {
+            add_text(&out, text, is_in_brackets);
+        } else {
+            buf_append(&out, p, len);
+        }
+        token = is_token ? slice_of(p, len) : slice_of(NULL, 0);
+        p += len;
+    }
+    buf_append_byte(&out, 0);
+    buf_require(&out);
+    struct slice copy = arena_copy(arena, buf_slice(&out));
+    buf_fini(&out);
+    return (const char *)copy.data;
+}

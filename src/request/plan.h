@@ -1,0 +1,47 @@
+/* plan: what is made of the arguments of every command before main: steps that bind.c walks. Text,
+ * rows and struct are compared there; what does not fit ends the program.
+ */
+#ifndef REQUEST_PLAN_H
+#define REQUEST_PLAN_H
+
+#include "request/arguments.h"
+
+struct step {
+    const char *token;              /* comes first; NULL = none */
+    const struct argument *row;     /* NULL = it is its token, or its parts, and no more */
+    const struct argument *which;   /* the choice that its token makes; NULL = none ... */
+    int value;                      /* ... which is this */
+    const struct arguments *inside; /* the row's: its plan is walked; NULL = none */
+    const struct step *parts;       /* of a block, or alternatives */
+    uint16_t count;
+    uint16_t words_min;   /* when it is there */
+    uint16_t words_after; /* at least, of the steps after it */
+    uint16_t words_each;  /* of each item of a list, when all have as many; else 0 */
+    uint16_t base;        /* where members of the rows begin in the struct */
+    bool is_optional, is_multiple;
+    bool is_oneof;  /* one of its parts */
+    bool is_option; /* optional, and known by its first word */
+};
+
+struct plan_set {
+    uint16_t at, size;
+    int64_t value;
+};
+
+/* Arguments that are complete when all steps are done: their check, their subjects. */
+struct plan_end {
+    const struct arguments *of;
+    uint16_t base;
+};
+
+/* Makes the plan of arguments that no command in the table has; for tests. */
+void plan_make(const struct arguments *of);
+/* Does it always begin with a token? */
+bool step_has_token(const struct step *s);
+/* Does the step begin with the word? Only of one that begins with a token. */
+bool step_takes(const struct step *s, struct slice word);
+
+/* How it is written, with what is inside of it; in the arena. */
+const char *arguments_syntax(const struct arguments *of, struct arena *arena);
+
+#endif

@@ -1,0 +1,25 @@
+/* shapes: arguments that many commands have, so that none of them describes its own. */
+#ifndef REQUEST_SHAPES_H
+#define REQUEST_SHAPES_H
+
+#include "request/arguments.h"
+
+/* Of a command without arguments. */
+extern const struct arguments no_arguments;
+
+struct one_key {
+    struct slice key; /* internal */
+};
+extern const struct arguments one_key_arguments; /* "key" */
+
+struct key_word {
+    struct slice key, word; /* the word as it came */
+};
+extern const struct arguments key_value_arguments; /* "key value" */
+
+struct many_words {
+    struct slices words;
+};
+extern const struct arguments many_keys_arguments; /* "key [key ...]": words, as they came */
+
+#endif

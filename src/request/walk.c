@@ -1,0 +1,288 @@
+#include "request/walk.h"
+
+#define ITEMS_MIN 4
+
+/* ---- words ---- */
+
+static size_t words_left(const struct walk *w)
+{
+    return w->argc - w->at;
+}
+
+static void set(uint8_t *base, const struct argument *a, int64_t value)
+{
+    if (base == NULL) return;
+    int32_t narrow = (int32_t)value;
+    bool flag = value != 0;
+    switch (a->size) {
+    case 1: memcpy(base + a->at, &flag, 1); break;
+    case 4: memcpy(base + a->at, &narrow, 4); break;
+    default: memcpy(base + a->at, &value, 8); break;
+    }
+}
+
+static enum err wrong(struct walk *w, enum wrong what, const struct step *s)
+{
+    w->wrong = what;
+    w->step = s;
+    return ERR_SYNTAX;
+}
+
+static enum err missing(struct walk *w)
+{
+    return wrong(w, WRONG_MISSING, NULL);
+}
+
+static enum err take_word(struct walk *w, const struct argument *a, void *to)
+{
+    if (words_left(w) == 0) return missing(w);
+    enum err r = w->ops->word(w, a, to);
+    if (r == OK) w->at++;
+    return r;
+}
+
+static enum err take_count(struct walk *w, const struct argument *a)
+{
+    enum err r = words_left(w) == 0 ? missing(w) : w->ops->count(w, a);
+    w->count = a;
+    if (r == OK) w->at++;
+    if (r != OK) w->wrong_count = a;
+    return r;
+}
+
+/* ---- lists ---- */
+
+/* What comes after a step: where a list must end. */
+struct follows {
+    size_t words_min;
+    const struct step *steps;
+    size_t count;
+};
+
+static enum err walk_inside(struct walk *w, const struct arguments *of, uint8_t *base,
+                            size_t after);
+
+static void *grow(struct walk *w, void *items, size_t count, size_t *cap, size_t item_bytes)
+{
+    if (count < *cap) return items;
+    size_t more = *cap == 0 ? ITEMS_MIN : *cap * 2;
+    uint8_t *p = arena_alloc(w->arena, more * item_bytes);
+    if (count > 0) memcpy(p, items, count * item_bytes);
+    *cap = more;
+    return p;
+}
+
+/* Does the list end before the word at w->at? */
+static bool list_ends(const struct walk *w, const struct step *s, const struct follows *f)
+{
+    if (words_left(w) <= f->words_min) return true;
+    if (s->is_multiple && s->token != NULL) return !slice_is_word(w->argv[w->at], s->token);
+    for (size_t i = 0; i < f->count && f->steps[i].is_option; i++) {
+        if (step_takes(&f->steps[i], w->argv[w->at])) return true;
+    }
+    return false;
+}
+
+/* Words as they came need no copy. */
+static enum err walk_plain_list(struct walk *w, const struct step *s, uint8_t *base,
+                                int64_t counted, const struct follows *f)
+{
+    const struct argument *a = s->row;
+    struct argument_list list = {.items = bytes_unconst(w->argv + w->at)};
+    while (counted >= 0 ? counted-- > 0 : !list_ends(w, s, f)) {
+        struct slice same;
+        enum err r = take_word(w, a, base != NULL ? &same : NULL);
+        if (r != OK) return r;
+        list.count++;
+    }
+    if (base != NULL) memcpy(base + a->at, &list, sizeof list);
+    return OK;
+}
+
+static enum err fits(struct walk *w, const struct argument *a, size_t items)
+{
+    return a->fits != NULL && w->ops->fits != NULL ? w->ops->fits(w, a, items) : OK;
+}
+
+static enum err walk_item(struct walk *w, const struct step *s, uint8_t *item,
+                          const struct follows *f)
+{
+    if (s->inside != NULL) return walk_inside(w, s->inside, item, f->words_min);
+    return take_word(w, s->row, item);
+}
+
+/* Items of their own; their number is known before when each has as many words. */
+static enum err walk_items(struct walk *w, const struct step *s, struct argument_list *list,
+                           int64_t counted, const struct follows *f)
+{
+    bool is_even = s->token == NULL && s->words_each > 0;
+    size_t item_bytes = s->inside != NULL ? s->inside->size : s->row->size;
+    size_t cap = 0;
+    enum err r = OK;
+    if (is_even) r = fits(w, s->row, (words_left(w) - f->words_min) / s->words_each);
+    for (size_t i = 0; r == OK; i++) {
+        uint8_t *item = NULL;
+        if (counted >= 0 ? counted-- == 0 : i > 0 && list_ends(w, s, f)) return OK;
+        if (i > 0 && s->token != NULL) w->at++;
+        if (w->arena != NULL) {
+            list->items = grow(w, list->items, list->count, &cap, item_bytes);
+            item = (uint8_t *)list->items + list->count++ * item_bytes;
+            memset(item, 0, item_bytes);
+        }
+        if (!is_even) r = fits(w, s->row, i + 1);
+        if (r == OK) r = walk_item(w, s, item, f);
+        if (r == OK || w->wrong_item != NULL || s->row->item == NULL) continue;
+        w->wrong_item = s->row;
+        w->item_number = i;
+    }
+    return r;
+}
+
+static enum err walk_list(struct walk *w, const struct step *s, uint8_t *base,
+                          const struct follows *f)
+{
+    struct argument_list list = {0};
+    int64_t counted = w->counted;
+    bool is_plain = s->row->kind->is_as_it_came && s->token == NULL;
+    enum err r = OK;
+    w->counted = -1;
+    if (counted > (int64_t)words_left(w)) r = missing(w);
+    if (r == OK && is_plain) return walk_plain_list(w, s, base, counted, f);
+    if (r == OK) r = walk_items(w, s, &list, counted, f);
+    if (r != OK && counted >= 0) w->wrong_count = w->count;
+    if (r == OK && base != NULL) memcpy(base + s->row->at, &list, sizeof list);
+    return r;
+}
+
+/* ---- steps ---- */
+
+static enum err walk_steps(struct walk *w, const struct step *steps, size_t count, uint8_t *base,
+                           size_t after);
+
+static enum err walk_step(struct walk *w, const struct step *s, uint8_t *base,
+                          const struct follows *f);
+
+static enum err walk_oneof(struct walk *w, const struct step *s, uint8_t *base,
+                           const struct follows *f)
+{
+    const struct step *plain = NULL;
+    if (words_left(w) == 0) return missing(w);
+    for (size_t i = 0; i < s->count; i++) {
+        if (step_takes(&s->parts[i], w->argv[w->at])) {
+            return walk_step(w, &s->parts[i], base, f);
+        }
+        if (plain == NULL && !step_has_token(&s->parts[i])) plain = &s->parts[i];
+    }
+    if (plain == NULL) return wrong(w, WRONG_NO_CHOICE, s);
+    return walk_step(w, plain, base, f);
+}
+
+static uint8_t *make_struct(struct walk *w, const struct arguments *of, uint8_t *pointer)
+{
+    uint8_t *made = arena_alloc(w->arena, of->size);
+    memset(made, 0, of->size);
+    memcpy(pointer, &made, sizeof made);
+    return made;
+}
+
+static enum err walk_step(struct walk *w, const struct step *s, uint8_t *base,
+                          const struct follows *f)
+{
+    const struct argument *a = s->row;
+    if (base != NULL) base += s->base;
+    if (s->token != NULL) {
+        if (words_left(w) == 0) return missing(w);
+        if (!slice_is_word(w->argv[w->at], s->token)) return wrong(w, WRONG_UNEXPECTED, s);
+        w->token = s->token;
+        w->at++;
+    }
+    if (s->which != NULL) set(base, s->which, s->value);
+    if (a == NULL) {
+        return s->is_oneof ? walk_oneof(w, s, base, f)
+                           : walk_steps(w, s->parts, s->count, base, f->words_min);
+    }
+    if (a->is_list) return walk_list(w, s, base, f);
+    uint8_t *to = base != NULL ? base + a->at : NULL;
+    if (s->inside != NULL) {
+        if (w->ops->inside != NULL) w->ops->inside(w, a);
+        if (base != NULL && a->kind == &arg_kind_made) to = make_struct(w, s->inside, to);
+        return walk_inside(w, s->inside, to, f->words_min);
+    }
+    if (a->kind == &arg_kind_count) return take_count(w, a);
+    if (a->kind != &arg_kind_flag) return take_word(w, a, to);
+    set(base, a, true);
+    return OK;
+}
+
+/* Options in any order, until a word is none of them. */
+static enum err walk_options(struct walk *w, const struct step *options, size_t count,
+                             uint8_t *base, size_t after)
+{
+    uint64_t seen = 0;
+    struct follows f = {.words_min = after, .steps = options, .count = count};
+    while (words_left(w) > 0) {
+        size_t i = 0;
+        while (i < count && !step_takes(&options[i], w->argv[w->at])) i++;
+        if (i == count) return OK;
+        if ((seen >> i & 1) != 0) return wrong(w, WRONG_REPEATED, &options[i]);
+        seen |= 1ull << i;
+        enum err r = walk_step(w, &options[i], base, &f);
+        if (r != OK) return r;
+    }
+    return OK;
+}
+
+/* `after`: words that what comes after all of them needs at least. */
+static enum err walk_steps(struct walk *w, const struct step *steps, size_t count, uint8_t *base,
+                           size_t after)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t options = 0;
+        enum err r;
+        while (i + options < count && steps[i + options].is_option) options++;
+        size_t next = i + (options > 0 ? options : 1);
+        struct follows f = {.steps = steps + next, .count = count - next};
+        f.words_min = after + steps[next - 1].words_after;
+        if (options > 0) {
+            r = walk_options(w, steps + i, options, base, f.words_min);
+        } else if (steps[i].is_optional && words_left(w) <= f.words_min) {
+            continue;
+        } else {
+            r = walk_step(w, &steps[i], base, &f);
+        }
+        if (r != OK) return r;
+        i = next - 1;
+    }
+    return OK;
+}
+
+void walk_begin(const struct plan *p, uint8_t *base)
+{
+    for (size_t i = 0; i < p->set_count; i++) {
+        const struct plan_set *x = &p->sets[i];
+        struct argument a = {.at = x->at, .size = x->size};
+        set(base, &a, x->value);
+    }
+}
+
+static enum err walk_inside(struct walk *w, const struct arguments *of, uint8_t *base, size_t after)
+{
+    const struct plan *p = of->plan;
+    const struct arguments *outer = w->of;
+    if (of->hint != NULL) w->of = of;
+    walk_begin(p, base);
+    enum err r = walk_steps(w, p->steps, p->count, base, after);
+    for (size_t i = 0; i < p->end_count && r == OK && w->ops->end != NULL; i++) {
+        r = w->ops->end(w, p->ends[i].of, base + p->ends[i].base);
+    }
+    if (r == OK) w->of = outer; /* else its hint is wanted */
+    return r;
+}
+
+enum err walk_words(struct walk *w, const struct arguments *of, void *base)
+{
+    w->of = of;
+    w->counted = -1;
+    enum err r = walk_inside(w, of, base, 0);
+    return r == OK && words_left(w) > 0 ? wrong(w, WRONG_UNEXPECTED, NULL) : r;
+}

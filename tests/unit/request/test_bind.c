@@ -1,0 +1,325 @@
+/* Tests of binding: words become the struct that a command's arguments describe. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "request/bind.h"
+#include "request/plan.h"
+#include "request/table.h"
+
+#define WORDS_MAX 32
+
+/* ---- the words of a request ------------------------------------------------------------------ */
+
+static struct arena arena;
+static struct env env;
+static struct client client;
+static struct buf scratch;
+static struct slice words[WORDS_MAX];
+static struct request rq;
+
+static int enter(void **state)
+{
+    arena_init(&arena, 1024);
+    buf_init(&scratch);
+    return 0;
+}
+
+static int leave(void **state)
+{
+    arena_fini(&arena);
+    buf_fini(&scratch);
+    return 0;
+}
+
+/* Words with one blank between. */
+static void ask(const struct command *c, const char *text)
+{
+    size_t count = 0;
+    for (const char *p = text; *p != '\0';) {
+        size_t len = strcspn(p, " ");
+        assert_true(count < WORDS_MAX);
+        words[count++] = arena_copy(&arena, slice_of(p, len));
+        p += len + (p[len] == ' ');
+    }
+    rq = (struct request){.env = &env,
+                          .client = &client,
+                          .command = c,
+                          .argv = words,
+                          .argc = count,
+                          .words_before = 1,
+                          .arena = &arena,
+                          .scratch = &scratch};
+}
+
+static const void *bind(const struct arguments *of, const char *text)
+{
+    void *bound = NULL;
+    plan_make(of);
+    ask(&kv_version, text);
+    if (bind_words(&rq, of, 1, NULL, &bound) != OK) fail_msg("%s: %s", text, rq.error.text);
+    return bound;
+}
+
+static void refuse(const struct arguments *of, const char *text, const char *error)
+{
+    void *bound = NULL;
+    plan_make(of);
+    ask(&kv_version, text);
+    if (bind_words(&rq, of, 1, NULL, &bound) == OK) fail_msg("'%s' was taken", text);
+    assert_string_equal(rq.error.text, error);
+    assert_null(bound);
+}
+
+static void is_word(struct slice s, const char *text)
+{
+    assert_int_equal(s.len, strlen(text));
+    assert_memory_equal(s.data, text, s.len);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+struct lease {
+    struct slice queue;
+    int64_t count;
+    bool is_quiet;
+    enum { NEITHER, FAST, SLOW } pace;
+    struct slice reason;
+};
+ARGUMENTS(lease_arguments, struct lease, "queue [COUNT count] [QUIET] [FAST | SLOW reason]",
+          ARG_WORD(struct lease, queue, "queue"),
+          ARG_INTEGER(struct lease, count, "COUNT", 1, 100, 10),
+          ARG_FLAG(struct lease, is_quiet, "QUIET"),
+          ARG_CHOICE(struct lease, pace, {"FAST", FAST}, {"SLOW", SLOW}),
+          ARG_WORD(struct lease, reason, "reason"));
+
+static void options_come_in_any_order_or_not_at_all(void **state)
+{
+    const struct lease *a = bind(&lease_arguments, "c jobs");
+    is_word(a->queue, "jobs");
+    assert_int_equal(a->count, 10);
+    assert_false(a->is_quiet);
+    assert_int_equal(a->pace, NEITHER);
+    assert_null(a->reason.data);
+    a = bind(&lease_arguments, "c jobs slow why quiet Count 7");
+    assert_int_equal(a->count, 7);
+    assert_true(a->is_quiet);
+    assert_int_equal(a->pace, SLOW);
+    is_word(a->reason, "why");
+    a = bind(&lease_arguments, "c COUNT FAST");
+    is_word(a->queue, "COUNT");
+    assert_int_equal(a->pace, FAST);
+}
+
+static void what_is_wrong_with_options_is_named(void **state)
+{
+    refuse(&lease_arguments, "c jobs loud", "syntax error: unexpected 'loud'");
+    refuse(&lease_arguments, "c jobs COUNT", "syntax error: COUNT needs an argument");
+    refuse(&lease_arguments, "c jobs SLOW", "syntax error: SLOW needs an argument");
+    refuse(&lease_arguments, "c jobs COUNT many",
+           "value is not an integer or out of range: COUNT 'many'");
+    refuse(&lease_arguments, "c jobs COUNT 101", "COUNT must be between 1 and 100, not 101");
+    refuse(&lease_arguments, "c jobs QUIET quiet",
+           "syntax error: 'quiet' is given twice or contradicts an earlier option");
+    refuse(&lease_arguments, "c jobs FAST fast",
+           "syntax error: 'fast' is given twice or contradicts an earlier option");
+    refuse(&lease_arguments, "c jobs FAST SLOW x",
+           "syntax error: 'SLOW': only one of FAST and SLOW may be given");
+}
+
+/* ---- what may be missing, and lists ---------------------------------------------------------- */
+
+struct places {
+    struct slice first, user;
+    struct slices words;
+    struct integers delays;
+    struct slice last;
+};
+ARGUMENTS(user_arguments, struct places, "[user] last", ARG_WORD(struct places, user, "user"),
+          ARG_WORD(struct places, last, "last"));
+ARGUMENTS(middle_arguments, struct places, "first word [word ...] last",
+          ARG_WORD(struct places, first, "first"), ARG_WORDS(struct places, words, "word"),
+          ARG_WORD(struct places, last, "last"));
+ARGUMENTS(counted_arguments, struct places,
+          "first [DELAYS count [milliseconds ...]] [WORDS numwords word [word ...]]",
+          ARG_WORD(struct places, first, "first"),
+          ARG_COUNT("count", 0, 5, "delays", "DELAYS 2 10 50"),
+          ARG_INTEGERS(struct places, delays, "milliseconds", 0, 1000),
+          ARG_COUNT("numwords", 1, 5, NULL, NULL), ARG_WORDS(struct places, words, "word"));
+ARGUMENTS(ended_arguments, struct places, "first [word ...] [LAST last]",
+          ARG_WORD(struct places, first, "first"), ARG_WORDS(struct places, words, "word"),
+          ARG_WORD(struct places, last, "LAST"));
+
+static void what_may_be_missing_leaves_words_for_what_follows(void **state)
+{
+    const struct places *a = bind(&user_arguments, "c secret");
+    assert_null(a->user.data);
+    is_word(a->last, "secret");
+    a = bind(&user_arguments, "c ada secret");
+    is_word(a->user, "ada");
+    is_word(a->last, "secret");
+    refuse(&user_arguments, "c ada secret more", "syntax error: unexpected 'more'");
+}
+
+static void a_list_ends_where_the_rest_begins(void **state)
+{
+    const struct places *a = bind(&middle_arguments, "c a b c d");
+    is_word(a->first, "a");
+    assert_int_equal(a->words.count, 2);
+    is_word(a->words.items[1], "c");
+    is_word(a->last, "d");
+    a = bind(&ended_arguments, "c a x y last z");
+    assert_int_equal(a->words.count, 2);
+    is_word(a->last, "z");
+    a = bind(&ended_arguments, "c a");
+    assert_int_equal(a->words.count, 0);
+}
+
+static void a_count_says_how_long_a_list_is(void **state)
+{
+    const struct places *a = bind(&counted_arguments, "c a WORDS 2 DELAYS 7 DELAYS 0");
+    assert_int_equal(a->words.count, 2);
+    is_word(a->words.items[0], "DELAYS");
+    assert_int_equal(a->delays.count, 0);
+    a = bind(&counted_arguments, "c a DELAYS 3 1 2 3 WORDS 1 x");
+    assert_int_equal(a->delays.count, 3);
+    assert_int_equal(a->delays.items[2], 3);
+    is_word(a->words.items[0], "x");
+    refuse(&counted_arguments, "c a WORDS 2 x", "syntax error: WORDS needs an argument");
+    refuse(&counted_arguments, "c a WORDS 0", "WORDS must be between 1 and 5, not 0");
+    refuse(&counted_arguments, "c a DELAYS 2 1",
+           "syntax error: DELAYS needs an argument; first comes the number of delays, then they: "
+           "DELAYS 2 10 50");
+}
+
+/* ---- arguments inside of others -------------------------------------------------------------- */
+
+struct act {
+    int kind;
+    int64_t n;
+    struct slice name;
+    const struct places *more;
+};
+struct acts {
+    bool is_dry;
+    struct {
+        struct act *items;
+        size_t count;
+    } acts;
+    int64_t total;
+};
+
+static enum err check_add(struct request *r, void *bound)
+{
+    struct act *a = bound;
+    if (a->n == 13) return error_set(&r->error, ERR_VALUE, "not 13");
+    a->n *= 2;
+    return OK;
+}
+ARGUMENTS_WITH(add_arguments, struct act, "n [AS name]", (.check = check_add),
+               ARG_FIXED(struct act, kind, 1),
+               ARG_INTEGER(struct act, n, "n", INT64_MIN, INT64_MAX, 0),
+               ARG_WORD(struct act, name, "AS"));
+ARGUMENTS(place_arguments, struct places, "last", ARG_WORD(struct places, last, "last"));
+ARGUMENTS(call_arguments, struct act, "place", ARG_FIXED(struct act, kind, 2),
+          ARG_MADE(struct act, more, "place", place_arguments));
+ARGUMENTS(act_arguments, struct act, "<ADD add | CALL call>", ARG_ALSO("ADD", add_arguments),
+          ARG_ALSO("CALL", call_arguments));
+
+static enum err acts_fit(struct request *r, size_t count)
+{
+    return count <= 3 ? OK : error_set(&r->error, ERR_LIMIT, "%zu acts are too many", count);
+}
+static enum err check_acts(struct request *r, void *bound)
+{
+    struct acts *a = bound;
+    for (size_t i = 0; i < a->acts.count; i++) a->total += a->acts.items[i].n;
+    return OK;
+}
+ARGUMENTS_WITH(acts_arguments, struct acts, "[DRY] [act ...]", (.check = check_acts),
+               ARG_FLAG(struct acts, is_dry, "DRY"),
+               ARG_LIST(struct acts, acts, "act", act_arguments, acts_fit, .item = "act"));
+
+static void each_item_of_a_list_is_a_struct(void **state)
+{
+    const struct acts *a = bind(&acts_arguments, "c DRY ADD 3 AS x CALL secret ADD -1");
+    assert_true(a->is_dry);
+    assert_int_equal(a->acts.count, 3);
+    assert_int_equal(a->acts.items[0].kind, 1);
+    is_word(a->acts.items[0].name, "x");
+    assert_int_equal(a->acts.items[1].kind, 2);
+    is_word(a->acts.items[1].more->last, "secret");
+    assert_null(a->acts.items[2].name.data);
+    assert_int_equal(a->total, 4);
+    assert_int_equal(((const struct acts *)bind(&acts_arguments, "c"))->acts.count, 0);
+}
+
+static void an_error_inside_says_of_which_item_it_is(void **state)
+{
+    refuse(&acts_arguments, "c ADD 1 ADD 13", "not 13 (act 1)");
+    refuse(&acts_arguments, "c ADD", "syntax error: ADD needs an argument (act 0)");
+    refuse(&acts_arguments, "c ADD 1 SUB 2",
+           "syntax error: unexpected 'SUB' (ADD or CALL expected) (act 1)");
+    refuse(&acts_arguments, "c ADD 1 ADD 1 ADD 1 ADD 1", "4 acts are too many (act 3)");
+}
+
+struct pair {
+    struct slice name;
+    int64_t n;
+};
+struct pairs {
+    struct {
+        struct pair *items;
+        size_t count;
+    } pairs;
+};
+ARGUMENTS(pair_arguments, struct pair, "name n", ARG_WORD(struct pair, name, "name"),
+          ARG_INTEGER(struct pair, n, "n", 0, 9, 0));
+ARGUMENTS(pairs_arguments, struct pairs, "pair [pair ...]",
+          ARG_LIST(struct pairs, pairs, "pair", pair_arguments, acts_fit));
+
+static void items_of_some_words_each_are_counted_before_they_are_read(void **state)
+{
+    const struct pairs *a = bind(&pairs_arguments, "c a 1 b 2");
+    assert_int_equal(a->pairs.count, 2);
+    is_word(a->pairs.items[1].name, "b");
+    refuse(&pairs_arguments, "c a 1 b", "syntax error");
+    refuse(&pairs_arguments, "c a x b x c x d x", "4 acts are too many");
+}
+
+/* ---- as text --------------------------------------------------------------------------------- */
+
+static void expect_text(const struct arguments *of, const char *text)
+{
+    plan_make(of);
+    assert_string_equal(arguments_syntax(of, &arena), text);
+}
+
+static void what_is_inside_is_written_where_it_stands(void **state)
+{
+    expect_text(&lease_arguments, "queue [COUNT count] [QUIET] [FAST | SLOW reason]");
+    expect_text(&pairs_arguments, "name n [name n ...]");
+    expect_text(&acts_arguments, "[DRY] [<ADD n [AS name] | CALL last> ...]");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define T(name) cmocka_unit_test_setup_teardown(name, enter, leave)
+        T(options_come_in_any_order_or_not_at_all),
+        T(what_is_wrong_with_options_is_named),
+        T(what_may_be_missing_leaves_words_for_what_follows),
+        T(a_list_ends_where_the_rest_begins),
+        T(a_count_says_how_long_a_list_is),
+        T(each_item_of_a_list_is_a_struct),
+        T(an_error_inside_says_of_which_item_it_is),
+        T(items_of_some_words_each_are_counted_before_they_are_read),
+        T(what_is_inside_is_written_where_it_stands),
+#undef T
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
