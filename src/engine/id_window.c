@@ -61,7 +61,7 @@ static void list_free(struct id_window *w, uint16_t database)
     mem_free(l);
 }
 
-void id_window_put(struct id_window *w, struct slice key, int64_t time_ms)
+static void put(struct id_window *w, struct slice key, int64_t time_ms, int64_t put_ms)
 {
     struct id_list **at = (struct id_list **)sparse_slot(&w->databases, key_database(key));
     struct id_list *l = *at;
@@ -82,8 +82,18 @@ void id_window_put(struct id_window *w, struct slice key, int64_t time_ms)
         list_unlink(l, x); /* its time was over, its row not yet deleted, used again */
     }
     x->time_ms = time_ms;
-    x->put_ms = clock_mono_us() / 1000;
+    x->put_ms = put_ms;
     list_append(l, x);
+}
+
+void id_window_put(struct id_window *w, struct slice key, int64_t time_ms)
+{
+    put(w, key, time_ms, clock_mono_us() / 1000);
+}
+
+void id_window_read(struct id_window *w, struct slice key, int64_t time_ms, bool is_anew)
+{
+    put(w, key, time_ms, is_anew ? clock_mono_us() / 1000 : INT64_MIN / 2);
 }
 
 void id_window_remove(struct id_window *w, struct slice key)

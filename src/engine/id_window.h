@@ -4,9 +4,10 @@
  * time.
  *
  * The owner decides how long an id counts, writes and deletes the rows, and keeps this in step from
- * its on_commit hook. An id counts at least so long by both clocks: a wall clock that is set
- * forward, or that of another node which is ahead, does not end what a client may still send again.
- * So what is read after a start counts for the whole time once more.
+ * its on_commit hook. What was used since the start counts so long by both clocks: a wall clock
+ * that is set forward does not end what a client may still send again. What is read after a start
+ * counts by the wall clock, and, if the owner wants it, for the whole time once more: the clock may
+ * be that of another node, which is ahead.
  */
 #ifndef ENGINE_ID_WINDOW_H
 #define ENGINE_ID_WINDOW_H
@@ -45,6 +46,8 @@ bool id_window_counts(const struct id_entry *x, int64_t now_ms, int64_t window_m
 bool id_window_next(const struct id_window *w, uint32_t *at);
 /* Adds the id, or renews one that is there, as the newest of its database. Copies the key. */
 void id_window_put(struct id_window *w, struct slice key, int64_t time_ms);
+/* Likewise, of a row that is read after a start. is_anew: it counts for all of its time again. */
+void id_window_read(struct id_window *w, struct slice key, int64_t time_ms, bool is_anew);
 void id_window_remove(struct id_window *w, struct slice key); /* nothing if it is not there */
 /* Orders the database by time after its rows were put in the order of their keys. */
 void id_window_sort(struct id_window *w, uint16_t database);

@@ -115,7 +115,7 @@ static enum err idem_row(void *arg, struct slice key, const struct entry *entry,
     struct idem *m = arg;
     (void)e;
     if (entry->value.len < ROW_HEAD_BYTES) return OK; /* who repeats the id is told */
-    id_window_put(&m->ids, key, row_time_ms(entry->value));
+    id_window_read(&m->ids, key, row_time_ms(entry->value), true);
     return OK;
 }
 
