@@ -19,8 +19,8 @@ lying() {
     tests/campaign/run.sh none 2 "$seed" >"$scratch/none" 2>&1 || return
     [ -d "$CAMPAIGN_KEEP/history" ] || return
     build/asan/tests/campaign/campaign_check "$CAMPAIGN_KEEP"/history/* >"$scratch/verdict" || return
-    stamp=$(awk '$1 == "feed" { stamp = $2 } END { print stamp }' "$CAMPAIGN_KEEP/history/end0")
-    sed -i "/ $stamp /d; / $stamp\$/d" "$CAMPAIGN_KEEP/history/end0"
+    stamp=$(awk '$1 == "feed" { stamp = $2 } END { print stamp }' "$CAMPAIGN_KEEP/history/feed0")
+    sed -i "/ $stamp /d; / $stamp\$/d" "$CAMPAIGN_KEEP"/history/{feed0,end0}
     ! build/asan/tests/campaign/campaign_check "$CAMPAIGN_KEEP"/history/* >"$scratch/verdict" &&
         grep -q 'is lost' "$scratch/verdict"
 }

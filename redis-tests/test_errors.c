@@ -284,7 +284,8 @@ static void an_index_may_be_made_if_it_is_not_there(void **state)
     expect(c, ":0", "KV.INDEX CREATE t PREFIX ['k'] TEXT 1 a TOKENIZE porter IF NOT EXISTS");
     expect(c, "-ERR there is an index 't' with *",
            "KV.INDEX CREATE t PREFIX ['k'] TEXT 1 a IF NOT EXISTS");
-    expect(c, "-ERR *IF NOT EXISTS", "KV.INDEX CREATE u PREFIX ['k'] ON 1 a IF EXISTS");
+    expect(c, "-ERR syntax error: unexpected 'EXISTS' (NOT expected)",
+           "KV.INDEX CREATE u PREFIX ['k'] ON 1 a IF EXISTS");
     expect(c, "[['k']]",
            "COMMAND GETKEYS KV.INDEX CREATE i IF NOT EXISTS PREFIX ['k'] ON 1 IF FORMAT JSON");
     expect(c, ":1", "KV.INDEX DROP i");

@@ -67,7 +67,7 @@ refused "an id that no server gives" "ERR no server gives an id as large as that
 refused "an unknown option" "ERR syntax error: unexpected 'LATER' (SET, DEL, MESSAGE or DEAD expected) (record 2)" \
     DEAD q 000000000000000200000000 1 1 LATER
 same "... and nothing of it happens" "" "$(cli KV.GET '["whole"]')"
-same "KV.QUEUE EXPORT wants to know which" "ERR READY, LEASED or DEAD expected, not 'ALL'" \
+same "KV.QUEUE EXPORT wants to know which" "ERR syntax error: unexpected 'ALL' (READY, LEASED or DEAD expected)" \
     "$(cli KV.QUEUE EXPORT q ALL 2>&1 | head -n 1)"
 flush
 

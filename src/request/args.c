@@ -233,11 +233,6 @@ enum err options_unknown(struct options *o)
     }
     (void)error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
                     (const char *)word.data);
-    bool is_range = o->rq->command->syntax != NULL &&
-                    strstr(o->rq->command->syntax, "START key") != NULL;
-    if (is_range && word.len > 0 && word.data[0] == '[') {
-        error_add(&o->rq->error, "; a range is PREFIX key, or START key END key");
-    }
     return ERR_SYNTAX;
 }
 
@@ -292,61 +287,6 @@ enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
         op->ttl = words[i].ttl;
         if (op->ttl == TTL_KEEP) return OK;
         return ttl_time(o, words[i].word, words[i].unit_ms, op);
-    }
-    return OK;
-}
-
-enum err options_range(struct options *o, struct range_args *range, bool *is_taken)
-{
-    static const struct {
-        const char *word;
-        unsigned bit;
-    } words[] = {{"PREFIX", OPTION_PREFIX}, {"START", OPTION_START}, {"END", OPTION_END}};
-    struct slice *targets[] = {&range->prefix, &range->start, &range->end};
-    *is_taken = false;
-    for (size_t i = 0; i < 3; i++) {
-        struct slice arg = {0};
-        if (!options_take(o, words[i].word, words[i].bit)) continue;
-        *is_taken = true;
-        enum err r = options_argument(o, words[i].word, &arg);
-        if (r == OK) r = key_of(o->rq, arg, words[i].bit == OPTION_PREFIX, targets[i]);
-        return r;
-    }
-    return OK;
-}
-
-enum err range_resolve(struct request *rq, const struct range_args *range, struct slice *start,
-                       struct slice *end)
-{
-    struct slice prefix = range->prefix;
-    if (prefix.data == NULL && rq->guard != NULL) {
-        enum err r = rq->guard(rq, GUARDED_PREFIX, slice_of(NULL, 0));
-        if (r != OK) return r;
-    }
-    if (prefix.data == NULL) {
-        buf_clear(rq->scratch, SIZE_MAX);
-        engine_key_begin(rq->scratch, rq->client->database);
-        prefix = arena_copy(rq->arena, buf_slice(rq->scratch));
-    }
-    engine_range_below(rq->arena, key_database(prefix), engine_key_tuple(prefix), start, end);
-    if (range->start.data != NULL) {
-        if (slice_cmp(range->start, *start) < 0 || slice_cmp(range->start, *end) > 0) {
-            return error_set(&rq->error, ERR_SYNTAX, "START is not below PREFIX");
-        }
-        *start = range->start;
-    }
-    if (range->end.data != NULL) {
-        if (!slice_has_prefix(range->end, prefix)) {
-            return error_set(&rq->error, ERR_SYNTAX, "END is not below PREFIX");
-        }
-        *end = range->end;
-    }
-    if (slice_cmp(*start, *end) > 0) {
-        if (range->start.data == NULL) {
-            *start = *end; /* END is the prefix itself: nothing lies before it */
-            return OK;
-        }
-        return error_set(&rq->error, ERR_SYNTAX, "START is greater than END");
     }
     return OK;
 }

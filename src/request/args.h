@@ -58,18 +58,6 @@ bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, i
 ERR_MUST_USE enum err options_ttl(struct options *o, struct op *op, bool *is_taken);
 #define OPTION_TTL 63 /* the bit that options_ttl uses */
 
-/* PREFIX k, START k, END k of a range command. */
-struct range_args {
-    struct slice prefix, start, end; /* internal keys; data NULL = not given */
-};
-ERR_MUST_USE enum err options_range(struct options *o, struct range_args *range, bool *is_taken);
-#define OPTION_PREFIX 62
-#define OPTION_START 61
-#define OPTION_END 60
-/* The internal range they mean; ERR_SYNTAX when they contradict each other. */
-ERR_MUST_USE enum err range_resolve(struct request *rq, const struct range_args *range,
-                                    struct slice *start, struct slice *end);
-
 /* The live entry as the transaction of the request sees it; raises rq->depends. */
 ERR_MUST_USE enum err request_get(struct request *rq, struct slice key, struct entry *out);
 

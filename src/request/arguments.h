@@ -64,6 +64,8 @@ struct argument {
     const struct choice *choices;   /* of arg_choice; ended by one without a token */
 };
 
+#define WORDS_ANY UINT16_MAX
+
 /* One word of a row. */
 struct row_word {
     enum err (*read)(struct request *rq, const struct argument *a, struct slice word, void *to);
@@ -79,7 +81,7 @@ struct plan {
     bool is_row;    /* all but these may be left out */
     bool is_filled; /* these are the whole struct, and nothing more is done */
     bool has_keys, is_made;
-    uint16_t words_min, words_max; /* UINT16_MAX = any number */
+    uint16_t words_min, words_max; /* WORDS_ANY = any number */
     uint16_t count, set_count, end_count;
     const struct step *steps;
     const struct plan_set *sets; /* what the struct has before words are read; all else is 0 */
@@ -89,13 +91,15 @@ struct plan {
 struct arguments {
     const char *name; /* its own, for a message when it contradicts itself */
     const char *syntax;
-    const char *shown; /* in its place where people read it; NULL = the same, all told */
-    size_t size;       /* of the struct */
+    const char *shown;    /* in its place where people read it; NULL = the same, all told */
+    unsigned words_least; /* fewest words, when the text does not say it; else 0 */
+    size_t size;          /* of the struct */
     const struct argument *rows;
     /* What the text cannot say; it may change what is bound. NULL = nothing. */
     enum err (*check)(struct request *rq, void *bound);
     /* What permission must be had for beside what its kinds say. NULL = nothing. */
     void (*subjects)(struct subjects *s, const void *bound);
+    const char *usage; /* of a command: how it is written, for its errors; NULL = the words do */
     /* Says more in rq->error about a word that nothing takes; false = it cannot. */
     bool (*hint)(struct request *rq, struct slice word);
     struct plan *plan;
@@ -115,29 +119,36 @@ struct integers {
     size_t count;
 };
 
-#define ARGUMENTS(id, in, text, ...) ARGUMENTS_WITH(id, in, text, (.check = NULL), __VA_ARGS__)
-/* `more`: members of struct arguments, in parentheses. */
+#define ARGUMENTS(id, in, text, ...) ARGUMENTS_WITH(id, in, text, WITH(.check = NULL), __VA_ARGS__)
+/* `more`: WITH(members of struct arguments). */
 #define ARGUMENTS_WITH(id, in, text, more, ...)                                                    \
     static struct plan id##_plan; /* constant after plans_make */                                  \
-    static const struct arguments id = ARGUMENTS_OF(id, in, text, more, __VA_ARGS__)
+    static const struct argument id##_rows[] = {__VA_ARGS__, {.name = NULL}};                      \
+    static const struct arguments id = {.name = #id,                                               \
+                                        .syntax = text,                                            \
+                                        .size = sizeof(in),                                        \
+                                        .rows = id##_rows,                                         \
+                                        .plan = &id##_plan,                                        \
+                                        more}
 /* Those that a header declares. */
 #define SHARED_ARGUMENTS(id, in, text, ...)                                                        \
-    SHARED_ARGUMENTS_WITH(id, in, text, (.check = NULL), __VA_ARGS__)
+    SHARED_ARGUMENTS_WITH(id, in, text, WITH(.check = NULL), __VA_ARGS__)
 #define SHARED_ARGUMENTS_WITH(id, in, text, more, ...)                                             \
     static struct plan id##_plan;                                                                  \
-    const struct arguments id = ARGUMENTS_OF(id, in, text, more, __VA_ARGS__)
-#define ARGUMENTS_OF(id, in, text, more, ...)                                                      \
-    {                                                                                              \
-        .name = #id, .syntax = text, .size = sizeof(in),                                           \
-        .rows = (const struct argument[]){__VA_ARGS__, {.name = NULL}}, .plan = &id##_plan,        \
-        ARGUMENTS_MORE more                                                                        \
-    }
-#define ARGUMENTS_MORE(...) __VA_ARGS__
+    static const struct argument id##_rows[] = {__VA_ARGS__, {.name = NULL}};                      \
+    const struct arguments id = {.name = #id,                                                      \
+                                 .syntax = text,                                                   \
+                                 .size = sizeof(in),                                               \
+                                 .rows = id##_rows,                                                \
+                                 .plan = &id##_plan,                                               \
+                                 more}
+#define WITH(...) __VA_ARGS__
 
 /* ---- kinds: kinds.c; others are where what they read belongs ---- */
 
-extern const struct argument_kind arg_kind_key, arg_kind_key_word, arg_kind_prefix, arg_kind_word,
-    arg_kind_secret, arg_kind_value, arg_kind_integer, arg_kind_stamp, arg_kind_pattern;
+extern const struct argument_kind arg_kind_key, arg_kind_key_word, arg_kind_prefix, arg_kind_bound,
+    arg_kind_word, arg_kind_secret, arg_kind_value, arg_kind_integer, arg_kind_stamp,
+    arg_kind_pattern;
 /* These walk.c knows itself. */
 extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count, arg_kind_inside,
     arg_kind_made, arg_kind_fixed;
@@ -167,6 +178,9 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 /* The same as ARG_KEY, and the empty one too. */
 #define ARG_PREFIX(in, member, label, uses)                                                        \
     {ARG_ONE(in, member, struct slice, label, arg_kind_prefix), .flags = (uses)}
+/* The bound of a range: what permission must be had for is known when all of them are. */
+#define ARG_BOUND(in, member, label, uses)                                                         \
+    {ARG_ONE(in, member, struct slice, label, arg_kind_bound), .flags = (uses)}
 /* As it came. */
 #define ARG_WORD(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_word)}
 #define ARG_WORDS(in, member, label) {ARG_MANY(in, member, struct slice, label, arg_kind_word)}

@@ -12,7 +12,8 @@ bool command_arity_fits(const struct command *c, size_t before, size_t argc)
 {
     if (c->arguments != NULL) {
         const struct plan *p = c->arguments->plan;
-        return argc >= before + p->words_min && argc - before <= p->words_max;
+        bool is_enough = argc >= before + p->words_min;
+        return is_enough && (p->words_max == WORDS_ANY || argc - before <= p->words_max);
     }
     return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
 }

@@ -111,18 +111,25 @@ static void tell_repeated(const struct walk *w)
 static void tell_missing(const struct walk *w)
 {
     struct request *rq = request_of(w);
+    if (w->token == NULL) {
+        (void)error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for '%s' command",
+                        rq->command->name);
+        return;
+    }
     (void)error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    if (arg_is_terse(rq) || w->token == NULL) return;
-    error_add(&rq->error, ": %s needs an argument", w->token);
+    if (!arg_is_terse(rq)) error_add(&rq->error, ": %s needs an argument", w->token);
 }
 
-static enum err tell(const struct walk *w, enum err r)
+static enum err tell(const struct walk *w, const struct arguments *of, enum err r)
 {
     struct request *rq = request_of(w);
     if (r == ERR_WAIT) return r;
     if (w->wrong == WRONG_MISSING) tell_missing(w);
     if (w->wrong > WRONG_MISSING) tell_word(w);
     if (arg_is_terse(rq)) return rq->error.code;
+    if (w->wrong == WRONG_UNEXPECTED && w->step != NULL) {
+        error_add(&rq->error, " (%s expected)", w->step->token);
+    }
     if (w->wrong == WRONG_NO_CHOICE) tell_choices(w);
     if (w->wrong == WRONG_REPEATED) tell_repeated(w);
     const struct argument *count = w->wrong_count;
@@ -130,6 +137,7 @@ static enum err tell(const struct walk *w, enum err r)
     if (w->wrong_item != NULL) {
         error_add(&rq->error, " (%s %zu)", w->wrong_item->item, w->item_number);
     }
+    if (of->usage != NULL) error_add(&rq->error, "; %s", of->usage);
     return rq->error.code;
 }
 
@@ -148,7 +156,7 @@ enum err bind_words(struct request *rq, const struct arguments *of, size_t from,
     uint8_t *base = arena_alloc(rq->arena, of->size);
     memset(base, 0, of->size);
     enum err r = walk_words(&w, of, base);
-    if (r != OK) return tell(&w, r);
+    if (r != OK) return tell(&w, of, r);
     *bound = base;
     return OK;
 }

@@ -146,7 +146,7 @@ static enum err check_enqueue(struct request *rq, void *bound)
 
 SHARED_ARGUMENTS_WITH(enqueue_arguments, struct enqueue,
                       "queue value [DELAY milliseconds] options [DEDUP id]",
-                      (.check = check_enqueue),
+                      WITH(.check = check_enqueue),
                       ARG_QUEUE(struct enqueue, x.queue, "queue", ACCESS_WRITE),
                       ARG_VALUE(struct enqueue, x.message.value, "value"),
                       ARG_INTEGER(struct enqueue, x.delay_ms, "DELAY", 0, QUEUE_DELAY_MS_MAX, 0),

@@ -20,34 +20,6 @@ void key_uses_add(struct key_uses *u, struct slice word, unsigned flags)
 
 /* ---- finding ---- */
 
-bool keys_of_range(const struct slice *argv, size_t argc, struct key_uses *out)
-{
-    static const struct {
-        const char *word;
-        bool has_argument;
-        unsigned key;
-    } options[] = {
-        {"PREFIX", true, KEY_PREFIX}, {"START", true, KEY_START}, {"END", true, KEY_END},
-        {"LIMIT", true, 0},           {"CURSOR", true, 0},        {"WHERE", true, 0},
-        {"REVERSE", false, 0},        {"KEYSONLY", false, 0},     {"ALL", false, 0},
-        {"WITHEXPIRY", false, 0},
-    };
-    const size_t count = sizeof options / sizeof options[0];
-    unsigned seen = 0;
-    out->is_open = true;
-    for (size_t at = 1; at < argc; at++) {
-        size_t i = 0;
-        while (i < count && !slice_is_word(argv[at], options[i].word)) i++;
-        if (i == count || (options[i].has_argument && at + 1 == argc)) return false;
-        if (options[i].key != 0) key_uses_add(out, argv[at + 1], options[i].key);
-        seen |= options[i].key;
-        at += options[i].has_argument;
-    }
-    bool is_bounded = (seen & KEY_START) != 0 && (seen & KEY_END) != 0;
-    out->is_open = (seen & KEY_PREFIX) == 0 && !is_bounded;
-    return true;
-}
-
 bool command_has_keys(const struct command *c)
 {
     return c->first_key != 0 || c->keys != NULL ||
@@ -142,7 +114,9 @@ static void place_steps(struct placing *p, const struct step *steps, size_t coun
 
 static void place_key(struct placing *p, const struct step *s, const char *token, bool is_repeated)
 {
-    unsigned flags = s->row->flags != 0 ? s->row->flags : p->command->key_flags;
+    unsigned flags = s->row->flags;
+    if ((flags & KEY_USE_KINDS) == 0) flags |= p->command->key_flags;
+    flags &= ~(unsigned)(KEY_PREFIX | KEY_START | KEY_END);
     if (p->at != SIZE_MAX) {
         add_spec(p, (struct key_spec){.place = KEYS_FIXED,
                                       .first = (int)p->at,
@@ -177,10 +151,11 @@ static void place_step(struct placing *p, const struct step *s, const char *toke
     const char *own = s->token != NULL ? s->token : token;
     size_t before = p->at;
     bool is_fixed = !s->is_optional && s->token == NULL && !s->is_oneof && before != SIZE_MAX;
+    bool is_list = s->row != NULL && s->row->is_list;
     if (!is_fixed) p->at = SIZE_MAX;
     if (s->row != NULL && s->row->kind->is_key) {
         place_key(p, s, own, is_repeated);
-    } else if (s->inside != NULL && s->row->is_list) {
+    } else if (s->inside != NULL && is_list) {
         place_items(p, s);
     } else if (s->inside != NULL) {
         place_steps(p, s->inside->plan->steps, s->inside->plan->count, own, is_repeated);
@@ -189,7 +164,6 @@ static void place_step(struct placing *p, const struct step *s, const char *toke
     }
     /* One of several tokens is one word as well. */
     bool is_word = s->is_oneof && !s->is_optional && s->words_min == 1 && before != SIZE_MAX;
-    bool is_list = s->row != NULL && s->row->is_list;
     p->at = (is_fixed && !is_list) || is_word ? before + s->words_min : SIZE_MAX;
 }
 

@@ -39,15 +39,11 @@ struct key_uses {
     struct arena *arena;
     struct key_use *items; /* in the order of the words */
     size_t count, cap;
-    bool is_open; /* a range without PREFIX or without both bounds: keys it does not name */
 };
 
 /* For the functions `keys`. Without one of KEY_RO to KEY_RM, the command's own key_flags are added
  * by command_keys. */
 void key_uses_add(struct key_uses *u, struct slice word, unsigned flags);
-/* A function `keys`: PREFIX k, START k, END k among the options of a range command. */
-bool keys_of_range(const struct slice *argv, size_t argc, struct key_uses *out);
-
 /* Does any of its words name a key? */
 bool command_has_keys(const struct command *c);
 /* Adds the keys of a command's words, which are those run() gets: IDEM and FORMAT are taken off,

@@ -43,7 +43,9 @@ static enum err read_word(struct request *rq, const struct argument *a, struct s
 const struct argument_kind arg_kind_key_word = {
     .read = read_word, .subjects = key_word_subjects, .is_key = true, .is_as_it_came = true};
 
-/* The bound of a range: what permission must be had for is known when all of them are. */
+/* Bounds of ranges: what permission must be had for is known when all of them are. */
+const struct argument_kind arg_kind_bound = {.read = read_key, .is_key = true};
+
 static enum err read_prefix(struct request *rq, const struct argument *a, struct slice word,
                             void *to)
 {

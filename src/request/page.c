@@ -82,43 +82,31 @@ static uint64_t fingerprint_of(struct request *rq, const struct page *p, struct 
     return hash_bytes(buf_slice(rq->scratch));
 }
 
-enum err page_begin(struct request *rq, struct page *p, const struct page_args *a,
+enum err page_begin(struct request *rq, struct page *p, const struct page_words *a,
                     struct slice *start, struct slice *end)
 {
     struct slice last;
+    struct slice cursor = a->cursor.data != NULL ? a->cursor : slice_str("0");
+    p->is_reverse = a->is_reverse;
+    p->keys_only = a->keys_only;
+    p->with_expiry = a->with_expiry;
+    p->limit = (uint64_t)a->limit;
+    enum err r = a->where.data != NULL ? arg_where(rq, a->where, &p->where) : OK;
+    if (r != OK) return r;
     p->fingerprint = fingerprint_of(rq, p, *start, *end, a->where);
-    enum err r = read_cursor(rq, a->cursor, p->fingerprint, &last);
+    r = read_cursor(rq, cursor, p->fingerprint, &last);
     return r == OK ? narrow(rq, last, p->is_reverse, start, end) : r;
 }
 
-/* ---- options ---- */
-
-enum err options_page(struct options *o, struct page *p, struct page_args *a, bool *is_taken)
-{
-    struct slice arg = {0};
-    int64_t limit = 0;
-    enum err r = OK;
-    *is_taken = true;
-    if (options_take(o, "REVERSE", OPTION_PAGE)) {
-        p->is_reverse = true;
-    } else if (options_take(o, "KEYSONLY", OPTION_PAGE + 1)) {
-        p->keys_only = true;
-    } else if (options_take(o, "WITHEXPIRY", OPTION_PAGE + 5)) {
-        p->with_expiry = true;
-    } else if (options_take(o, "LIMIT", OPTION_PAGE + 2)) {
-        r = options_argument(o, "LIMIT", &arg);
-        if (r == OK) r = arg_integer(o->rq, arg, "LIMIT", 1, LIST_LIMIT_MAX, &limit);
-        p->limit = (uint64_t)limit;
-    } else if (options_take(o, "CURSOR", OPTION_PAGE + 3)) {
-        r = options_argument(o, "CURSOR", &a->cursor);
-    } else if (options_take(o, "WHERE", OPTION_PAGE + 4)) {
-        r = options_argument(o, "WHERE", &a->where);
-        if (r == OK) r = arg_where(o->rq, a->where, &p->where);
-    } else {
-        *is_taken = false;
-    }
-    return r;
-}
+SHARED_ARGUMENTS(page_arguments, struct page_words,
+                 "[REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] [WITHEXPIRY] [WHERE filter]",
+                 ARG_FLAG(struct page_words, is_reverse, "REVERSE"),
+                 ARG_INTEGER(struct page_words, limit, "LIMIT", 1, LIST_LIMIT_MAX,
+                             PAGE_LIMIT_DEFAULT),
+                 ARG_WORD(struct page_words, cursor, "CURSOR"),
+                 ARG_FLAG(struct page_words, keys_only, "KEYSONLY"),
+                 ARG_FLAG(struct page_words, with_expiry, "WITHEXPIRY"),
+                 ARG_WORD(struct page_words, where, "WHERE"));
 
 /* ---- entries ---- */
 

@@ -9,6 +9,7 @@
 #define REQUEST_PAGE_H
 
 #include "request/args.h"
+#include "request/arguments.h"
 
 #define PAGE_LIMIT_DEFAULT 100
 
@@ -22,22 +23,21 @@ struct page {
     struct buf last;          /* the place of the last of them */
 };
 
-struct page_args {
-    struct slice cursor, where; /* as given; cursor "0" at first */
+/* What the words say of a page. */
+struct page_words {
+    bool is_reverse, keys_only, with_expiry;
+    int64_t limit;
+    struct slice cursor, where; /* data NULL = not given */
 };
+/* [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] [WITHEXPIRY] [WHERE filter] */
+extern const struct arguments page_arguments;
 
 void page_fini(struct page *p);
 /* Bytes held. */
 size_t page_bytes(const struct page *p);
-/* REVERSE, KEYSONLY, WITHEXPIRY, LIMIT n, CURSOR c, WHERE filter
- * at o->at, if one is there: *is_taken. */
-ERR_MUST_USE enum err options_page(struct options *o, struct page *p, struct page_args *a,
-                                   bool *is_taken);
-#define OPTION_PAGE 50 /* the first of six bits that it uses */
-
-/* The range that is asked for is [*start, *end): makes the fingerprint, and narrows the range to
- * what follows the cursor. */
-ERR_MUST_USE enum err page_begin(struct request *rq, struct page *p, const struct page_args *a,
+/* A page of what the words say, of the range [*start, *end): makes the filter and the fingerprint,
+ * and narrows the range to what follows the cursor. */
+ERR_MUST_USE enum err page_begin(struct request *rq, struct page *p, const struct page_words *a,
                                  struct slice *start, struct slice *end);
 /* Nothing more fits. */
 bool page_is_full(const struct page *p);

@@ -255,8 +255,8 @@ static size_t words_max(const struct plan *p)
     size_t words = 0;
     for (size_t i = 0; i < p->count; i++) {
         const struct step *s = &p->steps[i];
-        if (s->is_optional || s->is_multiple || s->is_oneof) return UINT16_MAX;
-        if (s->inside != NULL || s->parts != NULL) return UINT16_MAX;
+        if (s->is_optional || s->is_multiple || s->is_oneof) return WORDS_ANY;
+        if (s->inside != NULL || s->parts != NULL) return WORDS_ANY;
         words += s->words_min;
     }
     return words;
@@ -305,6 +305,7 @@ void plan_make(const struct arguments *of)
     p->ends = plan_copy(m.ends, m.end_count * sizeof m.ends[0]);
     p->end_count = (uint16_t)m.end_count;
     p->words_min = (uint16_t)plan_words_min(p->steps, p->count);
+    if (of->words_least > p->words_min) p->words_min = (uint16_t)of->words_least;
     p->words_max = (uint16_t)words_max(p);
     p->has_keys = m.has_keys;
     find_row(of, p);

@@ -155,7 +155,7 @@ void subjects_all_databases(struct subjects *s)
 
 /* ---- keys of the words ---- */
 
-static unsigned needs_of(unsigned key_flags)
+unsigned subjects_needs(unsigned key_flags)
 {
     unsigned needs = (key_flags & KEY_ACCESS) != 0 ? ACCESS_READ : 0;
     if ((key_flags & (KEY_INSERT | KEY_DELETE | KEY_UPDATE)) != 0) needs |= ACCESS_WRITE;
@@ -164,15 +164,15 @@ static unsigned needs_of(unsigned key_flags)
 
 void subjects_key_used(struct subjects *s, struct slice key, unsigned key_flags)
 {
-    subjects_key(s, key, needs_of(key_flags));
+    subjects_key(s, key, subjects_needs(key_flags));
 }
 
 /* The command reads the word in one of these ways, or refuses it. */
-static bool read_word(struct subjects *s, struct slice word, bool is_prefix, struct slice *key)
+static bool read_word(struct subjects *s, struct slice word, struct slice *key)
 {
     struct request *rq = s->rq;
     struct error before = rq->error;
-    enum err r = is_prefix ? arg_prefix(rq, word, key) : arg_any_key(rq, word, key);
+    enum err r = arg_any_key(rq, word, key);
     if (r == OK) return true;
     rq->error = before;
     s->is_unclear = true;
@@ -182,43 +182,7 @@ static bool read_word(struct subjects *s, struct slice word, bool is_prefix, str
 void subjects_word(struct subjects *s, struct slice word, unsigned key_flags)
 {
     struct slice key;
-    if (read_word(s, word, false, &key)) subjects_key(s, key, needs_of(key_flags));
-}
-
-/* The longest common leading parts: whole ones of both. */
-static struct slice common_parts(struct slice a, struct slice b)
-{
-    size_t at = 0;
-    size_t other = 0;
-    size_t common = 0;
-    struct key_part part;
-    while (key_next(a, &at, &part) && key_next(b, &other, &part) && at == other &&
-           memcmp(a.data, b.data, at) == 0) {
-        common = at;
-    }
-    return slice_of(a.data, common);
-}
-
-struct bounds {
-    struct slice prefix, start, end; /* internal keys; data NULL = not given */
-    unsigned flags;
-};
-
-/* A prefix alone says where all of it lies; without one, both bounds do. */
-static void add_range(struct subjects *s, const struct bounds *x)
-{
-    unsigned needs = needs_of(x->flags);
-    if (needs == 0) needs = ACCESS_READ;
-    if (x->prefix.data != NULL) {
-        subjects_below(s, engine_key_tuple(x->prefix), needs);
-    } else if (x->start.data == NULL || x->end.data == NULL) {
-        subjects_all_keys(s, needs);
-    } else {
-        struct slice start = engine_key_tuple(x->start);
-        struct slice common = common_parts(start, engine_key_tuple(x->end));
-        subjects_below(s, common, needs);
-        if (common.len == start.len) subjects_key(s, x->start, needs);
-    }
+    if (read_word(s, word, &key)) subjects_key(s, key, subjects_needs(key_flags));
 }
 
 enum err subjects_keys(struct subjects *s)
@@ -228,22 +192,9 @@ enum err subjects_keys(struct subjects *s)
     const struct command *c = rq->command;
     if (!command_has_keys(c)) return OK;
     if (!command_keys(c, rq->argv, rq->argc, &uses)) s->is_unclear = true;
-    struct bounds bounds = {.flags = c->key_flags};
-    bool has_range = uses.is_open;
     for (size_t i = 0; i < uses.count; i++) {
-        const struct key_use *u = &uses.items[i];
-        unsigned bound = u->flags & (KEY_PREFIX | KEY_START | KEY_END);
-        if (bound == 0) {
-            subjects_word(s, u->word, u->flags);
-            continue;
-        }
-        has_range = true;
-        struct slice *target = bound == KEY_PREFIX  ? &bounds.prefix
-                               : bound == KEY_START ? &bounds.start
-                                                    : &bounds.end;
-        if (!read_word(s, u->word, bound == KEY_PREFIX, target)) return OK;
+        subjects_word(s, uses.items[i].word, uses.items[i].flags);
     }
-    if (has_range && !s->is_unclear) add_range(s, &bounds);
     return OK;
 }
 

@@ -34,6 +34,8 @@ ERR_MUST_USE enum err subjects_of(struct request *rq, struct subjects *out);
 enum err subjects_keys(struct subjects *s);
 /* `key`: internal. needs: enum access_need; 0 = either. */
 void subjects_key(struct subjects *s, struct slice key, unsigned needs);
+/* enum access_need of enum key_flag. */
+unsigned subjects_needs(unsigned key_flags);
 /* Likewise, as a key that is used so: enum key_flag. */
 void subjects_key_used(struct subjects *s, struct slice key, unsigned key_flags);
 /* All that lies below the tuple (of the selected database). */

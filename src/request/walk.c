@@ -116,13 +116,15 @@ static enum err walk_items(struct walk *w, const struct step *s, struct argument
                            int64_t counted, const struct follows *f)
 {
     bool is_even = s->token == NULL && s->words_each > 0;
+    bool may_be_empty = s->token == NULL && s->is_optional;
     size_t item_bytes = s->inside != NULL ? s->inside->size : s->row->size;
     size_t cap = 0;
     enum err r = OK;
     if (is_even) r = fits(w, s->row, (words_left(w) - f->words_min) / s->words_each);
     for (size_t i = 0; r == OK; i++) {
         uint8_t *item = NULL;
-        if (counted >= 0 ? counted-- == 0 : i > 0 && list_ends(w, s, f)) return OK;
+        if (counted >= 0 ? counted-- == 0 : (i > 0 || may_be_empty) && list_ends(w, s, f))
+            return OK;
         if (i > 0 && s->token != NULL) w->at++;
         if (w->arena != NULL) {
             list->items = grow(w, list->items, list->count, &cap, item_bytes);
@@ -265,6 +267,15 @@ void walk_begin(const struct plan *p, uint8_t *base)
     }
 }
 
+static enum err walk_ends(struct walk *w, const struct plan *p, uint8_t *base)
+{
+    enum err r = OK;
+    for (size_t i = 0; i < p->end_count && r == OK && w->ops->end != NULL; i++) {
+        r = w->ops->end(w, p->ends[i].of, base + p->ends[i].base);
+    }
+    return r;
+}
+
 static enum err walk_inside(struct walk *w, const struct arguments *of, uint8_t *base, size_t after)
 {
     const struct plan *p = of->plan;
@@ -272,17 +283,18 @@ static enum err walk_inside(struct walk *w, const struct arguments *of, uint8_t 
     if (of->hint != NULL) w->of = of;
     walk_begin(p, base);
     enum err r = walk_steps(w, p->steps, p->count, base, after);
-    for (size_t i = 0; i < p->end_count && r == OK && w->ops->end != NULL; i++) {
-        r = w->ops->end(w, p->ends[i].of, base + p->ends[i].base);
-    }
+    if (r == OK) r = walk_ends(w, p, base);
     if (r == OK) w->of = outer; /* else its hint is wanted */
     return r;
 }
 
 enum err walk_words(struct walk *w, const struct arguments *of, void *base)
 {
+    const struct plan *p = of->plan;
     w->of = of;
     w->counted = -1;
-    enum err r = walk_inside(w, of, base, 0);
-    return r == OK && words_left(w) > 0 ? wrong(w, WRONG_UNEXPECTED, NULL) : r;
+    walk_begin(p, base);
+    enum err r = walk_steps(w, p->steps, p->count, base, 0);
+    if (r == OK && words_left(w) > 0) r = wrong(w, WRONG_UNEXPECTED, NULL);
+    return r == OK ? walk_ends(w, p, base) : r;
 }

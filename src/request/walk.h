@@ -15,7 +15,7 @@
 enum wrong {
     WRONG_NOTHING,
     WRONG_MISSING,    /* there is no word, or fewer than a count says */
-    WRONG_UNEXPECTED, /* nothing takes it */
+    WRONG_UNEXPECTED, /* nothing takes it; not NULL: `step` has a token that must be there */
     WRONG_NO_CHOICE,  /* none of the alternatives of `step` takes it */
     WRONG_REPEATED,   /* the option `step` was there before, or another one of its alternatives */
 };

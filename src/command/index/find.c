@@ -55,69 +55,35 @@ static void find_free(struct pending *p)
 
 /* ---- arguments ---- */
 
-static bool is_option(struct slice word)
-{
-    static const char *const words[] = {"FROM",   "TO",    "LIMIT",    "REVERSE",
-                                        "CURSOR", "WHERE", "KEYSONLY", "WITHEXPIRY"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (slice_is_word(word, words[i])) return true;
-    }
-    return false;
-}
-
-static enum err take_value(struct options *o, const char *word, struct slice *value)
-{
-    struct slice arg = {0};
-    enum err r = options_argument(o, word, &arg);
-    return r == OK ? arg_value(o->rq, arg, value) : r;
-}
-
-static enum err parse_find(struct request *rq, struct find *k, struct index_query *query,
-                           struct page_args *a)
-{
-    struct options o = {.rq = rq, .at = 2};
-    struct slice *values = arena_alloc(rq->arena, rq->argc * sizeof *values);
-    query->values = values;
-    while (o.at < rq->argc && !is_option(rq->argv[o.at])) {
-        enum err r = arg_value(rq, rq->argv[o.at], &values[query->value_count]);
-        if (r != OK) return r;
-        query->value_count++;
-        o.at++;
-    }
-    while (o.at < rq->argc) {
-        bool is_taken = true;
-        enum err r = OK;
-        if (options_take(&o, "FROM", 0)) {
-            r = take_value(&o, "FROM", &query->from);
-        } else if (options_take(&o, "TO", 1)) {
-            r = take_value(&o, "TO", &query->to);
-        } else {
-            r = options_page(&o, &k->page, a, &is_taken);
-        }
-        if (r == OK && !is_taken) r = options_unknown(&o);
-        if (r != OK) return r;
-    }
-    return OK;
-}
+struct find_words {
+    struct slice name;
+    struct slices values;
+    struct slice from, to; /* data NULL = not given */
+    struct page_words page;
+};
+ARGUMENTS(find_arguments, struct find_words, "name [value ...] [FROM from] [TO to] page",
+          ARG_INDEX(struct find_words, name, "name", ACCESS_READ),
+          {ARG_MANY(struct find_words, values, struct slice, "value", arg_kind_value)},
+          ARG_VALUE(struct find_words, from, "FROM"), ARG_VALUE(struct find_words, to, "TO"),
+          ARG_INSIDE(struct find_words, page, "page", page_arguments));
 
 static enum err find_begin(struct request *rq, struct find *k, const struct index *x)
 {
-    struct page_args a = {.cursor = slice_str("0")};
-    struct index_query query = {0};
+    const struct find_words *a = rq->bound;
+    struct index_query query = {
+        .values = a->values.items, .value_count = a->values.count, .from = a->from, .to = a->to};
     struct slice start = {0};
     struct slice end = {0};
-    k->page.limit = PAGE_LIMIT_DEFAULT;
     k->id = x->definition.id;
     k->pending.free = find_free;
     k->pending.bytes = find_bytes;
     arena_init(&k->arena, 16 * 1024);
-    enum err r = parse_find(rq, k, &query, &a);
-    if (r == OK) r = index_bounds(x, &query, rq->arena, &start, &end, &rq->error);
+    enum err r = index_bounds(x, &query, rq->arena, &start, &end, &rq->error);
     if (r != OK) return r;
     /* An entry with several rows is shown at the first of the whole range, not of what is left. */
     buf_append(&k->start, start.data, start.len);
     buf_append(&k->end, end.data, end.len);
-    r = page_begin(rq, &k->page, &a, &start, &end);
+    r = page_begin(rq, &k->page, &a->page, &start, &end);
     if (r != OK) return r;
     struct scan_range range = {.start = start,
                                .end = end,
@@ -261,7 +227,7 @@ static enum err kv_find_run(struct request *rq)
     struct find *k = (struct find *)rq->client->pending;
     const struct index *x = NULL;
     bool is_done = false;
-    enum err r = arg_index(rq, rq->argv[1], INDEX_VALUE, &x);
+    enum err r = arg_index(rq, ((const struct find_words *)rq->bound)->name, INDEX_VALUE, &x);
     if (r == OK) r = index_complete(rq, x);
     if (r != OK) return r;
     if (k != NULL && k->id != x->definition.id) {
@@ -281,17 +247,14 @@ static enum err kv_find_run(struct request *rq)
 
 const struct command kv_find = {
     .name = "kv.find",
-    .arity = -2,
     .flags = CMD_INDEX | CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries by the values that an index holds, in the order of the index.",
-    .syntax = "name [value ...] [FROM from] [TO to] [LIMIT count] [REVERSE] [CURSOR cursor] "
-              "[WHERE filter] [KEYSONLY] [WITHEXPIRY]",
+    .arguments = &find_arguments,
     .reply =
         "`[cursor, [entry ...]]`, from one snapshot: the values are those of the index's first "
         "paths; FROM (inclusive) and TO (not in the range) are of the next. Cursor 0: done. "
         "`-INDEXING percent` while the index is being filled.",
     .run = kv_find_run,
-    .subjects = index_read_subjects,
 };

@@ -4,9 +4,10 @@
 #include "codec/utf8.h"
 #include "command/index/index_int.h"
 #include "request/args.h"
-#include "request/hint.h"
 #include "request/keys.h"
 #include "request/permission.h"
+#include "request/shapes.h"
+#include "request/subjects.h"
 #include "request/table.h"
 #include "search/text.h"
 
@@ -53,49 +54,41 @@ enum err index_complete(struct request *rq, const struct index *x)
                      (const char *)d->name.data, (int)d->note.len, (const char *)d->note.data);
 }
 
+static enum err read_index(struct request *rq, const struct argument *a, struct slice word,
+                           void *to)
+{
+    (void)a;
+    memcpy(to, &word, sizeof word);
+    return definitions_begin(rq) == ERR_WAIT ? ERR_WAIT : OK;
+}
+
 /* Who may not read everything learns nothing of an index that is not there either. */
-static enum err subjects_of_index(struct request *rq, struct subjects *out, struct slice name,
-                                  unsigned needs)
+static void index_subjects(struct subjects *s, const struct argument *a, const void *from)
 {
-    enum err r = definitions_begin(rq);
-    if (r == ERR_WAIT) return r;
-    const struct index *x = index_find(rq->env->db->indexes, rq->client->database, name);
-    out->is_hidden = true;
-    subjects_below(out, x != NULL ? x->definition.prefix : slice_of(NULL, 0), needs);
-    return OK;
+    const struct request *rq = s->rq;
+    const struct slice *name = from;
+    const struct index *x = index_find(rq->env->db->indexes, rq->client->database, *name);
+    s->is_hidden = true;
+    subjects_below(s, x != NULL ? x->definition.prefix : slice_of(NULL, 0), a->flags);
 }
+const struct argument_kind arg_kind_index = {.read = read_index, .subjects = index_subjects};
 
-enum err index_read_subjects(struct request *rq, struct subjects *out)
-{
-    return subjects_of_index(rq, out, rq->argv[1], ACCESS_READ);
-}
-
-static enum err info_subjects(struct request *rq, struct subjects *out)
-{
-    return subjects_of_index(rq, out, rq->argv[2], ACCESS_READ);
-}
-
-static enum err drop_subjects(struct request *rq, struct subjects *out)
-{
-    return subjects_of_index(rq, out, rq->argv[2], ACCESS_BOTH);
-}
-
-/* It shows what there is, and with UNIQUE it refuses writes. */
-static enum err create_subjects(struct request *rq, struct subjects *out)
-{
-    (void)rq;
-    enum err r = subjects_keys(out);
-    for (size_t i = 0; i < out->count; i++) out->items[i].needs = ACCESS_BOTH;
-    return r;
-}
+struct named {
+    struct slice name;
+};
+ARGUMENTS(info_arguments, struct named, "name", ARG_INDEX(struct named, name, "name", ACCESS_READ));
+ARGUMENTS(drop_arguments, struct named, "name", ARG_INDEX(struct named, name, "name", ACCESS_BOTH));
 
 /* ---- CREATE ---- */
 
-struct create_args {
+struct create {
+    struct slice name, prefix; /* the prefix an internal key */
+    struct slices values, texts;
+    struct slice tokenizer;
+    bool is_unique, may_exist; /* IF NOT EXISTS */
+    /* What is made of them. */
     struct definition definition;
     struct text_spec text;
-    bool has_prefix;
-    bool may_exist; /* IF NOT EXISTS */
 };
 
 static enum err check_name(struct request *rq, struct slice name)
@@ -112,115 +105,94 @@ static enum err check_name(struct request *rq, struct slice name)
                      INDEX_NAME_BYTES_MAX);
 }
 
-static enum err take_names(struct options *o, struct create_args *a, const char *word,
-                           int64_t paths_max)
+static enum err take_paths(struct request *rq, struct create *a, const struct slices *paths)
 {
-    struct request *rq = o->rq;
     struct definition *d = &a->definition;
-    struct slice arg = {0};
-    int64_t count = 0;
-    if (d->path_count > 0) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "syntax error: an index is either ON values or for TEXT");
-    }
-    enum err r = options_argument(o, word, &arg);
-    if (r == OK) r = arg_integer(rq, arg, word, 1, paths_max, &count);
-    for (int64_t i = 0; i < count && r == OK; i++) {
-        struct slice path = {0};
-        r = options_argument(o, word, &path);
-        if (r == OK) r = path_compile(path, rq->arena, &a->text.paths[i], &rq->error);
-        for (size_t k = 0; k < d->path_count && r == OK; k++) {
+    enum err r = OK;
+    for (size_t i = 0; i < paths->count && r == OK; i++) {
+        struct slice path = paths->items[i];
+        r = path_compile(path, rq->arena, &a->text.paths[i], &rq->error);
+        for (size_t k = 0; k < i && r == OK; k++) {
             if (!slice_eq(d->paths[k], path)) continue;
             r = error_set(&rq->error, ERR_SYNTAX, "path '%.*s' is given twice", (int)path.len,
                           (const char *)path.data);
         }
-        if (r == OK) d->paths[d->path_count++] = path;
+        d->paths[d->path_count++] = path;
     }
     return r;
 }
 
-/* ON n path ..., TEXT n path ... */
-static enum err take_paths(struct options *o, struct create_args *a, const char *word,
-                           int64_t paths_max)
+/* What contradicts itself. */
+static enum err check_options(struct request *rq, const struct create *a)
 {
-    size_t before = a->definition.path_count;
-    enum err r = take_names(o, a, word, paths_max);
-    if (r != OK && before == 0) {
-        bool is_text = word[0] == 'T';
-        hint_count(o->rq, "paths", is_text ? "TEXT 2 title body" : "ON 1 name");
+    bool is_text = a->texts.count > 0;
+    if (is_text && a->values.count > 0) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "syntax error: an index is either ON values or for TEXT");
     }
-    return r;
-}
-
-static enum err take_tokenizer(struct options *o, struct create_args *a)
-{
-    struct slice arg = {0};
-    enum err r = options_argument(o, "TOKENIZE", &arg);
-    if (r != OK || text_tokenizer_find(arg, &a->text.tokenizer)) return r;
-    return error_set(&o->rq->error, ERR_SYNTAX,
-                     "TOKENIZE must be unicode61, porter, ascii or trigram, not '%.*s'",
-                     (int)(arg.len < 32 ? arg.len : 32), (const char *)arg.data);
-}
-
-static enum err take_create_option(struct options *o, struct create_args *a)
-{
-    struct range_args range = {0};
-    bool is_taken = false;
-    if (options_take(o, "ON", 0)) {
-        a->definition.kind = INDEX_VALUE;
-        return take_paths(o, a, "ON", INDEX_VALUE_PATHS_MAX);
-    }
-    if (options_take(o, "TEXT", 1)) {
-        a->definition.kind = INDEX_TEXT;
-        return take_paths(o, a, "TEXT", TEXT_PATHS_MAX);
-    }
-    if (options_take(o, "UNIQUE", 2)) {
-        a->definition.is_unique = true;
-        return OK;
-    }
-    if (options_take(o, "TOKENIZE", 3)) return take_tokenizer(o, a);
-    if (options_take(o, "IF", 4)) {
-        a->may_exist = options_take(o, "NOT", 5) && options_take(o, "EXISTS", 6);
-        return a->may_exist ? OK
-                            : error_set(&o->rq->error, ERR_SYNTAX,
-                                        "syntax error: IF is written IF NOT EXISTS");
-    }
-    o->seen |= 1ull << OPTION_START | 1ull << OPTION_END; /* of a range, not of an index */
-    enum err r = options_range(o, &range, &is_taken);
-    if (r == OK && !is_taken) r = options_unknown(o);
-    if (r != OK) return r;
-    a->definition.prefix = engine_key_tuple(range.prefix);
-    a->has_prefix = true;
-    return OK;
-}
-
-static enum err parse_create(struct request *rq, struct create_args *a)
-{
-    struct options o = {.rq = rq, .at = 3};
-    bool is_text = false;
-    a->definition.name = rq->argv[2];
-    enum err r = check_name(rq, rq->argv[2]);
-    while (r == OK && o.at < rq->argc) r = take_create_option(&o, a);
-    if (r != OK) return r;
-    if (!a->has_prefix || a->definition.path_count == 0) {
+    if (a->prefix.data == NULL || (!is_text && a->values.count == 0)) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "syntax error: KV.INDEX CREATE needs PREFIX key, and ON or TEXT with a "
                          "number of paths and the paths");
     }
-    is_text = a->definition.kind == INDEX_TEXT;
-    if (is_text && a->definition.is_unique) {
+    if (is_text && a->is_unique) {
         return error_set(&rq->error, ERR_SYNTAX, "syntax error: UNIQUE is for ON, not for TEXT");
     }
-    if (!is_text && (o.seen & 1ull << 3) != 0) {
+    if (!is_text && a->tokenizer.data != NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "syntax error: TOKENIZE is for TEXT, not for ON");
-    }
-    a->text.prefix = a->definition.prefix;
-    a->text.path_count = a->definition.path_count;
-    if (is_text) {
-        a->definition.tokenizer = slice_str(text_tokenizer_name(a->text.tokenizer));
     }
     return OK;
 }
+
+static enum err check_create(struct request *rq, void *bound)
+{
+    struct create *a = bound;
+    struct definition *d = &a->definition;
+    bool is_text = a->texts.count > 0;
+    enum err r = check_name(rq, a->name);
+    if (r == OK) r = check_options(rq, a);
+    if (r == OK) r = take_paths(rq, a, is_text ? &a->texts : &a->values);
+    if (r != OK) return r;
+    if (a->tokenizer.data != NULL && !text_tokenizer_find(a->tokenizer, &a->text.tokenizer)) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "TOKENIZE must be unicode61, porter, ascii or trigram, not '%.*s'",
+                         (int)(a->tokenizer.len < 32 ? a->tokenizer.len : 32),
+                         (const char *)a->tokenizer.data);
+    }
+    d->name = a->name;
+    d->kind = is_text ? INDEX_TEXT : INDEX_VALUE;
+    d->is_unique = a->is_unique;
+    d->prefix = engine_key_tuple(a->prefix);
+    a->text.prefix = d->prefix;
+    a->text.path_count = d->path_count;
+    if (is_text) d->tokenizer = slice_str(text_tokenizer_name(a->text.tokenizer));
+    return OK;
+}
+
+/* What is indexed is read, whenever it is written; it shows what there is, and with UNIQUE it
+ * refuses writes. */
+static void create_subjects(struct subjects *s, const void *bound)
+{
+    const struct create *a = bound;
+    subjects_below(s, engine_key_tuple(a->prefix), ACCESS_BOTH);
+}
+
+ARGUMENTS_WITH(create_arguments, struct create,
+               "name [PREFIX key] [ON count path [path ...]] [TEXT numpaths text-path "
+               "[text-path ...]] [UNIQUE] [TOKENIZE tokenizer] [IF NOT EXISTS]",
+               WITH(.shown = "name PREFIX key <ON count path [path ...] [UNIQUE] | TEXT count path "
+                             "[path ...] [TOKENIZE tokenizer]> [IF NOT EXISTS]",
+                    .words_least = 6, .check = check_create, .subjects = create_subjects),
+               ARG_WORD(struct create, name, "name"),
+               ARG_PREFIX(struct create, prefix, "PREFIX", KEY_PREFIX),
+               ARG_COUNT("count", 1, INDEX_VALUE_PATHS_MAX, "paths", "ON 1 name"),
+               ARG_WORDS(struct create, values, "path"),
+               ARG_COUNT("numpaths", 1, TEXT_PATHS_MAX, "paths", "TEXT 2 title body"),
+               ARG_WORDS(struct create, texts, "text-path"),
+               ARG_FLAG(struct create, is_unique, "UNIQUE"),
+               ARG_WORD(struct create, tokenizer, "TOKENIZE"),
+               ARG_FLAG(struct create, may_exist, "IF"), ARG_FLAG(struct create, may_exist, "NOT"),
+               ARG_FLAG(struct create, may_exist, "EXISTS"));
 
 static bool is_same_definition(const struct definition *a, const struct definition *b)
 {
@@ -251,23 +223,22 @@ static enum err create_existing(struct request *rq, const struct definition *wan
 
 static enum err create_run(struct request *rq)
 {
-    struct create_args a = {0};
-    enum err r = parse_create(rq, &a);
-    if (r == OK) r = definitions_begin(rq);
+    const struct create *a = rq->bound;
+    enum err r = definitions_begin(rq);
     if (r != OK) return r;
     const struct index *there = index_find(rq->env->db->indexes, rq->client->database,
-                                           a.definition.name);
+                                           a->definition.name);
     if (there != NULL && !may_read_below(rq, there->definition.prefix)) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "this name is not free for an index here; take another");
     }
-    if (a.may_exist && there != NULL) {
-        return create_existing(rq, &a.definition, &there->definition);
+    if (a->may_exist && there != NULL) {
+        return create_existing(rq, &a->definition, &there->definition);
     }
-    struct index_create x = {.indexes = rq->env->db->indexes, .definition = a.definition};
-    if (a.definition.kind == INDEX_TEXT) {
+    struct index_create x = {.indexes = rq->env->db->indexes, .definition = a->definition};
+    if (a->definition.kind == INDEX_TEXT) {
         buf_clear(rq->scratch, SIZE_MAX);
-        text_spec_write(&a.text, rq->scratch);
+        text_spec_write(&a->text, rq->scratch);
         x.text_spec = arena_copy(rq->arena, buf_slice(rq->scratch));
     }
     struct op op = index_create_op(&x);
@@ -278,25 +249,6 @@ static enum err create_run(struct request *rq)
     rq->env->stats.writes++;
     resp_simple(rq->w, "OK");
     return OK;
-}
-
-/* The prefix: what is indexed is read, whenever it is written. */
-static bool keys_of_create(const struct slice *argv, size_t argc, struct key_uses *out)
-{
-    for (size_t at = 3; at < argc; at++) {
-        uint64_t paths = 0;
-        bool has_paths = slice_is_word(argv[at], "ON") || slice_is_word(argv[at], "TEXT");
-        if (slice_is_word(argv[at], "UNIQUE")) continue;
-        if (slice_is_word(argv[at], "IF")) paths = 1; /* NOT EXISTS */
-        if (++at == argc) return false;
-        if (slice_is_word(argv[at - 1], "PREFIX")) {
-            key_uses_add(out, argv[at], KEY_PREFIX);
-        } else if (has_paths && (!slice_to_u64(argv[at], &paths) || paths >= argc - at)) {
-            return false;
-        }
-        at += paths;
-    }
-    return true;
 }
 
 /* ON n path ..., TEXT n path ...: paths are nearly any words. */
@@ -315,29 +267,26 @@ static size_t create_own_words(const struct slice *argv, size_t argc)
 
 static const struct command sub_create = {
     .name = "create",
-    .arity = -8,
     .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "An index of the values, or of the text, at paths of the entries below a prefix.",
-    .syntax = "name PREFIX key <ON count path [path ...] [UNIQUE] | TEXT count path [path ...] "
-              "[TOKENIZE tokenizer]> [IF NOT EXISTS]",
+    .arguments = &create_arguments,
     .reply = "OK; with IF NOT EXISTS 0 when there is one that is equal, an error when one of the "
              "name is another. What is there already is added in the background, if it is much; "
              "INFO shows how far that is. `-DUPLICATE name key key` of a UNIQUE index that cannot "
              "be.",
     .run = create_run,
     .own_words = create_own_words,
-    .keys = keys_of_create,
-    .subjects = create_subjects,
 };
 
 /* ---- DROP ---- */
 
 static enum err drop_run(struct request *rq)
 {
-    struct index_drop x = {.indexes = rq->env->db->indexes, .name = rq->argv[2]};
+    struct index_drop x = {.indexes = rq->env->db->indexes,
+                           .name = ((const struct named *)rq->bound)->name};
     struct op op = index_drop_op(&x);
     struct txn t = {.database = rq->client->database, .ops = &op, .count = 1, .arena = rq->arena};
     enum err r = definitions_begin(rq);
@@ -351,15 +300,13 @@ static enum err drop_run(struct request *rq)
 
 static const struct command sub_drop = {
     .name = "drop",
-    .arity = 3,
     .flags = CMD_INDEX | CMD_WRITE | CMD_NO_MULTI | CMD_AUDITED | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Ends an index; what it holds is removed in the background.",
-    .syntax = "name",
+    .arguments = &drop_arguments,
     .reply = "1, or 0 when there is none of that name.",
     .run = drop_run,
-    .subjects = drop_subjects,
 };
 
 /* ---- LIST, INFO ---- */
@@ -382,13 +329,12 @@ static enum err list_run(struct request *rq)
 
 static const struct command sub_list = {
     .name = "list",
-    .arity = 2,
     .flags = CMD_INDEX | CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary =
         "The names of the indexes in the selected database, of those that the user may read.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply = "Names, sorted.",
     .run = list_run,
 };
@@ -434,11 +380,12 @@ static void reply_definition(struct request *rq, const struct index *x, unsigned
 
 static enum err info_run(struct request *rq)
 {
+    const struct named *a = rq->bound;
     const struct index *x = NULL;
     enum err r = definitions_begin(rq);
     if (r != OK) return r;
-    x = index_find(rq->env->db->indexes, rq->client->database, rq->argv[2]);
-    if (x == NULL) return arg_index(rq, rq->argv[2], INDEX_VALUE, &x);
+    x = index_find(rq->env->db->indexes, rq->client->database, a->name);
+    if (x == NULL) return arg_index(rq, a->name, INDEX_VALUE, &x);
     unsigned percent = 0;
     if (x->definition.kind == INDEX_TEXT) {
         r = text_state(rq, x, &percent);
@@ -451,17 +398,15 @@ static enum err info_run(struct request *rq)
 
 static const struct command sub_info = {
     .name = "info",
-    .arity = 3,
     .flags = CMD_INDEX | CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The definition of an index and how far it is.",
-    .syntax = "name",
+    .arguments = &info_arguments,
     .reply =
         "name, type (value or text), prefix, paths, unique or tokenize, state (filling, ready, "
         "failed), percent, error (nil unless it failed). A map, or a flat array in RESP2.",
     .run = info_run,
-    .subjects = info_subjects,
 };
 
 COMMAND_HELP("kv", CMD_INDEX);

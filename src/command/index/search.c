@@ -112,59 +112,54 @@ static enum err search_start(struct request *rq, struct search *s)
 
 /* ---- arguments ---- */
 
+struct search_words {
+    struct slice name, query;
+    int64_t limit, offset, snippet_words; /* snippet_words 0 = without SNIPPET */
+    struct slice where;                   /* data NULL = all */
+    bool with_scores;
+    int has_marks; /* HIGHLIGHT */
+    struct slice open, close;
+};
+
 /* FTS5 takes text up to a NUL. */
-static enum err take_mark(struct options *o, struct search *s, struct slice *mark)
+static enum err check_marks(struct request *rq, void *bound)
 {
-    struct slice arg = {0};
-    enum err r = options_argument(o, "HIGHLIGHT", &arg);
-    if (r != OK) return r;
-    if (arg.len > 0 && memchr(arg.data, 0, arg.len) != NULL) {
-        return error_set(&o->rq->error, ERR_SYNTAX, "HIGHLIGHT: a mark holds a NUL byte");
-    }
-    *mark = arena_copy(&s->arena, arg);
-    return OK;
+    const struct search_words *a = bound;
+    bool is_bad = (a->open.len > 0 && memchr(a->open.data, 0, a->open.len) != NULL) ||
+                  (a->close.len > 0 && memchr(a->close.data, 0, a->close.len) != NULL);
+    return is_bad ? error_set(&rq->error, ERR_SYNTAX, "HIGHLIGHT: a mark holds a NUL byte") : OK;
 }
 
-static enum err take_option(struct options *o, struct search *s)
-{
-    struct text_request *q = &s->request;
-    struct slice arg = {0};
-    int64_t n = 0;
-    enum err r = OK;
-    if (options_take(o, "LIMIT", 0)) {
-        r = options_integer(o, "LIMIT", 1, LIST_LIMIT_MAX, &n);
-        q->limit = (uint64_t)n;
-    } else if (options_take(o, "OFFSET", 1)) {
-        r = options_integer(o, "OFFSET", 0, INT64_MAX, &n);
-        q->offset = (uint64_t)n;
-    } else if (options_take(o, "WHERE", 2)) {
-        r = options_argument(o, "WHERE", &arg);
-        if (r == OK) r = arg_where(o->rq, arg, &s->where);
-    } else if (options_take(o, "WITHSCORES", 3)) {
-        s->with_scores = true;
-    } else if (options_take(o, "HIGHLIGHT", 4)) {
-        q->with_texts = true;
-        r = take_mark(o, s, &q->open);
-        if (r == OK) r = take_mark(o, s, &q->close);
-    } else if (options_take(o, "SNIPPET", 5)) {
-        q->with_texts = true;
-        r = options_integer(o, "SNIPPET", 1, SNIPPET_WORDS_MAX, &n);
-        q->snippet_words = (unsigned)n;
-    } else {
-        r = options_unknown(o);
-    }
-    return r;
-}
+ARGUMENTS_WITH(
+    search_arguments, struct search_words,
+    "name query [LIMIT count] [OFFSET offset] [WHERE filter] [WITHSCORES] "
+    "[HIGHLIGHT open close] [SNIPPET words]",
+    WITH(.check = check_marks), ARG_INDEX(struct search_words, name, "name", ACCESS_READ),
+    ARG_WORD(struct search_words, query, "query"),
+    ARG_INTEGER(struct search_words, limit, "LIMIT", 1, LIST_LIMIT_MAX, SEARCH_LIMIT_DEFAULT),
+    ARG_INTEGER(struct search_words, offset, "OFFSET", 0, INT64_MAX, 0),
+    ARG_WORD(struct search_words, where, "WHERE"),
+    ARG_FLAG(struct search_words, with_scores, "WITHSCORES"),
+    ARG_CHOICE(struct search_words, has_marks, {"HIGHLIGHT", 1}),
+    ARG_WORD(struct search_words, open, "open"), ARG_WORD(struct search_words, close, "close"),
+    ARG_INTEGER(struct search_words, snippet_words, "SNIPPET", 1, SNIPPET_WORDS_MAX, 0));
 
+/* What the words say outlives them: the search takes turns of its own. */
 static enum err search_begin(struct request *rq, struct search *s)
 {
-    struct options o = {.rq = rq, .at = 3};
-    enum err r = OK;
-    s->request.limit = SEARCH_LIMIT_DEFAULT;
+    const struct search_words *a = rq->bound;
+    struct text_request *q = &s->request;
+    q->limit = (uint64_t)a->limit;
+    q->offset = (uint64_t)a->offset;
+    q->with_texts = a->has_marks || a->snippet_words > 0;
+    q->open = arena_copy(&s->arena, a->open);
+    q->close = arena_copy(&s->arena, a->close);
+    q->snippet_words = (unsigned)a->snippet_words;
+    s->with_scores = a->with_scores;
     buf_clear(rq->scratch, SIZE_MAX);
-    r = query_to_fts5(rq->argv[2], s->paths, s->path_count, rq->scratch, &rq->error);
-    if (r == OK) s->request.expression = arena_copy(&s->arena, buf_slice(rq->scratch));
-    while (r == OK && o.at < rq->argc) r = take_option(&o, s);
+    enum err r = query_to_fts5(a->query, s->paths, s->path_count, rq->scratch, &rq->error);
+    if (r == OK) q->expression = arena_copy(&s->arena, buf_slice(rq->scratch));
+    if (r == OK && a->where.data != NULL) r = arg_where(rq, a->where, &s->where);
     return r == OK ? search_start(rq, s) : r;
 }
 
@@ -204,7 +199,7 @@ static enum err kv_search_run(struct request *rq)
     struct search *s = (struct search *)rq->client->pending;
     if (s == NULL) {
         const struct index *x = NULL;
-        enum err r = arg_index(rq, rq->argv[1], INDEX_TEXT, &x);
+        enum err r = arg_index(rq, ((const struct search_words *)rq->bound)->name, INDEX_TEXT, &x);
         if (r != OK) return r;
         s = search_new(rq, x);
         r = search_begin(rq, s);
@@ -240,20 +235,17 @@ static size_t kv_search_own_words(const struct slice *argv, size_t argc)
 
 const struct command kv_search = {
     .name = "kv.search",
-    .arity = -3,
     .flags = CMD_INDEX | CMD_READ | CMD_NO_MULTI | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries by the words in their text, best first.",
-    .syntax = "name query [LIMIT count] [OFFSET offset] [WHERE filter] [WITHSCORES] "
-              "[HIGHLIGHT open close] [SNIPPET words]",
+    .arguments = &search_arguments,
     .reply =
         "`[[key, value, versionstamp] ...]`, best first (BM25); with WITHSCORES, HIGHLIGHT or "
         "SNIPPET each is `[key, value, versionstamp, score, {path: text}]`: a higher score is "
         "better, the texts are of the paths where something was found. Sees every acknowledged "
         "write. `-INDEXING percent` while the index is being filled.",
     .run = kv_search_run,
-    .subjects = index_read_subjects,
     .own_words = kv_search_own_words,
 };
 

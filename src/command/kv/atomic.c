@@ -22,7 +22,7 @@ static enum err check_enqueue_op(struct request *rq, void *bound)
     *op = queue_enqueue_op(&((struct enqueue *)op->layer)->x);
     return OK;
 }
-ARGUMENTS_WITH(op_enqueue, struct op, "enqueue", (.check = check_enqueue_op),
+ARGUMENTS_WITH(op_enqueue, struct op, "enqueue", WITH(.check = check_enqueue_op),
                ARG_MADE(struct op, layer, "enqueue", enqueue_arguments));
 
 /* One that is no longer good makes the transaction a conflict. */
@@ -37,7 +37,7 @@ static enum err check_ack_op(struct request *rq, void *bound)
 }
 ARGUMENTS(ack_arguments, struct queue_settle, "receipt",
           ARG_RECEIPT(struct queue_settle, receipt, "receipt"));
-ARGUMENTS_WITH(op_ack, struct op, "receipt", (.check = check_ack_op),
+ARGUMENTS_WITH(op_ack, struct op, "receipt", WITH(.check = check_ack_op),
                ARG_MADE(struct op, layer, "receipt", ack_arguments));
 
 /* ---- the words ---- */
@@ -77,7 +77,7 @@ ARGUMENTS(op_arguments, struct op,
           ARG_AS("APPEND", op_append, kv_append), ARG_AS("PREPEND", op_prepend, kv_prepend),
           ARG_AS("ENQUEUE", op_enqueue, kv_enqueue), ARG_AS("ACK", op_ack, kv_ack));
 
-ARGUMENTS_WITH(atomic_arguments, struct atomic, "[DETAILS] [op ...]", (.hint = hint_condition),
+ARGUMENTS_WITH(atomic_arguments, struct atomic, "[DETAILS] [op ...]", WITH(.hint = hint_condition),
                ARG_FLAG(struct atomic, has_details, "DETAILS"),
                ARG_LIST(struct atomic, ops, "op", op_arguments, ops_fit));
 

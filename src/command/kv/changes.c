@@ -19,6 +19,7 @@
 #include "request/block.h"
 #include "request/client_memory.h"
 #include "request/keys.h"
+#include "request/range.h"
 #include "request/table.h"
 
 #define COUNT_DEFAULT 100
@@ -148,51 +149,38 @@ static void on_changed(struct watcher *w, const struct change *c)
 
 /* ---- arguments ---- */
 
-static enum err arg_after(struct request *rq, struct slice arg, uint64_t *after)
+/* A versionstamp or 0, of a uint64_t. */
+static enum err read_after(struct request *rq, const struct argument *a, struct slice word,
+                           void *to)
 {
     struct expected stamp = {0};
-    *after = 0;
-    if (arg.len == 1 && arg.data[0] == '0') return OK;
-    enum err r = arg_stamp(rq, arg, &stamp);
+    uint64_t after = 0;
+    (void)a;
+    enum err r = OK;
+    if (word.len != 1 || word.data[0] != '0') r = arg_stamp(rq, word, &stamp);
     if (r == OK && stamp.is_none) {
         r = error_set(&rq->error, ERR_SYNTAX,
-                      "invalid versionstamp '%.*s': 20 hex digits or 0 expected", (int)arg.len,
-                      (const char *)arg.data);
+                      "invalid versionstamp '%.*s': 20 hex digits or 0 expected", (int)word.len,
+                      (const char *)word.data);
     }
     /* One that was never given is as good as one from the future. */
-    *after = stamp.is_foreign ? UINT64_MAX : stamp.version;
+    after = stamp.is_foreign ? UINT64_MAX : stamp.version;
+    memcpy(to, &after, sizeof after);
     return r;
 }
+static const struct argument_kind kind_after = {.read = read_after};
 
-static enum err parse_changes(struct request *rq, struct feed *f, struct range_args *range)
-{
-    struct options o = {.rq = rq, .at = 2};
-    enum err r = arg_after(rq, rq->argv[1], &f->request.after);
-    /* Of a database that was made, nothing older is its own. */
-    if (f->request.after < rq->client->entered.created) {
-        f->request.after = rq->client->entered.created;
-    }
-    f->count = COUNT_DEFAULT;
-    f->block_ms = -1;
-    while (r == OK && o.at < rq->argc) {
-        struct slice arg;
-        bool is_prefix = false;
-        if (slice_is_word(rq->argv[o.at], "PREFIX")) r = options_range(&o, range, &is_prefix);
-        if (r != OK || is_prefix) continue;
-        if (options_take(&o, "COUNT", 0)) {
-            int64_t count = 0;
-            r = options_argument(&o, "COUNT", &arg);
-            if (r == OK) r = arg_integer(rq, arg, "COUNT", 1, COUNT_MAX, &count);
-            f->count = (uint64_t)count;
-        } else if (options_take(&o, "BLOCK", 1)) {
-            r = options_argument(&o, "BLOCK", &arg);
-            if (r == OK) r = arg_integer(rq, arg, "BLOCK", 0, INT64_MAX / 2, &f->block_ms);
-        } else {
-            r = options_unknown(&o);
-        }
-    }
-    return r;
-}
+struct changes {
+    uint64_t after;
+    struct range range;
+    int64_t count, block_ms; /* block_ms -1 = without BLOCK */
+};
+ARGUMENTS(changes_arguments, struct changes,
+          "versionstamp prefix [COUNT count] [BLOCK milliseconds]",
+          {ARG_ONE(struct changes, after, uint64_t, "versionstamp", kind_after)},
+          ARG_INSIDE(struct changes, range, "prefix", prefix_arguments),
+          ARG_INTEGER(struct changes, count, "COUNT", 1, COUNT_MAX, COUNT_DEFAULT),
+          ARG_INTEGER(struct changes, block_ms, "BLOCK", 0, INT64_MAX / 2, -1));
 
 static void feed_watch(struct feed *f, uint16_t database, struct slice prefix)
 {
@@ -208,9 +196,11 @@ static void feed_watch(struct feed *f, uint16_t database, struct slice prefix)
 
 static enum err feed_open(struct request *rq, struct feed **out)
 {
-    struct range_args range = {0};
+    const struct changes *a = rq->bound;
     struct slice start = {0};
     struct slice end = {0};
+    enum err r = range_resolve(rq, &a->range, &start, &end);
+    if (r != OK) return r;
     struct feed *f = mem_new(sizeof *f);
     f->env = rq->env;
     f->waiter = rq->waiter;
@@ -220,18 +210,19 @@ static enum err feed_open(struct request *rq, struct feed **out)
     arena_init(&f->request.arena, ARENA_CHUNK_BYTES);
     f->request.done = on_read;
     f->request.arg = f;
-    enum err r = parse_changes(rq, f, &range);
-    if (r == OK) r = range_resolve(rq, &range, &start, &end);
-    if (r != OK) {
-        feed_destroy(f);
-        return r;
+    f->request.after = a->after;
+    /* Of a database that was made, nothing older is its own. */
+    if (f->request.after < rq->client->entered.created) {
+        f->request.after = rq->client->entered.created;
     }
+    f->count = (uint64_t)a->count;
+    f->block_ms = a->block_ms;
     buf_append(&f->range, start.data, start.len);
     buf_append(&f->range, end.data, end.len);
     buf_require(&f->range);
     f->request.start = slice_of(f->range.data, start.len);
     f->request.end = slice_of(f->range.data + start.len, end.len);
-    if (f->block_ms >= 0) feed_watch(f, rq->client->database, range.prefix);
+    if (f->block_ms >= 0) feed_watch(f, rq->client->database, a->range.prefix);
     rq->client->pending = &f->pending;
     *out = f;
     return OK;
@@ -340,33 +331,17 @@ static enum err kv_changes_run(struct request *rq)
     return feed_park(rq, f);
 }
 
-static bool kv_changes_keys(const struct slice *argv, size_t argc, struct key_uses *out)
-{
-    out->is_open = true;
-    for (size_t at = 2; at < argc; at += 2) {
-        bool is_prefix = slice_is_word(argv[at], "PREFIX");
-        bool is_other = slice_is_word(argv[at], "COUNT") || slice_is_word(argv[at], "BLOCK");
-        if ((!is_prefix && !is_other) || at + 1 == argc) return false;
-        if (!is_prefix) continue;
-        key_uses_add(out, argv[at + 1], KEY_PREFIX);
-        out->is_open = false;
-    }
-    return true;
-}
-
 const struct command kv_changes = {
     .name = "kv.changes",
-    .arity = -2,
     .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_NO_MULTI | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary = "What was committed after a versionstamp, oldest first; 0 = from the beginning.",
-    .syntax = "versionstamp [PREFIX key] [COUNT count] [BLOCK milliseconds]",
+    .arguments = &changes_arguments,
     .reply =
         "`[next, [[key, value, versionstamp, expiry ms] ...]]`, whole commits; `next` is where to "
         "go on. Deleted or expired: value nil; without an expiry nil; a flush: key nil. -STALE "
         "when what followed is no longer kept. See changes.md.",
     .run = kv_changes_run,
-    .keys = kv_changes_keys,
 };

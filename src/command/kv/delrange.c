@@ -20,6 +20,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/keys.h"
+#include "request/range.h"
 #include "request/table.h"
 #include "request/touched.h"
 #include "request/where.h"
@@ -68,49 +69,41 @@ static void delrange_free(struct pending *p)
     mem_free(d);
 }
 
-static enum err take_option(struct options *o, struct delrange *d, bool *is_all)
+struct what {
+    struct range range;
+    bool is_all;
+    struct slice where; /* data NULL = all of them */
+    int64_t limit;
+};
+
+static enum err check_what(struct request *rq, void *bound)
 {
-    struct slice arg;
-    int64_t limit = 0;
-    enum err r = OK;
-    if (options_take(o, "ALL", 0)) {
-        *is_all = true;
-    } else if (options_take(o, "LIMIT", 1)) {
-        r = options_argument(o, "LIMIT", &arg);
-        if (r == OK) r = arg_integer(o->rq, arg, "LIMIT", 1, INT64_MAX, &limit);
-        d->limit = (uint64_t)limit;
-    } else if (options_take(o, "WHERE", 4)) {
-        r = options_argument(o, "WHERE", &arg);
-        if (r == OK) r = arg_where(o->rq, arg, &d->where);
-    } else {
-        r = options_unknown(o);
-    }
-    return r;
+    const struct what *a = bound;
+    bool has_prefix = a->range.prefix.data != NULL;
+    bool has_bounds = a->range.start.data != NULL && a->range.end.data != NULL;
+    bool has_half = (a->range.start.data != NULL) != (a->range.end.data != NULL);
+    if (a->is_all + has_prefix + has_bounds == 1 && !has_half) return OK;
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "syntax error: KV.DELRANGE needs either PREFIX, or START and END, or ALL");
 }
+
+/* Options come in any order, so the alternatives are for people. */
+ARGUMENTS_WITH(delrange_arguments, struct what, "range [ALL] [WHERE filter] [LIMIT count]",
+               WITH(.check = check_what, .hint = range_hint, .words_least = 1,
+                    .shown = "<PREFIX key | START key END key | ALL> [WHERE filter] [LIMIT count]"),
+               ARG_INSIDE(struct what, range, "range", range_arguments),
+               ARG_FLAG(struct what, is_all, "ALL"), ARG_WORD(struct what, where, "WHERE"),
+               ARG_INTEGER(struct what, limit, "LIMIT", 1, INT64_MAX, -1));
 
 static enum err delrange_begin(struct request *rq, struct delrange *d)
 {
-    struct range_args range = {0};
-    struct options o = {.rq = rq, .at = 1};
+    const struct what *a = rq->bound;
     struct slice start;
     struct slice end;
-    bool is_all = false;
-    d->limit = UINT64_MAX;
+    d->limit = a->limit < 0 ? UINT64_MAX : (uint64_t)a->limit;
     d->batch = SIZE_MAX;
-    while (o.at < rq->argc) {
-        bool is_taken = false;
-        enum err r = options_range(&o, &range, &is_taken);
-        if (r == OK && !is_taken) r = take_option(&o, d, &is_all);
-        if (r != OK) return r;
-    }
-    bool has_prefix = range.prefix.data != NULL;
-    bool has_bounds = range.start.data != NULL && range.end.data != NULL;
-    bool has_half = (range.start.data != NULL) != (range.end.data != NULL);
-    if (is_all + has_prefix + has_bounds != 1 || has_half) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "syntax error: KV.DELRANGE needs either PREFIX, or START and END, or ALL");
-    }
-    enum err r = range_resolve(rq, &range, &start, &end);
+    enum err r = range_resolve(rq, &a->range, &start, &end);
+    if (r == OK && a->where.data != NULL) r = arg_where(rq, a->where, &d->where);
     if (r != OK) return r;
     buf_append(&d->start, start.data, start.len);
     buf_append(&d->end, end.data, end.len);
@@ -364,14 +357,12 @@ static enum err kv_delrange_run(struct request *rq)
 
 const struct command kv_delrange = {
     .name = "kv.delrange",
-    .arity = -2,
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RM | KEY_DELETE,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Removes a range; one transaction up to the limits, several beyond them.",
-    .syntax = "<PREFIX key | START key END key | ALL> [WHERE filter] [LIMIT count]",
+    .arguments = &delrange_arguments,
     .reply = "The number removed.",
     .run = kv_delrange_run,
-    .keys = keys_of_range,
 };

@@ -46,7 +46,8 @@ static enum err check_message(struct request *rq, void *bound)
 #define MESSAGE_ARGUMENTS(of, time, of_dead)                                                       \
     ARGUMENTS_WITH(of, struct record_message,                                                      \
                    "queue id value " time " [ATTEMPTS count] [ERROR text] options",                \
-                   (.check = check_message), ARG_FIXED(struct record_message, x.is_dead, of_dead), \
+                   WITH(.check = check_message),                                                   \
+                   ARG_FIXED(struct record_message, x.is_dead, of_dead),                           \
                    ARG_QUEUE(struct record_message, x.queue, "queue", ACCESS_WRITE),               \
                    ARG_MESSAGE_ID(struct record_message, x.id, "id"),                              \
                    ARG_VALUE(struct record_message, x.message.value, "value"),                     \
@@ -64,9 +65,9 @@ static enum err check_record_message(struct request *rq, void *bound)
     *op = queue_load_op(&((struct record_message *)op->layer)->x);
     return OK;
 }
-ARGUMENTS_WITH(record_message, struct op, "message", (.check = check_record_message),
+ARGUMENTS_WITH(record_message, struct op, "message", WITH(.check = check_record_message),
                ARG_MADE(struct op, layer, "message", message_arguments));
-ARGUMENTS_WITH(record_dead, struct op, "message", (.check = check_record_message),
+ARGUMENTS_WITH(record_dead, struct op, "message", WITH(.check = check_record_message),
                ARG_MADE(struct op, layer, "message", dead_arguments));
 
 /* ---- the words ---- */

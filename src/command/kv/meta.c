@@ -6,6 +6,7 @@
 #include "index/index.h"
 #include "queue/queue.h"
 #include "request/args.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "search/query.h"
 #include "search/text.h"
@@ -19,12 +20,11 @@ static enum err kv_version_run(struct request *rq)
 
 const struct command kv_version = {
     .name = "kv.version",
-    .arity = 1,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FAST | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The newest acknowledged versionstamp.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply = "A versionstamp.",
     .run = kv_version_run,
 };
@@ -80,12 +80,11 @@ static enum err kv_limits_run(struct request *rq)
 
 const struct command kv_limits = {
     .name = "kv.limits",
-    .arity = 1,
     .flags = CMD_FAST | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Every limit and its value.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply = "Names with values: a map, or a flat array in RESP2.",
     .run = kv_limits_run,
 };

@@ -25,19 +25,19 @@ static enum err check_arith(struct request *rq, void *bound)
 #define COMPUTED_KEY ARG_KEY(struct op, key, "key", KEY_RW | KEY_ACCESS | KEY_UPDATE)
 
 SHARED_ARGUMENTS_WITH(op_sum, struct op, "key value [CLAMP lo hi | RANGE lo hi]",
-                      (.check = check_arith), ARG_FIXED(struct op, kind, OP_ARITH),
+                      WITH(.check = check_arith), ARG_FIXED(struct op, kind, OP_ARITH),
                       ARG_FIXED(struct op, arith.op, ARITH_SUM), COMPUTED_KEY,
                       ARG_VALUE(struct op, arith.operand, "value"),
                       ARG_CHOICE(struct op, arith.bound, {"CLAMP", ARITH_CLAMP},
                                  {"RANGE", ARITH_RANGE}),
                       ARG_VALUE(struct op, arith.lo, "lo"), ARG_VALUE(struct op, arith.hi, "hi"));
 
-SHARED_ARGUMENTS_WITH(op_min, struct op, "key value", (.check = check_arith),
+SHARED_ARGUMENTS_WITH(op_min, struct op, "key value", WITH(.check = check_arith),
                       ARG_FIXED(struct op, kind, OP_ARITH),
                       ARG_FIXED(struct op, arith.op, ARITH_MIN), COMPUTED_KEY,
                       ARG_VALUE(struct op, arith.operand, "value"));
 
-SHARED_ARGUMENTS_WITH(op_max, struct op, "key value", (.check = check_arith),
+SHARED_ARGUMENTS_WITH(op_max, struct op, "key value", WITH(.check = check_arith),
                       ARG_FIXED(struct op, kind, OP_ARITH),
                       ARG_FIXED(struct op, arith.op, ARITH_MAX), COMPUTED_KEY,
                       ARG_VALUE(struct op, arith.operand, "value"));

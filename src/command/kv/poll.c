@@ -3,6 +3,7 @@
  */
 #include "base/mem.h"
 #include "request/args.h"
+#include "request/arguments.h"
 #include "request/block.h"
 #include "request/keys.h"
 #include "request/table.h"
@@ -75,54 +76,53 @@ static enum err check_history(struct request *rq, const struct expected *x)
 static const char poll_usage[] =
     "it is: KV.POLL [BLOCK ms] KEYS n key ... versionstamp|NONE ..., first all keys";
 
-static enum err parse_poll(struct request *rq, int64_t *block_ms, struct poll_key **keys,
-                           size_t *count)
+struct stamps {
+    struct expected *items;
+    size_t count;
+};
+struct words {
+    int64_t block_ms; /* -1 = without BLOCK */
+    struct slices keys;
+    struct stamps stamps;
+};
+
+static enum err check_words(struct request *rq, void *bound)
 {
-    struct options o = {.rq = rq, .at = 1};
-    struct slice arg;
-    int64_t n = 0;
+    const struct words *a = bound;
+    size_t count = a->keys.count;
+    size_t max = engine_limits(rq->env->db->engine)->ops_max;
+    if (count > max) {
+        return error_set(&rq->error, ERR_SYNTAX, "KEYS must be between 1 and %zu, not %zu", max,
+                         count);
+    }
+    if (a->stamps.count == count) return OK;
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "syntax error: KEYS %zu needs %zu keys and %zu versionstamps", count, count,
+                     count);
+}
+
+ARGUMENTS_WITH(poll_arguments, struct words,
+               "[BLOCK milliseconds] KEYS numkeys key [key ...] version [version ...]",
+               WITH(.check = check_words, .usage = poll_usage,
+                    .shown = "[BLOCK milliseconds] KEYS numkeys key [key ...] versionstamp "
+                             "[versionstamp ...]"),
+               ARG_INTEGER(struct words, block_ms, "BLOCK", 0, INT64_MAX / 2, -1),
+               ARG_COUNT("numkeys", 1, INT64_MAX, "keys", "KEYS 2 [\"a\"] [\"b\"] NONE NONE"),
+               ARG_KEYS(struct words, keys, "key", 0),
+               {ARG_MANY(struct words, stamps, struct expected, "version", arg_kind_stamp)});
+
+/* The entries as they are now. */
+static enum err read_keys(struct request *rq, const struct words *a, struct poll_key **out)
+{
+    struct poll_key *keys = arena_alloc(rq->arena, a->keys.count * sizeof *keys);
     enum err r = OK;
-    *block_ms = -1;
-    if (options_take(&o, "BLOCK", 0)) {
-        r = options_argument(&o, "BLOCK", &arg);
-        if (r == OK) r = arg_integer(rq, arg, "BLOCK", 0, INT64_MAX / 2, block_ms);
-        if (r != OK) return r;
+    for (size_t i = 0; i < a->keys.count && r == OK; i++) {
+        keys[i] = (struct poll_key){.key = a->keys.items[i], .expected = a->stamps.items[i]};
+        r = check_history(rq, &keys[i].expected);
+        if (r == OK) r = request_get(rq, keys[i].key, &keys[i].entry);
     }
-    if (o.at >= rq->argc) {
-        return error_set(&rq->error, ERR_SYNTAX, "syntax error: KEYS is missing; %s", poll_usage);
-    }
-    if (!options_take(&o, "KEYS", 1)) {
-        r = options_unknown(&o);
-        error_add(&rq->error, "; %s", poll_usage);
-        return r;
-    }
-    r = options_argument(&o, "KEYS", &arg);
-    int64_t max = (int64_t)engine_limits(rq->env->db->engine)->ops_max;
-    if (r == OK) r = arg_integer(rq, arg, "KEYS", 1, max, &n);
-    if (r != OK) {
-        error_add(&rq->error, "; %s", poll_usage);
-        return r;
-    }
-    *count = (size_t)n;
-    if (rq->argc - o.at != 2 * *count) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "syntax error: KEYS %zu needs %zu keys and %zu versionstamps; %s", *count,
-                         *count, *count, poll_usage);
-    }
-    *keys = arena_alloc(rq->arena, *count * sizeof **keys);
-    for (size_t i = 0; i < *count; i++) {
-        struct poll_key *k = &(*keys)[i];
-        r = arg_key(rq, rq->argv[o.at + i], &k->key);
-        if (r == OK) r = arg_stamp(rq, rq->argv[o.at + *count + i], &k->expected);
-        if (r != OK) {
-            error_add(&rq->error, "; %s", poll_usage);
-            return r;
-        }
-        r = check_history(rq, &k->expected);
-        if (r == OK) r = request_get(rq, k->key, &k->entry);
-        if (r != OK) return r;
-    }
-    return OK;
+    *out = keys;
+    return r;
 }
 
 static bool is_news(const struct poll_key *k)
@@ -149,15 +149,14 @@ static void reply_news(struct request *rq, const struct poll_key *keys, size_t c
 
 static enum err kv_poll_run(struct request *rq)
 {
+    const struct words *a = rq->bound;
     struct poll_key *keys = NULL;
-    size_t count = 0;
+    size_t count = a->keys.count;
     size_t news = 0;
-    int64_t block_ms = -1;
     enum block_end end = client_block_end(rq->client);
     client_drop_pending(rq->client); /* what it waited with before */
-    enum err r = parse_poll(rq, &block_ms, &keys, &count);
+    enum err r = read_keys(rq, a, &keys);
     if (r != OK) return r;
-    INVARIANT(keys != NULL);
     for (size_t i = 0; i < count; i++) news += is_news(&keys[i]);
     if (news > 0) {
         reply_news(rq, keys, count, news);
@@ -166,39 +165,24 @@ static enum err kv_poll_run(struct request *rq)
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
-    if (block_ms < 0 || end != BLOCK_GOES_ON || rq->overlay != NULL) {
+    if (a->block_ms < 0 || end != BLOCK_GOES_ON || rq->overlay != NULL) {
         resp_nil_array(rq->w);
         return OK;
     }
     poll_wait(rq, keys, count);
-    return client_block(rq, block_ms);
-}
-
-static bool kv_poll_keys(const struct slice *argv, size_t argc, struct key_uses *out)
-{
-    size_t at = 1;
-    uint64_t count = 0;
-    if (at < argc && slice_is_word(argv[at], "BLOCK")) at += 2;
-    if (at + 1 >= argc || !slice_is_word(argv[at], "KEYS")) return false;
-    if (!slice_to_u64(argv[at + 1], &count) || count > argc) return false;
-    for (size_t i = 0; i < count && at + 2 + i < argc; i++) {
-        key_uses_add(out, argv[at + 2 + i], 0);
-    }
-    return true;
+    return client_block(rq, a->block_ms);
 }
 
 const struct command kv_poll = {
     .name = "kv.poll",
-    .arity = -5,
     .flags = CMD_WATCHES | CMD_READ | CMD_BLOCKING | CMD_FORMAT,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Entries whose versionstamp is another than the one given, or waits for one.",
-    .syntax = "[BLOCK milliseconds] KEYS numkeys key [key ...] versionstamp [versionstamp ...]",
+    .arguments = &poll_arguments,
     .reply =
         "array of entries, an absent one as [key, nil, nil]; nil when there is none by the end "
         "of BLOCK",
     .key_flags = KEY_RO | KEY_ACCESS,
-    .keys = kv_poll_keys,
     .run = kv_poll_run,
 };

@@ -2,6 +2,7 @@
  * range is walked in slices, so that other clients are served in between; the scan keeps what it
  * sees.
  */
+#include "request/range.h"
 #include "base/mem.h"
 #include "request/args.h"
 #include "request/block.h"
@@ -98,23 +99,21 @@ static void walk_depends(struct request *rq, const struct walk *k)
 
 /* ---- KV.LIST ---- */
 
+struct list {
+    struct range range;
+    struct page_words page;
+};
+ARGUMENTS_WITH(list_arguments, struct list, "range page", WITH(.hint = range_hint),
+               ARG_INSIDE(struct list, range, "range", range_arguments),
+               ARG_INSIDE(struct list, page, "page", page_arguments));
+
 static enum err list_begin(struct request *rq, struct walk *k)
 {
-    struct range_args range = {0};
-    struct page_args a = {.cursor = slice_str("0")};
-    struct options o = {.rq = rq, .at = 1};
+    const struct list *a = rq->bound;
     struct slice start = {0};
     struct slice end = {0};
-    k->page.limit = PAGE_LIMIT_DEFAULT;
-    while (o.at < rq->argc) {
-        bool is_taken = false;
-        enum err r = options_range(&o, &range, &is_taken);
-        if (r == OK && !is_taken) r = options_page(&o, &k->page, &a, &is_taken);
-        if (r == OK && !is_taken) r = options_unknown(&o);
-        if (r != OK) return r;
-    }
-    enum err r = range_resolve(rq, &range, &start, &end);
-    if (r == OK) r = page_begin(rq, &k->page, &a, &start, &end);
+    enum err r = range_resolve(rq, &a->range, &start, &end);
+    if (r == OK) r = page_begin(rq, &k->page, &a->page, &start, &end);
     if (r == OK) r = walk_open(rq, k, start, end);
     return r;
 }
@@ -138,47 +137,39 @@ static enum err kv_list_run(struct request *rq)
 
 const struct command kv_list = {
     .name = "kv.list",
-    .arity = -1,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_FORMAT,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "kv",
     .since = "0.1.0",
     .summary =
         "A page of entries in key order: [cursor, entries]; cursor 0 when there are no more.",
-    .syntax =
-        "[PREFIX key] [START key] [END key] [REVERSE] [LIMIT count] [CURSOR cursor] [KEYSONLY] "
-        "[WITHEXPIRY] [WHERE filter]",
+    .arguments = &list_arguments,
     .reply =
         "`[cursor, [entry ...]]`, from one snapshot. An entry is `[key, value, versionstamp]`, "
         "with KEYSONLY the key, with WITHEXPIRY `[key, value, versionstamp, expiry ms or nil]`. "
         "START is in the range, END is not, with REVERSE too. Cursor 0: "
         "done.",
     .run = kv_list_run,
-    .keys = keys_of_range,
 };
 
 /* ---- KV.COUNT ---- */
 
+struct count {
+    struct range range;
+    struct slice where; /* data NULL = all */
+};
+ARGUMENTS_WITH(count_arguments, struct count, "range [WHERE filter]", WITH(.hint = range_hint),
+               ARG_INSIDE(struct count, range, "range", range_arguments),
+               ARG_WORD(struct count, where, "WHERE"));
+
 static enum err count_begin(struct request *rq, struct walk *k)
 {
-    struct range_args range = {0};
-    struct options o = {.rq = rq, .at = 1};
+    const struct count *a = rq->bound;
     struct slice start = {0};
     struct slice end = {0};
     k->is_count = true;
-    while (o.at < rq->argc) {
-        bool is_taken = false;
-        enum err r = options_range(&o, &range, &is_taken);
-        if (r == OK && !is_taken && options_take(&o, "WHERE", 4)) {
-            struct slice arg = {0};
-            r = options_argument(&o, "WHERE", &arg);
-            if (r == OK) r = arg_where(rq, arg, &k->page.where);
-        } else if (r == OK && !is_taken) {
-            r = options_unknown(&o);
-        }
-        if (r != OK) return r;
-    }
-    enum err r = range_resolve(rq, &range, &start, &end);
+    enum err r = range_resolve(rq, &a->range, &start, &end);
+    if (r == OK && a->where.data != NULL) r = arg_where(rq, a->where, &k->page.where);
     if (r == OK) r = walk_open(rq, k, start, end);
     return r;
 }
@@ -203,14 +194,12 @@ static enum err kv_count_run(struct request *rq)
 
 const struct command kv_count = {
     .name = "kv.count",
-    .arity = -1,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_FORMAT,
     .key_flags = KEY_RO,
     .group = "kv",
     .since = "0.1.0",
     .summary = "The number of live entries in a range, or of those that match a filter.",
-    .syntax = "[PREFIX key] [START key] [END key] [WHERE filter]",
+    .arguments = &count_arguments,
     .reply = "The number.",
     .run = kv_count_run,
-    .keys = keys_of_range,
 };

@@ -170,7 +170,7 @@ enum err kv_pexpire_run(struct request *rq)
 #define EXPIRE_ARGUMENTS(id, time_of, kind_of)                                                     \
     SHARED_ARGUMENTS_WITH(                                                                         \
         id##_arguments, struct expire, "key " time_of " [condition ...]",                          \
-        (.shown = "key " time_of " [NX | XX | GT | LT]"),                                          \
+        WITH(.shown = "key " time_of " [NX | XX | GT | LT]"),                                      \
         ARG_FIXED(struct expire, op.kind, OP_EXPIRE), ARG_FIXED(struct expire, op.ttl, kind_of),   \
         ARG_KEY(struct expire, op.key, "key", KEY_RW | KEY_UPDATE),                                \
         ARG_WORD(struct expire, time, time_of), ARG_WORDS(struct expire, conditions, "condition"))

@@ -267,7 +267,7 @@ static enum err check_wish(struct request *rq, void *bound)
 }
 
 ARGUMENTS_WITH(list_arguments, struct wish, "[MATCH pattern] [AFTER name] [LIMIT count]",
-               (.check = check_wish), ARG_FIXED(struct wish, order, BY_NAME),
+               WITH(.check = check_wish), ARG_FIXED(struct wish, order, BY_NAME),
                ARG_PATTERN(struct wish, pattern, "MATCH"), ARG_WORD(struct wish, after, "AFTER"),
                ARG_INTEGER(struct wish, count_max, "LIMIT", 1, INT64_MAX, INT64_MAX));
 
@@ -372,7 +372,7 @@ static enum err top_tell(struct request *rq, struct walk *k)
 }
 
 ARGUMENTS_WITH(top_arguments, struct wish, "<DEAD | OLDEST | READY> [MATCH pattern] [COUNT count]",
-               (.check = check_wish),
+               WITH(.check = check_wish),
                ARG_CHOICE(struct wish, order, {"DEAD", BY_DEAD}, {"OLDEST", BY_OLDEST},
                           {"READY", BY_READY}),
                ARG_PATTERN(struct wish, pattern, "MATCH"),

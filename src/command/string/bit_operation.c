@@ -22,7 +22,7 @@ static enum err check_bitop(struct request *rq, void *bound)
 }
 
 ARGUMENTS_WITH(bitop_arguments, struct operation, "<AND | OR | XOR | NOT> destkey key [key ...]",
-               (.check = check_bitop),
+               WITH(.check = check_bitop),
                ARG_CHOICE(struct operation, kind, {"AND", BITOP_AND}, {"OR", BITOP_OR},
                           {"XOR", BITOP_XOR}, {"NOT", BITOP_NOT}),
                ARG_KEY(struct operation, to, "destkey", KEY_OW | KEY_UPDATE),

@@ -169,7 +169,7 @@ static void range_of(struct bit_range *range, size_t bytes, bool is_bits)
 /* ---- BITCOUNT ---- */
 
 ARGUMENTS_WITH(bitcount_arguments, struct key_and_words, "key [word ...]",
-               (.shown = "key [start end [BYTE | BIT]]"),
+               WITH(.shown = "key [start end [BYTE | BIT]]"),
                ARG_KEY(struct key_and_words, key, "key", 0),
                ARG_WORDS(struct key_and_words, words, "word"));
 
@@ -212,7 +212,7 @@ struct bitpos {
     struct slices words;
 };
 ARGUMENTS_WITH(bitpos_arguments, struct bitpos, "key bit [word ...]",
-               (.shown = "key bit [start [end [BYTE | BIT]]]"),
+               WITH(.shown = "key bit [start [end [BYTE | BIT]]]"),
                ARG_KEY(struct bitpos, key, "key", 0), ARG_WORD(struct bitpos, bit, "bit"),
                ARG_WORDS(struct bitpos, words, "word"));
 

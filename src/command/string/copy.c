@@ -24,7 +24,7 @@ static void copy_subjects(struct subjects *s, const void *bound)
 }
 
 ARGUMENTS_WITH(copy_arguments, struct copy, "source destination [DB destination-db] [REPLACE]",
-               (.subjects = copy_subjects),
+               WITH(.subjects = copy_subjects),
                ARG_KEY(struct copy, from, "source", KEY_RO | KEY_ACCESS),
                ARG_KEY(struct copy, to, "destination", KEY_OW | KEY_UPDATE),
                ARG_WORD(struct copy, database, "DB"), ARG_FLAG(struct copy, replaces, "REPLACE"));
@@ -81,7 +81,7 @@ static void move_subjects(struct subjects *s, const void *bound)
     subjects_database(s, a->database);
 }
 
-ARGUMENTS_WITH(move_arguments, struct move, "key db", (.subjects = move_subjects),
+ARGUMENTS_WITH(move_arguments, struct move, "key db", WITH(.subjects = move_subjects),
                ARG_KEY(struct move, key, "key", KEY_RW | KEY_ACCESS | KEY_DELETE),
                ARG_WORD(struct move, database, "db"));
 

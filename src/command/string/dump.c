@@ -81,15 +81,13 @@ static enum err check_restore(struct request *rq, void *bound)
     return r == OK ? restore_number(rq, "FREQ", a->frequency, 255) : r;
 }
 
-ARGUMENTS_WITH(restore_arguments, struct restore,
-               "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-               (.check = check_restore), ARG_KEY(struct restore, key, "key", KEY_OW | KEY_UPDATE),
-               ARG_WORD(struct restore, ttl, "ttl"),
-               ARG_WORD(struct restore, dump, "serialized-value"),
-               ARG_FLAG(struct restore, replaces, "REPLACE"),
-               ARG_FLAG(struct restore, is_absolute, "ABSTTL"),
-               ARG_WORD(struct restore, idle, "IDLETIME"),
-               ARG_WORD(struct restore, frequency, "FREQ"));
+ARGUMENTS_WITH(
+    restore_arguments, struct restore,
+    "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+    WITH(.check = check_restore), ARG_KEY(struct restore, key, "key", KEY_OW | KEY_UPDATE),
+    ARG_WORD(struct restore, ttl, "ttl"), ARG_WORD(struct restore, dump, "serialized-value"),
+    ARG_FLAG(struct restore, replaces, "REPLACE"), ARG_FLAG(struct restore, is_absolute, "ABSTTL"),
+    ARG_WORD(struct restore, idle, "IDLETIME"), ARG_WORD(struct restore, frequency, "FREQ"));
 
 static enum err restore_time(struct request *rq, const struct restore *a, struct op *op)
 {

@@ -22,7 +22,7 @@ struct lcs_words {
 };
 /* What is wrong with the values comes before what is wrong with the options, as in Redis. */
 ARGUMENTS_WITH(lcs_arguments, struct lcs_words, "key1 key2 [word ...]",
-               (.shown = "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]"),
+               WITH(.shown = "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len] [WITHMATCHLEN]"),
                ARG_KEY(struct lcs_words, a, "key1", 0), ARG_KEY(struct lcs_words, b, "key2", 0),
                ARG_WORDS(struct lcs_words, words, "word"));
 

@@ -154,6 +154,10 @@ ARGUMENTS(ended_arguments, struct places, "first [word ...] [LAST last]",
           ARG_WORD(struct places, first, "first"), ARG_WORDS(struct places, words, "word"),
           ARG_WORD(struct places, last, "LAST"));
 
+ARGUMENTS(numbers_arguments, struct places, "[milliseconds ...] [LAST last]",
+          ARG_INTEGERS(struct places, delays, "milliseconds", 0, 1000),
+          ARG_WORD(struct places, last, "LAST"));
+
 static void what_may_be_missing_leaves_words_for_what_follows(void **state)
 {
     const struct places *a = bind(&user_arguments, "c secret");
@@ -177,6 +181,11 @@ static void a_list_ends_where_the_rest_begins(void **state)
     is_word(a->last, "z");
     a = bind(&ended_arguments, "c a");
     assert_int_equal(a->words.count, 0);
+    a = bind(&numbers_arguments, "c LAST x");
+    assert_int_equal(a->delays.count, 0);
+    is_word(a->last, "x");
+    a = bind(&numbers_arguments, "c 1 2 LAST x");
+    assert_int_equal(a->delays.count, 2);
 }
 
 static void a_count_says_how_long_a_list_is(void **state)
@@ -220,7 +229,7 @@ static enum err check_add(struct request *r, void *bound)
     a->n *= 2;
     return OK;
 }
-ARGUMENTS_WITH(add_arguments, struct act, "n [AS name]", (.check = check_add),
+ARGUMENTS_WITH(add_arguments, struct act, "n [AS name]", WITH(.check = check_add),
                ARG_FIXED(struct act, kind, 1),
                ARG_INTEGER(struct act, n, "n", INT64_MIN, INT64_MAX, 0),
                ARG_WORD(struct act, name, "AS"));
@@ -240,7 +249,7 @@ static enum err check_acts(struct request *r, void *bound)
     for (size_t i = 0; i < a->acts.count; i++) a->total += a->acts.items[i].n;
     return OK;
 }
-ARGUMENTS_WITH(acts_arguments, struct acts, "[DRY] [act ...]", (.check = check_acts),
+ARGUMENTS_WITH(acts_arguments, struct acts, "[DRY] [act ...]", WITH(.check = check_acts),
                ARG_FLAG(struct acts, is_dry, "DRY"),
                ARG_LIST(struct acts, acts, "act", act_arguments, acts_fit, .item = "act"));
 
@@ -287,7 +296,7 @@ static void items_of_some_words_each_are_counted_before_they_are_read(void **sta
     const struct pairs *a = bind(&pairs_arguments, "c a 1 b 2");
     assert_int_equal(a->pairs.count, 2);
     is_word(a->pairs.items[1].name, "b");
-    refuse(&pairs_arguments, "c a 1 b", "syntax error");
+    refuse(&pairs_arguments, "c a 1 b", "wrong number of arguments for 'kv.version' command");
     refuse(&pairs_arguments, "c a x b x c x d x", "4 acts are too many");
 }
 
