@@ -644,7 +644,8 @@ static void wrong_words_are_told_and_nothing_else(void **state)
     expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~a ~a/* ~!queue/a");
     redisContext *b = as("bob");
     expect(b, "-ERR syntax error*", "KV.LIST PREFIX ['a'] FOO");
-    expect(b, "-NOPERM *", "KV.LIST PREFIX ['b'] FOO");
+    expect(b, "-ERR syntax error*", "KV.LIST PREFIX ['b'] FOO"); /* nothing was looked at */
+    expect(b, "-NOPERM *", "KV.LIST PREFIX ['b']");
     expect(b, "-ERR invalid key*", "KV.GET ['a'");
     expect(b, "-ERR syntax error: unexpected 'FOO'*", "KV.ATOMIC SET ['a'] 1 FOO");
     expect(b, "-ERR syntax error: unexpected 'FOO'*", "KV.ATOMIC FOO SET ['b'] 1");

@@ -608,8 +608,9 @@ static void poll_tells_what_differs(void **state)
     expect(l, "[[['a'] 1 @]]", "KV.POLL KEYS 1 ['a'] NONE");
     expect(l, "(nil)", "KV.POLL KEYS 2 ['a'] ['b'] %s NONE", a);
     expect(l, "[[['b'] (nil) (nil)]]", "KV.POLL KEYS 2 ['a'] ['b'] %s %s", a, a);
+    expect(l, "-ERR invalid key*first all keys", "KV.POLL KEYS 2 ['a'] %s NONE", a);
     expect(l, "-ERR syntax error: KEYS 2 needs 2 keys and 2 versionstamps*",
-           "KV.POLL KEYS 2 ['a'] %s NONE", a);
+           "KV.POLL KEYS 2 ['a'] ['b'] %s", a);
     expect(l, "-ERR *", "KV.POLL KEYS 0 ['a'] NONE");
     expect(l, "-ERR *", "KV.POLL BLOCK x KEYS 1 ['a'] NONE");
     expect(l, "-ERR *", "KV.POLL NOSUCH 1 ['a'] NONE x");
