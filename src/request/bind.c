@@ -171,7 +171,7 @@ static enum err check_row(struct request *rq, const struct plan *p, uint8_t *bas
     return OK;
 }
 
-/* As bind_words, of words one after another, when nobody asks what they touch. */
+/* As bind_words, of words one after another, when it is not asked what they touch. */
 static enum err bind_row(struct request *rq, const struct arguments *of, const struct plan *p)
 {
     const struct slice *word = rq->argv + rq->words_before;

@@ -403,7 +403,7 @@ struct request {
     uint8_t words_before; /* of argv, that are its name */
     void *bound;          /* the others, as the command's arguments say (bind.h); NULL = not yet */
     struct arena *arena;  /* until the reply is written */
-    struct buf *scratch;  /* cleared by whoever uses it */
+    struct buf *scratch;  /* cleared by the function that uses it */
     struct resp_writer *w;
     struct waiter *waiter;
     uint64_t depends;

@@ -1,3 +1,4 @@
+/* EX, PX, EXAT, PXAT, KEEPTTL and times to live, read into a struct op. */
 #include "request/expiry.h"
 
 static enum err read_expiry(struct request *rq, const struct argument *a, struct slice word,

@@ -40,7 +40,7 @@ static enum err look_at_count(struct walk *w, const struct argument *a)
     return is_good ? OK : ERR_SYNTAX;
 }
 
-/* The keys among words that nobody binds. */
+/* The keys among words that are not bound. */
 static bool look(const struct command *c, const struct slice *argv, size_t argc,
                  struct key_uses *out)
 {

@@ -1,3 +1,4 @@
+/* PREFIX, START and END as arguments, and the internal range that they mean together. */
 #include "request/range.h"
 
 #include "codec/key.h"

@@ -1,3 +1,4 @@
+/* The arguments that many commands share. */
 #include "request/shapes.h"
 
 SHARED_ARGUMENTS(no_arguments, struct one_key, "", {.name = NULL});

@@ -1,3 +1,4 @@
+/* Words against the steps of a plan: which argument takes which word, and what is wrong. */
 #include "request/walk.h"
 
 #define ITEMS_MIN 4

@@ -1,3 +1,4 @@
+/* The operations that KV.ATOMIC, KV.LOAD and their like are given, as arguments. */
 #include "command/kv/operations.h"
 
 #include "request/expiry.h"
