@@ -104,27 +104,34 @@ static const char *const commands[] = {
 };
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-/* The keys of each command that names some, and of none that is wrong. */
+/* The keys of each command that names some, and of none that is wrong; with the values, where they
+ * are decoded ahead too, the words. */
 static void keys_of_all_commands_are_fetched(void **state)
 {
     static const struct {
         const char *command;
-        long long keys;
+        long long keys, words;
     } kinds[] = {
-        {"GET far:1", 1},
-        {"KV.GET ['far:1']", 1},
-        {"MGET far:1 far:2 far:3", 3},
-        {"KV.ATOMIC CHECK ['far:1'] NONE SET ['far:2'] 1 SET ['far:3'] 2", 3},
-        {"KV.GET ['far:1'", 0},
-        {"GET far:1 far:2", 0},
-        {"PING", 0},
+        {"GET far:1", 1, 1},
+        {"KV.GET ['far:1']", 1, 1},
+        {"MGET far:1 far:2 far:3", 3, 3},
+        {"KV.ATOMIC CHECK ['far:1'] NONE SET ['far:2'] 1 SET ['far:3'] 2", 3, 5},
+        {"KV.SET ['ahead',20] {'a':1}", 1, 2},
+        {"KV.SET ['ahead',20] 1 NX", 1, 2},
+        {"KV.SUM ['ahead',21] 1", 1, 2},
+        {"KV.APPEND ['ahead',22] [1]", 1, 2},
+        {"KV.GET ['far:1'", 0, 0},
+        {"GET far:1 far:2", 0, 0},
+        {"PING", 0, 0},
     };
     fill();
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        long long before = load_info(c, "cache_keys_ahead");
+        long long keys = load_info(c, "cache_keys_ahead");
+        long long words = load_info(c, "decoded_ahead");
         for (int n = 0; n < 5; n++) say(c, kinds[i].command);
         expect_many(c, 5, "*");
-        assert_int_equal(load_info(c, "cache_keys_ahead") - before, 5 * kinds[i].keys);
+        assert_int_equal(load_info(c, "cache_keys_ahead") - keys, 5 * kinds[i].keys);
+        assert_int_equal(load_info(c, "decoded_ahead") - words, 5 * kinds[i].words);
     }
     long long before = load_info(c, "cache_keys_ahead");
     for (int n = 0; n < 5; n++) freeReplyObject(ask_reply(c, "GET far:1"));

@@ -33,18 +33,11 @@ static enum err look_at_word(struct walk *w, const struct argument *a, void *to)
     return OK;
 }
 
-static enum err look_at_count(struct walk *w, const struct argument *a)
-{
-    (void)a;
-    bool is_good = slice_to_i64(w->argv[w->at], &w->counted) && w->counted >= 0;
-    return is_good ? OK : ERR_SYNTAX;
-}
-
 /* The keys among words that are not bound. */
 static bool look(const struct command *c, const struct slice *argv, size_t argc,
                  struct key_uses *out)
 {
-    static const struct walk_ops ops = {.word = look_at_word, .count = look_at_count};
+    static const struct walk_ops ops = {.word = look_at_word, .count = walk_count};
     struct walk w = {
         .ops = &ops, .arg = out, .argv = argv, .argc = argc, .at = command_words_before(c)};
     return walk_words(&w, c->arguments, NULL) == OK;

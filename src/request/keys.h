@@ -24,8 +24,7 @@ enum key_flag {
     KEY_PREFIX = 1 << 8,
     KEY_START = 1 << 9,
     KEY_END = 1 << 10,
-    KEY_VARIABLE = 1 << 11,  /* other words may make it less */
-    KEY_HAS_VALUE = 1 << 12, /* the word after it is a value */
+    KEY_VARIABLE = 1 << 11, /* other words may make it less */
 };
 
 struct key_use {

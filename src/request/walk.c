@@ -259,6 +259,13 @@ static enum err walk_steps(struct walk *w, const struct step *steps, size_t coun
     return OK;
 }
 
+enum err walk_count(struct walk *w, const struct argument *a)
+{
+    (void)a;
+    bool is_good = slice_to_i64(w->argv[w->at], &w->counted) && w->counted >= 0;
+    return is_good ? OK : ERR_SYNTAX;
+}
+
 void walk_begin(const struct plan *p, uint8_t *base)
 {
     for (size_t i = 0; i < p->set_count; i++) {

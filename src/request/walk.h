@@ -54,6 +54,8 @@ struct walk_ops {
 
 /* All words from w->at on. ERR_SYNTAX: w->wrong says why. */
 ERR_MUST_USE enum err walk_words(struct walk *w, const struct arguments *of, void *base);
+/* An op `count` for words that are not bound: sets w->counted, or ERR_SYNTAX. */
+enum err walk_count(struct walk *w, const struct argument *a);
 /* What the members are before words are read; the struct is all zero. */
 void walk_begin(const struct plan *p, uint8_t *base);
 

@@ -1,26 +1,54 @@
 #include "session/ahead.h"
 
+#include "request/arguments.h"
 #include "request/keys.h"
+#include "request/walk.h"
 
 /* A command of so many words or more is passed over: it alone has more keys than are fetched at
  * once. */
 #define WORDS_MAX 32
 
-/* Words that are wrong make no key, or one that nobody asks for: nothing is promised here. */
-static void decode_command(struct decoded *d, struct request *rq)
+struct decoding {
+    struct decoded *to;
+    const struct request *rq;
+    enum decoded_kind key_kind;
+};
+
+static enum err decode_word(struct walk *w, const struct argument *a, void *to)
+{
+    const struct decoding *x = w->arg;
+    struct slice word = w->argv[w->at];
+    (void)to;
+    if (a->kind->is_key) decoded_add(x->to, x->rq, word, x->key_kind);
+    if (a->kind == &arg_kind_value) decoded_add(x->to, x->rq, word, DECODED_VALUE);
+    return OK;
+}
+
+static void decode_keys(const struct decoding *x)
 {
     struct key_use uses[WORDS_MAX];
     struct key_uses found = {.items = uses, .cap = WORDS_MAX};
-    if (command_find_words(rq) != OK) return;
-    bool is_plain = (rq->command->flags & CMD_STRING) != 0;
-    (void)command_keys(rq->command, rq->argv, rq->argc, &found);
-    size_t at = 0;
+    (void)command_keys(x->rq->command, x->rq->argv, x->rq->argc, &found);
     for (size_t i = 0; i < found.count; i++) {
-        decoded_add(d, rq, uses[i].word, is_plain ? DECODED_PLAIN : DECODED_TUPLE);
-        if ((uses[i].flags & KEY_HAS_VALUE) == 0) continue;
-        while (at < rq->argc && rq->argv[at].data != uses[i].word.data) at++;
-        if (at + 1 < rq->argc) decoded_add(d, rq, rq->argv[at + 1], DECODED_VALUE);
+        decoded_add(x->to, x->rq, uses[i].word, x->key_kind);
     }
+}
+
+/* Words that are wrong make no key, or one that nothing asks for: nothing is promised here. */
+static void decode_command(struct decoded *d, struct request *rq)
+{
+    static const struct walk_ops ops = {.word = decode_word, .count = walk_count};
+    struct decoding x = {.to = d, .rq = rq};
+    if (command_find_words(rq) != OK) return;
+    const struct command *c = rq->command;
+    x.key_kind = (c->flags & CMD_STRING) != 0 ? DECODED_PLAIN : DECODED_TUPLE;
+    if (c->arguments == NULL) {
+        decode_keys(&x);
+        return;
+    }
+    struct walk w = {
+        .ops = &ops, .arg = &x, .argv = rq->argv, .argc = rq->argc, .at = command_words_before(c)};
+    (void)(walk_words(&w, c->arguments, NULL) == OK);
 }
 
 void ahead_decode(struct decoded *d, struct env *env, struct client *client,
