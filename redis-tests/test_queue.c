@@ -646,7 +646,7 @@ static void subscribers_in_resp3_and_messagepack(void **state)
     raw_expect(fd, "\x85\xa5queue\xa1q\xa2id\xb8");
     close(fd);
     expect(c, "-ERR the name of a queue has 1 to 255 bytes, not 0", "SUBSCRIBE kv:queue:");
-    expect(c, "-ERR PREFETCH must be between 1 and 1000, not 0", "KV.QUEUE PREFETCH 0");
+    expect(c, "-ERR count must be between 1 and 1000, not 0", "KV.QUEUE PREFETCH 0");
 }
 
 /* Subscribers come and go in every way, read and acknowledge or do not: each message ends as

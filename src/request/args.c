@@ -165,10 +165,11 @@ enum err arg_integer(struct request *rq, struct slice arg, const char *what, int
     return OK;
 }
 
-/* All commands of this server's own take FORMAT. */
+/* All commands of this server's own take FORMAT; and no program compares the errors of JSON.*. */
 bool arg_is_terse(const struct request *rq)
 {
-    return (rq->command->flags & CMD_FORMAT) == 0;
+    const struct command *c = rq->command;
+    return (c->flags & CMD_FORMAT) == 0 && strcmp(c->group, "json") != 0;
 }
 
 enum err arg_pattern(struct request *rq, struct slice arg)

@@ -11,6 +11,7 @@
 
 #include "command/json/json_path.h"
 #include "request/args.h"
+#include "request/arguments.h"
 
 /* What a command may read of several values or by several paths, and the text that it may lay out:
  * for the sake of those who wait. One value by one path is as long as a value may be. */
@@ -18,28 +19,33 @@
 
 /* The value of the key as text, in `text`, which is cleared before; *exists false: there is none.
  * ERR_TYPE, ERR_NOMEM. */
-ERR_MUST_USE enum err json_read(struct request *rq, struct slice arg, struct slice *key,
-                                struct buf *text, bool *exists);
+ERR_MUST_USE enum err json_read(struct request *rq, struct slice key, struct buf *text,
+                                bool *exists);
 /* ERR_SYNTAX: the place is not there. */
 ERR_MUST_USE enum err json_absent(struct request *rq, const struct json_path *path);
 /* ERR_TYPE: another kind of value is expected. */
 ERR_MUST_USE enum err json_wrong_kind(struct request *rq, struct slice text,
                                       const struct json_place *place, const char *expected);
 
-#define JSON_COMMAND(id, word, words, more, uses, first, last, step, text, arguments)              \
+/* "key [path]" */
+struct json_at {
+    struct slice key;
+    struct slice path; /* data NULL = the whole */
+};
+extern const struct arguments json_at_arguments;
+/* The path that the words say. */
+struct slice json_path_word(struct slice path);
+
+#define JSON_COMMAND(id, word, more, uses, text, its_arguments, function)                          \
     const struct command cmd_json_##id = {                                                         \
         .name = "json." word,                                                                      \
-        .arity = words,                                                                            \
         .flags = CMD_STRING | (more),                                                              \
-        .first_key = first,                                                                        \
-        .last_key = last,                                                                          \
-        .key_step = step,                                                                          \
         .key_flags = uses,                                                                         \
         .group = "json",                                                                           \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = id##_run,                                                                           \
+        .arguments = &(its_arguments),                                                             \
+        .run = function,                                                                           \
     }
 
 #endif

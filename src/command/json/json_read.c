@@ -6,13 +6,19 @@
 #include "request/table.h"
 #include "request/view.h"
 
-enum err json_read(struct request *rq, struct slice arg, struct slice *key, struct buf *text,
-                   bool *exists)
+SHARED_ARGUMENTS(json_at_arguments, struct json_at, "key [path]",
+                 ARG_KEY(struct json_at, key, "key", 0), ARG_WORD(struct json_at, path, "path"));
+
+struct slice json_path_word(struct slice path)
+{
+    return path.data != NULL ? path : slice_str(".");
+}
+
+enum err json_read(struct request *rq, struct slice key, struct buf *text, bool *exists)
 {
     struct slice bytes;
     struct entry entry;
-    enum err r = arg_string_key(rq, arg, key);
-    if (r == OK) r = request_read(rq, *key, &entry);
+    enum err r = request_read(rq, key, &entry);
     if (r != OK) return r;
     *exists = entry.exists;
     if (!entry.exists) return OK;
@@ -121,27 +127,44 @@ struct get {
     bool is_list; /* one of them is JSONPath: all values are lists */
 };
 
-static enum err parse_get(struct request *rq, struct get *g)
+struct get_words {
+    struct slice key;
+    struct slices words;
+};
+/* Options and paths in any order. */
+ARGUMENTS_WITH(
+    get_arguments, struct get_words, "key [word ...]",
+    WITH(.shown = "key [INDENT indent] [NEWLINE newline] [SPACE space] [path [path ...]]"),
+    ARG_KEY(struct get_words, key, "key", 0), ARG_WORDS(struct get_words, words, "word"));
+
+/* The member that the word is an option for; NULL = it is none. */
+static struct slice *layout_option(struct layout *l, struct slice word)
 {
-    struct options o = {.rq = rq, .at = 2};
+    if (slice_is_word(word, "INDENT")) return &l->indent;
+    if (slice_is_word(word, "NEWLINE")) return &l->newline;
+    return slice_is_word(word, "SPACE") ? &l->space : NULL;
+}
+
+static enum err parse_get(struct request *rq, const struct slices *words, struct get *g)
+{
     *g = (struct get){.layout.has_tags = view_is_tuples(rq->client)};
-    g->paths = arena_alloc(rq->arena, rq->argc * sizeof *g->paths);
-    while (o.at < rq->argc) {
-        enum err r = OK;
-        if (options_take(&o, "INDENT", 0)) {
-            r = options_argument(&o, "INDENT", &g->layout.indent);
-        } else if (options_take(&o, "NEWLINE", 1)) {
-            r = options_argument(&o, "NEWLINE", &g->layout.newline);
-        } else if (options_take(&o, "SPACE", 2)) {
-            r = options_argument(&o, "SPACE", &g->layout.space);
-        } else if (options_take(&o, "NOESCAPE", 3)) {
-            continue; /* what it asks for is so always */
-        } else {
+    g->paths = arena_alloc(rq->arena, (words->count + 1) * sizeof *g->paths);
+    for (size_t i = 0; i < words->count; i++) {
+        struct slice *option = layout_option(&g->layout, words->items[i]);
+        if (option != NULL) {
+            struct slice word = words->items[i];
+            if (++i == words->count || option->data != NULL) {
+                return error_set(&rq->error, ERR_SYNTAX, "syntax error: %.*s %s", (int)word.len,
+                                 (const char *)word.data,
+                                 option->data != NULL ? "is given twice" : "needs an argument");
+            }
+            *option = words->items[i];
+        } else if (!slice_is_word(words->items[i], "NOESCAPE")) { /* what that asks for is so */
             struct json_path *path = &g->paths[g->count++];
-            r = json_path_parse(rq->arena, rq->argv[o.at++], path, &rq->error);
+            enum err r = json_path_parse(rq->arena, words->items[i], path, &rq->error);
+            if (r != OK) return r;
             g->is_list = g->is_list || path->is_list;
         }
-        if (r != OK) return r;
     }
     if (g->count > 0) return OK;
     return json_path_parse(rq->arena, slice_str("."), &g->paths[g->count++], &rq->error);
@@ -179,15 +202,15 @@ static enum err write_get(struct request *rq, const struct get *g, struct slice 
 
 static enum err get_run(struct request *rq)
 {
-    struct slice key;
+    const struct get_words *a = rq->bound;
     struct buf text;
     struct buf out;
     struct get g;
     bool exists = false;
     buf_init(&text);
     buf_init(&out);
-    enum err r = parse_get(rq, &g);
-    if (r == OK) r = json_read(rq, rq->argv[1], &key, &text, &exists);
+    enum err r = parse_get(rq, &a->words, &g);
+    if (r == OK) r = json_read(rq, a->key, &text, &exists);
     if (r == OK && exists) r = write_get(rq, &g, buf_slice(&text), &out);
     if (r == OK && out.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for a reply");
     if (r == OK && exists) {
@@ -199,18 +222,19 @@ static enum err get_run(struct request *rq)
     buf_fini(&out);
     return r;
 }
-JSON_COMMAND(get, "get", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+JSON_COMMAND(get, "get", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "A value, or what is at the paths in it, as typed JSON with bigints as literals.",
-             "key [INDENT indent] [NEWLINE newline] [SPACE space] [path [path ...]]");
+             get_arguments, get_run);
 
-static enum err mget_one(struct request *rq, size_t i, const struct json_path *path,
+static enum err mget_one(struct request *rq, struct slice word, const struct json_path *path,
                          struct buf *text, size_t *work)
 {
-    struct slice key;
+    struct slice key = {0};
     struct json_place place = {.exists = false};
     bool exists = false;
     struct buf out;
-    enum err r = json_read(rq, rq->argv[i], &key, text, &exists);
+    enum err r = arg_key(rq, word, &key);
+    if (r == OK) r = json_read(rq, key, text, &exists);
     if (r == ERR_TYPE) exists = false; /* as MGET: no error among several */
     if (r != OK && r != ERR_TYPE) return r;
     *work += exists ? text->len : 0;
@@ -233,21 +257,31 @@ static enum err mget_one(struct request *rq, size_t i, const struct json_path *p
     return r;
 }
 
+struct mget {
+    struct slices keys; /* as they came */
+    struct slice path;
+};
+ARGUMENTS(mget_arguments, struct mget, "key [key ...] path",
+          ARG_KEY_WORDS(struct mget, keys, "key", 0), ARG_WORD(struct mget, path, "path"));
+
 static enum err mget_run(struct request *rq)
 {
+    const struct mget *a = rq->bound;
     struct json_path path;
     struct buf text;
     size_t work = 0;
     buf_init(&text);
-    enum err r = json_path_parse(rq->arena, rq->argv[rq->argc - 1], &path, &rq->error);
-    if (r == OK) resp_array(rq->w, rq->argc - 2);
-    for (size_t i = 1; i + 1 < rq->argc && r == OK; i++) r = mget_one(rq, i, &path, &text, &work);
+    enum err r = json_path_parse(rq->arena, a->path, &path, &rq->error);
+    if (r == OK) resp_array(rq->w, a->keys.count);
+    for (size_t i = 0; i < a->keys.count && r == OK; i++) {
+        r = mget_one(rq, a->keys.items[i], &path, &text, &work);
+    }
     buf_fini(&text);
     return r;
 }
-JSON_COMMAND(mget, "mget", -3, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, -2, 1,
+JSON_COMMAND(mget, "mget", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
              "What is at the path in each of several values; nil where there is none.",
-             "key [key ...] path");
+             mget_arguments, mget_run);
 
 /* ---- one thing about one place ---- */
 
@@ -259,7 +293,6 @@ struct question {
     tell *tell;
     const char *expected; /* "array"; NULL = any */
     bool absent_is_nil;   /* of the older form; else an error */
-    size_t path;          /* its argument */
 };
 
 static enum err tell_list(struct request *rq, const struct question *q, struct slice text,
@@ -284,15 +317,14 @@ static enum err tell_one(struct request *rq, const struct question *q, struct sl
 
 static enum err ask(struct request *rq, const struct question *q)
 {
-    struct slice key;
+    const struct json_at *a = rq->bound;
     struct json_path path;
     struct json_place place;
     struct buf text;
     bool exists = false;
-    struct slice word = q->path < rq->argc ? rq->argv[q->path] : slice_str(".");
     buf_init(&text);
-    enum err r = json_path_parse(rq->arena, word, &path, &rq->error);
-    if (r == OK) r = json_read(rq, rq->argv[q->path - 1], &key, &text, &exists);
+    enum err r = json_path_parse(rq->arena, json_path_word(a->path), &path, &rq->error);
+    if (r == OK) r = json_read(rq, a->key, &text, &exists);
     if (r == OK && !exists) {
         resp_nil(rq->w);
     } else if (r == OK) {
@@ -315,15 +347,15 @@ static bool tell_type(struct request *rq, struct slice text, const struct json_p
 /* As the module: in RESP3 within one more list. */
 static enum err type_run(struct request *rq)
 {
-    const struct question q = {.tell = tell_type, .absent_is_nil = true, .path = 2};
+    const struct question q = {.tell = tell_type, .absent_is_nil = true};
     if (rq->w->proto == 3) resp_array(rq->w, 1);
     return ask(rq, &q);
 }
 JSON_COMMAND(
-    type, "type", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
+    type, "type", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
     "object, array, string, integer, number, boolean or null; of what JSON does not have the "
     "name of its tag: date, bytes, map and others.",
-    "key [path]");
+    json_at_arguments, type_run);
 
 static bool tell_items(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -334,11 +366,11 @@ static bool tell_items(struct request *rq, struct slice text, const struct json_
 
 static enum err arrlen_run(struct request *rq)
 {
-    const struct question q = {.tell = tell_items, .expected = "array", .path = 2};
+    const struct question q = {.tell = tell_items, .expected = "array"};
     return ask(rq, &q);
 }
-JSON_COMMAND(arrlen, "arrlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
-             "The number of items of an array.", "key [path]");
+JSON_COMMAND(arrlen, "arrlen", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "The number of items of an array.", json_at_arguments, arrlen_run);
 
 static bool tell_members(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -350,11 +382,11 @@ static bool tell_members(struct request *rq, struct slice text, const struct jso
 
 static enum err objlen_run(struct request *rq)
 {
-    const struct question q = {.tell = tell_members, .expected = "object", .path = 2};
+    const struct question q = {.tell = tell_members, .expected = "object"};
     return ask(rq, &q);
 }
-JSON_COMMAND(objlen, "objlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
-             "The number of members of an object.", "key [path]");
+JSON_COMMAND(objlen, "objlen", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "The number of members of an object.", json_at_arguments, objlen_run);
 
 static bool tell_names(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -373,11 +405,11 @@ static bool tell_names(struct request *rq, struct slice text, const struct json_
 
 static enum err objkeys_run(struct request *rq)
 {
-    const struct question q = {.tell = tell_names, .expected = "object", .path = 2};
+    const struct question q = {.tell = tell_names, .expected = "object"};
     return ask(rq, &q);
 }
-JSON_COMMAND(objkeys, "objkeys", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
-             "The names of the members of an object.", "key [path]");
+JSON_COMMAND(objkeys, "objkeys", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "The names of the members of an object.", json_at_arguments, objkeys_run);
 
 static bool tell_length(struct request *rq, struct slice text, const struct json_place *place)
 {
@@ -392,11 +424,11 @@ static bool tell_length(struct request *rq, struct slice text, const struct json
 
 static enum err strlen_run(struct request *rq)
 {
-    const struct question q = {.tell = tell_length, .expected = "string", .path = 2};
+    const struct question q = {.tell = tell_length, .expected = "string"};
     return ask(rq, &q);
 }
-JSON_COMMAND(strlen, "strlen", -2, CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS, 1, 1, 1,
-             "The number of bytes of a string.", "key [path]");
+JSON_COMMAND(strlen, "strlen", CMD_READ | CMD_FOLLOWER, KEY_RO | KEY_ACCESS,
+             "The number of bytes of a string.", json_at_arguments, strlen_run);
 
 /* ---- JSON.DEBUG ---- */
 
@@ -409,22 +441,18 @@ static bool tell_bytes(struct request *rq, struct slice text, const struct json_
 
 static enum err memory_run(struct request *rq)
 {
-    const struct question q = {.tell = tell_bytes, .absent_is_nil = true, .path = 3};
+    const struct question q = {.tell = tell_bytes, .absent_is_nil = true};
     return ask(rq, &q);
 }
 
 static const struct command sub_memory = {
     .name = "memory",
-    .arity = -3,
     .flags = CMD_STRING | CMD_READ | CMD_FOLLOWER,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
     .key_flags = KEY_RO | KEY_ACCESS,
     .group = "json",
     .since = "0.1.0",
     .summary = "How many bytes the text of a value, or of what is at the path in it, has.",
-    .syntax = "key [path]",
+    .arguments = &json_at_arguments,
     .run = memory_run,
 };
 COMMAND_HELP("json", 0);

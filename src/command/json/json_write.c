@@ -25,12 +25,12 @@ static void edit_fini(struct edit *x)
     buf_fini(&x->text);
 }
 
-static enum err edit_begin(struct request *rq, struct slice path, struct edit *x)
+static enum err edit_begin(struct request *rq, struct slice key, struct slice path, struct edit *x)
 {
-    *x = (struct edit){.exists = false};
+    *x = (struct edit){.key = key};
     buf_init(&x->text);
     enum err r = json_path_parse(rq->arena, path, &x->path, &rq->error);
-    if (r == OK) r = json_read(rq, rq->argv[1], &x->key, &x->text, &x->exists);
+    if (r == OK) r = json_read(rq, key, &x->text, &x->exists);
     if (r == OK && x->exists) {
         r = json_find(buf_slice(&x->text), &x->path, &x->place, &rq->error);
     }
@@ -119,10 +119,19 @@ static enum err add_member(struct request *rq, const struct edit *x, struct slic
     return r;
 }
 
-static enum err set_value(struct request *rq, const struct edit *x, enum op_condition condition,
+struct set {
+    struct slice key, path, json;
+    enum op_condition condition;
+};
+ARGUMENTS(set_arguments, struct set, "key path value [NX | XX]", ARG_KEY(struct set, key, "key", 0),
+          ARG_WORD(struct set, path, "path"), ARG_WORD(struct set, json, "value"),
+          ARG_CHOICE(struct set, condition, {"NX", IF_ABSENT}, {"XX", IF_PRESENT}));
+
+static enum err set_value(struct request *rq, const struct edit *x, const struct set *a,
                           bool *is_done)
 {
-    struct slice json = rq->argv[3];
+    struct slice json = a->json;
+    enum op_condition condition = a->condition;
     struct slice value = {0};
     bool is_there = x->exists && x->place.exists;
     enum err r = stored(rq, json, &value); /* it must be one value by itself */
@@ -144,18 +153,11 @@ static enum err set_value(struct request *rq, const struct edit *x, enum op_cond
 
 static enum err set_run(struct request *rq)
 {
+    const struct set *a = rq->bound;
     struct edit x;
     bool is_done = false;
-    enum op_condition condition = IF_ANY;
-    struct options o = {.rq = rq, .at = 4};
-    if (options_take(&o, "NX", 0)) {
-        condition = IF_ABSENT;
-    } else if (options_take(&o, "XX", 1)) {
-        condition = IF_PRESENT;
-    }
-    if (o.at < rq->argc) return options_unknown(&o);
-    enum err r = edit_begin(rq, rq->argv[2], &x);
-    if (r == OK) r = set_value(rq, &x, condition, &is_done);
+    enum err r = edit_begin(rq, a->key, a->path, &x);
+    if (r == OK) r = set_value(rq, &x, a, &is_done);
     edit_fini(&x);
     if (r != OK) return r;
     if (is_done) {
@@ -168,16 +170,12 @@ static enum err set_run(struct request *rq)
 
 const struct command cmd_json_set = {
     .name = "json.set",
-    .arity = -4,
     .flags = CMD_STRING | CMD_WRITE,
-    .first_key = 1,
-    .last_key = 1,
-    .key_step = 1,
     .key_flags = KEY_RW | KEY_ACCESS | KEY_UPDATE,
     .group = "json",
     .since = "0.1.0",
     .summary = "Sets a value, or what is at the path in it, to typed JSON. The expiry stays.",
-    .syntax = "key path value [NX | XX]",
+    .arguments = &set_arguments,
     .reply = "OK, or nil when the condition does not hold, or the path has no place: only its last "
              "step may be new, as a member of an object.",
     .run = set_run,
@@ -215,8 +213,9 @@ static enum err delete_part(struct request *rq, const struct edit *x)
 
 static enum err del_run(struct request *rq)
 {
+    const struct json_at *a = rq->bound;
     struct edit x;
-    enum err r = edit_begin(rq, rq->argc > 2 ? rq->argv[2] : slice_str("."), &x);
+    enum err r = edit_begin(rq, a->key, json_path_word(a->path), &x);
     bool is_there = r == OK && x.exists && x.place.exists;
     if (is_there && x.path.count > 0) {
         r = delete_part(rq, &x);
@@ -228,19 +227,24 @@ static enum err del_run(struct request *rq)
     if (r == OK) resp_int(rq->w, is_there);
     return r;
 }
-JSON_COMMAND(del, "del", -2, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1, 1,
-             "Deletes a value, or what is at the path in it; 1 or 0.", "key [path]");
+JSON_COMMAND(del, "del", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE,
+             "Deletes a value, or what is at the path in it; 1 or 0.", json_at_arguments, del_run);
 
-static enum err forget_run(struct request *rq)
-{
-    return del_run(rq);
-}
-JSON_COMMAND(forget, "forget", -2, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, 1, 1, 1,
-             "As JSON.DEL.", "key [path]");
+JSON_COMMAND(forget, "forget", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_DELETE, "As JSON.DEL.",
+             json_at_arguments, del_run);
 
 /* ---- JSON.ARRAPPEND ---- */
 
-static enum err append_items(struct request *rq, const struct edit *x, size_t *length)
+struct arrappend {
+    struct slice key, path;
+    struct slices items;
+};
+ARGUMENTS(arrappend_arguments, struct arrappend, "key path value [value ...]",
+          ARG_KEY(struct arrappend, key, "key", 0), ARG_WORD(struct arrappend, path, "path"),
+          ARG_WORDS(struct arrappend, items, "value"));
+
+static enum err append_items(struct request *rq, const struct edit *x, const struct slices *more,
+                             size_t *length)
 {
     struct slice text = buf_slice(&x->text);
     size_t end = x->place.to - 1;
@@ -249,15 +253,16 @@ static enum err append_items(struct request *rq, const struct edit *x, size_t *l
     struct buf items;
     enum err r = OK;
     buf_init(&items);
-    for (size_t i = 3; i < rq->argc && r == OK; i++) {
-        if (count + i > 3) buf_append_byte(&items, ',');
-        buf_append(&items, rq->argv[i].data, rq->argv[i].len);
-        r = stored(rq, rq->argv[i], &value); /* each must be one value by itself */
+    for (size_t i = 0; i < more->count && r == OK; i++) {
+        struct slice item = more->items[i];
+        if (count + i > 0) buf_append_byte(&items, ',');
+        buf_append(&items, item.data, item.len);
+        r = stored(rq, item, &value); /* each must be one value by itself */
     }
     if (r == OK && items.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for a value");
     if (r == OK) r = edit_commit(rq, x, end, end, buf_slice(&items));
     buf_fini(&items);
-    *length = count + rq->argc - 3;
+    *length = count + more->count;
     return r;
 }
 
@@ -294,11 +299,12 @@ static bool edit_is_of(struct request *rq, const struct edit *x, const char *exp
 
 static enum err arrappend_run(struct request *rq)
 {
+    const struct arrappend *a = rq->bound;
     struct edit x;
     size_t length = 0;
-    enum err r = edit_begin(rq, rq->argv[2], &x);
+    enum err r = edit_begin(rq, a->key, a->path, &x);
     bool is_array = edit_is_of(rq, &x, "array", &r);
-    if (is_array) r = append_items(rq, &x, &length);
+    if (is_array) r = append_items(rq, &x, &a->items, &length);
     if (r == OK && is_array) {
         if (x.path.is_list) resp_array(rq->w, 1);
         resp_int(rq->w, (int64_t)length);
@@ -306,8 +312,9 @@ static enum err arrappend_run(struct request *rq)
     edit_fini(&x);
     return r;
 }
-JSON_COMMAND(arrappend, "arrappend", -4, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1, 1,
-             "Appends items to an array; the reply is its length.", "key path value [value ...]");
+JSON_COMMAND(arrappend, "arrappend", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
+             "Appends items to an array; the reply is its length.", arrappend_arguments,
+             arrappend_run);
 
 /* ---- JSON.NUMINCRBY ---- */
 
@@ -427,17 +434,25 @@ static enum err sum_of(struct request *rq, const struct operand *a, const struct
     return OK;
 }
 
+struct numincrby {
+    struct slice key, path, increment;
+};
+ARGUMENTS(numincrby_arguments, struct numincrby, "key path increment",
+          ARG_KEY(struct numincrby, key, "key", 0), ARG_WORD(struct numincrby, path, "path"),
+          ARG_WORD(struct numincrby, increment, "increment"));
+
 static enum err numincrby_run(struct request *rq)
 {
+    const struct numincrby *a = rq->bound;
     struct edit x;
     struct operand old;
     struct operand more;
     struct slice sum = {0};
     struct slice shown = {0};
-    if (!operand_read(rq->argv[3], &more)) {
+    if (!operand_read(a->increment, &more)) {
         return error_set(&rq->error, ERR_SYNTAX, "the increment is not a number");
     }
-    enum err r = edit_begin(rq, rq->argv[2], &x);
+    enum err r = edit_begin(rq, a->key, a->path, &x);
     bool is_number = edit_is_of(rq, &x, "number", &r);
     if (is_number) {
         r = operand_at(rq, buf_slice(&x.text), &x.place, &old);
@@ -448,6 +463,6 @@ static enum err numincrby_run(struct request *rq)
     edit_fini(&x);
     return r;
 }
-JSON_COMMAND(numincrby, "numincrby", 4, CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE, 1, 1, 1,
+JSON_COMMAND(numincrby, "numincrby", CMD_WRITE, KEY_RW | KEY_ACCESS | KEY_UPDATE,
              "Adds to a number or bigint, whole numbers exactly; the reply is the sum.",
-             "key path increment");
+             numincrby_arguments, numincrby_run);

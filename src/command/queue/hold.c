@@ -4,13 +4,16 @@
 #include "command/queue/queue_int.h"
 #include "request/table.h"
 
+struct hold {
+    int is_held;
+};
+ARGUMENTS(hold_arguments, struct hold, "<YES | NO>",
+          ARG_CHOICE(struct hold, is_held, {"YES", true}, {"NO", false}));
+
 static enum err hold_run(struct request *rq)
 {
     const struct env *env = rq->env;
-    bool is_held = slice_is_word(rq->argv[2], "YES");
-    if (!is_held && !slice_is_word(rq->argv[2], "NO")) {
-        return error_set(&rq->error, ERR_SYNTAX, "HOLD must be YES or NO");
-    }
+    bool is_held = ((const struct hold *)rq->bound)->is_held;
     enum err r = OK;
     if (env->server_ops != NULL) {
         r = env->server_ops->queues_held(env->server, is_held, &rq->error);
@@ -23,12 +26,11 @@ static enum err hold_run(struct request *rq)
 
 const struct command queue_hold = {
     .name = "hold",
-    .arity = 3,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED,
     .group = "queue",
     .since = "0.1.0",
     .summary =
         "With YES no queue of any database delivers a message, until NO; also after a restart.",
-    .syntax = "<YES | NO>",
+    .arguments = &hold_arguments,
     .run = hold_run,
 };

@@ -245,12 +245,16 @@ const struct feature push_feature = {
 
 /* ---- KV.QUEUE PREFETCH ---- */
 
+struct prefetch {
+    int64_t count;
+};
+ARGUMENTS(prefetch_arguments, struct prefetch, "count",
+          ARG_INTEGER(struct prefetch, count, "count", 1, QUEUE_COUNT_MAX, 0));
+
 static enum err prefetch_run(struct request *rq)
 {
     struct client *c = rq->client;
-    int64_t n = 0;
-    enum err r = arg_integer(rq, rq->argv[2], "PREFETCH", 1, QUEUE_COUNT_MAX, &n);
-    if (r != OK) return r;
+    int64_t n = ((const struct prefetch *)rq->bound)->count;
     c->queue_prefetch = (size_t)n;
     if (c->pushes != NULL) c->pushes->push.prefetch = (size_t)n;
     resp_simple(rq->w, "OK");
@@ -259,12 +263,11 @@ static enum err prefetch_run(struct request *rq)
 
 const struct command queue_prefetch = {
     .name = "prefetch",
-    .arity = 3,
     .flags = CMD_QUEUE | CMD_CONNECTION | CMD_FAST | CMD_FORMAT,
     .group = "queue",
     .since = "0.1.0",
     .summary = "How many messages this connection may have unacknowledged when they are pushed.",
-    .syntax = "count",
+    .arguments = &prefetch_arguments,
     .reply = "OK.",
     .run = prefetch_run,
 };

@@ -21,6 +21,7 @@
 #include "request/args.h"
 #include "request/block.h"
 #include "request/feature.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "request/view.h"
 
@@ -251,52 +252,50 @@ static void walk_depends(struct request *rq, const struct key_walk *k)
 
 /* ---- SCAN ---- */
 
-struct scan_options {
-    struct slice pattern; /* data NULL = every key */
-    struct glob *glob;    /* the pattern */
-    struct slice type;
+struct scan_words {
+    struct slice cursor;
+    struct slice pattern, type; /* data NULL = of every key */
     int64_t count;
+    /* What is made of them. */
+    struct glob *glob;
     struct slice after; /* the key that the cursor stands for */
 };
 
-static enum err parse_scan(struct request *rq, struct scan_options *s)
+static enum err check_cursor(struct request *rq, struct scan_words *a)
 {
     uint64_t id = 0;
-    struct options o = {.rq = rq, .at = 2, .is_terse = true};
-    *s = (struct scan_options){.count = SCAN_COUNT_DEFAULT};
-    if (!slice_to_u64(rq->argv[1], &id)) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
-    if (id != 0) {
-        const struct scan_cursor *row = cursor_find(rq->env->scan_cursors, id);
-        if (row == NULL || row->database != rq->client->database) {
-            return error_set(&rq->error, ERR_SYNTAX,
-                             "invalid cursor: unknown or forgotten; begin again with 0");
-        }
-        s->after = buf_slice(&row->key);
+    if (!slice_to_u64(a->cursor, &id)) return error_set(&rq->error, ERR_SYNTAX, "invalid cursor");
+    if (id == 0) return OK;
+    const struct scan_cursor *row = cursor_find(rq->env->scan_cursors, id);
+    if (row == NULL || row->database != rq->client->database) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "invalid cursor: unknown or forgotten; begin again with 0");
     }
-    while (o.at < rq->argc) {
-        enum err r = OK;
-        struct slice arg;
-        if (options_take(&o, "MATCH", 0)) {
-            r = options_argument(&o, "MATCH", &s->pattern);
-            if (r == OK) r = arg_pattern(rq, s->pattern);
-        } else if (options_take(&o, "COUNT", 1)) {
-            r = options_argument(&o, "COUNT", &arg);
-            if (r == OK) r = arg_integer(rq, arg, NULL, INT64_MIN, INT64_MAX, &s->count);
-            if (r == OK && s->count < 1) r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
-        } else if (options_take(&o, "TYPE", 2)) {
-            r = options_argument(&o, "TYPE", &s->type);
-        } else {
-            r = options_unknown(&o);
-        }
-        if (r != OK) return r;
-    }
-    if (s->count > STEPS_MAX * 10) s->count = STEPS_MAX * 10;
-    if (s->pattern.data != NULL) {
-        s->glob = arena_alloc(rq->arena, sizeof *s->glob);
-        glob_init(s->glob, s->pattern, false);
+    a->after = buf_slice(&row->key);
+    return OK;
+}
+
+static enum err check_scan(struct request *rq, void *bound)
+{
+    struct scan_words *a = bound;
+    enum err r = check_cursor(rq, a);
+    if (r == OK && a->count < 1) r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    if (r != OK) return r;
+    if (a->count > STEPS_MAX * 10) a->count = STEPS_MAX * 10;
+    if (a->pattern.data != NULL) {
+        a->glob = arena_alloc(rq->arena, sizeof *a->glob);
+        glob_init(a->glob, a->pattern, false);
     }
     return OK;
 }
+
+ARGUMENTS_WITH(scan_arguments, struct scan_words,
+               "cursor [MATCH pattern] [COUNT count] [TYPE type]", WITH(.check = check_scan),
+               ARG_WORD(struct scan_words, cursor, "cursor"),
+               ARG_PATTERN(struct scan_words, pattern, "MATCH"),
+               ARG_INTEGER(struct scan_words, count, "COUNT", INT64_MIN, INT64_MAX,
+                           SCAN_COUNT_DEFAULT),
+               ARG_WORD(struct scan_words, type, "TYPE"));
 
 /* In any case, as in Redis. */
 static bool type_matches(struct request *rq, struct slice type, struct slice value)
@@ -306,7 +305,7 @@ static bool type_matches(struct request *rq, struct slice type, struct slice val
 }
 
 /* Within one turn: a read that must wait begins again, with more in memory. */
-static enum err scan_page(struct request *rq, const struct scan_options *s, struct key_walk *k,
+static enum err scan_page(struct request *rq, const struct scan_words *s, struct key_walk *k,
                           struct buf *names, size_t *found)
 {
     struct slice key = {0};
@@ -349,17 +348,14 @@ static enum err scan_page(struct request *rq, const struct scan_options *s, stru
 
 static enum err scan_run(struct request *rq)
 {
-    struct scan_options s;
-    struct key_walk k = {0};
+    const struct scan_words *a = rq->bound;
+    struct key_walk k = {.with_values = a->type.data != NULL};
     struct buf names;
     size_t found = 0;
-    enum err r = parse_scan(rq, &s);
-    if (r != OK) return r;
     buf_init(&names);
-    k.with_values = s.type.data != NULL;
-    walk_start(rq, &k, s.pattern, s.after);
+    walk_start(rq, &k, a->pattern, a->after);
     resp_array(rq->w, 2);
-    r = scan_page(rq, &s, &k, &names, &found);
+    enum err r = scan_page(rq, a, &k, &names, &found);
     if (r == OK && names.is_failed) r = error_set(&rq->error, ERR_NOMEM, "no memory for the keys");
     if (r == OK) {
         resp_array(rq->w, found);
@@ -373,13 +369,12 @@ static enum err scan_run(struct request *rq)
 
 const struct command cmd_scan = {
     .name = "scan",
-    .arity = -2,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
     .since = "0.1.0",
     .summary =
         "Some of the keys of the client's view and a cursor for more; 0 = there are no more.",
-    .syntax = "cursor [MATCH pattern] [COUNT count] [TYPE type]",
+    .arguments = &scan_arguments,
     .run = scan_run,
 };
 
@@ -401,11 +396,17 @@ static void keys_free(struct pending *p)
     mem_free(k);
 }
 
+struct keys_words {
+    struct slice pattern;
+};
+ARGUMENTS(keys_arguments, struct keys_words, "pattern",
+          ARG_PATTERN(struct keys_words, pattern, "pattern"));
+
 static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done)
 {
     struct resp_writer w = {.out = &k->names, .proto = rq->client->proto};
     size_t matched = 0; /* bytes */
-    k->glob.pattern = rq->argv[1];
+    k->glob.pattern = ((const struct keys_words *)rq->bound)->pattern;
     for (unsigned i = 0;; i++) {
         struct slice key;
         struct entry entry;
@@ -431,15 +432,15 @@ static enum err keys_step(struct request *rq, struct keys_walk *k, bool *is_done
 static enum err keys_run(struct request *rq)
 {
     struct keys_walk *k = (struct keys_walk *)rq->client->pending;
+    const struct keys_words *a = rq->bound;
     bool is_done = false;
-    enum err r = arg_pattern(rq, rq->argv[1]);
-    if (r != OK) return r;
+    enum err r = OK;
     if (k == NULL) {
         k = mem_new(sizeof *k);
-        glob_init(&k->glob, rq->argv[1], false);
+        glob_init(&k->glob, a->pattern, false);
         k->pending.free = keys_free;
         rq->client->pending = &k->pending;
-        walk_start(rq, &k->walk, rq->argv[1], slice_of(NULL, 0));
+        walk_start(rq, &k->walk, a->pattern, slice_of(NULL, 0));
         r = walk_open(rq, &k->walk);
     }
     if (r == OK) r = keys_step(rq, k, &is_done);
@@ -454,12 +455,11 @@ static enum err keys_run(struct request *rq)
 
 const struct command cmd_keys = {
     .name = "keys",
-    .arity = 2,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS | CMD_DANGEROUS,
     .group = "generic",
     .since = "0.1.0",
     .summary = "All keys of the client's view that match a glob pattern.",
-    .syntax = "pattern",
+    .arguments = &keys_arguments,
     .run = keys_run,
 };
 
@@ -544,11 +544,10 @@ static enum err randomkey_run(struct request *rq)
 
 const struct command cmd_randomkey = {
     .name = "randomkey",
-    .arity = 1,
     .flags = CMD_READ | CMD_FOLLOWER | CMD_KEYSPACE | CMD_STRING | CMD_ALL_KEYS,
     .group = "generic",
     .since = "0.1.0",
     .summary = "One of the keys of the client's view, any; not each with the same chance.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = randomkey_run,
 };

@@ -5,6 +5,7 @@
  */
 #include "command/string/across.h"
 #include "engine/engine.h"
+#include "request/arguments.h"
 #include "request/keys.h"
 #include "request/subjects.h"
 #include "request/table.h"
@@ -97,21 +98,38 @@ static struct database_ops ops_of(struct request *rq, const struct entries *x,
     return out;
 }
 
+struct swapdb {
+    struct slice first, second;
+};
+
+/* Both databases are read and written, all keys of them. */
+static void swapdb_subjects(struct subjects *s, const void *bound)
+{
+    const struct swapdb *a = bound;
+    subjects_database(s, a->first);
+    subjects_database(s, a->second);
+    subjects_all_keys(s, ACCESS_READ | ACCESS_WRITE);
+}
+
+ARGUMENTS_WITH(swapdb_arguments, struct swapdb, "index1 index2", WITH(.subjects = swapdb_subjects),
+               ARG_WORD(struct swapdb, first, "index1"), ARG_WORD(struct swapdb, second, "index2"));
+
 /* Redis's words for what is no number, and no name either. */
-static enum err find(struct request *rq, size_t word, struct entries *x)
+static enum err find(struct request *rq, struct slice word, const char *which, struct entries *x)
 {
     int64_t number = 0;
-    enum err r = other_database(rq, rq->argv[word], &x->database);
-    if (r != ERR_SYNTAX || slice_to_i64(rq->argv[word], &number)) return r;
-    return error_set(&rq->error, ERR_SYNTAX, "invalid %s DB index", word == 1 ? "first" : "second");
+    enum err r = other_database(rq, word, &x->database);
+    if (r != ERR_SYNTAX || slice_to_i64(word, &number)) return r;
+    return error_set(&rq->error, ERR_SYNTAX, "invalid %s DB index", which);
 }
 
 static enum err swapdb_run(struct request *rq)
 {
+    const struct swapdb *a = rq->bound;
     const struct engine_options *limits = engine_limits(rq->env->db->engine);
     struct swap s = {.keys_max = limits->ops_max / 2, .bytes_max = limits->txn_bytes_max};
-    enum err r = find(rq, 1, &s.of[0]);
-    if (r == OK) r = find(rq, 2, &s.of[1]);
+    enum err r = find(rq, a->first, "first", &s.of[0]);
+    if (r == OK) r = find(rq, a->second, "second", &s.of[1]);
     if (r == OK && s.of[0].database == s.of[1].database) {
         resp_simple(rq->w, "OK");
         return OK;
@@ -125,23 +143,12 @@ static enum err swapdb_run(struct request *rq)
     return r;
 }
 
-/* Both databases are read and written, all keys of them. */
-static enum err swapdb_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_database(out, rq->argv[1]);
-    subjects_database(out, rq->argv[2]);
-    subjects_all_keys(out, ACCESS_READ | ACCESS_WRITE);
-    return OK;
-}
-
 const struct command cmd_swapdb = {
     .name = "swapdb",
-    .arity = 3,
     .flags = CMD_KEYSPACE | CMD_WRITE | CMD_FAST | CMD_DANGEROUS | CMD_ALL_KEYS,
     .group = "server",
     .since = "0.1.0",
     .summary = "Exchanges the entries of two databases, in one transaction.",
-    .syntax = "index1 index2",
+    .arguments = &swapdb_arguments,
     .run = swapdb_run,
-    .subjects = swapdb_subjects,
 };
