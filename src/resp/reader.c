@@ -90,9 +90,7 @@ static bool reader_line(const struct resp_reader *r, size_t from, struct slice *
     return true;
 }
 
-/* "$123" or "*123": digits after the sign at `from`. Most are one to four digits and complete, so
- * they are read in place; everything else goes the slow way through reader_line. */
-static bool number_fast(const struct resp_reader *r, size_t from, int64_t *value, size_t *next)
+static bool number_of_digits(const struct resp_reader *r, size_t from, int64_t *value, size_t *next)
 {
     const uint8_t *p = r->in.data + from;
     const uint8_t *end = r->in.data + r->in.len;
@@ -104,6 +102,29 @@ static bool number_fast(const struct resp_reader *r, size_t from, int64_t *value
     *value = v;
     *next = (size_t)(q + 2 - r->in.data);
     return true;
+}
+
+/* "$123" or "*123": digits after the sign at `from`. Most are one or two digits and complete, up to
+ * nine are read in place; everything else goes the slow way through reader_line. */
+static inline bool number_fast(const struct resp_reader *r, size_t from, int64_t *value,
+                               size_t *next)
+{
+    const uint8_t *p = r->in.data + from;
+    if (r->in.len - from >= 4) {
+        unsigned first = (unsigned)p[0] - '0';
+        unsigned second = (unsigned)p[1] - '0';
+        if (first <= 9 && p[1] == '\r' && p[2] == '\n') {
+            *value = first;
+            *next = from + 3;
+            return true;
+        }
+        if (first - 1 < 9 && second <= 9 && p[2] == '\r' && p[3] == '\n') {
+            *value = first * 10 + second;
+            *next = from + 4;
+            return true;
+        }
+    }
+    return number_of_digits(r, from, value, next);
 }
 
 static int hex_digit(uint8_t c)
