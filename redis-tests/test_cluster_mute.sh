@@ -1,6 +1,6 @@
 #!/bin/bash
 # A leader that may not answer is not mute: no standby of PostgreSQL, a lock on the leader's row, a lock on the log,
-# PostgreSQL away. What depends on nothing that was evaluated is answered all the while, at every node, and says why;
+# PostgreSQL away, a lock on what the next leader must read. What depends on nothing that was evaluated is answered all the while, at every node, and says why;
 # commands get TRYAGAIN, and have not happened; what was evaluated before is answered when it counts.
 
 . "$(dirname "$0")/server.sh"
@@ -217,4 +217,24 @@ rm "$nodes_dir/rest$leader"
 for p in 1 2 3; do for n in 1 2 3; do nodes_proxy "pass $(nodes_way "$n" "$p")"; done; done
 goes_on "PostgreSQL is back"
 held_is_true 3
+
+# ---- the leader is dead, and what the next one must read is locked ----
+about_to_lead() {
+    local n
+    for n in 1 2 3; do
+        [ "$n" != "$dead" ] && says '^cluster_cause:.*about to lead' of_node "$n" INFO replication >/dev/null && return
+    done
+    echo "no node is about to lead"
+    return 1
+}
+nodes_leader
+dead=$leader
+check "a session locks what a new leader reads" lock "LOCK TABLE tupled_count IN ACCESS EXCLUSIVE MODE"
+: >"$nodes_dir/rest$dead"
+nodes_signal "$dead" -KILL
+check "a node that is about to lead says so, while it waits" until_true about_to_lead
+unlock
+goes_on "what it reads is free"
+same "... and has what was there" 1 "$(cli GET known)"
+rm "$nodes_dir/rest$dead"
 finish

@@ -23,12 +23,10 @@ static enum err followed(void *arg, const struct txn_view *txn, struct error *e)
     return engine_follow(db->engine, txn, e);
 }
 
-enum err db_open(const struct db_options *options, struct db **out, struct error *e)
+enum err db_recover(const struct db_options *options, struct db **out, struct error *e)
 {
     struct db *db = mem_new(sizeof *db);
     struct store *store = NULL;
-    struct engine_options engine = options->engine;
-    struct queue_options queues = options->queues;
     *out = NULL;
     const struct db_elsewhere *other = &options->elsewhere;
     enum err r = other->open != NULL ? other->open(other->arg, &db->journal, &store, e)
@@ -40,10 +38,18 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
         options->wrap.wrap(options->wrap.arg, &journal, &store);
     }
     if (r == OK) r = pipeline_open(&options->pipeline, journal, store, &db->backend, e);
-    if (r != OK) {
+    if (r == OK) {
+        *out = db;
+    } else {
         mem_free(db);
-        return r;
     }
+    return r;
+}
+
+void db_begin(struct db *db, const struct db_options *options)
+{
+    struct engine_options engine = options->engine;
+    struct queue_options queues = options->queues;
     db_on_durable(db, options->on_durable, options->on_durable_arg);
     engine.backend = db->backend;
     engine.is_frozen = db->is_frozen;
@@ -58,8 +64,13 @@ enum err db_open(const struct db_options *options, struct db **out, struct error
     db->queues = queues_new(&queues);
     db->indexes = indexes_new(db->engine);
     db->archiving = archiving_new(db, &options->archiving);
-    *out = db;
-    return OK;
+}
+
+enum err db_open(const struct db_options *options, struct db **out, struct error *e)
+{
+    enum err r = db_recover(options, out, e);
+    if (r == OK) db_begin(*out, options);
+    return r;
 }
 
 enum err db_set_options(struct db *db, const struct db_options *options, struct waiter *w,

@@ -1,6 +1,7 @@
-/* db: one whole database engine: a backend, the engine over it, and its layers. Whoever has a loop
- * drives it: the server, the simulation, the fuzzer of commands. It knows no socket and no signal;
- * two of them in one process share nothing, if their threads have different hosts (base/host.h).
+/* db: one whole database engine: a backend, the engine over it, and its layers. A loop drives it:
+ * that of the server, of the simulation, of the fuzzer of commands. It knows no socket and no
+ * signal; two of them in one process share nothing, if their threads have different hosts
+ * (base/host.h).
  *
  *   db_open -> ( commands ... db_turn_end; when woken: db_poll; every 10 ms or so: db_tick )
  *           -> db_close, or db_abandon
@@ -58,7 +59,7 @@ struct db_options {
     unsigned databases;            /* that are there from the start; 0 = 16 */
     struct db_elsewhere elsewhere; /* in place of `local` */
     struct db_wrap wrap;
-    /* Versions up to this one are acknowledged; NULL = nobody asks. */
+    /* Versions up to this one are acknowledged; NULL = nothing is to be told. */
     void (*on_durable)(void *arg, uint64_t version);
     void *on_durable_arg;
 };
@@ -66,6 +67,12 @@ struct db_options {
 /* Opens and recovers: errors of local_open, or of `elsewhere`, and pipeline_open. What layers keep
  * in memory is read in the turns that follow. */
 ERR_MUST_USE enum err db_open(const struct db_options *options, struct db **out, struct error *e);
+/* db_open in two parts. The first takes long when there is much to recover, and may wait for what
+ * is elsewhere: any thread, if nothing else has the database until it is done. The second gives it
+ * its layers, on the owner's thread, before anything else is done with it. */
+ERR_MUST_USE enum err db_recover(const struct db_options *options, struct db **out,
+                                 struct error *e);
+void db_begin(struct db *db, const struct db_options *options);
 /* Takes what may change while it is open: what local_set_options and pipeline_set_options take,
  * whose results these are; the limits of `engine`; all of `queues` and `archiving`. Others are
  * ignored. */

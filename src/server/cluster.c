@@ -1,11 +1,16 @@
 /* cluster: with `backend postgresql`: this node among those that share it. A thread asks PostgreSQL
- * who leads, says that this node is there, and takes over when nobody leads any more; what it found
- * is taken on the loop.
+ * which node leads, says that this one is there, and takes over when none leads any more; what it
+ * found is taken on the loop.
  *
  *   standing by (env.stands_by): the database has nothing (backend/nothing.h); connections are
  *   passed on to the leader (node/node.h)
  *      |
  *      | term_try: this node leads
+ *      v
+ *   about to lead (env.stands_by, server.leading): the thread connects and reads the log; the loop
+ *   answers what it can by itself
+ *      |
+ *      | leader_begin
  *      v
  *   leading (leader.c): the database is that of PostgreSQL
  *      |
@@ -232,13 +237,24 @@ static void fail(struct server *s, const struct error *e)
     net_stop(s->net);
 }
 
+/* It leads: the database is opened. */
+static void prepare(struct cluster *k)
+{
+    struct server *s = k->server;
+    follower_end(&k->follower);
+    k->leader.is_known = false;
+    node_set_leader(&s->node, &k->leader);
+    snprintf(s->node.known.cause, NODES_NOTICE_BYTES,
+             "this node is about to lead, and reads the log");
+    leader_prepare(s, k->worker);
+}
+
 static void begin(struct server *s)
 {
     struct error e;
-    struct db_options options = settings_db(s);
-    options.pipeline.arg = s;
-    follower_end(&s->cluster->follower);
-    enum err r = leader_begin(s, &options, &e);
+    enum err r = leader_begin(s, &e);
+    if (r == ERR_WAIT) return;
+    s->node.known.cause[0] = '\0';
     if (r == ERR_IO || r == ERR_TRYAGAIN) leader_end(s, &e);
     if (r != OK) fail(s, &e);
 }
@@ -279,8 +295,7 @@ static void take(struct cluster *k)
     if (!s->env.stands_by) return;
     kept_users_take(&k->users);
     if (k->result == OK) {
-        s->node.known.cause[0] = '\0';
-        begin(s);
+        prepare(k);
         return;
     }
     tell(k);
@@ -300,7 +315,11 @@ void cluster_poll(struct server *s)
     follower_poll(&k->follower);
     bool was_looking = k->is_looking;
     worker_poll(k->worker);
-    if (was_looking && !k->is_looking) take(k);
+    if (was_looking && !k->is_looking) {
+        take(k);
+    } else if (s->leading != NULL) {
+        begin(s);
+    }
 }
 
 void cluster_tick(struct server *s)
@@ -310,7 +329,7 @@ void cluster_tick(struct server *s)
     if (k == NULL) return;
     leader_tick(s);
     follower_tick(&k->follower);
-    if (k->is_looking || now_us < k->next_us) return;
+    if (k->is_looking || s->leading != NULL || now_us < k->next_us) return;
     int percent = s->env.stands_by ? LOOK_PERCENT : MEET_PERCENT;
     int64_t wait_us = (int64_t)s->config->lease_ms * 1000 * percent / 100;
     if (s->env.stands_by && wait_us > LOOK_US_MAX) wait_us = LOOK_US_MAX;
@@ -434,6 +453,7 @@ void cluster_close(struct server *s)
     struct cluster *k = s->cluster;
     if (k == NULL) return;
     if (k->worker != NULL) worker_free(k->worker);
+    leader_give_up(s);
     nodes_free(k->nodes);
     if (s->kept_users != NULL) kept_users_close(&k->users);
     follower_close(&k->follower);

@@ -1,4 +1,13 @@
-/* leader: with `backend postgresql`: from when this node leads (cluster.h) until it does not. */
+/* leader: with `backend postgresql`: from when this node leads (cluster.c) until it does not.
+ *
+ *   leader_prepare: a thread connects, and reads the log; the loop answers what it can meanwhile
+ *      | leader_begin, when that is done
+ *      v
+ *   serving
+ *      | leader_end: another node leads
+ *      v
+ *   the process begins anew
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -6,8 +15,10 @@
 
 #include "backend/local/local.h"
 #include "backend/postgres/postgres.h"
+#include "backend/worker.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/mem.h"
 #include "request/following.h"
 #include "search/text_ops.h"
 #include "server/server_int.h"
@@ -27,50 +38,122 @@ static struct postgres_options postgres_options(const struct server *s)
                                      .text_ops = &search_text_ops};
 }
 
-static enum err leader_open(void *server, struct journal **journal, struct store **store,
-                            struct error *e)
+/* What is the thread's from leader_prepare on, and the loop's again when is_open. */
+struct leading {
+    struct job job;
+    struct db_options options;
+    struct postgres_options postgres;
+    struct buf texts; /* owned: a path */
+    struct db *db;
+    enum err result;
+    struct error error;
+    bool is_open; /* or failed: the loop's */
+};
+
+static enum err open_postgres(void *arg, struct journal **journal, struct store **store,
+                              struct error *e)
 {
-    const struct server *s = server;
-    struct postgres_options o = postgres_options(s);
-    struct buf texts;
-    buf_init(&texts);
-    buf_printf(&texts, "%s/tupled-text.db", s->config->dir);
-    buf_append_byte(&texts, '\0');
-    buf_require(&texts);
-    o.texts_path = (const char *)texts.data;
-    enum err r = postgres_open(&o, journal, store, e);
-    buf_fini(&texts);
-    return r;
+    const struct leading *x = arg;
+    return postgres_open(&x->postgres, journal, store, e);
 }
 
-/* For files of this node: backups. Who writes there says it when it is not there. */
+static void open_database(struct job *job)
+{
+    struct leading *x = (struct leading *)job;
+    x->result = db_recover(&x->options, &x->db, &x->error);
+}
+
+static void opened(struct job *job)
+{
+    ((struct leading *)job)->is_open = true;
+}
+
+static void leading_free(struct server *s)
+{
+    buf_fini(&s->leading->texts);
+    mem_free(s->leading);
+    s->leading = NULL;
+}
+
+/* For files of this node: backups. What writes there says it when it is not there. */
 static void make_directory(const struct server *s)
 {
     struct error e;
     if (dir_make(s->config->dir, &e) != OK) log_warning("%s", e.text);
 }
 
-enum err leader_begin(struct server *s, struct db_options *options, struct error *e)
+void leader_prepare(struct server *s, struct worker *w)
 {
-    struct error closing;
-    struct db *nothing = s->env.db;
-    struct db *db = NULL;
+    struct leading *x = s->leading = mem_new(sizeof *x);
+    x->job = (struct job){.run = open_database, .done = opened};
+    x->options = settings_db(s);
+    x->options.pipeline.arg = s;
+    x->options.elsewhere = (struct db_elsewhere){open_postgres, x};
+    x->postgres = postgres_options(s);
+    buf_init(&x->texts);
+    buf_printf(&x->texts, "%s/tupled-text.db", s->config->dir);
+    buf_append_byte(&x->texts, '\0');
+    buf_require(&x->texts);
+    x->postgres.texts_path = (const char *)x->texts.data;
     log_notice("this node leads, epoch %llu", (unsigned long long)term_epoch(s->term));
     s->renewed_us = clock_mono_us();
     make_directory(s);
-    options->elsewhere = (struct db_elsewhere){leader_open, s};
-    enum err r = db_open(options, &db, e);
-    if (r != OK) {
+    worker_post(w, &x->job);
+}
+
+static void nothing_ready(struct waiter *w)
+{
+    (void)w;
+}
+
+/* Settings may have changed since it began to open. */
+static enum err take_settings(struct server *s, struct db *db, struct error *e)
+{
+    struct waiter w = {.ready = nothing_ready};
+    struct db_options now = settings_db(s);
+    enum err r = db_set_options(db, &now, &w, e);
+    waiter_cancel(&w);
+    return r == ERR_WAIT ? OK : r;
+}
+
+enum err leader_begin(struct server *s, struct error *e)
+{
+    struct error closing;
+    struct leading *x = s->leading;
+    if (!x->is_open) return ERR_WAIT;
+    struct db *nothing = s->env.db;
+    struct db *db = x->db;
+    enum err r = x->result;
+    *e = x->error;
+    if (r == OK) {
+        db_begin(db, &x->options);
+    } else {
         s->term = NULL; /* the database's, which there is not */
-        return r;
     }
+    leading_free(s);
+    if (r == OK) r = take_settings(s, db, e);
+    if (r != OK) return r;
     server_use_db(s, db);
     r = db_close(nothing, &closing);
     INVARIANT(r == OK);
     s->env.stands_by = false;
+    leader_set_options(s);
     node_lead(&s->node);
     log_notice("serving as the leader");
     return OK;
+}
+
+void leader_give_up(struct server *s)
+{
+    struct error e;
+    struct leading *x = s->leading;
+    if (x == NULL) return;
+    if (x->result == OK) {
+        db_begin(x->db, &x->options);
+        if (db_close(x->db, &e) != OK) log_warning("stopping: %s; the log has everything", e.text);
+    }
+    s->term = NULL;
+    leading_free(s);
 }
 
 void leader_set_options(const struct server *s)

@@ -44,7 +44,10 @@ __attribute__((noreturn)) static void on_fatal(void *arg, const struct error *e)
 static void on_replay(void *arg, uint64_t transactions)
 {
     struct server *s = arg;
-    leader_start_goes_on(s);
+    if (cluster_is_wanted(s)) {
+        leader_start_goes_on(s);
+        return;
+    }
     service_progress(&s->service, "reading the journal: %llu transactions so far",
                      (unsigned long long)transactions);
 }

@@ -15,7 +15,9 @@
 
 #define TLS_FILES 4
 
+struct leading;
 struct term;
+struct worker;
 struct cluster;
 
 /* What settings and files of TLS say. */
@@ -46,6 +48,7 @@ struct server {
     struct kept_users *kept_users;
     int host_turns;              /* pg_options: of all connections, which it outlives */
     struct term *term;           /* likewise; a leader's is its database's */
+    struct leading *leading;     /* leader.c: it is to lead, and its database is being opened */
     struct node node;            /* likewise */
     uint16_t sentinel_port;      /* listened on; 0 = none */
     struct sentinels *sentinels; /* likewise; NULL = none */
@@ -148,10 +151,15 @@ static inline void server_use_db(struct server *s, struct db *db)
 }
 
 /* leader.c */
-/* This node leads: its database is opened with these options (`elsewhere` is set), and served from
- * now on. On an error there is no term any more. */
-ERR_MUST_USE enum err leader_begin(struct server *s, struct db_options *options, struct error *e);
-/* While the database is opened, again and again: the lease goes on. */
+/* This node leads: its database is opened by a thread of `w`, which takes long when there is much
+ * to read, or when PostgreSQL is silent; the loop goes on as that of a node that stands by. */
+void leader_prepare(struct server *s, struct worker *w);
+/* When the worker was polled: serves from now on, if the database is open. ERR_WAIT: not yet. On
+ * another error there is no term any more. */
+ERR_MUST_USE enum err leader_begin(struct server *s, struct error *e);
+/* At the end, when the worker is no more: closes a database that was opened and not served. */
+void leader_give_up(struct server *s);
+/* While the database is opened, again and again, on its thread: the lease goes on. */
 void leader_start_goes_on(struct server *s);
 /* Another node leads. */
 bool leader_is_lost(const struct server *s);
