@@ -14,7 +14,6 @@
 
 /* Redis's words. */
 #define NO_INTEGER "value is not an integer or out of range"
-#define NO_SYNTAX "syntax error"
 
 /* At most this much of a client's word is shown back to it. */
 #define SHOWN_MAX 64
@@ -24,69 +23,17 @@ static int shown(struct slice s)
     return (int)(s.len < SHOWN_MAX ? s.len : SHOWN_MAX);
 }
 
-/* ---- keys that were read before ---- */
-
-#define KEYS_READ_MAX 64
-
-struct keys_read {
-    bool is_kept; /* else they are given again */
-    size_t count, next;
-    struct {
-        const uint8_t *word; /* where it is in the request */
-        bool is_plain;       /* was read as a plain word */
-        struct slice key;
-    } items[KEYS_READ_MAX];
-};
-
-void keys_keep(struct request *rq)
-{
-    rq->keys_read = arena_alloc(rq->arena, sizeof *rq->keys_read);
-    rq->keys_read->is_kept = true;
-    rq->keys_read->count = rq->keys_read->next = 0;
-}
-
-void keys_find_again(struct request *rq)
-{
-    rq->keys_read->is_kept = false;
-}
-
-/* Placeholders mean something else when the command is run. */
-static void key_keep(struct request *rq, struct slice word, bool is_plain, struct slice key)
-{
-    struct keys_read *x = rq->keys_read;
-    if (x == NULL || !x->is_kept || x->count == KEYS_READ_MAX || word.len == 0) return;
-    if (memchr(word.data, '$', word.len) != NULL) return;
-    x->items[x->count].word = word.data;
-    x->items[x->count].is_plain = is_plain;
-    x->items[x->count++].key = key;
-}
-
-static bool key_again(struct request *rq, struct slice word, bool is_plain, struct slice *key)
-{
-    struct keys_read *x = rq->keys_read;
-    if (x == NULL || x->is_kept || rq->guard != NULL || x->next == x->count) return false;
-    if (x->items[x->next].word != word.data) return false;
-    if (x->items[x->next].is_plain != is_plain) return false;
-    *key = x->items[x->next++].key;
-    return true;
-}
-
 static enum err key_of(struct request *rq, struct slice arg, bool allow_empty, struct slice *key)
 {
-    if (key_again(rq, arg, false, key)) return OK;
-    if (!decoded_find(rq, arg, DECODED_TUPLE, key)) {
-        buf_clear(rq->scratch, SIZE_MAX);
-        enum err r = decode_tuple(rq, arg, allow_empty, rq->scratch, &rq->error);
-        if (r != OK) {
-            hint_key(rq, arg);
-            return rq->error.code;
-        }
-        *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    if (decoded_find(rq, arg, DECODED_TUPLE, key)) return OK;
+    buf_clear(rq->scratch, SIZE_MAX);
+    enum err r = decode_tuple(rq, arg, allow_empty, rq->scratch, &rq->error);
+    if (r != OK) {
+        hint_key(rq, arg);
+        return rq->error.code;
     }
-    key_keep(rq, arg, false, *key);
-    if (rq->guard == NULL) return OK;
-    return allow_empty ? rq->guard(rq, GUARDED_PREFIX, engine_key_tuple(*key))
-                       : rq->guard(rq, GUARDED_KEY, *key);
+    *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    return OK;
 }
 
 enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
@@ -96,15 +43,11 @@ enum err arg_prefix(struct request *rq, struct slice arg, struct slice *key)
 
 enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key)
 {
-    if (key_again(rq, arg, true, key)) return OK;
-    if (!decoded_find(rq, arg, DECODED_PLAIN, key)) {
-        buf_clear(rq->scratch, SIZE_MAX);
-        enum err r = decode_plain(rq->client, arg, rq->scratch, &rq->error);
-        if (r != OK) return r;
-        *key = arena_copy(rq->arena, buf_slice(rq->scratch));
-    }
-    key_keep(rq, arg, true, *key);
-    return rq->guard != NULL ? rq->guard(rq, GUARDED_KEY, *key) : OK;
+    if (decoded_find(rq, arg, DECODED_PLAIN, key)) return OK;
+    buf_clear(rq->scratch, SIZE_MAX);
+    enum err r = decode_plain(rq->client, arg, rq->scratch, &rq->error);
+    if (r == OK) *key = arena_copy(rq->arena, buf_slice(rq->scratch));
+    return r;
 }
 
 enum err arg_key(struct request *rq, struct slice arg, struct slice *key)
@@ -169,7 +112,8 @@ enum err arg_integer(struct request *rq, struct slice arg, const char *what, int
 bool arg_is_terse(const struct request *rq)
 {
     const struct command *c = rq->command;
-    return (c->flags & CMD_FORMAT) == 0 && strcmp(c->group, "json") != 0;
+    return (c->flags & CMD_FORMAT) == 0 && strcmp(c->group, "json") != 0 &&
+           strcmp(c->group, "kv") != 0;
 }
 
 enum err arg_pattern(struct request *rq, struct slice arg)
@@ -184,42 +128,13 @@ enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out)
     return stamp_parse(arg, out, &rq->error);
 }
 
-/* A word seen before is not taken again: it stays at o->at, where options_unknown finds it. */
-bool options_take(struct options *o, const char *word, unsigned bit)
+enum err arg_unexpected(struct request *rq, size_t at)
 {
-    if (o->at >= o->rq->argc || !slice_is_word(o->rq->argv[o->at], word)) return false;
-    if (o->seen & (1ull << bit)) return false;
-    o->seen |= 1ull << bit;
-    o->at++;
-    return true;
-}
-
-enum err options_argument(struct options *o, const char *word, struct slice *arg)
-{
-    if (o->at >= o->rq->argc) {
-        (void)error_set(&o->rq->error, ERR_SYNTAX, NO_SYNTAX);
-        if (!o->is_terse) error_add(&o->rq->error, ": %s needs an argument", word);
-        return ERR_SYNTAX;
-    }
-    *arg = o->rq->argv[o->at++];
-    return OK;
-}
-
-enum err options_integer(struct options *o, const char *word, int64_t min, int64_t max,
-                         int64_t *out)
-{
-    struct slice arg = {0};
-    enum err r = options_argument(o, word, &arg);
-    return r == OK ? arg_integer(o->rq, arg, word, min, max, out) : r;
-}
-
-enum err options_unknown(struct options *o)
-{
-    struct slice word = o->rq->argv[o->at];
-    if (o->is_terse) return error_set(&o->rq->error, ERR_SYNTAX, NO_SYNTAX);
-    if (hint_misplaced(o->rq, word)) return ERR_SYNTAX;
-    for (size_t i = 1; i < o->at; i++) {
-        struct slice earlier = o->rq->argv[i];
+    struct slice word = rq->argv[at];
+    if (arg_is_terse(rq)) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    if (hint_misplaced(rq, word)) return ERR_SYNTAX;
+    for (size_t i = 1; i < at; i++) {
+        struct slice earlier = rq->argv[i];
         if (earlier.len != word.len || word.len > 15) continue;
         char upper[16] = "";
         for (size_t k = 0; k < word.len; k++) {
@@ -227,14 +142,13 @@ enum err options_unknown(struct options *o)
             upper[k] = (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
         }
         if (slice_is_word(word, upper)) {
-            return error_set(&o->rq->error, ERR_SYNTAX,
+            return error_set(&rq->error, ERR_SYNTAX,
                              "syntax error: '%.*s' is given twice or contradicts an earlier option",
                              shown(word), (const char *)word.data);
         }
     }
-    (void)error_set(&o->rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
-                    (const char *)word.data);
-    return ERR_SYNTAX;
+    return error_set(&rq->error, ERR_SYNTAX, "syntax error: unexpected '%.*s'", shown(word),
+                     (const char *)word.data);
 }
 
 bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, int64_t *ms)
@@ -243,53 +157,6 @@ bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, i
     if (__builtin_mul_overflow(n, unit_ms, ms)) return false;
     if (ttl != TTL_AFTER) return true;
     return !__builtin_add_overflow(engine_time_ms(rq->env->db->engine), *ms, &end_ms);
-}
-
-static enum err ttl_time(struct options *o, const char *word, int64_t unit_ms, struct op *op)
-{
-    struct request *rq = o->rq;
-    struct slice arg = {0};
-    int64_t n = 0;
-    enum err r = options_argument(o, word, &arg);
-    if (r == OK) r = arg_integer(rq, arg, o->is_terse ? NULL : word, INT64_MIN, INT64_MAX, &n);
-    if (r != OK || (n > 0 && ttl_fits(rq, op->ttl, n, unit_ms, &op->ttl_ms))) return r;
-    (void)error_set(&rq->error, ERR_SYNTAX, "invalid expire time in '%s' command",
-                    rq->command->name);
-    if (!o->is_terse) error_add(&rq->error, ": %s %lld", word, (long long)n);
-    return ERR_SYNTAX;
-}
-
-enum err options_ttl(struct options *o, struct op *op, bool *is_taken)
-{
-    static const struct {
-        const char *word;
-        enum op_ttl ttl;
-        int64_t unit_ms;
-    } words[] = {{"EX", TTL_AFTER, 1000},
-                 {"PX", TTL_AFTER, 1},
-                 {"EXAT", TTL_AT, 1000},
-                 {"PXAT", TTL_AT, 1},
-                 {"KEEPTTL", TTL_KEEP, 0}};
-    struct request *rq = o->rq;
-    *is_taken = false;
-    if (o->at >= rq->argc) return OK;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (!slice_is_word(rq->argv[o->at], words[i].word)) continue;
-        if (o->seen & (1ull << OPTION_TTL)) {
-            (void)error_set(&rq->error, ERR_SYNTAX, NO_SYNTAX);
-            if (o->is_terse) return ERR_SYNTAX;
-            error_add(&rq->error, ": '%s' is a second expiry option; only one is allowed",
-                      words[i].word);
-            return ERR_SYNTAX;
-        }
-        o->seen |= 1ull << OPTION_TTL;
-        o->at++;
-        *is_taken = true;
-        op->ttl = words[i].ttl;
-        if (op->ttl == TTL_KEEP) return OK;
-        return ttl_time(o, words[i].word, words[i].unit_ms, op);
-    }
-    return OK;
 }
 
 enum err request_get(struct request *rq, struct slice key, struct entry *out)

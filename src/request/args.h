@@ -7,10 +7,6 @@
 /* A key in JSON or MessagePack, or, for a command of the string view, as arg_string_key; *key is
  * the internal data key, good until the command has run. */
 ERR_MUST_USE enum err arg_key(struct request *rq, struct slice arg, struct slice *key);
-/* From now on keys that are read are kept; until keys_find_again, from when on they are given
- * again to whoever reads the same words. Not those with placeholders. */
-void keys_keep(struct request *rq);
-void keys_find_again(struct request *rq);
 /* A key as the client's view has it (view.h). Plain: of that one string part, or, when it is not
  * UTF-8, of that one bytes part. Tuples: of its path form. */
 ERR_MUST_USE enum err arg_string_key(struct request *rq, struct slice arg, struct slice *key);
@@ -33,31 +29,11 @@ bool arg_is_terse(const struct request *rq);
 ERR_MUST_USE enum err arg_pattern(struct request *rq, struct slice arg);
 ERR_MUST_USE enum err arg_stamp(struct request *rq, struct slice arg, struct expected *out);
 
-/* Walks options that come in any order. */
-struct options {
-    struct request *rq;
-    size_t at;     /* next word */
-    uint64_t seen; /* bit per option of the caller's numbering */
-    bool is_terse; /* errors have Redis's words alone, as programs compare those of its commands */
-};
-
-/* Takes `word` if it is next and was not taken before; one taken before stays for options_unknown.
- */
-bool options_take(struct options *o, const char *word, unsigned bit);
-/* The argument that must follow the word just taken. */
-ERR_MUST_USE enum err options_argument(struct options *o, const char *word, struct slice *arg);
-/* The same, an integer within [min, max]. */
-ERR_MUST_USE enum err options_integer(struct options *o, const char *word, int64_t min, int64_t max,
-                                      int64_t *out);
-/* The error for the word at o->at: unknown, or given twice. */
-ERR_MUST_USE enum err options_unknown(struct options *o);
+/* The error for the word at `at`, which nothing takes: unknown, or given twice. */
+ERR_MUST_USE enum err arg_unexpected(struct request *rq, size_t at);
 
 /* The time that n units mean, in ms; false when it is beyond the clock (as Redis sees it). */
 bool ttl_fits(struct request *rq, enum op_ttl ttl, int64_t n, int64_t unit_ms, int64_t *ms);
-/* EX, PX, EXAT, PXAT, KEEPTTL at o->at, if one is there: *is_taken. Fills op->ttl, op->ttl_ms. */
-ERR_MUST_USE enum err options_ttl(struct options *o, struct op *op, bool *is_taken);
-#define OPTION_TTL 63 /* the bit that options_ttl uses */
-
 /* The live entry as the transaction of the request sees it; raises rq->depends. */
 ERR_MUST_USE enum err request_get(struct request *rq, struct slice key, struct entry *out);
 

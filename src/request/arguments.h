@@ -16,7 +16,8 @@
  * struct itself, which the command finds at rq->bound (bind.h). A row has the name of an argument,
  * or that of the token before it. Every argument and every token of the text has a row.
  *
- * Options, which begin with a token and are in brackets, come in any order, each of them once. What
+ * Options, which begin with a token and are in brackets, come in any order, each of them once, or
+ * several times where the text says so ([TOKEN word [TOKEN word ...]]). What
  * stands for several words has arguments of its own (ARG_INSIDE, ARG_ALSO); so has what is repeated
  * and is more than a word.
  */
@@ -38,7 +39,6 @@ struct argument_kind {
     void (*subjects)(struct subjects *s, const struct argument *a, const void *from);
     const char *syntax; /* how it is written where that is not its name; NULL = by that */
     bool is_key;        /* its words are keys: a->flags */
-    bool is_secret;     /* no log may have it */
     bool is_as_it_came; /* a list of it is where the words are: nothing is read */
 };
 
@@ -61,7 +61,10 @@ struct argument {
                      size_t count); /* of a list: may it be so long? NULL: yes */
     const char *item;               /* what errors call an item of a list; NULL = they do not */
     const char *what, *example;     /* of a count, for a hint; NULL = there is none */
-    const struct choice *choices;   /* of arg_choice; ended by one without a token */
+    /* Redis's words in place of the usual ones, NULL = these: of an integer, or a count, that is
+     * none or out of range; of a word that is missing, or of fewer words than a count says. */
+    const char *wrong, *missing;
+    const struct choice *choices; /* of arg_choice; ended by one without a token */
 };
 
 #define WORDS_ANY UINT16_MAX
@@ -146,9 +149,9 @@ struct integers {
 
 /* ---- kinds: kinds.c; others are where what they read belongs ---- */
 
-extern const struct argument_kind arg_kind_key, arg_kind_key_word, arg_kind_prefix, arg_kind_bound,
-    arg_kind_word, arg_kind_secret, arg_kind_value, arg_kind_integer, arg_kind_stamp,
-    arg_kind_pattern;
+extern const struct argument_kind arg_kind_key, arg_kind_any_key, arg_kind_key_word,
+    arg_kind_prefix, arg_kind_bound, arg_kind_word, arg_kind_value, arg_kind_integer,
+    arg_kind_stamp, arg_kind_pattern, arg_kind_timeout, arg_kind_database;
 /* These walk.c knows itself. */
 extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count, arg_kind_inside,
     arg_kind_made, arg_kind_fixed;
@@ -172,6 +175,9 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
     {ARG_ONE(in, member, struct slice, label, arg_kind_key), .flags = (uses)}
 #define ARG_KEYS(in, member, label, uses)                                                          \
     {ARG_MANY(in, member, struct slice, label, arg_kind_key), .flags = (uses)}
+/* In any form (arg_any_key). */
+#define ARG_ANY_KEY(in, member, label, uses)                                                       \
+    {ARG_ONE(in, member, struct slice, label, arg_kind_any_key), .flags = (uses)}
 /* As it came; for lists of any length, which are read in parts. */
 #define ARG_KEY_WORDS(in, member, label, uses)                                                     \
     {ARG_MANY(in, member, struct slice, label, arg_kind_key_word), .flags = (uses)}
@@ -184,7 +190,6 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 /* As it came. */
 #define ARG_WORD(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_word)}
 #define ARG_WORDS(in, member, label) {ARG_MANY(in, member, struct slice, label, arg_kind_word)}
-#define ARG_SECRET(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_secret)}
 /* In the format of the request; stored form. */
 #define ARG_VALUE(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_value)}
 #define ARG_INTEGER(in, member, label, least, most, left_out)                                      \
@@ -192,9 +197,20 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
      .min = (least), .max = (most), .otherwise = (left_out)}
 #define ARG_INTEGERS(in, member, label, least, most)                                               \
     {ARG_MANY(in, member, int64_t, label, arg_kind_integer), .min = (least), .max = (most)}
+/* With Redis's words for one that is none, or out of range. */
+#define ARG_INTEGER_OR(in, member, label, least, most, left_out, text)                             \
+    {ARG_ONE(in, member, int64_t, label, arg_kind_integer),                                        \
+     .min = (least), .max = (most), .otherwise = (left_out), .wrong = (text)}
 #define ARG_STAMP(in, member, label)                                                               \
     {ARG_ONE(in, member, struct expected, label, arg_kind_stamp)}
 #define ARG_PATTERN(in, member, label) {ARG_ONE(in, member, struct slice, label, arg_kind_pattern)}
+/* Milliseconds to wait; 0 = without an end. */
+#define ARG_TIMEOUT(in, member, label) {ARG_ONE(in, member, int64_t, label, arg_kind_timeout)}
+/* The number or the name of a database, as it came. */
+#define ARG_DATABASE(in, member, label)                                                            \
+    {ARG_ONE(in, member, struct slice, label, arg_kind_database)}
+/* Of a kind that the command has for itself. */
+#define ARG_OF(in, member, type, label, of) {ARG_ONE(in, member, type, label, of)}
 /* The token is there. */
 #define ARG_FLAG(in, member, token) {ARG_ONE(in, member, bool, token, arg_kind_flag)}
 /* Which of several tokens: {"NX", IF_ABSENT}, ... The member is an int or an enum. */
@@ -209,6 +225,10 @@ extern const struct argument_kind arg_kind_flag, arg_kind_choice, arg_kind_count
 #define ARG_COUNT(label, least, most, of, such_as)                                                 \
     {.name = (label), .kind = &arg_kind_count, .min = (least), .max = (most), .what = (of),        \
      .example = (such_as)}
+/* Likewise, with Redis's words for one below `least`, and for fewer words than it says. */
+#define ARG_COUNT_OR(label, least, most, too_low, too_few)                                         \
+    {.name = (label), .kind = &arg_kind_count, .min = (least), .max = (most), .wrong = (too_low),  \
+     .missing = (too_few)}
 /* Arguments of their own, in a member; ... */
 #define ARG_INSIDE(in, member, label, of)                                                          \
     {.name = (label), .kind = &arg_kind_inside, .at = offsetof(in, member), .inside = &(of)}

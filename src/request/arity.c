@@ -10,12 +10,9 @@ size_t command_words_before(const struct command *c)
 
 bool command_arity_fits(const struct command *c, size_t before, size_t argc)
 {
-    if (c->arguments != NULL) {
-        const struct plan *p = c->arguments->plan;
-        bool is_enough = argc >= before + p->words_min;
-        return is_enough && (p->words_max == WORDS_ANY || argc - before <= p->words_max);
-    }
-    return c->arity >= 0 ? argc == (size_t)c->arity : argc >= (size_t)-c->arity;
+    const struct plan *p = c->arguments->plan;
+    bool is_enough = argc >= before + p->words_min;
+    return is_enough && (p->words_max == WORDS_ANY || argc - before <= p->words_max);
 }
 
 bool request_arity_fits(const struct request *rq)
@@ -25,14 +22,11 @@ bool request_arity_fits(const struct request *rq)
 
 size_t request_words_least(const struct request *rq)
 {
-    const struct command *c = rq->command;
-    if (c->arguments != NULL) return rq->words_before + c->arguments->plan->words_min;
-    return (size_t)(c->arity < 0 ? -c->arity : c->arity);
+    return (size_t)rq->words_before + rq->command->arguments->plan->words_min;
 }
 
 int command_arity_own(const struct command *c)
 {
-    if (c->arguments == NULL) return c->arity;
     const struct plan *p = c->arguments->plan;
     int least = (int)(command_words_before(c) + p->words_min);
     return p->words_max == p->words_min ? least : -least;
@@ -45,4 +39,5 @@ void request_be(struct request *rq, const struct command *c, struct slice *argv,
     rq->argc = argc;
     rq->words_before = (uint8_t)command_words_before(c);
     rq->bound = NULL;
+    rq->words_are_wrong = false;
 }

@@ -31,7 +31,10 @@ static enum err bind_count(struct walk *w, const struct argument *a)
     struct request *rq = request_of(w);
     const char *what = w->token != NULL ? w->token : a->name;
     if (arg_is_terse(rq)) what = NULL;
-    return arg_integer(rq, w->argv[w->at], what, a->min, a->max, &w->counted);
+    int64_t least = a->wrong != NULL ? INT64_MIN : a->min;
+    enum err r = arg_integer(rq, w->argv[w->at], what, least, a->max, &w->counted);
+    if (r != OK || w->counted >= a->min) return r;
+    return error_set(&rq->error, ERR_SYNTAX, "%s", a->wrong);
 }
 
 static enum err bind_fits(struct walk *w, const struct argument *a, size_t items)
@@ -80,9 +83,8 @@ static void add_tokens(struct error *e, const struct step *s, const char *last)
 static void tell_word(const struct walk *w)
 {
     struct request *rq = request_of(w);
-    struct options o = {.rq = rq, .at = w->at, .is_terse = arg_is_terse(rq)};
-    if (!o.is_terse && w->of->hint != NULL && w->of->hint(rq, w->argv[w->at])) return;
-    enum err r = options_unknown(&o);
+    if (w->of->hint != NULL && w->of->hint(rq, w->argv[w->at])) return;
+    enum err r = arg_unexpected(rq, w->at);
     (void)r; /* it is in rq->error */
 }
 
@@ -111,9 +113,13 @@ static void tell_repeated(const struct walk *w)
 static void tell_missing(const struct walk *w)
 {
     struct request *rq = request_of(w);
+    const struct argument *of = w->wrong_count != NULL ? w->wrong_count : w->wanted;
+    if (of != NULL && of->missing != NULL) {
+        (void)error_set(&rq->error, ERR_SYNTAX, "%s", of->missing);
+        return;
+    }
     if (w->token == NULL) {
-        (void)error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for '%s' command",
-                        rq->command->name);
+        (void)hint_number(rq, slice_of(NULL, 0));
         return;
     }
     (void)error_set(&rq->error, ERR_SYNTAX, "syntax error");
@@ -190,10 +196,19 @@ static enum err bind_row(struct request *rq, const struct arguments *of, const s
     return r;
 }
 
+/* For the error: nothing is run that permission was not asked for. */
+static enum err bind_again(struct request *rq, const struct arguments *of)
+{
+    void *ignored = NULL;
+    enum err r = bind_words(rq, of, rq->words_before, NULL, &ignored);
+    return r == OK ? error_set(&rq->error, ERR_SYNTAX, "syntax error") : r;
+}
+
 enum err request_bind(struct request *rq)
 {
     const struct arguments *of = rq->command->arguments;
-    if (of == NULL || rq->bound != NULL) return OK;
+    if (rq->bound != NULL) return OK;
+    if (rq->words_are_wrong) return bind_again(rq, of);
     const struct plan *p = of->plan;
     size_t before = rq->words_before;
     if (p->is_row && rq->argc - before == p->row_words) return bind_row(rq, of, p);
@@ -202,5 +217,7 @@ enum err request_bind(struct request *rq)
 
 enum err request_bind_subjects(struct request *rq, struct subjects *s)
 {
-    return bind_words(rq, rq->command->arguments, rq->words_before, s, &rq->bound);
+    enum err r = bind_words(rq, rq->command->arguments, rq->words_before, s, &rq->bound);
+    rq->words_are_wrong = r != OK && r != ERR_WAIT;
+    return r;
 }

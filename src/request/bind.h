@@ -8,8 +8,8 @@
 #include "request/subjects.h"
 
 /* The words of rq, which are those of its command's own (IDEM and FORMAT taken off, their number
- * checked), become rq->bound, in the request's arena. Nothing is done when that is there, or when
- * the command reads its words itself. ERR_WAIT as a command's. */
+ * checked), become rq->bound, in the request's arena. Nothing is done when that is there. ERR_WAIT
+ * as a command's. */
 ERR_MUST_USE enum err request_bind(struct request *rq);
 /* Likewise, and adds what permission must be had for. */
 ERR_MUST_USE enum err request_bind_subjects(struct request *rq, struct subjects *s);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/htab.h"
-#include "request/args.h"
+#include "request/arguments.h"
 #include "request/multi.h"
 #include "request/nodes.h"
 #include "request/table.h"
@@ -197,28 +197,25 @@ int64_t client_block_due_ms(const struct env *env)
 /* The connection's own writes are on disk by then: no reply overtakes them. With several nodes,
  * that is on so many standbys of PostgreSQL as each commit waits for. Without there is nobody to
  * replicate to: the answer is 0, when the time is over, as Redis gives it. */
+struct wait {
+    int64_t replicas, timeout_ms;
+};
+ARGUMENTS(wait_arguments, struct wait, "numreplicas timeout",
+          ARG_INTEGER(struct wait, replicas, "numreplicas", 0, INT32_MAX, 0),
+          ARG_TIMEOUT(struct wait, timeout_ms, "timeout"));
+
 static enum err wait_run(struct request *rq)
 {
-    int64_t replicas = 0;
-    int64_t timeout_ms = 0;
-    enum err r = arg_integer(rq, rq->argv[1], NULL, 0, INT32_MAX, &replicas);
-    if (r == OK && !slice_to_i64(rq->argv[2], &timeout_ms)) {
-        r = error_set(&rq->error, ERR_SYNTAX, "timeout is not an integer or out of range");
-    }
-    if (r == OK && timeout_ms < 0) r = error_set(&rq->error, ERR_SYNTAX, "timeout is negative");
-    if (r == OK && timeout_ms > INT64_MAX - now_ms()) {
-        r = error_set(&rq->error, ERR_SYNTAX, "timeout is out of range");
-    }
-    if (r != OK) return r;
+    const struct wait *a = rq->bound;
     const struct nodes_known *nodes = rq->env->nodes;
     int64_t there = nodes != NULL ? nodes->quorum : 0;
     enum block_end end = client_block_end(rq->client);
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }
-    if (replicas > there && end == BLOCK_GOES_ON && rq->overlay == NULL) {
+    if (a->replicas > there && end == BLOCK_GOES_ON && rq->overlay == NULL) {
         waiter_add(&rq->env->blocked.waiters, rq->waiter);
-        return client_block(rq, timeout_ms);
+        return client_block(rq, a->timeout_ms);
     }
     resp_int(rq->w, there);
     return OK;
@@ -226,11 +223,10 @@ static enum err wait_run(struct request *rq)
 
 const struct command cmd_wait = {
     .name = "wait",
-    .arity = 3,
     .flags = CMD_CONNECTION | CMD_UNBOUNDED,
     .group = "generic",
     .since = "0.1.0",
     .summary = "On how many standbys of PostgreSQL the writes are; without: 0, in the end.",
-    .syntax = "numreplicas timeout",
+    .arguments = &wait_arguments,
     .run = wait_run,
 };

@@ -62,7 +62,6 @@ struct backup;       /* src/request/backup.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
 struct subjects;     /* subjects.h */
 struct arguments;    /* arguments.h */
-struct keys_read;    /* args.c */
 struct decoded;      /* decoded.h */
 struct users;        /* access/users.h */
 struct user;
@@ -391,9 +390,6 @@ struct env {
     struct scripts *scripts; /* owned: src/command/script/eval.c */
 };
 
-/* What request.guard asks for: an internal key, the tuple of a prefix, a queue. */
-enum guarded { GUARDED_KEY, GUARDED_PREFIX, GUARDED_QUEUE };
-
 struct request {
     struct env *env;
     struct client *client;
@@ -401,6 +397,7 @@ struct request {
     struct slice *argv;
     size_t argc;
     uint8_t words_before; /* of argv, that are its name */
+    bool words_are_wrong; /* they did not bind when permission was asked: nothing is run */
     void *bound;          /* the others, as the command's arguments say (bind.h); NULL = not yet */
     struct arena *arena;  /* until the reply is written */
     struct buf *scratch;  /* cleared by the function that uses it */
@@ -418,12 +415,6 @@ struct request {
     struct slice idem;              /* the id given with IDEM; data NULL = none */
     enum format format;             /* of its values, and of those in the reply */
     bool has_format;                /* its own words said it: not the connection's */
-    /* Its words do not say what it touches: each key and queue that is read of them is asked for
-     * by this. NULL: that has been done. */
-    enum err (*guard)(struct request *rq, enum guarded what, struct slice name);
-    /* Keys that were read of its words to ask for them, in order: the command finds them again.
-     * NULL: nothing was asked. */
-    struct keys_read *keys_read;
     struct ran *ran;          /* what it ran itself, when it is over (observe.h); NULL = nothing */
     const struct ran *is_ran; /* it is one of these; NULL: it is the client's own */
     bool decodes_aside;       /* long words may be decoded by a thread (long_words.h): they stay
@@ -468,32 +459,18 @@ enum command_flag {
 };
 
 struct command {
-    const char *name;                  /* lower case; of a subcommand its own part */
-    int arity;                         /* number of words with the name; negative = at least */
-    unsigned flags;                    /* enum command_flag */
-    int first_key, last_key, key_step; /* as COMMAND INFO; 0 = no keys in fixed places */
-    unsigned key_flags;                /* enum key_flag: what becomes of its keys */
+    const char *name;   /* lower case; of a subcommand its own part */
+    unsigned flags;     /* enum command_flag */
+    unsigned key_flags; /* enum key_flag: what becomes of keys whose row does not say it */
     /* With KEY_VARIABLE: what becomes of them with these words; the name is counted. */
     unsigned (*key_flags_of)(const struct slice *argv, size_t argc);
-    /* Of one of the keys in fixed places, the word at other_key (0 = none), something else becomes;
-     * it is the first or the last of them, or all others come after it. */
-    int other_key;
-    unsigned other_key_flags;
-    const char *group;   /* of COMMAND DOCS */
-    const char *since;   /* first version of this server */
-    const char *summary; /* one line */
-    const char *syntax;  /* of the arguments, in the notation of syntax.h; no IDEM, FORMAT */
-    const struct arguments *arguments; /* in place of `syntax`, and of `arity` (arguments.h) */
+    const char *group;                 /* of COMMAND DOCS */
+    const char *since;                 /* first version of this server */
+    const char *summary;               /* one line */
+    const struct arguments *arguments; /* what it takes (arguments.h), without IDEM and FORMAT */
     const char *brief; /* what COMMAND DOCS shows in its place, where a hint must fit a line */
     const char *reply; /* one line for the manual; NULL = the summary says it */
     enum err (*run)(struct request *rq);
-    /* Of a command whose keys are not in fixed places: adds them to `out` (keys.h). The words are
-     * those that run() gets, IDEM and FORMAT taken off. False: the command will refuse them
-     * anyway; the keys before the wrong word are there. */
-    bool (*keys)(const struct slice *argv, size_t argc, struct key_uses *out);
-    /* What it touches, for permissions (subjects.h); NULL: its keys. ERR_WAIT as of run(); another
-     * error: that is its reply. */
-    enum err (*subjects)(struct request *rq, struct subjects *out);
     /* Of a command that takes a number of words that may be any: where they end, counted from the
      * name. FORMAT before that is one of them. NULL: it has none. */
     size_t (*own_words)(const struct slice *argv, size_t argc);
@@ -527,16 +504,16 @@ const struct command *command_of_words(const struct slice *argv, size_t argc,
 const struct command *command_find_full(struct slice name, const struct command **parent);
 /* HELP of the container that the request names: its subcommands, taken from the table. */
 enum err command_help_run(struct request *rq);
+extern const struct arguments no_arguments; /* shapes.h */
 /* The subcommand HELP of a container: a struct of its own, so that it is counted apart. */
 #define COMMAND_HELP(of_group, its_flags)                                                          \
     static const struct command sub_help = {                                                       \
         .name = "help",                                                                            \
-        .arity = 2,                                                                                \
         .flags = (its_flags),                                                                      \
         .group = of_group,                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = "The subcommands.",                                                             \
-        .syntax = "",                                                                              \
+        .arguments = &no_arguments,                                                                \
         .run = command_help_run,                                                                   \
     }
 

@@ -45,8 +45,7 @@ static void reply_wrong_number(struct request *rq, const struct command *parent,
         snprintf(upper, sizeof upper, "%s%s%s", name, parent != NULL ? " " : "",
                  parent != NULL ? c->name : "");
         for (char *p = upper; *p != '\0'; p++) *p = (char)toupper((unsigned char)*p);
-        const char *words = c->arguments != NULL ? arguments_syntax(c->arguments, rq->arena)
-                                                 : c->syntax;
+        const char *words = arguments_syntax(c->arguments, rq->arena);
         if (words[0] == '\0' && c->brief != NULL) words = c->brief;
         snprintf(line + n, sizeof line - (size_t)n, "; it is: %s%s%s", upper,
                  words[0] != '\0' ? " " : "", words);
@@ -96,6 +95,7 @@ enum err command_find_words(struct request *rq)
 {
     const struct command *parent = NULL;
     rq->bound = NULL;
+    rq->words_are_wrong = false;
     rq->command = command_of_words(rq->argv, rq->argc, &parent);
     rq->idem = slice_of(NULL, 0);
     if (rq->command == NULL) {
@@ -241,11 +241,10 @@ enum err command_run(struct request *rq)
     rq->overlay = NULL;
     rq->uuids = NULL;
     rq->messages = NULL;
-    rq->guard = NULL;
-    rq->keys_read = NULL;
     rq->ran = NULL;
     rq->is_ran = NULL;
     rq->bound = NULL;
+    rq->words_are_wrong = false;
     if (!command_resolve(rq)) {
         rq->env->running = NULL;
         if (rq->client->txn.multi != NULL) multi_abort(rq->client->txn.multi);

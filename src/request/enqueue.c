@@ -7,18 +7,14 @@
 
 enum err arg_queue(struct request *rq, struct slice arg)
 {
-    if (arg.len > 0 && arg.len <= QUEUE_NAME_BYTES_MAX) {
-        return rq->guard != NULL ? rq->guard(rq, GUARDED_QUEUE, arg) : OK;
-    }
+    if (arg.len > 0 && arg.len <= QUEUE_NAME_BYTES_MAX) return OK;
     return error_set(&rq->error, ERR_SYNTAX, "the name of a queue has 1 to %d bytes, not %zu",
                      QUEUE_NAME_BYTES_MAX, arg.len);
 }
 
 enum err arg_receipt(struct request *rq, struct slice arg, struct receipt *out)
 {
-    if (receipt_parse(rq->arena, arg, out)) {
-        return rq->guard != NULL ? rq->guard(rq, GUARDED_QUEUE, out->queue) : OK;
-    }
+    if (receipt_parse(rq->arena, arg, out)) return OK;
     struct message_id id;
     (void)error_set(&rq->error, ERR_SYNTAX, "invalid receipt '%.*s'",
                     (int)(arg.len < 64 ? arg.len : 64), (const char *)arg.data);

@@ -9,7 +9,7 @@
 
 #include "codec/key.h"
 #include "codec/value.h"
-#include "request/args.h"
+#include "request/arguments.h"
 #include "request/table.h"
 
 /* ---- forms ---- */
@@ -80,33 +80,39 @@ void format_take(struct request *rq)
 
 /* ---- KV.FORMAT ---- */
 
+enum format_word { FORMAT_WORD_NONE, FORMAT_WORD_JSON, FORMAT_WORD_MSGPACK };
+
+struct format_words {
+    enum format_word word;
+    bool is_bare;
+};
+ARGUMENTS(format_arguments, struct format_words, "[JSON [BARE] | MSGPACK]",
+          ARG_CHOICE(struct format_words, word, {"JSON", FORMAT_WORD_JSON},
+                     {"MSGPACK", FORMAT_WORD_MSGPACK}),
+          ARG_FLAG(struct format_words, is_bare, "BARE"));
+
 static enum err kv_format_run(struct request *rq)
 {
     static const char *const names[] = {"JSON", "MSGPACK", "JSON BARE"};
+    const struct format_words *a = rq->bound;
     struct client *c = rq->client;
-    enum format format = FORMAT_JSON;
-    if (rq->argc == 1) {
-        resp_bulk_str(rq->w, names[c->format]);
-        return OK;
+    bool is_bare = a->is_bare || rq->env->settings.bare_bigints;
+    switch (a->word) {
+    case FORMAT_WORD_NONE: resp_bulk_str(rq->w, names[c->format]); return OK;
+    case FORMAT_WORD_JSON: c->format = is_bare ? FORMAT_JSON_BARE : FORMAT_JSON; break;
+    case FORMAT_WORD_MSGPACK: c->format = FORMAT_MSGPACK; break;
     }
-    if (!format_of_words(rq->env, rq->argv + 1, rq->argc - 1, &format)) {
-        struct options o = {.rq = rq, .at = 1};
-        if (format_of_words(rq->env, rq->argv + 1, 1, &format)) o.at++;
-        return options_unknown(&o);
-    }
-    c->format = format;
     resp_simple(rq->w, "OK");
     return OK;
 }
 
 const struct command kv_format = {
     .name = "kv.format",
-    .arity = -1,
     .flags = CMD_FAST | CMD_CONNECTION,
     .group = "kv",
     .since = "0.1.0",
     .summary = "How this connection sends values and gets values and keys back; alone shows it.",
-    .syntax = "[JSON [BARE] | MSGPACK]",
+    .arguments = &format_arguments,
     .reply = "OK; without a word the format in use.",
     .run = kv_format_run,
 };

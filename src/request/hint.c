@@ -2,6 +2,7 @@
  * a key is written as in Redis, a word stands in the wrong place.
  */
 #include "request/hint.h"
+#include "request/numbers.h"
 
 #include <ctype.h>
 
@@ -130,4 +131,12 @@ void hint_count(struct request *rq, const char *what, const char *example)
 {
     if (rq->error.code != ERR_SYNTAX || !is_about_count(rq->error.text)) return;
     error_add(&rq->error, "; first comes the number of %s, then they: %s", what, example);
+}
+
+bool hint_number(struct request *rq, struct slice word)
+{
+    (void)word;
+    (void)error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for '%s' command",
+                    numbers_name(number_of(rq->command)));
+    return true;
 }

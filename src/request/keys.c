@@ -5,7 +5,7 @@
 #define KEYS_MAX 32 /* that the words of a command are described as */
 #define KEY_USE_KINDS (KEY_RO | KEY_RW | KEY_OW | KEY_RM)
 
-void key_uses_add(struct key_uses *u, struct slice word, unsigned flags)
+static void key_uses_add(struct key_uses *u, struct slice word, unsigned flags)
 {
     if (u->count == u->cap && u->arena == NULL) return;
     if (u->count == u->cap) {
@@ -22,8 +22,7 @@ void key_uses_add(struct key_uses *u, struct slice word, unsigned flags)
 
 bool command_has_keys(const struct command *c)
 {
-    return c->first_key != 0 || c->keys != NULL ||
-           (c->arguments != NULL && c->arguments->plan->has_keys);
+    return c->arguments->plan->has_keys;
 }
 
 static enum err look_at_word(struct walk *w, const struct argument *a, void *to)
@@ -46,16 +45,8 @@ static bool look(const struct command *c, const struct slice *argv, size_t argc,
 bool command_keys(const struct command *c, const struct slice *argv, size_t argc,
                   struct key_uses *out)
 {
-    bool is_good = true;
     size_t before = out->count;
-    if (c->keys != NULL) is_good = c->keys(argv, argc, out);
-    if (c->arguments != NULL) is_good = look(c, argv, argc, out);
-    if (c->first_key != 0 && c->arguments == NULL) {
-        int last = c->last_key < 0 ? (int)argc + c->last_key : c->last_key;
-        for (int i = c->first_key; i <= last && (size_t)i < argc; i += c->key_step) {
-            key_uses_add(out, argv[i], i == c->other_key ? c->other_key_flags : 0);
-        }
-    }
+    bool is_good = look(c, argv, argc, out);
     unsigned flags = c->key_flags_of != NULL ? c->key_flags_of(argv, argc) : c->key_flags;
     for (size_t i = before; i < out->count; i++) {
         if ((out->items[i].flags & KEY_USE_KINDS) == 0) out->items[i].flags |= flags;
@@ -185,76 +176,11 @@ static void number_keys(const struct placing *p, struct syntax_args *args, size_
     }
 }
 
-struct numbering {
-    const struct command *command;
-    struct key_spec *specs;
-    size_t count;
-    int keys; /* in fixed places, so far */
-};
-
-static int spec_number(struct numbering *n, enum key_place place, const char *keyword,
-                       bool is_multiple)
-{
-    size_t i = 0;
-    for (; i < n->count; i++) {
-        const struct key_spec *s = &n->specs[i];
-        if (s->place != place || place == KEYS_OTHER) continue;
-        if (place != KEYS_KEYWORD || strcmp(s->keyword, keyword) == 0) return (int)i;
-    }
-    INVARIANT(i < KEY_SPECS_MAX);
-    const struct command *c = n->command;
-    bool is_other = place == KEYS_OTHER;
-    bool is_first = c->other_key != 0 && c->other_key == c->first_key;
-    bool is_last = c->other_key != 0 && c->other_key == c->last_key;
-    n->specs[n->count++] = (struct key_spec){
-        .place = is_other ? KEYS_FIXED : place,
-        .keyword = keyword,
-        .is_multiple = is_multiple,
-        .first = is_other ? c->other_key : c->first_key + is_first,
-        .last = is_other ? c->other_key : c->last_key - is_last,
-        .step = c->key_step,
-        .flags = is_other ? c->other_key_flags : c->key_flags};
-    return (int)i;
-}
-
-/* `token` is that of a block, for its first argument; is_repeated: within something that is. */
-static void number_keys_old(struct numbering *n, const struct syntax_args *args, const char *token,
-                            bool is_repeated)
-{
-    for (struct syntax_arg *a = args->first; a != NULL; a = a->next) {
-        const char *own = a->token != NULL ? a->token : token;
-        token = NULL;
-        if (a->type == SYNTAX_BLOCK || a->type == SYNTAX_ONEOF) {
-            number_keys_old(n, &a->children, own, is_repeated || a->is_multiple);
-        } else if (a->type == SYNTAX_KEY && own == NULL && n->command->first_key != 0) {
-            const struct command *c = n->command;
-            bool is_other = c->other_key != 0 && n->keys++ == c->other_key - c->first_key;
-            a->key_spec = spec_number(n, is_other ? KEYS_OTHER : KEYS_FIXED, NULL, false);
-        } else if (a->type == SYNTAX_KEY && own != NULL && !is_repeated) {
-            a->key_spec = spec_number(n, KEYS_KEYWORD, own, a->is_multiple);
-        } else if (a->type == SYNTAX_KEY) {
-            a->key_spec = spec_number(n, KEYS_UNKNOWN, NULL, false);
-        }
-    }
-}
-
-static size_t key_specs_old(const struct command *c, struct syntax_args *args,
-                            struct key_spec specs[KEY_SPECS_MAX])
-{
-    struct numbering n = {.command = c, .specs = specs};
-    /* Its keys have other names than `key`, if any. */
-    if (c->first_key != 0) (void)spec_number(&n, KEYS_FIXED, NULL, false);
-    number_keys_old(&n, args, NULL, false);
-    if (n.count == 0 && c->keys != NULL) (void)spec_number(&n, KEYS_UNKNOWN, NULL, false);
-    return n.count;
-}
-
 size_t key_specs(const struct command *c, struct syntax_args *args,
                  struct key_spec specs[KEY_SPECS_MAX])
 {
     struct placing p;
     size_t next = 0;
-    if (c->arguments == NULL) return key_specs_old(c, args, specs);
     place_all(&p, c, specs);
     number_keys(&p, args, &next);
     return p.count;
@@ -264,10 +190,7 @@ void keys_fixed(const struct command *c, int *first, int *last, int *step)
 {
     struct key_spec specs[KEY_SPECS_MAX];
     struct placing p;
-    *first = c->first_key;
-    *last = c->last_key;
-    *step = c->key_step;
-    if (c->arguments == NULL) return;
+    *first = *last = *step = 0;
     place_all(&p, c, specs);
     for (size_t i = 0; i < p.count; i++) {
         if (specs[i].place != KEYS_FIXED) continue;
@@ -302,7 +225,7 @@ bool keys_are_movable(const struct command *c)
     int last = 0;
     int step = 0;
     keys_fixed(c, &first, &last, &step);
-    if (c->keys != NULL || (command_has_keys(c) && first == 0)) return true;
+    if (command_has_keys(c) && first == 0) return true;
     /* The words of IDEM and FORMAT come after the last key, when they come. */
     return (c->flags & (CMD_IDEM | CMD_FORMAT)) != 0 && last < 0;
 }

@@ -1,8 +1,6 @@
 /* keys: which words of a command are keys, and what becomes of them: for COMMAND GETKEYS, and for
- * whoever must know before a command runs.
- *
- * Most commands say it with first_key, last_key and key_step; those whose keys stand elsewhere have
- * a function `keys`. The keys are words as the client sent them, in whatever form.
+ * what must be known before a command runs. Its arguments say it (arguments.h). The keys are words
+ * as the client sent them, in whatever form.
  */
 #ifndef REQUEST_KEYS_H
 #define REQUEST_KEYS_H
@@ -33,16 +31,13 @@ struct key_use {
 };
 
 struct key_uses {
-    /* Of items; the caller sets it, all else zero. Or he sets items and cap, and it is NULL: keys
+    /* Of items; the caller sets it, all else zero. Or it sets items and cap, and this is NULL: keys
      * that do not fit there are left out. */
     struct arena *arena;
     struct key_use *items; /* in the order of the words */
     size_t count, cap;
 };
 
-/* For the functions `keys`. Without one of KEY_RO to KEY_RM, the command's own key_flags are added
- * by command_keys. */
-void key_uses_add(struct key_uses *u, struct slice word, unsigned flags);
 /* Does any of its words name a key? */
 bool command_has_keys(const struct command *c);
 /* Adds the keys of a command's words, which are those run() gets: IDEM and FORMAT are taken off,
@@ -53,8 +48,7 @@ bool command_keys(const struct command *c, const struct slice *argv, size_t argc
 
 /* Where keys stand, for COMMAND INFO. */
 enum key_place {
-    KEYS_FIXED,   /* first_key, last_key, key_step */
-    KEYS_OTHER,   /* the one at other_key; not among the former then */
+    KEYS_FIXED,   /* first, last, step */
     KEYS_KEYWORD, /* right after a token */
     KEYS_UNKNOWN, /* ask COMMAND GETKEYS */
 };
@@ -63,7 +57,7 @@ struct key_spec {
     enum key_place place;
     const char *keyword;   /* of KEYS_KEYWORD */
     bool is_multiple;      /* keys up to the end follow the keyword */
-    int first, last, step; /* words of KEYS_FIXED and KEYS_OTHER; last below 0: from the end */
+    int first, last, step; /* words of KEYS_FIXED; last below 0: from the end */
     unsigned flags;        /* enum key_flag: of each */
 };
 

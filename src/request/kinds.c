@@ -4,6 +4,8 @@
 #include "request/numbers.h"
 #include "request/subjects.h"
 
+#define TIMEOUT_MS_MAX (INT64_MAX / 4000) /* a time that far ahead can be told in us as well */
+
 /* What becomes of a key: as the row says, else the command, which may have to look at its words. */
 static unsigned uses_of(const struct subjects *s, const struct argument *a)
 {
@@ -26,6 +28,15 @@ static enum err read_key(struct request *rq, const struct argument *a, struct sl
 }
 const struct argument_kind arg_kind_key = {
     .read = read_key, .subjects = key_subjects, .is_key = true};
+
+static enum err read_any_key(struct request *rq, const struct argument *a, struct slice word,
+                             void *to)
+{
+    (void)a;
+    return arg_any_key(rq, word, to);
+}
+const struct argument_kind arg_kind_any_key = {
+    .read = read_any_key, .subjects = key_subjects, .is_key = true};
 
 static void key_word_subjects(struct subjects *s, const struct argument *a, const void *from)
 {
@@ -55,7 +66,6 @@ static enum err read_prefix(struct request *rq, const struct argument *a, struct
 const struct argument_kind arg_kind_prefix = {.read = read_prefix, .is_key = true};
 
 const struct argument_kind arg_kind_word = {.read = read_word, .is_as_it_came = true};
-const struct argument_kind arg_kind_secret = {.read = read_word, .is_secret = true};
 
 static enum err read_value(struct request *rq, const struct argument *a, struct slice word,
                            void *to)
@@ -69,7 +79,8 @@ static enum err read_integer(struct request *rq, const struct argument *a, struc
                              void *to)
 {
     const char *what = arg_is_terse(rq) ? NULL : a->name;
-    return arg_integer(rq, word, what, a->min, a->max, to);
+    enum err r = arg_integer(rq, word, what, a->min, a->max, to);
+    return r == OK || a->wrong == NULL ? r : error_set(&rq->error, ERR_SYNTAX, "%s", a->wrong);
 }
 const struct argument_kind arg_kind_integer = {.read = read_integer};
 
@@ -89,3 +100,28 @@ static enum err read_pattern(struct request *rq, const struct argument *a, struc
     return arg_pattern(rq, word);
 }
 const struct argument_kind arg_kind_pattern = {.read = read_pattern};
+
+/* Redis's words for each way in which it may be wrong. */
+static enum err read_timeout(struct request *rq, const struct argument *a, struct slice word,
+                             void *to)
+{
+    int64_t *ms = to;
+    (void)a;
+    if (!slice_to_i64(word, ms)) {
+        return error_set(&rq->error, ERR_SYNTAX, "timeout is not an integer or out of range");
+    }
+    if (*ms < 0) return error_set(&rq->error, ERR_SYNTAX, "timeout is negative");
+    if (*ms > TIMEOUT_MS_MAX) {
+        return error_set(&rq->error, ERR_SYNTAX, "timeout is out of range");
+    }
+    return OK;
+}
+const struct argument_kind arg_kind_timeout = {.read = read_timeout};
+
+static void database_subjects(struct subjects *s, const struct argument *a, const void *from)
+{
+    const struct slice *word = from;
+    (void)a;
+    subjects_database(s, *word);
+}
+const struct argument_kind arg_kind_database = {.read = read_word, .subjects = database_subjects};

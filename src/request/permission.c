@@ -78,7 +78,6 @@ static bool ask_all(const struct subjects *s, const struct user *u, struct denia
 static enum err find_subjects(struct request *rq, struct subjects *out)
 {
     struct placeholders placeholders;
-    rq->guard = NULL; /* nothing is asked while it is found out what to ask */
     rq->placeholders = NULL;
     if (!rq->has_format) rq->format = rq->client->format;
     if ((rq->command->flags & CMD_WRITE) != 0) {
@@ -143,41 +142,20 @@ static void log_denial(struct request *rq, const struct denial *d)
     login_log(rq, &entry);
 }
 
-/* While the words are read: the user must be able to read and write it. */
-static enum err guard(struct request *rq, enum guarded what, struct slice name)
-{
-    struct subjects s = {.rq = rq};
-    if (what == GUARDED_KEY) subjects_key(&s, name, ACCESS_BOTH);
-    if (what == GUARDED_PREFIX) subjects_below(&s, name, ACCESS_BOTH);
-    if (what == GUARDED_QUEUE) subjects_queue(&s, name, ACCESS_BOTH);
-    INVARIANT(s.count == 1 && s.items != NULL);
-    if (access_may(rq->client->user, &s.items[0])) return OK;
-    struct denial d = {.verdict = ACCESS_DENIED_KEY,
-                       .command = rq->command,
-                       .object = shown_text(&s, &s.items[0])};
-    log_denial(rq, &d);
-    return denial_error(rq, &d);
-}
-
 enum err permission_check(struct request *rq, const struct user *u, struct denial *d)
 {
     struct subjects s;
     *d = (struct denial){.command = rq->command};
     if (u->is_unlimited) return OK;
-    keys_keep(rq);
     enum err r = find_subjects(rq, &s);
-    if (r != OK) return r;
-    keys_find_again(rq);
-    if (!ask_all(&s, u, d)) return denial_error(rq, d);
-    rq->guard = s.is_unclear ? guard : NULL;
-    return OK;
+    if (r == OK && !ask_all(&s, u, d)) r = denial_error(rq, d);
+    return r;
 }
 
 enum err permission_ask(struct request *rq)
 {
     const struct user *u = rq->client->user;
     struct denial d;
-    rq->guard = NULL;
     if (u == NULL) {
         if ((rq->command->flags & CMD_NO_AUTH) != 0) return OK;
         return login_demand(rq, "Authentication required.");

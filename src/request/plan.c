@@ -250,14 +250,30 @@ static void set_own(struct maker *m)
     }
 }
 
-static size_t words_max(const struct plan *p)
+static size_t words_max(const struct step *first, size_t count);
+
+/* Of alternatives, those of the longest. */
+static size_t words_max_of(const struct step *s)
+{
+    size_t most = 0;
+    if (s->is_optional || s->is_multiple || s->inside != NULL) return WORDS_ANY;
+    if (s->parts == NULL) return s->words_min;
+    if (!s->is_oneof) most = words_max(s->parts, s->count);
+    for (size_t i = 0; i < s->count && s->is_oneof; i++) {
+        size_t words = words_max_of(&s->parts[i]);
+        if (words > most) most = words;
+    }
+    return most == WORDS_ANY ? most : most + (s->token != NULL);
+}
+
+/* WORDS_ANY: what may be left out is not counted. */
+static size_t words_max(const struct step *first, size_t count)
 {
     size_t words = 0;
-    for (size_t i = 0; i < p->count; i++) {
-        const struct step *s = &p->steps[i];
-        if (s->is_optional || s->is_multiple || s->is_oneof) return WORDS_ANY;
-        if (s->inside != NULL || s->parts != NULL) return WORDS_ANY;
-        words += s->words_min;
+    for (size_t i = 0; i < count; i++) {
+        size_t more = words_max_of(&first[i]);
+        if (more == WORDS_ANY) return WORDS_ANY;
+        words += more;
     }
     return words;
 }
@@ -306,7 +322,7 @@ void plan_make(const struct arguments *of)
     p->end_count = (uint16_t)m.end_count;
     p->words_min = (uint16_t)plan_words_min(p->steps, p->count);
     if (of->words_least > p->words_min) p->words_min = (uint16_t)of->words_least;
-    p->words_max = (uint16_t)words_max(p);
+    p->words_max = (uint16_t)words_max(p->steps, p->count);
     p->has_keys = m.has_keys;
     find_row(of, p);
 }
@@ -317,10 +333,8 @@ __attribute__((constructor)) static void plans_make(void)
     arena_init(&plans, 64 * 1024);
     for (const struct command *const *c = command_table; *c != NULL; c++) {
         const struct command *const *sub = (*c)->subcommands;
-        if ((*c)->arguments != NULL) plan_make((*c)->arguments);
-        for (; sub != NULL && *sub != NULL; sub++) {
-            if ((*sub)->arguments != NULL) plan_make((*sub)->arguments);
-        }
+        plan_make((*c)->arguments);
+        for (; sub != NULL && *sub != NULL; sub++) plan_make((*sub)->arguments);
     }
 }
 

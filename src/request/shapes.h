@@ -7,6 +7,9 @@
 /* Of a command without arguments. */
 extern const struct arguments no_arguments;
 
+/* Of a command that has subcommands: the first word is one of them. */
+extern const struct arguments container_arguments;
+
 struct one_key {
     struct slice key; /* internal */
 };
@@ -17,9 +20,15 @@ struct key_word {
 };
 extern const struct arguments key_value_arguments; /* "key value" */
 
+/* Of what it is, each command says itself. */
+struct one_word {
+    struct slice word;
+};
+
 struct many_words {
     struct slices words;
 };
+extern const struct arguments any_words_arguments; /* which have no meaning */
 extern const struct arguments many_keys_arguments; /* "key [key ...]": words, as they came */
 
 #endif

@@ -185,19 +185,6 @@ void subjects_word(struct subjects *s, struct slice word, unsigned key_flags)
     if (read_word(s, word, &key)) subjects_key(s, key, subjects_needs(key_flags));
 }
 
-enum err subjects_keys(struct subjects *s)
-{
-    struct request *rq = s->rq;
-    struct key_uses uses = {.arena = rq->arena};
-    const struct command *c = rq->command;
-    if (!command_has_keys(c)) return OK;
-    if (!command_keys(c, rq->argv, rq->argc, &uses)) s->is_unclear = true;
-    for (size_t i = 0; i < uses.count; i++) {
-        subjects_word(s, uses.items[i].word, uses.items[i].flags);
-    }
-    return OK;
-}
-
 enum err subjects_of(struct request *rq, struct subjects *out)
 {
     const struct command *c = rq->command;
@@ -208,8 +195,6 @@ enum err subjects_of(struct request *rq, struct subjects *out)
     if ((flags & CMD_ALL_KEYS) != 0) {
         subjects_all_keys(out, (c->flags & CMD_WRITE) != 0 ? ACCESS_WRITE : ACCESS_READ);
     }
-    if (c->subjects != NULL) return c->subjects(rq, out);
-    if (c->arguments == NULL) return subjects_keys(out);
     enum err r = request_bind_subjects(rq, out);
     if (r == OK || r == ERR_WAIT) return r;
     /* What is wrong with the words is told when the command is run, after what may not be done at

@@ -27,11 +27,9 @@ struct subjects {
     bool is_hidden;  /* some of it is not in the words: no error may name it */
 };
 
-/* Of rq->command. The errors of its function `subjects`; ERR_WAIT. */
+/* Of rq->command, whose words are bound. OK, or ERR_WAIT. */
 ERR_MUST_USE enum err subjects_of(struct request *rq, struct subjects *out);
 
-/* The keys that command_keys tells, ranges too. */
-enum err subjects_keys(struct subjects *s);
 /* `key`: internal. needs: enum access_need; 0 = either. */
 void subjects_key(struct subjects *s, struct slice key, unsigned needs);
 /* enum access_need of enum key_flag. */

@@ -344,7 +344,7 @@ const char *command_syntax(const struct command *c, struct arena *arena)
     bool is_first = (c->flags & CMD_IDEM_FIRST) != 0;
     const char *parts[] = {
         has_idem && is_first ? "[IDEM id]" : "",
-        c->arguments != NULL ? arguments_syntax(c->arguments, arena) : c->syntax,
+        arguments_syntax(c->arguments, arena),
         (c->flags & CMD_FORMAT) != 0 ? "[FORMAT <JSON | MSGPACK>]" : "",
         has_idem && !is_first ? "[IDEM id]" : "",
     };

@@ -144,8 +144,6 @@ void tracking_read(struct request *rq)
     if (o->is_optin ? !t->is_caching : o->is_optout && t->is_caching) return;
     if (!command_has_keys(rq->command)) return;
     struct request again = *rq;
-    again.guard = NULL;
-    again.keys_read = NULL;
     size_t before = t->tracker.bytes;
     (void)command_keys(rq->command, rq->argv, rq->argc, &uses);
     for (size_t i = 0; i < uses.count; i++) {

@@ -15,6 +15,7 @@
 #include "request/observe.h"
 #include "request/permission.h"
 #include "request/publication.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "request/watched.h"
 
@@ -35,13 +36,12 @@ static enum err multi_run(struct request *rq)
 
 const struct command cmd_multi = {
     .name = "multi",
-    .arity = 1,
     .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED | CMD_FOLLOWER,
     .is_own = true,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Begins a transaction: the commands that follow are queued until EXEC.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = multi_run,
 };
 
@@ -57,13 +57,12 @@ static enum err discard_run(struct request *rq)
 
 const struct command cmd_discard = {
     .name = "discard",
-    .arity = 1,
     .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED | CMD_FOLLOWER,
     .is_own = true,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Forgets the queued commands and the watched keys.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = discard_run,
 };
 
@@ -233,14 +232,16 @@ static enum err exec_run(struct request *rq)
     return r;
 }
 
+/* What it does is asked for as each of its commands is. */
+ARGUMENTS_WITH(exec_arguments, struct one_word, "", WITH(.subjects = watched_subjects),
+               {.name = NULL});
+
 const struct command cmd_exec = {
     .name = "exec",
-    .arity = 1,
     .flags = CMD_TRANSACTION | CMD_UNQUEUED | CMD_RUNS_QUEUE | CMD_FOLLOWER,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Runs the queued commands as one transaction: all of it happens, or nothing.",
-    .syntax = "",
+    .arguments = &exec_arguments,
     .run = exec_run,
-    .subjects = watched_subjects,
 };

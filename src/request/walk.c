@@ -36,7 +36,10 @@ static enum err missing(struct walk *w)
 
 static enum err take_word(struct walk *w, const struct argument *a, void *to)
 {
-    if (words_left(w) == 0) return missing(w);
+    if (words_left(w) == 0) {
+        w->wanted = a;
+        return missing(w);
+    }
     enum err r = w->ops->word(w, a, to);
     if (r == OK) w->at++;
     return r;
@@ -84,6 +87,11 @@ static bool list_ends(const struct walk *w, const struct step *s, const struct f
     return false;
 }
 
+static enum err fits(struct walk *w, const struct argument *a, size_t items)
+{
+    return a->fits != NULL && w->ops->fits != NULL ? w->ops->fits(w, a, items) : OK;
+}
+
 /* Words as they came need no copy. */
 static enum err walk_plain_list(struct walk *w, const struct step *s, uint8_t *base,
                                 int64_t counted, const struct follows *f)
@@ -97,12 +105,7 @@ static enum err walk_plain_list(struct walk *w, const struct step *s, uint8_t *b
         list.count++;
     }
     if (base != NULL) memcpy(base + a->at, &list, sizeof list);
-    return OK;
-}
-
-static enum err fits(struct walk *w, const struct argument *a, size_t items)
-{
-    return a->fits != NULL && w->ops->fits != NULL ? w->ops->fits(w, a, items) : OK;
+    return fits(w, a, list.count);
 }
 
 static enum err walk_item(struct walk *w, const struct step *s, uint8_t *item,
@@ -119,7 +122,7 @@ static enum err walk_items(struct walk *w, const struct step *s, struct argument
     bool is_even = s->token == NULL && s->words_each > 0;
     bool may_be_empty = s->token == NULL && s->is_optional;
     size_t item_bytes = s->inside != NULL ? s->inside->size : s->row->size;
-    size_t cap = 0;
+    size_t cap = list->count;
     enum err r = OK;
     if (is_even) r = fits(w, s->row, (words_left(w) - f->words_min) / s->words_each);
     for (size_t i = 0; r == OK; i++) {
@@ -147,6 +150,8 @@ static enum err walk_list(struct walk *w, const struct step *s, uint8_t *base,
     struct argument_list list = {0};
     int64_t counted = w->counted;
     bool is_plain = s->row->kind->is_as_it_came && s->token == NULL;
+    /* An option that is given again adds to it. */
+    if (base != NULL && s->token != NULL) memcpy(&list, base + s->row->at, sizeof list);
     enum err r = OK;
     w->counted = -1;
     if (counted > (int64_t)words_left(w)) r = missing(w);
@@ -227,7 +232,8 @@ static enum err walk_options(struct walk *w, const struct step *options, size_t 
         size_t i = 0;
         while (i < count && !step_takes(&options[i], w->argv[w->at])) i++;
         if (i == count) return OK;
-        if ((seen >> i & 1) != 0) return wrong(w, WRONG_REPEATED, &options[i]);
+        bool is_again = (seen >> i & 1) != 0;
+        if (is_again && !options[i].is_multiple) return wrong(w, WRONG_REPEATED, &options[i]);
         seen |= 1ull << i;
         enum err r = walk_step(w, &options[i], base, &f);
         if (r != OK) return r;
@@ -248,7 +254,8 @@ static enum err walk_steps(struct walk *w, const struct step *steps, size_t coun
         f.words_min = after + steps[next - 1].words_after;
         if (options > 0) {
             r = walk_options(w, steps + i, options, base, f.words_min);
-        } else if (steps[i].is_optional && words_left(w) <= f.words_min) {
+        } else if (steps[i].is_optional && w->counted <= 0 && words_left(w) <= f.words_min) {
+            w->counted = -1;
             continue;
         } else {
             r = walk_step(w, &steps[i], base, &f);

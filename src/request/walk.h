@@ -1,7 +1,8 @@
 /* walk: over the steps of a plan and the words of a command at once. What is done with each word is
  * the caller's: bind.c makes structs of them, keys.c looks which are keys.
  *
- *   options    in any order, each once, as long as one of them takes the word
+ *   options    in any order, each once, as long as one of them takes the word; one that may be
+ *              given several times, TOKEN word [TOKEN word ...], need not be given in one place
  *   optional   taken when more words are left than what follows needs
  *   list       as many as its count says; or up to what follows needs, or to a word of an option
  *   one of     the one whose token it is; else the one without a token
@@ -34,6 +35,7 @@ struct walk {
     /* Of one that failed. */
     enum wrong wrong;
     const struct step *step;
+    const struct argument *wanted;                   /* whose word is missing; NULL = none */
     const struct argument *wrong_count, *wrong_item; /* the count, the list it is in; NULL = none */
     size_t item_number;                              /* in that list, from 0 */
 };

@@ -1,4 +1,5 @@
 #include "request/watched.h"
+#include "request/shapes.h"
 
 #include "base/mem.h"
 #include "request/args.h"
@@ -70,6 +71,7 @@ static enum err watch_one(struct request *rq, struct slice arg, struct watched *
  * it was then. */
 static enum err watch_run(struct request *rq)
 {
+    const struct slices *keys = &((const struct many_words *)rq->bound)->words;
     struct client fresh = {0};
     struct client *c = rq->client;
     if (c->txn.multi != NULL) {
@@ -77,12 +79,12 @@ static enum err watch_run(struct request *rq)
     }
     size_t max = engine_limits(rq->env->db->engine)->ops_max;
     enum err r = OK;
-    if (client_watched_count(c) + rq->argc - 1 > max) {
+    if (client_watched_count(c) + keys->count > max) {
         r = error_set(&rq->error, ERR_LIMIT, "more watched keys than max-transaction-ops (%zu)",
                       max);
     }
-    for (size_t i = 1; i < rq->argc && r == OK; i++) {
-        r = watch_one(rq, rq->argv[i], &fresh.txn.watched);
+    for (size_t i = 0; i < keys->count && r == OK; i++) {
+        r = watch_one(rq, keys->items[i], &fresh.txn.watched);
     }
     if (r != OK) {
         watches_drop(&fresh);
@@ -101,35 +103,33 @@ static enum err watch_run(struct request *rq)
     return OK;
 }
 
-static enum err watch_subjects(struct request *rq, struct subjects *out)
+static void watch_subjects(struct subjects *s, const void *bound)
 {
-    subjects_database_of(out, rq->client->database);
-    return subjects_keys(out);
+    (void)bound;
+    subjects_database_of(s, s->rq->client->database);
 }
 
-enum err watched_subjects(struct request *rq, struct subjects *out)
+ARGUMENTS_WITH(watch_arguments, struct many_words, "key [key ...]",
+               WITH(.subjects = watch_subjects),
+               ARG_KEY_WORDS(struct many_words, words, "key", KEY_RO));
+
+void watched_subjects(struct subjects *s, const void *bound)
 {
-    for (const struct watched *w = rq->client->txn.watched; w != NULL; w = w->next) {
-        subjects_database_of(out, key_database(w->key));
-        subjects_key(out, w->key, 0);
+    (void)bound;
+    for (const struct watched *w = s->rq->client->txn.watched; w != NULL; w = w->next) {
+        subjects_database_of(s, key_database(w->key));
+        subjects_key(s, w->key, 0);
     }
-    return OK;
 }
 
 const struct command cmd_watch = {
     .name = "watch",
-    .arity = -2,
     .flags = CMD_FAST | CMD_TRANSACTION | CMD_UNQUEUED,
-    .first_key = 1,
-    .last_key = -1,
-    .key_step = 1,
-    .key_flags = KEY_RO,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "EXEC does nothing (nil) if one of these keys has another versionstamp by then.",
-    .syntax = "key [key ...]",
+    .arguments = &watch_arguments,
     .run = watch_run,
-    .subjects = watch_subjects,
 };
 
 /* Inside EXEC it comes too late: what was watched was compared before, and is again when EXEC had
@@ -143,11 +143,10 @@ static enum err unwatch_run(struct request *rq)
 
 const struct command cmd_unwatch = {
     .name = "unwatch",
-    .arity = 1,
     .flags = CMD_FAST | CMD_TRANSACTION,
     .group = "transactions",
     .since = "0.1.0",
     .summary = "Forgets the watched keys.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = unwatch_run,
 };

@@ -9,7 +9,7 @@ void watches_drop(struct client *c);
 /* Are all as they were? */
 ERR_MUST_USE enum err watches_hold(struct request *rq, bool *hold);
 /* Of EXEC: the keys, as WATCH asked for them. */
-enum err watched_subjects(struct request *rq, struct subjects *out);
+void watched_subjects(struct subjects *s, const void *bound);
 size_t client_watched_count(const struct client *c);
 
 #endif

@@ -1,7 +1,6 @@
 #include "session/ahead.h"
 
 #include "request/arguments.h"
-#include "request/keys.h"
 #include "request/walk.h"
 
 /* A command of so many words or more is passed over: it alone has more keys than are fetched at
@@ -24,16 +23,6 @@ static enum err decode_word(struct walk *w, const struct argument *a, void *to)
     return OK;
 }
 
-static void decode_keys(const struct decoding *x)
-{
-    struct key_use uses[WORDS_MAX];
-    struct key_uses found = {.items = uses, .cap = WORDS_MAX};
-    (void)command_keys(x->rq->command, x->rq->argv, x->rq->argc, &found);
-    for (size_t i = 0; i < found.count; i++) {
-        decoded_add(x->to, x->rq, uses[i].word, x->key_kind);
-    }
-}
-
 /* Words that are wrong make no key, or one that nothing asks for: nothing is promised here. */
 static void decode_command(struct decoded *d, struct request *rq)
 {
@@ -42,10 +31,6 @@ static void decode_command(struct decoded *d, struct request *rq)
     if (command_find_words(rq) != OK) return;
     const struct command *c = rq->command;
     x.key_kind = (c->flags & CMD_STRING) != 0 ? DECODED_PLAIN : DECODED_TUPLE;
-    if (c->arguments == NULL) {
-        decode_keys(&x);
-        return;
-    }
     struct walk w = {
         .ops = &ops, .arg = &x, .argv = rq->argv, .argc = rq->argc, .at = command_words_before(c)};
     (void)(walk_words(&w, c->arguments, NULL) == OK);

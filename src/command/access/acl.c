@@ -2,10 +2,10 @@
  */
 #include "command/access/acl_int.h"
 
-#include "request/args.h"
 #include "request/login.h"
 #include "request/numbers.h"
 #include "request/permission.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #define GENPASS_BITS 256
@@ -24,20 +24,20 @@ static enum err reply_category(struct request *rq, size_t category)
     return OK;
 }
 
+ARGUMENTS(cat_arguments, struct one_word, "[category]",
+          ARG_WORD(struct one_word, word, "category"));
+
 static enum err cat_run(struct request *rq)
 {
+    struct slice name = ((const struct one_word *)rq->bound)->word;
     size_t count = 0;
-    if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    while (command_catalog.category(count) != NULL) count++;
     size_t found;
-    if (rq->argc == 3 && access_category_find(&command_catalog, rq->argv[2], &found)) {
-        return reply_category(rq, found);
-    }
-    if (rq->argc == 3) {
+    if (name.data != NULL) {
+        if (access_category_find(&command_catalog, name, &found)) return reply_category(rq, found);
         return error_set(&rq->error, ERR_SYNTAX, "Unknown category '%.*s'",
-                         (int)(rq->argv[2].len < 64 ? rq->argv[2].len : 64),
-                         (const char *)rq->argv[2].data);
+                         (int)(name.len < 64 ? name.len : 64), (const char *)name.data);
     }
+    while (command_catalog.category(count) != NULL) count++;
     resp_array(rq->w, count);
     for (size_t i = 0; i < count; i++) resp_bulk_str(rq->w, command_catalog.category(i));
     return OK;
@@ -45,10 +45,18 @@ static enum err cat_run(struct request *rq)
 
 /* ---- SETUSER, DELUSER ---- */
 
+struct set_user {
+    struct slice name;
+    struct slices rules;
+};
+ARGUMENTS(setuser_arguments, struct set_user, "username [rule [rule ...]]",
+          ARG_WORD(struct set_user, name, "username"), ARG_WORDS(struct set_user, rules, "rule"));
+
 static enum err set_user(struct request *rq, struct users *all, int64_t *count)
 {
+    const struct set_user *a = rq->bound;
     *count = 1;
-    return users_set(all, rq->argv[2], rq->argv + 3, rq->argc - 3, &rq->error);
+    return users_set(all, a->name, a->rules.items, a->rules.count, &rq->error);
 }
 
 static enum err setuser_run(struct request *rq)
@@ -66,15 +74,19 @@ static bool setuser_is_secret(const struct slice *argv, size_t argc, size_t i)
     return i >= 3 && argv[i].len > 0 && memchr("><#!", argv[i].data[0], 4) != NULL;
 }
 
+ARGUMENTS(deluser_arguments, struct many_words, "username [username ...]",
+          ARG_WORDS(struct many_words, words, "username"));
+
 static enum err delete_users(struct request *rq, struct users *all, int64_t *count)
 {
+    const struct slices *names = &((const struct many_words *)rq->bound)->words;
     *count = 0;
-    for (size_t i = 2; i < rq->argc; i++) {
-        if (slice_eq(rq->argv[i], slice_str("default"))) {
+    for (size_t i = 0; i < names->count; i++) {
+        if (slice_eq(names->items[i], slice_str("default"))) {
             return error_set(&rq->error, ERR_SYNTAX, "The 'default' user cannot be removed");
         }
     }
-    for (size_t i = 2; i < rq->argc; i++) *count += users_delete(all, rq->argv[i]);
+    for (size_t i = 0; i < names->count; i++) *count += users_delete(all, names->items[i]);
     return OK;
 }
 
@@ -126,9 +138,13 @@ static void reply_flags(struct request *rq, const struct user *u)
     if (u->sees_tuples) resp_bulk_str(rq->w, "view=tuples");
 }
 
+ARGUMENTS(getuser_arguments, struct one_word, "username",
+          ARG_WORD(struct one_word, word, "username"));
+
 static enum err getuser_run(struct request *rq)
 {
-    const struct user *u = users_find(rq->env->users, rq->argv[2]);
+    const struct one_word *a = rq->bound;
+    const struct user *u = users_find(rq->env->users, a->word);
     if (u == NULL) {
         resp_nil(rq->w);
         return OK;
@@ -186,21 +202,27 @@ static enum err whoami_run(struct request *rq)
 
 /* ---- GENPASS ---- */
 
+struct genpass {
+    int64_t bits;
+};
+
+static enum err check_bits(struct request *rq, void *bound)
+{
+    const struct genpass *a = bound;
+    if (a->bits >= 1 && a->bits <= GENPASS_BITS_MAX) return OK;
+    return error_set(&rq->error, ERR_SYNTAX,
+                     "ACL GENPASS argument must be the number of bits for the output "
+                     "password, a positive number up to %d",
+                     GENPASS_BITS_MAX);
+}
+
+ARGUMENTS_WITH(genpass_arguments, struct genpass, "[bits]", WITH(.check = check_bits),
+               ARG_INTEGER(struct genpass, bits, "bits", INT64_MIN, INT64_MAX, GENPASS_BITS));
+
 static enum err genpass_run(struct request *rq)
 {
     char password[GENPASS_BITS_MAX / 4 + 1];
-    int64_t bits = GENPASS_BITS;
-    if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    if (rq->argc == 3 && !slice_to_i64(rq->argv[2], &bits)) {
-        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
-    }
-    if (bits < 1 || bits > GENPASS_BITS_MAX) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "ACL GENPASS argument must be the number of bits for the output "
-                         "password, a positive number up to %d",
-                         GENPASS_BITS_MAX);
-    }
-    secret_generate((unsigned)bits, password);
+    secret_generate((unsigned)((const struct genpass *)rq->bound)->bits, password);
     resp_bulk_str(rq->w, password);
     return OK;
 }
@@ -224,19 +246,28 @@ static void reply_denial(struct request *rq, const struct denial *d)
     resp_bulk(rq->w, buf_slice(text));
 }
 
+struct dryrun {
+    struct slice user;
+    struct slices words;
+};
+ARGUMENTS_WITH(dryrun_arguments, struct dryrun, "username command [command ...]",
+               WITH(.shown = "username command [arg [arg ...]]"),
+               ARG_WORD(struct dryrun, user, "username"),
+               ARG_WORDS(struct dryrun, words, "command"));
+
 /* The words are those of a request, and only asked about; its keys are as the user names them. */
 static enum err dryrun_run(struct request *rq)
 {
+    const struct dryrun *a = rq->bound;
     enum key_view own = rq->client->view;
-    const struct user *u = users_find(rq->env->users, rq->argv[2]);
+    const struct user *u = users_find(rq->env->users, a->user);
     struct request inner = *rq;
     struct denial d = {.command = NULL};
-    inner.argv = rq->argv + 3;
-    inner.argc = rq->argc - 3;
+    inner.argv = a->words.items;
+    inner.argc = a->words.count;
     if (u == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "User '%.*s' not found",
-                         (int)(rq->argv[2].len < 128 ? rq->argv[2].len : 128),
-                         (const char *)rq->argv[2].data);
+                         (int)(a->user.len < 128 ? a->user.len : 128), (const char *)a->user.data);
     }
     enum err r = command_find_words(&inner);
     rq->client->view = u->sees_tuples ? VIEW_TUPLES : VIEW_PLAIN;
@@ -271,48 +302,46 @@ static enum err save_run(struct request *rq)
 
 /* ---- the commands ---- */
 
-#define ACL_SUB(id, words, more, text, arguments, answer)                                          \
+#define ACL_SUB(id, more, text, of, answer)                                                        \
     static const struct command sub_##id = {                                                       \
         .name = #id,                                                                               \
-        .arity = words,                                                                            \
         .flags = CMD_NO_MULTI | CMD_AUDITED | (more),                                              \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .reply = answer,                                                                           \
         .run = id##_run,                                                                           \
     }
 #define ADMIN (CMD_ADMIN | CMD_DANGEROUS)
 
-ACL_SUB(cat, -2, 0, "The categories of commands, or the commands of one.", "[category]", "Names.");
-ACL_SUB(deluser, -3, ADMIN, "Removes users; who is one of them is disconnected.",
-        "username [username ...]", "How many there were.");
-ACL_SUB(dryrun, -4, ADMIN, "May the user run this? Nothing is run.",
-        "username command [arg [arg ...]]", "OK, or what the user may not.");
-ACL_SUB(genpass, -2, 0, "A password of that many random bits, 256 unless said.", "[bits]",
+ACL_SUB(cat, 0, "The categories of commands, or the commands of one.", cat_arguments, "Names.");
+ACL_SUB(deluser, ADMIN, "Removes users; who is one of them is disconnected.", deluser_arguments,
+        "How many there were.");
+ACL_SUB(dryrun, ADMIN, "May the user run this? Nothing is run.", dryrun_arguments,
+        "OK, or what the user may not.");
+ACL_SUB(genpass, 0, "A password of that many random bits, 256 unless said.", genpass_arguments,
         "Hexadecimal digits.");
-ACL_SUB(getuser, 3, ADMIN, "What a user may do.", "username",
+ACL_SUB(getuser, ADMIN, "What a user may do.", getuser_arguments,
         "flags, passwords (SHA-256), commands, keys, channels, databases, selectors; nil when "
         "there is no such user.");
-ACL_SUB(list, 2, ADMIN, "All users, in the words that make them.", "", "Lines.");
-ACL_SUB(load, 2, ADMIN, "Takes the users of the aclfile in place of those there are.", "",
+ACL_SUB(list, ADMIN, "All users, in the words that make them.", no_arguments, "Lines.");
+ACL_SUB(load, ADMIN, "Takes the users of the aclfile in place of those there are.", no_arguments,
         "OK; on an error in the file, nothing changes.");
-ACL_SUB(save, 2, ADMIN, "Writes all users into the aclfile.", "", "OK.");
+ACL_SUB(save, ADMIN, "Writes all users into the aclfile.", no_arguments, "OK.");
 static const struct command sub_setuser = {
     .name = "setuser",
-    .arity = -3,
     .flags = CMD_NO_MULTI | CMD_AUDITED | ADMIN,
     .group = "server",
     .since = "0.1.0",
     .summary = "Makes or changes a user: all of the rules in order, or, on an error, none.",
-    .syntax = "username [rule [rule ...]]",
+    .arguments = &setuser_arguments,
     .reply = "OK.",
     .run = setuser_run,
     .is_secret = setuser_is_secret,
 };
-ACL_SUB(users, 2, ADMIN, "The names of all users.", "", "Names, sorted.");
-ACL_SUB(whoami, 2, 0, "Who this connection is.", "", "A name.");
+ACL_SUB(users, ADMIN, "The names of all users.", no_arguments, "Names, sorted.");
+ACL_SUB(whoami, 0, "Who this connection is.", no_arguments, "A name.");
 COMMAND_HELP("server", 0);
 
 static const struct command *const acl_subcommands[] = {
@@ -322,10 +351,9 @@ static const struct command *const acl_subcommands[] = {
 
 const struct command cmd_acl = {
     .name = "acl",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "Commands about users and what they may do.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = acl_subcommands,
 };

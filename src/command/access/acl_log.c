@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "command/access/acl_int.h"
 #include "request/login.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #define SHOWN_DEFAULT 10
@@ -37,19 +38,24 @@ static void reply_entry(struct request *rq, const struct access_log_entry *x, in
     resp_int(w, x->updated_ms);
 }
 
+struct log_words {
+    int64_t count;
+    bool is_reset;
+};
+ARGUMENTS(log_arguments, struct log_words, "[count | RESET]",
+          ARG_INTEGER(struct log_words, count, "count", INT64_MIN, INT64_MAX, SHOWN_DEFAULT),
+          ARG_FLAG(struct log_words, is_reset, "RESET"));
+
 static enum err log_run(struct request *rq)
 {
+    const struct log_words *a = rq->bound;
     struct access_log *log = rq->env->access_log;
-    int64_t wanted = SHOWN_DEFAULT;
+    int64_t wanted = a->count;
     int64_t now_ms = clock_wall_ms();
-    if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    if (rq->argc == 3 && slice_is_word(rq->argv[2], "RESET")) {
+    if (a->is_reset) {
         access_log_reset(log);
         resp_simple(rq->w, "OK");
         return OK;
-    }
-    if (rq->argc == 3 && !slice_to_i64(rq->argv[2], &wanted)) {
-        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
     }
     size_t count = access_log_count(log);
     if (wanted < 0) wanted = 0;
@@ -61,12 +67,11 @@ static enum err log_run(struct request *rq)
 
 const struct command acl_log = {
     .name = "log",
-    .arity = -2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "What was refused to whom, and logins that failed, newest first; 10 unless said.",
-    .syntax = "[count | RESET]",
+    .arguments = &log_arguments,
     .reply = "An array of maps, or of flat arrays in RESP2.",
     .run = log_run,
 };

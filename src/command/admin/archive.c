@@ -5,6 +5,7 @@
 #include "db/archiving.h"
 #include "engine/stamp.h"
 #include "request/command.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 static enum err archive_check(struct request *rq)
@@ -83,24 +84,22 @@ static enum err info_run(struct request *rq)
 
 static const struct command sub_base = {
     .name = "base",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Makes a base backup in archive-dir.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply = "When it is there: the versionstamp up to which it has everything.",
     .run = base_run,
 };
 
 static const struct command sub_info = {
     .name = "info",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_FORMAT,
     .group = "server",
     .since = "0.1.0",
     .summary = "What the archive has, and up to where.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply =
         "timeline: of this database; segments, bases, bytes: of all timelines; version, time-ms: "
         "up to here the archive has every commit; base-version, base-ms: of the newest base; "
@@ -115,11 +114,10 @@ static const struct command *const archive_subcommands[] = {&sub_base, &sub_help
 
 const struct command kv_archive = {
     .name = "kv.archive",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "The archive, from which the state of any commit can be restored.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .brief = "<BASE | INFO>",
     .subcommands = archive_subcommands,
 };

@@ -11,6 +11,7 @@
 #include "engine/stamp.h"
 #include "request/command.h"
 #include "request/feature.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 static void backup_open(struct env *env)
@@ -120,11 +121,15 @@ static enum err backup_start(struct request *rq)
     return OK;
 }
 
+/* SCHEDULE changes nothing: no other process is in the way. */
+struct bgsave {
+    bool is_scheduled;
+};
+ARGUMENTS(bgsave_arguments, struct bgsave, "[SCHEDULE]",
+          ARG_FLAG(struct bgsave, is_scheduled, "SCHEDULE"));
+
 static enum err bgsave_run(struct request *rq)
 {
-    if (rq->argc > 2 || (rq->argc == 2 && !slice_is_word(rq->argv[1], "SCHEDULE"))) {
-        return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    }
     enum err r = backup_start(rq);
     if (r == OK) resp_simple(rq->w, "Background saving started");
     return r;
@@ -132,12 +137,11 @@ static enum err bgsave_run(struct request *rq)
 
 const struct command cmd_bgsave = {
     .name = "bgsave",
-    .arity = -1,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Makes a consistent backup file in backup-dir, in the background.",
-    .syntax = "[SCHEDULE]",
+    .arguments = &bgsave_arguments,
     .run = bgsave_run,
 };
 
@@ -176,12 +180,11 @@ static enum err save_run(struct request *rq)
 
 const struct command cmd_save = {
     .name = "save",
-    .arity = 1,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "As BGSAVE, with the reply when the file is there.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = save_run,
 };
 
@@ -193,11 +196,10 @@ static enum err lastsave_run(struct request *rq)
 
 const struct command cmd_lastsave = {
     .name = "lastsave",
-    .arity = 1,
     .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
     .summary = "Unix time of the last backup that was made, or of the start.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = lastsave_run,
 };

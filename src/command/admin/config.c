@@ -4,6 +4,7 @@
 #include "base/glob.h"
 #include "command/admin/redis_settings.h"
 #include "request/args.h"
+#include "request/shapes.h"
 #include "request/stats.h"
 #include "request/table.h"
 
@@ -61,12 +62,13 @@ static bool is_shown(const struct env *env, size_t i)
 }
 
 /* Which settings match one of the patterns, and how many. */
-static size_t find_matches(struct request *rq, bool *is_wanted, size_t total)
+static size_t find_matches(struct request *rq, const struct slices *patterns, bool *is_wanted,
+                           size_t total)
 {
     size_t found = 0;
-    for (size_t i = 2; i < rq->argc; i++) {
+    for (size_t i = 0; i < patterns->count; i++) {
         struct glob glob;
-        glob_init(&glob, rq->argv[i], true);
+        glob_init(&glob, patterns->items[i], true);
         for (size_t k = 0; k < total; k++) {
             if (is_wanted[k] || !is_shown(rq->env, k)) continue;
             if (!glob_fits(&glob, slice_str(name_of(rq->env, k)))) continue;
@@ -77,22 +79,26 @@ static size_t find_matches(struct request *rq, bool *is_wanted, size_t total)
     return found;
 }
 
+static enum err check_patterns(struct request *rq, size_t count)
+{
+    if (count <= PATTERNS_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "%zu patterns; %d are allowed in one CONFIG GET", count,
+                     PATTERNS_MAX);
+}
+
+ARGUMENTS(get_arguments, struct many_words, "parameter [parameter ...]",
+          {ARG_MANY(struct many_words, words, struct slice, "parameter", arg_kind_pattern),
+           .fits = check_patterns});
+
 static enum err get_run(struct request *rq)
 {
+    const struct many_words *a = rq->bound;
     struct env *env = rq->env;
     size_t count = env->server_ops->config_count(env->server);
     size_t total = count + redis_setting_count;
-    if (rq->argc - 2 > PATTERNS_MAX) {
-        return error_set(&rq->error, ERR_LIMIT, "%zu patterns; %d are allowed in one CONFIG GET",
-                         rq->argc - 2, PATTERNS_MAX);
-    }
-    for (size_t i = 2; i < rq->argc; i++) {
-        enum err r = arg_pattern(rq, rq->argv[i]);
-        if (r != OK) return r;
-    }
     bool *is_wanted = arena_alloc(rq->arena, total * sizeof *is_wanted);
     memset(is_wanted, 0, total * sizeof *is_wanted);
-    resp_map(rq->w, find_matches(rq, is_wanted, total));
+    resp_map(rq->w, find_matches(rq, &a->words, is_wanted, total));
     for (size_t i = 0; i < total; i++) {
         if (!is_wanted[i]) continue;
         resp_bulk_str(rq->w, name_of(env, i));
@@ -109,12 +115,11 @@ static enum err get_run(struct request *rq)
 
 static const struct command sub_get = {
     .name = "get",
-    .arity = -3,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Settings whose names match a glob pattern, with their values.",
-    .syntax = "parameter [parameter ...]",
+    .arguments = &get_arguments,
     .run = get_run,
 };
 
@@ -127,13 +132,28 @@ static enum err refuse(struct request *rq, struct slice name, const char *why)
         (int)(name.len < SHOWN_BYTES ? name.len : SHOWN_BYTES), (const char *)name.data, why);
 }
 
+struct named {
+    struct slice name, value;
+};
+ARGUMENTS(named_arguments, struct named, "parameter value",
+          ARG_WORD(struct named, name, "parameter"), ARG_WORD(struct named, value, "value"));
+
+struct set {
+    struct {
+        struct named *items;
+        size_t count;
+    } pairs;
+};
+ARGUMENTS(set_arguments, struct set, "pair [pair ...]",
+          ARG_LIST(struct set, pairs, "pair", named_arguments, NULL));
+
 /* Which settings the names mean. Errors come in Redis's order: names before values. */
-static enum err set_names(struct request *rq, size_t *settings, size_t pairs)
+static enum err set_names(struct request *rq, const struct set *a, size_t *settings, size_t pairs)
 {
     struct env *env = rq->env;
     size_t count = env->server_ops->config_count(env->server);
     for (size_t i = 0; i < pairs; i++) {
-        struct slice name = rq->argv[2 + 2 * i];
+        struct slice name = a->pairs.items[i].name;
         size_t found = settings[i] = find(env, name);
         if (found == SIZE_MAX) {
             return error_set(&rq->error, ERR_SYNTAX,
@@ -153,29 +173,28 @@ static enum err set_names(struct request *rq, size_t *settings, size_t pairs)
 
 static enum err set_run(struct request *rq)
 {
+    const struct set *a = rq->bound;
     struct env *env = rq->env;
-    if (rq->argc % 2 != 0) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    size_t pairs = (rq->argc - 2) / 2;
-    size_t most = env->server_ops->config_count(env->server) + redis_setting_count;
+    size_t own = env->server_ops->config_count(env->server);
+    size_t pairs = a->pairs.count;
     /* One more than there are: the names are found to be double before it matters. */
-    if (pairs > most + 1) pairs = most + 1;
+    if (pairs > own + redis_setting_count + 1) pairs = own + redis_setting_count + 1;
     size_t *settings = arena_alloc(rq->arena, pairs * sizeof *settings);
-    enum err r = set_names(rq, settings, pairs);
+    enum err r = set_names(rq, a, settings, pairs);
     if (r != OK) return r;
     struct config_change *changes = arena_alloc(rq->arena, pairs * sizeof *changes);
     size_t *named = arena_alloc(rq->arena, pairs * sizeof *named);
     size_t count = 0;
     for (size_t i = 0; i < pairs; i++) {
-        struct slice value = rq->argv[3 + 2 * i];
-        if (settings[i] < env->server_ops->config_count(env->server)) {
-            named[count] = 2 + 2 * i;
-            changes[count++] = (struct config_change){.setting = settings[i], .value = value};
+        const struct named *x = &a->pairs.items[i];
+        if (settings[i] < own) {
+            named[count] = i;
+            changes[count++] = (struct config_change){.setting = settings[i], .value = x->value};
             continue;
         }
-        const struct redis_setting *f =
-            &redis_settings[settings[i] - env->server_ops->config_count(env->server)];
+        const struct redis_setting *f = &redis_settings[settings[i] - own];
         const char *is = fixed_value(rq, f);
-        if (!is_name(value, is)) return refuse(rq, rq->argv[2 + 2 * i], f->why);
+        if (!is_name(x->value, is)) return refuse(rq, x->name, f->why);
     }
     size_t failed = 0;
     struct error why = {.text = ""};
@@ -183,7 +202,7 @@ static enum err set_run(struct request *rq)
         r = env->server_ops->config_set(env->server, changes, count, &failed, rq->waiter, &why);
     }
     if (r == ERR_WAIT) return r;
-    if (r != OK) return refuse(rq, rq->argv[named[failed]], why.text);
+    if (r != OK) return refuse(rq, a->pairs.items[named[failed]].name, why.text);
     resp_simple(rq->w, "OK");
     return OK;
 }
@@ -201,12 +220,11 @@ static bool set_is_secret(const struct slice *argv, size_t argc, size_t i)
 
 static const struct command sub_set = {
     .name = "set",
-    .arity = -4,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Changes settings of the running server, all of them or none.",
-    .syntax = "parameter value [parameter value ...]",
+    .arguments = &set_arguments,
     .run = set_run,
     .is_secret = set_is_secret,
     .names_before_values = true,
@@ -229,12 +247,11 @@ static enum err rewrite_run(struct request *rq)
 
 static const struct command sub_rewrite = {
     .name = "rewrite",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Writes the settings in force into the config file.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = rewrite_run,
 };
 
@@ -249,12 +266,11 @@ static enum err resetstat_run(struct request *rq)
 
 static const struct command sub_resetstat = {
     .name = "resetstat",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Sets the counters of INFO to zero: commands, errors, connections, traffic.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = resetstat_run,
 };
 
@@ -266,10 +282,9 @@ static const struct command *const config_subcommands[] = {
 
 const struct command cmd_config = {
     .name = "config",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "Commands about the configuration.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = config_subcommands,
 };

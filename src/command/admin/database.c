@@ -4,14 +4,14 @@
 #include "engine/start.h"
 #include "index/index.h"
 #include "queue/queue.h"
-#include "request/args.h"
 #include "request/database.h"
 #include "request/permission.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 /* ---- arguments ---- */
 
-static enum err arg_database(struct request *rq, struct slice name, struct database **out)
+static enum err find_database(struct request *rq, struct slice name, struct database **out)
 {
     struct databases *all = rq->env->db->databases;
     enum err r = databases_ready(all, rq->waiter, &rq->error);
@@ -23,59 +23,82 @@ static enum err arg_database(struct request *rq, struct slice name, struct datab
                      (const char *)name.data);
 }
 
-static enum err option_limit(struct options *o, const char *word, uint64_t *out)
-{
-    int64_t n = 0;
-    enum err r = options_integer(o, word, 0, INT64_MAX, &n);
-    *out = (uint64_t)n;
-    return r;
-}
+/* Limits that are given; -1: those that are not. */
+struct limits {
+    struct slice name; /* the database */
+    int64_t bytes_max, entries_max, rate, keep;
+    int is_left_out; /* of backups */
+    struct slice comment;
+};
 
-static enum err option_bytes(struct options *o, const char *word, uint64_t *out)
+static enum err read_bytes(struct request *rq, const struct argument *a, struct slice word,
+                           void *to)
 {
-    struct slice arg = {0};
-    enum err r = options_argument(o, word, &arg);
-    if (r != OK) return r;
-    if (slice_to_bytes(arg, out) && *out <= INT64_MAX) return OK;
-    return error_set(&o->rq->error, ERR_SYNTAX,
+    uint64_t bytes = 0;
+    bool is_good = slice_to_bytes(word, &bytes) && bytes <= INT64_MAX;
+    memcpy(to, &bytes, sizeof bytes);
+    if (is_good) return OK;
+    return error_set(&rq->error, ERR_SYNTAX,
                      "%s must be a size such as 1000000 or 100mb (b k kb m mb g gb), not '%.*s'",
-                     word, (int)(arg.len < 64 ? arg.len : 64), (const char *)arg.data);
+                     a->name, (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
 }
+static const struct argument_kind bytes_kind = {.read = read_bytes};
 
-static enum err option_backup(struct options *o, bool *is_left_out)
+static enum err check_limits(struct request *rq, void *bound)
 {
-    struct slice word = {0};
-    enum err r = options_argument(o, "BACKUP", &word);
-    if (r != OK) return r;
-    *is_left_out = slice_is_word(word, "NO");
-    if (*is_left_out || slice_is_word(word, "YES")) return OK;
-    return error_set(&o->rq->error, ERR_SYNTAX, "BACKUP must be YES or NO");
+    const struct limits *a = bound;
+    if (a->comment.len <= DATABASE_COMMENT_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "COMMENT has %zu bytes; %d are allowed", a->comment.len,
+                     DATABASE_COMMENT_MAX);
 }
 
-static enum err parse_limits(struct options *o, struct database_op *x)
+ARGUMENTS_WITH(limit_arguments, struct limits,
+               "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] "
+               "[BACKUP <YES | NO>] [KEEP bases] [COMMENT text]",
+               WITH(.check = check_limits), ARG_DATABASE(struct limits, name, "name"),
+               ARG_OF(struct limits, bytes_max, int64_t, "MAXBYTES", bytes_kind),
+               ARG_FIXED(struct limits, bytes_max, -1),
+               ARG_INTEGER(struct limits, entries_max, "MAXENTRIES", 0, INT64_MAX, -1),
+               ARG_INTEGER(struct limits, rate, "RATE", 0, INT64_MAX, -1),
+               ARG_CHOICE(struct limits, is_left_out, {"YES", false}, {"NO", true}),
+               ARG_FIXED(struct limits, is_left_out, -1),
+               ARG_INTEGER(struct limits, keep, "KEEP", 0, INT64_MAX, -1),
+               ARG_WORD(struct limits, comment, "COMMENT"));
+/* Its name is nothing that is there. */
+ARGUMENTS_WITH(limit_least, struct limits, "limits", WITH(.words_least = 2),
+               ARG_ALSO("limits", limit_arguments));
+
+struct rename {
+    struct slice name, new_name;
+};
+ARGUMENTS(rename_arguments, struct rename, "name new-name",
+          ARG_DATABASE(struct rename, name, "name"),
+          ARG_DATABASE(struct rename, new_name, "new-name"));
+ARGUMENTS(name_arguments, struct one_word, "name", ARG_DATABASE(struct one_word, word, "name"));
+
+/* The figures tell how much there is of keys that may not be read. */
+static void info_subjects(struct subjects *s, const void *bound)
+{
+    (void)bound;
+    subjects_all_keys(s, ACCESS_READ);
+}
+ARGUMENTS_WITH(info_arguments, struct one_word, "name", WITH(.subjects = info_subjects),
+               ARG_DATABASE(struct one_word, word, "name"));
+
+static void set_limit(uint64_t *limit, int64_t given)
+{
+    if (given >= 0) *limit = (uint64_t)given;
+}
+
+static void set_limits(struct database_op *x, const struct limits *a)
 {
     struct database_limits *l = &x->limits;
-    enum err r = OK;
-    while (r == OK && o->at < o->rq->argc) {
-        if (options_take(o, "MAXBYTES", 0)) {
-            r = option_bytes(o, "MAXBYTES", &l->bytes_max);
-        } else if (options_take(o, "MAXENTRIES", 1)) {
-            r = option_limit(o, "MAXENTRIES", &l->entries_max);
-        } else if (options_take(o, "RATE", 2)) {
-            r = option_limit(o, "RATE", &l->rate);
-        } else if (options_take(o, "BACKUP", 4)) {
-            r = option_backup(o, &l->is_left_out);
-        } else if (options_take(o, "KEEP", 5)) {
-            r = option_limit(o, "KEEP", &l->keep);
-        } else if (options_take(o, "COMMENT", 3)) {
-            r = options_argument(o, "COMMENT", &x->comment);
-        } else {
-            r = options_unknown(o);
-        }
-    }
-    if (r != OK || x->comment.len <= DATABASE_COMMENT_MAX) return r;
-    return error_set(&o->rq->error, ERR_LIMIT, "COMMENT has %zu bytes; %d are allowed",
-                     x->comment.len, DATABASE_COMMENT_MAX);
+    set_limit(&l->bytes_max, a->bytes_max);
+    set_limit(&l->entries_max, a->entries_max);
+    set_limit(&l->rate, a->rate);
+    set_limit(&l->keep, a->keep);
+    if (a->is_left_out >= 0) l->is_left_out = a->is_left_out != 0;
+    if (a->comment.data != NULL) x->comment = a->comment;
 }
 
 /* ---- changes ---- */
@@ -106,39 +129,40 @@ static struct database_op op_of(struct request *rq, enum database_change kind)
 
 static enum err create_run(struct request *rq)
 {
-    struct options o = {.rq = rq, .at = 3};
+    const struct limits *a = rq->bound;
     struct database_op x = op_of(rq, DATABASE_CREATE);
-    x.name = rq->argv[2];
-    enum err r = parse_limits(&o, &x);
-    if (r == OK) r = change(rq, &x);
+    x.name = a->name;
+    set_limits(&x, a);
+    enum err r = change(rq, &x);
     if (r == OK) resp_int(rq->w, x.number);
     return r;
 }
 
 static enum err limit_run(struct request *rq)
 {
-    struct options o = {.rq = rq, .at = 3};
+    const struct limits *a = rq->bound;
     struct database_op x = op_of(rq, DATABASE_LIMIT);
     struct database *d;
-    enum err r = arg_database(rq, rq->argv[2], &d);
+    enum err r = find_database(rq, a->name, &d);
     if (r != OK) return r;
     x.number = d->number;
     x.limits = d->limits;
     x.comment = d->comment;
-    r = parse_limits(&o, &x);
-    if (r == OK) r = change(rq, &x);
+    set_limits(&x, a);
+    r = change(rq, &x);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
 
 static enum err rename_run(struct request *rq)
 {
+    const struct rename *a = rq->bound;
     struct database_op x = op_of(rq, DATABASE_RENAME);
     struct database *d;
-    enum err r = arg_database(rq, rq->argv[2], &d);
+    enum err r = find_database(rq, a->name, &d);
     if (r != OK) return r;
     x.number = d->number;
-    x.name = rq->argv[3];
+    x.name = a->new_name;
     r = change(rq, &x);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
@@ -146,9 +170,10 @@ static enum err rename_run(struct request *rq)
 
 static enum err drop_run(struct request *rq)
 {
+    const struct one_word *a = rq->bound;
     struct database_op x = op_of(rq, DATABASE_DROP);
     struct database *d;
-    enum err r = arg_database(rq, rq->argv[2], &d);
+    enum err r = find_database(rq, a->word, &d);
     if (r != OK) return r;
     x.number = d->number;
     r = change(rq, &x);
@@ -201,7 +226,7 @@ static enum err info_run(struct request *rq)
     struct database *d;
     struct backend_count count;
     struct backend *b = engine_backend(rq->env->db->engine);
-    enum err r = arg_database(rq, rq->argv[2], &d);
+    enum err r = find_database(rq, ((const struct one_word *)rq->bound)->word, &d);
     if (r == OK) r = indexes_ready(rq->env->db->indexes, d->number, rq->waiter, &rq->error);
     if (r == OK) {
         struct engine *g = rq->env->db->engine;
@@ -236,46 +261,30 @@ static enum err info_run(struct request *rq)
 
 /* ---- the commands ---- */
 
-/* The figures tell how much there is of keys that may not be read. */
-static enum err subjects_of_names(struct request *rq, struct subjects *out)
-{
-    size_t names = rq->command->run == rename_run ? 2 : 1;
-    for (size_t i = 0; i < names; i++) subjects_database(out, rq->argv[2 + i]);
-    if (rq->command->run == info_run) subjects_all_keys(out, ACCESS_READ);
-    return OK;
-}
-
-#define DB_SUB(word, words, more, text, arguments, answer)                                         \
+#define DB_SUB(word, more, text, of, answer)                                                       \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
-        .arity = words,                                                                            \
         .flags = CMD_ADMIN | CMD_NO_MULTI | CMD_FORMAT | CMD_AUDITED | (more),                     \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .reply = answer,                                                                           \
         .run = word##_run,                                                                         \
-        .subjects = word##_run == list_run ? NULL : subjects_of_names,                             \
     }
 
-DB_SUB(
-    create, -3, CMD_DANGEROUS, "Makes a database.",
-    "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] [BACKUP <YES | NO>] "
-    "[KEEP bases] [COMMENT text]",
-    "Its number, which SELECT takes as well as its name.");
-DB_SUB(drop, 3, CMD_DANGEROUS,
-       "Removes a database with all that is in it; who had selected it gets NODB.", "name", "OK.");
-DB_SUB(info, 3, 0, "What a database holds, and its limits; 0 = none.", "name",
+DB_SUB(create, CMD_DANGEROUS, "Makes a database.", limit_arguments,
+       "Its number, which SELECT takes as well as its name.");
+DB_SUB(drop, CMD_DANGEROUS,
+       "Removes a database with all that is in it; who had selected it gets NODB.", name_arguments,
+       "OK.");
+DB_SUB(info, 0, "What a database holds, and its limits; 0 = none.", info_arguments,
        "Names with values: a map, or a flat array in RESP2.");
-DB_SUB(
-    limit, -4, CMD_DANGEROUS, "Changes limits; those that are not named stay. 0 = none.",
-    "name [MAXBYTES bytes] [MAXENTRIES entries] [RATE operations-per-second] [BACKUP <YES | NO>] "
-    "[KEEP bases] [COMMENT text]",
-    "OK.");
-DB_SUB(list, 2, 0, "All databases that the user may use.", "", "`[[number, name] ...]`");
-DB_SUB(rename, 4, CMD_DANGEROUS, "Gives a database another name; its number stays.",
-       "name new-name", "OK.");
+DB_SUB(limit, CMD_DANGEROUS, "Changes limits; those that are not named stay. 0 = none.",
+       limit_least, "OK.");
+DB_SUB(list, 0, "All databases that the user may use.", no_arguments, "`[[number, name] ...]`");
+DB_SUB(rename, CMD_DANGEROUS, "Gives a database another name; its number stays.", rename_arguments,
+       "OK.");
 COMMAND_HELP("server", 0);
 
 static const struct command *const db_subcommands[] = {
@@ -284,11 +293,10 @@ static const struct command *const db_subcommands[] = {
 
 const struct command kv_db = {
     .name = "kv.db",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "Databases with names and limits.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .brief = "<CREATE name | LIST | INFO name | LIMIT name | RENAME name name | DROP name>",
     .subcommands = db_subcommands,
 };

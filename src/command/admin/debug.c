@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/mem.h"
-#include "request/args.h"
 #include "request/block.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 static enum err debug_allowed(struct request *rq)
@@ -145,12 +145,16 @@ static bool parse_seconds(struct slice arg, double *seconds)
     return end != text && *end == '\0' && *seconds >= 0 && *seconds <= SLEEP_S_MAX;
 }
 
+ARGUMENTS(sleep_arguments, struct one_word, "duration",
+          ARG_WORD(struct one_word, word, "duration"));
+
 static enum err sleep_run(struct request *rq)
 {
+    const struct one_word *a = rq->bound;
     double seconds = 0;
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
-    if (!parse_seconds(rq->argv[2], &seconds)) {
+    if (!parse_seconds(a->word, &seconds)) {
         return error_set(&rq->error, ERR_SYNTAX, "value is not a valid float");
     }
     clock_sleep_us((int64_t)(seconds * 1e6));
@@ -160,24 +164,29 @@ static enum err sleep_run(struct request *rq)
 
 #define STEP_MS_MAX (100LL * 366 * 86400 * 1000)
 
+struct step {
+    int64_t ms;
+};
+ARGUMENTS(clock_arguments, struct step, "milliseconds",
+          ARG_INTEGER(struct step, ms, "milliseconds", -STEP_MS_MAX, STEP_MS_MAX, 0));
+
 /* A system clock that is set wrong, and set right again. */
 static enum err clock_run(struct request *rq)
 {
-    int64_t ms = 0;
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
-    if (!slice_to_i64(rq->argv[2], &ms) || ms < -STEP_MS_MAX || ms > STEP_MS_MAX) {
-        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
-    }
-    clock_step_wall_ms(ms);
+    clock_step_wall_ms(((const struct step *)rq->bound)->ms);
     resp_simple(rq->w, "OK");
     return OK;
 }
 
+ARGUMENTS(message_arguments, struct one_word, "message",
+          ARG_WORD(struct one_word, word, "message"));
+
 /* Whatever its first word is: for tests of what clients make of errors. */
 static enum err error_run(struct request *rq)
 {
-    struct slice arg = rq->argv[2];
+    struct slice arg = ((const struct one_word *)rq->bound)->word;
     char text[512];
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
@@ -187,22 +196,25 @@ static enum err error_run(struct request *rq)
     return OK;
 }
 
+struct active_expire {
+    int64_t is_on;
+};
+ARGUMENTS(set_active_expire_arguments, struct active_expire, "zero-or-one",
+          ARG_INTEGER(struct active_expire, is_on, "zero-or-one", 0, 1, 0));
+
 static enum err set_active_expire_run(struct request *rq)
 {
-    struct slice arg = rq->argv[2];
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
-    if (arg.len != 1 || (arg.data[0] != '0' && arg.data[0] != '1')) {
-        return error_set(&rq->error, ERR_SYNTAX, "SET-ACTIVE-EXPIRE takes 0 or 1");
-    }
-    engine_set_active_expire(rq->env->db->engine, arg.data[0] == '1');
+    engine_set_active_expire(rq->env->db->engine,
+                             ((const struct active_expire *)rq->bound)->is_on != 0);
     resp_simple(rq->w, "OK");
     return OK;
 }
 
 static enum err log_run(struct request *rq)
 {
-    struct slice arg = rq->argv[2];
+    struct slice arg = ((const struct one_word *)rq->bound)->word;
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
     char text[512];
@@ -311,12 +323,18 @@ static const struct {
     {"BIGNUM", example_bignum},
 };
 
+ARGUMENTS_WITH(protocol_arguments, struct one_word, "type",
+               WITH(.shown = "<STRING | INTEGER | DOUBLE | NULL | ARRAY | SET | MAP | ATTRIB | "
+                             "PUSH | VERBATIM | TRUE | FALSE | BIGNUM>"),
+               ARG_WORD(struct one_word, word, "type"));
+
 static enum err protocol_run(struct request *rq)
 {
+    struct slice type = ((const struct one_word *)rq->bound)->word;
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
-        if (!slice_is_word(rq->argv[2], examples[i].word)) continue;
+        if (!slice_is_word(type, examples[i].word)) continue;
         if (examples[i].write == example_push && rq->w->proto != 3) {
             return error_set(&rq->error, ERR_SYNTAX, "RESP2 is not supported by this command");
         }
@@ -361,59 +379,60 @@ static void reply_moves(struct request *rq, const struct trace_move *moves, size
     }
 }
 
+enum trace_what { TRACE_ON, TRACE_OFF, TRACE_GET };
+
+struct trace_words {
+    enum trace_what what;
+    int64_t count;
+};
+ARGUMENTS(trace_arguments, struct trace_words, "<ON | OFF | GET [count]>",
+          ARG_CHOICE(struct trace_words, what, {"ON", TRACE_ON}, {"OFF", TRACE_OFF},
+                     {"GET", TRACE_GET}),
+          ARG_INTEGER(struct trace_words, count, "count", 1, TRACE_MOVES, TRACE_MOVES));
+
 static enum err trace_run(struct request *rq)
 {
-    int64_t max = TRACE_MOVES;
+    const struct trace_words *a = rq->bound;
     enum err r = debug_allowed(rq);
     if (r != OK) return r;
-    bool is_on = slice_is_word(rq->argv[2], "ON");
-    if (rq->argc == 3 && (is_on || slice_is_word(rq->argv[2], "OFF"))) {
-        trace_switch(is_on);
+    if (a->what != TRACE_GET) {
+        trace_switch(a->what == TRACE_ON);
         resp_simple(rq->w, "OK");
         return OK;
     }
-    if (!slice_is_word(rq->argv[2], "GET") || rq->argc > 4) {
-        return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    }
-    if (rq->argc == 4) r = arg_integer(rq, rq->argv[3], "count", 1, TRACE_MOVES, &max);
-    if (r != OK) return r;
-    struct trace_move *moves = arena_alloc(rq->arena, (size_t)max * sizeof *moves);
-    reply_moves(rq, moves, trace_read(moves, (size_t)max));
+    struct trace_move *moves = arena_alloc(rq->arena, (size_t)a->count * sizeof *moves);
+    reply_moves(rq, moves, trace_read(moves, (size_t)a->count));
     return OK;
 }
 
-#define DEBUG_SUB(id, word, words, more, text, arguments)                                          \
+#define DEBUG_SUB(id, word, more, text, of)                                                        \
     static const struct command sub_##id = {                                                       \
         .name = word,                                                                              \
-        .arity = words,                                                                            \
         .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .run = id##_run,                                                                           \
     }
 
-DEBUG_SUB(clock, "clock", 3, 0,
+DEBUG_SUB(clock, "clock", 0,
           "Sets the clock of the machine, as the server sees it, forward (or back).",
-          "milliseconds");
+          clock_arguments);
 /* It takes many turns, and EXEC has one. */
-DEBUG_SUB(digest, "digest", 2, CMD_NO_MULTI,
-          "A digest of every live entry of every database, at one moment.", "");
-DEBUG_SUB(error, "error", 3, 0, "Replies with this error.", "message");
-DEBUG_SUB(log, "log", 3, 0, "Writes a line into the log.", "message");
-DEBUG_SUB(
-    protocol, "protocol", 3, 0, "A reply of a type.",
-    "<STRING | INTEGER | DOUBLE | NULL | ARRAY | SET | MAP | ATTRIB | PUSH | VERBATIM | TRUE | "
-    "FALSE | BIGNUM>");
-DEBUG_SUB(set_active_expire, "set-active-expire", 3, 0,
+DEBUG_SUB(digest, "digest", CMD_NO_MULTI,
+          "A digest of every live entry of every database, at one moment.", no_arguments);
+DEBUG_SUB(error, "error", 0, "Replies with this error.", message_arguments);
+DEBUG_SUB(log, "log", 0, "Writes a line into the log.", message_arguments);
+DEBUG_SUB(protocol, "protocol", 0, "A reply of a type.", protocol_arguments);
+DEBUG_SUB(set_active_expire, "set-active-expire", 0,
           "Whether entries that have expired are removed by themselves; readers see no difference.",
-          "zero-or-one");
-DEBUG_SUB(sleep, "sleep", 3, 0, "Stops the whole server for so many seconds; decimals are allowed.",
-          "duration");
-DEBUG_SUB(trace, "trace", -3, 0,
+          set_active_expire_arguments);
+DEBUG_SUB(sleep, "sleep", 0, "Stops the whole server for so many seconds; decimals are allowed.",
+          sleep_arguments);
+DEBUG_SUB(trace, "trace", 0,
           "Keeps the last 1024 moves of the server's state machines, and shows them.",
-          "<ON | OFF | GET [count]>");
+          trace_arguments);
 COMMAND_HELP("server", 0);
 
 static const struct command *const debug_subcommands[] = {
@@ -423,12 +442,11 @@ static const struct command *const debug_subcommands[] = {
 
 const struct command cmd_debug = {
     .name = "debug",
-    .arity = -2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ANY_WORD | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "For tests; see enable-debug-command.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .run = other_run,
     .subcommands = debug_subcommands,
 };

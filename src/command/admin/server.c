@@ -1,6 +1,7 @@
 /* server: DBSIZE, FLUSHDB, FLUSHALL, TIME, SHUTDOWN. */
 #include "base/clock.h"
 #include "request/command.h"
+#include "request/shapes.h"
 #include "request/subjects.h"
 #include "request/table.h"
 
@@ -19,23 +20,22 @@ static enum err dbsize_run(struct request *rq)
 
 const struct command cmd_dbsize = {
     .name = "dbsize",
-    .arity = 1,
     .flags = CMD_READ | CMD_FAST | CMD_KEYSPACE | CMD_ALL_KEYS,
     .group = "server",
     .since = "0.1.0",
     .summary =
         "The number of entries in the selected database, as the transaction has it inside of "
         "MULTI and scripts.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = dbsize_run,
 };
 
-static enum err check_flush_words(struct request *rq)
-{
-    bool is_good = rq->argc == 1 || (rq->argc == 2 && (slice_is_word(rq->argv[1], "ASYNC") ||
-                                                       slice_is_word(rq->argv[1], "SYNC")));
-    return is_good ? OK : error_set(&rq->error, ERR_SYNTAX, "syntax error");
-}
+/* Both are the same: nothing is done later. */
+struct flush {
+    bool is_async;
+};
+ARGUMENTS(flushdb_arguments, struct flush, "[ASYNC | SYNC]",
+          ARG_CHOICE(struct flush, is_async, {"ASYNC", true}, {"SYNC", false}));
 
 static enum err flushdb_run(struct request *rq)
 {
@@ -44,8 +44,7 @@ static enum err flushdb_run(struct request *rq)
                     .commits_always = true,
                     .has_flush = true,
                     .arena = rq->arena};
-    enum err r = check_flush_words(rq);
-    if (r == OK) r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
+    enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
     if (r != OK) return r;
     rq->depends = t.depends;
     rq->env->stats.writes++;
@@ -55,14 +54,23 @@ static enum err flushdb_run(struct request *rq)
 
 const struct command cmd_flushdb = {
     .name = "flushdb",
-    .arity = -1,
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Removes everything in the selected database, in one transaction.",
-    .syntax = "[ASYNC | SYNC]",
+    .arguments = &flushdb_arguments,
     .run = flushdb_run,
 };
+
+static void flushall_subjects(struct subjects *s, const void *bound)
+{
+    (void)bound;
+    subjects_all_databases(s);
+}
+
+ARGUMENTS_WITH(flushall_arguments, struct flush, "[ASYNC | SYNC]",
+               WITH(.subjects = flushall_subjects),
+               ARG_CHOICE(struct flush, is_async, {"ASYNC", true}, {"SYNC", false}));
 
 /* The first database from `from` on that FLUSHALL empties: those that are always there, also when
  * nothing is in them, and of the others those that have something. */
@@ -80,8 +88,8 @@ static enum err flushall_run(struct request *rq)
 {
     uint64_t version = 0;
     struct overlay *own = NULL;
-    enum err r = check_flush_words(rq);
-    if (r == OK && rq->overlay == NULL) {
+    enum err r = OK;
+    if (rq->overlay == NULL) {
         r = engine_admit(rq->env->db->engine, rq->waiter, &rq->error);
         if (r == OK) own = engine_begin(rq->env->db->engine, rq->arena);
     }
@@ -108,23 +116,14 @@ static enum err flushall_run(struct request *rq)
     return OK;
 }
 
-static enum err flushall_subjects(struct request *rq, struct subjects *out)
-{
-    (void)rq;
-    subjects_all_databases(out);
-    return OK;
-}
-
 const struct command cmd_flushall = {
     .name = "flushall",
-    .arity = -1,
     .flags = CMD_WRITE | CMD_KEYSPACE | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_AUDITED,
     .group = "server",
     .since = "0.1.0",
     .summary = "Removes everything in every database, in one transaction.",
-    .syntax = "[ASYNC | SYNC]",
+    .arguments = &flushall_arguments,
     .run = flushall_run,
-    .subjects = flushall_subjects,
 };
 
 static enum err time_run(struct request *rq)
@@ -138,40 +137,39 @@ static enum err time_run(struct request *rq)
 
 const struct command cmd_time = {
     .name = "time",
-    .arity = 1,
     .flags = CMD_FAST | CMD_FOLLOWER,
     .is_own = true,
     .group = "server",
     .since = "0.1.0",
     .summary = "Seconds and microseconds of the server's clock.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = time_run,
 };
+
+/* All of them are the same: what was acknowledged is kept. */
+struct shutdown {
+    bool saves, is_now, is_forced, is_abort;
+};
+ARGUMENTS(shutdown_arguments, struct shutdown, "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+          ARG_CHOICE(struct shutdown, saves, {"NOSAVE", false}, {"SAVE", true}),
+          ARG_FLAG(struct shutdown, is_now, "NOW"), ARG_FLAG(struct shutdown, is_forced, "FORCE"),
+          ARG_FLAG(struct shutdown, is_abort, "ABORT"));
 
 /* No reply on success: the connection closes when the server stops. */
 static enum err shutdown_run(struct request *rq)
 {
-    for (size_t i = 1; i < rq->argc; i++) {
-        struct slice arg = rq->argv[i];
-        if (slice_is_word(arg, "ABORT")) {
-            return error_set(&rq->error, ERR_SYNTAX, "No shutdown in progress.");
-        }
-        if (!slice_is_word(arg, "SAVE") && !slice_is_word(arg, "NOSAVE") &&
-            !slice_is_word(arg, "NOW") && !slice_is_word(arg, "FORCE")) {
-            return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-        }
-    }
+    const struct shutdown *a = rq->bound;
+    if (a->is_abort) return error_set(&rq->error, ERR_SYNTAX, "No shutdown in progress.");
     rq->env->server_ops->shutdown(rq->env->server);
     return OK;
 }
 
 const struct command cmd_shutdown = {
     .name = "shutdown",
-    .arity = -1,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "Stops the server cleanly; everything acknowledged is kept whatever the words.",
-    .syntax = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+    .arguments = &shutdown_arguments,
     .run = shutdown_run,
 };

@@ -1,5 +1,6 @@
 /* verify: KV.VERIFY: reads everything that is stored in the background; shows what is damaged. */
 #include "request/command.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 static enum err start_run(struct request *rq)
@@ -12,12 +13,11 @@ static enum err start_run(struct request *rq)
 
 static const struct command sub_start = {
     .name = "start",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_NO_MULTI | CMD_FORMAT,
     .group = "server",
     .since = "0.1.0",
     .summary = "Begins to read everything that is stored, in the background.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = start_run,
 };
 
@@ -30,12 +30,11 @@ static enum err stop_run(struct request *rq)
 
 static const struct command sub_stop = {
     .name = "stop",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_NO_MULTI | CMD_FORMAT,
     .group = "server",
     .since = "0.1.0",
     .summary = "Ends the reading early.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply = "1, or 0 when nothing is being read.",
     .run = stop_run,
 };
@@ -70,12 +69,11 @@ static enum err status_run(struct request *rq)
 
 static const struct command sub_status = {
     .name = "status",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | CMD_FORMAT,
     .group = "server",
     .since = "0.1.0",
     .summary = "How far the reading is, or what the last one found.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply =
         "state (never, running, good, damaged, stopped, failed); pages: read so far; pages-total: "
         "that there are, about; damaged: pages, and segments of the journal; took-ms; places: "
@@ -90,11 +88,10 @@ static const struct command *const verify_subcommands[] = {&sub_help, &sub_start
 
 const struct command kv_verify = {
     .name = "kv.verify",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "Reads everything that is stored in the background and shows what is damaged.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .brief = "<START | STATUS | STOP>",
     .subcommands = verify_subcommands,
 };

@@ -2,6 +2,7 @@
 
 #include "request/describe.h"
 #include "request/keys.h"
+#include "request/shapes.h"
 
 static void reply_pair(struct resp_writer *w, const char *name, const char *text)
 {
@@ -63,17 +64,20 @@ static void reply_docs(struct request *rq, const struct command *parent, const s
 
 enum err command_docs_run(struct request *rq)
 {
-    if (rq->argc == 2) {
+    const struct slices *names = &((const struct many_words *)rq->bound)->words;
+    if (names->count == 0) {
         resp_map(rq->w, command_count());
         for (size_t i = 0; i < command_count(); i++) reply_docs(rq, NULL, command_table[i]);
         return OK;
     }
     size_t found = 0;
     const struct command *parent = NULL;
-    for (size_t i = 2; i < rq->argc; i++) found += command_find_full(rq->argv[i], &parent) != NULL;
+    for (size_t i = 0; i < names->count; i++) {
+        found += command_find_full(names->items[i], &parent) != NULL;
+    }
     resp_map(rq->w, found);
-    for (size_t i = 2; i < rq->argc; i++) {
-        const struct command *c = command_find_full(rq->argv[i], &parent);
+    for (size_t i = 0; i < names->count; i++) {
+        const struct command *c = command_find_full(names->items[i], &parent);
         if (c != NULL) reply_docs(rq, parent, c);
     }
     return OK;

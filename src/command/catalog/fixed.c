@@ -5,6 +5,7 @@
 
 #include "request/command.h"
 #include "request/nodes.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "request/view.h"
 
@@ -13,20 +14,22 @@ static enum err no_cluster_run(struct request *rq)
     return error_set(&rq->error, ERR_SYNTAX, "This instance has cluster support disabled");
 }
 
-#define NO_CLUSTER(id, word, words, more, of_group, arguments)                                     \
-    const struct command cmd_##id = {                                                              \
-        .name = word,                                                                              \
-        .arity = words,                                                                            \
+#define NO_CLUSTER(word, more, of)                                                                 \
+    const struct command cmd_##word = {                                                            \
+        .name = #word,                                                                             \
         .flags = more,                                                                             \
-        .group = of_group,                                                                         \
+        .group = "cluster",                                                                        \
         .since = "0.1.0",                                                                          \
         .summary = "An error: there are no clusters.",                                             \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .run = no_cluster_run,                                                                     \
     }
 
-NO_CLUSTER(cluster, "cluster", -2, 0, "cluster", "subcommand [argument ...]");
-NO_CLUSTER(asking, "asking", 1, CMD_FAST | CMD_CONNECTION, "cluster", "");
+ARGUMENTS_WITH(cluster_arguments, struct many_words, "word [word ...]",
+               WITH(.shown = "subcommand [argument ...]"),
+               ARG_WORDS(struct many_words, words, "word"));
+NO_CLUSTER(cluster, 0, cluster_arguments);
+NO_CLUSTER(asking, CMD_FAST | CMD_CONNECTION, no_arguments);
 
 static enum err role_of_follower(struct request *rq, const char *leader, uint64_t offset)
 {
@@ -69,17 +72,19 @@ static enum err role_run(struct request *rq)
 
 const struct command cmd_role = {
     .name = "role",
-    .arity = 1,
     .flags = CMD_FAST | CMD_ADMIN | CMD_DANGEROUS | CMD_FOLLOWER,
     .is_own = true,
     .group = "server",
     .since = "0.1.0",
     .summary = "That this server is a master, and which nodes stand by.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = role_run,
 };
 
 /* Any words: VERSION and its numbers draw the same. */
+ARGUMENTS_WITH(lolwut_arguments, struct many_words, "[word ...]",
+               WITH(.shown = "[VERSION version]"), ARG_WORDS(struct many_words, words, "word"));
+
 static enum err lolwut_run(struct request *rq)
 {
     buf_clear(rq->scratch, SIZE_MAX);
@@ -91,12 +96,11 @@ static enum err lolwut_run(struct request *rq)
 
 const struct command cmd_lolwut = {
     .name = "lolwut",
-    .arity = -1,
     .flags = CMD_READ | CMD_FAST,
     .group = "server",
     .since = "0.1.0",
     .summary = "A small drawing, and the version.",
-    .syntax = "[VERSION version]",
+    .arguments = &lolwut_arguments,
     .run = lolwut_run,
 };
 
@@ -123,12 +127,11 @@ static enum err list_run(struct request *rq)
 
 static const struct command sub_list = {
     .name = "list",
-    .arity = 2,
     .flags = CMD_ADMIN | CMD_DANGEROUS,
     .group = "server",
     .since = "0.1.0",
     .summary = "The loaded modules: none; with CLIENT VIEW TUPLES, the one that has JSON commands.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = list_run,
 };
 COMMAND_HELP("server", 0);
@@ -137,10 +140,9 @@ static const struct command *const module_subcommands[] = {&sub_help, &sub_list,
 
 const struct command cmd_module = {
     .name = "module",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "Commands about modules, of which there are none.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = module_subcommands,
 };

@@ -3,11 +3,11 @@
 
 #include "base/glob.h"
 #include "command/catalog/docs.h"
-#include "request/args.h"
 #include "request/describe.h"
 #include "request/format.h"
 #include "request/idem.h"
 #include "request/keys.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 /* ---- COMMAND, COMMAND INFO ---- */
@@ -117,13 +117,17 @@ static enum err command_all_run(struct request *rq)
     return OK;
 }
 
+ARGUMENTS(names_arguments, struct many_words, "[command-name ...]",
+          ARG_WORDS(struct many_words, words, "command-name"));
+
 static enum err info_run(struct request *rq)
 {
-    if (rq->argc == 2) return command_all_run(rq);
-    resp_array(rq->w, rq->argc - 2);
-    for (size_t i = 2; i < rq->argc; i++) {
+    const struct slices *names = &((const struct many_words *)rq->bound)->words;
+    if (names->count == 0) return command_all_run(rq);
+    resp_array(rq->w, names->count);
+    for (size_t i = 0; i < names->count; i++) {
         const struct command *parent = NULL;
-        const struct command *c = command_find_full(rq->argv[i], &parent);
+        const struct command *c = command_find_full(names->items[i], &parent);
         if (c == NULL) {
             resp_nil(rq->w); /* a missing bulk, not array: as Redis 7.0 */
         } else {
@@ -142,10 +146,13 @@ static enum err count_run(struct request *rq)
 /* ---- COMMAND LIST ---- */
 
 struct filter {
-    enum { LIST_ALL, LIST_MODULE, LIST_CATEGORY, LIST_PATTERN } kind;
-    struct slice word;
-    struct glob *glob; /* LIST_PATTERN */
+    struct slice module, category, pattern; /* one of them at most */
+    struct glob *glob;                      /* of the pattern */
 };
+ARGUMENTS(list_arguments, struct filter,
+          "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]",
+          ARG_WORD(struct filter, module, "MODULE"), ARG_WORD(struct filter, category, "ACLCAT"),
+          ARG_PATTERN(struct filter, pattern, "PATTERN"));
 
 /* `lower` in any case. */
 static bool word_is(struct slice word, const char *lower)
@@ -154,25 +161,26 @@ static bool word_is(struct slice word, const char *lower)
     return word.len == len && strncasecmp((const char *)word.data, lower, len) == 0;
 }
 
+static bool is_in_category(struct slice category, struct arena *arena, const struct command *parent,
+                           const struct command *c)
+{
+    struct words words;
+    command_categories(parent, c, arena, &words);
+    for (size_t i = 0; i < words.count; i++) {
+        if (word_is(category, words.items[i] + 1)) return true;
+    }
+    return false;
+}
+
 static bool filter_fits(const struct filter *f, struct arena *arena, const struct command *parent,
                         const struct command *c)
 {
-    const char *module = NULL;
-    struct words words;
-    switch (f->kind) {
-    case LIST_ALL: return true;
-    case LIST_MODULE:
-        module = command_module(parent, c, arena);
-        return module != NULL && slice_eq(slice_str(module), f->word);
-    case LIST_CATEGORY:
-        command_categories(parent, c, arena, &words);
-        for (size_t i = 0; i < words.count; i++) {
-            if (word_is(f->word, words.items[i] + 1)) return true;
-        }
-        return false;
-    case LIST_PATTERN: break;
+    if (f->module.data != NULL) {
+        const char *module = command_module(parent, c, arena);
+        return module != NULL && slice_eq(slice_str(module), f->module);
     }
-    return glob_fits(f->glob, slice_str(command_full_name(parent, c, arena)));
+    if (f->category.data != NULL) return is_in_category(f->category, arena, parent, c);
+    return f->glob == NULL || glob_fits(f->glob, slice_str(command_full_name(parent, c, arena)));
 }
 
 /* Writes those that fit, or only counts them. */
@@ -197,21 +205,10 @@ static size_t list_names(struct request *rq, const struct filter *f, bool writes
 
 static enum err list_run(struct request *rq)
 {
-    struct filter f = {.kind = LIST_ALL};
-    bool is_good = rq->argc == 2;
-    if (rq->argc == 5 && slice_is_word(rq->argv[2], "FILTERBY")) {
-        f.word = rq->argv[4];
-        if (slice_is_word(rq->argv[3], "MODULE")) f.kind = LIST_MODULE;
-        if (slice_is_word(rq->argv[3], "ACLCAT")) f.kind = LIST_CATEGORY;
-        if (slice_is_word(rq->argv[3], "PATTERN")) f.kind = LIST_PATTERN;
-        is_good = f.kind != LIST_ALL;
-    }
-    if (!is_good) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    if (f.kind == LIST_PATTERN) {
-        enum err r = arg_pattern(rq, f.word);
-        if (r != OK) return r;
+    struct filter f = *(const struct filter *)rq->bound;
+    if (f.pattern.data != NULL) {
         f.glob = arena_alloc(rq->arena, sizeof *f.glob);
-        glob_init(f.glob, f.word, true);
+        glob_init(f.glob, f.pattern, true);
     }
     resp_array(rq->w, list_names(rq, &f, false));
     list_names(rq, &f, true);
@@ -220,14 +217,19 @@ static enum err list_run(struct request *rq)
 
 /* ---- COMMAND GETKEYS ---- */
 
+ARGUMENTS_WITH(getkeys_arguments, struct many_words, "word [word ...]",
+               WITH(.shown = "command argument [argument ...]", .words_least = 2),
+               ARG_WORDS(struct many_words, words, "word"));
+
 /* The keys of the command that the request's arguments are; in Redis's words when there are none.
  */
 static enum err find_keys(struct request *rq, struct key_uses *out)
 {
+    const struct many_words *a = rq->bound;
     const struct command *parent = NULL;
     struct request asked = *rq;
-    asked.argv = rq->argv + 2;
-    asked.argc = rq->argc - 2;
+    asked.argv = a->words.items;
+    asked.argc = a->words.count;
     asked.command = command_of_words(asked.argv, asked.argc, &parent);
     if (asked.command == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "Invalid command specified");
@@ -275,29 +277,24 @@ static enum err getkeysandflags_run(struct request *rq)
 
 /* ---- the commands ---- */
 
-#define COMMAND_SUB(id, words, text, arguments, function)                                          \
+#define COMMAND_SUB(id, text, of, function)                                                        \
     static const struct command sub_##id = {                                                       \
         .name = #id,                                                                               \
-        .arity = words,                                                                            \
         .flags = CMD_CONNECTION | CMD_NODE,                                                        \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .run = function,                                                                           \
     }
 
-COMMAND_SUB(count, 2, "The number of commands.", "", count_run);
-COMMAND_SUB(docs, -2, "What commands do, and their arguments.", "[command-name ...]",
-            command_docs_run);
-COMMAND_SUB(getkeys, -4, "The keys among the words of a command.",
-            "command argument [argument ...]", getkeys_run);
-COMMAND_SUB(getkeysandflags, -4, "The keys among the words of a command, and what it does to each.",
-            "command argument [argument ...]", getkeysandflags_run);
-COMMAND_SUB(info, -2, "Arity, flags, key positions and ACL categories.", "[command-name ...]",
-            info_run);
-COMMAND_SUB(list, -2, "The names of commands and subcommands.",
-            "[FILTERBY <MODULE module-name | ACLCAT category | PATTERN pattern>]", list_run);
+COMMAND_SUB(count, "The number of commands.", no_arguments, count_run);
+COMMAND_SUB(docs, "What commands do, and their arguments.", names_arguments, command_docs_run);
+COMMAND_SUB(getkeys, "The keys among the words of a command.", getkeys_arguments, getkeys_run);
+COMMAND_SUB(getkeysandflags, "The keys among the words of a command, and what it does to each.",
+            getkeys_arguments, getkeysandflags_run);
+COMMAND_SUB(info, "Arity, flags, key positions and ACL categories.", names_arguments, info_run);
+COMMAND_SUB(list, "The names of commands and subcommands.", list_arguments, list_run);
 
 COMMAND_HELP("server", CMD_CONNECTION);
 
@@ -307,12 +304,11 @@ static const struct command *const command_subcommands[] = {
 
 const struct command cmd_command = {
     .name = "command",
-    .arity = -1,
     .flags = CMD_CONNECTION | CMD_NODE,
     .group = "server",
     .since = "0.1.0",
     .summary = "All commands; its subcommands tell more.",
-    .syntax = "",
+    .arguments = &any_words_arguments,
     .run = command_all_run,
     .subcommands = command_subcommands,
 };

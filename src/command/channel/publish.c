@@ -1,19 +1,37 @@
 /* publish: PUBLISH and SPUBLISH; how messages are sent is in src/request/publication.c. */
 #include "command/channel/channel_int.h"
+#include "request/arguments.h"
 #include "request/publication.h"
 #include "request/table.h"
 
+struct publish {
+    struct slice channel, message;
+};
+
+static void publish_subjects(struct subjects *s, const void *bound)
+{
+    subjects_channel(s, ((const struct publish *)bound)->channel);
+}
+
+ARGUMENTS_WITH(publish_arguments, struct publish, "channel message",
+               WITH(.subjects = publish_subjects), ARG_WORD(struct publish, channel, "channel"),
+               ARG_WORD(struct publish, message, "message"));
+ARGUMENTS_WITH(spublish_arguments, struct publish, "shardchannel message",
+               WITH(.subjects = publish_subjects),
+               ARG_WORD(struct publish, channel, "shardchannel"),
+               ARG_WORD(struct publish, message, "message"));
+
 static enum err publish(struct request *rq, bool is_shard)
 {
+    const struct publish *a = rq->bound;
     size_t told = 0;
-    struct slice channel = rq->argv[1];
-    enum err r = check_channel(rq, channel);
+    enum err r = check_channel(rq, a->channel);
     if (r != OK) return r;
-    if (slice_has_prefix(channel, slice_str("kv:"))) {
+    if (slice_has_prefix(a->channel, slice_str("kv:"))) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "channels that begin with kv: are the server's own");
     }
-    r = publication_send(rq, is_shard, channel, rq->argv[2], &told);
+    r = publication_send(rq, is_shard, a->channel, a->message, &told);
     if (r == OK) resp_int(rq->w, (int64_t)told);
     return r;
 }
@@ -28,26 +46,16 @@ static enum err spublish_run(struct request *rq)
     return publish(rq, true);
 }
 
-static enum err publish_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_channel(out, rq->argv[1]);
-    return OK;
-}
-
-#define PUBLISH_COMMAND(word, full_name, text, arguments)                                          \
+#define PUBLISH_COMMAND(word, text)                                                                \
     const struct command cmd_##word = {                                                            \
-        .name = full_name,                                                                         \
-        .arity = 3,                                                                                \
+        .name = #word,                                                                             \
         .flags = CMD_PUBSUB | CMD_FAST | CMD_PUBLISHES,                                            \
         .group = "pubsub",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &word##_arguments,                                                            \
         .run = word##_run,                                                                         \
-        .subjects = publish_subjects,                                                              \
     }
 
-PUBLISH_COMMAND(publish, "publish", "Sends a message to a channel; how many received it.",
-                "channel message");
-PUBLISH_COMMAND(spublish, "spublish", "Sends a message to a shard channel; how many received it.",
-                "shardchannel message");
+PUBLISH_COMMAND(publish, "Sends a message to a channel; how many received it.");
+PUBLISH_COMMAND(spublish, "Sends a message to a shard channel; how many received it.");

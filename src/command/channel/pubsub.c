@@ -10,6 +10,8 @@
 #include "request/args.h"
 #include "request/command.h"
 #include "request/feature.h"
+#include "request/hint.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #define NAMES_MAX 10000        /* of one command */
@@ -66,12 +68,12 @@ static const struct feature_channel *channel_owner(const struct kind *k, struct 
 }
 
 /* What one turn of the loop may do bounds what one command may ask for. */
-static enum err check_names(struct request *rq)
+static enum err check_names(struct request *rq, size_t count)
 {
-    if (rq->argc - 1 <= NAMES_MAX) return OK;
+    if (count <= NAMES_MAX) return OK;
     return error_set(&rq->error, ERR_LIMIT,
                      "%s of %zu names; %d are allowed in one command: use several",
-                     rq->command->name, rq->argc - 1, NAMES_MAX);
+                     rq->command->name, count, NAMES_MAX);
 }
 
 /* Also of those that somebody else listens to. */
@@ -114,15 +116,15 @@ static enum err parse_own(struct request *rq, const struct kind *k, struct slice
  * and take what lies between for one of them. */
 static enum err subscribe(struct request *rq, const struct kind *k)
 {
-    if (check_names(rq) != OK) return rq->error.code;
-    bool *is_own = arena_alloc(rq->arena, rq->argc * sizeof *is_own);
-    struct watch_target *targets = arena_alloc(rq->arena, rq->argc * sizeof *targets);
-    for (size_t i = 1; i < rq->argc; i++) {
-        enum err r = parse_own(rq, k, rq->argv[i], &is_own[i], &targets[i]);
+    const struct slices *names = &((const struct many_words *)rq->bound)->words;
+    bool *is_own = arena_alloc(rq->arena, names->count * sizeof *is_own);
+    struct watch_target *targets = arena_alloc(rq->arena, names->count * sizeof *targets);
+    for (size_t i = 0; i < names->count; i++) {
+        enum err r = parse_own(rq, k, names->items[i], &is_own[i], &targets[i]);
         if (r != OK) return r;
     }
-    for (size_t i = 1; i < rq->argc; i++) {
-        struct slice name = rq->argv[i];
+    for (size_t i = 0; i < names->count; i++) {
+        struct slice name = names->items[i];
         bool is_new = pubsub_subscribe(rq->env->pubsub, &rq->client->subscriber, k->kind, name);
         is_own[i] = is_own[i] && is_new;
         if (is_own[i]) watch_subscribe(rq, name, &targets[i]);
@@ -130,8 +132,8 @@ static enum err subscribe(struct request *rq, const struct kind *k)
         const struct feature_channel *owner = channel_owner(k, name);
         if (owner != NULL) owner->subscribe(rq, name);
     }
-    for (size_t i = 1; i < rq->argc; i++) {
-        if (is_own[i]) watch_reply_first(rq, rq->argv[i], &targets[i]);
+    for (size_t i = 0; i < names->count; i++) {
+        if (is_own[i]) watch_reply_first(rq, names->items[i], &targets[i]);
     }
     return OK;
 }
@@ -171,24 +173,50 @@ static enum err unsubscribe_all(struct request *rq, const struct kind *k)
 
 static enum err unsubscribe(struct request *rq, const struct kind *k)
 {
-    if (rq->argc == 1) return unsubscribe_all(rq, k);
-    if (check_names(rq) != OK) return rq->error.code;
-    for (size_t i = 1; i < rq->argc; i++) unsubscribe_one(rq, k, rq->argv[i]);
+    const struct slices *names = &((const struct many_words *)rq->bound)->words;
+    if (names->count == 0) return unsubscribe_all(rq, k);
+    for (size_t i = 0; i < names->count; i++) unsubscribe_one(rq, k, names->items[i]);
     return OK;
 }
 
-static const struct kind *kind_of(const struct command *c)
+static void names_subjects(struct subjects *s, const struct kind *k, const void *bound)
 {
-    if (c == &cmd_psubscribe) return &patterns;
-    return c == &cmd_ssubscribe ? &shards : &channels;
+    const struct slices *names = &((const struct many_words *)bound)->words;
+    for (size_t i = 0; i < names->count; i++) channel_subjects(s, k, names->items[i]);
 }
 
-static enum err subscribe_subjects(struct request *rq, struct subjects *out)
+static void subscribe_subjects(struct subjects *s, const void *bound)
 {
-    const struct kind *k = kind_of(rq->command);
-    for (size_t i = 1; i < rq->argc; i++) channel_subjects(out, k, rq->argv[i]);
-    return OK;
+    names_subjects(s, &channels, bound);
 }
+
+static void psubscribe_subjects(struct subjects *s, const void *bound)
+{
+    names_subjects(s, &patterns, bound);
+}
+
+static void ssubscribe_subjects(struct subjects *s, const void *bound)
+{
+    names_subjects(s, &shards, bound);
+}
+
+#define NAMES(label)                                                                               \
+    {                                                                                              \
+        ARG_MANY(struct many_words, words, struct slice, label, arg_kind_word),                    \
+            .fits = check_names                                                                    \
+    }
+
+ARGUMENTS_WITH(subscribe_arguments, struct many_words, "channel [channel ...]",
+               WITH(.subjects = subscribe_subjects), NAMES("channel"));
+ARGUMENTS_WITH(psubscribe_arguments, struct many_words, "pattern [pattern ...]",
+               WITH(.subjects = psubscribe_subjects), NAMES("pattern"));
+ARGUMENTS_WITH(ssubscribe_arguments, struct many_words, "shardchannel [shardchannel ...]",
+               WITH(.subjects = ssubscribe_subjects), NAMES("shardchannel"));
+/* What is listened to may be ended by every user. */
+ARGUMENTS(unsubscribe_arguments, struct many_words, "[channel [channel ...]]", NAMES("channel"));
+ARGUMENTS(punsubscribe_arguments, struct many_words, "[pattern [pattern ...]]", NAMES("pattern"));
+ARGUMENTS(sunsubscribe_arguments, struct many_words, "[shardchannel [shardchannel ...]]",
+          NAMES("shardchannel"));
 
 static enum err subscribe_run(struct request *rq)
 {
@@ -221,32 +249,23 @@ static enum err sunsubscribe_run(struct request *rq)
 }
 
 /* A reply of several frames is no element of EXEC's: not between MULTI and EXEC. */
-#define SUBSCRIBE_COMMAND(word, full_name, words, hook, text, arguments)                           \
+#define SUBSCRIBE_COMMAND(word, text)                                                              \
     const struct command cmd_##word = {                                                            \
-        .name = full_name,                                                                         \
-        .arity = words,                                                                            \
+        .name = #word,                                                                             \
         .flags = CMD_PUBSUB | CMD_SUBSCRIBED | CMD_NO_MULTI,                                       \
         .group = "pubsub",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &word##_arguments,                                                            \
         .run = word##_run,                                                                         \
-        .subjects = hook,                                                                          \
     }
 
-SUBSCRIBE_COMMAND(subscribe, "subscribe", -2, subscribe_subjects, "Listens to channels.",
-                  "channel [channel ...]");
-SUBSCRIBE_COMMAND(psubscribe, "psubscribe", -2, subscribe_subjects,
-                  "Listens to all channels that match glob patterns.", "pattern [pattern ...]");
-SUBSCRIBE_COMMAND(ssubscribe, "ssubscribe", -2, subscribe_subjects, "Listens to shard channels.",
-                  "shardchannel [shardchannel ...]");
-SUBSCRIBE_COMMAND(unsubscribe, "unsubscribe", -1, NULL,
-                  "Stops listening to channels, or to all of them.", "[channel [channel ...]]");
-SUBSCRIBE_COMMAND(punsubscribe, "punsubscribe", -1, NULL,
-                  "Stops listening to patterns, or to all of them.", "[pattern [pattern ...]]");
-SUBSCRIBE_COMMAND(sunsubscribe, "sunsubscribe", -1, NULL,
-                  "Stops listening to shard channels, or to all of them.",
-                  "[shardchannel [shardchannel ...]]");
+SUBSCRIBE_COMMAND(subscribe, "Listens to channels.");
+SUBSCRIBE_COMMAND(psubscribe, "Listens to all channels that match glob patterns.");
+SUBSCRIBE_COMMAND(ssubscribe, "Listens to shard channels.");
+SUBSCRIBE_COMMAND(unsubscribe, "Stops listening to channels, or to all of them.");
+SUBSCRIBE_COMMAND(punsubscribe, "Stops listening to patterns, or to all of them.");
+SUBSCRIBE_COMMAND(sunsubscribe, "Stops listening to shard channels, or to all of them.");
 
 /* ---- changes of users ---- */
 
@@ -311,19 +330,17 @@ static void list_one(void *arg, struct slice name, size_t subscribers)
     l->count++;
 }
 
+ARGUMENTS_WITH(list_arguments, struct one_word, "[pattern]", WITH(.hint = hint_number),
+               ARG_PATTERN(struct one_word, word, "pattern"));
+
 static enum err list(struct request *rq, enum pubsub_kind kind)
 {
     struct buf names; /* not scratch: that is where keys are read */
     struct listing l = {.rq = rq, .kind = kind, .w = {.out = &names, .proto = rq->w->proto}};
-    if (rq->argc > 3) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "wrong number of arguments for 'pubsub|%s' command", rq->command->name);
-    }
-    if (rq->argc == 3) {
-        enum err r = arg_pattern(rq, rq->argv[2]);
-        if (r != OK) return r;
+    struct slice pattern = ((const struct one_word *)rq->bound)->word;
+    if (pattern.data != NULL) {
         l.glob = arena_alloc(rq->arena, sizeof *l.glob);
-        glob_init(l.glob, rq->argv[2], false);
+        glob_init(l.glob, pattern, false);
     }
     buf_init(&names);
     pubsub_each(rq->env->pubsub, kind, list_one, &l);
@@ -336,13 +353,20 @@ static enum err list(struct request *rq, enum pubsub_kind kind)
     return is_whole ? OK : error_set(&rq->error, ERR_NOMEM, "no memory for the channels");
 }
 
+ARGUMENTS(channel_numbers, struct many_words, "[channel [channel ...]]",
+          ARG_WORDS(struct many_words, words, "channel"));
+ARGUMENTS(shard_numbers, struct many_words, "[shardchannel [shardchannel ...]]",
+          ARG_WORDS(struct many_words, words, "shardchannel"));
+
 static enum err numbers(struct request *rq, enum pubsub_kind kind)
 {
-    resp_array(rq->w, 2 * (rq->argc - 2));
-    for (size_t i = 2; i < rq->argc; i++) {
-        resp_bulk(rq->w, rq->argv[i]);
-        size_t count = pubsub_subscribers(rq->env->pubsub, kind, rq->argv[i]);
-        resp_int(rq->w, is_shown(rq, kind, rq->argv[i]) ? (int64_t)count : 0);
+    const struct slices *names = &((const struct many_words *)rq->bound)->words;
+    resp_array(rq->w, 2 * names->count);
+    for (size_t i = 0; i < names->count; i++) {
+        struct slice name = names->items[i];
+        resp_bulk(rq->w, name);
+        size_t count = pubsub_subscribers(rq->env->pubsub, kind, name);
+        resp_int(rq->w, is_shown(rq, kind, name) ? (int64_t)count : 0);
     }
     return OK;
 }
@@ -373,26 +397,22 @@ static enum err numpat_run(struct request *rq)
     return OK;
 }
 
-#define PUBSUB_SUB(word, full_name, words, text, arguments)                                        \
+#define PUBSUB_SUB(word, text, of)                                                                 \
     static const struct command sub_##word = {                                                     \
-        .name = full_name,                                                                         \
-        .arity = words,                                                                            \
+        .name = #word,                                                                             \
         .flags = CMD_PUBSUB,                                                                       \
         .group = "pubsub",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
     }
 
-PUBSUB_SUB(channels, "channels", -2, "Channels that somebody listens to.", "[pattern]");
-PUBSUB_SUB(numpat, "numpat", 2, "The number of patterns that somebody listens to.", "");
-PUBSUB_SUB(numsub, "numsub", -2, "Channels and how many listen to them.",
-           "[channel [channel ...]]");
-PUBSUB_SUB(shardchannels, "shardchannels", -2, "Shard channels that somebody listens to.",
-           "[pattern]");
-PUBSUB_SUB(shardnumsub, "shardnumsub", -2, "Shard channels and how many listen to them.",
-           "[shardchannel [shardchannel ...]]");
+PUBSUB_SUB(channels, "Channels that have subscribers.", list_arguments);
+PUBSUB_SUB(numpat, "The number of patterns that have subscribers.", no_arguments);
+PUBSUB_SUB(numsub, "Channels and how many listen to them.", channel_numbers);
+PUBSUB_SUB(shardchannels, "Shard channels that have subscribers.", list_arguments);
+PUBSUB_SUB(shardnumsub, "Shard channels and how many listen to them.", shard_numbers);
 COMMAND_HELP("pubsub", 0);
 
 static const struct command *const pubsub_subcommands[] = {
@@ -401,10 +421,9 @@ static const struct command *const pubsub_subcommands[] = {
 
 const struct command cmd_pubsub = {
     .name = "pubsub",
-    .arity = -2,
     .group = "pubsub",
     .since = "0.1.0",
     .summary = "Commands about channels and who listens.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = pubsub_subcommands,
 };

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "command/connect/connect_int.h"
 #include "command/connect/token.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 /* Made once, by the first who asks. */
@@ -35,13 +36,12 @@ static enum err connect_open_run(struct request *rq)
 
 static const struct command connect_open = {
     .name = "open",
-    .arity = 2,
     .flags = CMD_READ | CMD_NO_MULTI,
     .group = "connect",
     .since = "0.1.0",
     .summary = "The id of the selected database, a token for it that is good for an hour, until "
                "when.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .reply = "`[uuid, token, Unix time in milliseconds]`.",
     .run = connect_open_run,
 };
@@ -54,11 +54,10 @@ static const struct command *const connect_subcommands[] = {
 
 const struct command kv_connect = {
     .name = "kv.connect",
-    .arity = -2,
     .group = "connect",
     .since = "0.1.0",
     .summary = "What Deno asks of a database over KV Connect: its keys, values, limits and words.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .brief = "<OPEN | READ [range ...] | WRITE [operation ...]>",
     .subcommands = connect_subcommands,
 };

@@ -2,28 +2,34 @@
 #include "base/mem.h"
 #include "codec/key.h"
 #include "command/connect/connect_int.h"
+#include "request/arguments.h"
 #include "request/block.h"
 #include "request/client_memory.h"
 #include "request/subjects.h"
 #include "request/table.h"
 
-#define RANGE_WORDS 4
-#define FIRST_WORD 2 /* of argv, after KV.CONNECT READ */
 #define SLICE_ROWS 200
 #define REPLY_BYTES_MAX ((size_t)80 << 20) /* what Deno's limits allow, and a little */
 
 struct range {
     struct slice start, end; /* bytes of tuples */
-    uint64_t limit;
+    int64_t limit;
     bool is_reverse;
-    struct engine_scan *scan;
+};
+
+struct ranges {
+    struct {
+        struct range *items;
+        size_t count;
+    } ranges;
 };
 
 struct reading {
     struct pending pending; /* first */
     struct range ranges[CONNECT_RANGES_MAX];
-    size_t count, at;           /* ranges; the one that is walked */
-    uint64_t rows;              /* of it, so far */
+    struct engine_scan *scans[CONNECT_RANGES_MAX]; /* of each range; NULL = nothing is in it */
+    size_t count, at;                              /* ranges; the one that is walked */
+    uint64_t rows;                                 /* of it, so far */
     bool is_paused;             /* it has waited: the scans after it stand still */
     struct buf rows_text, text; /* replies: the rows of it; the ranges before it */
     struct buf data;            /* a value */
@@ -31,48 +37,22 @@ struct reading {
 
 /* ---- what is asked for ---- */
 
-static enum err take_range(struct request *rq, size_t i, struct range *x)
+/* A bound may be a key and one byte more. */
+static enum err read_tuple(struct request *rq, const struct argument *a, struct slice word,
+                           void *to)
 {
-    const struct slice *argv = rq->argv + FIRST_WORD + RANGE_WORDS * i;
-    int64_t limit = 0;
-    *x = (struct range){.start = argv[0], .end = argv[1]};
-    /* A bound may be a key and one byte more. */
-    if (x->start.len > CONNECT_KEY_BYTES_MAX + 1 || x->end.len > CONNECT_KEY_BYTES_MAX + 1) {
-        return error_set(&rq->error, ERR_LIMIT, "A key exceeds the key size limit.");
-    }
-    if (!slice_to_i64(argv[2], &limit) || limit <= 0) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "The read range limit of the snapshot read request is invalid.");
-    }
-    x->limit = (uint64_t)limit;
-    x->is_reverse = slice_is_word(argv[3], "REVERSE");
-    if (x->is_reverse || slice_is_word(argv[3], "FORWARD")) return OK;
-    return error_set(&rq->error, ERR_SYNTAX, "a range ends with FORWARD or REVERSE");
+    (void)a;
+    memcpy(to, &word, sizeof word);
+    if (word.len <= CONNECT_KEY_BYTES_MAX + 1) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "A key exceeds the key size limit.");
 }
+static const struct argument_kind tuple_kind = {.read = read_tuple};
 
-static enum err take_ranges(struct request *rq, struct reading *k)
+static bool range_hint(struct request *rq, struct slice word)
 {
-    uint64_t limit = 0;
-    size_t count = (rq->argc - FIRST_WORD) / RANGE_WORDS;
-    if ((rq->argc - FIRST_WORD) % RANGE_WORDS != 0) {
-        return error_set(&rq->error, ERR_SYNTAX, "a range is start, end, limit, FORWARD|REVERSE");
-    }
-    if (count > CONNECT_RANGES_MAX) {
-        return error_set(&rq->error, ERR_LIMIT,
-                         "Too many read ranges requested in one read request.");
-    }
-    k->count = count;
-    for (size_t i = 0; i < k->count; i++) {
-        enum err r = take_range(rq, i, &k->ranges[i]);
-        if (r != OK) return r;
-        limit += k->ranges[i].limit;
-        if (limit > CONNECT_ROWS_MAX) {
-            return error_set(&rq->error, ERR_LIMIT,
-                             "The total number of entries requested across read ranges in the "
-                             "read request is too large.");
-        }
-    }
-    return OK;
+    (void)word;
+    (void)error_set(&rq->error, ERR_SYNTAX, "a range is start, end, limit, FORWARD|REVERSE");
+    return true;
 }
 
 /* The key and a zero byte: that key alone. */
@@ -118,25 +98,47 @@ static struct slice common_parts(const struct range *x)
     return slice_of(x->start.data, common);
 }
 
-static enum err connect_read_subjects(struct request *rq, struct subjects *out)
+static void range_subjects(struct subjects *s, const void *bound)
 {
-    size_t count = (rq->argc - FIRST_WORD) / RANGE_WORDS;
+    struct range x = *(const struct range *)bound;
     struct error ignored;
-    for (size_t i = 0; i < count; i++) {
-        struct range x;
-        if (take_range(rq, i, &x) != OK) {
-            out->is_unclear = true;
-            return OK;
-        }
-        narrow(rq, &x);
-        struct slice common = is_point(&x) ? x.start : common_parts(&x);
-        bool has_itself = common.len == x.start.len && common.len > 0;
-        if (is_point(&x) && key_check(x.start, &ignored) != OK) continue; /* there is none */
-        if (has_itself) subjects_key(out, connect_key(rq, common), ACCESS_READ);
-        if (!is_point(&x)) subjects_below(out, common, ACCESS_READ);
-    }
-    return OK;
+    narrow(s->rq, &x);
+    struct slice common = is_point(&x) ? x.start : common_parts(&x);
+    bool has_itself = common.len == x.start.len && common.len > 0;
+    if (is_point(&x) && key_check(x.start, &ignored) != OK) return; /* there is none */
+    if (has_itself) subjects_key(s, connect_key(s->rq, common), ACCESS_READ);
+    if (!is_point(&x)) subjects_below(s, common, ACCESS_READ);
 }
+
+static enum err check_count(struct request *rq, size_t count)
+{
+    if (count <= CONNECT_RANGES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "Too many read ranges requested in one read request.");
+}
+
+static enum err check_rows(struct request *rq, void *bound)
+{
+    const struct ranges *a = bound;
+    uint64_t limit = 0;
+    for (size_t i = 0; i < a->ranges.count && limit <= CONNECT_ROWS_MAX; i++) {
+        limit += (uint64_t)a->ranges.items[i].limit;
+    }
+    if (limit <= CONNECT_ROWS_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT,
+                     "The total number of entries requested across read ranges in the read request "
+                     "is too large.");
+}
+
+ARGUMENTS_WITH(range_arguments, struct range, "start end limit <FORWARD | REVERSE>",
+               WITH(.hint = range_hint, .subjects = range_subjects),
+               ARG_OF(struct range, start, struct slice, "start", tuple_kind),
+               ARG_OF(struct range, end, struct slice, "end", tuple_kind),
+               ARG_INTEGER_OR(struct range, limit, "limit", 1, INT64_MAX, 0,
+                              "The read range limit of the snapshot read request is invalid."),
+               ARG_CHOICE(struct range, is_reverse, {"FORWARD", false}, {"REVERSE", true}));
+ARGUMENTS_WITH(read_arguments, struct ranges, "[range [range ...]]",
+               WITH(.hint = range_hint, .check = check_rows),
+               ARG_LIST(struct ranges, ranges, "range", range_arguments, check_count));
 
 /* ---- reading ---- */
 
@@ -149,7 +151,7 @@ static size_t reading_bytes(const struct pending *p)
 static void reading_free(struct pending *p)
 {
     struct reading *k = (struct reading *)p;
-    for (size_t i = 0; i < k->count; i++) engine_scan_close(k->ranges[i].scan);
+    for (size_t i = 0; i < k->count; i++) engine_scan_close(k->scans[i]);
     buf_fini(&k->rows_text);
     buf_fini(&k->text);
     buf_fini(&k->data);
@@ -169,7 +171,7 @@ static enum err open_scans(struct request *rq, struct reading *k)
                                    .is_undivided = rq->overlay != NULL,
                                    .with_values = true,
                                    .rows_hint = (size_t)x->limit};
-        enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &x->scan,
+        enum err r = engine_scan_open(rq->env->db->engine, rq->overlay, &range, &k->scans[i],
                                       &rq->error);
         if (r != OK) return r;
     }
@@ -220,8 +222,8 @@ static enum err pause_rest(struct request *rq, struct reading *k)
     if (k->is_paused) return OK;
     k->is_paused = true;
     for (size_t i = k->at + 1; i < k->count; i++) {
-        if (k->ranges[i].scan == NULL) continue;
-        enum err r = engine_scan_pause(k->ranges[i].scan, &rq->error);
+        if (k->scans[i] == NULL) continue;
+        enum err r = engine_scan_pause(k->scans[i], &rq->error);
         if (r != OK) return r;
     }
     return OK;
@@ -229,14 +231,15 @@ static enum err pause_rest(struct request *rq, struct reading *k)
 
 static enum err walk(struct request *rq, struct reading *k)
 {
-    struct range *x = &k->ranges[k->at];
-    for (unsigned i = 0; x->scan != NULL && k->rows < x->limit; i++) {
+    struct engine_scan *scan = k->scans[k->at];
+    uint64_t limit = (uint64_t)k->ranges[k->at].limit;
+    for (unsigned i = 0; scan != NULL && k->rows < limit; i++) {
         struct slice key;
         struct entry entry;
-        if (i == SLICE_ROWS && rq->overlay == NULL) return client_yield(rq, x->scan);
-        enum err r = engine_scan_next(x->scan, &key, &entry, rq->waiter, &rq->error);
+        if (i == SLICE_ROWS && rq->overlay == NULL) return client_yield(rq, scan);
+        enum err r = engine_scan_next(scan, &key, &entry, rq->waiter, &rq->error);
         if (r != OK) return r;
-        depends_raise(&rq->depends, engine_scan_depends(x->scan));
+        depends_raise(&rq->depends, engine_scan_depends(scan));
         if (key.len == 0) break;
         r = put_row(rq, k, key, &entry);
         if (r != OK) return r;
@@ -287,18 +290,20 @@ static bool are_points(struct request *rq, struct reading *k)
 /* False: it goes on with scans, in *out. */
 static bool begin(struct request *rq, struct reading **out, enum err *r)
 {
+    const struct ranges *a = rq->bound;
     struct reading *k = mem_new(sizeof *k);
     k->pending.free = reading_free;
     k->pending.bytes = reading_bytes;
-    *r = take_ranges(rq, k);
-    if (*r == OK && !are_points(rq, k)) {
+    k->count = a->ranges.count;
+    bytes_copy(k->ranges, a->ranges.items, k->count * sizeof k->ranges[0]);
+    if (!are_points(rq, k)) {
         *out = k;
         rq->client->pending = &k->pending;
         *r = open_scans(rq, k);
         return false;
     }
-    if (*r == OK) resp_array(rq->w, k->count);
-    if (*r == OK) *r = read_points(rq, k);
+    resp_array(rq->w, k->count);
+    *r = read_points(rq, k);
     reading_free(&k->pending);
     return true;
 }
@@ -315,8 +320,8 @@ static enum err connect_read_run(struct request *rq)
     }
     if (r != OK) return r;
     for (size_t i = 0; i < k->count; i++) {
-        if (k->ranges[i].scan == NULL) continue;
-        depends_raise(&rq->depends, engine_scan_depends(k->ranges[i].scan));
+        if (k->scans[i] == NULL) continue;
+        depends_raise(&rq->depends, engine_scan_depends(k->scans[i]));
     }
     rq->env->stats.reads++;
     resp_array(rq->w, k->count);
@@ -326,14 +331,12 @@ static enum err connect_read_run(struct request *rq)
 
 const struct command connect_read = {
     .name = "read",
-    .arity = -2,
     .flags = CMD_READ | CMD_FOLLOWER,
     .group = "connect",
     .since = "0.1.0",
     .summary = "Ranges of keys as they are at one moment, in Deno's encodings.",
-    .syntax = "[start end limit <FORWARD | REVERSE> [start end limit <FORWARD | REVERSE> ...]]",
+    .arguments = &read_arguments,
     .reply = "For each range `[[key, data, encoding, versionstamp] ...]`; keys as their bytes; "
              "encoding 1: V8, 2: u64, 3: bytes.",
     .run = connect_read_run,
-    .subjects = connect_read_subjects,
 };

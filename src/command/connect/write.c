@@ -3,15 +3,17 @@
 #include "codec/key.h"
 #include "command/connect/connect_int.h"
 #include "queue/queue.h"
+#include "request/arguments.h"
 #include "request/subjects.h"
 #include "request/table.h"
 
-#define FIRST_WORD 2 /* of argv, after KV.CONNECT WRITE */
 #define STAMP_PART_BYTES (STAMP_CHARS + 2)
 
+/* What was asked for; each operation reads its words itself. */
 struct writing {
+    struct slices words;
     struct request *rq;
-    size_t at; /* of argv */
+    size_t at; /* of words */
     struct op *ops;
     size_t count;
     size_t checks, mutations; /* messages are mutations here */
@@ -23,11 +25,10 @@ static const uint8_t default_backoff_ms[] = {0,    0,    0, 100, 0,    0,    3, 
 
 static enum err take(struct writing *w, struct slice *word)
 {
-    struct request *rq = w->rq;
-    if (w->at == rq->argc) {
-        return error_set(&rq->error, ERR_SYNTAX, "Invalid mutation kind or arguments.");
+    if (w->at == w->words.count) {
+        return error_set(&w->rq->error, ERR_SYNTAX, "Invalid mutation kind or arguments.");
     }
-    *word = rq->argv[w->at++];
+    *word = w->words.items[w->at++];
     return OK;
 }
 
@@ -240,7 +241,7 @@ static enum err take_message(struct writing *w, struct op *op)
 
 static enum err take_op(struct writing *w)
 {
-    struct slice word = w->rq->argv[w->at++];
+    struct slice word = w->words.items[w->at++];
     struct op *op = &w->ops[w->count++];
     if (slice_is_word(word, "CHECK")) return take_check(w, op);
     if (++w->mutations > CONNECT_OPS_MAX) {
@@ -261,54 +262,20 @@ static enum err take_op(struct writing *w)
     return error_set(&w->rq->error, ERR_SYNTAX, "Invalid mutation kind or arguments.");
 }
 
-static enum err take_all(struct writing *w)
+/* Each operation is two words or more, and two operations at most. */
+static enum err take_all(struct request *rq, void *bound)
 {
-    const struct request *rq = w->rq;
+    struct writing *w = bound;
+    size_t bytes = (w->words.count + 2) * sizeof *w->ops;
     enum err r = OK;
-    while (w->at < rq->argc && r == OK) r = take_op(w);
+    w->rq = rq;
+    w->ops = arena_alloc(rq->arena, bytes);
+    memset(w->ops, 0, bytes);
+    while (w->at < w->words.count && r == OK) r = take_op(w);
     if (r == OK && w->bytes > CONNECT_WRITE_BYTES_MAX) {
         r = error_set(&w->rq->error, ERR_LIMIT, "The total size of the atomic write is too large.");
     }
     return r;
-}
-
-/* The numbers of the checks that failed. */
-static void reply_failed(struct request *rq, const struct writing *w)
-{
-    size_t failed = 0;
-    for (size_t i = 0; i < w->count; i++) failed += w->ops[i].has_failed;
-    resp_array(rq->w, failed);
-    for (size_t i = 0, check = 0; i < w->count; i++) {
-        if (w->ops[i].kind != OP_CHECK) continue;
-        if (w->ops[i].has_failed) resp_int(rq->w, (int64_t)check);
-        check++;
-    }
-}
-
-static enum err connect_write_run(struct request *rq)
-{
-    /* Each operation is two words or more, and two operations at most. */
-    struct writing w = {.rq = rq, .at = FIRST_WORD};
-    w.ops = arena_alloc(rq->arena, (rq->argc + 2) * sizeof *w.ops);
-    memset(w.ops, 0, (rq->argc + 2) * sizeof *w.ops);
-    enum err r = take_all(&w);
-    if (r != OK) return r;
-    struct txn t = {.overlay = rq->overlay,
-                    .database = rq->client->database,
-                    .commits_always = true,
-                    .ops = w.ops,
-                    .count = w.count,
-                    .arena = rq->arena};
-    r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
-    depends_raise(&rq->depends, t.depends);
-    if (r != OK) return r;
-    rq->env->stats.writes++;
-    if (t.is_conflict) {
-        reply_failed(rq, &w);
-    } else {
-        reply_stamp(rq, t.version);
-    }
-    return OK;
 }
 
 /* ---- permissions ---- */
@@ -339,32 +306,68 @@ static void subject_of(struct subjects *out, const struct op *op)
     subjects_key(out, op->key, needs);
 }
 
-static enum err connect_write_subjects(struct request *rq, struct subjects *out)
+static void write_subjects(struct subjects *s, const void *bound)
 {
-    struct writing w = {.rq = rq, .at = FIRST_WORD};
-    w.ops = arena_alloc(rq->arena, (rq->argc + 2) * sizeof *w.ops);
-    memset(w.ops, 0, (rq->argc + 2) * sizeof *w.ops);
-    out->is_unclear |= take_all(&w) != OK;
-    for (size_t i = 0; i < w.count && !out->is_unclear; i++) subject_of(out, &w.ops[i]);
+    const struct writing *w = bound;
+    for (size_t i = 0; i < w->count; i++) subject_of(s, &w->ops[i]);
+}
+
+/* ---- the command ---- */
+
+#define WRITE_SYNTAX                                                                               \
+    "[<CHECK tuple <versionstamp | NONE> | SET tuple encoding data expire-ms | SETSUFFIX tuple "   \
+    "encoding data expire-ms | DEL tuple | SUM tuple encoding data min max <CLAMP | RANGE> | "     \
+    "MIN tuple encoding data | MAX tuple encoding data | ENQUEUE data due-ms numdelays "           \
+    "[milliseconds ...] numtuples [tuple ...]> ...]"
+
+ARGUMENTS_WITH(write_arguments, struct writing, "[word ...]",
+               WITH(.check = take_all, .subjects = write_subjects, .shown = WRITE_SYNTAX),
+               ARG_WORDS(struct writing, words, "word"));
+
+/* The numbers of the checks that failed. */
+static void reply_failed(struct request *rq, const struct writing *w)
+{
+    size_t failed = 0;
+    for (size_t i = 0; i < w->count; i++) failed += w->ops[i].has_failed;
+    resp_array(rq->w, failed);
+    for (size_t i = 0, check = 0; i < w->count; i++) {
+        if (w->ops[i].kind != OP_CHECK) continue;
+        if (w->ops[i].has_failed) resp_int(rq->w, (int64_t)check);
+        check++;
+    }
+}
+
+static enum err connect_write_run(struct request *rq)
+{
+    const struct writing *w = rq->bound;
+    struct txn t = {.overlay = rq->overlay,
+                    .database = rq->client->database,
+                    .commits_always = true,
+                    .ops = w->ops,
+                    .count = w->count,
+                    .arena = rq->arena};
+    enum err r = engine_commit(rq->env->db->engine, &t, rq->waiter, &rq->error);
+    depends_raise(&rq->depends, t.depends);
+    if (r != OK) return r;
+    rq->env->stats.writes++;
+    if (t.is_conflict) {
+        reply_failed(rq, w);
+    } else {
+        reply_stamp(rq, t.version);
+    }
     return OK;
 }
 
 const struct command connect_write = {
     .name = "write",
-    .arity = -2,
     .flags = CMD_WRITE,
     .group = "connect",
     .since = "0.1.0",
     .summary = "A whole transaction with Deno's operations, limits and errors.",
-    .syntax =
-        "[<CHECK tuple <versionstamp | NONE> | SET tuple encoding data expire-ms | SETSUFFIX tuple "
-        "encoding data expire-ms | DEL tuple | SUM tuple encoding data min max <CLAMP | RANGE> | "
-        "MIN tuple encoding data | MAX tuple encoding data | ENQUEUE data due-ms numdelays "
-        "[milliseconds ...] numtuples [tuple ...]> ...]",
+    .arguments = &write_arguments,
     .brief = "[operation ...]",
     .reply =
         "Tuples are the bytes of keys. The versionstamp; or the numbers of the checks that failed, "
         "and then nothing happened.",
     .run = connect_write_run,
-    .subjects = connect_write_subjects,
 };

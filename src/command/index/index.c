@@ -417,11 +417,10 @@ static const struct command *const index_subcommands[] = {
 
 const struct command kv_index = {
     .name = "kv.index",
-    .arity = -2,
     .group = "kv",
     .since = "0.1.0",
     .summary = "Commands about indexes.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .brief = "<CREATE name | INFO name | DROP name | LIST>",
     .subcommands = index_subcommands,
 };

@@ -3,6 +3,7 @@
 #include "codec/value.h"
 #include "command/json/json_int.h"
 #include "request/keys.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "request/view.h"
 
@@ -461,10 +462,9 @@ static const struct command *const debug_subcommands[] = {&sub_help, &sub_memory
 
 const struct command cmd_json_debug = {
     .name = "json.debug",
-    .arity = -2,
     .group = "json",
     .since = "0.1.0",
     .summary = "How large a value is.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = debug_subcommands,
 };

@@ -16,6 +16,7 @@
 #include "request/command.h"
 #include "request/nodes.h"
 #include "request/permission.h"
+#include "request/shapes.h"
 #include "request/stats.h"
 #include "request/table.h"
 #include "request/tracking.h"
@@ -536,26 +537,30 @@ static const struct {
 };
 #define SECTIONS (sizeof sections / sizeof sections[0])
 
-static bool is_wanted(struct request *rq, size_t section)
+static bool is_wanted(const struct slices *names, size_t section)
 {
-    if (rq->argc == 1) return !sections[section].is_extra;
-    for (size_t i = 1; i < rq->argc; i++) {
-        struct slice arg = rq->argv[i];
-        if (slice_is_word(arg, "ALL") || slice_is_word(arg, "EVERYTHING") ||
-            slice_is_word(arg, sections[section].name) ||
-            (slice_is_word(arg, "DEFAULT") && !sections[section].is_extra)) {
+    if (names->count == 0) return !sections[section].is_extra;
+    for (size_t i = 0; i < names->count; i++) {
+        struct slice name = names->items[i];
+        if (slice_is_word(name, "ALL") || slice_is_word(name, "EVERYTHING") ||
+            slice_is_word(name, sections[section].name) ||
+            (slice_is_word(name, "DEFAULT") && !sections[section].is_extra)) {
             return true;
         }
     }
     return false;
 }
 
+ARGUMENTS(info_arguments, struct many_words, "[section ...]",
+          ARG_WORDS(struct many_words, words, "section"));
+
 static enum err info_run(struct request *rq)
 {
+    const struct many_words *a = rq->bound;
     struct buf *out = rq->scratch;
     buf_clear(out, SIZE_MAX);
     for (size_t i = 0; i < SECTIONS; i++) {
-        if (!is_wanted(rq, i)) continue;
+        if (!is_wanted(&a->words, i)) continue;
         if (out->len > 0) buf_append_str(out, "\r\n");
         buf_printf(out, "# %s\r\n", sections[i].title);
         sections[i].write(rq, out);
@@ -566,12 +571,11 @@ static enum err info_run(struct request *rq)
 
 const struct command cmd_info = {
     .name = "info",
-    .arity = -1,
     .flags = CMD_DANGEROUS | CMD_FOLLOWER,
     .is_own = true,
     .group = "server",
     .since = "0.1.0",
     .summary = "Figures about the server, by section.",
-    .syntax = "[section ...]",
+    .arguments = &info_arguments,
     .run = info_run,
 };

@@ -9,6 +9,7 @@
 #include "request/command.h"
 #include "request/feature.h"
 #include "request/observe.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #define SAMPLES 160
@@ -123,9 +124,11 @@ static enum err latest_run(struct request *rq)
     return OK;
 }
 
+ARGUMENTS(event_arguments, struct one_word, "event", ARG_WORD(struct one_word, word, "event"));
+
 static enum err history_run(struct request *rq)
 {
-    struct series *s = find_series(rq, rq->argv[2]);
+    struct series *s = find_series(rq, ((const struct one_word *)rq->bound)->word);
     size_t count = s == NULL ? 0 : s->count;
     resp_array(rq->w, count);
     for (size_t i = 0; i < count; i++) {
@@ -137,16 +140,20 @@ static enum err history_run(struct request *rq)
     return OK;
 }
 
+ARGUMENTS(reset_arguments, struct many_words, "[event ...]",
+          ARG_WORDS(struct many_words, words, "event"));
+
 static enum err reset_run(struct request *rq)
 {
+    const struct slices *events = &((const struct many_words *)rq->bound)->words;
     int64_t count = 0;
-    for (size_t i = 0; rq->argc == 2 && i < LATENCY_EVENTS; i++) {
+    for (size_t i = 0; events->count == 0 && i < LATENCY_EVENTS; i++) {
         struct series *s = &rq->env->latency->series[i];
         count += s->count > 0;
         *s = (struct series){0};
     }
-    for (size_t i = 2; i < rq->argc; i++) {
-        struct series *s = find_series(rq, rq->argv[i]);
+    for (size_t i = 0; i < events->count; i++) {
+        struct series *s = find_series(rq, events->items[i]);
         if (s == NULL) continue;
         count++;
         *s = (struct series){0};
@@ -216,24 +223,24 @@ static enum err doctor_run(struct request *rq)
 
 static enum err graph_run(struct request *rq)
 {
-    struct series *s = find_series(rq, rq->argv[2]);
+    struct slice event = ((const struct one_word *)rq->bound)->word;
+    struct series *s = find_series(rq, event);
     struct buf *out = rq->scratch;
     int64_t now_s = clock_wall_ms() / 1000;
     uint64_t high = 0;
     uint64_t low = UINT64_MAX;
     if (s == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "No samples available for event '%.*s'",
-                         (int)(rq->argv[2].len < 64 ? rq->argv[2].len : 64),
-                         (const char *)rq->argv[2].data);
+                         (int)(event.len < 64 ? event.len : 64), (const char *)event.data);
     }
     for (size_t i = 0; i < s->count; i++) {
         if (sample_at(s, i)->ms > high) high = sample_at(s, i)->ms;
         if (sample_at(s, i)->ms < low) low = sample_at(s, i)->ms;
     }
     buf_clear(out, SIZE_MAX);
-    buf_printf(out, "%.*s - high %llu ms, low %llu ms (all time high %llu ms)\n",
-               (int)rq->argv[2].len, (const char *)rq->argv[2].data, (unsigned long long)high,
-               (unsigned long long)low, (unsigned long long)s->ms_max);
+    buf_printf(out, "%.*s - high %llu ms, low %llu ms (all time high %llu ms)\n", (int)event.len,
+               (const char *)event.data, (unsigned long long)high, (unsigned long long)low,
+               (unsigned long long)s->ms_max);
     for (size_t i = 0; i < s->count; i++) {
         const struct sample *sample = sample_at(s, i);
         uint64_t columns = high == 0 ? 0 : sample->ms * GRAPH_COLUMNS / high;
@@ -272,15 +279,15 @@ static void reply_buckets(struct resp_writer *w, const struct histogram *h)
 
 /* Rows that have a histogram and are asked for: all, or those named, in any case; a container's
  * name means all of its subcommands. */
-static bool *asked_rows(struct request *rq, size_t *count)
+static bool *asked_rows(struct request *rq, const struct slices *names, size_t *count)
 {
     const struct env *env = rq->env;
     size_t rows = stats_count(env);
     bool *asked = arena_alloc(rq->arena, rows * sizeof *asked);
-    for (size_t i = 0; i < rows; i++) asked[i] = rq->argc == 2;
-    for (size_t k = 2; k < rq->argc; k++) {
+    for (size_t i = 0; i < rows; i++) asked[i] = names->count == 0;
+    for (size_t k = 0; k < names->count; k++) {
         const struct command *parent = NULL;
-        const struct command *c = command_find_full(rq->argv[k], &parent);
+        const struct command *c = command_find_full(names->items[k], &parent);
         for (size_t i = 0; c != NULL && i < rows; i++) {
             const struct command_count *row = stats_at(env, i);
             asked[i] = asked[i] || row->command == c || row->parent == c;
@@ -294,11 +301,15 @@ static bool *asked_rows(struct request *rq, size_t *count)
     return asked;
 }
 
+ARGUMENTS(histogram_arguments, struct many_words, "[command ...]",
+          ARG_WORDS(struct many_words, words, "command"));
+
 static enum err histogram_run(struct request *rq)
 {
+    const struct many_words *a = rq->bound;
     const struct env *env = rq->env;
     size_t count = 0;
-    const bool *asked = asked_rows(rq, &count);
+    const bool *asked = asked_rows(rq, &a->words, &count);
     resp_map(rq->w, count);
     for (size_t i = 0; i < stats_count(env); i++) {
         const struct command_count *row = stats_at(env, i);
@@ -315,27 +326,25 @@ static enum err histogram_run(struct request *rq)
     return OK;
 }
 
-#define LATENCY_SUB(word, words, more, text, arguments, function)                                  \
+#define LATENCY_SUB(word, more, text, of)                                                          \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
-        .arity = words,                                                                            \
         .flags = CMD_ADMIN | CMD_DANGEROUS | (more),                                               \
         .is_own = true,                                                                            \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = function,                                                                           \
+        .arguments = &(of),                                                                        \
+        .run = word##_run,                                                                         \
     }
 
-LATENCY_SUB(doctor, 2, 0, "What the latency monitor saw, in words.", "", doctor_run);
-LATENCY_SUB(graph, 3, 0, "The samples of an event as a drawing.", "event", graph_run);
-LATENCY_SUB(histogram, -2, 0, "How often commands took how many microseconds, cumulative.",
-            "[command ...]", histogram_run);
-LATENCY_SUB(history, 3, 0, "The samples of an event: time and milliseconds.", "event", history_run);
-LATENCY_SUB(latest, 2, 0, "The newest and the worst sample of every event.", "", latest_run);
-LATENCY_SUB(reset, -2, CMD_NO_MULTI, "Forgets the samples of some or all events.", "[event ...]",
-            reset_run);
+LATENCY_SUB(doctor, 0, "What the latency monitor saw, in words.", no_arguments);
+LATENCY_SUB(graph, 0, "The samples of an event as a drawing.", event_arguments);
+LATENCY_SUB(histogram, 0, "How often commands took how many microseconds, cumulative.",
+            histogram_arguments);
+LATENCY_SUB(history, 0, "The samples of an event: time and milliseconds.", event_arguments);
+LATENCY_SUB(latest, 0, "The newest and the worst sample of every event.", no_arguments);
+LATENCY_SUB(reset, CMD_NO_MULTI, "Forgets the samples of some or all events.", reset_arguments);
 COMMAND_HELP("server", 0);
 
 static const struct command *const latency_subcommands[] = {
@@ -344,10 +353,9 @@ static const struct command *const latency_subcommands[] = {
 
 const struct command cmd_latency = {
     .name = "latency",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "What took long, and how long commands take.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = latency_subcommands,
 };

@@ -8,6 +8,7 @@
 #include "codec/key.h"
 #include "request/args.h"
 #include "request/keys.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 /* What an entry costs beside its key and value, about: the struct in the memtable or the cache and
@@ -63,24 +64,23 @@ void memory_measure(struct env *env, struct memory_figures *out)
 
 /* ---- MEMORY ---- */
 
+/* Every entry is counted as a whole: samples are of no use. */
+struct usage {
+    struct slice key;
+    int64_t samples;
+};
+ARGUMENTS(usage_arguments, struct usage, "key [SAMPLES count]",
+          ARG_ANY_KEY(struct usage, key, "key", KEY_RO),
+          ARG_INTEGER(struct usage, samples, "SAMPLES", 0, INT64_MAX, 0));
+
 static enum err usage_run(struct request *rq)
 {
-    struct slice key = {0};
+    const struct usage *a = rq->bound;
     struct entry entry;
-    int64_t samples = 0;
-    enum err r = OK;
-    if (rq->argc == 5 && slice_is_word(rq->argv[3], "SAMPLES")) {
-        r = arg_integer(rq, rq->argv[4], NULL, 0, INT64_MAX, &samples);
-    } else if (rq->argc != 3) {
-        r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    }
-    if (r == OK) r = arg_any_key(rq, rq->argv[2], &key);
-    if (r == OK) {
-        r = request_get(rq, key, &entry);
-    }
+    enum err r = request_get(rq, a->key, &entry);
     if (r != OK) return r;
     if (entry.exists) {
-        resp_int(rq->w, (int64_t)(key.len + entry.value.len + ENTRY_OVERHEAD_BYTES));
+        resp_int(rq->w, (int64_t)(a->key.len + entry.value.len + ENTRY_OVERHEAD_BYTES));
     } else {
         resp_nil(rq->w);
     }
@@ -200,38 +200,24 @@ static enum err malloc_stats_run(struct request *rq)
     return OK;
 }
 
-#define MEMORY_SUB(id, word, words, more, text, arguments)                                         \
+#define MEMORY_SUB(id, word, more, text, of)                                                       \
     static const struct command sub_##id = {                                                       \
         .name = word,                                                                              \
-        .arity = words,                                                                            \
         .flags = (more),                                                                           \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .run = id##_run,                                                                           \
     }
 
-MEMORY_SUB(doctor, "doctor", 2, 0, "What is unusual about the memory, in words.", "");
-MEMORY_SUB(malloc_stats, "malloc-stats", 2, 0, "What the allocator reports.", "");
-MEMORY_SUB(purge, "purge", 2, CMD_NO_MULTI, "Gives free memory back to the system.", "");
-MEMORY_SUB(stats, "stats", 2, 0, "Where the memory is.", "");
+MEMORY_SUB(doctor, "doctor", 0, "What is unusual about the memory, in words.", no_arguments);
+MEMORY_SUB(malloc_stats, "malloc-stats", 0, "What the allocator reports.", no_arguments);
+MEMORY_SUB(purge, "purge", CMD_NO_MULTI, "Gives free memory back to the system.", no_arguments);
+MEMORY_SUB(stats, "stats", 0, "Where the memory is.", no_arguments);
+MEMORY_SUB(usage, "usage", CMD_READ, "Bytes of a key, its value and what keeping it costs, about.",
+           usage_arguments);
 COMMAND_HELP("server", 0);
-
-static const struct command sub_usage = {
-    .name = "usage",
-    .arity = -3,
-    .flags = CMD_READ,
-    .first_key = 2,
-    .last_key = 2,
-    .key_step = 1,
-    .key_flags = KEY_RO,
-    .group = "server",
-    .since = "0.1.0",
-    .summary = "Bytes of a key, its value and what keeping it costs, about.",
-    .syntax = "key [SAMPLES count]",
-    .run = usage_run,
-};
 
 static const struct command *const memory_subcommands[] = {
     &sub_doctor, &sub_help, &sub_malloc_stats, &sub_purge, &sub_stats, &sub_usage, NULL,
@@ -239,10 +225,9 @@ static const struct command *const memory_subcommands[] = {
 
 const struct command cmd_memory = {
     .name = "memory",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "Commands about memory.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = memory_subcommands,
 };

@@ -13,6 +13,7 @@
 #include "request/feature.h"
 #include "request/observe.h"
 #include "request/permission.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #define SCRATCH_KEEP_BYTES (64 * 1024)
@@ -127,11 +128,10 @@ static enum err monitor_run(struct request *rq)
 
 const struct command cmd_monitor = {
     .name = "monitor",
-    .arity = 1,
     .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI | CMD_ALL_KEYS,
     .group = "server",
     .since = "0.1.0",
     .summary = "Shows every command of every client as it is run, until RESET or QUIT.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = monitor_run,
 };

@@ -8,10 +8,12 @@
 #include "base/mem.h"
 #include "request/feature.h"
 #include "request/observe.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #define WORDS_MAX 32
 #define WORD_BYTES_MAX 128
+#define SHOWN_DEFAULT 10
 
 struct slowlog_entry {
     struct slowlog_entry *next; /* older; NULL = the oldest */
@@ -120,14 +122,17 @@ const struct feature slowlog_feature = {
 
 /* ---- SLOWLOG ---- */
 
+struct get {
+    int64_t count; /* -1 = all */
+};
+ARGUMENTS(get_arguments, struct get, "[count]",
+          ARG_INTEGER_OR(struct get, count, "count", -1, INT64_MAX, SHOWN_DEFAULT,
+                         "count should be greater than or equal to -1"));
+
 static enum err get_run(struct request *rq)
 {
     const struct slowlog *l = rq->env->slowlog;
-    int64_t wanted = 10;
-    if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    if (rq->argc == 3 && (!slice_to_i64(rq->argv[2], &wanted) || wanted < -1)) {
-        return error_set(&rq->error, ERR_SYNTAX, "count should be greater than or equal to -1");
-    }
+    int64_t wanted = ((const struct get *)rq->bound)->count;
     size_t count = l->count;
     if (wanted >= 0 && (uint64_t)wanted < count) count = (size_t)wanted;
     resp_array(rq->w, count);
@@ -159,23 +164,21 @@ static enum err reset_run(struct request *rq)
     return OK;
 }
 
-#define SLOWLOG_SUB(word, words, more, text, arguments, function)                                  \
+#define SLOWLOG_SUB(word, more, text, of)                                                          \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
-        .arity = words,                                                                            \
         .flags = CMD_ADMIN | CMD_DANGEROUS | CMD_ALL_KEYS | (more),                                \
         .is_own = true,                                                                            \
         .group = "server",                                                                         \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
-        .run = function,                                                                           \
+        .arguments = &(of),                                                                        \
+        .run = word##_run,                                                                         \
     }
 
-SLOWLOG_SUB(get, -2, 0, "The newest entries, 10 unless a count is given; -1 is all.", "[count]",
-            get_run);
-SLOWLOG_SUB(len, 2, 0, "The number of entries.", "", len_run);
-SLOWLOG_SUB(reset, 2, CMD_NO_MULTI, "Forgets all entries.", "", reset_run);
+SLOWLOG_SUB(get, 0, "The newest entries, 10 unless a count is given; -1 is all.", get_arguments);
+SLOWLOG_SUB(len, 0, "The number of entries.", no_arguments);
+SLOWLOG_SUB(reset, CMD_NO_MULTI, "Forgets all entries.", no_arguments);
 COMMAND_HELP("server", 0);
 
 static const struct command *const slowlog_subcommands[] = {&sub_get, &sub_help, &sub_len,
@@ -183,10 +186,9 @@ static const struct command *const slowlog_subcommands[] = {&sub_get, &sub_help,
 
 const struct command cmd_slowlog = {
     .name = "slowlog",
-    .arity = -2,
     .group = "server",
     .since = "0.1.0",
     .summary = "The commands that took long.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = slowlog_subcommands,
 };

@@ -3,6 +3,7 @@
 #include "command/queue/queue_int.h"
 #include "request/args.h"
 #include "request/block.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #define PEEK_DEFAULT 10
@@ -178,11 +179,10 @@ static const struct command *const queue_subcommands[] = {
 
 const struct command kv_queue = {
     .name = "kv.queue",
-    .arity = -2,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Commands about queues.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .brief = "<LIST | TOP | PREFETCH n | HOLD y | <STATS | PEEK | PURGE | EXPORT | RECEIPT> q>",
     .subcommands = queue_subcommands,
 };

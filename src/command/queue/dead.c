@@ -1,5 +1,6 @@
 /* queue_dead: KV.DLQ: the dead letters of a queue. */
 #include "command/queue/queue_int.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "request/where.h"
 
@@ -264,11 +265,10 @@ static const struct command *const dead_subcommands[] = {
 
 const struct command kv_dlq = {
     .name = "kv.dlq",
-    .arity = -2,
     .group = "queue",
     .since = "0.1.0",
     .summary = "Commands about dead letters.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .brief = "<LIST queue | GET queue id | REQUEUE queue id | DEL queue id | PURGE queue>",
     .subcommands = dead_subcommands,
 };

@@ -104,9 +104,7 @@ static struct request inner_request(struct calling *c, const struct slice *argv,
     inner.uuids = c->uuids;
     inner.idem = slice_of(NULL, 0);
     inner.has_format = false;
-    inner.guard = NULL;
     inner.decodes_aside = false; /* its words are made anew when the script is run again */
-    inner.keys_read = NULL;
     inner.ran = NULL;
     return inner;
 }

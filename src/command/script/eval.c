@@ -105,45 +105,32 @@ enum err program_run(struct request *rq, const struct program *p)
 
 /* ---- the words: what is run, numkeys, keys, arguments ---- */
 
-static enum err key_count(struct request *rq, struct slice word, size_t left, size_t *count)
-{
-    int64_t n = 0;
-    if (!slice_to_i64(word, &n)) {
-        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
-    }
-    if (n < 0) return error_set(&rq->error, ERR_SYNTAX, "Number of keys can't be negative");
-    if ((uint64_t)n > left) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "Number of keys can't be greater than number of args");
-    }
-    *count = (size_t)n;
-    return OK;
-}
-
-enum err program_words(struct request *rq, size_t at, struct program *p)
-{
-    enum err r = key_count(rq, rq->argv[at], rq->argc - at - 1, &p->key_count);
-    if (r != OK) return r;
-    p->keys = rq->argv + at + 1;
-    p->args = p->keys + p->key_count;
-    p->arg_count = rq->argc - at - 1 - p->key_count;
-    return OK;
-}
-
-bool program_keys(const struct slice *argv, size_t argc, struct key_uses *out)
-{
-    int64_t n = 0;
-    if (argc < 3 || !slice_to_i64(argv[2], &n) || n < 0 || (uint64_t)n > argc - 3) return false;
-    for (size_t i = 0; i < (size_t)n; i++) key_uses_add(out, argv[3 + i], 0);
-    return true;
-}
-
-/* Each of its commands is asked for when it runs. */
-enum err program_subjects(struct request *rq, struct subjects *out)
+static enum err read_word(struct request *rq, const struct argument *a, struct slice word, void *to)
 {
     (void)rq;
-    (void)out;
+    (void)a;
+    memcpy(to, &word, sizeof word);
     return OK;
+}
+/* No permission is asked for them: each command of the program is asked for when it runs. */
+const struct argument_kind program_key_kind = {
+    .read = read_word, .is_key = true, .is_as_it_came = true};
+
+void program_words(struct request *rq, struct program *p)
+{
+    const struct program_words *a = rq->bound;
+    p->keys = a->keys.items;
+    p->key_count = a->keys.count;
+    p->args = a->args.items;
+    p->arg_count = a->args.count;
+}
+
+PROGRAM_ARGUMENTS(script_arguments, "script");
+PROGRAM_ARGUMENTS(sha_arguments, "sha1");
+
+static struct slice what_runs(const struct request *rq)
+{
+    return ((const struct program_words *)rq->bound)->what;
 }
 
 static enum err run_script(struct request *rq, struct script *s, bool is_readonly)
@@ -153,20 +140,20 @@ static enum err run_script(struct request *rq, struct script *s, bool is_readonl
                         .script = s,
                         .flags = s->head.flags,
                         .is_readonly = is_readonly || (s->head.flags & SCRIPT_NO_WRITES) != 0};
-    enum err r = program_words(rq, 2, &p);
-    return r == OK ? program_run(rq, &p) : r;
+    program_words(rq, &p);
+    return program_run(rq, &p);
 }
 
 static enum err eval(struct request *rq, bool is_readonly)
 {
     struct script *s = NULL;
-    enum err r = script_add(rq->env->scripts, rq->argv[1], &s, &rq->error);
+    enum err r = script_add(rq->env->scripts, what_runs(rq), &s, &rq->error);
     return r == OK ? run_script(rq, s, is_readonly) : r;
 }
 
 static enum err evalsha(struct request *rq, bool is_readonly)
 {
-    struct script *s = script_find(rq->env->scripts, rq->argv[1]);
+    struct script *s = script_find(rq->env->scripts, what_runs(rq));
     if (s == NULL) {
         return error_set(&rq->error, ERR_NOSCRIPT, "No matching script. Please use EVAL.");
     }
@@ -193,29 +180,26 @@ static enum err evalsha_ro_run(struct request *rq)
     return evalsha(rq, true);
 }
 
-#define EVAL_COMMAND(word, more, uses, text, first)                                                \
+#define EVAL_COMMAND(word, more, uses, text, of)                                                   \
     const struct command cmd_##word = {                                                            \
         .name = #word,                                                                             \
-        .arity = -3,                                                                               \
         .flags = (more),                                                                           \
         .key_flags = (uses),                                                                       \
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = first " numkeys [key ...] [arg ...]",                                            \
+        .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
-        .keys = program_keys,                                                                      \
-        .subjects = program_subjects,                                                              \
     }
 
 EVAL_COMMAND(eval, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "Runs a script in Lua as one transaction; its result.", "script");
+             "Runs a script in Lua as one transaction; its result.", script_arguments);
 EVAL_COMMAND(eval_ro, 0, KEY_RO | KEY_ACCESS, "Runs a script in Lua that only reads; its result.",
-             "script");
+             script_arguments);
 EVAL_COMMAND(evalsha, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
-             "EVAL of a script that the server knows, by its SHA1.", "sha1");
+             "EVAL of a script that the server knows, by its SHA1.", sha_arguments);
 EVAL_COMMAND(evalsha_ro, 0, KEY_RO | KEY_ACCESS,
-             "EVAL_RO of a script that the server knows, by its SHA1.", "sha1");
+             "EVAL_RO of a script that the server knows, by its SHA1.", sha_arguments);
 
 /* ---- the feature ---- */
 

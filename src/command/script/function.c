@@ -7,6 +7,7 @@
 #include "command/script/library.h"
 #include "command/script/long.h"
 #include "database/database.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 #include <xxhash.h>
@@ -17,12 +18,14 @@
 
 /* ---- FCALL ---- */
 
+PROGRAM_ARGUMENTS(fcall_arguments, "function");
+
 static enum err fcall(struct request *rq, bool is_readonly)
 {
     struct program p = {0};
-    enum err r = function_find(rq, rq->argv[1], &p);
-    if (r == OK) r = program_words(rq, 2, &p);
+    enum err r = function_find(rq, ((const struct program_words *)rq->bound)->what, &p);
     if (r != OK) return r;
+    program_words(rq, &p);
     if (is_readonly && (p.flags & SCRIPT_NO_WRITES) == 0) {
         return error_set(&rq->error, ERR_SYNTAX,
                          "Can not execute a script with write flag using *_ro command.");
@@ -44,16 +47,13 @@ static enum err fcall_ro_run(struct request *rq)
 #define FCALL_COMMAND(word, more, uses, text)                                                      \
     const struct command cmd_##word = {                                                            \
         .name = #word,                                                                             \
-        .arity = -3,                                                                               \
         .flags = (more),                                                                           \
         .key_flags = (uses),                                                                       \
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = "function numkeys [key ...] [arg ...]",                                          \
+        .arguments = &fcall_arguments,                                                             \
         .run = word##_run,                                                                         \
-        .keys = program_keys,                                                                      \
-        .subjects = program_subjects,                                                              \
     }
 
 FCALL_COMMAND(fcall, CMD_PUBLISHES, KEY_RW | KEY_ACCESS | KEY_UPDATE,
@@ -226,46 +226,66 @@ static enum err change_commit(struct request *rq, struct library_change *c)
     return r;
 }
 
+struct load {
+    bool replaces;
+    struct slice code;
+};
+
+static bool load_hint(struct request *rq, struct slice word)
+{
+    word = rq->argv[rq->words_before];
+    (void)error_set(&rq->error, ERR_SYNTAX, "Unknown option given: %.*s",
+                    (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
+    return true;
+}
+
+ARGUMENTS_WITH(load_arguments, struct load, "[REPLACE] function-code", WITH(.hint = load_hint),
+               ARG_FLAG(struct load, replaces, "REPLACE"),
+               ARG_WORD(struct load, code, "function-code"));
+
 static enum err load_run(struct request *rq)
 {
+    const struct load *a = rq->bound;
     struct library library;
     struct library_change c;
-    bool replaces = rq->argc == 4 && slice_is_word(rq->argv[2], "REPLACE");
-    if (rq->argc > 3 && !replaces) {
-        return error_set(&rq->error, ERR_SYNTAX, "Unknown option given: %.*s",
-                         (int)(rq->argv[2].len < 64 ? rq->argv[2].len : 64),
-                         (const char *)rq->argv[2].data);
-    }
-    enum err r = library_read(rq->argv[rq->argc - 1], rq->arena, &library, &rq->error);
+    enum err r = library_read(a->code, rq->arena, &library, &rq->error);
     if (r == OK) r = change_begin(rq, &c);
-    if (r == OK) r = add_library(rq, &c, &library, replaces);
+    if (r == OK) r = add_library(rq, &c, &library, a->replaces);
     if (r == OK) r = change_commit(rq, &c);
     if (r == OK) resp_bulk(rq->w, library.name);
     return r;
 }
 
+ARGUMENTS(delete_arguments, struct one_word, "library-name",
+          ARG_WORD(struct one_word, word, "library-name"));
+
 static enum err delete_run(struct request *rq)
 {
+    struct slice name = ((const struct one_word *)rq->bound)->word;
     struct library_change c;
     enum err r = change_begin(rq, &c);
     if (r != OK) return r;
-    if (row_find(&c.libraries, rq->argv[2]) == NULL) {
+    if (row_find(&c.libraries, name) == NULL) {
         return error_set(&rq->error, ERR_SYNTAX, "Library not found");
     }
-    remove_library(rq, &c, rq->argv[2]);
+    remove_library(rq, &c, name);
     r = change_commit(rq, &c);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
 
+static bool flush_hint(struct request *rq, struct slice word)
+{
+    (void)word;
+    (void)error_set(&rq->error, ERR_SYNTAX, "FUNCTION FLUSH only supports SYNC|ASYNC option");
+    return true;
+}
+ARGUMENTS_WITH(flush_arguments, struct flush_words, "[ASYNC | SYNC]", WITH(.hint = flush_hint),
+               ARG_CHOICE(struct flush_words, is_async, {"ASYNC", true}, {"SYNC", false}));
+
 static enum err flush_run(struct request *rq)
 {
     struct library_change c;
-    bool is_known = rq->argc == 2 || (rq->argc == 3 && (slice_is_word(rq->argv[2], "SYNC") ||
-                                                        slice_is_word(rq->argv[2], "ASYNC")));
-    if (!is_known) {
-        return error_set(&rq->error, ERR_SYNTAX, "FUNCTION FLUSH only supports SYNC|ASYNC option");
-    }
     enum err r = change_begin(rq, &c);
     if (r != OK) return r;
     remove_all(rq, &c);
@@ -338,25 +358,38 @@ static enum err restore_all(struct request *rq, struct library_change *c, struct
     return error_set(&rq->error, ERR_SYNTAX, "DUMP payload version or checksum are wrong");
 }
 
+enum policy { POLICY_APPEND, POLICY_FLUSH, POLICY_REPLACE };
+
+struct restore {
+    struct slice dump;
+    enum policy policy;
+};
+
+static bool restore_hint(struct request *rq, struct slice word)
+{
+    (void)word;
+    (void)error_set(&rq->error, ERR_SYNTAX,
+                    "Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
+    return true;
+}
+
+ARGUMENTS_WITH(restore_arguments, struct restore, "serialized-value [FLUSH | APPEND | REPLACE]",
+               WITH(.hint = restore_hint), ARG_WORD(struct restore, dump, "serialized-value"),
+               ARG_CHOICE(struct restore, policy, {"FLUSH", POLICY_FLUSH},
+                          {"APPEND", POLICY_APPEND}, {"REPLACE", POLICY_REPLACE}));
+
 static enum err restore_run(struct request *rq)
 {
+    const struct restore *a = rq->bound;
     struct library_change c;
     struct slice body;
-    struct slice policy = rq->argc > 3 ? rq->argv[3] : slice_str("APPEND");
-    bool replaces = slice_is_word(policy, "REPLACE");
-    bool flushes = slice_is_word(policy, "FLUSH");
-    if (rq->argc > 4 || (!replaces && !flushes && !slice_is_word(policy, "APPEND"))) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "Wrong restore policy given, value should be either FLUSH, APPEND or "
-                         "REPLACE.");
-    }
-    if (!dump_open(rq->argv[2], &body)) {
+    if (!dump_open(a->dump, &body)) {
         return error_set(&rq->error, ERR_SYNTAX, "DUMP payload version or checksum are wrong");
     }
     enum err r = change_begin(rq, &c);
     if (r != OK) return r;
-    if (flushes) remove_all(rq, &c);
-    r = restore_all(rq, &c, body, replaces);
+    if (a->policy == POLICY_FLUSH) remove_all(rq, &c);
+    r = restore_all(rq, &c, body, a->policy == POLICY_REPLACE);
     if (r == OK) r = change_commit(rq, &c);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
@@ -369,27 +402,19 @@ struct list_options {
     bool with_code;
 };
 
-static enum err list_options(struct request *rq, struct list_options *o)
+static bool list_hint(struct request *rq, struct slice word)
 {
-    *o = (struct list_options){0};
-    for (size_t i = 2; i < rq->argc; i++) {
-        if (!o->with_code && slice_is_word(rq->argv[i], "WITHCODE")) {
-            o->with_code = true;
-        } else if (o->pattern.data == NULL && slice_is_word(rq->argv[i], "LIBRARYNAME")) {
-            if (i + 1 == rq->argc) {
-                return error_set(&rq->error, ERR_SYNTAX, "library name argument was not given");
-            }
-            o->pattern = rq->argv[++i];
-            enum err r = arg_pattern(rq, o->pattern);
-            if (r != OK) return r;
-        } else {
-            return error_set(&rq->error, ERR_SYNTAX, "Unknown argument %.*s",
-                             (int)(rq->argv[i].len < 64 ? rq->argv[i].len : 64),
-                             (const char *)rq->argv[i].data);
-        }
-    }
-    return OK;
+    (void)error_set(&rq->error, ERR_SYNTAX, "Unknown argument %.*s",
+                    (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
+    return true;
 }
+
+ARGUMENTS_WITH(list_arguments, struct list_options, "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+               WITH(.hint = list_hint),
+               {ARG_ONE(struct list_options, pattern, struct slice, "LIBRARYNAME",
+                        arg_kind_pattern),
+                .missing = "library name argument was not given"},
+               ARG_FLAG(struct list_options, with_code, "WITHCODE"));
 
 static void reply_function(struct request *rq, struct slice name, const struct function_row *f)
 {
@@ -440,22 +465,21 @@ static void reply_library(struct request *rq, const struct row *library,
 
 static enum err list_run(struct request *rq)
 {
-    struct list_options o;
+    const struct list_options *a = rq->bound;
     struct rows libraries;
     struct rows functions;
-    enum err r = list_options(rq, &o);
-    if (r == OK) r = rows_read(rq, false, &libraries);
+    enum err r = rows_read(rq, false, &libraries);
     if (r == OK) r = rows_read(rq, true, &functions);
     if (r != OK) return r;
     size_t count = 0;
     for (size_t i = 0; i < libraries.count; i++) {
-        if (o.pattern.data != NULL && !glob_match_nocase(o.pattern, libraries.items[i].name))
+        if (a->pattern.data != NULL && !glob_match_nocase(a->pattern, libraries.items[i].name))
             continue;
         libraries.items[count++] = libraries.items[i];
     }
     resp_array(rq->w, count);
     for (size_t i = 0; i < count; i++) {
-        reply_library(rq, &libraries.items[i], &functions, o.with_code);
+        reply_library(rq, &libraries.items[i], &functions, a->with_code);
     }
     return OK;
 }
@@ -500,31 +524,27 @@ static enum err kill_run(struct request *rq)
     return OK;
 }
 
-#define FUNCTION_SUB(word, count, more, text, arguments)                                           \
+#define FUNCTION_SUB(word, more, text, of)                                                         \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
-        .arity = count,                                                                            \
         .flags = (more),                                                                           \
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
     }
 
-FUNCTION_SUB(load, -3, CMD_WRITE, "Keeps a library of functions in Lua; its name.",
-             "[REPLACE] function-code");
-FUNCTION_SUB(delete, 3, CMD_WRITE, "Removes a library and its functions.", "library-name");
-FUNCTION_SUB(flush, -2, CMD_WRITE, "Removes all libraries.", "[ASYNC | SYNC]");
-FUNCTION_SUB(dump, 2, 0, "All libraries as bytes for FUNCTION RESTORE.", "");
-FUNCTION_SUB(restore, -3, CMD_WRITE, "Keeps the libraries that FUNCTION DUMP gave.",
-             "serialized-value [FLUSH | APPEND | REPLACE]");
-FUNCTION_SUB(list, -2, 0, "The libraries and their functions.",
-             "[LIBRARYNAME library-name-pattern] [WITHCODE]");
-FUNCTION_SUB(stats, 2, 0, "How many libraries and functions there are, and what runs.", "");
-FUNCTION_SUB(kill, 2, 0,
+FUNCTION_SUB(load, CMD_WRITE, "Keeps a library of functions in Lua; its name.", load_arguments);
+FUNCTION_SUB(delete, CMD_WRITE, "Removes a library and its functions.", delete_arguments);
+FUNCTION_SUB(flush, CMD_WRITE, "Removes all libraries.", flush_arguments);
+FUNCTION_SUB(dump, 0, "All libraries as bytes for FUNCTION RESTORE.", no_arguments);
+FUNCTION_SUB(restore, CMD_WRITE, "Keeps the libraries that FUNCTION DUMP gave.", restore_arguments);
+FUNCTION_SUB(list, 0, "The libraries and their functions.", list_arguments);
+FUNCTION_SUB(stats, 0, "How many libraries and functions there are, and what runs.", no_arguments);
+FUNCTION_SUB(kill, 0,
              "Ends the functions that run longer than a turn; nothing that they did has happened.",
-             "");
+             no_arguments);
 COMMAND_HELP("scripting", 0);
 
 static const struct command *const subcommands[] = {
@@ -533,10 +553,9 @@ static const struct command *const subcommands[] = {
 
 const struct command cmd_function = {
     .name = "function",
-    .arity = -2,
     .group = "scripting",
     .since = "0.1.0",
     .summary = "Libraries of functions that FCALL runs.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = subcommands,
 };

@@ -1,14 +1,17 @@
 /* script: SCRIPT LOAD, EXISTS, FLUSH, KILL. */
 #include "command/script/long.h"
-#include "request/keys.h"
+#include "request/shapes.h"
 #include "request/table.h"
+
+ARGUMENTS(load_arguments, struct one_word, "script", ARG_WORD(struct one_word, word, "script"));
 
 static enum err load_run(struct request *rq)
 {
+    struct slice body = ((const struct one_word *)rq->bound)->word;
     struct scripts *x = rq->env->scripts;
     struct script *s = NULL;
     int ref = 0;
-    enum err r = script_add(x, rq->argv[2], &s, &rq->error);
+    enum err r = script_add(x, body, &s, &rq->error);
     if (r == OK) r = scripts_sandbox(x, &rq->error);
     if (r != OK) return r;
     struct program p = {.code = s->body, .script = s};
@@ -21,22 +24,30 @@ static enum err load_run(struct request *rq)
     return OK;
 }
 
+ARGUMENTS(exists_arguments, struct many_words, "sha1 [sha1 ...]",
+          ARG_WORDS(struct many_words, words, "sha1"));
+
 static enum err exists_run(struct request *rq)
 {
-    resp_array(rq->w, rq->argc - 2);
-    for (size_t i = 2; i < rq->argc; i++) {
-        resp_int(rq->w, script_find(rq->env->scripts, rq->argv[i]) != NULL);
+    const struct slices *sums = &((const struct many_words *)rq->bound)->words;
+    resp_array(rq->w, sums->count);
+    for (size_t i = 0; i < sums->count; i++) {
+        resp_int(rq->w, script_find(rq->env->scripts, sums->items[i]) != NULL);
     }
     return OK;
 }
 
+static bool flush_hint(struct request *rq, struct slice word)
+{
+    (void)word;
+    (void)error_set(&rq->error, ERR_SYNTAX, "SCRIPT FLUSH only support SYNC|ASYNC option");
+    return true;
+}
+ARGUMENTS_WITH(flush_arguments, struct flush_words, "[ASYNC | SYNC]", WITH(.hint = flush_hint),
+               ARG_CHOICE(struct flush_words, is_async, {"ASYNC", true}, {"SYNC", false}));
+
 static enum err flush_run(struct request *rq)
 {
-    bool is_known = rq->argc == 2 || (rq->argc == 3 && (slice_is_word(rq->argv[2], "SYNC") ||
-                                                        slice_is_word(rq->argv[2], "ASYNC")));
-    if (!is_known) {
-        return error_set(&rq->error, ERR_SYNTAX, "SCRIPT FLUSH only support SYNC|ASYNC option");
-    }
     scripts_forget(rq->env->scripts);
     resp_simple(rq->w, "OK");
     return OK;
@@ -51,24 +62,23 @@ static enum err kill_run(struct request *rq)
     return OK;
 }
 
-#define SCRIPT_SUB(word, count, text, arguments)                                                   \
+#define SCRIPT_SUB(word, text, of)                                                                 \
     static const struct command sub_##word = {                                                     \
         .name = #word,                                                                             \
-        .arity = count,                                                                            \
         .flags = 0,                                                                                \
         .group = "scripting",                                                                      \
         .since = "0.1.0",                                                                          \
         .summary = text,                                                                           \
-        .syntax = arguments,                                                                       \
+        .arguments = &(of),                                                                        \
         .run = word##_run,                                                                         \
     }
 
-SCRIPT_SUB(load, 3, "Knows a script from now on, without running it; its SHA1.", "script");
-SCRIPT_SUB(exists, -3, "For each SHA1 whether the server knows the script: 1 or 0.",
-           "sha1 [sha1 ...]");
-SCRIPT_SUB(flush, -2, "Forgets all scripts.", "[ASYNC | SYNC]");
-SCRIPT_SUB(kill, 2,
-           "Ends the scripts that run longer than a turn; nothing that they did has happened.", "");
+SCRIPT_SUB(load, "Knows a script from now on, without running it; its SHA1.", load_arguments);
+SCRIPT_SUB(exists, "For each SHA1 whether the server knows the script: 1 or 0.", exists_arguments);
+SCRIPT_SUB(flush, "Forgets all scripts.", flush_arguments);
+SCRIPT_SUB(kill,
+           "Ends the scripts that run longer than a turn; nothing that they did has happened.",
+           no_arguments);
 COMMAND_HELP("scripting", 0);
 
 static const struct command *const subcommands[] = {&sub_exists, &sub_flush, &sub_help,
@@ -76,10 +86,9 @@ static const struct command *const subcommands[] = {&sub_exists, &sub_flush, &su
 
 const struct command cmd_script = {
     .name = "script",
-    .arity = -2,
     .group = "scripting",
     .since = "0.1.0",
     .summary = "Scripts that the server knows.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = subcommands,
 };

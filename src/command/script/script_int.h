@@ -14,6 +14,7 @@
 #include "base/log_limit.h"
 #include "request/args.h"
 #include "request/keys.h"
+#include "request/shapes.h"
 #include "script/sandbox.h"
 
 /* Processor time of a script within a turn of the loop, and between MULTI and EXEC. */
@@ -157,10 +158,27 @@ ERR_MUST_USE enum err script_failed(struct request *rq, struct slice line);
 
 /* ---- eval.c ---- */
 
-bool program_keys(const struct slice *argv, size_t argc, struct key_uses *out);
-enum err program_subjects(struct request *rq, struct subjects *out);
-/* The words from the one that counts the keys on: *keys and *args are of rq->argv. */
-ERR_MUST_USE enum err program_words(struct request *rq, size_t at, struct program *p);
+/* A script, or the name of a function, then its keys and arguments. */
+struct program_words {
+    struct slice what;
+    struct slices keys, args;
+};
+extern const struct argument_kind program_key_kind;
+#define PROGRAM_ARGUMENTS(id, label)                                                               \
+    ARGUMENTS(id, struct program_words, label " numkeys [key ...] [arg ...]",                      \
+              ARG_WORD(struct program_words, what, label),                                         \
+              ARG_COUNT_OR("numkeys", 0, INT64_MAX, "Number of keys can't be negative",            \
+                           "Number of keys can't be greater than number of args"),                 \
+              {ARG_MANY(struct program_words, keys, struct slice, "key", program_key_kind)},       \
+              ARG_WORDS(struct program_words, args, "arg"))
+/* Puts the keys and arguments, which are of rq->argv, into *p. */
+void program_words(struct request *rq, struct program *p);
+
+/* Of SCRIPT FLUSH and FUNCTION FLUSH: both words are the same. */
+struct flush_words {
+    bool is_async;
+};
+
 /* Within this turn, or over several. */
 ERR_MUST_USE enum err program_run(struct request *rq, const struct program *p);
 

@@ -8,6 +8,7 @@
 #include "request/client_memory.h"
 #include "request/login.h"
 #include "request/multi.h"
+#include "request/shapes.h"
 #include "request/table.h"
 #include "request/view.h"
 #include "request/watched.h"
@@ -30,37 +31,58 @@ static enum err getname_run(struct request *rq)
 
 static enum err setname_run(struct request *rq)
 {
-    enum err r = client_set_name(rq, rq->argv[2]);
+    const struct one_word *a = rq->bound;
+    enum err r = client_set_name(rq, a->word);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
 
-static enum err setinfo_run(struct request *rq)
+/* ---- SETINFO ---- */
+
+struct library {
+    struct slice name, version; /* one of them */
+};
+
+static bool setinfo_hint(struct request *rq, struct slice word)
 {
-    struct slice value = rq->argv[3];
-    bool is_name = slice_is_word(rq->argv[2], "LIB-NAME");
-    if (!is_name && !slice_is_word(rq->argv[2], "LIB-VER")) {
-        return error_set(&rq->error, ERR_SYNTAX, "Unrecognized option '%.*s'",
-                         (int)(rq->argv[2].len < 64 ? rq->argv[2].len : 64),
-                         (const char *)rq->argv[2].data);
-    }
+    (void)error_set(&rq->error, ERR_SYNTAX, "Unrecognized option '%.*s'",
+                    (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
+    return true;
+}
+
+ARGUMENTS_WITH(setinfo_arguments, struct library, "<LIB-NAME libname | LIB-VER libver>",
+               WITH(.hint = setinfo_hint), ARG_WORD(struct library, name, "LIB-NAME"),
+               ARG_WORD(struct library, version, "LIB-VER"));
+
+static enum err set_library(struct request *rq, const char *what, struct slice value,
+                            char target[CLIENT_NAME_MAX])
+{
     for (size_t i = 0; i < value.len; i++) {
         if (value.data[i] < '!' || value.data[i] > '~') {
             return error_set(&rq->error, ERR_SYNTAX,
-                             "%s cannot contain spaces, newlines or special characters.",
-                             is_name ? "lib-name" : "lib-ver");
+                             "%s cannot contain spaces, newlines or special characters.", what);
         }
     }
     if (value.len >= CLIENT_NAME_MAX) {
-        return error_set(&rq->error, ERR_LIMIT, "%s cannot be longer than %d bytes",
-                         is_name ? "lib-name" : "lib-ver", CLIENT_NAME_MAX - 1);
+        return error_set(&rq->error, ERR_LIMIT, "%s cannot be longer than %d bytes", what,
+                         CLIENT_NAME_MAX - 1);
     }
-    char *target = is_name ? rq->client->lib_name : rq->client->lib_version;
-    memcpy(target, value.data, value.len);
+    bytes_copy(target, value.data, value.len);
     target[value.len] = '\0';
-    resp_simple(rq->w, "OK");
     return OK;
 }
+
+static enum err setinfo_run(struct request *rq)
+{
+    const struct library *a = rq->bound;
+    struct client *c = rq->client;
+    enum err r = a->name.data != NULL ? set_library(rq, "lib-name", a->name, c->lib_name)
+                                      : set_library(rq, "lib-ver", a->version, c->lib_version);
+    if (r == OK) resp_simple(rq->w, "OK");
+    return r;
+}
+
+/* ---- INFO, VIEW ---- */
 
 static enum err info_run(struct request *rq)
 {
@@ -71,101 +93,123 @@ static enum err info_run(struct request *rq)
     return OK;
 }
 
+static bool view_hint(struct request *rq, struct slice word)
+{
+    (void)word;
+    (void)error_set(&rq->error, ERR_SYNTAX, "syntax error: CLIENT VIEW takes TUPLES or PLAIN");
+    return true;
+}
+
+struct view_word {
+    enum key_view view;
+};
+ARGUMENTS_WITH(view_arguments, struct view_word, "[TUPLES | PLAIN]", WITH(.hint = view_hint),
+               ARG_CHOICE(struct view_word, view, {"TUPLES", VIEW_TUPLES}, {"PLAIN", VIEW_PLAIN}));
+
 /* Without a word it tells the view. */
 static enum err view_run(struct request *rq)
 {
-    struct slice word = rq->argc > 2 ? rq->argv[2] : slice_of(NULL, 0);
-    if (rq->argc == 2) {
+    const struct view_word *a = rq->bound;
+    if (a->view == VIEW_OF_USER) {
         resp_bulk_str(rq->w, view_is_tuples(rq->client) ? "tuples" : "plain");
         return OK;
     }
-    bool is_plain = slice_is_word(word, "PLAIN");
-    if (rq->argc > 3 || (!is_plain && !slice_is_word(word, "TUPLES"))) {
-        return error_set(&rq->error, ERR_SYNTAX, "syntax error: CLIENT VIEW takes TUPLES or PLAIN");
-    }
-    rq->client->view = is_plain ? VIEW_PLAIN : VIEW_TUPLES;
+    rq->client->view = a->view;
     resp_simple(rq->w, "OK");
     return OK;
 }
 
 /* ---- filters of LIST and KILL ---- */
 
+enum client_type { TYPE_ANY, TYPE_NORMAL, TYPE_PUBSUB, TYPE_NONE };
+
 struct filter {
-    bool has_type, matches_no_type, is_pubsub;
-    const int64_t *ids;
-    size_t id_count;
+    enum client_type type;
+    struct integers ids;
+    int64_t id; /* 0 = any */
     struct slice address, local_address;
     int64_t age_s;           /* -1 = any */
     const struct user *user; /* NULL = any */
     bool skips_me;
+    struct slice old_address; /* KILL's only word */
 };
+
+static bool type_matches(enum client_type type, const struct client *c)
+{
+    bool is_pubsub = client_subscriptions(c) > 0;
+    if (type == TYPE_ANY) return true;
+    return type == (is_pubsub ? TYPE_PUBSUB : TYPE_NORMAL);
+}
+
+static bool id_matches(const struct filter *f, int64_t id)
+{
+    if (f->id != 0 && f->id != id) return false;
+    for (size_t i = 0; i < f->ids.count; i++) {
+        if (f->ids.items[i] == id) return true;
+    }
+    return f->ids.count == 0;
+}
+
+static bool address_matches(struct slice wanted, const char *address)
+{
+    return wanted.data == NULL || slice_eq(wanted, slice_str(address));
+}
 
 static bool filter_matches(const struct filter *f, const struct client *c, const struct client *me)
 {
     if (f->skips_me && c == me) return false;
     if (f->user != NULL && c->user != f->user) return false;
-    if (f->has_type && f->matches_no_type) return false;
-    if (f->has_type && f->is_pubsub != (client_subscriptions(c) > 0)) return false;
-    if (f->id_count > 0) {
-        bool found = false;
-        for (size_t i = 0; i < f->id_count; i++) found = found || f->ids[i] == (int64_t)c->id;
-        if (!found) return false;
-    }
-    if (f->address.data != NULL && !slice_eq(f->address, slice_str(c->link->address))) return false;
-    if (f->local_address.data != NULL &&
-        !slice_eq(f->local_address, slice_str(c->link->local_address))) {
-        return false;
-    }
-    if (f->age_s >= 0 && (clock_wall_ms() - c->link->created_ms) / 1000 < f->age_s) return false;
-    return true;
+    if (!type_matches(f->type, c) || !id_matches(f, (int64_t)c->id)) return false;
+    if (!address_matches(f->address, c->link->address)) return false;
+    if (!address_matches(f->local_address, c->link->local_address)) return false;
+    return f->age_s < 0 || (clock_wall_ms() - c->link->created_ms) / 1000 >= f->age_s;
 }
 
-static enum err filter_type(struct request *rq, struct slice type, struct filter *f)
+/* Of Redis's other types there is none here. */
+static enum err read_type(struct request *rq, const struct argument *a, struct slice word, void *to)
 {
-    static const char *const others[] = {"MASTER", "REPLICA", "SLAVE"};
-    f->has_type = true;
-    if (slice_is_word(type, "NORMAL")) return OK;
-    f->is_pubsub = slice_is_word(type, "PUBSUB");
-    if (f->is_pubsub) return OK;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        if (slice_is_word(type, others[i])) {
-            f->matches_no_type = true;
-            return OK;
-        }
+    static const struct choice types[] = {
+        {"NORMAL", TYPE_NORMAL}, {"PUBSUB", TYPE_PUBSUB}, {"MASTER", TYPE_NONE},
+        {"REPLICA", TYPE_NONE},  {"SLAVE", TYPE_NONE},
+    };
+    enum client_type *type = to;
+    (void)a;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (!slice_is_word(word, types[i].token)) continue;
+        *type = (enum client_type)types[i].value;
+        return OK;
     }
     return error_set(&rq->error, ERR_SYNTAX, "Unknown client type '%.*s'",
-                     (int)(type.len < 64 ? type.len : 64), (const char *)type.data);
+                     (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
 }
+static const struct argument_kind type_kind = {.read = read_type, .syntax = "<NORMAL | PUBSUB>"};
 
-static enum err filter_ids(struct request *rq, size_t from, size_t count, struct filter *f)
+static enum err read_user(struct request *rq, const struct argument *a, struct slice word, void *to)
 {
-    int64_t *ids = arena_alloc(rq->arena, (count + 1) * sizeof *ids);
-    for (size_t i = 0; i < count; i++) {
-        if (!slice_to_i64(rq->argv[from + i], &ids[i])) {
-            return error_set(&rq->error, ERR_SYNTAX, "Invalid client ID");
-        }
-    }
-    f->ids = ids;
-    f->id_count = count;
-    return OK;
+    const struct user *user = users_find(rq->env->users, word);
+    (void)a;
+    memcpy(to, &user, sizeof user);
+    if (user != NULL) return OK;
+    return error_set(&rq->error, ERR_SYNTAX, "No such user '%.*s'",
+                     (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
 }
+static const struct argument_kind user_kind = {.read = read_user};
+
+/* ---- LIST ---- */
+
+ARGUMENTS(list_arguments, struct filter, "[TYPE type | ID client-id [client-id ...]]",
+          ARG_OF(struct filter, type, enum client_type, "TYPE", type_kind),
+          {ARG_MANY(struct filter, ids, int64_t, "ID", arg_kind_integer), .min = INT64_MIN,
+           .max = INT64_MAX, .wrong = "Invalid client ID"},
+          ARG_FIXED(struct filter, age_s, -1));
 
 static enum err list_run(struct request *rq)
 {
-    struct filter f = {.age_s = -1};
-    enum err r = OK;
-    if (rq->argc == 4 && slice_is_word(rq->argv[2], "TYPE")) {
-        r = filter_type(rq, rq->argv[3], &f);
-    } else if (rq->argc >= 4 && slice_is_word(rq->argv[2], "ID")) {
-        r = filter_ids(rq, 3, rq->argc - 3, &f);
-    } else if (rq->argc != 2) {
-        r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    }
-    if (r != OK) return r;
+    const struct filter *f = rq->bound;
     struct env *env = rq->env;
     buf_clear(rq->scratch, SIZE_MAX);
     for (const struct client *c = env->clients.next; c != &env->clients; c = c->next) {
-        if (!filter_matches(&f, c, rq->client)) continue;
+        if (!filter_matches(f, c, rq->client)) continue;
         client_info_write(c, rq->scratch);
         buf_append_byte(rq->scratch, '\n');
     }
@@ -173,109 +217,85 @@ static enum err list_run(struct request *rq)
     return OK;
 }
 
-/* The words of KILL ID are stricter than those of LIST ID, as in Redis. */
-static enum err filter_kill_id(struct request *rq, size_t at, struct filter *f)
+/* ---- KILL: stricter about ids than LIST, as in Redis ---- */
+
+/* An address alone, or options. */
+static enum err check_kill(struct request *rq, void *bound)
 {
-    int64_t id = 0;
-    if (!slice_to_i64(rq->argv[at], &id) || id < 1) {
-        return error_set(&rq->error, ERR_SYNTAX, "client-id should be greater than 0");
-    }
-    return filter_ids(rq, at, 1, f);
+    const struct filter *f = bound;
+    bool is_good = f->old_address.data == NULL || rq->argc - rq->words_before == 1;
+    return is_good ? OK : error_set(&rq->error, ERR_SYNTAX, "syntax error");
 }
 
-static enum err filter_user(struct request *rq, struct slice user, struct filter *f)
-{
-    f->user = users_find(rq->env->users, user);
-    if (f->user != NULL) return OK;
-    return error_set(&rq->error, ERR_SYNTAX, "No such user '%.*s'",
-                     (int)(user.len < 64 ? user.len : 64), (const char *)user.data);
-}
+ARGUMENTS_WITH(kill_arguments, struct filter,
+               "[ID client-id] [TYPE type] [ADDR ip:port] [LADDR ip:port] [USER username] "
+               "[SKIPME <YES | NO>] [MAXAGE seconds] [ip:port]",
+               WITH(.check = check_kill, .words_least = 1,
+                    .shown = "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] "
+                             "[LADDR ip:port] [USER username] [SKIPME <YES | NO>] "
+                             "[MAXAGE seconds]>"),
+               ARG_INTEGER_OR(struct filter, id, "ID", 1, INT64_MAX, 0,
+                              "client-id should be greater than 0"),
+               ARG_OF(struct filter, type, enum client_type, "TYPE", type_kind),
+               ARG_WORD(struct filter, address, "ADDR"),
+               ARG_WORD(struct filter, local_address, "LADDR"),
+               ARG_OF(struct filter, user, const struct user *, "USER", user_kind),
+               ARG_CHOICE(struct filter, skips_me, {"YES", true}, {"NO", false}),
+               ARG_FIXED(struct filter, skips_me, true),
+               ARG_INTEGER(struct filter, age_s, "MAXAGE", 0, INT64_MAX / 1000, -1),
+               ARG_WORD(struct filter, old_address, "ip:port"));
 
-static enum err parse_kill(struct request *rq, struct filter *f)
+static int64_t kill_matching(struct request *rq, const struct filter *f)
 {
-    for (size_t i = 2; i < rq->argc; i += 2) {
-        struct slice word = rq->argv[i];
-        if (i + 1 == rq->argc) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
-        struct slice arg = rq->argv[i + 1];
-        enum err r = OK;
-        if (slice_is_word(word, "ID")) {
-            r = filter_kill_id(rq, i + 1, f);
-        } else if (slice_is_word(word, "TYPE")) {
-            r = filter_type(rq, arg, f);
-        } else if (slice_is_word(word, "ADDR")) {
-            f->address = arg;
-        } else if (slice_is_word(word, "LADDR")) {
-            f->local_address = arg;
-        } else if (slice_is_word(word, "USER")) {
-            r = filter_user(rq, arg, f);
-        } else if (slice_is_word(word, "SKIPME")) {
-            f->skips_me = !slice_is_word(arg, "NO");
-            if (f->skips_me && !slice_is_word(arg, "YES")) {
-                r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
-            }
-        } else if (slice_is_word(word, "MAXAGE")) {
-            r = arg_integer(rq, arg, NULL, 0, INT64_MAX / 1000, &f->age_s);
-        } else {
-            r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
-        }
-        if (r != OK) return r;
+    struct env *env = rq->env;
+    int64_t killed = 0;
+    for (struct client *c = env->clients.next; c != &env->clients;) {
+        struct client *next = c->next;
+        bool is_it = filter_matches(f, c, rq->client);
+        if (is_it && c == rq->client) c->closes_after_reply = true;
+        if (is_it && c != rq->client) c->ops->close(c);
+        killed += is_it;
+        c = next;
     }
-    return OK;
+    return killed;
 }
 
 static enum err kill_run(struct request *rq)
 {
-    struct filter f = {.age_s = -1, .skips_me = true};
-    struct env *env = rq->env;
-    bool is_old_form = rq->argc == 3;
-    int64_t killed = 0;
-    if (is_old_form) {
-        f.address = rq->argv[2];
-        f.skips_me = false;
-    } else {
-        enum err r = parse_kill(rq, &f);
-        if (r != OK) return r;
+    const struct filter *f = rq->bound;
+    if (f->old_address.data == NULL) {
+        resp_int(rq->w, kill_matching(rq, f));
+        return OK;
     }
-    for (struct client *c = env->clients.next; c != &env->clients;) {
-        struct client *next = c->next;
-        if (filter_matches(&f, c, rq->client)) {
-            killed++;
-            if (c == rq->client) {
-                c->closes_after_reply = true;
-            } else {
-                c->ops->close(c);
-            }
-        }
-        c = next;
-    }
-    if (!is_old_form) {
-        resp_int(rq->w, killed);
-    } else if (killed > 0) {
-        resp_simple(rq->w, "OK");
-    } else {
+    struct filter old = {.address = f->old_address, .age_s = -1};
+    if (kill_matching(rq, &old) == 0) {
         return error_set(&rq->error, ERR_SYNTAX, "No such client");
     }
+    resp_simple(rq->w, "OK");
     return OK;
 }
 
-static CLIENT_SUB(id, "id", 2, CMD_NODE, "The connection's number.", "");
-static CLIENT_SUB(getname, "getname", 2, CMD_NODE, "The connection's name.", "");
-static CLIENT_SUB(setname, "setname", 3, CMD_NO_MULTI | CMD_NODE, "Names the connection.",
-                  "connection-name");
-static CLIENT_SUB(setinfo, "setinfo", 4, CMD_NO_MULTI | CMD_NODE,
-                  "Sets the name and version of the client library.",
-                  "<LIB-NAME libname | LIB-VER libver>");
-static CLIENT_OWN_SUB(info, "info", 2, 0, "What CLIENT LIST says about this connection.", "");
-static CLIENT_OWN_SUB(list, "list", -2, CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
-                      "[TYPE <NORMAL | PUBSUB>] [ID client-id [client-id ...]]");
-static CLIENT_OWN_SUB(
-    kill, "kill", -3, CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
-    "<ip:port | [ID client-id] [TYPE <NORMAL | PUBSUB>] [ADDR ip:port] [LADDR ip:port] "
-    "[USER username] [SKIPME <YES | NO>] [MAXAGE seconds]>");
+/* ---- rows ---- */
+
+ARGUMENTS(setname_arguments, struct one_word, "connection-name",
+          ARG_WORD(struct one_word, word, "connection-name"));
+
+static CLIENT_SUB(id, "id", CMD_NODE, "The connection's number.", no_arguments);
+static CLIENT_SUB(getname, "getname", CMD_NODE, "The connection's name.", no_arguments);
+static CLIENT_SUB(setname, "setname", CMD_NO_MULTI | CMD_NODE, "Names the connection.",
+                  setname_arguments);
+static CLIENT_SUB(setinfo, "setinfo", CMD_NO_MULTI | CMD_NODE,
+                  "Sets the name and version of the client library.", setinfo_arguments);
+static CLIENT_OWN_SUB(info, "info", 0, "What CLIENT LIST says about this connection.",
+                      no_arguments);
+static CLIENT_OWN_SUB(list, "list", CMD_ADMIN | CMD_DANGEROUS, "A line for each connection.",
+                      list_arguments);
+static CLIENT_OWN_SUB(kill, "kill", CMD_ADMIN | CMD_DANGEROUS | CMD_NO_MULTI, "Closes connections.",
+                      kill_arguments);
 static CLIENT_SUB(
-    view, "view", -2, CMD_NO_MULTI | CMD_NODE,
+    view, "view", CMD_NO_MULTI | CMD_NODE,
     "Whether commands of plain keys take all tuples, in path form; without a word, it tells.",
-    "[TUPLES | PLAIN]");
+    view_arguments);
 COMMAND_HELP("connection", CMD_CONNECTION);
 
 static const struct command *const client_subcommands[] = {
@@ -302,10 +322,9 @@ static const struct command *const client_subcommands[] = {
 
 const struct command cmd_client = {
     .name = "client",
-    .arity = -2,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Commands about connections.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = client_subcommands,
 };

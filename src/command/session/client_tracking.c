@@ -10,14 +10,15 @@
 #include "request/tracking.h"
 
 struct asked {
-    struct tracking_options options;
-    struct slice *prefixes; /* in the arena */
-    size_t prefix_count;
+    bool is_on;
+    int64_t redirect; /* 0 = to the client itself */
+    struct slices prefixes;
+    bool is_broadcast, is_optin, is_optout, is_noloop;
 };
 
 /* ---- CLIENT TRACKING ---- */
 
-/* Somebody else's connection is as good as none. */
+/* Of another user: as if it were not there. */
 static enum err find_target(struct request *rq, uint64_t id)
 {
     const struct client *me = rq->client;
@@ -27,74 +28,52 @@ static enum err find_target(struct request *rq, uint64_t id)
     return error_set(&rq->error, ERR_SYNTAX, "The client ID you want redirect to does not exist");
 }
 
-static enum err parse_redirect(struct request *rq, struct slice word, struct asked *a)
+static bool tracking_hint(struct request *rq, struct slice word)
 {
-    int64_t id = 0;
-    if (a->options.redirect != 0) {
-        return error_set(&rq->error, ERR_SYNTAX,
-                         "A client can only redirect to a single other client");
-    }
-    if (!slice_to_i64(word, &id)) {
-        return error_set(&rq->error, ERR_SYNTAX, "value is not an integer or out of range");
-    }
-    a->options.redirect = (uint64_t)id;
-    return find_target(rq, (uint64_t)id);
+    if (!slice_is_word(word, "REDIRECT")) return false;
+    (void)error_set(&rq->error, ERR_SYNTAX, "A client can only redirect to a single other client");
+    return true;
 }
 
-static enum err parse_prefix(struct request *rq, struct slice word, struct asked *a)
+static enum err read_prefix(struct request *rq, const struct argument *a, struct slice word,
+                            void *to)
 {
-    if (word.len > TRACKING_PREFIX_BYTES_MAX) {
-        return error_set(&rq->error, ERR_LIMIT, "the prefix has %zu bytes; %d are allowed",
-                         word.len, TRACKING_PREFIX_BYTES_MAX);
-    }
-    a->prefixes[a->prefix_count++] = word;
-    return OK;
+    (void)a;
+    memcpy(to, &word, sizeof word);
+    if (word.len <= TRACKING_PREFIX_BYTES_MAX) return OK;
+    return error_set(&rq->error, ERR_LIMIT, "the prefix has %zu bytes; %d are allowed", word.len,
+                     TRACKING_PREFIX_BYTES_MAX);
 }
+static const struct argument_kind prefix_kind = {.read = read_prefix};
 
-static enum err parse(struct request *rq, struct asked *a)
-{
-    struct tracking_options *o = &a->options;
-    enum err r = OK;
-    a->prefixes = arena_alloc(rq->arena, rq->argc * sizeof *a->prefixes);
-    for (size_t i = 3; i < rq->argc && r == OK; i++) {
-        struct slice word = rq->argv[i];
-        bool has_more = i + 1 < rq->argc;
-        if (slice_is_word(word, "REDIRECT") && has_more) {
-            r = parse_redirect(rq, rq->argv[++i], a);
-        } else if (slice_is_word(word, "PREFIX") && has_more) {
-            r = parse_prefix(rq, rq->argv[++i], a);
-        } else if (slice_is_word(word, "BCAST")) {
-            o->is_broadcast = true;
-        } else if (slice_is_word(word, "OPTIN")) {
-            o->is_optin = true;
-        } else if (slice_is_word(word, "OPTOUT")) {
-            o->is_optout = true;
-        } else if (slice_is_word(word, "NOLOOP")) {
-            o->is_noloop = true;
-        } else {
-            r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
-        }
-    }
-    return r;
-}
+ARGUMENTS_WITH(tracking_arguments, struct asked,
+               "<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] "
+               "[OPTIN] [OPTOUT] [NOLOOP]",
+               WITH(.hint = tracking_hint),
+               ARG_CHOICE(struct asked, is_on, {"ON", true}, {"OFF", false}),
+               ARG_INTEGER(struct asked, redirect, "REDIRECT", INT64_MIN, INT64_MAX, 0),
+               {ARG_MANY(struct asked, prefixes, struct slice, "PREFIX", prefix_kind)},
+               ARG_FLAG(struct asked, is_broadcast, "BCAST"),
+               ARG_FLAG(struct asked, is_optin, "OPTIN"),
+               ARG_FLAG(struct asked, is_optout, "OPTOUT"),
+               ARG_FLAG(struct asked, is_noloop, "NOLOOP"));
 
 /* Do the options go together, and with what the client has asked for before? */
 static enum err check_options(struct request *rq, const struct asked *a)
 {
-    const struct tracking_options *o = &a->options;
     struct tracking_view was;
     tracking_look(rq->client, &was);
     const char *why = NULL;
-    if (!o->is_broadcast && a->prefix_count > 0) {
+    if (!a->is_broadcast && a->prefixes.count > 0) {
         why = "PREFIX option requires BCAST mode to be enabled";
-    } else if (was.is_on && was.options.is_broadcast != o->is_broadcast) {
+    } else if (was.is_on && was.options.is_broadcast != a->is_broadcast) {
         why = "You can't switch BCAST mode on/off before disabling tracking for this client, and "
               "then re-enabling it with a different mode.";
-    } else if (o->is_broadcast && (o->is_optin || o->is_optout)) {
+    } else if (a->is_broadcast && (a->is_optin || a->is_optout)) {
         why = "OPTIN and OPTOUT are not compatible with BCAST";
-    } else if (o->is_optin && o->is_optout) {
+    } else if (a->is_optin && a->is_optout) {
         why = "You can't specify both OPTIN mode and OPTOUT mode";
-    } else if ((o->is_optin && was.options.is_optout) || (o->is_optout && was.options.is_optin)) {
+    } else if ((a->is_optin && was.options.is_optout) || (a->is_optout && was.options.is_optin)) {
         why = "You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and "
               "then re-enabling it with a different mode.";
     }
@@ -128,42 +107,44 @@ static enum err check_prefixes(struct request *rq, const struct asked *a)
     struct slice *before = NULL;
     size_t count = tracking_prefixes(rq->client, rq->arena, &before);
     enum err r = OK;
-    if (count + a->prefix_count > TRACKING_PREFIXES_MAX) {
+    if (count + a->prefixes.count > TRACKING_PREFIXES_MAX) {
         return error_set(&rq->error, ERR_LIMIT, "a client may have %d prefixes",
                          TRACKING_PREFIXES_MAX);
     }
-    for (size_t i = 0; i < a->prefix_count && r == OK; i++) {
-        r = check_one_prefix(rq, a->prefixes[i], before, count, "an existing");
+    for (size_t i = 0; i < a->prefixes.count && r == OK; i++) {
+        r = check_one_prefix(rq, a->prefixes.items[i], before, count, "an existing");
         if (r != OK) break;
-        r = check_one_prefix(rq, a->prefixes[i], a->prefixes + i + 1, a->prefix_count - i - 1,
-                             "another provided");
+        r = check_one_prefix(rq, a->prefixes.items[i], a->prefixes.items + i + 1,
+                             a->prefixes.count - i - 1, "another provided");
     }
     return r;
 }
 
 static void switch_on(struct request *rq, const struct asked *a)
 {
-    tracking_on(rq->env, rq->client, &a->options);
-    if (!a->options.is_broadcast) return;
-    for (size_t i = 0; i < a->prefix_count; i++) {
-        tracking_add_prefix(rq->env, rq->client, a->prefixes[i]);
+    struct tracking_options o = {.redirect = (uint64_t)a->redirect,
+                                 .is_broadcast = a->is_broadcast,
+                                 .is_optin = a->is_optin,
+                                 .is_optout = a->is_optout,
+                                 .is_noloop = a->is_noloop};
+    tracking_on(rq->env, rq->client, &o);
+    if (!a->is_broadcast) return;
+    for (size_t i = 0; i < a->prefixes.count; i++) {
+        tracking_add_prefix(rq->env, rq->client, a->prefixes.items[i]);
     }
-    if (a->prefix_count == 0) tracking_add_prefix(rq->env, rq->client, slice_str(""));
+    if (a->prefixes.count == 0) tracking_add_prefix(rq->env, rq->client, slice_str(""));
 }
 
 static enum err tracking_run(struct request *rq)
 {
-    struct asked a = {0};
-    bool is_on = slice_is_word(rq->argv[2], "ON");
-    enum err r = parse(rq, &a);
-    if (r == OK && !is_on && !slice_is_word(rq->argv[2], "OFF")) {
-        r = error_set(&rq->error, ERR_SYNTAX, "syntax error");
-    }
-    if (r == OK && is_on) r = check_options(rq, &a);
-    if (r == OK && is_on && a.options.is_broadcast) r = check_prefixes(rq, &a);
+    const struct asked *a = rq->bound;
+    enum err r = OK;
+    if (a->redirect != 0) r = find_target(rq, (uint64_t)a->redirect);
+    if (r == OK && a->is_on) r = check_options(rq, a);
+    if (r == OK && a->is_on && a->is_broadcast) r = check_prefixes(rq, a);
     if (r != OK) return r;
-    if (is_on) {
-        switch_on(rq, &a);
+    if (a->is_on) {
+        switch_on(rq, a);
     } else {
         tracking_off(rq->env, rq->client);
     }
@@ -173,17 +154,21 @@ static enum err tracking_run(struct request *rq)
 
 /* ---- the others ---- */
 
+struct caching {
+    bool is_yes;
+};
+ARGUMENTS(caching_arguments, struct caching, "<YES | NO>",
+          ARG_CHOICE(struct caching, is_yes, {"YES", true}, {"NO", false}));
+
 static enum err caching_run(struct request *rq)
 {
     struct tracking_view v;
     const char *why = NULL;
-    bool is_yes = slice_is_word(rq->argv[2], "YES");
+    bool is_yes = ((const struct caching *)rq->bound)->is_yes;
     tracking_look(rq->client, &v);
     if (!v.is_on) {
         why = "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
               "OPTOUT mode enabled";
-    } else if (!is_yes && !slice_is_word(rq->argv[2], "NO")) {
-        why = "syntax error";
     } else if (is_yes && !v.options.is_optin) {
         why = "CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.";
     } else if (!is_yes && !v.options.is_optout) {
@@ -242,15 +227,14 @@ static enum err trackinginfo_run(struct request *rq)
     return OK;
 }
 
-CLIENT_SUB(tracking, "tracking", -3, CMD_NO_MULTI,
-           "Whether the client is told when what it has read changes.",
-           "<ON | OFF> [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] "
-           "[OPTIN] [OPTOUT] [NOLOOP]");
-CLIENT_SUB(trackinginfo, "trackinginfo", 2, 0, "How the connection is tracked.", "");
-CLIENT_SUB(caching, "caching", 3, CMD_NO_MULTI,
-           "Whether the keys of the next command, or transaction, are tracked.", "<YES | NO>");
-CLIENT_SUB(getredir, "getredir", 2, 0,
-           "The client that is told instead of this one; 0 = none, -1 = it is not tracked.", "");
+CLIENT_SUB(tracking, "tracking", CMD_NO_MULTI,
+           "Whether the client is told when what it has read changes.", tracking_arguments);
+CLIENT_SUB(trackinginfo, "trackinginfo", 0, "How the connection is tracked.", no_arguments);
+CLIENT_SUB(caching, "caching", CMD_NO_MULTI,
+           "Whether the keys of the next command, or transaction, are tracked.", caching_arguments);
+CLIENT_SUB(getredir, "getredir", 0,
+           "The client that is told instead of this one; 0 = none, -1 = it is not tracked.",
+           no_arguments);
 
 /* ---- feature ---- */
 

@@ -3,6 +3,7 @@
  */
 #include "command/session/session_int.h"
 #include "request/database.h"
+#include "request/hint.h"
 #include "request/login.h"
 #include "request/multi.h"
 #include "request/permission.h"
@@ -71,42 +72,53 @@ static enum err hello_needs_user(struct request *rq)
                         "client and select the RESP protocol version at the same time");
 }
 
+struct hello {
+    int64_t proto; /* 0 = as it is */
+    struct slice user, password, name;
+};
+
+static enum err read_protocol(struct request *rq, const struct argument *a, struct slice word,
+                              void *to)
+{
+    int64_t *proto = to;
+    (void)a;
+    if (!slice_to_i64(word, proto)) {
+        return error_set(&rq->error, ERR_SYNTAX,
+                         "Protocol version is not an integer or out of range");
+    }
+    if (*proto == 2 || *proto == 3) return OK;
+    return error_set(&rq->error, ERR_NOPROTO, "unsupported protocol version");
+}
+static const struct argument_kind protocol_kind = {.read = read_protocol};
+
+static bool hello_hint(struct request *rq, struct slice word)
+{
+    (void)error_set(&rq->error, ERR_SYNTAX, "Syntax error in HELLO option '%.*s'",
+                    (int)(word.len < 64 ? word.len : 64), (const char *)word.data);
+    return true;
+}
+
+ARGUMENTS_WITH(hello_arguments, struct hello,
+               "[protover [AUTH username password] [SETNAME clientname]]", WITH(.hint = hello_hint),
+               ARG_OF(struct hello, proto, int64_t, "protover", protocol_kind),
+               {ARG_ONE(struct hello, user, struct slice, "username", arg_kind_word),
+                .missing = "Syntax error in HELLO option 'AUTH'"},
+               {ARG_ONE(struct hello, password, struct slice, "password", arg_kind_word),
+                .missing = "Syntax error in HELLO option 'AUTH'"},
+               {ARG_ONE(struct hello, name, struct slice, "SETNAME", arg_kind_word),
+                .missing = "Syntax error in HELLO option 'SETNAME'"});
+
+/* All of it or nothing. */
 static enum err hello_run(struct request *rq)
 {
-    int64_t proto = rq->client->proto;
-    struct slice name = {0};
-    const struct slice *login = NULL; /* user and password */
-    if (rq->argc >= 2) {
-        if (!slice_to_i64(rq->argv[1], &proto)) {
-            return error_set(&rq->error, ERR_SYNTAX,
-                             "Protocol version is not an integer or out of range");
-        }
-        if (proto < 2 || proto > 3) {
-            return error_set(&rq->error, ERR_NOPROTO, "unsupported protocol version");
-        }
-    }
-    for (size_t i = 2; i < rq->argc;) {
-        size_t left = rq->argc - i - 1;
-        if (slice_is_word(rq->argv[i], "AUTH") && left >= 2) {
-            login = &rq->argv[i + 1];
-            i += 3;
-        } else if (slice_is_word(rq->argv[i], "SETNAME") && left >= 1) {
-            name = rq->argv[i + 1];
-            i += 2;
-        } else {
-            return error_set(&rq->error, ERR_SYNTAX, "Syntax error in HELLO option '%.*s'",
-                             (int)(rq->argv[i].len < 64 ? rq->argv[i].len : 64),
-                             (const char *)rq->argv[i].data);
-        }
-    }
-    /* All of it or nothing. */
-    if (rq->client->user == NULL && login == NULL) return hello_needs_user(rq);
-    enum err r = name.data != NULL ? check_name(rq, name) : OK;
-    if (r == OK && login != NULL) r = client_login(rq, login[0], login[1]);
-    if (r == OK && name.data != NULL) r = client_set_name(rq, name);
+    const struct hello *a = rq->bound;
+    bool has_login = a->user.data != NULL;
+    if (rq->client->user == NULL && !has_login) return hello_needs_user(rq);
+    enum err r = a->name.data != NULL ? check_name(rq, a->name) : OK;
+    if (r == OK && has_login) r = client_login(rq, a->user, a->password);
+    if (r == OK && a->name.data != NULL) r = client_set_name(rq, a->name);
     if (r != OK) return r;
-    rq->client->proto = (int)proto;
-    rq->w->proto = (int)proto;
+    if (a->proto != 0) rq->client->proto = rq->w->proto = (int)a->proto;
     reply_hello(rq);
     return OK;
 }
@@ -121,28 +133,32 @@ static bool hello_is_secret(const struct slice *argv, size_t argc, size_t i)
 
 const struct command cmd_hello = {
     .name = "hello",
-    .arity = -1,
     .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Chooses the protocol; describes server and connection.",
-    .syntax = "[protover [AUTH username password] [SETNAME clientname]]",
+    .arguments = &hello_arguments,
     .run = hello_run,
     .is_secret = hello_is_secret,
 };
 
+struct auth {
+    struct slice user, password;
+};
+ARGUMENTS(auth_arguments, struct auth, "[username] password",
+          ARG_WORD(struct auth, user, "username"), ARG_WORD(struct auth, password, "password"));
+
 static enum err auth_run(struct request *rq)
 {
-    if (rq->argc > 3) return error_set(&rq->error, ERR_SYNTAX, "syntax error");
+    const struct auth *a = rq->bound;
     struct user *initial = users_default(rq->env->users);
-    if (rq->argc == 2 && initial->is_nopass) { /* in Redis's words */
+    bool has_name = a->user.data != NULL;
+    if (!has_name && initial->is_nopass) { /* in Redis's words */
         return error_set(&rq->error, ERR_SYNTAX,
                          "AUTH <password> called without any password configured for the default "
                          "user. Are you sure your configuration is correct?");
     }
-    bool has_name = rq->argc == 3;
-    enum err r = client_login(rq, has_name ? rq->argv[1] : slice_str("default"),
-                              rq->argv[has_name ? 2 : 1]);
+    enum err r = client_login(rq, has_name ? a->user : slice_str("default"), a->password);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
@@ -156,28 +172,28 @@ static bool auth_is_secret(const struct slice *argv, size_t argc, size_t i)
 
 const struct command cmd_auth = {
     .name = "auth",
-    .arity = -2,
     .flags = CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_NO_MULTI | CMD_AUDITED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Says who the client is; without a name, `default`.",
-    .syntax = "[username] password",
+    .arguments = &auth_arguments,
     .run = auth_run,
     .is_secret = auth_is_secret,
 };
 
+ARGUMENTS_WITH(ping_arguments, struct one_word, "[message]", WITH(.hint = hint_number),
+               ARG_WORD(struct one_word, word, "message"));
+
 static enum err ping_run(struct request *rq)
 {
-    if (rq->argc > 2) {
-        return error_set(&rq->error, ERR_SYNTAX, "wrong number of arguments for 'ping' command");
-    }
+    struct slice message = ((const struct one_word *)rq->bound)->word;
     bool is_listening = rq->w->proto == 2 && client_subscriptions(rq->client) > 0;
     if (is_listening) {
         resp_array(rq->w, 2); /* as a message, since a RESP2 client expects nothing else */
         resp_bulk_str(rq->w, "pong");
-        resp_bulk(rq->w, rq->argc == 2 ? rq->argv[1] : slice_str(""));
-    } else if (rq->argc == 2) {
-        resp_bulk(rq->w, rq->argv[1]);
+        resp_bulk(rq->w, message);
+    } else if (message.data != NULL) {
+        resp_bulk(rq->w, message);
     } else {
         resp_simple(rq->w, "PONG");
     }
@@ -186,29 +202,29 @@ static enum err ping_run(struct request *rq)
 
 const struct command cmd_ping = {
     .name = "ping",
-    .arity = -1,
     .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "PONG, or the message.",
-    .syntax = "[message]",
+    .arguments = &ping_arguments,
     .run = ping_run,
 };
 
+ARGUMENTS(echo_arguments, struct one_word, "message", ARG_WORD(struct one_word, word, "message"));
+
 static enum err echo_run(struct request *rq)
 {
-    resp_bulk(rq->w, rq->argv[1]);
+    resp_bulk(rq->w, ((const struct one_word *)rq->bound)->word);
     return OK;
 }
 
 const struct command cmd_echo = {
     .name = "echo",
-    .arity = 2,
     .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "The message.",
-    .syntax = "message",
+    .arguments = &echo_arguments,
     .run = echo_run,
 };
 
@@ -222,12 +238,11 @@ static enum err quit_run(struct request *rq)
 
 const struct command cmd_quit = {
     .name = "quit",
-    .arity = -1,
     .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_UNQUEUED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Closes the connection after the reply.",
-    .syntax = "",
+    .arguments = &any_words_arguments,
     .run = quit_run,
 };
 
@@ -257,19 +272,21 @@ static enum err reset_run(struct request *rq)
 
 const struct command cmd_reset = {
     .name = "reset",
-    .arity = 1,
     .flags = CMD_SUBSCRIBED | CMD_FAST | CMD_NO_AUTH | CMD_CONNECTION | CMD_UNQUEUED | CMD_NODE,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Brings the connection back to the state of a new one.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = reset_run,
 };
+
+ARGUMENTS_WITH(select_arguments, struct one_word, "database", WITH(.shown = "<index | name>"),
+               ARG_DATABASE(struct one_word, word, "database"));
 
 static enum err select_run(struct request *rq)
 {
     struct databases *all = rq->env->db->databases;
-    struct slice name = rq->argv[1];
+    struct slice name = ((const struct one_word *)rq->bound)->word;
     int64_t n = 0;
     enum err r = databases_ready(all, rq->waiter, &rq->error);
     if (r == ERR_WAIT) return r;
@@ -288,20 +305,12 @@ static enum err select_run(struct request *rq)
     return OK;
 }
 
-static enum err select_subjects(struct request *rq, struct subjects *out)
-{
-    subjects_database(out, rq->argv[1]);
-    return OK;
-}
-
 const struct command cmd_select = {
     .name = "select",
-    .arity = 2,
     .flags = CMD_FAST | CMD_CONNECTION | CMD_FOLLOWER,
     .group = "connection",
     .since = "0.1.0",
     .summary = "Chooses the database of this connection.",
-    .syntax = "<index | name>",
+    .arguments = &select_arguments,
     .run = select_run,
-    .subjects = select_subjects,
 };

@@ -1,7 +1,7 @@
 /* readonly: READONLY and READWRITE, by which a client says that a node that stands by may answer
  * its reads (request/following.h). One server alone refuses both, as Redis does.
  */
-#include "request/command.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 static enum err set_readonly(struct request *rq, bool is_readonly)
@@ -28,22 +28,20 @@ static enum err readwrite_run(struct request *rq)
 
 const struct command cmd_readonly = {
     .name = "readonly",
-    .arity = 1,
     .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "cluster",
     .since = "0.1.0",
     .summary = "A node that stands by answers this connection's reads, of what it has so far.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = readonly_run,
 };
 
 const struct command cmd_readwrite = {
     .name = "readwrite",
-    .arity = 1,
     .flags = CMD_FAST | CMD_CONNECTION | CMD_NODE,
     .group = "cluster",
     .since = "0.1.0",
     .summary = "The end of READONLY: the leader answers everything.",
-    .syntax = "",
+    .arguments = &no_arguments,
     .run = readwrite_run,
 };

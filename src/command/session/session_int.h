@@ -2,15 +2,15 @@
 #ifndef COMMAND_SESSION_SESSION_INT_H
 #define COMMAND_SESSION_SESSION_INT_H
 
-#include "request/command.h"
+#include "request/shapes.h"
 
 /* connection.c */
 ERR_MUST_USE enum err client_set_name(struct request *rq, struct slice name);
 
 /* A subcommand of CLIENT, which id##_run carries out. Of the file alone with `static` before it. */
-#define CLIENT_FIELDS(id, word, words, more, text, arguments)                                      \
-    .name = word, .arity = words, .flags = CMD_CONNECTION | (more), .group = "connection",         \
-    .since = "0.1.0", .summary = text, .syntax = arguments, .run = id##_run
+#define CLIENT_FIELDS(id, word, more, text, of)                                                    \
+    .name = word, .flags = CMD_CONNECTION | (more), .group = "connection", .since = "0.1.0",       \
+    .summary = text, .arguments = &(of), .run = id##_run
 
 #define CLIENT_SUB(id, ...) const struct command client_##id = {CLIENT_FIELDS(id, __VA_ARGS__)}
 /* About the connections that the node has: any node answers it of itself, at any time. */

@@ -2,6 +2,7 @@
 #include "codec/value.h"
 #include "command/string/string_int.h"
 #include "request/keys.h"
+#include "request/shapes.h"
 #include "request/table.h"
 
 enum object_answer { OBJECT_ENCODING, OBJECT_FREQ, OBJECT_IDLETIME, OBJECT_REFCOUNT };
@@ -76,10 +77,9 @@ static const struct command *const object_subcommands[] = {
 
 const struct command cmd_object = {
     .name = "object",
-    .arity = -2,
     .group = "generic",
     .since = "0.1.0",
     .summary = "How a value is kept.",
-    .syntax = "",
+    .arguments = &container_arguments,
     .subcommands = object_subcommands,
 };

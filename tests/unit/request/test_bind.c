@@ -276,6 +276,82 @@ static void an_error_inside_says_of_which_item_it_is(void **state)
     refuse(&acts_arguments, "c ADD 1 ADD 1 ADD 1 ADD 1", "4 acts are too many (act 3)");
 }
 
+/* ---- counts and lists as Redis has them ------------------------------------------------------ */
+
+struct run_words {
+    struct slice what;
+    struct slices keys, rest, marks;
+};
+ARGUMENTS(run_arguments, struct run_words,
+          "what numkeys [key ...] [MARK mark [MARK mark ...]] [arg ...]",
+          ARG_WORD(struct run_words, what, "what"),
+          ARG_COUNT_OR("numkeys", 0, 100, "keys below nothing", "fewer keys than that"),
+          ARG_WORDS(struct run_words, keys, "key"), ARG_WORDS(struct run_words, marks, "MARK"),
+          ARG_WORDS(struct run_words, rest, "arg"));
+
+struct marks {
+    struct slices marks;
+    bool is_also;
+};
+ARGUMENTS(many_marks, struct marks, "[MARK mark [MARK mark ...]] [ALSO]",
+          ARG_WORDS(struct marks, marks, "MARK"), ARG_FLAG(struct marks, is_also, "ALSO"));
+
+struct side {
+    bool is_left;
+    struct slice right, up;
+};
+ARGUMENTS(side_arguments, struct side, "<LEFT | RIGHT right up>",
+          ARG_FLAG(struct side, is_left, "LEFT"), ARG_WORD(struct side, right, "right"),
+          ARG_WORD(struct side, up, "up"));
+
+static void a_count_may_say_that_there_is_nothing(void **state)
+{
+    const struct run_words *a = bind(&run_arguments, "c w 0 x y");
+    assert_int_equal(a->keys.count, 0);
+    assert_int_equal(a->rest.count, 2);
+    a = bind(&run_arguments, "c w 2 k l x");
+    assert_int_equal(a->keys.count, 2);
+    is_word(a->keys.items[1], "l");
+    is_word(a->rest.items[0], "x");
+    assert_int_equal(((const struct run_words *)bind(&run_arguments, "c w 0"))->rest.count, 0);
+    refuse(&run_arguments, "c w 1", "fewer keys than that");
+    refuse(&run_arguments, "c w 3 k l", "fewer keys than that");
+    refuse(&run_arguments, "c w -1", "keys below nothing");
+    refuse(&run_arguments, "c w x", "value is not an integer or out of range: numkeys 'x'");
+}
+
+static void an_option_for_several_words_may_be_given_in_several_places(void **state)
+{
+    const struct run_words *a = bind(&run_arguments, "c w 0 MARK a MARK b");
+    assert_int_equal(a->marks.count, 2);
+    const struct marks *m = bind(&many_marks, "c MARK a ALSO MARK b MARK c");
+    assert_true(m->is_also);
+    assert_int_equal(m->marks.count, 3);
+    is_word(m->marks.items[0], "a");
+    is_word(m->marks.items[2], "c");
+}
+
+static void alternatives_of_known_length_make_the_number_of_words_known(void **state)
+{
+    plan_make(&side_arguments);
+    assert_int_equal(side_arguments.plan->words_min, 1);
+    assert_int_equal(side_arguments.plan->words_max, 3);
+    plan_make(&lease_arguments);
+    assert_int_equal(lease_arguments.plan->words_max, WORDS_ANY);
+}
+
+/* What was not bound to ask for permission is not run, whatever the words mean later. */
+static void words_that_were_wrong_stay_wrong(void **state)
+{
+    ask(&kv_version, "c");
+    rq.words_are_wrong = true;
+    assert_int_equal(request_bind(&rq), ERR_SYNTAX);
+    assert_null(rq.bound);
+    rq.words_are_wrong = false;
+    assert_int_equal(request_bind(&rq), OK);
+    assert_non_null(rq.bound);
+}
+
 struct pair {
     struct slice name;
     int64_t n;
@@ -326,6 +402,10 @@ int main(void)
         T(a_count_says_how_long_a_list_is),
         T(each_item_of_a_list_is_a_struct),
         T(an_error_inside_says_of_which_item_it_is),
+        T(a_count_may_say_that_there_is_nothing),
+        T(an_option_for_several_words_may_be_given_in_several_places),
+        T(alternatives_of_known_length_make_the_number_of_words_known),
+        T(words_that_were_wrong_stay_wrong),
         T(items_of_some_words_each_are_counted_before_they_are_read),
         T(what_is_inside_is_written_where_it_stands),
 #undef T

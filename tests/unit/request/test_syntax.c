@@ -215,7 +215,7 @@ static void check_command(const struct command *parent, const struct command *c)
     size_t words = parent != NULL ? 2 : 1;
     int own = command_arity_own(c);
     size_t arity = (size_t)(own < 0 ? -own : own);
-    const char *text = c->arguments != NULL ? arguments_syntax(c->arguments, &arena) : c->syntax;
+    const char *text = arguments_syntax(c->arguments, &arena);
     if (syntax_parse(text, &arena, &args, &e) != OK) fail_msg("%s: %s", c->name, e.text);
     if (c->subcommands == NULL) {
         if (words + least_words(&args) > arity) fail_msg("%s: the arity is too small", c->name);
