@@ -1,6 +1,6 @@
 #!/bin/bash
 # A leader that may not answer is not mute: no standby of PostgreSQL, a lock on the leader's row, a lock on the log,
-# PostgreSQL away, a lock on what the next leader must read. What depends on nothing that was evaluated is answered all the while, at every node, and says why;
+# PostgreSQL away, a lock on what the next leader must read, on the users. What depends on nothing that was evaluated is answered all the while, at every node, and says why;
 # commands get TRYAGAIN, and have not happened; what was evaluated before is answered when it counts.
 
 . "$(dirname "$0")/server.sh"
@@ -237,4 +237,19 @@ unlock
 goes_on "what it reads is free"
 same "... and has what was there" 1 "$(cli GET known)"
 rm "$nodes_dir/rest$dead"
+
+# ---- a leader begins anew, and cannot read the users ----
+starts_of() { grep -c 'is starting' "$nodes_dir/n$1.log"; }
+has_begun_anew() { [ "$(starts_of "$1")" -gt "$2" ]; }
+check "the leader is ready" until_true is_ready
+same "a user that nothing but PostgreSQL keeps" OK "$(cli ACL SETUSER kept on '>secret' '+@all' '~*')"
+begun=$(starts_of "$leader")
+check "a session locks the users" lock "LOCK TABLE tupled_users IN ACCESS EXCLUSIVE MODE"
+pgc_sql "$pgc_lead" "UPDATE tupled_leader SET epoch = epoch + 1, holder = 'another/0', beat = 1" >/dev/null
+check "the leader hears that another one leads, and begins anew" until_true has_begun_anew "$leader" "$begun"
+check "... it lets clients in at once" until_true says '^node_name:' of_node "$leader" INFO replication
+check "... each of the users" says '^PONG' of_node "$leader" --user kept --pass secret --no-auth-warning PING
+check "... with their passwords" says 'WRONGPASS' of_node "$leader" --user kept --pass other --no-auth-warning PING
+unlock
+goes_on "the users can be read"
 finish

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -154,6 +155,21 @@ enum err file_truncate(struct file *f, uint64_t bytes, struct error *e)
     if (fault_hit("file.truncate")) return file_error(e, "truncate", f->path, EIO);
     if (ftruncate(f->fd, (off_t)bytes) != 0) return file_error(e, "truncate", f->path, errno);
     return OK;
+}
+
+int file_in_memory(const char *name, struct slice bytes)
+{
+    int fd = memfd_create(name, 0);
+    while (fd >= 0 && bytes.len > 0) {
+        ssize_t n = write(fd, bytes.data, bytes.len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            close(fd);
+            return -1;
+        }
+        bytes = slice_of(bytes.data + n, bytes.len - (size_t)n);
+    }
+    return fd;
 }
 
 /* To the end and not to the size: files of /proc and pipes have none. */

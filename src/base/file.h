@@ -37,13 +37,16 @@ void file_flush_range(struct file *f, uint64_t offset, uint64_t bytes);
 ERR_MUST_USE enum err file_sync(struct file *f, struct error *e);
 ERR_MUST_USE enum err file_truncate(struct file *f, uint64_t bytes, struct error *e);
 
+/* A file that is in memory only and has these bytes; programs that this process becomes inherit it,
+ * and find it as /proc/self/fd/<result>. -1: there is no memory for it. The caller closes it. */
+int file_in_memory(const char *name, struct slice bytes);
 /* Whole small files. write_all replaces atomically: temporary file, sync, rename, directory sync.
  */
 ERR_MUST_USE enum err file_read_all(const char *path, struct buf *out, size_t bytes_max,
                                     struct error *e);
 ERR_MUST_USE enum err file_write_all(const char *path, struct slice bytes, struct error *e);
 /* As write_all for a file that is there: symbolic links are followed, and its permissions
- * are kept. Refuses a file that nobody may write, or that the caller may not. */
+ * are kept. Refuses a file without any write permission, or that the caller may not write. */
 ERR_MUST_USE enum err file_rewrite_all(const char *path, struct slice bytes, struct error *e);
 bool file_exists(const char *path);
 
@@ -71,8 +74,8 @@ ERR_MUST_USE enum err dir_sync(const char *path, struct error *e);
 ERR_MUST_USE enum err dir_list(const char *path, void (*each)(void *arg, const char *name),
                                void *arg, struct error *e);
 
-/* An exclusive lock that ends with the process; ERR_LOCKED when somebody has it. *fd is to be
- * closed with file_unlock. */
+/* An exclusive lock that ends with the process; ERR_LOCKED when it is held. *fd is to be closed
+ * with file_unlock. */
 ERR_MUST_USE enum err file_lock(const char *path, int *fd, struct error *e);
 /* The same, waiting for it so long. */
 ERR_MUST_USE enum err file_lock_within(const char *path, int64_t us, int *fd, struct error *e);

@@ -60,7 +60,7 @@ struct cluster {
     struct net_address own; /* ... and is this; len 0 = it is none */
     bool has_dialled;       /* the loop's */
     char waits[NODES_NOTICE_BYTES];
-    enum err result; /* of the look: OK, it leads; ERR_WAIT, somebody does; others: why not */
+    enum err result; /* of the look: OK, it leads; ERR_WAIT, another does; others: why not */
     struct error error;
 
     struct error told; /* the last that was logged, and when */

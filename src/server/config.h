@@ -181,7 +181,7 @@ const char *config_default(size_t i);
 const char *config_help(size_t i);
 /* May it change while the server runs? */
 bool config_is_mutable(size_t i);
-/* Is its value a password? It is told to nobody, and in no line of the log. */
+/* Whether its value is a password: it is shown to no client, and in no line of the log. */
 bool config_is_secret(size_t i);
 /* Is it one of TLS, tls-port apart? */
 bool config_is_tls(size_t i);

@@ -1,5 +1,5 @@
 /* hangup: SIGHUP, and `systemctl reload`: whatever is read from files is read again, and files that
- * are only appended to are opened anew, because somebody may have renamed them. What cannot be had
+ * are only appended to are opened anew, because they may have been renamed. What cannot be had
  * stays as it was, with a line that says so. This is the list of all that is done.
  */
 #include "base/line_file.h"

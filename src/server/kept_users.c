@@ -1,11 +1,18 @@
 #include "server/kept_users.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "access/users.h"
+#include "base/file.h"
 #include "request/login.h"
 
 #define NAMES_BYTES_MAX 200 /* of users, in a line of the log */
+
+/* Where the program that this process starts anew finds them: the number of an open file. */
+#define HANDED_OVER "TUPLED_USERS_FD"
+#define HANDED_BYTES_MAX ((size_t)1 << 30)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
@@ -29,7 +36,7 @@ static void change_run(struct job *job)
 
 /* ---- what is found --------------------------------------------------------------------------- */
 
-/* The line of a user in a text of them; empty when he is not in it. */
+/* The line of a user in a text of them; empty when the user is not in it. */
 static struct slice line_of(struct slice text, struct slice name)
 {
     struct slice rest = text;
@@ -71,7 +78,7 @@ static void tell_differences(const struct kept_users *k, struct slice text)
     }
 }
 
-/* Those who came before anybody was known. */
+/* Logs in the clients that came before any user was known. */
 static void let_in(struct env *env)
 {
     for (struct client *c = env->clients.next; c != &env->clients; c = c->next) {
@@ -90,7 +97,11 @@ static void take_text(struct kept_users *k, struct slice text)
     env->users_are_awaited = false;
     if (!k->is_known) tell_differences(k, text);
     if (!k->is_known) let_in(env);
-    k->is_known = true;
+    pthread_mutex_lock(&k->lock);
+    buf_clear(&k->known, 0);
+    buf_append(&k->known, text.data, text.len);
+    k->is_known = !k->known.is_failed;
+    pthread_mutex_unlock(&k->lock);
 }
 
 void kept_users_take(struct kept_users *k)
@@ -132,6 +143,41 @@ enum err kept_users_change(struct kept_users *k, struct slice text, struct users
     return error_set(e, ERR_WAIT, "the users are being written");
 }
 
+/* ---- a program that is started anew ---------------------------------------------------------- */
+
+void kept_users_hand_over(struct kept_users *k)
+{
+    char number[16];
+    pthread_mutex_lock(&k->lock);
+    int fd = k->is_known ? file_in_memory("tupled-users", buf_slice(&k->known)) : -1;
+    pthread_mutex_unlock(&k->lock);
+    snprintf(number, sizeof number, "%d", fd);
+    if (fd >= 0) (void)setenv(HANDED_OVER, number, 1);
+}
+
+/* The users of the program before this one count until PostgreSQL says others: a node that begins
+ * anew while PostgreSQL is away lets in the same clients as one that has stayed. */
+static void take_over(struct kept_users *k)
+{
+    const char *number = getenv(HANDED_OVER);
+    char path[64];
+    struct buf text;
+    struct error e;
+    if (number == NULL) return;
+    int fd = (int)strtol(number, NULL, 10);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    buf_init(&text);
+    if (file_read_all(path, &text, HANDED_BYTES_MAX, &e) == OK) {
+        take_text(k, buf_slice(&text));
+    } else {
+        log_warning("the users of before are not known: %s", e.text);
+    }
+    (void)unsetenv(HANDED_OVER);
+    close(fd);
+    if (text.len > 0) explicit_bzero(text.data, text.len);
+    buf_fini(&text);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 void kept_users_open(struct kept_users *k, struct server *s, struct worker *worker)
@@ -148,6 +194,8 @@ void kept_users_open(struct kept_users *k, struct server *s, struct worker *work
         die("%s", e.text);
     env->users_are_kept = true;
     env->users_are_awaited = true;
+    if (pthread_mutex_init(&k->lock, NULL) != 0) die("no lock for the users");
+    take_over(k);
 }
 
 void kept_users_close(struct kept_users *k)
@@ -155,6 +203,9 @@ void kept_users_close(struct kept_users *k)
     pg_users_free(k->stored);
     waiter_drop_all(&k->waiters);
     explicit_bzero(k->configured.data, k->configured.len);
+    if (k->known.len > 0) explicit_bzero(k->known.data, k->known.len);
+    pthread_mutex_destroy(&k->lock);
+    buf_fini(&k->known);
     buf_fini(&k->configured);
     buf_fini(&k->found);
     buf_fini(&k->wanted);

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "request/following.h"
 #include "search/text_ops.h"
+#include "server/kept_users.h"
 #include "server/server_int.h"
 
 #define STUCK_US_MIN 1000000 /* that nothing is committed, before writes wait and it is told */
@@ -258,7 +259,10 @@ void leader_end(const struct server *s, const struct error *e)
     (void)umask(s->umask_before);
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
-    if (count > 0 && !is_piped) execv("/proc/self/exe", argv);
+    if (count > 0 && !is_piped) {
+        if (s->kept_users != NULL) kept_users_hand_over(s->kept_users);
+        execv("/proc/self/exe", argv);
+    }
     fprintf(stderr, "tupled: %s\n", e->text);
     _exit(1);
 }

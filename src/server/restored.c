@@ -1,5 +1,5 @@
 /* restored: what `tupledctl restore` has left in the data directory for the server: is it a moment
- * of the past that nobody may change, are its queues held (offline/restore.h). */
+ * of the past that may not be changed, are its queues held (offline/restore.h). */
 #include "base/file.h"
 #include "base/log.h"
 #include "offline/restore.h"

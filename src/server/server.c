@@ -239,7 +239,7 @@ static void log_ready(const struct server *s)
 }
 
 /* What is made from here on is for the server's user alone, or for its group too. What was there
- * before stays as somebody made it. */
+ * before stays as it was made. */
 static void keep_private(struct server *s)
 {
     bool with_group = s->config->data_group_access == CONFIG_YES;

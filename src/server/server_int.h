@@ -61,7 +61,7 @@ struct server {
     uint64_t memory_bytes; /* that there was at the start; percentages are of it */
     unsigned processors;   /* that it may use */
     struct buf backup_dir; /* NUL-ended */
-    unsigned umask_before; /* of whoever started it: the Unix socket keeps to it */
+    unsigned umask_before; /* that it was started with: the Unix socket keeps to it */
     bool is_any_port;      /* port 0 is any free one: for tests */
     unsigned io_threads;   /* where the configuration leaves it to the server: for tests; 0 = by the
                             * processors */

@@ -1,5 +1,5 @@
-/* service: what the server tells whoever started it as a service: systemd (Type=notify), or
- * anything else that set NOTIFY_SOCKET. Without that nothing here does anything.
+/* service: what the server tells its service manager: systemd (Type=notify), or another one that
+ * set NOTIFY_SOCKET. Without that nothing here does anything.
  *
  *   starting --service_ready--> ready --service_stopping--> stopping
  *       \----------------------------service_stopping----------^
@@ -9,7 +9,7 @@
  * service_tick, which only the loop calls: a loop that hangs is noticed.
  *
  * For the loop thread. A message is put into the socket of the receiver; should that be full, the
- * call waits, as everybody's does.
+ * call waits, as in other services.
  */
 #ifndef SERVER_SERVICE_H
 #define SERVER_SERVICE_H
@@ -40,7 +40,7 @@ void service_reloaded(const struct service *v);
 /* From the first call on; later ones do nothing. */
 void service_stopping(struct service *v, const char *status);
 /* In every tick of the loop: the sign of life, when it is time. Nothing unless ready: only then
- * does somebody wait for it. */
+ * is it waited for. */
 void service_tick(struct service *v);
 
 #endif
