@@ -31,7 +31,7 @@
  * ERRORS. `code` is one of the words that the server's error replies begin with; tupled.h, a header
  * beside this one, lists them with what to do: "ERR", "LIMIT", "WRONGTYPE", "DUPLICATE", "CORRUPT",
  * "TRYAGAIN", ... `text` is a sentence for people. `e` may be NULL. When the disk can no longer be
- * trusted (a write or sync of the journal failed, or somebody removed the files), the database
+ * trusted (a write or sync of the journal failed, or the files were removed), the database
  * stops: this call and all later ones fail with the reason, until it is closed and opened again.
  *
  * BROKEN. When there is no memory for a small structure of the library's own, or it finds a defect
@@ -154,7 +154,7 @@ struct tupled_options {
     unsigned databases;      /* there are so many, 1 to 16 [16] ... */
     unsigned database;       /* ... and calls are for this one [0] */
     int is_driven;           /* by the caller's loop: see above [0] */
-    /* Gets a line for everything that the server would log; any thread; NULL = nobody [NULL]. It
+    /* Gets a line for everything that the server would log; any thread; NULL = none [NULL]. It
      * must make no call of this library. */
     void (*log)(void *arg, enum tupled_log_level level, const char *line);
     void *log_arg;
@@ -329,7 +329,7 @@ struct tupled_messages {
  * there are given. NO: there was none. */
 int tupled_dequeue(struct tupled_db *db, const char *queue, size_t count, int64_t wait_ms,
                    struct tupled_messages **out, struct tupled_error *e);
-/* The work is done. NO: the receipt is no longer good; somebody else has the message. */
+/* The work is done. NO: the receipt is no longer good; another consumer has the message. */
 int tupled_ack(struct tupled_db *db, const char *receipt, struct tupled_error *e);
 /* It is not: the message comes again, after delay_ms; -1: as its backoff says. `why` may be NULL.
  * */

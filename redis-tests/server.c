@@ -354,7 +354,7 @@ bool testserver_try_again(struct testserver *s, const char *text)
     return false;
 }
 
-/* Nobody may have had to wait too long for one turn of the loop. */
+/* No client may have had to wait too long for one turn of the loop. */
 static void check_turns(const struct testserver *s)
 {
     char *log = read_text(s->log, s->log_start);

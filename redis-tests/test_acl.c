@@ -1,5 +1,5 @@
 /* Users: ACL and its subcommands, AUTH and HELLO, where users are kept (aclfile, the configuration), and
- * what somebody who has not said who he is may do. What each command needs is in test_permissions.c.
+ * what a client that is not authenticated may do. What each command needs is in test_permissions.c.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -91,7 +91,7 @@ static void passwords_can_be_made_and_many_can_fit(void **state)
     expect(d, "+OK", "AUTH bob two");
     expect(c, "+OK", "ACL SETUSER bob <one");
     expect(d, "-WRONGPASS *", "AUTH bob one");
-    expect(d, "bob", "ACL WHOAMI"); /* he stays who he is */
+    expect(d, "bob", "ACL WHOAMI"); /* the user stays the same */
     expect(c, "+OK", "ACL SETUSER bob off");
     expect(d, "-WRONGPASS *", "AUTH bob two");
 }
@@ -234,7 +234,7 @@ static void users_are_told_of_clients(void **state)
     expect(one, "+OK", "AUTH bob x");
     expect(two, "+OK", "AUTH bob x");
     expect(three, "-LIMIT 2 connections are this user already*", "AUTH bob x");
-    expect(one, "+OK", "AUTH bob x"); /* he is counted already */
+    expect(one, "+OK", "AUTH bob x"); /* it is counted already */
     redisFree(one);
     while (strncmp(ask(three, "AUTH bob x"), "+OK", 3) != 0) testserver_pause();
     redisFree(two);
@@ -344,7 +344,7 @@ static void an_aclfile_keeps_users(void **state)
     expect(e, "[2 @]", "KV.SUM ['n'] 1 IDEM same");
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 077, 0); /* nobody else reads it */
+    assert_int_equal(st.st_mode & 077, 0); /* only its owner reads it */
     redisFree(b);
     redisFree(e);
     testserver_stop(s);

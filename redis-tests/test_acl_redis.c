@@ -1,5 +1,5 @@
 /* The rules of permissions beside a real Redis: random rules for the same user on both, step by
- * step. Both must take or refuse them alike, tell the user alike (ACL GETUSER), and let him run the
+ * step. Both must take or refuse them alike, tell the user alike (ACL GETUSER), and let it run the
  * same commands (ACL DRYRUN). Skipped when there is no redis-server.
  *
  * Left out, as docs/users.md has them:

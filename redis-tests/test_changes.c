@@ -441,7 +441,7 @@ static const char *read_on(const char *from)
     }
 }
 
-/* Somebody removes files, while it is stopped and while it runs: no reader gets past the hole. */
+/* Files are removed, while it is stopped and while it runs: no reader gets past the hole. */
 static void a_missing_segment_is_stale(void **state)
 {
     const char *stale = "STALE @ is the oldest versionstamp to go on from: *";

@@ -130,7 +130,8 @@ static void a_pause_of_all_holds_reads_and_writes(void **state)
     expect(e, "2", "GET a");
 }
 
-/* Whoever sends it: only what is refused at once is answered, and the word that ends the pause. */
+/* Whichever client sends it: only what is refused at once is answered, and the command that ends
+ * the pause. */
 static void a_pause_of_all_holds_every_command(void **state)
 {
     static const char *const held[] = {

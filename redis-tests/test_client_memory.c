@@ -1,5 +1,6 @@
-/* maxmemory-clients: what clients hold together has one bound. Whoever holds most is closed, with a
- * line in the log; slow subscribers hold notes in place of messages before it comes to that.
+/* maxmemory-clients: what clients hold together has one bound. The client that holds most is
+ * closed, with a line in the log; slow subscribers hold notes in place of messages before it comes
+ * to that.
  */
 #include <setjmp.h>
 #include <stdarg.h>

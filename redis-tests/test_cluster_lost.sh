@@ -1,7 +1,7 @@
 #!/bin/bash
 # PostgreSQL loses what was acknowledged: a standby that had less is promoted, while nothing is written, and under load.
-# What there is afterwards is one state of before, whole, and everybody is told. And nodes start while the first host is
-# dead, silent, or hangs up.
+# What there is afterwards is one state of before, whole, and every node tells it. And nodes start while the first
+# host is dead, silent, or hangs up.
 
 . "$(dirname "$0")/server.sh"
 . tests/postgres/server.sh

@@ -368,7 +368,7 @@ static void malformed_msgpack_values_are_refused(void **state)
          "a\x01\xa1"
          "a\x02",
          7},                                                  /* duplicate keys */
-        {"\xdd\xff\xff\xff\xff", 5},                          /* a count nobody can hold */
+        {"\xdd\xff\xff\xff\xff", 5},                          /* a count too large to hold */
         {"\xd4\x01\x00", 3},                                  /* unknown extension */
         {"\xd4\x55\x00", 3},                                  /* u64 of one byte */
         {"\x91\xd7\x55\x00\x00\x00\x00\x00\x00\x00\x01", 11}, /* u64 inside */

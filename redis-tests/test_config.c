@@ -104,7 +104,7 @@ static void poll_log(const struct testserver *s, const char *text)
 
 /* ---- SET and GET ----------------------------------------------------------------------------- */
 
-/* A mutable setting that is not here is one whose effect nobody has looked at. */
+/* A mutable setting that is not here is one whose effect is not tested. */
 static void every_mutable_setting_can_be_set(void **state)
 {
     static const char *const cases[][3] = {

@@ -354,7 +354,8 @@ static void a_delete_that_covers_a_set_is_told_with_its_own_commit(void **state)
 
 /* ---- restarts ---- */
 
-/* Versions jump at a start after a kill: whoever waits for what follows his last one waits on. */
+/* Versions jump at a start after a kill: a client that waits for what follows its last one waits
+ * on. */
 static void a_feed_goes_on_over_the_gap_of_a_restart(void **state)
 {
     char stamp[32];

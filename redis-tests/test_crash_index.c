@@ -141,7 +141,7 @@ static size_t keys_of(redisReply *entries, bool are_keys, const char **keys, siz
 
 #define FOUND_MAX 10000
 
-/* `found` and the filtered list, both inside one look at the data: nobody writes. */
+/* `found` and the filtered list, both inside one look at the data: no client writes. */
 static void compare(redisContext *c, redisReply *found, bool are_keys, const char *filter)
 {
     static const char *a[FOUND_MAX];

@@ -1,6 +1,6 @@
 /* Replies that are written when they are sent, by the thread that sends them (src/base/drafts.h):
- * byte by byte what they are when they are written at once, which EXEC does, whoever reads how
- * slowly, and whatever is dropped of them. tsan server: yes
+ * byte by byte what they are when they are written at once, which EXEC does, however slowly a
+ * client reads, and whatever is dropped of them. tsan server: yes
  */
 #include <poll.h>
 #include <setjmp.h>

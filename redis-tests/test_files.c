@@ -1,5 +1,5 @@
-/* The files of a server: whose they are, how much space they take, and what happens when somebody
- * removes them while it runs.
+/* The files of a server: whose they are, how much space they take, and what happens when they
+ * are removed while it runs.
  */
 #include <dirent.h>
 #include <fcntl.h>

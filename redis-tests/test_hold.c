@@ -342,7 +342,7 @@ static void on_poll(struct load_client *l, const redisReply *r)
     if (n > w->shown) w->shown = n;
 }
 
-/* The value in the store must be at least what anybody was shown or promised. */
+/* The value in the store must be at least what any client was shown or promised. */
 static void kill_in_the_window(struct testserver *s, struct window *w)
 {
     struct load_client clients[1 + POLLERS] = {{.number = 0, .arg = w}};
@@ -356,7 +356,7 @@ static void kill_in_the_window(struct testserver *s, struct window *w)
         load_open(&clients[i], s);
     }
     long limit = until + KILL_LIMIT_MS;
-    /* Not before somebody was shown something new: a crowded machine may take long to come to the
+    /* Not before a client was shown something new: a crowded machine may take long to come to the
      * first sync, and then nothing would be tested. */
     while (testserver_now_ms() < until || w->shown == before) {
         if (testserver_now_ms() > limit) fail_msg("nothing new is ever shown");

@@ -351,7 +351,7 @@ static long input_bytes(void)
     return bytes;
 }
 
-/* Somebody who sends a byte at a time is answered, but not read each time. */
+/* A client that sends a byte at a time is answered, but not read each time. */
 static void a_request_in_drips_is_answered(void **state)
 {
     static const char request[] = "GET /ping HTTP/1.1\r\nHost: localhost\r\nX: 1234\r\n\r\n";
@@ -427,7 +427,7 @@ static void no_answer_leaves_before_what_it_depends_on_is_durable(void **state)
 
 /* ---- much ------------------------------------------------------------------------------------ */
 
-/* What is not read makes nobody wait, and all of it comes. */
+/* What is not read makes no other client wait, and all of it comes. */
 static void long_answers_are_not_made_ahead(void **state)
 {
     static char value[1000001];

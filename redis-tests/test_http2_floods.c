@@ -65,7 +65,7 @@ static long now_us(void)
 static long times[TIMES_MAX];
 static size_t time_count;
 
-/* How long somebody else waits for an answer. */
+/* How long another client waits for an answer. */
 static void look_from_beside(void)
 {
     long begin = now_us();
@@ -160,7 +160,7 @@ static void endless_heads_are_cut(void **state)
     expect_others_served("20000 CONTINUATION frames");
 }
 
-/* Frames that must be answered, by somebody who reads no answers. */
+/* Frames that must be answered, from a client that reads no answers. */
 static void flood(uint8_t type, const uint8_t *payload, size_t len, int count, const char *what)
 {
     uint8_t out[100];

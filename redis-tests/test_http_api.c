@@ -304,7 +304,7 @@ static void a_stream_has_bounds(void **state)
 
 /* ---- queues ---------------------------------------------------------------------------------- */
 
-/* A message that was written to somebody is theirs: it comes back after its lease, as the second
+/* A message that was written to a client is its own: it comes back after its lease, as the second
  * attempt. One whose answer was never written comes back at once, as the first. */
 static void what_was_not_written_costs_no_attempt(void **state)
 {

@@ -58,7 +58,7 @@ static void lock_default(void)
 
 #define WRITE "['SET','a','changed']"
 
-/* A page that somebody's name has led here. */
+/* A page of a host name that an attacker points here. */
 static void another_host_is_refused(void **state)
 {
     const char *headers = "Host: evil.example\r\n";

@@ -118,7 +118,7 @@ export_of() { ctl --db "$1" export | grep '^{"key"' | sed -E 's/,"versionstamp":
 said "a file of an old Deno" 0 "1 entries and 0 messages loaded" --db 4 import --from deno "$scratch/old.db"
 same "... with what it has" '{"key":["o"],"value":1}' "$(export_of 4)"
 
-# A file in a directory where nothing can be written, as somebody who is not root.
+# A file in a directory where nothing can be written, as a user other than root.
 mkdir "$scratch/still" && made "$scratch/still/a?b#c%.db" <"$scratch/good.sql"
 chmod 755 "$scratch" && chmod 555 "$scratch/still"
 nobody=()

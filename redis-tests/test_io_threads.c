@@ -188,7 +188,7 @@ static void info_tells_whether_there_are_some(void **state)
     testserver_free(alone);
 }
 
-/* What comes over one connection is nobody else's, though many are received from at once. */
+/* What comes over one connection is never another's, though many are received from at once. */
 static void requests_of_http2_are_their_own(void **state)
 {
     enum { REQUESTS = 4 };

@@ -1,6 +1,6 @@
 /* Many connections, and some that behave badly: 10,000 that are idle beside 200 that work; half a
- * command and then nothing; announcing far more than is sent. Memory stays bounded, and everybody
- * else is served.
+ * command and then nothing; announcing far more than is sent. Memory stays bounded, and all
+ * others are served.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -205,7 +205,7 @@ static void the_commands_of_a_transaction_are_shown_before_exec(void **state)
     expect_shown("*] \"EXEC\"");
 }
 
-/* A line of somebody else's command comes after replies that wait for the disk, not before them.
+/* A line of another client's command comes after replies that wait for the disk, not before them.
  */
 static void lines_keep_their_place_behind_held_replies(void **state)
 {

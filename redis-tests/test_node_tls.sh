@@ -1,6 +1,6 @@
 #!/bin/bash
 # Nodes that speak TLS with each other (tls-cluster): clients are passed on under it, a node without it is refused, and
-# nobody can stand between two nodes, whatever certificate he has (docs/cluster.md).
+# a man in the middle between two nodes fails, whatever certificate it has (docs/cluster.md).
 
 . "$(dirname "$0")/server.sh"
 . redis-tests/postgres.sh
@@ -51,7 +51,7 @@ node_says 3 'standing by: node1/.* leads'
 node_listens 3
 check "... and tells its clients" grep -q '^TRYAGAIN no leader' <(node 3 GET a)
 
-# The leader's address leads to somebody who has a good certificate and passes everything on, reading it.
+# The leader's address leads to a man in the middle, which has a good certificate, reads everything and passes it on.
 node_signal 3 -KILL
 node_gone 3
 node_signal 1 -TERM

@@ -630,7 +630,7 @@ static void idem_belongs_to_the_user(void **state)
     expect(c, "+OK", "ACL SETUSER bob resetkeys");
     expect(b, "-NOPERM *", "KV.SUM ['n'] 1 IDEM same");
     redisFree(b);
-    /* Made again he is another. */
+    /* Created again, it is another user. */
     expect(c, ":1", "ACL DELUSER bob");
     expect(c, "+OK", "ACL SETUSER bob reset on nopass +@all ~*");
     b = as("bob");

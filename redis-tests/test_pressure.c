@@ -1,6 +1,6 @@
 /* A server that is pushed harder than its disk can follow: tiny memtables and a tiny write buffer,
  * so that commands are parked all the time. Replies still belong to their commands, readers are
- * served, and whoever misbehaves costs only himself.
+ * served, and a client that misbehaves harms only itself.
  */
 #include <errno.h>
 #include <poll.h>

@@ -230,7 +230,7 @@ static void a_message_waits_for_the_senders_writes(void **state)
     testserver_free(s);
 }
 
-/* Who does not read is closed at the limit of its class, and nobody else notices. */
+/* A client that does not read is closed at the limit of its class, and no other one notices. */
 static void a_listener_that_does_not_read_is_closed_at_its_limit(void **state)
 {
     static const char *const args[] = {"--client-output-buffer-limit",

@@ -481,7 +481,7 @@ static void what_time_brings_wakes_who_waits(void **state)
 
 /* ---- clients that go ---- */
 
-/* The reply waits for the disk (a slow one) when the client goes: nobody saw the message. */
+/* The reply waits for the disk (a slow one) when the client goes: no client saw the message. */
 static void a_reply_that_was_not_written_costs_no_attempt(void **state)
 {
     const char *env[] = {"TUPLED_TEST_SYNC_DELAY_MS=300", NULL};
@@ -573,7 +573,7 @@ static void messages_are_pushed_round_robin_up_to_the_prefetch(void **state)
     expect_pushed(d, "5", 1);
     expect_silence(d);
     expect_silence(e);
-    expect(c, "[[q * 6 :1 *]]", "KV.DEQUEUE q"); /* nobody has room for it */
+    expect(c, "[[q * 6 :1 *]]", "KV.DEQUEUE q"); /* neither has room for it */
     free(receipt);
 }
 

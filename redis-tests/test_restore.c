@@ -336,7 +336,7 @@ static void held_queues_deliver_nothing_until_they_are_released(void **state)
     assert_false(load_is_readable(c, 300));
     group_again(true); /* it lasts */
     expect(c, "(nil)", "KV.DEQUEUE other");
-    expect(c, "-ERR HOLD must be YES or NO", "KV.QUEUE HOLD MAYBE");
+    expect(c, "-ERR syntax error: unexpected 'MAYBE' (YES or NO expected)", "KV.QUEUE HOLD MAYBE");
     redisContext *waiting = testserver_connect(server);
     say(waiting, "KV.DEQUEUE q BLOCK 10000");
     load_flush(waiting);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The programs of examples/, run together against one server: a live watcher, a change consumer, a worker
-# pool, and somebody who places orders. With redis-py and with node-redis, and the helpers over them.
+# pool, and a client that places orders. With redis-py and with node-redis, and the helpers over them.
 . "$(dirname "$0")/server.sh"
 . "$(dirname "$0")/libraries.sh"
 

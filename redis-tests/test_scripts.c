@@ -1,5 +1,5 @@
-/* Scripts: each is one transaction, nothing of one that fails has happened, nobody waits for one that
- * takes long, and none reaches what it must not. tsan server: yes
+/* Scripts: each is one transaction, nothing of one that fails has happened, no client waits for one
+ * that takes long, and none reaches what it must not. tsan server: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

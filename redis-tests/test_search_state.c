@@ -1,6 +1,6 @@
-/* Text search over time: what was written is found at once and no longer than it is there, whoever
- * wrote it and how; while an index is being filled; and again after a restart, a crash and a
- * restored backup. What a query means: test_search.c.
+/* Text search over time: what was written is found at once and no longer than it is there,
+ * whichever client or command wrote it; while an index is being filled; and again after a restart,
+ * a crash and a restored backup. What a query means: test_search.c.
  */
 #include <dirent.h>
 #include <ftw.h>

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Nodes that stand by: each connection to them is passed on to the leader, with what the client has said of itself; it
-# waits while nobody leads, and ends when another node does (docs/cluster.md).
+# waits while no node leads, and ends when another node does (docs/cluster.md).
 
 . "$(dirname "$0")/server.sh"
 . redis-tests/postgres.sh
@@ -177,7 +177,7 @@ same "other words" "ERR KV.LINK is for nodes of tupled" "$(node 1 KV.LINK NONE)"
 check "a nonce that is too short" grep -q 'invalid nonce' <(node 1 KV.LINK BEGIN 00)
 check "none of it reached anybody" bash -c "! grep -q evil <<<'$(node 1 CLIENT LIST)'"
 
-# ---- whoever does not read -------------------------------------------------------------------------
+# ---- a client that does not read -------------------------------------------------------------------
 
 memory_kb() { awk '/^VmRSS/ {print $2}' "/proc/${node_pid[2]}/status"; }
 exec 3<>"/dev/tcp/127.0.0.1/${node_port[2]}"
@@ -222,7 +222,7 @@ exec 3>&-
 node_signal $leads -CONT
 node_says $leads 'does not lead any more'
 
-# ---- nobody leads ----------------------------------------------------------------------------------
+# ---- no node leads ---------------------------------------------------------------------------------
 
 if node_leads 1; then
     node_signal 1 -TERM

@@ -779,8 +779,8 @@ static void silent_ones_do_not_fill_maxclients(void **state)
     tunnels_close();
 }
 
-/* They come while the server stands still: it finds all of them at once. Nobody waits for more than
- * a turn of them, which the end of the server looks at, and none is cut. */
+/* They come while the server stands still: it finds all of them at once. No client waits for more
+ * than a turn of them, which is checked at the end of the server, and none is cut. */
 static void many_handshakes_at_once_are_all_done(void **state)
 {
     enum { MANY = 400 };

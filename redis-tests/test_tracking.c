@@ -1,5 +1,5 @@
-/* CLIENT TRACKING: who is told that what he has read has changed, of what, when, and what is left of
- * it; as pushes of RESP3, and by redirection.
+/* CLIENT TRACKING: which client is told that what it has read has changed, of what, when, and what
+ * is left of it; as pushes of RESP3, and by redirection.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -16,7 +16,7 @@
 
 #define LIMIT_MS 15000
 
-static redisContext *c, *d; /* fresh for each test; d: somebody else */
+static redisContext *c, *d; /* fresh for each test; d: another client */
 
 static int start(void **state)
 {

@@ -18,7 +18,7 @@
 
 #define LIMIT_MS 15000
 
-static redisContext *c, *d; /* fresh for each test; d: somebody else */
+static redisContext *c, *d; /* fresh for each test; d: another client */
 
 static int start(void **state)
 {
@@ -394,8 +394,8 @@ static void exec_over_cold_data_parks_and_is_still_atomic(void **state)
     testserver_free(s);
 }
 
-/* Whoever sees the conflict key change before EXEC has ended finds EXEC undone, although its first
- * attempts came past UNWATCH. */
+/* EXEC is undone when its conflict key changes before it has ended, although its first attempts
+ * came past UNWATCH. */
 static void unwatch_of_an_attempt_that_waited_does_not_count(void **state)
 {
     char filler[2000];

@@ -1,5 +1,5 @@
 /* No client may stop the loop: what one asks for, or leaves when it goes, is done in parts small
- * enough for everybody else to be served between them. What is measured is the processor time of
+ * enough for all other clients to be served between them. What is measured is the processor time of
  * turns of the loop (INFO loop_turn_max_usec), so that a crowded machine makes no difference.
  */
 #include <setjmp.h>
@@ -316,8 +316,8 @@ static void expect_message(redisContext *l, const char *payload)
     freeReplyObject(r);
 }
 
-/* Half a second of matching: everybody hears all messages in one order, whoever asks is counted, and
- * a message that began goes to all although its publisher is gone. */
+/* Half a second of matching: all listeners hear all messages in one order, each reply counts them,
+ * and a message that began goes to all although its publisher is gone. */
 static void publishing_among_many_patterns_takes_turns(void **state)
 {
     struct testserver *s = start_release();

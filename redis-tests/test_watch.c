@@ -451,7 +451,7 @@ static void expect_closed(redisContext *l)
     redisFree(l);
 }
 
-/* More is late than is kept: whoever watches loses the connection, and nobody else. */
+/* More is late than is kept: clients that watch lose the connection, and no others do. */
 static void who_cannot_be_told_of_a_change_is_closed(void **state)
 {
     static const char *const env[] = {"TUPLED_TEST_LATE_BYTES=50000", NULL};
@@ -481,7 +481,7 @@ static void who_cannot_be_told_of_a_change_is_closed(void **state)
     expect(exec, "(nil)", "EXEC");
     expect(w, ":1", "PUBLISH c hello");
     expect_message(plain, "[pmessage * c hello]");
-    /* And whoever comes then is told everything. */
+    /* And a client that comes then is told everything. */
     key = testserver_connect(s);
     expect(key, "[subscribe kv:prefix:['k'] :1]", "SUBSCRIBE kv:prefix:['k']");
     set_late_keys(w);

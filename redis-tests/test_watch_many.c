@@ -1,5 +1,5 @@
-/* Watches: many who watch the same, in which case they are told together: in order and of everything,
- * whoever comes, goes or stands still meanwhile.
+/* Watches: many clients that watch the same, which are told together: in order and of everything,
+ * whichever of them come, go or stand still meanwhile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static int start(void **state)
     return 0;
 }
 
-/* Somebody who listens to the prefix 'm', whose values are rising numbers. */
+/* A client that listens to the prefix 'm', whose values are rising numbers. */
 struct listener {
     redisContext *c;
     unsigned last, told;
@@ -117,7 +117,7 @@ static void everybody_hears_every_change_in_order(void **state)
     assert_int_equal(late.told, changes - half);
     for (int i = 1; i < CROWD; i++) leave(&crowd[i]);
     leave(&late);
-    /* Nobody is told now, and whoever begins is told of what is new alone. */
+    /* No client is told now, and one that begins is told only of what is new. */
     expect(c, "@", "KV.SET ['m',1] '%u'", changes + 1);
     listen_to(&late, "SUBSCRIBE kv:prefix:['m']");
     expect(c, "@", "KV.SET ['m',1] '%u'", changes + 2);
@@ -230,7 +230,7 @@ static void the_protocol_may_change_while_listening(void **state)
     for (int i = 0; i < CROWD; i++) leave(&crowd[i]);
 }
 
-/* More keys than are kept: who has not heard of them loses the connection, and nobody else. */
+/* More keys than are kept: clients that have not heard of them lose the connection, no others. */
 static void who_holds_too_much_is_closed(void **state)
 {
     static struct listener reader, slow;

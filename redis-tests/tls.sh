@@ -29,7 +29,7 @@ start_tls_server() {
     tls=$(sed -n 's/.*ready to accept TLS connections on .* port \([0-9]*\)$/\1/p' "$scratch/log")
 }
 
-# What an application gets in docs/clients.md. Nobody is `default` without a password.
+# What an application gets in docs/clients.md. No client is `default` without a password.
 tls_user=app
 tls_rules=(on '>secret' '~app/*' '~app:*' '&app:*' +@kv +@connection +@transaction +@pubsub +get +set
     '+acl|whoami' -@dangerous)

@@ -41,7 +41,7 @@ void tunnel_close(struct tunnel *t);
  * tunnels_close. Fails the test when there is no handshake. */
 redisContext *tunnel_connect(int port, const struct tunnel_options *o);
 void tunnels_close(void);
-/* Does somebody with these options get an answer to PING? */
+/* Does a client with these options get an answer to PING? */
 bool tunnel_is_served(int port, const struct tunnel_options *o);
 
 #endif

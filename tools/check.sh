@@ -25,7 +25,7 @@ has() {
 }
 flags=(-std=gnu11 -D_GNU_SOURCE -Isrc -Iinclude -isystem build/proto)
 
-# clang knows some warnings that nobody wants:
+# clang knows some warnings that are not wanted here:
 #   padded, declaration-after-statement     how C11 is written
 #   float-equal                             compared on purpose, where bits count
 #   switch-enum, covered-switch-default     contradict one another and -Wswitch

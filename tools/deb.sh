@@ -2,7 +2,7 @@
 # Debian packages of what is built: tupled, libtupled0 and libtupled-dev, in build/deb.
 #   Usage: tools/deb.sh [directory for the packages]          (`make deb` builds first)
 #
-# `make install` into a stage, then each package takes its files from there; whatever nobody takes is an
+# `make install` into a stage, then each package takes its files from there; a file that none takes is an
 # error. Only dpkg's own tools are used (dpkg-dev): debhelper would bring some fifty packages more, for what
 # is a list of files and three short scripts here (debian/).
 #

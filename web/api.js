@@ -10,7 +10,7 @@ let user = null;
 let database = '0';
 const listeners = new Map();
 
-/* Events: 'signin' (somebody must), 'user', 'refused', 'reach' (the server is there, or not). */
+/* Events: 'signin' (sign-in needed), 'user', 'refused', 'reach' (the server is there, or not). */
 export function on(event, f) {
     if (!listeners.has(event)) listeners.set(event, new Set());
     listeners.get(event).add(f);

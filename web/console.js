@@ -18,7 +18,7 @@ let mayWrite = false; // was asked in this visit
 const history = [];
 const log = h('div', {class: 'console-log', role: 'log', 'aria-label': 'Answers'});
 
-// Who signs in next sees nothing of what was asked before, and is asked himself.
+// The next user who signs in sees nothing of what was asked before, and is asked again.
 api.on('user', () => {
     fill(log);
     history.length = 0;

@@ -6,7 +6,7 @@ import {ago} from './format.js';
 
 const shown = new Set();
 
-/* `every_ms`: how often it is asked for; 0 = when somebody wants. */
+/* `every_ms`: how often it is asked for; 0 = only when the user asks. */
 export function freshness(every_ms) {
     const el = h('span', {class: 'fresh'}, '');
     const f = {

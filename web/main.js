@@ -51,7 +51,7 @@ class View {
     }
 
     /* Runs f now and again so many milliseconds after it ended, until the screen is left. A tab
-     * that nobody sees does not ask. */
+     * that is hidden does not ask. */
     every(ms, f) {
         const turn = async () => {
             if (this.signal.aborted) return;
@@ -233,7 +233,7 @@ async function fillPicker() {
     try {
         names = await api.call(['KV.DB', 'LIST'], {db: '0'});
     } catch {
-        // Who may not list them is told when he asks for the screen; the picker has what is in use.
+        // A user who may not list them is told so on their screen; the picker has what is in use.
     }
     const ids = names.map(([n, name]) => (n === 0 ? ['0', name] : [String(name), name]));
     if (!ids.some(([id]) => id === now)) ids.push([now, now]);

@@ -452,7 +452,7 @@ class QueueScreen {
         );
     }
 
-    /* The table is left alone while nothing changes: what somebody marked stays marked. */
+    /* The table is left alone while nothing changes: what the user selected stays selected. */
     same(rows) {
         const text =
             JSON.stringify(rows) +

@@ -78,7 +78,7 @@ export function mark(part) {
 }
 
 export class Tree {
-    /* `pick(parts, hasEntry, hasBelow)` is called when somebody chooses a node. */
+    /* `pick(parts, hasEntry, hasBelow)` is called when the user chooses a node. */
     constructor(view, pick) {
         this.view = view;
         this.pick = pick;

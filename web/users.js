@@ -273,8 +273,8 @@ class Users {
     }
 }
 
-/* "user ann on #hash ~a/* +@read": passwords are told as their SHA-256, which nobody wants to see.
- * */
+/* "user ann on #hash ~a/* +@read": passwords are told as their SHA-256, which is not shown.
+ */
 function readUser(line) {
     const [, name, ...rules] = line.split(' ');
     return {

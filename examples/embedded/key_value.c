@@ -12,7 +12,7 @@ static int fail(const char *what, const struct tupled_error *e)
     return 1;
 }
 
-/* The name is taken only if nobody has it; the user and the count are written with it, or nothing is. */
+/* The name is taken only if it is free; user and count are written with it, or nothing is. */
 static int add_user(struct tupled_db *db, int id, const char *name)
 {
     char by_name[64];

@@ -1,5 +1,5 @@
 // Workers that handle orders. A message is acknowledged in the transaction that stores the result: either both
-// happen or neither. A worker that dies loses nothing, its lease ends and somebody else gets the message; one
+// happen or neither. A worker that dies loses nothing, its lease ends and another worker gets the message; one
 // that was too slow finds its receipt stale, and its transaction does nothing.
 //
 // usage: worker_pool.mjs [port [workers [seconds]]]        0 seconds = until Ctrl-C

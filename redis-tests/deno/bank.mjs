@@ -1,6 +1,7 @@
 // A bank: 32 loops over Deno's KV and 32 clients of RESP move money between the same accounts, while the server
 // is killed and started again. Every transfer has a key of its own that must be absent: Deno sends a
-// transaction again by itself when the connection breaks, and whoever does not know finds out by that key.
+// transaction again by itself when the connection breaks, and a client that does not know the outcome finds
+// out by that key.
 //   bank.mjs <url> <port> <title> <seconds> <kills>
 import assert from "node:assert/strict";
 import { ask, begin, finish, Resp, sleep, test } from "./help.mjs";

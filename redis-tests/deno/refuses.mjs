@@ -1,4 +1,4 @@
-// A server whose certificate nobody has signed that is known: refuses.mjs <url>
+// A server whose certificate no known authority has signed: refuses.mjs <url>
 import { refused } from "./help.mjs";
 
 await refused(() => Deno.openKv(Deno.args[0]), "TypeError", "certificate");

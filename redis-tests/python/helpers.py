@@ -681,8 +681,8 @@ def work_until_killed():
 
 
 def restarts(times, is_over, progress):
-    """Kills the server again and again, each time after everybody has got on; progress() is the least
-    that anybody has done."""
+    """Kills the server again and again, each time after all clients have got on; progress() is the
+    least that any of them has done."""
     for i in range(times + 1):
         before = progress()
         until(lambda: progress() >= before + 5, "everybody has got on")

@@ -1,5 +1,5 @@
-/* ask: the one question: may this user do that? Whoever runs something, by whatever door it
- * came, asks here with all that it touches, before anything is looked up.
+/* ask: the one question: may this user do that? Code that runs something, whatever protocol it came
+ * by, asks here with all that it touches, before anything is looked up.
  */
 #ifndef ACCESS_ASK_H
 #define ACCESS_ASK_H

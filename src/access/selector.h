@@ -19,7 +19,7 @@ struct access_catalog {
     const char *(*name)(size_t number);
     /* How many subcommands a container has; 0 of others. */
     size_t (*parts)(size_t number);
-    /* Is it one that everybody may use, AUTH for one? */
+    /* Whether it is one that every client may use, as AUTH is. */
     bool (*is_free)(size_t number);
     /* "keyspace", ... without @; NULL when i is past the last. */
     const char *(*category)(size_t i);

@@ -18,10 +18,10 @@ struct users {
     struct htab table;    /* of struct user, by name */
     struct user **sorted; /* owned; by name */
     size_t count, cap;
-    struct user *nobody; /* whose password is compared when a name is not there */
+    struct user *decoy; /* whose password is compared when a name is not there */
 };
 
-/* Of a user who is made while the server runs: nobody gets that of somebody who is gone. */
+/* Of a user that is made while the server runs: it is not that of a user that is gone. */
 static uint64_t incarnation_new(void)
 {
     uint64_t n = 0;
@@ -140,7 +140,7 @@ static void tell(const struct users *x, struct user *u)
     if (x->changed != NULL) x->changed(x->arg, u);
 }
 
-/* Who holds it learns of it first; nobody holds it any more: it is freed. */
+/* Its holders learn of it first; it is freed when none is left. */
 static void drop(struct users *x, struct user *u)
 {
     table_remove(x, u);
@@ -153,7 +153,7 @@ static void drop(struct users *x, struct user *u)
 struct user *users_login(struct users *x, struct slice name, struct slice password)
 {
     struct user *u = users_find(x, name);
-    bool fits = user_accepts(u != NULL ? u : x->nobody, password);
+    bool fits = user_accepts(u != NULL ? u : x->decoy, password);
     return u != NULL && u->is_on && fits ? u : NULL;
 }
 
@@ -209,8 +209,8 @@ struct users *users_new(const struct access_catalog *catalog, users_changed *cha
     x->arg = arg;
     htab_init(&x->table);
     table_add(x, make_default(x));
-    x->nobody = make(x, slice_str("nobody"), 0);
-    if (user_set(x->nobody, catalog, words, 1, &e) != OK) die("no user can be made: %s", e.text);
+    x->decoy = make(x, slice_str("nobody"), 0);
+    if (user_set(x->decoy, catalog, words, 1, &e) != OK) die("no user can be made: %s", e.text);
     return x;
 }
 
@@ -219,7 +219,7 @@ static void free_all(struct users *x)
     for (size_t i = 0; i < x->count; i++) user_free(x->sorted[i]);
     mem_free(x->sorted);
     htab_fini(&x->table);
-    user_free(x->nobody);
+    user_free(x->decoy);
     mem_free(x);
 }
 
@@ -369,7 +369,7 @@ struct users *users_copy(const struct users *x)
     copy->allows_all_channels = x->allows_all_channels;
     users_describe(x, true, &text);
     buf_require(&text);
-    INVARIANT(text.data != NULL); /* there is always somebody */
+    INVARIANT(text.data != NULL); /* there is always a user */
     if (users_load(copy, buf_slice(&text), "users", &e) != OK) die("users: %s", e.text);
     buf_fini(&text);
     return copy;

@@ -1,4 +1,4 @@
-/* users: all of them, by name. `default` is always there: connections that name nobody are his.
+/* users: all of them, by name. `default` is always there: connections that name no user have it.
  * Belongs to the loop thread.
  */
 #ifndef ACCESS_USERS_H
@@ -8,12 +8,12 @@
 
 struct users;
 
-/* Somebody may do other things now than before, or is gone (u->is_deleted). */
+/* What a user may do has changed, or the user is gone (u->is_deleted). */
 typedef void users_changed(void *arg, struct user *u);
 
 /* With default `on nopass ~* &* +@all`. `catalog` outlives it. `changed` may be NULL. */
 struct users *users_new(const struct access_catalog *catalog, users_changed *changed, void *arg);
-/* When nobody holds a user any more. x may be NULL. */
+/* When no user is held any more. x may be NULL. */
 void users_free(struct users *x);
 /* New users have `allchannels` (acl-pubsub-default). */
 void users_set_channels(struct users *x, bool allows_all);
@@ -25,8 +25,8 @@ size_t users_count(const struct users *x);
 /* By name; NULL when i is past the last. */
 struct user *users_at(const struct users *x, size_t i);
 
-/* Whom the name and password are of; NULL: of nobody who is on. Takes as long for a name that is
- * not there as for one that is. */
+/* The user with this name and password; NULL: there is none that is on. Takes as long for a name
+ * that is not there as for one that is. */
 struct user *users_login(struct users *x, struct slice name, struct slice password);
 /* u stays where it is, deleted or not, until as many releases. */
 struct user *users_hold(struct user *u);
@@ -38,7 +38,7 @@ ERR_MUST_USE enum err users_set(struct users *x, struct slice name, const struct
 /* False: there is none, or it is `default`. */
 bool users_delete(struct users *x, struct slice name);
 
-/* The same ones, for trying a change: nobody is told of what becomes of them, and nobody holds one.
+/* A copy, for trying a change: what becomes of its users is not reported, and none of them is held.
  * To be freed by users_free. */
 struct users *users_copy(const struct users *x);
 
@@ -46,8 +46,8 @@ struct users *users_copy(const struct users *x);
  * for the same. */
 void users_describe(const struct users *x, bool for_load, struct buf *out);
 /* Such lines, empty ones and comments (#) in place of all that there are; all of it or, on an
- * error, nothing: ERR_SYNTAX says each line that is wrong, after the name `from`. A user who is in
- * both keeps his incarnation; without a line, default is as at first. */
+ * error, nothing: ERR_SYNTAX says each line that is wrong, after the name `from`. A user that is in
+ * both keeps its incarnation; without a line, default is as at first. */
 ERR_MUST_USE enum err users_load(struct users *x, struct slice text, const char *from,
                                  struct error *e);
 

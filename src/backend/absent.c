@@ -209,7 +209,7 @@ static void begin(struct pipeline *p, uint64_t least)
     move(a, ABSENT_GATHERING);
 }
 
-/* All keys were read. There may be many that nobody counts: of indexes, of queues. */
+/* All keys were read. There may be many that are not counted: of indexes, of queues. */
 static void fill_end(struct pipeline *p)
 {
     struct absent *a = &p->absent;

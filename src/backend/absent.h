@@ -1,6 +1,6 @@
-/* absent: knows of most keys that the store does not have, without asking it: for whoever looks
- * before he writes something new, as each write below an index does, SET NX, or a check of a key
- * that must not be there. A Bloom filter of the keys of all databases (base/bloom.h).
+/* absent: knows of most keys that the store does not have, without asking it: for a caller that
+ * looks before it writes something new, as each write below an index does, SET NX, or a check of a
+ * key that must not be there. A Bloom filter of the keys of all databases (base/bloom.h).
  *
  *   OFF --the store was asked for many keys that it does not have--> GATHERING
  *   GATHERING --all keys of the memtables there were are in the filter--> FILLING
@@ -11,7 +11,7 @@
  * It never says that a key is absent which the store has: from GATHERING on each key that is
  * committed goes into it; what was committed before is in a memtable that is gathered, or was
  * applied from there to the store before that is read. While a larger one is made the old one
- * answers. What is removed stays in it. Nobody else may write into the store. Loop thread; the
+ * answers. What is removed stays in it. Nothing else may write into the store. Loop thread; the
  * store is read on a thread.
  */
 #ifndef BACKEND_ABSENT_H

@@ -2,7 +2,7 @@
  *
  * Back-pressure: below half of write_buffer_bytes writers are free. Above, they share a budget that
  * is refilled at the rate at which the store applies, times a factor that falls from 1.5 to 0.5 as
- * the buffer fills: the level settles where writing and applying are equal, and nobody stands
+ * the buffer fills: the level settles where writing and applying are equal, and no writer stands
  * still.
  *
  * The rate is that of the apply that runs, by how many of its rows are done (random keys of a large
@@ -107,7 +107,7 @@ void pipeline_pace_applied(struct pipeline *p, const struct memtable *m, int64_t
     a->whole = a->whole == 0 ? whole : 0.7 * a->whole + 0.3 * whole;
 }
 
-/* How long the apply that runs will take altogether, by how far it is, in us; 0 = nobody knows. */
+/* How long the apply that runs will take altogether, by how far it is, in us; 0 = not known. */
 static double expect_us(struct pipeline *p, double passed_us)
 {
     struct pace *a = &p->pace;

@@ -1,5 +1,5 @@
-/* backend: the seam between the engine and whatever keeps the data. Above it nobody
- * knows SQLite, files or threads; below it nobody knows commands, users or queues.
+/* backend: the seam between the engine and what keeps the data. The code above it does not know
+ * SQLite, files or threads; the code below it does not know commands, users or queues.
  *
  * A transaction passes it in three steps, all on the loop thread:
  *
@@ -27,9 +27,9 @@
 #include "base/err.h"
 #include "base/histogram.h"
 
-/* Somebody who waits for the backend; embedded in the waiting object, in at most one list. What is
- * fetched while he waits is kept for him until he has run (backend_ops.run_over): he finds it when
- * he asks again, however slow the store is and whatever others fetch. */
+/* A caller that waits for the backend; embedded in the waiting object, in at most one list. What is
+ * fetched while it waits is kept for it until it has run (backend_ops.run_over): it finds it when
+ * it asks again, however slow the store is and whatever others fetch. */
 struct waiter {
     struct waiter *next, *prev; /* of the list that holds it; NULL = in none */
     uint64_t keep_id;           /* the backend's: what is kept for it; 0 = nothing */
@@ -104,7 +104,7 @@ enum mutation_kind {
 
 struct mutation {
     enum mutation_kind kind;
-    uint16_t cause; /* of whoever makes it: what for (engine/engine.h); not kept */
+    uint16_t cause; /* what it was made for (engine/engine.h), set by its maker; not kept */
     struct slice key;
     struct slice value;
     int64_t expiry_ms;
@@ -320,13 +320,13 @@ struct backend_ops {
     /* After the wake callback: collect what threads finished; runs callbacks and waiters. */
     void (*poll)(struct backend *b);
     /* What `w` waits for has run to its end, or never will: what was kept for it goes. A commit
-     * with this waiter ends what has answered it. Need be called only while keep_id is not 0; where
-     * nobody calls it, what is kept goes after a minute without use. */
+     * with this waiter ends what has answered it. Need be called only while keep_id is not 0; if it
+     * is not called, what is kept goes after a minute without use. */
     void (*run_over)(struct backend *b, struct waiter *w);
     /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn.
      */
     void (*turn_end)(struct backend *b);
-    /* Wakes `w` in the next turn: somebody pauses so that others run. */
+    /* Wakes `w` in the next turn: its owner pauses so that others run. */
     void (*yield)(struct backend *b, struct waiter *w);
     /* Every 10 ms or so. */
     void (*tick)(struct backend *b);

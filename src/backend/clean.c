@@ -1,7 +1,7 @@
 /* clean: what is forgotten (MUTATION_FORGET) is removed from the store, a slice at a time, between
- * applies, on the store thread: nobody waits for it, and nothing of it passes the journal. It goes
- * on after a restart. What a flush leaves behind in the store is forgotten too, if the store says
- * so (store_progress).
+ * applies, on the store thread: no command waits for it, and nothing of it passes the journal. It
+ * goes on after a restart. What a flush leaves behind in the store is forgotten too, if the store
+ * says so (store_progress).
  */
 #include "backend/pipeline_int.h"
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* damage: what of the store could not be read, for the log and INFO. Loop thread. Who asked for it
- * is told by whoever read it for him: the scan, or what is kept for him (kept.h).
+/* damage: what of the store could not be read, for the log and INFO. Loop thread. The caller that
+ * asked for it gets the error from what read it: the scan, or what is kept for the caller (kept.h).
  */
 #ifndef BACKEND_DAMAGE_H
 #define BACKEND_DAMAGE_H

@@ -18,7 +18,7 @@
  * have held is never acknowledged, nor anything after it.
  *
  * Errors: a failure after which nothing can be acknowledged any more is told once, by on_fatal (the
- * journal itself failed) or on_lost (it is somebody else's now: what was evaluated but not
+ * journal itself failed) or on_lost (it belongs to another process now: what was evaluated but not
  * acknowledged never becomes durable, and what is in memory is not true any more). Both may come
  * from within any call: the owner remembers it, and later closes or abandons.
  */
@@ -126,7 +126,7 @@ struct journal_ops {
     void (*stats)(const struct journal *j, struct journal_stats *out);
     /* Of a journal that other processes wait for, in place of `close`: blocks until all that was
      * appended is durable, then one of them may go on at once, and reads here what the store does
-     * not have. `version_next` as for close. `abandon` follows, also after an error. NULL = nobody
+     * not have. `version_next` as for close. `abandon` follows, also after an error. NULL = none
      * waits. */
     enum err (*hand_over)(struct journal *j, uint64_t version_next, struct error *e);
     /* Blocks until all that was appended is durable. `version_next` is given back for the next

@@ -175,7 +175,7 @@ static size_t entry_bytes(const struct kept_entry *entry)
     return sizeof *entry + entry->key.len + entry->value.len;
 }
 
-/* Somebody may hold the old value until the turn ends. */
+/* The old value may be borrowed until the turn ends. */
 static void value_leave(struct kept *k, struct kept_entry *entry)
 {
     struct kept_entry *rest = mem_new(sizeof *rest);

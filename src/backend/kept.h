@@ -3,15 +3,15 @@
  * A command that must wait runs again from the start, and looks again for all that it has read
  * before. The caches may have let go of it by then, for want of space or for what others fetched,
  * and the store may answer as slowly as the first time: without this, two commands could keep each
- * other from ever coming to their end. So what is fetched is kept for whoever waits for it, beside
- * the caches: every wait adds something, nothing goes, and the command comes to its end.
+ * other from ever coming to their end. So what is fetched is kept for the command that waits for
+ * it, beside the caches: every wait adds something, nothing goes, and the command comes to its end.
  *
  *   asked for, would wait --> KEPT_PENDING --read--> KEPT_GOOD --the command has run--> gone
  *                                   `------error---> KEPT_FAILED --told--> gone
  *
- * A keep belongs to a waiter, which has its number; whoever has a waiter does not know of it. It
- * ends when the command has run (backend_ops.run_over), or when nobody has asked for anything in it
- * for a minute. A commit ends what was used: long work commits many times.
+ * A keep belongs to a waiter, which has its number; the owner of the waiter does not know of it. It
+ * ends when the command has run (backend_ops.run_over), or when nothing in it was asked for during
+ * a minute. A commit ends what was used: long work commits many times.
  *
  * Entries are shared by all who want the key. They stay true: what a memtable says that leaves the
  * read path is put over them (kept_refresh), also over a read that is under way, which may bring
@@ -48,7 +48,7 @@ struct kept_page {
     struct job job; /* first */
     struct pipeline *pipeline;
     struct kept_page *next;   /* of the keep */
-    bool is_dropped;          /* nobody wants it: the end of its read frees it */
+    bool is_dropped;          /* not wanted any more: the end of its read frees it */
     bool is_used;             /* a scan has taken it */
     bool is_stale;            /* something was applied to its range while it was read */
     struct buf start, end;    /* of the range that was asked for */
@@ -113,13 +113,13 @@ bool kept_page_touches(const struct kept_page *g, const struct memtable *m);
 /* Of the keep of this waiter: the first. NULL: it has no keep; one is made when `makes`. */
 struct kept_page **kept_pages(struct kept *k, struct waiter *w, bool makes);
 
-/* A step of his is done: what answered him goes; what was read ahead stays. */
+/* A step of its command is done: what answered it goes; what was read ahead stays. */
 void kept_end_used(struct kept *k, struct waiter *w);
 /* What is kept for this waiter goes. Waiters of reads that go on stay in their lists. */
 void kept_end(struct kept *k, struct waiter *w);
 /* Frees what went in this turn. */
 void kept_turn_end(struct kept *k);
-/* Now and then: keeps that nobody asked for lately go. */
+/* Called now and then: keeps that were not used lately go. */
 void kept_sweep(struct kept *k, int64_t now_us);
 
 #endif

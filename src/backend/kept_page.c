@@ -1,5 +1,5 @@
-/* kept_page: pages of ranges that are kept for whoever waits (kept.h). They serve scans that live
- * within one turn: such a scan begins anew when its command runs again. */
+/* kept_page: pages of ranges that are kept for commands that wait (kept.h). They serve scans that
+ * live within one turn: such a scan begins anew when its command runs again. */
 #include "backend/pipeline_int.h"
 #include "base/mem.h"
 
@@ -86,7 +86,7 @@ static void page_run(struct job *job)
     g->error.code = r;
 }
 
-/* What is stale is looked for again by whoever waits. */
+/* The waiters of a stale page look for it again. */
 static void page_done(struct job *job)
 {
     struct kept_page *g = (struct kept_page *)job;

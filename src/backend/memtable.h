@@ -4,7 +4,7 @@
  * the store, and dropped whole.
  *
  *   MEM_ACTIVE --freeze--> MEM_FROZEN --store thread starts--> MEM_APPLYING --> MEM_APPLIED
- *       --nobody looks any more--> freed
+ *       --no reader is left--> freed
  *
  * MEM_ASIDE all their life are the oldest of the list, which the loop fills with entries that the
  * store cannot take; and those that bring rows of one store into another (nearby.h), which belong

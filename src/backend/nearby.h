@@ -42,11 +42,11 @@ struct nearby {
     enum err (*copy_end)(struct store *copy, const char *path, bool is_whole, struct error *e);
 
     /* The text indexes at a path, made when there are none. One process has them at a time. Appends
-     * the origin to `origin`; nothing: there is none. Any thread, while nobody has them.
+     * the origin to `origin`; nothing: there is none. Any thread, while they are not open.
      * ERR_LOCKED, ERR_IO, ERR_DISK_FULL, ERR_CORRUPT, ERR_FORMAT. */
     enum err (*texts_open)(const struct nearby_texts *texts, struct buf *origin, struct store **out,
                            struct error *e);
-    /* Those that nobody has open; that there are none is fine. */
+    /* Removes those at a path, which are not open; that there are none is fine. */
     enum err (*texts_remove)(const char *path, struct error *e);
     /* Store thread: takes the origin away, then all indexes and entries. */
     enum err (*texts_empty)(struct store *texts, struct error *e);

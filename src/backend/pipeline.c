@@ -8,8 +8,8 @@
 #define RETIRE_ENTRIES 128 /* moved to the cache in one turn */
 #define TIME_AHEAD_MS_TOLD 1000
 #define STORE_NICE 10
-#define FAR_ENTRIES 20000 /* of some 300 bytes: more than most processors have for one core */
-#define LONG_NICE 5       /* whoever asked for much waits a little for those who asked for little */
+#define FAR_ENTRIES 20000   /* of some 300 bytes: more than most processors have for one core */
+#define LONG_NICE 5         /* large requests wait a little for small ones */
 #define RANGE_CACHE_SHARE 8 /* of cache_bytes, one part in this many is for ranges */
 
 /* ---- committing ---- */
@@ -308,7 +308,7 @@ static void on_room(struct journal *j)
     pipeline_wake(p, &p->room_waiters);
 }
 
-/* Whoever stops waiting later finds that he does not wait. */
+/* A waiter that stops waiting later finds that it is in no list. */
 static void waiters_drop(struct pipeline *p)
 {
     waiter_drop_all(&p->room_waiters);

@@ -29,11 +29,11 @@ struct pipeline_options {
     void *pick_arg;
     void (*wake)(void *arg); /* any thread: poll is wanted */
     /* Within pipeline_open, on its thread, again and again while the journal is replayed: so many
-     * transactions so far. NULL = nobody asks. */
+     * transactions so far. NULL = it is not called. */
     void (*on_replay)(void *arg, uint64_t transactions);
     /* The journal failed: stop the process. */
     void (*on_fatal)(void *arg, const struct error *e);
-    /* The journal is somebody else's now: what was not acknowledged is lost. Nothing is
+    /* The journal belongs to another process now: what was not acknowledged is lost. Nothing is
      * acknowledged any more; pipeline_abandon, but not from within this call. NULL = as on_fatal.
      */
     void (*on_lost)(void *arg, const struct error *e);

@@ -130,7 +130,7 @@ void pipeline_remember(struct pipeline *p, const struct batch *batch, uint64_t v
 enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
                        struct error *e);
 void pipeline_expect(struct backend *b, const struct slice *keys, size_t count);
-/* As load, but it begins no read: ERR_WAIT, and nobody waits. */
+/* As load, but it begins no read: on ERR_WAIT there is no waiter. */
 enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *out,
                            struct error *e);
 /* The end of a turn: what it wants of the store is read. */
@@ -157,7 +157,7 @@ void pipeline_pace_begin(struct pipeline *p);
 void pipeline_pace_applied(struct pipeline *p, const struct memtable *m, int64_t spent_us);
 /* OK, unless nothing is committed here. */
 enum err pipeline_may_commit(const struct pipeline *p, struct error *e);
-/* Why the store cannot be written: for whoever must wait for that. */
+/* Why the store cannot be written: for a caller that must wait for that. */
 enum err pipeline_store_error(const struct pipeline *p, struct error *e);
 
 /* As waiter_wake_all, but when everything ends: then they are let go. */

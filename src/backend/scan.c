@@ -149,7 +149,7 @@ static void fetch_done(struct job *job)
     if (s->fetch_result != OK) {
         damage_note(&s->pipeline->damage, &s->fetch_error);
     }
-    /* Told even when it was closed: whoever waits here waits nowhere else. */
+    /* Told even when it was closed: a waiter here is in no other list. */
     pipeline_wake(s->pipeline, &s->waiters);
     if (s->is_closed) scan_free(s);
 }

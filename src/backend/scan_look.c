@@ -1,5 +1,5 @@
 /* scan_look: a filter looks at a row of a scan on the loop thread. What would keep the loop too
- * long is done by a thread: the scan is SCAN_FETCHING then, and whoever waits for it asks again.
+ * long is done by a thread: the scan is SCAN_FETCHING then, and its waiter asks again.
  */
 #include "backend/scan_int.h"
 #include "base/mem.h"

@@ -151,7 +151,7 @@ static bool search_is_due(const struct pipeline *p, struct search_job *k)
 {
     struct text_request *q = k->request;
     if (p->aside->order.count > 0 && concerns(p->aside, q)) {
-        /* The index does not know them: an answer would lack them, and nobody would see it. */
+        /* The index does not know them: an answer would lack them without a sign of it. */
         q->result = error_set(&q->error, ERR_CORRUPT,
                               "entries of this index have no place because tupled.db is damaged");
         return true;

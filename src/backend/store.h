@@ -6,7 +6,7 @@
  * used by one thread at a time, beside the writer. Calls block for as long as it takes, and so come
  * from worker threads only; but for those that are said to belong to the loop thread, and for reads
  * with may_wait false, which answer ERR_WAIT instead of waiting for anything. That such a read was
- * answered once says nothing about the next one: nobody may rely on it.
+ * answered once says nothing about the next one: no caller may rely on it.
  *
  * Errors: ERR_WAIT as above; ERR_CORRUPT, what is stored cannot be true (damage: asking again is of
  * no use); ERR_DISK_FULL; ERR_IO and all others may be gone when asked again. A write that failed

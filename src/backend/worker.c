@@ -21,7 +21,7 @@ struct job_queue {
 
 struct worker {
     struct worker_options options;
-    struct host *host;       /* of whoever made it; NULL = none */
+    struct host *host;       /* of the thread that made it; NULL = none */
     struct host_thing thing; /* the threads */
     pthread_t threads[THREADS_MAX];
     pthread_mutex_t lock; /* guards all below */

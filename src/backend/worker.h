@@ -1,7 +1,7 @@
-/* worker: threads that take jobs from a queue, with the host (base/host.h) of whoever makes them. A
- * job is a message: from post to done it belongs to
- * the worker, before and after to the loop thread. `wake` is called from the worker's thread when a
- * job is ready to be collected, and must be safe there.
+/* worker: threads that take jobs from a queue, with the host (base/host.h) of the thread that makes
+ * them. A job is a message: from post to done it belongs to the worker, before and after to the
+ * loop thread. `wake` is called from the worker's thread when a job is ready to be collected, and
+ * must be safe there.
  *
  * A job that takes long calls give_way() every few dozen microseconds (base/give_way.h).
  *

@@ -1,6 +1,6 @@
 /* child: a function that runs in a process of its own, and what it says, one message after the
- * other. For work on what may be damaged in ways that nobody thought of: when the child dies, the
- * caller lives on and can clean up. The caller must have one thread.
+ * other. For work on what may be damaged in unforeseen ways: when the child dies, the caller lives
+ * on and can clean up. The caller must have one thread.
  *
  * While it waits, SIGINT, SIGTERM and SIGHUP end the child, not the caller, who is told. When the
  * caller dies the child is killed.
@@ -23,9 +23,9 @@ struct child {
 };
 
 /* OK: `run` came to its end. ERR_CORRUPT: the child died, *e says of what; ERR_IO: there could be
- * no child, or a signal came, or somebody killed the child. */
+ * no child, or a signal came, or the child was killed. */
 ERR_MUST_USE enum err child_run(struct child *c, struct error *e);
-/* At most CHILD_MESSAGE_MAX bytes. Where nobody reads any more the process ends. */
+/* At most CHILD_MESSAGE_MAX bytes. The process ends if there is no reader any more. */
 void child_say(int out, struct slice message);
 
 #endif

@@ -40,7 +40,7 @@ size_t drafts_start(const struct drafts *d);
 const struct draft *drafts_first(const struct drafts *d);
 /* The text ends at `len` now: drafts after it are gone. */
 void drafts_cut(struct drafts *d, size_t len);
-/* Nobody needs the text before `start` any more: drafts there are gone. */
+/* The text before `start` is not needed any more: drafts there are gone. */
 void drafts_pass(struct drafts *d, size_t start);
 /* The first n bytes were taken off the text, and drafts_pass was called for them. */
 void drafts_shift(struct drafts *d, size_t n);

@@ -29,7 +29,7 @@
     X(ERR_PROTOCOL, "ERR")        /* the byte stream is not RESP; the connection ends */           \
     X(ERR_NOPROTO, "NOPROTO")     /* HELLO with a protocol we do not speak */                      \
     X(ERR_WRONGPASS, "WRONGPASS") /* AUTH failed */                                                \
-    X(ERR_NOAUTH, "NOAUTH")       /* nobody has said yet who he is */                              \
+    X(ERR_NOAUTH, "NOAUTH")       /* the client has not logged in yet */                           \
     X(ERR_NOPERM, "NOPERM")       /* the user may not */                                           \
     X(ERR_STALE, "STALE")         /* history asked for is no longer kept */                        \
     X(ERR_EXECABORT,                                                                               \

@@ -1,13 +1,13 @@
 /* glob: the patterns of KEYS, SCAN, CONFIG GET and PSUBSCRIBE, as Redis has them: `*` any bytes,
  * `?` any byte, `[abc]`, `[a-z]`, `[^abc]`, `\x` the byte x itself. Bytes, not characters.
  *
- * A pattern has at most GLOB_BYTES_MAX bytes; whoever takes one from a client checks it
+ * A pattern has at most GLOB_BYTES_MAX bytes; the code that takes one from a client checks it
  * (arg_pattern in request/args.h). Nothing is tried twice: what comes before the first star is
  * compared, and from there on all ways to match are followed at once, 64 places of the pattern in
  * one step. The worst case of a match of p and t bytes is t * p / 64 steps, and 256 * p once, to
  * make the pattern ready. At the limit that is half a millisecond for a text of 16 KB, 30 ms for a
  * megabyte, and half a millisecond once. A command that matches many texts or patterns takes their
- * sum: PUBLISH all patterns that somebody listens to, against a channel's name of at most
+ * sum: PUBLISH all patterns that have a subscriber, against a channel's name of at most
  * PUBSUB_NAME_BYTES_MAX (pubsub/pubsub.h); a commit those of watches, against each key.
  */
 #ifndef BASE_GLOB_H

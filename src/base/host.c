@@ -16,10 +16,10 @@ struct landing {
     struct host *before;
 };
 
-static const struct host nobody;
+static const struct host no_host;
 
-_Thread_local const struct host *host_mine = &nobody;
-static _Thread_local struct host *used; /* the same, to be written; NULL = nobody */
+_Thread_local const struct host *host_mine = &no_host;
+static _Thread_local struct host *used; /* the same, to be written; NULL = no host */
 static _Thread_local struct landing *innermost;
 
 void host_init(struct host *h)
@@ -58,7 +58,7 @@ struct host *host_use(struct host *h)
 {
     struct host *before = used;
     used = h;
-    host_mine = h != NULL ? h : &nobody;
+    host_mine = h != NULL ? h : &no_host;
     return before;
 }
 
@@ -84,7 +84,7 @@ bool host_try(struct host *h, void (*work)(void *arg), void *arg)
 
 void host_leave(void)
 {
-    /* Whoever has a host that survives has it from host_try. */
+    /* A thread whose host survives has it from host_try. */
     if (innermost == NULL) abort();
     longjmp(innermost->at, 1);
 }

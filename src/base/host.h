@@ -1,18 +1,18 @@
-/* host: what an engine lives in, and all that it shares with nobody else in the process: where its
- * lines of the log go, its clock, its fault points, who looks at its files, and what happens when
- * it is broken. Whoever makes an engine makes a host, and each thread that works for the engine has
- * that host for its own: the thread that makes calls from host_try on, and the engine's threads, as
- * whoever makes a thread hands its own host on. So two engines in a process do not know of each
- * other, and a thread may work for several, one inside of the other.
+/* host: what an engine lives in, and all that it does not share with others in the process: where
+ * its lines of the log go, its clock, its fault points, what observes its files, and what happens
+ * when it is broken. The caller that makes an engine makes a host, and each thread that works for
+ * the engine has that host for its own: the thread that makes calls from host_try on, and the
+ * engine's threads, as a thread that makes another hands its own host on. So two engines in a
+ * process do not know of each other, and a thread may work for several, one inside of the other.
  *
  * A thread without a host has the real clock, no faults, and the log that log_open opened.
  *
  * BROKEN. An invariant does not hold, or there is no memory for a small structure: die (err.h) is
  * called. By default the process ends there. A host with `on_broken` survives it: the thread that
  * found it calls that, leaves everything as it is (locks that it holds, lists that it was
- * changing), and goes on after the innermost host_try of its own. From then on nobody may look at
- * what the engine has in memory. What it has of the system is given back with host_give_back: each
- * thread, file and lock is noted here for that as long as there is one. Its memory is lost.
+ * changing), and goes on after the innermost host_try of its own. From then on no thread may look
+ * at what the engine has in memory. What it has of the system is given back with host_give_back:
+ * each thread, file and lock is noted here for that as long as there is one. Its memory is lost.
  *
  *   whole --host_break, on any thread--> broken --host_give_back--> nothing is left but memory
  */
@@ -66,11 +66,11 @@ struct host {
     struct trace trace;
     int64_t fake_ms, step_us;          /* atomic; base/clock.h */
     const struct log_sink *log;        /* borrowed; NULL = as log_open said */
-    const struct file_observer *files; /* borrowed; tests only; NULL = nobody */
+    const struct file_observer *files; /* borrowed; tests only; NULL = none */
     int loop_stat; /* atomic; descriptor, owned: base/give_way.h; not above 0 = none */
 
     /* Called once, by the thread that found it, perhaps with locks held; why() says why. It must
-     * not wait for anybody. NULL = the process ends. */
+     * not wait for another thread. NULL = the process ends. */
     void (*on_broken)(void *arg);
     void *arg;
 
@@ -84,12 +84,12 @@ struct host {
 
 /* Without a log of its own, without faults, with the real clock, not broken. */
 void host_init(struct host *h);
-/* Its memory; nobody uses it any more. */
+/* Frees its memory; it is not in use any more. */
 void host_fini(struct host *h);
 /* A host that is made where another one is in use begins with its clock and its faults (tests). */
 void host_inherit(struct host *h, const struct host *from);
 
-/* The calling thread works for `h` from now on; NULL: for nobody. The one before. */
+/* The calling thread works for `h` from now on; NULL: for none. Returns the one before. */
 struct host *host_use(struct host *h);
 /* That of the calling thread; NULL = none. */
 struct host *host_used(void);

@@ -1,4 +1,4 @@
-/* line_file: a file that lines are appended to, and that somebody else may rename: then it is
+/* line_file: a file that lines are appended to, and that another process may rename: then it is
  * opened anew. A line is one write, so that none is torn by another.
  */
 #ifndef BASE_LINE_FILE_H

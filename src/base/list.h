@@ -67,7 +67,7 @@
         }                                                                                          \
     } while (0)
 
-/* x keeps its own links: whoever enters by it goes on from them. */
+/* x keeps its own links: a walk that is at x goes on from them. */
 #define RING_UNLINK(x, next, prev)                                                                 \
     do {                                                                                           \
         (x)->next->prev = (x)->prev;                                                               \

@@ -32,7 +32,7 @@ enum err log_reopen(struct error *e)
 {
     if (log_path[0] == '\0') return OK;
     int fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    /* The number stays: whoever is writing a line needs no lock. */
+    /* The number stays: a thread that is writing a line needs no lock. */
     bool is_good = fd >= 0 && dup3(fd, log_fd, O_CLOEXEC) >= 0;
     int code = errno;
     if (fd >= 0) close(fd);

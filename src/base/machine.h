@@ -1,6 +1,6 @@
-/* machine: state machines: which moves there are, and, when somebody wants to see them, which were
- * made. A machine is a `const struct machine` beside its enum of states; MACHINE_MOVE is the only
- * place where its state changes. A move that is not allowed breaks an invariant.
+/* machine: state machines: which moves there are, and, when they are traced, which were made. A
+ * machine is a `const struct machine` beside its enum of states; MACHINE_MOVE is the only place
+ * where its state changes. A move that is not allowed breaks an invariant.
  *
  * With tracing switched on for the host (host.h; DEBUG TRACE), the last TRACE_MOVES moves of all
  * machines are kept. Off, a move costs one look at a flag.

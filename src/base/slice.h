@@ -1,4 +1,4 @@
-/* slice: borrowed bytes. Whoever gives a slice says how long it stays good; nobody frees one.
+/* slice: borrowed bytes. The giver of a slice says how long it stays good; a slice is never freed.
  * Order is memcmp, the shorter first when one is a prefix of the other: the order of keys on disk.
  */
 #ifndef BASE_SLICE_H

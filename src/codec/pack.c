@@ -9,7 +9,7 @@ static uint8_t *store(uint8_t *p, uint64_t v, unsigned bytes)
     return p + bytes;
 }
 
-/* A body of `len` bytes at *at; whoever sized it may have lied. */
+/* A body of `len` bytes at *at; `len` comes from the input and may be too large. */
 static enum pack_result take(const uint8_t **at, const uint8_t *end, uint64_t len,
                              struct slice *body)
 {

@@ -1,5 +1,5 @@
 /* placeholder: what {"$uuidv7":n} and {"$versionstamp":true} in a transaction's JSON stand for.
- * The codec only finds them; whoever has the transaction says what they are. Both become strings.
+ * The codec only finds them; the owner of the transaction says what they are. Both become strings.
  */
 #ifndef CODEC_PLACEHOLDER_H
 #define CODEC_PLACEHOLDER_H

@@ -1,15 +1,15 @@
 /* database: databases with names and limits, as a layer. Every key begins with the number of its
  * database; what a number is called and may hold are rows of the catalog, which is the database
- * DATABASE_CATALOG: nothing flushes it, nobody selects it.
+ * DATABASE_CATALOG: nothing flushes it, no client selects it.
  *
  *   head (DATABASE_CATALOG, SPACE_DATABASE), number (2 bytes, big-endian) -> MessagePack array:
  *     format 2, name, comment, bytes_max, entries_max, rate, created (version), created (ms),
  *     keep, is_left_out (format 1: without these two)
  *   ..., DATABASE_CATALOG -> the newest number that was given (2 bytes, big-endian)
- *   ..., DATABASE_CATALOG, 's' -> DATABASE_SECRET_BYTES that nobody else knows
+ *   ..., DATABASE_CATALOG, 's' -> DATABASE_SECRET_BYTES, the secret (databases_secret)
  *
  * The numbers below `fixed` are always there and have a row only when something was said of them.
- * Numbers are given in ascending order and come again only after the highest: then nobody has
+ * Numbers are given in ascending order and come again only after the highest: then no client has
  * selected them, and the feed passes over what is older than the database.
  *
  * Limits (quota.c): what would add to a database that is full is refused with ERR_QUOTA; so that
@@ -93,9 +93,8 @@ ERR_MUST_USE enum err database_take(struct databases *x, struct database *d, uin
 
 #define DATABASE_SECRET_BYTES 32
 
-/* What nobody else knows, the same for all databases and after each start; what is signed with it
- * was signed here. NULL: there is none yet, so nothing was ever signed, or the catalog is still
- * being read. */
+/* A secret, the same for all databases and after each start; what is signed with it was signed
+ * here. NULL: there is none yet, so nothing was ever signed, or the catalog is still being read. */
 const uint8_t *databases_secret(const struct databases *x);
 struct database_secret_op {
     struct layer_op base; /* first */
@@ -121,7 +120,7 @@ struct database_op {
     uint16_t number;
     struct slice name, comment;
     struct database_limits limits;
-    /* Is the number still selected by somebody? Asked before a number is given again. */
+    /* Whether a client still has the number selected. Asked before a number is given again. */
     bool (*is_used)(void *arg, uint16_t number);
     void *arg;
 };

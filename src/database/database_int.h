@@ -13,7 +13,7 @@ struct databases {
     uint16_t last_number;           /* that was given; 0 = none was */
     struct databases_totals totals; /* count: but for the fixed ones */
     size_t limited;                 /* databases with MAXBYTES or MAXENTRIES */
-    bool has_late;                  /* somebody waits, or has waited, for a rate */
+    bool has_late;                  /* a command waits, or has waited, for a rate */
     bool is_read;                   /* the catalog is */
     bool has_secret;
     uint8_t secret[DATABASE_SECRET_BYTES];

@@ -147,7 +147,7 @@ enum err quota_admit(void *arg, struct write_set *ws, struct waiter *w, struct e
     if (!x->is_read) {
         enum err r = databases_ready(x, w, e);
         if (r == ERR_WAIT) return ws->is_exempt ? OK : r;
-        if (r != OK) return OK; /* a catalog that cannot be read stops nobody who writes */
+        if (r != OK) return OK; /* a catalog that cannot be read stops no writer */
     }
     if (x->limited == 0) return OK;
     for (size_t i = 0; i < ws->count && !has_any; i++) has_any = limited(x, ws->items[i].key);

@@ -1,6 +1,6 @@
 /* archiving: what a database does for its archive (backend/local/archive.h) besides what its
- * journal does by itself: base backups, by a schedule, when somebody asks, and by themselves
- * whenever nothing that is there leads to what the journal now writes (docs/archive.md).
+ * journal does by itself: base backups, by a schedule, on request, and by themselves whenever
+ * nothing that is there leads to what the journal now writes (docs/archive.md).
  *
  *   IDLE --due--> COPYING (the backend copies) --> TAKING (the archive checks it, gives it its
  *     name, lets old ones go) --> IDLE

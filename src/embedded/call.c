@@ -199,7 +199,7 @@ static void run(struct tupled_db *db, struct call *c)
     }
     arena_reset(&db->arena);
     if (r == ERR_WAIT) {
-        /* Woken already, before it was parked: a waiter in no list has nobody to wake it. */
+        /* Woken already, before it was parked: a waiter in no list is never woken. */
         bool is_ready = s->waiter.next == NULL;
         seat_waits(s, true);
         c->state = is_ready ? CALL_READY : CALL_PARKED;

@@ -280,7 +280,7 @@ static void db_free(struct tupled_db *db)
 }
 
 /* Of one that is broken, in which no thread of ours or of the program's is any more: threads,
- * files, locks. Its memory is lost, for nobody knows what of it is whole. */
+ * files, locks. Its memory is lost, as it is not known what of it is whole. */
 static void db_give_up(struct tupled_db *db)
 {
     host_give_back(&db->host);
@@ -401,7 +401,7 @@ static void end_calls(struct tupled_db *db)
     (void)db_guard(db, begin_closing, db);
     if (db->options.is_driven != 0) {
         (void)db_thread(db);
-        (void)db_guard(db, deliver_rest, db); /* nobody else is here any more */
+        (void)db_guard(db, deliver_rest, db); /* no other thread is here any more */
     } else {
         db_wake(db);
         pthread_join(db->thread, NULL);

@@ -8,11 +8,11 @@
  *             calls for everyday, as              is broken
  *             words of commands
  *
- * There is no loop that owns the engine: whoever holds the database's lock does. A call is carried
- * out by the thread that makes it, if nothing has to be waited for; else that thread ends the turn,
- * which hands what was committed to the journal, and sleeps. The library's own thread (or the
- * caller's, with is_driven) makes the turns that nobody else has reason to make; another one calls
- * back.
+ * There is no loop that owns the engine: the thread that holds the database's lock does. A call is
+ * carried out by the thread that makes it, if nothing has to be waited for; else that thread ends
+ * the turn, which hands what was committed to the journal, and sleeps. The library's own thread (or
+ * the caller's, with is_driven) makes the turns that no other thread has reason to make; another
+ * one calls back.
  *
  *   asynchronous: CALL_QUEUED --the next holder of the lock--> runs
  *   synchronous:  runs --ERR_WAIT--> CALL_PARKED --its waiter is woken--> CALL_READY --> runs
@@ -68,11 +68,11 @@ struct seat {
     struct waiter waiter;
     struct call *call;          /* NULL = none */
     struct tupled_watch *watch; /* messages to it are its; NULL = none are wanted */
-    bool is_kept;               /* a session's or a watch's, not for everybody */
+    bool is_kept;               /* a session's or a watch's, not for all calls */
     struct seat *next;          /* free ones */
 };
 
-/* A message to a watch: waits for its version, then for whoever makes callbacks. */
+/* A message to a watch: waits for its version, then for the thread that makes callbacks. */
 struct frame {
     struct frame *next;
     struct tupled_watch *watch;
@@ -116,7 +116,7 @@ struct tupled_db {
     bool is_held;         /* atomic, both: by ... */
     pthread_t holder;
     pthread_cond_t news; /* for callback_thread */
-    pthread_cond_t idle; /* no callback of a watch runs: somebody waits for that */
+    pthread_cond_t idle; /* no callback of a watch runs: a thread waits for that */
     struct env env;
     struct buf backup_dir;
     struct arena arena;
@@ -138,7 +138,7 @@ struct tupled_db {
     unsigned runs;
     int64_t tick_us, slow_tick_us; /* of the last ones */
     bool is_busy;                  /* another turn is wanted at once */
-    bool has_news;                 /* for whoever makes callbacks */
+    bool has_news;                 /* for the thread that makes callbacks */
     bool is_closing;
     bool are_callbacks_over; /* when there is no more news */
     struct error failure;    /* OK = it works */
@@ -177,7 +177,7 @@ void db_turn(struct tupled_db *db);
 void db_wake(struct tupled_db *db);
 /* Sleeps until a turn is wanted or due, if none is already. Without the lock. */
 void db_sleep(struct tupled_db *db);
-/* Calls callbacks. Without the lock. True when there is more to do, so that nobody must sleep. */
+/* Calls callbacks. Without the lock. True when there is more to do: the caller must not sleep. */
 bool db_deliver(struct tupled_db *db);
 /* The library's own threads, until the database closes: turns; callbacks, so that one that takes
  * long stops nothing but other callbacks. */

@@ -2,10 +2,10 @@
  *
  * A thread that finds it broken, in the middle of whatever it does, is back in its db_guard at
  * once: the innermost one, which may be inside of a callback of the program's. It gives the lock
- * back if it has it, wakes all that sleep, who get the same error, and returns. Whoever takes the
- * lock later is back in its db_guard at once too, so nobody sees what the engine has in memory, no
- * result is given any more, and no callback is called. A worker that finds it broken has no lock:
- * it ends, and wakes the thread that makes the turns, which does all this.
+ * back if it has it, wakes all that sleep, which get the same error, and returns. A thread that
+ * takes the lock later is back in its db_guard at once too, so none sees what the engine has in
+ * memory, no result is given any more, and no callback is called. A worker that finds it broken has
+ * no lock: it ends, and wakes the thread that makes the turns, which does all this.
  *
  * Calls that sleep are found by a list of their own, whatever lists they are in.
  */

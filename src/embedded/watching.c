@@ -1,8 +1,8 @@
 /* watching: callbacks for changes. A watch is a subscriber of kv:watch:<key> or kv:prefix:<key>
  * whose connection is a seat: what src/command/watch.c sends becomes frames, in order, each with
- * the version that it waits for. Whoever makes callbacks takes them out one at a time; until then
- * they count as unsent output, so that a callback that is too slow gets the newest states and not
- * all of them.
+ * the version that it waits for. The thread that makes callbacks takes them out one at a time;
+ * until then they count as unsent output, so that a callback that is too slow gets the newest
+ * states and not all of them.
  *
  * The first frame's version may be lower than that of one before: frames wait for the highest so
  * far, which keeps the order and delays nothing that matters (a sync at most).

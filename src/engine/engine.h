@@ -171,13 +171,13 @@ ERR_MUST_USE enum err engine_commit(struct engine *g, struct txn *t, struct wait
                                     struct error *e);
 
 /* Several evaluations in one transaction (EXEC, IDEM): each sees what the earlier ones wrote; all
- * of it is committed by engine_end, or none. Within one turn of the loop: whoever must wait
+ * of it is committed by engine_end, or none. Within one turn of the loop: a caller that must wait
  * discards and begins again. Before the first write: engine_admit. */
 struct overlay *engine_begin(struct engine *g, struct arena *arena);
 /* May anything be written now? ERR_WAIT, ERR_DISK_FULL. engine_commit asks this itself, but for an
  * overlay. */
 ERR_MUST_USE enum err engine_admit(struct engine *g, struct waiter *w, struct error *e);
-/* Before each of many transactions of one command: waits until they slow nobody down. */
+/* Before each of many transactions of one command: waits until they do not slow down others. */
 ERR_MUST_USE enum err engine_admit_bulk(struct engine *g, struct waiter *w, struct error *e);
 /* Commits and frees it, also on error. *version 0 = there was nothing to commit. */
 ERR_MUST_USE enum err engine_end(struct overlay *o, uint64_t *version, struct waiter *w,
@@ -372,13 +372,13 @@ size_t view_range(struct view *v, struct slice start, struct slice end, struct v
 void view_set(struct view *v, struct slice key, struct slice value);
 void view_set_expiring(struct view *v, struct slice key, struct slice value, int64_t expiry_ms);
 /* An entry of the data space, which becomes part of the transaction unless an index refuses it:
- * then the key stays as it was. For writes that nobody waits for and that must not stop what they
- * are part of. */
+ * then the key stays as it was. For writes that no client waits for and that must not stop what
+ * they are part of. */
 void view_offer(struct view *v, struct slice key, struct slice value);
 void view_delete(struct view *v, struct slice key);
 /* The transaction is work of the server's own: no limit of a database refuses it. */
 void view_exempt(struct view *v);
-/* Nobody reads or writes a key of [start, end) after this transaction; they are removed in the
+/* No key of [start, end) is read or written after this transaction; they are removed in the
  * background. Borrowed until the commit. */
 void view_forget(struct view *v, struct slice start, struct slice end);
 /* A layer that derives has `rows` more to look at. ERR_LIMIT: too many for a transaction. */

@@ -1,5 +1,5 @@
 /* expiry: the layer that remembers when entries end, and the sweeper that removes them. An expired
- * entry is absent at once for everybody (engine_get, scans); this is about the disk, and about
+ * entry is absent at once for all readers (engine_get, scans); this is about the disk, and about
  * telling.
  *
  * Every write of an entry with an expiry adds a row (time, tuple) in its own space. A row is good

@@ -7,7 +7,7 @@
  *                                   |
  *                                   +--could not be read--> FAILED --a second later: tried again-->
  *
- * A database that cannot be read stops nobody but those who need it: they get the error.
+ * A database that cannot be read stops only the callers that need it: they get the error.
  */
 #ifndef ENGINE_START_H
 #define ENGINE_START_H
@@ -40,7 +40,7 @@ ERR_MUST_USE enum err engine_start_check(struct engine *g, enum space space, uin
 bool engine_start_is_read(const struct engine *g, enum space space, uint16_t database);
 /* All databases' rows of the space were read, or tried at least once. */
 bool engine_start_is_over(const struct engine *g, enum space space);
-/* So were those of all spaces: nobody waits for a first reading any more. */
+/* So were those of all spaces: no caller waits for a first reading any more. */
 bool engine_is_started(const struct engine *g);
 
 #endif

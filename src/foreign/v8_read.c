@@ -82,7 +82,7 @@ static bool read_again(struct read *r)
     memcpy(body, out->data + from, len);
     out->len = from;
     pack_ext(out, EXT_REF, slice_of(body, len));
-    return true; /* a view of it may follow, which nobody takes: then there is no form */
+    return true; /* a view of it may follow, which is not read: then there is no form */
 }
 
 static bool read_string(struct read *r, uint8_t tag)
@@ -163,7 +163,7 @@ static bool read_digits(struct read *r, uint8_t tag)
     if (!read_number(r, tag) || r->out->is_failed) return false;
     const uint8_t *at = r->out->data + start;
     if (pack_read(&at, r->out->data + r->out->len, &item) != PACK_OK) return false;
-    if (item.type != PACK_UINT && item.type != PACK_INT) return false; /* nobody writes those */
+    if (item.type != PACK_UINT && item.type != PACK_INT) return false; /* never written */
     double d = item.type == PACK_INT ? (double)item.i : (double)item.u;
     r->out->len = start;
     pack_str(r->out, slice_of(text, number_format(d, text)));

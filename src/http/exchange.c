@@ -138,7 +138,7 @@ static void on_ready(struct waiter *w)
 void exchange_park(struct exchange *x)
 {
     move(x, EXCHANGE_PARKED);
-    /* Told already, before it was parked: a waiter in no list has nobody to wake it. */
+    /* Told already, before it was parked: a waiter in no list is never woken. */
     if (x->waiter.next == NULL) on_ready(&x->waiter);
 }
 

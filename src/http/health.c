@@ -1,5 +1,5 @@
-/* health: /livez: the process answers. /readyz: it serves. Both without a user, for whoever watches
- * it; why it does not serve is told only when asked for (?verbose).
+/* health: /livez: the process answers. /readyz: it serves. Both without a user, for monitoring; why
+ * it does not serve is told only when asked for (?verbose).
  */
 #include "http/route.h"
 

@@ -8,7 +8,8 @@
 #include "http/http_int.h"
 #include "request/block.h"
 
-/* After a refusal, for whoever is still sending: closing at once would take the answer away. */
+/* After a refusal, for a client that is still sending: closing at once would take the answer away.
+ */
 #define LINGER_MS 2000
 
 struct http1 {

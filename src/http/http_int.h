@@ -63,7 +63,7 @@ struct exchange {
     struct session_http *session;
     enum exchange_state state;
     struct waiter waiter;
-    const struct http_message *message; /* borrowed from whoever read it, until the answer */
+    const struct http_message *message; /* borrowed from its reader, until the answer */
     const struct route *route;
     struct slice path;     /* of the message, without /db/<name> */
     struct slice rest;     /* of the path, raw: from what the route's first : or * stands for */
@@ -91,7 +91,7 @@ struct exchange {
     size_t header_count;
     int64_t until_ms;              /* DELAYED: monotonic */
     int64_t sent_ms;               /* STREAMING: when something was last sent */
-    exchange_step *on_stream_over; /* the stream of events has ended; NULL = nobody asks */
+    exchange_step *on_stream_over; /* the stream of events has ended; NULL = not called */
     char ticket[33];               /* that opened it; "" = none */
     struct exchange *queue_next;   /* http2.c: of those with something to do */
     bool is_queued;
@@ -127,7 +127,7 @@ void exchange_command(struct exchange *x, struct slice *argv, size_t argc, excha
 /* exchange_words(x, step, WORDS("KV.QUEUE", "LIST")): texts that last until the command has run. */
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 void exchange_words(struct exchange *x, exchange_step *step, const char *const *words);
-/* x->waiter was given to somebody: the command, or the step, is run again when it is told. */
+/* x->waiter was put into a list: the command, or the step, is run again when it is told. */
 void exchange_park(struct exchange *x);
 /* A step that is no command took time: what is left of the work may be for another turn. */
 void exchange_spent(struct exchange *x);
@@ -172,7 +172,7 @@ enum route_flag {
     ROUTE_ACTS = 1 << 1,   /* a GET of it may change something */
     ROUTE_TICKET = 1 << 2, /* a ticket opens it */
     ROUTE_REST = 1 << 3,   /* below http_options.rest_base */
-    ROUTE_STATIC = 1 << 4, /* nothing of anybody's is in it: no user */
+    ROUTE_STATIC = 1 << 4, /* it holds no data of users: no user */
     ROUTE_BARE = 1 << 5,   /* a body would mean nothing: it is refused */
     ROUTE_TOKEN = 1 << 6,  /* of KV Connect: its user is that of a token */
     ROUTE_NODE = 1 << 7,   /* a node that stands by answers it itself */

@@ -1,8 +1,8 @@
 /* kv_atomic: POST /kv/atomic: checks, mutations, messages and acknowledgements as one transaction:
  * KV.ATOMIC, with what each operation came to.
  *
- * A check that fails is a status of its own, 409, and not a 200 that says ok:false: what nobody
- * looks at closer must not pass for a write.
+ * A check that fails is a status of its own, 409, and not a 200 that says ok:false: an answer that
+ * is not looked at closely must not pass for a write.
  */
 #include "http/kv_rest.h"
 

@@ -139,7 +139,7 @@ static bool credentials(struct exchange *x, struct slice header, struct slice *b
     return is_good;
 }
 
-static void nobody(struct exchange *x, exchange_step *step)
+static void login_default(struct exchange *x, exchange_step *step)
 {
     client_login_default(&x->client, x->http->env);
     if (x->client.user == NULL) {
@@ -161,7 +161,7 @@ void login_begin(struct exchange *x, exchange_step *step)
     }
     if (x->state != EXCHANGE_READY) return; /* answered: the ticket was wrong */
     if (header.data == NULL) {
-        nobody(x, step);
+        login_default(x, step);
         return;
     }
     if (!credentials(x, header, &both)) {

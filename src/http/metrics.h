@@ -12,7 +12,7 @@
 #include "http/metrics_text.h"
 #include "request/command.h"
 
-/* Families of somebody else, written after ours. */
+/* Families of another source, written after ours. */
 struct metrics_more {
     void (*write)(void *arg, struct metrics_out *o);
     void *arg;
@@ -25,7 +25,7 @@ struct metrics_options {
 };
 
 /* Appends the whole exposition. The client's user decides which queues, indexes and databases are
- * named: those that he may not read are in the sums named `_other`. Whether he may ask at all,
+ * named: those that it may not read are in the sums named `_other`. Whether it may ask at all,
  * which is INFO's permission, is the caller's to look at. */
 void metrics_write(struct env *env, struct client *c, const struct metrics_options *o,
                    struct buf *out);

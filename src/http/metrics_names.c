@@ -315,7 +315,7 @@ static void take_off_database(struct named_database *others, const struct named_
 }
 
 /* All of them, at first. What the others hold is what the store has of them: of that there are
- * sums. The catalog is in these, and no database to anybody. */
+ * sums. The catalog is in these, and does not count as a database. */
 static struct named_database other_databases(const struct metrics *m)
 {
     struct backend *b = engine_backend(m->env->db->engine);

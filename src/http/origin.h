@@ -1,6 +1,6 @@
 /* origin: which pages of a browser may talk to the server (Fetch, RFC 6454). A page of another site
- * must get nowhere, also one whose name somebody has made to lead to this machine (DNS rebinding).
- * Pure functions.
+ * must get nowhere, also one whose name was made to lead to this machine (DNS rebinding). Pure
+ * functions.
  */
 #ifndef HTTP_ORIGIN_H
 #define HTTP_ORIGIN_H

@@ -1,5 +1,5 @@
-/* page: the page for people (web/), below /ui/. Its files hold nothing of anybody's: the page signs
- * in and asks for what it shows by the command API.
+/* page: the page for people (web/), below /ui/. Its files hold no data of users: the page signs in
+ * and asks for what it shows by the command API.
  */
 #include <zlib.h>
 

@@ -1,5 +1,5 @@
-/* peer: whom a connection speaks for: itself, or, when it is a proxy that is trusted, somebody
- * else.
+/* peer: the client that a connection speaks for: its peer, or, if that is a trusted proxy, another
+ * one.
  */
 #include "http/http_int.h"
 

@@ -19,8 +19,8 @@ _Static_assert(READ_BYTES <= STREAM_INPUT_BYTES, "more is read than there is roo
 #define READ_US_MAX 20
 #define READ_SMALL_BYTES 512
 /* So few bytes at a time, of a request or of a frame that is not whole, so often in a row: then it
- * is read a few times a second, since each read costs as much as a request of somebody else.
- * Not all of them at the same time. */
+ * is read a few times a second, since each read costs as much as a request of another client. Not
+ * all of them at the same time. */
 #define DRIP_BYTES 64
 #define DRIP_FRAME_BYTES 9 /* the head of a frame */
 #define DRIPS_MAX 16
@@ -187,8 +187,8 @@ static void become(struct session_http *s, enum session_kind kind)
 
 /* ---- other nodes ----------------------------------------------------------------------------- */
 
-/* What a node answers itself: how it is, whoever leads; and reads of what it has of the leader's
- * commits, once it has it. *is_known: what came is enough to tell. */
+/* What a node answers itself: its own state, whichever node leads; and reads of what it has of the
+ * leader's commits, once it has it. *is_known: what came is enough to tell. */
 static bool is_for_node(const struct session_http *s, struct slice in, bool *is_known)
 {
     static const char *const begins[] = {"GET /livez",
@@ -312,8 +312,8 @@ static void session_run(struct stream *stream)
     if (s->rests > 0 || (s->ops != NULL && s->ops->is_busy(s))) stream_check_soon(stream);
 }
 
-/* Whoever waits for a message that may never come must not wait for somebody who has gone, nor are
- * events for them. */
+/* When the peer has gone, a request that waits for a message that may never come must not wait on,
+ * and events have no reader. */
 static void session_peer_ended(struct stream *stream)
 {
     const struct session_http *s = stream->session;

@@ -158,7 +158,7 @@ static enum err create_check(const struct index_create *x, const struct view *v,
     return OK;
 }
 
-/* Little is filled in at once: whoever creates an index on an empty prefix finds it complete. */
+/* Little is filled in at once: an index that is created on an empty prefix is complete. */
 static enum err fill_first(struct indexes *ix, struct view *v, struct definition *d,
                            struct error *e)
 {

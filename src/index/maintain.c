@@ -35,7 +35,7 @@ static bool is_covered(const struct indexes *ix, const struct view *v, struct sl
     return false;
 }
 
-static void nobody_ready(struct waiter *w)
+static void ignore_ready(struct waiter *w)
 {
     (void)w;
 }
@@ -50,12 +50,12 @@ static enum err load_before(const struct indexes *ix, struct view *v, struct dat
         struct data_change *c = &changes[i];
         struct error ignored;
         struct waiter *own = v->waiter;
-        struct waiter nobody = {.ready = nobody_ready, .keep_for = own};
+        struct waiter prefetch = {.ready = ignore_ready, .keep_for = own};
         if (c->is_known || !is_covered(ix, v, c->key)) continue;
-        if (result != OK) v->waiter = &nobody;
+        if (result != OK) v->waiter = &prefetch;
         enum err r = view_stored(v, c->key, &c->before, result == OK ? e : &ignored);
         v->waiter = own;
-        waiter_cancel(&nobody);
+        waiter_cancel(&prefetch);
         if (r != OK) begun++;
         if (result == OK) result = r;
         if (r != OK && r != ERR_WAIT) break;
@@ -89,7 +89,7 @@ static bool has_row(const struct index_rows *rows, struct slice key)
     return false;
 }
 
-/* A row of a unique index may belong to somebody else by now: its owner had expired. */
+/* A row of a unique index may belong to another entry by now: its owner had expired. */
 static enum err take_rows(struct view *v, const struct index *x, struct slice key,
                           const struct index_rows *old, const struct index_rows *new,
                           struct error *e)

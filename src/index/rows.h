@@ -47,7 +47,7 @@ enum index_row { INDEX_ROW_DEFINITION = 1, INDEX_ROW_NEXT_ID = 3 };
 enum index_kind { INDEX_VALUE, INDEX_TEXT };
 enum index_state { INDEX_FILLING, INDEX_READY, INDEX_FAILED };
 
-/* Slices are borrowed from whoever made it. */
+/* Slices are borrowed from its maker. */
 struct definition {
     uint32_t id;
     enum index_kind kind;

@@ -4,7 +4,7 @@
  * have a part of each turn of their own, and connections that are open are served between. Who has
  * not done it after HANDSHAKE_US is ended. There are at most so many at a time, and they count as
  * connections; where there is no room for one more, the oldest that waits for its peer goes: those
- * that connect and say nothing keep nobody out. When many have something to do, no more are
+ * that connect and say nothing keep no client out. When many have something to do, no more are
  * accepted until that is done: they wait with the kernel, and none is cut for being slow to be
  * served.
  */

@@ -8,11 +8,11 @@
 #include "base/mem.h"
 
 struct io_threads {
-    struct host *host; /* of whoever made it; NULL = none */
+    struct host *host; /* of the thread that made it; NULL = none */
     pthread_t threads[IO_THREADS_MAX];
     unsigned helpers;
     uint64_t helped;      /* atomic */
-    size_t next;          /* atomic: the next item that nobody has taken */
+    size_t next;          /* atomic: the next item that no thread has taken */
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t begin; /* there are items, or they end */
     pthread_cond_t end;   /* no helper has an item */

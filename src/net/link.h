@@ -1,5 +1,5 @@
-/* link: what is known of a connection from outside, whoever keeps it: net for those from sockets,
- * the engine's host for those that are none. Commands show it (CLIENT LIST) and go by it.
+/* link: what is known of a connection from outside. It is kept by net for connections from sockets,
+ * by the engine's host for others. Commands show it (CLIENT LIST) and go by it.
  */
 #ifndef NET_LINK_H
 #define NET_LINK_H
@@ -32,7 +32,7 @@ struct link {
     uint64_t stream_base, stream_sent;
 };
 
-/* Since the start, or since whoever owns them made them 0. */
+/* Since the start, or since their owner made them 0. */
 struct net_counts {
     uint64_t connections; /* accepted, with those that were refused then */
     uint64_t rejected;

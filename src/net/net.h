@@ -16,7 +16,7 @@
 struct net;
 struct protocol;
 
-/* What whoever runs the loop does in it. None may be NULL. */
+/* What the owner of the loop does in it. None may be NULL. */
 struct net_hooks {
     void *arg;
     /* net_wake was called. */
@@ -35,7 +35,7 @@ struct net_hooks {
      * tick comes then, after 100 ms at the latest, or 10 ms after something has happened. */
     int64_t (*rest_ms)(void *arg);
     /* Asked right before anything is sent, by any of the threads that send: no means that
-     * everybody's output is held, until a later tick hears yes. NULL = always yes. */
+     * all output is held, until a later tick hears yes. NULL = always yes. */
     bool (*may_send)(void *arg);
 };
 
@@ -80,10 +80,10 @@ void net_open(struct net *n, const struct net_options *options);
 /* After net_open. *port: the port listened on, 0 = none. */
 ERR_MUST_USE enum err net_listen(struct net *n, const struct net_listen *l, uint16_t *port,
                                  struct error *e);
-/* host:port or [host]:port, by name or number. False: it is none, or nobody knows it. Any thread;
- * blocks while somebody is asked for the name. */
+/* host:port or [host]:port, by name or number. False: it is none, or it is not known. Any thread;
+ * blocks while the name is resolved. */
 bool net_resolve(const char *text, struct net_address *out);
-/* A connection to somebody else (one of protocol p, begun with arg): it is there at once, what is
+/* A connection to a peer (one of protocol p, begun with arg): it is there at once, what is
  * written to it waits until it is connected, and it dies if that fails. It does not count as one
  * of clients_max. is_tls: under TLS, with the context of net_set_tls, which there must be.
  * ERR_IO. */
@@ -94,7 +94,7 @@ ERR_MUST_USE enum err net_connect(struct net *n, const struct protocol *p, void 
 void net_set_options(struct net *n, const struct net_options *options);
 /* Connections that come from now on get this one; net owns it, and frees the one before. */
 void net_set_tls(struct net *n, struct tls_context *c);
-/* Everybody's output up to this version may leave. */
+/* Output of all connections up to this version may leave. */
 void net_set_durable(struct net *n, uint64_t version);
 /* Runs until net_stop; returns when nothing is held back or under way any more (protocol->stop), or
  * after a second. */
@@ -107,7 +107,7 @@ void net_on_signal(struct net *n, int signal, void (*f)(void *arg, int signal), 
 bool net_is_address(struct slice text);
 /* Closes all connections and listeners. Before what the hooks and protocols use is closed. */
 void net_close(struct net *n);
-/* When nobody calls net_wake any more. n may be NULL. */
+/* To be called when net_wake is not called any more. n may be NULL. */
 void net_free(struct net *n);
 
 #endif

@@ -55,7 +55,7 @@ struct conn {
     bool is_costly;        /* it took long when it ran last */
     bool is_held;          /* in net->held: output waits for a version */
     bool is_write_blocked; /* the socket took no more; write_io is active */
-    bool is_flush_queued;  /* in net->flush_first: somebody else wrote to it */
+    bool is_flush_queued;  /* in net->flush_first: it has output to be flushed */
     bool is_finishing;     /* the server stops, and waits for the end of this one */
     bool is_rendering;     /* a job has a copy of its next draft (render.c) ... */
     size_t rendering_bytes; /* ... of so many bytes */
@@ -140,7 +140,7 @@ struct net {
     struct conn *shaking_first, **shaking_last;
     size_t shaking_count;
     struct conn *dying;
-    uint8_t *inputs[CONNS_AT_ONCE]; /* owned; for stream_input, that nobody has */
+    uint8_t *inputs[CONNS_AT_ONCE]; /* owned; for stream_input, not in use */
     size_t input_count;
     bool is_queue_first; /* the next turn begins with the queue `run` */
     /* What this turn has done for connections: when it is too much, others wait for the next. */
@@ -211,7 +211,7 @@ void attend_all(struct net *n);
 void attend_tick(struct net *n);
 
 /* conn_read.c */
-/* What stream_input gave is nobody's again. */
+/* Releases the buffer returned by stream_input. */
 void conn_give_input(struct conn *c);
 void conn_on_readable(struct ev_loop *loop, ev_io *io, int events);
 /* It has something to run: since now, unless it had something before. */
@@ -259,8 +259,8 @@ static inline size_t conns_at_once(const struct net *n)
     return n->io == NULL ? CONNS_AT_ONCE / 4 : CONNS_AT_ONCE;
 }
 
-/* May anything be sent now? Whoever hears no sees to it that is_gated is set: the tick looks again.
- * Any thread of net. */
+/* Whether anything may be sent now. If not, the caller sees to it that is_gated is set: the tick
+ * looks again. Any thread of net. */
 static inline bool net_may_send(const struct net *n)
 {
     const struct net_hooks *h = &n->options.hooks;

@@ -38,9 +38,9 @@ struct protocol {
     /* May more be received now? While not, net looks only whether the peer has ended, and looks
      * again after run. */
     bool (*wants_input)(const struct stream *s);
-    /* Where what comes may be put: *size bytes, at least 1. It is nobody else's until `received`
-     * has returned, as several streams are received from at once: stream_input gives such room, for
-     * a protocol that keeps nothing of it. NULL: the stream was killed. */
+    /* Where what comes may be put: *size bytes, at least 1. It is not shared until `received` has
+     * returned, as several streams are received from at once: stream_input gives such room, for a
+     * protocol that keeps nothing of it. NULL: the stream was killed. */
     uint8_t *(*room)(struct stream *s, size_t *size);
     /* `bytes` have come there. run is called next. */
     void (*received)(struct stream *s, size_t bytes);
@@ -118,7 +118,7 @@ bool stream_is_overrun(const struct stream *s);
 bool stream_check_output(struct stream *s);
 /* Its session ends, and another begins, of another protocol, with `arg`. What was received and not
  * yet used is gone with the old one: the caller gives it to the new one. From within run of the old
- * one: whose session is no more when this returns. */
+ * one: the session is freed before this returns. */
 void stream_become(struct stream *s, const struct protocol *protocol, void *arg);
 /* It is looked at (check) in the next tenth of a second. */
 void stream_check_soon(struct stream *s);

@@ -1,7 +1,7 @@
 /* tls: certificates, keys and what else TLS needs, taken from files. A context is made from options
- * as a whole or not at all, so that a bad file never takes the place of a good one: whoever has new
- * files makes a new context and gives it to net (net_set_tls). Connections that are open keep the
- * one they began with. Loop thread.
+ * as a whole or not at all, so that a bad file never takes the place of a good one: a caller that
+ * has new files makes a new context and gives it to net (net_set_tls). Connections that are open
+ * keep the one they began with. Loop thread.
  */
 #ifndef NET_TLS_H
 #define NET_TLS_H
@@ -30,7 +30,7 @@ struct tls_options {
     bool prefers_own_ciphers; /* the server's order counts, not the client's */
 };
 
-/* What INFO shows; of whoever makes contexts, but for the last two members, which are net's. */
+/* What INFO shows; kept by what makes contexts, but for the last two members, which are net's. */
 struct tls_status {
     bool is_on;
     uint16_t port;

@@ -61,7 +61,7 @@ bool tls_has_more(const struct tls *t);
  * Both happen only when the peer changes keys. */
 bool tls_read_wants_write(const struct tls *t);
 bool tls_write_wants_read(const struct tls *t);
-/* For a write that wants to read while nobody may be given bytes: takes what is no data. */
+/* For a write that wants to read while no data may be delivered: takes what is no data. */
 void tls_poke(struct tls *t);
 /* Why it is broken. */
 const char *tls_error(const struct tls *t);

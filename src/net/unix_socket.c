@@ -1,7 +1,7 @@
 /* unix_socket: the listening socket that is a file.
  *
- * A server that ended without stopping leaves its file behind; nobody can listen there until it is
- * removed. It is removed only if it is a socket and refuses a connection: a live server's socket
+ * A server that ended without stopping leaves its file behind; no server can listen there until it
+ * is removed. It is removed only if it is a socket and refuses a connection: a live server's socket
  * would otherwise vanish under its clients without a word.
  */
 #include <errno.h>
@@ -38,7 +38,7 @@ static enum err remove_stale(const char *path, const struct sockaddr_un *address
     int rc = connect(fd, (const struct sockaddr *)address, sizeof *address);
     int code = errno;
     close(fd);
-    /* EAGAIN: somebody listens and has more callers than it takes. */
+    /* EAGAIN: a server listens there, and its backlog is full. */
     if (rc == 0 || code == EAGAIN) {
         return error_set(e, ERR_LOCKED, "cannot listen on %s: another server listens there", path);
     }
@@ -69,7 +69,7 @@ enum err unix_socket_open(struct net *n, const struct net_listen *l, struct erro
     struct listener *mine = listener_add(n, l, fd);
     mine->unix_path = path;
     (void)file_kind_of(path, &mine->unix_inode);
-    /* Nobody can connect between the two: it does not listen yet. */
+    /* No client can connect between the two: it does not listen yet. */
     if (l->unix_mode != 0) r = file_chmod(path, l->unix_mode, e);
     if (r == OK && listen(fd, n->options.backlog) != 0) {
         r = error_set(e, ERR_IO, "cannot listen on %s: %s", path, strerror(errno));

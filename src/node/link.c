@@ -17,7 +17,7 @@ struct node_link {
     struct stream *stream; /* NULL = it is dead */
     struct waiter *waiter;
     enum link_state state;
-    bool is_closed;    /* nobody wants it any more: it goes with its stream */
+    bool is_closed;    /* not wanted any more: it goes with its stream */
     bool is_forgotten; /* the stream is gone */
     int64_t begun_ms;
     char nonce[PROOF_NONCE_CHARS];

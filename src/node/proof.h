@@ -1,7 +1,7 @@
 /* proof: that a node knows the engine's secret, without saying it: HMAC-SHA256 (RFC 2104) over what
  * is said and over what both sides have made up for this connection alone; under TLS also over what
- * only its two ends have in common (RFC 9266), so that nobody can stand between them. The secret is
- * in PostgreSQL: whoever can read it there could change the data too.
+ * only its two ends have in common (RFC 9266), which excludes a man in the middle. The secret is in
+ * PostgreSQL: a client that can read it there could change the data too.
  */
 #ifndef NODE_PROOF_H
 #define NODE_PROOF_H

@@ -3,7 +3,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-#define PAUSE_BYTES ((size_t)64 * 1024) /* who sends for somebody with so much unsent is not read */
+#define PAUSE_BYTES ((size_t)64 * 1024) /* while a side has so much unsent the other is not read */
 #define END_LOOK_MS 100                 /* until the other side has taken what came before an end */
 
 enum side { DOWN, UP }; /* to the client, to the leader */

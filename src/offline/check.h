@@ -21,7 +21,7 @@
 
 #include "base/err.h"
 
-/* CHECK_NOTE is no damage: such as a tail of the journal that nobody was promised. */
+/* CHECK_NOTE is no damage: such as a tail of the journal that was not acknowledged. */
 enum check_kind { CHECK_DAMAGE, CHECK_NOTE };
 
 struct check_line {

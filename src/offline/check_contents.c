@@ -232,7 +232,7 @@ static void aside_count(void *arg, const struct mutation *mu, uint64_t version)
     ++*(uint64_t *)arg;
 }
 
-/* What lies in damaged pages has newer entries elsewhere, which nobody looks up here. */
+/* What lies in damaged pages has newer entries elsewhere, which are not looked up here. */
 static enum err aside_look(struct contents *c, struct error *e)
 {
     uint64_t count = 0;

@@ -2,8 +2,8 @@
  * them (backend/local/recover.c), but all of them and to the end.
  *
  * Each segment says which version came before it, and each batch which version was on disk when it
- * was written. So a place from which nothing can be read is damage when somebody later knows of
- * more; else it is a tail that nobody was promised.
+ * was written. So a place from which nothing can be read is damage when a later record knows of
+ * more; else it is a tail that was not acknowledged.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +145,7 @@ static void batches_search(struct journal_check *j, const struct found *s, size_
     }
 }
 
-/* What was lost at j->place, when somebody later knows of more. */
+/* What was lost at j->place, when a later record knows of more. */
 static void gap_say(struct journal_check *j, uint64_t known)
 {
     if (!j->has_last || known <= j->last) return;

@@ -1,7 +1,6 @@
 /* check_pages: the pages of tupled.db, or of a base, by their checksums. A page that the
- * write-ahead log replaces is not read by anybody: a crash may have left it half written, and the
- * next start writes it again. The log itself is believed up to where its checksums hold, as SQLite
- * does.
+ * write-ahead log replaces is never read: a crash may have left it half written, and the next start
+ * writes it again. The log itself is believed up to where its checksums hold, as SQLite does.
  */
 #include <stdio.h>
 

@@ -82,7 +82,7 @@ static void figures_row(struct contents *c, const struct store_row *row, struct 
     }
 }
 
-/* Keys that get the value when nobody could be given the message. */
+/* Keys that get the value when the message could not be delivered. */
 static bool undelivered_are_good(const struct message *m)
 {
     const uint8_t *at = m->undelivered;

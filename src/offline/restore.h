@@ -16,7 +16,7 @@ struct restore {
     int64_t time_ms;   /* has_time: as of the last commit not after it, Unix time */
     bool is_frozen;    /* a server opens it read-only, at that time */
     bool holds_queues; /* a server delivers no message until it is told to */
-    /* So many bytes of the archive were read. NULL = nobody asks. */
+    /* So many bytes of the archive were read. NULL = it is not called. */
     void (*progress)(void *arg, uint64_t bytes, uint64_t bytes_total);
     void *arg;
     /* results */

@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 
-/* A name that somebody listens to. */
+/* A name that has subscribers. */
 struct topic {
     struct slice name; /* first: the table looks here; its bytes follow the struct */
     uint64_t hash;

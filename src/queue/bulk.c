@@ -101,7 +101,7 @@ static enum err dead_collect(struct queue_bulk *x, struct touch *t, struct slot 
     return r;
 }
 
-static void nobody_ready(struct waiter *w)
+static void ignore_ready(struct waiter *w)
 {
     (void)w;
 }
@@ -113,11 +113,11 @@ static void dead_fetch(struct touch *t, const struct slot *slots, size_t count)
     for (size_t i = 0, begun = 0; i < count && begun < LOADS_MAX; i++) {
         struct error ignored;
         struct entry row;
-        struct waiter nobody = {.ready = nobody_ready, .keep_for = own};
+        struct waiter prefetch = {.ready = ignore_ready, .keep_for = own};
         struct message_id id = slot_id(&slots[i]);
-        t->view->waiter = &nobody;
+        t->view->waiter = &prefetch;
         if (view_get(t->view, touch_dead_key(t, SPACE_MESSAGE, &id), &row, &ignored) != OK) begun++;
-        waiter_cancel(&nobody);
+        waiter_cancel(&prefetch);
     }
     t->view->waiter = own;
 }

@@ -1,6 +1,6 @@
 /* line: consumers that wait, first come, first served. A consumer stands in the line of every queue
- * that it named; a message that is ready is promised to the first in line, and whoever is behind,
- * or comes later, may only take what is left when everybody ahead has one (line_ahead).
+ * that it named; a message that is ready is promised to the first in line, and one that is behind,
+ * or comes later, may only take what is left when all ahead of it have one (line_ahead).
  *
  * A consumer is told once when there is a message for it, and keeps its place until it goes.
  */

@@ -1,6 +1,6 @@
-/* push: messages for subscribers of a queue. Everybody who listens to one queue forms a ring; when
- * there are messages and somebody has room for them, they are leased in one transaction and handed
- * out round robin. While nobody has room the ring stands in no line.
+/* push: messages for subscribers of a queue. The subscribers of one queue form a ring; when there
+ * are messages and a subscriber has room for them, they are leased in one transaction and handed
+ * out round robin. While none has room the ring stands in no line.
  *
  *   IDLE, no room --credit--> DUE --run: none ready--> WAITING in the queue's line --told--> DUE
  *

@@ -18,7 +18,7 @@ struct returned {
     struct receipt receipt; /* the queue's name follows the struct */
 };
 
-/* ---- deliveries that nobody saw ---- */
+/* ---- deliveries that were not seen ---- */
 
 void queue_return(struct queues *qs, uint16_t database, const struct receipt *r)
 {

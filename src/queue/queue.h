@@ -7,7 +7,7 @@
  *                 v      dequeue      |
  *   delayed --> READY ------------> LEASED --- NACK, the lease ends ---> READY, after its backoff
  *                 ^                   |                              \
- *                 |                   +-- returned: nobody saw it     +-> DEAD, no retry left
+ *                 |                   +-- returned: it was not seen   +-> DEAD, no retry left
  *                 +-- (attempt not counted)                                 | requeue
  *                 +--------------------------------------------------------+
  *
@@ -49,7 +49,7 @@ void queues_free(struct queues *qs);
 /* The engine of these must not change. */
 void queues_set_options(struct queues *qs, const struct queue_options *o);
 const struct queue_options *queues_options(const struct queues *qs);
-/* While they are held nobody gets a message; all else goes on. */
+/* While they are held no message is delivered; all else goes on. */
 void queues_hold(struct queues *qs, bool is_held);
 bool queues_are_held(const struct queues *qs);
 /* Every 10 ms or so. */
@@ -73,7 +73,7 @@ struct queue_enqueue {
     char id[ID_CHARS];
 };
 
-/* A message that somebody gets. */
+/* A message that is delivered. */
 struct delivery {
     struct slice queue;
     char id[ID_CHARS];
@@ -88,7 +88,7 @@ struct queue_dequeue {
     size_t name_count;
     size_t count_max;
     int64_t lease_ms;
-    const struct consumer *consumer; /* who has waited for it; NULL = nobody */
+    const struct consumer *consumer; /* the one that has waited for it; NULL = none */
     /* results */
     struct delivery *items;
     size_t count;
@@ -158,7 +158,7 @@ struct op queue_dequeue_op(struct queue_dequeue *x);
 struct op queue_settle_op(struct queue_settle *x, bool is_check);
 struct op queue_bulk_op(struct queue_bulk *x);
 
-/* The delivery was not seen by anybody: it is taken back as soon as possible, and does not count.
+/* The delivery was not seen by a client: it is taken back as soon as possible, and does not count.
  * Copied. */
 void queue_return(struct queues *qs, uint16_t database, const struct receipt *r);
 
@@ -228,7 +228,7 @@ uint64_t queue_version(const struct queue *q);
 ERR_MUST_USE enum err queues_check_read(const struct queues *qs, uint16_t database,
                                         struct waiter *w, struct error *e);
 
-/* A message that nobody gets: PEEK, KV.DLQ, EXPORT. */
+/* A message that is shown, not delivered: PEEK, KV.DLQ, EXPORT. */
 struct shown {
     bool exists;
     struct message_id id;

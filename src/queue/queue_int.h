@@ -60,7 +60,7 @@ struct queues {
     struct returned *returned, **returned_last; /* oldest first; owned */
     struct arena arena;                         /* of the tick */
     struct htab ring_table;                     /* of struct push_ring */
-    struct push_ring *rings;                    /* circular; NULL = nobody listens */
+    struct push_ring *rings;                    /* circular; NULL = no subscribers */
     struct htab pushed;                         /* of struct pushed: deliveries under way */
     bool push_is_due;                           /* a ring may have something to hand out */
     bool is_held;                               /* nothing is delivered */
@@ -92,7 +92,7 @@ static inline struct slice queue_name_of(struct slice key)
 {
     return slice_of(key.data + KEY_HEAD_BYTES + 1, key.len - KEY_HEAD_BYTES - 1);
 }
-/* Forgets a queue that has no row and nobody waiting. */
+/* Forgets a queue that has no row and no consumer waiting. */
 void queue_drop_unused(struct queues *qs, struct queue *q);
 /* The next tick looks at it. */
 void queue_activate(struct queues *qs, struct queue *q);

@@ -195,7 +195,7 @@ int64_t client_block_due_ms(const struct env *env)
 /* ---- WAIT ---- */
 
 /* The connection's own writes are on disk by then: no reply overtakes them. With several nodes,
- * that is on so many standbys of PostgreSQL as each commit waits for. Without there is nobody to
+ * that is on so many standbys of PostgreSQL as each commit waits for. Without there is nothing to
  * replicate to: the answer is 0, when the time is over, as Redis gives it. */
 struct wait {
     int64_t replicas, timeout_ms;

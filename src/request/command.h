@@ -76,7 +76,7 @@ enum reply_mode { REPLY_ON, REPLY_OFF, REPLY_SKIP_NEXT, REPLY_SKIP };
 /* Why a blocked command is run again. */
 enum block_end { BLOCK_GOES_ON, BLOCK_TIMED_OUT, BLOCK_ENDED, BLOCK_FAILED };
 
-/* How a client is reached: whoever made it (a session, the embedded library) knows. */
+/* How a client is reached: set by what made it (a session, the embedded library). */
 struct client_ops {
     /* Sends bytes of one whole message, also while its own command is running: they come after the
      * replies that are in its output, and after the one being made, and are held until `version` is
@@ -90,7 +90,7 @@ struct client_ops {
 
 /* Of block.c: a command of the client that is blocked. */
 struct blocking {
-    int64_t max_ms;        /* whoever made the client lets it wait no longer; 0 = any time */
+    int64_t max_ms;        /* the longest that its owner lets it wait; 0 = any time */
     struct waiter *waiter; /* NULL = none is */
     int64_t deadline_ms;   /* INT64_MAX = never */
     enum block_end end;
@@ -112,7 +112,7 @@ struct client_database {
 };
 
 /* What is known of a client: the connection's state beyond one command. */
-/* How it is told of what it watches (src/command/channel/watch_group.h): set by whoever makes the
+/* How it is told of what it watches (src/command/channel/watch_group.h): set by what makes the
  * client, before it subscribes. */
 struct change;
 typedef void watch_writer(struct buf *out, const struct change *c, uint64_t commit,
@@ -126,9 +126,9 @@ struct client_hearing {
 struct client {
     uint64_t id;
     const struct client_ops *ops;
-    struct link *link;          /* borrowed of whoever made the client */
+    struct link *link;          /* borrowed of the client's owner */
     struct client *next, *prev; /* env->clients */
-    struct user *user;          /* held; NULL = nobody yet: it must say AUTH first (login.h) */
+    struct user *user;          /* held; NULL = not logged in: it must say AUTH first (login.h) */
 
     /* What it has asked for: SELECT, HELLO, CLIENT, KV.FORMAT. */
     uint16_t database;
@@ -201,7 +201,7 @@ struct config_change {
     struct slice value;
 };
 
-/* What commands ask of whoever runs them; `server` is env->server. NULL where there is no server:
+/* What commands ask of the server; `server` is env->server. NULL where there is no server:
  * commands that need it are refused there (src/embedded/refuse.c). */
 /* Users that are kept elsewhere than in memory (users_keep of server_ops), as an ACL command wants
  * them. It is the command's pending. */
@@ -284,7 +284,7 @@ struct request_settings {
     const char *backup_dir;
 };
 
-/* Of audit.c; the file is of whoever made env. */
+/* Of audit.c; the file belongs to the owner of env. */
 struct auditing {
     struct line_file *file; /* NULL = there is no trail */
     uint64_t failures;      /* lines that could not be written */
@@ -320,7 +320,7 @@ struct memory_of_clients {
 
 /* A node that stands by and follows what the leader writes (following.h). */
 struct following {
-    bool is_wanted;             /* somebody said READONLY; it stays so */
+    bool is_wanted;             /* a client said READONLY; it stays so */
     bool is_there;              /* env->db is what the leader had not long ago */
     char why[ERROR_TEXT_BYTES]; /* it is not there; "" = it begins */
     struct waiter_list waiters; /* for more of it */
@@ -336,7 +336,7 @@ struct serving {
 
 /* What commands run in: one for a server, or for a database in another program. */
 struct env {
-    struct db *db;     /* owned by whoever made env */
+    struct db *db;     /* owned by the owner of env */
     struct node *node; /* one of several (node/node.h); borrowed; NULL = there are no others */
     const struct nodes_known *nodes; /* likewise (nodes.h): itself and the others */
     bool stands_by;                  /* it does not lead: only CMD_NODE is answered here ... */
@@ -348,7 +348,7 @@ struct env {
     struct server_facts about;
     struct request_settings settings;
     bool is_stopping; /* clients go because the server does */
-    /* From any thread: the loop is to make a turn. NULL = threads of commands have nobody to tell.
+    /* From any thread: the loop is to make a turn. NULL = threads of commands tell nothing.
      */
     void (*wake)(void *arg);
     void *wake_arg;
@@ -361,9 +361,9 @@ struct env {
 
     struct users *users;           /* owned */
     bool users_are_kept;           /* in one place for several nodes: changes go by users_keep */
-    bool users_are_awaited;        /* they are not known yet: nobody can log in */
+    bool users_are_awaited;        /* they are not known yet: no client can log in */
     struct access_log *access_log; /* owned: what was refused */
-    struct client *running;        /* whose command is being run; NULL = nobody's */
+    struct client *running;        /* the client whose command is running; NULL = none */
     struct env_stats stats;
     struct command_stats *command_stats; /* owned: stats.c */
     int64_t now_us; /* monotonic: when the last command ended, or something later */
@@ -549,9 +549,9 @@ enum err command_run(struct request *rq);
 /* Finds the command of rq->argv, takes IDEM and FORMAT off its arguments and checks their number;
  * for who only asks about it. */
 ERR_MUST_USE enum err command_find_words(struct request *rq);
-/* For whoever makes something else of replies (HTTP): what they said after the offset `from` of the
- * client's stream ends at `end` there. Before a command, link->stream_base is the end of the reply
- * before it, or, of the first one, of what is in the stream. */
+/* For callers that make something else of replies (HTTP): what they said after the offset `from` of
+ * the client's stream ends at `end` there. Before a command, link->stream_base is the end of the
+ * reply before it, or, of the first one, of what is in the stream. */
 void client_reply_placed(struct client *c, uint64_t from, uint64_t end);
 /* A copy of a request becomes one of another command, with these words: those of its own. */
 void request_be(struct request *rq, const struct command *c, struct slice *argv, size_t argc);

@@ -1,7 +1,8 @@
-/* decoded: keys and values of commands that have come and are not run yet, decoded by whoever has
- * time for it (src/session/ahead.h). It is a hint: a command that reads a word (args.h) takes what
- * is there if it was decoded in the same format, database and view; else it decodes the word
- * itself. What is wrong is not in it, so that errors come when the command is run, in its order.
+/* decoded: keys and values of commands that have come and are not run yet, decoded by a thread
+ * that has time for it (src/session/ahead.h). It is a hint: a command that reads a word (args.h)
+ * takes what is there if it was decoded in the same format, database and view; else it decodes the
+ * word itself. What is wrong is not in it, so that errors come when the command is run, in its
+ * order.
  */
 #ifndef REQUEST_DECODED_H
 #define REQUEST_DECODED_H

@@ -49,7 +49,7 @@ struct feature {
     /* What its replies after the offset `from` of its stream said was sent as something else, which
      * ends at `end`. */
     void (*reply_placed)(struct client *c, uint64_t from, uint64_t end);
-    /* The command has its reply, took so long, and somebody may want to know: it was slow by the
+    /* The command has its reply, took so long, and this may matter: it was slow by the
      * settings, or there are monitors. */
     void (*command_done)(struct request *rq, int64_t took_us);
     /* A turn of the loop lasted at least latency-monitor-threshold. */

@@ -1,7 +1,7 @@
 /* following: commands on a node that does not lead. Those that are about the connection or the node
  * (CMD_NODE) are answered there. A client that said READONLY gets reads too (CMD_FOLLOWER), from
  * what the node has of the leader's commits: one state, a little old, and never older than what the
- * same connection has seen. All else is the leader's; outside of MULTI whoever made the client
+ * same connection has seen. All else is the leader's; outside of MULTI the owner of the client
  * passes it on (node/node.h).
  */
 #ifndef REQUEST_FOLLOWING_H

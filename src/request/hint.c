@@ -24,7 +24,7 @@ static bool is_plain(struct slice arg)
 static bool has_lost_quotes(struct slice arg)
 {
     bool has_letter = false;
-    if (arg.len > TEXT_MAX) return false; /* nobody typed it */
+    if (arg.len > TEXT_MAX) return false; /* it was not typed by hand */
     for (size_t i = 0; i < arg.len; i++) {
         if (arg.data[i] == '"') return false;
         has_letter = has_letter || isalpha(arg.data[i]);

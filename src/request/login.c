@@ -15,7 +15,7 @@ void client_become(struct client *c, struct user *u)
     users_release(before);
 }
 
-/* Are so many clients u that c cannot be him too? */
+/* Whether u has as many clients as it may have, so that c cannot be one too. */
 static bool is_taken(const struct env *env, const struct user *u, const struct client *c)
 {
     uint64_t max = env->settings.user_clients_max;
@@ -85,7 +85,7 @@ enum err client_login(struct request *rq, struct slice name, struct slice passwo
                          u->holders);
     }
     client_become(c, u);
-    /* What it began to listen to as somebody else it must not go on with. */
+    /* What it began to listen to as another user it must not go on with. */
     if (!may_go_on(env, c)) c->closes_after_reply = true;
     return OK;
 }

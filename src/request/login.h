@@ -1,6 +1,6 @@
-/* login: who a client is. A new one is `default`, if that user is on and needs no password; else
- * nobody, until AUTH or HELLO with AUTH. If its certificate names a user who is on, it is him
- * (tls-auth-clients-user). Changes of a user apply at once to those who are it.
+/* login: the user of a client. A new one is `default`, if that user is on and needs no password;
+ * else it has none, until AUTH or HELLO with AUTH. If its certificate names a user that is on, it
+ * is that one (tls-auth-clients-user). Changes of a user apply at once to its clients.
  */
 #ifndef REQUEST_LOGIN_H
 #define REQUEST_LOGIN_H
@@ -15,7 +15,7 @@ void logins_fini(struct env *env);
 
 /* As a new client is; also of RESET. */
 void client_login_default(struct client *c, struct env *env);
-/* u NULL: nobody. */
+/* u NULL: no user. */
 void client_become(struct client *c, struct user *u);
 /* ERR_WRONGPASS, in the access log too; ERR_LIMIT: too many clients are that user. */
 ERR_MUST_USE enum err client_login(struct request *rq, struct slice name, struct slice password);

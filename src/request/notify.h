@@ -29,7 +29,8 @@ ERR_MUST_USE enum err notify_parse(struct slice text, uint64_t *flags, struct er
 /* Appends the text, in the order in which Redis shows it. */
 void notify_write(uint64_t flags, struct buf *out);
 
-/* Why the running command writes, for struct txn: 0 when its operations say it, or nobody asks. */
+/* Why the running command writes, for struct txn: 0 when its operations say it, or it is not asked
+ * for. */
 uint16_t notify_cause(const struct request *rq);
 
 #endif

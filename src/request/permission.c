@@ -199,7 +199,7 @@ bool may_use_database(const struct request *rq, const struct database *d)
 
 /* ---- outside of commands ---- */
 
-static void nobody_ready(struct waiter *w)
+static void ignore_ready(struct waiter *w)
 {
     (void)w;
 }
@@ -209,7 +209,7 @@ bool client_may(struct env *env, struct client *c, const struct command *command
 {
     struct arena arena;
     struct buf scratch;
-    struct waiter waiter = {.ready = nobody_ready};
+    struct waiter waiter = {.ready = ignore_ready};
     struct denial d;
     arena_init(&arena, 1024);
     buf_init(&scratch);

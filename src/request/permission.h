@@ -34,7 +34,7 @@ bool client_may_use(struct env *env, struct client *c, uint16_t database);
 bool client_may_see(const struct client *c, const struct command *command, const struct database *d,
                     const struct access_subject *x, struct arena *arena);
 
-/* The error of a command, as its user may see it: keys, indexes and types that he may not read are
+/* The error of a command, as its user may see it: keys, indexes and types that it may not read are
  * left out of it. */
 void permission_hide(struct request *rq, enum err r);
 

@@ -156,6 +156,7 @@ static void make_step(struct maker *m, const struct syntax_arg *a, struct step *
     *s = (struct step){.token = a->token,
                        .is_optional = a->is_optional,
                        .is_multiple = a->is_multiple,
+                       .repeats_token = a->is_multiple && a->has_multiple_token,
                        .is_oneof = a->type == SYNTAX_ONEOF};
     find_choice(m, s);
     if (a->children.count > 0) {

@@ -19,8 +19,9 @@ struct step {
     uint16_t words_each;  /* of each item of a list, when all have as many; else 0 */
     uint16_t base;        /* where members of the rows begin in the struct */
     bool is_optional, is_multiple;
-    bool is_oneof;  /* one of its parts */
-    bool is_option; /* optional, and known by its first word */
+    bool repeats_token; /* of a list: the token comes before each item */
+    bool is_oneof;      /* one of its parts */
+    bool is_option;     /* optional, and known by its first word */
 };
 
 struct plan_set {

@@ -6,8 +6,8 @@
  *
  * A message that very many listen to, or that is matched against very many patterns, is sent to
  * some of them in each turn of the loop. It then belongs to env->publications, goes on also when
- * its publisher is gone, and whoever publishes meanwhile waits: so messages stay in one order for
- * everybody, and what is kept is what one command published.
+ * its publisher is gone, and a client that publishes meanwhile waits: so messages stay in one order
+ * for all, and what is kept is what one command published.
  */
 #include "request/publication.h"
 
@@ -20,7 +20,7 @@
 /* A message that is being sent, or will be. */
 struct publication {
     struct publication *next;
-    struct publishing *publisher; /* that waits for it; NULL = nobody does */
+    struct publishing *publisher; /* that waits for it; NULL = none */
     uint64_t depends;             /* held until this version is durable */
     bool is_shard;
     struct slice channel, payload; /* of one that is queued, in one allocation with it */
@@ -250,7 +250,7 @@ void exec_counts_free(struct exec_counts *c)
     mem_free(c);
 }
 
-static void nobody(void *arg, struct subscriber *s, struct slice pattern)
+static void tell_none(void *arg, struct subscriber *s, struct slice pattern)
 {
     struct pubsub_delivery *counting = arg;
     (void)s;
@@ -269,7 +269,7 @@ static enum err exec_count(struct request *rq, const struct publication *p, size
         return OK;
     }
     c->counting.work = x->work;
-    bool is_over = pubsub_publish(rq->env->pubsub, &c->counting, p->is_shard, p->channel, nobody,
+    bool is_over = pubsub_publish(rq->env->pubsub, &c->counting, p->is_shard, p->channel, tell_none,
                                   &c->counting);
     x->work = c->counting.work;
     if (!is_over) return error_set(&rq->error, ERR_WAIT, "many listen: they are being counted");

@@ -1,6 +1,6 @@
 /* table: the names of all commands and features: src/command/table.c makes its tables of them. A
  * command is a `const struct command` above its function, in a file of its family; what is defined
- * and is not here is not there for anybody.
+ * and is not here cannot be called.
  */
 #ifndef REQUEST_TABLE_H
 #define REQUEST_TABLE_H

@@ -1,4 +1,4 @@
-/* touched: which keys of a range commits have written while somebody walked it, so that whoever
+/* touched: which keys of a range commits have written while it was walked, so that a command that
  * read the range over several turns can end with one transaction about its newest state
  * (KV.DELRANGE ... WHERE). A layer over commits; loop thread.
  */

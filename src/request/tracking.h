@@ -1,4 +1,4 @@
-/* tracking: CLIENT TRACKING: who caches what he has read, and is told when it is no longer so.
+/* tracking: CLIENT TRACKING: a client caches what it has read, and is told when that has changed.
  *
  *   read of a key   command_call --> tracking_read        --> src/tracking/tracked.h
  *   commit          tracking_tell.c, a layer of the engine --> what it changes becomes due

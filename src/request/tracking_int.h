@@ -14,7 +14,7 @@ struct client_tracking {
     struct client *client;
     struct tracking_options options;
     bool is_caching, is_broken;
-    struct client *target; /* who is told; NULL = itself, or there is nobody any more */
+    struct client *target; /* the client that is told; NULL = itself, or it is gone */
     struct client_tracking *target_next, *target_prev; /* of those with the same target */
     struct client_tracking *next, *prev;
 };

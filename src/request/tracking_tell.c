@@ -4,8 +4,8 @@
  *   RESP2, by redirection   a message of the channel __redis__:invalidate, to a client that listens
  *                           to some channel; else there is no way to tell
  *
- * Whoever has read a key is told of it alone, as soon as its commit is made; who listens to a
- * prefix is told at the end of the turn, of many names at once.
+ * A client that has read a key is told of it alone, as soon as the commit is made; one that listens
+ * to a prefix is told at the end of the turn, of many names at once.
  */
 #include "codec/key.h"
 #include "request/key_name.h"
@@ -18,7 +18,7 @@
 
 /* ---- one message ---- */
 
-/* The client that it goes to, with the words before the names in x->message; NULL: nobody can be
+/* The client that it goes to, with the words before the names in x->message; NULL: no client can be
  * told. */
 static struct client *message_begin(struct trackings *x, struct client_tracking *t)
 {

@@ -95,7 +95,7 @@ static void laps_tell(struct request *rq, const struct lap *laps, size_t count)
     }
 }
 
-static void nobody_ready(struct waiter *w)
+static void ignore_ready(struct waiter *w)
 {
     (void)w;
 }
@@ -114,7 +114,7 @@ static void exec_prefetch(struct request *rq, size_t from)
         if (m->commands[i].has_format) inner.format = m->commands[i].format;
         if (!command_keys(inner.command, m->commands[i].argv, m->commands[i].argc, &uses)) continue;
         for (size_t k = 0; k < uses.count && begun < PREFETCH_MAX; k++) {
-            struct waiter w = {.ready = nobody_ready, .keep_for = rq->waiter};
+            struct waiter w = {.ready = ignore_ready, .keep_for = rq->waiter};
             struct slice key;
             struct entry entry;
             if (arg_key(&inner, uses.items[k].word, &key) != OK) continue;

@@ -1,4 +1,4 @@
-/* turn: what each turn of the loop costs in processor time, which is how long everybody else had to
+/* turn: what each turn of the loop costs in processor time, which is how long all others had to
  * wait for it at least. INFO shows the longest (loop_turn_max_usec). With a bound, which tests set,
  * a turn that is over it is logged together with its most costly command.
  *
@@ -47,7 +47,7 @@ void turn_exec(struct env *env, const struct multi *m)
     env->turn.bytes += multi_bytes(m);
 }
 
-/* A turn has room for work at the limits of a transaction; where nobody asked for so much, less. */
+/* A turn has room for work at the limits of a transaction; where no command needs so much, less. */
 static int64_t bound_us(const struct env *env, size_t bytes)
 {
     const struct turn *t = &env->turn;

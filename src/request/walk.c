@@ -80,7 +80,7 @@ static void *grow(struct walk *w, void *items, size_t count, size_t *cap, size_t
 static bool list_ends(const struct walk *w, const struct step *s, const struct follows *f)
 {
     if (words_left(w) <= f->words_min) return true;
-    if (s->is_multiple && s->token != NULL) return !slice_is_word(w->argv[w->at], s->token);
+    if (s->repeats_token) return !slice_is_word(w->argv[w->at], s->token);
     for (size_t i = 0; i < f->count && f->steps[i].is_option; i++) {
         if (step_takes(&f->steps[i], w->argv[w->at])) return true;
     }
@@ -98,7 +98,9 @@ static enum err walk_plain_list(struct walk *w, const struct step *s, uint8_t *b
 {
     const struct argument *a = s->row;
     struct argument_list list = {.items = bytes_unconst(w->argv + w->at)};
-    while (counted >= 0 ? counted-- > 0 : !list_ends(w, s, f)) {
+    bool may_be_empty = s->token == NULL && s->is_optional;
+    while (counted >= 0 ? counted-- > 0
+                        : (list.count == 0 && !may_be_empty) || !list_ends(w, s, f)) {
         struct slice same;
         enum err r = take_word(w, a, base != NULL ? &same : NULL);
         if (r != OK) return r;
@@ -119,7 +121,7 @@ static enum err walk_item(struct walk *w, const struct step *s, uint8_t *item,
 static enum err walk_items(struct walk *w, const struct step *s, struct argument_list *list,
                            int64_t counted, const struct follows *f)
 {
-    bool is_even = s->token == NULL && s->words_each > 0;
+    bool is_even = !s->repeats_token && s->words_each > 0;
     bool may_be_empty = s->token == NULL && s->is_optional;
     size_t item_bytes = s->inside != NULL ? s->inside->size : s->row->size;
     size_t cap = list->count;
@@ -129,7 +131,7 @@ static enum err walk_items(struct walk *w, const struct step *s, struct argument
         uint8_t *item = NULL;
         if (counted >= 0 ? counted-- == 0 : (i > 0 || may_be_empty) && list_ends(w, s, f))
             return OK;
-        if (i > 0 && s->token != NULL) w->at++;
+        if (i > 0 && s->repeats_token) w->at++;
         if (w->arena != NULL) {
             list->items = grow(w, list->items, list->count, &cap, item_bytes);
             item = (uint8_t *)list->items + list->count++ * item_bytes;
@@ -149,9 +151,9 @@ static enum err walk_list(struct walk *w, const struct step *s, uint8_t *base,
 {
     struct argument_list list = {0};
     int64_t counted = w->counted;
-    bool is_plain = s->row->kind->is_as_it_came && s->token == NULL;
+    bool is_plain = s->row->kind->is_as_it_came && !s->repeats_token;
     /* An option that is given again adds to it. */
-    if (base != NULL && s->token != NULL) memcpy(&list, base + s->row->at, sizeof list);
+    if (base != NULL && s->repeats_token) memcpy(&list, base + s->row->at, sizeof list);
     enum err r = OK;
     w->counted = -1;
     if (counted > (int64_t)words_left(w)) r = missing(w);
@@ -233,7 +235,7 @@ static enum err walk_options(struct walk *w, const struct step *options, size_t 
         while (i < count && !step_takes(&options[i], w->argv[w->at])) i++;
         if (i == count) return OK;
         bool is_again = (seen >> i & 1) != 0;
-        if (is_again && !options[i].is_multiple) return wrong(w, WRONG_REPEATED, &options[i]);
+        if (is_again && !options[i].repeats_token) return wrong(w, WRONG_REPEATED, &options[i]);
         seen |= 1ull << i;
         enum err r = walk_step(w, &options[i], base, &f);
         if (r != OK) return r;

@@ -1,5 +1,5 @@
 /* item: replies as the commands write them, read back one item at a time, in both protocols. For
- * whoever runs commands and is no RESP client: the library, HTTP. Depth is the caller's to bound;
+ * code that runs commands and is no RESP client: the library, HTTP. Depth is the caller's to bound;
  * what is read was made by writer.h, or is refused.
  */
 #ifndef RESP_ITEM_H

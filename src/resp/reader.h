@@ -38,7 +38,7 @@ struct resp_reader {
     struct buf inline_args; /* owned; unescaped arguments of an inline command */
     size_t bulk_bytes_max;  /* proto-max-bulk-len */
     bool is_closed;         /* an error was reported */
-    bool is_limited;        /* of somebody who has not said who he is: few and small words */
+    bool is_limited;        /* of a client that has not logged in: few and small words */
     bool is_over_limit;     /* that was the error */
 };
 

@@ -11,8 +11,8 @@
 struct resp_writer {
     struct buf *out; /* borrowed */
     int proto;       /* 2 or 3 */
-    /* Borrowed; of out. NULL: all is written at once, which whoever looks at what was written sees
-     * to before anything is. */
+    /* Borrowed; of out. NULL: all is written at once; a caller that looks at what was written sets
+     * this before anything is. */
     struct drafts *drafts;
     size_t draft_bytes_min; /* shorter ones are written at once */
 };

@@ -1,7 +1,7 @@
 /* protect: tables that all scripts of a state share, and that none of them can change. A script
- * gets an empty table in place of each: its metatable, which nobody can reach, sends reads to the
- * real one and refuses writes. What goes around metatables in Lua (rawset, next, table.insert ...)
- * is replaced by functions that know of it.
+ * gets an empty table in place of each: its metatable, which no script can reach, sends reads to
+ * the real one and refuses writes. What goes around metatables in Lua (rawset, next, table.insert
+ * ...) is replaced by functions that know of it.
  */
 #include "script/sandbox_int.h"
 

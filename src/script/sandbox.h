@@ -15,7 +15,7 @@
  *    has its count hook switched off (catch.c). When the answer is no it is not asked again, and
  *    pcall, xpcall and coroutine.resume do not catch what is raised.
  *
- * Whoever holds it owns all of it; it may go from one thread to another between two calls.
+ * The thread that holds it owns all of it; it may go to another thread between two calls.
  */
 #ifndef SCRIPT_SANDBOX_H
 #define SCRIPT_SANDBOX_H
@@ -30,7 +30,7 @@
 
 struct sandbox;
 
-/* What scripts ask of whoever runs them. Called on the thread that is in sandbox_run. */
+/* What scripts ask of the code that runs them. Called on the thread that is in sandbox_run. */
 struct sandbox_ops {
     /* redis.call and redis.pcall: runs the words, *reply is what came of it as RESP of `proto`,
      * good until the next call; an error of the command is a reply. False: the script must end. */

@@ -206,8 +206,8 @@ static void bad_operator(struct query *q, enum token operator, size_t at, const 
     q->r.token = TOKEN_END;
 }
 
-/* At the place of an item is none: says whose it would have been. When it is no operator's, whoever
- * sees the next token says so. */
+/* There is no item where one should be: names the operator that lacks it. When none does, the code
+ * that sees the next token reports it. */
 static void bad_operand(struct query *q)
 {
     if (q->r.before != TOKEN_END) {

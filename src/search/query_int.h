@@ -44,8 +44,8 @@ struct query_reader {
 void query_next(struct query_reader *r);
 /* An error, if it is the first: "query: <what> at offset <at>". */
 void query_bad(struct query_reader *r, enum err code, size_t at, const char *what);
-/* True when nobody could mean to search for this word or phrase: a word without ASCII letters and
- * digits and without anything that is not ASCII; a phrase of blanks. */
+/* True when this word or phrase cannot be meant to be searched for: a word without ASCII letters
+ * and digits and without anything that is not ASCII; a phrase of blanks. */
 bool query_is_symbol(const struct query_reader *r);
 
 #endif

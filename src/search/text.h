@@ -9,8 +9,8 @@
  * or name as in JSON; of an array, Set, object or Map the texts of all that is inside (of objects
  * and Maps the values, not the names); of a shared value that of the value; of all else, nothing.
  * A NUL becomes a blank. Several texts are put one after the other with TEXT_GAP between them,
- * which every tokenizer takes for a token that nobody searches for: so no phrase goes from one into
- * the next. (NEAR does: the gap counts as a word.)
+ * which every tokenizer takes for a token that is never searched for: so no phrase goes from one
+ * into the next. (NEAR does: the gap counts as a word.)
  */
 #ifndef SEARCH_TEXT_H
 #define SEARCH_TEXT_H

@@ -10,8 +10,8 @@
 #include "request/decoded.h"
 #include "resp/reader.h"
 
-/* Decodes the commands to come in `r`, at most so many, after what d has. Nothing of somebody who
- * has not said who he is. Any thread that has these, while the loop waits. */
+/* Decodes the commands to come in `r`, at most so many, after what d has. Nothing of a client that
+ * has not logged in. Any thread that has these, while the loop waits. */
 void ahead_decode(struct decoded *d, struct env *env, struct client *client,
                   const struct resp_reader *r, size_t commands);
 /* The loop, before it takes a command from `r`, none being run: see to it that the keys of it and

@@ -356,9 +356,9 @@ static void session_received_ahead(struct stream *s, size_t bytes)
     ahead_decode(&x->decoded, x->shared->env, &x->client, &x->reader, COMMANDS_MAX);
 }
 
-/* Whoever waits for a message that may never come must not wait for somebody who has gone. Other
- * commands are short, and their reply may still be wanted: the peer may have closed only its side.
- */
+/* When the peer has gone, a command that waits for a message that may never come must not wait on.
+ * Other commands are short, and their reply may still be wanted: the peer may have closed only its
+ * side. */
 static void session_peer_ended(struct stream *s)
 {
     const struct session *x = s->session;
@@ -389,8 +389,8 @@ static bool is_abandoned(const struct session *x)
     return hides_end(x) && poll(&p, 1, 0) == 1;
 }
 
-/* Whoever does not say who he is must not keep a connection from others for ever. */
-static bool is_nobody_too_long(struct session *x, int64_t now_ms)
+/* A client that does not log in must not keep a connection from others for ever. */
+static bool is_login_late(struct session *x, int64_t now_ms)
 {
     uint64_t max_s = x->shared->options.auth_s;
     if (x->client.user != NULL || max_s == 0) {
@@ -436,7 +436,7 @@ static int64_t session_check(struct stream *s, int64_t now_ms)
     struct session *x = s->session;
     int64_t idle_ms = now_ms - s->link.active_ms;
     const char *why = NULL;
-    if (is_nobody_too_long(x, now_ms)) {
+    if (is_login_late(x, now_ms)) {
         why = "it has not said AUTH in time";
     } else if (is_abandoned(x)) {
         why = "it went away while its command waited";

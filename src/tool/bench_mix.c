@@ -127,7 +127,7 @@ static void mix_queue_ask(struct bench *b, struct bench_slot *s, struct wire *w)
     }
 }
 
-/* Whoever takes one has put one in before: there is always one. */
+/* Each slot puts one in before it takes one: there is always one. */
 static enum bench_verdict mix_queue_hear(struct bench *b, struct bench_slot *s, const redisReply *r)
 {
     (void)b;

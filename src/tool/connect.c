@@ -265,7 +265,7 @@ const char *wire_why(const struct wire *w)
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* What an error in the beginning means for whoever called. */
+/* What an error in the beginning means for the caller. */
 static enum tool_status connect_refused(const struct wire_options *o, const redisReply *r,
                                         char why[WIRE_WHY_BYTES])
 {
@@ -291,7 +291,7 @@ static enum tool_status connect_hear(struct wire *w, const struct wire_options *
     switch (wire_next(w, until_us, &r)) {
     case WIRE_REPLY:
         status = TOOL_DONE;
-        /* A user may be allowed little: that he is known is enough. */
+        /* A user may be allowed little: that it is known is enough. */
         if (r->type == REDIS_REPLY_ERROR &&
             !(strcmp(what, "CLIENT") == 0 &&
               slice_has_prefix(wire_slice(r), slice_str("NOPERM")))) {

@@ -5,7 +5,7 @@
  *   <key as JSON> TAB <value as typed JSON> TAB <expiry in ms, or nothing> LF
  *
  * of each entry, in key order. Pages are of their own moments: it says something of a database that
- * nobody writes to meanwhile.
+ * is not written to meanwhile.
  */
 #include <stdio.h>
 

@@ -44,7 +44,7 @@ void json_out_print(struct json_out *j);
 void text_clean(struct slice s, struct buf *out);
 /* Prints and empties b. */
 void text_print(struct buf *b);
-/* Flushes standard output. When nobody reads it any more (| head) the program ends, as others do.
+/* Flushes standard output. When it has no reader any more (| head) the program ends, as others do.
  */
 void output_flush(void);
 
@@ -87,7 +87,7 @@ void progress_show(struct progress *p, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Takes the line away. */
 void progress_end(struct progress *p);
-/* The same for whoever has something to say on standard error meanwhile. */
+/* The same, before something else is written to standard error. */
 void progress_clear(void);
 
 #endif

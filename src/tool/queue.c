@@ -100,7 +100,7 @@ enum tool_status queue_list_run(struct tool *t)
     return status;
 }
 
-/* A queue that nobody has used has figures too, all 0: then it is not in the list. */
+/* A queue that was never used has figures too, all 0: then it is not in the list. */
 static enum tool_status queue_is_there(struct wire *w, const char *name)
 {
     redisReply *list = NULL;

@@ -73,7 +73,7 @@ static void top_size(struct top *k)
     }
 }
 
-/* Until the next look. False: somebody wants to end it. */
+/* Until the next look. False: the user wants to end it. */
 static bool top_wait(struct top *k)
 {
     int64_t until_us = clock_mono_us() + k->interval_s * 1000000;

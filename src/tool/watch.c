@@ -1,6 +1,6 @@
 /* watch: `tupledctl watch`, changes as lines. It stands on the change feed, not on a subscription:
- * whoever knows the versionstamp of the last line misses nothing when the connection is lost, and
- * the server says so (STALE) when that is no longer possible.
+ * a caller that knows the versionstamp of the last line misses nothing when the connection is lost,
+ * and the server says so (STALE) when that is no longer possible.
  *
  *   connect -> KV.VERSION v -> current state of the keys -> KV.CHANGES v, next ... -> lost: connect
  *                                                              -> STALE, refused: end

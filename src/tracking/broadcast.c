@@ -17,7 +17,7 @@ struct prefix {
     struct prefix *busy_next, *busy_prev;
 };
 
-/* That somebody listens to a prefix. */
+/* A prefix that a listener has joined. */
 struct broadcast_member {
     struct prefix *prefix;
     struct listener *who;

@@ -1,11 +1,11 @@
-/* broadcast: prefixes of names whose changes somebody wants to be told of, all of them, whether he
- * has read them or not (CLIENT TRACKING BCAST). It knows no clients and no messages: whoever
- * listens is a struct listener inside its owner.
+/* broadcast: prefixes of names whose changes a listener is told of, all of them, whether it has
+ * read them or not (CLIENT TRACKING BCAST). It knows no clients and no messages: a listener is a
+ * struct listener inside its owner.
  *
  * What changes is gathered in blocks, one or more for each prefix, which the callback of
  * broadcast_tell makes a message of for each listener. In a block a name is once. Telling takes as
  * many turns as it needs; more than BROADCAST_BYTES_MAX of it, and all blocks are given up
- * (broadcast_take_loss): then everybody must be told that anything may have changed.
+ * (broadcast_take_loss): then all listeners must be told that anything may have changed.
  *
  * A change costs a look into a table for each length that some prefix has, so these are short.
  * Loop thread.
@@ -30,7 +30,7 @@ struct listener {
 struct broadcast_item {
     struct slice key;  /* first: the table looks here; internal */
     struct slice name; /* both borrowed of the block */
-    uint64_t writer;   /* whose change it was; 0 = of several, or nobody's */
+    uint64_t writer;   /* whose change it was; 0 = of several writers, or none */
     struct broadcast_item *next;
 };
 
@@ -53,10 +53,10 @@ bool broadcast_drop(struct broadcast *b, struct listener *who, size_t *work);
 /* Its prefixes, one after the other; *at is NULL at first, and at the end, with false. */
 bool broadcast_prefix(const struct listener *who, struct broadcast_member **at,
                       struct slice *prefix);
-/* How many prefixes somebody listens to. */
+/* How many prefixes have a listener. */
 size_t broadcast_prefixes(const struct broadcast *b);
 
-/* `key` is what differs when names do not; the writer's number is for whoever makes messages. */
+/* `key` is what differs when names do not; the writer's number is for the maker of messages. */
 void broadcast_change(struct broadcast *b, struct slice key, struct slice name, uint64_t version,
                       uint64_t writer);
 /* The result: what it took, of *work. Must not join or drop. */

@@ -20,7 +20,7 @@ struct tracked_key {
     struct tracked_key *next, *prev; /* of its database, or of those that are due */
 };
 
-/* That somebody has read a key. */
+/* A key that a tracker has read. */
 struct tracked_pair {
     struct slice name; /* first: the table looks here; it is `who` and `key` */
     struct tracker *who;

@@ -1,5 +1,5 @@
 /* tracked: which keys have been read by those who want to know when they change (CLIENT TRACKING).
- * It knows no clients and no messages: whoever reads is a struct tracker inside its owner.
+ * It knows no clients and no messages: a reader is a struct tracker inside its owner.
  *
  *   read --> tracked, by key --> due, in order --> told to each who has read it, and forgotten
  *     tracked_add          tracked_change      tracked_tell
@@ -34,7 +34,7 @@ bool tracked_add(struct tracked *t, struct tracker *who, struct slice key);
 /* It has a new state as of that version. `keeps` (may be NULL) is not told, and stays its reader,
  * if it was one. */
 void tracked_change(struct tracked *t, struct slice key, uint64_t version, struct tracker *keeps);
-/* Forgets all keys of the database, without telling anybody. */
+/* Forgets all keys of the database, without telling their readers. */
 void tracked_flush(struct tracked *t, uint16_t database);
 /* While there are more than `max` keys: the oldest, first of that database, become due with version
  * 0, at most *work of them. */

@@ -11,7 +11,7 @@
 #define LATE_BYTES (64 << 20) /* of keys whose changes are still to be sent, at most */
 #define WORK_BYTES 256        /* of a value that are copied, or of a pattern: one more */
 
-/* A key, prefix or pattern that somebody watches. */
+/* A key, prefix or pattern that is watched. */
 struct watched_name {
     struct slice name; /* first: the tables look here; its bytes follow the struct */
     uint64_t hash;
@@ -216,7 +216,7 @@ bool watch_take_loss(struct watch *x)
 
 /* ---- commits ---- */
 
-/* Everybody who watches something in the database. */
+/* Tells all that watch something in the database. */
 static void on_flush(struct watch *x, uint16_t database, uint64_t version)
 {
     for (int k = 0; k < WATCH_KINDS; k++) {

@@ -52,8 +52,8 @@ void watch_remove(struct watch *x, struct watcher *w);
 size_t watch_count(const struct watch *x);
 /* At the end of each turn of the loop: sends a part of what is late. True while there is more. */
 bool watch_turn(struct watch *x);
-/* Has so much been late that it was given up, since this was last asked? Then nobody but those with
- * is_once may trust that he was told of everything. */
+/* Whether so much was late that it was given up, since this was last asked. Then only watchers with
+ * is_once may trust that they were told of everything. */
 bool watch_take_loss(struct watch *x);
 
 #endif

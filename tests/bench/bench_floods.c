@@ -100,7 +100,7 @@ static size_t put_continuations(uint8_t *to, uint32_t at)
     return at == 0 ? put_request(to, 1, 1) : put_frame(to, 0, 9, 0, 1);
 }
 
-/* Requests that are answered, by somebody who never reads. */
+/* Requests that are answered, from a client that never reads. */
 static size_t put_gets(uint8_t *to, uint32_t at)
 {
     (void)at;

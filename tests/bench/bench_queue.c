@@ -149,7 +149,7 @@ static void go_on(struct client *k, const redisReply *r)
     switch (k->step) {
     case ADD: k->step = TAKE; break;
     case TAKE:
-        if (r->type != REDIS_REPLY_ARRAY || r->elements == 0) { /* somebody else has it */
+        if (r->type != REDIS_REPLY_ARRAY || r->elements == 0) { /* another client has it */
             k->step = ADD;
             break;
         }

@@ -1,6 +1,6 @@
 # Sourced by the benchmarks that compare tupled with Redis: both servers, on free ports and directories of their own; rates,
 # rounds in turn, rows of tables. $only names the sections that are wanted. Environment: BENCH_ROUNDS (5); BENCH_QUIET_S (0):
-# how long each round may wait for two seconds in which nobody else works.
+# how long each round may wait for two seconds in which no other program works.
 # shellcheck shell=bash disable=SC2034 # used by those who source it
 
 rounds=${BENCH_ROUNDS:-5}

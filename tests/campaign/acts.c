@@ -287,7 +287,7 @@ static void read_all(struct talk *t)
     freeReplyObject(r);
 }
 
-/* Reads, and writes if nobody else has since. */
+/* Reads, and writes if no other client has since. */
 static void change(struct talk *t)
 {
     struct act a;
@@ -357,8 +357,9 @@ static int work(struct talk *t, unsigned forget)
     return n;
 }
 
-/* What a leader that was cut off has not made durable it does not show, and whoever asks for that
- * waits. So a reader mostly asks for what nobody writes just now: a stale answer would be there. */
+/* What a leader that was cut off has not made durable it does not show, and a client that asks for
+ * that waits. So a reader mostly asks for what no client writes just now: a stale answer would be
+ * there. */
 static void read_act(struct talk *t)
 {
     switch (talk_below(t, 50)) {

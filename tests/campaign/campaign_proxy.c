@@ -2,7 +2,7 @@
  * its standard input, a line each, what to do with them:
  *
  *   pass <n>        the n-th pair (from 1; 0 = all) passes bytes on
- *   drop <n>        it swallows them, in both directions, and answers nobody: as if a cable was
+ *   drop <n>        it swallows them, in both directions, and answers nothing: as if a cable was
  *                   cut. Connections stay; after `pass` those that were used meanwhile are ended
  *   delay <n> <ms>  every piece of at most 64 KB is passed on so much later
  *   to <n> <port>   from now on its target is another one
@@ -113,7 +113,7 @@ static void *serve(void *arg)
     for (;;) {
         int client = accept(p->listener, NULL, NULL);
         if (client < 0) abort();
-        /* Whoever connects meanwhile hears nothing, and is ended afterwards. */
+        /* A client that connects meanwhile hears nothing, and is ended afterwards. */
         struct link *l = calloc(1, sizeof *l);
         if (l == NULL) abort();
         int target = socket(AF_INET, SOCK_STREAM, 0);

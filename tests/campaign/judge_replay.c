@@ -88,8 +88,8 @@ static void give_acknowledged(struct judge *j)
     free(acked);
 }
 
-/* A commit that nobody was told of is of a write without a mark whose reply did not come: one that
- * adds to this key. Of several, the one that began first. */
+/* A commit that no client was told of is of a write without a mark whose reply did not come: one
+ * that adds to this key. Of several, the one that began first. */
 static size_t find_unknown(const struct judge *j, const struct judge_commit *c)
 {
     const struct history_op *ops = history_ops(j->h);

@@ -72,7 +72,7 @@ static bool says_readonly(struct talk *t)
     return is_done;
 }
 
-/* False when the run is over before anybody could be reached. */
+/* False when the run is over before any node could be reached. */
 static bool reach(struct talk *t)
 {
     struct timeval connect_time = {0, CONNECT_MS * 1000};

@@ -47,7 +47,7 @@ void talk_begin(struct talk *t);
 __attribute__((format(printf, 2, 3))) void talk_word(struct talk *t, const char *format, ...);
 
 enum talk_mode {
-    TALK_ONCE,  /* sent once: without a reply nobody knows what happened */
+    TALK_ONCE,  /* sent once: without a reply the outcome is unknown */
     TALK_AGAIN, /* sent until a reply comes: it has an IDEM id */
     TALK_READ,  /* the same, and the time counts from the last one */
 };

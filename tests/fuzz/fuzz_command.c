@@ -67,7 +67,7 @@ static const struct client_ops client_ops = {
     .buffers = on_client_buffers,
 };
 
-/* As the input before may have left him, he could do more. */
+/* Set anew: the input before may have left the user able to do more. */
 static struct user *limited(void)
 {
     const struct slice words[] = {slice_str("reset"), slice_str("on"), slice_str("nopass"),

@@ -1,5 +1,5 @@
-/* fuzz_node: any commands on the port of Sentinel, and any KV.LINK: each is answered, well formed, and nobody
- * becomes another's client without the secret.
+/* fuzz_node: any commands on the port of Sentinel, and any KV.LINK: each is answered, well formed,
+ * and no connection becomes another node's client without the secret.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -34,7 +34,7 @@ void late_wrap(struct late *l, struct journal **journal, struct store **store);
 void late_wrap_db(void *arg, struct journal **journal, struct store **store);
 /* For pipeline_options.pick: `arg` is the struct late. */
 unsigned late_pick(void *arg, unsigned count);
-/* Somebody else has the journal from now on: on_lost comes with a later call, and what was not
+/* Another process has the journal from now on: on_lost comes with a later call, and what was not
  * acknowledged is not written. Until the next late_wrap. */
 void late_lose(struct late *l);
 

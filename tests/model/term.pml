@@ -2,7 +2,7 @@
  * src/backend/postgres/term.h and pg_append.c, which spin checks in every order of events
  * (tests/model/run.sh). docs/cluster.md draws it, and says what it leaves out.
  *
- * Time: one clock, in ticks. A lease is LEASE ticks. What somebody counts grows with each tick, and
+ * Time: one clock, in ticks. A lease is LEASE ticks. What a node counts grows with each tick, and
  * any number of ticks goes by between any two steps: so each node may be stopped at any moment.
  *
  * PostgreSQL: a statement is written at the primary. It is seen and answered when the standby has

@@ -12,7 +12,7 @@
 #   pgc_wait_standbys <count>  waits, 60 s at most, until so many standbys stream
 #   pgc_kill <n>               kill -9
 #   pgc_remove                 kills all, and removes the directory ($pgc_keep=1: stops them and keeps it)
-#   pgc_port <variable>        a port that nobody listens on
+#   pgc_port <variable>        a port that no process listens on
 #   pgc_guard                  after pgc_prepare, before pgc_start: there is an ordinary user `node` too, let in by a
 #                              password ($PGPASSFILE) under TLS only: $pgc_guarded is for the end of its address
 #   pgc_password <password>    it has this one from now on; $PGPASSFILE does not say so yet

@@ -274,7 +274,7 @@ static bool step_settle(struct queue_check *c, int64_t now_ms, uint64_t *version
     return true;
 }
 
-/* A lease that has ended is over, though nobody has seen to that yet. */
+/* A lease that has ended is over, though its end was not processed yet. */
 static bool try_ended(struct queue_check *c, int64_t now_ms)
 {
     for (size_t i = 0; i < c->receipt_count && i < QUEUE_CHECK_RECEIPTS; i++) {

@@ -1,6 +1,6 @@
 /* queue_check: random operations on two queues in a database of the simulation of their own, and
- * what their rows say, as a model (queue_model.h). The model that goes on is the owner's: after a
- * power failure he finds the one that the rows are of.
+ * what their rows say, as a model (queue_model.h). The owner keeps the model that goes on: after a
+ * power failure it finds the one that the rows are of.
  */
 #ifndef TESTS_SIM_QUEUE_CHECK_H
 #define TESTS_SIM_QUEUE_CHECK_H

@@ -57,7 +57,7 @@ size_t queue_model_purge(struct queue_model *m, unsigned queue);
 size_t queue_model_requeue(struct queue_model *m, unsigned queue, int64_t now_ms);
 size_t queue_model_delete_dead(struct queue_model *m, unsigned queue);
 size_t queue_model_count(const struct queue_model *m, unsigned queue, enum model_place place);
-/* The same but for dedup ids, which nobody sees. `found` was read from rows. */
+/* The same but for dedup ids, which cannot be seen. `found` was read from rows. */
 bool queue_model_same(const struct queue_model *found, const struct queue_model *wanted);
 
 #endif

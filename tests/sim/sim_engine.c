@@ -6,7 +6,7 @@
  * a database of their own and go through the same (queue_check.h).
  *
  * A third of the runs is over a journal and a store that answer late, in another order, and fail
- * (tests/late); the journal may also be lost to somebody else, which is as a power failure then.
+ * (tests/late); the journal may also be lost to another process, which is as a power failure then.
  *
  * A run is a seed: `SIM_SEED=n` repeats it. SIM_SECONDS (with TUPLED_LONG=1) says how long to go
  * on.

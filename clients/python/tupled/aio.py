@@ -481,7 +481,7 @@ class AsyncLiveView(_Endless):
 
 
 class AsyncJob:
-    """A message that is being worked on. `is_lost`: its lease is over, somebody else has it."""
+    """A message that is being worked on. `is_lost`: its lease is over, another worker has it."""
 
     def __init__(self, db: AsyncTupled, message: Message) -> None:
         self.db = db
@@ -530,7 +530,7 @@ class AsyncWorker(_Endless):
 
     The handler returns: the message is acknowledged. It raises: the message comes again after its
     backoff, Retry(delay=...) says when, Reject makes it a dead letter. While it runs the lease is
-    extended. A worker that dies loses nothing: the lease ends, and somebody else gets the message.
+    extended. A worker that dies loses nothing: the lease ends, and another worker gets the message.
     stop() lets the jobs that run finish."""
 
     def __init__(

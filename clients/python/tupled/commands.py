@@ -613,7 +613,7 @@ class AtomicBase:
 
 
 def lost(error: Exception) -> bool:
-    """Was it the connection, so that nobody knows what became of the command? Other errors are
+    """Was it the connection, so that the outcome of the command is unknown? Other errors are
     raised, those of the server as what errors.py has."""
     refused = typed(error)
     if isinstance(refused, TryAgainError):

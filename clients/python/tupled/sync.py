@@ -468,7 +468,7 @@ class LiveView(_Endless):
 
 
 class Job:
-    """A message that is being worked on. `is_lost`: its lease is over, somebody else has it."""
+    """A message that is being worked on. `is_lost`: its lease is over, another worker has it."""
 
     def __init__(self, db: Tupled, message: Message) -> None:
         self.db = db
@@ -517,7 +517,7 @@ class Worker(_Endless):
 
     The handler returns: the message is acknowledged. It raises: the message comes again after its
     backoff, Retry(delay=...) says when, Reject makes it a dead letter. While it runs the lease is
-    extended. A worker that dies loses nothing: the lease ends, and somebody else gets the message.
+    extended. A worker that dies loses nothing: the lease ends, and another worker gets the message.
     stop() lets the jobs that run finish."""
 
     def __init__(

@@ -26,7 +26,7 @@ export class Job<T = unknown> implements Message<T> {
   readonly attempt: number;
   readonly receipt: string;
   isSettled = false;
-  /** Its lease is over, somebody else has it. */
+  /** Its lease is over, another worker has it. */
   isLost = false;
   conflicts: Conflict[] = [];
 
@@ -78,7 +78,7 @@ export interface WorkerOptions {
  *
  *  The handler returns: the message is acknowledged. It throws: the message comes again after its backoff,
  *  Retry says when, Reject makes it a dead letter. While it runs the lease is extended. A worker that dies
- *  loses nothing: the lease ends, and somebody else gets the message. stop() lets the jobs that run finish. */
+ *  loses nothing: the lease ends, and another worker gets the message. stop() lets the jobs that run finish. */
 export class Worker<T = unknown> extends Endless {
   private readonly queues: readonly string[];
   private readonly running = new Set<Job<T>>();

@@ -103,7 +103,7 @@ void archive_base_path(const struct archive *a, struct buf *out);
 
 /* ---- for restores too ---- */
 
-/* Takes the lock, waiting a little; ERR_LOCKED: somebody has it for long. file_unlock ends it. */
+/* Takes the lock, waiting a little; ERR_LOCKED: it is held for longer. file_unlock ends it. */
 ERR_MUST_USE enum err archive_lock(const char *dir, int *fd, struct error *e);
 
 /* A segment in memory: its batches, up to the one that ends with version `last`. ERR_CORRUPT: it
@@ -112,7 +112,7 @@ ERR_MUST_USE enum err archive_lock(const char *dir, int *fd, struct error *e);
 struct segment_walk {
     struct segment_id id;
     uint64_t before, last;
-    /* Of each transaction, in order; NULL = nobody wants them. */
+    /* Called with each transaction, in order; NULL = they are not wanted. */
     enum err (*take)(struct segment_walk *w, struct txn_view *txn, struct error *e);
     void *arg;
     bool is_over; /* set by `take`: what follows is not wanted, and not looked at */

@@ -14,7 +14,7 @@ struct archive_replay {
     const struct manifest_plan *plan;
     uint64_t until;   /* no commit above it ... */
     int64_t until_ms; /* ... and none after this time */
-    /* After each segment: bytes of all so far. NULL = nobody asks. */
+    /* After each segment: bytes of all so far. NULL = it is not called. */
     void (*progress)(void *arg, uint64_t bytes);
     void *arg;
     /* results */

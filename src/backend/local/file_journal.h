@@ -12,8 +12,8 @@
  *       --no room for a record--> SEGMENT_FULL --applied, not retained--> removed
  *
  * Loop thread, but for the jobs inside. A failed write or sync of reserved space is reported to
- * on_fatal and nothing is acknowledged any more. It never loses its place to somebody else: on_lost
- * is not called.
+ * on_fatal and nothing is acknowledged any more. It never loses its place to another process:
+ * on_lost is not called.
  */
 #ifndef BACKEND_LOCAL_FILE_JOURNAL_H
 #define BACKEND_LOCAL_FILE_JOURNAL_H
@@ -54,7 +54,7 @@ struct archive *file_journal_archive(const struct journal *j);
  * can be restored without a new base? */
 bool file_journal_archive_gap(const struct journal *j);
 
-/* versions.c: says in a directory that nobody has open that versions below `end` were given. */
+/* versions.c: says in a directory that is not in use that versions below `end` were given. */
 ERR_MUST_USE enum err versions_file_write(const char *dir, const uint8_t *database_id, uint64_t end,
                                           struct error *e);
 

@@ -152,7 +152,7 @@ uint64_t segments_bytes(const struct file_journal *j);
 /* The segment that is written to: its open file, and its name within the directory; -1 = none. */
 int journal_current(const struct file_journal *j, char *name, size_t name_bytes);
 
-/* A segment that somebody reads: until segment_unpin it is neither removed nor used again. */
+/* A segment that is being read: until segment_unpin it is neither removed nor used again. */
 struct segment_pin {
     struct segment *segment; /* NULL = none */
     struct segment_id id;

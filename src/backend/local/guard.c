@@ -1,6 +1,6 @@
 /* guard: notices when files of a running server are removed or replaced. What is acknowledged would
- * then be written to files that nobody finds again, or another server could start on the directory:
- * the server stops and says why.
+ * then be written to files that cannot be found again, or another server could start on the
+ * directory: the server stops and says why.
  */
 #include "backend/local/file_journal_int.h"
 #include "base/clock.h"

@@ -135,7 +135,7 @@ void history_run(struct journal *journal, struct journal_read *r)
     buf_init(&path);
     journal_path(&path, dir, k->pin.id.number);
     r->result = file_open(&f, (char *)path.data, FILE_READ, &r->error);
-    /* Somebody has removed it, and asking again would be of no use. */
+    /* It was removed from outside, and asking again would be of no use. */
     if (r->result == ERR_IO && !file_exists((char *)path.data)) {
         r->result = error_set(&r->error, ERR_CORRUPT, "its file is missing");
     }

@@ -12,7 +12,7 @@
  * The checksum of a batch (XXH3, everything but magic, length and itself) is seeded with the
  * database id and the segment's number: what an earlier use of the same disk blocks left behind
  * never passes. `durable version` is what was known to be synced when the batch was written: damage
- * at or below the highest one found is loss, damage above it is a tail that nobody was promised.
+ * at or below the highest one found is loss, damage above it is a tail that was not acknowledged.
  */
 #ifndef BACKEND_LOCAL_JOURNAL_FORMAT_H
 #define BACKEND_LOCAL_JOURNAL_FORMAT_H

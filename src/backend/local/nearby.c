@@ -1,5 +1,5 @@
-/* nearby: a store in a file that is filled by somebody whose data is elsewhere (backend/nearby.h).
- * A copy is written under the name of a backup that is not complete (store_backup.c).
+/* nearby: a store in a file, filled by a store whose own data is elsewhere (backend/nearby.h). A
+ * copy is written under the name of a backup that is not complete (store_backup.c).
  *
  * The file of text indexes is a tupled.db with little in it: in `meta` there are its origin, and
  * how many entries the databases have; in kv what the indexes cover, so that a search finds in one

@@ -3,7 +3,7 @@
  * Segments are read in the order of their numbers, batch by batch. Where no whole batch follows:
  *   - the next segment says that it continues here: the segment was left (full, or a restart): go
  *     on;
- *   - no batch after it proves that more was durable: a tail that nobody was promised, cut
+ *   - no batch after it proves that more was durable: a tail that was not acknowledged, cut
  *     off;
  *   - some batch does: damage. The start is refused, with file and offset.
  *

@@ -64,7 +64,7 @@ static void segment_free(struct segment *s)
 }
 
 /* Background thread. Reserving first shows a full disk at once; the zeros make the later
- * syncs cheap (no extent is converted while somebody waits). */
+ * syncs cheap (no extent is converted while a commit waits). */
 static void segment_prepare_run(struct job *job)
 {
     struct segment *s = (struct segment *)job;
@@ -215,7 +215,7 @@ static void segment_remove(struct file_journal *j, struct segment *s)
     worker_post(j->background, &s->job);
 }
 
-/* The oldest retained segment if nobody needs it any more, taken out of the list; else NULL. */
+/* The oldest retained segment if it is not needed any more, taken out of the list; else NULL. */
 static struct segment *retained_take(struct file_journal *j)
 {
     struct segment *s = j->retained;
@@ -435,7 +435,7 @@ void segment_unpin(struct segment_pin *pin, bool is_damaged)
     pin->segment = NULL;
 }
 
-/* Whoever reads the segment later stops where no batch follows: its end will do. */
+/* A later reader of the segment stops where no batch follows: its end will do. */
 static void cut_unused(struct segment *s)
 {
     struct error e;

@@ -9,8 +9,8 @@
  *   aside(k, ver, exp, v) as kv; v NULL = removed: entries that belong into a part of kv that is
  *     damaged and can therefore not be written. They are newer than what kv may have of them.
  *   places(d INTEGER PRIMARY KEY, g INTEGER): the generation of a database's rows, if not 0
- *   forgotten(start BLOB PRIMARY KEY, end BLOB, is_damaged INTEGER): ranges of kv that nobody reads
- *     any more; what is damaged is not tried again before the next start
+ *   forgotten(start BLOB PRIMARY KEY, end BLOB, is_damaged INTEGER): ranges of kv that are not
+ *     read any more; what is damaged is not tried again before the next start
  *   dropped, text, and what text names: store_text.h
  *
  * `k` is database, generation (store_place.c), space, tuple bytes; in aside it is an internal key,
@@ -55,7 +55,7 @@ const struct lineage *sqlite_lineage(const struct store *s);
 /* The database file, open for reading. */
 int sqlite_fd(const struct store *s);
 
-/* ---- files that nobody has open (store_own.c) ---- */
+/* ---- files that are not in use (store_own.c) ---- */
 
 /* A copy becomes a database of its own: DATABASE_ID_BYTES of `id`, and a lineage. */
 ERR_MUST_USE enum err sqlite_own(const char *path, const uint8_t *id, const struct lineage *l,

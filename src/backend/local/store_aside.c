@@ -1,7 +1,7 @@
 /* store_aside: entries that belong into a part of kv that is damaged. They are kept in a table of
  * their own, so that the apply can go on and the journal be let go; and in memory, in front of the
- * store, by the loop (pipeline_int.h: aside). At a start each is tried in its place again: somebody
- * may have put back the file as it was.
+ * store, by the loop (pipeline_int.h: aside). At a start each is tried in its place again: the file
+ * may have been put back as it was.
  *
  * A key that is aside stays there until then: what memory holds of it must not be older than kv.
  */

@@ -1,6 +1,6 @@
-/* store_check: looks at every table of a store that nobody writes: what is in rows whose pages are
- * good, as far as the store knows what they mean. What keys and values mean is for the caller, who
- * is given each entry.
+/* store_check: looks at every table of a store that has no writer: what is in rows whose pages are
+ * good, as far as the store knows what they mean. What keys and values mean is for the caller,
+ * which is given each entry.
  *
  *   sqlite    SQLite's own check of its trees; the tables that there should be
  *   entries   kv: forms and versions; large: each value has one row of kv; counts; meta, places,

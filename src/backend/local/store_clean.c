@@ -1,8 +1,8 @@
 /* store_clean: what is forgotten is removed in slices, each a transaction: ranges of kv, then
  * tables of text indexes (store_dropped.c). Ranges are noted with the memtable that says so, or
  * with a flush. One is struck off the list when no row of it is left (store_place.c). Of a
- * damaged one the rest stays, which harms nobody, and so does its place on the list, until the
- * next start: somebody may have put back the file as it was.
+ * damaged one the rest stays, which is harmless, and so does its place on the list, until the next
+ * start: the file may have been put back as it was.
  */
 #include "backend/local/store_int.h"
 #include "base/log.h"

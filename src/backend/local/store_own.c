@@ -1,5 +1,5 @@
-/* store_own: what becomes of a copy of a database, in a file that nobody has open: an identity of
- * its own, another timeline, less than the original had.
+/* store_own: what becomes of a copy of a database, in a file that is not in use: an identity of its
+ * own, another timeline, less than the original had.
  */
 #include <stdio.h>
 

@@ -161,7 +161,7 @@ enum err store_move(struct sqlite_store *s, struct store_moving *m, uint16_t dat
     return OK;
 }
 
-/* Whoever looks at it before and after, and finds the same even number, has seen no change. */
+/* A reader that finds the same even number before and after has seen no change. */
 static void places_change(struct sqlite_store *s)
 {
     __atomic_add_fetch(&s->places_serial, 1, __ATOMIC_SEQ_CST);

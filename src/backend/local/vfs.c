@@ -163,8 +163,8 @@ static bool is_frame_checked(const struct vfs_file *f)
     return !(f->database->allowed & VFS_OWN_FRAMES) || f->database->is_checkpointing;
 }
 
-/* A good page also gets the sum that it will have in the database file: whoever copies it can tell
- * it from one that was never written. */
+/* A good page also gets the sum that it will have in the database file: the code that copies it can
+ * tell it from one that was never written. */
 static int check_frame(const struct vfs_file *f, uint8_t *page, sqlite3_int64 offset)
 {
     uint8_t header[WAL_HEADER_BYTES];
@@ -205,7 +205,7 @@ static int file_read_(sqlite3_file *file, void *out, int len, sqlite3_int64 offs
 {
     struct vfs_file *f = (struct vfs_file *)(void *)file;
     bool is_whole = is_page(f, len, offset);
-    if (host_is_broken(host_mine)) return SQLITE_INTERRUPT; /* whoever reads is to end */
+    if (host_is_broken(host_mine)) return SQLITE_INTERRUPT; /* the reader is to end */
     if (f->nowait_fd >= 0 && f->kind == VFS_DATABASE) {
         bool is_refused = false;
         if (read_nowait(f->nowait_fd, out, len, offset, &is_refused)) {

@@ -58,7 +58,7 @@ struct vfs_collected {
 void vfs_collect(struct vfs_collected *to);
 
 /* What a connection may see and write, set by sqlite3_file_control on "main" with an unsigned.
- * VFS_BLANK_PAGES: pages that were never written; they are free. For the writer, and for whoever
+ * VFS_BLANK_PAGES: pages that were never written; they are free. For the writer, and for code that
  * copies all pages. VFS_OWN_FRAMES: frames of the write-ahead log that are unchecked, because those
  * of an open transaction are not final; for the writer. A checkpoint checks all. VFS_COPIED_PAGES:
  * a page that was blank where it came from stays so. */

@@ -116,8 +116,8 @@ static enum err is_missing(struct pg_journal *j, uint64_t version, struct error 
     return term_lost(j->term, text, e);
 }
 
-/* Nothing was inserted, or nobody knows. OK: it is there and safe; ERR_WAIT: it is not there, send
- * it again. */
+/* Nothing was inserted, or the outcome is not known. OK: it is there and safe; ERR_WAIT: it is not
+ * there, send it again. */
 static enum err find_part(struct pg_journal *j, const struct pg_part *p, struct error *e)
 {
     struct pg *c = j->append_pg;

@@ -1,6 +1,6 @@
 /* pg_apply: a memtable becomes part of tupled_entry, in slices, each one statement (store thread).
- * For each slice it is read what its rows replace, so that the counts go with them: nobody else
- * writes, as the statement that follows is fenced.
+ * For each slice it is read what its rows replace, so that the counts go with them: there is no
+ * other writer, as the statement that follows is fenced.
  *
  * Each write of the store moves tupled_applied.step by one, from where this leader knows it to be.
  * So none is missed: not by a leader that is followed, nor when PostgreSQL lost one, as a server

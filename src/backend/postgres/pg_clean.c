@@ -1,7 +1,7 @@
 /* pg_clean: what is not there any more (store thread). A flush hides the rows of a database at
- * once; a forgotten range is nobody's business any more. Both are rows of tupled_garbage until the
- * last row of theirs is removed, in slices. The bytes of flushed rows left the counts with the
- * flush, those of forgotten ones do when they are removed.
+ * once; a forgotten range is not read any more. Both are rows of tupled_garbage until the last row
+ * of theirs is removed, in slices. The bytes of flushed rows left the counts with the flush, those
+ * of forgotten ones do when they are removed.
  */
 #include "backend/postgres/pg_store_int.h"
 #include "base/bytes.h"

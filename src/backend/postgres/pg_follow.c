@@ -13,7 +13,7 @@
 struct pg_follow {
     struct journal base; /* first */
     struct pg_follow_options options;
-    struct journal_batch batch; /* nobody fills it */
+    struct journal_batch batch; /* never filled */
     struct worker *worker;
     struct job job;
     bool is_looking; /* the job is the thread's */
@@ -239,7 +239,7 @@ static enum err follow_start(struct journal *journal, struct journal_replay *r, 
     return OK;
 }
 
-/* ---- what nobody may ask of it --------------------------------------------------------------- */
+/* ---- what a node that follows does not do ---------------------------------------------------- */
 
 static enum err follow_reserve(struct journal *j, size_t bytes, struct error *e)
 {

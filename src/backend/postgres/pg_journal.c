@@ -133,8 +133,8 @@ static void append_done(struct job *job)
 }
 
 /* A second append is sent ahead as soon as it has as many transactions as the last one that was
- * acknowledged: whoever was told then has written again. Earlier, batches would get ever smaller;
- * PostgreSQL's work for each is the same. */
+ * acknowledged: the clients of those have written again by then. Earlier, batches would get ever
+ * smaller; PostgreSQL's work for each is the same. */
 static void pgj_submit(struct journal *journal)
 {
     struct pg_journal *j = pg_journal_of(journal);

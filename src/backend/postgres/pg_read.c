@@ -44,7 +44,7 @@ static enum err begin(struct pg_reader *r, uint64_t wanted, struct error *e)
     return result;
 }
 
-/* A snapshot is lost. When that is because PostgreSQL is away, whoever wanted it may try again. */
+/* A snapshot is lost. When that is because PostgreSQL is away, the caller may try again. */
 static enum err lost(struct pg_reader *r, uint64_t snapshot, enum err why, struct error *e)
 {
     if (why == ERR_IO && pg_is_away(r->pg)) why = ERR_TRYAGAIN;

@@ -12,8 +12,8 @@
  * Of a node that follows (pg_follow.h) the rows are written by the leader. What its reads see may
  * then be newer than what it was brought; the leader notes up to which version that may be
  * (applying_to). A read without a snapshot waits until so much was brought; a snapshot that is
- * newer than its pin answers ERR_BEHIND, and whoever wanted it begins anew. A memtable is applied
- * when the leader has applied all that is in it.
+ * newer than its pin answers ERR_BEHIND, and the caller begins anew. A memtable is applied when the
+ * leader has applied all that is in it.
  *
  * Text indexes are in a file of this machine (pg_texts.c).
  */

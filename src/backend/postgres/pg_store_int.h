@@ -35,13 +35,13 @@ struct pg_reader {
     struct pg_reader *next; /* of the store's open ones; guarded by its lock */
     unsigned refs;          /* likewise: the owner, and the store thread */
     uint64_t wanted;        /* atomic: number of the pin; 0 = not pinned */
-    pthread_mutex_t lock;   /* guards the rest: whoever runs a statement has it */
+    pthread_mutex_t lock;   /* guards the rest: held while a statement runs */
     struct pg *pg;
     uint64_t held;   /* the pin whose snapshot the open transaction is; 0 = there is none */
     uint64_t lost;   /* the pin whose snapshot is gone ... */
     enum err why;    /* ... ERR_BEHIND: it was newer than `pinned`; ERR_IO: its connection ended */
     uint64_t pinned; /* of a store that follows; atomic: what had been brought at the pin */
-    /* Of the file of text indexes; loop thread opens and pins, whoever has the reader searches. */
+    /* Of the file of text indexes; loop thread opens and pins, the reader's thread searches. */
     struct store_reader *texts; /* owned; NULL = not opened yet */
     bool has_texts_pin;
     enum pg_texts_state texts_state; /* when it was pinned */

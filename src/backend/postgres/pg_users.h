@@ -14,7 +14,7 @@ struct pg_users *pg_users_new(struct term *t);
 void pg_users_free(struct pg_users *u);
 
 /* *generation is that of the text which the caller has, 0 = none. When there is another one, it and
- * its text; the text goes to `out`, which is empty otherwise. 0 afterwards: nobody has written any.
+ * its text; the text goes to `out`, which is empty otherwise. 0 afterwards: none was written yet.
  * ERR_IO, ERR_NOMEM. */
 ERR_MUST_USE enum err pg_users_read(struct pg_users *u, uint64_t *generation, struct buf *out,
                                     struct error *e);

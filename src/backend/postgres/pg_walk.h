@@ -43,11 +43,11 @@ struct pg_walk {
 void pg_walk_init(struct pg_walk *w, struct pg *pg, int64_t id, uint64_t after);
 void pg_walk_fini(struct pg_walk *w);
 /* Right after init: a thread of `worker` reads the next rows by `other` while the caller works on
- * those that are there. Both are borrowed, and used by nobody else until pg_walk_fini; it is then
+ * those that are there. Both are borrowed, and not used otherwise until pg_walk_fini; it is then
  * the thread that posts to the worker which walks. */
 void pg_walk_ahead(struct pg_walk *w, struct worker *worker, struct pg *other);
 /* The next whole batch in w->batch, good until the next call; *has_one false: there is none. A last
- * one whose end is missing is none: its writer has stopped, and nobody was promised it. */
+ * one whose end is missing is none: its writer has stopped, and it was not acknowledged. */
 ERR_MUST_USE enum err pg_walk_batch(struct pg_walk *w, bool *has_one, struct error *e);
 
 /* Commits that a leader had told of, and that PostgreSQL then lost: the next leader's versions are

@@ -10,8 +10,8 @@
  *   tupled_garbage  ranges of keys whose entries up to a version are not there any more, and are
  *                   removed bit by bit
  *
- * Rows of the log are deleted, not truncated with their table: TRUNCATE waits for everybody who
- * reads the table, a pg_dump for example, and all appends would wait after it.
+ * Rows of the log are deleted, not truncated with their table: TRUNCATE waits for all readers of
+ * the table, a pg_dump for example, and all appends would wait after it.
  */
 #ifndef BACKEND_POSTGRES_SCHEMA_H
 #define BACKEND_POSTGRES_SCHEMA_H

@@ -7,12 +7,12 @@
  *        +--- the owner makes a new term --- TERM_LOST <------------------+
  *
  * No two clocks are compared. A leader's lease counts from before it sent the renewal that
- * succeeded, less a margin; whoever wants to take over waits for longer than that, by its own
+ * succeeded, less a margin; a node that wants to take over waits for longer than that, by its own
  * clock, since it first had the answer with this beat. So the old lease is over before the new
  * leader begins, provided that no clock runs more than a tenth faster than another. The clock is
  * CLOCK_BOOTTIME: it goes on while the machine sleeps.
  *
- * A lease that has run out may be renewed under the same epoch: nobody was there meanwhile. Until
+ * A lease that has run out may be renewed under the same epoch: no other node led meanwhile. Until
  * then nothing may be answered (term_has_lease).
  *
  * Every write is fenced: it is done where the epoch is still the writer's, or not at all. So
@@ -42,7 +42,7 @@
 /* What PostgreSQL's commits are to mean. */
 enum term_durability {
     TERM_QUORUM,   /* standbys have them; while none are configured, there is no lease */
-    TERM_PROVIDER, /* whoever runs PostgreSQL sees to it, below SQL */
+    TERM_PROVIDER, /* the operator of PostgreSQL sees to it, below SQL */
     TERM_ASYNC,    /* this one server has them */
 };
 
@@ -65,15 +65,15 @@ struct term;
 /* Makes the tables if they are missing. Blocks. ERR_FORMAT, ERR_IO. */
 ERR_MUST_USE enum err term_open(const struct term_options *options, struct term **out,
                                 struct error *e);
-/* Nobody uses it or a connection of it any more. NULL is none. */
+/* Neither it nor a connection of it is in use any more. NULL is none. */
 void term_free(struct term *t);
 
-/* Looks at the row and takes over if it may. OK: this node leads now; ERR_WAIT: somebody else does,
+/* Looks at the row and takes over if it may. OK: this node leads now; ERR_WAIT: another one does,
  * ask again after a tenth of the lease; ERR_IO. Blocks. */
 ERR_MUST_USE enum err term_try(struct term *t, struct error *e);
 /* Renews the lease. ERR_TRYAGAIN: lost; others: not renewed, ask again. Blocks. */
 ERR_MUST_USE enum err term_renew(struct term *t, struct error *e);
-/* Whoever waits may take over at once. What was appended is settled. Blocks. */
+/* A node that waits may take over at once. What was appended is settled. Blocks. */
 void term_hand_over(struct term *t);
 
 /* May what is durable be told now? To be asked right before it is. */
@@ -104,7 +104,7 @@ unsigned term_quorum_of(struct slice text);
  * lost something. */
 #define TERM_JUMP ((uint64_t)1 << 40)
 uint64_t term_versions(const struct term *t);
-/* Who leads, as of the last look: "" = nobody. Borrowed until the next call; not while leading. */
+/* The leader as of the last look: "" = none. Borrowed until the next call; not while leading. */
 const char *term_holder(const struct term *t);
 const char *term_holder_address(const struct term *t);
 uint64_t term_holder_epoch(const struct term *t);

@@ -55,7 +55,7 @@ enum err acl_change(struct request *rq,
     if (!rq->env->users_are_kept) return change(rq, rq->env->users, count);
     const struct users_change *c = (const struct users_change *)rq->client->pending;
     if (c == NULL) return begin(rq, change);
-    INVARIANT(c->slot == NULL); /* nobody wakes it before */
+    INVARIANT(c->slot == NULL); /* it is not woken before */
     *count = c->count;
     rq->error = c->error;
     return c->result;

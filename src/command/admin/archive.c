@@ -1,4 +1,4 @@
-/* archive: KV.ARCHIVE: base backups when somebody asks for one, and what the archive has
+/* archive: KV.ARCHIVE: base backups on request, and what the archive has
  * (db/archiving.h, docs/archive.md).
  */
 #include "base/mem.h"

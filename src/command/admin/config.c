@@ -135,8 +135,11 @@ static enum err refuse(struct request *rq, struct slice name, const char *why)
 struct named {
     struct slice name, value;
 };
+/* In Redis's words when a name is the last one. */
 ARGUMENTS(named_arguments, struct named, "parameter value",
-          ARG_WORD(struct named, name, "parameter"), ARG_WORD(struct named, value, "value"));
+          ARG_WORD(struct named, name, "parameter"),
+          {ARG_ONE(struct named, value, struct slice, "value", arg_kind_word),
+           .missing = "syntax error"});
 
 struct set {
     struct {

@@ -76,7 +76,7 @@ static enum err check_names(struct request *rq, size_t count)
                      rq->command->name, count, NAMES_MAX);
 }
 
-/* Also of those that somebody else listens to. */
+/* Also of channels with other subscribers. */
 static void channel_subjects(struct subjects *s, const struct kind *k, struct slice name)
 {
     bool is_pattern = k->kind == PUBSUB_PATTERN;
@@ -299,7 +299,7 @@ const struct feature channels_feature = {
 
 /* ---- PUBSUB ---- */
 
-/* May the user know that somebody listens to it? */
+/* Whether the user may know that it has subscribers. */
 static bool is_shown(struct request *rq, enum pubsub_kind kind, struct slice name)
 {
     struct subjects s = {.rq = rq};

@@ -101,7 +101,7 @@ bool watch_group_leave(struct watch_channel *ch, size_t *work)
     watch_position_release(g, p);
     watch_settle(g);
     if (--g->members > 0) {
-        if (g->first != NULL) watch_due_add(g); /* perhaps nobody needs the oldest any more */
+        if (g->first != NULL) watch_due_add(g); /* the oldest may not be needed any more */
     } else {
         group_free(g);
     }

@@ -1,5 +1,5 @@
 /* watch_group: those who watch the same and are told in the same form. What is told is written once
- * for all of them and kept, in the order of the changes, until everybody has it:
+ * for all of them and kept, in the order of the changes, until each watcher has it:
  *
  *   change 7   change 8   change 9   change 10
  *      ^                     ^                    ^

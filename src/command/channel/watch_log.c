@@ -1,4 +1,4 @@
-/* watch_log: what a group keeps until everybody has heard it, and who has heard what. */
+/* watch_log: what a group keeps until all watchers were told, and what each was told. */
 #include "base/list.h"
 #include "base/mem.h"
 #include "command/channel/watch_group_int.h"

@@ -122,7 +122,7 @@ struct slice watch_message_of(struct watch_group *g, const struct change *c)
     return slice_of(NULL, 0);
 }
 
-/* Can everybody be told now, and are they few? */
+/* Whether all watchers can be told now: they are few, and have room. */
 static bool can_tell_at_once(const struct watch_group *g, const struct change *c)
 {
     if (c->is_late || g->first != NULL || g->members > AT_ONCE) return false;
@@ -251,7 +251,7 @@ static enum err tell_one(struct watch_group *g, struct watch_item *it, size_t ro
     return OK;
 }
 
-/* Everybody who has room, from those furthest back on. ERR_WAIT: something is being read;
+/* Watchers that have room, those furthest behind first. ERR_WAIT: something is being read;
  * ERR_LIMIT: the time is over. */
 static enum err tell_all(struct watch_group *g, int64_t until_us)
 {
@@ -288,7 +288,7 @@ static bool group_turn(struct watch_group *g, int64_t until_us)
     }
     if (g->first == NULL) buf_clear(&g->block, 0);
     watch_settle(g);
-    /* Told already, before it waited: a waiter in no list has nobody to wake it. */
+    /* Told already, before it waited: a waiter in no list is never woken. */
     if (r == ERR_WAIT) return g->waiter.next != NULL;
     return r == OK && is_trimmed;
 }

@@ -4,7 +4,7 @@
  * another.
  *
  *   base64url of: format 1, expiry (8 bytes, Unix ms), database (2 bytes), its creation (8 bytes),
- *   the first 8 bytes of SHA-256 of what the user may do; his name; HMAC-SHA-256 of all of it
+ *   the first 8 bytes of SHA-256 of what the user may do; the name; HMAC-SHA-256 of all of it
  */
 #ifndef COMMAND_CONNECT_TOKEN_H
 #define COMMAND_CONNECT_TOKEN_H

@@ -8,10 +8,10 @@
  *     |                         `--time over--> reply
  *     `--client gone--> GONE --the backend answers--> freed
  *
- * A part of the history at a time, so that nobody waits for a long one. The watcher of a call with
- * BLOCK is set before the first read: what commits later is seen by it, what was committed before
- * is read. While it says nothing, no commit can match, and the call need not look at them: a quiet
- * prefix does not become stale while others write much.
+ * A part of the history at a time, so that no client waits for a long one. The watcher of a call
+ * with BLOCK is set before the first read: what commits later is seen by it, what was committed
+ * before is read. While it says nothing, no commit can match, and the call need not look at them: a
+ * quiet prefix does not become stale while others write much.
  */
 #include "base/machine.h"
 #include "base/mem.h"

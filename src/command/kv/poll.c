@@ -18,7 +18,7 @@ struct poll_key {
 struct poll {
     struct pending pending; /* first */
     struct watch *watch;
-    struct waiter *waiter; /* of the connection; in a list that nobody wakes */
+    struct waiter *waiter; /* of the connection; in a list that is never woken */
     size_t count;
     struct poll_watcher {
         struct watcher watcher; /* first */

@@ -193,7 +193,7 @@ static void advise(const struct series *all, struct buf *out)
                             "busy or swaps.\n");
     }
     if (all[LATENCY_LOOP_TURN].count > 0) {
-        buf_append_str(out, "Whole turns of the loop took long: nobody was answered meanwhile. "
+        buf_append_str(out, "Whole turns of the loop took long: no client was answered meanwhile. "
                             "If no single command did, there were many of them at a time.\n");
     }
 }

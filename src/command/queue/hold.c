@@ -1,5 +1,5 @@
-/* queue_hold: KV.QUEUE HOLD: nobody gets a message until it is taken back. A restore may begin so:
- * its queues have messages that were delivered long ago (docs/archive.md).
+/* queue_hold: KV.QUEUE HOLD: no message is delivered until it is taken back. A restore may begin
+ * so: its queues have messages that were delivered long ago (docs/archive.md).
  */
 #include "command/queue/queue_int.h"
 #include "request/table.h"

@@ -59,7 +59,7 @@ static bool on_goes_on(void *arg, size_t bytes)
 static const struct sandbox_ops attempt_ops = {
     .call = on_call, .may = on_may, .log = on_log, .goes_on = on_goes_on};
 
-static void nobody_ready(struct waiter *w)
+static void ignore_ready(struct waiter *w)
 {
     (void)w;
 }
@@ -69,7 +69,7 @@ static void nobody_ready(struct waiter *w)
 static void prefetch(struct request *rq, const struct program *p)
 {
     for (size_t i = 0; i < p->key_count && i < 64; i++) {
-        struct waiter w = {.ready = nobody_ready, .keep_for = rq->waiter};
+        struct waiter w = {.ready = ignore_ready, .keep_for = rq->waiter};
         struct slice key;
         struct entry entry;
         struct error e;

@@ -125,8 +125,8 @@ void program_words(struct request *rq, struct program *p)
     p->arg_count = a->args.count;
 }
 
-PROGRAM_ARGUMENTS(script_arguments, "script");
-PROGRAM_ARGUMENTS(sha_arguments, "sha1");
+PROGRAM_ARGUMENTS(script_arguments, "script", arg_kind_word);
+PROGRAM_ARGUMENTS(sha_arguments, "sha1", arg_kind_word);
 
 static struct slice what_runs(const struct request *rq)
 {

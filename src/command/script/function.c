@@ -18,7 +18,17 @@
 
 /* ---- FCALL ---- */
 
-PROGRAM_ARGUMENTS(fcall_arguments, "function");
+/* As in Redis, one that is not there is told before what is wrong with the keys. */
+static enum err read_function(struct request *rq, const struct argument *a, struct slice word,
+                              void *to)
+{
+    struct program p = {0};
+    (void)a;
+    memcpy(to, &word, sizeof word);
+    return function_find(rq, word, &p);
+}
+static const struct argument_kind function_kind = {.read = read_function};
+PROGRAM_ARGUMENTS(fcall_arguments, "function", function_kind);
 
 static enum err fcall(struct request *rq, bool is_readonly)
 {

@@ -23,7 +23,7 @@ ERR_MUST_USE enum err long_begin(struct request *rq, const struct program *p,
                                  struct long_run **out);
 /* Does what can be done now: ERR_WAIT until the script has its reply. */
 ERR_MUST_USE enum err long_step(struct request *rq, struct long_run *run);
-/* Nobody waits for it any more. */
+/* Its client does not wait for it any more. */
 void long_abandon(struct long_run *run);
 size_t long_bytes(const struct long_run *run);
 /* SCRIPT KILL, FUNCTION KILL: those that run now end. How many. */

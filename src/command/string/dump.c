@@ -99,8 +99,8 @@ static enum err restore_time(struct request *rq, const struct restore *a, struct
     return error_set(&rq->error, ERR_SYNTAX, "Invalid TTL value, must be >= 0");
 }
 
-/* The value in what DUMP wrote. Whoever can make a checksum can make any bytes, so what it is the
- * checksum of is looked at as if a client had sent it as a value. */
+/* The value in what DUMP wrote. A client that can make a checksum can make any bytes, so what it is
+ * the checksum of is checked as a value that a client sends. */
 static enum err restore_value(struct request *rq, struct slice dump, struct slice *value)
 {
     uint8_t sum[DUMP_SUM_BYTES];

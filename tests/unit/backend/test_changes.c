@@ -1,5 +1,5 @@
 /* changes: history out of the journal: in order, whole commits, durable ones only; how far back it
- * goes, and that nobody is led over a gap. tsan: yes
+ * goes, and that no reader is led over a gap. tsan: yes
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -294,7 +294,7 @@ static void what_is_read_ahead_is_kept_and_a_commit_ends_what_was_used(void **st
     close_late(&r);
 }
 
-/* Nobody says that a layer's work is over: what it does not ask for any more goes by itself. */
+/* No call says that a layer's work is over: what it does not ask for any more goes by itself. */
 static void what_nobody_asks_for_goes_after_a_while(void **state)
 {
     struct rig r;

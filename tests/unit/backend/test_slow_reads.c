@@ -118,7 +118,7 @@ static struct scan *open_scan(struct rig *r, struct row_filter *filter)
     return s;
 }
 
-/* Nobody is told after the close; when the thread is done the scan goes, and its readers are
+/* No caller is told after the close; when the thread is done the scan goes, and its readers are
  * there for others. */
 static void close_and_finish(struct rig *r, struct scan *s, struct worker *thread)
 {

@@ -323,7 +323,7 @@ static int64_t count_tables(struct bench *t)
     return n;
 }
 
-/* Dropped, and flushed: gone at once for whoever searches, from the disk in slices. */
+/* Dropped, and flushed: gone at once for searches, from the disk in slices. */
 static void tables_of_an_index_that_is_gone_go_in_slices(void **state)
 {
     enum { ENTRIES = 30000, PART = 500 };

@@ -1,4 +1,4 @@
-/* Tests of base/line_file: whole lines, also after somebody renamed the file. */
+/* Tests of base/line_file: whole lines, also after the file was renamed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

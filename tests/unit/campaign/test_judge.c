@@ -133,7 +133,7 @@ static void a_write_that_happened_twice_is_found(void **state)
     judge(LINES("write a 10 20 1 mark m add x 1 1", "feed 1 m 1", "feed 1 x 1", "feed 2 m 1",
                 "feed 2 x 2", "final m 1 2", "final x 2 2"));
     assert_non_null(strstr(said, "write a happened twice: versions 1 and 2"));
-    /* Without a mark: a second one that nobody sent. */
+    /* Without a mark: a second one that no client sent. */
     judge(LINES("write a 10 20 1 add x 1 1", "feed 1 x 1", "feed 2 x 2", "final x 2 2"));
     assert_non_null(strstr(said, "version 2 (key x) is no write of the history"));
     /* One of unknown outcome explains one commit, not two. */

@@ -1,5 +1,5 @@
 /* db_help: a small database for tests, in which everything happens early: memtables of a few KB, few
- * entries of each kind. Whoever needs another figure changes it in the result.
+ * entries of each kind. A test that needs another figure changes it in the result.
  */
 #ifndef UNIT_DB_DB_HELP_H
 #define UNIT_DB_DB_HELP_H

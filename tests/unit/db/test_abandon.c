@@ -1,6 +1,7 @@
 /* abandon: a database is dropped at any moment, over a journal and a store that are late, fail, hang
- * and get lost (tests/late): it takes no time, nothing leaks, nobody is told anything afterwards, and
- * what was told before is there when the database is opened again, every transaction whole.
+ * and get lost (tests/late): it takes no time, nothing leaks, no caller is told anything
+ * afterwards, and what was told before is there when the database is opened again, every
+ * transaction whole.
  *
  * 300 moments; TUPLED_LONG=1 makes 10,000 of them.
  */
@@ -27,7 +28,7 @@
 
 struct round;
 
-/* Somebody who reads one key, or writes it, again and again. */
+/* A caller that reads one key, or writes it, again and again. */
 struct command {
     struct waiter waiter; /* first */
     struct round *round;
@@ -281,7 +282,7 @@ static void abandon(struct round *x)
     x->scan = NULL;
     waiter_cancel(&x->scan_waiter);
     int64_t begin_us = clock_mono_us();
-    /* Whoever waits is let go; requests end within the call. */
+    /* Waiters are let go; requests end within the call. */
     for (unsigned i = 0; i < COMMANDS; i++) x->commands[i].is_parked = true;
     for (uint64_t n = x->number; n > x->durable_number; n--) {
         if (x->versions[n - x->first] <= x->durable) x->durable_number = n;

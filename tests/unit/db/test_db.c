@@ -137,7 +137,7 @@ static void what_is_acknowledged_is_there_after_a_close_and_after_an_end(void **
     bench_init(&t);
     for (int round = 0; round < 20; round++) {
         uint64_t version = set(&t, round, (uint8_t)round);
-        assert_true(t.durable < version); /* nobody may hear of it before a turn's end */
+        assert_true(t.durable < version); /* no client may hear of it before a turn's end */
         settle(&t, version);
         assert_true(db_durable(t.db) >= version);
         waiter_cancel(&t.waiter);
@@ -174,7 +174,7 @@ static void two_do_not_know_of_each_other(void **state)
     reopen(&a);
     assert_int_equal(get(&a, 1), 10);
     assert_int_equal(get(&a, 2), -1);
-    /* Nobody else may open what is open. */
+    /* What is open cannot be opened a second time. */
     struct bench other = b;
     other.db = NULL;
     assert_int_equal(try_open(&other, &e), ERR_LOCKED);

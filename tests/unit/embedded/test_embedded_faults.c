@@ -153,7 +153,7 @@ static void a_damaged_database_is_an_error(void **state)
     assert_int_equal(system(command), 0);
 }
 
-/* As a user who has all the threads that he may have. */
+/* As a user that has all the threads it may have. */
 static void no_threads_are_an_error(void **state)
 {
     pid_t child = fork();

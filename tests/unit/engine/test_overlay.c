@@ -720,7 +720,7 @@ static void a_guard_refuses_before_anything_is_written(void **state)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Every first look at the store is refused; whoever waited begins again from the start. */
+/* Every first look at the store is refused; an attempt that waited begins again from the start. */
 static void an_attempt_that_had_to_wait_changes_nothing(void **state)
 {
     struct bench t;

@@ -40,7 +40,7 @@ static void on_buffers(const struct client *c, size_t *input, size_t *output)
 static const struct client_ops client_ops = {
     .write = on_write, .close = on_close, .buffers = on_buffers};
 
-static void nobody_ready(struct waiter *w)
+static void ignore_ready(struct waiter *w)
 {
     (void)w;
 }
@@ -136,7 +136,7 @@ void mbench_close(struct mbench *t)
 
 void mbench_only(struct mbench *t, struct slice *argv, size_t argc)
 {
-    struct waiter waiter = {.ready = nobody_ready};
+    struct waiter waiter = {.ready = ignore_ready};
     enum err r = ERR_WAIT;
     for (int i = 0; r == ERR_WAIT; i++) {
         if (i > TURNS_MAX) fail_msg("%.*s waits for ever", (int)argv[0].len, argv[0].data);

@@ -15,7 +15,7 @@ struct mbench {
     struct buf scratch, reply, text;
     struct link link;
     struct client client;           /* default, who may do everything */
-    struct client other;            /* whoever metrics_user makes of it */
+    struct client other;            /* the user that mbench_user makes */
     struct metrics_options options; /* names_max is 100 */
 };
 

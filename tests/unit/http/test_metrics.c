@@ -381,7 +381,7 @@ static void a_user_is_told_the_names_that_he_may_read(void **state)
     assert_true(parsed_value(&p, OTHER_READY) == 4);
     assert_true(parsed_value(&p, others) == 2);
     parsed_free(&p);
-    client_become(&t.other, NULL); /* nobody */
+    client_become(&t.other, NULL); /* no user */
     p = mbench_told_to(&t, &t.other);
     assert_true(parsed_value(&p, OTHER_READY) == 4);
     assert_true(parsed_value(&p, "tupled_queues") == 4);
@@ -389,7 +389,7 @@ static void a_user_is_told_the_names_that_he_may_read(void **state)
     mbench_close(&t);
 }
 
-/* However many there are that he may not see, so many are looked at. */
+/* However many there are that the user may not see, so many are looked at. */
 static void no_more_than_ten_for_each_name_are_looked_at(void **state)
 {
     struct mbench t;
@@ -495,7 +495,7 @@ static void databases_are_told_with_their_limits(void **state)
 
 /* ---- what it costs ---- */
 
-/* After a start memory knows of no row: whoever looked for one would read the store. */
+/* After a start memory knows of no row: a look for one would read the store. */
 static void nothing_is_read_for_it_and_nothing_changes(void **state)
 {
     struct mbench t;

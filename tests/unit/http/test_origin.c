@@ -187,7 +187,7 @@ static void a_star_lists_all_but_null(void **state)
     assert_int_equal(STATUS(.host = "localhost", .origin = "Null"), 403);
     rules.allowed_origins = "null";
     assert_int_equal(STATUS(.host = "localhost", .origin = "null"), 403);
-    /* Without an Origin it is nobody's page that could be allowed. */
+    /* Without an Origin there is no page that could be allowed. */
     rules.allowed_origins = "*";
     assert_int_equal(STATUS(.host = "localhost", .site = "cross-site"), 403);
 }

@@ -1,5 +1,5 @@
-/* io_threads: each item is run once, what was done can be seen, and nobody waits for helpers that
- * have nothing. tsan: yes */
+/* io_threads: each item is run once, what was done can be seen, and no caller waits for helpers
+ * that have nothing. tsan: yes */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -139,7 +139,7 @@ static void a_certificate_names_its_user(void **state)
     }
 }
 
-/* Whoever signs for himself is nobody, also where no certificate is needed. */
+/* A self-signed certificate is refused, also where none is needed. */
 static void a_certificate_of_somebody_else_is_refused(void **state)
 {
     begin(TLS_USER_CN, "stranger", TLS1_3_VERSION);
@@ -260,7 +260,7 @@ static void a_full_socket_takes_the_rest_later(void **state)
             read += (size_t)r;
         } while (read < BYTES && refusals % 3 == 0);
         assert_true(read > before);
-        assert_true(read <= sent); /* else somebody has what is told to be unsent */
+        assert_true(read <= sent); /* else the client has what is told to be unsent */
     }
     assert_true(refusals > 0);
     assert_int_equal(sent, BYTES);

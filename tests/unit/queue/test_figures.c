@@ -56,7 +56,7 @@ static void queues_come_by_database_and_name(void **state)
     qbench_close(&t);
 }
 
-/* A queue that only has somebody waiting is none. */
+/* A queue that has only a waiting consumer does not exist. */
 static void who_waits_makes_no_queue(void **state)
 {
     struct qbench t;
@@ -89,7 +89,7 @@ static void flows_never_get_less_when_deliveries_are_taken_back(void **state)
         assert_int_equal(figures_of(&t, "q").flows.delivered, before);
         audit(&t, "q");
     }
-    /* The same message was taken 18 times, and 17 times nobody saw it; then two more. */
+    /* The same message was taken 18 times, and 17 times no client saw it; then two more. */
     assert_int_equal(stats(&t, "q").counts.delivered, 3);
     assert_int_equal(figures_of(&t, "q").flows.delivered, 3);
     assert_int_equal(figures_of(&t, "q").flows.enqueued, 5);
@@ -157,7 +157,7 @@ static void the_age_of_the_oldest_is_known_soon_after_it_was_asked(void **state)
     assert_int_equal(figures_of(&t, "q").oldest_ms, 100);
     qbench_restart(&t);
     at(&t, 700);
-    tick(&t); /* nobody asked: nothing is read for it */
+    tick(&t); /* no client asked: nothing is read for it */
     t.rig.b->ops->stats(t.rig.b, &before);
     assert_false(figures_of(&t, "q").is_age_known);
     t.rig.b->ops->stats(t.rig.b, &after);

@@ -83,7 +83,7 @@ static void purge_is_one_transaction_however_many_there_are(void **state)
     qbench_close(&t);
 }
 
-/* What a purge forgets is still in the store for a while: nobody may meet it. */
+/* What a purge forgets is still in the store for a while: no consumer may get it. */
 static void what_was_purged_does_not_come_back(void **state)
 {
     for (int end = 0; end < 3; end++) {

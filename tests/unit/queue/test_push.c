@@ -86,7 +86,7 @@ static void deliveries_that_were_not_sent_count_no_attempt(void **state)
     qbench_close(&t);
 }
 
-/* Whoever unsubscribes has said so: nothing counts, sent or not. */
+/* A subscriber that unsubscribes has said so: nothing counts, sent or not. */
 static void unsubscribing_counts_no_attempt(void **state)
 {
     struct qbench t;

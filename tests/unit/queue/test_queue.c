@@ -129,7 +129,7 @@ static void the_backoff_counts_from_the_end_of_the_lease(void **state)
     qbench_open(&t);
     enqueue(&t, "q", "a", (struct enqueue_options){.backoff = "50"});
     take_value(&t, "q", 100, "a");
-    at(&t, 5000); /* nobody looked at 100 */
+    at(&t, 5000); /* nothing looked at 100 */
     struct taken taken;
     assert_true(take(&t, "q", 10, &taken));
     assert_int_equal(taken.attempt, 2);

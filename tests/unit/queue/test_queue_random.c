@@ -247,7 +247,7 @@ static void random_operations_do_what_the_model_says(void **state)
         qbench_open_with(&m.t, MESSAGES);
         for (int i = 0; i < STEPS; i++) {
             step(&m);
-            /* Ended leases are seen to by whoever looks: the tick, so that all are. */
+            /* Ended leases are processed by the next call that looks: the tick, so that all are. */
             tick(&m.t);
             if (i % 10 == 0) model_compare(&m);
             arena_reset(&m.t.arena);

@@ -331,6 +331,23 @@ static void an_option_for_several_words_may_be_given_in_several_places(void **st
     is_word(m->marks.items[2], "c");
 }
 
+struct named_marks {
+    struct slices marks;
+    bool is_all;
+};
+ARGUMENTS(mark_list, struct named_marks, "[ALL | MARK mark [mark ...]]",
+          ARG_FLAG(struct named_marks, is_all, "ALL"),
+          ARG_WORDS(struct named_marks, marks, "MARK"));
+
+static void a_token_may_stand_before_a_whole_list(void **state)
+{
+    const struct named_marks *a = bind(&mark_list, "c MARK a b c");
+    assert_int_equal(a->marks.count, 3);
+    is_word(a->marks.items[2], "c");
+    assert_true(((const struct named_marks *)bind(&mark_list, "c ALL"))->is_all);
+    refuse(&mark_list, "c MARK", "syntax error: MARK needs an argument");
+}
+
 static void alternatives_of_known_length_make_the_number_of_words_known(void **state)
 {
     plan_make(&side_arguments);
@@ -404,6 +421,7 @@ int main(void)
         T(an_error_inside_says_of_which_item_it_is),
         T(a_count_may_say_that_there_is_nothing),
         T(an_option_for_several_words_may_be_given_in_several_places),
+        T(a_token_may_stand_before_a_whole_list),
         T(alternatives_of_known_length_make_the_number_of_words_known),
         T(words_that_were_wrong_stay_wrong),
         T(items_of_some_words_each_are_counted_before_they_are_read),

@@ -1,5 +1,5 @@
 /* block: clients whose command is blocked: who is in the list, who is woken and why, and when their
- * time is over. The loop is not there: whoever is woken is a waiter of the test.
+ * time is over. The loop is not there: the waiters that are woken are those of the test.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,7 +120,7 @@ static void who_blocks_is_listed_until_it_is_cleared(void **state)
     close_bench(&t);
 }
 
-/* Ticks until somebody was woken, which must be all of these and no other. */
+/* Ticks until this client was woken. */
 static void tick_until_woken(struct bench *t, int i)
 {
     int64_t until_us = clock_mono_us() + LIMIT_MS * 1000;

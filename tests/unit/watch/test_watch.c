@@ -182,7 +182,7 @@ static void a_transaction_tells_the_last_state_of_each_key_once(void **state)
     };
     commit(&t, 0, ops, 4, false);
     expect_told(&t, "all a=1|all b=0|");
-    /* One that fails notifies nobody. */
+    /* One that fails notifies no watcher. */
     struct op check = {.kind = OP_CHECK, .key = key(&t, 0, "a"), .expected = {.is_none = true}};
     struct op both[] = {check, ops[0]};
     commit(&t, 0, both, 2, false);
@@ -401,7 +401,7 @@ static void a_change_does_not_overtake_a_flush(void **state)
     expect_told(&t, "");
     assert_int_equal(crowd_told, 0);
     while (watch_turn(t.x)) continue;
-    /* Of each key once, and all of it is late: nobody is told the values any more. */
+    /* Of each key once, and all of it is late: no watcher is told the values any more. */
     expect_told(&t, "key a=0|all =0|all none=0|all k/#7=0|key a=0|all a=0|");
     assert_int_equal(crowd_told, NAMES + 1);
     for (int i = 0; i < NAMES; i++) watch_remove(t.x, &many[i]);
@@ -459,7 +459,7 @@ static void what_is_late_is_given_up_when_it_is_too_much(void **state)
     close_bench(&t);
 }
 
-/* The same bound as it is when nobody says another. */
+/* The same bound at its default. */
 static void some_thousand_late_changes_are_not_too_much(void **state)
 {
     static struct watcher crowd[CROWD];

@@ -225,7 +225,7 @@ static uint64_t damage(struct rig *r, struct rng *rnd)
     }
 }
 
-/* Flushing is a way out of damage: what cannot be removed is left where nobody reads. */
+/* Flushing is a way out of damage: what cannot be removed is left where it is not read. */
 static void a_damaged_database_can_be_flushed(void **state)
 {
     struct rng rnd;

@@ -426,7 +426,7 @@ static void a_store_that_cannot_write_keeps_the_data_and_goes_on_later(void **st
     r.b->ops->stats(r.b, &stats);
     assert_true(stats.is_store_failing);
     assert_int_equal(stats.applies, 0);
-    assert_null(r.waiter.next); /* nobody waits for what does not come */
+    assert_null(r.waiter.next); /* nothing waits for what does not come */
     assert_int_equal(r.b->ops->settle(r.b, written, &r.waiter, &e), ERR_DISK_FULL);
     assert_non_null(strstr(e.text, "disk full"));
     rig_set(&r, key_of(0, "more"), slice_str("y"));

@@ -1,5 +1,5 @@
 /* Flushed databases in the store: however much they hold, the flush itself is short; what they held
- * goes in slices, whoever still reads it sees all of it, and nothing of it ever comes back.
+ * goes in slices, a scan that still reads it sees all of it, and nothing of it ever comes back.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -213,7 +213,7 @@ static void a_flush_is_short_however_much_there_was(void **state)
     assert_true(has_garbage(&b));
     unsigned slices = 0;
     for (bool has_more = true; has_more; slices++) {
-        /* Somebody writes meanwhile. */
+        /* A write comes meanwhile. */
         struct memtable *m = memtable_new(0);
         put(&b, m, key(1, slices), slice_str("new"));
         apply(&b, m);

@@ -1,4 +1,4 @@
-/* missing: a segment of the journal that somebody has removed, as a start sees it and as the change
+/* missing: a segment of the journal that was removed, as a start sees it and as the change
  * feed does: nothing is passed over in silence.
  */
 #include <setjmp.h>
@@ -156,7 +156,7 @@ static uint64_t follow(struct missing *m, uint64_t after, enum err *r)
     return last;
 }
 
-/* From before the hole nobody gets past it; after it the feed goes on. */
+/* From before the hole no reader gets past it; after it the feed goes on. */
 static void expect_hole(struct missing *m, bool restarts)
 {
     enum err r = OK;

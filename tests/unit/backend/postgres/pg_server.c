@@ -43,7 +43,7 @@ bool pg_server_can(void)
     return bin()[0] != '\0';
 }
 
-/* A program of PostgreSQL, as somebody who is not root; its output goes to dir/log. It ends with
+/* A program of PostgreSQL, as a user other than root; its output goes to dir/log. It ends with
  * this process. */
 static pid_t run(const struct pg_server *s, const char *const *words)
 {

@@ -100,7 +100,8 @@ static void two_are_under_way_and_what_comes_then_waits(void **state)
     assert_int_equal(ahead, 2);
 }
 
-/* Whoever was told is expected to write again: until then a second one is not worth its price. */
+/* A client that was told is expected to write again: until then a second one is not worth its
+ * price. */
 static void a_second_one_waits_to_be_as_large_as_the_last(void **state)
 {
     struct pg_rig p = pg_rig_fresh();

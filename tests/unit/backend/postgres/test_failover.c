@@ -156,8 +156,8 @@ static void a_take_over_in_the_middle_of_an_apply_is_seen(void **state)
     rig_fini(&r);
 }
 
-/* Rows come into the table very slowly. What was acknowledged is in the log, so nobody has to wait
- * for that. */
+/* Rows come into the table very slowly. What was acknowledged is in the log, so the stop does not
+ * wait for that. */
 static void a_clean_stop_hands_over_before_all_is_applied(void **state)
 {
     struct pg_rig p = pg_rig_fresh();
@@ -194,7 +194,7 @@ static void a_clean_stop_hands_over_before_all_is_applied(void **state)
     rig_fini(&r);
 }
 
-/* Versions go on above what the old leader may have given to somebody. */
+/* Versions go on above what the old leader may have given to a client. */
 static void versions_of_leaders_do_not_meet(void **state)
 {
     struct two t;
@@ -282,8 +282,8 @@ static void history_that_cannot_be_read_may_be_asked_for_again(void **state)
     rig_fini(&r);
 }
 
-/* No version is given twice, though PostgreSQL does not know any more which were; whoever saw what
- * is lost is told. */
+/* No version is given twice, though PostgreSQL does not know any more which were; a client that
+ * saw what is lost is told. */
 static void versions_after_a_promotion_are_far_above(void **state)
 {
     struct pg_rig p = pg_rig_fresh();

@@ -35,7 +35,7 @@ static void change(const char *sql, int64_t id)
     assert_int_equal(pg_shared_run(sql, id), 1);
 }
 
-/* The leader has noticed: the next one begins at once, far above, and everybody is told why. */
+/* The leader has noticed: the next one begins at once, far above, and says why. */
 static void expect_given_up(struct term *leader, int64_t id, const char *why)
 {
     struct error e;

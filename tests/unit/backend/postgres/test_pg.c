@@ -18,7 +18,7 @@
 
 #define CALL_MS 500
 
-/* The kernel accepts for it, and nobody ever answers. */
+/* The kernel accepts for it, and no answer ever comes. */
 static int open_silent(int *port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

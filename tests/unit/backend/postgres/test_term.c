@@ -44,7 +44,7 @@ static void a_lease_ends_by_itself(void **state)
     term_free(a);
 }
 
-/* However long it is asked: as long as the beat changes nobody else leads. */
+/* However long it is asked: as long as the beat changes no other node leads. */
 static void who_renews_stays(void **state)
 {
     int64_t id = term_fresh_id();

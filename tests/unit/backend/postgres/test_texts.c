@@ -231,7 +231,7 @@ static void what_is_applied_is_found(void **state)
     init(&b);
     put_word(&b, 1, "old");
     apply(&b);
-    assert_false(file_exists(path)); /* nobody wants it */
+    assert_false(file_exists(path)); /* it is not needed yet */
     define(&b, 7);
     put_word(&b, 2, "new");
     apply(&b);
@@ -419,7 +419,7 @@ static void a_file_that_has_what_was_lost_is_not(void **state)
     put_word(&b, 1, "two");
     apply(&b);
     run_sql(&b, "UPDATE tupled_applied SET applied = applied - 1 WHERE id = %lld + 0 * %llu", 0);
-    /* Somebody else's, whose versions go on above. */
+    /* A batch of another leader, whose versions go on above. */
     run_sql(&b,
             "INSERT INTO tupled_log SELECT %lld, 1, 0, 1, %llu, applied, applied + 1000, 0, 0, '' "
             "FROM tupled_applied WHERE id = (SELECT max(id) FROM tupled_applied)",
