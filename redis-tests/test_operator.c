@@ -721,8 +721,8 @@ static void debug_shows_the_moves_of_state_machines(void **state)
     expect(c, "*", "KV.DEQUEUE none BLOCK 1");
     expect(c, "+OK", "DEBUG TRACE OFF");
     redisReply *moves = ask_reply(c, "DEBUG TRACE GET");
-    assert_true(has_move(moves, "session", "reading", "parked"));
-    assert_true(has_move(moves, "session", "parked", "reading"));
+    assert_true(has_move(moves, "runner", "running", "parked"));
+    assert_true(has_move(moves, "runner", "parked", "free"));
     assert_int_equal(moves->element[0]->element[0]->integer, 1);
     size_t count = moves->elements;
     freeReplyObject(moves);

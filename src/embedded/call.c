@@ -84,14 +84,12 @@ void call_fail(struct tupled_db *db, struct call *c, const struct error *e)
     struct seat *s = c->seat;
     leave_list(c);
     c->state = CALL_RUNNING;
-    if (s != NULL) seat_waits(s, false);
-    if (s != NULL) seat_run_over(s);
+    if (s != NULL) runner_drop(&s->runner);
     if (s != NULL && !s->is_kept) {
         s->call = NULL;
         seat_free(s);
         c->seat = NULL;
     } else if (s != NULL) {
-        waiter_cancel(&s->waiter);
         client_drop_pending(&s->client);
         client_block_clear(&s->client, &db->env);
         c->seat = NULL;
@@ -181,34 +179,25 @@ static void run(struct tupled_db *db, struct call *c)
 {
     struct seat *s = c->seat;
     struct resp_writer w = {.out = &c->out, .proto = s->client.proto};
-    struct request rq = {.env = &db->env,
-                         .client = &s->client,
-                         .argv = c->argv,
-                         .argc = c->argc,
-                         .arena = &db->arena,
-                         .scratch = &db->scratch,
-                         .w = &w,
-                         .waiter = &s->waiter};
+    struct request rq = {
+        .argv = c->argv, .argc = c->argc, .arena = &db->arena, .scratch = &db->scratch, .w = &w};
     enum err r = OK;
     c->state = CALL_RUNNING;
+    runner_begin(&s->runner, &rq);
     if (c->kind == CALL_GET) {
         r = get_run(db, c, &rq);
     } else {
         db->env.now_us = clock_mono_us();
         r = command_run(&rq);
     }
-    arena_reset(&db->arena);
+    r = runner_over(&s->runner, &rq, r);
     if (r == ERR_WAIT) {
-        /* Woken already, before it was parked: a waiter in no list is never woken. */
-        bool is_ready = s->waiter.next == NULL;
-        seat_waits(s, true);
-        c->state = is_ready ? CALL_READY : CALL_PARKED;
-        struct call *ring = is_ready ? &db->ready : &db->parked;
+        bool is_parked = runner_is_parked(&s->runner); /* else it was woken already */
+        c->state = is_parked ? CALL_PARKED : CALL_READY;
+        struct call *ring = is_parked ? &db->parked : &db->ready;
         RING_INSERT(ring, c, next, prev);
         return;
     }
-    seat_waits(s, false);
-    seat_run_over(s);
     c->depends = rq.depends;
     if (c->kind == CALL_SUBSCRIBE) take_first_frames(c);
     hold(db, c);

@@ -29,7 +29,7 @@
 
 #include "base/host.h"
 #include "base/log.h"
-#include "request/command.h"
+#include "request/runner.h"
 #include "tupled_db.h"
 
 enum call_state { CALL_QUEUED, CALL_RUNNING, CALL_READY, CALL_PARKED, CALL_HELD, CALL_DONE };
@@ -65,7 +65,7 @@ struct seat {
     struct client client; /* first */
     struct link link;
     struct tupled_db *db;
-    struct waiter waiter;
+    struct runner runner;
     struct call *call;          /* NULL = none */
     struct tupled_watch *watch; /* messages to it are its; NULL = none are wanted */
     bool is_kept;               /* a session's or a watch's, not for all calls */
@@ -212,10 +212,6 @@ void call_fail(struct tupled_db *db, struct call *c, const struct error *e);
 
 struct seat *seat_take(struct tupled_db *db);
 void seat_give(struct seat *s);
-/* Its command is over: what was fetched for it is no longer kept. */
-void seat_run_over(struct seat *s);
-/* Its command is parked, or no longer. */
-void seat_waits(struct seat *s, bool waits);
 /* Ends it as a connection ends. */
 void seat_free(struct seat *s);
 void seats_free(struct tupled_db *db);

@@ -11,9 +11,9 @@
 #define LISTEN_WORK 100000
 
 /* Its command can go on: in the next turn, not inside of this call. */
-static void on_ready(struct waiter *w)
+static void seat_ready(struct runner *r)
 {
-    struct seat *s = (struct seat *)(void *)((char *)w - offsetof(struct seat, waiter));
+    const struct seat *s = (struct seat *)(void *)((char *)r - offsetof(struct seat, runner));
     struct call *c = s->call;
     if (c == NULL || c->state != CALL_PARKED) return;
     RING_UNLINK(c, next, prev);
@@ -58,8 +58,8 @@ static struct seat *seat_new(struct tupled_db *db)
     s->link.created_ms = s->link.active_ms = clock_wall_ms();
     snprintf(s->link.address, sizeof s->link.address, "embedded:0");
     snprintf(s->link.local_address, sizeof s->link.local_address, "embedded:0");
-    s->waiter.ready = on_ready;
     client_init(&s->client, &db->env, &s->link, &client_ops);
+    runner_init(&s->runner, &db->env, &s->client, seat_ready);
     s->client.proto = 3;
     s->client.database = (uint16_t)db->options.database;
     return s;
@@ -81,24 +81,10 @@ void seat_give(struct seat *s)
     s->db->free_seats = s;
 }
 
-void seat_run_over(struct seat *s)
-{
-    struct backend *b = s->db->env.db->backend;
-    if (s->waiter.keep_id != 0) b->ops->run_over(b, &s->waiter);
-}
-
-void seat_waits(struct seat *s, bool waits)
-{
-    if (s->client.is_waiting == waits) return;
-    s->client.is_waiting = waits;
-    if (waits) s->db->env.waiting_count++;
-    if (!waits) s->db->env.waiting_count--;
-}
-
 void seat_free(struct seat *s)
 {
     struct env *env = &s->db->env;
-    waiter_cancel(&s->waiter);
+    runner_drop(&s->runner);
     client_fini(&s->client, env);
     for (size_t work = LISTEN_WORK; !client_end_listening(&s->client, env, &work);) {
         work = LISTEN_WORK;

@@ -29,7 +29,7 @@ static bool speaks_known_version(const struct exchange *x)
 static bool has_catalog(struct exchange *x)
 {
     struct error e;
-    enum err r = databases_ready(x->http->env->db->databases, &x->waiter, &e);
+    enum err r = databases_ready(x->http->env->db->databases, &x->runner.waiter, &e);
     if (r == ERR_WAIT) exchange_park(x);
     if (r != OK && r != ERR_WAIT) connect_fail(x, r == ERR_CORRUPT ? 400 : 503, "%s", e.text);
     return r == OK;

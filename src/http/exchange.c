@@ -33,12 +33,7 @@ static const struct machine exchange_machine = {
 
 static void move(struct exchange *x, enum exchange_state to)
 {
-    bool was_parked = x->state == EXCHANGE_PARKED;
-    struct env *env = x->http->env;
     MACHINE_MOVE(&exchange_machine, x, state, to);
-    if (was_parked) env->waiting_count--;
-    if (to == EXCHANGE_PARKED) env->waiting_count++;
-    x->client.is_waiting = to == EXCHANGE_PARKED;
 }
 
 /* ---- the client ------------------------------------------------------------------------------ */
@@ -102,7 +97,7 @@ static void client_close(struct client *c)
 {
     struct exchange *x = exchange_of(c);
     if (x->state == EXCHANGE_CLOSED) return;
-    if (x->state == EXCHANGE_PARKED) waiter_cancel(&x->waiter);
+    if (x->state == EXCHANGE_PARKED) runner_drop(&x->runner);
     if (x->state == EXCHANGE_STREAMING) stream_over(x);
     move(x, EXCHANGE_CLOSED);
     x->ops->queue(x);
@@ -127,19 +122,17 @@ size_t exchange_bytes(const struct exchange *x)
            x->words.held_bytes;
 }
 
-static void on_ready(struct waiter *w)
+static void exchange_ready(struct runner *r)
 {
-    struct exchange *x = (struct exchange *)(void *)((char *)w - offsetof(struct exchange, waiter));
-    if (x->state != EXCHANGE_PARKED) return;
-    move(x, EXCHANGE_READY);
+    struct exchange *x = (struct exchange *)(void *)((char *)r - offsetof(struct exchange, runner));
+    if (x->state == EXCHANGE_PARKED) move(x, EXCHANGE_READY);
     x->ops->queue(x);
 }
 
 void exchange_park(struct exchange *x)
 {
-    move(x, EXCHANGE_PARKED);
-    /* Told already, before it was parked: a waiter in no list is never woken. */
-    if (x->waiter.next == NULL) on_ready(&x->waiter);
+    runner_park(&x->runner);
+    if (runner_is_parked(&x->runner)) move(x, EXCHANGE_PARKED);
 }
 
 /* Bodies are texts, whatever default-format says. */
@@ -156,18 +149,12 @@ void exchange_init(struct exchange *x, struct session_http *s, struct link *link
 {
     struct link own = x->link; /* it may be that one */
     *x = (struct exchange){.session = s, .http = s->http, .ops = ops, .link = own};
-    x->waiter.ready = on_ready;
     arena_init(&x->arena, ARENA_CHUNK_BYTES);
     arena_init(&x->words, ARENA_CHUNK_BYTES);
     client_init(&x->client, s->http->env, link, &client_ops);
+    runner_init(&x->runner, s->http->env, &x->client, exchange_ready);
     x->client.block.max_ms = BLOCK_MS_MAX;
     set_forms(x);
-}
-
-static void run_over(struct exchange *x)
-{
-    struct backend *b = x->http->env->db->backend;
-    if (x->waiter.keep_id != 0) b->ops->run_over(b, &x->waiter);
 }
 
 void exchange_end(struct exchange *x)
@@ -176,8 +163,7 @@ void exchange_end(struct exchange *x)
         if (x->state == EXCHANGE_STREAMING) stream_over(x);
         move(x, EXCHANGE_CLOSED);
     }
-    waiter_cancel(&x->waiter);
-    run_over(x);
+    runner_drop(&x->runner);
     client_fini(&x->client, x->http->env);
 }
 
@@ -244,31 +230,26 @@ void exchange_words(struct exchange *x, exchange_step *step, const char *const *
 static void run_command(struct exchange *x)
 {
     struct http *h = x->http;
-    struct env *env = h->env;
     struct resp_writer w = {.out = &x->reply, .proto = x->client.proto};
-    struct request rq = {.env = env,
-                         .client = &x->client,
-                         .argv = x->argv,
+    struct request rq = {.argv = x->argv,
                          .argc = x->argc,
                          .arena = &h->arena,
                          .scratch = &h->scratch,
                          .w = &w,
-                         .waiter = &x->waiter,
                          .decodes_aside = true};
     x->client.link->stream_base = x->reply_from + x->reply_bytes;
-    turn_command(env, NULL);
-    enum err r = command_run(&rq);
-    turn_command(env, &rq);
-    arena_reset(&h->arena);
-    if (x->state != EXCHANGE_READY) return; /* it closed itself */
-    net_turn_spent(x->session->stream->net, x->reply.len, env->now_us);
+    enum err r = runner_run(&x->runner, &rq);
+    if (x->state != EXCHANGE_READY) { /* it closed itself */
+        runner_drop(&x->runner);
+        return;
+    }
+    net_turn_spent(x->session->stream->net, x->reply.len, h->env->now_us);
     if (r == ERR_WAIT) {
-        exchange_park(x);
+        if (runner_is_parked(&x->runner)) move(x, EXCHANGE_PARKED);
         return;
     }
     x->argv = NULL;
     x->reply_bytes += x->reply.len;
-    run_over(x);
     if (rq.depends > x->depends) x->depends = rq.depends;
     x->is_evaluated |= rq.is_evaluated;
     if (x->client.closes_after_reply) {

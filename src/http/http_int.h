@@ -8,6 +8,7 @@
 #include "http/message.h"
 #include "http/origin.h"
 #include "node/node.h"
+#include "request/runner.h"
 
 struct exchange;
 struct session_http;
@@ -61,8 +62,8 @@ struct exchange {
     const struct exchange_ops *ops;
     struct http *http;
     struct session_http *session;
-    enum exchange_state state;
-    struct waiter waiter;
+    enum exchange_state state; /* EXCHANGE_PARKED while its runner is parked */
+    struct runner runner;
     const struct http_message *message; /* borrowed from its reader, until the answer */
     const struct route *route;
     struct slice path;     /* of the message, without /db/<name> */
@@ -127,7 +128,7 @@ void exchange_command(struct exchange *x, struct slice *argv, size_t argc, excha
 /* exchange_words(x, step, WORDS("KV.QUEUE", "LIST")): texts that last until the command has run. */
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 void exchange_words(struct exchange *x, exchange_step *step, const char *const *words);
-/* x->waiter was put into a list: the command, or the step, is run again when it is told. */
+/* x->runner.waiter was put into a list: the command, or the step, is run again when it is told. */
 void exchange_park(struct exchange *x);
 /* A step that is no command took time: what is left of the work may be for another turn. */
 void exchange_spent(struct exchange *x);

@@ -10,8 +10,8 @@ bool passing_knows_users(struct session *x)
     struct error e;
     struct env *env = x->shared->env;
     if (!env->users_are_awaited) return true;
-    if (node_await_users(env->node, &x->pass, &x->waiter, &e) != ERR_WAIT) return true;
-    session_park(x);
+    if (node_await_users(env->node, &x->pass, &x->runner.waiter, &e) != ERR_WAIT) return true;
+    runner_park(&x->runner);
     return false;
 }
 
@@ -56,10 +56,11 @@ bool passing_go(struct session *x)
 {
     struct error e;
     struct stream *s = x->stream;
-    enum err r = node_pass(x->shared->env->node, &x->pass, &x->client, &s->link, &x->waiter, &e);
+    enum err r = node_pass(x->shared->env->node, &x->pass, &x->client, &s->link, &x->runner.waiter,
+                           &e);
     x->is_command_waiting = r == ERR_WAIT;
     if (r == ERR_WAIT) {
-        session_park(x);
+        runner_park(&x->runner);
         return false;
     }
     if (r == OK) {

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/machine.h"
 #include "base/mem.h"
 #include "request/block.h"
 #include "request/client_memory.h"
@@ -45,41 +44,11 @@ void sessions_set_options(struct sessions *x, const struct session_options *opti
     x->options = *options;
 }
 
-/* ---- waiting ---- */
-
-static const struct machine session_machine = {
-    .name = "session",
-    .states = {"reading", "parked"},
-    .allowed = {[SESSION_READING] = TO(SESSION_PARKED), [SESSION_PARKED] = TO(SESSION_READING)},
-};
-
-static void session_move(struct session *x, enum session_state to)
+/* What it waited for is there. */
+static void session_ready(struct runner *r)
 {
-    x->shared->env->waiting_count += to == SESSION_PARKED ? 1 : (uint64_t)-1;
-    x->client.is_waiting = to == SESSION_PARKED;
-    MACHINE_MOVE(&session_machine, x, state, to);
-}
-
-/* Of the command that waited: it has run, or never will. */
-static void session_run_over(struct session *x)
-{
-    struct backend *b = x->shared->env->db->backend;
-    if (x->waiter.keep_id != 0) b->ops->run_over(b, &x->waiter);
-}
-
-static void on_ready(struct waiter *w)
-{
-    struct session *x = (struct session *)((char *)w - offsetof(struct session, waiter));
-    if (x->state != SESSION_PARKED) return;
-    session_move(x, SESSION_READING);
+    const struct session *x = (struct session *)((char *)r - offsetof(struct session, runner));
     stream_queue(x->stream);
-}
-
-void session_park(struct session *x)
-{
-    session_move(x, SESSION_PARKED);
-    /* Told already, before it was parked: a waiter in no list is woken by none. */
-    if (x->waiter.next == NULL) on_ready(&x->waiter);
 }
 
 /* ---- messages from elsewhere ---- */
@@ -113,7 +82,7 @@ static void session_write(struct client *client, struct slice bytes, uint64_t ve
         return;
     }
     client_memory_grow(env, bytes.len);
-    if (!x->is_running) {
+    if (x->runner.state != RUNNER_RUNNING) {
         stream_append(s, bytes, version);
         return;
     }
@@ -148,20 +117,18 @@ static void *session_begin(void *arg, struct stream *s)
     struct session *x = mem_new(sizeof *x);
     x->shared = arg;
     x->stream = s;
-    x->waiter.ready = on_ready;
     resp_reader_init(&x->reader, x->shared->options.bulk_bytes_max);
     x->writer = (struct resp_writer){.out = &s->output.bytes, .proto = 2};
     client_init(&x->client, x->shared->env, &s->link, &client_ops);
+    runner_init(&x->runner, x->shared->env, &x->client, session_ready);
     return x;
 }
 
 static void session_end(struct stream *s)
 {
     struct session *x = s->session;
-    if (x->state == SESSION_PARKED) session_move(x, SESSION_READING);
-    waiter_cancel(&x->waiter);
     node_pass_cancel(&x->pass);
-    session_run_over(x);
+    runner_drop(&x->runner);
     client_fini(&x->client, x->shared->env);
 }
 
@@ -183,36 +150,24 @@ static bool session_forget(struct stream *s, size_t *work)
 /* False when the session must stop for now. */
 static bool session_execute(struct session *x)
 {
-    struct env *env = x->shared->env;
     struct stream *s = x->stream;
-    struct request rq = {.env = env,
-                         .client = &x->client,
-                         .argv = x->argv,
+    struct request rq = {.argv = x->argv,
                          .argc = x->argc,
                          .arena = &x->shared->arena,
                          .scratch = &x->shared->scratch,
                          .w = &x->writer,
-                         .waiter = &x->waiter,
                          .decodes_aside = true,
                          .decoded = &x->decoded};
     x->writer.proto = x->client.proto;
     x->writer.drafts = stream_drafts(s, &x->writer.draft_bytes_min);
     s->link.stream_base = s->output.base;
-    x->is_running = true;
-    turn_command(env, NULL);
-    enum err r = command_run(&rq);
-    turn_command(env, &rq);
-    x->is_running = false;
-    arena_reset(&x->shared->arena);
+    enum err r = runner_run(&x->runner, &rq);
+    x->is_command_waiting = r == ERR_WAIT;
     if (s->state == STREAM_DEAD) return false; /* it closed itself */
     if (r == ERR_WAIT) {
         session_take_behind(x);
-        x->is_command_waiting = true;
-        session_park(x);
         return false;
     }
-    x->is_command_waiting = false;
-    session_run_over(x);
     stream_mark_reply(s, rq.depends, rq.is_evaluated);
     session_take_behind(x);
     bool is_lost = rq.error.code == ERR_TRYAGAIN && serving_ends_with(rq.command);
@@ -266,7 +221,7 @@ static bool session_next(struct session *x)
 static void session_run_all(struct session *x)
 {
     struct stream *s = x->stream;
-    for (unsigned ran = 0; s->state == STREAM_OPEN && x->state == SESSION_READING; ran++) {
+    for (unsigned ran = 0; s->state == STREAM_OPEN && !runner_is_parked(&x->runner); ran++) {
         if (stream_pending(s) >= STREAM_PAUSE_BYTES) return;
         if (ran == COMMANDS_MAX || (ran > 0 && net_turn_is_full(s->net))) {
             stream_queue(s);
@@ -295,7 +250,7 @@ static void session_run_all(struct session *x)
 static void session_run(struct stream *s)
 {
     struct session *x = s->session;
-    if (x->state != SESSION_READING) return;
+    if (runner_is_parked(&x->runner)) return;
     s->link.active_ms = clock_wall_ms();
     x->shared->env->now_us = clock_mono_us();
     session_run_all(x);
@@ -309,7 +264,7 @@ static void session_run(struct stream *s)
 static bool session_wants_input(const struct stream *s)
 {
     const struct session *x = s->session;
-    return x->state == SESSION_READING && !x->is_command_waiting &&
+    return !runner_is_parked(&x->runner) && !x->is_command_waiting &&
            stream_pending(s) < STREAM_PAUSE_BYTES;
 }
 
@@ -378,7 +333,7 @@ static const struct output_limit *session_output_limit(const struct stream *s)
  * socket hides its end. */
 static bool hides_end(const struct session *x)
 {
-    return x->state == SESSION_PARKED && client_waits_long(&x->client) &&
+    return runner_is_parked(&x->runner) && client_waits_long(&x->client) &&
            !stream_sees_end(x->stream);
 }
 
@@ -394,22 +349,22 @@ static bool is_login_late(struct session *x, int64_t now_ms)
 {
     uint64_t max_s = x->shared->options.auth_s;
     if (x->client.user != NULL || max_s == 0) {
-        x->nobody_ms = 0;
+        x->no_user_ms = 0;
         return false;
     }
-    if (x->nobody_ms == 0) x->nobody_ms = now_ms;
-    return now_ms - x->nobody_ms > (int64_t)max_s * 1000;
+    if (x->no_user_ms == 0) x->no_user_ms = now_ms;
+    return now_ms - x->no_user_ms > (int64_t)max_s * 1000;
 }
 
 /* What it holds beyond a small buffer can be given back. */
 static bool can_trim(const struct session *x)
 {
-    return x->state == SESSION_READING && !x->is_command_waiting;
+    return !runner_is_parked(&x->runner) && !x->is_command_waiting;
 }
 
 static bool may_idle(const struct session *x)
 {
-    return x->state == SESSION_PARKED || x->client.is_monitor || x->shared->options.idle_s == 0 ||
+    return runner_is_parked(&x->runner) || x->client.is_monitor || x->shared->options.idle_s == 0 ||
            client_subscriptions(&x->client) > 0;
 }
 
@@ -424,8 +379,8 @@ static int64_t due_ms(const struct session *x, int64_t now_ms, int64_t idle_ms)
 {
     const struct session_options *o = &x->shared->options;
     int64_t due = hides_end(x) ? END_LOOK_MS : 0;
-    if (x->nobody_ms != 0)
-        due = sooner_ms(due, x->nobody_ms + (int64_t)o->auth_s * 1000 + 1 - now_ms);
+    if (x->no_user_ms != 0)
+        due = sooner_ms(due, x->no_user_ms + (int64_t)o->auth_s * 1000 + 1 - now_ms);
     if (can_trim(x) && idle_ms <= TRIM_IDLE_MS) due = sooner_ms(due, TRIM_IDLE_MS + 1 - idle_ms);
     if (!may_idle(x)) due = sooner_ms(due, (int64_t)o->idle_s * 1000 + 1 - idle_ms);
     return due;

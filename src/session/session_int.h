@@ -7,28 +7,24 @@
 #include "node/accept.h"
 #include "node/node.h"
 #include "request/decoded.h"
+#include "request/runner.h"
 #include "resp/reader.h"
 #include "session/session.h"
 
-/*   SESSION_READING --command must wait--> SESSION_PARKED --waiter woken--> SESSION_READING
- *
- * and the stream's own states say whether it goes on at all. */
-enum session_state { SESSION_READING, SESSION_PARKED };
-
+/* Commands are taken from what came while its runner is free (request/runner.h), and the stream's
+ * own states say whether it goes on at all. */
 struct session {
     struct client client; /* first */
     struct stream *stream;
     struct sessions *shared;
-    enum session_state state;
-    struct waiter waiter;
+    struct runner runner;
     struct resp_reader reader;
     struct resp_writer writer;
     struct slice *argv; /* of the command being run or parked */
     size_t argc;
-    struct decoded decoded;  /* of commands to come, and of the one being run (ahead.h) */
-    bool is_command_waiting; /* argv is to be run again */
-    bool is_running;
-    int64_t nobody_ms;        /* since when it has no user, as seen by session_check; 0 = it has */
+    struct decoded decoded;   /* of commands to come, and of the one being run (ahead.h) */
+    bool is_command_waiting;  /* argv is to be run again */
+    int64_t no_user_ms;       /* since when it has no user, as seen by session_check; 0 = it has */
     struct buf behind;        /* owned; messages that come after the reply being made ... */
     uint64_t behind_version;  /* ... and need this version */
     struct node_pass pass;    /* to the node that leads */
@@ -41,9 +37,6 @@ struct sessions {
     struct arena arena; /* of the request being run */
     struct buf scratch;
 };
-
-/* Until its waiter is woken. */
-void session_park(struct session *x);
 
 /* passing.c: of several nodes (node/node.h) */
 /* A client that comes before the users are known waits for them. False: x waits. After too long its

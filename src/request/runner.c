@@ -1,0 +1,97 @@
+#include "request/runner.h"
+
+#include "base/machine.h"
+#include "request/observe.h"
+
+/* From free to running and back is not traced: each command does it. */
+static const struct machine runner_machine = {
+    .name = "runner",
+    .states = {"free", "running", "parked"},
+    .allowed = {[RUNNER_FREE] = TO(RUNNER_PARKED),
+                [RUNNER_RUNNING] = TO(RUNNER_PARKED),
+                [RUNNER_PARKED] = TO(RUNNER_FREE)},
+};
+
+static void park(struct runner *r)
+{
+    r->env->waiting_count++;
+    r->client->is_waiting = true;
+    MACHINE_MOVE(&runner_machine, r, state, RUNNER_PARKED);
+}
+
+static void leave(struct runner *r)
+{
+    INVARIANT(r->client->is_waiting && r->env->waiting_count > 0);
+    r->env->waiting_count--;
+    r->client->is_waiting = false;
+    MACHINE_MOVE(&runner_machine, r, state, RUNNER_FREE);
+}
+
+static void on_ready(struct waiter *w)
+{
+    struct runner *r = (struct runner *)(void *)((char *)w - offsetof(struct runner, waiter));
+    if (r->state != RUNNER_PARKED) return;
+    leave(r);
+    r->ready(r);
+}
+
+void runner_init(struct runner *r, struct env *env, struct client *client,
+                 void (*ready)(struct runner *r))
+{
+    *r = (struct runner){.env = env, .client = client, .ready = ready};
+    r->waiter.ready = on_ready;
+}
+
+void runner_park(struct runner *r)
+{
+    park(r);
+    /* Told already, before it was parked: a waiter in no list is never woken. */
+    if (r->waiter.next == NULL) on_ready(&r->waiter);
+}
+
+static void give_back(struct runner *r)
+{
+    if (r->waiter.keep_id == 0) return;
+    struct backend *b = r->env->db->backend;
+    b->ops->run_over(b, &r->waiter);
+}
+
+void runner_begin(struct runner *r, struct request *rq)
+{
+    INVARIANT(r->state == RUNNER_FREE);
+    r->state = RUNNER_RUNNING;
+    rq->env = r->env;
+    rq->client = r->client;
+    rq->waiter = &r->waiter;
+}
+
+enum err runner_over(struct runner *r, struct request *rq, enum err result)
+{
+    INVARIANT(r->state == RUNNER_RUNNING);
+    arena_reset(rq->arena);
+    if (result == ERR_WAIT) {
+        runner_park(r);
+        return ERR_WAIT;
+    }
+    INVARIANT(r->waiter.next == NULL);
+    r->state = RUNNER_FREE;
+    give_back(r);
+    return OK;
+}
+
+enum err runner_run(struct runner *r, struct request *rq)
+{
+    runner_begin(r, rq);
+    turn_command(r->env, NULL);
+    enum err result = command_run(rq);
+    turn_command(r->env, rq);
+    return runner_over(r, rq, result);
+}
+
+void runner_drop(struct runner *r)
+{
+    INVARIANT(r->state != RUNNER_RUNNING);
+    waiter_cancel(&r->waiter);
+    if (r->state == RUNNER_PARKED) leave(r);
+    give_back(r);
+}
