@@ -47,7 +47,7 @@ enum err pipeline_may_commit(const struct pipeline *p, struct error *e)
                      "the database is frozen: it shows a moment of the past and takes no write");
 }
 
-enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e)
+enum err backend_admit(struct backend *b, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     enum err r = pipeline_may_commit(p, e);
@@ -71,7 +71,7 @@ static bool bulk_is_due(const struct pipeline *p)
     return level < 1 && p->write_budget > 0 && clock_mono_us() - p->bulk_us >= BULK_PAUSE_US;
 }
 
-enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
+enum err backend_admit_bulk(struct backend *b, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     enum err r = pipeline_may_commit(p, e);
@@ -80,7 +80,7 @@ enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *
         if (buffer_level(p) > 0) p->bulk_us = clock_mono_us();
         return OK;
     }
-    if (buffer_level(p) >= 1) return pipeline_admit(b, w, e);
+    if (buffer_level(p) >= 1) return backend_admit(b, w, e);
     waiter_add(&p->throttled_bulk, w);
     return error_set(e, ERR_WAIT, "bulk work waits until the disk has followed");
 }

@@ -28,7 +28,7 @@
 #include "base/histogram.h"
 
 /* A caller that waits for the backend; embedded in the waiting object, in at most one list. What is
- * fetched while it waits is kept for it until it has run (backend_ops.run_over): it finds it when
+ * fetched while it waits is kept for it until it has run (backend_run_over): it finds it when
  * it asks again, however slow the store is and whatever others fetch. */
 struct waiter {
     struct waiter *next, *prev; /* of the list that holds it; NULL = in none */
@@ -264,92 +264,9 @@ struct text_request; /* backend/text.h */
 
 #define BACKEND_EXPECT_MAX 32 /* keys at once */
 
-struct backend_ops {
-    /* The newest state of one key. ERR_WAIT: `w` will be woken. */
-    enum err (*load)(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
-                     struct error *e);
-    /* These keys will be asked for in this turn: what memory has of them is fetched from there all
-     * at once, instead of being missed one after the other; and of a remote store what it does not
-     * have. Worth it while b->is_far. */
-    void (*expect)(struct backend *b, const struct slice *keys, size_t count);
-    /* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be woken);
-     * ERR_DISK_FULL. */
-    enum err (*admit)(struct backend *b, struct waiter *w, struct error *e);
-    /* As admit, before each of the many transactions of bulk work: it waits sooner, while others
-     * still write freely, so that they are not slowed down for its sake. */
-    enum err (*admit_bulk)(struct backend *b, struct waiter *w, struct error *e);
-    /* All of it or nothing: OK with *version; ERR_WAIT (`w` will be woken), ERR_DISK_FULL,
-     * ERR_LIMIT. */
-    enum err (*commit)(struct backend *b, const struct batch *batch, uint64_t *version,
-                       struct waiter *w, struct error *e);
-    /* A scan sees the newest state at its opening, however long it takes. Bounds are copied. */
-    enum err (*scan_open)(struct backend *b, const struct scan_range *range, struct scan **out,
-                          struct error *e);
-    /* The next live row: *key and *out (borrowed until the next call on the scan or the end of the
-     * turn). OK with key->len 0 at the end; ERR_WAIT: `w` will be woken; ERR_LIMIT: open too long.
-     */
-    enum err (*scan_next)(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
-                          struct error *e);
-    /* The entries of these keys as the scan sees them, borrowed as its rows are. All of them, or
-     * ERR_WAIT: `w` will be woken, ask again for the same. */
-    enum err (*scan_load)(struct scan *s, const struct slice *keys, size_t count, struct entry *out,
-                          struct waiter *w, struct error *e);
-    /* Newest version not yet durable among all that the scan has passed so far. */
-    uint64_t (*scan_depends)(const struct scan *s);
-    /* To be called before the turn ends and before a commit is made while the scan is open: the
-     * scan keeps its place and what it sees. ERR_TRYAGAIN when too many are open. */
-    enum err (*scan_pause)(struct scan *s, struct error *e);
-    void (*scan_close)(struct scan *s);
-    /* The entries of a database in the data space. Exact for what the store has applied; before
-     * that an overwrite or delete of a key that is not in memory is counted as if the key were new.
-     */
-    void (*count)(struct backend *b, uint16_t database, struct backend_count *out);
-    /* Is all that was written up to `version` in the store? Then it is counted exactly. ERR_WAIT:
-     * it soon will be, and `w` be woken. ERR_IO, ERR_DISK_FULL: the store cannot be written now. */
-    enum err (*settle)(struct backend *b, uint64_t version, struct waiter *w, struct error *e);
-    /* The first database from `from` on that may hold something, also what only layers know of.
-     * False: there is none. */
-    bool (*database_next)(struct backend *b, uint32_t from, uint16_t *out);
-    uint64_t (*version_durable)(struct backend *b);
-    uint64_t (*version_newest)(struct backend *b);
-    /* That of the next commit: the evaluator may put it into what it commits. */
-    uint64_t (*version_next)(struct backend *b);
-    /* Transaction time: the wall clock, but never less than before or than the newest journaled
-     * time; then it goes on by elapsed time (base/steady.h). */
-    int64_t (*time_ms)(struct backend *b);
-    /* After the wake callback: collect what threads finished; runs callbacks and waiters. */
-    void (*poll)(struct backend *b);
-    /* What `w` waits for has run to its end, or never will: what was kept for it goes. A commit
-     * with this waiter ends what has answered it. Need be called only while keep_id is not 0; if it
-     * is not called, what is kept goes after a minute without use. */
-    void (*run_over)(struct backend *b, struct waiter *w);
-    /* End of a loop turn: hand what was committed to the journal, free what was kept for the turn.
-     */
-    void (*turn_end)(struct backend *b);
-    /* Wakes `w` in the next turn: its owner pauses so that others run. */
-    void (*yield)(struct backend *b, struct waiter *w);
-    /* Every 10 ms or so. */
-    void (*tick)(struct backend *b);
-    void (*stats)(struct backend *b, struct backend_stats *out);
-    /* Holds at least what is committed now. ERR_SYNTAX when one is being made. */
-    enum err (*backup)(struct backend *b, struct backup_request *q, struct error *e);
-    /* Reads everything that is stored, in the background. ERR_SYNTAX when that is being done. */
-    enum err (*verify_start)(struct backend *b, struct error *e);
-    /* Ends it early; false when none is running. */
-    bool (*verify_stop)(struct backend *b);
-    void (*verify_figures)(struct backend *b, struct verify_figures *out);
-    /* Reads what was committed: calls q->done() later, whatever the result. */
-    void (*changes)(struct backend *b, struct changes_request *q);
-    /* Calls q->done() later, whatever the result. */
-    void (*search)(struct backend *b, struct text_request *q);
-    /* Stops cleanly: all is applied and synced. Frees b. */
-    enum err (*close)(struct backend *b, struct error *e);
-};
-
 struct txn_view;
 
 struct backend {
-    const struct backend_ops *ops;
     /* Memory has more entries than are found in a processor's caches, or the store is remote. */
     bool is_far;
     /* Set by the owner. on_durable: versions up to `version` are acknowledged. */
@@ -360,5 +277,87 @@ struct backend {
     enum err (*on_followed)(void *arg, const struct txn_view *txn, struct error *e);
     void *on_followed_arg;
 };
+
+/* ---- what it does: pipeline.c and the files beside it ---- */
+
+/* The newest state of one key. ERR_WAIT: `w` will be woken. */
+enum err backend_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
+                      struct error *e);
+/* These keys will be asked for in this turn: what memory has of them is fetched from there all
+ * at once, instead of being missed one after the other; and of a remote store what it does not
+ * have. Worth it while b->is_far. */
+void backend_expect(struct backend *b, const struct slice *keys, size_t count);
+/* Asked before a write is evaluated: OK; ERR_WAIT (back-pressure: `w` will be woken);
+ * ERR_DISK_FULL. */
+enum err backend_admit(struct backend *b, struct waiter *w, struct error *e);
+/* As admit, before each of the many transactions of bulk work: it waits sooner, while others
+ * still write freely, so that they are not slowed down for its sake. */
+enum err backend_admit_bulk(struct backend *b, struct waiter *w, struct error *e);
+/* All of it or nothing: OK with *version; ERR_WAIT (`w` will be woken), ERR_DISK_FULL,
+ * ERR_LIMIT. */
+enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *version,
+                        struct waiter *w, struct error *e);
+/* A scan sees the newest state at its opening, however long it takes. Bounds are copied. */
+enum err backend_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
+                           struct error *e);
+/* The next live row: *key and *out (borrowed until the next call on the scan or the end of the
+ * turn). OK with key->len 0 at the end; ERR_WAIT: `w` will be woken; ERR_LIMIT: open too long.
+ */
+enum err backend_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
+                           struct error *e);
+/* The entries of these keys as the scan sees them, borrowed as its rows are. All of them, or
+ * ERR_WAIT: `w` will be woken, ask again for the same. */
+enum err backend_scan_load(struct scan *s, const struct slice *keys, size_t count,
+                           struct entry *out, struct waiter *w, struct error *e);
+/* Newest version not yet durable among all that the scan has passed so far. */
+uint64_t backend_scan_depends(const struct scan *s);
+/* To be called before the turn ends and before a commit is made while the scan is open: the
+ * scan keeps its place and what it sees. ERR_TRYAGAIN when too many are open. */
+enum err backend_scan_pause(struct scan *s, struct error *e);
+void backend_scan_close(struct scan *s);
+/* The entries of a database in the data space. Exact for what the store has applied; before
+ * that an overwrite or delete of a key that is not in memory is counted as if the key were new.
+ */
+void backend_count(struct backend *b, uint16_t database, struct backend_count *out);
+/* Is all that was written up to `version` in the store? Then it is counted exactly. ERR_WAIT:
+ * it soon will be, and `w` be woken. ERR_IO, ERR_DISK_FULL: the store cannot be written now. */
+enum err backend_settle(struct backend *b, uint64_t version, struct waiter *w, struct error *e);
+/* The first database from `from` on that may hold something, also what only layers know of.
+ * False: there is none. */
+bool backend_database_next(struct backend *b, uint32_t from, uint16_t *out);
+uint64_t backend_version_durable(struct backend *b);
+uint64_t backend_version_newest(struct backend *b);
+/* That of the next commit: the evaluator may put it into what it commits. */
+uint64_t backend_version_next(struct backend *b);
+/* Transaction time: the wall clock, but never less than before or than the newest journaled
+ * time; then it goes on by elapsed time (base/steady.h). */
+int64_t backend_time_ms(struct backend *b);
+/* After the wake callback: collect what threads finished; runs callbacks and waiters. */
+void backend_poll(struct backend *b);
+/* What `w` waits for has run to its end, or never will: what was kept for it goes. A commit
+ * with this waiter ends what has answered it. Need be called only while keep_id is not 0; if it
+ * is not called, what is kept goes after a minute without use. */
+void backend_run_over(struct backend *b, struct waiter *w);
+/* End of a loop turn: hand what was committed to the journal, free what was kept for the turn.
+ */
+void backend_turn_end(struct backend *b);
+/* Wakes `w` in the next turn: its owner pauses so that others run. */
+void backend_yield(struct backend *b, struct waiter *w);
+/* Every 10 ms or so. */
+void backend_tick(struct backend *b);
+void backend_stats(struct backend *b, struct backend_stats *out);
+/* Holds at least what is committed now. ERR_SYNTAX when one is being made. */
+enum err backend_backup(struct backend *b, struct backup_request *q, struct error *e);
+/* Reads everything that is stored, in the background. ERR_SYNTAX when that is being done. */
+enum err backend_verify_start(struct backend *b, struct error *e);
+/* Ends it early; false when none is running. */
+bool backend_verify_stop(struct backend *b);
+void backend_verify_figures(struct backend *b, struct verify_figures *out);
+/* Reads what was committed: calls q->done() later, whatever the result. */
+void backend_changes(struct backend *b, struct changes_request *q);
+/* Calls q->done() later, whatever the result. */
+void backend_search(struct backend *b, struct text_request *q);
+/* Stops cleanly: all is applied and synced. Frees b. */
+enum err backend_close(struct backend *b, struct error *e);
 
 #endif

@@ -67,7 +67,7 @@ void pipeline_backup_try(struct pipeline *p)
     worker_post(p->query_worker, &k->job);
 }
 
-enum err pipeline_backup(struct backend *b, struct backup_request *q, struct error *e)
+enum err backend_backup(struct backend *b, struct backup_request *q, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     if (p->backup != NULL) return error_set(e, ERR_SYNTAX, "Background save already in progress");
@@ -77,7 +77,7 @@ enum err pipeline_backup(struct backend *b, struct backup_request *q, struct err
     p->backup = k;
     q->version = p->version_newest;
     if (!memtable_is_empty(p->active)) pipeline_freeze(p);
-    p->options.wake(p->options.arg); /* pipeline_poll goes on with it */
+    p->options.wake(p->options.arg); /* backend_poll goes on with it */
     return OK;
 }
 

@@ -133,7 +133,7 @@ static void changes_begin(struct pipeline *p, struct changes_job *k)
     worker_post(p->query_worker, &k->job);
 }
 
-void pipeline_changes(struct backend *b, struct changes_request *q)
+void backend_changes(struct backend *b, struct changes_request *q)
 {
     struct pipeline *p = pipeline_of(b);
     struct changes_job *k = mem_new(sizeof *k);

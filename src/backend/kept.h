@@ -10,7 +10,7 @@
  *                                   `------error---> KEPT_FAILED --told--> gone
  *
  * A keep belongs to a waiter, which has its number; the owner of the waiter does not know of it. It
- * ends when the command has run (backend_ops.run_over), or when nothing in it was asked for during
+ * ends when the command has run (backend_run_over), or when nothing in it was asked for during
  * a minute. A commit ends what was used: long work commits many times.
  *
  * Entries are shared by all who want the key. They stay true: what a memtable says that leaves the

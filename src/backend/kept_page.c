@@ -109,7 +109,7 @@ static enum err page_begin(struct pipeline *p, const struct store_fetch *f, stru
     struct pooled_reader *reader = NULL;
     enum err r = reader_take(p, &reader, e);
     if (r == ERR_TRYAGAIN) {
-        p->base.ops->yield(&p->base, w);
+        backend_yield(&p->base, w);
         return error_set(e, ERR_WAIT, "too many reads wait for the disk");
     }
     if (r != OK) return r;

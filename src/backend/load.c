@@ -257,8 +257,8 @@ enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *o
     return load_now(p, hash_bytes(key), key, out, e);
 }
 
-enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
-                       struct error *e)
+enum err backend_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
+                      struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     uint64_t hash = hash_bytes(key);
@@ -284,7 +284,7 @@ static void read_ahead(struct pipeline *p, const struct slice *keys, const uint6
     }
 }
 
-void pipeline_expect(struct backend *b, const struct slice *keys, size_t count)
+void backend_expect(struct backend *b, const struct slice *keys, size_t count)
 {
     struct pipeline *p = pipeline_of(b);
     uint64_t hashes[BACKEND_EXPECT_MAX];

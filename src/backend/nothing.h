@@ -1,5 +1,5 @@
 /* nothing: a journal and a store that have nothing and take nothing: for a node that does not lead
- * (server/standby.c). What a database on it is asked for is empty; each write is refused with
+ * (server/cluster.c). What a database on it is asked for is empty; each write is refused with
  * ERR_TRYAGAIN.
  */
 #ifndef BACKEND_NOTHING_H

@@ -14,8 +14,8 @@
 
 /* ---- committing ---- */
 
-static enum err pipeline_commit(struct backend *b, const struct batch *batch, uint64_t *version,
-                                struct waiter *w, struct error *e)
+enum err backend_commit(struct backend *b, const struct batch *batch, uint64_t *version,
+                        struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     struct journal *j = p->journal;
@@ -38,13 +38,13 @@ static enum err pipeline_commit(struct backend *b, const struct batch *batch, ui
 
 /* ---- turns and threads ---- */
 
-static int64_t pipeline_time_ms(struct backend *b)
+int64_t backend_time_ms(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     return p->options.frozen_ms != 0 ? p->options.frozen_ms : steady_now_ms(&p->time);
 }
 
-static void pipeline_poll(struct backend *b)
+void backend_poll(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     if (p->journal->ops->poll(p->journal)) {
@@ -64,12 +64,12 @@ static void pipeline_poll(struct backend *b)
     pipeline_wake(p, &p->yielded);
 }
 
-static void pipeline_run_over(struct backend *b, struct waiter *w)
+void backend_run_over(struct backend *b, struct waiter *w)
 {
     kept_end(&pipeline_of(b)->kept, w);
 }
 
-static void pipeline_turn_end(struct backend *b)
+void backend_turn_end(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     pipeline_load_post(p);
@@ -106,7 +106,7 @@ static void release(struct pipeline *p)
     p->journal->ops->release(p->journal, p->applied, steady_now_ms(&p->time));
 }
 
-static void pipeline_tick(struct backend *b)
+void backend_tick(struct backend *b)
 {
     struct pipeline *p = pipeline_of(b);
     pipeline_freeze_if_due(p);
@@ -116,7 +116,7 @@ static void pipeline_tick(struct backend *b)
     pipeline_clean_try(p);
     pipeline_budget_tick(p);
     pipeline_absent_try(p);
-    p->journal->ops->tick(p->journal, pipeline_time_ms(b));
+    p->journal->ops->tick(p->journal, backend_time_ms(b));
     time_watch(p);
     kept_sweep(&p->kept, clock_mono_us());
     if (p->journal->is_disk_full) release(p);
@@ -134,7 +134,7 @@ bool pipeline_is_at_rest(const struct backend *b)
     return !is_working && !is_awaited && p->journal->synced >= p->journal->version_last;
 }
 
-static void pipeline_yield(struct backend *b, struct waiter *w)
+void backend_yield(struct backend *b, struct waiter *w)
 {
     struct pipeline *p = pipeline_of(b);
     waiter_add(&p->yielded, w);
@@ -143,7 +143,7 @@ static void pipeline_yield(struct backend *b, struct waiter *w)
 
 /* ---- figures ---- */
 
-static void pipeline_count(struct backend *b, uint16_t database, struct backend_count *out)
+void backend_count(struct backend *b, uint16_t database, struct backend_count *out)
 {
     const struct pipeline *p = pipeline_of(b);
     struct mem_database sum = {0};
@@ -170,8 +170,7 @@ static void pipeline_count(struct backend *b, uint16_t database, struct backend_
                                   .stored_expiring = stored.expiring};
 }
 
-static enum err pipeline_settle(struct backend *b, uint64_t version, struct waiter *w,
-                                struct error *e)
+enum err backend_settle(struct backend *b, uint64_t version, struct waiter *w, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     if (p->applied >= version) return OK;
@@ -183,7 +182,7 @@ static enum err pipeline_settle(struct backend *b, uint64_t version, struct wait
     return error_set(e, ERR_WAIT, "what was written is being counted");
 }
 
-static bool pipeline_database_next(struct backend *b, uint32_t from, uint16_t *out)
+bool backend_database_next(struct backend *b, uint32_t from, uint16_t *out)
 {
     const struct pipeline *p = pipeline_of(b);
     uint32_t first = from;
@@ -198,17 +197,17 @@ static bool pipeline_database_next(struct backend *b, uint32_t from, uint16_t *o
     return is_found;
 }
 
-static uint64_t pipeline_version_durable(struct backend *b)
+uint64_t backend_version_durable(struct backend *b)
 {
     return pipeline_of(b)->version_told;
 }
 
-static uint64_t pipeline_version_newest(struct backend *b)
+uint64_t backend_version_newest(struct backend *b)
 {
     return pipeline_of(b)->version_newest;
 }
 
-static uint64_t pipeline_version_next(struct backend *b)
+uint64_t backend_version_next(struct backend *b)
 {
     return pipeline_of(b)->version_next;
 }
@@ -241,7 +240,7 @@ static void add_journal(struct journal *journal, struct backend_stats *out)
     out->is_disk_full = journal->is_disk_full;
 }
 
-static void pipeline_stats(struct backend *b, struct backend_stats *out)
+void backend_stats(struct backend *b, struct backend_stats *out)
 {
     struct pipeline *p = pipeline_of(b);
     bool has_garbage;
@@ -359,7 +358,7 @@ static void requests_stop(struct pipeline *p)
     pipeline_load_post(p);
     p->is_closing = true;
     pipeline_backup_stop(p);
-    (void)pipeline_verify_stop(&p->base);
+    (void)backend_verify_stop(&p->base);
     pipeline_changes_stop(p);
     pipeline_searches_stop(p);
 }
@@ -382,7 +381,7 @@ void pipeline_abandon(struct backend *b)
     pipeline_drop(p);
 }
 
-static enum err pipeline_close(struct backend *b, struct error *e)
+enum err backend_close(struct backend *b, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     struct error ignored;
@@ -406,40 +405,6 @@ static enum err pipeline_close(struct backend *b, struct error *e)
     pipeline_free(p);
     return r == OK ? closed : r;
 }
-
-static const struct backend_ops pipeline_ops = {
-    .load = pipeline_load,
-    .expect = pipeline_expect,
-    .admit = pipeline_admit,
-    .admit_bulk = pipeline_admit_bulk,
-    .commit = pipeline_commit,
-    .scan_open = pipeline_scan_open,
-    .scan_next = pipeline_scan_next,
-    .scan_load = pipeline_scan_load,
-    .scan_depends = pipeline_scan_depends,
-    .scan_pause = pipeline_scan_pause,
-    .scan_close = pipeline_scan_close,
-    .count = pipeline_count,
-    .settle = pipeline_settle,
-    .database_next = pipeline_database_next,
-    .version_durable = pipeline_version_durable,
-    .version_newest = pipeline_version_newest,
-    .version_next = pipeline_version_next,
-    .time_ms = pipeline_time_ms,
-    .poll = pipeline_poll,
-    .run_over = pipeline_run_over,
-    .turn_end = pipeline_turn_end,
-    .yield = pipeline_yield,
-    .tick = pipeline_tick,
-    .stats = pipeline_stats,
-    .backup = pipeline_backup,
-    .verify_start = pipeline_verify_start,
-    .verify_stop = pipeline_verify_stop,
-    .verify_figures = pipeline_verify_figures,
-    .changes = pipeline_changes,
-    .search = pipeline_search,
-    .close = pipeline_close,
-};
 
 static struct worker *pipeline_worker(const struct pipeline *p, struct worker_options options)
 {
@@ -505,7 +470,6 @@ enum err pipeline_set_options(struct backend *b, const struct pipeline_options *
 static struct pipeline *pipeline_new(const struct pipeline_options *options)
 {
     struct pipeline *p = mem_new(sizeof *p);
-    p->base.ops = &pipeline_ops;
     p->options = *options;
     p->budget_us = clock_mono_us();
     cache_init(&p->cache, (size_t)options->cache_bytes - range_cache_bytes(options));

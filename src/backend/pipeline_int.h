@@ -73,7 +73,7 @@ struct pipeline {
     struct range_cache range_cache;
     struct kept kept;
     struct absent absent;
-    uint64_t keys_expected;     /* pipeline_expect */
+    uint64_t keys_expected;     /* backend_expect */
     struct load_job *gathering; /* load.c: keys that this turn wants of the store; NULL = none */
     double load_bytes;          /* of a value that was read from there, as of late */
     struct memtable *active;    /* head of the list, newest first */
@@ -127,9 +127,6 @@ static inline uint64_t pipeline_unapplied_bytes(const struct pipeline *p)
 void pipeline_remember(struct pipeline *p, const struct batch *batch, uint64_t version);
 
 /* load.c */
-enum err pipeline_load(struct backend *b, struct slice key, struct entry *out, struct waiter *w,
-                       struct error *e);
-void pipeline_expect(struct backend *b, const struct slice *keys, size_t count);
 /* As load, but it begins no read: on ERR_WAIT there is no waiter. */
 enum err pipeline_load_now(struct pipeline *p, struct slice key, struct entry *out,
                            struct error *e);
@@ -149,8 +146,6 @@ void pipeline_retire_slice(struct pipeline *p, size_t entries_max);
 ERR_MUST_USE enum err pipeline_apply_all(struct pipeline *p, struct error *e);
 
 /* admission.c */
-enum err pipeline_admit(struct backend *b, struct waiter *w, struct error *e);
-enum err pipeline_admit_bulk(struct backend *b, struct waiter *w, struct error *e);
 void pipeline_budget_tick(struct pipeline *p);
 /* An apply begins; one that took so long is over. */
 void pipeline_pace_begin(struct pipeline *p);
@@ -176,7 +171,6 @@ void reader_give(struct pipeline *p, struct pooled_reader *r);
 void readers_close(struct pipeline *p);
 
 /* backup.c */
-ERR_MUST_USE enum err pipeline_backup(struct backend *b, struct backup_request *q, struct error *e);
 /* Goes on if what it waits for is there. */
 void pipeline_backup_try(struct pipeline *p);
 void pipeline_backup_stop(struct pipeline *p);
@@ -184,7 +178,6 @@ void pipeline_backup_stop(struct pipeline *p);
 /* changes.c */
 struct changes *changes_new(void);
 void changes_free(struct changes *c);
-void pipeline_changes(struct backend *b, struct changes_request *q);
 /* Begins those that waited for a version. */
 void pipeline_changes_try(struct pipeline *p);
 /* Those that still wait learn that the server stops. */
@@ -193,7 +186,6 @@ void pipeline_changes_stop(struct pipeline *p);
 /* search.c */
 struct searches *searches_new(void);
 void searches_free(struct searches *s);
-void pipeline_search(struct backend *b, struct text_request *q);
 /* Begins those whose barrier was reached. */
 void pipeline_searches_try(struct pipeline *p);
 /* Those that still wait learn that the server stops. */
@@ -206,21 +198,7 @@ void pipeline_clean_try(struct pipeline *p);
 
 /* verify.c */
 struct verification;
-ERR_MUST_USE enum err pipeline_verify_start(struct backend *b, struct error *e);
-bool pipeline_verify_stop(struct backend *b);
-void pipeline_verify_figures(struct backend *b, struct verify_figures *out);
 void pipeline_verify_free(struct pipeline *p);
-
-/* scan.c */
-enum err pipeline_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
-                            struct error *e);
-enum err pipeline_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
-                            struct error *e);
-enum err pipeline_scan_load(struct scan *s, const struct slice *keys, size_t count,
-                            struct entry *out, struct waiter *w, struct error *e);
-uint64_t pipeline_scan_depends(const struct scan *s);
-enum err pipeline_scan_pause(struct scan *s, struct error *e);
-void pipeline_scan_close(struct scan *s);
 
 /* replay.c: at a start, what the journal holds beyond the store; *version_next: the first that may
  * be given. */

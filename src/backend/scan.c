@@ -52,8 +52,8 @@ void scan_free(struct scan *s)
     mem_free(s);
 }
 
-enum err pipeline_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
-                            struct error *e)
+enum err backend_scan_open(struct backend *b, const struct scan_range *range, struct scan **out,
+                           struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     struct scan *s = mem_new(sizeof *s);
@@ -96,7 +96,7 @@ enum err pipeline_scan_open(struct backend *b, const struct scan_range *range, s
     return OK;
 }
 
-void pipeline_scan_close(struct scan *s)
+void backend_scan_close(struct scan *s)
 {
     if (s == NULL) return;
     if (s->state == SCAN_FETCHING) {
@@ -121,13 +121,13 @@ static enum err scan_pin(struct scan *s, struct error *e)
     return OK;
 }
 
-enum err pipeline_scan_pause(struct scan *s, struct error *e)
+enum err backend_scan_pause(struct scan *s, struct error *e)
 {
     s->is_placed = false;
     return scan_pin(s, e);
 }
 
-uint64_t pipeline_scan_depends(const struct scan *s)
+uint64_t backend_scan_depends(const struct scan *s)
 {
     return s->depends;
 }
@@ -232,7 +232,7 @@ static enum err store_ready(struct scan *s, struct waiter *w, struct error *e)
         if (s->is_undivided) return kept_page_fetch(s->pipeline, &s->fetch, w, e);
         s->pipeline->store_waits++;
         s->pipeline->store_queries++;
-        r = pipeline_scan_pause(s, e);
+        r = backend_scan_pause(s, e);
         if (r != OK) return r;
     }
     fetch_describe(s, true);
@@ -363,10 +363,10 @@ static enum err merge_take(struct scan *s, struct slice key, struct entry *out, 
 static enum err let_others_run(struct scan *s, struct waiter *w, struct error *e)
 {
     struct pipeline *p = s->pipeline;
-    enum err r = pipeline_scan_pause(s, e);
+    enum err r = backend_scan_pause(s, e);
     if (r != OK) return r;
     s->work = 0;
-    p->base.ops->yield(&p->base, w);
+    backend_yield(&p->base, w);
     return error_set(e, ERR_WAIT, "a long scan lets others run");
 }
 
@@ -378,8 +378,8 @@ static bool work_take(size_t *left, size_t work)
     return is_enough;
 }
 
-enum err pipeline_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
-                            struct error *e)
+enum err backend_scan_next(struct scan *s, struct slice *key, struct entry *out, struct waiter *w,
+                           struct error *e)
 {
     struct pipeline *p = s->pipeline;
     *key = slice_of(NULL, 0);

@@ -67,7 +67,7 @@ static void lookup_done(struct job *job)
 static enum err lookup_begin(struct scan *s, const struct slice *keys, size_t count,
                              struct waiter *w, struct error *e)
 {
-    enum err r = pipeline_scan_pause(s, e);
+    enum err r = backend_scan_pause(s, e);
     if (r != OK) return r;
     if (s->lookup == NULL) {
         s->lookup = mem_new(sizeof *s->lookup);
@@ -108,8 +108,8 @@ static bool hand_out(struct scan *s, const struct slice *keys, size_t count, str
     return true;
 }
 
-enum err pipeline_scan_load(struct scan *s, const struct slice *keys, size_t count,
-                            struct entry *out, struct waiter *w, struct error *e)
+enum err backend_scan_load(struct scan *s, const struct slice *keys, size_t count,
+                           struct entry *out, struct waiter *w, struct error *e)
 {
     depends_raise(&s->depends, s->flushed);
     if (s->state == SCAN_FETCHING) {

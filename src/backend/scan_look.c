@@ -42,7 +42,7 @@ static void look_done(struct job *job)
 static enum err look_begin(struct scan *s, struct slice key, struct slice value, struct waiter *w,
                            struct error *e)
 {
-    enum err r = pipeline_scan_pause(s, e);
+    enum err r = backend_scan_pause(s, e);
     if (r != OK) return r;
     if (s->look == NULL) s->look = mem_new(sizeof *s->look);
     struct look *k = s->look;

@@ -125,7 +125,7 @@ static uint64_t barrier(const struct pipeline *p, const struct text_request *q)
     return 0;
 }
 
-void pipeline_search(struct backend *b, struct text_request *q)
+void backend_search(struct backend *b, struct text_request *q)
 {
     struct pipeline *p = pipeline_of(b);
     struct search_job *k = mem_new(sizeof *k);

@@ -88,7 +88,7 @@ static void history_done(struct changes_request *q)
     if (is_over || is_stopping || q->after >= v->journal_end) {
         verify_end(v);
     } else {
-        pipeline_changes(&v->pipeline->base, q);
+        backend_changes(&v->pipeline->base, q);
     }
 }
 
@@ -104,7 +104,7 @@ static void history_begin(struct verification *v)
     v->history.bytes_max = 1;
     v->history.done = history_done;
     v->history.arg = v;
-    pipeline_changes(&p->base, &v->history);
+    backend_changes(&p->base, &v->history);
 }
 
 static void verify_done(struct job *job)
@@ -125,7 +125,7 @@ void pipeline_verify_free(struct pipeline *p)
     p->verification = NULL;
 }
 
-enum err pipeline_verify_start(struct backend *b, struct error *e)
+enum err backend_verify_start(struct backend *b, struct error *e)
 {
     struct pipeline *p = pipeline_of(b);
     struct pooled_reader *reader = NULL;
@@ -154,7 +154,7 @@ enum err pipeline_verify_start(struct backend *b, struct error *e)
     return OK;
 }
 
-bool pipeline_verify_stop(struct backend *b)
+bool backend_verify_stop(struct backend *b)
 {
     struct verification *v = pipeline_of(b)->verification;
     if (v == NULL || !v->is_running) return false;
@@ -162,7 +162,7 @@ bool pipeline_verify_stop(struct backend *b)
     return true;
 }
 
-void pipeline_verify_figures(struct backend *b, struct verify_figures *out)
+void backend_verify_figures(struct backend *b, struct verify_figures *out)
 {
     const struct verification *v = pipeline_of(b)->verification;
     *out = (struct verify_figures){.state = VERIFY_NEVER};

@@ -223,7 +223,7 @@ static enum err row_given(void *arg, struct slice key, const struct entry *entry
 {
     struct databases *x = arg;
     struct backend *b = engine_backend(x->engine);
-    return take_mutation(x, key, &entry->value, b->ops->version_newest(b), e);
+    return take_mutation(x, key, &entry->value, backend_version_newest(b), e);
 }
 
 enum err databases_ready(struct databases *x, struct waiter *w, struct error *e)

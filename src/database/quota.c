@@ -34,7 +34,7 @@ static enum err settle(struct databases *x, struct database *d, struct waiter *w
 {
     struct backend *b = engine_backend(x->engine);
     if (d->exact_from == 0) return OK;
-    enum err r = b->ops->settle(b, d->exact_from, w, e);
+    enum err r = backend_settle(b, d->exact_from, w, e);
     if (r == OK) d->exact_from = 0;
     return r;
 }
@@ -63,7 +63,7 @@ static enum err look_up(struct databases *x, struct write_set *ws, struct entry 
         if (is_flushed(ws, key_database(mu->key))) continue;
         waiter_cancel(w); /* of the look-up before: it waits for the last of them */
         enum err r = settle(x, d, w, e);
-        if (r == OK) r = b->ops->load(b, mu->key, &before[i], w, e);
+        if (r == OK) r = backend_load(b, mu->key, &before[i], w, e);
         if (r == ERR_CORRUPT) r = OK; /* counted as if it were not there */
         if (r != OK && r != ERR_WAIT) return r;
         if (r == ERR_WAIT) waits = r;
@@ -103,7 +103,7 @@ static enum err check(struct databases *x, const struct database *d, const struc
     struct backend *b = engine_backend(x->engine);
     struct backend_count now = {0};
     const struct database_limits *l = &d->limits;
-    if (!s->is_flushed) b->ops->count(b, d->number, &now);
+    if (!s->is_flushed) backend_count(b, d->number, &now);
     bool is_full = l->entries_max != 0 && s->entries > 0 &&
                    (int64_t)now.entries + s->entries > (int64_t)l->entries_max;
     if (is_full) {

@@ -147,7 +147,7 @@ static void base_begin(struct archiving *k)
     k->copy = (struct backup_request){
         .path = (const char *)k->path.data, .done = on_copied, .arg = k};
     bool is_there = archive_is_there(k->db->archive, &e);
-    if (is_there && b->ops->backup(b, &k->copy, &e) != OK) return;
+    if (is_there && backend_backup(b, &k->copy, &e) != OK) return;
     k->is_wanted = false;
     choose_databases(k);
     state_move(k, ARCHIVING_COPYING);

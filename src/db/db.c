@@ -98,12 +98,12 @@ bool db_is_discarded(const struct db *db, uint64_t version, uint64_t *fork)
 
 uint64_t db_durable(const struct db *db)
 {
-    return db->backend->ops->version_durable(db->backend);
+    return backend_version_durable(db->backend);
 }
 
 void db_poll(struct db *db)
 {
-    db->backend->ops->poll(db->backend);
+    backend_poll(db->backend);
 }
 
 bool db_turn_end(struct db *db)
@@ -111,7 +111,7 @@ bool db_turn_end(struct db *db)
     if (!db->is_following) queues_turn(db->queues);
     if (!db->is_following) indexes_turn(db->indexes);
     bool has_more = watch_turn(db->watch);
-    db->backend->ops->turn_end(db->backend);
+    backend_turn_end(db->backend);
     return has_more;
 }
 
@@ -122,7 +122,7 @@ bool db_idle(struct db *db)
 
 void db_tick(struct db *db)
 {
-    db->backend->ops->tick(db->backend);
+    backend_tick(db->backend);
     engine_tick(db->engine);
     databases_tick(db->databases);
     if (!db->is_frozen && !db->is_following) queues_tick(db->queues);
@@ -152,7 +152,7 @@ enum err db_close(struct db *db, struct error *e)
 {
     archiving_stop(db->archiving);
     layers_free(db);
-    enum err r = db->backend->ops->close(db->backend, e);
+    enum err r = backend_close(db->backend, e);
     archiving_free(db->archiving);
     watch_free(db->watch);
     mem_free(db);

@@ -5,7 +5,7 @@
 
 int64_t engine_time_ms(struct engine *g)
 {
-    return g->backend->ops->time_ms(g->backend);
+    return backend_time_ms(g->backend);
 }
 
 bool engine_is_expired(const struct entry *entry, int64_t now_ms)
@@ -15,7 +15,7 @@ bool engine_is_expired(const struct entry *entry, int64_t now_ms)
 
 uint64_t engine_version_next(struct engine *g)
 {
-    return g->backend->ops->version_next(g->backend);
+    return backend_version_next(g->backend);
 }
 
 void engine_add_layer(struct engine *g, const struct layer *layer)
@@ -61,7 +61,7 @@ enum err engine_commit_set(struct engine *g, struct write_set *ws, uint64_t *ver
     }
     struct batch batch = {
         .items = ws->items, .count = ws->count, .before = ws->before, .time_ms = ws->time_ms};
-    enum err r = g->backend->ops->commit(g->backend, &batch, version, w, e);
+    enum err r = backend_commit(g->backend, &batch, version, w, e);
     if (r == OK) engine_tell_layers(g, *version, ws);
     return r;
 }

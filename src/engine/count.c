@@ -29,7 +29,7 @@ static enum err size_look_up(struct overlay *o, struct waiter *w, struct error *
         struct slice key = o->items[s.upto]->key;
         if (key_space(key) != SPACE_DATA || key_database(key) != s.database) continue;
         waiter_cancel(w);
-        enum err r = b->ops->load(b, key, &below, w, e);
+        enum err r = backend_load(b, key, &below, w, e);
         if (r == ERR_CORRUPT) below.exists = true; /* as the store counts it */
         if (r == ERR_WAIT) waits = r;
         if (r != OK && r != ERR_CORRUPT && r != ERR_WAIT) return r;
@@ -46,7 +46,7 @@ enum err engine_count(struct engine *g, struct overlay *o, uint16_t database, ui
 {
     struct backend_count below = {0};
     bool is_flushed = o != NULL && overlay_is_flushed(o, database);
-    if (!is_flushed) g->backend->ops->count(g->backend, database, &below);
+    if (!is_flushed) backend_count(g->backend, database, &below);
     *out = below.entries;
     if (o == NULL) return OK;
     size_begin(o, database);

@@ -70,7 +70,7 @@ void engine_range_below(struct arena *arena, uint16_t database, struct slice tup
 
 bool engine_database_next(struct engine *g, const struct overlay *o, uint32_t from, uint16_t *out)
 {
-    bool is_found = g->backend->ops->database_next(g->backend, from, out);
+    bool is_found = backend_database_next(g->backend, from, out);
     for (size_t i = 0; o != NULL && i < o->count; i++) {
         uint16_t database = key_database(o->items[i]->key);
         if (database < from || (is_found && database >= *out)) continue;

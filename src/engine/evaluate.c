@@ -408,12 +408,12 @@ enum err engine_commit(struct engine *g, struct txn *t, struct waiter *w, struct
 
 enum err engine_admit(struct engine *g, struct waiter *w, struct error *e)
 {
-    return g->backend->ops->admit(g->backend, w, e);
+    return backend_admit(g->backend, w, e);
 }
 
 enum err engine_admit_bulk(struct engine *g, struct waiter *w, struct error *e)
 {
-    return g->backend->ops->admit_bulk(g->backend, w, e);
+    return backend_admit_bulk(g->backend, w, e);
 }
 
 struct overlay *engine_begin(struct engine *g, struct arena *arena)

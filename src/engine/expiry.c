@@ -113,7 +113,7 @@ static enum err sweep_row(struct expiry *x, struct overlay *o, struct slice row,
     key_head_write(key, key_database(row), SPACE_DATA);
     memcpy(key + KEY_HEAD_BYTES, tuple.data, tuple.len);
     struct slice data_key = slice_of(key, KEY_HEAD_BYTES + tuple.len);
-    enum err r = x->engine->backend->ops->load(x->engine->backend, data_key, &entry, &x->waiter, e);
+    enum err r = backend_load(x->engine->backend, data_key, &entry, &x->waiter, e);
     if (r != OK) return r;
     int64_t expiry_ms = entry.expiry_ms > 0 ? entry.expiry_ms : entry.expiry_ms != 0;
     if (entry.exists && expiry_ms == row_time_ms(copy)) {
@@ -161,12 +161,12 @@ static enum err sweep_collect(struct expiry *x, uint16_t database, struct overla
                                .is_undivided = true,
                                .rows_hint = batch};
     struct scan *scan = NULL;
-    enum err r = b->ops->scan_open(b, &range, &scan, e);
+    enum err r = backend_scan_open(b, &range, &scan, e);
     *left = slice_of(NULL, 0);
     for (unsigned i = 0; r == OK; i++) {
         struct slice row;
         struct entry entry;
-        r = b->ops->scan_next(scan, &row, &entry, &x->waiter, e);
+        r = backend_scan_next(scan, &row, &entry, &x->waiter, e);
         if (r != OK || row.len == 0) break;
         if (row_time_ms(row) > o->now_ms || i == batch) {
             *left = arena_copy(&x->arena, row);
@@ -174,7 +174,7 @@ static enum err sweep_collect(struct expiry *x, uint16_t database, struct overla
         }
         r = sweep_row(x, o, row, e);
     }
-    b->ops->scan_close(scan);
+    backend_scan_close(scan);
     return r;
 }
 
@@ -230,7 +230,7 @@ static void begin(struct expiry *x)
 {
     struct backend *b = x->engine->backend;
     uint16_t database = 0;
-    for (uint32_t i = 0; b->ops->database_next(b, i, &database); i = (uint32_t)database + 1) {
+    for (uint32_t i = 0; backend_database_next(b, i, &database); i = (uint32_t)database + 1) {
         struct expiry_database *d = database_of(x, database, 0);
         d->next_due_ms = d->swept_ms = 0;
         d->from.len = 0;

@@ -134,7 +134,7 @@ static void sweep(struct idem *m, const struct id_entry *oldest, int64_t now_ms)
     const struct engine_options *options = &m->engine->options;
     uint64_t version = 0;
     struct error e;
-    enum err r = b->ops->admit(b, &m->waiter, &e);
+    enum err r = backend_admit(b, &m->waiter, &e);
     for (const struct id_entry *x = oldest; r == OK && x != NULL; x = x->next) {
         if (ws.count == options->expire_batch) break;
         if (id_window_counts(x, now_ms, options->idem_window_ms)) break;

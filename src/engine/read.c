@@ -36,7 +36,7 @@ enum err engine_get(struct engine *g, struct overlay *o, struct slice key, struc
             return OK;
         }
     }
-    enum err r = g->backend->ops->load(g->backend, key, out, w, e);
+    enum err r = backend_load(g->backend, key, out, w, e);
     if (r == ERR_CORRUPT) return name_key(key, e);
     if (r != OK) return r;
     /* Most entries never expire: no need to know the time. */
@@ -81,7 +81,7 @@ enum err engine_scan_open(struct engine *g, struct overlay *o, const struct scan
     if (o == NULL || !overlay_is_flushed(o, key_database(range->start))) {
         struct scan_range below = *range;
         if (o != NULL) below.work_left = &o->work_left;
-        r = g->backend->ops->scan_open(g->backend, &below, &s->scan, e);
+        r = backend_scan_open(g->backend, &below, &s->scan, e);
     }
     if (r != OK) {
         mem_free(s);
@@ -111,13 +111,13 @@ static enum err scan_live_row(struct engine_scan *s, struct slice *key, struct e
     key->len = 0;
     if (s->scan == NULL) return OK;
     for (unsigned skipped = 0;; skipped++) {
-        enum err r = s->backend->ops->scan_next(s->scan, key, out, w, e);
+        enum err r = backend_scan_next(s->scan, key, out, w, e);
         if (r != OK || key->len == 0 || !engine_is_expired(out, s->now_ms)) return r;
         if (s->overlay != NULL && !work_take(s->overlay)) return too_many(e);
         if (skipped < EXPIRED_SKIPS_MAX || s->is_undivided) continue;
         r = engine_scan_pause(s, e);
         if (r != OK) return r;
-        s->backend->ops->yield(s->backend, w);
+        backend_yield(s->backend, w);
         return error_set(e, ERR_WAIT, "a long scan lets others run");
     }
 }
@@ -175,7 +175,7 @@ enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_
         r = engine_get(s->overlay->engine, s->overlay, keys[i], &out[i], w, e);
     }
     if (s->overlay != NULL || s->scan == NULL) return r;
-    r = s->backend->ops->scan_load(s->scan, keys, count, out, w, e);
+    r = backend_scan_load(s->scan, keys, count, out, w, e);
     for (size_t i = 0; i < count && r == OK; i++) {
         if (out[i].exists && engine_is_expired(&out[i], s->now_ms)) out[i].exists = false;
     }
@@ -184,17 +184,17 @@ enum err engine_scan_load(struct engine_scan *s, const struct slice *keys, size_
 
 enum err engine_scan_pause(struct engine_scan *s, struct error *e)
 {
-    return s->backend->ops->scan_pause(s->scan, e);
+    return backend_scan_pause(s->scan, e);
 }
 
 uint64_t engine_scan_depends(const struct engine_scan *s)
 {
-    return s->scan == NULL ? 0 : s->backend->ops->scan_depends(s->scan);
+    return s->scan == NULL ? 0 : backend_scan_depends(s->scan);
 }
 
 void engine_scan_close(struct engine_scan *s)
 {
     if (s == NULL) return;
-    if (s->scan != NULL) s->backend->ops->scan_close(s->scan);
+    if (s->scan != NULL) backend_scan_close(s->scan);
     mem_free(s);
 }

@@ -48,7 +48,7 @@ static bool choose(struct start *s)
 {
     struct backend *b = s->engine->backend;
     while (s->at < s->count) {
-        if (b->ops->database_next(b, s->next_database, &s->database)) {
+        if (backend_database_next(b, s->next_database, &s->database)) {
             s->next_database = (uint32_t)s->database + 1;
             s->space = s->at;
             return true;
@@ -75,19 +75,18 @@ static enum err read_open(struct start *s, struct error *e)
                                .end = slice_of(end, sizeof end),
                                .with_values = true};
     s->is_flushed = false;
-    return b->ops->scan_open(b, &range, &s->scan, e);
+    return backend_scan_open(b, &range, &s->scan, e);
 }
 
 /* Up to *rows of them, which it counts down. *is_done: the database has no more. */
 static enum err read_slice(struct start *s, unsigned *rows, bool *is_done, struct error *e)
 {
-    struct backend *b = s->engine->backend;
     const struct start_space *x = &s->spaces[s->space];
     *is_done = false;
     for (; *rows > 0; --*rows) {
         struct slice key;
         struct entry entry;
-        enum err r = b->ops->scan_next(s->scan, &key, &entry, &s->waiter, e);
+        enum err r = backend_scan_next(s->scan, &key, &entry, &s->waiter, e);
         if (r != OK) return r;
         if (key.len == 0) {
             *is_done = true;
@@ -96,7 +95,7 @@ static enum err read_slice(struct start *s, unsigned *rows, bool *is_done, struc
         if (!s->is_flushed) r = x->row(x->arg, key, &entry, e);
         if (r != OK) return r;
     }
-    return b->ops->scan_pause(s->scan, e);
+    return backend_scan_pause(s->scan, e);
 }
 
 static void read_failed(struct start *s, const struct error *why)
@@ -145,7 +144,7 @@ static bool read_database(struct start *s, unsigned *rows)
     if (r == OK) r = read_slice(s, rows, &is_done, &e);
     if (r == ERR_WAIT || (r == OK && !is_done)) return false;
     const struct start_space *x = &s->spaces[s->space];
-    s->engine->backend->ops->scan_close(s->scan);
+    backend_scan_close(s->scan);
     s->scan = NULL;
     if (x->done != NULL) x->done(x->arg, s->database, r == OK);
     if (r == OK) {
@@ -247,7 +246,7 @@ void start_init(struct start *s, struct engine *g)
 void start_fini(struct start *s)
 {
     waiter_cancel(&s->waiter);
-    if (s->scan != NULL) s->engine->backend->ops->scan_close(s->scan);
+    if (s->scan != NULL) backend_scan_close(s->scan);
     while (s->failures != NULL) {
         struct start_failure *next = s->failures->next;
         mem_free(s->failures);

@@ -18,7 +18,7 @@ enum err view_stored(struct view *v, struct slice key, struct entry *out, struct
     struct backend *b = v->engine->backend;
     *out = (struct entry){0};
     if (overlay_is_flushed(v->overlay, key_database(key))) return OK;
-    enum err r = b->ops->load(b, key, out, v->waiter, e);
+    enum err r = backend_load(b, key, out, v->waiter, e);
     if (r == OK) depends_raise(&v->depends, out->depends);
     return r;
 }

@@ -52,7 +52,6 @@ bool connect_fails(struct exchange *x)
     struct slice error;
     if (!reply_is_error(buf_slice(&x->reply), &error)) return false;
     bool may_end = slice_has_prefix(error, slice_str("TRYAGAIN ")) ||
-                   slice_has_prefix(error, slice_str("LOADING ")) ||
                    slice_has_prefix(error, slice_str("ERR disk full"));
     struct slice text = without_code(error);
     buf_clear(&x->text, SIZE_MAX);

@@ -335,9 +335,8 @@ int exchange_status_of(struct slice error)
     static const struct {
         const char *code;
         int status;
-    } codes[] = {{"NOAUTH ", 401},  {"WRONGPASS ", 401}, {"NOPERM ", 403},
-                 {"NODB ", 404},    {"TRYAGAIN ", 503},  {"LOADING ", 503},
-                 {"CORRUPT ", 500}, {"QUOTA ", 507},     {"ERR disk full", 507}};
+    } codes[] = {{"NOAUTH ", 401},   {"WRONGPASS ", 401}, {"NOPERM ", 403}, {"NODB ", 404},
+                 {"TRYAGAIN ", 503}, {"CORRUPT ", 500},   {"QUOTA ", 507},  {"ERR disk full", 507}};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         if (slice_has_prefix(error, slice_str(codes[i].code))) return codes[i].status;
     }

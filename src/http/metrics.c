@@ -18,7 +18,7 @@ void metrics_write(struct env *env, struct client *c, const struct metrics_optio
                         .client = c,
                         .options = o,
                         .out = {.buf = out, .is_openmetrics = o->is_openmetrics}};
-    b->ops->stats(b, &m.stats);
+    backend_stats(b, &m.stats);
     arena_init(&m.arena, ARENA_BYTES);
     arena_init(&m.scratch, ARENA_BYTES);
     metrics_server(&m);

@@ -329,7 +329,7 @@ static struct named_database other_databases(const struct metrics *m)
                                               .stored_bytes = m->stats.stored_bytes},
                                     .operations = t.operations,
                                     .throttled = t.throttled};
-    b->ops->count(b, DATABASE_CATALOG, &catalog.count);
+    backend_count(b, DATABASE_CATALOG, &catalog.count);
     take_off_database(&others, &catalog);
     return others;
 }
@@ -349,7 +349,7 @@ static struct named_database *find_databases(struct metrics *m, size_t total, si
     for (uint32_t i = 0; *count < max && looks > 0 && (d = database_next(all, &i)) != NULL;
          i++, looks--) {
         struct backend_count c;
-        b->ops->count(b, d->number, &c);
+        backend_count(b, d->number, &c);
         bool is_unused = !is_used(d, &c);
         unused += is_unused;
         if (is_unused || database_of(m, d->number) == NULL || !may_see(m, d, NULL)) continue;

@@ -69,7 +69,7 @@ static void stats_came(struct exchange *x)
     struct backend_count count;
     struct slice reply = buf_slice(&x->reply);
     if (exchange_fails(x)) return;
-    b->ops->count(b, x->client.database, &count);
+    backend_count(b, x->client.database, &count);
     rest_begin(x);
     put_operations(x);
     buf_append_str(&x->text, ",\"queue\":");

@@ -279,7 +279,7 @@ void fill_work(struct indexes *ix)
         k.base.apply = fill_apply;
         enum err r = engine_commit(ix->engine, &t, &ix->waiter, &e);
         arena_reset(&ix->arena);
-        if (r == OK) b->ops->yield(b, &ix->waiter);
+        if (r == OK) backend_yield(b, &ix->waiter);
         return;
     }
     ix->has_work = false;

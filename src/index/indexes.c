@@ -198,7 +198,7 @@ static enum err flushed(void *arg, struct view *v, struct error *e)
         struct slice key = index_id_key(v->arena, v->database, SPACE_TEXT, d.id);
         struct entry spec;
         struct backend *b = engine_backend(ix->engine);
-        r = b->ops->load(b, key, &spec, v->waiter, e);
+        r = backend_load(b, key, &spec, v->waiter, e);
         if (r != OK) return r;
         if (spec.exists) view_set(v, key, arena_copy(v->arena, spec.value));
     }
@@ -322,7 +322,7 @@ unsigned index_percent(struct indexes *ix, const struct index *x)
     struct backend_count count;
     struct backend *b = engine_backend(ix->engine);
     if (x->definition.state == INDEX_READY) return 100;
-    b->ops->count(b, x->database, &count);
+    backend_count(b, x->database, &count);
     if (count.entries == 0) return 0;
     uint64_t percent = x->definition.filled * 100 / count.entries;
     return percent > 99 ? 99 : (unsigned)percent;

@@ -198,7 +198,7 @@ static enum err replay(const struct looking *x, struct error *e)
     struct backend *b = NULL;
     enum err r = local_open(&local, &journal, &store, e);
     if (r == OK) r = pipeline_open(&options, journal, store, &b, e);
-    return r == OK ? b->ops->close(b, e) : r;
+    return r == OK ? backend_close(b, e) : r;
 }
 
 /* ---- looking at it ---- */

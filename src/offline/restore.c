@@ -244,7 +244,7 @@ static enum err replay(struct restoring *x, struct lineage *lineage, struct erro
     if (!lineage_read(text, lineage)) die("a lineage cannot be read");
     buf_fini(&own);
     r = pipeline_open(&options, archive_journal_new(&x->replay), store, &b, e);
-    return r == OK ? b->ops->close(b, e) : r;
+    return r == OK ? backend_close(b, e) : r;
 }
 
 /* ---- the new timeline ---- */

@@ -230,13 +230,13 @@ static enum err fill(struct queue *q, enum space space, struct window *w, size_t
                                .end = row_key_end(&arena, &place, space),
                                .is_undivided = true,
                                .rows_hint = want - w->count};
-    enum err r = b->ops->scan_open(b, &range, &scan, e);
+    enum err r = backend_scan_open(b, &range, &scan, e);
     while (r == OK && w->count < want) {
         struct slice key;
         struct slice rest;
         struct entry entry;
         struct slot s;
-        r = b->ops->scan_next(scan, &key, &entry, waiter, e);
+        r = backend_scan_next(scan, &key, &entry, waiter, e);
         if (r != OK) break;
         if (key.len == 0) {
             window_end(w);
@@ -246,7 +246,7 @@ static enum err fill(struct queue *q, enum space space, struct window *w, size_t
         memcpy(s.bytes, rest.data, SLOT_BYTES);
         window_extend(w, &s);
     }
-    b->ops->scan_close(scan);
+    backend_scan_close(scan);
     arena_fini(&arena);
     return r;
 }
@@ -269,7 +269,7 @@ enum err queue_advance(struct queue *q, int64_t now_ms, struct waiter *w, struct
         if (slot_time_ms(&s) > now_ms) break;
         if (n == ADVANCE_MAX) {
             struct backend *b = engine_backend(q->queues->engine);
-            b->ops->yield(b, w);
+            backend_yield(b, w);
             return error_set(e, ERR_WAIT, "many messages have become due");
         }
         window_remove(&q->upcoming, &s);

@@ -154,7 +154,7 @@ static enum err dequeue_from(struct queue_dequeue *x, struct view *v, struct sli
     if (r == OK) r = touch_sweep(&t, SWEEP_MAX, &swept, &is_more, e);
     if (r == OK && is_more) {
         struct backend *b = engine_backend(v->engine);
-        b->ops->yield(b, v->waiter);
+        backend_yield(b, v->waiter);
         return error_set(e, ERR_WAIT, "many leases have ended");
     }
     size_t ahead = t.queue != NULL && r == OK ? line_ahead(t.queue, x->consumer) : 0;

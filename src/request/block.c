@@ -74,7 +74,7 @@ enum err client_yield(struct request *rq, struct engine_scan *scan)
     struct backend *b = engine_backend(rq->env->db->engine);
     enum err r = scan == NULL ? OK : engine_scan_pause(scan, &rq->error);
     if (r != OK) return r;
-    b->ops->yield(b, rq->waiter);
+    backend_yield(b, rq->waiter);
     return error_set(&rq->error, ERR_WAIT, "a long command lets others run");
 }
 

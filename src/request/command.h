@@ -2,11 +2,11 @@
  * dispatches them and is what COMMAND shows. A command is one `const struct command` above its
  * function; nothing here knows sockets.
  *
- * A command function reads rq->argv, writes its reply through rq->w, raises rq->depends to the
- * newest version its answer depends on, and returns OK; or ERR_WAIT after the backend took
- * rq->waiter (what it wrote is dropped and it is called again with the same arguments when the
- * waiter is woken); or another error, described in rq->error (what it wrote is dropped, and the
- * error is the reply).
+ * A command function reads rq->bound, which its arguments describe (arguments.h), writes its reply
+ * through rq->w, raises rq->depends to the newest version its answer depends on, and returns OK; or
+ * ERR_WAIT after the backend took rq->waiter (what it wrote is dropped and it is called again with
+ * the same arguments when the waiter is woken); or another error, described in rq->error (what it
+ * wrote is dropped, and the error is the reply).
  *
  * What must survive from one call to the next is kept in client->pending, whose owner is the
  * command.
@@ -42,21 +42,21 @@ struct pending {
 
 #define CLIENT_NAME_MAX 128
 
-struct client_watches; /* what it watches: watch.c */
-struct client_pushes;  /* queues it is pushed messages of: queue_push.c */
-struct unsent;         /* deliveries of DEQUEUE not yet written: queue.c */
+struct client_watches; /* what it watches: src/command/channel/watch.c */
+struct client_pushes;  /* queues it is pushed messages of: src/command/queue/push.c */
+struct unsent;         /* deliveries of DEQUEUE not yet written: src/command/queue */
 struct touched_ranges;
 struct trackings;       /* tracking.c */
 struct notifications;   /* notify.c */
 struct client_tracking; /* likewise */
 struct node;
 struct nodes_known;
-struct publications;  /* messages being sent to many: publish.c */
-struct exec_messages; /* what EXEC publishes: publish.c */
+struct publications;  /* messages being sent to many: publication.c */
+struct exec_messages; /* what EXEC publishes: publication.c */
 struct exec_counts;
 struct multi;        /* the queue of MULTI: multi.c */
 struct watched;      /* a key of WATCH: watched.c */
-struct scan_cursors; /* string_scan.c */
+struct scan_cursors; /* src/command/string/scan.c */
 struct key_uses;     /* keys.h */
 struct backup;       /* src/request/backup.h */
 struct uuid_table;   /* the UUIDs of a transaction: idem.c */
@@ -111,7 +111,6 @@ struct client_database {
     bool is_throttled; /* ... or waits for that */
 };
 
-/* What is known of a client: the connection's state beyond one command. */
 /* How it is told of what it watches (src/command/channel/watch_group.h): set by what makes the
  * client, before it subscribes. */
 struct change;
@@ -123,6 +122,7 @@ struct client_hearing {
     uint64_t since;      /* when it is held no longer: changes up to this version are no news */
 };
 
+/* What is known of a client: the connection's state beyond one command. */
 struct client {
     uint64_t id;
     const struct client_ops *ops;
@@ -201,8 +201,6 @@ struct config_change {
     struct slice value;
 };
 
-/* What commands ask of the server; `server` is env->server. NULL where there is no server:
- * commands that need it are refused there (src/embedded/refuse.c). */
 /* Users that are kept elsewhere than in memory (users_keep of server_ops), as an ACL command wants
  * them. It is the command's pending. */
 struct users_change {
@@ -213,6 +211,8 @@ struct users_change {
     struct error error;
 };
 
+/* What commands ask of the server; `server` is env->server. NULL where there is no server:
+ * commands that need it are refused there (src/embedded/refuse.c). */
 struct server_ops {
     void (*shutdown)(void *server);
     size_t (*config_count)(void *server);
@@ -251,12 +251,12 @@ struct server_facts {
     int64_t started_ms;
 };
 
-/* Settings that commands look at; the server changes them while it runs. */
 /* What the sizes of the configuration come to: bytes. */
 struct memory_sizes {
     uint64_t memtable, write_buffer, cache, store_cache;
 };
 
+/* Settings that commands look at; the server changes them while it runs. */
 struct request_settings {
     uint16_t databases;
     enum format default_format;

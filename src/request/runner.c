@@ -53,7 +53,7 @@ static void give_back(struct runner *r)
 {
     if (r->waiter.keep_id == 0) return;
     struct backend *b = r->env->db->backend;
-    b->ops->run_over(b, &r->waiter);
+    backend_run_over(b, &r->waiter);
 }
 
 void runner_begin(struct runner *r, struct request *rq)

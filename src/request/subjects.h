@@ -1,6 +1,6 @@
 /* subjects: what a command touches, for permissions: keys in path form (codec/key.h), what lies
- * below a prefix, queues, channels, databases. A command whose keys are not all of it has a
- * function `subjects` (command.h), which adds the rest with these.
+ * below a prefix, queues, channels, databases. The kinds of a command's arguments add it, and a
+ * function `subjects` (arguments.h) what they do not say.
  *
  * All of it is taken from the words: nothing is looked up but the names of databases and indexes.
  */

@@ -182,7 +182,7 @@ bool tracking_tell_prefixes(struct trackings *x)
 {
     struct backend *b = engine_backend(x->env->db->engine);
     x->names_of = NULL;
-    if (broadcast_take_loss(x->prefixes)) tracking_tell_all(x, b->ops->version_newest(b));
+    if (broadcast_take_loss(x->prefixes)) tracking_tell_all(x, backend_version_newest(b));
     return broadcast_tell(x->prefixes, &x->work, tell_block, x);
 }
 

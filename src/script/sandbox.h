@@ -5,8 +5,7 @@
  * 1. Whitelist: names are put in one by one (globals.c). No package, io, debug, dofile, loadfile,
  *    print, newproxy, string.dump; of os only clock. load and loadstring take no bytecode.
  * 2. What is shared by scripts cannot be changed by one: libraries and globals are seen through
- * empty
- *    tables that refuse writes (protect.c). So a script finds what the one before it found.
+ *    empty tables that refuse writes (protect.c). So a script finds what the one before it found.
  * 3. Memory is counted and has a limit; what is above it ends the script. That of functions in C
  *    which is none of Lua's counts too (json.c, msgpack.c).
  * 4. A script that must end ends: `goes_on` is asked every SANDBOX_STEPS instructions, when

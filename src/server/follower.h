@@ -1,5 +1,6 @@
 /* follower: a node that stands by reads what the leader commits into a database of its own, so
- * that it can answer those who said READONLY (request/following.h). It begins when a client does.
+ * that it can answer those who said READONLY (request/following.h). It begins at the start
+ * (node-follows), or when a client says so.
  *
  *   env.db has nothing --made by the cluster's thread, opened--> catching up --end of the log-->
  *   there --silence, something lost, this node leads--> env.db has nothing again

@@ -67,7 +67,7 @@ static const char *why_not_ready(void *arg)
     if (!engine_is_started(s->env.db->engine)) {
         return "the server is starting: it reads what queues and indexes keep in memory";
     }
-    b->ops->stats(b, &stats);
+    backend_stats(b, &stats);
     if (stats.is_disk_full) return "the disk is full: nothing can be written";
     if (stats.is_store_failing)
         return "what is written cannot be applied to the store: see the log";

@@ -80,5 +80,5 @@ void ahead_fetch(struct decoded *d, struct env *env, struct client *client,
         const struct decoded_word *x = &d->words[d->fetched];
         if (x->kind != DECODED_VALUE && x->word >= next) keys[count++] = decoded_at(d, d->fetched);
     }
-    if (count > 1) b->ops->expect(b, keys, count);
+    if (count > 1) backend_expect(b, keys, count);
 }

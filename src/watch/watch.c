@@ -318,7 +318,7 @@ void watch_add(struct watch *x, struct watcher *w, enum watch_kind kind, struct 
     struct watched_name *n = name_of(x, kind, name);
     w->name = n;
     w->kind = kind;
-    w->since = x->backend->ops->version_newest(x->backend);
+    w->since = backend_version_newest(x->backend);
     LIST_APPEND(n->first[w->is_once], n->last[w->is_once], w, next, prev);
     x->watchers++;
 }

@@ -90,11 +90,11 @@ static size_t read_space(struct index_check *c, enum space space, struct row *ou
     struct scan *scan = NULL;
     struct error e;
     size_t count = 0;
-    assert_int_equal(c->db->backend->ops->scan_open(c->db->backend, &range, &scan, &e), OK);
+    assert_int_equal(backend_scan_open(c->db->backend, &range, &scan, &e), OK);
     for (;;) {
         struct slice key;
         struct entry entry;
-        enum err r = c->db->backend->ops->scan_next(scan, &key, &entry, &c->waiter, &e);
+        enum err r = backend_scan_next(scan, &key, &entry, &c->waiter, &e);
         if (r == ERR_WAIT) {
             turn(c);
             continue;
@@ -105,7 +105,7 @@ static size_t read_space(struct index_check *c, enum space space, struct row *ou
         out[count++] = (struct row){arena_copy(&c->arena, key), arena_copy(&c->arena, entry.value),
                                     entry.expiry_ms};
     }
-    c->db->backend->ops->scan_close(scan);
+    backend_scan_close(scan);
     return count;
 }
 
@@ -146,14 +146,14 @@ static size_t search(struct index_check *c, struct slice value, int64_t now_ms)
     do {
         is_done = false;
         arena_init(&q.arena, 4096);
-        c->db->backend->ops->search(c->db->backend, &q);
+        backend_search(c->db->backend, &q);
         for (int i = 0; i < TURNS_MAX && !is_done; i++) turn(c);
         assert_true(is_done);
         arena_fini(&q.arena);
     } while (q.result == ERR_INDEXING);
     buf_fini(&word);
     struct backend_stats stats;
-    c->db->backend->ops->stats(c->db->backend, &stats);
+    backend_stats(c->db->backend, &stats);
     if (q.result == ERR_IO && stats.is_store_failing) return SIZE_MAX;
     if (q.result != OK) fail_msg("search: %s", q.error.text);
     return q.count;

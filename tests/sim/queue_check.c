@@ -359,11 +359,11 @@ static bool read_rows(struct queue_check *c, const struct row_place *place, enum
     struct error e = {.text = ""};
     bool goes_on = true;
     *count = 0;
-    assert_int_equal(c->db->backend->ops->scan_open(c->db->backend, &range, &scan, &e), OK);
+    assert_int_equal(backend_scan_open(c->db->backend, &range, &scan, &e), OK);
     while (goes_on) {
         struct slice key;
         struct entry entry;
-        enum err r = c->db->backend->ops->scan_next(scan, &key, &entry, &c->waiter, &e);
+        enum err r = backend_scan_next(scan, &key, &entry, &c->waiter, &e);
         if (r == ERR_WAIT) {
             waiter_cancel(&c->waiter);
             goes_on = c->turn(c->arg);
@@ -376,7 +376,7 @@ static bool read_rows(struct queue_check *c, const struct row_place *place, enum
         rows[(*count)++] = (struct found_row){.rest = arena_copy(&c->arena, rest),
                                               .value = arena_copy(&c->arena, entry.value)};
     }
-    c->db->backend->ops->scan_close(scan);
+    backend_scan_close(scan);
     return goes_on;
 }
 

@@ -507,7 +507,7 @@ static void step(struct sim *s)
     }
     if (!goes_on || s->is_fatal) fail_power(s);
     if (s->log_count == LOG_MAX) stop_cleanly(s);
-    s->db->backend->ops->run_over(s->db->backend, &s->waiter);
+    backend_run_over(s->db->backend, &s->waiter);
     arena_reset(&s->arena);
 }
 

@@ -5,8 +5,8 @@
  *   append -> filling -> sealed -> [journal thread: checksum, write, fdatasync] -> acknowledged
  *
  * Space: every segment is reserved and written with zeros before its first use, so that a sync
- * changes no metadata and a full disk is met before a write is accepted, never after. One spare is
- * kept ahead.
+ * changes no metadata and a full disk is met before a write is accepted, never after. Two spares
+ * are kept ahead.
  *
  *   SEGMENT_PREPARING --zeros synced--> SEGMENT_SPARE --current one is full--> SEGMENT_CURRENT
  *       --no room for a record--> SEGMENT_FULL --applied, not retained--> removed

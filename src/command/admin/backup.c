@@ -62,7 +62,7 @@ static void name_file(struct env *env)
     struct backup *k = env->backup;
     struct backend *b = engine_backend(env->db->engine);
     char stamp[STAMP_CHARS];
-    stamp_format(b->ops->version_newest(b), stamp);
+    stamp_format(backend_version_newest(b), stamp);
     buf_clear(&k->path, SIZE_MAX);
     buf_printf(&k->path, "%s/tupled-%.*s.db", env->settings.backup_dir, STAMP_CHARS, stamp);
     buf_append_byte(&k->path, '\0');
@@ -114,7 +114,7 @@ static enum err backup_start(struct request *rq)
     name_file(env);
     k->request = (struct backup_request){
         .path = (const char *)k->path.data, .done = on_done, .arg = k};
-    enum err r = b->ops->backup(b, &k->request, &rq->error);
+    enum err r = backend_backup(b, &k->request, &rq->error);
     if (r != OK) return r;
     k->is_running = true;
     k->started_us = clock_mono_us();

@@ -233,8 +233,8 @@ static enum err info_run(struct request *rq)
         r = engine_start_check(g, SPACE_QUEUE, d->number, rq->waiter, &rq->error);
     }
     if (r != OK) return r;
-    b->ops->count(b, d->number, &count);
-    rq->depends = b->ops->version_newest(b); /* the count knows every write */
+    backend_count(b, d->number, &count);
+    rq->depends = backend_version_newest(b); /* the count knows every write */
     resp_map(rq->w, 17);
     reply_number(rq, "number", d->number);
     resp_bulk_str(rq->w, "name");

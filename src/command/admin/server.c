@@ -14,7 +14,7 @@ static enum err dbsize_run(struct request *rq)
                               &rq->error);
     if (r != OK) return r;
     resp_int(rq->w, (int64_t)entries);
-    rq->depends = b->ops->version_newest(b); /* the count knows every write */
+    rq->depends = backend_version_newest(b); /* the count knows every write */
     return OK;
 }
 

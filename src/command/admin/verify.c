@@ -6,7 +6,7 @@
 static enum err start_run(struct request *rq)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
-    enum err r = b->ops->verify_start(b, &rq->error);
+    enum err r = backend_verify_start(b, &rq->error);
     if (r == OK) resp_simple(rq->w, "OK");
     return r;
 }
@@ -24,7 +24,7 @@ static const struct command sub_start = {
 static enum err stop_run(struct request *rq)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
-    resp_int(rq->w, b->ops->verify_stop(b));
+    resp_int(rq->w, backend_verify_stop(b));
     return OK;
 }
 
@@ -46,7 +46,7 @@ static enum err status_run(struct request *rq)
         [VERIFY_DAMAGED] = "damaged", [VERIFY_STOPPED] = "stopped", [VERIFY_FAILED] = "failed"};
     struct backend *b = engine_backend(rq->env->db->engine);
     struct verify_figures f;
-    b->ops->verify_figures(b, &f);
+    backend_verify_figures(b, &f);
     resp_map(rq->w, 6);
     resp_bulk_str(rq->w, "state");
     resp_bulk_str(rq->w, states[f.state]);

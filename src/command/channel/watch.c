@@ -166,7 +166,7 @@ void watch_reply_first(struct request *rq, struct slice name, const struct watch
                        .value = t->entry.value,
                        .version = t->entry.version};
     /* Of what is not there, the newest commit is the one that it is shown as of. */
-    uint64_t commit = t->entry.exists ? t->entry.version : b->ops->version_newest(b);
+    uint64_t commit = t->entry.exists ? t->entry.version : backend_version_newest(b);
     depends_raise(&rq->depends, commit);
     watch_message_write(rq->w->out, &form, &c, commit);
 }

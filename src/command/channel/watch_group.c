@@ -63,7 +63,7 @@ void watch_group_join(struct env *env, struct watch_channel *ch, const struct wa
     struct watch_group *g = htab_find(&all->table, hash, name);
     if (g == NULL) g = group_new(env, name, hash, ch, t);
     ch->group = g;
-    ch->since = b->ops->version_newest(b);
+    ch->since = backend_version_newest(b);
     ch->position = g->end;
     LIST_APPEND(g->end->first, g->end->last, ch, group_next, group_prev);
     g->members++;

@@ -106,7 +106,7 @@ static enum err search_start(struct request *rq, struct search *s)
     s->request.filter = s->where;
     rq->client->pending = &s->pending;
     waiter_add(&s->waiters, rq->waiter);
-    b->ops->search(b, &s->request);
+    backend_search(b, &s->request);
     return error_set(&rq->error, ERR_WAIT, "the search is running");
 }
 

@@ -117,7 +117,7 @@ static enum err feed_read(struct request *rq, struct feed *f, uint64_t until)
     f->request.until = until;
     f->request.rows_max = left < PART_ROWS ? (size_t)left : PART_ROWS;
     f->request.bytes_max = PART_BYTES;
-    b->ops->changes(b, &f->request);
+    backend_changes(b, &f->request);
     return feed_wait(rq, f);
 }
 
@@ -187,8 +187,8 @@ static void feed_watch(struct feed *f, uint16_t database, struct slice prefix)
     struct backend *b = engine_backend(f->env->db->engine);
     uint8_t head[KEY_HEAD_BYTES] = {KEY_HEAD(database, SPACE_DATA)};
     if (prefix.data == NULL) prefix = slice_of(head, sizeof head);
-    f->wanted = b->ops->version_newest(b);
-    f->quiet = b->ops->version_next(b);
+    f->wanted = backend_version_newest(b);
+    f->quiet = backend_version_next(b);
     f->watcher.changed = on_changed;
     f->watcher.is_once = true;
     watch_add(f->env->db->watch, &f->watcher, WATCH_PREFIX, prefix);
@@ -286,7 +286,7 @@ static enum err feed_reply(struct request *rq, const struct feed *f)
 static enum err feed_end(struct request *rq, struct feed *f, enum block_end end)
 {
     struct backend *b = engine_backend(f->env->db->engine);
-    uint64_t durable = b->ops->version_durable(b);
+    uint64_t durable = backend_version_durable(b);
     if (end == BLOCK_FAILED) {
         return error_set(&rq->error, ERR_UNBLOCKED, "client unblocked via CLIENT UNBLOCK");
     }

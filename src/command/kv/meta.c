@@ -14,7 +14,7 @@
 static enum err kv_version_run(struct request *rq)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
-    reply_stamp(rq, b->ops->version_durable(b));
+    reply_stamp(rq, backend_version_durable(b));
     return OK;
 }
 

@@ -52,7 +52,7 @@ static void write_server(struct request *rq, struct buf *out)
                (long long)up_s / 86400);
     struct backend *b = engine_backend(env->db->engine);
     struct backend_stats stats;
-    b->ops->stats(b, &stats);
+    backend_stats(b, &stats);
     buf_printf(out, "health:%s\r\n", health_word(&stats));
     buf_printf(out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:%d\r\n",
                env->about.executable, env->about.config_file, env->about.has_io_threads);
@@ -167,7 +167,7 @@ static void write_persistence(struct request *rq, struct buf *out)
     struct backend_stats s;
     char version[STAMP_CHARS];
     stamp_format(k->last_version, version);
-    b->ops->stats(b, &s);
+    backend_stats(b, &s);
     buf_printf(out,
                "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:%llu\r\n"
                "rdb_bgsave_in_progress:%d\r\nrdb_last_save_time:%lld\r\n"
@@ -324,9 +324,9 @@ static void write_keyspace(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
     uint16_t i = 0;
-    for (uint32_t at = 0; b->ops->database_next(b, at, &i); at = (uint32_t)i + 1) {
+    for (uint32_t at = 0; backend_database_next(b, at, &i); at = (uint32_t)i + 1) {
         struct backend_count count;
-        b->ops->count(b, i, &count);
+        backend_count(b, i, &count);
         const struct database *d = database_get(rq->env->db->databases, i);
         if (i == DATABASE_CATALOG) continue; /* libraries of functions: no keys */
         if (count.entries == 0 || (d != NULL && !may_use_database(rq, d))) continue;
@@ -340,7 +340,7 @@ static void write_journal(struct request *rq, struct buf *out)
     struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
     char stamp[STAMP_CHARS];
-    b->ops->stats(b, &s);
+    backend_stats(b, &s);
     stamp_format(s.durable, stamp);
     buf_printf(out, "journal_version_durable:%.*s\r\njournal_unsynced_transactions:%llu\r\n",
                STAMP_CHARS, stamp, u(s.version - s.durable));
@@ -358,7 +358,7 @@ static void write_memtable(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
-    b->ops->stats(b, &s);
+    backend_stats(b, &s);
     buf_printf(out,
                "memtable_bytes:%llu\r\nmemtable_entries:%llu\r\nmemtable_frozen:%llu\r\n"
                "memtable_throttled_commands:%llu\r\n",
@@ -369,7 +369,7 @@ static void write_store(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
-    b->ops->stats(b, &s);
+    backend_stats(b, &s);
     buf_printf(out,
                "store_applies:%llu\r\nstore_apply_usec:%llu\r\nstore_rows_written:%llu\r\n"
                "store_reads:%llu\r\nstore_reads_waited:%llu\r\nstore_queries:%llu\r\n"
@@ -385,7 +385,7 @@ static void write_cache(struct request *rq, struct buf *out)
 {
     struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
-    b->ops->stats(b, &s);
+    backend_stats(b, &s);
     buf_printf(out,
                "cache_bytes:%llu\r\ncache_entries:%llu\r\ncache_hits:%llu\r\ncache_misses:%llu\r\n"
                "cache_keys_ahead:%llu\r\n"

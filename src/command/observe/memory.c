@@ -44,7 +44,7 @@ void memory_measure(struct env *env, struct memory_figures *out)
     struct backend *b = engine_backend(env->db->engine);
     struct backend_stats s;
     struct mem_stats m;
-    b->ops->stats(b, &s);
+    backend_stats(b, &s);
     mem_stats(&m);
     *out = (struct memory_figures){.used = m.used, .resident = memory_resident()};
     uint64_t resident_peak = memory_resident_peak();
@@ -96,9 +96,9 @@ static uint64_t keys_count(struct backend *b)
 {
     uint64_t keys = 0;
     uint16_t database = 0;
-    for (uint32_t at = 0; b->ops->database_next(b, at, &database); at = (uint32_t)database + 1) {
+    for (uint32_t at = 0; backend_database_next(b, at, &database); at = (uint32_t)database + 1) {
         struct backend_count count;
-        b->ops->count(b, database, &count);
+        backend_count(b, database, &count);
         keys += count.entries;
     }
     return keys;
@@ -109,7 +109,7 @@ static enum err stats_run(struct request *rq)
     struct backend *b = engine_backend(rq->env->db->engine);
     struct backend_stats s;
     struct memory_figures f;
-    b->ops->stats(b, &s);
+    backend_stats(b, &s);
     memory_measure(rq->env, &f);
     uint64_t keys = keys_count(b);
     const struct {

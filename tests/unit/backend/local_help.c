@@ -100,7 +100,7 @@ enum err rig_try_open(struct rig *r, struct error *e)
     }
     r->b->on_durable = rig_durable;
     r->b->on_durable_arg = r;
-    r->durable = r->b->ops->version_durable(r->b);
+    r->durable = backend_version_durable(r->b);
     r->is_fatal = false;
     return OK;
 }
@@ -119,7 +119,7 @@ void rig_close(struct rig *r)
     struct backend *b = r->b;
     r->b = NULL;
     waiter_cancel(&r->waiter);
-    enum err result = b->ops->close(b, &e);
+    enum err result = backend_close(b, &e);
     if (result != OK) print_error("close: %s\n", e.text);
     assert_int_equal(result, OK);
 }
@@ -146,7 +146,7 @@ void rig_crash(struct rig *r)
 
 void rig_step(struct rig *r)
 {
-    r->b->ops->turn_end(r->b);
+    backend_turn_end(r->b);
     if (!r->options.is_inline) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -157,16 +157,16 @@ void rig_step(struct rig *r)
         }
         (void)sem_timedwait(&r->wakes, &until);
     }
-    r->b->ops->poll(r->b);
-    r->b->ops->tick(r->b);
+    backend_poll(r->b);
+    backend_tick(r->b);
 }
 
 void rig_settle(struct rig *r)
 {
-    for (int i = 0; r->durable < r->b->ops->version_newest(r->b); i++) {
+    for (int i = 0; r->durable < backend_version_newest(r->b); i++) {
         /* The newest version after a start may be one that was only reserved: nothing to wait for.
          */
-        if (pipeline_of(r->b)->version_told == r->b->ops->version_newest(r->b)) return;
+        if (pipeline_of(r->b)->version_told == backend_version_newest(r->b)) return;
         assert_true(i < STEPS_MAX && !r->is_fatal);
         rig_step(r);
     }
@@ -188,13 +188,13 @@ void rig_mark(struct rig *r)
     struct backend_stats before;
     struct backend_stats after;
     rig_settle(r);
-    r->b->ops->stats(r->b, &before);
+    backend_stats(r->b, &before);
     int64_t now_ms = clock_wall_ms();
     for (int i = 0; i < 10; i++) {
         clock_set_fake_ms(now_ms += 60);
         rig_step(r);
     }
-    r->b->ops->stats(r->b, &after);
+    backend_stats(r->b, &after);
     assert_int_equal(after.journal_batches, before.journal_batches + 1);
 }
 
@@ -237,11 +237,11 @@ static void rig_wait(struct rig *r)
 enum err rig_try_commit(struct rig *r, const struct mutation *items, size_t count,
                         uint64_t *version, struct error *e)
 {
-    struct batch batch = {.items = items, .count = count, .time_ms = r->b->ops->time_ms(r->b)};
-    uint64_t before = r->b->ops->version_newest(r->b);
+    struct batch batch = {.items = items, .count = count, .time_ms = backend_time_ms(r->b)};
+    uint64_t before = backend_version_newest(r->b);
     for (int i = 0; i < STEPS_MAX && !r->is_fatal; i++) {
         r->is_ready = false;
-        enum err result = r->b->ops->commit(r->b, &batch, version, &r->waiter, e);
+        enum err result = backend_commit(r->b, &batch, version, &r->waiter, e);
         if (result == OK) assert_true(*version > before);
         if (result != ERR_WAIT) return result;
         rig_wait(r);
@@ -282,7 +282,7 @@ enum err rig_try_load(struct rig *r, struct slice key, struct entry *out, struct
 {
     for (int i = 0; i < 100; i++) {
         r->is_ready = false;
-        enum err result = r->b->ops->load(r->b, key, out, &r->waiter, e);
+        enum err result = backend_load(r->b, key, out, &r->waiter, e);
         if (result != ERR_WAIT) return result;
         rig_wait(r);
     }
@@ -313,7 +313,7 @@ bool rig_scan_next(struct rig *r, struct scan *s, struct slice *key, struct entr
     struct error e = {.text = ""};
     for (int i = 0; i < STEPS_MAX; i++) {
         r->is_ready = false;
-        enum err result = r->b->ops->scan_next(s, key, out, &r->waiter, &e);
+        enum err result = backend_scan_next(s, key, out, &r->waiter, &e);
         if (result == OK) return key->len > 0;
         if (result != ERR_WAIT) print_error("scan: %s\n", e.text);
         assert_int_equal(result, ERR_WAIT);
@@ -331,14 +331,14 @@ void rig_scan_text(struct rig *r, struct slice start, struct slice end, bool is_
     struct scan *s = NULL;
     struct slice key;
     struct entry entry;
-    assert_int_equal(r->b->ops->scan_open(r->b, &range, &s, NULL), OK);
+    assert_int_equal(backend_scan_open(r->b, &range, &s, NULL), OK);
     buf_clear(out, SIZE_MAX);
     while (rig_scan_next(r, s, &key, &entry)) {
         if (out->len > 0) buf_append_byte(out, ' ');
         buf_append(out, key.data + KEY_HEAD_BYTES, key.len - KEY_HEAD_BYTES);
     }
     buf_append_byte(out, '\0');
-    r->b->ops->scan_close(s);
+    backend_scan_close(s);
 }
 
 /* ---- files ---- */
@@ -386,6 +386,6 @@ const char *rig_segment_path(const struct rig *r, uint64_t number)
 uint64_t backend_entries(struct backend *b, unsigned database)
 {
     struct backend_count count;
-    b->ops->count(b, (uint16_t)database, &count);
+    backend_count(b, (uint16_t)database, &count);
     return count.entries;
 }

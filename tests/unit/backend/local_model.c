@@ -119,7 +119,7 @@ static struct row_filter *length_filter(unsigned modulus)
 
 static void scan_finish(struct model *m, struct open_scan *o)
 {
-    m->r->b->ops->scan_close(o->scan);
+    backend_scan_close(o->scan);
     free(o->seen);
     *o = (struct open_scan){0};
 }
@@ -145,7 +145,7 @@ static void scan_begin(struct model *m, struct open_scan *o)
                                .is_reverse = o->is_reverse,
                                .with_values = o->with_values,
                                .rows_hint = pick(m, 2) * pick(m, 100)};
-    assert_int_equal(m->r->b->ops->scan_open(m->r->b, &range, &o->scan, NULL), OK);
+    assert_int_equal(backend_scan_open(m->r->b, &range, &o->scan, NULL), OK);
     if (filter != NULL) filter->unref(filter); /* the scan has its own */
 }
 
@@ -182,9 +182,9 @@ static void scan_read(struct model *m, struct open_scan *o, unsigned rows)
         expect_entry(&o->seen->at[o->database][want], &entry, o->with_values);
         /* What is not durable yet is depended on. */
         if (entry.version > m->r->durable) depends = entry.version;
-        assert_true(m->r->b->ops->scan_depends(o->scan) >= depends);
+        assert_true(backend_scan_depends(o->scan) >= depends);
     }
-    assert_int_equal(m->r->b->ops->scan_pause(o->scan, NULL), OK);
+    assert_int_equal(backend_scan_pause(o->scan, NULL), OK);
 }
 
 /* Single entries, as the scan sees them. */
@@ -202,7 +202,7 @@ static void scan_load(struct model *m, struct open_scan *o)
         keys[i] = slice_of(bytes[i], key.len);
     }
     for (unsigned i = 0; r == ERR_WAIT && i < STEPS_MAX; i++) {
-        r = m->r->b->ops->scan_load(o->scan, keys, LOADS, entries, &m->r->waiter, NULL);
+        r = backend_scan_load(o->scan, keys, LOADS, entries, &m->r->waiter, NULL);
         if (r == ERR_WAIT) rig_step(m->r);
         waiter_cancel(&m->r->waiter);
     }
@@ -210,7 +210,7 @@ static void scan_load(struct model *m, struct open_scan *o)
     for (unsigned i = 0; i < LOADS; i++) {
         expect_entry(&o->seen->at[o->database][numbers[i]], &entries[i], true);
     }
-    assert_int_equal(m->r->b->ops->scan_pause(o->scan, NULL), OK);
+    assert_int_equal(backend_scan_pause(o->scan, NULL), OK);
 }
 
 static void step_scan(struct model *m)
@@ -313,7 +313,7 @@ static void compare_all(struct model *m)
                                        .end = key_high(database),
                                        .is_reverse = back,
                                        .with_values = true};
-            assert_int_equal(m->r->b->ops->scan_open(m->r->b, &range, &o.scan, NULL), OK);
+            assert_int_equal(backend_scan_open(m->r->b, &range, &o.scan, NULL), OK);
             scan_read(m, &o, m->options.keys + 1);
             assert_null(o.scan);
         }
@@ -370,7 +370,7 @@ void model_run(struct rig *r, const struct model_options *options)
     struct model *m = calloc(1, sizeof *m);
     m->r = r;
     m->options = *options;
-    m->newest = r->b->ops->version_newest(r->b);
+    m->newest = backend_version_newest(r->b);
     rng_init(&m->rng, options->seed);
     print_message("seed %llu\n", (unsigned long long)options->seed);
     int64_t end_ms = real_ms() + options->run_ms;

@@ -47,7 +47,7 @@ static void ask_until(struct rig *r, enum absent_state wanted)
 static uint64_t reads_of_store(struct rig *r)
 {
     struct backend_stats s;
-    r->b->ops->stats(r->b, &s);
+    backend_stats(r->b, &s);
     return s.store_reads;
 }
 

@@ -73,7 +73,7 @@ static enum err finish(struct reader *t)
 static enum err ask(struct reader *t, uint64_t after, size_t rows_max)
 {
     begin(t, after, rows_max);
-    t->rig.b->ops->changes(t->rig.b, &t->q);
+    backend_changes(t->rig.b, &t->q);
     return finish(t);
 }
 
@@ -110,7 +110,7 @@ static const char *rows_text(struct reader *t)
 
 static uint64_t newest(struct reader *t)
 {
-    return t->rig.b->ops->version_newest(t->rig.b);
+    return backend_version_newest(t->rig.b);
 }
 
 static uint64_t set(struct reader *t, const char *key, const char *value)
@@ -196,7 +196,7 @@ static void an_answer_ends_by_bytes_too(void **state)
     (void)fill(&t, 10);
     begin(&t, 0, 100);
     t.q.bytes_max = 2500;
-    t.rig.b->ops->changes(t.rig.b, &t.q);
+    backend_changes(t.rig.b, &t.q);
     assert_int_equal(finish(&t), OK);
     assert_int_equal(t.q.count, 3);
     assert_false(t.q.is_end);
@@ -218,7 +218,7 @@ static void only_what_is_durable_is_told(void **state)
     uint64_t third = set(&t, "c", "3");
     begin(&t, second, 100);
     t.q.until = third;
-    t.rig.b->ops->changes(t.rig.b, &t.q);
+    backend_changes(t.rig.b, &t.q);
     assert_int_equal(finish(&t), OK);
     assert_true(t.rig.durable >= third);
     assert_string_equal(rows_text(&t), "c=3");
@@ -234,7 +234,7 @@ static void who_waits_for_a_version_is_told_when_the_backend_ends(void **state)
         rig_open(&t.rig);
         begin(&t, 0, 100);
         t.q.until = set(&t, "a", "1");
-        t.rig.b->ops->changes(t.rig.b, &t.q);
+        backend_changes(t.rig.b, &t.q);
         assert_false(t.is_done);
         if (is_close) {
             rig_close(&t.rig);
@@ -264,14 +264,14 @@ static void other_keys_and_databases_are_passed_over(void **state)
     begin(&t, 0, 100);
     t.q.start = slice_of("\0\0\1x", 4);
     t.q.end = slice_of("\0\0\1y", 4);
-    t.rig.b->ops->changes(t.rig.b, &t.q);
+    backend_changes(t.rig.b, &t.q);
     assert_int_equal(finish(&t), OK);
     assert_string_equal(rows_text(&t), "x1=1 | ! | x2=2");
     assert_int_equal(t.q.next, last);
     begin(&t, x2, 100);
     t.q.start = slice_of("\0\0\1x", 4);
     t.q.end = slice_of("\0\0\1y", 4);
-    t.rig.b->ops->changes(t.rig.b, &t.q);
+    backend_changes(t.rig.b, &t.q);
     assert_int_equal(finish(&t), OK);
     assert_int_equal(t.q.count, 0);
     assert_int_equal(t.q.next, last);
@@ -472,7 +472,7 @@ static void a_segment_being_read_stays(void **state)
     rig_apply(&t.rig);
     size_t before = rig_segments(&t.rig, numbers, 64);
     begin(&t, 0, 10);
-    t.rig.b->ops->changes(t.rig.b, &t.q);
+    backend_changes(t.rig.b, &t.q);
     t.rig.local.retention_bytes = 0;
     assert_int_equal(rig_set_options(&t.rig, &e), OK);
     assert_int_equal(rig_segments(&t.rig, numbers, 64), before);
@@ -608,7 +608,7 @@ static void a_reader_follows_while_segments_are_used_again(void **state)
     rig_open(&t.rig);
     uint64_t at = 0;
     begin(&t, 0, 20);
-    t.rig.b->ops->changes(t.rig.b, &t.q);
+    backend_changes(t.rig.b, &t.q);
     for (unsigned i = 0; i < 5000; i++) {
         (void)rig_set(&t.rig, key_of(0, "k%u", i % 100), slice_of(value, sizeof value));
         if (i % 8 == 0) rig_step(&t.rig);
@@ -625,7 +625,7 @@ static void a_reader_follows_while_segments_are_used_again(void **state)
             told += t.q.count;
         }
         begin(&t, at, 20);
-        t.rig.b->ops->changes(t.rig.b, &t.q);
+        backend_changes(t.rig.b, &t.q);
     }
     (void)finish(&t);
     rig_settle(&t.rig);

@@ -15,10 +15,10 @@ static void expect_sums(struct rig *r)
     uint64_t expiring = 0;
     uint64_t bytes = 0;
     uint16_t i = 0;
-    r->b->ops->stats(r->b, &stats);
-    for (uint32_t at = 0; r->b->ops->database_next(r->b, at, &i); at = (uint32_t)i + 1) {
+    backend_stats(r->b, &stats);
+    for (uint32_t at = 0; backend_database_next(r->b, at, &i); at = (uint32_t)i + 1) {
         struct backend_count count;
-        r->b->ops->count(r->b, i, &count);
+        backend_count(r->b, i, &count);
         entries += count.stored_entries;
         expiring += count.stored_expiring;
         bytes += count.stored_bytes;
@@ -31,7 +31,7 @@ static void expect_sums(struct rig *r)
 static void expect_counts(struct rig *r, uint64_t entries, uint64_t expiring)
 {
     struct backend_count count;
-    r->b->ops->count(r->b, 0, &count);
+    backend_count(r->b, 0, &count);
     assert_int_equal(count.entries, entries);
     assert_int_equal(count.expiring, expiring);
     expect_sums(r);

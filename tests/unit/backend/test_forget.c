@@ -57,16 +57,16 @@ static unsigned count_space(struct rig *r)
     struct slice key;
     struct entry entry;
     unsigned count = 0;
-    assert_int_equal(r->b->ops->scan_open(r->b, &range, &s, NULL), OK);
+    assert_int_equal(backend_scan_open(r->b, &range, &s, NULL), OK);
     while (rig_scan_next(r, s, &key, &entry)) count++;
-    r->b->ops->scan_close(s);
+    backend_scan_close(s);
     return count;
 }
 
 static bool has_garbage(struct rig *r)
 {
     struct backend_stats stats;
-    r->b->ops->stats(r->b, &stats);
+    backend_stats(r->b, &stats);
     return stats.has_garbage;
 }
 
@@ -82,7 +82,7 @@ static void clean(struct rig *r)
 static uint64_t stored_bytes(struct rig *r)
 {
     struct backend_count count;
-    r->b->ops->count(r->b, 1, &count);
+    backend_count(r->b, 1, &count);
     return count.stored_bytes;
 }
 

@@ -57,7 +57,7 @@ static void run_all(struct rig *r, struct command *commands, size_t count)
                 c->result = c->run(c);
                 c->is_parked = c->result == ERR_WAIT;
                 c->is_done = c->result != ERR_WAIT;
-                if (c->is_done) r->b->ops->run_over(r->b, &c->waiter);
+                if (c->is_done) backend_run_over(r->b, &c->waiter);
             }
             done += c->is_done;
         }
@@ -111,8 +111,8 @@ static enum err load_all(struct command *c)
 {
     for (int i = 0; i < KEYS; i++) {
         struct entry entry;
-        enum err r = backend_of(c)->ops->load(backend_of(c), key_of(0, "%c%d", c->name, i), &entry,
-                                              &c->waiter, &c->error);
+        enum err r = backend_load(backend_of(c), key_of(0, "%c%d", c->name, i), &entry, &c->waiter,
+                                  &c->error);
         if (r != OK) return r;
         assert_true(entry.exists);
         expect_entry(c, i, entry.value);
@@ -128,17 +128,17 @@ static enum err scan_of(struct command *c, struct slice start, struct slice end,
     struct scan *s = NULL;
     unsigned found = 0;
     struct slice key = {0};
-    assert_int_equal(b->ops->scan_open(b, &range, &s, &c->error), OK);
+    assert_int_equal(backend_scan_open(b, &range, &s, &c->error), OK);
     enum err r = OK;
     do {
         struct entry entry;
-        r = b->ops->scan_next(s, &key, &entry, &c->waiter, &c->error);
+        r = backend_scan_next(s, &key, &entry, &c->waiter, &c->error);
         if (r == OK && key.len > 0) {
             expect_entry(c, key.data[KEY_HEAD_BYTES + 1] - '0', entry.value);
             found++;
         }
     } while (r == OK && key.len > 0);
-    b->ops->scan_close(s);
+    backend_scan_close(s);
     if (r == OK) assert_int_equal(found, rows);
     return r;
 }
@@ -252,7 +252,7 @@ static void what_is_applied_meanwhile_is_what_is_found(void **state)
             struct entry entry;
             rig_load(&r, key_of(0, "a%d", (int)(seed % KEYS)), &entry);
             assert_memory_equal(entry.value.data, value, 10);
-            r.b->ops->run_over(r.b, &r.waiter);
+            backend_run_over(r.b, &r.waiter);
         }
         close_late(&r);
     }
@@ -261,7 +261,7 @@ static void what_is_applied_meanwhile_is_what_is_found(void **state)
 static enum err load_one(struct rig *r, int i, struct waiter *w)
 {
     struct entry entry;
-    return r->b->ops->load(r->b, key_of(0, "a%d", i), &entry, w, NULL);
+    return backend_load(r->b, key_of(0, "a%d", i), &entry, w, NULL);
 }
 
 static void what_is_read_ahead_is_kept_and_a_commit_ends_what_was_used(void **state)
@@ -285,7 +285,7 @@ static void what_is_read_ahead_is_kept_and_a_commit_ends_what_was_used(void **st
     for (int i = 0; i < KEYS; i++) {
         assert_int_equal(load_one(&r, i, &owner.waiter), OK);
         size_t bytes = pipeline_of(r.b)->kept.bytes;
-        assert_int_equal(r.b->ops->commit(r.b, &batch, &version, &owner.waiter, NULL), OK);
+        assert_int_equal(backend_commit(r.b, &batch, &version, &owner.waiter, NULL), OK);
         assert_true(pipeline_of(r.b)->kept.bytes < bytes);
         rig_step(&r);
     }

@@ -43,7 +43,7 @@ static void a_commit_is_seen_at_once_and_durable_later(void **state)
     assert_true(r.durable < version);
     rig_settle(&r);
     assert_int_equal(r.durable, version);
-    assert_int_equal(r.b->ops->version_durable(r.b), version);
+    assert_int_equal(backend_version_durable(r.b), version);
     rig_close(&r);
     rig_fini(&r);
 }
@@ -245,10 +245,10 @@ static uint64_t scan_depends(struct rig *r, struct slice start, struct slice end
     struct scan *s = NULL;
     struct slice key;
     struct entry entry;
-    assert_int_equal(r->b->ops->scan_open(r->b, &range, &s, NULL), OK);
+    assert_int_equal(backend_scan_open(r->b, &range, &s, NULL), OK);
     while (rig_scan_next(r, s, &key, &entry)) continue;
-    uint64_t depends = r->b->ops->scan_depends(s);
-    r->b->ops->scan_close(s);
+    uint64_t depends = backend_scan_depends(s);
+    backend_scan_close(s);
     return depends;
 }
 
@@ -367,11 +367,11 @@ static void old_memtables_are_applied_by_themselves(void **state)
     uint64_t version = rig_set(&r, key_of(0, "a"), slice_str("1"));
     rig_settle(&r);
     for (int i = 0; i < 20; i++) rig_step(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_int_equal(stats.applies, 0);
     clock_set_fake_ms(1000501);
     for (int i = 0; i < 20; i++) rig_step(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_int_equal(stats.applies, 1);
     assert_int_equal(stats.applied, version);
     assert_int_equal(backend_entries(r.b, 0), 1);
@@ -396,7 +396,7 @@ static void writers_are_held_while_the_store_is_behind_and_go_on_later(void **st
         assert_true(++writes < 1000);
         rig_set(&r, key_of(0, "%d", writes), slice_of(value, 50000));
         r.is_ready = false;
-        admitted = r.b->ops->admit(r.b, &r.waiter, &e);
+        admitted = backend_admit(r.b, &r.waiter, &e);
     }
     assert_int_equal(admitted, ERR_WAIT);
     assert_false(r.is_ready);
@@ -405,7 +405,7 @@ static void writers_are_held_while_the_store_is_behind_and_go_on_later(void **st
     if (!r.is_ready) rig_apply(&r);
     for (int i = 0; i < 1000 && !r.is_ready; i++) rig_step(&r);
     assert_true(r.is_ready);
-    assert_int_equal(r.b->ops->admit(r.b, &r.waiter, &e), OK);
+    assert_int_equal(backend_admit(r.b, &r.waiter, &e), OK);
     free(value);
     rig_fini(&r);
 }

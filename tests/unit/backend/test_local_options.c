@@ -44,10 +44,10 @@ static void a_write_under_way_is_acknowledged_by_the_durability_of_now(void **st
     rig_open(&r);
     uint64_t before = r.durable;
     uint64_t version = rig_set(&r, key_of(0, "a"), slice_str("1"));
-    r.b->ops->turn_end(r.b); /* a job without a sync is posted */
+    backend_turn_end(r.b); /* a job without a sync is posted */
     r.local.durability = DURABILITY_ALWAYS;
     assert_int_equal(set_options(&r), OK); /* nothing was acknowledged without a sync */
-    r.b->ops->poll(r.b);                   /* it ends */
+    backend_poll(r.b);                     /* it ends */
     assert_int_equal(r.durable, before);
     assert_true(journal_of(&r)->synced < version);
     rig_settle(&r);
@@ -85,11 +85,11 @@ static void a_weaker_durability_syncs_less(void **state)
     rig_settle(&r);
     r.local.durability = DURABILITY_NEVER;
     assert_int_equal(set_options(&r), OK);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     uint64_t syncs = stats.journal_syncs;
     uint64_t version = rig_set(&r, key_of(0, "b"), slice_str("1"));
     rig_settle(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_int_equal(stats.journal_syncs, syncs);
     assert_true(journal_of(&r)->synced < version);
     rig_close(&r);
@@ -117,10 +117,10 @@ static void under_always_all_that_is_acknowledged_is_synced(void **state)
             waiter_cancel(&r.waiter);
             rig_set(&r, key_of(0, "%d", i % 7), slice_str("1"));
             break;
-        case 2: r.b->ops->turn_end(r.b); break;
-        case 3: r.b->ops->poll(r.b); break;
+        case 2: backend_turn_end(r.b); break;
+        case 3: backend_poll(r.b); break;
         case 4: clock_set_fake_ms(START_MS + i); break;
-        default: r.b->ops->tick(r.b); break;
+        default: backend_tick(r.b); break;
         }
         assert_true(journal_of(&r)->acknowledged >= r.durable);
         if (is_promised) assert_true(r.durable <= journal_of(&r)->synced);
@@ -180,14 +180,14 @@ static void the_write_buffer_limit_stops_and_frees_writers(void **state)
     rig_init(&r);
     rig_open(&r);
     for (int i = 0; i < 20; i++) rig_set(&r, key_of(0, "%d", i), slice_of(value, sizeof value));
-    assert_int_equal(r.b->ops->admit(r.b, &r.waiter, &e), OK);
+    assert_int_equal(backend_admit(r.b, &r.waiter, &e), OK);
     r.options.write_buffer_bytes = 20000;
     assert_int_equal(set_options(&r), OK);
-    assert_int_equal(r.b->ops->admit(r.b, &r.waiter, &e), ERR_WAIT);
+    assert_int_equal(backend_admit(r.b, &r.waiter, &e), ERR_WAIT);
     waiter_cancel(&r.waiter);
     r.options.write_buffer_bytes = 64 << 20;
     assert_int_equal(set_options(&r), OK);
-    assert_int_equal(r.b->ops->admit(r.b, &r.waiter, &e), OK);
+    assert_int_equal(backend_admit(r.b, &r.waiter, &e), OK);
     rig_close(&r);
     rig_fini(&r);
 }
@@ -198,7 +198,7 @@ static int writes_admitted(struct rig *r)
     struct error e;
     static char value[2000];
     int writes = 0;
-    for (; r->b->ops->admit(r->b, &r->waiter, &e) == OK && writes < 10000; writes++) {
+    for (; backend_admit(r->b, &r->waiter, &e) == OK && writes < 10000; writes++) {
         rig_set(r, key_of(0, "w%d", writes), slice_of(value, sizeof value));
     }
     waiter_cancel(&r->waiter);
@@ -243,7 +243,7 @@ static bool bulk_may_go_on(struct rig *r)
 {
     struct error e;
     r->is_ready = false;
-    enum err admitted = r->b->ops->admit_bulk(r->b, &r->waiter, &e);
+    enum err admitted = backend_admit_bulk(r->b, &r->waiter, &e);
     assert_true(admitted == OK || admitted == ERR_WAIT);
     return admitted == OK;
 }
@@ -265,7 +265,7 @@ static void bulk_work_waits_while_others_still_write(void **state)
     assert_int_equal(set_options(&r), OK);
     assert_true(bulk_may_go_on(&r));
     for (int i = 1; i <= 3; i++) { /* others are admitted; it is once in a while */
-        assert_int_equal(r.b->ops->admit(r.b, &r.waiter, &e), OK);
+        assert_int_equal(backend_admit(r.b, &r.waiter, &e), OK);
         assert_false(bulk_may_go_on(&r));
         pipeline_budget_tick(l);
         assert_false(r.is_ready);
@@ -356,12 +356,12 @@ static void a_shorter_scan_timeout_ends_open_scans(void **state)
     rig_open(&r);
     rig_set(&r, key_of(0, "a"), slice_str("1"));
     struct scan_range range = {.start = key_low(0), .end = key_high(0)};
-    assert_int_equal(r.b->ops->scan_open(r.b, &range, &s, &e), OK);
+    assert_int_equal(backend_scan_open(r.b, &range, &s, &e), OK);
     clock_set_fake_ms(START_MS + 50);
     r.options.scan_ms_max = 10;
     assert_int_equal(set_options(&r), OK);
-    assert_int_equal(r.b->ops->scan_next(s, &key, &entry, &r.waiter, &e), ERR_LIMIT);
-    r.b->ops->scan_close(s);
+    assert_int_equal(backend_scan_next(s, &key, &entry, &r.waiter, &e), ERR_LIMIT);
+    backend_scan_close(s);
     rig_close(&r);
     rig_fini(&r);
 }

@@ -22,7 +22,7 @@ static void expect_rows(struct rig *r, bool is_reverse, bool with_values)
     struct slice key;
     struct entry entry;
     int rows = 0;
-    assert_int_equal(r->b->ops->scan_open(r->b, &range, &scan, &e), OK);
+    assert_int_equal(backend_scan_open(r->b, &range, &scan, &e), OK);
     for (; rig_scan_next(r, scan, &key, &entry); rows++) {
         char digit = (char)('0' + (is_reverse ? ROWS - 1 - rows : rows));
         assert_int_equal(key.data[key.len - 1], digit);
@@ -31,7 +31,7 @@ static void expect_rows(struct rig *r, bool is_reverse, bool with_values)
         assert_int_equal(entry.value.data[0], digit);
     }
     assert_int_equal(rows, ROWS);
-    r->b->ops->scan_close(scan);
+    backend_scan_close(scan);
 }
 
 /* In each order, so that each kind finds the pages of every other. */

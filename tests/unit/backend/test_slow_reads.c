@@ -53,7 +53,7 @@ static void apply_without_reads(struct rig *r)
     pipeline_freeze(l);
     for (int i = 0; l->frozen_count > 0 || l->retiring != NULL; i++) {
         assert_true(i < STEPS_MAX);
-        r->b->ops->turn_end(r->b);
+        backend_turn_end(r->b);
         if (l->journal->ops->poll(l->journal)) journal_submit(l->journal);
         worker_poll(l->store_worker);
     }
@@ -68,7 +68,7 @@ static void a_read_that_an_apply_overtakes_is_not_remembered(void **state)
     struct pipeline *l = pipeline_of(r.b);
     reads_wait(true);
     next_read_is_of_now(l);
-    assert_int_equal(r.b->ops->load(r.b, key_of(0, "k"), &entry, &r.waiter, &e), ERR_WAIT);
+    assert_int_equal(backend_load(r.b, key_of(0, "k"), &entry, &r.waiter, &e), ERR_WAIT);
     rig_set(&r, key_of(0, "k"), slice_str("2"));
     apply_without_reads(&r);
     assert_false(r.is_ready);
@@ -80,7 +80,7 @@ static void a_read_that_an_apply_overtakes_is_not_remembered(void **state)
     reads_wait(true);
     r.is_ready = false;
     next_read_is_of_now(l);
-    assert_int_equal(r.b->ops->load(r.b, key_of(0, "new"), &entry, &r.waiter, &e), ERR_WAIT);
+    assert_int_equal(backend_load(r.b, key_of(0, "new"), &entry, &r.waiter, &e), ERR_WAIT);
     rig_set(&r, key_of(0, "new"), slice_str("3"));
     apply_without_reads(&r);
     run_jobs(l->query_worker);
@@ -98,10 +98,10 @@ static void a_read_that_nothing_overtakes_is_remembered(void **state)
     struct entry entry;
     open_with_one(&r);
     reads_wait(true);
-    assert_int_equal(r.b->ops->load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), ERR_WAIT);
+    assert_int_equal(backend_load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), ERR_WAIT);
     run_jobs(pipeline_of(r.b)->query_worker);
     assert_true(r.is_ready);
-    assert_int_equal(r.b->ops->load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), OK);
+    assert_int_equal(backend_load(r.b, key_of(0, "k"), &entry, &r.waiter, NULL), OK);
     assert_true(entry.exists);
     rig_close(&r);
     rig_fini(&r);
@@ -114,7 +114,7 @@ static struct scan *open_scan(struct rig *r, struct row_filter *filter)
     struct scan_range range = {.start = key_low(0), .end = key_high(0), .filter = filter};
     struct scan *s = NULL;
     range.with_values = true;
-    assert_int_equal(r->b->ops->scan_open(r->b, &range, &s, NULL), OK);
+    assert_int_equal(backend_scan_open(r->b, &range, &s, NULL), OK);
     return s;
 }
 
@@ -124,7 +124,7 @@ static void close_and_finish(struct rig *r, struct scan *s, struct worker *threa
 {
     struct pipeline *l = pipeline_of(r->b);
     waiter_cancel(&r->waiter);
-    r->b->ops->scan_close(s);
+    backend_scan_close(s);
     assert_int_equal(l->scans_open, 1);
     assert_null(l->idle_readers);
     run_jobs(thread);
@@ -148,7 +148,7 @@ static void a_scan_may_be_closed_while_its_rows_are_fetched(void **state)
     open_with_one(&r);
     reads_wait(true);
     struct scan *s = open_scan(&r, NULL);
-    assert_int_equal(r.b->ops->scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
+    assert_int_equal(backend_scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
     close_and_finish(&r, s, pipeline_of(r.b)->query_worker);
 }
 
@@ -160,7 +160,7 @@ static void a_scan_may_be_closed_while_its_entries_are_fetched(void **state)
     reads_wait(true);
     struct scan *s = open_scan(&r, NULL);
     struct slice key = key_of(0, "k");
-    assert_int_equal(r.b->ops->scan_load(s, &key, 1, &entry, &r.waiter, NULL), ERR_WAIT);
+    assert_int_equal(backend_scan_load(s, &key, 1, &entry, &r.waiter, NULL), ERR_WAIT);
     close_and_finish(&r, s, pipeline_of(r.b)->query_worker);
 }
 
@@ -196,7 +196,7 @@ static void a_scan_may_be_closed_while_its_filter_looks(void **state)
                                         .unref = counted_unref}};
     open_with_one(&r);
     struct scan *s = open_scan(&r, &f.base);
-    assert_int_equal(r.b->ops->scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
+    assert_int_equal(backend_scan_next(s, &key, &entry, &r.waiter, NULL), ERR_WAIT);
     assert_int_equal(f.looks, 0);
     assert_int_equal(f.refs, 1);
     close_and_finish(&r, s, pipeline_of(r.b)->long_worker);
@@ -213,7 +213,7 @@ static void expect_loaded(struct rig *r, struct scan *s, const char *name, const
     enum err result = ERR_WAIT;
     for (int i = 0; result == ERR_WAIT; i++) {
         assert_true(i < STEPS_MAX);
-        result = r->b->ops->scan_load(s, &key, 1, &entry, &r->waiter, NULL);
+        result = backend_scan_load(s, &key, 1, &entry, &r->waiter, NULL);
         if (result == ERR_WAIT) rig_step(r);
     }
     assert_int_equal(result, OK);
@@ -233,20 +233,20 @@ static void entries_that_are_flushed_while_they_are_fetched_are_seen(void **stat
     reads_wait(true);
     struct scan *s = open_scan(&r, NULL);
     struct slice keys[3] = {key_of(0, "k"), key_of(0, "m"), key_of(0, "none")};
-    assert_int_equal(r.b->ops->scan_load(s, keys, 3, entries, &r.waiter, NULL), ERR_WAIT);
+    assert_int_equal(backend_scan_load(s, keys, 3, entries, &r.waiter, NULL), ERR_WAIT);
     rig_flush(&r, 0);
     rig_set(&r, key_of(0, "none"), slice_str("later"));
     apply_without_reads(&r);
     run_jobs(pipeline_of(r.b)->query_worker);
     assert_true(r.is_ready);
-    assert_int_equal(r.b->ops->scan_load(s, keys, 3, entries, &r.waiter, NULL), OK);
+    assert_int_equal(backend_scan_load(s, keys, 3, entries, &r.waiter, NULL), OK);
     assert_true(entries[0].exists && slice_eq(entries[0].value, slice_str("1")));
     assert_true(entries[1].exists && slice_eq(entries[1].value, slice_str("memory")));
     assert_false(entries[2].exists);
     /* Asked for again they are read again, and are the same. */
     expect_loaded(&r, s, "k", "1");
     expect_loaded(&r, s, "none", NULL);
-    r.b->ops->scan_close(s);
+    backend_scan_close(s);
     reads_wait(false);
     rig_expect(&r, key_of(0, "k"), NULL);
     rig_expect(&r, key_of(0, "none"), "later");
@@ -267,15 +267,15 @@ static void entries_that_were_flushed_before_are_not(void **state)
     for (int is_pinned = 0; is_pinned < 2; is_pinned++) {
         reads_wait(true);
         struct scan *s = open_scan(&r, NULL);
-        if (is_pinned) assert_int_equal(r.b->ops->scan_pause(s, NULL), OK);
+        if (is_pinned) assert_int_equal(backend_scan_pause(s, NULL), OK);
         expect_loaded(&r, s, "k", NULL);
         /* That it is not there is news of the flush, and is held until that is durable. */
-        assert_int_equal(r.b->ops->scan_depends(s), newest - 1);
+        assert_int_equal(backend_scan_depends(s), newest - 1);
         expect_loaded(&r, s, "old", NULL);
         expect_loaded(&r, s, "same", NULL);
         expect_loaded(&r, s, "new", "n");
-        assert_int_equal(r.b->ops->scan_depends(s), newest);
-        r.b->ops->scan_close(s);
+        assert_int_equal(backend_scan_depends(s), newest);
+        backend_scan_close(s);
         reads_wait(false);
     }
     rig_close(&r);

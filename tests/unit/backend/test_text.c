@@ -138,7 +138,7 @@ static void ask(struct bench *t, struct text_request *q, unsigned id, const char
     bool is_done = false;
     request_init(t, q, id, expression);
     q->arg = &is_done;
-    t->rig.b->ops->search(t->rig.b, q);
+    backend_search(t->rig.b, q);
     for (int i = 0; i < STEPS_MAX && !is_done; i++) step(t);
     assert_true(is_done);
 }
@@ -281,7 +281,7 @@ static size_t hits_in(struct bench *t, unsigned database)
         q.start = key_low(database);
         q.end = slice_of(end, sizeof end);
         q.arg = &is_done;
-        t->rig.b->ops->search(t->rig.b, &q);
+        backend_search(t->rig.b, &q);
         for (int k = 0; k < STEPS_MAX && !is_done; k++) step(t);
         assert_true(is_done);
     }
@@ -382,17 +382,17 @@ static void a_search_waits_for_writes_below_its_prefix_only(void **state)
     rig_apply(&t.rig);
     struct backend_stats before;
     struct backend_stats after;
-    t.rig.b->ops->stats(t.rig.b, &before);
+    backend_stats(t.rig.b, &before);
     rig_set(&t.rig, key_of(1, "another database"), slice_str("\x01"));
     ask(&t, &q, 1, "\"w1\"");
     assert_int_equal(q.count, 1);
     arena_fini(&q.arena);
-    t.rig.b->ops->stats(t.rig.b, &after);
+    backend_stats(t.rig.b, &after);
     assert_int_equal(after.applies, before.applies);
     assert_true(after.applied < after.version);
     write_word(&t, 2, 1);
     expect_words(&t, 1, 1);
-    t.rig.b->ops->stats(t.rig.b, &after);
+    backend_stats(t.rig.b, &after);
     assert_int_equal(after.applies, before.applies + 1);
     assert_int_equal(after.applied, after.version);
     bench_close(&t);
@@ -414,7 +414,7 @@ static void searches_run_beside_writes_and_filling(void **state)
         for (unsigned i = 0; i < SEARCHES; i++) {
             request_init(&t, &requests[i], 1, "\"all\"");
             requests[i].arg = &are_done[i];
-            t.rig.b->ops->search(t.rig.b, &requests[i]);
+            backend_search(t.rig.b, &requests[i]);
             write_word(&t, (round * SEARCHES + i) % KEYS, 1 + i % 5);
         }
         for (unsigned i = 0; i < SEARCHES; i++) {

@@ -176,9 +176,9 @@ static void write_keys(struct round *x, struct command *c)
     struct mutation items[] = {{.kind = MUTATION_SET, .key = key_of(x, 0), .value = value},
                                {.kind = MUTATION_SET, .key = key_of(x, other), .value = value},
                                {.kind = MUTATION_SET, .key = key_of(x, KEYS - 1), .value = value}};
-    struct batch batch = {.items = items, .count = 3, .time_ms = b->ops->time_ms(b)};
+    struct batch batch = {.items = items, .count = 3, .time_ms = backend_time_ms(b)};
     uint64_t version = 0;
-    enum err r = b->ops->commit(b, &batch, &version, &c->waiter, &e);
+    enum err r = backend_commit(b, &batch, &version, &c->waiter, &e);
     if (r == OK) x->versions[++x->number - x->first] = version;
     c->is_parked = r == ERR_WAIT;
     if (r != OK && r != ERR_WAIT) assert_true(x->is_lost);
@@ -190,10 +190,10 @@ static void read_key(struct round *x, struct command *c)
     struct entry entry;
     struct slice key = key_of(x, (unsigned)rng_below(&x->rng, KEYS));
     struct backend *b = x->db->backend;
-    enum err r = b->ops->load(b, key, &entry, &c->waiter, &e);
+    enum err r = backend_load(b, key, &entry, &c->waiter, &e);
     c->is_parked = r == ERR_WAIT;
     if (r == OK) assert_true(number_of(&entry) <= x->number);
-    if (r != ERR_WAIT && rng_below(&x->rng, 2) == 0) b->ops->run_over(b, &c->waiter);
+    if (r != ERR_WAIT && rng_below(&x->rng, 2) == 0) backend_run_over(b, &c->waiter);
 }
 
 static void scan_some(struct round *x)
@@ -227,14 +227,14 @@ static void ask_for_changes(struct round *x)
     arena_reset(&x->changes.arena);
     x->changes_state = (struct request){.is_asked = true};
     x->changes.after = x->durable > 5 ? x->durable - 5 : 0;
-    x->changes.until = rng_below(&x->rng, 2) == 0 ? 0 : b->ops->version_newest(b);
+    x->changes.until = rng_below(&x->rng, 2) == 0 ? 0 : backend_version_newest(b);
     x->changes.start = slice_of("\0\1", 2);
     x->changes.end = slice_of("\0\2", 2);
     x->changes.rows_max = 100;
     x->changes.bytes_max = 10000;
     x->changes.done = changes_done;
     x->changes.arg = x;
-    b->ops->changes(b, &x->changes);
+    backend_changes(b, &x->changes);
 }
 
 static void ask_for_backup(struct round *x)
@@ -242,7 +242,7 @@ static void ask_for_backup(struct round *x)
     struct error e;
     if (x->backup_state.is_asked && !x->backup_state.is_told) return;
     x->backup = (struct backup_request){.path = x->backup_path, .done = backup_done, .arg = x};
-    enum err r = x->db->backend->ops->backup(x->db->backend, &x->backup, &e);
+    enum err r = backend_backup(x->db->backend, &x->backup, &e);
     x->backup_state = (struct request){.is_asked = r == OK};
 }
 
@@ -262,7 +262,7 @@ static void step(struct round *x)
     } else if (what < 73) {
         ask_for_backup(x);
     } else if (what < 74) {
-        (void)!x->db->backend->ops->verify_start(x->db->backend, &e);
+        (void)!backend_verify_start(x->db->backend, &e);
     } else {
         /* The turn ends: a scan keeps its place. */
         if (x->scan != NULL && !x->is_scan_parked && engine_scan_pause(x->scan, &e) != OK) {
@@ -306,7 +306,7 @@ static uint64_t read_now(struct round *x, unsigned number)
     struct entry entry;
     struct command c = {.waiter.ready = on_ready, .round = x};
     struct backend *b = x->db->backend;
-    while (b->ops->load(b, key_of(x, number), &entry, &c.waiter, &e) == ERR_WAIT) {
+    while (backend_load(b, key_of(x, number), &entry, &c.waiter, &e) == ERR_WAIT) {
         waiter_cancel(&c.waiter);
         (void)db_turn_end(x->db);
         db_poll(x->db);

@@ -223,8 +223,8 @@ static void commit_raw(struct bench *t, struct slice key, struct slice value)
     uint64_t version = 0;
     struct backend *b = t->db->backend;
     struct mutation mu = {.kind = MUTATION_SET, .key = key, .value = value};
-    struct batch batch = {.items = &mu, .count = 1, .time_ms = b->ops->time_ms(b)};
-    assert_int_equal(b->ops->commit(b, &batch, &version, &t->waiter, &e), OK);
+    struct batch batch = {.items = &mu, .count = 1, .time_ms = backend_time_ms(b)};
+    assert_int_equal(backend_commit(b, &batch, &version, &t->waiter, &e), OK);
     settle(t, version);
 }
 

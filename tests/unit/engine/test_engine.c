@@ -125,14 +125,14 @@ static size_t rows_in_space(struct bench *t, uint8_t space)
     struct scan *scan = NULL;
     size_t rows = 0;
     struct backend *b = t->rig.b;
-    assert_int_equal(b->ops->scan_open(b, &range, &scan, &t->e), OK);
+    assert_int_equal(backend_scan_open(b, &range, &scan, &t->e), OK);
     for (;; rows++) {
         struct slice k;
         struct entry entry;
-        assert_int_equal(b->ops->scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
+        assert_int_equal(backend_scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
         if (k.len == 0) break;
     }
-    b->ops->scan_close(scan);
+    backend_scan_close(scan);
     return rows;
 }
 
@@ -194,13 +194,13 @@ static void a_blind_write_reads_nothing(void **state)
     struct backend_stats before;
     struct backend_stats after;
     bench_open(&t);
-    t.rig.b->ops->stats(t.rig.b, &before);
+    backend_stats(t.rig.b, &before);
     for (int i = 0; i < 10; i++) {
         struct op ops[] = {set_for(&t, "a", "1", 100), {.kind = OP_DELETE, .key = key(&t, "b")}};
         struct txn txn;
         assert_int_equal(commit(&t, ops, 2, &txn), OK);
     }
-    t.rig.b->ops->stats(t.rig.b, &after);
+    backend_stats(t.rig.b, &after);
     assert_int_equal(before.store_reads, after.store_reads);
     bench_close(&t);
 }

@@ -130,14 +130,14 @@ static size_t rows(struct bench *t, uint16_t database)
     struct scan *scan = NULL;
     size_t count = 0;
     struct backend *b = t->rig.b;
-    assert_int_equal(b->ops->scan_open(b, &range, &scan, &t->e), OK);
+    assert_int_equal(backend_scan_open(b, &range, &scan, &t->e), OK);
     for (;; count++) {
         struct slice k;
         struct entry entry;
-        assert_int_equal(b->ops->scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
+        assert_int_equal(backend_scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
         if (k.len == 0) break;
     }
-    b->ops->scan_close(scan);
+    backend_scan_close(scan);
     return count;
 }
 
@@ -179,7 +179,7 @@ static void a_repeat_depends_on_the_first(void **state)
     bench_open(&t);
     assert_int_equal(once(&t, request(0, "a", 1)), 1);
     struct backend *b = t.rig.b;
-    uint64_t newest = b->ops->version_newest(b);
+    uint64_t newest = backend_version_newest(b);
     struct overlay *o = engine_begin(t.g, &t.arena);
     struct idem_request q = request(0, "a", 1);
     assert_int_equal(idem_find(o, &q, &t.rig.waiter, &t.e), OK);

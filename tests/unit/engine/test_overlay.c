@@ -189,14 +189,14 @@ static size_t rows_in_space(struct bench *t, uint8_t space)
     struct scan *scan = NULL;
     size_t rows = 0;
     struct backend *b = t->rig.b;
-    assert_int_equal(b->ops->scan_open(b, &range, &scan, &t->e), OK);
+    assert_int_equal(backend_scan_open(b, &range, &scan, &t->e), OK);
     for (;; rows++) {
         struct slice k;
         struct entry entry;
-        assert_int_equal(b->ops->scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
+        assert_int_equal(backend_scan_next(scan, &k, &entry, &t->rig.waiter, &t->e), OK);
         if (k.len == 0) break;
     }
-    b->ops->scan_close(scan);
+    backend_scan_close(scan);
     return rows;
 }
 
@@ -479,7 +479,7 @@ static void nothing_written_takes_no_version(void **state)
     bench_open(&t);
     struct backend *b = t.rig.b;
     run(&t, set(&t, "a", "1"));
-    uint64_t newest = b->ops->version_newest(b);
+    uint64_t newest = backend_version_newest(b);
     begin(&t);
     expect(&t, "a", "1");
     assert_false(run(&t, del(&t, "none")).is_met);
@@ -488,7 +488,7 @@ static void nothing_written_takes_no_version(void **state)
     run(&t, nx);
     assert_int_equal(engine_overlay_changes(t.o), 0);
     assert_int_equal(end(&t), 0);
-    assert_int_equal(b->ops->version_newest(b), newest);
+    assert_int_equal(backend_version_newest(b), newest);
     bench_close(&t);
 }
 
@@ -523,7 +523,7 @@ static void a_discard_leaves_no_trace(void **state)
     struct backend *b = t.rig.b;
     run(&t, set(&t, "a", "\"text\""));
     rig_settle(&t.rig);
-    uint64_t newest = b->ops->version_newest(b);
+    uint64_t newest = backend_version_newest(b);
     uint64_t next = engine_version_next(t.g);
     begin(&t);
     run(&t, set_for(&t, "b", "1", 100));
@@ -542,10 +542,10 @@ static void a_discard_leaves_no_trace(void **state)
     assert_int_equal(rows_in_space(&t, SPACE_EXPIRY), 0);
     assert_int_equal(rows_in_space(&t, SPACE_IDEM), 0);
     assert_int_equal(engine_idem_count(t.g), 0);
-    assert_int_equal(b->ops->version_newest(b), newest);
+    assert_int_equal(backend_version_newest(b), newest);
     assert_int_equal(engine_version_next(t.g), next);
     run(&t, set(&t, "d", "1"));
-    assert_int_equal(b->ops->version_newest(b), next);
+    assert_int_equal(backend_version_newest(b), next);
     engine_discard(NULL);
     bench_close(&t);
 }
@@ -737,7 +737,7 @@ static void an_attempt_that_had_to_wait_changes_nothing(void **state)
     rig_open(&t.rig);
     bench_engine(&t);
     struct backend *b = t.rig.b;
-    uint64_t newest = b->ops->version_newest(b);
+    uint64_t newest = backend_version_newest(b);
     fault_arm("vfs.nowait", 1, true);
     for (;;) {
         struct txn txn;
@@ -752,7 +752,7 @@ static void an_attempt_that_had_to_wait_changes_nothing(void **state)
         if (r == OK) r = evaluate(&t, ops + 5, 5, &txn);
         if (r == OK) break;
         assert_int_equal(r, ERR_WAIT);
-        assert_int_equal(b->ops->version_newest(b), newest);
+        assert_int_equal(backend_version_newest(b), newest);
         engine_discard(t.o);
         t.o = NULL;
         assert_true(attempts < 100);

@@ -512,9 +512,9 @@ static void nothing_is_read_for_it_and_nothing_changes(void **state)
     mbench_say(&t, "KV.INDEX", "CREATE", "by_n", "PREFIX", "[\"k\"]", "ON", "1", "n", NULL);
     mbench_restart(&t);
     struct backend *b = t.env.db->backend;
-    b->ops->stats(b, &before);
+    backend_stats(b, &before);
     struct parsed p = mbench_told(&t);
-    b->ops->stats(b, &after);
+    backend_stats(b, &after);
     assert_int_equal(after.store_reads, before.store_reads);
     assert_int_equal(after.store_waits, before.store_waits);
     assert_int_equal(after.cache_hits + after.cache_misses,

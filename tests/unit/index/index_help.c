@@ -79,7 +79,7 @@ void ibench_settle(struct ibench *t)
         ibench_turn(t);
         if (!engine_start_is_over(t->ix->engine, SPACE_INDEX) || t->ix->has_work) continue;
         struct backend_stats stats;
-        t->rig.b->ops->stats(t->rig.b, &stats);
+        backend_stats(t->rig.b, &stats);
         if (!stats.has_garbage) return;
         rig_apply(&t->rig);
     }
@@ -190,13 +190,13 @@ static struct stored *all_of(struct ibench *t, enum space space, size_t *count)
     struct slice key;
     struct entry entry;
     *count = 0;
-    assert_int_equal(t->rig.b->ops->scan_open(t->rig.b, &range, &scan, &t->e), OK);
+    assert_int_equal(backend_scan_open(t->rig.b, &range, &scan, &t->e), OK);
     while (rig_scan_next(&t->rig, scan, &key, &entry)) {
         assert_true(*count < 20000);
         rows[(*count)++] = (struct stored){arena_copy(&t->arena, key),
                                            arena_copy(&t->arena, entry.value), entry.expiry_ms};
     }
-    t->rig.b->ops->scan_close(scan);
+    backend_scan_close(scan);
     return rows;
 }
 
@@ -234,7 +234,7 @@ static void audit_row(struct ibench *t, const struct stored *row, const struct s
     if (x == NULL) {
         /* Those of a dropped index are left to the backend. */
         struct backend_stats stats;
-        t->rig.b->ops->stats(t->rig.b, &stats);
+        backend_stats(t->rig.b, &stats);
         if (!stats.has_garbage) fail_msg("a row of an index that is not there");
         return;
     }

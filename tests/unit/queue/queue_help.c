@@ -319,12 +319,12 @@ static size_t rows(struct qbench *t, const struct row_place *place, enum space s
     struct scan *scan = NULL;
     struct entry entry;
     size_t count = 0;
-    assert_int_equal(t->rig.b->ops->scan_open(t->rig.b, &range, &scan, &t->e), OK);
+    assert_int_equal(backend_scan_open(t->rig.b, &range, &scan, &t->e), OK);
     while (rig_scan_next(&t->rig, scan, &key, &entry)) {
         if (slots != NULL) memcpy(slots[count].bytes, key.data + key.len - SLOT_BYTES, SLOT_BYTES);
         count++;
     }
-    t->rig.b->ops->scan_close(scan);
+    backend_scan_close(scan);
     return count;
 }
 

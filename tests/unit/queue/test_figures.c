@@ -158,9 +158,9 @@ static void the_age_of_the_oldest_is_known_soon_after_it_was_asked(void **state)
     qbench_restart(&t);
     at(&t, 700);
     tick(&t); /* no client asked: nothing is read for it */
-    t.rig.b->ops->stats(t.rig.b, &before);
+    backend_stats(t.rig.b, &before);
     assert_false(figures_of(&t, "q").is_age_known);
-    t.rig.b->ops->stats(t.rig.b, &after);
+    backend_stats(t.rig.b, &after);
     assert_int_equal(before.store_reads, after.store_reads);
     tick(&t);
     assert_true(figures_of(&t, "q").is_age_known);

@@ -33,9 +33,9 @@ static size_t space_rows(struct qbench *t, enum space space)
     struct slice key;
     struct entry entry;
     size_t count = 0;
-    assert_int_equal(t->rig.b->ops->scan_open(t->rig.b, &range, &scan, &t->e), OK);
+    assert_int_equal(backend_scan_open(t->rig.b, &range, &scan, &t->e), OK);
     while (rig_scan_next(&t->rig, scan, &key, &entry)) count++;
-    t->rig.b->ops->scan_close(scan);
+    backend_scan_close(scan);
     return count;
 }
 
@@ -45,7 +45,7 @@ static void expect_rows(struct qbench *t, size_t ready, size_t leased, size_t de
     struct backend_stats stats;
     rig_apply(&t->rig);
     for (int i = 0;; i++) {
-        t->rig.b->ops->stats(t->rig.b, &stats);
+        backend_stats(t->rig.b, &stats);
         if (!stats.has_garbage) break;
         if (i > 10000) fail_msg("what was forgotten is never removed");
         rig_step(&t->rig);

@@ -120,14 +120,14 @@ static bool check_scan(struct rig *r, bool is_reverse)
     struct error e;
     struct scan_range range = {
         .start = key_low(0), .end = key_high(0), .is_reverse = is_reverse, .with_values = true};
-    assert_int_equal(r->b->ops->scan_open(r->b, &range, &s, &e), OK);
+    assert_int_equal(backend_scan_open(r->b, &range, &s, &e), OK);
     enum err result = OK;
     unsigned count = 0;
     for (;;) {
         struct slice key;
         struct entry entry;
         r->is_ready = false;
-        result = r->b->ops->scan_next(s, &key, &entry, &r->waiter, &e);
+        result = backend_scan_next(s, &key, &entry, &r->waiter, &e);
         if (result == ERR_WAIT) {
             for (int i = 0; i < STEPS_MAX && !r->is_ready; i++) rig_step(r);
             assert_true(r->is_ready);
@@ -139,7 +139,7 @@ static bool check_scan(struct rig *r, bool is_reverse)
         assert_true(slice_eq(entry.value, value_of(i, space)));
         count++;
     }
-    r->b->ops->scan_close(s);
+    backend_scan_close(s);
     if (result == OK) assert_int_equal(count, ENTRIES);
     if (result != OK) assert_int_equal(result, ERR_CORRUPT);
     return result == OK;
@@ -186,7 +186,7 @@ static void no_flipped_bit_makes_a_wrong_answer(void **state)
 static bool has_garbage(struct rig *r)
 {
     struct backend_stats stats;
-    r->b->ops->stats(r->b, &stats);
+    backend_stats(r->b, &stats);
     return stats.has_garbage;
 }
 

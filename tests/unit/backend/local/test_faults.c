@@ -85,7 +85,7 @@ static enum err commit_one(struct work *w, unsigned i)
     for (unsigned turns = 0; r == ERR_WAIT && turns < 200; turns++) {
         struct error e = {.text = ""};
         waiter_cancel(&w->rig.waiter);
-        r = w->rig.b->ops->commit(w->rig.b, &batch, &w->versions[i], &w->rig.waiter, &e);
+        r = backend_commit(w->rig.b, &batch, &w->versions[i], &w->rig.waiter, &e);
         if (r == ERR_WAIT || r == ERR_DISK_FULL) {
             r = ERR_WAIT;
             steps(w, 10);
@@ -105,7 +105,7 @@ static void check_load(struct work *w, unsigned i)
     enum err r = ERR_WAIT;
     for (unsigned turns = 0; r == ERR_WAIT && turns < 50; turns++) {
         waiter_cancel(&w->rig.waiter);
-        r = w->rig.b->ops->load(w->rig.b, key_of(1, "%03u", i), &entry, &w->rig.waiter, &e);
+        r = backend_load(w->rig.b, key_of(1, "%03u", i), &entry, &w->rig.waiter, &e);
         if (r == ERR_WAIT) steps(w, 1);
         if (w->rig.is_fatal) break;
     }
@@ -128,10 +128,10 @@ static void check_scan(struct work *w, bool is_paused)
     struct slice key;
     struct entry entry;
     unsigned rows = 0;
-    enum err r = w->rig.b->ops->scan_open(w->rig.b, &range, &s, &e);
-    if (r == OK && is_paused) r = w->rig.b->ops->scan_pause(s, &e);
+    enum err r = backend_scan_open(w->rig.b, &range, &s, &e);
+    if (r == OK && is_paused) r = backend_scan_pause(s, &e);
     for (unsigned turns = 0; r == OK && turns < 1000; turns++) {
-        r = w->rig.b->ops->scan_next(s, &key, &entry, &w->rig.waiter, &e);
+        r = backend_scan_next(s, &key, &entry, &w->rig.waiter, &e);
         if (r == ERR_WAIT) {
             steps(w, 1);
             waiter_cancel(&w->rig.waiter);
@@ -144,7 +144,7 @@ static void check_scan(struct work *w, bool is_paused)
         assert_true(slice_eq(key, want));
         rows++;
     }
-    if (s != NULL) w->rig.b->ops->scan_close(s);
+    if (s != NULL) backend_scan_close(s);
     if (w->rig.is_fatal) return;
     if (r == OK) {
         assert_int_equal(rows, w->done + (w->done > 0));
@@ -189,7 +189,7 @@ static void workload(struct work *w)
     if (w->rig.is_fatal) return;
     struct backend *b = w->rig.b;
     w->rig.b = NULL;
-    enum err r = b->ops->close(b, &e);
+    enum err r = backend_close(b, &e);
     if (r != OK) expect_listed(r);
     if (!try_open(w)) return;
     check_load(w, w->done - 1);
@@ -330,7 +330,7 @@ static void a_start_on_a_full_disk_reads_and_writes_when_there_is_space(void **s
     struct mutation mu = {.kind = MUTATION_SET, .key = key_of(0, "b"), .value = slice_str("2")};
     struct batch batch = {.items = &mu, .count = 1, .time_ms = START_MS};
     for (int i = 0; i < 10; i++) rig_step(&r);
-    assert_int_equal(r.b->ops->commit(r.b, &batch, &version, &r.waiter, &e), ERR_DISK_FULL);
+    assert_int_equal(backend_commit(r.b, &batch, &version, &r.waiter, &e), ERR_DISK_FULL);
     assert_non_null(strstr(e.text, "disk full"));
     rig_crash(&r); /* and again, still full */
     rig_expect(&r, key_of(0, "a"), "1");
@@ -368,7 +368,7 @@ static void a_full_disk_refuses_writes_and_nothing_else_and_passes(void **state)
         struct batch batch = {.items = &mu, .count = 1, .time_ms = now_ms};
         uint64_t version = 0;
         waiter_cancel(&r.waiter);
-        result = r.b->ops->commit(r.b, &batch, &version, &r.waiter, &e);
+        result = backend_commit(r.b, &batch, &version, &r.waiter, &e);
         writes += result == OK;
         assert_true(writes < 100);
         rig_step(&r);
@@ -377,7 +377,7 @@ static void a_full_disk_refuses_writes_and_nothing_else_and_passes(void **state)
     assert_non_null(strstr(e.text, "disk full"));
     assert_true(writes > 10);
     rig_settle(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_true(stats.is_disk_full);
     rig_expect(&r, key_of(0, "a"), "1");
     struct entry entry;
@@ -386,13 +386,13 @@ static void a_full_disk_refuses_writes_and_nothing_else_and_passes(void **state)
     /* It is tried again once a second; as long as it fails nothing changes. */
     clock_set_fake_ms(now_ms += 1100);
     for (int i = 0; i < 10; i++) rig_step(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_true(stats.is_disk_full);
     assert_true(fault_calls() >= 2);
     fault_arm("", 0, false);
     clock_set_fake_ms(now_ms += 1100);
     for (int i = 0; i < 10; i++) rig_step(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_false(stats.is_disk_full);
     rig_set(&r, key_of(0, "b"), slice_of(value, 5000));
     rig_settle(&r);
@@ -414,8 +414,8 @@ static void a_store_that_cannot_write_keeps_the_data_and_goes_on_later(void **st
     rig_open(&r);
     for (int i = 0; i < 50; i++) rig_set(&r, key_of(0, "%02d", i), slice_str("x"));
     rig_settle(&r);
-    uint64_t written = r.b->ops->version_newest(r.b);
-    assert_int_equal(r.b->ops->settle(r.b, written, &r.waiter, &e), ERR_WAIT);
+    uint64_t written = backend_version_newest(r.b);
+    assert_int_equal(backend_settle(r.b, written, &r.waiter, &e), ERR_WAIT);
     fault_arm("vfs.write", 1, true);
     pipeline_freeze(pipeline_of(r.b));
     for (int i = 0; i < 50; i++) {
@@ -423,19 +423,19 @@ static void a_store_that_cannot_write_keeps_the_data_and_goes_on_later(void **st
         rig_step(&r);
         rig_expect(&r, key_of(0, "%02d", i), "x");
     }
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_true(stats.is_store_failing);
     assert_int_equal(stats.applies, 0);
     assert_null(r.waiter.next); /* nothing waits for what does not come */
-    assert_int_equal(r.b->ops->settle(r.b, written, &r.waiter, &e), ERR_DISK_FULL);
+    assert_int_equal(backend_settle(r.b, written, &r.waiter, &e), ERR_DISK_FULL);
     assert_non_null(strstr(e.text, "disk full"));
     rig_set(&r, key_of(0, "more"), slice_str("y"));
     fault_arm("", 0, false);
     clock_set_fake_ms(now_ms += 6000);
     rig_apply(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_false(stats.is_store_failing);
-    assert_int_equal(r.b->ops->settle(r.b, written, &r.waiter, &e), OK);
+    assert_int_equal(backend_settle(r.b, written, &r.waiter, &e), OK);
     assert_int_equal(backend_entries(r.b, 0), 51);
     rig_close(&r);
     rig_fini(&r);
@@ -458,13 +458,13 @@ static void a_failed_write_is_no_damage(void **state)
         clock_set_fake_ms(now_ms += 1000);
         rig_step(&r);
     }
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_true(stats.is_store_failing);
     assert_int_equal(pipeline_of(r.b)->apply_error.code, ERR_IO);
     fault_arm("", 0, false);
     clock_set_fake_ms(now_ms += 6000);
     rig_apply(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_false(stats.is_store_failing);
     assert_int_equal(stats.damaged_reads, 0);
     rig_close(&r);
@@ -490,10 +490,10 @@ static void after_a_failed_sync_nothing_is_acknowledged_and_a_close_ends(void **
         if (is_early) {
             struct mutation mu = {.kind = MUTATION_DELETE, .key = key_of(0, "a")};
             struct batch batch = {.items = &mu, .count = 1};
-            assert_int_equal(b->ops->commit(b, &batch, &lost, &r.waiter, &e), ERR_IO);
+            assert_int_equal(backend_commit(b, &batch, &lost, &r.waiter, &e), ERR_IO);
         }
         r.b = NULL;
-        assert_int_equal(b->ops->close(b, &e), ERR_IO);
+        assert_int_equal(backend_close(b, &e), ERR_IO);
         assert_true(r.is_fatal);
         assert_non_null(strstr(r.fatal.text, "sync"));
         assert_int_equal(r.durable, durable);

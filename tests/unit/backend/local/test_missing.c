@@ -69,9 +69,9 @@ static unsigned count_keys(struct missing *m)
     struct slice key;
     struct entry entry;
     unsigned count = 0;
-    assert_int_equal(m->rig.b->ops->scan_open(m->rig.b, &range, &s, NULL), OK);
+    assert_int_equal(backend_scan_open(m->rig.b, &range, &s, NULL), OK);
     while (rig_scan_next(&m->rig, s, &key, &entry)) count++;
-    m->rig.b->ops->scan_close(s);
+    backend_scan_close(s);
     return count;
 }
 
@@ -134,7 +134,7 @@ static enum err ask(struct missing *m, uint64_t after)
     m->q.rows_max = 10;
     m->q.bytes_max = SIZE_MAX;
     arena_reset(&m->q.arena);
-    m->rig.b->ops->changes(m->rig.b, &m->q);
+    backend_changes(m->rig.b, &m->q);
     for (int i = 0; !m->is_done; i++) {
         assert_true(i < STEPS_MAX);
         rig_step(&m->rig);

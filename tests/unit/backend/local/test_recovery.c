@@ -407,9 +407,9 @@ static void damage_in_a_segment_that_was_left_is_refused(void **state)
                               .key = key_of(0, "%u", i),
                               .value = slice_of(value, i == 0 ? 10 : 29000 + i * 2000)};
         struct batch batch = {.items = &mu, .count = 1, .time_ms = START_MS};
-        assert_int_equal(r.b->ops->commit(r.b, &batch, &versions[i], &r.waiter, NULL), OK);
+        assert_int_equal(backend_commit(r.b, &batch, &versions[i], &r.waiter, NULL), OK);
         /* The first batch is on its way while the other two gather. */
-        if (i == 0) r.b->ops->turn_end(r.b);
+        if (i == 0) backend_turn_end(r.b);
     }
     rig_settle(&r);
     rig_abandon(&r);
@@ -656,18 +656,18 @@ static void durability_interval_syncs_by_the_clock(void **state)
     rig_open(&r);
     rig_set(&r, key_of(0, "a"), slice_str("1"));
     for (int i = 0; i < 10; i++) rig_step(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     uint64_t first = stats.journal_syncs;
     uint64_t b = rig_set(&r, key_of(0, "b"), slice_str("1"));
     for (int i = 0; i < 10; i++) rig_step(&r);
     assert_int_equal(r.durable, b);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_int_equal(stats.journal_syncs, first);
     assert_true(pipeline_of(r.b)->journal->synced < b);
     clock_set_fake_ms(START_MS + 1000);
     for (int i = 0; i < 10; i++) rig_step(&r);
     assert_int_equal(pipeline_of(r.b)->journal->synced, b);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_int_equal(stats.journal_syncs, first + 1);
     rig_close(&r);
     rig_fini(&r);
@@ -703,15 +703,15 @@ static void after_a_start_the_newest_version_is_that_of_a_commit(void **state)
     rig_settle(&r);
     for (int i = 0; i < 3; i++) {
         rig_crash(&r);
-        assert_int_equal(r.b->ops->version_durable(r.b), last);
-        assert_int_equal(r.b->ops->version_newest(r.b), last);
+        assert_int_equal(backend_version_durable(r.b), last);
+        assert_int_equal(backend_version_newest(r.b), last);
     }
     uint64_t next = rig_set(&r, key_of(0, "b"), slice_str("1"));
     assert_true(next > last + 1); /* reserved blocks are skipped, not given again */
     rig_settle(&r);
     rig_close(&r);
     rig_open(&r);
-    assert_int_equal(r.b->ops->version_durable(r.b), next);
+    assert_int_equal(backend_version_durable(r.b), next);
     rig_close(&r);
     rig_fini(&r);
 }
@@ -751,7 +751,7 @@ static void retention_keeps_what_is_young_and_small_enough(void **state)
     (void)write_segments(&r, numbers);
     rig_apply(&r);
     for (int i = 0; i < 50; i++) rig_step(&r);
-    r.b->ops->stats(r.b, &stats);
+    backend_stats(r.b, &stats);
     assert_in_range(stats.journal_segments, 4 + 1, 4 + 1 + SPARES_MAX);
     assert_int_equal(rig_segments(&r, numbers, SEGMENTS_MAX), stats.journal_segments);
     rig_close(&r);
@@ -812,14 +812,14 @@ static void a_segment_is_not_removed_while_the_journal_thread_wants_to_sync_it(v
         rig_step(&r);
     }
     pipeline_of(r.b)->apply_retry_us = 0;
-    r.b->ops->tick(r.b);
+    backend_tick(r.b);
     /* The big one goes to the next segment and stays in the batch being filled. */
     struct mutation mu = {
         .kind = MUTATION_SET, .key = key_of(0, "b"), .value = slice_of(value, 61200)};
     struct batch batch = {.items = &mu, .count = 1, .time_ms = START_MS + 1000};
     uint64_t version = 0;
-    assert_int_equal(r.b->ops->commit(r.b, &batch, &version, &r.waiter, &e), OK);
-    for (int i = 0; i < 10; i++) r.b->ops->poll(r.b);
+    assert_int_equal(backend_commit(r.b, &batch, &version, &r.waiter, &e), OK);
+    for (int i = 0; i < 10; i++) backend_poll(r.b);
     rig_settle(&r);
     rig_crash(&r);
     rig_expect(&r, key_of(0, "a"), "1");

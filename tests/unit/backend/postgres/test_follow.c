@@ -155,7 +155,7 @@ static void pair_fini(struct pair *x)
 
 static uint64_t newest(struct rig *r)
 {
-    return r->b->ops->version_newest(r->b);
+    return backend_version_newest(r->b);
 }
 
 static void catch_up(struct pair *x)
@@ -200,12 +200,12 @@ static void check_scan(struct pair *x)
     struct scan *s = NULL;
     struct error e;
     unsigned key = 0;
-    if (b->ops->scan_open(b, &range, &s, &e) != OK) fail_msg("%s", e.text);
+    if (backend_scan_open(b, &range, &s, &e) != OK) fail_msg("%s", e.text);
     for (;;) {
         struct slice name;
         struct entry entry;
         x->follower.is_ready = false;
-        enum err r = b->ops->scan_next(s, &name, &entry, &x->follower.waiter, &e);
+        enum err r = backend_scan_next(s, &name, &entry, &x->follower.waiter, &e);
         for (int i = 0; r == ERR_WAIT && !x->follower.is_ready; i++) {
             assert_true(i < STEPS_MAX);
             rig_step(&x->leader);
@@ -214,7 +214,7 @@ static void check_scan(struct pair *x)
         if (r == ERR_WAIT) continue;
         if (r == ERR_BEHIND) {
             x->behind++;
-            b->ops->scan_close(s);
+            backend_scan_close(s);
             return;
         }
         if (r != OK) fail_msg("%s", e.text);
@@ -224,12 +224,12 @@ static void check_scan(struct pair *x)
         assert_memory_equal(name.data, name_of(key).data, name_of(key).len);
         check_value(entry.value, wanted[key]);
         key++;
-        if (rng_below(&past.rng, 4) == 0) assert_int_equal(b->ops->scan_pause(s, &e), OK);
+        if (rng_below(&past.rng, 4) == 0) assert_int_equal(backend_scan_pause(s, &e), OK);
         if (rng_below(&past.rng, 4) == 0) rig_step(&x->leader);
         if (rng_below(&past.rng, 4) == 0) commit_some(&x->leader);
     }
     assert_int_equal(key, KEYS);
-    b->ops->scan_close(s);
+    backend_scan_close(s);
 }
 
 static void follow_for(struct pair *x, int steps)
